@@ -1,0 +1,182 @@
+//! Which device arithmetic serves a ring, and the constants it needs.
+
+use core::fmt::Write;
+
+use crypto_bigint::{NonZero, U256};
+
+use crate::modulus::{Modulus, Width, low_u64};
+use crate::ring::Ring;
+
+/// A modulus type of the CUDA headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// q < 2^16 in 32-bit words: Shoup and Barrett, sums reduced only where they could overflow.
+    Mod16,
+    /// Odd q < 2^30 in 32-bit words: Shoup and Montgomery, lazy.
+    Mod32,
+    /// Odd q < 2^62 in 64-bit words: Shoup and Montgomery, lazy.
+    Mod64,
+    /// Odd q < 2^64: Montgomery, canonical.
+    Mod64Full,
+    /// Odd q < 2^256: Montgomery on eight 32-bit limbs, canonical, residues stored in Montgomery form.
+    Mod256,
+}
+
+impl Arithmetic {
+    /// The fastest that serves every modulus of the ring at the ring's width.
+    #[must_use]
+    pub fn of(ring: &Ring) -> Self {
+        let bits = ring.basis().iter().map(Modulus::bits).max().unwrap_or(0);
+        match (ring.width(), bits) {
+            (Width::W16, _) => Self::Mod16,
+            (_, ..=30) => Self::Mod32,
+            (_, ..=62) => Self::Mod64,
+            (_, ..=64) => Self::Mod64Full,
+            _ => Self::Mod256,
+        }
+    }
+
+    /// The type's name in the headers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mod16 => "Mod16",
+            Self::Mod32 => "Mod32",
+            Self::Mod64 => "Mod64",
+            Self::Mod64Full => "Mod64Full",
+            Self::Mod256 => "Mod256",
+        }
+    }
+
+    /// The header that defines it.
+    #[must_use]
+    pub const fn header(self) -> &'static str {
+        match self {
+            Self::Mod16 => "mod16.cuh",
+            Self::Mod32 => "mod32.cuh",
+            Self::Mod64 | Self::Mod64Full => "mod64.cuh",
+            Self::Mod256 => "mod256.cuh",
+        }
+    }
+
+    /// Bytes of a residue in a register.
+    #[must_use]
+    pub const fn word_bytes(self) -> usize {
+        match self {
+            Self::Mod16 | Self::Mod32 => 4,
+            Self::Mod64 | Self::Mod64Full => 8,
+            Self::Mod256 => 32,
+        }
+    }
+
+    /// Bytes of a twiddle factor in a table.
+    #[must_use]
+    pub const fn twiddle_bytes(self) -> usize {
+        match self {
+            Self::Mod16 | Self::Mod32 | Self::Mod64Full => 8,
+            Self::Mod64 => 16,
+            Self::Mod256 => 32,
+        }
+    }
+
+    /// The multiple of q that still fits a word, at most 2^31; 1 where residues are always canonical.
+    #[must_use]
+    pub fn capacity(self, q: &Modulus) -> u64 {
+        let word_bits = match self {
+            Self::Mod16 | Self::Mod32 => 32,
+            Self::Mod64 => 64,
+            Self::Mod64Full | Self::Mod256 => return 1,
+        };
+        let q = u128::from(low_u64(&q.value()));
+        ((((1u128 << word_bits) - 1) / q) as u64).min(1 << 31)
+    }
+
+    /// The factor by which a reduced product of two variables comes out too small (Montgomery), as a plain value mod q.
+    #[must_use]
+    pub fn product_factor(self, q: &Modulus) -> U256 {
+        let power = match self {
+            Self::Mod16 | Self::Mod256 => 0,
+            Self::Mod32 => 32,
+            Self::Mod64 | Self::Mod64Full => 64,
+        };
+        q.pow(&q.reduce(&U256::from(2u32)), &U256::from(power as u32))
+    }
+
+    /// The type's fields for a modulus, as 32-bit words (least significant first where a field is longer).
+    #[must_use]
+    pub fn constants(self, q: &Modulus) -> Vec<u32> {
+        let value = q.value();
+        let two = q.reduce(&U256::from(2u32));
+        let power = |e: u32| q.pow(&two, &U256::from(e));
+        match self {
+            Self::Mod16 => words(&[&value, &ratio(q, 32)], 1),
+            Self::Mod32 => words(&[&value, &ratio(q, 32), &inverse_mod_word(q), &power(64)], 1),
+            Self::Mod64 | Self::Mod64Full => words(&[&value, &ratio(q, 64), &inverse_mod_word(q), &power(128)], 2),
+            Self::Mod256 => {
+                let mut fields = words(&[&value], 8);
+                fields.push(0u32.wrapping_sub(low_u64(&inverse_mod_word(q)) as u32));
+                fields.extend(words(&[&power(256), &power(512)], 8));
+                fields
+            }
+        }
+    }
+
+    /// A C++ initializer of the type for a modulus.
+    #[must_use]
+    pub fn initializer(self, q: &Modulus) -> String {
+        let words = self.constants(q);
+        let mut text = format!("rf::{}{{", self.name());
+        // writing to a string does not fail
+        let _ = match self {
+            Self::Mod16 | Self::Mod32 => write!(text, "{}", join(&words, |w| format!("{w}u"))),
+            Self::Mod64 | Self::Mod64Full => {
+                let pairs: Vec<u64> = words.chunks(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
+                write!(text, "{}", join(&pairs, |w| format!("{w}ull")))
+            }
+            Self::Mod256 => {
+                let list = |words: &[u32]| join(words, |w| format!("{w}u"));
+                write!(
+                    text,
+                    "{{{}}}, {}u, {{{}}}, {{{}}}",
+                    list(&words[..8]),
+                    words[8],
+                    list(&words[9..17]),
+                    list(&words[17..])
+                )
+            }
+        };
+        text.push('}');
+        text
+    }
+}
+
+fn join<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
+    items.iter().map(show).collect::<Vec<_>>().join(", ")
+}
+
+fn words(values: &[&U256], each: usize) -> Vec<u32> {
+    let mut words = Vec::with_capacity(values.len() * each);
+    for value in values {
+        let bytes = value.to_le_bytes();
+        words.extend(
+            bytes.as_ref().chunks_exact(4).take(each).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])),
+        );
+    }
+    words
+}
+
+/// floor(2^bits / q).
+fn ratio(q: &Modulus, bits: u32) -> U256 {
+    let power = U256::ONE.wrapping_shl_vartime(bits);
+    NonZero::new(q.value()).into_option().map_or(U256::ZERO, |q| power.div_rem_vartime(&q).0)
+}
+
+/// q^-1 mod 2^64 for odd q (its low 32 bits are q^-1 mod 2^32).
+fn inverse_mod_word(q: &Modulus) -> U256 {
+    let q = low_u64(&q.value());
+    let mut inverse = q; // right to 3 bits, and each step doubles them
+    for _ in 0..5 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(inverse)));
+    }
+    U256::from(inverse)
+}

@@ -1,0 +1,85 @@
+//! What a backend must do: hold memory, order work, run kernels. Operations are kernels, so this never grows.
+
+use core::fmt::Debug;
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::limits::Limits;
+use crate::memory::{Memory, Read, Write};
+
+/// A place where kernels run.
+pub(crate) trait Backend: Debug + Send + Sync {
+    /// What it can hold.
+    fn limits(&self) -> &Limits;
+
+    /// Memory of this many bytes, all zero.
+    fn allocate(&self, bytes: usize) -> Result<Memory>;
+
+    /// A new order of work.
+    fn queue(&self) -> Result<Queue>;
+
+    /// Copies into memory, at a byte offset, after earlier work on the queue. The source may be reused on return.
+    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>, offset: usize) -> Result<()>;
+
+    /// Copies out of memory, from a byte offset, after earlier work on the queue. The bytes are there on return.
+    fn download(&self, queue: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()>;
+
+    /// Overwrites memory with zeros, after earlier work on the queue.
+    fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()>;
+
+    /// Makes kernels ready to run, in parallel where that helps.
+    fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>>;
+
+    /// Runs a kernel for a range of items, after earlier work on the queue.
+    fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()>;
+
+    /// Waits for all work on the queue.
+    fn synchronize(&self, queue: &Queue) -> Result<()>;
+
+    /// Runs a whole program over arrays in host memory, copies overlapped with work where copies are needed.
+    /// `false` where the backend has no better way than buffers, copies and one run after another.
+    fn is_host(&self) -> bool;
+}
+
+/// An order of work on a backend.
+#[derive(Debug, Clone)]
+pub(crate) enum Queue {
+    /// Work is done when the call returns.
+    Immediate,
+    /// A CUDA stream.
+    #[cfg(feature = "cuda")]
+    Cuda(Arc<crate::cuda::CudaQueue>),
+}
+
+/// A kernel made ready by a backend.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) kernel: Arc<dyn Kernel>,
+    pub(crate) code: Code,
+}
+
+/// What a backend runs for a kernel.
+#[derive(Debug, Clone)]
+pub(crate) enum Code {
+    /// [`Kernel::on_cpu`].
+    Cpu,
+    /// A function on a GPU.
+    #[cfg(feature = "cuda")]
+    Cuda(Arc<crate::cuda::CudaCode>),
+    /// A runner process that executes the kernel's own text.
+    #[cfg(feature = "testkit")]
+    Text(Arc<crate::testkit::text::Runner>),
+}
+
+/// What a port is bound to for one launch.
+#[derive(Debug)]
+pub(crate) enum Bound<'a> {
+    /// Read only; several ports may read the same memory.
+    Read(Read<'a>),
+    /// Written.
+    Write(Write<'a>),
+    /// Reads what the output port with this index writes: the kernel runs in place.
+    SameAs(usize),
+}

@@ -1,0 +1,172 @@
+//! The CPU backend: kernels' Rust meaning, items spread over rayon's threads.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use zeroize::Zeroize;
+
+use crate::backend::{Backend, Bound, Code, Loaded, Queue};
+use crate::error::{Error, Result};
+use crate::kernel::{Args, Kernel, Per, Port, Slice};
+use crate::limits::Limits;
+use crate::memory::{HostMemory, Memory, Read, Write};
+
+/// Bytes of work below which a range of items is not split over threads.
+const GRAIN_BYTES: usize = 32 << 10;
+
+/// The CPU.
+#[derive(Debug)]
+pub(crate) struct Cpu(Limits);
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Self(Limits::cpu())
+    }
+}
+
+impl Backend for Cpu {
+    fn limits(&self) -> &Limits {
+        &self.0
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory> {
+        allocate(bytes)
+    }
+
+    fn queue(&self) -> Result<Queue> {
+        Ok(Queue::Immediate)
+    }
+
+    fn upload(&self, _: &Queue, from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
+        upload(from, to, offset)
+    }
+
+    fn download(&self, _: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
+        download(from, offset, to)
+    }
+
+    fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
+        wipe(memory)
+    }
+
+    fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+        Ok(kernels.iter().map(|kernel| Loaded { kernel: kernel.clone(), code: Code::Cpu }).collect())
+    }
+
+    fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+        let kernel = &*kernel.kernel;
+        let slices = ports
+            .into_iter()
+            .zip(kernel.ports())
+            .map(|(bound, port)| host_slice(kernel, bound, port, &items))
+            .collect::<Result<Vec<_>>>()?;
+        let item_bytes = kernel.ports().iter().filter(|port| port.per == Per::Item).map(|port| port.bytes).sum();
+        run_items(kernel, items, Args { kernel: kernel.name(), slices }, item_bytes)
+    }
+
+    fn synchronize(&self, _: &Queue) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_host(&self) -> bool {
+        true
+    }
+}
+
+/// Host memory of this many bytes, all zero.
+pub(crate) fn allocate(bytes: usize) -> Result<Memory> {
+    HostMemory::zeroed(bytes).map(Memory::Host).ok_or(Error::OutOfMemory { bytes })
+}
+
+pub(crate) fn upload(from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
+    host_write(to)?[offset..offset + from.len()].copy_from_slice(from);
+    Ok(())
+}
+
+pub(crate) fn download(from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
+    to.copy_from_slice(&host_read(from)?[offset..offset + to.len()]);
+    Ok(())
+}
+
+pub(crate) fn wipe(memory: Write<'_>) -> Result<()> {
+    host_write(memory)?.zeroize();
+    Ok(())
+}
+
+/// The bytes behind a reference to host memory.
+pub(crate) fn host_read(memory: Read<'_>) -> Result<&[u8]> {
+    match memory {
+        Read::Host(bytes) => Ok(bytes),
+        #[cfg(feature = "cuda")]
+        Read::Cuda(_) => Err(foreign()),
+    }
+}
+
+/// The bytes behind a reference to host memory.
+pub(crate) fn host_write(memory: Write<'_>) -> Result<&mut [u8]> {
+    match memory {
+        Write::Host(bytes) => Ok(bytes),
+        #[cfg(feature = "cuda")]
+        Write::Cuda(_) => Err(foreign()),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn foreign() -> Error {
+    Error::ForeignDevice { what: "memory".into(), expected: "CPU".into(), got: "a GPU".into() }
+}
+
+fn host_slice<'a>(
+    kernel: &dyn Kernel,
+    bound: Bound<'a>,
+    port: &Port,
+    items: &Range<usize>,
+) -> Result<Slice<'a>> {
+    let range = match port.per {
+        Per::Item => items.start * port.bytes..items.end * port.bytes,
+        Per::Shared => 0..port.bytes,
+    };
+    let short = || Error::Kernel { kernel: kernel.name().into(), why: "a port is shorter than its items".into() };
+    Ok(match bound {
+        Bound::Read(memory) => Slice::In(host_read(memory)?.get(range).ok_or_else(short)?),
+        Bound::Write(memory) => Slice::Out(host_write(memory)?.get_mut(range).ok_or_else(short)?),
+        Bound::SameAs(port) => Slice::SameAs(port),
+    })
+}
+
+/// Halves the items until the halves are small, and runs them on rayon's threads.
+fn run_items(kernel: &dyn Kernel, items: Range<usize>, mut args: Args<'_>, item_bytes: usize) -> Result<()> {
+    let count = items.len();
+    if count < 2 || count * item_bytes <= GRAIN_BYTES {
+        return kernel.on_cpu(items, &mut args);
+    }
+    let middle = items.start + count / 2;
+    let (left, right) = split(kernel.ports(), args, count / 2);
+    let (left, right) = rayon::join(
+        || run_items(kernel, items.start..middle, left, item_bytes),
+        || run_items(kernel, middle..items.end, right, item_bytes),
+    );
+    left.and(right)
+}
+
+fn split<'a>(ports: &[Port], args: Args<'a>, items: usize) -> (Args<'a>, Args<'a>) {
+    let kernel = args.kernel;
+    let (left, right) = args
+        .slices
+        .into_iter()
+        .zip(ports)
+        .map(|(slice, port)| match slice {
+            Slice::In(bytes) if port.per == Per::Item => {
+                let (left, right) = bytes.split_at(items * port.bytes);
+                (Slice::In(left), Slice::In(right))
+            }
+            Slice::In(bytes) => (Slice::In(bytes), Slice::In(bytes)),
+            Slice::Out(bytes) => {
+                let (left, right) = bytes.split_at_mut(items * port.bytes);
+                (Slice::Out(left), Slice::Out(right))
+            }
+            Slice::SameAs(port) => (Slice::SameAs(port), Slice::SameAs(port)),
+        })
+        .unzip();
+    (Args { kernel, slices: left }, Args { kernel, slices: right })
+}

@@ -1,0 +1,340 @@
+//! Devices, streams and buffers: where, in what order, and on what.
+
+use core::fmt;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytemuck::Pod;
+
+use crate::backend::{Backend, Bound, Loaded, Queue};
+use crate::cpu::Cpu;
+use crate::error::{Error, NoDevice, Result};
+use crate::kernel::Kernel;
+use crate::limits::Limits;
+use crate::memory::Memory;
+use crate::plan::{Content, Plan, Table};
+use crate::program::Program;
+use crate::ring::Ring;
+
+/// A place where programs run: the CPU, or one CUDA GPU. Cloning is cheap and gives the same device.
+#[derive(Clone)]
+pub struct Device(Arc<Parts>);
+
+struct Parts {
+    backend: Box<dyn Backend>,
+    tables: Mutex<HashMap<String, Arc<Memory>>>,
+}
+
+/// Why [`Device::best`] chose what it chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// There is a usable GPU.
+    GpuFound,
+    /// There is none.
+    NoGpu(Error),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GpuFound => f.write_str("a CUDA GPU is usable"),
+            Self::NoGpu(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl Device {
+    pub(crate) fn new(backend: impl Backend + 'static) -> Self {
+        Self(Arc::new(Parts { backend: Box::new(backend), tables: Mutex::default() }))
+    }
+
+    /// The CPU, with rayon's threads.
+    #[must_use]
+    pub fn cpu() -> Self {
+        Self::new(Cpu::default())
+    }
+
+    /// The CUDA GPU with this ordinal.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] where there is none; never a panic, also without a driver.
+    pub fn cuda(ordinal: usize) -> Result<Self> {
+        #[cfg(feature = "cuda")]
+        return Ok(Self::new(crate::cuda::Cuda::open(ordinal)?));
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = ordinal;
+            Err(Error::NoDevice(NoDevice::NotBuilt))
+        }
+    }
+
+    /// The first CUDA GPU if it is usable, else the CPU; and why.
+    #[must_use]
+    pub fn best() -> (Self, Reason) {
+        match Self::cuda(0) {
+            Ok(device) => (device, Reason::GpuFound),
+            Err(error) => (Self::cpu(), Reason::NoGpu(error)),
+        }
+    }
+
+    /// What the device can hold.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        self.0.backend.limits()
+    }
+
+    /// A new stream: an order of work.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn stream(&self) -> Result<Stream> {
+        Ok(Stream { device: self.clone(), queue: self.0.backend.queue()? })
+    }
+
+    /// A buffer of this many bytes, unreadable until written.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer> {
+        let memory = self.0.backend.allocate(bytes)?;
+        Ok(Buffer { device: self.clone(), memory, len: bytes, written: false, content: None })
+    }
+
+    /// Makes a plan ready to run: compiles its kernels (in parallel, or takes them from a cache) and makes its tables.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where a kernel does not fit the device, [`Error::NoCompiler`], [`Error::Compile`],
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn compile(&self, plan: &Plan) -> Result<Program> {
+        Program::new(self, plan)
+    }
+
+    /// Gives back the memory of tables that no program uses.
+    pub fn trim(&self) {
+        self.tables().retain(|_, table| Arc::strong_count(table) > 1);
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.0.backend
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The memory of a table, made now unless it is there already.
+    pub(crate) fn table(&self, table: &Table) -> Result<Arc<Memory>> {
+        let key = format!("{table:?}");
+        if let Some(memory) = self.tables().get(&key) {
+            return Ok(memory.clone());
+        }
+        let backend = self.backend();
+        let queue = backend.queue()?;
+        let mut memory = backend.allocate(table.bytes())?;
+        match table {
+            Table::Bytes(bytes) => backend.upload(&queue, bytes, memory.write(), 0)?,
+            Table::Made { kernel, items, inputs } => {
+                let inputs = inputs.iter().map(|input| self.table(input)).collect::<Result<Vec<_>>>()?;
+                let loaded = self.load(std::slice::from_ref(kernel))?;
+                let [loaded] = &loaded[..] else {
+                    return Err(Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() });
+                };
+                let mut ports: Vec<Bound<'_>> = inputs.iter().map(|input| Bound::Read(input.read())).collect();
+                ports.push(Bound::Write(memory.write()));
+                backend.launch(&queue, loaded, 0..*items, ports)?;
+                backend.synchronize(&queue)?;
+            }
+        }
+        backend.synchronize(&queue)?;
+        Ok(self.tables().entry(key).or_insert_with(|| Arc::new(memory)).clone())
+    }
+
+    pub(crate) fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+        self.backend().load(kernels)
+    }
+
+    fn tables(&self) -> MutexGuard<'_, HashMap<String, Arc<Memory>>> {
+        self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.limits().name)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({self})")
+    }
+}
+
+/// An order of work on a device. Work on different streams may overlap; buffers keep it from overtaking what it needs.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    device: Device,
+    queue: Queue,
+}
+
+impl Stream {
+    /// The stream's device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// A new buffer with these elements.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn upload<T: Pod>(&self, from: &[T]) -> Result<Buffer> {
+        let mut buffer = self.device.buffer(size_of_val(from))?;
+        self.write(&mut buffer, from)?;
+        Ok(buffer)
+    }
+
+    /// A new buffer with coefficients of elements of a ring, checked to be in [0, q) where they are plain values of 16,
+    /// 32 or 64 bits or in Montgomery form of 256 bits.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the slice holds whole elements of the ring; [`Error::NotReduced`].
+    pub fn upload_coefficients<T: Pod>(&self, ring: &Ring, from: &[T]) -> Result<Buffer> {
+        self.upload_checked(ring, from, Content::Coefficients(ring.clone()))
+    }
+
+    /// A new buffer with values such as a transform leaves: checked like coefficients, and known by their ring, number
+    /// of layers and order.
+    ///
+    /// # Errors
+    /// As [`Stream::upload_coefficients`]; [`Error::Mismatch`] if `content` is not about values.
+    pub fn upload_values<T: Pod>(&self, content: &Content, from: &[T]) -> Result<Buffer> {
+        match content {
+            Content::Values { ring, .. } => self.upload_checked(ring, from, content.clone()),
+            Content::Coefficients(_) => Err(Error::Mismatch {
+                what: "content".into(),
+                expected: "values".into(),
+                got: content.to_string(),
+            }),
+        }
+    }
+
+    fn upload_checked<T: Pod>(&self, ring: &Ring, from: &[T], content: Content) -> Result<Buffer> {
+        crate::residues::check(ring, bytemuck::cast_slice(from))?;
+        let mut buffer = self.upload(from)?;
+        buffer.content = Some(content);
+        Ok(buffer)
+    }
+
+    /// Overwrites a whole buffer.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the sizes agree; [`Error::ForeignDevice`]; [`Error::Driver`].
+    pub fn write<T: Pod>(&self, buffer: &mut Buffer, from: &[T]) -> Result<()> {
+        self.owns(buffer)?;
+        let from: &[u8] = bytemuck::cast_slice(from);
+        same_length("bytes to write", buffer.len, from.len())?;
+        self.device.backend().upload(&self.queue, from, buffer.memory.write(), 0)?;
+        buffer.written = true;
+        buffer.content = None;
+        Ok(())
+    }
+
+    /// Copies a whole buffer out.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`]; [`Error::ForeignDevice`]; [`Error::Driver`].
+    pub fn read<T: Pod>(&self, buffer: &Buffer, to: &mut [T]) -> Result<()> {
+        self.owns(buffer)?;
+        buffer.readable("the buffer")?;
+        let to: &mut [u8] = bytemuck::cast_slice_mut(to);
+        same_length("bytes to read", buffer.len, to.len())?;
+        self.device.backend().download(&self.queue, buffer.memory.read(), 0, to)
+    }
+
+    /// Copies a whole buffer out into a new vector.
+    ///
+    /// # Errors
+    /// As [`Stream::read`]; [`Error::Length`] if the buffer holds no whole number of elements.
+    pub fn download<T: Pod>(&self, buffer: &Buffer) -> Result<Vec<T>> {
+        let size = size_of::<T>().max(1);
+        if !buffer.len.is_multiple_of(size) {
+            return Err(Error::Length {
+                what: "bytes of the buffer, in whole elements",
+                expected: buffer.len / size * size,
+                got: buffer.len,
+            });
+        }
+        let mut to = vec![T::zeroed(); buffer.len / size];
+        self.read(buffer, &mut to)?;
+        Ok(to)
+    }
+
+    /// Waits for all work on the stream.
+    ///
+    /// # Errors
+    /// [`Error::Driver`], also for work that failed after it was started.
+    pub fn synchronize(&self) -> Result<()> {
+        self.device.backend().synchronize(&self.queue)
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    fn owns(&self, buffer: &Buffer) -> Result<()> {
+        buffer.on(&self.device, "the buffer")
+    }
+}
+
+/// Memory on a device. It knows whether it was written and, where a program or a checked upload filled it, what it holds.
+#[derive(Debug)]
+pub struct Buffer {
+    device: Device,
+    pub(crate) memory: Memory,
+    len: usize,
+    pub(crate) written: bool,
+    pub(crate) content: Option<Content>,
+}
+
+impl Buffer {
+    /// Size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the size is 0.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What the buffer holds, where that is known.
+    #[must_use]
+    pub fn content(&self) -> Option<&Content> {
+        self.content.as_ref()
+    }
+
+    /// The buffer's device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn readable(&self, what: &str) -> Result<()> {
+        if self.written || self.len == 0 { Ok(()) } else { Err(Error::Unwritten { what: what.into() }) }
+    }
+
+    pub(crate) fn on(&self, device: &Device, what: &str) -> Result<()> {
+        if self.device.is(device) {
+            return Ok(());
+        }
+        Err(Error::ForeignDevice { what: what.into(), expected: device.to_string(), got: self.device.to_string() })
+    }
+}
+
+pub(crate) fn same_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
+    if expected == got { Ok(()) } else { Err(Error::Length { what, expected, got }) }
+}

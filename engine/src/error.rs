@@ -1,0 +1,214 @@
+//! What can go wrong, as data.
+
+use crypto_bigint::U256;
+
+use crate::job::Op;
+use crate::modulus::decimal;
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// Why there is no device to run on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoDevice {
+    /// The crate was built without the feature `cuda`.
+    NotBuilt,
+    /// The NVIDIA driver library is not on this machine.
+    NoDriver,
+    /// The driver is older than this crate can use; versions as `major * 1000 + minor * 10`.
+    DriverTooOld {
+        /// What the driver supports.
+        found: i32,
+        /// The oldest version that works.
+        needed: i32,
+    },
+    /// The driver is there but refuses to start or sees no such device.
+    NoSuchDevice {
+        /// The ordinal asked for.
+        ordinal: usize,
+        /// What the driver said.
+        reason: String,
+    },
+}
+
+impl core::fmt::Display for NoDevice {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NotBuilt => f.write_str("built without the feature `cuda`"),
+            Self::NoDriver => f.write_str("no NVIDIA driver library on this machine"),
+            Self::DriverTooOld { found, needed } => {
+                write!(f, "the NVIDIA driver supports CUDA {}.{}, needed is {}.{}",
+                    found / 1000, found % 1000 / 10, needed / 1000, needed % 1000 / 10)
+            }
+            Self::NoSuchDevice { ordinal, reason } => write!(f, "no CUDA device {ordinal}: {reason}"),
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A slice, buffer or argument list has the wrong length.
+    #[error("{what}: expected length {expected}, got {got}")]
+    Length {
+        /// What was measured, with its unit.
+        what: &'static str,
+        /// The length that fits.
+        expected: usize,
+        /// The length that came.
+        got: usize,
+    },
+    /// A size is beyond what can be addressed or launched.
+    #[error("{what} is too large: {got}, at most {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The largest that works.
+        limit: usize,
+        /// What came.
+        got: usize,
+    },
+    /// Memory is not aligned as its element type needs.
+    #[error("{what} must be aligned to {needed} bytes")]
+    Alignment {
+        /// What is misaligned.
+        what: &'static str,
+        /// Needed alignment in bytes.
+        needed: usize,
+    },
+    /// A modulus that no ring can have.
+    #[error("{} is no modulus: {why}", decimal(.q))]
+    Modulus {
+        /// The value.
+        q: U256,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A transform modulo q was asked for, and q is not prime.
+    #[error("{} is not prime, so it has no transform of its own (products go through the lift)", decimal(.q))]
+    NotPrime {
+        /// The modulus.
+        q: U256,
+    },
+    /// The modulus lacks the root of unity that the transform needs.
+    #[error("no primitive root of order {order} modulo {}", decimal(.q))]
+    NoRoot {
+        /// The modulus.
+        q: U256,
+        /// The order of the missing root.
+        order: u64,
+    },
+    /// A ring description that makes no sense.
+    #[error("no such ring: {why}")]
+    Ring {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A value is not reduced modulo its q.
+    #[error("value {index} is not below the modulus {}", decimal(.q))]
+    NotReduced {
+        /// Index of the first such value in the slice.
+        index: usize,
+        /// The modulus.
+        q: U256,
+    },
+    /// The engine cannot do this job (on this device).
+    #[error("{job} is not supported: {why}")]
+    Unsupported {
+        /// The job or kernel.
+        job: String,
+        /// The reason.
+        why: String,
+    },
+    /// A bound, basis or length fixed by the caller cannot hold the exact result.
+    #[error("the exact result needs {needed_bits} bits, what was fixed holds {available_bits}")]
+    Inexact {
+        /// Bits that the integer result may have.
+        needed_bits: u32,
+        /// Bits that the fixed basis can tell apart.
+        available_bits: u32,
+    },
+    /// Values of one kind were given where another is wanted.
+    #[error("{what}: expected {expected}, got {got}")]
+    Mismatch {
+        /// Which argument.
+        what: String,
+        /// What fits.
+        expected: String,
+        /// What came.
+        got: String,
+    },
+    /// A buffer belongs to another device than the program or stream.
+    #[error("{what} belongs to device {got}, not to {expected}")]
+    ForeignDevice {
+        /// What is foreign.
+        what: String,
+        /// The device in use.
+        expected: String,
+        /// The device it belongs to.
+        got: String,
+    },
+    /// A buffer was read before anything was written to it.
+    #[error("{what} was never written")]
+    Unwritten {
+        /// Which buffer.
+        what: String,
+    },
+    /// A plan whose parts do not fit together.
+    #[error("plan {plan}: {why}")]
+    Plan {
+        /// The plan's title.
+        plan: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// A kernel broke its own description.
+    #[error("kernel {kernel}: {why}")]
+    Kernel {
+        /// The kernel.
+        kernel: String,
+        /// What it did.
+        why: String,
+    },
+    /// There is no device of the kind asked for.
+    #[error("no CUDA device: {0}")]
+    NoDevice(NoDevice),
+    /// The run-time compiler (NVRTC) is not on this machine and the kernel is not in the cache.
+    #[error("kernel {kernel} is not in the cache and NVRTC is not on this machine")]
+    NoCompiler {
+        /// The kernel to be compiled.
+        kernel: String,
+    },
+    /// The run-time compiler refused a kernel.
+    #[error("kernel {kernel} does not compile:\n{log}")]
+    Compile {
+        /// The kernel.
+        kernel: String,
+        /// The compiler's words.
+        log: String,
+    },
+    /// The device has not enough free memory.
+    #[error("out of memory: {bytes} bytes asked for")]
+    OutOfMemory {
+        /// The size asked for.
+        bytes: usize,
+    },
+    /// A driver call failed.
+    #[error("{call} failed: {message} ({code})")]
+    Driver {
+        /// The call.
+        call: &'static str,
+        /// The driver's code.
+        code: i32,
+        /// The driver's words.
+        message: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn unsupported(op: Op, ring: &dyn core::fmt::Display, why: impl Into<String>) -> Self {
+        Self::Unsupported { job: format!("{op} in {ring}"), why: why.into() }
+    }
+}

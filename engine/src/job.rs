@@ -1,0 +1,188 @@
+//! Jobs: an operation on a ring, and what the caller promises about its operands.
+
+use core::fmt;
+
+use crate::error::{Error, Result};
+use crate::ring::Ring;
+
+/// An operation. Arguments of the plan it leads to, in order, each one element of the ring per item:
+///
+/// | operation | arguments |
+/// | --- | --- |
+/// | `Forward` | coefficients in, values out |
+/// | `Inverse` | values in, coefficients out |
+/// | `PointMul` | values in, values in, values out |
+/// | `MulAdd` | values in, values in, values in and out (the product is added) |
+/// | `Mul` | coefficients in, coefficients in, coefficients out |
+/// | `Combine` | coefficients in (RNS rows), integers out: see [`Op::Combine`] |
+///
+/// Forward and inverse jobs may run in place ([`Job::in_place`]); their plan then has one argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Op {
+    /// From coefficients to values (residues modulo the factors of f).
+    Forward,
+    /// From values back to coefficients; the scale is folded in, so that it undoes `Forward`.
+    Inverse,
+    /// Product of values.
+    PointMul,
+    /// Product of values added to a third one.
+    MulAdd,
+    /// Product of ring elements from coefficients to coefficients.
+    Mul,
+    /// The integers in [0, Q) that RNS rows stand for: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant
+    /// first. For moduli of up to 64 bits.
+    Combine,
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Forward => "forward",
+            Self::Inverse => "inverse",
+            Self::PointMul => "point_mul",
+            Self::MulAdd => "mul_add",
+            Self::Mul => "mul",
+            Self::Combine => "combine",
+        })
+    }
+}
+
+impl core::str::FromStr for Op {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        [Self::Forward, Self::Inverse, Self::PointMul, Self::MulAdd, Self::Mul, Self::Combine]
+            .into_iter()
+            .find(|op| op.to_string() == name)
+            .ok_or_else(|| Error::Unsupported { job: name.into(), why: "no such operation".into() })
+    }
+}
+
+/// The order in which a transform leaves its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Order {
+    /// Whatever is fastest. Values of this order can be multiplied and transformed back by jobs of this order alone.
+    #[default]
+    Any,
+    /// Leaves x^d − root^e by ascending e: a cyclic transform gives a(root^i) at i, a negacyclic one a(root^(2i+1)).
+    Natural,
+    /// Leaves in the order of the splitting tree, left child first (bit-reversed order when every radix is 2).
+    BitReversed,
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "any order",
+            Self::Natural => "natural order",
+            Self::BitReversed => "bit-reversed order",
+        })
+    }
+}
+
+/// How large the operands of a product may be: absolute values of their centred representatives.
+///
+/// Small bounds save auxiliary primes where a product needs the lift. Operands beyond the bounds give wrong products.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Bounds {
+    /// Bound of the first operand; `None` for no promise.
+    pub left: Option<u64>,
+    /// Bound of the second operand; `None` for no promise.
+    pub right: Option<u64>,
+}
+
+/// An operation on a ring.
+///
+/// ```
+/// use ringforge::{Job, Modulus, Op, Planner, Ring};
+/// let ring = Ring::trinomial(768, Modulus::new(3457u32)?)?;
+/// let plan = Planner::default().plan(&Job::new(&ring, Op::Mul))?;
+/// println!("{plan}");
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Job {
+    /// The ring.
+    pub ring: Ring,
+    /// The operation.
+    pub op: Op,
+    /// Order of the values.
+    pub order: Order,
+    /// How many layers a transform has; `None` for as many as ring and root allow.
+    pub depth: Option<u32>,
+    /// Bounds on the operands of a product.
+    pub bounds: Bounds,
+    /// Whether a transform overwrites its input.
+    pub in_place: bool,
+    /// How many items a run will have, about; decides nothing but speed.
+    pub batch_hint: usize,
+}
+
+impl Job {
+    /// The operation with defaults for everything else: any order, full depth, no promise about operands, out of place.
+    #[must_use]
+    pub fn new(ring: &Ring, op: Op) -> Self {
+        Self {
+            ring: ring.clone(),
+            op,
+            order: Order::Any,
+            depth: None,
+            bounds: Bounds::default(),
+            in_place: false,
+            batch_hint: 1 << 16,
+        }
+    }
+
+    /// With values in this order.
+    #[must_use]
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// With this many layers.
+    #[must_use]
+    pub fn depth(mut self, depth: u32) -> Self {
+        self.depth = Some(depth);
+        self
+    }
+
+    /// With these bounds on the centred operands of a product.
+    #[must_use]
+    pub fn bounds(mut self, left: u64, right: u64) -> Self {
+        self.bounds = Bounds { left: Some(left), right: Some(right) };
+        self
+    }
+
+    /// Overwriting the input of a transform.
+    #[must_use]
+    pub fn in_place(mut self) -> Self {
+        self.in_place = true;
+        self
+    }
+
+    /// With about this many items a run.
+    #[must_use]
+    pub fn batch_hint(mut self, items: usize) -> Self {
+        self.batch_hint = items;
+        self
+    }
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.op, self.ring)?;
+        if self.order != Order::Any {
+            write!(f, " {}", self.order)?;
+        }
+        if let Some(depth) = self.depth {
+            write!(f, " depth {depth}")?;
+        }
+        if self.in_place {
+            f.write_str(" in place")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! One step of a plan: a meaning written twice, in Rust for the CPU and in CUDA text for a GPU.
+
+use core::fmt::Debug;
+use core::ops::Range;
+
+use bytemuck::Pod;
+use ringforge_kernels::Header;
+
+use crate::error::{Error, Result};
+use crate::limits::Limits;
+
+/// How a kernel uses a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Read only.
+    In,
+    /// Written only; every byte of the launched items is written.
+    Out,
+    /// Read and written.
+    InOut,
+}
+
+/// What a port holds for a launch of many items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Per {
+    /// `bytes` for each item, one item after another.
+    Item,
+    /// `bytes` once, shared by all items.
+    Shared,
+}
+
+/// What values a port holds, and what a test may compare bit for bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Values {
+    /// Residues in [0, q), or bytes that have one right value.
+    Canonical,
+    /// Residues in [0, k·q): equal modulo q only.
+    Below(u32),
+}
+
+/// One pointer parameter of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Port {
+    /// Bytes of an item, or of the whole where it is shared.
+    pub bytes: usize,
+    /// How it is used.
+    pub role: Role,
+    /// Whether each item has its own.
+    pub per: Per,
+    /// What values it holds.
+    pub range: Values,
+    /// Whether it holds secrets, to be wiped from temporaries and staging memory.
+    pub secret: bool,
+}
+
+impl Port {
+    const fn new(role: Role, per: Per, bytes: usize) -> Self {
+        Self { bytes, role, per, range: Values::Canonical, secret: false }
+    }
+
+    /// An input of `bytes` for each item.
+    #[must_use]
+    pub const fn input(bytes: usize) -> Self {
+        Self::new(Role::In, Per::Item, bytes)
+    }
+
+    /// An output of `bytes` for each item.
+    #[must_use]
+    pub const fn output(bytes: usize) -> Self {
+        Self::new(Role::Out, Per::Item, bytes)
+    }
+
+    /// A port of `bytes` for each item that is read and written.
+    #[must_use]
+    pub const fn in_out(bytes: usize) -> Self {
+        Self::new(Role::InOut, Per::Item, bytes)
+    }
+
+    /// An input of `bytes` that all items share.
+    #[must_use]
+    pub const fn shared(bytes: usize) -> Self {
+        Self::new(Role::In, Per::Shared, bytes)
+    }
+
+    /// The same port, holding secrets.
+    #[must_use]
+    pub const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+
+    /// The same port, holding residues in [0, k·q).
+    #[must_use]
+    pub const fn below(mut self, k: u32) -> Self {
+        self.range = Values::Below(k);
+        self
+    }
+}
+
+/// How a kernel is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Launch {
+    /// Threads of a block.
+    pub threads: u32,
+    /// Items that a block works on; 1 where an item takes several blocks.
+    pub items_per_block: u32,
+    /// Blocks that work on one item; 1 where a block works on several items.
+    pub blocks_per_item: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared_bytes: u32,
+}
+
+impl Launch {
+    /// A launch of `threads` a block, one thread for each item.
+    #[must_use]
+    pub const fn thread_per_item(threads: u32) -> Self {
+        Self { threads, items_per_block: threads, blocks_per_item: 1, shared_bytes: 0 }
+    }
+
+    /// Blocks for this many items.
+    #[must_use]
+    pub const fn blocks(&self, items: usize) -> usize {
+        items.div_ceil(self.items_per_block as usize) * self.blocks_per_item as usize
+    }
+}
+
+/// A kernel made concrete for a device: the generated header `prelude.cuh`, and the launch it assumes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Built {
+    /// Text of `prelude.cuh`: constants and types that the kernel's text names.
+    pub prelude: String,
+    /// The launch.
+    pub launch: Launch,
+}
+
+/// One step: its meaning on the CPU and its text for CUDA.
+///
+/// The text defines `extern "C" __global__ void NAME(P0, P1, …, u64 first, u64 end)` with one pointer for each port, in
+/// order, and works on the items `first..end`: pointers of [`Per::Item`] ports point to item 0, not to item `first`.
+/// It may include the engine's headers and its own, and `prelude.cuh` after them. Dynamic shared memory is declared by
+/// `RF_SHARED(name);` and there is no other shared memory.
+///
+/// `Debug` must print every parameter that decides the kernel's result: tables are cached under that text.
+pub trait Kernel: Debug + Send + Sync {
+    /// Name of the entry point; also the stem of the file that holds its text.
+    fn name(&self) -> &'static str;
+
+    /// The CUDA text.
+    fn source(&self) -> &'static str;
+
+    /// Headers that the text includes beyond the engine's own.
+    fn headers(&self) -> &[Header] {
+        &[]
+    }
+
+    /// The ports, in the order of the entry point's parameters.
+    fn ports(&self) -> &[Port];
+
+    /// The constants and the launch for a device with these limits.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the device cannot hold the kernel.
+    fn build(&self, limits: &Limits) -> Result<Built>;
+
+    /// What the kernel means: the same bytes that its text writes (modulo q for ranged ports), for the items `items`.
+    /// `args` holds exactly the bytes of these items, and the whole of shared ports.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] where `args` does not fit the ports.
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()>;
+
+    /// A line for printed plans: what this kernel does beyond its name.
+    fn describe(&self) -> String {
+        String::new()
+    }
+}
+
+/// Memory of one port for a range of items on the CPU.
+#[derive(Debug)]
+pub(crate) enum Slice<'a> {
+    In(&'a [u8]),
+    Out(&'a mut [u8]),
+    /// The same memory as an output port with this index: the kernel runs in place.
+    SameAs(usize),
+}
+
+/// The memory that [`Kernel::on_cpu`] works on, one entry for each port.
+#[derive(Debug)]
+pub struct Args<'a> {
+    pub(crate) kernel: &'static str,
+    pub(crate) slices: Vec<Slice<'a>>,
+}
+
+impl<'a> Args<'a> {
+    /// The elements of an input port.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the port is no input, or runs in place with an output: use [`Args::transform`] there.
+    pub fn input<T: Pod>(&self, port: usize) -> Result<&'a [T]> {
+        match self.slices.get(port) {
+            Some(Slice::In(bytes)) => bytemuck::try_cast_slice(bytes).map_err(|e| self.broken(port, &e)),
+            _ => Err(self.broken(port, &"is no separate input")),
+        }
+    }
+
+    /// The elements of an output port, or of one that is read and written. Each can be taken once.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the port is no output or was taken before.
+    pub fn output<T: Pod>(&mut self, port: usize) -> Result<&'a mut [T]> {
+        match self.slices.get_mut(port).map(|slice| core::mem::replace(slice, Slice::SameAs(usize::MAX))) {
+            Some(Slice::Out(bytes)) => bytemuck::try_cast_slice_mut(bytes).map_err(|e| self.broken(port, &e)),
+            _ => Err(self.broken(port, &"is no output, or was taken before")),
+        }
+    }
+
+    /// The elements of an output port, filled with those of an input port of the same length: for kernels that work in
+    /// place. Where the two ports are the same memory, nothing is copied.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the ports are no such pair.
+    pub fn transform<T: Pod>(&mut self, input: usize, output: usize) -> Result<&'a mut [T]> {
+        match self.slices.get(input) {
+            Some(Slice::SameAs(port)) if *port == output => self.output(output),
+            Some(Slice::In(_)) => {
+                let from = self.input::<T>(input)?;
+                let to = self.output::<T>(output)?;
+                if from.len() != to.len() {
+                    return Err(self.broken(input, &"differs in length from its output"));
+                }
+                to.copy_from_slice(from);
+                Ok(to)
+            }
+            _ => Err(self.broken(input, &"is no input")),
+        }
+    }
+
+    fn broken(&self, port: usize, why: &dyn core::fmt::Display) -> Error {
+        Error::Kernel { kernel: self.kernel.into(), why: format!("port {port} {why}") }
+    }
+}

@@ -1,0 +1,113 @@
+//! Memory of a device, and references to it.
+
+use core::fmt;
+
+use bytemuck::{Pod, Zeroable};
+
+/// Memory of a device.
+pub(crate) enum Memory {
+    /// Host memory.
+    Host(HostMemory),
+    /// Memory of a GPU.
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::CudaMemory),
+}
+
+/// Memory to read from.
+#[derive(Clone, Copy)]
+pub(crate) enum Read<'a> {
+    Host(&'a [u8]),
+    #[cfg(feature = "cuda")]
+    Cuda(&'a crate::cuda::CudaMemory),
+}
+
+/// Memory to write to.
+pub(crate) enum Write<'a> {
+    Host(&'a mut [u8]),
+    #[cfg(feature = "cuda")]
+    Cuda(&'a mut crate::cuda::CudaMemory),
+}
+
+impl Memory {
+    pub(crate) fn read(&self) -> Read<'_> {
+        match self {
+            Self::Host(memory) => Read::Host(memory.bytes()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Read::Cuda(memory),
+        }
+    }
+
+    pub(crate) fn write(&mut self) -> Write<'_> {
+        match self {
+            Self::Host(memory) => Write::Host(memory.bytes_mut()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Write::Cuda(memory),
+        }
+    }
+}
+
+impl Write<'_> {
+    /// The same memory, for reading.
+    pub(crate) fn as_read(&self) -> Read<'_> {
+        match self {
+            Self::Host(bytes) => Read::Host(bytes),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Read::Cuda(memory),
+        }
+    }
+
+    /// The same memory, for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> Write<'_> {
+        match self {
+            Self::Host(bytes) => Write::Host(bytes),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Write::Cuda(memory),
+        }
+    }
+}
+
+macro_rules! opaque_debug {
+    ($($name:ty),*) => {$(
+        // contents may be secret
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "(..)"))
+            }
+        }
+    )*};
+}
+opaque_debug!(Memory, HostMemory, Read<'_>, Write<'_>);
+
+/// Bytes in host memory, aligned to a cache line so that any element type can be read from them.
+pub(crate) struct HostMemory {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+// SAFETY: an array of bytes with no padding; the alignment equals the size.
+#[allow(unsafe_code)]
+unsafe impl Zeroable for Line {}
+// SAFETY: as above, any bit pattern is valid.
+#[allow(unsafe_code)]
+unsafe impl Pod for Line {}
+
+impl HostMemory {
+    pub(crate) fn zeroed(len: usize) -> Option<Self> {
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(len.div_ceil(64)).ok()?;
+        lines.resize(len.div_ceil(64), Line([0; 64]));
+        Some(Self { lines, len })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.len]
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}

@@ -1,0 +1,317 @@
+//! A modulus q, its storage width, and set-up arithmetic in Z_q.
+
+use core::fmt;
+
+use crypto_bigint::{NonZero, U256};
+
+use crate::error::{Error, Result};
+
+/// How a residue is stored, alike on the CPU and on a GPU.
+///
+/// 16-, 32- and 64-bit residues are plain values in [0, q). 256-bit residues are in Montgomery form, x·2^256 mod q,
+/// as four 64-bit limbs, least significant first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Width {
+    /// `u16`, for q of up to 16 bits.
+    W16,
+    /// `u32`, for q of up to 32 bits.
+    W32,
+    /// `u64`, for q of up to 64 bits.
+    W64,
+    /// `[u64; 4]`, for q of up to 256 bits.
+    W256,
+}
+
+impl Width {
+    /// Bytes of one stored residue.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::W16 => 2,
+            Self::W32 => 4,
+            Self::W64 => 8,
+            Self::W256 => 32,
+        }
+    }
+}
+
+/// A modulus from 2 up to 256 bits.
+///
+/// Its methods are set-up arithmetic on plain values: exact, simple, and not meant for hot loops or secrets.
+///
+/// ```
+/// use ringforge::Modulus;
+/// let q = Modulus::new(3457u32)?;
+/// assert!(q.is_prime());
+/// assert_eq!(q.root(384), Some(9u32.into()));
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Modulus {
+    q: NonZero<U256>,
+    prime: bool,
+}
+
+/// Largest order whose primitive roots are searched through for the smallest one.
+const SMALLEST_ROOT_ORDER: u64 = 1 << 20;
+
+impl Modulus {
+    /// The modulus q.
+    ///
+    /// # Errors
+    /// [`Error::Modulus`] if q is 0 or 1.
+    pub fn new(q: impl Into<U256>) -> Result<Self> {
+        let q = q.into();
+        if q < U256::from(2u32) {
+            return Err(Error::Modulus { q, why: "it must be at least 2" });
+        }
+        let prime = crypto_primes::is_prime(crypto_primes::Flavor::Any, &q);
+        let q = NonZero::new(q).into_option().ok_or(Error::Modulus { q, why: "it must be at least 2" })?;
+        Ok(Self { q, prime })
+    }
+
+    /// The modulus given by big-endian hexadecimal digits, with or without `0x`.
+    ///
+    /// # Errors
+    /// [`Error::Modulus`] if the digits are no number of up to 256 bits, or the number is below 2.
+    pub fn from_hex(digits: &str) -> Result<Self> {
+        let digits = digits.trim_start_matches("0x");
+        let valid = !digits.is_empty() && digits.len() <= 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        if !valid {
+            return Err(Error::Modulus { q: U256::ZERO, why: "at most 64 hexadecimal digits are wanted" });
+        }
+        Self::new(U256::from_be_hex(&format!("{digits:0>64}")))
+    }
+
+    /// The value q.
+    #[must_use]
+    pub fn value(&self) -> U256 {
+        *self.q
+    }
+
+    /// The value q where it fits 64 bits.
+    #[must_use]
+    pub fn value_u64(&self) -> Option<u64> {
+        (self.bits() <= 64).then(|| low_u64(&self.q))
+    }
+
+    /// Bits of q.
+    #[must_use]
+    pub fn bits(&self) -> u32 {
+        self.q.bits_vartime()
+    }
+
+    /// The narrowest storage for residues.
+    #[must_use]
+    pub fn width(&self) -> Width {
+        match self.bits() {
+            ..=16 => Width::W16,
+            17..=32 => Width::W32,
+            33..=64 => Width::W64,
+            _ => Width::W256,
+        }
+    }
+
+    /// Whether q is prime (Baillie–PSW with no known exception; certain below 2^64).
+    #[must_use]
+    pub fn is_prime(&self) -> bool {
+        self.prime
+    }
+
+    /// x mod q.
+    #[must_use]
+    pub fn reduce(&self, x: &U256) -> U256 {
+        x.rem_vartime(&self.q)
+    }
+
+    /// x mod q, in [0, q), for a signed x.
+    #[must_use]
+    pub fn reduce_i64(&self, x: i64) -> U256 {
+        let magnitude = self.reduce(&U256::from(x.unsigned_abs()));
+        if x < 0 { self.neg(&magnitude) } else { magnitude }
+    }
+
+    /// a + b mod q, for a, b < q.
+    #[must_use]
+    pub fn add(&self, a: &U256, b: &U256) -> U256 {
+        a.add_mod(b, &self.q)
+    }
+
+    /// a − b mod q, for a, b < q.
+    #[must_use]
+    pub fn sub(&self, a: &U256, b: &U256) -> U256 {
+        a.sub_mod(b, &self.q)
+    }
+
+    /// −a mod q, for a < q.
+    #[must_use]
+    pub fn neg(&self, a: &U256) -> U256 {
+        self.sub(&U256::ZERO, a)
+    }
+
+    /// a·b mod q, for a, b < q.
+    #[must_use]
+    pub fn mul(&self, a: &U256, b: &U256) -> U256 {
+        if self.bits() <= 64 {
+            let product = u128::from(low_u64(a)) * u128::from(low_u64(b));
+            #[allow(clippy::cast_possible_truncation)] // the remainder is below a 64-bit q
+            return U256::from((product % u128::from(low_u64(&self.q))) as u64);
+        }
+        U256::rem_wide_vartime(a.widening_mul(b), &self.q)
+    }
+
+    /// a^e mod q, for a < q.
+    #[must_use]
+    pub fn pow(&self, a: &U256, e: &U256) -> U256 {
+        let mut power = self.reduce(&U256::ONE);
+        for bit in (0..e.bits_vartime()).rev() {
+            power = self.mul(&power, &power);
+            if e.bit_vartime(bit) {
+                power = self.mul(&power, a);
+            }
+        }
+        power
+    }
+
+    /// The b with a·b = 1 mod q, where there is one.
+    #[must_use]
+    pub fn inverse(&self, a: &U256) -> Option<U256> {
+        a.invert_mod(&self.q).into_option()
+    }
+
+    /// x·2^256 mod q: the stored (Montgomery) form of a 256-bit residue.
+    #[must_use]
+    pub fn to_montgomery(&self, x: &U256) -> U256 {
+        U256::rem_wide_vartime((U256::ZERO, *x), &self.q)
+    }
+
+    /// The plain value of a residue in Montgomery form; `None` for even q, which has none.
+    #[must_use]
+    pub fn from_montgomery(&self, x: &U256) -> Option<U256> {
+        self.inverse(&self.to_montgomery(&U256::ONE)).map(|inverse| self.mul(x, &inverse))
+    }
+
+    /// The default primitive root of unity of the given order modulo a prime q, or `None` where there is none.
+    ///
+    /// For q of up to 64 bits and orders up to 2^20 it is the smallest one. Beyond, it is g^((q−1)/order) for the
+    /// smallest g for which that has the full order: a search for the smallest would take too long.
+    #[must_use]
+    pub fn root(&self, order: u64) -> Option<U256> {
+        let (exponent, remainder) = self.order_cofactor(order)?;
+        if !self.prime || remainder != U256::ZERO {
+            return None;
+        }
+        let mut base = U256::ONE;
+        let root = loop {
+            if base >= *self.q {
+                return None;
+            }
+            let candidate = self.pow(&base, &exponent);
+            if self.has_order(&candidate, order) {
+                break candidate;
+            }
+            base = base.wrapping_add(&U256::ONE);
+        };
+        if self.bits() > 64 || order > SMALLEST_ROOT_ORDER {
+            return Some(root);
+        }
+        let mut power = root;
+        let mut smallest = root;
+        for k in 2..order {
+            power = self.mul(&power, &root);
+            if power < smallest && gcd(k, order) == 1 {
+                smallest = power;
+            }
+        }
+        Some(smallest)
+    }
+
+    /// Whether x has exactly this multiplicative order.
+    #[must_use]
+    pub fn has_order(&self, x: &U256, order: u64) -> bool {
+        let one = self.reduce(&U256::ONE);
+        order > 0
+            && self.pow(x, &U256::from(order)) == one
+            && prime_factors(order).all(|p| self.pow(x, &U256::from(order / p)) != one)
+    }
+
+    /// Whether q − 1 is divisible by `order`, for a prime q: then roots of that order exist.
+    #[must_use]
+    pub fn has_root(&self, order: u64) -> bool {
+        self.prime && self.order_cofactor(order).is_some_and(|(_, remainder)| remainder == U256::ZERO)
+    }
+
+    fn order_cofactor(&self, order: u64) -> Option<(U256, U256)> {
+        let order = NonZero::new(U256::from(order)).into_option()?;
+        Some(self.q.wrapping_sub(&U256::ONE).div_rem_vartime(&order))
+    }
+
+    /// Whether q is odd.
+    #[must_use]
+    pub fn is_odd(&self) -> bool {
+        bool::from(self.q.is_odd())
+    }
+}
+
+impl fmt::Display for Modulus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&decimal(&self.q))
+    }
+}
+
+impl fmt::Debug for Modulus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Modulus({self})")
+    }
+}
+
+/// The low 64 bits of x.
+pub(crate) fn low_u64(x: &U256) -> u64 {
+    let bytes = x.to_le_bytes();
+    let mut low = [0u8; 8];
+    low.copy_from_slice(&bytes.as_ref()[..8]);
+    u64::from_le_bytes(low)
+}
+
+/// x in decimal digits.
+pub(crate) fn decimal(x: &U256) -> String {
+    let ten19 = NonZero::new(U256::from(10_000_000_000_000_000_000u64));
+    let Some(ten19) = ten19.into_option() else { return String::new() };
+    let mut parts = Vec::new();
+    let mut rest = *x;
+    loop {
+        let (quotient, digits) = rest.div_rem_vartime(&ten19);
+        rest = quotient;
+        if rest == U256::ZERO {
+            parts.push(low_u64(&digits).to_string());
+            break;
+        }
+        parts.push(format!("{:019}", low_u64(&digits)));
+    }
+    parts.into_iter().rev().collect()
+}
+
+/// The greatest common divisor.
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The distinct prime factors of x > 0, smallest first.
+fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
+    let mut candidate = 2;
+    core::iter::from_fn(move || {
+        while x > 1 {
+            if candidate * candidate > x {
+                candidate = x;
+            }
+            if x % candidate == 0 {
+                while x % candidate == 0 {
+                    x /= candidate;
+                }
+                return Some(candidate);
+            }
+            candidate += 1;
+        }
+        None
+    })
+}

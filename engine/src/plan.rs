@@ -1,0 +1,283 @@
+//! Plans: the steps that do a job, as data.
+
+use core::fmt;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::job::Order;
+use crate::kernel::{Kernel, Per, Port, Role};
+use crate::ring::Ring;
+
+/// What a buffer holds, where that is known; compared when programs run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// Coefficients of elements of a ring.
+    Coefficients(Ring),
+    /// Values of elements of a ring: residues modulo the leaves of a transform with this many layers, in this order.
+    Values {
+        /// The ring.
+        ring: Ring,
+        /// Layers of the transform.
+        depth: u32,
+        /// Order of the leaves.
+        order: Order,
+    },
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Coefficients(ring) => write!(f, "coefficients in {ring}"),
+            Self::Values { ring, depth, order } => write!(f, "values in {ring} after {depth} layers, {order}"),
+        }
+    }
+}
+
+/// A table that a kernel reads: made once for each device, cached under its content, shared by all programs.
+#[derive(Debug, Clone)]
+pub enum Table {
+    /// Written by a kernel whose last port is its only output, the others being these tables.
+    Made {
+        /// The kernel.
+        kernel: Arc<dyn Kernel>,
+        /// The items that the kernel is launched for.
+        items: usize,
+        /// What its other ports read.
+        inputs: Vec<Table>,
+    },
+    /// These bytes.
+    Bytes(Arc<[u8]>),
+}
+
+impl Table {
+    /// Size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Made { kernel, items, .. } => kernel.ports().last().map_or(0, |port| port.bytes * items),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// What a kernel's port is bound to.
+#[derive(Debug, Clone)]
+pub enum Slot {
+    /// An argument of the plan.
+    Arg(usize),
+    /// A temporary of the plan.
+    Temp(usize),
+    /// A table.
+    Table(Table),
+}
+
+/// A kernel and what its ports are bound to.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The kernel.
+    pub kernel: Arc<dyn Kernel>,
+    /// One slot for each port.
+    pub slots: Vec<Slot>,
+}
+
+/// An argument of a plan: what the caller passes to [`Program::run`](crate::Program::run).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanArg {
+    /// How the plan uses it as a whole.
+    pub role: Role,
+    /// Whether each item has its own.
+    pub per: Per,
+    /// Bytes of an item, or of the whole where it is shared.
+    pub bytes: usize,
+    /// Whether it holds secrets.
+    pub secret: bool,
+    /// What it holds, where that is known.
+    pub content: Option<Content>,
+}
+
+/// A temporary of a plan: memory that lives for one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Temp {
+    /// Bytes for each item.
+    pub bytes: usize,
+    /// Whether it holds secrets and is wiped after the run.
+    pub secret: bool,
+}
+
+/// The steps that do a job. Made by a [`Planner`](crate::Planner) or put together by a scheme; both compile alike.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    title: String,
+    steps: Vec<Step>,
+    args: Vec<PlanArg>,
+    temps: Vec<Temp>,
+}
+
+impl Plan {
+    /// A plan of these steps, run in order.
+    ///
+    /// Arguments and temporaries are numbered from 0 and described by the ports they are bound to. A port that one
+    /// kernel reads and another slot of the same kernel writes may be the same argument: the kernel then runs in place.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] if a step has another number of slots than ports, if an argument or temporary is used with two
+    /// sizes, is numbered with a gap, if a temporary is read before it is written, or a table is bound to an output.
+    pub fn new(title: impl Into<String>, steps: Vec<Step>) -> Result<Self> {
+        let title = title.into();
+        let refuse = |why: String| Error::Plan { plan: title.clone(), why };
+        let mut args: Vec<Option<PlanArg>> = Vec::new();
+        let mut temps: Vec<Option<Temp>> = Vec::new();
+        for step in &steps {
+            let name = step.kernel.name();
+            let ports = step.kernel.ports();
+            if ports.len() != step.slots.len() {
+                return Err(refuse(format!("{name} has {} ports, {} are bound", ports.len(), step.slots.len())));
+            }
+            // inputs first: a step reads before it writes
+            let mut bound: Vec<(&Port, &Slot)> = ports.iter().zip(&step.slots).collect();
+            bound.sort_by_key(|(port, _)| port.role == Role::Out);
+            for (port, slot) in bound {
+                if port.per == Per::Shared && port.role != Role::In {
+                    return Err(refuse(format!("{name} writes to a shared port")));
+                }
+                match slot {
+                    Slot::Arg(i) => merge_arg(entry(&mut args, *i), port).map_err(|why| {
+                        refuse(format!("argument {i} as used by {name} {why}"))
+                    })?,
+                    Slot::Temp(i) => merge_temp(entry(&mut temps, *i), port).map_err(|why| {
+                        refuse(format!("temporary {i} as used by {name} {why}"))
+                    })?,
+                    Slot::Table(table) => {
+                        if port.role != Role::In || port.per != Per::Shared || table.bytes() != port.bytes {
+                            return Err(refuse(format!("{name} has no shared input of {} bytes there", table.bytes())));
+                        }
+                    }
+                }
+            }
+        }
+        let args = args.into_iter().collect::<Option<_>>().ok_or_else(|| refuse("an argument is not used".into()))?;
+        let temps = temps.into_iter().collect::<Option<_>>().ok_or_else(|| refuse("a temporary is not used".into()))?;
+        Ok(Self { title, steps, args, temps })
+    }
+
+    /// The same plan with what its arguments hold, in order; `None` where it is not known.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] if the number is not that of the arguments, or an element of the ring has another size.
+    pub fn with_contents(mut self, contents: Vec<Option<Content>>) -> Result<Self> {
+        let fits = contents.len() == self.args.len()
+            && contents.iter().zip(&self.args).all(|(content, arg)| {
+                content.as_ref().is_none_or(|content| match content {
+                    Content::Coefficients(ring) | Content::Values { ring, .. } => ring.bytes() == arg.bytes,
+                })
+            });
+        if !fits {
+            return Err(Error::Plan { plan: self.title, why: "the contents do not fit the arguments".into() });
+        }
+        for (arg, content) in self.args.iter_mut().zip(contents) {
+            arg.content = content;
+        }
+        Ok(self)
+    }
+
+    /// The title.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The steps, in order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The arguments, in order.
+    #[must_use]
+    pub fn args(&self) -> &[PlanArg] {
+        &self.args
+    }
+
+    /// The temporaries, in order.
+    #[must_use]
+    pub fn temps(&self) -> &[Temp] {
+        &self.temps
+    }
+
+    /// Bytes that the job must move for each item: every argument once.
+    #[must_use]
+    pub fn floor_bytes_per_item(&self) -> usize {
+        let moves = |arg: &PlanArg| match (arg.per, arg.role) {
+            (Per::Shared, _) => 0,
+            (Per::Item, Role::InOut) => 2 * arg.bytes,
+            (Per::Item, _) => arg.bytes,
+        };
+        self.args.iter().map(moves).sum()
+    }
+}
+
+fn entry<T>(list: &mut Vec<Option<T>>, i: usize) -> &mut Option<T> {
+    if list.len() <= i {
+        list.resize_with(i + 1, || None);
+    }
+    &mut list[i]
+}
+
+fn merge_arg(known: &mut Option<PlanArg>, port: &Port) -> Result<(), &'static str> {
+    match known {
+        None => {
+            *known = Some(PlanArg {
+                role: port.role,
+                per: port.per,
+                bytes: port.bytes,
+                secret: port.secret,
+                content: None,
+            });
+        }
+        Some(arg) if arg.bytes != port.bytes || arg.per != port.per => return Err("has two sizes"),
+        Some(arg) => {
+            arg.secret |= port.secret;
+            if arg.role == Role::In && port.role != Role::In {
+                arg.role = Role::InOut;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn merge_temp(known: &mut Option<Temp>, port: &Port) -> Result<(), &'static str> {
+    match known {
+        _ if port.per == Per::Shared => return Err("is shared by all items"),
+        None if port.role != Role::Out => return Err("is read before it is written"),
+        None => *known = Some(Temp { bytes: port.bytes, secret: port.secret }),
+        Some(temp) if temp.bytes != port.bytes => return Err("has two sizes"),
+        Some(temp) => temp.secret |= port.secret,
+    }
+    Ok(())
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.title)?;
+        for step in &self.steps {
+            write!(f, "\n  {:<12}", step.kernel.name())?;
+            let about = step.kernel.describe();
+            if !about.is_empty() {
+                write!(f, " {about} ")?;
+            }
+            let mut arrow = false;
+            for (port, slot) in step.kernel.ports().iter().zip(&step.slots) {
+                if port.role != Role::In && !arrow {
+                    f.write_str(" ->")?;
+                    arrow = true;
+                }
+                match slot {
+                    Slot::Arg(i) => write!(f, " arg{i}")?,
+                    Slot::Temp(i) => write!(f, " temp{i}")?,
+                    Slot::Table(table) => write!(f, " table[{}]", table.bytes())?,
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,320 @@
+//! How a ring splits: layers of radix 2 and 3 down to the base degree that its moduli allow.
+
+use core::fmt;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::modulus::{Modulus, decimal};
+use crate::ring::{Quotient, Ring};
+
+/// The largest degree at which a transform may stop.
+pub const MAX_BASE: usize = 8;
+
+/// One layer of a split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// x^(2k) − x^k + 1 into x^k − ζ and x^k − ζ^5, ζ a primitive sixth root. First layer of a trinomial ring only.
+    Sixth,
+    /// x^(2k) − z² into x^k − z and x^k + z.
+    Two,
+    /// x^(3k) − z³ into x^k − z, x^k − σz and x^k − σ²z, σ a primitive third root.
+    Three,
+}
+
+impl Layer {
+    /// Children of a node.
+    #[must_use]
+    pub const fn radix(self) -> usize {
+        match self {
+            Self::Sixth | Self::Two => 2,
+            Self::Three => 3,
+        }
+    }
+}
+
+/// The roots behind one modulus' transform, as plain values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Roots {
+    /// The modulus.
+    pub q: Modulus,
+    /// γ with γ^t = c, c the constant of the tree's top node; for a trinomial, of the left of its two trees.
+    pub start: U256,
+    /// ρ, a primitive t-th root of unity.
+    pub step: U256,
+}
+
+/// The tree by which f factors modulo every modulus of a ring into leaves x^d − β of equal degree d ≤ 8.
+///
+/// Let t be the product of the radices below an optional first [`Layer::Sixth`]. A tree starts at x^(t·d) − γ^t; a node
+/// x^k − γ^m ρ^e (m divides e) splits by radix r into x^(k/r) − γ^(m/r) ρ^((e + i·t)/r), i = 0 … r−1, from left to
+/// right. So leaf constants are γ·ρ^e, each e once. For x^n − 1, γ = 1 and ρ is the ring's root; for x^n + 1 and other
+/// binomials γ is the root (and ρ = γ² for x^n + 1); for the trinomial with root ω of order 6t, the left tree has γ = ω, the
+/// right one γ = ω^5, and ρ = ω^6.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Split {
+    /// Degree of f.
+    pub n: usize,
+    /// Degree of the leaves.
+    pub base: usize,
+    /// Layers from the top.
+    pub layers: Vec<Layer>,
+    /// The roots for each modulus.
+    pub roots: Vec<Roots>,
+}
+
+impl Split {
+    /// The split of a ring: as deep as every modulus allows, or with exactly `depth` layers.
+    ///
+    /// # Errors
+    /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] where the ring has no transform that ends at a
+    /// degree of at most [`MAX_BASE`].
+    pub fn of(ring: &Ring, depth: Option<u32>) -> Result<Self> {
+        let top = Top::of(ring)?;
+        let n = ring.degree();
+        let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));
+        let mut roots = Vec::with_capacity(ring.basis().len());
+        for q in ring.basis() {
+            if !q.is_prime() {
+                return Err(Error::NotPrime { q: q.value() });
+            }
+            let allowed = top.allowed(q, ring.root(), twos, threes)?;
+            (twos, threes) = (twos.min(allowed.0), threes.min(allowed.1));
+        }
+        let mut layers = Vec::new();
+        layers.extend(top.sixth.then_some(Layer::Sixth));
+        layers.extend(core::iter::repeat_n(Layer::Two, twos as usize));
+        layers.extend(core::iter::repeat_n(Layer::Three, threes as usize));
+        let full = product(&layers[usize::from(top.sixth)..]);
+        if let Some(depth) = depth {
+            let available = layers.len();
+            let depth = depth as usize;
+            if depth > available || (top.sixth && depth == 0) {
+                return Err(Error::Unsupported {
+                    job: format!("a transform of {depth} layers in {ring}"),
+                    why: format!("the ring has {available}"),
+                });
+            }
+            layers.truncate(depth);
+        }
+        let t = product(&layers[usize::from(top.sixth)..]);
+        let base = top.length / t;
+        if base > MAX_BASE {
+            let q = ring.basis().first().map_or(U256::ZERO, Modulus::value);
+            let wanted = top.order_factor * (top.length / MAX_BASE).next_power_of_two() as u64;
+            return match ring.basis().iter().find(|q| !q.has_root(wanted)) {
+                Some(q) if depth.is_none() => Err(Error::NoRoot { q: q.value(), order: wanted }),
+                _ => Err(Error::Unsupported {
+                    job: format!("a transform in {ring} modulo {}", decimal(&q)),
+                    why: format!("it ends at degree {base}, more than {MAX_BASE}"),
+                }),
+            };
+        }
+        for q in ring.basis() {
+            let order = top.order_factor * full as u64;
+            let (start, step) =
+                top.roots(q, ring.root(), full as u64).ok_or(Error::NoRoot { q: q.value(), order })?;
+            let dropped = U256::from((full / t) as u64);
+            roots.push(Roots { q: *q, start: q.pow(&start, &dropped), step: q.pow(&step, &dropped) });
+        }
+        Ok(Self { n, base, layers, roots })
+    }
+
+    /// Whether the first layer makes two trees.
+    #[must_use]
+    pub fn has_sixth(&self) -> bool {
+        self.layers.first() == Some(&Layer::Sixth)
+    }
+
+    /// The number of leaves of each tree.
+    #[must_use]
+    pub fn tree_leaves(&self) -> usize {
+        product(&self.layers[usize::from(self.has_sixth())..])
+    }
+
+    /// The number of leaves.
+    #[must_use]
+    pub fn leaves(&self) -> usize {
+        self.n / self.base
+    }
+
+    /// The number of layers.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.layers.len() as u32
+    }
+
+    /// Nodes above a layer: the number of blocks that the layer splits.
+    #[must_use]
+    pub fn nodes(&self, layer: usize) -> usize {
+        product(&self.layers[..layer])
+    }
+
+    /// The exponent e of ρ in the constant of a node, counted from the left among the nodes above `layer`
+    /// (`layer == depth` for leaves).
+    #[must_use]
+    pub fn exponent(&self, layer: usize, node: usize) -> u64 {
+        let first = usize::from(self.has_sixth());
+        let t = self.tree_leaves() as u64;
+        let mut below = self.nodes(layer);
+        let mut rest = node;
+        let mut exponent = 0;
+        for (i, step) in self.layers[..layer].iter().enumerate() {
+            below /= step.radix();
+            let child = (rest / below) as u64;
+            rest %= below;
+            if i >= first {
+                exponent = (exponent + child * t) / step.radix() as u64;
+            }
+        }
+        exponent
+    }
+
+    /// The constant β of a leaf x^d − β modulo the modulus of this row.
+    #[must_use]
+    pub fn leaf_constant(&self, row: usize, leaf: usize) -> U256 {
+        let Roots { q, start, step } = &self.roots[row];
+        let start = match self.is_right_tree(leaf) {
+            true => q.pow(start, &U256::from(5u32)),
+            false => *start,
+        };
+        q.mul(&start, &q.pow(step, &U256::from(self.exponent(self.layers.len(), leaf))))
+    }
+
+    /// Whether a leaf hangs in the right of two trees.
+    #[must_use]
+    pub fn is_right_tree(&self, leaf: usize) -> bool {
+        self.has_sixth() && leaf >= self.leaves() / 2
+    }
+
+    /// For each leaf in tree order, its place in natural order: by ascending exponent of the ring's root.
+    #[must_use]
+    pub fn natural_places(&self) -> Vec<usize> {
+        let depth = self.layers.len();
+        let trees = if self.has_sixth() { 2 } else { 1 };
+        (0..self.leaves())
+            .map(|leaf| self.exponent(depth, leaf) as usize * trees + usize::from(self.is_right_tree(leaf)))
+            .collect()
+    }
+}
+
+impl fmt::Display for Split {
+    /// For example `6,2^6,3 base 2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = Vec::new();
+        for (kind, digit) in [(Layer::Sixth, 6), (Layer::Two, 2), (Layer::Three, 3)] {
+            match self.layers.iter().filter(|&&layer| layer == kind).count() {
+                0 => {}
+                1 => parts.push(digit.to_string()),
+                count => parts.push(format!("{digit}^{count}")),
+            }
+        }
+        if parts.is_empty() {
+            parts.push("none".into());
+        }
+        write!(f, "{} base {}", parts.join(","), self.base)
+    }
+}
+
+/// What the quotient says about the top of the trees, whatever the modulus.
+struct Top {
+    /// Whether there are two trees under a first layer by six.
+    sixth: bool,
+    /// Degree of the top node of a tree.
+    length: usize,
+    /// The ring's root has this times t as its order, where that is fixed: 1 for x^n − 1, 2 for x^n + 1, 6 for the trinomial.
+    order_factor: u64,
+    /// The constant c of x^n − c, where it is neither 1 nor −1.
+    constant: Option<U256>,
+}
+
+impl Top {
+    fn of(ring: &Ring) -> Result<Self> {
+        let top = |sixth, length, order_factor, constant| Ok(Self { sixth, length, order_factor, constant });
+        match ring.quotient() {
+            Quotient::Cyclic { n } => top(false, *n, 1, None),
+            Quotient::Negacyclic { n } => top(false, *n, 2, None),
+            Quotient::Binomial { n, c } => top(false, *n, 1, Some(*c)),
+            Quotient::Trinomial { n } => top(true, n / 2, 6, None),
+            Quotient::PrimeTrinomial { .. } | Quotient::Sparse { .. } => Err(Error::Unsupported {
+                job: format!("a transform in {ring}"),
+                why: "its quotient does not split by radices 2 and 3 (products go through the lift)".into(),
+            }),
+        }
+    }
+
+    /// How many layers of radix 2 and 3 this modulus (and the named root) allows, at most `twos` and `threes`.
+    fn allowed(&self, q: &Modulus, named: Option<U256>, twos: u32, threes: u32) -> Result<(u32, u32)> {
+        let fits = |&(twos, threes): &(u32, u32)| self.roots(q, named, 2u64.pow(twos) * 3u64.pow(threes)).is_some();
+        let most = (0..=twos).rev().flat_map(|twos| (0..=threes).rev().map(move |threes| (twos, threes))).find(fits);
+        most.ok_or(Error::NoRoot { q: q.value(), order: self.order_factor })
+    }
+
+    /// γ and ρ for trees of t leaves, where the modulus has them and the named root is such a γ (or generates it).
+    fn roots(&self, q: &Modulus, named: Option<U256>, t: u64) -> Option<(U256, U256)> {
+        if let Some(c) = &self.constant {
+            let start = constant_root(q, &q.reduce(c), named, t)?;
+            return Some((start, q.root(t)?));
+        }
+        let order = self.order_factor * t;
+        let root = match named {
+            Some(named) => {
+                let found = smooth_order(q, &named).filter(|found| found % order == 0)?;
+                q.pow(&named, &U256::from(found / order))
+            }
+            None => q.root(order)?,
+        };
+        let start = if self.order_factor == 1 { q.reduce(&U256::ONE) } else { root };
+        Some((start, q.pow(&root, &U256::from(self.order_factor))))
+    }
+}
+
+/// γ with γ^t = c: the named one, or for c of an order 2^a·3^b one of that order times t.
+fn constant_root(q: &Modulus, c: &U256, named: Option<U256>, t: u64) -> Option<U256> {
+    let leads_to_c = |root: &U256| q.pow(root, &U256::from(t)) == *c;
+    if let Some(named) = named {
+        return Some(named).filter(leads_to_c);
+    }
+    let order = smooth_order(q, c)?;
+    let generator = q.root(order.checked_mul(t)?)?;
+    let mut root = generator;
+    for _ in 0..order {
+        if leads_to_c(&root) {
+            return Some(root);
+        }
+        root = q.mul(&root, &generator);
+    }
+    None
+}
+
+/// The multiplicative order of x, if it is 2^a·3^b with a ≤ 40 and b ≤ 13.
+fn smooth_order(q: &Modulus, x: &U256) -> Option<u64> {
+    let twos = prime_power_order(q, q.pow(x, &U256::from(3u64.pow(13))), 2, 40)?;
+    let threes = prime_power_order(q, q.pow(x, &U256::from(1u64 << 40)), 3, 13)?;
+    twos.checked_mul(threes).filter(|&order| q.has_order(x, order))
+}
+
+/// The order of x, if it is a power of `prime` with an exponent of at most `most`.
+fn prime_power_order(q: &Modulus, mut x: U256, prime: u64, most: u32) -> Option<u64> {
+    let one = q.reduce(&U256::ONE);
+    for exponent in 0..=most {
+        if x == one {
+            return Some(prime.pow(exponent));
+        }
+        x = q.pow(&x, &U256::from(prime));
+    }
+    None
+}
+
+fn multiplicity(mut n: usize, radix: usize) -> u32 {
+    let mut count = 0;
+    while n > 0 && n.is_multiple_of(radix) {
+        n /= radix;
+        count += 1;
+    }
+    count
+}
+
+fn product(layers: &[Layer]) -> usize {
+    layers.iter().map(|layer| layer.radix()).product()
+}

@@ -1,0 +1,309 @@
+//! Programs: plans made ready on a device, and how they run.
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::backend::{Bound, Loaded};
+use crate::device::{Buffer, Device, Stream, same_length};
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, Per, Role};
+use crate::memory::{Memory, Read, Write};
+use crate::plan::{Plan, PlanArg, Slot};
+
+/// A plan made ready on a device: immutable, shareable between threads, cheap to clone.
+#[derive(Clone)]
+pub struct Program(Arc<Parts>);
+
+struct Parts {
+    device: Device,
+    plan: Plan,
+    steps: Vec<LoadedStep>,
+}
+
+struct LoadedStep {
+    loaded: Loaded,
+    /// The table of each port that reads one.
+    tables: Vec<Option<Arc<Memory>>>,
+}
+
+/// An argument on the program's device: a buffer to read, or one to write (or to read and write).
+#[derive(Debug)]
+pub enum Arg<'a> {
+    /// Read only.
+    In(&'a Buffer),
+    /// Written, or read and written.
+    Out(&'a mut Buffer),
+}
+
+impl<'a> From<&'a Buffer> for Arg<'a> {
+    fn from(buffer: &'a Buffer) -> Self {
+        Self::In(buffer)
+    }
+}
+
+impl<'a> From<&'a mut Buffer> for Arg<'a> {
+    fn from(buffer: &'a mut Buffer) -> Self {
+        Self::Out(buffer)
+    }
+}
+
+/// An argument in host memory.
+#[derive(Debug)]
+pub enum HostArg<'a> {
+    /// Read only.
+    In(&'a [u8]),
+    /// Written, or read and written.
+    Out(&'a mut [u8]),
+}
+
+impl<'a, T: Pod> From<&'a [T]> for HostArg<'a> {
+    fn from(slice: &'a [T]) -> Self {
+        Self::In(bytemuck::cast_slice(slice))
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut [T]> for HostArg<'a> {
+    fn from(slice: &'a mut [T]) -> Self {
+        Self::Out(bytemuck::cast_slice_mut(slice))
+    }
+}
+
+impl HostArg<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::In(bytes) => bytes.len(),
+            Self::Out(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// Memory that the steps of one run share out among their ports.
+enum Place<'a> {
+    Read(Read<'a>),
+    Write(Write<'a>),
+}
+
+impl Program {
+    pub(crate) fn new(device: &Device, plan: &Plan) -> Result<Self> {
+        let kernels: Vec<Arc<dyn Kernel>> = plan.steps().iter().map(|step| step.kernel.clone()).collect();
+        let loaded = device.load(&kernels)?;
+        let steps = loaded
+            .into_iter()
+            .zip(plan.steps())
+            .map(|(loaded, step)| {
+                let tables = step.slots.iter().map(|slot| match slot {
+                    Slot::Table(table) => device.table(table).map(Some),
+                    _ => Ok(None),
+                });
+                Ok(LoadedStep { loaded, tables: tables.collect::<Result<_>>()? })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self(Arc::new(Parts { device: device.clone(), plan: plan.clone(), steps })))
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.0.plan
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Starts the program on `batch` items and returns, on a GPU before it is done. A batch of 0 does nothing.
+    ///
+    /// Arguments are in the plan's order, each of exactly `batch` items (or one shared thing). When a run fails, what
+    /// it should have written is zeroed and counts as unwritten.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a wrong number or size of arguments, [`Error::Mismatch`] for an argument of the wrong kind,
+    /// ring or order, [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<()> {
+        let Parts { device, plan, .. } = &*self.0;
+        if !stream.device().is(device) {
+            return Err(Error::ForeignDevice {
+                what: "the stream".into(),
+                expected: device.to_string(),
+                got: stream.device().to_string(),
+            });
+        }
+        same_length("arguments of the program", plan.args().len(), args.len())?;
+        for (i, (arg, wanted)) in args.iter().zip(plan.args()).enumerate() {
+            check_arg(device, i, arg, wanted, batch)?;
+        }
+        if batch == 0 {
+            return Ok(());
+        }
+        let places = args.iter_mut().map(|arg| match arg {
+            Arg::In(buffer) => Place::Read(buffer.memory.read()),
+            Arg::Out(buffer) => Place::Write(buffer.memory.write()),
+        });
+        let outcome = self.execute(stream, 0..batch, places.collect());
+        for (arg, wanted) in args.iter_mut().zip(plan.args()) {
+            if let Arg::Out(buffer) = arg {
+                if outcome.is_err() {
+                    // the failure is what the caller must hear of, whether or not the device still answers
+                    let _ = device.backend().wipe(stream.queue(), buffer.memory.write());
+                }
+                buffer.written = outcome.is_ok();
+                buffer.content = wanted.content.clone().filter(|_| outcome.is_ok());
+            }
+        }
+        outcome
+    }
+
+    /// Runs the program on `batch` items in host memory and waits for it. On a GPU the batch is cut into chunks whose
+    /// copies overlap with work.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
+        let Parts { device, plan, .. } = &*self.0;
+        same_length("arguments of the program", plan.args().len(), args.len())?;
+        for (arg, wanted) in args.iter().zip(plan.args()) {
+            same_length("bytes of an argument", arg_bytes(wanted, batch)?, arg.len())?;
+            if wanted.role != Role::In && matches!(arg, HostArg::In(_)) {
+                return Err(mismatch("a host argument", "memory to write", "memory to read"));
+            }
+        }
+        if batch == 0 {
+            return Ok(());
+        }
+        if device.backend().is_host() {
+            let stream = device.stream()?;
+            let places = args.iter_mut().map(|arg| match arg {
+                HostArg::In(bytes) => Place::Read(Read::Host(bytes)),
+                HostArg::Out(bytes) => Place::Write(Write::Host(bytes)),
+            });
+            return self.execute(&stream, 0..batch, places.collect());
+        }
+        crate::transfer::run_chunked(self, batch, args)
+    }
+
+    /// Runs all steps on a range of items, with temporaries of its own.
+    fn execute(&self, stream: &Stream, items: Range<usize>, args: Vec<Place<'_>>) -> Result<()> {
+        let Parts { device, plan, steps } = &*self.0;
+        let backend = device.backend();
+        let queue = stream.queue();
+        let arg_count = args.len();
+        let mut temps = plan
+            .temps()
+            .iter()
+            .map(|temp| backend.allocate(product(temp.bytes, items.end)?))
+            .collect::<Result<Vec<Memory>>>()?;
+        let temp_places = temps.iter_mut().map(|memory| Place::Write(memory.write()));
+        let mut places: Vec<Place<'_>> = args.into_iter().chain(temp_places).collect();
+        let mut outcome = Ok(());
+        for (step, loaded) in plan.steps().iter().zip(steps) {
+            outcome = bind(&step.kernel, &step.slots, &loaded.tables, arg_count, &mut places)
+                .and_then(|ports| backend.launch(queue, &loaded.loaded, items.clone(), ports));
+            if outcome.is_err() {
+                break;
+            }
+        }
+        drop(places);
+        for (memory, temp) in temps.iter_mut().zip(plan.temps()) {
+            if temp.secret {
+                outcome = outcome.and(backend.wipe(queue, memory.write()));
+            }
+        }
+        outcome
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program({} on {})", self.plan().title(), self.device())
+    }
+}
+
+/// Shares out places among the ports of one step: a written place goes to one port, a read one to any number.
+fn bind<'p>(
+    kernel: &Arc<dyn Kernel>,
+    slots: &[Slot],
+    tables: &'p [Option<Arc<Memory>>],
+    arg_count: usize,
+    places: &'p mut [Place<'_>],
+) -> Result<Vec<Bound<'p>>> {
+    let ports = kernel.ports();
+    let broken = |why: &str| Error::Kernel { kernel: kernel.name().into(), why: why.into() };
+    let place_of = |slot: &Slot| match slot {
+        Slot::Arg(i) => Some(*i),
+        Slot::Temp(i) => Some(arg_count + i),
+        Slot::Table(_) => None,
+    };
+    let written: Vec<Option<usize>> = (0..places.len())
+        .map(|place| (0..ports.len()).find(|&p| ports[p].role != Role::In && place_of(&slots[p]) == Some(place)))
+        .collect();
+    let mut writes: Vec<Option<Write<'p>>> = ports.iter().map(|_| None).collect();
+    let mut reads: Vec<Option<Read<'p>>> = Vec::with_capacity(places.len());
+    for (place, port) in places.iter_mut().zip(&written) {
+        reads.push(match (place, port) {
+            (Place::Write(memory), Some(port)) => {
+                writes[*port] = Some(memory.reborrow());
+                None
+            }
+            (Place::Read(_), Some(_)) => return Err(broken("writes to an argument that is read only")),
+            (Place::Write(memory), None) => Some(memory.as_read()),
+            (Place::Read(memory), None) => Some(*memory),
+        });
+    }
+    let mut bound = Vec::with_capacity(ports.len());
+    for (p, slot) in slots.iter().enumerate() {
+        bound.push(match (place_of(slot), &tables[p]) {
+            (None, Some(table)) => Bound::Read(table.read()),
+            (Some(place), _) => match (writes[p].take(), reads[place], written[place]) {
+                (Some(memory), ..) => Bound::Write(memory),
+                (None, Some(memory), _) => Bound::Read(memory),
+                (None, None, Some(port)) => Bound::SameAs(port),
+                (None, None, None) => return Err(broken("has a port that is bound to nothing")),
+            },
+            (None, None) => return Err(broken("has a table that was not made")),
+        });
+    }
+    Ok(bound)
+}
+
+pub(crate) fn arg_bytes(arg: &PlanArg, batch: usize) -> Result<usize> {
+    match arg.per {
+        Per::Item => product(arg.bytes, batch),
+        Per::Shared => Ok(arg.bytes),
+    }
+}
+
+fn product(bytes: usize, items: usize) -> Result<usize> {
+    let limit = usize::MAX / bytes.max(1);
+    bytes.checked_mul(items).ok_or(Error::TooLarge { what: "the batch", limit, got: items })
+}
+
+fn mismatch(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Error {
+    Error::Mismatch { what: what.into(), expected: expected.to_string(), got: got.to_string() }
+}
+
+fn check_arg(device: &Device, i: usize, arg: &Arg<'_>, wanted: &PlanArg, batch: usize) -> Result<()> {
+    let what = format!("argument {i}");
+    let (buffer, writable): (&Buffer, bool) = match arg {
+        Arg::In(buffer) => (buffer, false),
+        Arg::Out(buffer) => (buffer, true),
+    };
+    buffer.on(device, &what)?;
+    same_length("bytes of an argument", arg_bytes(wanted, batch)?, buffer.len())?;
+    if wanted.role != Role::In && !writable {
+        return Err(mismatch(what, "a buffer to write", "a buffer to read"));
+    }
+    if wanted.role != Role::Out {
+        buffer.readable(&what)?;
+        if let (Some(wanted), Some(got)) = (&wanted.content, buffer.content()) {
+            if wanted != got {
+                return Err(mismatch(what, wanted, got));
+            }
+        }
+    }
+    Ok(())
+}

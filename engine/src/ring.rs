@@ -1,0 +1,310 @@
+//! Rings Z_Q[x]/(f): a basis of moduli and a quotient polynomial.
+
+use core::fmt;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::modulus::{Modulus, Width, decimal};
+
+/// The monic polynomial f by which a ring is reduced.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Quotient {
+    /// x^n − 1.
+    Cyclic {
+        /// The degree.
+        n: usize,
+    },
+    /// x^n + 1.
+    Negacyclic {
+        /// The degree.
+        n: usize,
+    },
+    /// x^n − c, with c taken modulo each modulus. A coset of a cyclic transform has c = g^n.
+    Binomial {
+        /// The degree.
+        n: usize,
+        /// The constant.
+        c: U256,
+    },
+    /// x^n − x^(n/2) + 1, for even n.
+    Trinomial {
+        /// The degree.
+        n: usize,
+    },
+    /// x^p − x − 1.
+    PrimeTrinomial {
+        /// The degree.
+        p: usize,
+    },
+    /// x^n + Σ c·x^k over the pairs (k, c), all k < n and different.
+    Sparse {
+        /// The degree.
+        n: usize,
+        /// The lower terms, as (exponent, coefficient).
+        terms: Vec<(usize, i64)>,
+    },
+}
+
+impl Quotient {
+    /// The degree of f, which is the number of coefficients of an element.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        match *self {
+            Self::Cyclic { n }
+            | Self::Negacyclic { n }
+            | Self::Binomial { n, .. }
+            | Self::Trinomial { n }
+            | Self::Sparse { n, .. } => n,
+            Self::PrimeTrinomial { p } => p,
+        }
+    }
+
+    /// x^n modulo f, as pairs (exponent, coefficient mod q) with the exponents ascending.
+    #[must_use]
+    pub fn tail(&self, q: &Modulus) -> Vec<(usize, U256)> {
+        let mut tail = match self {
+            Self::Cyclic { .. } => vec![(0, q.reduce_i64(1))],
+            Self::Negacyclic { .. } => vec![(0, q.reduce_i64(-1))],
+            Self::Binomial { c, .. } => vec![(0, q.reduce(c))],
+            Self::Trinomial { n } => vec![(0, q.reduce_i64(-1)), (n / 2, q.reduce_i64(1))],
+            Self::PrimeTrinomial { .. } => vec![(0, q.reduce_i64(1)), (1, q.reduce_i64(1))],
+            Self::Sparse { terms, .. } => terms.iter().map(|&(k, c)| (k, q.neg(&q.reduce_i64(c)))).collect(),
+        };
+        tail.sort_unstable_by_key(|&(k, _)| k);
+        tail
+    }
+
+    fn check(&self) -> Result<()> {
+        let refuse = |why: &str| Err(Error::Ring { why: format!("{self}: {why}") });
+        let n = self.degree();
+        if n == 0 {
+            return refuse("the degree must be at least 1");
+        }
+        if n > MAX_DEGREE {
+            return Err(Error::TooLarge { what: "the degree", limit: MAX_DEGREE, got: n });
+        }
+        match self {
+            Self::Trinomial { n } if n % 2 == 1 => refuse("the degree must be even"),
+            Self::PrimeTrinomial { p } if *p < 2 => refuse("the degree must be at least 2"),
+            Self::Sparse { terms, .. } => {
+                let mut exponents: Vec<usize> = terms.iter().map(|&(k, _)| k).collect();
+                exponents.sort_unstable();
+                if exponents.last().is_some_and(|&k| k >= n) {
+                    return refuse("every lower term must have an exponent below the degree");
+                }
+                if exponents.windows(2).any(|pair| pair[0] == pair[1]) {
+                    return refuse("two terms have the same exponent");
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Quotient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cyclic { n } => write!(f, "x^{n} - 1"),
+            Self::Negacyclic { n } => write!(f, "x^{n} + 1"),
+            Self::Binomial { n, c } => write!(f, "x^{n} - {}", decimal(c)),
+            Self::Trinomial { n } => write!(f, "x^{n} - x^{} + 1", n / 2),
+            Self::PrimeTrinomial { p } => write!(f, "x^{p} - x - 1"),
+            Self::Sparse { n, terms } => {
+                write!(f, "x^{n}")?;
+                let mut terms = terms.clone();
+                terms.sort_unstable_by_key(|&(k, _)| core::cmp::Reverse(k));
+                for (k, c) in terms {
+                    let sign = if c < 0 { '-' } else { '+' };
+                    match (k, c.unsigned_abs()) {
+                        (0, c) => write!(f, " {sign} {c}")?,
+                        (1, 1) => write!(f, " {sign} x")?,
+                        (1, c) => write!(f, " {sign} {c}x")?,
+                        (k, 1) => write!(f, " {sign} x^{k}")?,
+                        (k, c) => write!(f, " {sign} {c}x^{k}")?,
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The largest degree of a ring.
+pub const MAX_DEGREE: usize = 1 << 28;
+
+/// A ring Z_Q[x]/(f), Q the product of one or more moduli.
+///
+/// An element is stored as one row of n residues for each modulus of the basis, rows one after another, coefficients
+/// in ascending order of their power. All rows have the width of the widest modulus. Cloning is cheap.
+///
+/// The root of unity that decides the meaning of a transform is part of the ring's identity: two rings that differ in
+/// it are different.
+///
+/// ```
+/// use ringforge::{Modulus, Ring};
+/// let ring = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
+/// assert_eq!(ring.to_string(), "Z_3329[x]/(x^256 + 1)");
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Ring(Arc<Parts>);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Parts {
+    basis: Vec<Modulus>,
+    quotient: Quotient,
+    root: Option<U256>,
+}
+
+impl Ring {
+    /// The ring with this basis and quotient.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for an empty basis, equal or not coprime moduli, a degree of 0 or a malformed quotient;
+    /// [`Error::TooLarge`] for a degree above [`MAX_DEGREE`].
+    pub fn new(basis: &[Modulus], quotient: Quotient) -> Result<Self> {
+        quotient.check()?;
+        if basis.is_empty() {
+            return Err(Error::Ring { why: "the basis has no modulus".into() });
+        }
+        for (i, a) in basis.iter().enumerate() {
+            for b in &basis[..i] {
+                if !coprime(a, b) {
+                    return Err(Error::Ring { why: format!("the moduli {b} and {a} have a common factor") });
+                }
+            }
+        }
+        Ok(Self(Arc::new(Parts { basis: basis.to_vec(), quotient, root: None })))
+    }
+
+    /// Z_q[x]/(x^n − 1).
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn cyclic(n: usize, q: Modulus) -> Result<Self> {
+        Self::new(&[q], Quotient::Cyclic { n })
+    }
+
+    /// Z_q[x]/(x^n + 1).
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn negacyclic(n: usize, q: Modulus) -> Result<Self> {
+        Self::new(&[q], Quotient::Negacyclic { n })
+    }
+
+    /// Z_q[x]/(x^n − x^(n/2) + 1).
+    ///
+    /// # Errors
+    /// As [`Ring::new`], and [`Error::Ring`] for odd n.
+    pub fn trinomial(n: usize, q: Modulus) -> Result<Self> {
+        Self::new(&[q], Quotient::Trinomial { n })
+    }
+
+    /// Z_q[x]/(x^p − x − 1).
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn prime_trinomial(p: usize, q: Modulus) -> Result<Self> {
+        Self::new(&[q], Quotient::PrimeTrinomial { p })
+    }
+
+    /// Z_Q[x]/(x^n + 1) with an RNS basis of moduli.
+    ///
+    /// # Errors
+    /// As [`Ring::new`].
+    pub fn rns(n: usize, basis: &[Modulus]) -> Result<Self> {
+        Self::new(basis, Quotient::Negacyclic { n })
+    }
+
+    /// The same ring with this root of unity (a plain value) behind its transforms, instead of the default one.
+    ///
+    /// The order of the root decides how far the transform can go; see [`Split`](crate::Split). Leaves of x^n − c are
+    /// x^d − root^e with root^(n/d) = c; leaves of x^n − x^(n/2) + 1 start from root^(order/6).
+    ///
+    /// # Errors
+    /// [`Error::Ring`] if the ring has several moduli, if the root is not below q, or if it does not split f.
+    pub fn with_root(self, root: impl Into<U256>) -> Result<Self> {
+        let [q] = self.basis() else {
+            return Err(Error::Ring { why: "a root can be named for a single modulus only".into() });
+        };
+        let root = root.into();
+        if root >= q.value() {
+            return Err(Error::Ring { why: format!("the root {} is not below {q}", decimal(&root)) });
+        }
+        let ring = Self(Arc::new(Parts { root: Some(root), ..(*self.0).clone() }));
+        crate::planner::split::Split::of(&ring, None)?;
+        Ok(ring)
+    }
+
+    /// The moduli.
+    #[must_use]
+    pub fn basis(&self) -> &[Modulus] {
+        &self.0.basis
+    }
+
+    /// The quotient polynomial f.
+    #[must_use]
+    pub fn quotient(&self) -> &Quotient {
+        &self.0.quotient
+    }
+
+    /// The root named by [`Ring::with_root`].
+    #[must_use]
+    pub fn root(&self) -> Option<U256> {
+        self.0.root
+    }
+
+    /// The degree of f.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        self.0.quotient.degree()
+    }
+
+    /// Storage of a residue: that of the widest modulus.
+    #[must_use]
+    pub fn width(&self) -> Width {
+        self.basis().iter().map(Modulus::width).max().unwrap_or(Width::W16)
+    }
+
+    /// Bytes of one element.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.basis().len() * self.degree() * self.width().bytes()
+    }
+}
+
+fn coprime(a: &Modulus, b: &Modulus) -> bool {
+    let (mut x, mut y) = (a.value(), b.value());
+    while let Some(divisor) = crypto_bigint::NonZero::new(y).into_option() {
+        (x, y) = (y, x.rem_vartime(&divisor));
+    }
+    x == U256::ONE
+}
+
+impl fmt::Display for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.basis() {
+            [q] => write!(f, "Z_{q}[x]/({})", self.quotient())?,
+            [first, .., last] => {
+                write!(f, "Z_({first}..{last}, {} moduli)[x]/({})", self.basis().len(), self.quotient())?;
+            }
+            [] => {}
+        }
+        match self.root() {
+            Some(root) => write!(f, " with root {}", decimal(&root)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // every modulus, because tables are cached under this text
+        write!(f, "Ring({:?}, {}, {:?})", self.0.basis, self.quotient(), self.0.root)
+    }
+}

@@ -1,0 +1,13 @@
+// CUDA's built-in index variables: who runs now, and in a grid of what shape.
+#pragma once
+
+struct uint3 {
+    unsigned x, y, z;
+};
+
+inline uint3 threadIdx{0, 0, 0};
+inline uint3 blockIdx{0, 0, 0};
+inline uint3 blockDim{1, 1, 1};
+inline uint3 gridDim{1, 1, 1};
+
+inline constexpr int warpSize = 32;

@@ -1,0 +1,26 @@
+// How a run ended.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rf_host {
+
+enum class Status : std::uint64_t {
+    ok = 0,
+    bad_request = 1,     // the request does not fit the kernel or the model
+    block_barrier = 2,   // a __syncthreads that not every thread of the block reaches
+    warp_barrier = 3,    // a warp operation that not every lane of its mask reaches, or whose mask is wrong
+    shuffle = 4,         // a shuffle that reads a lane outside its mask, or has no valid width
+    shared_bounds = 5,   // a write outside shared memory
+    buffer_bounds = 6,   // a write outside a buffer
+};
+
+struct Outcome {
+    Status status = Status::ok;
+    std::string message;
+
+    bool ok() const { return status == Status::ok; }
+};
+
+}  // namespace rf_host

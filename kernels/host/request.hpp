@@ -1,0 +1,94 @@
+// Requests and responses of the runner, as bytes on standard input and output; runner.cpp has the format.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory.hpp"
+#include "outcome.hpp"
+
+namespace rf_host {
+
+// One pointer argument of the kernel; null where the request named no valid alias.
+using Slot = std::shared_ptr<Guarded>;
+
+struct Request {
+    std::uint64_t grid, threads, shared_bytes, schedule, first, end;
+    std::vector<Slot> slots;
+};
+
+constexpr std::uint64_t no_alias = UINT64_MAX;
+
+[[noreturn]] inline void die(const char* why) {
+    std::fprintf(stderr, "runner: %s\n", why);
+    std::exit(2);
+}
+
+inline void read_bytes(void* bytes, std::size_t size) {
+    if (size != 0 && std::fread(bytes, 1, size, stdin) != size) die("the request ends too early");
+}
+
+inline std::uint64_t read_u64() {
+    unsigned char bytes[8];
+    read_bytes(bytes, sizeof bytes);
+    std::uint64_t value = 0;
+    for (int i = 7; i >= 0; i--) value = value << 8 | bytes[i];
+    return value;
+}
+
+// An alias shares the memory of an earlier slot of the same length, so it brings no contents.
+inline Slot read_slot(const std::vector<Slot>& earlier) {
+    const std::uint64_t alias = read_u64();
+    const std::uint64_t size = read_u64();
+    if (alias != no_alias) {
+        const bool valid = alias < earlier.size() && earlier[alias] && earlier[alias]->size() == size;
+        return valid ? earlier[alias] : nullptr;
+    }
+    auto slot = std::make_shared<Guarded>(size);
+    read_bytes(slot->data(), size);
+    return slot;
+}
+
+// The next request; none at the end of the input.
+inline std::optional<Request> read_request() {
+    const int next = std::getc(stdin);
+    if (next == EOF) return std::nullopt;
+    std::ungetc(next, stdin);
+    Request request;
+    for (std::uint64_t* field : {&request.grid, &request.threads, &request.shared_bytes, &request.schedule, &request.first, &request.end})
+        *field = read_u64();
+    for (std::uint64_t count = read_u64(); count > 0; count--) request.slots.push_back(read_slot(request.slots));
+    return request;
+}
+
+inline void write_bytes(const void* bytes, std::size_t size) {
+    if (size != 0 && std::fwrite(bytes, 1, size, stdout) != size) die("the response cannot be written");
+}
+
+inline void write_u64(std::uint64_t value) {
+    unsigned char bytes[8];
+    for (unsigned char& byte : bytes) {
+        byte = static_cast<unsigned char>(value);
+        value >>= 8;
+    }
+    write_bytes(bytes, sizeof bytes);
+}
+
+inline void write_response(const Outcome& outcome, const std::vector<Slot>& slots) {
+    write_u64(static_cast<std::uint64_t>(outcome.status));
+    write_u64(outcome.message.size());
+    write_bytes(outcome.message.data(), outcome.message.size());
+    write_u64(slots.size());
+    for (const Slot& slot : slots) {
+        write_u64(slot ? slot->size() : 0);
+        if (slot) write_bytes(slot->data(), slot->size());
+    }
+    if (std::fflush(stdout) != 0) die("the response cannot be written");
+}
+
+}  // namespace rf_host

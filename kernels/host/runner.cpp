@@ -1,0 +1,33 @@
+// Runs one kernel on the CPU for tests: reads requests on standard input, answers each on standard output, until the input ends.
+//
+//   c++ -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing -I<headers> -I<folder of prelude.cuh>
+//       -DRF_KERNEL_FILE='"/path/forward.cu"' -DRF_KERNEL=forward -o runner runner.cpp
+//       [-g -fsanitize=address,undefined -fno-sanitize-recover=all]
+//
+// The kernel: extern "C" __global__ void NAME(T*..., u64 first, u64 end).
+//
+// Every number below is a little-endian u64.
+//
+//   request   blocks in the grid, threads in a block, bytes of shared memory, schedule, first, end, number of buffers;
+//             then for each buffer: alias, length in bytes, contents
+//   schedule  0 ascending, 1 descending, other: the seed of a random order; for threads, redrawn at barriers, and for blocks
+//   alias     2^64 - 1 for memory of its own; else the number of an earlier buffer of the same length, whose memory this one
+//             shares: then no contents follow
+//   response  status, length of the message, message (UTF-8), number of buffers; then for each buffer: length, contents
+//
+// Status 0 is success; Status in outcome.hpp has the others. The response carries the buffers as the run left them, and has
+// that form also when the run failed. Exit code 2, with a line on standard error: the input broke off, or there is no memory.
+// A sanitizer's finding, or a fault such as a stack overflow, ends the process without a response.
+#include <exception>
+
+#include "shim.hpp"
+
+#include "launch.hpp"
+
+#include RF_KERNEL_FILE
+
+int main() try {
+    rf_host::serve(RF_KERNEL);
+} catch (const std::exception& error) {
+    rf_host::die(error.what());
+}

@@ -1,0 +1,74 @@
+// CUDA's execution model for a C++17 compiler: with this included first, the text of a kernel compiles and runs on the CPU.
+//
+// grid.hpp has the index variables, block.hpp the threads and their barriers, warp.hpp the operations across lanes,
+// arithmetic.hpp the arithmetic. Compile with -ffp-contract=off and -fno-strict-aliasing. What is missing here does not compile,
+// so that nothing is imitated by halves: static shared memory, __activemask, thread fences.
+#pragma once
+
+#include <type_traits>
+
+#include "arithmetic.hpp"
+#include "block.hpp"
+#include "grid.hpp"
+#include "memory.hpp"
+#include "warp.hpp"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+
+// Declares `unsigned char* name`: the block's dynamic shared memory, aligned to 16 bytes.
+#define RF_SHARED(name) unsigned char* const name = rf_host::shared_memory
+
+inline void __syncthreads(rf_host::Site site = rf_host::Site::here()) { rf_host::block.meet_block("__syncthreads", site); }
+
+template <class T>
+T __ldg(const T* address) {
+    return *address;
+}
+
+namespace rf_host {
+
+// The value's type follows the address, so that literals convert as with CUDA's overloads.
+template <class T>
+using Operand = std::common_type_t<T>;
+
+// Replaces *address by change(*address). Threads run one at a time, so this is atomic as it is.
+template <class T, class Change>
+T update(T* address, Change change) {
+    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "atomics work on words of 32 or 64 bits");
+    const T old = *address;
+    *address = change(old);
+    return old;
+}
+
+}  // namespace rf_host
+
+template <class T>
+T atomicAdd(T* address, rf_host::Operand<T> value) {
+    return rf_host::update(address, [value](T old) {
+        if constexpr (std::is_integral_v<T>) __builtin_add_overflow(old, value, &old);  // wraps, signed too
+        else old += value;
+        return old;
+    });
+}
+template <class T>
+T atomicOr(T* address, rf_host::Operand<T> value) {
+    return rf_host::update(address, [value](T old) { return old | value; });
+}
+template <class T>
+T atomicMax(T* address, rf_host::Operand<T> value) {
+    return rf_host::update(address, [value](T old) { return old < value ? value : old; });
+}
+template <class T>
+T atomicExch(T* address, rf_host::Operand<T> value) {
+    return rf_host::update(address, [value](T) { return value; });
+}
+template <class T>
+T atomicCAS(T* address, rf_host::Operand<T> expected, rf_host::Operand<T> value) {
+    return rf_host::update(address, [expected, value](T old) { return old == expected ? value : old; });
+}

@@ -1,0 +1,95 @@
+// CUDA's operations across the lanes of a warp: barrier, votes, shuffles.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "block.hpp"
+
+inline void __syncwarp(unsigned mask = 0xffffffff, rf_host::Site site = rf_host::Site::here()) {
+    rf_host::block.meet_warp("__syncwarp", site, mask, 0, rf_host::block.lane());
+}
+
+namespace rf_host {
+
+inline std::uint32_t vote(const char* what, Site site, std::uint32_t mask, bool yes) {
+    return block.meet_warp(what, site, mask, yes, block.lane()).ballot;
+}
+
+}  // namespace rf_host
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, rf_host::Site site = rf_host::Site::here()) {
+    return rf_host::vote("__ballot_sync", site, mask, predicate != 0);
+}
+inline int __any_sync(unsigned mask, int predicate, rf_host::Site site = rf_host::Site::here()) {
+    return rf_host::vote("__any_sync", site, mask, predicate != 0) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, rf_host::Site site = rf_host::Site::here()) {
+    return rf_host::vote("__all_sync", site, mask, predicate != 0) == mask;
+}
+
+namespace rf_host {
+
+// The lanes of a warp in segments of `width`, as one of them sees it.
+struct Segment {
+    std::uint32_t lane, first, last;
+
+    Segment(const char* what, Site site, int width) : lane(block.lane()) {
+        if (width < 1 || width > warpSize || (width & (width - 1)) != 0)
+            block.fail(Status::shuffle, what + std::string(" ") + site.text() + " has width " + std::to_string(width) +
+                                            ", which is not 1, 2, 4, 8, 16 or 32");
+        const std::uint32_t inside = static_cast<std::uint32_t>(width) - 1;
+        first = lane & ~inside;
+        last = lane | inside;
+    }
+};
+
+// Words of 32 and 64 bits; shorter integers are promoted to int first, as CUDA's overloads do.
+template <class T>
+T shuffle(const char* what, Site site, std::uint32_t mask, T value, std::uint32_t source) {
+    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "shuffles move words of 32 or 64 bits");
+    if ((mask >> source & 1) == 0)
+        block.fail(Status::shuffle, Meeting{what, site, false, mask}.text() + " reads lane " + std::to_string(source) +
+                                        ", which is not in the mask");
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    bits = block.meet_warp(what, site, mask, bits, source).value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+}  // namespace rf_host
+
+// From a lane of the own segment, counted within it.
+template <class T>
+auto __shfl_sync(unsigned mask, T value, int lane, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
+    const rf_host::Segment segment("__shfl_sync", site, width);
+    const unsigned source = segment.first | (static_cast<unsigned>(lane) & (segment.last - segment.first));
+    return rf_host::shuffle("__shfl_sync", site, mask, +value, source);
+}
+
+// From the lane whose number differs in the bits of `flip`; beyond the own segment, the own value (earlier segments can be read).
+template <class T>
+auto __shfl_xor_sync(unsigned mask, T value, int flip, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
+    const rf_host::Segment segment("__shfl_xor_sync", site, width);
+    const unsigned source = segment.lane ^ (static_cast<unsigned>(flip) & 31);
+    return rf_host::shuffle("__shfl_xor_sync", site, mask, +value, source <= segment.last ? source : segment.lane);
+}
+
+// From `delta` lanes before; where that is outside the segment, the own value.
+template <class T>
+auto __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
+    const rf_host::Segment segment("__shfl_up_sync", site, width);
+    const bool inside = (delta & 31) <= segment.lane - segment.first;
+    return rf_host::shuffle("__shfl_up_sync", site, mask, +value, inside ? segment.lane - (delta & 31) : segment.lane);
+}
+
+// From `delta` lanes after; where that is outside the segment, the own value.
+template <class T>
+auto __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize, rf_host::Site site = rf_host::Site::here()) {
+    const rf_host::Segment segment("__shfl_down_sync", site, width);
+    const bool inside = (delta & 31) <= segment.last - segment.lane;
+    return rf_host::shuffle("__shfl_down_sync", site, mask, +value, inside ? segment.lane + (delta & 31) : segment.lane);
+}

@@ -1,0 +1,143 @@
+// Arithmetic modulo any odd q < 2^256 in eight 32-bit limbs: canonical residues in Montgomery form, R = 2^256.
+//
+// The product interleaves multiplication and reduction limb by limb and keeps two accumulators, for the even and the
+// odd limbs of the left operand, so that every 32 x 32 product is one aligned multiply-add with carry.
+// Mod255 is the same for q < 2^255, where no sum leaves 256 bits and the carry words vanish. If inverse is the constant
+// 0xffffffff (q = 1 mod 2^32), the compiler turns its product into a negation.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+// 256 bits, least limb first; two 16-byte loads.
+struct alignas(16) u256 {
+    u32 limb[8];
+};
+
+// Full: q may have its top bit set.
+template <bool Full>
+struct Mod256Of {
+    u32 q[8];
+    u32 inverse;  // -q^-1 mod 2^32
+    u32 one[8];   // 2^256 mod q
+    u32 r2[8];    // 2^512 mod q
+
+    using Storage = u256;
+    using Word = u256;
+    // A known factor in Montgomery form.
+    struct Twiddle {
+        u256 w;
+    };
+    using Wide = u256;
+
+    static constexpr u32 product_bound = 1;
+    static constexpr bool lazy = false;
+    static constexpr bool wide_factor = false;  // Montgomery form times Montgomery form is Montgomery form
+
+    // in: w < q   out: w as a factor
+    RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w}; }
+    // in: x, w < q   out: x w 2^-256, < q
+    RF_METHOD Word mul(Word x, Twiddle w) const { return mul_montgomery(x, w.w); }
+
+    // in: x < q   out: x
+    template <u32 B>
+    RF_METHOD Word reduce(Word x) const {
+        static_assert(B == 1, "residues of this type are always canonical");
+        return x;
+    }
+    // in: x < q   out: x
+    template <u32 B>
+    RF_METHOD Word canonical(Word x) const {
+        return reduce<B>(x);
+    }
+
+    // in: a, b < q   out: a + b, < q
+    RF_METHOD Word add(Word a, Word b) const {
+        Word r;
+        u32 carry = add_limbs<8>(r.limb, a.limb, b.limb);
+        return sub_q_once(r, carry);
+    }
+    // in: a, b < q   out: a - b, < q   (B has no meaning here)
+    template <u32 B>
+    RF_METHOD Word sub(Word a, Word b) const {
+        Word r, lift;
+        u32 mask = 0u - sub_limbs<8>(r.limb, a.limb, b.limb);
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) lift.limb[i] = q[i] & mask;
+        add_limbs<8>(r.limb, r.limb, lift.limb);
+        return r;
+    }
+    // in: b < q   out: -b, < q
+    template <u32 B>
+    RF_METHOD Word negate(Word b) const {
+        return sub<1>(Word{{0, 0, 0, 0, 0, 0, 0, 0}}, b);
+    }
+
+    // in: a, b < q   out: a b 2^-256, < q
+    RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_montgomery(a, b); }
+    // in: acc, a, b < q   out: acc + a b 2^-256, < q
+    RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return add(acc, mul_montgomery(a, b)); }
+    // in: acc < q   out: acc
+    RF_METHOD Word wide_fold(Wide acc) const { return acc; }
+    template <u32 B>
+    RF_METHOD Word wide_reduce(Wide acc) const {
+        return acc;
+    }
+
+    // in: a, b < q, or a b < 2^256 q with Full or q < 2^254   out: a b 2^-256, < q
+    RF_METHOD Word mul_montgomery(Word a, Word b) const {
+        u32 x[8], y[8];  // one holds positions 0..7, the other 1..8, changing places at each limb of b
+        row_mul<8>(x, a.limb, b.limb[0]);
+        row_mul<8>(y, a.limb + 1, b.limb[0]);
+        u32 over = reduce_limb(x, y);
+        RF_UNROLL
+        for (u32 i = 1; i < 8; i++) {
+            u32* low_row = i & 1 ? y : x;
+            u32* high_row = i & 1 ? x : y;
+            u32 carry = row_shift<8>(low_row[0], high_row, a.limb + 1, b.limb[i], over);
+            carry += row_mad_top<8>(low_row, a.limb, b.limb[i], high_row[7]);
+            carry += reduce_limb(low_row, high_row);
+            over = Full ? carry : 0;
+        }
+        // The last limb left y as the low row, whose limb 0 is now zero: the product is x + y / 2^32 < 2q.
+        Word r;
+        u32 rest[8] = {y[1], y[2], y[3], y[4], y[5], y[6], y[7], over};
+        over = add_limbs<8>(r.limb, x, rest);
+        return sub_q_once(r, over);
+    }
+    // in: a < q   out: 2^256 a, < q: plain to Montgomery form
+    RF_METHOD Word to_montgomery(Word a) const {
+        Word w;
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) w.limb[i] = r2[i];
+        return mul_montgomery(a, w);
+    }
+    // in: a < q   out: 2^-256 a, < q: Montgomery form to plain
+    RF_METHOD Word from_montgomery(Word a) const {
+        return mul_montgomery(a, Word{{1, 0, 0, 0, 0, 0, 0, 0}});
+    }
+    // in: a, b < q, plain   out: a b, plain, < q
+    RF_METHOD Word mul_plain(Word a, Word b) const { return to_montgomery(mul_montgomery(a, b)); }
+
+    // in: x + 2^256 carry < 2q   out: the same mod q, < q
+    RF_METHOD Word sub_q_once(Word x, u32 carry) const {
+        Word t;
+        u32 borrow = sub_limbs<8>(t.limb, x.limb, q);
+        if constexpr (Full) borrow &= ~carry;
+        select_limbs<8>(t.limb, borrow, x.limb, t.limb);
+        return t;
+    }
+
+  private:
+    // Adds the multiple of q that clears limb 0 of low_row; high_row is one position up. Returns the carry above it.
+    RF_METHOD u32 reduce_limb(u32* low_row, u32* high_row) const {
+        u32 m = low_row[0] * inverse;
+        u32 carry = row_mad<8>(high_row, q + 1, m);
+        return carry + row_mad_top<8>(low_row, q, m, high_row[7]);
+    }
+};
+
+using Mod256 = Mod256Of<true>;
+using Mod255 = Mod256Of<false>;
+
+}  // namespace rf

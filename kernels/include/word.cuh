@@ -1,0 +1,317 @@
+// Machine words, wide products and carry chains: the one header of the project that holds inline PTX.
+//
+// Every PTX function has a portable twin below it with the same meaning for every input. Host compilers always take the
+// twins; -DRF_PORTABLE makes the device take them too, so that the two can be compared there bit for bit.
+// No function here branches on its arguments.
+#pragma once
+
+#if defined(__CUDACC__)
+#define RF_FN static __device__ __forceinline__
+#define RF_METHOD __device__ __forceinline__
+#define RF_CONST static __device__ constexpr
+#define RF_UNROLL _Pragma("unroll")
+#define RF_SHARED(name) extern __shared__ __align__(16) unsigned char name[];
+#else
+#define RF_FN static inline
+#define RF_METHOD inline
+#define RF_CONST static constexpr
+#define RF_UNROLL
+#endif
+
+#if defined(__CUDACC__) && !defined(RF_PORTABLE)
+#define RF_PTX 1
+#else
+#define RF_PTX 0
+#endif
+
+namespace rf {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i32 = int;
+using i64 = long long;
+
+static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "word sizes");
+
+// Sixteen bytes that travel as one vector load or store (LDG.128, STS.128, …).
+struct alignas(16) u32x4 {
+    u32 x, y, z, w;
+};
+struct alignas(16) u64x2 {
+    u64 x, y;
+};
+struct alignas(8) u32x2 {
+    u32 x, y;
+};
+
+// lo + 2^64 hi
+struct u128 {
+    u64 lo, hi;
+};
+
+// ---- words in C++: the compiler finds the right instruction ----
+
+RF_FN u32 low(u64 x) { return (u32)x; }
+RF_FN u32 high(u64 x) { return (u32)(x >> 32); }
+RF_FN u64 join(u32 lo, u32 hi) { return (u64)hi << 32 | lo; }
+
+// out: floor(a b / 2^32)
+RF_FN u32 mul_hi(u32 a, u32 b) { return high((u64)a * b); }
+// out: a b
+RF_FN u64 mul_wide(u32 a, u32 b) { return (u64)a * b; }
+// out: a b + c mod 2^64   (no wrap for c <= 2^33 - 2)
+RF_FN u64 mad_wide(u32 a, u32 b, u64 c) { return (u64)a * b + c; }
+
+// out: the smaller one
+RF_FN u32 min_word(u32 a, u32 b) { return a < b ? a : b; }
+
+// out: x - m if x >= m, else x   (any x, m: x - m wraps above x exactly when x < m)
+RF_FN u32 sub_once(u32 x, u32 m) { return min_word(x, x - m); }
+
+// ---- 64-bit products ----
+
+#if RF_PTX
+
+// out: floor(a b / 2^64)
+RF_FN u64 mul_hi(u64 a, u64 b) {
+    u64 r;
+    asm("mul.hi.u64 %0, %1, %2;" : "=l"(r) : "l"(a), "l"(b));
+    return r;
+}
+
+// out: a b + c mod 2^64   (as PTX, because the compiler turns a (-q) + c into c - a q, which costs three adds more)
+RF_FN u64 mad_lo(u64 a, u64 b, u64 c) {
+    u64 r;
+    asm("mad.lo.u64 %0, %1, %2, %3;" : "=l"(r) : "l"(a), "l"(b), "l"(c));
+    return r;
+}
+
+// out: a b
+RF_FN u128 mul_wide(u64 a, u64 b) {
+    u128 r;
+    asm("mul.lo.u64 %0, %2, %3;\n\tmul.hi.u64 %1, %2, %3;" : "=&l"(r.lo), "=l"(r.hi) : "l"(a), "l"(b));
+    return r;
+}
+
+// out: a b + c mod 2^128
+RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
+    u128 r;
+    asm("mad.lo.cc.u64 %0, %2, %3, %4;\n\tmadc.hi.u64 %1, %2, %3, %5;"
+        : "=&l"(r.lo), "=l"(r.hi)
+        : "l"(a), "l"(b), "l"(c.lo), "l"(c.hi));
+    return r;
+}
+
+// out: yes if c is not 0, else no
+RF_FN u32 select(u32 c, u32 yes, u32 no) {
+    u32 r;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %1, 0;\n\tselp.u32 %0, %2, %3, p;\n\t}"
+        : "=r"(r)
+        : "r"(c), "r"(yes), "r"(no));
+    return r;
+}
+RF_FN u64 select(u32 c, u64 yes, u64 no) {
+    u64 r;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %1, 0;\n\tselp.u64 %0, %2, %3, p;\n\t}"
+        : "=l"(r)
+        : "r"(c), "l"(yes), "l"(no));
+    return r;
+}
+
+#else
+
+RF_FN u64 mul_hi(u64 a, u64 b) {
+    u64 cross = mad_wide(low(a), high(b), (u64)mul_hi(low(a), low(b)));
+    u64 other = mad_wide(high(a), low(b), (u64)low(cross));
+    return mad_wide(high(a), high(b), (u64)high(cross)) + high(other);
+}
+
+RF_FN u64 mad_lo(u64 a, u64 b, u64 c) { return a * b + c; }
+
+RF_FN u128 mul_wide(u64 a, u64 b) { return u128{a * b, mul_hi(a, b)}; }
+
+RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
+    u64 lo = a * b + c.lo;
+    return u128{lo, mul_hi(a, b) + c.hi + (lo < c.lo)};
+}
+
+RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
+RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u64)(c != 0))); }
+
+#endif
+
+// out: floor(a b / 2^64) - e, e in {0, 1, 2}   (three products: the lowest one is dropped, the middle ones are cut)
+RF_FN u64 mul_hi_loose(u64 a, u64 b) {
+    return mad_wide(high(a), high(b), (u64)mul_hi(low(a), high(b))) + mul_hi(high(a), low(b));
+}
+
+// in: x < 2m, m <= 2^63   out: x - m if x >= m, else x
+RF_FN u64 sub_once(u64 x, u64 m) {
+    u64 t = x - m;
+    return select(high(t) >> 31, x, t);
+}
+
+// ---- chains of 32-bit limbs, least first; N limbs; arrays may be the same but must not otherwise overlap ----
+
+#if RF_PTX
+
+// out: r = a + b mod 2^(32 N); returns the carry, 0 or 1
+template <u32 N>
+RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
+    u32 carry;
+    asm volatile("add.cc.u32 %0, %1, %2;" : "=r"(r[0]) : "r"(a[0]), "r"(b[0]));
+    RF_UNROLL
+    for (u32 i = 1; i < N; i++) asm volatile("addc.cc.u32 %0, %1, %2;" : "=r"(r[i]) : "r"(a[i]), "r"(b[i]));
+    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
+    return carry;
+}
+
+// out: r = a - b mod 2^(32 N); returns the borrow, 0 or 1
+template <u32 N>
+RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
+    u32 borrow;
+    asm volatile("sub.cc.u32 %0, %1, %2;" : "=r"(r[0]) : "r"(a[0]), "r"(b[0]));
+    RF_UNROLL
+    for (u32 i = 1; i < N; i++) asm volatile("subc.cc.u32 %0, %1, %2;" : "=r"(r[i]) : "r"(a[i]), "r"(b[i]));
+    asm volatile("subc.u32 %0, 0, 0;" : "=r"(borrow));
+    return borrow & 1;
+}
+
+// A row is the product of b with every second limb of a (a[0], a[2], …): its N/2 products do not overlap.
+// Accumulating whole rows keeps each product an aligned register pair: one IMAD.WIDE.U32 with carry in and out.
+
+// out: acc += row(a) b mod 2^(32 N); returns the carry.   N even
+template <u32 N>
+RF_FN u32 row_mad(u32* acc, const u32* a, u32 b) {
+    u32 carry;
+    asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
+    asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[1]) : "r"(a[0]), "r"(b));
+    RF_UNROLL
+    for (u32 i = 2; i < N; i += 2) {
+        asm volatile("madc.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i]) : "r"(a[i]), "r"(b));
+        asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i + 1]) : "r"(a[i]), "r"(b));
+    }
+    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
+    return carry;
+}
+
+// out: (acc, top) += row(a) b, top being the limb above acc; returns the carry out of top.   N even
+template <u32 N>
+RF_FN u32 row_mad_top(u32* acc, const u32* a, u32 b, u32& top) {
+    u32 carry;
+    asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
+    asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[1]) : "r"(a[0]), "r"(b));
+    RF_UNROLL
+    for (u32 i = 2; i < N; i += 2) {
+        asm volatile("madc.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i]) : "r"(a[i]), "r"(b));
+        asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i + 1]) : "r"(a[i]), "r"(b));
+    }
+    asm volatile("addc.cc.u32 %0, %0, 0;" : "+r"(top));
+    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
+    return carry;
+}
+
+// The step from one limb of a Montgomery product to the next: acc moves down by two limbs, and its limb 1, which has
+// no place there, goes to limb 0 of the other accumulator, one position lower than the new acc[0].
+// out: other0 += acc[1], its carry going on into   acc = floor(acc / 2^64) + 2^(32 (N-1)) over + row(a) b;
+//      returns the carry.   N even
+template <u32 N>
+RF_FN u32 row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32 over) {
+    u32 carry;
+    asm volatile("add.cc.u32 %0, %0, %1;" : "+r"(other0) : "r"(acc[1]));
+    RF_UNROLL
+    for (u32 i = 0; i + 2 < N; i += 2) {
+        asm volatile("madc.lo.cc.u32 %0, %1, %2, %3;" : "=r"(acc[i]) : "r"(a[i]), "r"(b), "r"(acc[i + 2]));
+        asm volatile("madc.hi.cc.u32 %0, %1, %2, %3;" : "=r"(acc[i + 1]) : "r"(a[i]), "r"(b), "r"(acc[i + 3]));
+    }
+    asm volatile("madc.lo.cc.u32 %0, %1, %2, 0;" : "=r"(acc[N - 2]) : "r"(a[N - 2]), "r"(b));
+    asm volatile("madc.hi.cc.u32 %0, %1, %2, %3;" : "=r"(acc[N - 1]) : "r"(a[N - 2]), "r"(b), "r"(over));
+    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
+    return carry;
+}
+
+#else
+
+template <u32 N>
+RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
+    u32 carry = 0;
+    RF_UNROLL
+    for (u32 i = 0; i < N; i++) {
+        u64 t = (u64)a[i] + b[i] + carry;
+        r[i] = low(t);
+        carry = high(t);
+    }
+    return carry;
+}
+
+template <u32 N>
+RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
+    u32 borrow = 0;
+    RF_UNROLL
+    for (u32 i = 0; i < N; i++) {
+        u64 t = (u64)a[i] - b[i] - borrow;
+        r[i] = low(t);
+        borrow = high(t) & 1;
+    }
+    return borrow;
+}
+
+// (lo, hi) = a b + (c0, c1) + carry; returns the carry
+RF_FN u32 pair_mad(u32& lo, u32& hi, u32 a, u32 b, u32 c0, u32 c1, u32 carry) {
+    u64 p = (u64)a * b;
+    u64 t = (u64)low(p) + c0 + carry;
+    u64 s = (u64)high(p) + c1 + high(t);
+    lo = low(t);
+    hi = low(s);
+    return high(s);
+}
+
+template <u32 N>
+RF_FN u32 row_mad(u32* acc, const u32* a, u32 b) {
+    u32 carry = 0;
+    RF_UNROLL
+    for (u32 i = 0; i < N; i += 2) carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i], acc[i + 1], carry);
+    return carry;
+}
+
+template <u32 N>
+RF_FN u32 row_mad_top(u32* acc, const u32* a, u32 b, u32& top) {
+    u64 t = (u64)top + row_mad<N>(acc, a, b);
+    top = low(t);
+    return high(t);
+}
+
+template <u32 N>
+RF_FN u32 row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32 over) {
+    u64 t = (u64)other0 + acc[1];
+    u32 carry = high(t);
+    other0 = low(t);
+    RF_UNROLL
+    for (u32 i = 0; i + 2 < N; i += 2)
+        carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i + 2], acc[i + 3], carry);
+    return pair_mad(acc[N - 2], acc[N - 1], a[N - 2], b, 0, over, carry);
+}
+
+#endif
+
+// out: acc = row(a) b.   N even
+template <u32 N>
+RF_FN void row_mul(u32* acc, const u32* a, u32 b) {
+    RF_UNROLL
+    for (u32 i = 0; i < N; i += 2) {
+        u64 p = mul_wide(a[i], b);
+        acc[i] = low(p);
+        acc[i + 1] = high(p);
+    }
+}
+
+// out: r = yes if c is not 0, else no
+template <u32 N>
+RF_FN void select_limbs(u32* r, u32 c, const u32* yes, const u32* no) {
+    RF_UNROLL
+    for (u32 i = 0; i < N; i++) r[i] = select(c, yes[i], no[i]);
+}
+
+}  // namespace rf
