@@ -4,10 +4,11 @@ use core::fmt::Debug;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
-use crate::memory::{Memory, Read, Write};
+use crate::memory::{HostMemory, Memory, Read, Write};
+use crate::pinned::{Pinned, PinnedBuffer};
 
 /// A place where kernels run.
 pub(crate) trait Backend: Debug + Send + Sync {
@@ -38,9 +39,17 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Waits for all work on the queue.
     fn synchronize(&self, queue: &Queue) -> Result<()>;
 
-    /// Runs a whole program over arrays in host memory, copies overlapped with work where copies are needed.
-    /// `false` where the backend has no better way than buffers, copies and one run after another.
+    /// Whether its memory is the host's, so that arrays of the caller need no copies.
     fn is_host(&self) -> bool;
+
+    /// Host memory, all zero, that copies to and from this backend go fastest with.
+    fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
+        let memory = HostMemory::zeroed(bytes).ok_or(Error::OutOfMemory { bytes })?;
+        Ok(PinnedBuffer::new(Pinned::Host(memory), bytes))
+    }
+
+    /// Gives back memory and code that nobody uses.
+    fn trim(&self) {}
 }
 
 /// An order of work on a backend.
@@ -57,6 +66,7 @@ pub(crate) enum Queue {
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) kernel: Arc<dyn Kernel>,
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     pub(crate) code: Code,
 }
 

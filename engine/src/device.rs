@@ -8,10 +8,12 @@ use bytemuck::Pod;
 
 use crate::backend::{Backend, Bound, Loaded, Queue};
 use crate::cpu::Cpu;
-use crate::error::{Error, NoDevice, Result};
+use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
+use crate::mark::Mark;
 use crate::memory::Memory;
+use crate::pinned::PinnedBuffer;
 use crate::plan::{Content, Plan, Table};
 use crate::program::Program;
 use crate::ring::Ring;
@@ -65,7 +67,7 @@ impl Device {
         #[cfg(not(feature = "cuda"))]
         {
             let _ = ordinal;
-            Err(Error::NoDevice(NoDevice::NotBuilt))
+            Err(Error::NoDevice(crate::error::NoDevice::NotBuilt))
         }
     }
 
@@ -101,6 +103,15 @@ impl Device {
         Ok(Buffer { device: self.clone(), memory, len: bytes, written: false, content: None })
     }
 
+    /// Host memory of this many bytes, all zero, that copies to and from this device go fastest with:
+    /// [`Program::run_host`] and [`Stream`]'s copies then need no staging memory. On a CPU it is ordinary memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
+        self.0.backend.pinned(bytes)
+    }
+
     /// Makes a plan ready to run: compiles its kernels (in parallel, or takes them from a cache) and makes its tables.
     ///
     /// # Errors
@@ -110,9 +121,10 @@ impl Device {
         Program::new(self, plan)
     }
 
-    /// Gives back the memory of tables that no program uses.
+    /// Gives back what is kept for later: tables and code that no program uses, and free memory.
     pub fn trim(&self) {
         self.tables().retain(|_, table| Arc::strong_count(table) > 1);
+        self.0.backend.trim();
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {
@@ -277,6 +289,14 @@ impl Stream {
     /// [`Error::Driver`], also for work that failed after it was started.
     pub fn synchronize(&self) -> Result<()> {
         self.device.backend().synchronize(&self.queue)
+    }
+
+    /// A point after all work so far, to measure time from and to.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn mark(&self) -> Result<Mark> {
+        Mark::new(&self.queue)
     }
 
     pub(crate) fn queue(&self) -> &Queue {

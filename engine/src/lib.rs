@@ -8,16 +8,25 @@ mod cpu;
 pub mod cuda;
 mod device;
 mod error;
+mod field;
 mod job;
 mod kernel;
+pub mod kernels;
 mod limits;
+mod mark;
 mod memory;
 mod modulus;
+#[cfg(any(test, feature = "testkit"))]
+pub mod naive;
+mod pinned;
 mod plan;
 mod planner;
 mod program;
 mod residues;
 mod ring;
+mod simd;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 mod transfer;
 
 pub use crypto_bigint::U256;
@@ -28,7 +37,9 @@ pub use error::{Error, NoDevice, Result};
 pub use job::{Bounds, Job, Op, Order};
 pub use kernel::{Args, Built, Kernel, Launch, Per, Port, Role, Values};
 pub use limits::Limits;
+pub use mark::Mark;
 pub use modulus::{Modulus, Width};
+pub use pinned::PinnedBuffer;
 pub use plan::{Content, Plan, PlanArg, Slot, Step, Table, Temp};
 pub use planner::Planner;
 pub use planner::split::{self, Layer, Roots, Split};

@@ -1,11 +1,19 @@
 //! The planner: from a job to a plan. A pure function of the job and a device's limits.
 
+mod lift;
+mod rns;
 pub mod split;
 
-use crate::error::Result;
-use crate::job::Job;
+use crate::arithmetic::Arithmetic;
+use crate::error::{Error, Result};
+use crate::job::{Job, Op, Order};
+use crate::kernels::{Forward, Inverse, MulAdd, PointMul, RingMul};
 use crate::limits::Limits;
-use crate::plan::Plan;
+use crate::modulus::Modulus;
+use crate::plan::{Content, Plan, Slot, Step};
+use crate::ring::Ring;
+
+use split::Split;
 
 /// Turns jobs into plans for devices with given limits.
 #[derive(Debug, Clone, Default)]
@@ -20,13 +28,78 @@ impl Planner {
         Self { limits }
     }
 
-    /// The plan for a job.
+    /// The plan for a job: of the first strategy that applies.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported), and what [`split::Split::of`] says where a transform is asked
-    /// for that the ring does not have.
+    /// [`Error::Unsupported`], and what [`Split::of`] says where a transform is asked for that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
-        let _ = &self.limits;
-        Plan::new(job.to_string(), Vec::new())
+        if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
+            return Err(Error::unsupported(job.op, &job.ring, "only transforms run in place"));
+        }
+        match job.op {
+            Op::Combine => rns::combine(job),
+            Op::Mul => match split_of(job) {
+                Ok(split) => product(job, &split, &self.limits),
+                Err(error) if job.depth.is_some() => Err(error),
+                Err(Error::NotPrime { .. } | Error::NoRoot { .. } | Error::Unsupported { .. }) => {
+                    lift::mul(job, &self.limits)
+                }
+                Err(error) => Err(error),
+            },
+            Op::Forward | Op::Inverse | Op::PointMul | Op::MulAdd => transform(job, &split_of(job)?),
+        }
     }
+}
+
+/// How the job's ring splits, where device arithmetic serves all its moduli.
+fn split_of(job: &Job) -> Result<Split> {
+    let ring = &job.ring;
+    if Arithmetic::of(ring) != Arithmetic::Mod16 && !ring.basis().iter().all(Modulus::is_odd) {
+        return Err(Error::unsupported(job.op, ring, "an even modulus shares its basis with a large one"));
+    }
+    Split::of(ring, job.depth)
+}
+
+/// Strategy: one kernel for an operation on values or between coefficients and values.
+fn transform(job: &Job, split: &Split) -> Result<Plan> {
+    let Job { ring, op, order, .. } = job;
+    let coefficients = Content::Coefficients(ring.clone());
+    let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: *order };
+    let [a, b, c] = [0, 1, 2].map(Slot::Arg);
+    let target = if job.in_place { a.clone() } else { b.clone() };
+    let (step, contents) = match op {
+        Op::Forward => (Forward::new(ring, split, *order).step(a, target), vec![coefficients, values]),
+        Op::Inverse => (Inverse::new(ring, split, *order).step(a, target), vec![values, coefficients]),
+        Op::MulAdd => (MulAdd::new(ring, split, *order).step(a, b, c), vec![values; 3]),
+        _ => (PointMul::new(ring, split, *order).step(a, b, c), vec![values; 3]),
+    };
+    // in place, the same argument holds one thing before and another after
+    let contents = if job.in_place { vec![None] } else { contents.into_iter().map(Some).collect() };
+    Plan::new(job.to_string(), vec![step])?.with_contents(contents)
+}
+
+/// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
+fn product(job: &Job, split: &Split, limits: &Limits) -> Result<Plan> {
+    let ring = &job.ring;
+    let [a, b, c] = [0, 1, 2].map(Slot::Arg);
+    let fused = RingMul::new(ring, split);
+    let steps = if limits.is_cpu() || fused.fits(limits) {
+        vec![fused.step(a, b, c)]
+    } else {
+        transforms(ring, split, [a, b, c])
+    };
+    let contents = vec![Some(Content::Coefficients(ring.clone())); 3];
+    Plan::new(job.to_string(), steps)?.with_contents(contents)
+}
+
+/// A product as two transforms, a product of values and a transform back.
+fn transforms(ring: &Ring, split: &Split, [a, b, c]: [Slot; 3]) -> Vec<Step> {
+    let order = Order::Any;
+    let [x, y] = [0, 1].map(Slot::Temp);
+    vec![
+        Forward::new(ring, split, order).step(a, x.clone()),
+        Forward::new(ring, split, order).step(b, y.clone()),
+        PointMul::new(ring, split, order).step(x.clone(), y, c.clone()),
+        Inverse::new(ring, split, order).step(c.clone(), c),
+    ]
 }

@@ -72,16 +72,16 @@ impl<'a, T: Pod> From<&'a mut [T]> for HostArg<'a> {
 }
 
 impl HostArg<'_> {
-    fn len(&self) -> usize {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Self::In(bytes) => bytes.len(),
-            Self::Out(bytes) => bytes.len(),
+            Self::In(bytes) => bytes,
+            Self::Out(bytes) => bytes,
         }
     }
 }
 
 /// Memory that the steps of one run share out among their ports.
-enum Place<'a> {
+pub(crate) enum Place<'a> {
     Read(Read<'a>),
     Write(Write<'a>),
 }
@@ -144,7 +144,8 @@ impl Program {
             Arg::In(buffer) => Place::Read(buffer.memory.read()),
             Arg::Out(buffer) => Place::Write(buffer.memory.write()),
         });
-        let outcome = self.execute(stream, 0..batch, places.collect());
+        let places = places.collect();
+        let outcome = self.execute_once(stream, batch, places);
         for (arg, wanted) in args.iter_mut().zip(plan.args()) {
             if let Arg::Out(buffer) = arg {
                 if outcome.is_err() {
@@ -167,7 +168,7 @@ impl Program {
         let Parts { device, plan, .. } = &*self.0;
         same_length("arguments of the program", plan.args().len(), args.len())?;
         for (arg, wanted) in args.iter().zip(plan.args()) {
-            same_length("bytes of an argument", arg_bytes(wanted, batch)?, arg.len())?;
+            same_length("bytes of an argument", arg_bytes(wanted, batch)?, arg.bytes().len())?;
             if wanted.role != Role::In && matches!(arg, HostArg::In(_)) {
                 return Err(mismatch("a host argument", "memory to write", "memory to read"));
             }
@@ -181,39 +182,61 @@ impl Program {
                 HostArg::In(bytes) => Place::Read(Read::Host(bytes)),
                 HostArg::Out(bytes) => Place::Write(Write::Host(bytes)),
             });
-            return self.execute(&stream, 0..batch, places.collect());
+            return self.execute_once(&stream, batch, places.collect());
         }
         crate::transfer::run_chunked(self, batch, args)
     }
 
-    /// Runs all steps on a range of items, with temporaries of its own.
-    fn execute(&self, stream: &Stream, items: Range<usize>, args: Vec<Place<'_>>) -> Result<()> {
+    /// Runs all steps on items 0 to `batch`, with temporaries of its own.
+    fn execute_once(&self, stream: &Stream, batch: usize, places: Vec<Place<'_>>) -> Result<()> {
+        let mut temps = self.temporaries(batch)?;
+        let outcome = self.execute(stream, 0..batch, places, &mut temps);
+        let wiped = self.wipe_temporaries(stream, &mut temps);
+        outcome.and(wiped)
+    }
+
+    /// New temporaries for this many items.
+    pub(crate) fn temporaries(&self, items: usize) -> Result<Vec<Memory>> {
+        let Parts { device, plan, .. } = &*self.0;
+        plan.temps().iter().map(|temp| device.backend().allocate(product(temp.bytes, items)?)).collect()
+    }
+
+    /// Wipes those temporaries that held secrets.
+    pub(crate) fn wipe_temporaries(&self, stream: &Stream, temps: &mut [Memory]) -> Result<()> {
+        let Parts { device, plan, .. } = &*self.0;
+        let secret = temps.iter_mut().zip(plan.temps()).filter(|(_, temp)| temp.secret);
+        secret.map(|(memory, _)| device.backend().wipe(stream.queue(), memory.write())).fold(Ok(()), Result::and)
+    }
+
+    /// Runs all steps on a range of items.
+    pub(crate) fn execute<'p>(
+        &self,
+        stream: &Stream,
+        items: Range<usize>,
+        mut places: Vec<Place<'p>>,
+        temps: &'p mut [Memory],
+    ) -> Result<()> {
         let Parts { device, plan, steps } = &*self.0;
-        let backend = device.backend();
-        let queue = stream.queue();
-        let arg_count = args.len();
-        let mut temps = plan
-            .temps()
-            .iter()
-            .map(|temp| backend.allocate(product(temp.bytes, items.end)?))
-            .collect::<Result<Vec<Memory>>>()?;
-        let temp_places = temps.iter_mut().map(|memory| Place::Write(memory.write()));
-        let mut places: Vec<Place<'_>> = args.into_iter().chain(temp_places).collect();
-        let mut outcome = Ok(());
+        let arg_count = places.len();
+        places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
         for (step, loaded) in plan.steps().iter().zip(steps) {
-            outcome = bind(&step.kernel, &step.slots, &loaded.tables, arg_count, &mut places)
-                .and_then(|ports| backend.launch(queue, &loaded.loaded, items.clone(), ports));
-            if outcome.is_err() {
-                break;
-            }
+            let ports = bind(&step.kernel, &step.slots, &loaded.tables, arg_count, &mut places)?;
+            device.backend().launch(stream.queue(), &loaded.loaded, items.clone(), ports)?;
         }
-        drop(places);
-        for (memory, temp) in temps.iter_mut().zip(plan.temps()) {
-            if temp.secret {
-                outcome = outcome.and(backend.wipe(queue, memory.write()));
-            }
-        }
-        outcome
+        Ok(())
+    }
+
+    /// What each step takes of a multiprocessor of the GPU, in the plan's order; nothing on a CPU.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    #[cfg(feature = "cuda")]
+    pub fn occupancy(&self) -> Result<Vec<crate::cuda::Occupancy>> {
+        let codes = self.0.steps.iter().filter_map(|step| match &step.loaded.code {
+            crate::backend::Code::Cuda(code) => Some(code.occupancy()),
+            _ => None,
+        });
+        codes.collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Rings Z_Q[x]/(f): a basis of moduli and a quotient polynomial.
 
+mod parse;
+
 use core::fmt;
 use std::sync::Arc;
 

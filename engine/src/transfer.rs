@@ -1,9 +1,84 @@
 //! Running programs over host memory on a device with memory of its own: chunks, copies overlapped with work.
 
-use crate::error::Result;
+use crate::backend::Queue;
+use crate::error::{Error, Result};
+use crate::kernel::{Per, Role};
+use crate::plan::Plan;
 use crate::program::{HostArg, Program};
 
-/// Runs a program on `batch` > 0 items, checked to fit.
-pub(crate) fn run_chunked(_program: &Program, _batch: usize, _args: &mut [HostArg<'_>]) -> Result<()> {
-    Ok(())
+/// Bytes that a chunk copies in or out, whichever is more: enough for full speed, and little enough to overlap.
+const MOST_BYTES: usize = 16 << 20;
+/// Less than this is not worth a chunk of its own.
+const LEAST_BYTES: usize = 1 << 20;
+/// Chunks that a batch is cut into where their size allows.
+const CHUNKS: usize = 8;
+
+/// Runs a program on `batch` > 0 items, checked to fit. What it should have written is zeroed when it fails.
+pub(crate) fn run_chunked(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
+    let outcome = start(program, batch, args);
+    if outcome.is_err() {
+        for (arg, wanted) in args.iter_mut().zip(program.plan().args()) {
+            if let (HostArg::Out(bytes), true) = (arg, wanted.role != Role::In) {
+                bytes.fill(0);
+            }
+        }
+    }
+    outcome
+}
+
+#[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+fn start(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
+    let chunk = chunk_items(program.plan(), batch);
+    let stream = program.device().stream()?;
+    match stream.queue() {
+        #[cfg(feature = "cuda")]
+        Queue::Cuda(_) => crate::cuda::chunks::run(program, stream, batch, chunk, args),
+        Queue::Immediate => Err(Error::Unsupported {
+            job: program.plan().title().into(),
+            why: format!("{} has memory of its own, and no way to copy to it in chunks", program.device()),
+        }),
+    }
+}
+
+/// Items of a chunk.
+fn chunk_items(plan: &Plan, batch: usize) -> usize {
+    // what all items share may be written by each chunk anew only if there is one chunk
+    if plan.args().iter().any(|arg| arg.per == Per::Shared && arg.role != Role::In) {
+        return batch;
+    }
+    let bytes = |skipped| {
+        let moved = plan.args().iter().filter(|arg| arg.per == Per::Item && arg.role != skipped);
+        moved.fold(0usize, |sum, arg| sum.saturating_add(arg.bytes))
+    };
+    // temporaries cost memory rather than time, but there are as many of them as items
+    let temps = plan.temps().iter().fold(0usize, |sum, temp| sum.saturating_add(temp.bytes)) / 16;
+    cut(batch, bytes(Role::In).max(bytes(Role::Out)).max(temps))
+}
+
+/// Items of a chunk where each item has so many bytes: whole kibi-items where they are many, so that blocks are full.
+fn cut(batch: usize, bytes: usize) -> usize {
+    let bytes = bytes.max(1);
+    let wanted = batch.div_ceil(CHUNKS).clamp(LEAST_BYTES.div_ceil(bytes), MOST_BYTES.div_ceil(bytes));
+    let whole = if wanted < 1024 { wanted } else { wanted.next_multiple_of(1024) };
+    whole.clamp(1, batch.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_of_good_size() {
+        // small batches stay whole
+        assert_eq!(cut(1, 1 << 30), 1);
+        assert_eq!(cut(100, 1000), 100);
+        // large items go one by one
+        assert_eq!(cut(10, 1 << 30), 1);
+        for (batch, bytes) in [(1 << 20, 1536), (1 << 16, 1 << 14), (123_457, 48), (1 << 24, 2), (77, 1 << 20)] {
+            let chunk = cut(batch, bytes);
+            assert!((1..=batch).contains(&chunk));
+            assert!(chunk * bytes >= LEAST_BYTES.min(batch * bytes), "{batch} {bytes}: {chunk}");
+            assert!(chunk * bytes <= MOST_BYTES + 1024 * bytes, "{batch} {bytes}: {chunk}");
+        }
+    }
 }

@@ -2,8 +2,11 @@
 //
 // The product interleaves multiplication and reduction limb by limb and keeps two accumulators, for the even and the
 // odd limbs of the left operand, so that every 32 x 32 product is one aligned multiply-add with carry.
-// Mod255 is the same for q < 2^255, where no sum leaves 256 bits and the carry words vanish. If inverse is the constant
-// 0xffffffff (q = 1 mod 2^32), the compiler turns its product into a negation.
+// Mod255 is the same for q < 2^255, where no sum leaves 256 bits and the carry words vanish.
+//
+// Pass these as kernel arguments rather than as constants: with a constant limb of 1 or 2^32 - 1 (BLS12-381's r) ptxas
+// takes each multiply-add with carry apart into two instructions, which costs 12 % (measured on an H200), and no
+// constant was seen to gain anything.
 #pragma once
 #include "word.cuh"
 
@@ -61,7 +64,7 @@ struct Mod256Of {
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
         Word r, lift;
-        u32 mask = 0u - sub_limbs<8>(r.limb, a.limb, b.limb);
+        u32 mask = sub_limbs<8>(r.limb, a.limb, b.limb);
         RF_UNROLL
         for (u32 i = 0; i < 8; i++) lift.limb[i] = q[i] & mask;
         add_limbs<8>(r.limb, r.limb, lift.limb);
@@ -84,26 +87,27 @@ struct Mod256Of {
         return acc;
     }
 
-    // in: a, b < q, or a b < 2^256 q with Full or q < 2^254   out: a b 2^-256, < q
+    // in: a, b < q   out: a b 2^-256, < q
     RF_METHOD Word mul_montgomery(Word a, Word b) const {
         u32 x[8], y[8];  // one holds positions 0..7, the other 1..8, changing places at each limb of b
         row_mul<8>(x, a.limb, b.limb[0]);
         row_mul<8>(y, a.limb + 1, b.limb[0]);
-        u32 over = reduce_limb(x, y);
+        u32 over = 0;
+        reduce_limb(x, y, over);
         RF_UNROLL
         for (u32 i = 1; i < 8; i++) {
             u32* low_row = i & 1 ? y : x;
             u32* high_row = i & 1 ? x : y;
-            u32 carry = row_shift<8>(low_row[0], high_row, a.limb + 1, b.limb[i], over);
-            carry += row_mad_top<8>(low_row, a.limb, b.limb[i], high_row[7]);
-            carry += reduce_limb(low_row, high_row);
-            over = Full ? carry : 0;
+            if constexpr (!Full) over = 0;
+            row_shift<8>(low_row[0], high_row, a.limb + 1, b.limb[i], over);
+            row_mad_top<8>(low_row, a.limb, b.limb[i], high_row[7], over);
+            reduce_limb(low_row, high_row, over);
         }
         // The last limb left y as the low row, whose limb 0 is now zero: the product is x + y / 2^32 < 2q.
         Word r;
-        u32 rest[8] = {y[1], y[2], y[3], y[4], y[5], y[6], y[7], over};
-        over = add_limbs<8>(r.limb, x, rest);
-        return sub_q_once(r, over);
+        u32 rest[8] = {y[1], y[2], y[3], y[4], y[5], y[6], y[7], 0};
+        u32 carry = add_limbs<8>(r.limb, x, rest);
+        return sub_q_once(r, carry + over);
     }
     // in: a < q   out: 2^256 a, < q: plain to Montgomery form
     RF_METHOD Word to_montgomery(Word a) const {
@@ -123,17 +127,17 @@ struct Mod256Of {
     RF_METHOD Word sub_q_once(Word x, u32 carry) const {
         Word t;
         u32 borrow = sub_limbs<8>(t.limb, x.limb, q);
-        if constexpr (Full) borrow &= ~carry;
+        if constexpr (Full) borrow &= carry - 1;
         select_limbs<8>(t.limb, borrow, x.limb, t.limb);
         return t;
     }
 
   private:
-    // Adds the multiple of q that clears limb 0 of low_row; high_row is one position up. Returns the carry above it.
-    RF_METHOD u32 reduce_limb(u32* low_row, u32* high_row) const {
+    // Adds the multiple of q that clears limb 0 of low_row; high_row is one position up, over is the limb above it.
+    RF_METHOD void reduce_limb(u32* low_row, u32* high_row, u32& over) const {
         u32 m = low_row[0] * inverse;
-        u32 carry = row_mad<8>(high_row, q + 1, m);
-        return carry + row_mad_top<8>(low_row, q, m, high_row[7]);
+        row_mad<8>(high_row, q + 1, m, over);
+        row_mad_top<8>(low_row, q, m, high_row[7], over);
     }
 };
 

@@ -30,10 +30,10 @@ struct Mod64 {
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w, 0ull - to_montgomery(w) * inverse}; }
 
     // in: any x, w.w < q   out: x w, < 2q   (Shoup; the quotient is exact or one less)
-    RF_METHOD Word mul(Word x, Twiddle w) const { return mad_lo(mul_hi(x, w.quotient), 0ull - q, x * w.w); }
+    RF_METHOD Word mul(Word x, Twiddle w) const { return dot_lo(x, w.w, mul_hi(x, w.quotient), 0ull - q); }
     // in: any x, w.w < q   out: x w, < 4q   (the quotient from three products is up to three less)
     RF_METHOD Word mul_loose(Word x, Twiddle w) const {
-        return mad_lo(mul_hi_loose(x, w.quotient), 0ull - q, x * w.w);
+        return dot_lo(x, w.w, mul_hi_loose(x, w.quotient), 0ull - q);
     }
 
     // in: x < B q   out: x, < min(B, 2) q
@@ -69,7 +69,7 @@ struct Mod64 {
     // in: acc + a b < 2^128   out: acc + a b, not reduced
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return mad_wide(a, b, acc); }
     // in: acc + 2^64 q < 2^128   out: acc 2^-64, < acc / 2^64 + q
-    RF_METHOD Word wide_fold(Wide acc) const { return acc.hi - mul_hi(acc.lo * inverse, q) + q; }
+    RF_METHOD Word wide_fold(Wide acc) const { return acc.hi - mul_hi(mad_lo(acc.lo, inverse, 0), q) + q; }
     // in: acc < B q^2, acc + 2^64 q < 2^128   out: acc 2^-64, < 2q   (B <= 12 suits every q; a product of residues
     //     below 2q counts as B = 4)
     template <u32 B>
@@ -153,7 +153,7 @@ struct Mod64Full {
     // in: a b < 2^64 q   out: a b 2^-64, < q
     RF_METHOD Word mul_montgomery(Word a, Word b) const {
         u128 p = mul_wide(a, b);
-        return sub<1>(p.hi, mul_hi(p.lo * inverse, q));
+        return sub<1>(p.hi, mul_hi(mad_lo(p.lo, inverse, 0), q));
     }
     // in: any a   out: 2^64 a, < q
     RF_METHOD Word to_montgomery(Word a) const { return mul_montgomery(a, r2); }

@@ -1,0 +1,262 @@
+// Block-level number-theoretic transforms over a generated ring, for built-in and for scheme kernels alike.
+//
+// ntt_forward and ntt_inverse work on registers (layouts: ring.cuh). All threads of a row call them; they meet at
+// sync_row barriers only. Residues are reduced lazily: B is a bound in multiples of q, R::capacity the multiple of q
+// that fits a word, and every correction is decided at compile time.
+#pragma once
+#include "ring.cuh"
+
+namespace rf {
+
+// Bounds after one layer, in multiples of q.
+template <class R>
+struct Bound {
+    static constexpr u64 capacity = R::capacity;
+    static constexpr bool lazy = R::M::lazy;
+
+    // in: B before a forward layer   out: B once the layer has reduced what could overflow
+    RF_CONST u32 before_forward(u32 code, u32 b) { return b + (code == 3 ? 4 : 2) > capacity && b > 2 ? 2 : b; }
+    // Radix 3 adds two products; where 2q + 4q does not fit, their sum is reduced first.
+    static constexpr bool tight = capacity < 6;
+    RF_CONST u32 forward(u32 code, u32 b) {
+        if (!lazy) return 1;
+        if (code == 6) return 2 * b + 2;
+        return before_forward(code, b) + (code == 3 && !tight ? 4 : 2);
+    }
+    // in: B before a forward pass
+    RF_CONST u32 forward_pass(u32 p) {
+        u32 b = 1;
+        for (u32 l = 0; l < R::pass[p]; l++) b = forward(R::layer[l], b);
+        return b;
+    }
+    // in: B before an inverse layer   out: B once the layer has made its inputs canonical where it must
+    RF_CONST u32 before_inverse(u32 code, u32 b) { return code == 3 && 3 * b + 2 > capacity ? 1 : b; }
+    // The sum of all inputs of an inverse layer, and what is left of it: the next layer must be able to double it.
+    RF_CONST u32 inverse_sum(u32 code, u32 b) { return before_inverse(code, b) * (code == 3 ? 3 : 2); }
+    RF_CONST u32 inverse(u32 code, u32 b) {
+        if (!lazy) return 1;
+        u32 sum = inverse_sum(code, b);
+        return 2 * (u64)sum <= capacity ? (sum > 2 ? sum : 2) : 2;
+    }
+    // in: B before an inverse pass   out: B after it, reduced to what fits a cell of shared memory
+    RF_CONST u32 inverse_pass(u32 p, u32 b) {
+        for (u32 l = R::pass[p + 1]; l > R::pass[p]; l--) b = inverse(R::layer[l - 1], b);
+        return b;
+    }
+    RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > 2 ? 2 : b; }
+};
+
+// The place in layer L's section of node `inner` under a thread's node `top` above pass P.
+template <class R, u32 P, u32 L>
+RF_FN u32 twiddle_slot(u32 top, u32 inner) {
+    using S = Pass<R, P>;
+    if constexpr (S::first == R::columns) return Tree<R>::column(top, inner);
+    else return Tree<R>::template slot<L>(top * (Tree<R>::nodes(L) / S::nodes) + inner);
+}
+
+// in: a, b < B q   out: (a + z b, a - z b), < Bound::forward q
+template <class R, u32 B>
+RF_FN void forward_two(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
+                       typename R::M::Twiddle z) {
+    constexpr u32 kept = R::M::lazy ? Bound<R>::before_forward(2, B) : 1;
+    auto t = m.mul(b, z);
+    if constexpr (kept != B) a = m.template reduce<B>(a);
+    b = m.template sub<R::M::product_bound>(a, t);
+    a = m.add(a, t);
+}
+
+// in: a, b, c < B q   out: (a + z b + z^2 c, a + s z b + s^2 z^2 c, a + s^2 z b + s z^2 c), s a third root of unity
+template <class R, u32 B>
+RF_FN void forward_three(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
+                         typename R::M::Word& c, typename R::M::Twiddle z, typename R::M::Twiddle z2,
+                         typename R::M::Twiddle s) {
+    constexpr u32 kept = R::M::lazy ? Bound<R>::before_forward(3, B) : 1;
+    constexpr u32 product = R::M::product_bound;
+    auto t1 = m.mul(b, z);
+    auto t2 = m.mul(c, z2);
+    auto t3 = m.mul(m.template sub<product>(t1, t2), s);
+    if constexpr (kept != B) a = m.template reduce<B>(a);
+    auto sum = m.add(t1, t2);
+    if constexpr (R::M::lazy && Bound<R>::tight) {
+        auto difference = m.template reduce<4>(m.template sub<product>(t3, t2));
+        auto other = m.template reduce<4>(m.add(t1, t3));
+        sum = m.template reduce<4>(sum);
+        b = m.add(a, difference);
+        c = m.template sub<product>(a, other);
+    } else {
+        b = m.add(m.template sub<product>(a, t2), t3);
+        c = m.template sub<2 * product>(a, m.add(t1, t3));
+    }
+    a = m.add(a, sum);
+}
+
+// The layers L .. of forward pass P.
+template <class R, u32 P, u32 L, u32 B>
+RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                          u32 thread) {
+    using S = Pass<R, P>;
+    if constexpr (L < S::last) {
+        constexpr u32 code = R::layer[L], radix = Tree<R>::radix(L);
+        constexpr u32 nodes = Tree<R>::nodes(L) / S::nodes, size = S::span / nodes, part = size / radix;
+        constexpr u32 section = Tree<R>::forward(L);
+        RF_UNROLL
+        for (u32 set = 0; set < S::sets; set++) {
+            u32 top = L == 0 ? 0 : S::node(thread, set);
+            RF_UNROLL
+            for (u32 i = 0; i < nodes; i++) {
+                const auto* twiddle = table + section + twiddle_slot<R, P, L>(top, i) * (radix - 1);
+                auto z = twiddle[0];
+                RF_UNROLL
+                for (u32 j = 0; j < part * S::vector; j++) {
+                    auto* at = x + (set * S::vector + j / part) * S::span + i * size + j % part;
+                    if constexpr (code == 2) {
+                        forward_two<R, B>(m, at[0], at[part], z);
+                    } else if constexpr (code == 6) {
+                        auto t = m.mul(at[part], z);
+                        at[part] = m.template sub<R::M::product_bound>(m.add(at[0], at[part]), t);
+                        at[0] = m.add(at[0], t);
+                    } else {
+                        auto z2 = twiddle[1];
+                        auto s = table[Tree<R>::third_root];
+                        forward_three<R, B>(m, at[0], at[part], at[2 * part], z, z2, s);
+                    }
+                }
+            }
+        }
+        forward_layers<R, P, L + 1, Bound<R>::forward(code, B)>(m, x, table, thread);
+    }
+}
+
+template <class R, u32 P, u32 B>
+RF_FN void forward_passes(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                          unsigned char* shared, u32 thread) {
+    forward_layers<R, P, R::pass[P], B>(m, x, table, thread);
+    if constexpr (P + 1 < R::passes) {
+        constexpr u32 after = Bound<R>::forward_pass(P + 1);
+        static_assert(after <= R::cell_capacity || !R::M::lazy, "residues between passes must fit shared cells");
+        exchange<R, P, P + 1>(x, shared, thread);
+        forward_passes<R, P + 1, after>(m, x, table, shared, thread);
+    }
+}
+
+// Bound of ntt_forward's result, in multiples of q.
+template <class R>
+RF_CONST u32 ntt_forward_bound() {
+    u32 b = 1;
+    for (u32 l = 0; l < R::layers; l++) b = Bound<R>::forward(R::layer[l], b);
+    return b;
+}
+
+// in: coefficients < q in the layout of pass 0   out: values < ntt_forward_bound q in that of the last pass
+template <class R>
+RF_FN void ntt_forward(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                       unsigned char* shared, u32 thread) {
+    forward_passes<R, 0, 1>(m, x, table, shared, thread);
+}
+
+// in: a, b < B q, 2 B q fits   out: a + b, reduced where the next layer needs it, and (a - b) z
+template <class R, u32 B>
+RF_FN void inverse_two(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
+                       typename R::M::Twiddle z) {
+    constexpr u32 sum = R::M::lazy ? Bound<R>::inverse_sum(2, B) : 1;
+    auto d = m.template sub<B>(a, b);
+    a = m.add(a, b);
+    if constexpr (R::M::lazy && Bound<R>::inverse(2, B) < sum) a = m.template reduce<sum>(a);
+    b = m.mul(d, z);
+}
+
+// in: a, b, c < B q   out: their sum, z (a + s^2 b + s c), z^2 (a + s b + s^2 c), before any scale
+template <class R, u32 B>
+RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typename R::M::Word& b,
+                         typename R::M::Word& c, typename R::M::Twiddle z, typename R::M::Twiddle z2,
+                         typename R::M::Twiddle s) {
+    constexpr u32 kept = R::M::lazy ? Bound<R>::before_inverse(3, B) : 1;
+    constexpr u32 sum = R::M::lazy ? Bound<R>::inverse_sum(3, B) : 1;
+    if constexpr (kept != B) {
+        a = m.template canonical<B>(a);
+        b = m.template canonical<B>(b);
+        c = m.template canonical<B>(c);
+    }
+    auto t = m.mul(m.template sub<kept>(c, b), s);
+    auto u = m.add(m.template sub<kept>(a, b), t);
+    auto v = m.template sub<R::M::product_bound>(m.template sub<kept>(a, c), t);
+    a = m.add(m.add(a, b), c);
+    if constexpr (R::M::lazy && Bound<R>::inverse(3, B) < sum) a = m.template reduce<sum>(a);
+    b = m.mul(u, z);
+    c = m.mul(v, z2);
+}
+
+// The layers from L - 1 down of inverse pass P. The last one carries the scales at table[Scale ..].
+template <class R, u32 P, u32 L, u32 B, u32 Scale>
+RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                          u32 thread) {
+    using S = Pass<R, P>;
+    if constexpr (L > S::first) {
+        constexpr u32 code = R::layer[L - 1], radix = Tree<R>::radix(L - 1);
+        constexpr u32 nodes = Tree<R>::nodes(L - 1) / S::nodes, size = S::span / nodes, part = size / radix;
+        constexpr bool scaled = L == 1;
+        constexpr u32 section = scaled ? Scale + 1 : Tree<R>::inverse(L - 1);
+        RF_UNROLL
+        for (u32 set = 0; set < S::sets; set++) {
+            u32 top = scaled ? 0 : S::node(thread, set);
+            RF_UNROLL
+            for (u32 i = 0; i < nodes; i++) {
+                const auto* twiddle = table + section + twiddle_slot<R, P, L - 1>(top, i) * (radix - 1);
+                auto z = twiddle[0];
+                RF_UNROLL
+                for (u32 j = 0; j < part * S::vector; j++) {
+                    auto* at = x + (set * S::vector + j / part) * S::span + i * size + j % part;
+                    if constexpr (code == 2) {
+                        inverse_two<R, B>(m, at[0], at[part], z);
+                    } else if constexpr (code == 6) {
+                        auto high = m.mul(m.template sub<B>(at[0], at[part]), z);
+                        auto low = m.mul(at[0], table[Scale]);
+                        auto back = m.mul(high, table[Scale + 2]);
+                        at[0] = m.template sub<R::M::product_bound>(low, back);
+                        at[part] = high;
+                    } else {
+                        auto z2 = twiddle[1];
+                        auto s = table[Tree<R>::third_root];
+                        inverse_three<R, B>(m, at[0], at[part], at[2 * part], z, z2, s);
+                    }
+                    if constexpr (scaled && code != 6) at[0] = m.mul(at[0], table[Scale]);
+                }
+            }
+        }
+        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale>(m, x, table, thread);
+    }
+}
+
+template <class R, u32 P, u32 B, u32 Scale>
+RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                          unsigned char* shared, u32 thread) {
+    inverse_layers<R, P, R::pass[P + 1], B, Scale>(m, x, table, thread);
+    if constexpr (P > 0) {
+        constexpr u32 after = R::M::lazy ? Bound<R>::inverse_pass(P, B) : 1;
+        constexpr u32 kept = R::M::lazy ? Bound<R>::in_cell(after) : 1;
+        if constexpr (kept != after) {
+            RF_UNROLL
+            for (u32 r = 0; r < R::per_thread; r++) x[r] = m.template reduce<after>(x[r]);
+        }
+        exchange<R, P, P - 1>(x, shared, thread);
+        inverse_passes<R, P - 1, kept, Scale>(m, x, table, shared, thread);
+    }
+}
+
+// in: values < B q (B <= 2) in the layout of the last pass   out: coefficients in that of pass 0, canonical
+// Product: the values are products that lack the product factor, which the scale then holds.
+template <class R, u32 B, bool Product>
+RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                       unsigned char* shared, u32 thread) {
+    constexpr u32 scale = Product ? Tree<R>::product_scale : Tree<R>::scale;
+    inverse_passes<R, R::passes - 1, B, scale>(m, x, table, shared, thread);
+    constexpr bool difference = R::layers > 0 && R::layer[0] == 6;  // low - back, each a product
+    constexpr u32 after = R::M::lazy ? (difference ? 4 : R::layers > 0 || Product ? 2 : B) : 1;
+    RF_UNROLL
+    for (u32 r = 0; r < R::per_thread; r++) {
+        if constexpr (R::layers == 0 && Product) x[r] = m.mul(x[r], table[scale]);
+        x[r] = m.template canonical<after>(x[r]);
+    }
+}
+
+}  // namespace rf

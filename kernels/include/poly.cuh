@@ -1,0 +1,131 @@
+// Products of values: residues modulo the leaves x^d - beta of a ring's tree, d = 1 ... 8.
+#pragma once
+#include "ntt.cuh"
+
+namespace rf {
+
+// How far operands must be reduced before the d products of a coefficient are summed in one accumulator.
+template <class R, u32 A, u32 B>
+struct ProductRange {
+    static constexpr u32 d = R::base;
+    // Products of residues that an accumulator holds: 12 by the contract of wide_reduce; for 16-bit moduli what fits 32
+    // bits, q being at most (2^32 - 1) / capacity.
+    static constexpr u64 q = 0xffffffffull / R::capacity;
+    static constexpr u64 limit = !R::M::lazy ? ~0ull : R::M::wide_factor ? 12 : 0xffffffffull / (q * q);
+    RF_CONST bool fits(u64 a, u64 b) { return d * a * (d > 1 && b < 2 ? 2 : b) <= limit; }
+    static constexpr u32 least(u32 a, u32 b) { return a < b ? a : b; }
+    // Bounds of the operands as they are multiplied; the second ones, times beta, are below 2q unless B is 1.
+    static constexpr u32 a = fits(A, B) ? A : fits(least(A, 2), B) || fits(least(A, 2), least(B, 2)) ? least(A, 2) : 1;
+    static constexpr u32 b = fits(a, B) ? B : fits(a, least(B, 2)) ? least(B, 2) : 1;
+    static constexpr bool wraps_canonical = d > 1 && d * a * 2 > limit;
+    // Where not even canonical operands fit, every product is reduced on its own.
+    static constexpr bool single = d * a * b > limit;
+    static constexpr u32 sum = single ? 2 * d : d * a * (b < 2 && d > 1 && !wraps_canonical ? 2 : b);
+};
+
+// in: a < A q, b < B q (operands of degree < d)   out: a b mod x^d - beta over the product factor, < 2q
+template <class R, u32 A, u32 B>
+RF_FN void leaf_product(const typename R::M& m, const typename R::M::Word* a, const typename R::M::Word* b,
+                        typename R::M::Twiddle beta, typename R::M::Word* out) {
+    using Range = ProductRange<R, A, B>;
+    using Word = typename R::M::Word;
+    constexpr u32 d = R::base;
+    Word left[d], right[d], wrapped[d];
+    RF_UNROLL
+    for (u32 i = 0; i < d; i++) {
+        left[i] = Range::a == A ? a[i] : Range::a == 1 ? m.template canonical<A>(a[i]) : m.template reduce<A>(a[i]);
+        right[i] = Range::b == B ? b[i] : Range::b == 1 ? m.template canonical<B>(b[i]) : m.template reduce<B>(b[i]);
+        if (d > 1) {
+            wrapped[i] = m.mul(right[i], beta);
+            if (Range::wraps_canonical) wrapped[i] = m.template canonical<R::M::product_bound>(wrapped[i]);
+        }
+    }
+    RF_UNROLL
+    for (u32 k = 0; k < d; k++) {
+        auto factor = [&](u32 i) { return i <= k ? right[k - i] : wrapped[k + d - i]; };
+        if constexpr (Range::single) {
+            Word sum = m.template wide_reduce<1>(m.wide_mul(left[0], factor(0)));
+            RF_UNROLL
+            for (u32 i = 1; i < d; i++) sum = m.add(sum, m.template wide_reduce<1>(m.wide_mul(left[i], factor(i))));
+            out[k] = m.template reduce<2 * d>(sum);
+        } else {
+            auto sum = m.wide_mul(left[0], factor(0));
+            RF_UNROLL
+            for (u32 i = 1; i < d; i++) sum = m.wide_mad(sum, left[i], factor(i));
+            out[k] = m.template wide_reduce<Range::sum>(sum);
+        }
+    }
+}
+
+// Bound of a reduced product, in multiples of q.
+template <class R>
+RF_CONST u32 product_bound() {
+    return R::M::lazy ? 2 : 1;
+}
+
+// in: x < A q, y < B q, values in the layout of the last pass   out: their products over the product factor in x, < 2q
+template <class R, u32 A, u32 B>
+RF_FN void multiply_values(const typename R::M& m, typename R::M::Word* x, const typename R::M::Word* y,
+                           const typename R::M::Twiddle* table, u32 thread) {
+    using S = Pass<R, R::passes - 1>;
+    RF_UNROLL
+    for (u32 set = 0; set < S::sets; set++) {
+        u32 top = S::node(thread, set);
+        RF_UNROLL
+        for (u32 k = 0; k < S::span; k++) {
+            typename R::M::Word a[R::base], b[R::base], c[R::base];
+            RF_UNROLL
+            for (u32 v = 0; v < R::base; v++) {
+                a[v] = x[(set * R::base + v) * S::span + k];
+                b[v] = y[(set * R::base + v) * S::span + k];
+            }
+            typename R::M::Twiddle beta =
+                R::base > 1 ? table[Tree<R>::leaves() + twiddle_slot<R, R::passes - 1, R::layers>(top, k)] : table[0];
+            leaf_product<R, A, B>(m, a, b, beta, c);
+            RF_UNROLL
+            for (u32 v = 0; v < R::base; v++) x[(set * R::base + v) * S::span + k] = c[v];
+        }
+    }
+}
+
+// in: x < 2q, lacking the product factor   out: the product itself, < 2q
+template <class R>
+RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::Word x,
+                                         const typename R::M::Twiddle* table) {
+    if constexpr (R::M::wide_factor) return m.mul(x, table[Tree<R>::product_factor]);
+    else return x;
+}
+
+// The place of a thread in a launch with one thread for each leaf of the rows of the items first .. end.
+template <class R>
+struct Leaf {
+    u64 offset;   // of its first coefficient
+    u32 modulus;  // index of the row's modulus
+    u32 place;    // of the leaf within the row
+    bool live;
+
+    RF_METHOD Leaf(u64 first, u64 end) {
+        constexpr u32 leaves = Tree<R>::leaf_count;
+        u64 index = first * R::rows * leaves + (u64)blockIdx.x * blockDim.x + threadIdx.x;
+        live = index < end * R::rows * leaves;
+        place = (u32)(index % leaves);
+        modulus = (u32)(index / leaves % R::rows);
+        offset = index * R::base;
+    }
+    // out: the product of the two leaves' residues, < 2q
+    template <bool Natural>
+    RF_METHOD void multiply(const typename R::M& m, const typename R::Store* a, const typename R::Store* b,
+                            const typename R::M::Twiddle* tables, typename R::M::Word* product) const {
+        auto table = tables + modulus * Tree<R>::table();
+        typename R::M::Word x[R::base], y[R::base];
+        RF_UNROLL
+        for (u32 v = 0; v < R::base; v++) x[v] = a[offset + v], y[v] = b[offset + v];
+        u32 leaf = Natural ? Tree<R>::leaf_at(place) : place;
+        u32 beta = R::base > 1 ? Tree<R>::leaves() + Tree<R>::template slot<R::layers>(leaf) : 0;
+        leaf_product<R, 1, 1>(m, x, y, table[beta], product);
+        RF_UNROLL
+        for (u32 v = 0; v < R::base; v++) product[v] = restore_factor<R>(m, product[v], table);
+    }
+};
+
+}  // namespace rf

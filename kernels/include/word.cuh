@@ -10,7 +10,7 @@
 #define RF_METHOD __device__ __forceinline__
 #define RF_CONST static __device__ constexpr
 #define RF_UNROLL _Pragma("unroll")
-#define RF_SHARED(name) extern __shared__ __align__(16) unsigned char name[];
+#define RF_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #else
 #define RF_FN static inline
 #define RF_METHOD inline
@@ -57,8 +57,6 @@ RF_FN u32 low(u64 x) { return (u32)x; }
 RF_FN u32 high(u64 x) { return (u32)(x >> 32); }
 RF_FN u64 join(u32 lo, u32 hi) { return (u64)hi << 32 | lo; }
 
-// out: floor(a b / 2^32)
-RF_FN u32 mul_hi(u32 a, u32 b) { return high((u64)a * b); }
 // out: a b
 RF_FN u64 mul_wide(u32 a, u32 b) { return (u64)a * b; }
 // out: a b + c mod 2^64   (no wrap for c <= 2^33 - 2)
@@ -70,9 +68,16 @@ RF_FN u32 min_word(u32 a, u32 b) { return a < b ? a : b; }
 // out: x - m if x >= m, else x   (any x, m: x - m wraps above x exactly when x < m)
 RF_FN u32 sub_once(u32 x, u32 m) { return min_word(x, x - m); }
 
-// ---- 64-bit products ----
+// ---- products as PTX ----
 
 #if RF_PTX
+
+// out: floor(a b / 2^32)   (as PTX, because the compiler otherwise carries the 64-bit product along)
+RF_FN u32 mul_hi(u32 a, u32 b) {
+    u32 r;
+    asm("mul.hi.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
 
 // out: floor(a b / 2^64)
 RF_FN u64 mul_hi(u64 a, u64 b) {
@@ -81,10 +86,31 @@ RF_FN u64 mul_hi(u64 a, u64 b) {
     return r;
 }
 
-// out: a b + c mod 2^64   (as PTX, because the compiler turns a (-q) + c into c - a q, which costs three adds more)
+// out: a b + c d mod 2^64   (six multiply-adds and nothing else: two wide ones, then four into the upper half)
+RF_FN u64 dot_lo(u64 a, u64 b, u64 c, u64 d) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, c0, c1, d0, d1, lo, hi;\n\t.reg .u64 t;\n\t"
+        "mov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
+        "mov.b64 {c0, c1}, %3;\n\tmov.b64 {d0, d1}, %4;\n\t"
+        "mul.wide.u32 t, a0, b0;\n\tmad.wide.u32 t, c0, d0, t;\n\tmov.b64 {lo, hi}, t;\n\t"
+        "mad.lo.u32 hi, a0, b1, hi;\n\tmad.lo.u32 hi, a1, b0, hi;\n\t"
+        "mad.lo.u32 hi, c0, d1, hi;\n\tmad.lo.u32 hi, c1, d0, hi;\n\t"
+        "mov.b64 %0, {lo, hi};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b), "l"(c), "l"(d));
+    return r;
+}
+
+// out: a b + c mod 2^64   (three multiply-adds)
 RF_FN u64 mad_lo(u64 a, u64 b, u64 c) {
     u64 r;
-    asm("mad.lo.u64 %0, %1, %2, %3;" : "=l"(r) : "l"(a), "l"(b), "l"(c));
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, lo, hi;\n\t.reg .u64 t;\n\t"
+        "mov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
+        "mad.wide.u32 t, a0, b0, %3;\n\tmov.b64 {lo, hi}, t;\n\t"
+        "mad.lo.u32 hi, a0, b1, hi;\n\tmad.lo.u32 hi, a1, b0, hi;\n\t"
+        "mov.b64 %0, {lo, hi};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b), "l"(c));
     return r;
 }
 
@@ -95,11 +121,19 @@ RF_FN u128 mul_wide(u64 a, u64 b) {
     return r;
 }
 
-// out: a b + c mod 2^128
+// out: a b + c mod 2^128   (the outer products go straight onto c; the inner ones meet first)
 RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
     u128 r;
-    asm("mad.lo.cc.u64 %0, %2, %3, %4;\n\tmadc.hi.u64 %1, %2, %3, %5;"
-        : "=&l"(r.lo), "=l"(r.hi)
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, c0, c1, c2, c3, t0, t1, t2;\n\t"
+        "mov.b64 {a0, a1}, %2;\n\tmov.b64 {b0, b1}, %3;\n\t"
+        "mov.b64 {c0, c1}, %4;\n\tmov.b64 {c2, c3}, %5;\n\t"
+        "mul.lo.u32 t0, a0, b1;\n\tmul.hi.u32 t1, a0, b1;\n\t"
+        "mad.lo.cc.u32 t0, a1, b0, t0;\n\tmadc.hi.cc.u32 t1, a1, b0, t1;\n\taddc.u32 t2, 0, 0;\n\t"
+        "mad.lo.cc.u32 c0, a0, b0, c0;\n\tmadc.hi.cc.u32 c1, a0, b0, c1;\n\t"
+        "madc.lo.cc.u32 c2, a1, b1, c2;\n\tmadc.hi.u32 c3, a1, b1, c3;\n\t"
+        "add.cc.u32 c1, c1, t0;\n\taddc.cc.u32 c2, c2, t1;\n\taddc.u32 c3, c3, t2;\n\t"
+        "mov.b64 %0, {c0, c1};\n\tmov.b64 %1, {c2, c3};\n\t}"
+        : "=l"(r.lo), "=l"(r.hi)
         : "l"(a), "l"(b), "l"(c.lo), "l"(c.hi));
     return r;
 }
@@ -120,7 +154,18 @@ RF_FN u64 select(u32 c, u64 yes, u64 no) {
     return r;
 }
 
+// out: yes if the top bit of c is set, else no
+RF_FN u64 select_negative(u64 c, u64 yes, u64 no) {
+    u64 r;
+    asm("{\n\t.reg .pred p;\n\tsetp.lt.s32 p, %1, 0;\n\tselp.u64 %0, %2, %3, p;\n\t}"
+        : "=l"(r)
+        : "r"(high(c)), "l"(yes), "l"(no));
+    return r;
+}
+
 #else
+
+RF_FN u32 mul_hi(u32 a, u32 b) { return high((u64)a * b); }
 
 RF_FN u64 mul_hi(u64 a, u64 b) {
     u64 cross = mad_wide(low(a), high(b), (u64)mul_hi(low(a), low(b)));
@@ -128,6 +173,7 @@ RF_FN u64 mul_hi(u64 a, u64 b) {
     return mad_wide(high(a), high(b), (u64)high(cross)) + high(other);
 }
 
+RF_FN u64 dot_lo(u64 a, u64 b, u64 c, u64 d) { return a * b + c * d; }
 RF_FN u64 mad_lo(u64 a, u64 b, u64 c) { return a * b + c; }
 
 RF_FN u128 mul_wide(u64 a, u64 b) { return u128{a * b, mul_hi(a, b)}; }
@@ -139,18 +185,19 @@ RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
 
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
 RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u64)(c != 0))); }
+RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (c >> 63))); }
 
 #endif
 
 // out: floor(a b / 2^64) - e, e in {0, 1, 2}   (three products: the lowest one is dropped, the middle ones are cut)
 RF_FN u64 mul_hi_loose(u64 a, u64 b) {
-    return mad_wide(high(a), high(b), (u64)mul_hi(low(a), high(b))) + mul_hi(high(a), low(b));
+    return mad_wide(high(a), high(b), (u64)mul_hi(low(a), high(b)) + mul_hi(high(a), low(b)));
 }
 
 // in: x < 2m, m <= 2^63   out: x - m if x >= m, else x
 RF_FN u64 sub_once(u64 x, u64 m) {
     u64 t = x - m;
-    return select(high(t) >> 31, x, t);
+    return select_negative(t, x, t);
 }
 
 // ---- chains of 32-bit limbs, least first; N limbs; arrays may be the same but must not otherwise overlap ----
@@ -168,7 +215,7 @@ RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
     return carry;
 }
 
-// out: r = a - b mod 2^(32 N); returns the borrow, 0 or 1
+// out: r = a - b mod 2^(32 N); returns the borrow, 0 or all ones
 template <u32 N>
 RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
     u32 borrow;
@@ -176,16 +223,15 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
     RF_UNROLL
     for (u32 i = 1; i < N; i++) asm volatile("subc.cc.u32 %0, %1, %2;" : "=r"(r[i]) : "r"(a[i]), "r"(b[i]));
     asm volatile("subc.u32 %0, 0, 0;" : "=r"(borrow));
-    return borrow & 1;
+    return borrow;
 }
 
 // A row is the product of b with every second limb of a (a[0], a[2], …): its N/2 products do not overlap.
 // Accumulating whole rows keeps each product an aligned register pair: one IMAD.WIDE.U32 with carry in and out.
 
-// out: acc += row(a) b mod 2^(32 N); returns the carry.   N even
+// out: acc += row(a) b, over += its carry.   N even
 template <u32 N>
-RF_FN u32 row_mad(u32* acc, const u32* a, u32 b) {
-    u32 carry;
+RF_FN void row_mad(u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
     asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[1]) : "r"(a[0]), "r"(b));
     RF_UNROLL
@@ -193,14 +239,12 @@ RF_FN u32 row_mad(u32* acc, const u32* a, u32 b) {
         asm volatile("madc.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i]) : "r"(a[i]), "r"(b));
         asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i + 1]) : "r"(a[i]), "r"(b));
     }
-    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
-    return carry;
+    asm volatile("addc.u32 %0, %0, 0;" : "+r"(over));
 }
 
-// out: (acc, top) += row(a) b, top being the limb above acc; returns the carry out of top.   N even
+// out: (acc, top, over) += row(a) b, top and over being the limbs above acc.   N even
 template <u32 N>
-RF_FN u32 row_mad_top(u32* acc, const u32* a, u32 b, u32& top) {
-    u32 carry;
+RF_FN void row_mad_top(u32* acc, const u32* a, u32 b, u32& top, u32& over) {
     asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
     asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[1]) : "r"(a[0]), "r"(b));
     RF_UNROLL
@@ -209,17 +253,15 @@ RF_FN u32 row_mad_top(u32* acc, const u32* a, u32 b, u32& top) {
         asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i + 1]) : "r"(a[i]), "r"(b));
     }
     asm volatile("addc.cc.u32 %0, %0, 0;" : "+r"(top));
-    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
-    return carry;
+    asm volatile("addc.u32 %0, %0, 0;" : "+r"(over));
 }
 
 // The step from one limb of a Montgomery product to the next: acc moves down by two limbs, and its limb 1, which has
 // no place there, goes to limb 0 of the other accumulator, one position lower than the new acc[0].
 // out: other0 += acc[1], its carry going on into   acc = floor(acc / 2^64) + 2^(32 (N-1)) over + row(a) b;
-//      returns the carry.   N even
+//      over = the carry of that.   N even
 template <u32 N>
-RF_FN u32 row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32 over) {
-    u32 carry;
+RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("add.cc.u32 %0, %0, %1;" : "+r"(other0) : "r"(acc[1]));
     RF_UNROLL
     for (u32 i = 0; i + 2 < N; i += 2) {
@@ -228,8 +270,7 @@ RF_FN u32 row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32 over) {
     }
     asm volatile("madc.lo.cc.u32 %0, %1, %2, 0;" : "=r"(acc[N - 2]) : "r"(a[N - 2]), "r"(b));
     asm volatile("madc.hi.cc.u32 %0, %1, %2, %3;" : "=r"(acc[N - 1]) : "r"(a[N - 2]), "r"(b), "r"(over));
-    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
-    return carry;
+    asm volatile("addc.u32 %0, 0, 0;" : "=r"(over));
 }
 
 #else
@@ -251,9 +292,9 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
     u32 borrow = 0;
     RF_UNROLL
     for (u32 i = 0; i < N; i++) {
-        u64 t = (u64)a[i] - b[i] - borrow;
+        u64 t = (u64)a[i] - b[i] + (u64)(i64)(i32)borrow;
         r[i] = low(t);
-        borrow = high(t) & 1;
+        borrow = high(t);
     }
     return borrow;
 }
@@ -269,29 +310,31 @@ RF_FN u32 pair_mad(u32& lo, u32& hi, u32 a, u32 b, u32 c0, u32 c1, u32 carry) {
 }
 
 template <u32 N>
-RF_FN u32 row_mad(u32* acc, const u32* a, u32 b) {
+RF_FN void row_mad(u32* acc, const u32* a, u32 b, u32& over) {
     u32 carry = 0;
     RF_UNROLL
     for (u32 i = 0; i < N; i += 2) carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i], acc[i + 1], carry);
-    return carry;
+    over += carry;
 }
 
 template <u32 N>
-RF_FN u32 row_mad_top(u32* acc, const u32* a, u32 b, u32& top) {
-    u64 t = (u64)top + row_mad<N>(acc, a, b);
+RF_FN void row_mad_top(u32* acc, const u32* a, u32 b, u32& top, u32& over) {
+    u32 carry = 0;
+    row_mad<N>(acc, a, b, carry);
+    u64 t = (u64)top + carry;
     top = low(t);
-    return high(t);
+    over += high(t);
 }
 
 template <u32 N>
-RF_FN u32 row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32 over) {
+RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     u64 t = (u64)other0 + acc[1];
     u32 carry = high(t);
     other0 = low(t);
     RF_UNROLL
     for (u32 i = 0; i + 2 < N; i += 2)
         carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i + 2], acc[i + 3], carry);
-    return pair_mad(acc[N - 2], acc[N - 1], a[N - 2], b, 0, over, carry);
+    over = pair_mad(acc[N - 2], acc[N - 1], a[N - 2], b, 0, over, carry);
 }
 
 #endif

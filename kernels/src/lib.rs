@@ -2,6 +2,9 @@
 //!
 //! `README.md` in this folder describes the layers and what each header promises.
 
+#[cfg(feature = "host")]
+pub mod host;
+
 /// A header that kernels include by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
@@ -19,4 +22,25 @@ macro_rules! headers {
 
 /// The headers that every kernel may include.
 pub const HEADERS: &[Header] =
-    headers!["word.cuh", "mod16.cuh", "mod32.cuh", "mod64.cuh", "mod256.cuh", "ntt.cuh", "poly.cuh"];
+    headers!["word.cuh", "shoup32.cuh", "mod16.cuh", "mod32.cuh", "mod64.cuh", "mod256.cuh", "ring.cuh", "ntt.cuh", "poly.cuh",
+        "crt.cuh", "spread.cuh"];
+
+macro_rules! kernels {
+    ($($constant:ident = $name:literal),* $(,)?) => {$(
+        #[doc = concat!("The text of the kernel `", $name, "`.")]
+        pub const $constant: &str = include_str!(concat!($name, ".cu"));
+    )*};
+}
+
+kernels! {
+    COMBINE = "combine",
+    FORWARD = "forward",
+    INVERSE = "inverse",
+    LIFT_FOLD = "lift_fold",
+    LIFT_LOAD = "lift_load",
+    LIFT_STORE = "lift_store",
+    MUL_ADD = "mul_add",
+    POINT_MUL = "point_mul",
+    RING_MUL = "ring_mul",
+    TWIDDLES = "twiddles",
+}

@@ -1,1 +1,5 @@
-//! Tests.
+//! What the workspace's tests share.
+
+pub mod catalogue;
+pub mod mix;
+pub mod shape;

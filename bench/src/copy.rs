@@ -1,0 +1,53 @@
+//! What copying memory on a device gives at best: the ceiling for everything that reads and writes each byte once.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use anyhow::Result;
+use ringforge::{Args, Built, Device, Kernel, Launch, Limits, Plan, Port, Slot, Step};
+
+use crate::measure::{self, Effort};
+use crate::work::Work;
+
+/// Bytes of an item.
+const ITEM: usize = 4096;
+
+/// Copies items.
+#[derive(Debug)]
+struct Copy;
+
+impl Kernel for Copy {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+
+    fn source(&self) -> &'static str {
+        include_str!("copy.cu")
+    }
+
+    fn ports(&self) -> &[Port] {
+        const PORTS: &[Port] = &[Port::input(ITEM), Port::output(ITEM)];
+        PORTS
+    }
+
+    fn build(&self, _: &Limits) -> ringforge::Result<Built> {
+        let launch = Launch { threads: (ITEM / 16) as u32, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0 };
+        Ok(Built { prelude: format!("#pragma once\nconstexpr unsigned ITEM = {ITEM};\n"), launch })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> ringforge::Result<()> {
+        args.transform::<u8>(0, 1).map(|_| ())
+    }
+}
+
+/// Bytes read and written per second.
+pub(crate) fn bandwidth(device: &Device, effort: Effort) -> Result<f64> {
+    let plan = Plan::new("copy", vec![Step { kernel: Arc::new(Copy), slots: vec![Slot::Arg(0), Slot::Arg(1)] }])?;
+    let work = Work { program: device.compile(&plan)?, stream: device.stream()? };
+    let batch = if device.limits().is_cpu() { 1 << 14 } else { 1 << 17 };
+    let input = vec![0x5a; batch * ITEM];
+    let mut sets = (0..2).map(|_| work.buffers(batch, &[&input])).collect::<Result<Vec<_>>>()?;
+    let times = measure::measure(&work, batch, &mut sets, effort)?;
+    anyhow::ensure!(work.result(&sets[0])? == input, "the copy is not what was copied");
+    Ok((2 * batch * ITEM) as f64 / times.median_seconds)
+}

@@ -1,0 +1,78 @@
+//! The least time that a job can take on a device, by the job's own formula: bytes to move, and multiplications.
+
+use ringforge::{Job, Layer, Limits, Op, Split, Width};
+use serde::Serialize;
+
+/// 32-bit multiply-adds of a multiprocessor in a second: 64 a clock at 1.94 GHz, as measured on an H200.
+const MULTIPLY_ADDS: f64 = 16.4e12 / 132.0;
+
+/// What the best known arithmetic takes for a product by a known factor, in slots of a 32-bit multiply-add: a wide
+/// product takes two. Shoup's method for words; for 256 bits Montgomery's, limb by limb.
+fn slots_of_product(width: Width) -> f64 {
+    match width {
+        Width::W16 | Width::W32 => 4.0,
+        Width::W64 => 15.0,
+        Width::W256 => 2.0 * 136.0,
+    }
+}
+
+/// Slots of a product of two variables that is added up before it is reduced, and of the reduction of a sum.
+fn slots_of_sum(width: Width) -> (f64, f64) {
+    match width {
+        Width::W16 | Width::W32 => (2.0, 3.0),
+        Width::W64 => (8.0, 11.0),
+        Width::W256 => (2.0 * 64.0, 2.0 * 72.0),
+    }
+}
+
+/// The least seconds for an item.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Floor {
+    pub(crate) bytes_per_item: usize,
+    pub(crate) memory_seconds: f64,
+    /// Slots of 32-bit multiply-adds; known for rings with a transform of their own.
+    pub(crate) slots_per_item: Option<f64>,
+    /// On GPUs.
+    pub(crate) multiply_seconds: Option<f64>,
+}
+
+impl Floor {
+    /// The floor of a job that moves so many bytes for an item, at a bandwidth in bytes per second.
+    pub(crate) fn of(job: &Job, bytes_per_item: usize, bandwidth: f64, limits: &Limits) -> Self {
+        let slots = slots_per_item(job);
+        let rate = (!limits.is_cpu()).then_some(MULTIPLY_ADDS * f64::from(limits.processors));
+        Self {
+            bytes_per_item,
+            memory_seconds: bytes_per_item as f64 / bandwidth,
+            slots_per_item: slots,
+            multiply_seconds: slots.zip(rate).map(|(slots, rate)| slots / rate),
+        }
+    }
+
+    /// The larger of the two.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.multiply_seconds.map_or(self.memory_seconds, |seconds| seconds.max(self.memory_seconds))
+    }
+}
+
+fn slots_per_item(job: &Job) -> Option<f64> {
+    let split = Split::of(&job.ring, job.depth).ok()?;
+    let width = job.ring.width();
+    let n = split.n as f64;
+    // per coefficient: radix 2 multiplies half of them; radix 3 two thirds by twiddles and one third by the third root
+    let of_layer = |layer: &Layer| match layer {
+        Layer::Sixth | Layer::Two => n / 2.0,
+        Layer::Three => n,
+    };
+    let transform = split.layers.iter().map(of_layer).sum::<f64>() * slots_of_product(width);
+    let (d, (product, reduction)) = (split.base as f64, slots_of_sum(width));
+    let wrapped = if split.base > 1 { n * (d - 1.0) / d * slots_of_product(width) } else { 0.0 };
+    let values = n * (d * product + reduction) + wrapped;
+    let row = match job.op {
+        Op::Forward | Op::Inverse => transform,
+        Op::PointMul | Op::MulAdd => values,
+        Op::Mul => 3.0 * transform + values,
+        _ => return None,
+    };
+    Some(row * job.ring.basis().len() as f64)
+}

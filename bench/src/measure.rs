@@ -1,0 +1,81 @@
+//! Timing: many runs over rotating buffers, by the device's own clock.
+
+use anyhow::Result;
+use ringforge::Buffer;
+use serde::Serialize;
+
+use crate::work::Work;
+
+/// Memory that the buffers of one measurement take together on a GPU: more than its caches hold.
+const ROTATED_BYTES: usize = 256 << 20;
+/// The same on a CPU.
+const ROTATED_BYTES_CPU: usize = 64 << 20;
+
+/// How long to measure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    /// Timed samples, if they do not take too long together.
+    pub(crate) samples: usize,
+    /// Seconds of a sample, about: a sample has as many runs as that takes.
+    pub(crate) sample_seconds: f64,
+    /// Seconds of all samples, about.
+    pub(crate) total_seconds: f64,
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Times {
+    pub(crate) median_seconds: f64,
+    pub p95_seconds: f64,
+    pub(crate) samples: usize,
+    pub(crate) runs_per_sample: usize,
+    pub(crate) buffer_sets: usize,
+}
+
+/// Sets of buffers that a measurement of this work rotates among.
+pub(crate) fn sets(work: &Work, batch: usize) -> usize {
+    let rotated = if work.device().limits().is_cpu() { ROTATED_BYTES_CPU } else { ROTATED_BYTES };
+    rotated.div_ceil(work.bytes(batch).max(1)).clamp(2, 64)
+}
+
+/// Seconds of one run, after a first one that warms up.
+pub(crate) fn estimate(work: &Work, batch: usize, buffers: &mut [Buffer]) -> Result<f64> {
+    work.start(batch, buffers)?;
+    let before = work.stream.mark()?;
+    work.start(batch, buffers)?;
+    Ok(work.stream.mark()?.seconds_since(&before)?.max(1e-7))
+}
+
+/// Measures runs over these sets of buffers, one set after another.
+pub(crate) fn measure(work: &Work, batch: usize, sets: &mut [Vec<Buffer>], effort: Effort) -> Result<Times> {
+    let mut once = 0.0;
+    for buffers in sets.iter_mut() {
+        once = estimate(work, batch, buffers)?;
+    }
+    let runs = ((effort.sample_seconds / once).ceil() as usize).clamp(1, 10_000);
+    let samples = ((effort.total_seconds / (once * runs as f64)) as usize).clamp(5, effort.samples);
+    let mut marks = vec![work.stream.mark()?];
+    let mut turn = 0;
+    for _ in 0..samples {
+        for _ in 0..runs {
+            let set = turn % sets.len();
+            work.start(batch, &mut sets[set])?;
+            turn += 1;
+        }
+        marks.push(work.stream.mark()?);
+    }
+    work.stream.synchronize()?;
+    let mut seconds = Vec::with_capacity(samples);
+    for pair in marks.windows(2) {
+        seconds.push(pair[1].seconds_since(&pair[0])? / runs as f64);
+    }
+    seconds.sort_by(f64::total_cmp);
+    let at = |share: f64| seconds[((seconds.len() - 1) as f64 * share).round() as usize];
+    Ok(Times {
+        median_seconds: at(0.5),
+        p95_seconds: at(0.95),
+        samples,
+        runs_per_sample: runs,
+        buffer_sets: sets.len(),
+    })
+}

@@ -1,0 +1,130 @@
+//! `ringforge plan`: prints how a job would be done.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use ringforge::{Job, Limits, Op, Order, Planner, Ring, Role};
+use serde_json::json;
+
+use crate::devices::Choice;
+use crate::show;
+
+/// Options of `ringforge plan`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The ring, such as 3457:x^768-x^384+1 or 0x3ffc0001,0x3fed0001:x^1024+1; @ROOT at the end names a root of unity.
+    ring: Ring,
+    /// The operation: forward, inverse, point_mul, mul_add, mul or combine.
+    op: Op,
+    /// Order of the values: any, natural or bit-reversed.
+    #[arg(long, default_value = "any", value_parser = order)]
+    order: Order,
+    /// Layers of the transform; as many as the ring has, if not given.
+    #[arg(long)]
+    depth: Option<u32>,
+    /// Bounds on the absolute values of the centred operands of a product, such as 1,2295.
+    #[arg(long, value_name = "LEFT,RIGHT", value_parser = bounds)]
+    bounds: Option<(u64, u64)>,
+    /// Overwrite the input.
+    #[arg(long)]
+    in_place: bool,
+    /// Items of a run, about.
+    #[arg(long, default_value_t = 1 << 16)]
+    batch: usize,
+    /// Plan for another device: cpu, h200, or a GPU's compute capability such as sm_90.
+    #[arg(long, value_parser = target)]
+    target: Option<Limits>,
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    match text {
+        "any" => Ok(Order::Any),
+        "natural" => Ok(Order::Natural),
+        "bit-reversed" => Ok(Order::BitReversed),
+        _ => Err("any, natural or bit-reversed is wanted".into()),
+    }
+}
+
+fn bounds(text: &str) -> Result<(u64, u64), String> {
+    let pair = text.split_once(',').and_then(|(l, r)| Some((l.trim().parse().ok()?, r.trim().parse().ok()?)));
+    pair.ok_or_else(|| "two numbers are wanted, such as 1,2295".into())
+}
+
+fn target(text: &str) -> Result<Limits, String> {
+    match text {
+        "cpu" => Ok(Limits::cpu()),
+        "h200" => Ok(Limits::h200()),
+        _ => match text.strip_prefix("sm_").unwrap_or(text).parse() {
+            Ok(capability @ 50..200) => Ok(Limits::of_capability(capability)),
+            _ => Err("cpu, h200 or a compute capability such as sm_90 is wanted".into()),
+        },
+    }
+}
+
+impl Options {
+    fn job(&self) -> Job {
+        let mut job = Job::new(&self.ring, self.op).order(self.order).batch_hint(self.batch);
+        job.depth = self.depth;
+        job.in_place = self.in_place;
+        match self.bounds {
+            Some((left, right)) => job.bounds(left, right),
+            None => job,
+        }
+    }
+}
+
+/// `ringforge plan`.
+pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> {
+    if options.target.is_some() && choice != Choice::Best {
+        bail!("--target and --device exclude one another");
+    }
+    let limits = match &options.target {
+        Some(limits) => limits.clone(),
+        None => choice.open()?.device.limits().clone(),
+    };
+    let job = options.job();
+    let plan = Planner::new(limits.clone()).plan(&job)?;
+    let mut launches = Vec::new();
+    for step in plan.steps() {
+        let built = (!limits.is_cpu()).then(|| step.kernel.build(&limits)).transpose();
+        launches.push(built.with_context(|| format!("{} on {}", step.kernel.name(), limits.name))?.map(|b| b.launch));
+    }
+    if json {
+        let steps = plan.steps().iter().zip(&launches).map(|(step, launch)| {
+            let launch = launch.map(|l| {
+                json!({
+                    "threads": l.threads, "items_per_block": l.items_per_block,
+                    "blocks_per_item": l.blocks_per_item, "shared_bytes": l.shared_bytes,
+                })
+            });
+            json!({ "kernel": step.kernel.name(), "about": step.kernel.describe(), "launch": launch })
+        });
+        let args = plan.args().iter().map(|arg| {
+            let role = match arg.role {
+                Role::In => "in",
+                Role::Out => "out",
+                Role::InOut => "in and out",
+            };
+            json!({ "role": role, "bytes": arg.bytes, "content": arg.content.as_ref().map(ToString::to_string) })
+        });
+        return show::print_json(&json!({
+            "job": job.to_string(), "target": limits.name, "text": plan.to_string(),
+            "steps": steps.collect::<Vec<_>>(), "args": args.collect::<Vec<_>>(),
+            "temporary_bytes_per_item": plan.temps().iter().map(|temp| temp.bytes).sum::<usize>(),
+            "floor_bytes_per_item": plan.floor_bytes_per_item(),
+        }));
+    }
+    show::print(&format!("for {}", limits.name))?;
+    show::print(&plan.to_string())?;
+    for (step, launch) in plan.steps().iter().zip(launches) {
+        if let Some(l) = launch {
+            let share = match (l.items_per_block, l.blocks_per_item) {
+                (1, 1) => "an item a block".into(),
+                (1, blocks) => format!("{blocks} blocks an item"),
+                (items, _) => format!("{items} items a block"),
+            };
+            let (name, threads, shared) = (step.kernel.name(), l.threads, l.shared_bytes);
+            show::print(&format!("  {name:<12} {threads} threads, {share}, {shared} bytes of shared memory"))?;
+        }
+    }
+    show::print(&format!("at least {} bytes to move for each item", plan.floor_bytes_per_item()))
+}

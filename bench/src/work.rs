@@ -1,0 +1,80 @@
+//! A job made ready on a device, with host memory in and out.
+
+use anyhow::{Context, Result};
+use ringforge::{Arg, Buffer, Device, Error, Job, Per, Planner, Program, Role, Stream};
+
+/// A job made ready on a device.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) program: Program,
+    pub(crate) stream: Stream,
+}
+
+impl Work {
+    /// The job on exactly this device.
+    pub(crate) fn new(device: &Device, job: &Job) -> Result<Self> {
+        let plan = Planner::new(device.limits().clone()).plan(job)?;
+        Ok(Self { program: device.compile(&plan)?, stream: device.stream()? })
+    }
+
+    /// The job on this device, or on the CPU where the device does not support it; then with the reason.
+    pub(crate) fn with_fallback(device: &Device, job: &Job) -> Result<(Self, Option<String>)> {
+        match Self::new(device, job) {
+            Err(error) if !device.limits().is_cpu() => match error.downcast_ref::<Error>() {
+                Some(Error::Unsupported { why, .. }) => {
+                    let why = why.clone();
+                    Ok((Self::new(&Device::cpu(), job)?, Some(why)))
+                }
+                _ => Err(error),
+            },
+            work => Ok((work?, None)),
+        }
+        .with_context(|| job.to_string())
+    }
+
+    /// The device.
+    pub(crate) fn device(&self) -> &Device {
+        self.program.device()
+    }
+
+    /// Bytes of all arguments for this many items.
+    pub(crate) fn bytes(&self, batch: usize) -> usize {
+        let args = self.program.plan().args().iter();
+        args.map(|arg| if arg.per == Per::Item { arg.bytes * batch } else { arg.bytes }).sum()
+    }
+
+    /// Buffers for one run: inputs are uploaded, in order; outputs are new.
+    pub(crate) fn buffers(&self, batch: usize, inputs: &[&[u8]]) -> Result<Vec<Buffer>> {
+        let mut inputs = inputs.iter();
+        let args = self.program.plan().args().iter();
+        let buffers = args.map(|arg| match arg.role {
+            Role::Out => self.device().buffer(arg.bytes * batch),
+            Role::In | Role::InOut => self.stream.upload(inputs.next().copied().unwrap_or_default()),
+        });
+        Ok(buffers.collect::<ringforge::Result<_>>()?)
+    }
+
+    /// Starts one run.
+    pub(crate) fn start(&self, batch: usize, buffers: &mut [Buffer]) -> Result<()> {
+        let args = self.program.plan().args().iter();
+        let mut bound: Vec<Arg<'_>> = buffers
+            .iter_mut()
+            .zip(args)
+            .map(|(buffer, arg)| if arg.role == Role::In { Arg::In(buffer) } else { Arg::Out(buffer) })
+            .collect();
+        Ok(self.program.run(&self.stream, batch, &mut bound)?)
+    }
+
+    /// What a run left in its last argument.
+    pub(crate) fn result(&self, buffers: &[Buffer]) -> Result<Vec<u8>> {
+        let last = buffers.last().context("the plan has no arguments")?;
+        Ok(self.stream.download(last)?)
+    }
+
+    /// One run from host memory to host memory.
+    pub(crate) fn call(&self, batch: usize, inputs: &[&[u8]]) -> Result<Vec<u8>> {
+        let mut buffers = self.buffers(batch, inputs)?;
+        self.start(batch, &mut buffers)?;
+        self.result(&buffers)
+    }
+}

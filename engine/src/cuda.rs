@@ -1,0 +1,150 @@
+//! The CUDA backend: NVIDIA GPUs through the driver, kernels compiled at run time by NVRTC.
+//!
+//! Driver and compiler are loaded when first needed; a machine without them gets errors, and nothing else changes.
+//! Compiled kernels are kept in a folder: `RINGFORGE_CACHE_DIR`, or `ringforge` in the user's cache folder;
+//! `RINGFORGE_CACHE=off` turns that off. A filled folder serves a machine without NVRTC.
+
+#![allow(unsafe_code)]
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::backend::{Backend, Bound, Loaded, Queue};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::limits::Limits;
+use crate::memory::{Memory, Read, Write};
+use crate::pinned::{Pinned, PinnedBuffer};
+
+mod cache;
+pub(crate) mod chunks;
+mod code;
+mod copy;
+mod driver;
+mod launch;
+mod memory;
+mod nvrtc;
+mod pinned;
+mod pool;
+mod queue;
+mod resources;
+mod staging;
+mod text;
+
+pub use code::Occupancy;
+pub use resources::{Resources, compile_check, is_compiler_present};
+
+pub(crate) use code::CudaCode;
+pub(crate) use memory::CudaMemory;
+pub(crate) use pinned::PinnedBytes;
+pub(crate) use queue::{CudaMark, CudaQueue};
+
+use driver::Gpu;
+use launch::Target;
+
+/// One GPU.
+#[derive(Debug)]
+pub(crate) struct Cuda(Arc<Gpu>);
+
+impl Cuda {
+    /// The GPU with this ordinal.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`].
+    pub(crate) fn open(ordinal: usize) -> Result<Self> {
+        Ok(Self(Gpu::open(ordinal)?))
+    }
+
+    fn queue_of<'a>(&self, queue: &'a Queue) -> Result<&'a CudaQueue> {
+        match queue {
+            Queue::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.0) => Ok(queue),
+            Queue::Cuda(_) => Err(self.foreign("the queue", "another GPU")),
+            Queue::Immediate => Err(self.foreign("the queue", "CPU")),
+        }
+    }
+
+    fn mine<'a>(&self, memory: &'a CudaMemory) -> Result<&'a CudaMemory> {
+        if memory.is_on(&self.0) { Ok(memory) } else { Err(self.foreign("memory", "another GPU")) }
+    }
+
+    fn read<'a>(&self, memory: Read<'a>) -> Result<&'a CudaMemory> {
+        match memory {
+            Read::Cuda(memory) => self.mine(memory),
+            Read::Host(_) => Err(self.foreign("memory", "CPU")),
+        }
+    }
+
+    fn write<'a>(&self, memory: Write<'a>) -> Result<&'a CudaMemory> {
+        match memory {
+            Write::Cuda(memory) => self.mine(memory),
+            Write::Host(_) => Err(self.foreign("memory", "CPU")),
+        }
+    }
+
+    fn foreign(&self, what: &str, got: &str) -> Error {
+        Error::ForeignDevice { what: what.into(), expected: self.0.limits.name.clone(), got: got.into() }
+    }
+}
+
+impl Backend for Cuda {
+    fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory> {
+        CudaMemory::new(&self.0, bytes).map(Memory::Cuda)
+    }
+
+    fn queue(&self) -> Result<Queue> {
+        Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0)?)))
+    }
+
+    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
+        copy::upload(self.queue_of(queue)?, from, self.write(to)?, offset)
+    }
+
+    fn download(&self, queue: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
+        copy::download(self.queue_of(queue)?, self.read(from)?, offset, to)
+    }
+
+    fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {
+        self.0.bind()?;
+        self.write(memory)?.wipe(self.queue_of(queue)?)
+    }
+
+    fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+        code::load(&self.0, kernels)
+    }
+
+    fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+        let queue = self.queue_of(queue)?;
+        let targets = ports.into_iter().map(|bound| {
+            Ok(match bound {
+                Bound::Read(memory) => Target::Read(self.read(memory)?),
+                Bound::Write(memory) => Target::Write(self.write(memory)?),
+                Bound::SameAs(port) => Target::SameAs(port),
+            })
+        });
+        launch::launch(queue, kernel, items, &targets.collect::<Result<Vec<_>>>()?)
+    }
+
+    fn synchronize(&self, queue: &Queue) -> Result<()> {
+        let outcome = self.queue_of(queue)?.synchronize();
+        self.0.staging.sweep();
+        outcome
+    }
+
+    fn is_host(&self) -> bool {
+        false
+    }
+
+    fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
+        PinnedBytes::new(&self.0, bytes.max(1)).map(|memory| PinnedBuffer::new(Pinned::Cuda(memory), bytes))
+    }
+
+    fn trim(&self) {
+        self.0.codes.trim();
+        self.0.pool.release(&self.0.context);
+        self.0.staging.release();
+    }
+}

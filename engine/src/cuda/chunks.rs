@@ -1,0 +1,280 @@
+//! Programs over arrays in host memory: chunks of items on several lanes, so that copies and work overlap.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::backend::Queue;
+use crate::cuda::CudaMemory;
+use crate::cuda::copy::{copy, start_download, start_upload};
+use crate::cuda::memory::Access;
+use crate::cuda::queue::CudaQueue;
+use crate::cuda::staging::Staged;
+use crate::device::Stream;
+use crate::error::{Error, Result};
+use crate::kernel::{Per, Role};
+use crate::memory::Memory;
+use crate::plan::PlanArg;
+use crate::program::{HostArg, Place, Program};
+
+/// Chunks under way at a time: one copied in, one worked on, one copied out.
+const LANES: usize = 3;
+
+/// Runs a program on `batch` items, `chunk` at a time. After an error the outputs hold anything.
+pub(crate) fn run(
+    program: &Program,
+    stream: Stream,
+    batch: usize,
+    chunk: usize,
+    args: &mut [HostArg<'_>],
+) -> Result<()> {
+    let mut shared = Shared::new(program, stream, args)?;
+    let (chunk, mut lanes) = lanes(program, batch, chunk, args)?;
+    let outcome = work(program, batch, chunk, args, &mut shared, &mut lanes);
+    // before anything else, even the return of an error: copies from and to the caller's memory must end
+    let ended = lanes.iter().map(|lane| lane.queue()?.synchronize()).fold(Ok(()), Result::and);
+    let wiped = lanes.iter_mut().map(|lane| lane.wipe(program)).fold(Ok(()), Result::and);
+    outcome.and(ended).and(wiped).and(shared.finish(program, args))
+}
+
+/// As many lanes as there is work for, with the largest chunk up to this one for which there is memory.
+fn lanes(program: &Program, batch: usize, mut chunk: usize, args: &[HostArg<'_>]) -> Result<(usize, Vec<Lane>)> {
+    loop {
+        let count = LANES.min(batch.div_ceil(chunk));
+        match (0..count).map(|_| Lane::new(program, chunk, args)).collect() {
+            Ok(lanes) => return Ok((chunk, lanes)),
+            Err(Error::OutOfMemory { .. }) if chunk > 1 => chunk = chunk.div_ceil(4),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn work(
+    program: &Program,
+    batch: usize,
+    chunk: usize,
+    args: &mut [HostArg<'_>],
+    shared: &mut Shared,
+    lanes: &mut [Lane],
+) -> Result<()> {
+    let count = lanes.len().max(1);
+    for (number, start) in (0..batch).step_by(chunk).enumerate() {
+        let lane = lanes.get_mut(number % count).ok_or(Error::OutOfMemory { bytes: 0 })?;
+        lane.land(program, args)?;
+        lane.start(program, start..batch.min(start + chunk), args, shared)?;
+    }
+    // in the order in which they were started
+    let started = batch.div_ceil(chunk);
+    for number in started.saturating_sub(count)..started {
+        if let Some(lane) = lanes.get_mut(number % count) {
+            lane.land(program, args)?;
+        }
+    }
+    Ok(())
+}
+
+/// Arguments that all items share: uploaded once, read by all lanes.
+struct Shared {
+    stream: Stream,
+    memories: Vec<Option<Memory>>,
+}
+
+impl Shared {
+    fn new(program: &Program, stream: Stream, args: &[HostArg<'_>]) -> Result<Self> {
+        let backend = program.device().backend();
+        let mut memories = Vec::new();
+        for (arg, host) in program.plan().args().iter().zip(args) {
+            memories.push(if arg.per == Per::Shared {
+                let mut memory = backend.allocate(arg.bytes)?;
+                if arg.role != Role::Out {
+                    backend.upload(stream.queue(), host.bytes(), memory.write(), 0)?;
+                }
+                Some(memory)
+            } else {
+                None
+            });
+        }
+        Ok(Self { stream, memories })
+    }
+
+    /// Copies out what was written, and wipes secrets.
+    fn finish(&mut self, program: &Program, args: &mut [HostArg<'_>]) -> Result<()> {
+        let backend = program.device().backend();
+        let queue = self.stream.queue();
+        let mut outcome = Ok(());
+        for ((arg, host), memory) in program.plan().args().iter().zip(args).zip(&mut self.memories) {
+            let Some(memory) = memory else { continue };
+            if let (HostArg::Out(host), true) = (host, arg.role != Role::In) {
+                outcome = outcome.and(backend.download(queue, memory.read(), 0, host));
+            }
+            if arg.secret {
+                outcome = outcome.and(backend.wipe(queue, memory.write()));
+            }
+        }
+        outcome.and(backend.synchronize(queue))
+    }
+}
+
+/// One chunk's way through the device: a stream with memory for one chunk of everything.
+struct Lane {
+    stream: Stream,
+    args: Vec<Option<LaneArg>>,
+    temps: Vec<Memory>,
+    /// The chunk under way.
+    items: Range<usize>,
+}
+
+struct LaneArg {
+    memory: Memory,
+    /// Memory that copies pass through; none where the caller's memory is page-locked.
+    staged: Option<Staged>,
+}
+
+impl Lane {
+    fn new(program: &Program, chunk: usize, args: &[HostArg<'_>]) -> Result<Self> {
+        let stream = program.device().stream()?;
+        let gpu = cuda_queue(&stream)?.gpu().clone();
+        let lane_arg = |(arg, host): (&PlanArg, &HostArg<'_>)| {
+            if arg.per == Per::Shared {
+                return Ok(None);
+            }
+            let bytes = arg.bytes * chunk;
+            let memory = program.device().backend().allocate(bytes)?;
+            let direct = bytes == 0 || gpu.pinned.contain(host.bytes());
+            let staged = if direct { None } else { Some(Staged::new(&gpu, bytes, arg.secret)?) };
+            Ok(Some(LaneArg { memory, staged }))
+        };
+        let args = program.plan().args().iter().zip(args).map(lane_arg).collect::<Result<_>>()?;
+        Ok(Self { args, temps: program.temporaries(chunk)?, items: 0..0, stream })
+    }
+
+    /// Starts a chunk: copies in, steps, copies out. The lane is idle.
+    fn start(
+        &mut self,
+        program: &Program,
+        items: Range<usize>,
+        args: &mut [HostArg<'_>],
+        shared: &mut Shared,
+    ) -> Result<()> {
+        let queue = cuda_queue(&self.stream)?;
+        let plan = program.plan();
+        for ((arg, host), lane) in plan.args().iter().zip(args.iter()).zip(&mut self.args) {
+            let Some(lane) = lane else { continue };
+            let memory = cuda_memory(&mut lane.memory)?;
+            memory.set_first(items.start);
+            if arg.role != Role::Out {
+                lane.upload(queue, &host.bytes()[bytes_of(arg, &items)])?;
+            }
+        }
+        for temp in &mut self.temps {
+            cuda_memory(temp)?.set_first(items.start);
+        }
+        let places = plan.args().iter().zip(&mut self.args).zip(&mut shared.memories);
+        let places = places.map(|((arg, lane), shared)| {
+            let memory = lane.as_mut().map(|lane| &mut lane.memory).or(shared.as_mut());
+            let memory = memory.ok_or(Error::OutOfMemory { bytes: 0 })?;
+            Ok(if arg.role == Role::In { Place::Read(memory.read()) } else { Place::Write(memory.write()) })
+        });
+        let places = places.collect::<Result<_>>()?;
+        self.items = items.clone();
+        program.execute(&self.stream, items.clone(), places, &mut self.temps)?;
+        for ((arg, host), lane) in plan.args().iter().zip(args.iter_mut()).zip(&mut self.args) {
+            if let (Some(lane), HostArg::Out(host), true) = (lane, host, arg.role != Role::In) {
+                lane.download(queue, &mut host[bytes_of(arg, &items)])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the chunk under way, if there is one, and copies its results to the caller's memory.
+    fn land(&mut self, program: &Program, args: &mut [HostArg<'_>]) -> Result<()> {
+        let items = std::mem::take(&mut self.items);
+        if items.is_empty() {
+            return Ok(());
+        }
+        for ((arg, host), lane) in program.plan().args().iter().zip(args).zip(&mut self.args) {
+            let (Some(LaneArg { staged: Some(staged), .. }), HostArg::Out(host)) = (lane, host) else { continue };
+            if arg.role != Role::In {
+                let to = &mut host[bytes_of(arg, &items)];
+                copy(staged.bytes_mut(to.len())?, to);
+            }
+        }
+        // what went past the staging memory must have ended as well
+        self.queue()?.synchronize()
+    }
+
+    /// Wipes secrets from device memory; staging memory is wiped when it goes back.
+    fn wipe(&mut self, program: &Program) -> Result<()> {
+        let backend = program.device().backend();
+        let mut outcome = program.wipe_temporaries(&self.stream, &mut self.temps);
+        for (arg, lane) in program.plan().args().iter().zip(&mut self.args) {
+            if let (Some(lane), true) = (lane, arg.secret) {
+                outcome = outcome.and(backend.wipe(self.stream.queue(), lane.memory.write()));
+            }
+        }
+        outcome
+    }
+
+    fn queue(&self) -> Result<&CudaQueue> {
+        cuda_queue(&self.stream).map(|queue| &**queue)
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        // reached with work under way only by a panic: copies from and to the caller's memory must end all the same
+        let _ = self.queue().and_then(CudaQueue::synchronize);
+    }
+}
+
+impl LaneArg {
+    fn upload(&mut self, queue: &CudaQueue, from: &[u8]) -> Result<()> {
+        let memory = &*cuda_memory(&mut self.memory)?;
+        // a short last chunk leaves older items of the lane in place: they are this run's own, and nobody reads them
+        memory.before(queue, Access::Overwrite)?;
+        let outcome = match &mut self.staged {
+            Some(staged) => {
+                let filled = staged.bytes_mut(from.len()).map(|to| copy(from, to));
+                filled.and_then(|()| staged.start_upload(queue, from.len(), memory, 0))
+            }
+            // SAFETY: `run` borrows the caller's memory and waits for the queue before it returns, whatever happens.
+            None => unsafe { start_upload(queue, from, memory, 0) },
+        };
+        memory.after(queue.point(), Access::Overwrite, outcome.is_ok());
+        outcome
+    }
+
+    fn download(&mut self, queue: &CudaQueue, to: &mut [u8]) -> Result<()> {
+        let memory = &*cuda_memory(&mut self.memory)?;
+        memory.before(queue, Access::Read)?;
+        let outcome = match &mut self.staged {
+            Some(staged) => staged.start_download(queue, memory, 0, to.len()),
+            // SAFETY: `run` borrows the caller's memory mutably, touches it only after `land` has waited for the queue,
+            // and waits for the queue before it returns, whatever happens.
+            None => unsafe { start_download(queue, memory, 0, to) },
+        };
+        memory.after(queue.point(), Access::Read, outcome.is_ok());
+        outcome
+    }
+}
+
+fn bytes_of(arg: &PlanArg, items: &Range<usize>) -> Range<usize> {
+    items.start * arg.bytes..items.end * arg.bytes
+}
+
+fn cuda_queue(stream: &Stream) -> Result<&Arc<CudaQueue>> {
+    match stream.queue() {
+        Queue::Cuda(queue) => Ok(queue),
+        Queue::Immediate => Err(foreign()),
+    }
+}
+
+fn cuda_memory(memory: &mut Memory) -> Result<&mut CudaMemory> {
+    match memory {
+        Memory::Cuda(memory) => Ok(memory),
+        Memory::Host(_) => Err(foreign()),
+    }
+}
+
+fn foreign() -> Error {
+    Error::ForeignDevice { what: "memory".into(), expected: "a GPU".into(), got: "CPU".into() }
+}

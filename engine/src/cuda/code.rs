@@ -1,0 +1,211 @@
+//! Kernels ready to run: from memory, else from the cache on disk, else compiled.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::sys::CUfunction_attribute as Attribute;
+use cudarc::driver::{CudaFunction, result, sys};
+use cudarc::nvrtc::Ptx;
+
+use crate::backend::{Code, Loaded};
+use crate::cuda::cache::{Cache, Entry};
+use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::nvrtc;
+use crate::cuda::queue::CudaQueue;
+use crate::cuda::text::{Key, Unit};
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, Launch};
+
+/// Dynamic shared memory that a block gets without asking.
+const FREE_SHARED_BYTES: u32 = 48 << 10;
+
+/// A function on a GPU.
+pub(crate) struct CudaCode {
+    name: &'static str,
+    function: CudaFunction,
+    launch: Launch,
+}
+
+/// What a loaded kernel takes of a multiprocessor, as the driver reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Occupancy {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// How it is launched.
+    pub launch: Launch,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory of a thread: stack and spilled registers.
+    pub local_bytes: u32,
+    /// Blocks that fit on a multiprocessor at once.
+    pub blocks_per_processor: u32,
+}
+
+/// All code that a GPU has loaded.
+#[derive(Default)]
+pub(crate) struct Codes {
+    loaded: Mutex<HashMap<(Key, Launch), Arc<Slot>>>,
+    cache: Option<Cache>,
+}
+
+/// A kernel that one thread loads while others that need it wait.
+type Slot = Mutex<Option<Arc<CudaCode>>>;
+
+impl Codes {
+    pub(crate) fn from_environment() -> Self {
+        Self { loaded: Mutex::default(), cache: Cache::from_environment() }
+    }
+
+    /// Forgets what no program uses.
+    pub(crate) fn trim(&self) {
+        let is_used = |code: &Option<Arc<CudaCode>>| code.as_ref().is_some_and(|code| Arc::strong_count(code) > 1);
+        // one that is locked is being loaded
+        self.map().retain(|_, slot| slot.try_lock().map_or(true, |code| is_used(&code)));
+    }
+
+    fn slot(&self, unit: &Unit, key: Key) -> Arc<Slot> {
+        self.map().entry((key, unit.launch)).or_default().clone()
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<(Key, Launch), Arc<Slot>>> {
+        lock(&self.loaded)
+    }
+}
+
+/// Makes kernels ready, each distinct one once, on several threads.
+pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+    let mut units: Vec<(Unit, Arc<Slot>, Key)> = Vec::new();
+    let mut of_kernel = Vec::with_capacity(kernels.len());
+    for kernel in kernels {
+        let unit = Unit::new(&**kernel, &gpu.limits, false)?;
+        let key = unit.key();
+        let slot = gpu.codes.slot(&unit, key);
+        let known = units.iter().position(|(_, known, _)| Arc::ptr_eq(known, &slot));
+        of_kernel.push(known.unwrap_or(units.len()));
+        if known.is_none() {
+            units.push((unit, slot, key));
+        }
+    }
+    let codes: Vec<Mutex<Option<Result<Arc<CudaCode>>>>> = units.iter().map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let (Some((unit, slot, key)), Some(result)) = (units.get(at), codes.get(at)) else { return };
+            let mut filled = lock(slot);
+            let code = filled.clone().map_or_else(|| make(gpu, unit, key), Ok);
+            *filled = code.as_ref().ok().cloned();
+            *lock(result) = Some(code);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(units.len());
+    // not rayon's threads: one that waits there may take up other work, which must not happen while a slot is locked
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // a thread that does not start leaves its share to the others
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let lost = |kernel: &Arc<dyn Kernel>| Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() };
+    kernels
+        .iter()
+        .zip(of_kernel)
+        .map(|(kernel, at)| {
+            let code = codes.get(at).and_then(|code| lock(code).clone()).ok_or_else(|| lost(kernel))??;
+            Ok(Loaded { kernel: kernel.clone(), code: Code::Cuda(code) })
+        })
+        .collect()
+}
+
+fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<CudaCode>> {
+    let cache = gpu.codes.cache.as_ref();
+    if let Some(entry) = cache.and_then(|cache| cache.load(key)) {
+        match CudaCode::new(gpu, unit, entry.image) {
+            Ok(code) => return Ok(Arc::new(code)),
+            Err(error) => log::warn!("cached {} by {} is of no use: {error}", unit.entry, entry.compiler),
+        }
+    }
+    let compiled = nvrtc::compile(unit)?;
+    log::debug!("compiled {} with {}: {}", unit.entry, compiled.compiler, compiled.log);
+    let entry = Entry { image: compiled.image, compiler: compiled.compiler };
+    let code = CudaCode::new(gpu, unit, entry.image.clone())?;
+    if let Some(cache) = cache {
+        cache.store(key, &entry);
+    }
+    Ok(Arc::new(code))
+}
+
+impl CudaCode {
+    fn new(gpu: &Arc<Gpu>, unit: &Unit, image: nvrtc::Image) -> Result<Self> {
+        let (nvrtc::Image::Cubin(bytes) | nvrtc::Image::Ptx(bytes)) = image;
+        let module = gpu.context.load_module(Ptx::from_binary(bytes)).map_err(failed("cuModuleLoadData"))?;
+        let function = module.load_function(unit.entry).map_err(failed("cuModuleGetFunction"))?;
+        if unit.launch.shared_bytes > FREE_SHARED_BYTES {
+            let bytes = i32::try_from(unit.launch.shared_bytes).unwrap_or(i32::MAX);
+            function
+                .set_attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes)
+                .map_err(failed("cuFuncSetAttribute"))?;
+        }
+        Ok(Self { name: unit.entry, function, launch: unit.launch })
+    }
+
+    /// Starts the kernel on these items.
+    ///
+    /// # Safety
+    /// The addresses must be those of device memory that holds what the kernel's ports say for these items, and the
+    /// queue must have waited for whoever used it before.
+    pub(crate) unsafe fn start(&self, queue: &CudaQueue, items: Range<usize>, addresses: &mut [u64]) -> Result<()> {
+        let most = i32::MAX as usize;
+        let blocks = self.launch.blocks(items.len());
+        let grid = u32::try_from(blocks).ok().filter(|_| blocks <= most);
+        let grid = grid.ok_or(Error::TooLarge { what: "the blocks of a launch", limit: most, got: blocks })?;
+        let mut range = [items.start as u64, items.end as u64];
+        let mut parameters: Vec<*mut c_void> =
+            addresses.iter_mut().chain(&mut range).map(|value| (&raw mut *value).cast()).collect();
+        // SAFETY: the function takes one pointer for each port and two 64-bit integers, as every kernel's text must;
+        // the parameters are copied before the call returns; for the memory, the caller answers.
+        unsafe {
+            result::launch_kernel(
+                self.function.cu_function(),
+                (grid, 1, 1),
+                (self.launch.threads, 1, 1),
+                self.launch.shared_bytes,
+                queue.stream().cu_stream(),
+                &mut parameters,
+            )
+        }
+        .map_err(failed("cuLaunchKernel"))
+    }
+
+    /// What the kernel takes of a multiprocessor.
+    pub(crate) fn occupancy(&self) -> Result<Occupancy> {
+        let unsigned = |value: i32| u32::try_from(value).unwrap_or(0);
+        let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(
+            self.launch.threads,
+            self.launch.shared_bytes as usize,
+            Some(sys::CUoccupancy_flags_enum::CU_OCCUPANCY_DEFAULT),
+        );
+        Ok(Occupancy {
+            kernel: self.name,
+            launch: self.launch,
+            registers: unsigned(self.function.num_regs().map_err(failed("cuFuncGetAttribute"))?),
+            local_bytes: unsigned(self.function.local_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
+            blocks_per_processor: blocks.map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?,
+        })
+    }
+}
+
+impl core::fmt::Debug for CudaCode {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "CudaCode({})", self.name)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,162 @@
+//! Device memory that knows who used it last, so that work on several queues keeps the order it must.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::result;
+
+use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::pool::Block;
+use crate::cuda::queue::{CudaQueue, Point};
+use crate::error::{Error, Result};
+
+/// What a piece of work does to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reads it.
+    Read,
+    /// Reads it, or writes parts of it.
+    Write,
+    /// Writes all of it and reads nothing.
+    Overwrite,
+}
+
+/// Memory of a GPU.
+pub(crate) struct CudaMemory {
+    gpu: Arc<Gpu>,
+    len: usize,
+    address: u64,
+    /// The item that the first byte belongs to, where each item has its own part.
+    first: usize,
+    state: Mutex<State>,
+}
+
+/// Queues whose work later work must wait for: a reader waits for the writer, a writer for all.
+struct State {
+    block: Option<Block>,
+    writer: Option<Point>,
+    /// Readers since the writer, at most one for each queue.
+    readers: Vec<Point>,
+    /// Whether it holds what an earlier owner left: it is zeroed before the first use that could show it.
+    stale: bool,
+}
+
+impl CudaMemory {
+    /// Memory of this many bytes, which reads as zero.
+    pub(crate) fn new(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
+        let mut block = (len > 0).then(|| gpu.pool.take(gpu, len)).transpose()?;
+        let address = block.as_ref().map_or(0, |block| block.address);
+        let readers = block.as_mut().map(|block| std::mem::take(&mut block.points)).unwrap_or_default();
+        let state = Mutex::new(State { block, writer: None, readers, stale: len > 0 });
+        Ok(Self { gpu: gpu.clone(), len, address, first: 0, state })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_on(&self, gpu: &Arc<Gpu>) -> bool {
+        Arc::ptr_eq(&self.gpu, gpu)
+    }
+
+    /// From now on the memory holds items from this one on, instead of from item 0.
+    pub(crate) fn set_first(&mut self, item: usize) {
+        self.first = item;
+    }
+
+    pub(crate) fn first(&self) -> usize {
+        self.first
+    }
+
+    /// Where a byte lies.
+    pub(crate) fn address(&self, offset: usize) -> u64 {
+        self.address + offset as u64
+    }
+
+    /// Whether these bytes are in the memory.
+    pub(crate) fn check(&self, offset: usize, bytes: usize) -> Result<()> {
+        match offset.checked_add(bytes) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(Error::Length {
+                what: "bytes of device memory",
+                expected: self.len,
+                got: offset.saturating_add(bytes),
+            }),
+        }
+    }
+
+    /// Has the queue wait for whom it must before it uses the memory in this way.
+    pub(crate) fn before(&self, queue: &CudaQueue, access: Access) -> Result<()> {
+        let state = &mut *self.state();
+        if let Some(writer) = &mut state.writer {
+            queue.wait(writer)?;
+        }
+        if access != Access::Read || state.stale {
+            for reader in &mut state.readers {
+                queue.wait(reader)?;
+            }
+        }
+        if state.stale && access != Access::Overwrite {
+            // SAFETY: the memory is ours and has this length; the queue waits for all earlier users.
+            let zeroed = unsafe { result::memset_d8_async(self.address, 0, self.len, queue.stream().cu_stream()) };
+            state.record(queue.point(), Access::Write);
+            zeroed.map_err(failed("cuMemsetD8Async"))?;
+            state.stale = false;
+        }
+        Ok(())
+    }
+
+    /// Notes that the work of the queue up to the point used the memory; to be called also where starting it failed.
+    pub(crate) fn after(&self, point: Point, access: Access, started: bool) {
+        let state = &mut *self.state();
+        state.stale &= !(started && access == Access::Overwrite);
+        state.record(point, access);
+    }
+
+    /// Overwrites the memory with zeros.
+    pub(crate) fn wipe(&self, queue: &CudaQueue) -> Result<()> {
+        if self.len == 0 {
+            return Ok(());
+        }
+        self.before(queue, Access::Overwrite)?;
+        // SAFETY: the memory is ours and has this length; the queue waits for all earlier users.
+        let outcome = unsafe { result::memset_d8_async(self.address, 0, self.len, queue.stream().cu_stream()) };
+        self.after(queue.point(), Access::Overwrite, outcome.is_ok());
+        outcome.map_err(failed("cuMemsetD8Async"))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn record(&mut self, point: Point, access: Access) {
+        if access != Access::Read {
+            self.readers.clear();
+            self.writer = Some(point);
+            return;
+        }
+        // the newest point of a queue stands for the older ones; done readers need not be waited for
+        let many = self.readers.len() > 8;
+        self.readers.retain(|reader| !(reader.is_beside(&point) || many && reader.is_done()));
+        self.readers.push(point);
+    }
+}
+
+impl Drop for CudaMemory {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut block) = state.block.take() {
+            block.points.append(&mut state.readers);
+            block.points.extend(state.writer.take());
+            self.gpu.pool.give(block);
+        }
+    }
+}
+
+impl core::fmt::Debug for CudaMemory {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // contents may be secret
+        write!(f, "CudaMemory({} bytes)", self.len)
+    }
+}

@@ -1,0 +1,109 @@
+//! Device memory that is kept when freed: taking it again costs no driver call, and freeing it waits for nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+
+use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::queue::Point;
+use crate::error::{Error, Result};
+
+/// A piece of device memory.
+pub(crate) struct Block {
+    pub(crate) address: u64,
+    capacity: usize,
+    /// What the next user must wait for.
+    pub(crate) points: Vec<Point>,
+}
+
+/// Free blocks by capacity.
+#[derive(Default)]
+pub(crate) struct Pool(Mutex<BTreeMap<usize, Vec<Block>>>);
+
+impl Pool {
+    /// A block of at least this many bytes; its contents are those of its last user.
+    pub(crate) fn take(&self, gpu: &Arc<Gpu>, bytes: usize) -> Result<Block> {
+        let capacity = round_up(bytes).ok_or(Error::OutOfMemory { bytes })?;
+        gpu.bind()?;
+        if let Some(block) = self.reuse(capacity) {
+            return Ok(block);
+        }
+        let mut outcome = allocate(capacity);
+        if matches!(outcome, Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY))) {
+            self.release(&gpu.context);
+            outcome = allocate(capacity);
+        }
+        match outcome {
+            Ok(address) => Ok(Block { address, capacity, points: Vec::new() }),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Err(Error::OutOfMemory { bytes }),
+            Err(error) => Err(failed("cuMemAlloc")(error)),
+        }
+    }
+
+    /// Takes a block back. It may still be in use up to its points.
+    pub(crate) fn give(&self, block: Block) {
+        self.blocks().entry(block.capacity).or_default().push(block);
+    }
+
+    /// Waits for the users of all free blocks and returns the memory to the driver.
+    pub(crate) fn release(&self, context: &CudaContext) {
+        let blocks = std::mem::take(&mut *self.blocks());
+        if context.bind_to_thread().is_err() {
+            return;
+        }
+        for mut block in blocks.into_values().flatten() {
+            // a failure here is that of the work waited for: whoever waits for that hears of it
+            let _ = block.points.iter_mut().try_for_each(Point::finish);
+            // SAFETY: the block was allocated by `allocate`, is in nobody's hands, and its users are done.
+            if let Err(error) = unsafe { result::free_sync(block.address) } {
+                log::warn!("device memory was not freed: {error}");
+            }
+        }
+    }
+
+    /// Takes a block of this capacity or up to a quarter more: one whose users are done, else the one freed last, which
+    /// most likely was used by the queue that will use it again.
+    fn reuse(&self, capacity: usize) -> Option<Block> {
+        let mut free = self.blocks();
+        let most = capacity.saturating_add(capacity / 4);
+        let (&found, blocks) = free.range_mut(capacity..=most).next()?;
+        let recent = blocks.len().saturating_sub(8);
+        let done = blocks.iter().rposition(|block| block.points.iter().all(Point::is_done));
+        let block = blocks.remove(done.filter(|&at| at >= recent).unwrap_or(blocks.len() - 1));
+        if blocks.is_empty() {
+            free.remove(&found);
+        }
+        Some(block)
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<Block>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn allocate(capacity: usize) -> Result<u64, DriverError> {
+    // SAFETY: a context is current. The memory is used as bytes, whose every pattern is valid, and zeroed before reads.
+    unsafe { result::malloc_sync(capacity) }
+}
+
+/// Rounds up to an eighth of the power of two below, and to no more than 32 MiB: few sizes, little waste.
+fn round_up(bytes: usize) -> Option<usize> {
+    let step = (1usize << (bytes.max(1).ilog2())) / 8;
+    bytes.max(1).checked_next_multiple_of(step.clamp(512, 32 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_few_and_waste_is_small() {
+        for bytes in (0..40).flat_map(|shift| [(1usize << shift) - 1, 1 << shift, (1 << shift) + 1]) {
+            let size = round_up(bytes).unwrap();
+            assert!(size >= bytes && size.is_multiple_of(512));
+            assert!(size - bytes <= 512.max((bytes / 8).min(32 << 20)), "{bytes} {size}");
+        }
+        assert_eq!(round_up(usize::MAX), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! Streams, and points in their work that other streams can wait for.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::sys::CUevent_flags;
+use cudarc::driver::{CudaEvent, CudaStream};
+
+use crate::cuda::driver::{Gpu, failed};
+use crate::error::{Error, Result};
+
+/// A CUDA stream in use.
+pub(crate) struct CudaQueue {
+    line: Arc<Line>,
+    gpu: Arc<Gpu>,
+}
+
+/// The stream itself: memory may remember it for longer than anybody can add work to it.
+struct Line {
+    stream: Arc<CudaStream>,
+    number: u64,
+}
+
+/// Streams that nobody adds work to at the moment: making one costs more than a small run.
+#[derive(Default)]
+pub(crate) struct IdleLines(Mutex<VecDeque<Arc<Line>>>);
+
+impl IdleLines {
+    /// The stream that has been idle for longest, and so has least left to do.
+    fn take(&self) -> Option<Arc<Line>> {
+        self.lines().pop_front()
+    }
+
+    fn give(&self, line: Arc<Line>) {
+        let mut lines = self.lines();
+        if lines.len() < 16 {
+            lines.push_back(line);
+        }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, VecDeque<Arc<Line>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CudaQueue {
+    pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
+        let line = match gpu.idle.take() {
+            Some(line) => line,
+            None => {
+                let stream = gpu.context.new_stream().map_err(failed("cuStreamCreate"))?;
+                Arc::new(Line { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed) })
+            }
+        };
+        gpu.queues.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { line, gpu: gpu.clone() })
+    }
+
+    pub(crate) fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    pub(crate) fn stream(&self) -> &CudaStream {
+        &self.line.stream
+    }
+
+    /// The point after all work so far.
+    ///
+    /// An event is recorded only while there is another queue that could wait for it. If one comes later, it waits for
+    /// an event recorded then: for more than it must, but right.
+    pub(crate) fn point(&self) -> Point {
+        let others = self.gpu.queues.load(Ordering::Relaxed) > 1;
+        let event = others.then(|| self.line.stream.record_event(None).ok()).flatten();
+        Point { line: self.line.clone(), event: event.map(Arc::new) }
+    }
+
+    /// Has later work on this queue wait for a point on any queue.
+    pub(crate) fn wait(&self, point: &mut Point) -> Result<()> {
+        if point.line.number == self.line.number {
+            return Ok(());
+        }
+        self.line.stream.wait(&*point.event()?).map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// Waits on this thread for all work so far.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.line.stream.synchronize().map_err(failed("cuStreamSynchronize"))
+    }
+
+    /// A point in the work whose time can be told.
+    pub(crate) fn mark(&self) -> Result<CudaMark> {
+        let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
+        let event = self.line.stream.record_event(flags).map_err(failed("cuEventRecord"))?;
+        Ok(CudaMark { event, gpu: self.gpu.clone() })
+    }
+}
+
+impl Drop for CudaQueue {
+    fn drop(&mut self) {
+        self.gpu.queues.fetch_sub(1, Ordering::Relaxed);
+        self.gpu.idle.give(self.line.clone());
+    }
+}
+
+impl core::fmt::Debug for CudaQueue {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "CudaQueue({} on {})", self.line.number, self.gpu.limits.name)
+    }
+}
+
+/// A point in the work of a queue.
+#[derive(Clone)]
+pub(crate) struct Point {
+    line: Arc<Line>,
+    event: Option<Arc<CudaEvent>>,
+}
+
+impl Point {
+    /// Whether both are points of the same queue.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.line.number == other.line.number
+    }
+
+    /// Whether the work up to here is known to be done.
+    pub(crate) fn is_done(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| event.is_complete())
+    }
+
+    /// Waits on this thread for the work up to here.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.event()?.synchronize().map_err(failed("cuEventSynchronize"))
+    }
+
+    fn event(&mut self) -> Result<Arc<CudaEvent>> {
+        if let Some(event) = &self.event {
+            return Ok(event.clone());
+        }
+        let event = Arc::new(self.line.stream.record_event(None).map_err(failed("cuEventRecord"))?);
+        self.event = Some(event.clone());
+        Ok(event)
+    }
+}
+
+/// A point in the work of a queue whose time can be told.
+pub(crate) struct CudaMark {
+    event: CudaEvent,
+    gpu: Arc<Gpu>,
+}
+
+impl CudaMark {
+    /// Waits for both points and gives the time between them by the GPU's clock.
+    pub(crate) fn seconds_since(&self, earlier: &Self) -> Result<f64> {
+        // cudarc's binding is of a call that came with this version, and panics without it
+        if self.gpu.driver < 12_080 {
+            let why = format!("the driver supports CUDA {}, timing needs 12080", self.gpu.driver);
+            return Err(Error::Unsupported { job: "timing".into(), why });
+        }
+        let milliseconds = earlier.event.elapsed_ms(&self.event).map_err(failed("cuEventElapsedTime"))?;
+        Ok(f64::from(milliseconds) / 1000.0)
+    }
+}

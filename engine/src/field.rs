@@ -1,0 +1,178 @@
+//! Arithmetic of transforms on the CPU: the same residues, factors and ranges as the CUDA headers `mod*.cuh`.
+
+mod limbs;
+mod word32;
+mod word64;
+
+use bytemuck::Pod;
+use crypto_bigint::U256;
+
+use crate::arithmetic::Arithmetic;
+use crate::modulus::{Modulus, Width};
+use crate::ring::Ring;
+
+use limbs::Mod256;
+use word32::{Mod16, Mod32};
+use word64::{Mod64, Mod64Full};
+
+/// Arithmetic modulo one q.
+///
+/// Ranges are named: *canonical* is below q, *relaxed* below 2q, *loose* below 4q. Strict arithmetic keeps every residue
+/// canonical. A wide product carries the factor 1/F, F = [`Arithmetic::product_factor`].
+pub(crate) trait Field: Copy + Send + Sync {
+    /// A residue in a register.
+    type Word: Store<Self::Word>;
+    /// A known factor: the same bytes as the device's.
+    type Twiddle: Pod + Send + Sync;
+    /// A sum of products.
+    type Wide: Copy;
+
+    /// Whether F is not 1.
+    const HAS_FACTOR: bool;
+
+    fn new(q: &Modulus) -> Self;
+    /// A plain value below q as a canonical word (in Montgomery form for 256 bits).
+    fn word(&self, q: &Modulus, x: &U256) -> Self::Word;
+    /// A canonical word as a factor.
+    fn twiddle(&self, w: Self::Word) -> Self::Twiddle;
+
+    /// in: any x   out: x w, relaxed
+    fn mul(&self, x: Self::Word, w: &Self::Twiddle) -> Self::Word;
+    /// in: relaxed   out: loose
+    fn add(&self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// in: relaxed   out: loose
+    fn sub(&self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// in: loose   out: relaxed
+    fn relax(&self, x: Self::Word) -> Self::Word;
+    /// in: loose   out: canonical
+    fn canonical(&self, x: Self::Word) -> Self::Word;
+
+    fn wide_zero(&self) -> Self::Wide;
+    /// in: canonical a and b, a sum of at most seven products   out: acc + a b
+    fn wide_mad(&self, acc: Self::Wide, a: Self::Word, b: Self::Word) -> Self::Wide;
+    /// in: a sum of at most eight products   out: acc / F, relaxed
+    fn wide_reduce(&self, acc: Self::Wide) -> Self::Word;
+}
+
+/// How a word lies in memory.
+pub(crate) trait Store<W>: Pod + Send + Sync {
+    fn load(self) -> W;
+    /// in: canonical
+    fn store(word: W) -> Self;
+}
+
+macro_rules! stores {
+    ($($store:ty => $word:ty),*) => {$(
+        impl Store<$word> for $store {
+            #[inline(always)]
+            fn load(self) -> $word {
+                self.into()
+            }
+            #[inline(always)]
+            #[allow(clippy::cast_possible_truncation)] // a canonical word is below a q that fits its storage
+            fn store(word: $word) -> Self {
+                word as $store
+            }
+        }
+    )*};
+}
+stores!(u16 => u32, u32 => u32, u32 => u64, u64 => u64, [u64; 4] => [u64; 4]);
+
+/// Code that is generic over arithmetic and storage.
+pub(crate) trait Visit {
+    type Out;
+    fn visit<F: Field, S: Store<F::Word>>(self) -> Self::Out;
+}
+
+/// Runs code with the arithmetic and the storage of a ring.
+pub(crate) fn dispatch<V: Visit>(ring: &Ring, visitor: V) -> V::Out {
+    match (Arithmetic::of(ring), ring.width()) {
+        (Arithmetic::Mod16, _) => visitor.visit::<Mod16, u16>(),
+        (Arithmetic::Mod32, _) => visitor.visit::<Mod32, u32>(),
+        (Arithmetic::Mod64, Width::W32) => visitor.visit::<Mod64, u32>(),
+        (Arithmetic::Mod64, _) => visitor.visit::<Mod64, u64>(),
+        (Arithmetic::Mod64Full, _) => visitor.visit::<Mod64Full, u64>(),
+        (Arithmetic::Mod256, _) if ring.basis().iter().all(limbs::has_spare_bit) => {
+            visitor.visit::<Mod256<true>, [u64; 4]>()
+        }
+        (Arithmetic::Mod256, _) => visitor.visit::<Mod256<false>, [u64; 4]>(),
+    }
+}
+
+/// x^e for a canonical x, canonical.
+pub(crate) fn power<F: Field>(field: &F, one: F::Word, x: F::Word, e: u64) -> F::Word {
+    let factor = field.twiddle(x);
+    (0..64 - e.leading_zeros()).rev().fold(one, |power, bit| {
+        // a power's own factor is needed once only, so the square is made through it
+        let square = field.canonical(field.mul(power, &field.twiddle(power)));
+        if e >> bit & 1 == 1 { field.canonical(field.mul(square, &factor)) } else { square }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every function at the edges of its range, compared with set-up arithmetic.
+    struct Edges<'a>(&'a Ring);
+
+    impl Visit for Edges<'_> {
+        type Out = ();
+
+        fn visit<F: Field, S: Store<F::Word>>(self) {
+            let ring = self.0;
+            let q = &ring.basis()[0];
+            let field = F::new(q);
+            let arithmetic = Arithmetic::of(ring);
+            let plain = |word: F::Word| {
+                let mut bytes = bytemuck::bytes_of(&S::store(field.canonical(word))).to_vec();
+                bytes.resize(32, 0);
+                let value = U256::from_le_slice(&bytes);
+                match arithmetic {
+                    Arithmetic::Mod256 => q.from_montgomery(&value).expect("q is odd"),
+                    _ => value,
+                }
+            };
+            let zero = U256::ZERO;
+            let edges = [zero, q.reduce(&U256::ONE), q.reduce(&q.value().shr_vartime(1)), q.neg(&q.reduce(&U256::ONE))];
+            let factor_inverse = q.inverse(&arithmetic.product_factor(q)).expect("a unit");
+            for a in edges {
+                let x = field.word(q, &a);
+                assert_eq!(plain(x), a);
+                for b in edges {
+                    let y = field.word(q, &b);
+                    // loose: up to 4q − 2 in lazy arithmetic
+                    let loose = field.add(field.relax(field.add(x, y)), field.relax(field.add(x, y)));
+                    let sum = q.add(&a, &b);
+                    assert_eq!(plain(loose), q.add(&sum, &sum), "{q}");
+                    assert_eq!(plain(field.relax(loose)), q.add(&sum, &sum), "{q}");
+                    assert_eq!(plain(field.sub(x, field.relax(loose))), q.sub(&a, &q.add(&sum, &sum)), "{q}");
+                    let product = field.mul(loose, &field.twiddle(y));
+                    assert_eq!(plain(product), q.mul(&q.add(&sum, &sum), &b), "{q}");
+                    let mut wide = field.wide_zero();
+                    let mut wanted = U256::ZERO;
+                    for _ in 0..8 {
+                        wide = field.wide_mad(wide, x, y);
+                        wanted = q.add(&wanted, &q.mul(&q.mul(&a, &b), &factor_inverse));
+                        assert_eq!(plain(field.wide_reduce(wide)), wanted, "{q}");
+                    }
+                }
+                let one = field.word(q, &q.reduce(&U256::ONE));
+                assert_eq!(plain(power(&field, one, x, 11)), q.pow(&a, &U256::from(11u32)));
+            }
+        }
+    }
+
+    #[test]
+    fn every_arithmetic_holds_at_its_edges() {
+        let below = |bits: u32, less: u64| U256::MAX.shr_vartime(256 - bits).wrapping_sub(&U256::from(less));
+        let small = [2u64, 3, 17, 3329, 65535, 65521].map(U256::from);
+        // the largest odd numbers of these bits, prime or not
+        let large = [17, 30, 31, 32, 33, 61, 62, 63, 64, 65, 254, 255, 256].map(|bits| below(bits, 0));
+        for q in small.into_iter().chain(large).chain([below(255, 1 << 40), below(256, 188)]) {
+            let q = Modulus::new(q).expect("a modulus");
+            let ring = Ring::cyclic(1, q).expect("a ring");
+            dispatch(&ring, Edges(&ring));
+        }
+    }
+}

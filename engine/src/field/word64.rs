@@ -1,0 +1,206 @@
+//! Residues of up to 64 bits in 64-bit words: Shoup factors and lazy sums below 2^62, Montgomery above.
+
+use bytemuck::{Pod, Zeroable};
+use crypto_bigint::U256;
+
+use super::Field;
+use crate::modulus::{Modulus, low_u64};
+
+/// q^-1 mod 2^64 for odd q.
+pub(super) fn inverse(q: u64) -> u64 {
+    let mut inverse = q; // right to 3 bits, and each step doubles them
+    for _ in 0..5 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(inverse)));
+    }
+    inverse
+}
+
+/// 2^128 mod q.
+fn square_of_radix(q: &Modulus) -> u64 {
+    low_u64(&q.pow(&q.reduce(&U256::from(2u32)), &U256::from(128u32)))
+}
+
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation)] // the high half
+fn mul_high(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
+}
+
+/// in: x < 2m   out: x mod m
+#[inline(always)]
+fn sub_once(x: u64, m: u64) -> u64 {
+    x.min(x.wrapping_sub(m))
+}
+
+/// A known factor w < q with floor(2^64 w / q).
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub(crate) struct Twiddle64 {
+    w: u64,
+    quotient: u64,
+}
+
+/// Odd q below 2^62.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mod64 {
+    q: u64,
+    /// q^-1 mod 2^64
+    inverse: u64,
+    /// 2^128 mod q
+    square: u64,
+}
+
+impl Field for Mod64 {
+    type Word = u64;
+    type Twiddle = Twiddle64;
+    type Wide = u128;
+
+    const HAS_FACTOR: bool = true;
+
+    fn new(q: &Modulus) -> Self {
+        let square = square_of_radix(q);
+        let q = low_u64(&q.value());
+        Self { q, inverse: inverse(q), square }
+    }
+
+    #[inline(always)]
+    fn word(&self, _: &Modulus, x: &U256) -> u64 {
+        low_u64(x)
+    }
+
+    /// The quotient of 2^64 w by q is exact once the remainder is taken away.
+    #[inline(always)]
+    fn twiddle(&self, w: u64) -> Twiddle64 {
+        let remainder = self.canonical(self.wide_reduce(u128::from(w) * u128::from(self.square)));
+        Twiddle64 { w, quotient: 0u64.wrapping_sub(remainder.wrapping_mul(self.inverse)) }
+    }
+
+    #[inline(always)]
+    fn mul(&self, x: u64, w: &Twiddle64) -> u64 {
+        x.wrapping_mul(w.w).wrapping_sub(mul_high(x, w.quotient).wrapping_mul(self.q))
+    }
+
+    #[inline(always)]
+    fn add(&self, a: u64, b: u64) -> u64 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn sub(&self, a: u64, b: u64) -> u64 {
+        a + (2 * self.q - b)
+    }
+
+    #[inline(always)]
+    fn relax(&self, x: u64) -> u64 {
+        sub_once(x, 2 * self.q)
+    }
+
+    #[inline(always)]
+    fn canonical(&self, x: u64) -> u64 {
+        sub_once(self.relax(x), self.q)
+    }
+
+    #[inline(always)]
+    fn wide_zero(&self) -> u128 {
+        0
+    }
+
+    #[inline(always)]
+    fn wide_mad(&self, acc: u128, a: u64, b: u64) -> u128 {
+        acc + u128::from(a) * u128::from(b)
+    }
+
+    /// A sum of eight products is below 2^127, and its high word below 2q: the difference is below 3q.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // halves
+    fn wide_reduce(&self, acc: u128) -> u64 {
+        let m = mul_high((acc as u64).wrapping_mul(self.inverse), self.q);
+        self.relax((acc >> 64) as u64 + self.q - m)
+    }
+}
+
+/// Odd q below 2^64: strict, factors in Montgomery form.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mod64Full {
+    q: u64,
+    /// q^-1 mod 2^64
+    inverse: u64,
+    /// 2^128 mod q
+    square: u64,
+}
+
+impl Mod64Full {
+    /// in: a b < 2^64 q   out: a b 2^-64, canonical
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // halves
+    fn montgomery(&self, a: u64, b: u64) -> u64 {
+        let product = u128::from(a) * u128::from(b);
+        let m = mul_high((product as u64).wrapping_mul(self.inverse), self.q);
+        self.sub((product >> 64) as u64, m)
+    }
+}
+
+impl Field for Mod64Full {
+    type Word = u64;
+    type Twiddle = u64;
+    type Wide = u64;
+
+    const HAS_FACTOR: bool = true;
+
+    fn new(q: &Modulus) -> Self {
+        let square = square_of_radix(q);
+        let q = low_u64(&q.value());
+        Self { q, inverse: inverse(q), square }
+    }
+
+    #[inline(always)]
+    fn word(&self, _: &Modulus, x: &U256) -> u64 {
+        low_u64(x)
+    }
+
+    #[inline(always)]
+    fn twiddle(&self, w: u64) -> u64 {
+        self.montgomery(w, self.square)
+    }
+
+    #[inline(always)]
+    fn mul(&self, x: u64, w: &u64) -> u64 {
+        self.montgomery(x, *w)
+    }
+
+    #[inline(always)]
+    fn add(&self, a: u64, b: u64) -> u64 {
+        self.sub(a, self.q - b)
+    }
+
+    #[inline(always)]
+    fn sub(&self, a: u64, b: u64) -> u64 {
+        let (difference, borrow) = a.overflowing_sub(b);
+        difference.wrapping_add(self.q & 0u64.wrapping_sub(u64::from(borrow)))
+    }
+
+    #[inline(always)]
+    fn relax(&self, x: u64) -> u64 {
+        x
+    }
+
+    #[inline(always)]
+    fn canonical(&self, x: u64) -> u64 {
+        x
+    }
+
+    #[inline(always)]
+    fn wide_zero(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn wide_mad(&self, acc: u64, a: u64, b: u64) -> u64 {
+        self.add(acc, self.montgomery(a, b))
+    }
+
+    #[inline(always)]
+    fn wide_reduce(&self, acc: u64) -> u64 {
+        acc
+    }
+}

@@ -1,0 +1,38 @@
+//! The built-in kernels on elements of a ring.
+
+mod base;
+pub(crate) mod combine;
+pub(crate) mod crt;
+mod forward;
+mod inverse;
+pub(crate) mod lift;
+pub(crate) mod lift_fold;
+pub(crate) mod lift_load;
+pub(crate) mod lift_store;
+mod mul_add;
+mod order;
+mod point_mul;
+mod ring_mul;
+mod rows;
+mod spread;
+mod tree;
+mod twiddles;
+
+use crate::arithmetic::Arithmetic;
+use crate::plan::Table;
+use crate::ring::Ring;
+
+pub use forward::Forward;
+pub use inverse::Inverse;
+pub use mul_add::MulAdd;
+pub use point_mul::PointMul;
+pub use ring_mul::RingMul;
+pub use twiddles::{Layout, Twiddles, table};
+
+/// The table of a ring's moduli as the device arithmetic wants them, one after another.
+#[must_use]
+pub fn moduli(ring: &Ring) -> Table {
+    let arithmetic = Arithmetic::of(ring);
+    let words = ring.basis().iter().flat_map(|q| arithmetic.constants(q));
+    Table::Bytes(words.flat_map(u32::to_le_bytes).collect())
+}

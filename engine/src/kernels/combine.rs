@@ -1,0 +1,187 @@
+//! The integers that RNS rows stand for.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::job::Op;
+use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernels::crt::{Divisor, Stored, mul_hi, store_type, with_stored};
+use crate::kernels::spread::spread;
+use crate::limits::Limits;
+use crate::modulus::{Modulus, low_u64};
+use crate::plan::Table;
+use crate::ring::Ring;
+
+/// The most moduli; the fixed-point estimate counts on it.
+const MAX_MODULI: usize = 64;
+
+/// Bytes of shared memory that a block takes at most, where it has more than a warp.
+const SHARED_BYTES: usize = 48 << 10;
+
+/// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i.
+/// Ports: element in, constants ([`Combine::table`]), integers out.
+#[derive(Debug)]
+pub(crate) struct Combine {
+    ring: Ring,
+    parts: Vec<Part>,
+    /// Q.
+    product: Vec<u64>,
+    ports: [Port; 3],
+}
+
+#[derive(Debug)]
+struct Part {
+    divisor: Divisor,
+    /// (Q/q_i)^-1 mod q_i.
+    inverse: u64,
+    /// Q/q_i.
+    weight: Vec<u64>,
+}
+
+impl Combine {
+    /// # Errors
+    /// [`Error::Unsupported`] for more than 64 moduli or one of more than 64 bits.
+    pub(crate) fn new(ring: &Ring) -> Result<Self> {
+        let moduli: Option<Vec<u64>> = ring.basis().iter().map(Modulus::value_u64).collect();
+        let moduli = moduli
+            .filter(|moduli| moduli.len() <= MAX_MODULI)
+            .ok_or_else(|| Error::unsupported(Op::Combine, ring, "it is for up to 64 moduli of up to 64 bits"))?;
+        let mut product = vec![1];
+        moduli.iter().for_each(|&q| multiply(&mut product, q));
+        let part = |(i, q): (usize, &Modulus)| {
+            let others = || moduli.iter().enumerate().filter(move |&(j, _)| j != i).map(|(_, &other)| other);
+            let mut weight = vec![1];
+            others().for_each(|other| multiply(&mut weight, other));
+            weight.resize(product.len(), 0);
+            let residue = others().fold(q.reduce(&U256::ONE), |r, other| q.mul(&r, &q.reduce(&U256::from(other))));
+            let inverse = q.inverse(&residue).ok_or_else(|| Error::unsupported(Op::Combine, ring, "no inverse"))?;
+            Ok(Part { divisor: Divisor::new(moduli[i]), inverse: low_u64(&inverse), weight })
+        };
+        let parts = ring.basis().iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
+        let words = 4 * parts.len() + product.len() * (1 + parts.len());
+        let ports =
+            [Port::input(ring.bytes()), Port::shared(8 * words), Port::output(8 * product.len() * ring.degree())];
+        Ok(Self { ring: ring.clone(), parts, product, ports })
+    }
+
+    /// The constants for the second port: d, reciprocal, shift and (Q/q_i)^-1 of each modulus; the limbs of Q; for each
+    /// limb, that of every Q/q_i.
+    pub(crate) fn table(&self) -> Table {
+        let moduli = self.parts.iter().flat_map(|part| {
+            let Divisor { d, reciprocal, shift } = part.divisor;
+            [d, reciprocal, u64::from(shift), part.inverse]
+        });
+        let weights = (0..self.product.len()).flat_map(|limb| self.parts.iter().map(move |part| part.weight[limb]));
+        let words: Vec<u64> = moduli.chain(self.product.iter().copied()).chain(weights).collect();
+        Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
+    }
+
+    fn run<S: Stored>(&self, from: &[S], to: &mut [u64]) {
+        let n = self.ring.degree();
+        let limbs = self.product.len();
+        let items = from.chunks_exact(self.parts.len() * n);
+        for (from, to) in items.zip(to.chunks_exact_mut(n * limbs)) {
+            for (j, to) in to.chunks_exact_mut(limbs).enumerate() {
+                self.combine(|i| from[i * n + j].get(), to);
+            }
+        }
+    }
+
+    /// The integer with these residues.
+    fn combine(&self, residue: impl Fn(usize) -> u64, to: &mut [u64]) {
+        to.fill(0);
+        let mut above = 0u64;
+        let mut estimate = 0; // of t, in units of 2^-56: at most 64 terms, each less than two units too small
+        for (i, Part { divisor, inverse, weight }) in self.parts.iter().enumerate() {
+            let y = divisor.mul(residue(i), *inverse);
+            estimate += mul_hi(y << divisor.shift, (1 << 63) + (divisor.reciprocal >> 1)) >> 7;
+            let mut carry = 0;
+            for (to, weight) in to.iter_mut().zip(weight) {
+                let sum = u128::from(y) * u128::from(*weight) + u128::from(*to) + carry;
+                *to = sum as u64;
+                carry = sum >> 64;
+            }
+            above += carry as u64;
+        }
+        above = above.wrapping_sub(subtract(to, &self.product, estimate >> 56));
+        let below = to.iter().rev().cmp(self.product.iter().rev()).is_lt();
+        if above != 0 || !below {
+            subtract(to, &self.product, 1);
+        }
+    }
+}
+
+/// x·factor, growing by a limb where needed.
+fn multiply(x: &mut Vec<u64>, factor: u64) {
+    let mut carry = 0;
+    for limb in x.iter_mut() {
+        let product = u128::from(*limb) * u128::from(factor) + carry;
+        *limb = product as u64;
+        carry = product >> 64;
+    }
+    if carry > 0 {
+        x.push(carry as u64);
+    }
+}
+
+/// x −= y·factor; returns what is borrowed from the limb above.
+fn subtract(x: &mut [u64], y: &[u64], factor: u64) -> u64 {
+    let mut carry = 0u64;
+    for (x, y) in x.iter_mut().zip(y) {
+        let product = u128::from(*y) * u128::from(factor) + u128::from(carry);
+        let (difference, borrow) = x.overflowing_sub(product as u64);
+        *x = difference;
+        carry = (product >> 64) as u64 + u64::from(borrow);
+    }
+    carry
+}
+
+impl Kernel for Combine {
+    fn name(&self) -> &'static str {
+        "combine"
+    }
+
+    fn source(&self) -> &'static str {
+        ringforge_kernels::COMBINE
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        let (moduli, limbs) = (self.parts.len(), self.product.len());
+        let shared = |threads: usize| 8 * (moduli + limbs) * (threads + 1);
+        let threads = [256, 128, 64].into_iter().find(|&threads| shared(threads) <= SHARED_BYTES).unwrap_or(32);
+        if shared(threads) > limits.block_shared_bytes as usize {
+            return Err(Error::unsupported(Op::Combine, &self.ring, "its limbs do not fit shared memory"));
+        }
+        let (cells, mut launch) = spread(self.ring.degree(), threads);
+        launch.shared_bytes = shared(threads) as u32;
+        let prelude = format!(
+            "#pragma once\n#include \"word.cuh\"\n\
+             // {}\n\
+             struct Rns {{\n\
+             \x20   using Store = {};\n\
+             \x20   static constexpr rf::u32 moduli = {moduli}, limbs = {limbs};\n\
+             }};\n{cells}",
+            self.ring,
+            store_type(self.ring.width()),
+        );
+        Ok(Built { prelude, launch })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        with_stored!(self.ring.width(), S => {
+            self.run::<S>(args.input(0)?, args.output(2)?);
+            Ok(())
+        }, else Err(Error::Kernel { kernel: "combine".into(), why: "residues of 256 bits".into() }))
+    }
+
+    fn describe(&self) -> String {
+        format!("{} moduli to {} limbs", self.parts.len(), self.product.len())
+    }
+}

@@ -1,0 +1,98 @@
+//! The kernel `forward`: coefficients to values.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::block;
+use crate::error::Result;
+use crate::field::{Field, Store, Visit, dispatch};
+use crate::job::Order;
+use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernels::order::Reorder;
+use crate::kernels::rows::{Rows, in_place};
+use crate::limits::Limits;
+use crate::plan::{Slot, Step};
+use crate::planner::split::Split;
+use crate::ring::Ring;
+
+/// The forward transform of elements of a ring.
+///
+/// Ports: coefficients (in), values (out), the ring's [`table`](super::table) and [`moduli`](super::moduli). The first
+/// two may be the same memory.
+#[derive(Debug, Clone)]
+pub struct Forward {
+    rows: Rows,
+    ports: Vec<Port>,
+}
+
+impl Forward {
+    /// The transform with this split, its values in this order.
+    #[must_use]
+    pub fn new(ring: &Ring, split: &Split, order: Order) -> Self {
+        let rows = Rows::new(ring, split, order);
+        let ports = rows.ports([Port::input, Port::output]);
+        Self { rows, ports }
+    }
+
+    /// The step from coefficients to values.
+    #[must_use]
+    pub fn step(self, coefficients: Slot, values: Slot) -> Step {
+        let slots = self.rows.slots([coefficients, values]);
+        Step { kernel: Arc::new(self), slots }
+    }
+}
+
+impl Kernel for Forward {
+    fn name(&self) -> &'static str {
+        "forward"
+    }
+
+    fn source(&self) -> &'static str {
+        ringforge_kernels::FORWARD
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        block::build(&self.rows.ring, &self.rows.split, limits, 1, &self.rows.task())
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        dispatch(&self.rows.ring, Run { rows: &self.rows, args })
+    }
+
+    fn describe(&self) -> String {
+        self.rows.describe()
+    }
+}
+
+struct Run<'a, 'b> {
+    rows: &'a Rows,
+    args: &'a mut Args<'b>,
+}
+
+impl Visit for Run<'_, '_> {
+    type Out = Result<()>;
+
+    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
+        let trees = self.rows.trees::<F>(self.args, 2)?;
+        let data = self.args.transform::<S>(0, 1)?;
+        let order = self.rows.is_natural().then(|| Reorder::to_natural(&self.rows.split));
+        self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
+            let tree = &trees[i % trees.len()];
+            if order.is_none() && in_place(row, |words| tree.forward(words)) {
+                return;
+            }
+            memory.clear();
+            memory.extend(row.iter().map(|x| x.load()));
+            tree.forward(memory);
+            match &order {
+                Some(order) => order.apply(memory, row, S::store),
+                None => row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word)),
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! The kernel `inverse`: values back to coefficients.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+
+use crate::block;
+use crate::error::Result;
+use crate::field::{Field, Store, Visit, dispatch};
+use crate::job::Order;
+use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernels::order::Reorder;
+use crate::kernels::rows::{Rows, in_place};
+use crate::kernels::tree::Origin;
+use crate::limits::Limits;
+use crate::plan::{Slot, Step};
+use crate::planner::split::Split;
+use crate::ring::Ring;
+
+/// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.
+///
+/// Ports: values (in), coefficients (out), the ring's [`table`](super::table) and [`moduli`](super::moduli). The first
+/// two may be the same memory.
+#[derive(Debug, Clone)]
+pub struct Inverse {
+    rows: Rows,
+    ports: Vec<Port>,
+}
+
+impl Inverse {
+    /// The transform with this split, its values in this order.
+    #[must_use]
+    pub fn new(ring: &Ring, split: &Split, order: Order) -> Self {
+        let rows = Rows::new(ring, split, order);
+        let ports = rows.ports([Port::input, Port::output]);
+        Self { rows, ports }
+    }
+
+    /// The step from values to coefficients.
+    #[must_use]
+    pub fn step(self, values: Slot, coefficients: Slot) -> Step {
+        let slots = self.rows.slots([values, coefficients]);
+        Step { kernel: Arc::new(self), slots }
+    }
+}
+
+impl Kernel for Inverse {
+    fn name(&self) -> &'static str {
+        "inverse"
+    }
+
+    fn source(&self) -> &'static str {
+        ringforge_kernels::INVERSE
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        block::build(&self.rows.ring, &self.rows.split, limits, 1, &self.rows.task())
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        dispatch(&self.rows.ring, Run { rows: &self.rows, args })
+    }
+
+    fn describe(&self) -> String {
+        self.rows.describe()
+    }
+}
+
+struct Run<'a, 'b> {
+    rows: &'a Rows,
+    args: &'a mut Args<'b>,
+}
+
+impl Visit for Run<'_, '_> {
+    type Out = Result<()>;
+
+    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
+        let trees = self.rows.trees::<F>(self.args, 2)?;
+        let data = self.args.transform::<S>(0, 1)?;
+        let order = self.rows.is_natural().then(|| Reorder::to_tree(&self.rows.split));
+        self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
+            let tree = &trees[i % trees.len()];
+            if order.is_none() && in_place(row, |words| tree.inverse(words, Origin::Values)) {
+                return;
+            }
+            match &order {
+                Some(order) => {
+                    memory.resize(row.len(), F::Word::zeroed());
+                    order.apply(row, memory, S::load);
+                }
+                None => {
+                    memory.clear();
+                    memory.extend(row.iter().map(|x| x.load()));
+                }
+            }
+            tree.inverse(memory, Origin::Values);
+            row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word));
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Tree order and natural order of leaves: each is the other with its digits reversed.
+
+use crate::kernels::tree::TASK_BYTES;
+use crate::planner::split::Split;
+
+/// Leaves on one side of a tile, at least: enough to use whole cache lines on both sides.
+const TILE: usize = 16;
+
+/// A way to reorder the leaves of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reorder {
+    /// Words of a leaf.
+    unit: usize,
+    /// Places of the leading digits (the lowest in the result).
+    head: Vec<usize>,
+    /// Places of the middle digits.
+    middle: Vec<usize>,
+    /// Places of the last digits (the highest in the result).
+    tail: Vec<usize>,
+}
+
+impl Reorder {
+    /// From tree order to natural order.
+    pub(crate) fn to_natural(split: &Split) -> Self {
+        Self::new(split.base, split.layers.iter().map(|layer| layer.radix()).collect())
+    }
+
+    /// From natural order to tree order.
+    pub(crate) fn to_tree(split: &Split) -> Self {
+        Self::new(split.base, split.layers.iter().rev().map(|layer| layer.radix()).collect())
+    }
+
+    fn new(unit: usize, radices: Vec<usize>) -> Self {
+        let first = reach(radices.iter());
+        let last = radices.len() - reach(radices.iter().rev()).min(radices.len() - first);
+        Self {
+            unit,
+            head: places(&radices[..first]),
+            middle: places(&radices[first..last]),
+            tail: places(&radices[last..]),
+        }
+    }
+
+    /// The place of the leaf at `index`.
+    pub(crate) fn place(&self, index: usize) -> usize {
+        let (rest, tail) = (index / self.tail.len(), index % self.tail.len());
+        let (head, middle) = (rest / self.middle.len(), rest % self.middle.len());
+        self.head[head] + self.head.len() * (self.middle[middle] + self.middle.len() * self.tail[tail])
+    }
+
+    /// Reorders a row, each word changed by `map`.
+    pub(crate) fn apply<A, B>(&self, from: &[A], to: &mut [B], map: impl Fn(A) -> B + Sync + Copy)
+    where
+        A: Copy + Send + Sync,
+        B: Copy + Send + Sync,
+    {
+        let slab = self.head.len() * self.middle.len() * self.unit;
+        // the slabs of the result and the last digits that lead there
+        let mut sources: Vec<usize> = (0..self.tail.len()).collect();
+        sources.sort_unstable_by_key(|&i| self.tail[i]);
+        self.slabs(&sources, slab, from, to, map);
+    }
+
+    fn slabs<A, B>(&self, sources: &[usize], slab: usize, from: &[A], to: &mut [B], map: impl Fn(A) -> B + Sync + Copy)
+    where
+        A: Copy + Send + Sync,
+        B: Copy + Send + Sync,
+    {
+        if size_of_val(to) > TASK_BYTES && sources.len() >= TILE / 2 && rayon::current_num_threads() > 1 {
+            let (left, right) = sources.split_at(sources.len() / 2);
+            let (a, b) = to.split_at_mut(left.len() * slab);
+            rayon::join(|| self.slabs(left, slab, from, a, map), || self.slabs(right, slab, from, b, map));
+            return;
+        }
+        let Some(&word) = from.first() else { return };
+        let run = self.head.len() * self.unit;
+        let mut tile = vec![map(word); sources.len() * run];
+        for (middle, &place) in self.middle.iter().enumerate() {
+            for (head, &column) in self.head.iter().enumerate() {
+                let row = &from[(head * self.middle.len() + middle) * self.tail.len() * self.unit..];
+                for (line, &source) in tile.chunks_exact_mut(run).zip(sources) {
+                    for v in 0..self.unit {
+                        line[column * self.unit + v] = map(row[source * self.unit + v]);
+                    }
+                }
+            }
+            for (to, line) in to.chunks_exact_mut(slab).zip(tile.chunks_exact(run)) {
+                to[place * run..][..run].copy_from_slice(line);
+            }
+        }
+    }
+}
+
+/// How many of these digits make a side of a tile.
+fn reach<'a>(radices: impl Iterator<Item = &'a usize>) -> usize {
+    let sizes = radices.scan(1, |size, &radix| {
+        let before = *size;
+        *size *= radix;
+        Some(before)
+    });
+    sizes.take_while(|&size| size < TILE).count()
+}
+
+/// For each number with these digits (most significant first) the number with its digits reversed.
+fn places(radices: &[usize]) -> Vec<usize> {
+    let mut places = vec![0];
+    let mut weight = 1;
+    for &radix in radices {
+        places = places.iter().flat_map(|&place| (0..radix).map(move |digit| place + digit * weight)).collect();
+        weight *= radix;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Modulus, Ring};
+
+    #[test]
+    fn reordering_is_what_the_split_says() {
+        for (n, q) in [(1, 17u64), (4, 17), (96, 7681), (512, 12289), (3 << 12, 12289), (1 << 16, 0xffff_ffff_0000_0001)] {
+            let ring = Ring::cyclic(n, Modulus::new(q).expect("a modulus")).expect("a ring");
+            let split = Split::of(&ring, None).expect("a split");
+            let d = split.base;
+            let tree: Vec<u32> = (0..n as u32).collect();
+            let mut natural = vec![0; n];
+            let reorder = Reorder::to_natural(&split);
+            reorder.apply(&tree, &mut natural, |x| x);
+            let back = Reorder::to_tree(&split);
+            for (leaf, place) in split.natural_places().into_iter().enumerate() {
+                assert_eq!(natural[place * d..][..d], tree[leaf * d..][..d], "{ring}");
+                assert_eq!((reorder.place(leaf), back.place(place)), (place, leaf));
+            }
+            let mut again = vec![0; n];
+            back.apply(&natural, &mut again, |x| x);
+            assert_eq!(again, tree);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The kernel `point_mul`: the product of values.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::block;
+use crate::error::Result;
+use crate::field::{Field, Store, Visit, dispatch};
+use crate::job::Order;
+use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernels::base::products;
+use crate::kernels::rows::Rows;
+use crate::limits::Limits;
+use crate::plan::{Slot, Step};
+use crate::planner::split::Split;
+use crate::ring::Ring;
+
+/// The product of values of two elements: leaf by leaf, modulo x^d − β.
+///
+/// Ports: left and right values (in), their product (out), the ring's [`table`](super::table) and
+/// [`moduli`](super::moduli).
+#[derive(Debug, Clone)]
+pub struct PointMul {
+    rows: Rows,
+    ports: Vec<Port>,
+}
+
+impl PointMul {
+    /// The product of values of a transform with this split and order.
+    #[must_use]
+    pub fn new(ring: &Ring, split: &Split, order: Order) -> Self {
+        let rows = Rows::new(ring, split, order);
+        let ports = rows.ports([Port::input, Port::input, Port::output]);
+        Self { rows, ports }
+    }
+
+    /// The step from two operands to their product.
+    #[must_use]
+    pub fn step(self, left: Slot, right: Slot, product: Slot) -> Step {
+        let slots = self.rows.slots([left, right, product]);
+        Step { kernel: Arc::new(self), slots }
+    }
+}
+
+impl Kernel for PointMul {
+    fn name(&self) -> &'static str {
+        "point_mul"
+    }
+
+    fn source(&self) -> &'static str {
+        ringforge_kernels::POINT_MUL
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        block::build_leaves(&self.rows.ring, &self.rows.split, limits, &self.rows.task())
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        dispatch(&self.rows.ring, Run { rows: &self.rows, args })
+    }
+
+    fn describe(&self) -> String {
+        self.rows.describe()
+    }
+}
+
+struct Run<'a, 'b> {
+    rows: &'a Rows,
+    args: &'a mut Args<'b>,
+}
+
+impl Visit for Run<'_, '_> {
+    type Out = Result<()>;
+
+    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
+        let trees = self.rows.trees::<F>(self.args, 3)?;
+        let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
+        let out = self.args.output::<S>(2)?;
+        let leaf_at = self.rows.leaf_at();
+        let n = self.rows.split.n;
+        self.rows.each(out, |i, row, (): &mut ()| {
+            let tree = &trees[i % trees.len()];
+            let field = tree.field;
+            let factor = tree.product_factor();
+            products(tree, &leaf_at, [&a[i * n..][..n], &b[i * n..][..n]], row, &|out, product| {
+                let product = if F::HAS_FACTOR { field.mul(product, factor) } else { product };
+                *out = S::store(field.canonical(product));
+            });
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! The kernel `ring_mul`: the product of two elements from coefficients to coefficients.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+
+use crate::block::{self, Block};
+use crate::error::Result;
+use crate::field::{Field, Store, Visit, dispatch};
+use crate::job::Order;
+use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernels::base::products;
+use crate::kernels::rows::{Rows, in_place};
+use crate::kernels::tree::{Origin, TASK_BYTES};
+use crate::limits::Limits;
+use crate::plan::{Slot, Step};
+use crate::planner::split::Split;
+use crate::ring::Ring;
+
+/// Polynomials that a thread block holds at once.
+const HELD: usize = 2;
+
+/// The product of two elements of a ring.
+///
+/// Ports: left and right coefficients (in), their product's (out), the ring's [`table`](super::table) and
+/// [`moduli`](super::moduli).
+#[derive(Debug, Clone)]
+pub struct RingMul {
+    rows: Rows,
+    ports: Vec<Port>,
+}
+
+impl RingMul {
+    /// The product by transforms with this split.
+    #[must_use]
+    pub fn new(ring: &Ring, split: &Split) -> Self {
+        let rows = Rows::new(ring, split, Order::Any);
+        let ports = rows.ports([Port::input, Port::input, Port::output]);
+        Self { rows, ports }
+    }
+
+    /// Whether a row fits a block of a device with these limits.
+    #[must_use]
+    pub fn fits(&self, limits: &Limits) -> bool {
+        Block::of(&self.rows.ring, &self.rows.split, limits, HELD).is_some()
+    }
+
+    /// The step from two operands to their product.
+    #[must_use]
+    pub fn step(self, left: Slot, right: Slot, product: Slot) -> Step {
+        let slots = self.rows.slots([left, right, product]);
+        Step { kernel: Arc::new(self), slots }
+    }
+}
+
+impl Kernel for RingMul {
+    fn name(&self) -> &'static str {
+        "ring_mul"
+    }
+
+    fn source(&self) -> &'static str {
+        ringforge_kernels::RING_MUL
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        block::build(&self.rows.ring, &self.rows.split, limits, HELD, &self.rows.task())
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        dispatch(&self.rows.ring, Run { rows: &self.rows, args })
+    }
+
+    fn describe(&self) -> String {
+        self.rows.describe()
+    }
+}
+
+struct Run<'a, 'b> {
+    rows: &'a Rows,
+    args: &'a mut Args<'b>,
+}
+
+impl Visit for Run<'_, '_> {
+    type Out = Result<()>;
+
+    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
+        let trees = self.rows.trees::<F>(self.args, 3)?;
+        let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
+        let out = self.args.output::<S>(2)?;
+        let n = self.rows.split.n;
+        self.rows.each(out, |i, row, [x, y, z]: &mut [Vec<F::Word>; 3]| {
+            let tree = &trees[i % trees.len()];
+            for (words, operand) in [(&mut *x, a), (&mut *y, b)] {
+                words.clear();
+                words.extend(operand[i * n..][..n].iter().map(|x| x.load()));
+            }
+            if size_of_val(&**x) > TASK_BYTES {
+                rayon::join(|| tree.forward(x), || tree.forward(y));
+            } else {
+                tree.forward(x);
+                tree.forward(y);
+            }
+            let finish = |words: &mut [F::Word]| {
+                products(tree, &|leaf| leaf, [x, y], words, &|out, product| *out = product);
+                tree.inverse(words, Origin::Products);
+            };
+            if !in_place(row, finish) {
+                z.resize(n, F::Word::zeroed());
+                finish(z);
+                row.iter_mut().zip(z).for_each(|(x, word)| *x = S::store(*word));
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! What the kernels on rows of a ring share: their ports, their tables, and rows on the CPU.
+
+use core::fmt;
+
+use bytemuck::Pod;
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::field::Field;
+use crate::job::Order;
+use crate::kernel::{Args, Port};
+use crate::kernels::order::Reorder;
+use crate::kernels::tree::{TASK_BYTES, Tree};
+use crate::kernels::twiddles::Layout;
+use crate::kernels::{moduli, table};
+use crate::plan::Slot;
+use crate::planner::split::Split;
+use crate::ring::Ring;
+
+/// A ring's transform, as kernels on rows need it.
+#[derive(Clone)]
+pub(crate) struct Rows {
+    pub(crate) ring: Ring,
+    pub(crate) split: Split,
+    pub(crate) order: Order,
+    pub(crate) layout: Layout,
+    table_bytes: usize,
+    moduli_bytes: usize,
+}
+
+impl Rows {
+    pub(crate) fn new(ring: &Ring, split: &Split, order: Order) -> Self {
+        Self {
+            ring: ring.clone(),
+            split: split.clone(),
+            order,
+            layout: Layout::of(split),
+            table_bytes: table(ring, split).bytes(),
+            moduli_bytes: moduli(ring).bytes(),
+        }
+    }
+
+    /// These ports, then the table of factors and the moduli.
+    pub(crate) fn ports<const N: usize>(&self, ports: [fn(usize) -> Port; N]) -> Vec<Port> {
+        let elements = ports.into_iter().map(|port| port(self.ring.bytes()));
+        elements.chain([Port::shared(self.table_bytes), Port::shared(self.moduli_bytes)]).collect()
+    }
+
+    /// These slots, then those of the tables.
+    pub(crate) fn slots<const N: usize>(&self, slots: [Slot; N]) -> Vec<Slot> {
+        let tables = [table(&self.ring, &self.split), moduli(&self.ring)];
+        slots.into_iter().chain(tables.map(Slot::Table)).collect()
+    }
+
+    /// The decisions that the kernel's text leaves to the engine, as C++.
+    pub(crate) fn task(&self) -> String {
+        format!("struct Task {{\n    static constexpr bool natural_order = {};\n}};\n", self.is_natural())
+    }
+
+    pub(crate) fn is_natural(&self) -> bool {
+        self.order == Order::Natural
+    }
+
+    /// From a leaf's place among the values to its number in tree order.
+    pub(crate) fn leaf_at(&self) -> impl Fn(usize) -> usize + Sync {
+        let reorder = (self.is_natural() && self.split.base > 1).then(|| Reorder::to_tree(&self.split));
+        move |place| reorder.as_ref().map_or(place, |reorder| reorder.place(place))
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        match self.order {
+            Order::Natural => format!("split {} natural order", self.split),
+            Order::Any | Order::BitReversed => format!("split {}", self.split),
+        }
+    }
+
+    /// The trees of all rows, from the table at a port.
+    pub(crate) fn trees<'a, F: Field>(&'a self, args: &Args<'a>, port: usize) -> Result<Vec<Tree<'a, F>>> {
+        let table = args.input::<F::Twiddle>(port)?;
+        if table.len() != self.layout.len * self.split.roots.len() {
+            return Err(self.broken(args, "its table has another size"));
+        }
+        let rows = self.split.roots.iter().zip(table.chunks_exact(self.layout.len));
+        Ok(rows
+            .map(|(roots, table)| Tree {
+                field: F::new(&roots.q),
+                split: &self.split,
+                layout: &self.layout,
+                table,
+            })
+            .collect())
+    }
+
+    /// Calls `run` on every row of an output: its number in the launch, its residues, and memory that is kept from row to
+    /// row. Rows of one large element go to several threads; many elements are spread over threads by the backend.
+    pub(crate) fn each<S: Pod + Send, M: Default + Send>(
+        &self,
+        out: &mut [S],
+        run: impl Fn(usize, &mut [S], &mut M) + Sync,
+    ) {
+        let n = self.split.n;
+        let count = self.ring.basis().len();
+        if count > 1 && out.len() == n * count && size_of_val(out) > TASK_BYTES {
+            let rows = out.par_chunks_exact_mut(n).enumerate();
+            rows.for_each_init(M::default, |memory, (i, row)| run(i, row, memory));
+        } else {
+            let mut memory = M::default();
+            out.chunks_exact_mut(n).enumerate().for_each(|(i, row)| run(i, row, &mut memory));
+        }
+    }
+
+    pub(crate) fn broken(&self, args: &Args<'_>, why: &str) -> Error {
+        Error::Kernel { kernel: args.kernel.into(), why: why.into() }
+    }
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, {:?}, {:?}", self.ring, self.split, self.order)
+    }
+}
+
+/// Runs `run` on a row where it lies if its residues are stored as words; says whether they are.
+pub(crate) fn in_place<S: Pod, W: Pod>(row: &mut [S], run: impl FnOnce(&mut [W])) -> bool {
+    if size_of::<S>() != size_of::<W>() {
+        return false;
+    }
+    bytemuck::try_cast_slice_mut(row).map(run).is_ok()
+}

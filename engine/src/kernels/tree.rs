@@ -1,0 +1,365 @@
+//! Transforms of one row on the CPU: down and up the tree of a split, depth first.
+
+use crate::field::Field;
+use crate::kernels::twiddles::{Layout, factors};
+use crate::planner::split::{Layer, Split};
+use crate::simd::wide;
+
+/// Bytes of a block that stays in the nearest cache, and is worked on layer by layer.
+const NEAR_BYTES: usize = 16 << 10;
+
+/// Bytes of work worth a thread of its own.
+pub(crate) const TASK_BYTES: usize = 64 << 10;
+
+/// Entries of the table's header.
+const THIRD_ROOT: usize = 0;
+/// Entries of the table's header: the last step's scales of an inverse transform.
+const SCALE: usize = 1;
+/// Entries of the table's header: the same after wide products.
+const PRODUCT_SCALE: usize = 4;
+/// Entries of the table's header: what turns a wide product into a product.
+const PRODUCT_FACTOR: usize = 7;
+
+/// What the values are that an inverse transform starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Values of a transform.
+    Values,
+    /// Wide products of values.
+    Products,
+}
+
+/// The tree of one row, with its factors.
+#[derive(Clone, Copy)]
+pub(crate) struct Tree<'a, F: Field> {
+    pub(crate) field: F,
+    pub(crate) split: &'a Split,
+    pub(crate) layout: &'a Layout,
+    /// One row of the table.
+    pub(crate) table: &'a [F::Twiddle],
+}
+
+impl<F: Field> Tree<'_, F> {
+    /// The factor that turns a wide product into a product.
+    pub(crate) fn product_factor(&self) -> &F::Twiddle {
+        &self.table[PRODUCT_FACTOR]
+    }
+
+    /// The constants β of all leaves; empty where leaves have degree 1.
+    pub(crate) fn leaf_constants(&self) -> &[F::Twiddle] {
+        let count = if self.split.base > 1 { self.split.leaves() } else { 0 };
+        &self.table[self.layout.leaves..][..count]
+    }
+
+    /// Coefficients to values in tree order, both canonical.
+    pub(crate) fn forward(&self, words: &mut [F::Word]) {
+        self.forward_node(0, 0, words);
+    }
+
+    /// Values in tree order (relaxed) back to coefficients (canonical).
+    pub(crate) fn inverse(&self, words: &mut [F::Word], origin: Origin) {
+        let (field, table) = (self.field, self.table);
+        let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
+        let [s, second, third] = [&table[scale], &table[scale + 1], &table[scale + 2]];
+        let Some(top) = self.split.layers.first() else {
+            words.iter_mut().for_each(|x| *x = field.canonical(field.mul(*x, s)));
+            return;
+        };
+        self.children(0, 0, words, &|node, child| self.inverse_node(1, node, child));
+        match top {
+            Layer::Two => two_parts(words, &|lo, hi| {
+                for (u, v) in lo.iter_mut().zip(hi) {
+                    let (sum, difference) = (field.add(*u, *v), field.sub(*u, *v));
+                    *u = field.canonical(field.mul(sum, s));
+                    *v = field.canonical(field.mul(difference, second));
+                }
+            }),
+            Layer::Sixth => two_parts(words, &|lo, hi| {
+                for (u, v) in lo.iter_mut().zip(hi) {
+                    let high = field.mul(field.sub(*u, *v), second);
+                    *u = field.canonical(field.sub(field.mul(*u, s), field.mul(high, third)));
+                    *v = field.canonical(high);
+                }
+            }),
+            Layer::Three => three_parts(words, &|a, b, c| {
+                for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+                    let [x, y, z] = inverse_three(&field, [*a, *b, *c], &table[THIRD_ROOT]);
+                    *a = field.canonical(field.mul(x, s));
+                    *b = field.canonical(field.mul(y, second));
+                    *c = field.canonical(field.mul(z, third));
+                }
+            }),
+        }
+    }
+
+    /// From a node above `layer` down to its leaves. in: loose   out: canonical
+    fn forward_node(&self, layer: usize, node: usize, words: &mut [F::Word]) {
+        if size_of_val(words) <= NEAR_BYTES || layer == self.split.layers.len() {
+            return wide(
+                #[inline(always)]
+                || self.forward_near(layer, node, words),
+            );
+        }
+        let field = self.field;
+        let kind = self.split.layers[layer];
+        let z = &self.table[self.layout.forward[layer] + node * factors(kind)..];
+        match kind {
+            Layer::Two => two_parts(words, &|lo, hi| forward_two(&field, lo, hi, &z[0])),
+            Layer::Sixth => two_parts(words, &|lo, hi| forward_sixth(&field, lo, hi, &z[0])),
+            Layer::Three => three_parts(words, &|a, b, c| {
+                forward_three(&field, [a, b, c], [&z[0], &z[1]], &self.table[THIRD_ROOT]);
+            }),
+        }
+        self.children(layer, node, words, &|node, child| self.forward_node(layer + 1, node, child));
+    }
+
+    /// The same for consecutive nodes from `first` whose words are near.
+    #[inline(always)]
+    fn forward_near(&self, layer: usize, mut first: usize, words: &mut [F::Word]) {
+        let field = self.field;
+        let mut size = self.split.n / self.split.nodes(layer);
+        for (l, &kind) in self.split.layers.iter().enumerate().skip(layer) {
+            let z = &self.table[self.layout.forward[l] + first * factors(kind)..];
+            let part = size / kind.radix();
+            match kind {
+                Layer::Two => match part {
+                    1 => forward_twos::<F, 1>(&field, words, z),
+                    2 => forward_twos::<F, 2>(&field, words, z),
+                    4 => forward_twos::<F, 4>(&field, words, z),
+                    _ => {
+                        for (words, z) in words.chunks_exact_mut(size).zip(z) {
+                            let (lo, hi) = words.split_at_mut(part);
+                            forward_two(&field, lo, hi, z);
+                        }
+                    }
+                },
+                Layer::Sixth => {
+                    let (lo, hi) = words.split_at_mut(part);
+                    forward_sixth(&field, lo, hi, &z[0]);
+                }
+                Layer::Three => {
+                    for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(2)) {
+                        let (a, rest) = words.split_at_mut(part);
+                        let (b, c) = rest.split_at_mut(part);
+                        forward_three(&field, [a, b, c], [&z[0], &z[1]], &self.table[THIRD_ROOT]);
+                    }
+                }
+            }
+            (size, first) = (part, first * kind.radix());
+        }
+        words.iter_mut().for_each(|x| *x = field.canonical(*x));
+    }
+
+    /// From the leaves up to a node above `layer`, which is not the first layer. in, out: relaxed
+    fn inverse_node(&self, layer: usize, node: usize, words: &mut [F::Word]) {
+        if size_of_val(words) <= NEAR_BYTES || layer == self.split.layers.len() {
+            return wide(
+                #[inline(always)]
+                || self.inverse_near(layer, node, words),
+            );
+        }
+        self.children(layer, node, words, &|node, child| self.inverse_node(layer + 1, node, child));
+        let field = self.field;
+        let kind = self.split.layers[layer];
+        let z = &self.table[self.layout.inverse[layer] + node * factors(kind)..];
+        match kind {
+            Layer::Two | Layer::Sixth => two_parts(words, &|lo, hi| inverse_two(&field, lo, hi, &z[0])),
+            Layer::Three => three_parts(words, &|a, b, c| {
+                inverse_threes(&field, [a, b, c], [&z[0], &z[1]], &self.table[THIRD_ROOT]);
+            }),
+        }
+    }
+
+    /// The same for consecutive nodes from `first` whose words are near.
+    #[inline(always)]
+    fn inverse_near(&self, layer: usize, first: usize, words: &mut [F::Word]) {
+        let field = self.field;
+        let above = self.split.nodes(layer);
+        let mut part = self.split.base;
+        for (l, &kind) in self.split.layers.iter().enumerate().skip(layer).rev() {
+            let node = first * (self.split.nodes(l) / above);
+            let z = &self.table[self.layout.inverse[l] + node * factors(kind)..];
+            let size = part * kind.radix();
+            match kind {
+                Layer::Two | Layer::Sixth => match part {
+                    1 => inverse_twos::<F, 1>(&field, words, z),
+                    2 => inverse_twos::<F, 2>(&field, words, z),
+                    4 => inverse_twos::<F, 4>(&field, words, z),
+                    _ => {
+                        for (words, z) in words.chunks_exact_mut(size).zip(z) {
+                            let (lo, hi) = words.split_at_mut(part);
+                            inverse_two(&field, lo, hi, z);
+                        }
+                    }
+                },
+                Layer::Three => {
+                    for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(2)) {
+                        let (a, rest) = words.split_at_mut(part);
+                        let (b, c) = rest.split_at_mut(part);
+                        inverse_threes(&field, [a, b, c], [&z[0], &z[1]], &self.table[THIRD_ROOT]);
+                    }
+                }
+            }
+            part = size;
+        }
+    }
+
+    /// Calls `run` on every child of a node above `layer`, on several threads where that is worth it.
+    fn children(
+        &self,
+        layer: usize,
+        node: usize,
+        words: &mut [F::Word],
+        run: &(impl Fn(usize, &mut [F::Word]) + Sync),
+    ) {
+        let radix = self.split.layers[layer].radix();
+        let far = size_of_val(words) > TASK_BYTES;
+        let (a, rest) = words.split_at_mut(words.len() / radix);
+        let (b, c) = rest.split_at_mut(a.len());
+        let first = node * radix;
+        let later = |b: &mut [F::Word], c: &mut [F::Word]| {
+            run(first + 1, b);
+            if !c.is_empty() {
+                run(first + 2, c);
+            }
+        };
+        if far {
+            rayon::join(|| run(first, a), || later(b, c));
+        } else {
+            run(first, a);
+            later(b, c);
+        }
+    }
+}
+
+/// Runs a layer on both halves of a node, cut into pieces for several threads where that is worth it.
+fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
+    fn pieces<W: Send>(a: &mut [W], b: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
+        if size_of_val(a) <= TASK_BYTES {
+            return wide(
+                #[inline(always)]
+                || run(a, b),
+            );
+        }
+        let middle = a.len() / 2;
+        let ((a, c), (b, d)) = (a.split_at_mut(middle), b.split_at_mut(middle));
+        rayon::join(|| pieces(a, b, run), || pieces(c, d, run));
+    }
+    let (a, b) = words.split_at_mut(words.len() / 2);
+    pieces(a, b, run);
+}
+
+/// The same for the thirds of a node.
+fn three_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
+    fn pieces<W: Send>(parts: [&mut [W]; 3], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
+        let [a, b, c] = parts;
+        if size_of_val(a) <= TASK_BYTES {
+            return wide(
+                #[inline(always)]
+                || run(a, b, c),
+            );
+        }
+        let middle = a.len() / 2;
+        let ((a, d), (b, e), (c, f)) = (a.split_at_mut(middle), b.split_at_mut(middle), c.split_at_mut(middle));
+        rayon::join(|| pieces([a, b, c], run), || pieces([d, e, f], run));
+    }
+    let third = words.len() / 3;
+    let (a, rest) = words.split_at_mut(third);
+    let (b, c) = rest.split_at_mut(third);
+    pieces([a, b, c], run);
+}
+
+/// in, out: loose
+#[inline(always)]
+fn two<F: Field>(field: &F, a: F::Word, b: F::Word, z: &F::Twiddle) -> (F::Word, F::Word) {
+    let (a, t) = (field.relax(a), field.mul(b, z));
+    (field.add(a, t), field.sub(a, t))
+}
+
+/// in, out: loose
+#[inline(always)]
+fn forward_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
+    for (a, b) in lo.iter_mut().zip(hi) {
+        (*a, *b) = two(field, *a, *b, z);
+    }
+}
+
+/// Nodes of 2K words, each with its factor. in, out: loose
+#[inline(always)]
+fn forward_twos<F: Field, const K: usize>(field: &F, words: &mut [F::Word], z: &[F::Twiddle]) {
+    for (words, z) in words.chunks_exact_mut(2 * K).zip(z) {
+        for i in 0..K {
+            (words[i], words[i + K]) = two(field, words[i], words[i + K], z);
+        }
+    }
+}
+
+/// in, out: loose
+#[inline(always)]
+fn forward_sixth<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
+    for (a, b) in lo.iter_mut().zip(hi) {
+        let (x, y, t) = (field.relax(*a), field.relax(*b), field.mul(*b, z));
+        *a = field.add(x, t);
+        *b = field.sub(field.relax(field.add(x, y)), t);
+    }
+}
+
+/// in, out: loose
+#[inline(always)]
+fn forward_three<F: Field>(field: &F, parts: [&mut [F::Word]; 3], z: [&F::Twiddle; 2], third_root: &F::Twiddle) {
+    let [a, b, c] = parts;
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        let (x, t1, t2) = (field.relax(*a), field.mul(*b, z[0]), field.mul(*c, z[1]));
+        let t3 = field.mul(field.sub(t1, t2), third_root);
+        *a = field.add(field.relax(field.add(x, t1)), t2);
+        *b = field.add(field.relax(field.sub(x, t2)), t3);
+        *c = field.sub(field.relax(field.sub(x, t1)), t3);
+    }
+}
+
+/// in, out: relaxed
+#[inline(always)]
+fn back_two<F: Field>(field: &F, u: F::Word, v: F::Word, z: &F::Twiddle) -> (F::Word, F::Word) {
+    (field.relax(field.add(u, v)), field.mul(field.sub(u, v), z))
+}
+
+/// in, out: relaxed
+#[inline(always)]
+fn inverse_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
+    for (u, v) in lo.iter_mut().zip(hi) {
+        (*u, *v) = back_two(field, *u, *v, z);
+    }
+}
+
+/// Nodes of 2K words, each with its factor. in, out: relaxed
+#[inline(always)]
+fn inverse_twos<F: Field, const K: usize>(field: &F, words: &mut [F::Word], z: &[F::Twiddle]) {
+    for (words, z) in words.chunks_exact_mut(2 * K).zip(z) {
+        for i in 0..K {
+            (words[i], words[i + K]) = back_two(field, words[i], words[i + K], z);
+        }
+    }
+}
+
+/// Before the factors z^-1 and z^-2. in: relaxed   out: loose
+#[inline(always)]
+fn inverse_three<F: Field>(field: &F, [u, v, y]: [F::Word; 3], third_root: &F::Twiddle) -> [F::Word; 3] {
+    let t = field.mul(field.sub(y, v), third_root);
+    [
+        field.add(field.relax(field.add(u, v)), y),
+        field.add(field.relax(field.sub(u, v)), t),
+        field.sub(field.relax(field.sub(u, y)), t),
+    ]
+}
+
+/// in, out: relaxed
+#[inline(always)]
+fn inverse_threes<F: Field>(field: &F, parts: [&mut [F::Word]; 3], z: [&F::Twiddle; 2], third_root: &F::Twiddle) {
+    let [a, b, c] = parts;
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        let [x, y, w] = inverse_three(field, [*a, *b, *c], third_root);
+        *a = field.relax(x);
+        *b = field.mul(y, z[0]);
+        *c = field.mul(w, z[1]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Tables against the definition of their entries.
+
+use crypto_bigint::U256;
+
+use super::*;
+use crate::kernel::Slice;
+use crate::Quotient;
+
+/// The factors of one row as plain values, from the definition.
+fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
+    let Roots { q, start, step } = split.roots[row];
+    let pow = |x: U256, e: u64| q.pow(&x, &U256::from(e));
+    let inverse = |x: U256| q.inverse(&x).expect("a unit");
+    let one = q.reduce(&U256::ONE);
+    let t = split.tree_leaves() as u64;
+    let scale = inverse(q.reduce(&U256::from(t)));
+    let factor = arithmetic.product_factor(&q);
+    let first = usize::from(split.has_sixth());
+    let z = |layer: usize, node: usize| {
+        let above: u64 = split.layers[first.min(layer)..layer].iter().map(|layer| layer.radix() as u64).product();
+        let radix = match split.layers[layer] {
+            Layer::Sixth => return pow(start, t),
+            kind => kind.radix() as u64,
+        };
+        let right = split.has_sixth() && node >= split.nodes(layer) / 2;
+        let start = if right { pow(start, 5) } else { start };
+        q.mul(&pow(start, t / above / radix), &pow(step, split.exponent(layer, node) / radix))
+    };
+    let last = |scale: U256| match split.layers.first() {
+        None => [scale, one, one],
+        Some(Layer::Two) => [scale, q.mul(&scale, &inverse(z(0, 0))), one],
+        Some(Layer::Three) => [0, 1, 2].map(|e| q.mul(&scale, &pow(inverse(z(0, 0)), e))),
+        Some(Layer::Sixth) => {
+            let double = q.add(&z(0, 0), &z(0, 0));
+            [scale, q.mul(&scale, &inverse(q.sub(&double, &one))), z(0, 0)]
+        }
+    };
+    let sigma = if split.layers.contains(&Layer::Three) { pow(step, t / 3) } else { one };
+    let mut row_values = vec![sigma];
+    row_values.extend(last(scale));
+    row_values.extend(last(q.mul(&scale, &factor)));
+    row_values.push(factor);
+    for backward in [false, true] {
+        for (layer, kind) in split.layers.iter().enumerate() {
+            for node in 0..split.nodes(layer) {
+                let z = z(layer, node);
+                let z = if backward && *kind != Layer::Sixth { inverse(z) } else { z };
+                row_values.push(z);
+                row_values.extend((*kind == Layer::Three).then(|| q.mul(&z, &z)));
+            }
+        }
+    }
+    if split.base > 1 {
+        row_values.extend((0..split.leaves()).map(|leaf| split.leaf_constant(row, leaf)));
+    }
+    if row_values.len() % 2 == 1 {
+        row_values.push(one);
+    }
+    row_values
+}
+
+fn made(kernel: &Twiddles, items: Range<usize>) -> Vec<u8> {
+    let bytes = items.len() * kernel.ports[1].bytes;
+    let roots = kernel.roots();
+    let mut table = vec![0u128; bytes.div_ceil(16)]; // aligned for every kind of factor
+    let out = &mut bytemuck::cast_slice_mut(&mut table)[..bytes];
+    let mut args = Args { kernel: "twiddles", slices: vec![Slice::In(&roots), Slice::Out(out)] };
+    kernel.on_cpu(items, &mut args).expect("a table");
+    bytemuck::cast_slice(&table)[..bytes].to_vec()
+}
+
+#[test]
+fn entries_are_as_defined_in_every_range() {
+    let q = |q: u64| Modulus::new(q).expect("a modulus");
+    let bls = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").expect("a modulus");
+    let rings = [
+        Ring::negacyclic(256, q(3329)),
+        Ring::trinomial(768, q(3457)),
+        Ring::trinomial(72, q(7681)),
+        Ring::cyclic(81, q(163)),
+        Ring::cyclic(7, q(17)),
+        Ring::negacyclic(48, q(0xffff_ffff_0000_0001)),
+        Ring::new(&[q(1_073_479_681), q(12289)], Quotient::Negacyclic { n: 64 }),
+        Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 }),
+        Ring::cyclic(96, bls),
+    ];
+    for ring in rings {
+        let ring = ring.expect("a ring");
+        let split = Split::of(&ring, None).expect("a split");
+        let kernel = Twiddles::new(&ring, &split);
+        let arithmetic = Arithmetic::of(&ring);
+        let each = arithmetic.twiddle_bytes();
+        let len = kernel.layout.len;
+        let total = len * ring.basis().len();
+        let table = made(&kernel, 0..total);
+        for row in 0..ring.basis().len() {
+            let wanted = defined(&split, row, arithmetic);
+            assert_eq!(wanted.len(), len);
+            for (i, value) in wanted.iter().enumerate() {
+                let value = match arithmetic {
+                    Arithmetic::Mod64Full => split.roots[row].q.mul(value, &arithmetic.product_factor(&split.roots[row].q)),
+                    Arithmetic::Mod256 => split.roots[row].q.to_montgomery(value),
+                    _ => *value,
+                };
+                let bytes = arithmetic.word_bytes();
+                let entry = &table[(row * len + i) * each..][..bytes];
+                assert_eq!(entry, &value.to_le_bytes().as_ref()[..bytes], "{ring} row {row} entry {i}");
+            }
+        }
+        for start in (0..total).step_by(5) {
+            for end in [start, start + 1, start + 2, start + 9, total] {
+                let end = end.min(total);
+                assert_eq!(made(&kernel, start..end), table[start * each..end * each], "{ring} {start}..{end}");
+            }
+        }
+    }
+}

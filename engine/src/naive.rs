@@ -1,0 +1,132 @@
+//! The oracle: slow and obvious arithmetic in rings, on plain values, to test everything else against.
+//!
+//! Elements are vectors of plain values in the order of their bytes: one row of n values for each modulus, elements one
+//! after another.
+
+use crypto_bigint::U256;
+
+use crate::job::Order;
+use crate::modulus::{Modulus, Width};
+use crate::planner::split::Split;
+use crate::ring::Ring;
+
+/// The plain values of stored elements.
+#[must_use]
+pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
+    let width = ring.width();
+    let residues = bytes.chunks_exact(width.bytes()).enumerate().map(|(i, bytes)| {
+        let mut limbs = [0; 32];
+        limbs[..bytes.len()].copy_from_slice(bytes);
+        let value = U256::from_le_slice(&limbs);
+        match width {
+            Width::W256 => modulus(ring, i).from_montgomery(&value).unwrap_or(value),
+            _ => value,
+        }
+    });
+    residues.collect()
+}
+
+/// The stored bytes of elements given by plain values below their moduli.
+#[must_use]
+pub fn to_stored(ring: &Ring, values: &[U256]) -> Vec<u8> {
+    let width = ring.width();
+    let bytes = values.iter().enumerate().flat_map(|(i, value)| {
+        let value = match width {
+            Width::W256 => modulus(ring, i).to_montgomery(value),
+            _ => *value,
+        };
+        value.to_le_bytes().as_ref()[..width.bytes()].to_vec()
+    });
+    bytes.collect()
+}
+
+/// Products of elements: schoolbook, then x^n replaced by its residue modulo f, from the top.
+#[must_use]
+pub fn mul(ring: &Ring, a: &[U256], b: &[U256]) -> Vec<U256> {
+    let n = ring.degree();
+    let rows = a.chunks_exact(n).zip(b.chunks_exact(n)).enumerate();
+    rows.flat_map(|(row, (a, b))| {
+        let q = modulus(ring, row * n);
+        let mut product = vec![U256::ZERO; 2 * n - 1];
+        for (i, a) in a.iter().enumerate() {
+            for (j, b) in b.iter().enumerate() {
+                product[i + j] = q.add(&product[i + j], &q.mul(a, b));
+            }
+        }
+        let tail = ring.quotient().tail(q);
+        for k in (n..product.len()).rev() {
+            let top = product[k];
+            for (exponent, c) in &tail {
+                let place = k - n + exponent;
+                product[place] = q.add(&product[place], &q.mul(&top, c));
+            }
+        }
+        product.truncate(n);
+        product
+    })
+    .collect()
+}
+
+/// Sums of elements.
+#[must_use]
+pub fn add(ring: &Ring, a: &[U256], b: &[U256]) -> Vec<U256> {
+    a.iter().zip(b).enumerate().map(|(i, (a, b))| modulus(ring, i).add(a, b)).collect()
+}
+
+/// The values of elements: their residues modulo each leaf x^d − β, by putting β for x^d.
+#[must_use]
+pub fn forward(ring: &Ring, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {
+    let (n, d) = (split.n, split.base);
+    let places = match order {
+        Order::Natural => split.natural_places(),
+        Order::Any | Order::BitReversed => (0..split.leaves()).collect(),
+    };
+    let mut values = vec![U256::ZERO; a.len()];
+    for (row, (a, values)) in a.chunks_exact(n).zip(values.chunks_exact_mut(n)).enumerate() {
+        let q = modulus(ring, row * n);
+        for (leaf, place) in places.iter().enumerate() {
+            let beta = split.leaf_constant(row % ring.basis().len(), leaf);
+            let residue = &mut values[place * d..][..d];
+            for coefficients in a.chunks_exact(d).rev() {
+                for (r, c) in residue.iter_mut().zip(coefficients) {
+                    *r = q.add(&q.mul(r, &beta), c);
+                }
+            }
+        }
+    }
+    values
+}
+
+/// Products of values: leaf by leaf, modulo x^d − β.
+#[must_use]
+pub fn point_mul(ring: &Ring, split: &Split, order: Order, a: &[U256], b: &[U256]) -> Vec<U256> {
+    let (n, d) = (split.n, split.base);
+    let places = match order {
+        Order::Natural => split.natural_places(),
+        Order::Any | Order::BitReversed => (0..split.leaves()).collect(),
+    };
+    let mut product = vec![U256::ZERO; a.len()];
+    for row in 0..a.len() / n {
+        let q = modulus(ring, row * n);
+        for (leaf, place) in places.iter().enumerate() {
+            let beta = split.leaf_constant(row % ring.basis().len(), leaf);
+            let first = row * n + place * d;
+            for i in 0..d {
+                for j in 0..d {
+                    let mut term = q.mul(&a[first + i], &b[first + j]);
+                    if i + j >= d {
+                        term = q.mul(&term, &beta);
+                    }
+                    let place = first + (i + j) % d;
+                    product[place] = q.add(&product[place], &term);
+                }
+            }
+        }
+    }
+    product
+}
+
+/// The modulus of the residue with this number.
+fn modulus(ring: &Ring, residue: usize) -> &Modulus {
+    &ring.basis()[residue / ring.degree() % ring.basis().len()]
+}

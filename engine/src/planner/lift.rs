@@ -1,0 +1,146 @@
+//! Products in any ring with moduli of up to 64 bits, through an equal or longer product modulo auxiliary primes.
+
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::job::{Bounds, Job, Op};
+use crate::kernel::Kernel;
+use crate::kernels::lift::LiftRow;
+use crate::kernels::lift_fold::LiftFold;
+use crate::kernels::lift_load::LiftLoad;
+use crate::kernels::lift_store::LiftStore;
+use crate::limits::Limits;
+use crate::modulus::Modulus;
+use crate::plan::{Content, Plan, Slot, Step};
+use crate::planner::split::MAX_BASE;
+use crate::planner::{Planner, rns};
+use crate::ring::{MAX_DEGREE, Quotient, Ring};
+
+/// Bits below which auxiliary primes are looked for: those of 32-bit arithmetic, and where there are too few, of 64-bit.
+const PRIME_BITS: [u32; 2] = [30, 62];
+
+/// Strategy: a product through an auxiliary ring, each row of the basis on its own.
+///
+/// # Errors
+/// [`Error::Unsupported`] for moduli of more than 64 bits, and what the planner says of the auxiliary product: it splits,
+/// so it never comes back here.
+pub(super) fn mul(job: &Job, limits: &Limits) -> Result<Plan> {
+    let ring = &job.ring;
+    let auxiliary = auxiliary_ring(ring, job.bounds)?;
+    let inner = Job::new(&auxiliary, Op::Mul).batch_hint(job.batch_hint);
+    let inner = Planner::new(limits.clone()).plan(&inner)?;
+
+    let (left, right, product) = (Slot::Temp(0), Slot::Temp(1), Slot::Temp(2));
+    let mut steps = Vec::new();
+    for row in 0..ring.basis().len() {
+        let lift = LiftRow::new(ring, row, &auxiliary)?;
+        let load: Arc<dyn Kernel> = Arc::new(LiftLoad::new(lift.clone()));
+        steps.push(Step { kernel: load.clone(), slots: vec![Slot::Arg(0), left.clone()] });
+        steps.push(Step { kernel: load, slots: vec![Slot::Arg(1), right.clone()] });
+        for step in inner.steps() {
+            let slots = step.slots.iter().map(|slot| match slot {
+                Slot::Arg(i) => Slot::Temp(*i),
+                Slot::Temp(i) => Slot::Temp(inner.args().len() + i),
+                Slot::Table(table) => Slot::Table(table.clone()),
+            });
+            steps.push(Step { kernel: step.kernel.clone(), slots: slots.collect() });
+        }
+        steps.push(match LiftStore::new(&lift)? {
+            Some(store) => Step { kernel: Arc::new(store), slots: vec![product.clone(), Slot::Arg(2)] },
+            None => {
+                let fold = LiftFold::new(lift)?;
+                let slots = vec![product.clone(), Slot::Table(fold.table()), Slot::Arg(2)];
+                Step { kernel: Arc::new(fold), slots }
+            }
+        });
+    }
+    let element = Some(Content::Coefficients(ring.clone()));
+    Plan::new(job.to_string(), steps)?.with_contents(vec![element; 3])
+}
+
+/// The cheapest ring through which products of elements within these bounds are exact: one with the same quotient if
+/// that splits, else a cyclic one of at least 2n − 1 coefficients.
+fn auxiliary_ring(ring: &Ring, bounds: Bounds) -> Result<Ring> {
+    let refuse = |why: &str| Error::unsupported(Op::Mul, ring, why);
+    let moduli: Option<Vec<u64>> = ring.basis().iter().map(Modulus::value_u64).collect();
+    let moduli = moduli.ok_or_else(|| refuse("the lift is for moduli of up to 64 bits"))?;
+    let half = moduli.iter().max().map_or(0, |q| q / 2);
+    let operand = |bound: Option<u64>| U256::from(bound.map_or(half, |bound| bound.min(half)));
+    let term = operand(bounds.left).wrapping_mul(&operand(bounds.right));
+    for bits in PRIME_BITS {
+        for shape in shapes(ring) {
+            let bound = term.wrapping_mul(&U256::from(shape.terms as u64));
+            if let Some(primes) = rns::primes(shape.order, bits, &bound) {
+                return Ring::new(&primes, shape.quotient);
+            }
+        }
+    }
+    Err(refuse("no length has enough auxiliary primes"))
+}
+
+/// An auxiliary quotient that splits.
+struct Shape {
+    quotient: Quotient,
+    /// Order of the roots of unity that its split needs.
+    order: u64,
+    /// Operand products that a coefficient of the product is a signed sum of, at most.
+    terms: usize,
+    cost: usize,
+}
+
+/// Quotients for products in this ring, cheapest first.
+fn shapes(ring: &Ring) -> Vec<Shape> {
+    let n = ring.degree();
+    let is = |quotient: &Quotient| ring.basis().iter().all(|q| quotient.tail(q) == ring.quotient().tail(q));
+    let mut shapes = Vec::new();
+    for (twos, threes, base) in splits(n, n) {
+        let length = smooth(twos, threes) * base;
+        let leaves = smooth(twos, threes) as u64;
+        let cost = cost(length, twos, threes, base);
+        let cyclic = Shape { quotient: Quotient::Cyclic { n }, order: leaves, terms: n, cost };
+        let negacyclic = Shape { quotient: Quotient::Negacyclic { n }, order: 2 * leaves, terms: n, cost };
+        shapes.extend([cyclic, negacyclic].into_iter().filter(|shape| is(&shape.quotient)));
+    }
+    if n.is_multiple_of(2) && is(&Quotient::Trinomial { n }) {
+        // a coefficient below x^(n/2) collects c_j − c_(j+n) − c_(j+3n/2), one above c_j + c_(j+n/2): 3n/2 products at most
+        shapes.extend(splits(n / 2, n / 2).map(|(twos, threes, base)| Shape {
+            quotient: Quotient::Trinomial { n },
+            order: 6 * smooth(twos, threes) as u64,
+            terms: 3 * n / 2,
+            cost: cost(n, twos + 1, threes, base),
+        }));
+    }
+    let least = 2 * n - 1;
+    let longer = splits(least, (2 * least).min(MAX_DEGREE)).map(|(twos, threes, base)| {
+        let length = smooth(twos, threes) * base;
+        Shape {
+            quotient: Quotient::Cyclic { n: length },
+            order: smooth(twos, threes) as u64,
+            terms: n,
+            cost: cost(length, twos, threes, base),
+        }
+    });
+    shapes.extend(longer);
+    shapes.sort_by_key(|shape| shape.cost);
+    shapes
+}
+
+/// All (a, b, d) with 2^a·3^b·d from `least` to `most`, d a possible base degree.
+fn splits(least: usize, most: usize) -> impl Iterator<Item = (u32, u32, usize)> {
+    let all =
+        (1..=MAX_BASE).flat_map(|base| (0..=18).flat_map(move |threes| (0..=29).map(move |twos| (twos, threes, base))));
+    all.filter(move |&(twos, threes, base)| (least..=most).contains(&(smooth(twos, threes) * base)))
+}
+
+fn smooth(twos: u32, threes: u32) -> usize {
+    3usize.pow(threes) << twos
+}
+
+/// What a product of this length costs, about: for each coefficient three transforms, the product of leaves, and the way
+/// through memory; a quarter more where the threads of a row fill no whole warps.
+fn cost(length: usize, twos: u32, threes: u32, base: usize) -> usize {
+    let cost = length * (6 * twos as usize + 10 * threes as usize + 3 * base + 16);
+    if length.is_multiple_of(32) { cost } else { cost + cost / 4 }
+}

@@ -1,0 +1,180 @@
+//! Rings from text: moduli, a colon, the quotient polynomial.
+
+use core::str::FromStr;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::modulus::Modulus;
+use crate::ring::{Quotient, Ring};
+
+/// A ring from text such as `3457:x^768-x^384+1`.
+///
+/// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; the polynomial is monic in `x`, its terms in
+/// any order; `@` and a number at the end name the root of [`Ring::with_root`]. Spaces have no meaning.
+///
+/// ```
+/// use ringforge::Ring;
+/// let ring: Ring = "3329 : x^256 + 1 @ 17".parse()?;
+/// assert_eq!(ring.to_string(), "Z_3329[x]/(x^256 + 1) with root 17");
+/// let ring: Ring = "0x3ffc0001,0x3fde0001:x^1024+1".parse()?;
+/// assert_eq!(ring.basis().len(), 2);
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Ring`] for text of another form; else as [`Modulus::new`], [`Ring::new`] and [`Ring::with_root`].
+impl FromStr for Ring {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        let Some((moduli, rest)) = text.split_once(':') else {
+            return refuse(format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1"));
+        };
+        let (polynomial, root) = match rest.split_once('@') {
+            Some((polynomial, root)) => (polynomial, Some(number(root)?)),
+            None => (rest, None),
+        };
+        let basis = moduli.split(',').map(|q| Modulus::new(number(q)?)).collect::<Result<Vec<_>>>()?;
+        let ring = Self::new(&basis, quotient(polynomial, &basis)?)?;
+        root.map_or(Ok(ring.clone()), |root| ring.with_root(root))
+    }
+}
+
+/// One term of a polynomial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Term {
+    power: usize,
+    negative: bool,
+    size: U256,
+}
+
+impl Term {
+    fn is(&self, power: usize, value: i8) -> bool {
+        self.power == power && self.size == U256::ONE && self.negative == (value < 0)
+    }
+
+    fn small(&self) -> Result<(usize, i64)> {
+        let limit = U256::from(i64::MAX as u64);
+        if self.size > limit {
+            return refuse(format!("the coefficient of x^{} does not fit 63 bits", self.power));
+        }
+        let size = crate::modulus::low_u64(&self.size).cast_signed();
+        Ok((self.power, if self.negative { -size } else { size }))
+    }
+}
+
+fn quotient(text: &str, basis: &[Modulus]) -> Result<Quotient> {
+    let mut terms = terms(text)?;
+    terms.sort_by_key(|term| core::cmp::Reverse(term.power));
+    let Some((head, lower)) = terms.split_first() else {
+        return refuse("the polynomial is empty".into());
+    };
+    let n = head.power;
+    if !head.is(n, 1) {
+        return refuse(format!("{text} is not monic"));
+    }
+    Ok(match lower {
+        [one] if one.is(0, -1) => Quotient::Cyclic { n },
+        [one] if one.is(0, 1) => Quotient::Negacyclic { n },
+        [c] if c.power == 0 && c.negative => Quotient::Binomial { n, c: c.size },
+        [c] if c.power == 0 && basis.len() == 1 => {
+            let q = &basis[0];
+            Quotient::Binomial { n, c: q.neg(&q.reduce(&c.size)) }
+        }
+        [half, one] if n.is_multiple_of(2) && half.is(n / 2, -1) && one.is(0, 1) => Quotient::Trinomial { n },
+        [x, one] if n > 1 && x.is(1, -1) && one.is(0, -1) => Quotient::PrimeTrinomial { p: n },
+        _ => Quotient::Sparse { n, terms: lower.iter().map(Term::small).collect::<Result<_>>()? },
+    })
+}
+
+fn terms(text: &str) -> Result<Vec<Term>> {
+    let mut terms = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let negative = rest.starts_with('-');
+        rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+        let end = rest.find(['+', '-']).unwrap_or(rest.len());
+        terms.push(term(&rest[..end], negative)?);
+        rest = &rest[end..];
+    }
+    Ok(terms)
+}
+
+/// `5`, `x`, `5x`, `5*x`, `x^3`, `5x^3` or `5*x^3`. A hexadecimal coefficient of x needs the `*`.
+fn term(text: &str, negative: bool) -> Result<Term> {
+    // the x of 0x is none
+    let digits = if text.starts_with("0x") { 2 } else { 0 };
+    let Some(at) = text[digits..].find('x').map(|at| at + digits) else {
+        return Ok(Term { power: 0, negative, size: number(text)? });
+    };
+    let factor = text[..at].strip_suffix('*').unwrap_or(&text[..at]);
+    let size = if at == 0 { U256::ONE } else { number(factor)? };
+    let power = match &text[at + 1..] {
+        "" => 1,
+        power => match power.strip_prefix('^').map(str::parse) {
+            Some(Ok(power)) => power,
+            _ => return refuse(format!("{text:?} is no term of a polynomial in x")),
+        },
+    };
+    Ok(Term { power, negative, size })
+}
+
+fn number(text: &str) -> Result<U256> {
+    let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
+    let number = U256::from_str_radix_vartime(digits, radix).ok();
+    let number = number.filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+    number.map_or_else(|| refuse(format!("{text:?} is no number of up to 256 bits")), Ok)
+}
+
+fn refuse<T>(why: String) -> Result<T> {
+    Err(Error::Ring { why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Ring {
+        text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn every_kind_of_ring_is_understood() {
+        let q = |q: u64| Modulus::new(q).unwrap();
+        assert_eq!(parse("17:x^8-1"), Ring::cyclic(8, q(17)).unwrap());
+        assert_eq!(parse("3329:x^256+1"), Ring::negacyclic(256, q(3329)).unwrap());
+        assert_eq!(parse("0xd81 : 1 - x^384 + x^768"), Ring::trinomial(768, q(3457)).unwrap());
+        assert_eq!(parse("4591:x^761-x-1"), Ring::prime_trinomial(761, q(4591)).unwrap());
+        assert_eq!(parse("97,193:x^16+1"), Ring::rns(16, &[q(97), q(193)]).unwrap());
+        assert_eq!(parse("17:x^8+1@3"), Ring::negacyclic(8, q(17)).unwrap().with_root(3u32).unwrap());
+        let sparse = Quotient::Sparse { n: 9, terms: vec![(4, -3), (1, 2), (0, 5)] };
+        assert_eq!(parse("97:x^9-3x^4+2*x+5"), Ring::new(&[q(97)], sparse).unwrap());
+        let coset = |c: u32| Ring::new(&[q(97)], Quotient::Binomial { n: 8, c: c.into() }).unwrap();
+        assert_eq!((parse("97:x^8-5"), parse("97:x^8+0x5")), (coset(5), coset(92)));
+        assert_eq!(parse("97:x^4").quotient(), &Quotient::Sparse { n: 4, terms: vec![] });
+    }
+
+    #[test]
+    fn what_is_printed_is_understood() {
+        for text in ["17:x^8-1", "3329:x^256+1", "3457:x^768-x^384+1", "4591:x^761-x-1", "97:x^9-3x^4+2x+5", "97:x^8-5"] {
+            let ring = parse(text);
+            assert_eq!(parse(&format!("{}:{}", ring.basis()[0], ring.quotient())), ring);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let nonsense = [
+            "", ":", "3329", "3329:", ":x^2+1", "3329:1", "3329:2x^2+1", "3329:-x^2+1", "3329:x^2++1", "3329:x^2+y",
+            "3329:x^2+1@", "3329:x^2+x+x", "3329:x^-2+1", "33 29k:x+1", "3329,:x+1", "0x:x+1", "3329:x^2+0x", "1_0:x+1",
+            "3329:x^99999999999999999999+1", "3329:x^2+99999999999999999999x", "2,4:x+1", "3329:x^256+1@3329",
+        ];
+        for text in nonsense {
+            assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());
+        }
+        assert!(matches!("1:x+1".parse::<Ring>(), Err(Error::Modulus { .. })));
+        assert!(matches!("17:x^536870912+1".parse::<Ring>(), Err(Error::TooLarge { .. })));
+    }
+}

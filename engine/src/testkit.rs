@@ -1,0 +1,24 @@
+//! What tests need, here and in third parties' crates: devices to test on, samples, comparisons, and one macro.
+//!
+//! A crate with kernels or plans of its own implements [`Scheme`] and writes `ringforge::suite!(MyScheme);` in a test.
+//! Functions here named `check…` fail by panicking, as a test's assertions do; all others return what they find.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `RINGFORGE_SEED` | the seed of all samples; without it, one is drawn and printed |
+//! | `RINGFORGE_REQUIRE_TEXT=1` | a missing C++ compiler is a failure, not a skip |
+//! | `RINGFORGE_REQUIRE_GPU=1` | a missing GPU is a failure, not a skip |
+//! | `CXX` | the C++ compiler |
+//! | `RINGFORGE_TEXT_DIR` | where compiled kernel texts are kept |
+
+mod compare;
+pub mod inject;
+mod samples;
+mod scheme;
+mod target;
+pub mod text;
+
+pub use compare::{Compiled, check_plan, difference};
+pub use samples::{Random, bytes, residues, seed};
+pub use scheme::{NamedPlan, Scheme, check_scheme};
+pub use target::{Target, devices};

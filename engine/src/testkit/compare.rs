@@ -1,0 +1,148 @@
+//! Running a plan on several devices and comparing what it leaves.
+
+use std::collections::BTreeSet;
+
+use crypto_bigint::{NonZero, U256};
+
+use crate::device::{Device, Stream};
+use crate::error::Result;
+use crate::kernel::{Role, Values};
+use crate::limits::Limits;
+use crate::plan::{Content, Plan, Slot};
+use crate::program::{Arg, Program, arg_bytes};
+use crate::ring::Ring;
+
+use super::scheme::NamedPlan;
+
+/// A plan compiled for a device, with a stream to run it on.
+#[derive(Debug)]
+pub struct Compiled {
+    program: Program,
+    stream: Stream,
+}
+
+impl Compiled {
+    /// Compiles a plan.
+    ///
+    /// # Errors
+    /// As [`Device::compile`] and [`Device::stream`].
+    pub fn new(named: &NamedPlan, device: &Device) -> Result<Self> {
+        Ok(Self { program: device.compile(&named.plan)?, stream: device.stream()? })
+    }
+
+    /// Runs the plan: from the arguments that it reads, in order, to those that it writes.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run(&self, batch: usize, inputs: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+        let args = self.program.plan().args();
+        let mut inputs = inputs.iter();
+        let mut buffers = args
+            .iter()
+            .map(|arg| match arg.role {
+                Role::Out => self.program.device().buffer(arg_bytes(arg, batch)?),
+                Role::In | Role::InOut => self.stream.upload(inputs.next().map_or(&[][..], Vec::as_slice)),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut bound: Vec<Arg<'_>> = buffers
+            .iter_mut()
+            .zip(args)
+            .map(|(buffer, arg)| if arg.role == Role::In { Arg::In(buffer) } else { Arg::Out(buffer) })
+            .collect();
+        self.program.run(&self.stream, batch, &mut bound)?;
+        let written = buffers.iter().zip(args).filter(|(_, arg)| arg.role != Role::In);
+        written.map(|(buffer, _)| self.stream.download(buffer)).collect()
+    }
+}
+
+/// Runs a plan on all devices with the same samples, in batches of 1, 2, 3 and around a block's share of items, and
+/// compares them with the first device: bit for bit, or modulo q where the plan promises no more.
+///
+/// # Panics
+/// If a run fails or results differ.
+pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
+    let name = &named.name;
+    let compiled: Vec<(&Device, Compiled)> = devices
+        .iter()
+        .map(|device| (device, Compiled::new(named, device).unwrap_or_else(|e| panic!("{name} on {device}: {e}"))))
+        .collect();
+    let limits: Vec<&Limits> = devices.iter().map(Device::limits).collect();
+    for batch in batches(&named.plan, &limits) {
+        let inputs = named.sample(seed, batch);
+        let mut first: Option<Vec<Vec<u8>>> = None;
+        for (device, compiled) in &compiled {
+            let about = format!("{name} on {device}, batch {batch}, RINGFORGE_SEED={seed}");
+            let found = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{about}: {e}"));
+            match &first {
+                None => first = Some(found),
+                Some(expected) => {
+                    let wrong = difference(&named.plan, expected, &found);
+                    assert!(wrong.is_none(), "{about}: {}", wrong.unwrap_or_default());
+                }
+            }
+        }
+    }
+}
+
+/// Batches worth testing: small ones, and one item less and more than a block takes.
+pub(super) fn batches(plan: &Plan, devices: &[&Limits]) -> BTreeSet<usize> {
+    let mut batches = BTreeSet::from([1, 2, 3]);
+    for limits in devices.iter().filter(|limits| !limits.is_cpu()) {
+        // a kernel that does not fit the device fails when it is compiled for it
+        let tiles = plan.steps().iter().filter_map(|step| step.kernel.build(limits).ok());
+        for tile in tiles.map(|built| built.launch.items_per_block as usize) {
+            batches.extend([tile.saturating_sub(1), tile, tile + 1]);
+        }
+    }
+    batches.remove(&0);
+    batches
+}
+
+/// What differs first between two results of a plan, one vector for each argument that it writes.
+#[must_use]
+pub fn difference(plan: &Plan, expected: &[Vec<u8>], found: &[Vec<u8>]) -> Option<String> {
+    if expected.len() != found.len() {
+        return Some(format!("{} results instead of {}", found.len(), expected.len()));
+    }
+    let written = plan.args().iter().enumerate().filter(|(_, arg)| arg.role != Role::In);
+    written.zip(expected.iter().zip(found)).find_map(|((i, arg), (expected, found))| {
+        if expected.len() != found.len() {
+            return Some(format!("argument {i} has {} bytes instead of {}", found.len(), expected.len()));
+        }
+        let byte = match (range_of(plan, i), &arg.content) {
+            (Values::Below(k), Some(Content::Coefficients(ring) | Content::Values { ring, .. })) => {
+                modular_difference(ring, k, expected, found)?
+            }
+            _ => expected.iter().zip(found).position(|(a, b)| a != b)?,
+        };
+        let (item, at) = (byte / arg.bytes.max(1), byte % arg.bytes.max(1));
+        let (expected, found) = (expected[byte], found[byte]);
+        Some(format!("argument {i}, item {item}, byte {at}: expected {expected:#04x}, found {found:#04x}"))
+    })
+}
+
+/// What the last step that writes an argument promises of its values.
+fn range_of(plan: &Plan, arg: usize) -> Values {
+    let ports = plan.steps().iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
+    let mut writes = ports.filter(|(port, slot)| port.role != Role::In && matches!(slot, Slot::Arg(i) if *i == arg));
+    writes.next_back().map_or(Values::Canonical, |(port, _)| port.range)
+}
+
+/// The first byte of the first residue that is not below k·q or differs modulo q.
+fn modular_difference(ring: &Ring, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
+    let size = ring.width().bytes();
+    let rows = ring.basis();
+    let value = |bytes: &[u8]| {
+        let mut wide = [0; 32];
+        wide[..bytes.len()].copy_from_slice(bytes);
+        U256::from_le_slice(&wide)
+    };
+    let residues = expected.chunks_exact(size).zip(found.chunks_exact(size)).enumerate();
+    let wrong = |(i, (expected, found)): &(usize, (&[u8], &[u8]))| {
+        let q = &rows[i / ring.degree() % rows.len()];
+        let quotient = NonZero::new(q.value()).into_option().map(|q| value(found).div_rem_vartime(&q).0);
+        let beyond = quotient.is_none_or(|quotient| quotient >= U256::from(k));
+        beyond || q.reduce(&value(expected)) != q.reduce(&value(found))
+    };
+    residues.into_iter().find(wrong).map(|(i, _)| i * size)
+}

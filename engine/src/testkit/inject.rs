@@ -1,0 +1,234 @@
+//! Defects put into a plan on purpose, to see whether tests find them: barriers deleted, shared memory halved, entries
+//! of a table swapped.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ringforge_kernels::{HEADERS, Header};
+
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::kernel::{Args, Built, Kernel, Port};
+use crate::limits::Limits;
+use crate::plan::{Plan, Slot, Step, Table};
+
+use super::compare::{Compiled, difference};
+use super::scheme::NamedPlan;
+
+/// A kernel with another text or launch than its own; its meaning on the CPU stays.
+pub struct Altered {
+    inner: Arc<dyn Kernel>,
+    source: &'static str,
+    headers: Vec<Header>,
+    halves_shared: bool,
+}
+
+impl Altered {
+    /// The kernel as it is.
+    #[must_use]
+    pub fn new(inner: &Arc<dyn Kernel>) -> Self {
+        let (source, headers) = (inner.source(), inner.headers().to_vec());
+        Self { inner: inner.clone(), source, headers, halves_shared: false }
+    }
+
+    /// With this text in place of a file: its source (`NAME.cu`), a header of its own, or one of the engine's. The text
+    /// stays in memory until the process ends, as other kernels' texts do.
+    #[must_use]
+    pub fn with_text(mut self, file: &'static str, text: String) -> Self {
+        let text: &'static str = text.leak();
+        if file == source_name(self.inner.name()) {
+            self.source = text;
+        } else {
+            self.headers.retain(|header| header.name != file);
+            self.headers.push(Header { name: file, text });
+        }
+        self
+    }
+
+    /// With half of the shared memory.
+    #[must_use]
+    pub fn with_half_shared(mut self) -> Self {
+        self.halves_shared = true;
+        self
+    }
+}
+
+impl fmt::Debug for Altered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { inner, source, headers, halves_shared } = self;
+        write!(f, "Altered({inner:?}, {source:?}, {headers:?}, {halves_shared})")
+    }
+}
+
+impl Kernel for Altered {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn source(&self) -> &'static str {
+        self.source
+    }
+
+    fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+
+    fn ports(&self) -> &[Port] {
+        self.inner.ports()
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        let mut built = self.inner.build(limits)?;
+        if self.halves_shared {
+            built.launch.shared_bytes /= 2;
+        }
+        Ok(built)
+    }
+
+    fn on_cpu(&self, items: core::ops::Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        self.inner.on_cpu(items, args)
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+}
+
+/// A plan with a defect.
+#[derive(Debug, Clone)]
+pub struct Injection {
+    /// What was done, alike for every plan that it is done to: a line of a file, or a kernel's shared memory or table.
+    pub what: String,
+    /// The plan.
+    pub plan: NamedPlan,
+}
+
+impl Injection {
+    /// Whether a test that compares `device` with the CPU finds the defect: a run fails, or gives another result. The
+    /// sound plan says what is right.
+    ///
+    /// # Errors
+    /// What makes the sound plan fail on the CPU; [`Error::Compile`], because a defect that does not compile proves
+    /// nothing.
+    pub fn found(&self, sound: &NamedPlan, device: &Device, seed: u64, batch: usize) -> Result<bool> {
+        let inputs = sound.sample(seed, batch);
+        let expected = Compiled::new(sound, &Device::cpu())?.run(batch, &inputs)?;
+        let found = Compiled::new(&self.plan, device).and_then(|compiled| compiled.run(batch, &inputs));
+        match found {
+            Err(error @ Error::Compile { .. }) => Err(error),
+            Err(_) => Ok(true),
+            Ok(found) => Ok(difference(&sound.plan, &expected, &found).is_some()),
+        }
+    }
+}
+
+/// The plan with each defect in turn that can be put into its steps.
+///
+/// # Errors
+/// What makes a kernel's build or a table fail.
+pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> {
+    let mut found = Vec::new();
+    for (s, step) in named.plan.steps().iter().enumerate() {
+        let name = step.kernel.name();
+        let built = step.kernel.build(limits)?;
+        let mut add = |what: String, step: Step| -> Result<()> {
+            found.push(Injection { what, plan: with_step(named, s, step)? });
+            Ok(())
+        };
+        for file in texts(&*step.kernel, &built.prelude).values() {
+            for (line, text) in without_each_barrier(file.text) {
+                let altered = Altered::new(&step.kernel).with_text(file.name, text);
+                add(format!("{}:{line} deleted", file.name), with_kernel(step, altered))?;
+            }
+        }
+        if built.launch.shared_bytes > 0 {
+            let altered = Altered::new(&step.kernel).with_half_shared();
+            add(format!("shared memory of {name} halved"), with_kernel(step, altered))?;
+        }
+        for (port, slot) in step.slots.iter().enumerate() {
+            let Slot::Table(table) = slot else { continue };
+            let Some(swapped) = with_swap(table)? else { continue };
+            let mut step = step.clone();
+            step.slots[port] = Slot::Table(swapped);
+            add(format!("entries of the table at port {port} of {name} swapped"), step)?;
+        }
+    }
+    Ok(found)
+}
+
+fn with_kernel(step: &Step, kernel: Altered) -> Step {
+    Step { kernel: Arc::new(kernel), slots: step.slots.clone() }
+}
+
+fn with_step(named: &NamedPlan, index: usize, step: Step) -> Result<NamedPlan> {
+    let mut steps = named.plan.steps().to_vec();
+    steps[index] = step;
+    let contents = named.plan.args().iter().map(|arg| arg.content.clone()).collect();
+    let plan = Plan::new(named.plan.title(), steps)?.with_contents(contents)?;
+    Ok(named.clone().with_plan(plan))
+}
+
+/// The file of a kernel's source, for names that live as long as kernels do.
+fn source_name(kernel: &str) -> String {
+    format!("{kernel}.cu")
+}
+
+/// The kernel's source and all headers that it includes, directly or not, by name.
+fn texts(kernel: &dyn Kernel, prelude: &str) -> BTreeMap<&'static str, Header> {
+    let source = Header { name: source_name(kernel.name()).leak(), text: kernel.source() };
+    let mut files = BTreeMap::from([(source.name, source)]);
+    let mut open: Vec<&str> = vec![source.text, prelude];
+    while let Some(text) = open.pop() {
+        let names = text.lines().filter_map(|line| line.trim().strip_prefix("#include \"")?.split('"').next());
+        for name in names {
+            let header = kernel.headers().iter().chain(HEADERS).find(|header| header.name == name);
+            if let Some(header) = header.filter(|header| !files.contains_key(header.name)) {
+                files.insert(header.name, *header);
+                open.push(header.text);
+            }
+        }
+    }
+    files
+}
+
+/// The text without one of its barriers, for each: with the line of the barrier, counted from 1.
+fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (start, _) in text.match_indices("__sync") {
+        let (before, from) = text.split_at(start);
+        let called = ["__syncthreads(", "__syncwarp("].iter().any(|name| from.starts_with(name));
+        let in_comment = before.rsplit('\n').next().is_some_and(|line| line.contains("//"));
+        let end = from.find(';');
+        if let (true, false, Some(end)) = (called, in_comment, end) {
+            found.push((before.matches('\n').count() + 1, format!("{before}(void)0{}", &from[end..])));
+        }
+    }
+    found
+}
+
+/// The table with two neighbouring entries swapped that differ, near its middle; `None` if all are alike.
+fn with_swap(table: &Table) -> Result<Option<Table>> {
+    const ENTRY: usize = 8; // bytes of the smallest twiddle factor
+    let mut bytes = contents(table)?;
+    let entries = bytes.len() / ENTRY;
+    let entry = |i: usize| &bytes[i * ENTRY..][..ENTRY];
+    let Some(first) = (0..entries.saturating_sub(1))
+        .map(|i| (i + entries / 2) % (entries - 1))
+        .find(|&i| entry(i) != entry(i + 1))
+    else {
+        return Ok(None);
+    };
+    let (left, right) = bytes.split_at_mut((first + 1) * ENTRY);
+    left[first * ENTRY..].swap_with_slice(&mut right[..ENTRY]);
+    Ok(Some(Table::Bytes(bytes.into())))
+}
+
+/// What a table holds, made on the CPU.
+fn contents(table: &Table) -> Result<Vec<u8>> {
+    let device = Device::cpu();
+    let memory = device.table(table)?;
+    let mut bytes = vec![0; table.bytes()];
+    device.backend().download(&device.backend().queue()?, memory.read(), 0, &mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,111 @@
+//! Samples: seeds, random numbers, and residues with edges among them.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::OnceLock;
+
+use crypto_bigint::U256;
+
+use crate::modulus::{Modulus, Width};
+use crate::ring::Ring;
+
+/// The seed of this process's samples: `RINGFORGE_SEED`, else drawn now; printed, so that a failure can be repeated.
+///
+/// # Panics
+/// If the variable is there and holds no number.
+#[must_use]
+pub fn seed() -> u64 {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    let seed = *SEED.get_or_init(|| match std::env::var("RINGFORGE_SEED") {
+        Ok(text) => text.parse().unwrap_or_else(|e| panic!("RINGFORGE_SEED={text}: {e}")),
+        Err(_) => RandomState::new().build_hasher().finish(),
+    });
+    eprintln!("RINGFORGE_SEED={seed}");
+    seed
+}
+
+/// Random numbers for tests: the same for the same seed, and no secret.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// Numbers of this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 bits (splitmix64).
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, or 0 where that is 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.bits()) * bound as u128) >> 64) as usize
+    }
+
+    /// A residue in [0, q).
+    pub fn residue(&mut self, q: &Modulus) -> U256 {
+        let words: [u64; 4] = core::array::from_fn(|_| self.bits());
+        let mut bytes = [0; 32];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+            chunk.copy_from_slice(&word.to_le_bytes());
+        }
+        q.reduce(&U256::from_le_slice(&bytes))
+    }
+}
+
+/// Random bytes.
+#[must_use]
+pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let words = core::iter::repeat_with(|| random.bits().to_le_bytes()).take(length.div_ceil(8));
+    let mut bytes: Vec<u8> = words.flatten().collect();
+    bytes.truncate(length);
+    bytes
+}
+
+/// `batch` elements of a ring, as they are stored. The first mixes random residues and edges; the next ones are the
+/// largest residues throughout, edges alone, a single coefficient, and zero; then it starts again.
+#[must_use]
+pub fn residues(ring: &Ring, seed: u64, batch: usize) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let size = ring.width().bytes();
+    let mut bytes = Vec::with_capacity(batch * ring.bytes());
+    for item in 0..batch {
+        for q in ring.basis() {
+            let edges = edges(q, ring.width());
+            let impulse = random.below(ring.degree());
+            for i in 0..ring.degree() {
+                let edge = edges[random.below(edges.len())];
+                let value = match item % 5 {
+                    0 if random.below(4) == 0 => edge,
+                    0 => random.residue(q),
+                    1 => edges[1],
+                    2 => edge,
+                    3 if i == impulse => random.residue(q),
+                    _ => U256::ZERO,
+                };
+                bytes.extend_from_slice(&value.to_le_bytes().as_ref()[..size]);
+            }
+        }
+    }
+    bytes
+}
+
+/// Stored residues at which reductions change course; q − 1 comes second.
+fn edges(q: &Modulus, width: Width) -> Vec<U256> {
+    let near = |x: U256| [-1, 0, 1].map(|by| q.add(&q.reduce(&x), &q.reduce_i64(by)));
+    let mut edges = vec![U256::ZERO, q.reduce_i64(-1), q.reduce_i64(-2)];
+    edges.extend(near(U256::ONE));
+    edges.extend(near(q.value().shr_vartime(1)));
+    edges.extend([8u32, 16, 31, 32, 63, 64, 128, 255].into_iter().flat_map(|bit| near(U256::ONE.shl_vartime(bit))));
+    if width == Width::W256 {
+        edges.extend([1, -1].map(|x| q.to_montgomery(&q.reduce_i64(x))));
+    }
+    edges
+}

@@ -1,0 +1,155 @@
+//! What a scheme shows to tests, benches and warm-up: its plans, each with samples.
+
+use core::fmt;
+use std::sync::Arc;
+
+use crate::device::Device;
+use crate::error::Result;
+use crate::job::Job;
+use crate::kernel::{Per, Role};
+use crate::limits::Limits;
+use crate::plan::{Content, Plan};
+use crate::planner::Planner;
+
+use super::compare::{Compiled, batches, check_plan, difference};
+use super::samples::{self, Random};
+use super::target::Target;
+
+/// A scheme: a set of plans.
+pub trait Scheme {
+    /// Its name.
+    const NAME: &'static str;
+
+    /// Its plans for a device with these limits, one for each shape worth testing; the smallest shape of every kernel
+    /// is among them.
+    ///
+    /// # Errors
+    /// Whatever makes planning fail.
+    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>>;
+}
+
+type Sample = dyn Fn(u64, usize) -> Vec<Vec<u8>> + Send + Sync;
+type Oracle = dyn Fn(usize, &[Vec<u8>]) -> Vec<Vec<u8>> + Send + Sync;
+
+/// A plan with a name, samples of its inputs, and an oracle: something slow and obvious that says what the plan should
+/// make of them.
+#[derive(Clone)]
+pub struct NamedPlan {
+    /// The name.
+    pub name: String,
+    /// The plan.
+    pub plan: Plan,
+    sample: Arc<Sample>,
+    oracle: Option<Arc<Oracle>>,
+}
+
+impl NamedPlan {
+    /// A plan sampled by what its arguments hold: elements of the ring where that is known, else random bytes.
+    #[must_use]
+    pub fn new(name: impl Into<String>, plan: Plan) -> Self {
+        let args = plan.args().to_vec();
+        let sample = move |seed: u64, batch: usize| {
+            let mut random = Random::new(seed);
+            let read = args.iter().filter(|arg| arg.role != Role::Out);
+            read.map(|arg| {
+                let items = if arg.per == Per::Item { batch } else { 1 };
+                match &arg.content {
+                    Some(Content::Coefficients(ring) | Content::Values { ring, .. }) => {
+                        samples::residues(ring, random.bits(), items)
+                    }
+                    None => samples::bytes(random.bits(), items * arg.bytes),
+                }
+            })
+            .collect()
+        };
+        Self { name: name.into(), plan, sample: Arc::new(sample), oracle: None }
+    }
+
+    /// The plan for a job on a device with these limits.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`].
+    pub fn of_job(job: &Job, limits: &Limits) -> Result<Self> {
+        Ok(Self::new(job.to_string(), Planner::new(limits.clone()).plan(job)?))
+    }
+
+    /// With these samples: from a seed and a batch, one vector for each argument that the plan reads, in order.
+    #[must_use]
+    pub fn sampled(mut self, sample: impl Fn(u64, usize) -> Vec<Vec<u8>> + Send + Sync + 'static) -> Self {
+        self.sample = Arc::new(sample);
+        self
+    }
+
+    /// With this oracle: from a batch and what the arguments that the plan reads hold, what those that it writes should
+    /// hold afterwards.
+    #[must_use]
+    pub fn expecting(mut self, oracle: impl Fn(usize, &[Vec<u8>]) -> Vec<Vec<u8>> + Send + Sync + 'static) -> Self {
+        self.oracle = Some(Arc::new(oracle));
+        self
+    }
+
+    /// With another plan for the same arguments.
+    pub(super) fn with_plan(mut self, plan: Plan) -> Self {
+        self.plan = plan;
+        self
+    }
+
+    /// Contents of the arguments that the plan reads, in order.
+    #[must_use]
+    pub fn sample(&self, seed: u64, batch: usize) -> Vec<Vec<u8>> {
+        (self.sample)(seed, batch)
+    }
+
+    /// What the arguments that the plan writes should hold, in order, where an oracle says so.
+    #[must_use]
+    pub fn expected(&self, batch: usize, inputs: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
+        self.oracle.as_ref().map(|oracle| oracle(batch, inputs))
+    }
+}
+
+impl fmt::Debug for NamedPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NamedPlan({}: {})", self.name, self.plan)
+    }
+}
+
+/// Runs every plan of a scheme on a target: on the CPU against the plan's oracle, elsewhere against the CPU.
+///
+/// # Panics
+/// If planning or a run fails, or results differ.
+pub fn check_scheme<S: Scheme>(target: Target) {
+    let Some(device) = target.device() else { return };
+    let plans = S::plans(device.limits()).unwrap_or_else(|e| panic!("{}: {e}", S::NAME));
+    let seed = samples::seed();
+    for named in &plans {
+        if target == Target::Cpu {
+            check_oracle(named, &device, seed);
+        } else {
+            check_plan(named, &[Device::cpu(), device.clone()], seed);
+        }
+    }
+}
+
+fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
+    let compiled = Compiled::new(named, cpu).unwrap_or_else(|e| panic!("{}: {e}", named.name));
+    for batch in batches(&named.plan, &[cpu.limits()]) {
+        let inputs = named.sample(seed, batch);
+        let found = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{}: {e}", named.name));
+        let wrong = named.expected(batch, &inputs).and_then(|expected| difference(&named.plan, &expected, &found));
+        assert!(wrong.is_none(), "{}, batch {batch}, RINGFORGE_SEED={seed}: {}", named.name, wrong.unwrap_or_default());
+    }
+}
+
+/// Tests that run every plan of a [`Scheme`](crate::testkit::Scheme) on every target.
+#[macro_export]
+macro_rules! suite {
+    ($scheme:ty) => {
+        $crate::suite!(@ $scheme, cpu Cpu, text Text, text_sanitized TextSanitized, cuda Cuda);
+    };
+    (@ $scheme:ty, $($name:ident $target:ident),*) => {$(
+        #[test]
+        fn $name() {
+            $crate::testkit::check_scheme::<$scheme>($crate::testkit::Target::$target);
+        }
+    )*};
+}

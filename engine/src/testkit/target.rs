@@ -1,0 +1,57 @@
+//! The devices that tests run on, as far as this machine has them.
+
+use crate::device::Device;
+use crate::error::Result;
+
+use super::text;
+
+/// A kind of device to test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Kernels' Rust meaning.
+    Cpu,
+    /// Kernels' text, run on the CPU.
+    Text,
+    /// Kernels' text, run on the CPU under sanitizers.
+    TextSanitized,
+    /// A GPU.
+    Cuda,
+}
+
+impl Target {
+    /// The device, or `None` where this machine has none: then `skipped: …` is printed.
+    ///
+    /// # Panics
+    /// If the environment requires a device that is not there.
+    #[must_use]
+    pub fn device(self) -> Option<Device> {
+        let sanitized = text::Options { sanitize: true, ..text::Options::default() };
+        match self {
+            Self::Cpu => Some(Device::cpu()),
+            Self::Text => found(text::device(text::Options::default()), "RINGFORGE_REQUIRE_TEXT"),
+            Self::TextSanitized => found(text::device(sanitized), "RINGFORGE_REQUIRE_TEXT"),
+            Self::Cuda => found(Device::cuda(0), "RINGFORGE_REQUIRE_GPU"),
+        }
+    }
+}
+
+/// The devices to test on: the CPU, its run of kernels' text if there is a C++ compiler, the first GPU if there is one.
+///
+/// # Panics
+/// If the environment requires a device that is not there.
+#[must_use]
+pub fn devices() -> Vec<Device> {
+    [Target::Cpu, Target::Text, Target::Cuda].into_iter().filter_map(Target::device).collect()
+}
+
+fn found(device: Result<Device>, variable: &str) -> Option<Device> {
+    let required = std::env::var_os(variable).is_some_and(|value| value == "1");
+    match device {
+        Err(why) if required => panic!("{variable}=1: {why}"),
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            None
+        }
+        Ok(device) => Some(device),
+    }
+}

@@ -1,0 +1,133 @@
+//! A device for tests: runs kernels' own CUDA text on the CPU, made into programs by a C++ compiler.
+//!
+//! A launch runs several times: with the threads of a block in several orders, with its items cut into two launches at
+//! several places, and over memory that held something else before. What differs between the runs is an error, as is
+//! whatever the shim reports (a barrier that not all threads reach, a write outside memory, …).
+
+mod cache;
+mod launch;
+mod process;
+
+use core::ops::Range;
+use core::time::Duration;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::backend::{Backend, Bound, Code, Loaded, Queue};
+use crate::cpu;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::limits::Limits;
+use crate::memory::{Memory, Read, Write};
+
+use cache::Compiler;
+pub(crate) use process::Runner;
+
+/// How kernel texts are compiled and run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether the address and undefined-behaviour sanitizers watch.
+    pub sanitize: bool,
+    /// Orders of threads, each of which a launch is run in: 0 is ascending, 1 descending, any other number the seed of
+    /// a random order.
+    pub schedules: Vec<u64>,
+    /// The device whose kernels are run.
+    pub limits: Limits,
+    /// How long one run of a launch may take.
+    pub timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sanitize: false,
+            schedules: vec![0, 1, 0x52_46, 0x9e37_79b9],
+            limits: Limits::of_capability(90),
+            timeout: Duration::from_secs(120),
+        }
+    }
+}
+
+/// A device that runs kernels' text.
+///
+/// # Errors
+/// [`Error::Unsupported`] where there is no C++ compiler; [`Error::Length`] if there is no schedule.
+pub fn device(options: Options) -> Result<Device> {
+    if options.schedules.is_empty() {
+        return Err(Error::Length { what: "schedules", expected: 1, got: 0 });
+    }
+    let compiler = Compiler::find(options.sanitize).ok_or_else(|| Error::Unsupported {
+        job: "running kernels' text on the CPU".into(),
+        why: "there is no C++ compiler (tried $CXX, g++, clang++, c++)".into(),
+    })?;
+    let mut options = options;
+    let how = if options.sanitize { "text, sanitized" } else { "text" };
+    options.limits.name = format!("{how}, of {}", options.limits.name);
+    Ok(Device::new(Text { options, compiler }))
+}
+
+#[derive(Debug)]
+struct Text {
+    options: Options,
+    compiler: Compiler,
+}
+
+impl Text {
+    fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
+        let built = kernel.build(&self.options.limits)?;
+        let program = self.compiler.program(&**kernel, &built.prelude)?;
+        let runner = Runner::new(kernel.name(), program, built.launch, self.options.timeout);
+        Ok(Loaded { kernel: kernel.clone(), code: Code::Text(Arc::new(runner)) })
+    }
+}
+
+impl Backend for Text {
+    fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory> {
+        cpu::allocate(bytes)
+    }
+
+    fn queue(&self) -> Result<Queue> {
+        Ok(Queue::Immediate)
+    }
+
+    fn upload(&self, _: &Queue, from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
+        cpu::upload(from, to, offset)
+    }
+
+    fn download(&self, _: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
+        cpu::download(from, offset, to)
+    }
+
+    fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
+        cpu::wipe(memory)
+    }
+
+    fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+        kernels.par_iter().map(|kernel| self.load_one(kernel)).collect()
+    }
+
+    fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+        match &kernel.code {
+            Code::Text(runner) => launch::run(runner, &*kernel.kernel, &self.options.schedules, items, ports),
+            _ => Err(Error::ForeignDevice {
+                what: format!("kernel {}", kernel.kernel.name()),
+                expected: self.options.limits.name.clone(),
+                got: "another backend".into(),
+            }),
+        }
+    }
+
+    fn synchronize(&self, _: &Queue) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_host(&self) -> bool {
+        true
+    }
+}

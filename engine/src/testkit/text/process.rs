@@ -1,0 +1,179 @@
+//! A process that runs one kernel, and the requests it is sent; `runner.cpp` has the format.
+
+use core::ops::Range;
+use core::time::Duration;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crate::error::{Error, Result};
+use crate::kernel::Launch;
+
+/// Most of a sanitizer's report that goes into an error, in bytes.
+const REPORT_BYTES: u64 = 8 << 10;
+
+/// A program that runs a kernel, started when it is first needed, and again after it ended.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    kernel: &'static str,
+    program: PathBuf,
+    launch: Launch,
+    timeout: Duration,
+    process: Mutex<Option<Process>>,
+}
+
+/// Memory of one port of a request.
+pub(super) enum Part {
+    /// Its own, with these contents.
+    Own(Vec<u8>),
+    /// That of an earlier port, of this length.
+    Alias { port: usize, length: usize },
+}
+
+impl Runner {
+    pub(super) fn new(kernel: &'static str, program: PathBuf, launch: Launch, timeout: Duration) -> Self {
+        Self { kernel, program, launch, timeout, process: Mutex::default() }
+    }
+
+    /// Runs the kernel for a range of items with threads in the order of a schedule; returns what each port then holds.
+    pub(super) fn run(&self, schedule: u64, items: Range<usize>, ports: &[Part]) -> Result<Vec<Vec<u8>>> {
+        let request = self.request(schedule, &items, ports);
+        let mut slot = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut process = match slot.take() {
+            Some(process) => process,
+            None => Process::start(&self.program).map_err(|e| self.error(format!("its runner does not start: {e}")))?,
+        };
+        let (exchanged, late) = process.exchange(&request, self.timeout);
+        let response = match exchanged {
+            Ok(response) => response,
+            Err(_) if late => return Err(self.error(format!("does not end within {:?}", self.timeout))),
+            Err(e) => return Err(self.error(format!("ended its runner: {}", process.last_words(&e)))),
+        };
+        *slot = Some(process);
+        if response.status != 0 {
+            return Err(self.error(format!("{} (schedule {schedule}, items {items:?})", response.message)));
+        }
+        Ok(response.ports)
+    }
+
+    pub(super) fn error(&self, why: String) -> Error {
+        Error::Kernel { kernel: self.kernel.into(), why }
+    }
+
+    fn request(&self, schedule: u64, items: &Range<usize>, ports: &[Part]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut word = |value: u64, contents: &[u8]| {
+            bytes.extend_from_slice(&value.to_le_bytes());
+            bytes.extend_from_slice(contents);
+        };
+        word(self.launch.blocks(items.len()) as u64, &[]);
+        word(self.launch.threads.into(), &[]);
+        word(self.launch.shared_bytes.into(), &[]);
+        word(schedule, &[]);
+        word(items.start as u64, &[]);
+        word(items.end as u64, &[]);
+        word(ports.len() as u64, &[]);
+        for part in ports {
+            match part {
+                Part::Own(contents) => {
+                    word(u64::MAX, &[]);
+                    word(contents.len() as u64, contents);
+                }
+                Part::Alias { port, length } => {
+                    word(*port as u64, &[]);
+                    word(*length as u64, &[]);
+                }
+            }
+        }
+        bytes
+    }
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    requests: Option<BufWriter<ChildStdin>>,
+    responses: BufReader<ChildStdout>,
+    /// Collects what the process says beside its responses.
+    report: Option<JoinHandle<String>>,
+}
+
+struct Response {
+    status: u64,
+    message: String,
+    ports: Vec<Vec<u8>>,
+}
+
+impl Process {
+    fn start(program: &PathBuf) -> io::Result<Self> {
+        let piped = Stdio::piped;
+        let mut child = Command::new(program).stdin(piped()).stdout(piped()).stderr(piped()).spawn()?;
+        let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let requests = BufWriter::new(child.stdin.take().ok_or_else(closed)?);
+        let responses = BufReader::new(child.stdout.take().ok_or_else(closed)?);
+        let mut errors = child.stderr.take().ok_or_else(closed)?;
+        let report = thread::spawn(move || {
+            let mut start = Vec::new();
+            // what was read before an error is all there is
+            let _ = errors.by_ref().take(REPORT_BYTES).read_to_end(&mut start);
+            let _ = io::copy(&mut errors, &mut io::sink());
+            String::from_utf8_lossy(&start).into_owned()
+        });
+        Ok(Self { child, requests: Some(requests), responses, report: Some(report) })
+    }
+
+    /// Sends a request and takes the response; ends the process where that takes too long, and says whether it did.
+    fn exchange(&mut self, request: &[u8], timeout: Duration) -> (io::Result<Response>, bool) {
+        let Self { child, requests, responses, .. } = self;
+        let (done, wait) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            let watch = scope.spawn(move || {
+                let late = wait.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout);
+                late && child.kill().is_ok()
+            });
+            let sent = requests.as_mut().map_or(Ok(()), |to| to.write_all(request).and_then(|()| to.flush()));
+            let response = sent.and_then(|()| receive(responses));
+            drop(done);
+            (response, watch.join().unwrap_or(false))
+        })
+    }
+
+    /// Why the process ended, or what is wrong with its response.
+    fn last_words(&mut self, error: &io::Error) -> String {
+        self.requests = None;
+        let status = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+        let report = self.report.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        format!("{status}, {error}\n{report}")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // it may have ended by itself
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn receive(from: &mut impl Read) -> io::Result<Response> {
+    let status = word(from)?;
+    let message = String::from_utf8_lossy(&contents(from)?).into_owned();
+    let ports = (0..word(from)?).map(|_| contents(from)).collect::<io::Result<_>>()?;
+    Ok(Response { status, message, ports })
+}
+
+fn word(from: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    from.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn contents(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let length = word(from)?;
+    let mut bytes = Vec::new();
+    from.by_ref().take(length).read_to_end(&mut bytes)?;
+    if (bytes.len() as u64) < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
+}

@@ -1,0 +1,264 @@
+//! Products through the lift and integers from RNS rows, against the oracle and big integers.
+#![cfg(feature = "testkit")]
+
+use num_bigint::BigUint;
+use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, Quotient, Ring, Split, U256, naive};
+
+/// What operands hold: residues modulo q from a number that runs over the coefficients.
+type Fill = fn(u64, u64) -> u64;
+
+fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+fn random(q: u64, i: u64) -> u64 {
+    mix(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) % q
+}
+
+/// The largest centred value everywhere.
+fn highest(q: u64, _: u64) -> u64 {
+    q / 2
+}
+
+/// The lowest centred value everywhere.
+fn lowest(q: u64, _: u64) -> u64 {
+    (q / 2 + 1) % q
+}
+
+/// The two by turns, at random.
+fn extreme(q: u64, i: u64) -> u64 {
+    if random(2, i) == 0 { highest(q, i) } else { lowest(q, i) }
+}
+
+fn modulus(q: u64) -> Modulus {
+    Modulus::new(q).unwrap()
+}
+
+fn elements(ring: &Ring, batch: usize, seed: u64, fill: Fill) -> Vec<U256> {
+    let n = ring.degree();
+    let rows = ring.basis().len();
+    let values = (0..batch * rows * n).map(|i| {
+        let q = ring.basis()[i / n % rows].value_u64().unwrap();
+        U256::from(fill(q, (seed << 32) + i as u64))
+    });
+    values.collect()
+}
+
+fn check_job(job: &Job, batch: usize, a: &[U256], b: &[U256]) {
+    let ring = &job.ring;
+    let plan = Planner::default().plan(job).unwrap();
+    let lifted = plan.steps()[0].kernel.name() == "lift_load";
+    assert_eq!(lifted, Split::of(ring, None).is_err(), "{plan}");
+    let program = Device::cpu().compile(&plan).unwrap();
+    let (left, right) = (naive::to_stored(ring, a), naive::to_stored(ring, b));
+    let mut out = vec![0xa5u8; left.len()];
+    program.run_host(batch, &mut [left[..].into(), right[..].into(), (&mut out[..]).into()]).unwrap();
+    let size = ring.basis().len() * ring.degree();
+    let expected: Vec<U256> = a.chunks(size).zip(b.chunks(size)).flat_map(|(a, b)| naive::mul(ring, a, b)).collect();
+    assert!(naive::to_plain(ring, &out) == expected, "{plan}");
+}
+
+fn check(ring: &Ring, batch: usize) {
+    let job = Job::new(ring, Op::Mul);
+    check_job(&job, batch, &elements(ring, batch, 1, random), &elements(ring, batch, 2, random));
+    for (left, right) in [(highest as Fill, highest as Fill), (highest, lowest), (lowest, lowest), (extreme, extreme)] {
+        check_job(&job, 1, &elements(ring, 1, 3, left), &elements(ring, 1, 4, right));
+    }
+}
+
+fn sparse(q: u64, n: usize, terms: &[(usize, i64)]) -> Ring {
+    Ring::new(&[modulus(q)], Quotient::Sparse { n, terms: terms.to_vec() }).unwrap()
+}
+
+#[test]
+fn powers_of_two() {
+    check(&Ring::negacyclic(256, modulus(1024)).unwrap(), 3);
+    check(&Ring::negacyclic(256, modulus(8192)).unwrap(), 2);
+    check(&Ring::cyclic(384, modulus(1 << 16)).unwrap(), 1);
+    check(&Ring::trinomial(96, modulus(2048)).unwrap(), 2);
+    check(&Ring::cyclic(509, modulus(2048)).unwrap(), 1);
+}
+
+#[test]
+fn prime_trinomials() {
+    for (p, q) in [(653, 4621), (761, 4591), (1277, 7879)] {
+        let ring = Ring::prime_trinomial(p, modulus(q)).unwrap();
+        let job = Job::new(&ring, Op::Mul);
+        check_job(&job, 1, &elements(&ring, 1, 1, random), &elements(&ring, 1, 2, random));
+        check_job(&job, 1, &elements(&ring, 1, 1, extreme), &elements(&ring, 1, 2, extreme));
+    }
+}
+
+#[test]
+fn every_kind_of_modulus() {
+    let moduli = [
+        2,
+        3,
+        6,
+        4591,
+        1 << 30,
+        1 << 32,
+        (1 << 63) - 1,
+        1 << 63,
+        (1 << 63) + 29,
+        u64::MAX - 58,
+        u64::MAX - 1,
+        u64::MAX,
+    ];
+    for q in moduli {
+        for n in [24, 37] {
+            check(&Ring::negacyclic(n, modulus(q)).unwrap(), 1);
+            check(&Ring::cyclic(n, modulus(q)).unwrap(), 1);
+            check(&Ring::prime_trinomial(n, modulus(q)).unwrap(), 1);
+            check(&sparse(q, n, &[(0, 3), (1, -7), (n - 4, i64::MAX), (n - 3, i64::MIN)]), 1);
+        }
+        check(&Ring::trinomial(48, modulus(q)).unwrap(), 1);
+        check(&Ring::trinomial(26, modulus(q)).unwrap(), 1);
+    }
+}
+
+#[test]
+fn degrees_that_do_not_split() {
+    check(&Ring::negacyclic(257, modulus(65537)).unwrap(), 2);
+    check(&Ring::negacyclic(263, modulus(3329)).unwrap(), 1);
+}
+
+#[test]
+fn any_sparse_quotient() {
+    let dense: Vec<(usize, i64)> = (0..40).map(|k| (k, k as i64 * 31 - 600)).collect();
+    for q in [2, 1024, 4591, 1 << 40, u64::MAX] {
+        check(&sparse(q, 40, &dense), 2);
+        check(&sparse(q, 41, &dense), 1);
+        check(&sparse(q, 90, &dense), 1);
+        check(&sparse(q, 40, &[(39, -1)]), 1);
+        check(&sparse(q, 40, &[(39, 1), (0, 1)]), 1);
+        check(&sparse(q, 40, &[]), 1);
+        check(&sparse(q, 40, &[(1, 2)]), 1);
+        check(&sparse(q, 61, &[(30, 1), (17, -1), (0, -1)]), 3);
+    }
+}
+
+#[test]
+fn tiny_degrees() {
+    for q in [4, 1 << 20, 1 << 50, u64::MAX] {
+        for n in [1, 2, 3] {
+            for c in [0u64, 1, 3, q - 1, q / 2] {
+                check(&Ring::new(&[modulus(q)], Quotient::Binomial { n, c: U256::from(c) }).unwrap(), 5);
+            }
+            check(&Ring::negacyclic(n, modulus(q)).unwrap(), 3);
+        }
+        check(&Ring::prime_trinomial(2, modulus(q)).unwrap(), 1);
+        check(&Ring::trinomial(2, modulus(q)).unwrap(), 1);
+        check(&sparse(q, 2, &[(1, 3), (0, -5)]), 3);
+    }
+}
+
+#[test]
+fn rows_of_a_basis() {
+    let basis: Vec<Modulus> = [1024, 4591, (1 << 61) - 1].map(modulus).to_vec();
+    let terms = vec![(0, 5), (29, 1)];
+    for quotient in [
+        Quotient::Negacyclic { n: 48 },
+        Quotient::Negacyclic { n: 37 },
+        Quotient::Trinomial { n: 24 },
+        Quotient::PrimeTrinomial { p: 31 },
+        Quotient::Sparse { n: 30, terms },
+    ] {
+        check(&Ring::new(&basis, quotient.clone()).unwrap(), 3);
+        check(&Ring::new(&basis[..2], quotient).unwrap(), 2);
+    }
+}
+
+#[test]
+fn bounds_save_primes() {
+    let ring = Ring::negacyclic(64, modulus(1 << 60)).unwrap();
+    let primes = |job: &Job| {
+        let plan = Planner::default().plan(job).unwrap();
+        plan.steps()[0].kernel.ports()[1].bytes / (64 * 4)
+    };
+    assert_eq!(primes(&Job::new(&ring, Op::Mul)), 5);
+    assert_eq!(primes(&Job::new(&ring, Op::Mul).bounds(1 << 40, 1)), 2);
+    let small = Job::new(&ring, Op::Mul).bounds(1000, 3000);
+    assert_eq!(primes(&small), 1);
+    fn at(bound: u64, q: u64, i: u64) -> u64 {
+        if random(2, i) == 0 { bound } else { q - bound }
+    }
+    let (left, right): (Fill, Fill) = (|q, i| at(1000, q, i), |q, i| at(3000, q, i));
+    check_job(&small, 2, &elements(&ring, 2, 1, left), &elements(&ring, 2, 2, right));
+    let (left, right): (Fill, Fill) = (|_, _| 1000, |q, _| q - 3000);
+    check_job(&small, 1, &elements(&ring, 1, 1, left), &elements(&ring, 1, 2, right));
+    // nothing but zeros may come: still a plan
+    check_job(&Job::new(&ring, Op::Mul).bounds(0, 0), 1, &vec![U256::ZERO; 64], &vec![U256::ZERO; 64]);
+}
+
+#[test]
+fn large_moduli_are_refused() {
+    let q = Modulus::from_hex("10000000000000001").unwrap();
+    let plan = Planner::default().plan(&Job::new(&Ring::prime_trinomial(7, q).unwrap(), Op::Mul));
+    assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
+    let plan = Planner::default().plan(&Job::new(&Ring::prime_trinomial(7, q).unwrap(), Op::Combine));
+    assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
+}
+
+#[test]
+fn folding_in_rounds_needs_shared_memory() {
+    let limits = Limits::of_capability(90);
+    let build = |n| {
+        let plan =
+            Planner::new(limits.clone()).plan(&Job::new(&sparse(4591, n, &[(n - 1, 1), (0, 1)]), Op::Mul)).unwrap();
+        plan.steps().last().unwrap().kernel.build(&limits)
+    };
+    assert!(build(1000).is_ok());
+    assert!(matches!(build(200_000), Err(Error::Unsupported { .. })));
+}
+
+fn check_combine(moduli: &[u64], n: usize, batch: usize, fill: Fill) {
+    let moduli: Vec<Modulus> = moduli.iter().copied().map(modulus).collect();
+    let ring = Ring::new(&moduli, Quotient::Cyclic { n }).unwrap();
+    let plan = Planner::default().plan(&Job::new(&ring, Op::Combine)).unwrap();
+    let program = Device::cpu().compile(&plan).unwrap();
+    let big = |q: &Modulus| BigUint::from(q.value_u64().unwrap());
+    let product: BigUint = moduli.iter().map(big).product();
+    let limbs = product.bits().div_ceil(64) as usize;
+    let digits = |i: usize| match fill(4, i as u64) {
+        0 => BigUint::ZERO,
+        1 => product.clone() - 1u32,
+        2 => product.clone() >> (random(u64::MAX, i as u64) % (product.bits() + 1)),
+        _ => (0..2 * limbs).fold(BigUint::ZERO, |x, l| (x << 32) + random(1 << 32, (l + i * 99) as u64)) % &product,
+    };
+    let integers: Vec<BigUint> = (0..batch * n).map(digits).map(|x| x % &product).collect();
+    let residues = integers.chunks(n).flat_map(|item| {
+        moduli.iter().flat_map(|q| item.iter().map(|x| (x % big(q)).to_u64_digits().first().copied().unwrap_or(0)))
+    });
+    let input = naive::to_stored(&ring, &residues.map(U256::from).collect::<Vec<_>>());
+    let mut out = vec![u64::MAX; batch * n * limbs];
+    program.run_host(batch, &mut [input[..].into(), (&mut out[..]).into()]).unwrap();
+    for (limbs, x) in out.chunks(limbs).zip(&integers) {
+        let mut expected = x.to_u64_digits();
+        expected.resize(limbs.len(), 0);
+        assert_eq!(limbs, expected, "{moduli:?}");
+    }
+}
+
+/// The largest primes below 2^bits.
+fn primes_below(bits: u32, count: usize) -> Vec<u64> {
+    let top = u64::MAX >> (64 - bits);
+    (0..).map(|i| top - i).filter(|&q| modulus(q).is_prime()).take(count).collect()
+}
+
+#[test]
+fn integers_from_rows() {
+    for fill in [random, |_, _| 0, |_, _| 1, |_, _| 2, |_, _| 3] as [Fill; 5] {
+        for moduli in [&[2][..], &[1024], &[u64::MAX], &[3, 2], &[1 << 63, u64::MAX], &[4591, 1 << 16, 7681]] {
+            check_combine(moduli, 5, 3, fill);
+        }
+        check_combine(&primes_below(64, 2), 7, 2, fill);
+        check_combine(&primes_below(64, 64), 3, 2, fill);
+        check_combine(&primes_below(30, 64), 2, 3, fill);
+        let mut mixed = primes_below(62, 10);
+        mixed.extend([1 << 40, 3, 5]);
+        check_combine(&mixed, 64, 1, fill);
+    }
+}

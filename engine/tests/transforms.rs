@@ -1,0 +1,151 @@
+//! Transforms on every device against the oracle.
+
+#[path = "support/rings.rs"]
+mod rings;
+
+use ringforge::testkit::residues;
+use ringforge::{Device, Job, Op, Order, Planner, Ring, Split, U256, naive};
+
+use rings::{modulus, prime, rings};
+
+const ORDERS: [Order; 3] = [Order::Any, Order::Natural, Order::BitReversed];
+
+fn run(job: &Job, batch: usize, args: &[&[u8]]) -> Vec<u8> {
+    let device = Device::cpu();
+    let plan = Planner::new(device.limits().clone()).plan(job).unwrap_or_else(|e| panic!("{job}: {e}"));
+    let program = device.compile(&plan).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    let stream = device.stream().expect("a stream");
+    let mut ins: Vec<_> = args.iter().map(|arg| stream.upload(arg).expect("a buffer")).collect();
+    let mut out = match job.in_place {
+        true => ins.remove(0),
+        false => device.buffer(batch * job.ring.bytes()).expect("a buffer"),
+    };
+    let mut bound: Vec<ringforge::Arg<'_>> = ins.iter().map(Into::into).collect();
+    bound.push((&mut out).into());
+    program.run(&stream, batch, &mut bound).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    if batch == 0 { Vec::new() } else { stream.download(&out).expect("bytes") }
+}
+
+fn forward(ring: &Ring, order: Order, a: &[u8]) -> Vec<u8> {
+    run(&Job::new(ring, Op::Forward).order(order), a.len() / ring.bytes(), &[a])
+}
+
+#[test]
+fn forward_equals_the_oracle_and_inverse_undoes_it() {
+    for ring in rings() {
+        let split = Split::of(&ring, None).expect("a split");
+        for (batch, order) in [0, 1, 2, 3, 7].into_iter().flat_map(|batch| ORDERS.map(|order| (batch, order))) {
+            let a = residues(&ring, 1, batch);
+            let values = forward(&ring, order, &a);
+            let wanted = naive::to_stored(&ring, &naive::forward(&ring, &split, order, &naive::to_plain(&ring, &a)));
+            assert!(values == wanted, "forward {ring} {order} batch {batch}");
+            let job = Job::new(&ring, Op::Inverse).order(order);
+            assert!(run(&job, batch, &[&values]) == a, "inverse {ring} {order} batch {batch}");
+            let in_place = Job::new(&ring, Op::Forward).order(order).in_place();
+            assert!(run(&in_place, batch, &[&a]) == values, "forward in place {ring} {order}");
+            assert!(run(&job.in_place(), batch, &[&values]) == a, "inverse in place {ring} {order}");
+        }
+    }
+}
+
+#[test]
+fn every_depth_equals_the_oracle() {
+    for ring in [Ring::cyclic(8, modulus(12289)), Ring::trinomial(24, modulus(3457)), Ring::cyclic(6, prime(62, 6))] {
+        let ring = ring.expect("a ring");
+        let most = Split::of(&ring, None).expect("a split").depth();
+        for depth in 0..=most {
+            let Ok(split) = Split::of(&ring, Some(depth)) else { continue };
+            for order in ORDERS {
+                let a = residues(&ring, 2, 3);
+                let values = run(&Job::new(&ring, Op::Forward).order(order).depth(depth), 3, &[&a]);
+                let wanted = naive::forward(&ring, &split, order, &naive::to_plain(&ring, &a));
+                assert_eq!(values, naive::to_stored(&ring, &wanted), "{ring} depth {depth} {order}");
+                assert_eq!(run(&Job::new(&ring, Op::Inverse).order(order).depth(depth), 3, &[&values]), a);
+                let product = run(&Job::new(&ring, Op::PointMul).order(order).depth(depth), 3, &[&values, &values]);
+                let values = naive::to_plain(&ring, &values);
+                let wanted = naive::point_mul(&ring, &split, order, &values, &values);
+                assert_eq!(product, naive::to_stored(&ring, &wanted), "point_mul {ring} depth {depth} {order}");
+            }
+        }
+    }
+}
+
+/// Sizes at which the work is cut into near blocks, tasks and tiles: checked at a few values and by the way back.
+#[test]
+fn large_transforms_equal_the_oracle_where_it_is_asked() {
+    let bls = ringforge::Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
+    let rings = [
+        Ring::cyclic(1 << 15, modulus(0xffff_ffff_0000_0001)),
+        Ring::negacyclic(1 << 16, prime(60, 1 << 17)),
+        Ring::negacyclic(1 << 16, prime(30, 1 << 17)),
+        Ring::cyclic(3 << 14, modulus(12289)),
+        Ring::cyclic(81 << 9, prime(31, 81 << 9)),
+        Ring::trinomial(3 << 15, prime(62, 9 << 15)),
+        Ring::rns(1 << 14, &[prime(60, 1 << 15), prime(59, 1 << 15), prime(58, 1 << 15)]),
+        Ring::cyclic(1 << 15, bls),
+        Ring::cyclic(5 << 12, bls),
+    ];
+    for ring in rings {
+        let ring = ring.expect("a ring");
+        let split = Split::of(&ring, None).expect("a split");
+        let places = split.natural_places();
+        let a = residues(&ring, 3, 1);
+        let plain = naive::to_plain(&ring, &a);
+        let any = forward(&ring, Order::Any, &a);
+        let natural = forward(&ring, Order::Natural, &a);
+        let (any_values, natural_values) = (naive::to_plain(&ring, &any), naive::to_plain(&ring, &natural));
+        let (n, d) = (split.n, split.base);
+        for row in 0..ring.basis().len() {
+            for (leaf, &place) in places.iter().enumerate() {
+                assert_eq!(any_values[row * n + leaf * d], natural_values[row * n + place * d]);
+            }
+            let q = &ring.basis()[row];
+            for leaf in [0, 1, split.leaves() / 2, split.leaves() - 1] {
+                let beta = split.leaf_constant(row, leaf);
+                let coefficients = plain[row * n..][..n].iter().step_by(d).rev();
+                let value = coefficients.fold(U256::ZERO, |value, c| q.add(&q.mul(&value, &beta), c));
+                assert_eq!(any_values[row * n + leaf * d], value, "{ring} leaf {leaf}");
+            }
+        }
+        assert!(run(&Job::new(&ring, Op::Inverse), 1, &[&any]) == a, "{ring}");
+        assert!(run(&Job::new(&ring, Op::Inverse).order(Order::Natural), 1, &[&natural]) == a, "{ring}");
+    }
+}
+
+#[test]
+fn an_impulse_has_equal_values() {
+    let ring = Ring::negacyclic(64, modulus(12289)).expect("a ring");
+    let mut impulse = vec![0u16; 64];
+    impulse[0] = 5;
+    assert_eq!(forward(&ring, Order::Any, bytes(&impulse)), bytes(&[5u16; 64]));
+}
+
+#[test]
+fn natural_order_of_a_cyclic_ring_evaluates_at_the_powers_of_its_root() {
+    let q = modulus(12289);
+    let ring = Ring::cyclic(16, q).expect("a ring");
+    let root = q.root(16).expect("a root");
+    let mut x = vec![0u16; 16];
+    x[1] = 1;
+    let values = naive::to_plain(&ring, &forward(&ring, Order::Natural, bytes(&x)));
+    let powers: Vec<U256> = (0..16u64).map(|i| q.pow(&root, &i.into())).collect();
+    assert_eq!(values, powers);
+}
+
+/// The leaves of CTRU's transform, in its order.
+#[test]
+fn root_55_leads_to_the_leaves_of_ctru() {
+    let q = modulus(3457);
+    let ring = Ring::trinomial(768, q).and_then(|ring| ring.with_root(55u32)).expect("a ring");
+    let depth_7 = Split::of(&ring, Some(7)).expect("a split");
+    let exponents = [1u32, 193, 97, 289];
+    for (leaf, exponent) in exponents.into_iter().enumerate() {
+        assert_eq!(depth_7.leaf_constant(0, leaf), q.pow(&55u32.into(), &exponent.into()), "leaf {leaf}");
+    }
+    let split = Split::of(&ring, None).expect("a split");
+    assert_eq!(split.to_string(), "6,2^6 base 6");
+}
+
+fn bytes(words: &[u16]) -> &[u8] {
+    bytemuck::cast_slice(words)
+}

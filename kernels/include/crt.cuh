@@ -1,0 +1,66 @@
+// Integers from their residues, and remainders by any modulus of up to 64 bits, even or composite ones included.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+// in: a, b < q   out: a + b, < q
+RF_FN u64 add_mod(u64 a, u64 b, u64 q) { return a - (q - b) + select(a < q - b, q, 0ull); }
+// in: a, b < q   out: a - b, < q
+RF_FN u64 sub_mod(u64 a, u64 b, u64 q) { return a - b + select(a < b, q, 0ull); }
+
+// Remainders of 64-bit values by q <= 2^63.
+struct Barrett {
+    u64 q;
+    u64 ratio;  // floor(2^64 / q)
+
+    // in: any x   out: x mod q   (the quotient is exact or one less)
+    RF_METHOD u64 rem(u64 x) const { return sub_once(mad_lo(mul_hi(x, ratio), 0ull - q, x), q); }
+};
+
+// Remainders of 128-bit values by any q >= 2.
+// Source: Moeller, Granlund, "Improved division by invariant integers", algorithm 4.
+struct Divisor {
+    u64 d;           // 2^shift q, its top bit set
+    u64 reciprocal;  // floor((2^128 - 1) / d) - 2^64
+    u32 shift;
+
+    // in: x < 2^64 q   out: x mod q
+    RF_METHOD u64 rem(u128 x) const {
+        u64 hi = x.hi << shift | (x.lo >> 1) >> (63 - shift);
+        u64 lo = x.lo << shift;
+        u128 quotient = mad_wide(reciprocal, hi, u128{lo, hi});
+        u64 r = lo - (quotient.hi + 1) * d;
+        r += select(r > quotient.lo, d, 0ull);
+        r -= select(r >= d, d, 0ull);
+        return r >> shift;
+    }
+    // in: a, b < q   out: a b mod q
+    RF_METHOD u64 mul(u64 a, u64 b) const { return rem(mul_wide(a, b)); }
+};
+
+// in: residues of an integer x modulo the L::primes primes p_0 < p_1 < ... of the generated struct L, `stride` words
+//     apart; |x| <= H, H = floor(P / 2), P their product
+// out: x mod q
+// x + H is in [0, P). Garner finds its digits, x + H = d_0 + d_1 p_0 + d_2 p_0 p_1 + ...; L::weight(j) is p_0 ... p_(j-1)
+// mod q, L::inverse(i, j) is p_i^-1 modulo p_j, L::offset(j) is H mod p_j, L::correction is -H mod q.
+template <class L>
+RF_FN u64 rebuild(const typename L::Word* residues, u32 stride) {
+    typename L::Word digit[L::primes];
+    u64 sum = L::correction;
+    u128 wide{L::correction, 0};
+    RF_UNROLL
+    for (u32 j = 0; j < L::primes; j++) {
+        auto p = L::prime(j);
+        auto x = sub_once(residues[(u64)j * stride] + L::offset(j), p.q);
+        RF_UNROLL
+        for (u32 i = 0; i < j; i++) x = p.mul(x + (p.q - digit[i]), L::inverse(i, j));
+        digit[j] = j == 0 ? x : p.template canonical<2>(x);
+        if constexpr (L::narrow) sum += (u64)digit[j] * L::weight(j);
+        else wide = mad_wide(digit[j], L::weight(j), wide);
+    }
+    if constexpr (L::narrow) return L::barrett().rem(sum);
+    else return L::divisor().rem(wide);
+}
+
+}  // namespace rf

@@ -1,0 +1,358 @@
+// How rows of a ring lie in a thread block: rows, threads, registers, shared memory, device memory.
+//
+// A row is one polynomial modulo one modulus. R is the struct that the engine generates for a ring (see README.md):
+// R::threads threads share a row and hold R::per_thread residues each in registers; R::tile rows share a block. Layers
+// run in passes, each of which combines only what one thread holds. In pass P thread t has in register r the
+// coefficient Pass<R, P>::coeff(t, r). Coefficients enter in the layout of the first pass and leave the forward
+// transform in that of the last.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+// The tree of a ring and its table of twiddle factors, at compile time. Layer codes: 2, 3, and 6 for the first layer of
+// x^n - x^(n/2) + 1.
+template <class R>
+struct Tree {
+    RF_CONST u32 radix(u32 layer) { return R::layer[layer] == 3 ? 3 : 2; }
+    // Nodes above a layer.
+    RF_CONST u32 nodes(u32 layer) {
+        u32 count = 1;
+        for (u32 l = 0; l < layer; l++) count *= radix(l);
+        return count;
+    }
+    // Table entries of all layers above this one.
+    RF_CONST u32 entries(u32 layer) {
+        u32 count = 0;
+        for (u32 l = 0; l < layer; l++) count += nodes(l) * (radix(l) - 1);
+        return count;
+    }
+    // The table of a row: eight entries of its own (third root, scales, product factor), forward, inverse, leaves.
+    static constexpr u32 third_root = 0, scale = 1, product_scale = 4, product_factor = 7;
+    RF_CONST u32 forward(u32 layer) { return 8 + entries(layer); }
+    RF_CONST u32 inverse(u32 layer) { return 8 + entries(R::layers) + entries(layer); }
+    static constexpr u32 leaf_count = R::n / R::base;
+    RF_CONST u32 leaves() { return inverse(R::layers); }
+    RF_CONST u32 table() { return (leaves() + (R::base > 1 ? leaf_count : 0) + 1) / 2 * 2; }
+
+    // Sections from layer R::columns on are stored by columns: nodes that hang under different nodes above that layer
+    // stand side by side, so that threads which hold one of those each read neighbouring entries.
+    RF_CONST u32 tops() { return nodes(R::columns); }
+    // The place in layer L's section of the node that is number `inner` under node `top` above R::columns.
+    RF_CONST u32 column(u32 top, u32 inner) { return inner * tops() + top; }
+    template <u32 L>
+    RF_FN u32 slot(u32 node) {
+        if constexpr (L <= R::columns) return node;
+        else return column(node / (nodes(L) / tops()), node % (nodes(L) / tops()));
+    }
+    // The node at a place of layer L's section.
+    template <u32 L>
+    RF_FN u32 node_at(u32 slot) {
+        if constexpr (L <= R::columns) return slot;
+        else return slot % tops() * (nodes(L) / tops()) + slot / tops();
+    }
+
+    // The place of a leaf in natural order: its digits reversed.
+    template <u32 L = R::layers>
+    RF_FN u32 natural_place(u32 leaf, u32 place = 0) {
+        if constexpr (L == 0) return place;
+        else return natural_place<L - 1>(leaf / radix(L - 1), place * radix(L - 1) + leaf % radix(L - 1));
+    }
+    // The leaf at a place of natural order.
+    template <u32 L = 0>
+    RF_FN u32 leaf_at(u32 place, u32 leaf = 0) {
+        if constexpr (L == R::layers) return leaf;
+        else return leaf_at<L + 1>(place / radix(L), leaf * radix(L) + place % radix(L));
+    }
+};
+
+// The layout of one pass.
+template <class R, u32 P>
+struct Pass {
+    static constexpr u32 first = R::pass[P], last = R::pass[P + 1];
+    static constexpr u32 nodes = Tree<R>::nodes(first);
+    static constexpr u32 span = Tree<R>::nodes(last) / nodes;  // coefficients that its layers combine
+    static constexpr u32 stride = R::n / nodes / span;
+    static constexpr bool is_last = P + 1 == R::passes;
+    // Groups of `span` registers that lie side by side in memory, and sets of such groups.
+    static constexpr u32 vector = is_last ? R::base : P == 0 ? R::vector : 1;
+    static constexpr u32 sets = R::per_thread / span / vector;
+    static_assert(sets * span * vector == R::per_thread && stride % vector == 0, "the pass does not fit the registers");
+
+    // The node of the tree whose coefficients a set combines.
+    RF_FN u32 node(u32 thread, u32 set) { return (set * R::threads + thread) * vector / stride; }
+
+    // Coefficients that are side by side both in memory and for a thread: runs of `run` registers.
+    static constexpr u32 run = stride == vector ? span * vector : vector;
+    static constexpr u32 runs = R::per_thread / run;
+    // The first coefficient of a run.
+    RF_FN u32 run_start(u32 thread, u32 i) {
+        u32 set = i / (runs / sets), k = i % (runs / sets);
+        u32 column = (set * R::threads + thread) * vector;
+        return column / stride * (stride * span) + column % stride + k * stride;
+    }
+    // The register of coefficient c of a run.
+    RF_CONST u32 reg(u32 i, u32 c) {
+        u32 set = i / (runs / sets), k = i % (runs / sets) + c / vector;
+        return (set * vector + c % vector) * span + k;
+    }
+    // The coefficient in a register.
+    RF_FN u32 coeff(u32 thread, u32 r) {
+        u32 column = (r / span / vector * R::threads + thread) * vector + r / span % vector;
+        return column / stride * (stride * span) + column % stride + r % span * stride;
+    }
+};
+
+// Barrier among the threads of a row.
+template <class R>
+RF_FN void sync_row() {
+    if constexpr (R::whole_warps) __syncwarp();
+    else __syncthreads();
+}
+
+// The place of a thread in a launch over the rows of the items first .. end.
+template <class R>
+struct Row {
+    u64 index;   // of the row, counted over all items
+    u32 thread;  // within the row
+    bool live;   // false in the last block's surplus: such a thread computes along and stores nothing
+    unsigned char* shared;
+
+    RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end) {
+        u32 slot = threadIdx.x / R::threads;
+        thread = threadIdx.x % R::threads;
+        index = first * R::rows + (u64)blockIdx.x * R::tile + slot;
+        live = index < end * R::rows;
+        shared = block_shared + slot * R::row_bytes;
+    }
+    RF_METHOD u64 offset() const { return index * R::n; }
+    RF_METHOD u32 modulus() const { return R::rows == 1 ? 0 : (u32)(index % R::rows); }
+    RF_METHOD const typename R::M::Twiddle* table(const typename R::M::Twiddle* tables) const {
+        return tables + modulus() * Tree<R>::table();
+    }
+};
+
+// The largest power of two that divides all of these, at most 16.
+RF_CONST u32 vector_bytes(u32 a, u32 b) {
+    u32 bytes = 16;
+    while (a % bytes || b % bytes) bytes /= 2;
+    return bytes;
+}
+
+// `Count` consecutive elements of memory, moved by accesses of `Bytes` bytes, to which `at` is aligned.
+template <class E, u32 Count, u32 Bytes>
+struct Packed {
+    static constexpr u32 each = Bytes / sizeof(E);
+    template <class W, class Put>
+    RF_FN void load(const E* at, Put put) {
+        RF_UNROLL
+        for (u32 i = 0; i < Count / each; i++) {
+            u32 words[4];
+            if constexpr (Bytes == 16) {
+                u32x4 v = ((const u32x4*)at)[i];
+                words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+            } else if constexpr (Bytes == 8) {
+                u32x2 v = ((const u32x2*)at)[i];
+                words[0] = v.x, words[1] = v.y;
+            } else if constexpr (Bytes == 4) {
+                words[0] = ((const u32*)at)[i];
+            } else {
+                words[0] = ((const u16*)at)[i];
+            }
+            RF_UNROLL
+            for (u32 j = 0; j < each; j++) {
+                if constexpr (sizeof(E) == 2) put(i * each + j, (W)(words[j / 2] >> 16 * (j % 2) & 0xffff));
+                else if constexpr (sizeof(E) == 4) put(i * each + j, (W)words[j]);
+                else put(i * each + j, (W)join(words[2 * j], words[2 * j + 1]));
+            }
+        }
+    }
+    template <class Get>
+    RF_FN void store(E* at, Get get) {
+        RF_UNROLL
+        for (u32 i = 0; i < Count / each; i++) {
+            u32 words[4] = {0, 0, 0, 0};
+            RF_UNROLL
+            for (u32 j = 0; j < each; j++) {
+                if constexpr (sizeof(E) == 2) words[j / 2] |= (u32)get(i * each + j) << 16 * (j % 2);
+                else if constexpr (sizeof(E) == 4) words[j] = get(i * each + j);
+                else words[2 * j] = low(get(i * each + j)), words[2 * j + 1] = high(get(i * each + j));
+            }
+            if constexpr (Bytes == 16) ((u32x4*)at)[i] = u32x4{words[0], words[1], words[2], words[3]};
+            else if constexpr (Bytes == 8) ((u32x2*)at)[i] = u32x2{words[0], words[1]};
+            else if constexpr (Bytes == 4) ((u32*)at)[i] = words[0];
+            else ((u16*)at)[i] = (u16)words[0];
+        }
+    }
+};
+
+// Elements of more than 16 bytes: two vector accesses each, which the compiler finds.
+template <class E, u32 Count>
+struct Packed<E, Count, 0> {
+    template <class W, class Put>
+    RF_FN void load(const E* at, Put put) {
+        RF_UNROLL
+        for (u32 i = 0; i < Count; i++) put(i, at[i]);
+    }
+    template <class Get>
+    RF_FN void store(E* at, Get get) {
+        RF_UNROLL
+        for (u32 i = 0; i < Count; i++) at[i] = get(i);
+    }
+};
+
+template <class E, u32 Count, u32 Align>
+using Move = Packed<E, Count, sizeof(E) <= 8 ? vector_bytes(Count * sizeof(E), Align) : 0>;
+
+// in: a row in memory   out: registers in the layout of pass P (zero in surplus threads)
+template <class R, u32 P>
+RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live) {
+    using S = Pass<R, P>;
+    using Word = typename R::M::Word;
+    RF_UNROLL
+    for (u32 i = 0; i < R::per_thread; i++) x[i] = Word{};
+    if (!live) return;
+    RF_UNROLL
+    for (u32 i = 0; i < S::runs; i++) {
+        Move<typename R::Store, S::run, R::n * sizeof(typename R::Store)>::template load<Word>(
+            row + S::run_start(thread, i), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+    }
+}
+
+// in: canonical residues in registers in the layout of pass P   out: a row in memory
+template <class R, u32 P>
+RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live) {
+    using S = Pass<R, P>;
+    if (!live) return;
+    RF_UNROLL
+    for (u32 i = 0; i < S::runs; i++) {
+        Move<typename R::Store, S::run, R::n * sizeof(typename R::Store)>::store(
+            row + S::run_start(thread, i), [&](u32 c) { return x[S::reg(i, c)]; });
+    }
+}
+
+// A row staged in shared memory, so that device memory is touched in order, in vectors, whatever the layout: gaps keep
+// threads whose runs lie side by side on different banks.
+template <class R>
+struct Stage {
+    using Store = typename R::Store;
+    static constexpr u32 run_bytes = R::run * sizeof(Store);
+    static constexpr u32 unit = vector_bytes(run_bytes, 16);
+    static constexpr u32 gap = run_bytes / unit % 2 ? 0 : unit;
+    static constexpr u32 units = R::n * sizeof(Store) / unit;
+    static constexpr u32 bytes = R::n * sizeof(Store) + R::n / R::run * gap;
+    static constexpr u32 steps = (units + R::threads - 1) / R::threads;
+    static_assert(R::threads == 1 || bytes <= R::row_bytes, "the staged row must fit its shared memory");
+
+    struct alignas(unit) Unit {
+        u16 halves[unit / 2];
+    };
+    RF_FN Store* element(unsigned char* shared, u32 i) { return (Store*)(shared + at(i * sizeof(Store))); }
+    RF_FN u32 at(u32 byte) { return byte + byte / run_bytes * gap; }
+    // Moves the row between shared and device memory.
+    RF_FN void out(unsigned char* shared, Store* row, u32 thread) {
+        RF_UNROLL
+        for (u32 i = 0; i < steps; i++) {
+            u32 c = i * R::threads + thread;
+            if (units % R::threads == 0 || c < units) ((Unit*)row)[c] = *(const Unit*)(shared + at(c * unit));
+        }
+    }
+    RF_FN void in(unsigned char* shared, const Store* row, u32 thread) {
+        RF_UNROLL
+        for (u32 i = 0; i < steps; i++) {
+            u32 c = i * R::threads + thread;
+            if (units % R::threads == 0 || c < units) *(Unit*)(shared + at(c * unit)) = ((const Unit*)row)[c];
+        }
+    }
+};
+
+// in: a row of values in memory, leaves in natural order if Natural   out: registers in the layout of the last pass
+// All threads of the row call it; shared memory may have been in use before.
+template <class R, bool Natural>
+RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live,
+                       unsigned char* shared) {
+    using S = Pass<R, R::passes - 1>;
+    using Word = typename R::M::Word;
+    if constexpr (R::threads == 1 && !Natural) return load_row<R, R::passes - 1>(x, row, thread, live);
+    sync_row<R>();
+    if (live) Stage<R>::in(shared, row, thread);
+    sync_row<R>();
+    if constexpr (Natural) {
+        RF_UNROLL
+        for (u32 r = 0; r < R::per_thread; r++) {
+            u32 c = S::coeff(thread, r);
+            x[r] = *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base);
+        }
+    } else {
+        RF_UNROLL
+        for (u32 i = 0; i < S::runs; i++) {
+            Move<typename R::Store, S::run, Stage<R>::unit>::template load<Word>(
+                Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+        }
+    }
+}
+
+// in: canonical values in the layout of the last pass   out: a row in memory, leaves in natural order if Natural
+// All threads of the row call it; shared memory may have been in use before.
+template <class R, bool Natural>
+RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live,
+                        unsigned char* shared) {
+    using S = Pass<R, R::passes - 1>;
+    if constexpr (R::threads == 1 && !Natural) return store_row<R, R::passes - 1>(x, row, thread, live);
+    sync_row<R>();
+    if constexpr (Natural) {
+        RF_UNROLL
+        for (u32 r = 0; r < R::per_thread; r++) {
+            u32 c = S::coeff(thread, r);
+            *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base) =
+                (typename R::Store)x[r];
+        }
+    } else {
+        RF_UNROLL
+        for (u32 i = 0; i < S::runs; i++) {
+            Move<typename R::Store, S::run, Stage<R>::unit>::store(
+                Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c) { return x[S::reg(i, c)]; });
+        }
+    }
+    sync_row<R>();
+    if (live) Stage<R>::out(shared, row, thread);
+}
+
+// The shared cell of a coefficient: R::gap cells are left free after every R::run, so that threads whose coefficients
+// lie R::run apart meet different banks.
+template <class R>
+RF_FN u32 cell(u32 coeff) {
+    return coeff + coeff / R::run * R::gap;
+}
+
+// in: registers in the layout of pass From, values that fit a cell   out: the layout of pass To
+// All threads of the row call it; it begins with a barrier, so shared memory may have been in use before.
+template <class R, u32 From, u32 To>
+RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
+    using F = Pass<R, From>;
+    using T = Pass<R, To>;
+    using Word = typename R::M::Word;
+    using Cell = typename R::Cell;
+    constexpr u32 align = R::gap ? R::gap * sizeof(Cell) : R::run * sizeof(Cell);
+    constexpr u32 from = F::run <= R::run && R::run % F::run == 0 ? F::run : 1;
+    constexpr u32 to = T::run <= R::run && R::run % T::run == 0 ? T::run : 1;
+    Cell* cells = (Cell*)shared;
+    sync_row<R>();
+    RF_UNROLL
+    for (u32 i = 0; i < R::per_thread / from; i++) {
+        u32 start = F::run_start(thread, i / (F::run / from)) + i % (F::run / from) * from;
+        Move<Cell, from, align>::store(cells + cell<R>(start), [&](u32 c) {
+            return x[F::reg(i / (F::run / from), i % (F::run / from) * from + c)];
+        });
+    }
+    sync_row<R>();
+    RF_UNROLL
+    for (u32 i = 0; i < R::per_thread / to; i++) {
+        u32 start = T::run_start(thread, i / (T::run / to)) + i % (T::run / to) * to;
+        Move<Cell, to, align>::template load<Word>(cells + cell<R>(start), [&](u32 c, Word v) {
+            x[T::reg(i / (T::run / to), i % (T::run / to) * to + c)] = v;
+        });
+    }
+}
+
+}  // namespace rf

@@ -1,0 +1,28 @@
+// Which coefficient a thread works on, in kernels that have a thread for each.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+// S is generated: an item has S::cells coefficients; small items share a block, large ones take several.
+template <class S>
+struct Spread {
+    u64 start;  // first coefficient of the block, counted over all items
+    u32 count;  // coefficients of the block
+    u64 item;
+    u32 cell;   // coefficient within the item
+    bool live;  // false in surplus threads
+
+    RF_METHOD Spread(u64 first, u64 end) {
+        u64 block_item = first + (u64)(blockIdx.x / S::blocks_per_item) * S::items_per_block;
+        u32 part = blockIdx.x % S::blocks_per_item * S::threads;
+        u32 items = end - block_item < S::items_per_block ? (u32)(end - block_item) : S::items_per_block;
+        start = block_item * S::cells + part;
+        count = min_word(items * S::cells - part, S::threads);
+        item = block_item + (part + threadIdx.x) / S::cells;
+        cell = (part + threadIdx.x) % S::cells;
+        live = threadIdx.x < count;
+    }
+};
+
+}  // namespace rf

@@ -1,0 +1,223 @@
+// Test kernel: every operation of one modulus type on pairs of words, for comparison with big integers.
+//
+// The prelude, in namespace rf, gives
+//     using M = Mod16 | Mod32 | Mod64 | Mod64Full | Mod256 | Mod255;
+//     RF_CONST M modulus() { return M{…}; }
+//     constexpr u32 bound = …;     lazy types: the B tried beyond 4 (B q < 2^word; at least 4); strict types: 1
+//     constexpr u32 products = …;  products of two residues below 2q that one accumulator holds, at least 1, or 0 if
+//                                  only one product of canonical residues fits (Mod16 with a large q); strict types: 1
+// Entry points, one thread an item, first <= item < end:
+//     arithmetic(a, b, out, first, end)                  the modulus is a constant
+//     arithmetic_argument(m, a, b, out, first, end)      the modulus is an argument
+//     arithmetic_words(a, b, out, first, end)            word.cuh alone; a, b of u64
+// a and b hold any words x, y (strict types of 256 bits: words below q). Item i writes out[K i] … out[K i + K - 1].
+//
+// Lazy types, K = 24. x_B = x mod B q, y_B likewise; y' = y mod (2q + 1); w = y_1. A range as in the headers.
+//      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 mul_loose(x, w), or 2 again
+//      4 reduce<2>(x_2)           5 reduce<4>(x_4)           6 reduce<bound>(x_bound)  7 canonical<1>(x_1)
+//      8 canonical<2>(x_2)        9 canonical<4>(x_4)       10 canonical<bound>(..)   11 add(x_2, y_2)
+//     12 sub<1>(x_2, y_1)        13 sub<2>(x_2, y')         14 negate<2>(y')
+//     15 wide_reduce of u v                                 (u, v = x_2, y_2, or x_1, y_1 if products is 0)
+//     16 wide_reduce of u v + u u + v v                     (as 15 if products < 3)
+//     17 wide_fold of u v        18 mul_plain(x_1, y_1)
+//     19 mul_montgomery(x_1, y_1)    20 to_montgomery(x_1)    21 from_montgomery(x)      (Mod16: 0)
+//     22 reduce<3>(x mod 3q)     23 canonical<3>(x mod 3q)
+// Strict types, K = 10. x_1, y_1 as above (256 bits: x, y).
+//      0 twiddle(y_1).w           1 mul(x_1, twiddle(y_1))   2 add(x_1, y_1)           3 sub<1>(x_1, y_1)
+//      4 negate<1>(y_1)           5 wide_reduce of x_1 y_1 + x_1 x_1                  6 mul_plain(x_1, y_1)
+//      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x_1)       9 from_montgomery(x_1)
+// Words, K = 40.
+//      0 mul_hi(x, y)             1 mul_hi_loose(x, y)       2 mad_lo(x, y, dot_lo(x, y, y, y))
+//      3, 4 mul_wide(x, y)        5, 6 mad_wide(x, y, {y, x})
+//      7 mul_hi of the low halves, and of the high halves in its upper half
+//      8 mad_wide(low x, low y, x >> 31)                     9 sub_once(x mod 2m, m), m = y >> 1, or 1 if that is 0
+//     10 select(low x & 1, x, y), 11 sub_once and select of low halves
+//     12 … 39 the chains on four limbs (x, y): see chains()
+#include "mod16.cuh"
+#include "mod32.cuh"
+#include "mod64.cuh"
+#include "mod256.cuh"
+#include "prelude.cuh"
+
+namespace rf {
+
+// ---- what only some types have ----
+
+template <class T>
+constexpr bool has_loose = false;
+template <>
+constexpr bool has_loose<Mod64> = true;
+template <class T>
+constexpr bool has_montgomery = true;
+template <>
+constexpr bool has_montgomery<Mod16> = false;
+
+template <class T>
+RF_FN typename T::Word product_loose(const T& m, typename T::Word x, typename T::Twiddle w) {
+    if constexpr (has_loose<T>) return m.mul_loose(x, w);
+    else return m.mul(x, w);
+}
+
+template <class T>
+RF_FN void montgomery(const T& m, typename T::Word x, typename T::Word x1, typename T::Word y1, typename T::Word* out) {
+    if constexpr (has_montgomery<T>) {
+        out[0] = m.mul_montgomery(x1, y1);
+        out[1] = m.to_montgomery(x1);
+        out[2] = m.from_montgomery(x);
+    } else {
+        out[0] = out[1] = out[2] = 0;
+    }
+}
+
+template <class T>
+RF_FN typename T::Word residue(const T& m, typename T::Word x) {
+    return x % m.q;
+}
+template <bool Full>
+RF_FN u256 residue(const Mod256Of<Full>&, u256 x) {
+    return x;
+}
+
+// ---- all operations of a type ----
+
+template <class T>
+RF_FN void lazy_operations(const T& m, typename T::Word x, typename T::Word y, typename T::Word* out) {
+    using Word = typename T::Word;
+    const Word q = m.q;
+    const Word x1 = x % q, y1 = y % q, x2 = x % (2 * q), y2 = y % (2 * q), y3 = y % (2 * q + 1);
+    const Word x3 = x % (3 * q), x4 = x % (4 * q), xb = x % (bound * q);
+    const typename T::Twiddle w = m.twiddle(y1);
+    out[0] = w.w;
+    out[1] = w.quotient;
+    out[2] = m.mul(x, w);
+    out[3] = product_loose(m, x, w);
+    out[4] = m.template reduce<2>(x2);
+    out[5] = m.template reduce<4>(x4);
+    out[6] = m.template reduce<bound>(xb);
+    out[7] = m.template canonical<1>(x1);
+    out[8] = m.template canonical<2>(x2);
+    out[9] = m.template canonical<4>(x4);
+    out[10] = m.template canonical<bound>(xb);
+    out[11] = m.add(x2, y2);
+    out[12] = m.template sub<1>(x2, y1);
+    out[13] = m.template sub<2>(x2, y3);
+    out[14] = m.template negate<2>(y3);
+    const Word u = products == 0 ? x1 : x2, v = products == 0 ? y1 : y2;
+    constexpr u32 unit = products == 0 ? 1 : 4;
+    typename T::Wide acc = m.wide_mul(u, v);
+    out[15] = m.template wide_reduce<unit>(acc);
+    out[17] = m.wide_fold(acc);
+    if constexpr (products >= 3) {
+        acc = m.wide_mad(acc, u, u);
+        acc = m.wide_mad(acc, v, v);
+        out[16] = m.template wide_reduce<12>(acc);
+    } else {
+        out[16] = out[15];
+    }
+    out[18] = m.mul_plain(x1, y1);
+    montgomery(m, x, x1, y1, out + 19);
+    out[22] = m.template reduce<3>(x3);
+    out[23] = m.template canonical<3>(x3);
+}
+
+template <class T>
+RF_FN void strict_operations(const T& m, typename T::Word x, typename T::Word y, typename T::Word* out) {
+    const typename T::Word x1 = residue(m, x), y1 = residue(m, y);
+    const typename T::Twiddle w = m.twiddle(y1);
+    out[0] = w.w;
+    out[1] = m.mul(x1, w);
+    out[2] = m.add(x1, y1);
+    out[3] = m.template sub<1>(x1, y1);
+    out[4] = m.template negate<1>(y1);
+    out[5] = m.template wide_reduce<2>(m.wide_mad(m.wide_mul(x1, y1), x1, x1));
+    out[6] = m.mul_plain(x1, y1);
+    montgomery(m, x1, x1, y1, out + 7);
+}
+
+template <class T>
+RF_FN void operations(const T& m, const typename T::Word* a, const typename T::Word* b, typename T::Word* out,
+                      u64 item) {
+    if constexpr (T::lazy) lazy_operations(m, a[item], b[item], out + 24 * item);
+    else strict_operations(m, a[item], b[item], out + 10 * item);
+}
+
+// On l = (low x, high x, low y, high y) and r = (low y, high y, low x, high x), two limbs an output word:
+//      0, 1, 2    l + r, carry                               3, 4, 5    l - r, borrow (0 or 2^32 - 1)
+//      6, 7       select_limbs of that borrow, l, r          8, 9       t = row_mul(l, low y)
+//     10, 11, 12  row_mad(t, l, high y), over from 5        13, 14, 15  row_mad(t, r, high x), same over
+//     16, 17, 18  row_mad_top(t, l, low x), top from high x, same over; (top, over)
+//     19, 20, 21  row_shift(other from low y, t, r, high x), over from 1; (other, over)
+//     22, 23, 24  row_mad_top(s, l, high y), s and top all ones, same over; (top, over)
+//     25, 26, 27  row_shift(other, s, l, high x), other and over all ones; (other, over)
+RF_FN void chains(u64 x, u64 y, u64* out) {
+    u32 l[4] = {low(x), high(x), low(y), high(y)}, r[4] = {low(y), high(y), low(x), high(x)}, t[4];
+    u32 flag = add_limbs<4>(t, l, r);
+    out[0] = join(t[0], t[1]), out[1] = join(t[2], t[3]), out[2] = flag;
+    flag = sub_limbs<4>(t, l, r);
+    out[3] = join(t[0], t[1]), out[4] = join(t[2], t[3]), out[5] = flag;
+    select_limbs<4>(t, flag, l, r);
+    out[6] = join(t[0], t[1]), out[7] = join(t[2], t[3]);
+    row_mul<4>(t, l, low(y));
+    out[8] = join(t[0], t[1]), out[9] = join(t[2], t[3]);
+    flag = 5;
+    row_mad<4>(t, l, high(y), flag);
+    out[10] = join(t[0], t[1]), out[11] = join(t[2], t[3]), out[12] = flag;
+    row_mad<4>(t, r, high(x), flag);
+    out[13] = join(t[0], t[1]), out[14] = join(t[2], t[3]), out[15] = flag;
+    u32 top = high(x);
+    row_mad_top<4>(t, l, low(x), top, flag);
+    out[16] = join(t[0], t[1]), out[17] = join(t[2], t[3]), out[18] = join(top, flag);
+    u32 other = low(y);
+    flag = 1;
+    row_shift<4>(other, t, r, high(x), flag);
+    out[19] = join(t[0], t[1]), out[20] = join(t[2], t[3]), out[21] = join(other, flag);
+    top = 0xffffffffu;
+    u32 ones[4] = {top, top, top, top};
+    row_mad_top<4>(ones, l, high(y), top, flag);
+    out[22] = join(ones[0], ones[1]), out[23] = join(ones[2], ones[3]), out[24] = join(top, flag);
+    other = 0xffffffffu;
+    flag = 0xffffffffu;
+    row_shift<4>(other, ones, l, high(x), flag);
+    out[25] = join(ones[0], ones[1]), out[26] = join(ones[2], ones[3]), out[27] = join(other, flag);
+}
+
+RF_FN void words(u64 x, u64 y, u64* out) {
+    out[0] = mul_hi(x, y);
+    out[1] = mul_hi_loose(x, y);
+    out[2] = mad_lo(x, y, dot_lo(x, y, y, y));
+    u128 p = mul_wide(x, y);
+    out[3] = p.lo, out[4] = p.hi;
+    p = mad_wide(x, y, u128{y, x});
+    out[5] = p.lo, out[6] = p.hi;
+    out[7] = join(mul_hi(low(x), low(y)), mul_hi(high(x), high(y)));
+    out[8] = mad_wide(low(x), low(y), x >> 31);
+    const u64 m = y >> 1 ? y >> 1 : 1;
+    out[9] = sub_once(x % (2 * m), m);
+    out[10] = select(low(x) & 1, x, y);
+    out[11] = join(sub_once(low(x), low(y)), select(high(x) & 1, low(x), low(y)));
+    chains(x, y, out + 12);
+}
+
+}  // namespace rf
+
+extern "C" __global__ void arithmetic(const rf::M::Word* a, const rf::M::Word* b, rf::M::Word* out, rf::u64 first,
+                                      rf::u64 end) {
+    const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= end) return;
+    constexpr rf::M m = rf::modulus();
+    rf::operations(m, a, b, out, item);
+}
+
+extern "C" __global__ void arithmetic_argument(const rf::M m, const rf::M::Word* a, const rf::M::Word* b,
+                                               rf::M::Word* out, rf::u64 first, rf::u64 end) {
+    const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= end) return;
+    rf::operations(m, a, b, out, item);
+}
+
+extern "C" __global__ void arithmetic_words(const rf::u64* a, const rf::u64* b, rf::u64* out, rf::u64 first,
+                                            rf::u64 end) {
+    const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= end) return;
+    rf::words(a[item], b[item], out + 40 * item);
+}

@@ -1,0 +1,15 @@
+// The product of values, a leaf a thread.
+#include "poly.cuh"
+#include "prelude.cuh"
+using namespace rf;
+
+extern "C" __global__ void point_mul(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
+                                     const Rq::M::Twiddle* tables, const Rq::M* moduli, u64 first, u64 end) {
+    Leaf<Rq> leaf(first, end);
+    if (!leaf.live) return;
+    auto m = Rq::modulus(moduli, leaf.modulus);
+    Rq::M::Word product[Rq::base];
+    leaf.multiply<Task::natural_order>(m, a, b, tables, product);
+    RF_UNROLL
+    for (u32 v = 0; v < Rq::base; v++) out[leaf.offset + v] = (Rq::Store)m.canonical<product_bound<Rq>()>(product[v]);
+}

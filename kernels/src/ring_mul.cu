@@ -1,0 +1,22 @@
+// The product of two ring elements from coefficients to coefficients, all in registers and shared memory.
+#include "poly.cuh"
+#include "prelude.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ring_mul(const Rq::Store* a, const Rq::Store* b, Rq::Store* out, const Rq::M::Twiddle* tables,
+             const Rq::M* moduli, u64 first, u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    auto m = Rq::modulus(moduli, row.modulus());
+    auto table = row.table(tables);
+    Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
+    load_row<Rq, 0>(x, a + row.offset(), row.thread, row.live);
+    ntt_forward<Rq>(m, x, table, row.shared, row.thread);
+    load_row<Rq, 0>(y, b + row.offset(), row.thread, row.live);
+    ntt_forward<Rq>(m, y, table, row.shared, row.thread);
+    constexpr u32 bound = ntt_forward_bound<Rq>();
+    multiply_values<Rq, bound, bound>(m, x, y, table, row.thread);
+    ntt_inverse<Rq, product_bound<Rq>(), true>(m, x, table, row.shared, row.thread);
+    store_row<Rq, 0>(x, out + row.offset(), row.thread, row.live);
+}

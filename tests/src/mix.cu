@@ -1,0 +1,21 @@
+// A kernel for tests of the tests: every barrier matters, and so do its table and all of its shared memory.
+#include "word.cuh"
+#include "prelude.cuh"
+using rf::u32;
+using rf::u64;
+
+// One block an item of N words. Words change threads through shared memory twice: across the block, then within a warp.
+extern "C" __global__ void mix(const u32* factors, const u32* in, u32* out, u64 first, u64 end) {
+    RF_SHARED(memory);
+    u32* cells = reinterpret_cast<u32*>(memory);
+    const u64 item = first + blockIdx.x;
+    if (item >= end) return;
+    const u32 t = threadIdx.x;
+    cells[t] = in[item * N + t] * factors[t];
+    __syncthreads();
+    const u32 across = cells[(t + N / 2 + 5) % N];
+    __syncthreads();
+    cells[t] = across;
+    __syncwarp();
+    out[item * N + t] = across + 3 * cells[t ^ 1];
+}

@@ -1,0 +1,179 @@
+//! A fused KEM-like kernel: hash, sample, transform, multiply by one key that all items share, transform back, pack.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::block::ring_prelude;
+use ringforge::kernels::{Inverse, table};
+use ringforge::testkit::NamedPlan;
+use ringforge::{
+    Args, Built, Content, Device, Error, Header, HostArg, Kernel, Limits, Modulus, Order, Plan, Port, Result, Ring, Slot,
+    Split, Step, Table,
+};
+use shake::{ExtendableOutput, Shake256, Update, XofReader};
+
+use super::slow::Tree;
+use super::{KECCAK, broken, halves};
+
+const Q: u64 = 3457;
+const N: usize = 768;
+/// Bytes of a packed result.
+const PACKED: usize = N * 12 / 8;
+
+/// Seeds in, key in (values, shared), packed products out.
+#[derive(Clone)]
+pub struct Kem {
+    ring: Ring,
+    split: Split,
+    ports: [Port; 4],
+}
+
+impl core::fmt::Debug for Kem {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Kem({:?}, {:?})", self.ring, self.split)
+    }
+}
+
+impl Kem {
+    /// The kernel.
+    ///
+    /// # Errors
+    /// What makes the ring fail.
+    pub fn new() -> Result<Self> {
+        let ring = Ring::trinomial(N, Modulus::new(Q)?)?;
+        let split = Split::of(&ring, None)?;
+        let key = Port::shared(ring.bytes());
+        let factors = Port::shared(table(&ring, &split).bytes());
+        let ports = [Port::input(32).secret(), key, Port::output(PACKED), factors];
+        Ok(Self { ring, split, ports })
+    }
+
+    fn table(&self) -> Table {
+        table(&self.ring, &self.split)
+    }
+}
+
+impl Kernel for Kem {
+    fn name(&self) -> &'static str {
+        "kem"
+    }
+
+    fn source(&self) -> &'static str {
+        include_str!("kem.cu")
+    }
+
+    fn headers(&self) -> &[Header] {
+        &[KECCAK]
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 2)?;
+        let mut launch = block.launch(N, 1);
+        launch.shared_bytes += (block.rows * 2 * N) as u32;
+        if launch.shared_bytes > limits.block_shared_bytes {
+            return Err(Error::Unsupported { job: "kem".into(), why: "it needs more shared memory".into() });
+        }
+        let prelude = format!("#pragma once\n{ring}struct Task {{ static constexpr rf::u32 q = {Q}; }};\n");
+        Ok(Built { prelude, launch })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let tree = Tree::new(&self.split, 0).ok_or_else(|| broken("kem", "its modulus is too large"))?;
+        let seeds = args.input::<u8>(0)?;
+        let key: Vec<u64> = args.input::<u16>(1)?.iter().map(|&x| x.into()).collect();
+        let base = self.split.base;
+        let constants: Vec<Vec<u64>> = (0..N / base).map(|leaf| self.leaf(leaf, &key)).collect();
+        for (seed, out) in seeds.chunks_exact(32).zip(args.output::<u8>(2)?.chunks_exact_mut(PACKED)) {
+            let mut x = sample(seed);
+            tree.forward(&mut x);
+            for (values, rows) in x.chunks_exact_mut(base).zip(&constants) {
+                let product = |k: usize| (0..base).map(|i| values[i] * rows[k * base + i]).sum::<u64>() % Q;
+                let product: Vec<u64> = (0..base).map(product).collect();
+                values.copy_from_slice(&product);
+            }
+            tree.inverse(&mut x);
+            pack(&x, out);
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("split {}", self.split)
+    }
+}
+
+impl Kem {
+    /// The matrix of the product with the key's residue modulo a leaf x^d − β.
+    fn leaf(&self, leaf: usize, key: &[u64]) -> Vec<u64> {
+        let base = self.split.base;
+        let constant = self.split.leaf_constant(0, leaf).to_le_bytes();
+        let beta = halves(&constant.as_ref()[..2])[0];
+        let key = &key[leaf * base..];
+        let entry = |k: usize, i: usize| if i <= k { key[k - i] } else { key[k + base - i] * beta % Q };
+        (0..base).flat_map(|k| (0..base).map(move |i| entry(k, i))).collect()
+    }
+}
+
+/// Four bits of SHAKE256 a coefficient: two counted up, two down.
+fn sample(seed: &[u8]) -> Vec<u64> {
+    let mut hash = Shake256::default();
+    hash.update(seed);
+    let mut stream = [0; N / 2];
+    hash.finalize_xof().read(&mut stream);
+    let nibbles = stream.iter().flat_map(|byte| [byte & 15, byte >> 4]);
+    nibbles.map(|bits| (Q + u64::from((bits & 3).count_ones()) - u64::from((bits >> 2).count_ones())) % Q).collect()
+}
+
+fn pack(x: &[u64], out: &mut [u8]) {
+    for (pair, bytes) in x.chunks_exact(2).zip(out.chunks_exact_mut(3)) {
+        bytes.copy_from_slice(&(pair[0] | pair[1] << 12).to_le_bytes()[..3]);
+    }
+}
+
+/// The plan, with an oracle that multiplies coefficients.
+///
+/// # Errors
+/// What makes the plan fail.
+pub fn plan() -> Result<NamedPlan> {
+    let kernel = Kem::new()?;
+    let (ring, split) = (kernel.ring.clone(), kernel.split.clone());
+    let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: Order::Any };
+    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2), Slot::Table(kernel.table())];
+    let step = Step { kernel: Arc::new(kernel), slots };
+    let plan = Plan::new("kem", vec![step])?.with_contents(vec![None, Some(values), None])?;
+    let inverse = Inverse::new(&ring, &split, Order::Any).step(Slot::Arg(0), Slot::Arg(1));
+    let to_coefficients = Device::cpu().compile(&Plan::new("key to coefficients", vec![inverse])?)?;
+    Ok(NamedPlan::new("kem", plan).expecting(move |_, inputs| {
+        let mut key = vec![0; inputs[1].len()];
+        let mut args = [HostArg::In(&inputs[1]), HostArg::Out(&mut key)];
+        to_coefficients.run_host(1, &mut args).expect("the inverse transform runs");
+        let key = halves(&key);
+        let product = |seed: &[u8]| {
+            let mut out = vec![0; PACKED];
+            pack(&schoolbook(&sample(seed), &key), &mut out);
+            out
+        };
+        vec![inputs[0].chunks_exact(32).flat_map(product).collect()]
+    }))
+}
+
+/// a b mod x^n − x^(n/2) + 1.
+fn schoolbook(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let mut product = vec![0; 2 * N - 1];
+    for (i, x) in a.iter().enumerate() {
+        for (j, y) in b.iter().enumerate() {
+            product[i + j] += x * y;
+        }
+    }
+    for k in (N..2 * N - 1).rev() {
+        let top = product[k] % Q;
+        product[k - N / 2] += top;
+        product[k - N] += Q - top;
+    }
+    product.truncate(N);
+    product.iter().map(|x| x % Q).collect()
+}

@@ -1,0 +1,73 @@
+//! A tile of a matrix product of 8-bit integers, an item a warp.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::testkit::NamedPlan;
+use ringforge::{Args, Built, Header, Kernel, Launch, Limits, Plan, Port, Result, Slot, Step};
+
+use super::MMA;
+
+const DEPTH: usize = 96;
+const PORTS: &[Port] = &[Port::input(16 * DEPTH), Port::input(8 * DEPTH), Port::output(16 * 8 * 4)];
+
+/// 16 rows in, 8 columns in, 16 × 8 words out.
+#[derive(Debug)]
+pub struct Mma;
+
+impl Kernel for Mma {
+    fn name(&self) -> &'static str {
+        "mma"
+    }
+
+    fn source(&self) -> &'static str {
+        include_str!("mma.cu")
+    }
+
+    fn headers(&self) -> &[Header] {
+        &[MMA]
+    }
+
+    fn ports(&self) -> &[Port] {
+        PORTS
+    }
+
+    fn build(&self, _: &Limits) -> Result<Built> {
+        let prelude = format!("#pragma once\nstruct Task {{ static constexpr unsigned depth = {DEPTH}; }};\n");
+        Ok(Built { prelude, launch: Launch { threads: 128, items_per_block: 4, blocks_per_item: 1, shared_bytes: 0 } })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let left = args.input::<i8>(0)?.chunks_exact(16 * DEPTH);
+        let right = args.input::<i8>(1)?.chunks_exact(8 * DEPTH);
+        for ((left, right), out) in left.zip(right).zip(args.output::<i32>(2)?.chunks_exact_mut(128)) {
+            let cells = out.chunks_exact_mut(8).zip(left.chunks_exact(DEPTH));
+            for (cells, row) in cells {
+                for (cell, column) in cells.iter_mut().zip(right.chunks_exact(DEPTH)) {
+                    *cell = row.iter().zip(column).map(|(&x, &y)| i32::from(x) * i32::from(y)).sum();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The plan, with an oracle that sums products by index.
+///
+/// # Errors
+/// What makes the plan fail.
+pub fn plan() -> Result<NamedPlan> {
+    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2)];
+    let plan = Plan::new("mma", vec![Step { kernel: Arc::new(Mma), slots }])?;
+    Ok(NamedPlan::new("mma", plan).expecting(|batch, inputs| {
+        let byte = |input: usize, at: usize| i64::from(inputs[input][at] as i8);
+        let cell = |cell: usize| {
+            let (item, row, column) = (cell / 128, cell / 8 % 16, cell % 8);
+            let products = (0..DEPTH).map(|k| {
+                byte(0, (item * 16 + row) * DEPTH + k) * byte(1, (item * 8 + column) * DEPTH + k)
+            });
+            (products.sum::<i64>() as i32).to_le_bytes()
+        };
+        vec![(0..batch * 128).flat_map(cell).collect()]
+    }))
+}

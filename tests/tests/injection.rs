@@ -1,0 +1,54 @@
+//! Defects that are put into kernels on purpose are found on the device that runs kernels' text: each barrier that is
+//! deleted, each table with swapped entries, each halved shared memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ringforge::Result;
+use ringforge::testkit::inject::{Injection, injections};
+use ringforge::testkit::{NamedPlan, Target};
+use ringforge_tests::catalogue::catalogue;
+use ringforge_tests::mix::{self, Mix};
+
+/// The same in every run: whether a defect shows must not depend on luck.
+const SEED: u64 = 1;
+
+/// The defects that no plan shows. A defect counts as found when one of the plans shows it: not every plan reaches
+/// every barrier of a header.
+fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
+    let Some(device) = Target::Text.device() else { return Ok(Vec::new()) };
+    let mut defects: BTreeMap<String, Vec<(&NamedPlan, Injection)>> = BTreeMap::new();
+    for plan in plans {
+        for injection in injections(plan, device.limits())? {
+            defects.entry(injection.what.clone()).or_default().push((plan, injection));
+        }
+    }
+    let mut missed = Vec::new();
+    for (what, carriers) in defects {
+        let mut found = false;
+        for (plan, injection) in &carriers {
+            found = injection.found(plan, &device, SEED, 2)?;
+            if found {
+                break;
+            }
+        }
+        println!("{} {what}", if found { "found" } else { "MISSED" });
+        if !found {
+            missed.push(what);
+        }
+    }
+    Ok(missed)
+}
+
+#[test]
+fn in_the_small_kernel() -> Result<()> {
+    assert_eq!(not_found(&[mix::plan(Arc::new(Mix))?])?, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn in_the_catalogue() -> Result<()> {
+    let Some(device) = Target::Text.device() else { return Ok(()) };
+    assert_eq!(not_found(&catalogue(device.limits())?)?, Vec::<String>::new());
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! The stubs of future clients run through `Kernel`, `Plan` and `Program` on every device, with their oracles' results.
+
+use num_bigint::BigUint;
+use ringforge::testkit::{Scheme, Target, seed};
+use ringforge::{Device, Limits, Modulus, Result};
+use ringforge_tests::shape::curve::{self, Oracle};
+use ringforge_tests::shape::rns_map::RnsMap;
+use ringforge_tests::shape::{Shape, kem};
+
+ringforge::suite!(Shape);
+
+#[test]
+fn curve_constants_are_those_of_the_standard() {
+    let oracle = Oracle::default();
+    let number = |digits: &str| BigUint::parse_bytes(digits.as_bytes(), 16);
+    let base = number(curve::BASE[0]).zip(number(curve::BASE[1]));
+    let order = number(curve::ORDER).expect("a number");
+    let before = oracle.multiply(&(&order - 1u32), &base).expect("a finite point");
+    let p = number(curve::P).expect("a number");
+    assert_eq!(base.clone().map(|(x, y)| (x, p - y)), Some(before));
+    assert_eq!(oracle.multiply(&order, &base), None);
+}
+
+#[test]
+fn a_map_beyond_the_moduli_is_refused() -> Result<()> {
+    let basis = [Modulus::new(998_244_353u32)?];
+    assert!(RnsMap::new(&basis, &[0, 1]).is_err());
+    Ok(())
+}
+
+/// Tables are made on the device itself, and made once.
+#[test]
+fn plans_print_and_keep_their_tables() -> Result<()> {
+    for plan in Shape::plans(&Limits::h200())? {
+        println!("{}", plan.plan);
+        let device = Device::cpu();
+        let programs = [device.compile(&plan.plan)?, device.compile(&plan.plan)?];
+        assert_eq!(programs[0].plan().args(), programs[1].plan().args());
+    }
+    Ok(())
+}
+
+/// Items of a batch share the key: an item's result does not depend on the batch around it.
+#[test]
+fn a_batch_is_its_items() -> Result<()> {
+    use ringforge::testkit::Compiled;
+    let named = kem::plan()?;
+    for device in [Target::Cpu, Target::Text].into_iter().filter_map(Target::device) {
+        let compiled = Compiled::new(&named, &device)?;
+        let inputs = named.sample(seed(), 3);
+        let all = compiled.run(3, &inputs)?;
+        for item in 0..3 {
+            let one = compiled.run(1, &[inputs[0][32 * item..][..32].to_vec(), inputs[1].clone()])?;
+            assert_eq!(one[0], all[0][one[0].len() * item..][..one[0].len()]);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "cuda")]
+mod compile {
+    use ringforge::{Slot, Table};
+    use ringforge::cuda::{compile_check, is_compiler_present};
+
+    use super::*;
+
+    fn kernels_compile_for(capability: u32) -> Result<()> {
+        if !is_compiler_present() {
+            eprintln!("skipped: NVRTC is not on this machine");
+            return Ok(());
+        }
+        let limits = Limits::of_capability(capability);
+        for plan in Shape::plans(&limits)? {
+            for step in plan.plan.steps() {
+                let made = step.slots.iter().filter_map(|slot| match slot {
+                    Slot::Table(Table::Made { kernel, .. }) => Some(kernel),
+                    _ => None,
+                });
+                for kernel in made.chain([&step.kernel]) {
+                    for portable in [false, true] {
+                        let used = compile_check(&**kernel, &limits, portable)?;
+                        println!("sm_{capability} {} portable {portable}: {used:?}", kernel.name());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn kernels_compile_for_sm_80() -> Result<()> {
+        kernels_compile_for(80)
+    }
+
+    #[test]
+    fn kernels_compile_for_sm_90() -> Result<()> {
+        kernels_compile_for(90)
+    }
+}
