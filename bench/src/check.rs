@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use rayon::prelude::*;
 use ringforge::testkit::Random;
-use ringforge::{Device, Job, Op, Ring, U256, naive};
+use ringforge::{Buffer, Device, Job, Op, Order, Ring, Split, U256, naive};
 use serde::Serialize;
 
 use crate::devices::Choice;
@@ -50,7 +50,8 @@ struct Line {
     /// Why the CPU serves where a GPU was wanted.
     note: Option<String>,
     batch: usize,
-    products_per_second: f64,
+    /// Measured unless in a hurry.
+    products_per_second: Option<f64>,
     /// Items compared with the oracle.
     compared: usize,
     agrees: bool,
@@ -109,7 +110,7 @@ fn table(lines: &[Line]) -> String {
             (true, None) => "agrees".into(),
         };
         let ring = format!("{}\n{}", line.name, show::ring(&line.ring));
-        let rate = show::short(line.products_per_second);
+        let rate = line.products_per_second.map_or("–".into(), show::short);
         table.add_row([ring, line.plan.clone(), line.device.clone(), rate, verdict]);
     }
     table.to_string()
@@ -134,7 +135,7 @@ impl Check<'_> {
         let mut buffers = work.buffers(batch, &[&a, &b])?;
         work.start(batch, &mut buffers)?;
         let product = work.result(&buffers)?;
-        let seconds = if self.quick { f64::NAN } else { self.seconds(&work, batch, &mut buffers)? };
+        let seconds = (!self.quick).then(|| self.seconds(&work, batch, &mut buffers)).transpose()?;
         drop(buffers);
 
         // the edges at the front, and the last item, which ends the last block
@@ -144,9 +145,9 @@ impl Check<'_> {
         if !self.agrees_with_oracle(&sampled, &a, &b, &product) {
             wrong.push("product");
         }
-        let has_transform = ringforge::Split::of(ring, None).is_ok();
+        let has_transform = Split::of(ring, None).is_ok();
         if has_transform {
-            self.check_transforms(batch, &a, &b, &product, &mut wrong)?;
+            self.check_transforms(batch, [&a, &b, &product], &mut wrong)?;
         }
         if has_transform && ring.basis().len() > 1 && !self.combines(batch, &sampled, &a)? {
             wrong.push("combined integers");
@@ -158,7 +159,7 @@ impl Check<'_> {
             device: work.device().to_string(),
             note,
             batch,
-            products_per_second: batch as f64 / seconds,
+            products_per_second: seconds.map(|seconds| batch as f64 / seconds),
             compared: sampled.len(),
             agrees: wrong.is_empty(),
             wrong,
@@ -191,7 +192,7 @@ impl Check<'_> {
     }
 
     /// Seconds of a run: the least of a few.
-    fn seconds(&self, work: &Work, batch: usize, buffers: &mut [ringforge::Buffer]) -> Result<f64> {
+    fn seconds(&self, work: &Work, batch: usize, buffers: &mut [Buffer]) -> Result<f64> {
         let mut least = f64::INFINITY;
         for _ in 0..3 {
             least = least.min(measure::estimate(work, batch, buffers)?);
@@ -212,33 +213,34 @@ impl Check<'_> {
     }
 
     /// Forward and inverse undo each other; the product of values is the product; added to itself it is twice that.
-    fn check_transforms(
-        &self,
-        batch: usize,
-        a: &[u8],
-        b: &[u8],
-        product: &[u8],
-        wrong: &mut Vec<&'static str>,
-    ) -> Result<()> {
+    fn check_transforms(&self, batch: usize, [a, b, product]: [&[u8]; 3], wrong: &mut Vec<&'static str>) -> Result<()> {
         let [forward, inverse, point_mul, mul_add] =
-            [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd].map(|op| self.work(op).map(|(work, _)| work));
-        let (forward, inverse, point_mul, mul_add) = (forward?, inverse?, point_mul?, mul_add?);
-        let (a_values, b_values) = (forward.call(batch, &[a])?, forward.call(batch, &[b])?);
-        if inverse.call(batch, &[&a_values])? != a {
+            [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd].map(|op| Job::new(&self.ring, op));
+        let call = |job: &Job, inputs: &[&[u8]]| Work::with_fallback(self.device, job)?.0.call(batch, inputs);
+        let (a_values, b_values) = (call(&forward, &[a])?, call(&forward, &[b])?);
+        if call(&inverse, &[&a_values])? != a {
             wrong.push("inverse of forward");
         }
-        let values = point_mul.call(batch, &[&a_values, &b_values])?;
-        if inverse.call(batch, &[&values])? != product {
+        let values = call(&point_mul, &[&a_values, &b_values])?;
+        if call(&inverse, &[&values])? != product {
             wrong.push("product of values");
         }
-        let sums = mul_add.call(batch, &[&a_values, &b_values, &values])?;
-        let sums = inverse.call(batch, &[&sums])?;
+        let sums = call(&inverse, &[&call(&mul_add, &[&a_values, &b_values, &values])?])?;
         let twice = |item| {
             let product = self.plain(product, item);
             naive::add(&self.ring, &product, &product) == self.plain(&sums, item)
         };
         if !(0..batch).step_by(batch.div_ceil(64)).all(twice) {
             wrong.push("sum of products");
+        }
+        let natural = |job: Job| job.order(Order::Natural).in_place();
+        let values = call(&natural(forward), &[a])?;
+        let split = Split::of(&self.ring, None)?;
+        if naive::forward(&self.ring, &split, Order::Natural, &self.plain(a, 0)) != self.plain(&values, 0) {
+            wrong.push("values");
+        }
+        if call(&natural(inverse), &[&values])? != a {
+            wrong.push("inverse of forward, in natural order and in place");
         }
         Ok(())
     }

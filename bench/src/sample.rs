@@ -27,7 +27,7 @@ fn fill(bytes: &mut [u8], q: &Modulus, width: Width, random: &mut Random) {
         Width::W32 => bytes.chunks_exact_mut(4).for_each(|b| b.copy_from_slice(&(word() as u32).to_le_bytes())),
         Width::W64 => bytes.chunks_exact_mut(8).for_each(|b| b.copy_from_slice(&word().to_le_bytes())),
         Width::W256 => {
-            bytes.chunks_exact_mut(32).for_each(|b| b.copy_from_slice(wide(q, random).to_le_bytes().as_ref()))
+            bytes.chunks_exact_mut(32).for_each(|b| b.copy_from_slice(wide(q, random).to_le_bytes().as_ref()));
         }
     }
 }

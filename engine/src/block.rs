@@ -100,6 +100,12 @@ impl Block {
         32usize.is_multiple_of(self.threads) && (self.threads * rows).is_multiple_of(32)
     }
 
+    /// The first layer of the last pass.
+    #[must_use]
+    pub fn last_pass(&self) -> usize {
+        self.passes[self.passes.len() - 2]
+    }
+
     /// Bytes of shared memory that a row takes: cells between passes, or the whole row as it is stored.
     #[must_use]
     pub fn row_bytes(&self, n: usize) -> usize {
@@ -165,7 +171,8 @@ fn cell_bytes(arithmetic: Arithmetic, ring: &Ring, layers: &[Layer]) -> usize {
     if arithmetic == Arithmetic::Mod16 && small { 2 } else { arithmetic.word_bytes() }
 }
 
-/// The generated header of a kernel that works on rows of a ring: `struct NAME` with the ring's shape and arithmetic.
+/// The generated header of a kernel that works on rows of a ring: `struct NAME` with the ring's shape and arithmetic, for
+/// a kernel that holds `held` polynomials in registers and reads a table of factors by columns from layer `columns` on.
 ///
 /// # Errors
 /// [`Error::Unsupported`] where a row does not fit a block.
@@ -175,6 +182,7 @@ pub fn ring_prelude(
     split: &Split,
     limits: &Limits,
     held: usize,
+    columns: usize,
 ) -> Result<(String, Block)> {
     let block = Block::of(ring, split, limits, held).ok_or_else(|| Error::Unsupported {
         job: format!("a transform in {ring}"),
@@ -234,7 +242,6 @@ pub fn ring_prelude(
         n = split.n,
         base = split.base,
         layers = split.layers.len(),
-        columns = split.layers.len(),
         codes = codes.join(", "),
         pass_count = block.passes.len() - 1,
         passes = passes.join(", "),
@@ -259,26 +266,29 @@ pub fn ring_prelude(
 ///
 /// # Errors
 /// As [`ring_prelude`].
-pub fn build(ring: &Ring, split: &Split, limits: &Limits, held: usize, further: &str) -> Result<Built> {
-    let (text, block) = ring_prelude("Rq", ring, split, limits, held)?;
+pub fn build(
+    ring: &Ring,
+    split: &Split,
+    limits: &Limits,
+    held: usize,
+    columns: usize,
+    further: &str,
+) -> Result<Built> {
+    let (text, block) = ring_prelude("Rq", ring, split, limits, held, columns)?;
     let launch = block.launch(split.n, ring.basis().len());
     let prelude = format!("#pragma once\n{text}{further}");
     Ok(Built { prelude, launch })
 }
 
-/// The same for a kernel with one thread for each leaf of each row.
-///
-/// # Errors
-/// As [`ring_prelude`].
-pub fn build_leaves(ring: &Ring, split: &Split, limits: &Limits, further: &str) -> Result<Built> {
-    let built = build(ring, split, limits, 1, further)?;
+/// The launch of a kernel with one thread for each leaf of each row.
+#[must_use]
+pub fn leaf_launch(ring: &Ring, split: &Split) -> Launch {
     let leaves = split.leaves() * ring.basis().len();
     let threads = (1..=256).rev().find(|&t| leaves.is_multiple_of(t) || t.is_multiple_of(leaves)).unwrap_or(1);
-    let launch = Launch {
+    Launch {
         threads: threads as u32,
         items_per_block: (threads / leaves).max(1) as u32,
         blocks_per_item: (leaves / threads).max(1) as u32,
         shared_bytes: 0,
-    };
-    Ok(Built { launch, ..built })
+    }
 }

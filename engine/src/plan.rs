@@ -91,8 +91,10 @@ pub struct PlanArg {
     pub bytes: usize,
     /// Whether it holds secrets.
     pub secret: bool,
-    /// What it holds, where that is known.
+    /// What it holds, where that is known: before the run if the plan reads it, else after.
     pub content: Option<Content>,
+    /// What it holds after the run, where that is something else.
+    pub becomes: Option<Content>,
 }
 
 /// A temporary of a plan: memory that lives for one run.
@@ -180,6 +182,19 @@ impl Plan {
         Ok(self)
     }
 
+    /// The same plan, where the run leaves something else in an argument that it reads.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] unless that argument is read and written, and elements of the two rings have the same size.
+    pub fn becoming(mut self, arg: usize, content: Content) -> Result<Self> {
+        let (Content::Coefficients(ring) | Content::Values { ring, .. }) = &content;
+        match self.args.get_mut(arg) {
+            Some(arg) if arg.role == Role::InOut && arg.bytes == ring.bytes() => arg.becomes = Some(content),
+            _ => return Err(Error::Plan { plan: self.title, why: format!("argument {arg} cannot become {content}") }),
+        }
+        Ok(self)
+    }
+
     /// The title.
     #[must_use]
     pub fn title(&self) -> &str {
@@ -232,6 +247,7 @@ fn merge_arg(known: &mut Option<PlanArg>, port: &Port) -> Result<(), &'static st
                 bytes: port.bytes,
                 secret: port.secret,
                 content: None,
+                becomes: None,
             });
         }
         Some(arg) if arg.bytes != port.bytes || arg.per != port.per => return Err("has two sizes"),

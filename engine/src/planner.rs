@@ -46,7 +46,7 @@ impl Planner {
                 }
                 Err(error) => Err(error),
             },
-            Op::Forward | Op::Inverse | Op::PointMul | Op::MulAdd => transform(job, &split_of(job)?),
+            Op::Forward | Op::Inverse | Op::PointMul | Op::MulAdd => transform(job, &split_of(job)?, &self.limits),
         }
     }
 }
@@ -61,45 +61,48 @@ fn split_of(job: &Job) -> Result<Split> {
 }
 
 /// Strategy: one kernel for an operation on values or between coefficients and values.
-fn transform(job: &Job, split: &Split) -> Result<Plan> {
+fn transform(job: &Job, split: &Split, limits: &Limits) -> Result<Plan> {
     let Job { ring, op, order, .. } = job;
     let coefficients = Content::Coefficients(ring.clone());
     let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: *order };
     let [a, b, c] = [0, 1, 2].map(Slot::Arg);
     let target = if job.in_place { a.clone() } else { b.clone() };
     let (step, contents) = match op {
-        Op::Forward => (Forward::new(ring, split, *order).step(a, target), vec![coefficients, values]),
-        Op::Inverse => (Inverse::new(ring, split, *order).step(a, target), vec![values, coefficients]),
-        Op::MulAdd => (MulAdd::new(ring, split, *order).step(a, b, c), vec![values; 3]),
-        _ => (PointMul::new(ring, split, *order).step(a, b, c), vec![values; 3]),
+        Op::Forward => (Forward::new(ring, split, *order, limits).step(a, target), vec![coefficients, values]),
+        Op::Inverse => (Inverse::new(ring, split, *order, limits).step(a, target), vec![values, coefficients]),
+        Op::MulAdd => (MulAdd::new(ring, split, *order, limits).step(a, b, c), vec![values; 3]),
+        _ => (PointMul::new(ring, split, *order, limits).step(a, b, c), vec![values; 3]),
     };
-    // in place, the same argument holds one thing before and another after
-    let contents = if job.in_place { vec![None] } else { contents.into_iter().map(Some).collect() };
-    Plan::new(job.to_string(), vec![step])?.with_contents(contents)
+    let plan = Plan::new(job.to_string(), vec![step])?;
+    match <[Content; 2]>::try_from(contents) {
+        Ok([before, after]) if job.in_place => plan.with_contents(vec![Some(before)])?.becoming(0, after),
+        Ok(contents) => plan.with_contents(contents.map(Some).into()),
+        Err(contents) => plan.with_contents(contents.into_iter().map(Some).collect()),
+    }
 }
 
 /// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
 fn product(job: &Job, split: &Split, limits: &Limits) -> Result<Plan> {
     let ring = &job.ring;
     let [a, b, c] = [0, 1, 2].map(Slot::Arg);
-    let fused = RingMul::new(ring, split);
+    let fused = RingMul::new(ring, split, limits);
     let steps = if limits.is_cpu() || fused.fits(limits) {
         vec![fused.step(a, b, c)]
     } else {
-        transforms(ring, split, [a, b, c])
+        transforms(ring, split, limits, [a, b, c])
     };
     let contents = vec![Some(Content::Coefficients(ring.clone())); 3];
     Plan::new(job.to_string(), steps)?.with_contents(contents)
 }
 
 /// A product as two transforms, a product of values and a transform back.
-fn transforms(ring: &Ring, split: &Split, [a, b, c]: [Slot; 3]) -> Vec<Step> {
+fn transforms(ring: &Ring, split: &Split, limits: &Limits, [a, b, c]: [Slot; 3]) -> Vec<Step> {
     let order = Order::Any;
     let [x, y] = [0, 1].map(Slot::Temp);
     vec![
-        Forward::new(ring, split, order).step(a, x.clone()),
-        Forward::new(ring, split, order).step(b, y.clone()),
-        PointMul::new(ring, split, order).step(x.clone(), y, c.clone()),
-        Inverse::new(ring, split, order).step(c.clone(), c),
+        Forward::new(ring, split, order, limits).step(a, x.clone()),
+        Forward::new(ring, split, order, limits).step(b, y.clone()),
+        PointMul::new(ring, split, order, limits).step(x.clone(), y, c.clone()),
+        Inverse::new(ring, split, order, limits).step(c.clone(), c),
     ]
 }

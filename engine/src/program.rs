@@ -153,7 +153,7 @@ impl Program {
                     let _ = device.backend().wipe(stream.queue(), buffer.memory.write());
                 }
                 buffer.written = outcome.is_ok();
-                buffer.content = wanted.content.clone().filter(|_| outcome.is_ok());
+                buffer.content = wanted.becomes.clone().or_else(|| wanted.content.clone()).filter(|_| outcome.is_ok());
             }
         }
         outcome

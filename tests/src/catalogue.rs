@@ -1,34 +1,73 @@
-//! The plans that stand for all kernels of the workspace in tests: the smallest shape of each kernel at least.
+//! The plans that stand for all kernels of the workspace in tests: the smallest shapes that reach every branch.
 
 use ringforge::testkit::NamedPlan;
-use ringforge::{Error, Job, Limits, Modulus, Op, Result, Ring};
+use ringforge::{Job, Limits, Modulus, Op, Order, Quotient, Result, Ring};
+
+/// BLS12-381's scalar field, below 2^255.
+const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
+
+/// The largest prime below 2^256 that is 1 mod 64: its top bit is set.
+const TOP_BIT: &str = "fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff3c1";
+
+const TRANSFORMS: [Op; 4] = [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd];
 
 /// Jobs whose plans have the engine's kernels among them.
 ///
 /// # Errors
 /// What makes a ring fail.
 pub fn jobs() -> Result<Vec<Job>> {
-    let ctru = Ring::trinomial(512, Modulus::new(3457u32)?)?;
-    let kyber = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
-    let babybear = Ring::cyclic(64, Modulus::new(0x7800_0001u32)?)?;
-    let goldilocks = Ring::negacyclic(64, Modulus::new(0xffff_ffff_0000_0001u64)?)?;
-    let ops = [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul];
-    let rings = [ctru, kyber, babybear, goldilocks];
-    Ok(rings.iter().flat_map(|ring| ops.map(|op| Job::new(ring, op))).collect())
+    let q = |q: u64| Modulus::new(q);
+    let mut jobs = Vec::new();
+    let mut add = |ring: &Ring, ops: &[Op]| jobs.extend(ops.iter().map(|op| Job::new(ring, *op)));
+    let all = [&TRANSFORMS[..], &[Op::Mul]].concat();
+    let through = [Op::Forward, Op::Inverse, Op::Mul];
+
+    // every arithmetic, every kind of layer, one pass and several, rows within a warp and across warps
+    add(&Ring::trinomial(768, q(3457)?)?, &all);
+    add(&Ring::negacyclic(256, q(3329)?)?, &all);
+    add(&Ring::negacyclic(256, q(998_244_353)?)?, &all);
+    add(&Ring::cyclic(64, q(0x7800_0001)?)?, &all); // 31 bits: stored in 32, computed in 64
+    add(&Ring::negacyclic(1024, q(1_152_921_504_606_830_593)?)?, &all);
+    add(&Ring::negacyclic(64, q(0xffff_ffff_0000_0001)?)?, &all);
+    add(&Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?, &all);
+    add(&Ring::cyclic(32, Modulus::from_hex(TOP_BIT)?)?, &through);
+    // base degrees
+    add(&Ring::trinomial(512, q(3457)?)?, &[Op::Mul]);
+    add(&Ring::trinomial(1024, q(3457)?)?, &[Op::Mul]);
+    add(&Ring::cyclic(24, q(97)?)?, &[Op::Mul]);
+    add(&Ring::cyclic(40, q(41)?)?, &[Op::Mul]);
+    add(&Ring::cyclic(56, q(65_521)?)?, &[Op::Mul]); // the largest 16-bit prime, where sums of products overflow
+    add(&Ring::cyclic(56, q(1_073_741_689)?)?, &[Op::Mul]); // just below 2^30
+    // radix 3 where twice three products overflow a word
+    add(&Ring::cyclic(54, q(163)?)?, &through);
+    add(&Ring::cyclic(54, q(1_073_741_671)?)?, &through);
+    // tiny ones
+    add(&Ring::cyclic(1, q(3)?)?, &through);
+    add(&Ring::negacyclic(2, q(5)?)?, &through);
+    add(&Ring::cyclic(6, q(7)?)?, &through);
+    // several moduli
+    add(&Ring::rns(64, &[q(12_289)?, q(18_433)?])?, &all);
+    add(&Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?, &[Op::Mul, Op::Combine]);
+    add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Combine]);
+    // the lift: the same shape, a longer one that is folded, wide moduli
+    add(&Ring::negacyclic(64, q(8192)?)?, &[Op::Mul]);
+    add(&Ring::prime_trinomial(17, q(4591)?)?, &[Op::Mul]);
+    add(&Ring::new(&[q(u64::MAX)?], Quotient::Sparse { n: 9, terms: vec![(8, -3), (0, 5)] })?, &[Op::Mul]);
+
+    let natural = Ring::trinomial(768, q(3457)?)?;
+    let kyber = Ring::negacyclic(256, q(3329)?)?;
+    for ring in [&natural, &kyber] {
+        jobs.extend(TRANSFORMS.map(|op| Job::new(ring, op).order(Order::Natural)));
+    }
+    jobs.extend([Op::Forward, Op::Inverse].map(|op| Job::new(&kyber, op).in_place()));
+    jobs.push(Job::new(&natural, Op::Forward).depth(7));
+    Ok(jobs)
 }
 
 /// All plans for a device with these limits: the jobs', then those of the schemes in this workspace.
 ///
 /// # Errors
-/// What makes planning fail, except that the planner refuses a job.
+/// What makes planning fail.
 pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let mut plans = Vec::new();
-    for job in jobs()? {
-        match NamedPlan::of_job(&job, limits) {
-            Err(Error::Unsupported { .. }) => {}
-            plan => plans.push(plan?),
-        }
-    }
-    // plans.extend(<Scheme as testkit::Scheme>::plans(limits)?) for each scheme crate
-    Ok(plans)
+    jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect()
 }

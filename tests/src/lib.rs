@@ -1,5 +1,6 @@
 //! What the workspace's tests share.
 
+pub mod arithmetic;
 pub mod catalogue;
 pub mod mix;
 pub mod shape;

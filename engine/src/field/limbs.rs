@@ -66,8 +66,8 @@ impl<const SPARE: bool> Mod256<SPARE> {
     #[inline(always)]
     fn sub_once(&self, x: &Limbs, over: bool) -> Limbs {
         let (less, borrow) = sub_limbs(x, &self.q);
-        let keep = 0u64.wrapping_sub(u64::from(borrow & (SPARE | !over)));
-        core::array::from_fn(|i| less[i] ^ (keep & (less[i] ^ x[i])))
+        let keep = borrow & (SPARE | !over);
+        core::array::from_fn(|i| core::hint::select_unpredictable(keep, x[i], less[i]))
     }
 
     /// in: canonical   out: a b 2^-256, canonical
@@ -133,8 +133,7 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     #[inline(always)]
     fn sub(&self, a: Limbs, b: Limbs) -> Limbs {
         let (difference, borrow) = sub_limbs(&a, &b);
-        let mask = 0u64.wrapping_sub(u64::from(borrow));
-        add_limbs(&difference, &self.q.map(|limb| limb & mask)).0
+        add_limbs(&difference, &self.q.map(|limb| core::hint::select_unpredictable(borrow, limb, 0))).0
     }
 
     #[inline(always)]

@@ -176,7 +176,7 @@ impl Field for Mod64Full {
     #[inline(always)]
     fn sub(&self, a: u64, b: u64) -> u64 {
         let (difference, borrow) = a.overflowing_sub(b);
-        difference.wrapping_add(self.q & 0u64.wrapping_sub(u64::from(borrow)))
+        core::hint::select_unpredictable(borrow, difference.wrapping_add(self.q), difference)
     }
 
     #[inline(always)]

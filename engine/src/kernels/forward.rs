@@ -3,7 +3,6 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::block;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
@@ -28,8 +27,8 @@ pub struct Forward {
 impl Forward {
     /// The transform with this split, its values in this order.
     #[must_use]
-    pub fn new(ring: &Ring, split: &Split, order: Order) -> Self {
-        let rows = Rows::new(ring, split, order);
+    pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
+        let rows = Rows::new(ring, split, order, limits, 1);
         let ports = rows.ports([Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -56,7 +55,7 @@ impl Kernel for Forward {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        block::build(&self.rows.ring, &self.rows.split, limits, 1, &self.rows.task())
+        self.rows.build(limits)
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

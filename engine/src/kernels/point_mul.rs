@@ -28,8 +28,8 @@ pub struct PointMul {
 impl PointMul {
     /// The product of values of a transform with this split and order.
     #[must_use]
-    pub fn new(ring: &Ring, split: &Split, order: Order) -> Self {
-        let rows = Rows::new(ring, split, order);
+    pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
+        let rows = Rows::new(ring, split, order, limits, 1);
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -56,7 +56,8 @@ impl Kernel for PointMul {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        block::build_leaves(&self.rows.ring, &self.rows.split, limits, &self.rows.task())
+        let built = self.rows.build(limits)?;
+        Ok(Built { launch: block::leaf_launch(&self.rows.ring, &self.rows.split), ..built })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

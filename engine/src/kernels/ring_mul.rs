@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::Zeroable;
 
-use crate::block::{self, Block};
+use crate::block::Block;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
@@ -34,8 +34,8 @@ pub struct RingMul {
 impl RingMul {
     /// The product by transforms with this split.
     #[must_use]
-    pub fn new(ring: &Ring, split: &Split) -> Self {
-        let rows = Rows::new(ring, split, Order::Any);
+    pub fn new(ring: &Ring, split: &Split, limits: &Limits) -> Self {
+        let rows = Rows::new(ring, split, Order::Any, limits, HELD);
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -68,7 +68,7 @@ impl Kernel for RingMul {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        block::build(&self.rows.ring, &self.rows.split, limits, HELD, &self.rows.task())
+        self.rows.build(limits)
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

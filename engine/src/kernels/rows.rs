@@ -1,18 +1,21 @@
 //! What the kernels on rows of a ring share: their ports, their tables, and rows on the CPU.
 
 use core::fmt;
+use std::borrow::Cow;
 
 use bytemuck::Pod;
 use rayon::prelude::*;
 
+use crate::block::{self, Block};
 use crate::error::{Error, Result};
 use crate::field::Field;
 use crate::job::Order;
-use crate::kernel::{Args, Port};
+use crate::kernel::{Args, Built, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::tree::{TASK_BYTES, Tree};
 use crate::kernels::twiddles::Layout;
 use crate::kernels::{moduli, table};
+use crate::limits::Limits;
 use crate::plan::Slot;
 use crate::planner::split::Split;
 use crate::ring::Ring;
@@ -24,18 +27,23 @@ pub(crate) struct Rows {
     pub(crate) split: Split,
     pub(crate) order: Order,
     pub(crate) layout: Layout,
+    held: usize,
     table_bytes: usize,
     moduli_bytes: usize,
 }
 
 impl Rows {
-    pub(crate) fn new(ring: &Ring, split: &Split, order: Order) -> Self {
+    /// Planned for kernels that hold `held` polynomials in registers, on a device with these limits.
+    pub(crate) fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits, held: usize) -> Self {
+        let last_pass = Block::of(ring, split, limits, held).map(|block| block.last_pass());
+        let columns = last_pass.unwrap_or(split.layers.len());
         Self {
             ring: ring.clone(),
             split: split.clone(),
             order,
-            layout: Layout::of(split),
-            table_bytes: table(ring, split).bytes(),
+            layout: Layout::of(split, columns),
+            held,
+            table_bytes: table(ring, split, columns).bytes(),
             moduli_bytes: moduli(ring).bytes(),
         }
     }
@@ -48,13 +56,14 @@ impl Rows {
 
     /// These slots, then those of the tables.
     pub(crate) fn slots<const N: usize>(&self, slots: [Slot; N]) -> Vec<Slot> {
-        let tables = [table(&self.ring, &self.split), moduli(&self.ring)];
+        let tables = [table(&self.ring, &self.split, self.layout.columns), moduli(&self.ring)];
         slots.into_iter().chain(tables.map(Slot::Table)).collect()
     }
 
-    /// The decisions that the kernel's text leaves to the engine, as C++.
-    pub(crate) fn task(&self) -> String {
-        format!("struct Task {{\n    static constexpr bool natural_order = {};\n}};\n", self.is_natural())
+    /// The kernel's text made concrete: the ring's shape, and what else the engine decides.
+    pub(crate) fn build(&self, limits: &Limits) -> Result<Built> {
+        let task = format!("struct Task {{\n    static constexpr bool natural_order = {};\n}};\n", self.is_natural());
+        block::build(&self.ring, &self.split, limits, self.held, self.layout.columns, &task)
     }
 
     pub(crate) fn is_natural(&self) -> bool {
@@ -80,13 +89,17 @@ impl Rows {
         if table.len() != self.layout.len * self.split.roots.len() {
             return Err(self.broken(args, "its table has another size"));
         }
+        let places = (!self.layout.by_nodes(&self.split)).then(|| self.layout.places(&self.split));
         let rows = self.split.roots.iter().zip(table.chunks_exact(self.layout.len));
         Ok(rows
             .map(|(roots, table)| Tree {
                 field: F::new(&roots.q),
                 split: &self.split,
                 layout: &self.layout,
-                table,
+                table: match &places {
+                    Some(places) => places.iter().map(|&place| table[place]).collect(),
+                    None => Cow::Borrowed(table),
+                },
             })
             .collect())
     }
@@ -116,7 +129,7 @@ impl Rows {
 
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}, {:?}, {:?}", self.ring, self.split, self.order)
+        write!(f, "{:?}, {:?}, {:?}, {:?}", self.ring, self.split, self.order, self.layout.columns)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Transforms of one row on the CPU: down and up the tree of a split, depth first.
 
+use std::borrow::Cow;
+
 use crate::field::Field;
 use crate::kernels::twiddles::{Layout, factors};
 use crate::planner::split::{Layer, Split};
@@ -30,13 +32,12 @@ pub(crate) enum Origin {
 }
 
 /// The tree of one row, with its factors.
-#[derive(Clone, Copy)]
 pub(crate) struct Tree<'a, F: Field> {
     pub(crate) field: F,
     pub(crate) split: &'a Split,
     pub(crate) layout: &'a Layout,
-    /// One row of the table.
-    pub(crate) table: &'a [F::Twiddle],
+    /// One row of the table, all nodes in order.
+    pub(crate) table: Cow<'a, [F::Twiddle]>,
 }
 
 impl<F: Field> Tree<'_, F> {
@@ -58,7 +59,7 @@ impl<F: Field> Tree<'_, F> {
 
     /// Values in tree order (relaxed) back to coefficients (canonical).
     pub(crate) fn inverse(&self, words: &mut [F::Word], origin: Origin) {
-        let (field, table) = (self.field, self.table);
+        let (field, table) = (self.field, &*self.table);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
         let [s, second, third] = [&table[scale], &table[scale + 1], &table[scale + 2]];
         let Some(top) = self.split.layers.first() else {

@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_understood() {
-        for text in ["17:x^8-1", "3329:x^256+1", "3457:x^768-x^384+1", "4591:x^761-x-1", "97:x^9-3x^4+2x+5", "97:x^8-5"] {
+        let texts = "17:x^8-1|3329:x^256+1|3457:x^768-x^384+1|4591:x^761-x-1|97:x^9-3x^4+2x+5|97:x^8-5";
+        for text in texts.split('|') {
             let ring = parse(text);
             assert_eq!(parse(&format!("{}:{}", ring.basis()[0], ring.quotient())), ring);
         }
@@ -166,12 +167,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        let nonsense = [
-            "", ":", "3329", "3329:", ":x^2+1", "3329:1", "3329:2x^2+1", "3329:-x^2+1", "3329:x^2++1", "3329:x^2+y",
-            "3329:x^2+1@", "3329:x^2+x+x", "3329:x^-2+1", "33 29k:x+1", "3329,:x+1", "0x:x+1", "3329:x^2+0x", "1_0:x+1",
-            "3329:x^99999999999999999999+1", "3329:x^2+99999999999999999999x", "2,4:x+1", "3329:x^256+1@3329",
-        ];
-        for text in nonsense {
+        let nonsense = "|:|3329|3329:|:x^2+1|3329:1|3329:2x^2+1|3329:-x^2+1|3329:x^2++1|3329:x^2+y|3329:x^2+1@\
+            |3329:x^2+x+x|3329:x^-2+1|33 29k:x+1|3329,:x+1|0x:x+1|3329:x^2+0x|1_0:x+1|2,4:x+1|3329:x^256+1@3329\
+            |3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x";
+        for text in nonsense.split('|') {
             assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());
         }
         assert!(matches!("1:x+1".parse::<Ring>(), Err(Error::Modulus { .. })));

@@ -20,6 +20,20 @@ RF_FN bool is_zero(const Word& a) {
     return any == 0;
 }
 
+// The bits of a number from the highest down; registers cannot be indexed, so the limbs move up.
+struct Bits {
+    Word left;
+    u32 limb;
+    RF_METHOD bool next(u32 bit) {
+        if (bit % 32 == 31) {
+            limb = left.limb[7];
+            RF_UNROLL
+            for (u32 i = 7; i > 0; i--) left.limb[i] = left.limb[i - 1];
+        }
+        return limb >> bit % 32 & 1;
+    }
+};
+
 struct Curve {
     Mod256 m;
     Word a;
@@ -36,10 +50,12 @@ struct Curve {
     // out: 1 / x, as x^(q-2); q - 2 has no borrow beyond the lowest limb
     RF_METHOD Word inverse(Word x) const {
         Word power = one();
+        Bits exponent{};
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) exponent.left.limb[i] = m.q[i] - (i == 0 ? 2 : 0);
         for (u32 bit = 256; bit-- > 0;) {
             power = mul(power, power);
-            u32 limb = bit < 32 ? m.q[0] - 2 : m.q[bit / 32];
-            if (limb >> bit % 32 & 1) power = mul(power, x);
+            if (exponent.next(bit)) power = mul(power, x);
         }
         return power;
     }
@@ -79,12 +95,12 @@ extern "C" __global__ void curve(const Word* scalars, const Affine* points, Affi
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
     Curve e{Task::field(), Task::a()};
-    Word k = scalars[item];
+    Bits scalar{scalars[item], 0};
     Affine p = points[item];
     Jacobian sum{Word{}, Word{}, Word{}};
     for (u32 bit = 256; bit-- > 0;) {
         sum = e.dbl(sum);
-        if (k.limb[bit / 32] >> bit % 32 & 1) sum = e.add(sum, p);
+        if (scalar.next(bit)) sum = e.add(sum, p);
     }
     out[item] = e.affine(sum);
 }

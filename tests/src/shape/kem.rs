@@ -43,13 +43,13 @@ impl Kem {
         let ring = Ring::trinomial(N, Modulus::new(Q)?)?;
         let split = Split::of(&ring, None)?;
         let key = Port::shared(ring.bytes());
-        let factors = Port::shared(table(&ring, &split).bytes());
+        let factors = Port::shared(table(&ring, &split, split.layers.len()).bytes());
         let ports = [Port::input(32).secret(), key, Port::output(PACKED), factors];
         Ok(Self { ring, split, ports })
     }
 
     fn table(&self) -> Table {
-        table(&self.ring, &self.split)
+        table(&self.ring, &self.split, self.split.layers.len())
     }
 }
 
@@ -71,7 +71,7 @@ impl Kernel for Kem {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 2)?;
+        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 2, self.split.layers.len())?;
         let mut launch = block.launch(N, 1);
         launch.shared_bytes += (block.rows * 2 * N) as u32;
         if launch.shared_bytes > limits.block_shared_bytes {
@@ -145,7 +145,7 @@ pub fn plan() -> Result<NamedPlan> {
     let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2), Slot::Table(kernel.table())];
     let step = Step { kernel: Arc::new(kernel), slots };
     let plan = Plan::new("kem", vec![step])?.with_contents(vec![None, Some(values), None])?;
-    let inverse = Inverse::new(&ring, &split, Order::Any).step(Slot::Arg(0), Slot::Arg(1));
+    let inverse = Inverse::new(&ring, &split, Order::Any, &Limits::cpu()).step(Slot::Arg(0), Slot::Arg(1));
     let to_coefficients = Device::cpu().compile(&Plan::new("key to coefficients", vec![inverse])?)?;
     Ok(NamedPlan::new("kem", plan).expecting(move |_, inputs| {
         let mut key = vec![0; inputs[1].len()];

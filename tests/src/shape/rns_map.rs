@@ -46,7 +46,7 @@ impl RnsMap {
         }
         let element = map.len() * N * ring.width().bytes();
         let shared = |table: Table| Port::shared(table.bytes());
-        let tables = [Port::shared(4 * map.len()), shared(table(&ring, &split)), shared(moduli(&ring))];
+        let tables = [Port::shared(4 * map.len()), shared(table(&ring, &split, split.layers.len())), shared(moduli(&ring))];
         let ports = [Port::input(element), Port::output(element), tables[0], tables[1], tables[2]];
         Ok(Self { ring, split, map: map.to_vec(), ports })
     }
@@ -55,7 +55,7 @@ impl RnsMap {
     #[must_use]
     pub fn step(self, from: Slot, to: Slot) -> Step {
         let map = Table::Bytes(self.map.iter().flat_map(|index| index.to_le_bytes()).collect());
-        let tables = [map, table(&self.ring, &self.split), moduli(&self.ring)];
+        let tables = [map, table(&self.ring, &self.split, self.split.layers.len()), moduli(&self.ring)];
         let slots = [from, to].into_iter().chain(tables.map(Slot::Table)).collect();
         Step { kernel: Arc::new(self), slots }
     }
@@ -75,7 +75,7 @@ impl Kernel for RnsMap {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 1)?;
+        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 1, self.split.layers.len())?;
         let polynomials = self.map.len();
         if !polynomials.is_multiple_of(block.rows) && !block.rows.is_multiple_of(polynomials) {
             let why = format!("blocks of {} rows do not fit {polynomials} polynomials", block.rows);
@@ -114,7 +114,7 @@ pub fn plan() -> Result<NamedPlan> {
     let sample = move |seed, batch| {
         let mut random = Random::new(seed);
         let q = |row: usize| MODULI[MAP[row % MAP.len()] as usize] as usize;
-        let residue = |i: usize| if i % 97 == 0 { q(i / N) - 1 } else { random.below(q(i / N)) };
+        let residue = |i: usize| if i.is_multiple_of(97) { q(i / N) - 1 } else { random.below(q(i / N)) };
         vec![(0..batch * MAP.len() * N).map(residue).flat_map(|x| (x as u32).to_le_bytes()).collect()]
     };
     Ok(NamedPlan::new("rns_map", plan).sampled(sample).expecting(move |_, inputs| {

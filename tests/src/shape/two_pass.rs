@@ -54,7 +54,7 @@ impl TwoPass {
         let (length, other) = if part == Part::Rows { (COLUMNS, ROWS) } else { (ROWS, COLUMNS) };
         let ring = Ring::cyclic(length, q)?.with_root(q.pow(&root, &U256::from(other as u64)))?;
         let split = Split::of(&ring, None)?;
-        let twiddles = Port::shared(table(&ring, &split).bytes());
+        let twiddles = Port::shared(table(&ring, &split, split.layers.len()).bytes());
         let ports = match part {
             Part::Factors => vec![Port::shared(32 * N.ilog2() as usize), Port::output(32)],
             Part::Columns => vec![Port::input(BYTES), Port::output(BYTES), twiddles, Port::shared(BYTES)],
@@ -64,7 +64,7 @@ impl TwoPass {
     }
 
     fn twiddles(&self) -> Slot {
-        Slot::Table(table(&self.ring, &self.split))
+        Slot::Table(table(&self.ring, &self.split, self.split.layers.len()))
     }
 
     fn power(&self, e: usize) -> U256 {
@@ -111,7 +111,7 @@ impl Kernel for TwoPass {
             let prelude = format!("#pragma once\n#include \"{header}\"\n{task}{field}");
             return Ok(Built { prelude, launch: Launch::thread_per_item(64) });
         }
-        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 1)?;
+        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 1, self.split.layers.len())?;
         let lines = if self.part == Part::Rows { ROWS } else { COLUMNS };
         Ok(Built { prelude: format!("#pragma once\n{ring}{task}}};\n"), launch: block.launch(self.split.n, lines) })
     }

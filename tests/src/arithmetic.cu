@@ -6,9 +6,10 @@
 //     constexpr u32 bound = …;     lazy types: the B tried beyond 4 (B q < 2^word; at least 4); strict types: 1
 //     constexpr u32 products = …;  products of two residues below 2q that one accumulator holds, at least 1, or 0 if
 //                                  only one product of canonical residues fits (Mod16 with a large q); strict types: 1
+// What they allow for a modulus holds for all smaller ones.
 // Entry points, one thread an item, first <= item < end:
 //     arithmetic(a, b, out, first, end)                  the modulus is a constant
-//     arithmetic_argument(m, a, b, out, first, end)      the modulus is an argument
+//     arithmetic_argument(m, a, b, out, first, end)      the modulus is read from *m
 //     arithmetic_words(a, b, out, first, end)            word.cuh alone; a, b of u64
 // a and b hold any words x, y (strict types of 256 bits: words below q). Item i writes out[K i] … out[K i + K - 1].
 //
@@ -20,12 +21,12 @@
 //     15 wide_reduce of u v                                 (u, v = x_2, y_2, or x_1, y_1 if products is 0)
 //     16 wide_reduce of u v + u u + v v                     (as 15 if products < 3)
 //     17 wide_fold of u v        18 mul_plain(x_1, y_1)
-//     19 mul_montgomery(x_1, y_1)    20 to_montgomery(x_1)    21 from_montgomery(x)      (Mod16: 0)
+//     19 mul_montgomery(x_1, y_1)    20 to_montgomery(x)      21 from_montgomery(x)      (Mod16: 0)
 //     22 reduce<3>(x mod 3q)     23 canonical<3>(x mod 3q)
 // Strict types, K = 10. x_1, y_1 as above (256 bits: x, y).
 //      0 twiddle(y_1).w           1 mul(x_1, twiddle(y_1))   2 add(x_1, y_1)           3 sub<1>(x_1, y_1)
 //      4 negate<1>(y_1)           5 wide_reduce of x_1 y_1 + x_1 x_1                  6 mul_plain(x_1, y_1)
-//      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x_1)       9 from_montgomery(x_1)
+//      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x)         9 from_montgomery(x)
 // Words, K = 40.
 //      0 mul_hi(x, y)             1 mul_hi_loose(x, y)       2 mad_lo(x, y, dot_lo(x, y, y, y))
 //      3, 4 mul_wide(x, y)        5, 6 mad_wide(x, y, {y, x})
@@ -62,7 +63,7 @@ template <class T>
 RF_FN void montgomery(const T& m, typename T::Word x, typename T::Word x1, typename T::Word y1, typename T::Word* out) {
     if constexpr (has_montgomery<T>) {
         out[0] = m.mul_montgomery(x1, y1);
-        out[1] = m.to_montgomery(x1);
+        out[1] = m.to_montgomery(x);
         out[2] = m.from_montgomery(x);
     } else {
         out[0] = out[1] = out[2] = 0;
@@ -131,7 +132,7 @@ RF_FN void strict_operations(const T& m, typename T::Word x, typename T::Word y,
     out[4] = m.template negate<1>(y1);
     out[5] = m.template wide_reduce<2>(m.wide_mad(m.wide_mul(x1, y1), x1, x1));
     out[6] = m.mul_plain(x1, y1);
-    montgomery(m, x1, x1, y1, out + 7);
+    montgomery(m, x, x1, y1, out + 7);
 }
 
 template <class T>
@@ -208,11 +209,11 @@ extern "C" __global__ void arithmetic(const rf::M::Word* a, const rf::M::Word* b
     rf::operations(m, a, b, out, item);
 }
 
-extern "C" __global__ void arithmetic_argument(const rf::M m, const rf::M::Word* a, const rf::M::Word* b,
+extern "C" __global__ void arithmetic_argument(const rf::M* m, const rf::M::Word* a, const rf::M::Word* b,
                                                rf::M::Word* out, rf::u64 first, rf::u64 end) {
     const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    rf::operations(m, a, b, out, item);
+    rf::operations(*m, a, b, out, item);
 }
 
 extern "C" __global__ void arithmetic_words(const rf::u64* a, const rf::u64* b, rf::u64* out, rf::u64 first,

@@ -1,0 +1,45 @@
+//! Rings of one's own: any modulus, any sparse quotient, several moduli at once, a root of one's choice.
+//!
+//! `cargo run --release -p ringforge --example 02-own-ring`
+
+use ringforge::{Arg, Content, Device, Error, Job, Modulus, Op, Order, Planner, Quotient, Result, Ring};
+
+fn main() -> Result<()> {
+    let device = Device::best().0;
+    let planner = Planner::new(device.limits().clone());
+
+    // a modulus without roots of unity, and f = x^100 − 3x^4 + 2: the product goes through a longer exact one
+    let quotient = Quotient::Sparse { n: 100, terms: vec![(4, -3), (0, 2)] };
+    let ring = Ring::new(&[Modulus::new(8000u32)?], quotient)?;
+    println!("{}\n", planner.plan(&Job::new(&ring, Op::Mul))?);
+    // small operands need fewer auxiliary primes; operands beyond the bounds would give wrong products
+    println!("{}\n", planner.plan(&Job::new(&ring, Op::Mul).bounds(1, 4000))?);
+
+    // such a ring has no transform of its own, and says so
+    match planner.plan(&Job::new(&ring, Op::Forward)) {
+        Err(error @ (Error::Unsupported { .. } | Error::NotPrime { .. })) => println!("forward: {error}\n"),
+        other => println!("forward: {other:?}\n"),
+    }
+
+    // rings come from text too: three moduli stand for one of 90 bits
+    let ring: Ring = "1073479681, 1072496641, 1071513601 : x^1024 + 1".parse()?;
+    println!("{}\n", planner.plan(&Job::new(&ring, Op::Mul))?);
+
+    // the root decides what a transform means; in natural order value i is a(root^(2i+1))
+    let ring: Ring = "17 : x^4 + 1 @ 9".parse()?;
+    let forward = device.compile(&planner.plan(&Job::new(&ring, Op::Forward).order(Order::Natural))?)?;
+    let stream = device.stream()?;
+    let x = stream.upload_coefficients(&ring, &[0u16, 1, 0, 0])?;
+    let mut values = device.buffer(ring.bytes())?;
+    forward.run(&stream, 1, &mut [Arg::from(&x), Arg::from(&mut values)])?;
+    let found: Vec<u16> = stream.download(&values)?;
+    println!("x at the odd powers of 9 modulo 17: {found:?}");
+    assert_eq!(found, [9, 15, 8, 2]);
+
+    // a buffer knows what it holds, so values cannot be taken for coefficients
+    assert!(matches!(values.content(), Some(Content::Values { .. })));
+    let mut out = device.buffer(ring.bytes())?;
+    let refused = forward.run(&stream, 1, &mut [Arg::from(&values), Arg::from(&mut out)]);
+    println!("transforming them again: {}", refused.err().map_or("no error".into(), |error| error.to_string()));
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! A kernel of one's own behind the engine's product: one plan, the same result on a CPU and on a GPU.
+//!
+//! `cargo run --release -p ringforge --example 03-own-kernel`
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::{
+    Args, Built, Device, HostArg, Job, Kernel, Launch, Limits, Op, Plan, Planner, Port, Result, Ring, Slot, Step,
+};
+
+/// Rounds residues modulo q to p: y = ⌊x·p / q + 1/2⌋ mod p, as schemes on learning with rounding do.
+#[derive(Debug)]
+struct Round {
+    n: usize,
+    q: u32,
+    p: u32,
+    ports: [Port; 2],
+}
+
+impl Round {
+    fn new(n: usize, q: u32, p: u32) -> Self {
+        Self { n, q, p, ports: [Port::input(2 * n), Port::output(2 * n)] }
+    }
+}
+
+impl Kernel for Round {
+    fn name(&self) -> &'static str {
+        "round_residues"
+    }
+
+    // what a GPU runs: one entry point, one pointer for each port, then the items; usually a file beside this one
+    fn source(&self) -> &'static str {
+        r#"
+        #include "word.cuh"
+        #include "prelude.cuh"
+        using namespace rf;
+
+        extern "C" __global__ void round_residues(const u16* in, u16* out, u64 first, u64 end) {
+            const u64 item = first + blockIdx.x;
+            if (item >= end) return;
+            for (u32 i = threadIdx.x; i < N; i += blockDim.x) {
+                const u32 x = in[item * N + i];
+                out[item * N + i] = (u16)((x * P + Q / 2) / Q % P);
+            }
+        }
+        "#
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    // the constants that the text names, and the launch that it assumes: a block an item
+    fn build(&self, _: &Limits) -> Result<Built> {
+        let Self { n, q, p, .. } = self;
+        let prelude = format!("#pragma once\nconstexpr unsigned N = {n}, Q = {q}, P = {p};\n");
+        let launch = Launch { threads: 128, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0 };
+        Ok(Built { prelude, launch })
+    }
+
+    // the same meaning in Rust: the reference for the text, and what a CPU runs
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        for x in args.transform::<u16>(0, 1)? {
+            *x = ((u32::from(*x) * self.p + self.q / 2) / self.q % self.p) as u16;
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("{} -> {}", self.q, self.p)
+    }
+}
+
+/// The plan of a product in the ring, rounded: the product's steps with their result in a temporary, then ours.
+fn rounded_product(ring: &Ring, round: Round, limits: &Limits) -> Result<Plan> {
+    let product = Planner::new(limits.clone()).plan(&Job::new(ring, Op::Mul))?;
+    let result = product.temps().len();
+    let mut steps = product.steps().to_vec();
+    for slot in steps.iter_mut().flat_map(|step| &mut step.slots) {
+        if matches!(slot, Slot::Arg(2)) {
+            *slot = Slot::Temp(result);
+        }
+    }
+    steps.push(Step { kernel: Arc::new(round), slots: vec![Slot::Temp(result), Slot::Arg(2)] });
+    Plan::new("rounded product", steps)
+}
+
+fn main() -> Result<()> {
+    let ring: Ring = "3457:x^768-x^384+1".parse()?;
+    let n = ring.degree();
+    let batch = 100;
+    let a: Vec<u16> = (0..batch * n).map(|i| (i * i % 3457) as u16).collect();
+    let b: Vec<u16> = (0..batch * n).map(|i| (i * 7 % 5) as u16).collect();
+
+    let run = |device: &Device| {
+        let plan = rounded_product(&ring, Round::new(n, 3457, 1024), device.limits())?;
+        println!("on {device}: {plan}");
+        let mut out = vec![0u16; batch * n];
+        let mut args = [HostArg::from(&a[..]), HostArg::from(&b[..]), HostArg::from(&mut out[..])];
+        device.compile(&plan)?.run_host(batch, &mut args)?;
+        Result::Ok(out)
+    };
+
+    let expected = run(&Device::cpu())?;
+    assert!(expected.iter().all(|&y| y < 1024));
+    match Device::cuda(0) {
+        Ok(gpu) => assert_eq!(run(&gpu)?, expected, "CPU and GPU agree bit for bit"),
+        Err(why) => println!("not run on a GPU: {why}"),
+    }
+    println!("{batch} rounded products, the first begins {:?}", &expected[..4]);
+    Ok(())
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Tests and measures on a GPU machine that has no Rust.
+#
+#   scripts/gpu-check.sh bundle          here: builds the test programs and the command into target/gpu (ignored by git)
+#   scripts/gpu-check.sh run [STAGE ...] there, in the repository's root, with target/gpu carried along
+#
+# Stages, all of them if none is named: correctness, sanitize, start, bench. Results go to $OUT, or target/gpu/out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bundle=target/gpu
+most_bytes=$((60 << 20))
+
+build() {
+    local target="${CARGO_TARGET_DIR:-target}" programs
+    # names of the test programs, as cargo says them
+    programs=$(cargo test --release --workspace --no-run --message-format=json |
+        sed -n 's/.*"kind":\["\(test\|lib\)"\].*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\2 \3/p')
+    cargo build --release
+    rm -rf "$bundle"
+    mkdir -p "$bundle/tests"
+    while read -r name path; do
+        if [ -e "$bundle/tests/$name" ]; then name=$(basename "$path"); fi
+        cp "$path" "$bundle/tests/$name"
+    done <<<"$programs"
+    cp "$target/release/ringforge" "$bundle/ringforge"
+    strip "$bundle"/ringforge "$bundle"/tests/*
+    git rev-parse HEAD >"$bundle/commit"
+    git diff --quiet HEAD || sed -i 's/$/ and changes/' "$bundle/commit"
+    local bytes
+    bytes=$(du -sb "$bundle" | cut -f1)
+    ls -l "$bundle" "$bundle/tests"
+    echo "$bundle: $((bytes >> 20)) MiB"
+    if [ "$bytes" -gt "$most_bytes" ]; then
+        echo "more than $((most_bytes >> 20)) MiB cannot be carried" >&2
+        return 1
+    fi
+}
+
+summary=()
+
+# Runs a command as NAME, with its output in a file; prints the end of that if it fails. Never ends the script.
+try() {
+    local name="$1" start=$SECONDS verdict=passed
+    shift
+    "$@" >"$out/$name.log" 2>&1 || verdict="FAILED ($?)"
+    [ "$verdict" = passed ] || { failures=$((failures + 1)); echo "--- $name"; tail -n 40 "$out/$name.log"; }
+    summary+=("$(printf '%-32s %-14s %5d s' "$name" "$verdict" "$((SECONDS - start))")")
+}
+
+correctness() {
+    try check "$bundle/ringforge" check --device cuda
+    tail -n 1 "$out/check.log"
+    local program
+    for program in "$bundle"/tests/*; do
+        # cargo runs tests in the folder of their crate
+        try "test-$(basename "$program")" "$program" --test-threads 4
+    done
+}
+
+sanitize() {
+    local tool sanitizer
+    sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1 || true)
+    if [ -z "$sanitizer" ]; then
+        summary+=("sanitize: compute-sanitizer is not on this machine")
+        failures=$((failures + 1))
+        return
+    fi
+    for tool in memcheck racecheck synccheck initcheck; do
+        try "sanitize-$tool" "$sanitizer" --tool "$tool" --error-exitcode 9 "$bundle/ringforge" check --quick --device cuda
+        grep "SUMMARY" "$out/sanitize-$tool.log" || true
+    done
+}
+
+start() {
+    try start-up "$bundle/ringforge" bench --start-up --device cuda
+    cat "$out/start-up.log"
+    try start-up-json "$bundle/ringforge" bench --start-up --device cuda --json
+}
+
+bench() {
+    try bench "$bundle/ringforge" bench --device cuda --out "$out/bench.json"
+    cat "$out/bench.log"
+}
+
+run() {
+    out="${OUT:-$bundle/out}"
+    failures=0
+    mkdir -p "$out"
+    RINGFORGE_COMMIT=$(cat "$bundle/commit")
+    export RINGFORGE_COMMIT RINGFORGE_REQUIRE_GPU=1 RUST_BACKTRACE=1
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true
+    local stage
+    for stage in "${@:-all}"; do
+        case "$stage" in
+            correctness | sanitize | start | bench) "$stage" ;;
+            all) correctness && sanitize && start && bench ;;
+            *) echo "no stage $stage" >&2 && return 2 ;;
+        esac
+    done
+    printf '\n'
+    printf '%s\n' "${summary[@]}"
+    # few files come back, so the logs travel together
+    tar -C "$out" -czf "$out/logs.tar.gz" --exclude logs.tar.gz --remove-files $(cd "$out" && ls ./*.log)
+    return $((failures > 0))
+}
+
+case "${1:-}" in
+    bundle) build ;;
+    run) run "${@:2}" ;;
+    *) sed -n '2,7s/^# \?//p' "$0" && exit 2 ;;
+esac

@@ -1,0 +1,250 @@
+//! What the operations of `arithmetic.cu` should give: values by big integers, ranges as the headers state them.
+
+use num_bigint::BigUint;
+use ringforge::{Arithmetic, Modulus, U256};
+
+use super::Which;
+
+/// What an output may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// This number.
+    Exactly(BigUint),
+    /// A number in [0, limit) that is `residue` modulo q.
+    Residue {
+        /// The residue.
+        residue: BigUint,
+        /// The modulus.
+        q: BigUint,
+        /// The first number that is too large.
+        limit: BigUint,
+    },
+    /// This number, or up to 2 less.
+    AtMostTwoBelow(BigUint),
+}
+
+impl Wanted {
+    /// Whether a result is right.
+    #[must_use]
+    pub fn accepts(&self, found: &BigUint) -> bool {
+        match self {
+            Self::Exactly(value) => found == value,
+            Self::Residue { residue, q, limit } => found < limit && found % q == *residue,
+            Self::AtMostTwoBelow(value) => found <= value && value - found <= BigUint::from(2u32),
+        }
+    }
+}
+
+/// The operations modulo one q.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    which: Which,
+    q: BigUint,
+    /// 2^-32, 2^-64 or 2^-256 mod q, with which a product of two variables comes; 1 for 16 bits.
+    factor: BigUint,
+    products: u64,
+}
+
+impl Reference {
+    /// The operations of a type modulo q, by a kernel that was built for `largest`.
+    ///
+    /// # Panics
+    /// If q is even and the type is not for even ones.
+    #[must_use]
+    pub fn new(which: Which, q: &Modulus, largest: &Modulus) -> Self {
+        let q = big(&q.value());
+        let factor = match which {
+            Which::Words | Which::Type(Arithmetic::Mod16) => BigUint::from(1u32),
+            _ => power(8 * which.word_bytes()).modinv(&q).expect("the modulus is odd"),
+        };
+        Self { which, q, factor, products: which.products(largest) }
+    }
+
+    /// The outputs of an item.
+    #[must_use]
+    pub fn wanted(&self, x: &BigUint, y: &BigUint) -> Vec<Wanted> {
+        match self.which {
+            Which::Words => words(low(x), low(y)),
+            _ if self.which.is_lazy() => self.lazy(x, y).into(),
+            _ => self.strict(x, y).into(),
+        }
+    }
+
+    fn exactly(&self, x: BigUint) -> Wanted {
+        Wanted::Exactly(x % &self.q)
+    }
+
+    fn residue(&self, x: BigUint, limit: BigUint) -> Wanted {
+        Wanted::Residue { residue: x % &self.q, q: self.q.clone(), limit }
+    }
+
+    fn lazy(&self, x: &BigUint, y: &BigUint) -> [Wanted; 24] {
+        let Self { q, factor, .. } = self;
+        let q2 = &(q * 2u32);
+        let (x1, y1, x2, y2, y3) = (&(x % q), &(y % q), &(x % q2), &(y % q2), &(y % (q2 + 1u32)));
+        let below_2q = |x: BigUint| self.residue(x, q2.clone());
+        let exactly = |x: BigUint| self.exactly(x);
+        let whole = Wanted::Exactly;
+        let bits = 8 * self.which.word_bytes();
+        let loose = if self.which == Which::Type(Arithmetic::Mod64) { q2 * 2u32 } else { q2.clone() };
+        let (u, v) = if self.products == 0 { (x1, y1) } else { (x2, y2) };
+        let sum = if self.products < 3 { u * v } else { u * v + u * u + v * v };
+        let is_small = self.which == Which::Type(Arithmetic::Mod16);
+        let folded = if is_small { q2.clone() } else { ((u * v) >> bits) + q + 1u32 };
+        let montgomery = |x: BigUint| if is_small { whole(BigUint::ZERO) } else { exactly(x) };
+        [
+            whole(y1.clone()),
+            whole((y1 << bits) / q),
+            below_2q(x * y1),
+            self.residue(x * y1, loose),
+            below_2q(x.clone()),
+            below_2q(x.clone()),
+            below_2q(x.clone()),
+            exactly(x.clone()),
+            exactly(x.clone()),
+            exactly(x.clone()),
+            exactly(x.clone()),
+            whole(x2 + y2),
+            whole(x2 + q - y1),
+            whole(x2 + q2 - y3),
+            whole(q2 - y3),
+            below_2q(u * v * factor),
+            below_2q(sum * factor),
+            self.residue(u * v * factor, folded),
+            exactly(x * y),
+            montgomery(x * y * factor),
+            montgomery(x << bits),
+            montgomery(x * factor),
+            below_2q(x.clone()),
+            exactly(x.clone()),
+        ]
+    }
+
+    fn strict(&self, x: &BigUint, y: &BigUint) -> [Wanted; 10] {
+        let Self { q, factor, .. } = self;
+        let bits = 8 * self.which.word_bytes();
+        let exactly = |x: BigUint| self.exactly(x);
+        // a factor carries 2^64 in a table of 64 bits; residues of 256 bits carry 2^256 throughout
+        let is_plain = self.which == Which::Type(Arithmetic::Mod64Full);
+        let minus_y = q - y % q;
+        [
+            exactly(if is_plain { y << bits } else { y.clone() }),
+            exactly(if is_plain { x * y } else { x * y * factor }),
+            exactly(x + y),
+            exactly(x + &minus_y),
+            exactly(minus_y),
+            exactly((x * y + x * x) * factor),
+            exactly(x * y),
+            exactly(x * y * factor),
+            exactly(x << bits),
+            exactly(x * factor),
+        ]
+    }
+}
+
+fn big(x: &U256) -> BigUint {
+    BigUint::from_bytes_le(x.to_le_bytes().as_ref())
+}
+
+fn power(bits: usize) -> BigUint {
+    BigUint::from(1u32) << bits
+}
+
+/// The low 64 bits.
+fn low(x: &BigUint) -> u64 {
+    x.iter_u64_digits().next().unwrap_or(0)
+}
+
+fn words(x: u64, y: u64) -> Vec<Wanted> {
+    let wide = |a: u64, b: u64| u128::from(a) * u128::from(b);
+    let half = |x: u64| x & 0xffff_ffff;
+    let product = wide(x, y);
+    let sum = product.wrapping_add(u128::from(y) | u128::from(x) << 64);
+    let dot = x.wrapping_mul(y).wrapping_add(y.wrapping_mul(y));
+    let m = (y >> 1).max(1);
+    let (lx, hx, ly, hy) = (half(x), x >> 32, half(y), y >> 32);
+    let once = if lx >= ly { lx - ly } else { lx };
+    let halves = [
+        (product >> 64) as u64,
+        (product >> 64) as u64,
+        x.wrapping_mul(y).wrapping_add(dot),
+        product as u64,
+        (product >> 64) as u64,
+        sum as u64,
+        (sum >> 64) as u64,
+        (lx * ly) >> 32 | (hx * hy) & !0xffff_ffff,
+        (lx * ly).wrapping_add(x >> 31),
+        x % m,
+        if x & 1 == 1 { x } else { y },
+        once | (if hx & 1 == 1 { lx } else { ly }) << 32,
+    ];
+    let exactly = |word: u64| Wanted::Exactly(word.into());
+    let mut wanted: Vec<Wanted> = halves.into_iter().chain(chains(x, y)).map(exactly).collect();
+    wanted[1] = Wanted::AtMostTwoBelow(halves[1].into());
+    wanted
+}
+
+/// The product of b and every second limb of a.
+fn row(a: u128, b: u64) -> u128 {
+    let limb = |at: u32| u128::from((a >> at) as u32);
+    limb(0) * u128::from(b) + ((limb(64) * u128::from(b)) << 64)
+}
+
+/// The step of `row_shift` on (other, over, acc).
+fn shift((other, over, acc): (u64, u64, u128), row: u128) -> (u64, u64, u128) {
+    let other = other + u64::from((acc >> 32) as u32);
+    let moved = (acc >> 64) + (u128::from(over) << 96) + u128::from(other >> 32);
+    let (acc, carry) = moved.overflowing_add(row);
+    (other & 0xffff_ffff, carry.into(), acc)
+}
+
+fn chains(x: u64, y: u64) -> [u64; 28] {
+    let (l, r) = (u128::from(x) | u128::from(y) << 64, u128::from(y) | u128::from(x) << 64);
+    let (lx, hx, ly, hy) = (x & 0xffff_ffff, x >> 32, y & 0xffff_ffff, y >> 32);
+    let ones = 0xffff_ffff;
+    let (sum, carry) = l.overflowing_add(r);
+    let (difference, borrow) = l.overflowing_sub(r);
+    let chosen = if borrow { l } else { r };
+    let first = row(l, ly);
+    let (second, over) = first.overflowing_add(row(l, hy));
+    let over2 = 5 + u64::from(over);
+    let (third, over) = second.overflowing_add(row(r, hx));
+    let over3 = over2 + u64::from(over);
+    let (fourth, over) = third.overflowing_add(row(l, lx));
+    let top4 = (hx | over3 << 32) + u64::from(over);
+    let (other5, over5, fifth) = shift((ly, 1, fourth), row(r, hx));
+    let (sixth, over) = u128::MAX.overflowing_add(row(l, hy));
+    let top6 = (ones | over5 << 32) + u64::from(over);
+    let (other7, over7, seventh) = shift((ones, ones, sixth), row(l, hx));
+    let (lo, hi) = (|x: u128| x as u64, |x: u128| (x >> 64) as u64);
+    [
+        lo(sum),
+        hi(sum),
+        carry.into(),
+        lo(difference),
+        hi(difference),
+        if borrow { ones } else { 0 },
+        lo(chosen),
+        hi(chosen),
+        lo(first),
+        hi(first),
+        lo(second),
+        hi(second),
+        over2,
+        lo(third),
+        hi(third),
+        over3,
+        lo(fourth),
+        hi(fourth),
+        top4,
+        lo(fifth),
+        hi(fifth),
+        other5 | over5 << 32,
+        lo(sixth),
+        hi(sixth),
+        top6,
+        lo(seventh),
+        hi(seventh),
+        other7 | over7 << 32,
+    ]
+}

@@ -1,0 +1,252 @@
+//! The arithmetic of the device headers against big integers, and its PTX against the portable twins.
+
+use num_bigint::BigUint;
+use rayon::prelude::*;
+use ringforge::testkit::{Compiled, Random, Target, seed, text};
+use ringforge::{Arithmetic, Device, Modulus, Result, U256};
+use ringforge_tests::arithmetic::wanted::Reference;
+use ringforge_tests::arithmetic::{Probe, Which};
+
+const P256: &str = "ffffffff00000001000000000000000000000000ffffffffffffffffffffffff";
+const SM2: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";
+const SECP256K1: &str = "fffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f";
+const BN254_R: &str = "30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001";
+const BLS12_381_R: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
+const GOLDILOCKS: u64 = 0xffff_ffff_0000_0001;
+const BITS_60: u64 = 1_152_921_504_606_830_593;
+
+/// Pairs of random words for each modulus.
+const RANDOM: usize = 400;
+
+/// One kernel and the moduli that it is run for.
+struct Run {
+    which: Which,
+    moduli: Vec<Modulus>,
+    as_argument: bool,
+}
+
+/// The words of a run for one modulus.
+struct Sample {
+    q: Modulus,
+    pairs: Vec<(BigUint, BigUint)>,
+}
+
+/// Kernels that read the modulus: the first of each list is the largest and decides how far results may grow.
+fn arguments() -> Result<Vec<Run>> {
+    let q = |q: u64| Modulus::new(q);
+    let hex = Modulus::from_hex;
+    let lists = [
+        (Which::Type(Arithmetic::Mod16), vec![below(16, 1)?, below(16, 15)?, q(32_768)?, q(18_920)?]),
+        // where three products of residues below 2q fit a word
+        (
+            Which::Type(Arithmetic::Mod16),
+            vec![q(18_919)?, q(12_289)?, q(3457)?, q(3329)?, q(256)?, q(3)?, q(2)?],
+        ),
+        (
+            Which::Type(Arithmetic::Mod32),
+            vec![below(30, 1)?, below(30, 35)?, q(998_244_353)?, q(12_289)?, q(3457)?, q(3329)?, q(3)?],
+        ),
+        // where residues may grow beyond 8q
+        (Which::Type(Arithmetic::Mod32), vec![q(469_762_049)?, q(12_289)?, q(3)?]),
+        (
+            Which::Type(Arithmetic::Mod64),
+            vec![below(62, 1)?, below(62, 57)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
+        ),
+        (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, q(998_244_353)?, q(3457)?, q(3)?]),
+        (
+            Which::Type(Arithmetic::Mod64Full),
+            vec![below(64, 1)?, below(64, 59)?, q(GOLDILOCKS)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
+        ),
+        (
+            Which::Type(Arithmetic::Mod256),
+            vec![
+                below(256, 1)?,
+                below(256, 189)?,
+                hex(SECP256K1)?,
+                hex(P256)?,
+                hex(SM2)?,
+                hex(BLS12_381_R)?,
+                hex(BN254_R)?,
+                q(GOLDILOCKS)?,
+                q(3)?,
+            ],
+        ),
+        (Which::Mod255, vec![below(255, 1)?, below(255, 19)?, hex(BLS12_381_R)?, hex(BN254_R)?, q(3)?]),
+    ];
+    Ok(lists.into_iter().map(|(which, moduli)| Run { which, moduli, as_argument: true }).collect())
+}
+
+/// Kernels with a constant modulus, and that of words, which has none.
+fn constants() -> Result<Vec<Run>> {
+    let q = |q: u64| Modulus::new(q);
+    let hex = Modulus::from_hex;
+    let lists = [
+        (Which::Words, vec![q(3)?]),
+        (Which::Type(Arithmetic::Mod16), vec![q(2)?, q(3457)?, q(32_768)?, below(16, 15)?]),
+        (Which::Type(Arithmetic::Mod32), vec![q(3)?, q(998_244_353)?, below(30, 35)?]),
+        (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, below(61, 1)?, below(62, 57)?]),
+        (Which::Type(Arithmetic::Mod64Full), vec![q(GOLDILOCKS)?, below(64, 59)?]),
+        (Which::Type(Arithmetic::Mod256), vec![hex(BLS12_381_R)?, hex(SECP256K1)?, below(256, 189)?]),
+        (Which::Mod255, vec![hex(BLS12_381_R)?, hex(BN254_R)?]),
+    ];
+    let one = |which| move |q| Run { which, moduli: vec![q], as_argument: false };
+    Ok(lists.into_iter().flat_map(|(which, moduli)| moduli.into_iter().map(one(which))).collect())
+}
+
+/// 2^bits - less.
+fn below(bits: u32, less: u64) -> Result<Modulus> {
+    Modulus::new(U256::MAX.wrapping_shr_vartime(256 - bits).wrapping_sub(&U256::from(less - 1)))
+}
+
+fn big(q: &Modulus) -> BigUint {
+    BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
+}
+
+impl Sample {
+    /// All pairs of edges, and random words; residues only, for 256 bits.
+    fn new(run: &Run, q: Modulus, random: &mut Random) -> Self {
+        let bits = 8 * run.which.word_bytes();
+        let value = big(&q);
+        let end = if bits == 256 { value.clone() } else { BigUint::from(1u32) << bits };
+        let edges = edges(&value, run.which.bound(&run.moduli[0]), &end);
+        let mut pairs: Vec<_> = edges.iter().flat_map(|x| edges.iter().map(|y| (x.clone(), y.clone()))).collect();
+        let mut word = || {
+            let limbs = (0..bits / 32).map(|_| limb(random)).collect();
+            BigUint::new(limbs) % &end
+        };
+        pairs.extend((0..RANDOM).map(|_| (word(), word())));
+        Self { q, pairs }
+    }
+
+    fn run(&self, run: &Run, kernel: &Compiled) -> Result<Vec<u8>> {
+        let bytes = run.which.word_bytes();
+        let encode = |x: &BigUint| {
+            let mut word = x.to_bytes_le();
+            word.resize(bytes, 0);
+            word
+        };
+        let mut inputs = vec![
+            self.pairs.iter().flat_map(|(x, _)| encode(x)).collect(),
+            self.pairs.iter().flat_map(|(_, y)| encode(y)).collect(),
+        ];
+        if run.as_argument {
+            inputs.insert(0, run.which.fields(&self.q));
+        }
+        Ok(kernel.run(self.pairs.len(), &inputs)?.concat())
+    }
+
+    #[track_caller]
+    fn check(&self, run: &Run, found: &[u8]) {
+        let bytes = run.which.word_bytes();
+        let reference = Reference::new(run.which, &self.q, &run.moduli[0]);
+        let (name, q) = (run.which.name(), big(&self.q));
+        assert_eq!(found.len(), self.pairs.len() * run.which.outputs() * bytes);
+        for ((x, y), found) in self.pairs.iter().zip(found.chunks_exact(run.which.outputs() * bytes)) {
+            let wanted = reference.wanted(x, y);
+            assert_eq!(wanted.len(), run.which.outputs());
+            for (output, (wanted, found)) in wanted.iter().zip(found.chunks_exact(bytes)).enumerate() {
+                let found = BigUint::from_bytes_le(found);
+                assert!(
+                    wanted.accepts(&found),
+                    "{name}, q = {q:#x}: output {output} of {x:#x}, {y:#x} is {found:#x}, not {wanted:x?}",
+                );
+            }
+        }
+    }
+}
+
+/// Words below `end` at which an operation changes course.
+fn edges(q: &BigUint, bound: u64, end: &BigUint) -> Vec<BigUint> {
+    let near = |x: BigUint| [&x + 1u32, x.clone(), if x.bits() == 0 { x } else { x - 1u32 }];
+    let multiples = [0, 1, 2, 3, 4, 8, bound - 1, bound].map(|k| q * k);
+    let powers = [8, 16, 31, 32, 33, 63, 64, 128, 192, 224].map(|bit| BigUint::from(1u32) << bit);
+    let mut edges: Vec<_> = multiples.into_iter().chain(powers).chain([q >> 1, end >> 1, end.clone()]).flat_map(near).collect();
+    edges.retain(|x| x < end);
+    edges.sort();
+    edges.dedup();
+    edges
+}
+
+/// Random bits, in half of the cases at an edge.
+fn limb(random: &mut Random) -> u32 {
+    const EDGES: [u32; 6] = [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
+    match random.below(2 * EDGES.len()) {
+        edge if edge < EDGES.len() => EDGES[edge],
+        _ => random.bits() as u32,
+    }
+}
+
+impl Run {
+    fn compile(&self, device: &Device, portable: bool) -> Result<Compiled> {
+        let kind = if self.as_argument { Probe::argument } else { Probe::constant };
+        let probe = kind(self.which, self.moduli[0]);
+        Compiled::new(&(if portable { probe.portable() } else { probe }).plan()?, device)
+    }
+
+    /// The same for every device.
+    fn samples(&self, seed: u64) -> Vec<Sample> {
+        let mut random = Random::new(seed);
+        self.moduli.iter().map(|&q| Sample::new(self, q, &mut random)).collect()
+    }
+}
+
+/// The device that runs texts, with threads in one order: these kernels have no two threads that meet.
+fn text_device(sanitize: bool) -> Option<Device> {
+    let target = if sanitize { Target::TextSanitized } else { Target::Text };
+    target.device()?;
+    text::device(text::Options { sanitize, schedules: vec![0], ..text::Options::default() }).ok()
+}
+
+fn judge(runs: &[Run], device: &Device) -> Result<()> {
+    let seed = seed();
+    runs.par_iter().try_for_each(|run| {
+        let kernel = run.compile(device, false)?;
+        run.samples(seed).par_iter().try_for_each(|sample| {
+            sample.check(run, &sample.run(run, &kernel)?);
+            Ok(())
+        })
+    })
+}
+
+#[test]
+fn text_is_right_with_moduli_as_arguments() -> Result<()> {
+    let Some(device) = text_device(false) else { return Ok(()) };
+    judge(&arguments()?, &device)
+}
+
+#[test]
+fn text_is_right_with_constant_moduli() -> Result<()> {
+    let Some(device) = text_device(false) else { return Ok(()) };
+    judge(&constants()?, &device)
+}
+
+#[test]
+fn text_is_right_under_sanitizers() -> Result<()> {
+    let Some(device) = text_device(true) else { return Ok(()) };
+    let mut runs = arguments()?;
+    runs.extend(constants()?.into_iter().take(1)); // the words
+    judge(&runs, &device)
+}
+
+#[test]
+fn cuda_is_text() -> Result<()> {
+    let (Some(cuda), Some(text)) = (Target::Cuda.device(), text_device(false)) else { return Ok(()) };
+    let seed = seed();
+    let mut runs = arguments()?;
+    runs.extend(constants()?);
+    runs.par_iter().try_for_each(|run| {
+        let kernel = run.compile(&text, false)?;
+        let variants = [run.compile(&cuda, false)?, run.compile(&cuda, true)?];
+        for sample in run.samples(seed) {
+            let expected = sample.run(run, &kernel)?;
+            let word = run.which.word_bytes();
+            for (variant, compiled) in ["PTX", "portable"].iter().zip(&variants) {
+                let found = sample.run(run, compiled)?;
+                let wrong = expected.chunks(word).zip(found.chunks(word)).position(|(a, b)| a != b);
+                let at = wrong.map(|word| (&sample.pairs[word / run.which.outputs()], word % run.which.outputs()));
+                assert_eq!(at, None, "{variant} {}, q = {}, argument: {}", run.which.name(), sample.q, run.as_argument);
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,100 @@
+//! Kernels for these tests: sound ones of any ports, and broken ones.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Role, Slot, Step};
+
+/// A kernel that fills its outputs with a byte, and does what it is told besides.
+#[derive(Debug, Clone)]
+pub(crate) struct Fake {
+    pub(crate) ports: Vec<Port>,
+    pub(crate) text: &'static str,
+    pub(crate) misuse: Misuse,
+}
+
+/// What a broken kernel does on the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Misuse {
+    Nothing,
+    /// Takes a port that is not there as input.
+    NoSuchPort,
+    /// Takes its output as an input.
+    OutputAsInput,
+    /// Takes its input as an output.
+    InputAsOutput,
+    /// Takes its output twice.
+    Twice,
+    /// Takes its output in elements of more bytes than it has.
+    Elements,
+    /// Transforms its input into an output of another length.
+    Lengths,
+}
+
+const TEXT: &str = "\
+extern \"C\" __global__ void fake(const unsigned char* in, unsigned char* out, unsigned long long first,
+                                unsigned long long end) {
+    for (unsigned long long i = 4 * first; i < 4 * end; i++) out[i] = 7;
+}
+";
+
+impl Fake {
+    pub(crate) fn new(ports: &[Port]) -> Self {
+        Self { ports: ports.to_vec(), text: TEXT, misuse: Misuse::Nothing }
+    }
+
+    /// Four bytes in, four bytes out, broken in this way.
+    pub(crate) fn broken(misuse: Misuse) -> Self {
+        Self { misuse, ..Self::new(&[Port::input(4), Port::output(4)]) }
+    }
+
+    pub(crate) fn step(self, slots: &[Slot]) -> Step {
+        Step { kernel: Arc::new(self), slots: slots.to_vec() }
+    }
+
+    /// The plan of this kernel alone, with an argument for each port.
+    pub(crate) fn plan(self) -> Result<Plan> {
+        let slots: Vec<Slot> = (0..self.ports.len()).map(Slot::Arg).collect();
+        Plan::new("fake", vec![self.step(&slots)])
+    }
+}
+
+impl Kernel for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn source(&self) -> &'static str {
+        self.text
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, _: &Limits) -> Result<Built> {
+        let launch = Launch { threads: 1, items_per_block: 1 << 20, blocks_per_item: 1, shared_bytes: 0 };
+        Ok(Built { prelude: String::new(), launch })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        match self.misuse {
+            Misuse::NoSuchPort => _ = args.input::<u8>(2)?,
+            Misuse::OutputAsInput => _ = args.input::<u8>(1)?,
+            Misuse::InputAsOutput => _ = args.output::<u8>(0)?,
+            Misuse::Twice => {
+                args.output::<u8>(1)?;
+                args.output::<u8>(1)?;
+            }
+            Misuse::Elements => _ = args.output::<[u64; 4]>(1)?,
+            Misuse::Lengths => _ = args.transform::<u8>(0, 1)?,
+            Misuse::Nothing => {}
+        }
+        for (i, port) in self.ports.iter().enumerate() {
+            if port.role != Role::In {
+                args.output::<u8>(i)?.fill(7);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! Bad input is refused with a typed error, in release builds too, and never with a panic: every case names its variant.
+
+mod kernels;
+mod plans;
+mod rings;
+mod runs;
+
+/// Asserts that a result is this error.
+#[macro_export]
+macro_rules! refused {
+    ($result:expr, $pattern:pat $(if $guard:expr)?) => {
+        match $result {
+            Err($pattern) $(if $guard)? => {}
+            Err(other) => panic!("another error: {other:?}"),
+            Ok(_) => panic!("not refused: {}", stringify!($result)),
+        }
+    };
+}

@@ -1,0 +1,160 @@
+//! Moduli, rings, splits and jobs that make no sense.
+
+use ringforge::{
+    Error, Job, Limits, MAX_DEGREE, Modulus, Op, Order, Planner, Quotient, Result, Ring, Split, U256,
+};
+
+use crate::refused;
+
+fn q(q: u64) -> Modulus {
+    Modulus::new(q).expect("a modulus")
+}
+
+fn plan(job: &Job) -> Result<ringforge::Plan> {
+    // for a CPU and for a GPU alike
+    let gpu = Planner::new(Limits::h200()).plan(job);
+    let cpu = Planner::default().plan(job);
+    assert_eq!(gpu.as_ref().err(), cpu.as_ref().err(), "{job}");
+    cpu
+}
+
+const OPS_OF_TRANSFORMS: [Op; 4] = [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd];
+
+#[test]
+fn moduli() {
+    refused!(Modulus::new(0u32), Error::Modulus { q, .. } if q == U256::ZERO);
+    refused!(Modulus::new(1u32), Error::Modulus { q, .. } if q == U256::ONE);
+    refused!(Modulus::from_hex("0x1"), Error::Modulus { q, .. } if q == U256::ONE);
+    refused!(Modulus::from_hex("0"), Error::Modulus { .. });
+    refused!(Modulus::from_hex(""), Error::Modulus { .. });
+    refused!(Modulus::from_hex("0xfg"), Error::Modulus { .. });
+    refused!(Modulus::from_hex(&format!("1{}", "0".repeat(64))), Error::Modulus { .. }); // 2^256
+    assert!(Modulus::from_hex(&"f".repeat(64)).is_ok());
+    assert!(Modulus::new(2u32).is_ok());
+}
+
+#[test]
+fn degrees() {
+    refused!(Ring::cyclic(0, q(17)), Error::Ring { .. });
+    refused!(Ring::negacyclic(0, q(17)), Error::Ring { .. });
+    refused!(Ring::trinomial(0, q(3457)), Error::Ring { .. });
+    refused!(Ring::trinomial(7, q(3457)), Error::Ring { .. });
+    refused!(Ring::prime_trinomial(0, q(4591)), Error::Ring { .. });
+    refused!(Ring::prime_trinomial(1, q(4591)), Error::Ring { .. });
+    refused!(Ring::new(&[q(17)], Quotient::Binomial { n: 0, c: U256::ONE }), Error::Ring { .. });
+    refused!(Ring::cyclic(MAX_DEGREE + 1, q(17)), Error::TooLarge { limit: MAX_DEGREE, .. });
+    refused!(Ring::cyclic(usize::MAX, q(17)), Error::TooLarge { got: usize::MAX, .. });
+}
+
+#[test]
+fn sparse_quotients() {
+    let ring = |n, terms: &[(usize, i64)]| Ring::new(&[q(17)], Quotient::Sparse { n, terms: terms.to_vec() });
+    refused!(ring(0, &[]), Error::Ring { .. });
+    refused!(ring(4, &[(4, 1)]), Error::Ring { .. });
+    refused!(ring(4, &[(1, 1), (1, 2)]), Error::Ring { .. });
+    assert!(ring(4, &[(1, i64::MIN), (0, i64::MAX)]).is_ok());
+}
+
+#[test]
+fn bases() {
+    refused!(Ring::rns(8, &[]), Error::Ring { .. });
+    refused!(Ring::rns(8, &[q(97), q(97)]), Error::Ring { .. });
+    refused!(Ring::rns(8, &[q(15), q(97), q(21)]), Error::Ring { .. });
+}
+
+#[test]
+fn texts() {
+    for text in ["", "17", "17:", ":x^4+1", "17:y^4+1", "17:x^0", "17:2x^4+1", "q:x^4+1", "17:x^4+1@"] {
+        refused!(text.parse::<Ring>(), Error::Ring { .. });
+    }
+    refused!("1:x^4+1".parse::<Ring>(), Error::Modulus { .. });
+    refused!("17:x^99999999999999999999+1".parse::<Ring>(), Error::Ring { .. } | Error::TooLarge { .. });
+    refused!("divide".parse::<Op>(), Error::Unsupported { .. });
+}
+
+/// A modulus that is even or not prime has no transform of its own; products go through the lift.
+#[test]
+fn transforms_modulo_what_is_not_prime() -> Result<()> {
+    for modulus in [q(1024), q(3455), q(1 << 40), q(u64::MAX)] {
+        let ring = Ring::negacyclic(64, modulus)?;
+        refused!(Split::of(&ring, None), Error::NotPrime { q } if q == modulus.value());
+        for op in OPS_OF_TRANSFORMS {
+            refused!(plan(&Job::new(&ring, op)), Error::NotPrime { .. } | Error::Unsupported { .. });
+        }
+        plan(&Job::new(&ring, Op::Mul))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn transforms_without_a_root() -> Result<()> {
+    // 3329 - 1 = 2^8 13: leaves of degree 16
+    let ring = Ring::negacyclic(2048, q(3329))?;
+    refused!(Split::of(&ring, None), Error::NoRoot { .. });
+    let none = Ring::negacyclic(256, q(4591))?;
+    for op in OPS_OF_TRANSFORMS {
+        refused!(plan(&Job::new(&ring, op)), Error::NoRoot { .. });
+        refused!(plan(&Job::new(&none, op)), Error::NoRoot { .. });
+    }
+    plan(&Job::new(&ring, Op::Mul))?;
+    plan(&Job::new(&none, Op::Mul))?;
+    Ok(())
+}
+
+#[test]
+fn transforms_of_quotients_that_do_not_split() -> Result<()> {
+    let prime = Ring::prime_trinomial(761, q(4591))?;
+    let sparse = Ring::new(&[q(17)], Quotient::Sparse { n: 8, terms: vec![(3, 1), (0, 1)] })?;
+    for ring in [prime, sparse] {
+        for op in OPS_OF_TRANSFORMS {
+            refused!(plan(&Job::new(&ring, op)), Error::Unsupported { .. });
+        }
+        plan(&Job::new(&ring, Op::Mul))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn depths() -> Result<()> {
+    let ring = Ring::negacyclic(256, q(3329))?;
+    let trinomial = Ring::trinomial(768, q(3457))?;
+    for op in OPS_OF_TRANSFORMS.into_iter().chain([Op::Mul]) {
+        // seven layers are there; five leave degree 8, four leave 16
+        plan(&Job::new(&ring, op).depth(7))?;
+        plan(&Job::new(&ring, op).depth(5))?;
+        for depth in [0, 4, 8, u32::MAX] {
+            refused!(plan(&Job::new(&ring, op).depth(depth)), Error::Unsupported { .. });
+        }
+        refused!(plan(&Job::new(&trinomial, op).depth(0)), Error::Unsupported { .. });
+        refused!(plan(&Job::new(&trinomial, op).depth(9)), Error::Unsupported { .. });
+    }
+    Ok(())
+}
+
+#[test]
+fn roots() -> Result<()> {
+    let ring = || Ring::negacyclic(256, q(3329));
+    ring()?.with_root(17u32)?;
+    refused!(ring()?.with_root(3329u32), Error::Ring { .. });
+    refused!(ring()?.with_root(0u32), Error::NoRoot { .. } | Error::Ring { .. });
+    refused!(ring()?.with_root(1u32), Error::NoRoot { .. } | Error::Ring { .. });
+    refused!(ring()?.with_root(U256::MAX), Error::Ring { .. });
+    let two = Ring::rns(8, &[q(97), q(193)])?;
+    refused!(two.with_root(8u32), Error::Ring { .. });
+    Ok(())
+}
+
+#[test]
+fn jobs() -> Result<()> {
+    let ring = Ring::negacyclic(256, q(3329))?;
+    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine] {
+        refused!(plan(&Job::new(&ring, op).in_place()), Error::Unsupported { .. });
+    }
+    // the lift is for moduli of up to 64 bits
+    let large = Ring::prime_trinomial(7, Modulus::new(U256::MAX)?)?;
+    refused!(plan(&Job::new(&large, Op::Mul)), Error::Unsupported { .. });
+    let wide = Ring::cyclic(4, Modulus::new(U256::MAX)?)?;
+    refused!(plan(&Job::new(&wide, Op::Combine)), Error::Unsupported { .. });
+    plan(&Job::new(&ring, Op::Forward).order(Order::Natural).in_place().batch_hint(0))?;
+    Ok(())
+}
