@@ -51,3 +51,28 @@ pub(crate) fn bandwidth(device: &Device, effort: Effort) -> Result<f64> {
     anyhow::ensure!(work.result(&sets[0])? == input, "the copy is not what was copied");
     Ok((2 * batch * ITEM) as f64 / times.median_seconds)
 }
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_compiles() {
+        let is_required = std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some();
+        if !ringforge::cuda::is_compiler_present() {
+            assert!(!is_required, "NVRTC is not on this machine");
+            return eprintln!("skipped: NVRTC is not on this machine");
+        }
+        for capability in [80, 90, 120] {
+            let limits = Limits::of_capability(capability);
+            let outcome = ringforge::cuda::compile_check(&Copy, &limits, false);
+            assert!(outcome.is_ok_and(|resources| resources.spill_stores == 0), "sm_{capability}");
+        }
+    }
+
+    #[test]
+    fn copying_has_a_rate() {
+        let effort = Effort { samples: 5, sample_seconds: 0.0, total_seconds: 0.0 };
+        assert!(bandwidth(&Device::cpu(), effort).is_ok_and(|rate| rate > 0.0));
+    }
+}

@@ -38,10 +38,7 @@ fn arguments() -> Result<Vec<Run>> {
     let lists = [
         (Which::Type(Arithmetic::Mod16), vec![below(16, 1)?, below(16, 15)?, q(32_768)?, q(18_920)?]),
         // where three products of residues below 2q fit a word
-        (
-            Which::Type(Arithmetic::Mod16),
-            vec![q(18_919)?, q(12_289)?, q(3457)?, q(3329)?, q(256)?, q(3)?, q(2)?],
-        ),
+        (Which::Type(Arithmetic::Mod16), vec![q(18_919)?, q(12_289)?, q(3457)?, q(3329)?, q(256)?, q(3)?, q(2)?]),
         (
             Which::Type(Arithmetic::Mod32),
             vec![below(30, 1)?, below(30, 35)?, q(998_244_353)?, q(12_289)?, q(3457)?, q(3329)?, q(3)?],
@@ -52,7 +49,8 @@ fn arguments() -> Result<Vec<Run>> {
             Which::Type(Arithmetic::Mod64),
             vec![below(62, 1)?, below(62, 57)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
         ),
-        (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, q(998_244_353)?, q(3457)?, q(3)?]),
+        // up to 9q, where 8q is the most that needs no quotient
+        (Which::Type(Arithmetic::Mod64), vec![q(u64::MAX / 9)?, q(BITS_60)?, q(998_244_353)?, q(3457)?, q(3)?]),
         (
             Which::Type(Arithmetic::Mod64Full),
             vec![below(64, 1)?, below(64, 59)?, q(GOLDILOCKS)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
@@ -160,7 +158,8 @@ fn edges(q: &BigUint, bound: u64, end: &BigUint) -> Vec<BigUint> {
     let near = |x: BigUint| [&x + 1u32, x.clone(), if x.bits() == 0 { x } else { x - 1u32 }];
     let multiples = [0, 1, 2, 3, 4, 8, bound - 1, bound].map(|k| q * k);
     let powers = [8, 16, 31, 32, 33, 63, 64, 128, 192, 224].map(|bit| BigUint::from(1u32) << bit);
-    let mut edges: Vec<_> = multiples.into_iter().chain(powers).chain([q >> 1, end >> 1, end.clone()]).flat_map(near).collect();
+    let mut edges: Vec<_> =
+        multiples.into_iter().chain(powers).chain([q >> 1, end >> 1, end.clone()]).flat_map(near).collect();
     edges.retain(|x| x < end);
     edges.sort();
     edges.dedup();
