@@ -43,7 +43,7 @@ impl Width {
 /// use ringforge::Modulus;
 /// let q = Modulus::new(3457u32)?;
 /// assert!(q.is_prime());
-/// assert_eq!(q.root(384), Some(9u32.into()));
+/// assert_eq!(q.root(384), Some(10u32.into()));
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -54,9 +54,38 @@ impl Table {
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Made { kernel, items, .. } => kernel.ports().last().map_or(0, |port| port.bytes * items),
+            Self::Made { kernel, items, .. } => {
+                kernel.ports().last().map_or(0, |port| port.bytes.saturating_mul(*items))
+            }
             Self::Bytes(bytes) => bytes.len(),
         }
+    }
+
+    /// The kernels that make it and its inputs.
+    pub(crate) fn kernels(&self) -> Vec<Arc<dyn Kernel>> {
+        match self {
+            Self::Made { kernel, inputs, .. } => {
+                inputs.iter().flat_map(Self::kernels).chain([kernel.clone()]).collect()
+            }
+            Self::Bytes(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the kernel that makes it takes just its inputs, and writes just the table.
+    fn check(&self) -> Result<(), String> {
+        let Self::Made { kernel, items, inputs } = self else { return Ok(()) };
+        let refuse = |why: &str| Err(format!("a table's kernel {} {why}", kernel.name()));
+        let Some((out, shared)) = kernel.ports().split_last() else { return refuse("has no ports") };
+        if out.role != Role::Out || out.per != Per::Item || out.bytes.checked_mul(*items).is_none() {
+            return refuse("has no output of that size as its last port");
+        }
+        let fits = |(port, input): (&Port, &Self)| {
+            port.role == Role::In && port.per == Per::Shared && port.bytes == input.bytes()
+        };
+        if shared.len() != inputs.len() || !shared.iter().zip(inputs).all(fits) {
+            return refuse("does not take the table's inputs");
+        }
+        inputs.iter().try_for_each(Self::check)
     }
 }
 
@@ -127,6 +156,7 @@ impl Plan {
     pub fn new(title: impl Into<String>, steps: Vec<Step>) -> Result<Self> {
         let title = title.into();
         let refuse = |why: String| Error::Plan { plan: title.clone(), why };
+        let most = steps.iter().map(|step| step.slots.len()).sum();
         let mut args: Vec<Option<PlanArg>> = Vec::new();
         let mut temps: Vec<Option<Temp>> = Vec::new();
         for step in &steps {
@@ -134,6 +164,13 @@ impl Plan {
             let ports = step.kernel.ports();
             if ports.len() != step.slots.len() {
                 return Err(refuse(format!("{name} has {} ports, {} are bound", ports.len(), step.slots.len())));
+            }
+            let written = |slot: &Slot| {
+                let writers = ports.iter().zip(&step.slots).filter(|(port, _)| port.role != Role::In);
+                writers.filter(|(_, other)| same_place(slot, other)).count()
+            };
+            if step.slots.iter().any(|slot| written(slot) > 1) {
+                return Err(refuse(format!("{name} writes twice to the same memory")));
             }
             // inputs first: a step reads before it writes
             let mut bound: Vec<(&Port, &Slot)> = ports.iter().zip(&step.slots).collect();
@@ -143,6 +180,9 @@ impl Plan {
                     return Err(refuse(format!("{name} writes to a shared port")));
                 }
                 match slot {
+                    Slot::Arg(i) | Slot::Temp(i) if *i >= most => {
+                        return Err(refuse(format!("{name} is bound to number {i}, beyond all ports of the plan")));
+                    }
                     Slot::Arg(i) => merge_arg(entry(&mut args, *i), port).map_err(|why| {
                         refuse(format!("argument {i} as used by {name} {why}"))
                     })?,
@@ -150,6 +190,7 @@ impl Plan {
                         refuse(format!("temporary {i} as used by {name} {why}"))
                     })?,
                     Slot::Table(table) => {
+                        table.check().map_err(&refuse)?;
                         if port.role != Role::In || port.per != Per::Shared || table.bytes() != port.bytes {
                             return Err(refuse(format!("{name} has no shared input of {} bytes there", table.bytes())));
                         }
@@ -228,6 +269,13 @@ impl Plan {
             (Per::Item, _) => arg.bytes,
         };
         self.args.iter().map(moves).sum()
+    }
+}
+
+fn same_place(a: &Slot, b: &Slot) -> bool {
+    match (a, b) {
+        (Slot::Arg(a), Slot::Arg(b)) | (Slot::Temp(a), Slot::Temp(b)) => a == b,
+        _ => false,
     }
 }
 

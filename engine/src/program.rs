@@ -88,7 +88,12 @@ pub(crate) enum Place<'a> {
 
 impl Program {
     pub(crate) fn new(device: &Device, plan: &Plan) -> Result<Self> {
-        let kernels: Vec<Arc<dyn Kernel>> = plan.steps().iter().map(|step| step.kernel.clone()).collect();
+        let mut kernels: Vec<Arc<dyn Kernel>> = plan.steps().iter().map(|step| step.kernel.clone()).collect();
+        // the tables' kernels go along, so that all are compiled side by side
+        kernels.extend(plan.steps().iter().flat_map(|step| &step.slots).flat_map(|slot| match slot {
+            Slot::Table(table) => table.kernels(),
+            _ => Vec::new(),
+        }));
         let loaded = device.load(&kernels)?;
         let steps = loaded
             .into_iter()

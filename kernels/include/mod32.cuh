@@ -57,7 +57,7 @@ struct Mod32 {
     RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_wide(a, b); }
     // in: acc + a b < 2^64   out: acc + a b, not reduced
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return mad_wide(a, b, acc); }
-    // in: acc + 2^32 q < 2^64   out: acc 2^-32, < acc / 2^32 + q
+    // in: acc + 2^32 q < 2^64   out: acc 2^-32, <= acc / 2^32 + q
     RF_METHOD Word wide_fold(Wide acc) const { return high(acc) - mul_hi(low(acc) * inverse, q) + q; }
     // in: acc < B q^2, acc + 2^32 q < 2^64   out: acc 2^-32, < 2q   (B <= 12 suits every q; a product of residues
     //     below 2q counts as B = 4)

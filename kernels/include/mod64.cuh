@@ -68,7 +68,7 @@ struct Mod64 {
     RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_wide(a, b); }
     // in: acc + a b < 2^128   out: acc + a b, not reduced
     RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return mad_wide(a, b, acc); }
-    // in: acc + 2^64 q < 2^128   out: acc 2^-64, < acc / 2^64 + q
+    // in: acc + 2^64 q < 2^128   out: acc 2^-64, <= acc / 2^64 + q
     RF_METHOD Word wide_fold(Wide acc) const { return acc.hi - mul_hi(mad_lo(acc.lo, inverse, 0), q) + q; }
     // in: acc < B q^2, acc + 2^64 q < 2^128   out: acc 2^-64, < 2q   (B <= 12 suits every q; a product of residues
     //     below 2q counts as B = 4)

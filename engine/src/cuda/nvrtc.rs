@@ -88,12 +88,19 @@ fn architectures() -> Result<Vec<u32>> {
 }
 
 fn version() -> String {
+    version_numbers().map_or_else(|| "NVRTC".into(), |(major, minor)| format!("NVRTC {major}.{minor}"))
+}
+
+fn version_numbers() -> Option<(i32, i32)> {
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
     // SAFETY: writes two integers.
-    match unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) }.result() {
-        Ok(()) => format!("NVRTC {major}.{minor}"),
-        Err(_) => "NVRTC".into(),
-    }
+    unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) }.result().ok()?;
+    Some((major, minor))
+}
+
+/// Whether NVRTC keeps a cache of its own, and so knows the option `--no-cache`.
+pub(crate) fn has_own_cache() -> bool {
+    is_present() && version_numbers() >= Some((12, 9))
 }
 
 /// A program of NVRTC, destroyed when dropped.

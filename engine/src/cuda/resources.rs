@@ -31,7 +31,8 @@ pub struct Resources {
 /// [`Error::NoCompiler`] without NVRTC; [`Error::Compile`] where it refuses the text; [`Error::Unsupported`] where the
 /// kernel does not fit the device or the compiler does not know the architecture.
 pub fn compile_check(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Resources> {
-    let unit = Unit::new(kernel, limits, portable)?;
+    let mut unit = Unit::new(kernel, limits, portable)?;
+    unit.options.extend(nvrtc::has_own_cache().then_some("--no-cache")); // what comes from there has no report
     let compiled = nvrtc::compile(&unit)?;
     let nvrtc::Image::Cubin(cubin) = &compiled.image else {
         let why = format!("{} makes no machine code for sm_{}", compiled.compiler, unit.capability);

@@ -1,0 +1,105 @@
+//! Every kernel of the catalogue compiles to machine code with NVIDIA's compiler alone, without spills and within the
+//! registers that `tests/golden/registers.txt` grants it. `RINGFORGE_BLESS=1` writes that file anew.
+
+#![cfg(feature = "cuda")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::{env, fs};
+
+use rayon::prelude::*;
+use ringforge::cuda::{Resources, compile_check, is_compiler_present};
+use ringforge::{Kernel, Limits, Result, Slot, Table};
+use ringforge_tests::catalogue::catalogue;
+
+/// What the catalogue is compiled for.
+const ALL: [u32; 3] = [80, 90, 120];
+/// What a few of its kernels are compiled for.
+const SOME: [u32; 4] = [75, 86, 89, 100];
+/// One kernel in this many is compiled for those.
+const ONE_IN: usize = 8;
+/// Registers that a kernel may take beyond its budget: compilers of one version differ by less.
+const SLACK: u32 = 4;
+
+/// Distinct kernels of the catalogue as planned for one architecture, each with the plan that has it first.
+fn kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
+    let mut seen = BTreeSet::new();
+    let mut kernels = Vec::new();
+    for named in catalogue(limits)? {
+        let mut all: Vec<Arc<dyn Kernel>> = Vec::new();
+        for step in named.plan.steps() {
+            all.push(step.kernel.clone());
+            step.slots.iter().for_each(|slot| {
+                if let Slot::Table(table) = slot {
+                    makers(&mut all, table);
+                }
+            });
+        }
+        let new = all.into_iter().filter(|kernel| seen.insert(format!("{kernel:?}")));
+        kernels.extend(new.enumerate().map(|(i, kernel)| (format!("{} {i} of {}", kernel.name(), named.name), kernel)));
+    }
+    Ok(kernels)
+}
+
+/// The kernels that make a table.
+fn makers(kernels: &mut Vec<Arc<dyn Kernel>>, table: &Table) {
+    if let Table::Made { kernel, inputs, .. } = table {
+        kernels.push(kernel.clone());
+        inputs.iter().for_each(|input| makers(kernels, input));
+    }
+}
+
+fn budget_file() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/registers.txt")
+}
+
+/// Lines of `registers architecture kernel`.
+fn budgets() -> BTreeMap<String, u32> {
+    let text = fs::read_to_string(budget_file()).unwrap_or_default();
+    let line = |line: &str| {
+        let (registers, what) = line.split_once(' ')?;
+        Some((what.to_owned(), registers.parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[test]
+fn the_catalogue_compiles_within_its_budget() -> Result<()> {
+    if !is_compiler_present() {
+        assert!(env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none(), "NVRTC is required and not there");
+        eprintln!("skipped: NVRTC is not on this machine");
+        return Ok(());
+    }
+    let mut instances: Vec<(u32, String, Arc<dyn Kernel>)> = Vec::new();
+    for capability in ALL.into_iter().chain(SOME) {
+        let every = if ALL.contains(&capability) { 1 } else { ONE_IN };
+        let kernels = kernels(&Limits::of_capability(capability))?.into_iter().step_by(every);
+        instances.extend(kernels.map(|(name, kernel)| (capability, name, kernel)));
+    }
+    let compile = |(capability, name, kernel): &(u32, String, Arc<dyn Kernel>)| {
+        let resources = compile_check(&**kernel, &Limits::of_capability(*capability), false)?;
+        Ok((format!("sm_{capability} {name}"), resources))
+    };
+    let compiled: BTreeMap<String, Resources> = instances.par_iter().map(compile).collect::<Result<_>>()?;
+    println!("{} kernels compiled", compiled.len());
+    if env::var_os("RINGFORGE_BLESS").is_some() {
+        let lines = compiled.iter().map(|(what, resources)| format!("{} {what}\n", resources.registers));
+        fs::write(budget_file(), lines.collect::<String>()).expect("the budget file can be written");
+    }
+    let budgets = budgets();
+    let mut broken = Vec::new();
+    for (what, resources) in &compiled {
+        let Resources { registers, spill_stores, spill_loads, .. } = resources;
+        if spill_stores + spill_loads > 0 {
+            broken.push(format!("{what} spills {spill_stores} bytes"));
+        }
+        match budgets.get(what) {
+            Some(budget) if *registers <= budget + SLACK => {}
+            Some(budget) => broken.push(format!("{what} takes {registers} registers, its budget is {budget}")),
+            None => broken.push(format!("{what} has no budget; it takes {registers} registers")),
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! Other people's implementations give the same values and products: arkworks, tfhe-ntt, num-bigint.
+
+mod support;
+
+use ark_bls12_381::Fr;
+use ark_ff::{BigInt, Field, PrimeField};
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use num_bigint::BigUint;
+use ringforge::testkit::{residues, seed};
+use ringforge::{Device, Job, Modulus, Op, Order, Quotient, Ring, U256};
+
+use support::{devices, prime, run};
+
+/// A field element of arkworks from stored bytes: both are in Montgomery form.
+fn elements(bytes: &[u8]) -> Vec<Fr> {
+    let element = |limbs: &[u64]| Fr::new_unchecked(BigInt(limbs.try_into().expect("four limbs")));
+    words(bytes).chunks(4).map(element).collect()
+}
+
+fn stored(elements: &[Fr]) -> Vec<u8> {
+    elements.iter().flat_map(|x| x.0.0).flat_map(u64::to_le_bytes).collect()
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    bytes.chunks(8).map(word).collect()
+}
+
+/// A plain value from little-endian limbs.
+fn plain(limbs: &[u64]) -> U256 {
+    let bytes: Vec<u8> = limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect();
+    U256::from_le_slice(&bytes)
+}
+
+fn bls12_381() -> Modulus {
+    Modulus::new(plain(&Fr::MODULUS.0)).expect("a modulus")
+}
+
+fn sizes() -> impl Iterator<Item = usize> {
+    (0..=12).chain([16]).map(|log| 1 << log)
+}
+
+/// Forward and inverse in natural order against the domain's, on every device.
+fn check_domain(ring: &Ring, domain: &Radix2EvaluationDomain<Fr>) {
+    let batch = if ring.degree() > 1 << 12 { 1 } else { 5 };
+    let (a, n) = (residues(ring, seed(), batch), ring.degree());
+    let items = |bytes: &[u8], f: &dyn Fn(&[Fr]) -> Vec<Fr>| -> Vec<u8> {
+        elements(bytes).chunks(n).flat_map(|item| stored(&f(item))).collect()
+    };
+    let values = items(&a, &|item| domain.fft(item));
+    let coefficients = items(&a, &|item| domain.ifft(item));
+    for device in devices() {
+        let ours = |op| run(&device, &Job::new(ring, op).order(Order::Natural), batch, &[&a]);
+        assert!(ours(Op::Forward) == values, "forward {ring} on {device}");
+        assert!(ours(Op::Inverse) == coefficients, "inverse {ring} on {device}");
+    }
+}
+
+#[test]
+fn cyclic_transforms_equal_those_of_arkworks_bit_for_bit() {
+    for n in sizes() {
+        let domain = Radix2EvaluationDomain::<Fr>::new(n).expect("a domain");
+        let root = plain(&domain.group_gen().into_bigint().0);
+        let ring = Ring::cyclic(n, bls12_381()).and_then(|ring| ring.with_root(root)).expect("a ring");
+        check_domain(&ring, &domain);
+    }
+}
+
+#[test]
+fn coset_transforms_equal_those_of_arkworks_bit_for_bit() {
+    let offset = Fr::from(7u64);
+    for n in sizes() {
+        let domain = Radix2EvaluationDomain::<Fr>::new_coset(n, offset).expect("a domain");
+        let c = plain(&offset.pow([n as u64]).into_bigint().0);
+        let ring = Ring::new(&[bls12_381()], Quotient::Binomial { n, c }).and_then(|ring| ring.with_root(7u32));
+        check_domain(&ring.expect("a ring"), &domain);
+    }
+}
+
+/// tfhe-ntt leaves its values in bit-reversed order, so those of x start with its root.
+#[test]
+fn negacyclic_transforms_and_products_equal_those_of_tfhe_ntt() {
+    for (bits, n) in [(60, 16), (60, 1 << 10), (61, 1 << 11), (62, 1 << 12), (63, 64), (64, 256), (50, 128)] {
+        let q = prime(bits, 2 * n as u64).expect("a prime");
+        let peer = tfhe_ntt::prime64::Plan::try_new(n, q.value_u64().expect("64 bits")).expect("a plan");
+        let mut x = vec![0; n];
+        x[1] = 1;
+        peer.fwd(&mut x);
+        let ring = Ring::negacyclic(n, q).and_then(|ring| ring.with_root(x[0])).expect("a ring");
+        let (a, b) = (residues(&ring, seed(), 5), residues(&ring, seed() + 1, 5));
+        let (mut values, mut products) = (Vec::new(), Vec::new());
+        for (a, b) in words(&a).chunks(n).zip(words(&b).chunks(n)) {
+            let (mut a, mut b) = (a.to_vec(), b.to_vec());
+            peer.fwd(&mut a);
+            peer.fwd(&mut b);
+            values.extend_from_slice(&a);
+            peer.mul_assign_normalize(&mut a, &b);
+            peer.inv(&mut a);
+            products.extend(a);
+        }
+        for device in devices() {
+            let forward = Job::new(&ring, Op::Forward).order(Order::BitReversed);
+            assert!(words(&run(&device, &forward, 5, &[&a])) == values, "forward {ring} on {device}");
+            assert!(words(&run(&device, &Job::new(&ring, Op::Mul), 5, &[&a, &b])) == products, "mul {ring} on {device}");
+        }
+    }
+}
+
+/// Products modulo f by big integers, which also take the stored form apart and put it together.
+fn check_big(ring: &Ring, device: &Device) {
+    let (n, width) = (ring.degree(), ring.width().bytes());
+    let q = BigUint::from_bytes_le(ring.basis()[0].value().to_le_bytes().as_ref());
+    let r = BigUint::from(1u32) << 256;
+    let r_inverse = r.modinv(&q).expect("an odd modulus");
+    let (a, b) = (residues(ring, seed(), 3), residues(ring, seed() + 1, 3));
+    let plain = |bytes: &[u8]| -> Vec<BigUint> {
+        bytes.chunks(width).map(|bytes| BigUint::from_bytes_le(bytes) * &r_inverse % &q).collect()
+    };
+    let mut wanted = Vec::new();
+    for (a, b) in plain(&a).chunks(n).zip(plain(&b).chunks(n)) {
+        let mut product = vec![BigUint::ZERO; 2 * n];
+        for (i, a) in a.iter().enumerate() {
+            for (j, b) in b.iter().enumerate() {
+                product[i + j] += a * b;
+            }
+        }
+        for k in (n..2 * n).rev() {
+            let top = &product[k] % &q;
+            let minus = &q - &top;
+            match ring.quotient() {
+                Quotient::Cyclic { .. } => product[k - n] += top,
+                Quotient::Negacyclic { .. } => product[k - n] += minus,
+                Quotient::Trinomial { .. } => {
+                    product[k - n / 2] += top;
+                    product[k - n] += minus;
+                }
+                other => panic!("{other} is not checked here"),
+            }
+        }
+        for coefficient in &product[..n] {
+            let mut bytes = (coefficient * &r % &q).to_bytes_le();
+            bytes.resize(width, 0);
+            wanted.extend(bytes);
+        }
+    }
+    assert!(run(device, &Job::new(ring, Op::Mul), 3, &[&a, &b]) == wanted, "{ring} on {device}");
+}
+
+#[test]
+fn products_modulo_large_primes_equal_those_of_big_integers() {
+    for device in devices() {
+        for bits in [65, 128, 200, 256] {
+            let modulus = |order| prime(bits, order).expect("a prime");
+            for ring in [
+                Ring::cyclic(64, modulus(64)),
+                Ring::negacyclic(64, modulus(128)),
+                Ring::cyclic(54, modulus(54)),
+                Ring::negacyclic(80, modulus(32)), // leaves of degree 5
+                Ring::trinomial(96, modulus(288)),
+            ] {
+                check_big(&ring.expect("a ring"), &device);
+            }
+        }
+    }
+}
