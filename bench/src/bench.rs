@@ -84,6 +84,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let environment = Environment::of(&device);
     let mut report =
         Report { environment, copy_bytes_per_second: bandwidth, lines: Vec::new(), unsupported: Vec::new() };
+    write(options, &report)?;
     let bar = show::progress(jobs.len());
     for (name, job, batch) in jobs {
         bar.set_message(format!("{name} {}", job.op));
@@ -96,9 +97,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         }
         bar.inc(1);
         // what is done stays, whatever happens to the rest
-        if let Some(path) = &options.out {
-            write(path, &report)?;
-        }
+        write(options, &report)?;
     }
     bar.finish_and_clear();
     if json {
@@ -135,7 +134,9 @@ fn jobs(options: &Options, device: &Device) -> Result<Vec<(&'static str, Job, Op
     Ok(jobs)
 }
 
-fn write(path: &PathBuf, report: &Report) -> Result<()> {
+/// Writes the report to the file that the user named.
+fn write(options: &Options, report: &Report) -> Result<()> {
+    let Some(path) = &options.out else { return Ok(()) };
     let text = serde_json::to_string_pretty(report)? + "\n";
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }

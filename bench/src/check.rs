@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rayon::prelude::*;
 use ringforge::testkit::Random;
@@ -66,6 +66,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let seed = options.seed.unwrap_or_else(drawn);
     let wanted = |(name, ring): &&(&str, &str)| name.contains(&options.filter) || ring.contains(&options.filter);
     let rings: Vec<_> = CHECKED.iter().filter(wanted).collect();
+    ensure!(!rings.is_empty(), "no ring contains {:?}", options.filter);
     let bar = show::progress(rings.len());
     let mut lines = Vec::with_capacity(rings.len());
     for &&(name, ring) in &rings {

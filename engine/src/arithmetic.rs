@@ -158,9 +158,7 @@ fn words(values: &[&U256], each: usize) -> Vec<u32> {
     let mut words = Vec::with_capacity(values.len() * each);
     for value in values {
         let bytes = value.to_le_bytes();
-        words.extend(
-            bytes.as_ref().chunks_exact(4).take(each).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])),
-        );
+        words.extend(bytes.as_ref().chunks_exact(4).take(each).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])));
     }
     words
 }

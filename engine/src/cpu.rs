@@ -116,12 +116,7 @@ fn foreign() -> Error {
     Error::ForeignDevice { what: "memory".into(), expected: "CPU".into(), got: "a GPU".into() }
 }
 
-fn host_slice<'a>(
-    kernel: &dyn Kernel,
-    bound: Bound<'a>,
-    port: &Port,
-    items: &Range<usize>,
-) -> Result<Slice<'a>> {
+fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Range<usize>) -> Result<Slice<'a>> {
     let range = match port.per {
         Per::Item => items.start * port.bytes..items.end * port.bytes,
         Per::Shared => 0..port.bytes,

@@ -224,11 +224,9 @@ impl Stream {
     pub fn upload_values<T: Pod>(&self, content: &Content, from: &[T]) -> Result<Buffer> {
         match content {
             Content::Values { ring, .. } => self.upload_checked(ring, from, content.clone()),
-            Content::Coefficients(_) => Err(Error::Mismatch {
-                what: "content".into(),
-                expected: "values".into(),
-                got: content.to_string(),
-            }),
+            Content::Coefficients(_) => {
+                Err(Error::Mismatch { what: "content".into(), expected: "values".into(), got: content.to_string() })
+            }
         }
     }
 

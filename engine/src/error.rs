@@ -38,8 +38,14 @@ impl core::fmt::Display for NoDevice {
             Self::NotBuilt => f.write_str("built without the feature `cuda`"),
             Self::NoDriver => f.write_str("no NVIDIA driver library on this machine"),
             Self::DriverTooOld { found, needed } => {
-                write!(f, "the NVIDIA driver supports CUDA {}.{}, needed is {}.{}",
-                    found / 1000, found % 1000 / 10, needed / 1000, needed % 1000 / 10)
+                write!(
+                    f,
+                    "the NVIDIA driver supports CUDA {}.{}, needed is {}.{}",
+                    found / 1000,
+                    found % 1000 / 10,
+                    needed / 1000,
+                    needed % 1000 / 10
+                )
             }
             Self::NoSuchDevice { ordinal, reason } => write!(f, "no CUDA device {ordinal}: {reason}"),
         }

@@ -27,11 +27,10 @@ pub use inverse::Inverse;
 pub use mul_add::MulAdd;
 pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
-pub use twiddles::{Layout, Twiddles, table};
+pub(crate) use twiddles::{Layout, table};
 
 /// The table of a ring's moduli as the device arithmetic wants them, one after another.
-#[must_use]
-pub fn moduli(ring: &Ring) -> Table {
+pub(crate) fn moduli(ring: &Ring) -> Table {
     let arithmetic = Arithmetic::of(ring);
     let words = ring.basis().iter().flat_map(|q| arithmetic.constants(q));
     Table::Bytes(words.flat_map(u32::to_le_bytes).collect())

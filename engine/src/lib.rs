@@ -1,8 +1,47 @@
 //! Ringforge plans number-theoretic transforms and polynomial products over any ring, and runs them on a CPU or a GPU.
+//!
+//! A [`Ring`] is Z_Q[x]/(f): one [`Modulus`] or an RNS basis of them, and a [`Quotient`]. A [`Job`] is an operation on
+//! it. A [`Planner`] turns a job into a [`Plan`], which is data: it prints itself. A [`Device`] compiles a plan into a
+//! [`Program`], which runs on batches, on buffers of the device in the order of a [`Stream`] or on host memory.
+//!
+//! ```
+//! use ringforge::{Device, Job, Modulus, Op, Planner, Ring};
+//!
+//! // the ring of ML-KEM, and a product in it
+//! let ring = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
+//! let (device, _why) = Device::best(); // a CUDA GPU where there is one, else the CPU
+//! let plan = Planner::new(device.limits().clone()).plan(&Job::new(&ring, Op::Mul))?;
+//! let program = device.compile(&plan)?;
+//!
+//! // two products at once: x^255 · x = -1, and 2 · 3 = 6
+//! let (mut a, mut b, mut product) = ([0u16; 512], [0u16; 512], [0u16; 512]);
+//! (a[255], b[1]) = (1, 1);
+//! (a[256], b[256]) = (2, 3);
+//! program.run_host(2, &mut [a.as_slice().into(), b.as_slice().into(), product.as_mut_slice().into()])?;
+//! assert_eq!((product[0], product[256]), (3328, 6));
+//! # Ok::<(), ringforge::Error>(())
+//! ```
+//!
+//! # From here to a kernel
+//!
+//! | file | what it decides |
+//! | --- | --- |
+//! | `planner.rs` | which strategy does a job: the ring's own transform, or the lift through a longer product |
+//! | `planner/split.rs` | the tree by which f factors: layers, roots, leaves |
+//! | `kernels/forward.rs` | a step: its ports, its meaning on the CPU |
+//! | `rows.rs`, `block.rs` | how rows lie in thread blocks: what the generated `prelude.cuh` says |
+//! | `forward.cu`, `ntt.cuh` | the text that a GPU runs, in the crate `ringforge-kernels` |
+//!
+//! A [`Kernel`] of your own is a step like any other: examples `03-own-kernel`, and `testkit` for its tests.
+//!
+//! # Features
+//!
+//! `cuda` (default) loads the NVIDIA driver and NVRTC at run time where they are there; nothing is needed to build.
+//! `testkit` adds the oracle and the tests that kernels, plans and schemes are held to.
 
 mod arithmetic;
 mod backend;
-pub mod block;
+mod block;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -24,6 +63,7 @@ mod planner;
 mod program;
 mod residues;
 mod ring;
+mod rows;
 mod simd;
 #[cfg(feature = "testkit")]
 pub mod testkit;
@@ -46,3 +86,4 @@ pub use planner::split::{self, Layer, Roots, Split};
 pub use program::{Arg, HostArg, Program};
 pub use ring::{MAX_DEGREE, Quotient, Ring};
 pub use ringforge_kernels::Header;
+pub use rows::Rows;

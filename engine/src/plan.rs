@@ -183,12 +183,10 @@ impl Plan {
                     Slot::Arg(i) | Slot::Temp(i) if *i >= most => {
                         return Err(refuse(format!("{name} is bound to number {i}, beyond all ports of the plan")));
                     }
-                    Slot::Arg(i) => merge_arg(entry(&mut args, *i), port).map_err(|why| {
-                        refuse(format!("argument {i} as used by {name} {why}"))
-                    })?,
-                    Slot::Temp(i) => merge_temp(entry(&mut temps, *i), port).map_err(|why| {
-                        refuse(format!("temporary {i} as used by {name} {why}"))
-                    })?,
+                    Slot::Arg(i) => merge_arg(entry(&mut args, *i), port)
+                        .map_err(|why| refuse(format!("argument {i} as used by {name} {why}")))?,
+                    Slot::Temp(i) => merge_temp(entry(&mut temps, *i), port)
+                        .map_err(|why| refuse(format!("temporary {i} as used by {name} {why}")))?,
                     Slot::Table(table) => {
                         table.check().map_err(&refuse)?;
                         if port.role != Role::In || port.per != Per::Shared || table.bytes() != port.bytes {

@@ -30,9 +30,7 @@ pub(crate) fn check(ring: &Ring, bytes: &[u8]) -> Result<()> {
 fn first_not_reduced(width: Width, q: &Modulus, row: &[u8]) -> Option<usize> {
     let small = q.value_u64();
     row.chunks_exact(width.bytes()).position(|residue| match (width, small) {
-        (Width::W256, _) => {
-            U256::from_le_slice(residue) >= q.value()
-        }
+        (Width::W256, _) => U256::from_le_slice(residue) >= q.value(),
         (_, None) => false, // every residue of a narrower width is below a q of more than 64 bits
         (_, Some(q)) => {
             let mut value = [0u8; 8];

@@ -106,10 +106,10 @@ struct Leaf {
 
     RF_METHOD Leaf(u64 first, u64 end) {
         constexpr u32 leaves = Tree<R>::leaf_count;
-        u64 index = first * R::rows * leaves + (u64)blockIdx.x * blockDim.x + threadIdx.x;
-        live = index < end * R::rows * leaves;
+        u64 index = first * R::per_item * leaves + (u64)blockIdx.x * blockDim.x + threadIdx.x;
+        live = index < end * R::per_item * leaves;
         place = (u32)(index % leaves);
-        modulus = (u32)(index / leaves % R::rows);
+        modulus = modulus_of<R>(index / leaves);
         offset = index * R::base;
     }
     // out: the product of the two leaves' residues, < 2q

@@ -1,10 +1,10 @@
 // How rows of a ring lie in a thread block: rows, threads, registers, shared memory, device memory.
 //
 // A row is one polynomial modulo one modulus. R is the struct that the engine generates for a ring (see README.md):
-// R::threads threads share a row and hold R::per_thread residues each in registers; R::tile rows share a block. Layers
-// run in passes, each of which combines only what one thread holds. In pass P thread t has in register r the
-// coefficient Pass<R, P>::coeff(t, r). Coefficients enter in the layout of the first pass and leave the forward
-// transform in that of the last.
+// R::threads threads share a row and hold R::per_thread residues each in registers; R::tile rows share a block, and an
+// item has R::per_item of them. Layers run in passes, each of which combines only what one thread holds. In pass P
+// thread t has in register r the coefficient Pass<R, P>::coeff(t, r). Coefficients enter in the layout of the first
+// pass and leave the forward transform in that of the last.
 #pragma once
 #include "word.cuh"
 
@@ -110,23 +110,35 @@ RF_FN void sync_row() {
     else __syncthreads();
 }
 
+// The number of a row's modulus: those of the basis round and round, from the start of each item.
+template <class R>
+RF_FN u32 modulus_of(u64 row) {
+    if constexpr (R::rows == 1) return 0;
+    else if constexpr (R::per_item % R::rows == 0) return (u32)(row % R::rows);
+    else return (u32)(row % R::per_item) % R::rows;
+}
+
 // The place of a thread in a launch over the rows of the items first .. end.
 template <class R>
 struct Row {
     u64 index;   // of the row, counted over all items
     u32 thread;  // within the row
     bool live;   // false in the last block's surplus: such a thread computes along and stores nothing
-    unsigned char* shared;
+    unsigned char* shared;  // R::row_bytes for the functions below
+    unsigned char* extra;   // R::extra bytes for the kernel's own use, aligned to 16
 
     RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end) {
         u32 slot = threadIdx.x / R::threads;
         thread = threadIdx.x % R::threads;
-        index = first * R::rows + (u64)blockIdx.x * R::tile + slot;
-        live = index < end * R::rows;
-        shared = block_shared + slot * R::row_bytes;
+        index = first * R::per_item + (u64)blockIdx.x * R::tile + slot;
+        live = index < end * R::per_item;
+        shared = block_shared + slot * (R::row_bytes + R::extra);
+        extra = shared + R::row_bytes;
     }
     RF_METHOD u64 offset() const { return index * R::n; }
-    RF_METHOD u32 modulus() const { return R::rows == 1 ? 0 : (u32)(index % R::rows); }
+    // The number of the row within its item.
+    RF_METHOD u32 in_item() const { return R::per_item == 1 ? 0 : (u32)(index % R::per_item); }
+    RF_METHOD u32 modulus() const { return modulus_of<R>(index); }
     RF_METHOD const typename R::M::Twiddle* table(const typename R::M::Twiddle* tables) const {
         return tables + modulus() * Tree<R>::table();
     }
@@ -267,14 +279,13 @@ struct Stage {
 };
 
 // in: a row of values in memory, leaves in natural order if Natural   out: registers in the layout of the last pass
-// All threads of the row call it; shared memory may have been in use before.
+// All threads of the row call it. Shared memory must be free: if it was in use, they meet at sync_row first.
 template <class R, bool Natural>
 RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live,
                        unsigned char* shared) {
     using S = Pass<R, R::passes - 1>;
     using Word = typename R::M::Word;
     if constexpr (R::threads == 1 && !Natural) return load_row<R, R::passes - 1>(x, row, thread, live);
-    sync_row<R>();
     if (live) Stage<R>::in(shared, row, thread);
     sync_row<R>();
     if constexpr (Natural) {

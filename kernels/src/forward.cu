@@ -14,5 +14,5 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ntt_forward<Rq>(m, x, row.table(tables), row.shared, row.thread);
     RF_UNROLL
     for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
-    store_values<Rq, Task::natural_order>(x, out + row.offset(), row.thread, row.live, row.shared);
+    store_values<Rq, Rq::natural_order>(x, out + row.offset(), row.thread, row.live, row.shared);
 }

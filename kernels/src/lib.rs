@@ -21,9 +21,19 @@ macro_rules! headers {
 }
 
 /// The headers that every kernel may include.
-pub const HEADERS: &[Header] =
-    headers!["word.cuh", "shoup32.cuh", "mod16.cuh", "mod32.cuh", "mod64.cuh", "mod256.cuh", "ring.cuh", "ntt.cuh", "poly.cuh",
-        "crt.cuh", "spread.cuh"];
+pub const HEADERS: &[Header] = headers![
+    "word.cuh",
+    "shoup32.cuh",
+    "mod16.cuh",
+    "mod32.cuh",
+    "mod64.cuh",
+    "mod256.cuh",
+    "ring.cuh",
+    "ntt.cuh",
+    "poly.cuh",
+    "crt.cuh",
+    "spread.cuh"
+];
 
 macro_rules! kernels {
     ($($constant:ident = $name:literal),* $(,)?) => {$(

@@ -9,7 +9,7 @@ extern "C" __global__ void mul_add(const Rq::Store* a, const Rq::Store* b, Rq::S
     if (!leaf.live) return;
     auto m = Rq::modulus(moduli, leaf.modulus);
     Rq::M::Word product[Rq::base];
-    leaf.multiply<Task::natural_order>(m, a, b, tables, product);
+    leaf.multiply<Rq::natural_order>(m, a, b, tables, product);
     RF_UNROLL
     for (u32 v = 0; v < Rq::base; v++) {
         auto sum = m.add(product[v], (Rq::M::Word)acc[leaf.offset + v]);

@@ -9,7 +9,7 @@ extern "C" __global__ void point_mul(const Rq::Store* a, const Rq::Store* b, Rq:
     if (!leaf.live) return;
     auto m = Rq::modulus(moduli, leaf.modulus);
     Rq::M::Word product[Rq::base];
-    leaf.multiply<Task::natural_order>(m, a, b, tables, product);
+    leaf.multiply<Rq::natural_order>(m, a, b, tables, product);
     RF_UNROLL
     for (u32 v = 0; v < Rq::base; v++) out[leaf.offset + v] = (Rq::Store)m.canonical<product_bound<Rq>()>(product[v]);
 }

@@ -29,8 +29,7 @@ impl Kernel for Mix {
     }
 
     fn build(&self, _: &Limits) -> Result<Built> {
-        let launch =
-            Launch { threads: N as u32, items_per_block: 1, blocks_per_item: 1, shared_bytes: 4 * N as u32 };
+        let launch = Launch { threads: N as u32, items_per_block: 1, blocks_per_item: 1, shared_bytes: 4 * N as u32 };
         Ok(Built { prelude: format!("#pragma once\nconstexpr unsigned N = {N};\n"), launch })
     }
 

@@ -18,8 +18,7 @@ impl Scheme for Shape {
     const NAME: &'static str = "shape";
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
-        let _ = limits;
-        Ok(vec![kem::plan()?, rns_map::plan()?, two_pass::plan()?, curve::plan()?, mma::plan()?])
+        Ok(vec![kem::plan(limits)?, rns_map::plan(limits)?, two_pass::plan(limits)?, curve::plan()?, mma::plan()?])
     }
 }
 

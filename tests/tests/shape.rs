@@ -24,7 +24,7 @@ fn curve_constants_are_those_of_the_standard() {
 #[test]
 fn a_map_beyond_the_moduli_is_refused() -> Result<()> {
     let basis = [Modulus::new(998_244_353u32)?];
-    assert!(RnsMap::new(&basis, &[0, 1]).is_err());
+    assert!(RnsMap::new(&basis, &[0, 1], &Limits::h200()).is_err());
     Ok(())
 }
 
@@ -44,8 +44,8 @@ fn plans_print_and_keep_their_tables() -> Result<()> {
 #[test]
 fn a_batch_is_its_items() -> Result<()> {
     use ringforge::testkit::Compiled;
-    let named = kem::plan()?;
     for device in [Target::Cpu, Target::Text].into_iter().filter_map(Target::device) {
+        let named = kem::plan(device.limits())?;
         let compiled = Compiled::new(&named, &device)?;
         let inputs = named.sample(seed(), 3);
         let all = compiled.run(3, &inputs)?;
@@ -59,8 +59,8 @@ fn a_batch_is_its_items() -> Result<()> {
 
 #[cfg(feature = "cuda")]
 mod compile {
-    use ringforge::{Slot, Table};
     use ringforge::cuda::{compile_check, is_compiler_present};
+    use ringforge::{Slot, Table};
 
     use super::*;
 

@@ -58,12 +58,7 @@ fn from_leaf<F: Field, A: Store<F::Word>, O: Send>(
 }
 
 #[inline(always)]
-fn linear<F: Field, A: Store<F::Word>, O>(
-    field: &F,
-    [a, b]: [&[A]; 2],
-    out: &mut [O],
-    put: &impl Fn(&mut O, F::Word),
-) {
+fn linear<F: Field, A: Store<F::Word>, O>(field: &F, [a, b]: [&[A]; 2], out: &mut [O], put: &impl Fn(&mut O, F::Word)) {
     for ((a, b), out) in a.iter().zip(b).zip(out) {
         put(out, field.wide_reduce(field.wide_mad(field.wide_zero(), a.load(), b.load())));
     }

@@ -10,16 +10,17 @@ use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::order::Reorder;
-use crate::kernels::rows::{Rows, in_place};
+use crate::kernels::rows::in_place;
 use crate::kernels::tree::Origin;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
 use crate::planner::split::Split;
 use crate::ring::Ring;
+use crate::rows::Rows;
 
 /// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.
 ///
-/// Ports: values (in), coefficients (out), the ring's [`table`](super::table) and [`moduli`](super::moduli). The first
+/// Ports: values (in), coefficients (out), the ring's [table](Rows::table_slot) and [moduli](Rows::moduli_slot). The first
 /// two may be the same memory.
 #[derive(Debug, Clone)]
 pub struct Inverse {
@@ -31,7 +32,7 @@ impl Inverse {
     /// The transform with this split, its values in this order.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::new(ring, split, order, limits, 1);
+        let rows = Rows::with_split(ring, split, limits).order(order);
         let ports = rows.ports([Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -58,7 +59,7 @@ impl Kernel for Inverse {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        self.rows.build(limits)
+        self.rows.build(limits, "")
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

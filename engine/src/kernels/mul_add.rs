@@ -3,22 +3,21 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::block;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::base::products;
-use crate::kernels::rows::Rows;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
 use crate::planner::split::Split;
 use crate::ring::Ring;
+use crate::rows::Rows;
 
 /// The product of values of two elements, added to those of a third one.
 ///
-/// Ports: left and right values (in), their sum (in and out), the ring's [`table`](super::table) and
-/// [`moduli`](super::moduli).
+/// Ports: left and right values (in), their sum (in and out), the ring's [table](Rows::table_slot) and
+/// [moduli](Rows::moduli_slot).
 #[derive(Debug, Clone)]
 pub struct MulAdd {
     rows: Rows,
@@ -29,7 +28,7 @@ impl MulAdd {
     /// The product of values of a transform with this split and order.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::new(ring, split, order, limits, 1);
+        let rows = Rows::with_split(ring, split, limits).order(order);
         let ports = rows.ports([Port::input, Port::input, Port::in_out]);
         Self { rows, ports }
     }
@@ -56,8 +55,8 @@ impl Kernel for MulAdd {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let built = self.rows.build(limits)?;
-        Ok(Built { launch: block::leaf_launch(&self.rows.ring, &self.rows.split), ..built })
+        let built = self.rows.build(limits, "")?;
+        Ok(Built { launch: self.rows.leaf_launch(), ..built })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -119,7 +119,9 @@ mod tests {
 
     #[test]
     fn reordering_is_what_the_split_says() {
-        for (n, q) in [(1, 17u64), (4, 17), (96, 7681), (512, 12289), (3 << 12, 12289), (1 << 16, 0xffff_ffff_0000_0001)] {
+        for (n, q) in
+            [(1, 17u64), (4, 17), (96, 7681), (512, 12289), (3 << 12, 12289), (1 << 16, 0xffff_ffff_0000_0001)]
+        {
             let ring = Ring::cyclic(n, Modulus::new(q).expect("a modulus")).expect("a ring");
             let split = Split::of(&ring, None).expect("a split");
             let d = split.base;

@@ -5,26 +5,22 @@ use std::sync::Arc;
 
 use bytemuck::Zeroable;
 
-use crate::block::Block;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
-use crate::job::Order;
 use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::base::products;
-use crate::kernels::rows::{Rows, in_place};
+use crate::kernels::rows::in_place;
 use crate::kernels::tree::{Origin, TASK_BYTES};
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
 use crate::planner::split::Split;
 use crate::ring::Ring;
-
-/// Polynomials that a thread block holds at once.
-const HELD: usize = 2;
+use crate::rows::Rows;
 
 /// The product of two elements of a ring.
 ///
-/// Ports: left and right coefficients (in), their product's (out), the ring's [`table`](super::table) and
-/// [`moduli`](super::moduli).
+/// Ports: left and right coefficients (in), their product's (out), the ring's [table](Rows::table_slot) and
+/// [moduli](Rows::moduli_slot).
 #[derive(Debug, Clone)]
 pub struct RingMul {
     rows: Rows,
@@ -35,7 +31,7 @@ impl RingMul {
     /// The product by transforms with this split.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, limits: &Limits) -> Self {
-        let rows = Rows::new(ring, split, Order::Any, limits, HELD);
+        let rows = Rows::with_split(ring, split, limits).holding(2);
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -43,7 +39,7 @@ impl RingMul {
     /// Whether a row fits a block of a device with these limits.
     #[must_use]
     pub fn fits(&self, limits: &Limits) -> bool {
-        Block::of(&self.rows.ring, &self.rows.split, limits, HELD).is_some()
+        self.rows.fits(limits)
     }
 
     /// The step from two operands to their product.
@@ -68,7 +64,7 @@ impl Kernel for RingMul {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        self.rows.build(limits)
+        self.rows.build(limits, "")
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

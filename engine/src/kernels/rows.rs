@@ -1,73 +1,29 @@
-//! What the kernels on rows of a ring share: their ports, their tables, and rows on the CPU.
+//! What the built-in kernels on rows of a ring share: their ports and slots, and rows on the CPU.
 
-use core::fmt;
 use std::borrow::Cow;
 
 use bytemuck::Pod;
 use rayon::prelude::*;
 
-use crate::block::{self, Block};
 use crate::error::{Error, Result};
 use crate::field::Field;
 use crate::job::Order;
-use crate::kernel::{Args, Built, Port};
+use crate::kernel::{Args, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::tree::{TASK_BYTES, Tree};
-use crate::kernels::twiddles::Layout;
-use crate::kernels::{moduli, table};
-use crate::limits::Limits;
 use crate::plan::Slot;
-use crate::planner::split::Split;
-use crate::ring::Ring;
-
-/// A ring's transform, as kernels on rows need it.
-#[derive(Clone)]
-pub(crate) struct Rows {
-    pub(crate) ring: Ring,
-    pub(crate) split: Split,
-    pub(crate) order: Order,
-    pub(crate) layout: Layout,
-    held: usize,
-    table_bytes: usize,
-    moduli_bytes: usize,
-}
+use crate::rows::Rows;
 
 impl Rows {
-    /// Planned for kernels that hold `held` polynomials in registers, on a device with these limits.
-    pub(crate) fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits, held: usize) -> Self {
-        let last_pass = Block::of(ring, split, limits, held).map(|block| block.last_pass());
-        let columns = last_pass.unwrap_or(split.layers.len());
-        Self {
-            ring: ring.clone(),
-            split: split.clone(),
-            order,
-            layout: Layout::of(split, columns),
-            held,
-            table_bytes: table(ring, split, columns).bytes(),
-            moduli_bytes: moduli(ring).bytes(),
-        }
-    }
-
     /// These ports, then the table of factors and the moduli.
     pub(crate) fn ports<const N: usize>(&self, ports: [fn(usize) -> Port; N]) -> Vec<Port> {
-        let elements = ports.into_iter().map(|port| port(self.ring.bytes()));
-        elements.chain([Port::shared(self.table_bytes), Port::shared(self.moduli_bytes)]).collect()
+        let elements = ports.into_iter().map(|port| port(self.item_bytes()));
+        elements.chain([self.table_port(), self.moduli_port()]).collect()
     }
 
     /// These slots, then those of the tables.
     pub(crate) fn slots<const N: usize>(&self, slots: [Slot; N]) -> Vec<Slot> {
-        let tables = [table(&self.ring, &self.split, self.layout.columns), moduli(&self.ring)];
-        slots.into_iter().chain(tables.map(Slot::Table)).collect()
-    }
-
-    /// The kernel's text made concrete: the ring's shape, and what else the engine decides.
-    pub(crate) fn build(&self, limits: &Limits) -> Result<Built> {
-        let task = format!("struct Task {{\n    static constexpr bool natural_order = {};\n}};\n", self.is_natural());
-        block::build(&self.ring, &self.split, limits, self.held, self.layout.columns, &task)
-    }
-
-    pub(crate) fn is_natural(&self) -> bool {
-        self.order == Order::Natural
+        slots.into_iter().chain([self.table_slot(), self.moduli_slot()]).collect()
     }
 
     /// From a leaf's place among the values to its number in tree order.
@@ -124,12 +80,6 @@ impl Rows {
 
     pub(crate) fn broken(&self, args: &Args<'_>, why: &str) -> Error {
         Error::Kernel { kernel: args.kernel.into(), why: why.into() }
-    }
-}
-
-impl fmt::Debug for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}, {:?}, {:?}, {:?}", self.ring, self.split, self.order, self.layout.columns)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::modulus::Modulus;
 use crate::plan::Table;
 use crate::planner::split::{Layer, Roots, Split};
 use crate::ring::Ring;
+use crate::rows::Rows;
 
 use fill::RowFill;
 
@@ -39,17 +40,17 @@ use fill::RowFill;
 /// by columns: node number i under node j above that layer stands at place i·(nodes above it) + j, so that threads which
 /// work under neighbouring nodes read neighbouring factors.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// Start of each layer's factors for the forward transform: z for each node, and z² after it under `Three`.
-    pub forward: Vec<usize>,
+    pub(crate) forward: Vec<usize>,
     /// The same for the inverse transform: z^-1 and z^-2; Z itself under `Sixth`.
-    pub inverse: Vec<usize>,
+    pub(crate) inverse: Vec<usize>,
     /// Start of the constants β of the leaves x^d − β; there are none if d is 1.
-    pub leaves: usize,
+    pub(crate) leaves: usize,
     /// Factors of a row. An odd number is made even by a factor 1.
-    pub len: usize,
+    pub(crate) len: usize,
     /// The first layer that is stored by columns.
-    pub columns: usize,
+    pub(crate) columns: usize,
 }
 
 /// Entries before the sections.
@@ -65,8 +66,7 @@ pub(crate) const fn factors(layer: Layer) -> usize {
 
 impl Layout {
     /// The layout for a split, by columns from this layer on.
-    #[must_use]
-    pub fn of(split: &Split, columns: usize) -> Self {
+    pub(crate) fn of(split: &Split, columns: usize) -> Self {
         let mut end = HEADER;
         let mut section = || {
             let starts = split.layers.iter().enumerate().map(|(i, layer)| {
@@ -111,10 +111,9 @@ impl Layout {
     }
 }
 
-/// The table for a ring that splits like this, one row for each modulus, by columns from this layer on.
-#[must_use]
-pub fn table(ring: &Ring, split: &Split, columns: usize) -> Table {
-    let kernel = Twiddles::new(ring, split, columns);
+/// The table for a ring that splits like this, one row for each modulus, in this layout.
+pub(crate) fn table(ring: &Ring, split: &Split, layout: &Layout) -> Table {
+    let kernel = Twiddles::new(ring, split, layout);
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: ring.basis().len() * kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
@@ -125,7 +124,7 @@ pub fn table(ring: &Ring, split: &Split, columns: usize) -> Table {
 /// arithmetic, then γ, ρ, s, F and 1/(2Z − 1) (1 without `Sixth`), in Montgomery form for 256 bits, all least
 /// significant word first.
 #[derive(Clone)]
-pub struct Twiddles {
+struct Twiddles {
     ring: Ring,
     split: Split,
     layout: Layout,
@@ -146,15 +145,14 @@ struct Row {
 }
 
 impl Twiddles {
-    /// The kernel for a ring that splits like this, its layout by columns from this layer on.
-    #[must_use]
-    pub fn new(ring: &Ring, split: &Split, columns: usize) -> Self {
+    /// The kernel for a ring that splits like this, its table in this layout.
+    fn new(ring: &Ring, split: &Split, layout: &Layout) -> Self {
         let arithmetic = Arithmetic::of(ring);
         let rows: Vec<Row> = split.roots.iter().map(|roots| Row::new(roots, split, arithmetic)).collect();
         let mut kernel = Self {
             ring: ring.clone(),
             split: split.clone(),
-            layout: Layout::of(split, columns),
+            layout: layout.clone(),
             rows,
             ports: [Port::shared(0), Port::output(arithmetic.twiddle_bytes())],
         };
@@ -204,7 +202,11 @@ impl Row {
 impl core::fmt::Debug for Twiddles {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let columns = &self.layout.columns;
-        f.debug_struct("Twiddles").field("ring", &self.ring).field("split", &self.split).field("columns", columns).finish()
+        f.debug_struct("Twiddles")
+            .field("ring", &self.ring)
+            .field("split", &self.split)
+            .field("columns", columns)
+            .finish()
     }
 }
 
@@ -222,7 +224,8 @@ impl Kernel for Twiddles {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let built = crate::block::build(&self.ring, &self.split, limits, 1, self.layout.columns, "")?;
+        let rows = Rows { layout: self.layout.clone(), ..Rows::with_split(&self.ring, &self.split, limits) };
+        let built = rows.build(limits, "")?;
         Ok(Built { launch: Launch::thread_per_item(THREADS), ..built })
     }
 

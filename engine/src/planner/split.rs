@@ -112,8 +112,7 @@ impl Split {
         }
         for q in ring.basis() {
             let order = top.order_factor * full as u64;
-            let (start, step) =
-                top.roots(q, ring.root(), full as u64).ok_or(Error::NoRoot { q: q.value(), order })?;
+            let (start, step) = top.roots(q, ring.root(), full as u64).ok_or(Error::NoRoot { q: q.value(), order })?;
             let dropped = U256::from((full / t) as u64);
             roots.push(Roots { q: *q, start: q.pow(&start, &dropped), step: q.pow(&step, &dropped) });
         }

@@ -148,10 +148,11 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
         }
         for (port, slot) in step.slots.iter().enumerate() {
             let Slot::Table(table) = slot else { continue };
-            let Some(swapped) = with_swap(table)? else { continue };
-            let mut step = step.clone();
-            step.slots[port] = Slot::Table(swapped);
-            add(format!("entries of the table at port {port} of {name} swapped"), step)?;
+            for swapped in with_swaps(table)? {
+                let mut step = step.clone();
+                step.slots[port] = Slot::Table(swapped);
+                add(format!("entries of the table at port {port} of {name} swapped"), step)?;
+            }
         }
     }
     Ok(found)
@@ -194,34 +195,36 @@ fn texts(kernel: &dyn Kernel, prelude: &str) -> BTreeMap<&'static str, Header> {
 
 /// The text without one of its barriers, for each: with the line of the barrier, counted from 1.
 fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
+    let calls = ["__syncthreads(", "__syncwarp(", "sync_row<"].iter().flat_map(|name| text.match_indices(name));
     let mut found = Vec::new();
-    for (start, _) in text.match_indices("__sync") {
+    for (start, _) in calls {
         let (before, from) = text.split_at(start);
-        let called = ["__syncthreads(", "__syncwarp("].iter().any(|name| from.starts_with(name));
         let in_comment = before.rsplit('\n').next().is_some_and(|line| line.contains("//"));
         let end = from.find(';');
-        if let (true, false, Some(end)) = (called, in_comment, end) {
+        if let (false, Some(end)) = (in_comment, end) {
             found.push((before.matches('\n').count() + 1, format!("{before}(void)0{}", &from[end..])));
         }
     }
     found
 }
 
-/// The table with two neighbouring entries swapped that differ, near its middle; `None` if all are alike.
-fn with_swap(table: &Table) -> Result<Option<Table>> {
+/// The table with two neighbouring entries swapped that differ: near its middle, and near its end, because kernels that
+/// share a table read different parts of it. None if all entries are alike.
+fn with_swaps(table: &Table) -> Result<Vec<Table>> {
     const ENTRY: usize = 8; // bytes of the smallest twiddle factor
-    let mut bytes = contents(table)?;
-    let entries = bytes.len() / ENTRY;
+    let bytes = contents(table)?;
+    let pairs = (bytes.len() / ENTRY).saturating_sub(1);
     let entry = |i: usize| &bytes[i * ENTRY..][..ENTRY];
-    let Some(first) = (0..entries.saturating_sub(1))
-        .map(|i| (i + entries / 2) % (entries - 1))
-        .find(|&i| entry(i) != entry(i + 1))
-    else {
-        return Ok(None);
-    };
-    let (left, right) = bytes.split_at_mut((first + 1) * ENTRY);
-    left[first * ENTRY..].swap_with_slice(&mut right[..ENTRY]);
-    Ok(Some(Table::Bytes(bytes.into())))
+    let differ = |i: &usize| entry(*i) != entry(i + 1);
+    let middle = (0..pairs).map(|i| (i + pairs / 2) % pairs).find(differ);
+    let end = (0..pairs).rev().find(differ);
+    let swapped = middle.into_iter().chain(end).map(|first| {
+        let mut bytes = bytes.clone();
+        let (left, right) = bytes.split_at_mut((first + 1) * ENTRY);
+        left[first * ENTRY..].swap_with_slice(&mut right[..ENTRY]);
+        Table::Bytes(bytes.into())
+    });
+    Ok(swapped.collect())
 }
 
 /// What a table holds, made on the CPU.

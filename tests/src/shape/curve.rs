@@ -134,7 +134,11 @@ impl Oracle {
         if x == u && ((y + v) % p) == BigUint::ZERO {
             return None;
         }
-        let slope = if x == u { (x * x * 3u32 + p - 3u32) * invert(&(y * 2u32), p) } else { (v + p - y) * invert(&(u + p - x), p) };
+        let slope = if x == u {
+            (x * x * 3u32 + p - 3u32) * invert(&(y * 2u32), p)
+        } else {
+            (v + p - y) * invert(&(u + p - x), p)
+        };
         let slope = slope % p;
         let sum = (&slope * &slope + p * 2u32 - x - u) % p;
         let height = (slope * (x + p - &sum) + p - y) % p;

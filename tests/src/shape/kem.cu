@@ -5,8 +5,8 @@
 #include "prelude.cuh"
 using namespace rf;
 
-// Shared memory of a row behind that of all transforms: first the stream, then coefficients of 16 bits.
-constexpr u32 scratch_bytes = 2 * Rq::n;
+// In the shared memory of a row's own: first the stream, then coefficients of 16 bits.
+static_assert(Rq::extra >= 2 * Rq::n);
 constexpr u32 stream_words = Rq::n / 16;  // four bits a coefficient
 
 RF_FN void draw_stream(const u64* seed, u64* stream) {
@@ -31,22 +31,22 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     kem(const u64* seeds, const Rq::Store* key, u8* out, const Rq::M::Twiddle* table, u64 first, u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
-    auto scratch = shared + Rq::tile * Rq::row_bytes + threadIdx.x / Rq::threads * scratch_bytes;
     auto m = Rq::modulus(nullptr, 0);
 
-    if (row.live && row.thread == 0) draw_stream(seeds + row.index * 4, (u64*)scratch);
+    if (row.live && row.thread == 0) draw_stream(seeds + row.index * 4, (u64*)row.extra);
     sync_row<Rq>();
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
     RF_UNROLL
-    for (u32 r = 0; r < Rq::per_thread; r++) x[r] = centred_binomial(scratch, Pass<Rq, 0>::coeff(row.thread, r));
+    for (u32 r = 0; r < Rq::per_thread; r++) x[r] = centred_binomial(row.extra, Pass<Rq, 0>::coeff(row.thread, r));
 
     ntt_forward<Rq>(m, x, table, row.shared, row.thread);
+    sync_row<Rq>();
     load_values<Rq, false>(y, key, row.thread, row.live, row.shared);
     multiply_values<Rq, ntt_forward_bound<Rq>(), 1>(m, x, y, table, row.thread);
     ntt_inverse<Rq, product_bound<Rq>(), true>(m, x, table, row.shared, row.thread);
 
     sync_row<Rq>();
-    u16* cells = (u16*)scratch;
+    u16* cells = (u16*)row.extra;
     RF_UNROLL
     for (u32 r = 0; r < Rq::per_thread; r++) cells[Pass<Rq, 0>::coeff(row.thread, r)] = (u16)x[r];
     sync_row<Rq>();

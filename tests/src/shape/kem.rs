@@ -3,12 +3,11 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::block::ring_prelude;
-use ringforge::kernels::{Inverse, table};
+use ringforge::kernels::Inverse;
 use ringforge::testkit::NamedPlan;
 use ringforge::{
-    Args, Built, Content, Device, Error, Header, HostArg, Kernel, Limits, Modulus, Order, Plan, Port, Result, Ring, Slot,
-    Split, Step, Table,
+    Args, Built, Content, Device, Header, HostArg, Kernel, Limits, Modulus, Order, Plan, Port, Result, Ring, Rows,
+    Slot, Step,
 };
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
@@ -21,35 +20,23 @@ const N: usize = 768;
 const PACKED: usize = N * 12 / 8;
 
 /// Seeds in, key in (values, shared), packed products out.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Kem {
-    ring: Ring,
-    split: Split,
+    rows: Rows,
     ports: [Port; 4],
 }
 
-impl core::fmt::Debug for Kem {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Kem({:?}, {:?})", self.ring, self.split)
-    }
-}
-
 impl Kem {
-    /// The kernel.
+    /// The kernel, for a device with these limits.
     ///
     /// # Errors
     /// What makes the ring fail.
-    pub fn new() -> Result<Self> {
+    pub fn new(limits: &Limits) -> Result<Self> {
         let ring = Ring::trinomial(N, Modulus::new(Q)?)?;
-        let split = Split::of(&ring, None)?;
-        let key = Port::shared(ring.bytes());
-        let factors = Port::shared(table(&ring, &split, split.layers.len()).bytes());
-        let ports = [Port::input(32).secret(), key, Port::output(PACKED), factors];
-        Ok(Self { ring, split, ports })
-    }
-
-    fn table(&self) -> Table {
-        table(&self.ring, &self.split, self.split.layers.len())
+        let rows = Rows::of(&ring, limits)?.holding(2).extra_shared(2 * N);
+        let key = Port::shared(rows.item_bytes());
+        let ports = [Port::input(32).secret(), key, Port::output(PACKED), rows.table_port()];
+        Ok(Self { rows, ports })
     }
 }
 
@@ -71,21 +58,14 @@ impl Kernel for Kem {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 2, self.split.layers.len())?;
-        let mut launch = block.launch(N, 1);
-        launch.shared_bytes += (block.rows * 2 * N) as u32;
-        if launch.shared_bytes > limits.block_shared_bytes {
-            return Err(Error::Unsupported { job: "kem".into(), why: "it needs more shared memory".into() });
-        }
-        let prelude = format!("#pragma once\n{ring}struct Task {{ static constexpr rf::u32 q = {Q}; }};\n");
-        Ok(Built { prelude, launch })
+        self.rows.build(limits, &format!("struct Task {{ static constexpr rf::u32 q = {Q}; }};\n"))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let tree = Tree::new(&self.split, 0).ok_or_else(|| broken("kem", "its modulus is too large"))?;
+        let tree = Tree::new(self.rows.split(), 0).ok_or_else(|| broken("kem", "its modulus is too large"))?;
         let seeds = args.input::<u8>(0)?;
         let key: Vec<u64> = args.input::<u16>(1)?.iter().map(|&x| x.into()).collect();
-        let base = self.split.base;
+        let base = self.rows.split().base;
         let constants: Vec<Vec<u64>> = (0..N / base).map(|leaf| self.leaf(leaf, &key)).collect();
         for (seed, out) in seeds.chunks_exact(32).zip(args.output::<u8>(2)?.chunks_exact_mut(PACKED)) {
             let mut x = sample(seed);
@@ -102,15 +82,15 @@ impl Kernel for Kem {
     }
 
     fn describe(&self) -> String {
-        format!("split {}", self.split)
+        format!("split {}", self.rows.split())
     }
 }
 
 impl Kem {
     /// The matrix of the product with the key's residue modulo a leaf x^d − β.
     fn leaf(&self, leaf: usize, key: &[u64]) -> Vec<u64> {
-        let base = self.split.base;
-        let constant = self.split.leaf_constant(0, leaf).to_le_bytes();
+        let base = self.rows.split().base;
+        let constant = self.rows.split().leaf_constant(0, leaf).to_le_bytes();
         let beta = halves(&constant.as_ref()[..2])[0];
         let key = &key[leaf * base..];
         let entry = |k: usize, i: usize| if i <= k { key[k - i] } else { key[k + base - i] * beta % Q };
@@ -138,11 +118,11 @@ fn pack(x: &[u64], out: &mut [u8]) {
 ///
 /// # Errors
 /// What makes the plan fail.
-pub fn plan() -> Result<NamedPlan> {
-    let kernel = Kem::new()?;
-    let (ring, split) = (kernel.ring.clone(), kernel.split.clone());
+pub fn plan(limits: &Limits) -> Result<NamedPlan> {
+    let kernel = Kem::new(limits)?;
+    let (ring, split) = (kernel.rows.ring().clone(), kernel.rows.split().clone());
     let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: Order::Any };
-    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2), Slot::Table(kernel.table())];
+    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2), kernel.rows.table_slot()];
     let step = Step { kernel: Arc::new(kernel), slots };
     let plan = Plan::new("kem", vec![step])?.with_contents(vec![None, Some(values), None])?;
     let inverse = Inverse::new(&ring, &split, Order::Any, &Limits::cpu()).step(Slot::Arg(0), Slot::Arg(1));

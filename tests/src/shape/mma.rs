@@ -63,9 +63,8 @@ pub fn plan() -> Result<NamedPlan> {
         let byte = |input: usize, at: usize| i64::from(inputs[input][at] as i8);
         let cell = |cell: usize| {
             let (item, row, column) = (cell / 128, cell / 8 % 16, cell % 8);
-            let products = (0..DEPTH).map(|k| {
-                byte(0, (item * 16 + row) * DEPTH + k) * byte(1, (item * 8 + column) * DEPTH + k)
-            });
+            let products =
+                (0..DEPTH).map(|k| byte(0, (item * 16 + row) * DEPTH + k) * byte(1, (item * 8 + column) * DEPTH + k));
             (products.sum::<i64>() as i32).to_le_bytes()
         };
         vec![(0..batch * 128).flat_map(cell).collect()]

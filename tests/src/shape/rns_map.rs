@@ -3,15 +3,11 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::block::ring_prelude;
-use ringforge::kernels::{moduli, table};
 use ringforge::testkit::{NamedPlan, Random};
-use ringforge::{
-    Args, Built, Error, Kernel, Limits, Modulus, Plan, Port, Result, Ring, Slot, Split, Step, Table,
-};
+use ringforge::{Args, Built, Kernel, Limits, Modulus, Plan, Port, Result, Ring, Rows, Slot, Step, Table};
 
-use super::slow::{Tree, residues};
 use super::broken;
+use super::slow::{Tree, residues};
 
 const N: usize = 256;
 const MODULI: [u32; 3] = [998_244_353, 754_974_721, 469_762_049];
@@ -19,44 +15,33 @@ const MODULI: [u32; 3] = [998_244_353, 754_974_721, 469_762_049];
 const MAP: [u32; 6] = [0, 1, 2, 0, 2, 2];
 
 /// Polynomials in, values out.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct RnsMap {
-    ring: Ring,
-    split: Split,
+    rows: Rows,
     map: Vec<u32>,
     ports: [Port; 5],
 }
 
-impl core::fmt::Debug for RnsMap {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "RnsMap({:?}, {:?}, {:?})", self.ring, self.split, self.map)
-    }
-}
-
 impl RnsMap {
-    /// The kernel for these moduli and this map.
+    /// The kernel for these moduli and this map, on a device with these limits.
     ///
     /// # Errors
-    /// What makes the ring fail; [`Error::Kernel`] for an index beyond the moduli.
-    pub fn new(basis: &[Modulus], map: &[u32]) -> Result<Self> {
-        let ring = Ring::rns(N, basis)?;
-        let split = Split::of(&ring, None)?;
+    /// What makes the ring fail; [`Error::Kernel`](ringforge::Error::Kernel) for an index beyond the moduli.
+    pub fn new(basis: &[Modulus], map: &[u32], limits: &Limits) -> Result<Self> {
+        let rows = Rows::of(&Ring::rns(N, basis)?, limits)?.per_item(map.len());
         if map.iter().any(|&index| index as usize >= basis.len()) {
             return Err(broken("rns_map", "the map names a modulus that is not there"));
         }
-        let element = map.len() * N * ring.width().bytes();
-        let shared = |table: Table| Port::shared(table.bytes());
-        let tables = [Port::shared(4 * map.len()), shared(table(&ring, &split, split.layers.len())), shared(moduli(&ring))];
-        let ports = [Port::input(element), Port::output(element), tables[0], tables[1], tables[2]];
-        Ok(Self { ring, split, map: map.to_vec(), ports })
+        let (input, output) = (Port::input(rows.item_bytes()), Port::output(rows.item_bytes()));
+        let ports = [input, output, Port::shared(4 * map.len()), rows.table_port(), rows.moduli_port()];
+        Ok(Self { rows, map: map.to_vec(), ports })
     }
 
     /// The step from polynomials to values.
     #[must_use]
     pub fn step(self, from: Slot, to: Slot) -> Step {
         let map = Table::Bytes(self.map.iter().flat_map(|index| index.to_le_bytes()).collect());
-        let tables = [map, table(&self.ring, &self.split, self.split.layers.len()), moduli(&self.ring)];
-        let slots = [from, to].into_iter().chain(tables.map(Slot::Table)).collect();
+        let slots = vec![from, to, Slot::Table(map), self.rows.table_slot(), self.rows.moduli_slot()];
         Step { kernel: Arc::new(self), slots }
     }
 }
@@ -75,18 +60,13 @@ impl Kernel for RnsMap {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 1, self.split.layers.len())?;
-        let polynomials = self.map.len();
-        if !polynomials.is_multiple_of(block.rows) && !block.rows.is_multiple_of(polynomials) {
-            let why = format!("blocks of {} rows do not fit {polynomials} polynomials", block.rows);
-            return Err(Error::Unsupported { job: "rns_map".into(), why });
-        }
-        let task = format!("struct Task {{ static constexpr rf::u32 polynomials = {polynomials}; }};\n");
-        Ok(Built { prelude: format!("#pragma once\n{ring}{task}"), launch: block.launch(N, polynomials) })
+        self.rows.build(limits, "")
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let trees = (0..self.ring.basis().len()).map(|row| Tree::new(&self.split, row)).collect::<Option<Vec<_>>>();
+        let trees = (0..self.rows.ring().basis().len())
+            .map(|row| Tree::new(self.rows.split(), row))
+            .collect::<Option<Vec<_>>>();
         let trees = trees.ok_or_else(|| broken("rns_map", "a modulus is too large"))?;
         let rows = args.input::<u32>(0)?.chunks_exact(N).zip(args.output::<u32>(1)?.chunks_exact_mut(N));
         for ((from, to), &index) in rows.zip(self.map.iter().cycle()) {
@@ -98,7 +78,7 @@ impl Kernel for RnsMap {
     }
 
     fn describe(&self) -> String {
-        format!("split {} moduli {:?}", self.split, self.map)
+        format!("split {} moduli {:?}", self.rows.split(), self.map)
     }
 }
 
@@ -106,10 +86,10 @@ impl Kernel for RnsMap {
 ///
 /// # Errors
 /// What makes the plan fail.
-pub fn plan() -> Result<NamedPlan> {
+pub fn plan(limits: &Limits) -> Result<NamedPlan> {
     let basis = MODULI.map(Modulus::new).into_iter().collect::<Result<Vec<_>>>()?;
-    let kernel = RnsMap::new(&basis, &MAP)?;
-    let split = kernel.split.clone();
+    let kernel = RnsMap::new(&basis, &MAP, limits)?;
+    let split = kernel.rows.split().clone();
     let plan = Plan::new("rns_map", vec![kernel.step(Slot::Arg(0), Slot::Arg(1))])?;
     let sample = move |seed, batch| {
         let mut random = Random::new(seed);

@@ -37,7 +37,8 @@ impl Tree {
                 for i in 0..node / radix {
                     let parts: Vec<u64> = (0..radix).map(|p| values[p * node / radix + i]).collect();
                     for (j, &c) in constants.iter().enumerate() {
-                        values[j * node / radix + i] = parts.iter().rev().fold(0, |sum, part| (sum * c + part) % self.q);
+                        values[j * node / radix + i] =
+                            parts.iter().rev().fold(0, |sum, part| (sum * c + part) % self.q);
                     }
                 }
             }
@@ -60,7 +61,8 @@ impl Tree {
                         let high = (children[0] + q - children[1]) * over % q;
                         vec![(children[0] + q - high * constants[0] % q) % q, high]
                     } else {
-                        let part = |p| children.iter().zip(&inverses).map(|(x, c)| x * power(*c, p, q) % q).sum::<u64>();
+                        let part =
+                            |p| children.iter().zip(&inverses).map(|(x, c)| x * power(*c, p, q) % q).sum::<u64>();
                         (0..radix as u64).map(|p| part(p) % q * scale % q).collect()
                     };
                     for (p, part) in parts.iter().enumerate() {

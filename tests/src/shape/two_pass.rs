@@ -4,12 +4,10 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use num_bigint::BigUint;
-use ringforge::block::ring_prelude;
-use ringforge::kernels::table;
 use ringforge::testkit::NamedPlan;
 use ringforge::{
-    Args, Arithmetic, Built, Content, Kernel, Launch, Limits, Modulus, Order, Plan, Port, Result, Ring, Slot, Split, Step,
-    Table, U256,
+    Args, Arithmetic, Built, Content, Kernel, Launch, Limits, Modulus, Order, Plan, Port, Result, Ring, Rows, Slot,
+    Step, Table, U256,
 };
 
 use super::{from_bytes, to_bytes};
@@ -37,9 +35,8 @@ pub struct TwoPass {
     part: Part,
     q: Modulus,
     root: U256,
-    /// The ring of a column or row.
-    ring: Ring,
-    split: Split,
+    /// The columns or rows.
+    rows: Rows,
     ports: Vec<Port>,
 }
 
@@ -50,21 +47,17 @@ impl core::fmt::Debug for TwoPass {
 }
 
 impl TwoPass {
-    fn new(part: Part, q: Modulus, root: U256) -> Result<Self> {
+    fn new(part: Part, q: Modulus, root: U256, limits: &Limits) -> Result<Self> {
         let (length, other) = if part == Part::Rows { (COLUMNS, ROWS) } else { (ROWS, COLUMNS) };
         let ring = Ring::cyclic(length, q)?.with_root(q.pow(&root, &U256::from(other as u64)))?;
-        let split = Split::of(&ring, None)?;
-        let twiddles = Port::shared(table(&ring, &split, split.layers.len()).bytes());
+        let rows = Rows::of(&ring, limits)?.per_item(other);
+        let twiddles = rows.table_port();
         let ports = match part {
             Part::Factors => vec![Port::shared(32 * N.ilog2() as usize), Port::output(32)],
             Part::Columns => vec![Port::input(BYTES), Port::output(BYTES), twiddles, Port::shared(BYTES)],
             Part::Rows => vec![Port::input(BYTES), Port::output(BYTES), twiddles],
         };
-        Ok(Self { part, q, root, ring, split, ports })
-    }
-
-    fn twiddles(&self) -> Slot {
-        Slot::Table(table(&self.ring, &self.split, self.split.layers.len()))
+        Ok(Self { part, q, root, rows, ports })
     }
 
     fn power(&self, e: usize) -> U256 {
@@ -103,17 +96,17 @@ impl Kernel for TwoPass {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let task = format!("struct Task {{\n    static constexpr rf::u32 rows = {ROWS}, columns = {COLUMNS};\n");
         if self.part == Part::Factors {
             let field = Arithmetic::Mod256.initializer(&self.q);
             let header = Arithmetic::Mod256.header();
-            let field = format!("    static RF_METHOD rf::Mod256 field() {{ return {field}; }}\n}};\n");
-            let prelude = format!("#pragma once\n#include \"{header}\"\n{task}{field}");
+            let task = format!(
+                "struct Task {{\n    static constexpr rf::u32 columns = {COLUMNS};\n    \
+                 static RF_METHOD rf::Mod256 field() {{ return {field}; }}\n}};\n"
+            );
+            let prelude = format!("#pragma once\n#include \"{header}\"\n{task}");
             return Ok(Built { prelude, launch: Launch::thread_per_item(64) });
         }
-        let (ring, block) = ring_prelude("Rq", &self.ring, &self.split, limits, 1, self.split.layers.len())?;
-        let lines = if self.part == Part::Rows { ROWS } else { COLUMNS };
-        Ok(Built { prelude: format!("#pragma once\n{ring}{task}}};\n"), launch: block.launch(self.split.n, lines) })
+        self.rows.build(limits, "")
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -155,23 +148,20 @@ impl Kernel for TwoPass {
 ///
 /// # Errors
 /// What makes the plan fail.
-pub fn plan() -> Result<NamedPlan> {
+pub fn plan(limits: &Limits) -> Result<NamedPlan> {
     let q = Modulus::from_hex(R)?;
     let ring = Ring::cyclic(N, q)?;
     let root = q.root(N as u64).ok_or(ringforge::Error::NoRoot { q: q.value(), order: N as u64 })?;
     let [factors, columns, rows] =
-        [Part::Factors, Part::Columns, Part::Rows].map(|part| TwoPass::new(part, q, root));
+        [Part::Factors, Part::Columns, Part::Rows].map(|part| TwoPass::new(part, q, root, limits));
     let (factors, columns, rows) = (factors?, columns?, rows?);
     let squares = (0..N.ilog2()).flat_map(|bit| to_bytes(&q.to_montgomery(&factors.power(1 << bit))));
     let squares = Table::Bytes(squares.collect());
     let factors = Table::Made { kernel: Arc::new(factors), items: N, inputs: vec![squares] };
-    let first = vec![Slot::Arg(0), Slot::Temp(0), columns.twiddles(), Slot::Table(factors)];
-    let second = vec![Slot::Temp(0), Slot::Arg(1), rows.twiddles()];
-    let steps = vec![
-        Step { kernel: Arc::new(columns), slots: first },
-        Step { kernel: Arc::new(rows), slots: second },
-    ];
-    let depth = Split::of(&ring, None)?.depth();
+    let first = vec![Slot::Arg(0), Slot::Temp(0), columns.rows.table_slot(), Slot::Table(factors)];
+    let second = vec![Slot::Temp(0), Slot::Arg(1), rows.rows.table_slot()];
+    let steps = vec![Step { kernel: Arc::new(columns), slots: first }, Step { kernel: Arc::new(rows), slots: second }];
+    let depth = Rows::of(&ring, limits)?.split().depth();
     let values = Content::Values { ring: ring.clone(), depth, order: Order::Natural };
     let plan = Plan::new("two_pass", steps)?.with_contents(vec![Some(Content::Coefficients(ring)), Some(values)])?;
     let big = |x: &U256| BigUint::from_bytes_le(&to_bytes(x));

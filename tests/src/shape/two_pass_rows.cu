@@ -6,18 +6,16 @@ using namespace rf;
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     two_pass_rows(const Rq::Store* in, Rq::Store* out, const Rq::M::Twiddle* table, u64 first, u64 end) {
     RF_SHARED(shared);
-    u32 slot = threadIdx.x / Rq::threads, thread = threadIdx.x % Rq::threads;
-    u64 index = first * Task::rows + (u64)blockIdx.x * Rq::tile + slot;
-    bool live = index < end * Task::rows;
-    u32 row = (u32)(index % Task::rows);
-    u64 start = index / Task::rows * (Rq::n * Task::rows);
+    Row<Rq> row(shared, first, end);
+    u32 number = row.in_item();
+    Rq::Store* column = out + (row.index - number) * Rq::n + number;
     auto m = Rq::modulus(nullptr, 0);
     Rq::M::Word x[Rq::per_thread];
-    load_row<Rq, 0>(x, in + start + row * Rq::n, thread, live);
-    ntt_forward<Rq>(m, x, table, shared + slot * Rq::row_bytes, thread);
+    load_row<Rq, 0>(x, in + row.offset(), row.thread, row.live);
+    ntt_forward<Rq>(m, x, table, row.shared, row.thread);
     RF_UNROLL
     for (u32 r = 0; r < Rq::per_thread; r++) {
-        u32 place = Tree<Rq>::natural_place(Pass<Rq, Rq::passes - 1>::coeff(thread, r));
-        if (live) out[start + row + (u64)place * Task::rows] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
+        u32 place = Tree<Rq>::natural_place(Pass<Rq, Rq::passes - 1>::coeff(row.thread, r));
+        if (row.live) column[(u64)place * Rq::per_item] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
     }
 }

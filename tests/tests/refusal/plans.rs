@@ -35,7 +35,8 @@ fn ports_and_slots() {
 
 #[test]
 fn arguments_of_two_sizes() {
-    let steps = |port| vec![Fake::new(&[IN, OUT]).step(&[arg(0), arg(1)]), Fake::new(&[port, OUT]).step(&[arg(0), arg(2)])];
+    let steps =
+        |port| vec![Fake::new(&[IN, OUT]).step(&[arg(0), arg(1)]), Fake::new(&[port, OUT]).step(&[arg(0), arg(2)])];
     assert!(Plan::new("sizes", steps(IN)).is_ok());
     refused!(Plan::new("sizes", steps(Port::input(8))), Error::Plan { .. });
     refused!(Plan::new("sizes", steps(Port::shared(4))), Error::Plan { .. });
@@ -46,9 +47,12 @@ fn temporaries() {
     let temp = Slot::Temp;
     refused!(pair(&[temp(0), arg(0)]), Error::Plan { .. });
     refused!(pair(&[temp(0), temp(0)]), Error::Plan { .. });
-    refused!(Fake::new(&[Port::in_out(4)]).plan().and_then(|_| {
-        Plan::new("in and out", vec![Fake::new(&[Port::in_out(4)]).step(&[temp(0)])])
-    }), Error::Plan { .. });
+    refused!(
+        Fake::new(&[Port::in_out(4)])
+            .plan()
+            .and_then(|_| { Plan::new("in and out", vec![Fake::new(&[Port::in_out(4)]).step(&[temp(0)])]) }),
+        Error::Plan { .. }
+    );
     let chain = |first, second: Fake, slot| {
         Plan::new("chain", vec![Fake::new(&[IN, OUT]).step(&[arg(0), first]), second.step(&[slot, arg(1)])])
     };
@@ -134,8 +138,7 @@ fn recipes() {
 fn broken_kernels() -> Result<()> {
     let device = Device::cpu();
     let stream = device.stream()?;
-    let misuses =
-        [Misuse::NoSuchPort, Misuse::OutputAsInput, Misuse::InputAsOutput, Misuse::Twice, Misuse::Elements];
+    let misuses = [Misuse::NoSuchPort, Misuse::OutputAsInput, Misuse::InputAsOutput, Misuse::Twice, Misuse::Elements];
     let lengths = Fake { misuse: Misuse::Lengths, ..Fake::new(&[Port::input(8), OUT]) };
     for kernel in misuses.map(Fake::broken).into_iter().chain([lengths]) {
         let about = format!("{kernel:?}");

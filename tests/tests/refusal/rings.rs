@@ -1,8 +1,6 @@
 //! Moduli, rings, splits and jobs that make no sense.
 
-use ringforge::{
-    Error, Job, Limits, MAX_DEGREE, Modulus, Op, Order, Planner, Quotient, Result, Ring, Split, U256,
-};
+use ringforge::{Error, Job, Limits, MAX_DEGREE, Modulus, Op, Order, Planner, Quotient, Result, Ring, Split, U256};
 
 use crate::refused;
 

@@ -19,7 +19,10 @@ pub(crate) fn prime(bits: u32, order: u64) -> Option<Modulus> {
         if modulus.is_prime() {
             return Some(modulus);
         }
-        q = q.checked_sub(&step).into_option()?;
+        if q < step {
+            break;
+        }
+        q = q.wrapping_sub(&step);
     }
     None
 }

@@ -3,8 +3,8 @@
 use crypto_bigint::U256;
 
 use super::*;
-use crate::kernel::Slice;
 use crate::Quotient;
+use crate::kernel::Slice;
 
 /// The factors of one row as plain values, from the definition.
 fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
@@ -87,7 +87,7 @@ fn entries_are_as_defined_in_every_range() {
     for ring in rings {
         let ring = ring.expect("a ring");
         let split = Split::of(&ring, None).expect("a split");
-        let kernel = Twiddles::new(&ring, &split, split.layers.len());
+        let kernel = Twiddles::new(&ring, &split, &Layout::of(&split, split.layers.len()));
         let arithmetic = Arithmetic::of(&ring);
         let each = arithmetic.twiddle_bytes();
         let len = kernel.layout.len;
@@ -98,7 +98,9 @@ fn entries_are_as_defined_in_every_range() {
             assert_eq!(wanted.len(), len);
             for (i, value) in wanted.iter().enumerate() {
                 let value = match arithmetic {
-                    Arithmetic::Mod64Full => split.roots[row].q.mul(value, &arithmetic.product_factor(&split.roots[row].q)),
+                    Arithmetic::Mod64Full => {
+                        split.roots[row].q.mul(value, &arithmetic.product_factor(&split.roots[row].q))
+                    }
                     Arithmetic::Mod256 => split.roots[row].q.to_montgomery(value),
                     _ => *value,
                 };
@@ -114,7 +116,7 @@ fn entries_are_as_defined_in_every_range() {
             }
         }
         for columns in 0..split.layers.len() {
-            let by_columns = Twiddles::new(&ring, &split, columns);
+            let by_columns = Twiddles::new(&ring, &split, &Layout::of(&split, columns));
             let entries = made(&by_columns, 0..total);
             let rows = entries.chunks_exact(len * each).zip(table.chunks_exact(len * each));
             for (row, (by_columns_row, row_by_nodes)) in rows.enumerate() {

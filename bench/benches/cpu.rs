@@ -1,0 +1,91 @@
+//! What the CPU spends on its hot paths, beside other implementations of the same transforms.
+
+use std::hint::black_box;
+
+use ark_bls12_381::Fr;
+use ark_ff::{BigInt, PrimeField};
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use criterion::{Criterion, criterion_group, criterion_main};
+use ringforge::testkit::residues;
+use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Program, Result, Ring, U256};
+
+/// A prime of 60 bits that is 1 modulo 2^17.
+const PRIME_60: u64 = 1_152_921_504_606_584_833;
+
+fn program(job: &Job) -> Result<Program> {
+    let device = Device::cpu();
+    device.compile(&Planner::new(device.limits().clone()).plan(job)?)
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(|bytes| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))).collect()
+}
+
+/// Times a transform that runs over its own output, again and again.
+fn transform(bench: &mut Criterion, name: &str, job: &Job, batch: usize) -> Result<()> {
+    let program = program(job)?;
+    let mut data = residues(&job.ring, 1, batch);
+    bench.bench_function(name, |bencher| {
+        bencher.iter(|| program.run_host(batch, &mut [HostArg::Out(black_box(&mut data))]));
+    });
+    Ok(())
+}
+
+fn small(bench: &mut Criterion) -> Result<()> {
+    let kyber = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
+    transform(bench, "forward n=256 q=3329, 64 items", &Job::new(&kyber, Op::Forward).in_place(), 64)?;
+    let ring = Ring::trinomial(768, Modulus::new(3457u32)?)?;
+    let program = program(&Job::new(&ring, Op::Mul))?;
+    let (a, b) = (residues(&ring, 1, 16), residues(&ring, 2, 16));
+    let mut product = vec![0; a.len()];
+    bench.bench_function("mul x^768 - x^384 + 1 q=3457, 16 items", |bencher| {
+        bencher.iter(|| {
+            let args = &mut [HostArg::In(black_box(&a)), HostArg::In(black_box(&b)), HostArg::Out(&mut product)];
+            program.run_host(16, args)
+        });
+    });
+    Ok(())
+}
+
+fn against_tfhe_ntt(bench: &mut Criterion) -> Result<()> {
+    let n = 4096;
+    let ring = Ring::negacyclic(n, Modulus::new(PRIME_60)?)?;
+    transform(bench, "forward n=4096, 60 bits", &Job::new(&ring, Op::Forward).in_place(), 1)?;
+    let Some(plan) = tfhe_ntt::prime64::Plan::try_new(n, PRIME_60) else { return Ok(()) };
+    let mut data = words(&residues(&ring, 1, 1));
+    bench.bench_function("forward n=4096, 60 bits: tfhe-ntt", |bencher| {
+        bencher.iter(|| plan.fwd(black_box(&mut data)));
+    });
+    Ok(())
+}
+
+fn against_ark_poly(bench: &mut Criterion) -> Result<()> {
+    let n = 1 << 16;
+    let Some(domain) = Radix2EvaluationDomain::<Fr>::new(n) else { return Ok(()) };
+    let plain = |limbs: [u64; 4]| U256::from_le_slice(limbs.map(u64::to_le_bytes).as_flattened());
+    let root = plain(domain.group_gen().into_bigint().0);
+    let ring = Ring::cyclic(n, Modulus::new(plain(Fr::MODULUS.0))?)?.with_root(root)?;
+    let job = Job::new(&ring, Op::Forward).order(Order::Natural).in_place();
+    transform(bench, "forward n=65536, BLS12-381", &job, 1)?;
+    let limbs = words(&residues(&ring, 1, 1));
+    let element = |limbs: &[u64]| Fr::new_unchecked(BigInt([limbs[0], limbs[1], limbs[2], limbs[3]]));
+    let mut data: Vec<Fr> = limbs.chunks_exact(4).map(element).collect();
+    bench.bench_function("forward n=65536, BLS12-381: ark-poly", |bencher| {
+        bencher.iter(|| domain.fft_in_place(black_box(&mut data)));
+    });
+    Ok(())
+}
+
+fn all(bench: &mut Criterion) {
+    let outcome = small(bench).and_then(|()| against_tfhe_ntt(bench)).and_then(|()| against_ark_poly(bench));
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}
+
+criterion_group! {
+    name = cpu;
+    config = Criterion::default().sample_size(20);
+    targets = all
+}
+criterion_main!(cpu);

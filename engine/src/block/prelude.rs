@@ -1,0 +1,87 @@
+//! The text by which a kernel knows a ring and its rows.
+
+use crate::arithmetic::Arithmetic;
+use crate::block::Block;
+use crate::modulus::Modulus;
+use crate::planner::split::Layer;
+use crate::rows::Rows;
+
+impl Block {
+    /// `struct NAME`: the ring's shape and arithmetic, and how these rows lie in this block.
+    pub(crate) fn prelude(&self, name: &str, rows: &Rows) -> String {
+        let Rows { ring, split, .. } = rows;
+        let arithmetic = Arithmetic::of(ring);
+        let capacity = ring.basis().iter().map(|q| arithmetic.capacity(q)).min().unwrap_or(1);
+        let codes: Vec<String> = split
+            .layers
+            .iter()
+            .map(|layer| match layer {
+                Layer::Sixth => "6".into(),
+                Layer::Two => "2".into(),
+                Layer::Three => "3".into(),
+            })
+            .chain((split.layers.is_empty()).then(|| "0".to_string()))
+            .collect();
+        let passes: Vec<String> = self.passes.iter().map(ToString::to_string).collect();
+        let store = match self.store_bytes {
+            2 => "rf::u16",
+            4 => "rf::u32",
+            8 => "rf::u64",
+            _ => "rf::u256",
+        };
+        let cell = match (self.cell_bytes, arithmetic.word_bytes()) {
+            (2, _) => "rf::u16",
+            (_, 4) => "rf::u32",
+            (_, 8) => "rf::u64",
+            _ => "rf::u256",
+        };
+        let modulus = match ring.basis() {
+            [q] => format!("static RF_METHOD M modulus(const M*, rf::u32) {{ return {}; }}", arithmetic.initializer(q)),
+            _ => "static RF_METHOD M modulus(const M* moduli, rf::u32 row) { return moduli[row]; }".into(),
+        };
+        format!(
+            "#include \"{header}\"\n\
+             // {ring}\n\
+             struct {name} {{\n\
+             \x20   using M = rf::{arithmetic};\n\
+             \x20   using Store = {store};\n\
+             \x20   using Cell = {cell};\n\
+             \x20   static constexpr rf::u32 n = {n}, base = {base}, layers = {layers}, columns = {columns};\n\
+             \x20   static constexpr rf::u32 rows = {moduli}, per_item = {per_item};\n\
+             \x20   static constexpr rf::u32 layer[] = {{{codes}}};\n\
+             \x20   static constexpr rf::u32 passes = {pass_count}, pass[] = {{{passes}}};\n\
+             \x20   static constexpr rf::u32 threads = {threads}, per_thread = {per_thread}, tile = {tile};\n\
+             \x20   static constexpr rf::u32 vector = {vector}, run = {run}, gap = {gap}, row_bytes = {row_bytes};\n\
+             \x20   static constexpr rf::u32 extra = {extra};\n\
+             \x20   static constexpr rf::u32 capacity = {capacity}u, cell_capacity = {cell_capacity}u;\n\
+             \x20   static constexpr bool whole_warps = {whole_warps}, natural_order = {natural_order};\n\
+             \x20   {modulus}\n\
+             }};\n",
+            header = arithmetic.header(),
+            arithmetic = arithmetic.name(),
+            n = self.n,
+            base = split.base,
+            layers = split.layers.len(),
+            columns = rows.layout.columns,
+            moduli = ring.basis().len(),
+            per_item = rows.per_item,
+            codes = codes.join(", "),
+            pass_count = self.passes.len() - 1,
+            passes = passes.join(", "),
+            threads = self.threads,
+            per_thread = self.per_thread,
+            tile = self.rows,
+            vector = self.vector,
+            run = self.run,
+            gap = self.gap,
+            row_bytes = self.row_bytes(),
+            extra = self.extra,
+            cell_capacity = match self.cell_bytes {
+                2 => ring.basis().iter().filter_map(Modulus::value_u64).map(|q| 65535 / q).min().unwrap_or(1),
+                _ => capacity.into(),
+            },
+            whole_warps = self.whole_warps(),
+            natural_order = rows.is_natural(),
+        )
+    }
+}

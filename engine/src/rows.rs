@@ -1,0 +1,210 @@
+//! Rows of a ring as a kernel works on them: the one value from which its ports, tables, prelude and launch come.
+
+use core::fmt;
+
+use crate::arithmetic::Arithmetic;
+use crate::block::Block;
+use crate::error::{Error, Result};
+use crate::job::Order;
+use crate::kernel::{Built, Launch, Port};
+use crate::kernels::{Layout, moduli, table};
+use crate::limits::Limits;
+use crate::plan::Slot;
+use crate::planner::split::Split;
+use crate::ring::Ring;
+
+/// How a kernel works on rows of a ring: a row is one polynomial modulo one modulus, held in the registers of the threads
+/// that share it.
+///
+/// What a kernel needs to agree on comes from one such value: the port and slot of the table of factors, those of the
+/// moduli, and the `struct Rq` that the kernel's text names (its members: `kernels/README.md`).
+///
+/// ```
+/// # use ringforge::{Limits, Modulus, Ring, Rows};
+/// let ring = Ring::negacyclic(256, Modulus::new(3329)?)?;
+/// let limits = Limits::of_capability(90);
+/// // two polynomials in registers at once, three rows an item, and 512 bytes of shared memory for each row
+/// let rows = Rows::of(&ring, &limits)?.holding(2).per_item(3).extra_shared(512);
+/// let built = rows.build(&limits, "struct Task { static constexpr rf::u32 rounds = 4; };\n")?;
+/// assert!(built.prelude.contains("struct Rq"));
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Rows {
+    pub(crate) ring: Ring,
+    pub(crate) split: Split,
+    pub(crate) order: Order,
+    pub(crate) held: usize,
+    pub(crate) per_item: usize,
+    pub(crate) extra: usize,
+    /// Of the table of factors: by columns from the last pass on, where a row fits a block of the device planned for.
+    pub(crate) layout: Layout,
+    /// Of the device planned for.
+    pub(crate) limits: Limits,
+}
+
+impl Rows {
+    /// Rows for a device with these limits: split as deep as every modulus allows, one polynomial in registers at a time,
+    /// values in any order, and one row for each modulus an item.
+    ///
+    /// # Errors
+    /// As [`Split::of`].
+    pub fn of(ring: &Ring, limits: &Limits) -> Result<Self> {
+        Ok(Self::with_split(ring, &Split::of(ring, None)?, limits))
+    }
+
+    pub(crate) fn with_split(ring: &Ring, split: &Split, limits: &Limits) -> Self {
+        let rows = Self {
+            ring: ring.clone(),
+            split: split.clone(),
+            order: Order::Any,
+            held: 1,
+            per_item: ring.basis().len(),
+            extra: 0,
+            layout: Layout::of(split, split.layers.len()),
+            limits: limits.clone(),
+        };
+        rows.laid_out()
+    }
+
+    /// The same with the table in the layout that suits the last pass.
+    fn laid_out(mut self) -> Self {
+        let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
+        self.layout = Layout::of(&self.split, last_pass.unwrap_or(self.split.layers.len()));
+        self
+    }
+
+    /// The same with a split of exactly this many layers.
+    ///
+    /// # Errors
+    /// As [`Split::of`].
+    pub fn depth(mut self, layers: u32) -> Result<Self> {
+        self.split = Split::of(&self.ring, Some(layers))?;
+        Ok(self.laid_out())
+    }
+
+    /// The same for a kernel that holds this many polynomials in registers at once.
+    #[must_use]
+    pub fn holding(mut self, polynomials: usize) -> Self {
+        self.held = polynomials;
+        self.laid_out()
+    }
+
+    /// The same with this many rows an item. Row i of an item is modulo number i of the basis, counted round and round,
+    /// unless the kernel says otherwise.
+    #[must_use]
+    pub fn per_item(mut self, rows: usize) -> Self {
+        self.per_item = rows;
+        self.laid_out()
+    }
+
+    /// The same with shared memory of the kernel's own for each row, at least this many bytes, aligned to 16.
+    #[must_use]
+    pub fn extra_shared(mut self, bytes_per_row: usize) -> Self {
+        self.extra = bytes_per_row.next_multiple_of(16);
+        self.laid_out()
+    }
+
+    /// The same with values in this order.
+    #[must_use]
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// The ring.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// How the ring splits.
+    #[must_use]
+    pub fn split(&self) -> &Split {
+        &self.split
+    }
+
+    /// Bytes of an item's rows.
+    #[must_use]
+    pub fn item_bytes(&self) -> usize {
+        self.per_item * self.split.n * self.ring.width().bytes()
+    }
+
+    /// The port for the table of factors, `const Rq::M::Twiddle*`.
+    #[must_use]
+    pub fn table_port(&self) -> Port {
+        Port::shared(self.layout.len * self.ring.basis().len() * Arithmetic::of(&self.ring).twiddle_bytes())
+    }
+
+    /// What [`Rows::table_port`] is bound to.
+    #[must_use]
+    pub fn table_slot(&self) -> Slot {
+        Slot::Table(table(&self.ring, &self.split, &self.layout))
+    }
+
+    /// The port for the moduli, `const Rq::M*`; a kernel for a single modulus can do without.
+    #[must_use]
+    pub fn moduli_port(&self) -> Port {
+        Port::shared(moduli(&self.ring).bytes())
+    }
+
+    /// What [`Rows::moduli_port`] is bound to.
+    #[must_use]
+    pub fn moduli_slot(&self) -> Slot {
+        Slot::Table(moduli(&self.ring))
+    }
+
+    /// The kernel made concrete: these rows as `Rq`, then further lines of its own.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where a row does not fit a block.
+    pub fn build(&self, limits: &Limits, further: &str) -> Result<Built> {
+        let block = self.block(limits)?;
+        let prelude = format!("#pragma once\n{}{further}", block.prelude("Rq", self));
+        Ok(Built { prelude, launch: block.launch(self.per_item) })
+    }
+
+    /// These rows as a struct of another name: among the further lines of a kernel that works in two rings.
+    ///
+    /// # Errors
+    /// As [`Rows::build`].
+    pub fn prelude(&self, name: &str, limits: &Limits) -> Result<String> {
+        Ok(self.block(limits)?.prelude(name, self))
+    }
+
+    /// The launch of a kernel with one thread for each leaf of each row, in place of the one that [`Rows::build`] gives.
+    #[must_use]
+    pub fn leaf_launch(&self) -> Launch {
+        let leaves = self.split.leaves() * self.per_item;
+        let threads = (1..=256).rev().find(|&t| leaves.is_multiple_of(t) || t.is_multiple_of(leaves)).unwrap_or(1);
+        Launch {
+            threads: threads as u32,
+            items_per_block: (threads / leaves).max(1) as u32,
+            blocks_per_item: (leaves / threads).max(1) as u32,
+            shared_bytes: 0,
+        }
+    }
+
+    /// Whether a row fits a block of a device with these limits.
+    pub(crate) fn fits(&self, limits: &Limits) -> bool {
+        Block::of(self, limits).is_some()
+    }
+
+    fn block(&self, limits: &Limits) -> Result<Block> {
+        Block::of(self, limits).ok_or_else(|| Error::Unsupported {
+            job: format!("a transform in {}", self.ring),
+            why: format!("a row does not fit a thread block of {}", limits.name),
+        })
+    }
+
+    pub(crate) fn is_natural(&self) -> bool {
+        self.order == Order::Natural
+    }
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ring, split, order, per_item, .. } = self;
+        write!(f, "{ring:?}, {split:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
+    }
+}

@@ -1,0 +1,235 @@
+//! Laws that transforms and products keep, checked without a second implementation: on fixed and on random rings.
+
+mod support;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use ringforge::testkit::{Random, residues, seed};
+use ringforge::{Device, Job, Modulus, Op, Order, Quotient, Ring, Split, U256, naive};
+
+use support::{devices, prime, run};
+
+/// What one round of checks is about.
+#[derive(Debug, Clone)]
+struct Case {
+    ring: Ring,
+    depth: Option<u32>,
+    order: Order,
+    batch: usize,
+    seed: u64,
+}
+
+impl Case {
+    fn job(&self, op: Op) -> Job {
+        let job = Job::new(&self.ring, op).order(self.order);
+        match self.depth {
+            Some(depth) => job.depth(depth),
+            None => job,
+        }
+    }
+
+    fn run(&self, device: &Device, op: Op, inputs: &[&[u8]]) -> Vec<u8> {
+        run(device, &self.job(op), inputs[0].len() / self.ring.bytes(), inputs)
+    }
+
+    fn sample(&self, number: u64) -> Vec<u8> {
+        residues(&self.ring, self.seed.wrapping_add(number), self.batch)
+    }
+
+    /// The sum of stored elements, computed on what is stored: it is linear in the plain values.
+    fn sum(&self, a: &[u8], b: &[u8]) -> Vec<u8> {
+        let ring = &self.ring;
+        naive::to_stored(ring, &naive::add(ring, &naive::to_plain(ring, a), &naive::to_plain(ring, b)))
+    }
+}
+
+macro_rules! same {
+    ($a:expr, $b:expr, $case:expr, $device:expr, $law:literal) => {
+        prop_assert!($a == $b, "{} on {}: {:?}", $law, $device, $case)
+    };
+}
+
+fn check_transforms(device: &Device, case: &Case) -> Result<(), TestCaseError> {
+    let (a, b, c) = (case.sample(0), case.sample(1), case.sample(2));
+    let forward = |x: &[u8]| case.run(device, Op::Forward, &[x]);
+    let inverse = |x: &[u8]| case.run(device, Op::Inverse, &[x]);
+    let (fa, fb) = (forward(&a), forward(&b));
+    same!(forward(&case.sum(&a, &b)), case.sum(&fa, &fb), case, device, "forward is additive");
+    same!(inverse(&case.sum(&a, &b)), case.sum(&inverse(&a), &inverse(&b)), case, device, "inverse is additive");
+    same!(inverse(&fa), a, case, device, "inverse undoes forward");
+    same!(forward(&inverse(&a)), a, case, device, "forward undoes inverse");
+    let product = case.run(device, Op::PointMul, &[&fa, &fb]);
+    let added = case.run(device, Op::MulAdd, &[&fa, &fb, &c]);
+    same!(added, case.sum(&product, &c), case, device, "mul_add adds a product");
+    same!(inverse(&product), case.run(device, Op::Mul, &[&a, &b]), case, device, "values multiply as elements do");
+    check_impulse(device, case)
+}
+
+/// x^k is β^⌊k/d⌋·x^(k mod d) modulo x^d − β; and the leaves' product is f, for each divides f and all differ.
+fn check_impulse(device: &Device, case: &Case) -> Result<(), TestCaseError> {
+    let ring = &case.ring;
+    let split = Split::of(ring, case.depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let (n, d) = (split.n, split.base);
+    let k = Random::new(case.seed).below(n);
+    let mut element = vec![U256::ZERO; n * ring.basis().len()];
+    let mut wanted = element.clone();
+    let places = match case.order {
+        Order::Natural => split.natural_places(),
+        Order::Any | Order::BitReversed => (0..split.leaves()).collect(),
+    };
+    for (row, q) in ring.basis().iter().enumerate() {
+        element[row * n + k] = q.reduce(&U256::ONE);
+        let constants: Vec<U256> = (0..split.leaves()).map(|leaf| split.leaf_constant(row, leaf)).collect();
+        for (beta, place) in constants.iter().zip(&places) {
+            let power = |e: usize| q.pow(beta, &U256::from(e as u64));
+            wanted[row * n + place * d + k % d] = power(k / d);
+            let tail = ring.quotient().tail(q);
+            let tail = tail.iter().fold(U256::ZERO, |sum, (e, c)| q.add(&sum, &q.mul(c, &power(e / d))));
+            same!(power(n / d), tail, case, device, "a leaf divides f");
+        }
+        let mut sorted = constants;
+        sorted.sort_unstable();
+        prop_assert!(sorted.windows(2).all(|pair| pair[0] != pair[1]), "two leaves are equal: {case:?}");
+    }
+    let values = case.run(device, Op::Forward, &[&naive::to_stored(ring, &element)]);
+    same!(naive::to_plain(ring, &values), wanted, case, device, "an impulse has powers of the leaves' constants");
+    Ok(())
+}
+
+fn check_products(device: &Device, case: &Case) -> Result<(), TestCaseError> {
+    let (a, b, c) = (case.sample(0), case.sample(1), case.sample(2));
+    let mul = |x: &[u8], y: &[u8]| case.run(device, Op::Mul, &[x, y]);
+    let ab = mul(&a, &b);
+    same!(ab, mul(&b, &a), case, device, "products commute");
+    same!(mul(&ab, &c), mul(&a, &mul(&b, &c)), case, device, "products associate");
+    same!(mul(&a, &case.sum(&b, &c)), case.sum(&ab, &mul(&a, &c)), case, device, "products distribute");
+    let size = case.ring.bytes() * Random::new(case.seed).below(case.batch + 1);
+    let halves = [mul(&a[..size], &b[..size]), mul(&a[size..], &b[size..])].concat();
+    same!(ab, halves, case, device, "items do not depend on each other");
+    Ok(())
+}
+
+fn check_oracle(device: &Device, case: &Case) -> Result<(), TestCaseError> {
+    let ring = &case.ring;
+    let (a, b) = (case.sample(0), case.sample(1));
+    let plain = |bytes: &[u8]| naive::to_plain(ring, bytes);
+    let wanted = naive::to_stored(ring, &naive::mul(ring, &plain(&a), &plain(&b)));
+    same!(case.run(device, Op::Mul, &[&a, &b]), wanted, case, device, "products equal the oracle's");
+    Ok(())
+}
+
+/// Checks random cases, the same for the same `RINGFORGE_SEED`; more on the CPU, where nothing is compiled.
+fn check_random(cases: impl Strategy<Value = Case>, check: impl Fn(&Device, &Case) -> Result<(), TestCaseError>) {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed().to_le_bytes());
+    for device in devices() {
+        let count = if device.limits().is_cpu() { 250 } else { 12 };
+        let config = Config { cases: count, failure_persistence: None, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &key));
+        match runner.run(&cases, |case| check(&device, &case)) {
+            Ok(()) => {}
+            Err(TestError::Fail(why, case)) => panic!("{why}\nsmallest case: {case:?}"),
+            Err(TestError::Abort(why)) => panic!("no cases: {why}"),
+        }
+    }
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::Any), Just(Order::Natural), Just(Order::BitReversed)]
+}
+
+/// Rings that split: 1 to 3 primes of 8 to 256 bits that have the roots, n = 2^a·3^b·base.
+fn splitting() -> impl Strategy<Value = Case> {
+    let shape = (0u32..4, 0u32..6, 0u32..3, 1u64..9);
+    let bits = prop_oneof![
+        4 => proptest::collection::vec(9u32..=64, 1..=3),
+        1 => proptest::collection::vec(65u32..=256, 1..=1),
+    ];
+    let rest = (proptest::option::of(1u32..8), order(), 1usize..8, any::<u64>());
+    (shape, bits, rest).prop_filter_map("no such ring", |((kind, twos, threes, base), bits, rest)| {
+        let t = (1u64 << twos) * 3u64.pow(threes);
+        let mut basis: Vec<Modulus> =
+            bits.into_iter().filter_map(|bits| prime(bits, [1, 2, 6, 4][kind as usize] * t)).collect();
+        basis.sort_unstable_by_key(Modulus::value);
+        basis.dedup();
+        let n = (t * base) as usize;
+        let quotient = match kind {
+            0 => Quotient::Cyclic { n },
+            1 => Quotient::Negacyclic { n },
+            2 => Quotient::Trinomial { n: 2 * n },
+            _ => Quotient::Binomial { n, c: basis.first()?.root(4)? },
+        };
+        if kind == 3 {
+            basis.truncate(1); // the constant is a root modulo one prime only
+        }
+        let ring = Ring::new(&basis, quotient).ok()?;
+        let (depth, order, batch, seed) = rest;
+        let depth = depth.filter(|_| Split::of(&ring, depth).is_ok());
+        Split::of(&ring, depth).ok()?;
+        Some(Case { ring, depth, order, batch, seed })
+    })
+}
+
+/// Rings of any modulus up to 64 bits and any quotient: products go through the lift, where the ring does not split.
+fn any_ring() -> impl Strategy<Value = Case> {
+    let modulus = prop_oneof![2u64..=70_000, 2u64..=u64::MAX, (1u32..64).prop_map(|bits| 1 << bits), Just(u64::MAX)];
+    let term = (any::<prop::sample::Index>(), prop_oneof![-3i64..4, any::<i64>()]);
+    let terms = proptest::collection::vec(term, 0..5);
+    let rest = (1usize..6, any::<u64>());
+    let parts = (proptest::collection::vec(modulus, 1..=2), 0u32..6, 1usize..80, terms, rest);
+    parts.prop_filter_map("no such ring", |(moduli, kind, n, terms, (batch, seed))| {
+        let mut basis = moduli.into_iter().map(Modulus::new).collect::<Result<Vec<_>, _>>().ok()?;
+        let terms: std::collections::BTreeMap<usize, i64> = terms.into_iter().map(|(k, c)| (k.index(n), c)).collect();
+        let quotient = match kind {
+            0 => Quotient::Cyclic { n },
+            1 => Quotient::Negacyclic { n },
+            2 => Quotient::Trinomial { n: 2 * n },
+            3 => Quotient::PrimeTrinomial { p: n + 1 },
+            _ => Quotient::Sparse { n, terms: terms.into_iter().collect() },
+        };
+        let ring = Ring::new(&basis, quotient.clone()).or_else(|_| {
+            basis.truncate(1);
+            Ring::new(&basis, quotient)
+        });
+        Some(Case { ring: ring.ok()?, depth: None, order: Order::Any, batch, seed })
+    })
+}
+
+#[test]
+fn transforms_of_random_rings_keep_the_laws() {
+    check_random(splitting(), check_transforms);
+}
+
+#[test]
+fn products_of_random_rings_keep_the_laws() {
+    check_random(prop_oneof![splitting(), any_ring()], check_products);
+}
+
+#[test]
+fn products_of_random_rings_equal_the_oracle() {
+    check_random(prop_oneof![1 => splitting(), 3 => any_ring()], check_oracle);
+}
+
+/// Sizes that random cases do not reach: several passes and blocks.
+#[test]
+fn large_rings_keep_the_laws() {
+    let modulus = |bits, order| prime(bits, order).expect("a prime");
+    let rings = [
+        Ring::trinomial(768, modulus(12, 1152)),
+        Ring::negacyclic(1 << 13, modulus(60, 1 << 14)),
+        Ring::cyclic(3 << 10, modulus(31, 3 << 10)),
+        Ring::cyclic(1 << 11, modulus(255, 1 << 11)),
+        Ring::rns(1 << 10, &[modulus(30, 1 << 11), modulus(29, 1 << 11)]),
+        Ring::prime_trinomial(761, modulus(13, 1)),
+        Ring::negacyclic(512, Modulus::new(8192u32).expect("a modulus")),
+    ];
+    for device in devices() {
+        for ring in &rings {
+            let ring = ring.clone().expect("a ring");
+            let case = Case { ring, depth: None, order: Order::Natural, batch: 3, seed: seed() };
+            let splits = Split::of(&case.ring, None).is_ok();
+            let transforms = if splits { check_transforms(&device, &case) } else { Ok(()) };
+            transforms.and_then(|()| check_products(&device, &case)).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+}

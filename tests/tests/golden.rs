@@ -1,0 +1,101 @@
+//! Plans for named devices are what they were: a file of `golden/plans/` for each. `RINGFORGE_BLESS=1` writes them.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use ringforge::{Built, Job, Launch, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring};
+
+fn jobs() -> Result<Vec<Job>> {
+    let q = |q: u64| Modulus::new(q);
+    let bls = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
+    let trinomial = Ring::trinomial(768, q(3457)?)?;
+    let kyber = Ring::negacyclic(256, q(3329)?)?;
+    let large = Ring::negacyclic(1 << 16, q(1_152_921_504_606_584_833)?)?;
+    let rns = Ring::rns(4096, &[q(1_152_921_504_606_830_593)?, q(1_152_921_504_606_748_673)?])?;
+    let ntru = Ring::new(&[q(2048)?], Quotient::Sparse { n: 509, terms: vec![(0, -1)] })?;
+    Ok(vec![
+        Job::new(&kyber, Op::Forward),
+        Job::new(&kyber, Op::Inverse).order(Order::Natural).in_place(),
+        Job::new(&kyber, Op::MulAdd),
+        Job::new(&trinomial, Op::Mul),
+        Job::new(&trinomial, Op::Forward).depth(7),
+        Job::new(&large, Op::Forward),
+        Job::new(&large, Op::Mul),
+        Job::new(&rns, Op::Mul),
+        Job::new(&rns, Op::Combine),
+        Job::new(&Ring::cyclic(1 << 20, bls)?, Op::Forward).order(Order::Natural),
+        Job::new(&ntru, Op::Mul),
+        Job::new(&Ring::prime_trinomial(761, q(4591)?)?, Op::Mul).bounds(2295, 1),
+        Job::new(&Ring::negacyclic(1024, q(1 << 32)?)?, Op::Mul).bounds(1 << 31, 1 << 8),
+    ])
+}
+
+/// The plans of all jobs, each with the launches of its steps, parted by empty lines.
+fn plans(limits: &Limits) -> Result<String> {
+    let planner = Planner::new(limits.clone());
+    let mut text = String::new();
+    for job in jobs()? {
+        let plan = planner.plan(&job)?;
+        let _ = writeln!(text, "{plan}");
+        for step in plan.steps().iter().filter(|_| !limits.is_cpu()) {
+            let name = step.kernel.name();
+            let launch = match step.kernel.build(limits) {
+                Ok(Built { launch: Launch { threads, items_per_block, blocks_per_item, shared_bytes }, .. }) => {
+                    format!(
+                        "{threads} threads, items/block {items_per_block}, blocks/item {blocks_per_item}, \
+                     {shared_bytes} bytes shared"
+                    )
+                }
+                Err(error) => error.to_string(),
+            };
+            let _ = writeln!(text, "  launch {name}: {launch}");
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// The plans that are not the same, old lines marked − and new ones +.
+fn difference(old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.split("\n\n").collect(), new.split("\n\n").collect());
+    let marked = |mark, text: &str| text.lines().fold(String::new(), |all, line| all + &format!("{mark} {line}\n"));
+    let mut text = String::new();
+    for plan in old.iter().filter(|plan| !new.contains(plan)) {
+        text += &marked('-', plan);
+    }
+    for plan in new.iter().filter(|plan| !old.contains(plan)) {
+        text += &marked('+', plan);
+    }
+    text
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/plans").join(name).with_extension("txt")
+}
+
+fn check(name: &str, limits: &Limits) {
+    let (file, new) = (file(name), plans(limits).unwrap_or_else(|e| panic!("{name}: {e}")));
+    if std::env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&file, new).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        return;
+    }
+    let old = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    assert!(old == new, "plans for {name} are others (RINGFORGE_BLESS=1 writes them):\n{}", difference(&old, &new));
+}
+
+#[test]
+fn plans_for_a_cpu() {
+    check("cpu", &Limits::cpu());
+}
+
+#[test]
+fn plans_for_an_h200() {
+    check("h200", &Limits::h200());
+}
+
+#[test]
+fn plans_for_other_gpus() {
+    for capability in [75, 89, 120] {
+        check(&format!("sm_{capability}"), &Limits::of_capability(capability));
+    }
+}
