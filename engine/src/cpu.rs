@@ -15,14 +15,8 @@ use crate::memory::{HostMemory, Memory, Read, Write};
 const GRAIN_BYTES: usize = 32 << 10;
 
 /// The CPU.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Cpu(Limits);
-
-impl Default for Cpu {
-    fn default() -> Self {
-        Self(Limits::cpu())
-    }
-}
 
 impl Backend for Cpu {
     fn limits(&self) -> &Limits {

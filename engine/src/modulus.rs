@@ -304,8 +304,8 @@ fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
             if candidate * candidate > x {
                 candidate = x;
             }
-            if x % candidate == 0 {
-                while x % candidate == 0 {
+            if x.is_multiple_of(candidate) {
+                while x.is_multiple_of(candidate) {
                     x /= candidate;
                 }
                 return Some(candidate);

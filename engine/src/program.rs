@@ -327,10 +327,10 @@ fn check_arg(device: &Device, i: usize, arg: &Arg<'_>, wanted: &PlanArg, batch: 
     }
     if wanted.role != Role::Out {
         buffer.readable(&what)?;
-        if let (Some(wanted), Some(got)) = (&wanted.content, buffer.content()) {
-            if wanted != got {
-                return Err(mismatch(what, wanted, got));
-            }
+        if let (Some(wanted), Some(got)) = (&wanted.content, buffer.content())
+            && wanted != got
+        {
+            return Err(mismatch(what, wanted, got));
         }
     }
     Ok(())

@@ -78,7 +78,7 @@ impl Block {
             extra = self.extra,
             cell_capacity = match self.cell_bytes {
                 2 => ring.basis().iter().filter_map(Modulus::value_u64).map(|q| 65535 / q).min().unwrap_or(1),
-                _ => capacity.into(),
+                _ => capacity,
             },
             whole_warps = self.whole_warps(),
             natural_order = rows.is_natural(),
