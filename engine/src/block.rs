@@ -15,6 +15,9 @@ const BLOCK_THREADS: usize = 128;
 /// Registers of a thread that may hold coefficients.
 const REGISTERS: usize = 64;
 
+/// How many times that where nothing else works.
+const MOST_BEYOND: usize = 8;
+
 /// A row (one polynomial modulo one modulus) in a block: `threads` threads hold `per_thread` coefficients each in
 /// registers, and run the layers in passes of which each needs only the thread's own registers. Between passes
 /// coefficients change threads through shared memory.
@@ -53,19 +56,24 @@ impl Block {
         let most_threads = limits.block_threads? as usize;
         let most = (REGISTERS * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
-        let candidates = (1..=split.n.min(most)).filter(|per_thread| split.n.is_multiple_of(*per_thread));
         let shape = |per_thread: usize| {
             let threads = split.n / per_thread;
             let passes = passes(split, per_thread)?;
-            (threads <= most_threads).then_some((passes, threads, per_thread))
+            let fits = split.n.is_multiple_of(per_thread) && threads <= most_threads;
+            fits.then_some((passes, threads, per_thread))
         };
-        let (passes, threads, per_thread) =
-            candidates.filter_map(shape).min_by_key(|(passes, threads, per_thread)| {
+        // a large base degree under radix 3 may want more registers: better a slow transform than none
+        let most_alone = if *held == 1 { MOST_BEYOND * most } else { 0 };
+        let beyond = || (most + 1..=split.n.min(most_alone)).find_map(shape);
+        let (passes, threads, per_thread) = (1..=split.n.min(most))
+            .filter_map(shape)
+            .min_by_key(|(passes, threads, per_thread)| {
                 let whole_warps = threads.is_multiple_of(32) || 32usize.is_multiple_of(*threads);
                 // one pass over a long row would leave each thread alone with memory that no other thread reads
                 let passes = if split.n > target { passes.len().max(3) } else { passes.len() };
                 (passes, !whole_warps, per_thread.abs_diff(target))
-            })?;
+            })
+            .or_else(beyond)?;
 
         let store = ring.width().bytes();
         let first_span = span(split, &passes, 0);

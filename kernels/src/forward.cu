@@ -1,4 +1,9 @@
 // Coefficients to values, a row at a time.
+//
+// Floor for a row: 2 n residues of memory traffic, and one known-factor product for each butterfly of radix 2, three for
+// radix 3: 4 multiplier slots each in 32 bits, 15 in 64, 272 in 256. On an H200 (4.26 TB/s, 16.4 T slots/s), measured
+// 2026-11-21: n = 256 over 3329 3.11 G/s of 4.16 (memory); n = 1024 over 30 bits 452 M/s of 520 (memory); n = 4096 over
+// 60 bits 24.9 M/s of 44.5 (multiplier).
 #include "ntt.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -41,6 +41,8 @@ pub fn jobs() -> Result<Vec<Job>> {
     // radix 3 where twice three products overflow a word
     add(&Ring::cyclic(54, q(163)?)?, &through);
     add(&Ring::cyclic(54, q(1_073_741_671)?)?, &through);
+    // more coefficients a thread than registers are meant for
+    add(&Ring::cyclic(42, q(0x7fff_ffff)?)?, &[Op::Mul]);
     // tiny ones
     add(&Ring::cyclic(1, q(3)?)?, &through);
     add(&Ring::negacyclic(2, q(5)?)?, &through);
