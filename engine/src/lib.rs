@@ -1,6 +1,6 @@
 //! Ringforge plans number-theoretic transforms and polynomial products over any ring, and runs them on a CPU or a GPU.
 //!
-//! A [`Ring`] is Z_Q[x]/(f): one [`Modulus`] or an RNS basis of them, and a [`Quotient`]. A [`Job`] is an operation on
+//! A [`Ring`] is `Z_Q[x]/(f)`: one [`Modulus`] or an RNS basis of them, and a [`Quotient`]. A [`Job`] is an operation on
 //! it. A [`Planner`] turns a job into a [`Plan`], which is data: it prints itself. A [`Device`] compiles a plan into a
 //! [`Program`], which runs on batches, on buffers of the device in the order of a [`Stream`] or on host memory.
 //!

@@ -1,4 +1,4 @@
-//! Rings Z_Q[x]/(f): a basis of moduli and a quotient polynomial.
+//! Rings `Z_Q[x]/(f)`: a basis of moduli and a quotient polynomial.
 
 mod parse;
 
@@ -138,7 +138,7 @@ impl fmt::Display for Quotient {
 /// The largest degree of a ring.
 pub const MAX_DEGREE: usize = 1 << 28;
 
-/// A ring Z_Q[x]/(f), Q the product of one or more moduli.
+/// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli.
 ///
 /// An element is stored as one row of n residues for each modulus of the basis, rows one after another, coefficients
 /// in ascending order of their power. All rows have the width of the widest modulus. Cloning is cheap.
@@ -183,7 +183,7 @@ impl Ring {
         Ok(Self(Arc::new(Parts { basis: basis.to_vec(), quotient, root: None })))
     }
 
-    /// Z_q[x]/(x^n − 1).
+    /// `Z_q[x]/(x^n − 1)`.
     ///
     /// # Errors
     /// As [`Ring::new`].
@@ -191,7 +191,7 @@ impl Ring {
         Self::new(&[q], Quotient::Cyclic { n })
     }
 
-    /// Z_q[x]/(x^n + 1).
+    /// `Z_q[x]/(x^n + 1)`.
     ///
     /// # Errors
     /// As [`Ring::new`].
@@ -199,7 +199,7 @@ impl Ring {
         Self::new(&[q], Quotient::Negacyclic { n })
     }
 
-    /// Z_q[x]/(x^n − x^(n/2) + 1).
+    /// `Z_q[x]/(x^n − x^(n/2) + 1)`.
     ///
     /// # Errors
     /// As [`Ring::new`], and [`Error::Ring`] for odd n.
@@ -207,7 +207,7 @@ impl Ring {
         Self::new(&[q], Quotient::Trinomial { n })
     }
 
-    /// Z_q[x]/(x^p − x − 1).
+    /// `Z_q[x]/(x^p − x − 1)`.
     ///
     /// # Errors
     /// As [`Ring::new`].
@@ -215,7 +215,7 @@ impl Ring {
         Self::new(&[q], Quotient::PrimeTrinomial { p })
     }
 
-    /// Z_Q[x]/(x^n + 1) with an RNS basis of moduli.
+    /// `Z_Q[x]/(x^n + 1)` with an RNS basis of moduli.
     ///
     /// # Errors
     /// As [`Ring::new`].
