@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 use core::ops::Range;
 
-use bytemuck::Pod;
+use bytemuck::{Pod, PodCastError};
 use ringforge_kernels::Header;
 
 use crate::error::{Error, Result};
@@ -195,10 +195,11 @@ impl<'a> Args<'a> {
     /// The elements of an input port.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port is no input, or runs in place with an output: use [`Args::transform`] there.
+    /// [`Error::Kernel`] if the port is no input, or runs in place with an output: use [`Args::transform`] there;
+    /// [`Error::Alignment`] for host memory that is not aligned for the elements.
     pub fn input<T: Pod>(&self, port: usize) -> Result<&'a [T]> {
         match self.slices.get(port) {
-            Some(Slice::In(bytes)) => bytemuck::try_cast_slice(bytes).map_err(|e| self.broken(port, &e)),
+            Some(Slice::In(bytes)) => bytemuck::try_cast_slice(bytes).map_err(|e| self.not_cast::<T>(port, e)),
             _ => Err(self.broken(port, &"is no separate input")),
         }
     }
@@ -206,10 +207,10 @@ impl<'a> Args<'a> {
     /// The elements of an output port, or of one that is read and written. Each can be taken once.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port is no output or was taken before.
+    /// [`Error::Kernel`] if the port is no output or was taken before; [`Error::Alignment`] as [`Args::input`].
     pub fn output<T: Pod>(&mut self, port: usize) -> Result<&'a mut [T]> {
         match self.slices.get_mut(port).map(|slice| core::mem::replace(slice, Slice::SameAs(usize::MAX))) {
-            Some(Slice::Out(bytes)) => bytemuck::try_cast_slice_mut(bytes).map_err(|e| self.broken(port, &e)),
+            Some(Slice::Out(bytes)) => bytemuck::try_cast_slice_mut(bytes).map_err(|e| self.not_cast::<T>(port, e)),
             _ => Err(self.broken(port, &"is no output, or was taken before")),
         }
     }
@@ -232,6 +233,16 @@ impl<'a> Args<'a> {
                 Ok(to)
             }
             _ => Err(self.broken(input, &"is no input")),
+        }
+    }
+
+    /// Device memory is aligned for every element; host memory is as the caller gave it.
+    fn not_cast<T>(&self, port: usize, error: PodCastError) -> Error {
+        match error {
+            PodCastError::TargetAlignmentGreaterAndInputNotAligned => {
+                Error::Alignment { what: "host memory of an argument", needed: align_of::<T>() }
+            }
+            other => self.broken(port, &other),
         }
     }
 

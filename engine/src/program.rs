@@ -168,7 +168,8 @@ impl Program {
     /// copies overlap with work.
     ///
     /// # Errors
-    /// As [`Program::run`].
+    /// As [`Program::run`]; [`Error::Alignment`] on the CPU, which works on the memory itself, where that is not aligned for
+    /// its elements.
     pub fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
         same_length("arguments of the program", plan.args().len(), args.len())?;
