@@ -21,7 +21,7 @@ use crate::ring::Ring;
 ///
 /// ```
 /// # use ringforge::{Limits, Modulus, Ring, Rows};
-/// let ring = Ring::negacyclic(256, Modulus::new(3329)?)?;
+/// let ring = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
 /// let limits = Limits::of_capability(90);
 /// // two polynomials in registers at once, three rows an item, and 512 bytes of shared memory for each row
 /// let rows = Rows::of(&ring, &limits)?.holding(2).per_item(3).extra_shared(512);
