@@ -251,6 +251,17 @@ impl Stream {
         Ok(())
     }
 
+    /// Overwrites a buffer with zeros, for one that holds secrets; it counts as unwritten then.
+    ///
+    /// # Errors
+    /// [`Error::ForeignDevice`]; [`Error::Driver`].
+    pub fn wipe(&self, buffer: &mut Buffer) -> Result<()> {
+        self.owns(buffer)?;
+        buffer.written = false;
+        buffer.content = None;
+        self.device.backend().wipe(&self.queue, buffer.memory.write())
+    }
+
     /// Copies a whole buffer out.
     ///
     /// # Errors

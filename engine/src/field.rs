@@ -12,14 +12,14 @@ use crate::modulus::{Modulus, Width};
 use crate::ring::Ring;
 
 use limbs::Mod256;
-use word32::{Mod16, Mod32};
+use word32::{Mod14, Mod16, Mod32};
 use word64::{Mod64, Mod64Full};
 
 /// Arithmetic modulo one q.
 ///
 /// Ranges are named: *canonical* is below q, *relaxed* below 2q, *loose* below 4q. Strict arithmetic keeps every residue
 /// canonical. A wide product carries the factor 1/F, F = [`Arithmetic::product_factor`].
-pub(crate) trait Field: Copy + Send + Sync {
+pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// A residue in a register.
     type Word: Store<Self::Word>;
     /// A known factor: the same bytes as the device's.
@@ -87,6 +87,7 @@ pub(crate) trait Visit {
 /// Runs code with the arithmetic and the storage of a ring.
 pub(crate) fn dispatch<V: Visit>(ring: &Ring, visitor: V) -> V::Out {
     match (Arithmetic::of(ring), ring.width()) {
+        (Arithmetic::Mod16, _) if ring.basis().iter().all(|q| q.bits() <= 14) => visitor.visit::<Mod14, u16>(),
         (Arithmetic::Mod16, _) => visitor.visit::<Mod16, u16>(),
         (Arithmetic::Mod32, _) => visitor.visit::<Mod32, u32>(),
         (Arithmetic::Mod64, Width::W32) => visitor.visit::<Mod64, u32>(),
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn every_arithmetic_holds_at_its_edges() {
         let below = |bits: u32, less: u64| U256::MAX.shr_vartime(256 - bits).wrapping_sub(&U256::from(less));
-        let small = [2u64, 3, 17, 3329, 65535, 65521].map(U256::from);
+        let small = [2u64, 3, 17, 3329, 16383, 16385, 65535, 65521].map(U256::from);
         // the largest odd numbers of these bits, prime or not
         let large = [17, 30, 31, 32, 33, 61, 62, 63, 64, 65, 254, 255, 256].map(|bits| below(bits, 0));
         for q in small.into_iter().chain(large).chain([below(255, 1 << 40), below(256, 188)]) {

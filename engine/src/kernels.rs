@@ -1,8 +1,9 @@
 //! The built-in kernels on elements of a ring.
 
-mod base;
+pub(crate) mod base;
 pub(crate) mod combine;
 pub(crate) mod crt;
+mod draw;
 mod forward;
 mod inverse;
 pub(crate) mod lift;
@@ -15,19 +16,20 @@ mod point_mul;
 mod ring_mul;
 mod rows;
 mod spread;
-mod tree;
+pub(crate) mod tree;
 mod twiddles;
 
 use crate::arithmetic::Arithmetic;
 use crate::plan::Table;
 use crate::ring::Ring;
 
+pub use draw::Draw;
 pub use forward::Forward;
 pub use inverse::Inverse;
 pub use mul_add::MulAdd;
 pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
-pub(crate) use twiddles::{Layout, table};
+pub(crate) use twiddles::{Layout, factors_of_row, table};
 
 /// The table of a ring's moduli as the device arithmetic wants them, one after another.
 pub(crate) fn moduli(ring: &Ring) -> Table {

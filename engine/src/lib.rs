@@ -46,6 +46,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
+mod drbg;
 mod error;
 mod field;
 mod job;
@@ -68,11 +69,13 @@ mod simd;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod transfer;
+mod transform;
 
 pub use crypto_bigint::U256;
 
 pub use arithmetic::Arithmetic;
 pub use device::{Buffer, Device, Reason, Stream};
+pub use drbg::{Draws, Drbg};
 pub use error::{Error, NoDevice, Result};
 pub use job::{Bounds, Job, Op, Order};
 pub use kernel::{Args, Built, Kernel, Launch, Per, Port, Role, Values};
@@ -87,3 +90,4 @@ pub use program::{Arg, HostArg, Program};
 pub use ring::{MAX_DEGREE, Quotient, Ring};
 pub use ringforge_kernels::Header;
 pub use rows::Rows;
+pub use transform::{Transform, Word};

@@ -4,7 +4,7 @@
 #[inline(always)]
 pub(crate) fn wide<R>(run: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("adx") {
+    if has_avx2() {
         // SAFETY: the CPU has the features that the function is compiled for.
         #[allow(unsafe_code)]
         return unsafe { with_avx2(run) };
@@ -12,8 +12,34 @@ pub(crate) fn wide<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
+/// The same for a loop over parts of a slice, never inlined itself: in a loop around it, the compiler would lose sight of
+/// the parts being disjoint, and use no vectors.
+#[inline(always)]
+pub(crate) fn apart<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&mut [W], &mut [W], &mut [W])) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the CPU has the features that the function is compiled for.
+        #[allow(unsafe_code)]
+        return unsafe { apart_with_avx2(a, b, c, run) };
+    }
+    run(a, b, c);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("adx")
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,adx")]
 fn with_avx2<R>(run: impl FnOnce() -> R) -> R {
     run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,adx")]
+#[inline(never)]
+fn apart_with_avx2<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&mut [W], &mut [W], &mut [W])) {
+    run(a, b, c);
 }

@@ -186,12 +186,12 @@ RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typenam
     c = m.mul(v, z2);
 }
 
-// The layers from L - 1 down of inverse pass P. The last one carries the scales at table[Scale ..].
-template <class R, u32 P, u32 L, u32 B, u32 Scale>
+// The layers from L - 1 down to To of inverse pass P. Layer 0 carries the scales at table[Scale ..].
+template <class R, u32 P, u32 L, u32 B, u32 Scale, u32 To = Pass<R, P>::first>
 RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                           u32 thread) {
     using S = Pass<R, P>;
-    if constexpr (L > S::first) {
+    if constexpr (L > To) {
         constexpr u32 code = R::layer[L - 1], radix = Tree<R>::radix(L - 1);
         constexpr u32 nodes = Tree<R>::nodes(L - 1) / S::nodes, size = S::span / nodes, part = size / radix;
         constexpr bool scaled = L == 1;
@@ -223,7 +223,7 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                 }
             }
         }
-        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale>(m, x, table, thread);
+        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, To>(m, x, table, thread);
     }
 }
 
@@ -257,6 +257,40 @@ RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typ
         if constexpr (R::layers == 0 && Product) x[r] = m.mul(x[r], table[scale]);
         x[r] = m.template canonical<after>(x[r]);
     }
+}
+
+// Values of fewer layers, for formats that fix how deep a transform goes: layers of the last pass need no other thread.
+
+// Bounds of ntt_descend's and ntt_ascend's results, in multiples of q.
+template <class R, u32 From>
+RF_CONST u32 ntt_descend_bound() {
+    u32 b = 1;
+    for (u32 l = From; l < R::layers; l++) b = Bound<R>::forward(R::layer[l], b);
+    return b;
+}
+template <class R, u32 To, u32 B>
+RF_CONST u32 ntt_ascend_bound() {
+    u32 b = B;
+    for (u32 l = R::layers; l > To; l--) b = Bound<R>::inverse(R::layer[l - 1], b);
+    return b;
+}
+
+// in: values of the first From layers, < q, in the layout of the last pass, which begins no later
+// out: values of all layers, < ntt_descend_bound q
+template <class R, u32 From>
+RF_FN void ntt_descend(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                       u32 thread) {
+    static_assert(From >= Pass<R, R::passes - 1>::first, "the layers must all be in the last pass");
+    forward_layers<R, R::passes - 1, From, 1>(m, x, table, thread);
+}
+
+// in: values < B q (B <= 2) in the layout of the last pass, which begins at layer To or before it, To > 0
+// out: values of the first To layers times the radices of the layers undone, < ntt_ascend_bound q
+template <class R, u32 To, u32 B>
+RF_FN void ntt_ascend(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                      u32 thread) {
+    static_assert(To >= Pass<R, R::passes - 1>::first && To > 0, "the layers must all be in the last pass");
+    inverse_layers<R, R::passes - 1, R::layers, B, Tree<R>::scale, To>(m, x, table, thread);
 }
 
 }  // namespace rf

@@ -5,9 +5,9 @@
 namespace rf {
 
 // How far operands must be reduced before the d products of a coefficient are summed in one accumulator.
-template <class R, u32 A, u32 B>
+template <class R, u32 A, u32 B, u32 D>
 struct ProductRange {
-    static constexpr u32 d = R::base;
+    static constexpr u32 d = D;
     // Products of residues that an accumulator holds: 12 by the contract of wide_reduce; for 16-bit moduli what fits 32
     // bits, q being at most (2^32 - 1) / capacity.
     static constexpr u64 q = 0xffffffffull / R::capacity;
@@ -24,12 +24,11 @@ struct ProductRange {
 };
 
 // in: a < A q, b < B q (operands of degree < d)   out: a b mod x^d - beta over the product factor, < 2q
-template <class R, u32 A, u32 B>
+template <class R, u32 A, u32 B, u32 d = R::base>
 RF_FN void leaf_product(const typename R::M& m, const typename R::M::Word* a, const typename R::M::Word* b,
                         typename R::M::Twiddle beta, typename R::M::Word* out) {
-    using Range = ProductRange<R, A, B>;
+    using Range = ProductRange<R, A, B, d>;
     using Word = typename R::M::Word;
-    constexpr u32 d = R::base;
     Word left[d], right[d], wrapped[d];
     RF_UNROLL
     for (u32 i = 0; i < d; i++) {
@@ -86,6 +85,103 @@ RF_FN void multiply_values(const typename R::M& m, typename R::M::Word* x, const
             for (u32 v = 0; v < R::base; v++) x[(set * R::base + v) * S::span + k] = c[v];
         }
     }
+}
+
+// The inverse of a residue by norms that halve its degree: with a = A(y) + x B(y), y = x^2, the product a (A - x B) is
+// A^2 - y B^2, a residue modulo y^(d/2) - beta, and so on down to a number. For prime q, d a power of two, and moduli
+// whose products carry no factor.
+template <class R, u32 d>
+struct Norm {
+    using M = typename R::M;
+    using Word = typename M::Word;
+    static constexpr u32 h = d / 2;
+    static_assert(d == 2 * h && !M::wide_factor, "degrees are halved, and products must be plain");
+
+    // in: a, b < q   out: a b mod y^h - beta, < q
+    RF_FN void multiply(const M& m, const Word* a, const Word* b, typename M::Twiddle beta, Word* out) {
+        leaf_product<R, 1, 1, h>(m, a, b, beta, out);
+        RF_UNROLL
+        for (u32 i = 0; i < h; i++) out[i] = m.template canonical<2>(out[i]);
+    }
+    // in: a < q, a residue modulo x^d - beta   out: adjugate with a adjugate = norm, < q; returns the norm, < q
+    RF_FN Word adjugate(const M& m, const Word* a, typename M::Twiddle beta, Word* adjugate) {
+        Word even[h], odd[h], even2[h], odd2[h];
+        RF_UNROLL
+        for (u32 i = 0; i < h; i++) even[i] = a[2 * i], odd[i] = a[2 * i + 1];
+        multiply(m, even, even, beta, even2);
+        multiply(m, odd, odd, beta, odd2);
+        RF_UNROLL
+        for (u32 i = 0; i < h; i++) {
+            Word turned = i == 0 ? m.template canonical<2>(m.mul(odd2[h - 1], beta)) : odd2[i - 1];
+            even2[i] = m.template canonical<2>(m.template sub<1>(even2[i], turned));
+        }
+        if constexpr (h == 1) {
+            adjugate[0] = even[0];
+            adjugate[1] = m.template canonical<2>(m.template negate<1>(odd[0]));
+            return even2[0];
+        } else {
+            Word inner[h];
+            Word norm = Norm<R, h>::adjugate(m, even2, beta, inner);
+            multiply(m, even, inner, beta, even2);
+            multiply(m, odd, inner, beta, odd2);
+            RF_UNROLL
+            for (u32 i = 0; i < h; i++) {
+                adjugate[2 * i] = even2[i];
+                adjugate[2 * i + 1] = m.template canonical<2>(m.template negate<1>(odd2[i]));
+            }
+            return norm;
+        }
+    }
+};
+
+// in: x < q   out: x^(q-2), < q: the inverse modulo a prime q
+template <class M>
+RF_FN typename M::Word invert_word(const M& m, typename M::Word x) {
+    typename M::Word power = x;
+    u32 bits = 31;
+    while (m.q - 2 >> bits == 0) bits--;
+    RF_UNROLL
+    for (u32 bit = bits; bit > 0; bit--) {
+        power = m.mul_plain(power, power);
+        if (m.q - 2 >> (bit - 1) & 1) power = m.mul_plain(power, x);
+    }
+    return power;
+}
+
+// in: values x < q in the layout of the last pass   out: their inverses, < q, and whether all of this thread's exist
+// One exponentiation serves all leaves of a thread: the inverse of the product of their norms.
+template <class R>
+RF_FN bool invert_values(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                         u32 thread) {
+    using S = Pass<R, R::passes - 1>;
+    using Word = typename R::M::Word;
+    constexpr u32 base = R::base, leaves = R::per_thread / base;
+    Word norm[leaves], before[leaves], product = 1;
+    auto place = [](u32 leaf, u32 v) { return (leaf / S::span * base + v) * S::span + leaf % S::span; };
+    RF_UNROLL
+    for (u32 leaf = 0; leaf < leaves; leaf++) {
+        u32 top = S::node(thread, leaf / S::span);
+        auto beta = table[Tree<R>::leaves() + twiddle_slot<R, R::passes - 1, R::layers>(top, leaf % S::span)];
+        Word a[base], adjugate[base];
+        RF_UNROLL
+        for (u32 v = 0; v < base; v++) a[v] = x[place(leaf, v)];
+        norm[leaf] = Norm<R, base>::adjugate(m, a, beta, adjugate);
+        RF_UNROLL
+        for (u32 v = 0; v < base; v++) x[place(leaf, v)] = adjugate[v];
+        before[leaf] = product;
+        product = leaf == 0 ? norm[0] : m.mul_plain(product, norm[leaf]);
+    }
+    bool exist = product != 0;
+    Word rest = invert_word(m, product);
+    RF_UNROLL
+    for (u32 i = leaves; i > 0; i--) {
+        u32 leaf = i - 1;
+        Word inverse = leaf == 0 ? rest : m.mul_plain(rest, before[leaf]);
+        if (leaf > 0) rest = m.mul_plain(rest, norm[leaf]);
+        RF_UNROLL
+        for (u32 v = 0; v < base; v++) x[place(leaf, v)] = m.mul_plain(x[place(leaf, v)], inverse);
+    }
+    return exist;
 }
 
 // in: x < 2q, lacking the product factor   out: the product itself, < 2q

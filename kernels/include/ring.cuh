@@ -110,6 +110,14 @@ RF_FN void sync_row() {
     else __syncthreads();
 }
 
+// out: whether any thread of the row says yes   (all threads of the warp call it; a row must lie in one)
+template <class R>
+RF_FN bool any_in_row(bool yes) {
+    static_assert(R::whole_warps, "the row must lie in a warp");
+    u32 votes = __ballot_sync(0xffffffff, yes);
+    return (votes >> threadIdx.x % 32 / R::threads * R::threads & 0xffffffffu >> (32 - R::threads)) != 0;
+}
+
 // The number of a row's modulus: those of the basis round and round, from the start of each item.
 template <class R>
 RF_FN u32 modulus_of(u64 row) {

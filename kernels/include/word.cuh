@@ -10,12 +10,14 @@
 #define RF_METHOD __device__ __forceinline__
 #define RF_CONST static __device__ constexpr
 #define RF_UNROLL _Pragma("unroll")
+#define RF_LOOP _Pragma("unroll 1")
 #define RF_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #else
 #define RF_FN static inline
 #define RF_METHOD inline
 #define RF_CONST static constexpr
 #define RF_UNROLL
+#define RF_LOOP
 #endif
 
 #if defined(__CUDACC__) && !defined(RF_PORTABLE)
@@ -61,6 +63,10 @@ RF_FN u64 join(u32 lo, u32 hi) { return (u64)hi << 32 | lo; }
 RF_FN u64 mul_wide(u32 a, u32 b) { return (u64)a * b; }
 // out: a b + c mod 2^64   (no wrap for c <= 2^33 - 2)
 RF_FN u64 mad_wide(u32 a, u32 b, u64 c) { return (u64)a * b + c; }
+
+// in: by below the bits of x
+RF_FN u32 rotate_left(u32 x, u32 by) { return x << by | x >> (32 - by & 31); }
+RF_FN u64 rotate_left(u64 x, u32 by) { return x << by | x >> (64 - by & 63); }
 
 // out: the smaller one
 RF_FN u32 min_word(u32 a, u32 b) { return a < b ? a : b; }
@@ -138,6 +144,18 @@ RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
     return r;
 }
 
+// out: a ^ b ^ c   (one LOP3 a half: the compiler would share a sum of two of them, and need an instruction more)
+RF_FN u64 xor3(u64 a, u64 b, u64 c) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, c0, c1;\n\t"
+        "mov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\tmov.b64 {c0, c1}, %3;\n\t"
+        "lop3.b32 a0, a0, b0, c0, 0x96;\n\tlop3.b32 a1, a1, b1, c1, 0x96;\n\t"
+        "mov.b64 %0, {a0, a1};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b), "l"(c));
+    return r;
+}
+
 // out: yes if c is not 0, else no
 RF_FN u32 select(u32 c, u32 yes, u32 no) {
     u32 r;
@@ -182,6 +200,8 @@ RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
     u64 lo = a * b + c.lo;
     return u128{lo, mul_hi(a, b) + c.hi + (lo < c.lo)};
 }
+
+RF_FN u64 xor3(u64 a, u64 b, u64 c) { return a ^ b ^ c; }
 
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
 RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u64)(c != 0))); }

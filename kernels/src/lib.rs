@@ -32,7 +32,9 @@ pub const HEADERS: &[Header] = headers![
     "ntt.cuh",
     "poly.cuh",
     "crt.cuh",
-    "spread.cuh"
+    "spread.cuh",
+    "keccak.cuh",
+    "drbg.cuh"
 ];
 
 macro_rules! kernels {
@@ -44,6 +46,7 @@ macro_rules! kernels {
 
 kernels! {
     COMBINE = "combine",
+    DRAW = "draw",
     FORWARD = "forward",
     INVERSE = "inverse",
     LIFT_FOLD = "lift_fold",

@@ -197,6 +197,7 @@ RF_FN void words(u64 x, u64 y, u64* out) {
     out[10] = select(low(x) & 1, x, y);
     out[11] = join(sub_once(low(x), low(y)), select(high(x) & 1, low(x), low(y)));
     chains(x, y, out + 12);
+    out[40] = xor3(x, y, rotate_left(x, 1));
 }
 
 }  // namespace rf
@@ -220,5 +221,5 @@ extern "C" __global__ void arithmetic_words(const rf::u64* a, const rf::u64* b, 
                                             rf::u64 end) {
     const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    rf::words(a[item], b[item], out + 40 * item);
+    rf::words(a[item], b[item], out + 41 * item);
 }

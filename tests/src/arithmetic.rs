@@ -61,7 +61,7 @@ impl Which {
     #[must_use]
     pub const fn outputs(self) -> usize {
         match self {
-            Self::Words => 40,
+            Self::Words => 41,
             _ if self.is_lazy() => 24,
             _ => 10,
         }

@@ -1,7 +1,10 @@
 //! The plans that stand for all kernels of the workspace in tests: the smallest shapes that reach every branch.
 
-use ringforge::testkit::NamedPlan;
-use ringforge::{Job, Limits, Modulus, Op, Order, Quotient, Result, Ring};
+use ringforge::kernels::Draw;
+use ringforge::testkit::{NamedPlan, Scheme};
+use ringforge::{Job, Limits, Modulus, Op, Order, Plan, Quotient, Result, Ring, Slot};
+use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
+use ringforge_e8::kernels::Components;
 
 /// BLS12-381's scalar field, below 2^255.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
@@ -66,10 +69,26 @@ pub fn jobs() -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// All plans for a device with these limits: the jobs', then those of the schemes in this workspace.
+/// Random bytes, as many as a draw can have.
+fn draws() -> Result<Vec<NamedPlan>> {
+    let plan = |(bytes, attempt)| {
+        let plan = Plan::new("draw", vec![Draw::new(bytes, attempt)?.step(Slot::Arg(0), Slot::Arg(1))])?;
+        Ok(NamedPlan::new(format!("draw {bytes}"), plan))
+    };
+    [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
+}
+
+/// All plans for a device with these limits: the jobs', draws, then those of the schemes in this workspace.
 ///
 /// # Errors
 /// What makes planning fail.
 pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect()
+    let mut plans: Vec<_> = jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<_>>()?;
+    plans.extend(draws()?);
+    // two rows in a warp, and a row in one; all sets run in the crate's own tests
+    for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {
+        plans.extend(ringforge_ctru::named_plans(&set, limits)?);
+    }
+    plans.extend(Components::plans(limits)?);
+    Ok(plans)
 }

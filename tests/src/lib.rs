@@ -4,3 +4,4 @@ pub mod arithmetic;
 pub mod catalogue;
 pub mod mix;
 pub mod shape;
+pub mod sponge;

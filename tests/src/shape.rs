@@ -22,7 +22,6 @@ impl Scheme for Shape {
     }
 }
 
-const KECCAK: Header = Header { name: "keccak.cuh", text: include_str!("shape/keccak.cuh") };
 const MMA: Header = Header { name: "mma.cuh", text: include_str!("shape/mma.cuh") };
 
 /// 256 bits, least significant byte first.

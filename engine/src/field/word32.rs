@@ -43,7 +43,6 @@ macro_rules! lazy_32 {
     () => {
         type Word = u32;
         type Twiddle = Twiddle32;
-        type Wide = u64;
 
         #[inline(always)]
         #[allow(clippy::cast_possible_truncation)] // below q
@@ -74,6 +73,13 @@ macro_rules! lazy_32 {
         fn canonical(&self, x: u32) -> u32 {
             sub_once(self.relax(x), self.q)
         }
+    };
+}
+
+macro_rules! sums_64 {
+    () => {
+        type Wide = u64;
+
         #[inline(always)]
         fn wide_zero(&self) -> u64 {
             0
@@ -83,6 +89,43 @@ macro_rules! lazy_32 {
             acc + u64::from(a) * u64::from(b)
         }
     };
+}
+
+/// Any q below 2^14: a sum of eight products fits 31 bits, and its Barrett quotient is exact or one less.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mod14 {
+    q: u32,
+    /// floor((2^32 − 1) / q)
+    ratio: u32,
+}
+
+impl Field for Mod14 {
+    type Wide = u32;
+
+    const HAS_FACTOR: bool = false;
+
+    #[allow(clippy::cast_possible_truncation)] // q < 2^14
+    fn new(q: &Modulus) -> Self {
+        let q = low_u64(&q.value()) as u32;
+        Self { q, ratio: u32::MAX / q }
+    }
+
+    lazy_32!();
+
+    #[inline(always)]
+    fn wide_zero(&self) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn wide_mad(&self, acc: u32, a: u32, b: u32) -> u32 {
+        acc + a * b
+    }
+
+    #[inline(always)]
+    fn wide_reduce(&self, acc: u32) -> u32 {
+        acc - mul_high(acc, self.ratio) * self.q
+    }
 }
 
 /// Any q below 2^16: wide products are reduced by Barrett, so they carry no factor.
@@ -103,6 +146,7 @@ impl Field for Mod16 {
     }
 
     lazy_32!();
+    sums_64!();
 
     /// The quotient of a sum below 2^36 is exact or one less.
     #[inline(always)]
@@ -131,6 +175,7 @@ impl Field for Mod32 {
     }
 
     lazy_32!();
+    sums_64!();
 
     /// A sum of eight products is below 2^63, and its high word below 2q: the difference is below 3q.
     #[inline(always)]

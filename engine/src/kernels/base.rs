@@ -1,9 +1,14 @@
 //! Products of leaves on the CPU: polynomials modulo x^d − β, d up to 8.
 
+use bytemuck::Zeroable;
+
 use crate::field::{Field, Store};
 use crate::kernels::tree::{TASK_BYTES, Tree};
 use crate::planner::split::MAX_BASE;
 use crate::simd::wide;
+
+/// Leaves that are worked on together, one in each lane of vectors.
+pub(crate) const LANES: usize = 64;
 
 /// Multiplies every leaf of a row, d words each, and hands each word of the product to `put` with its place in `out`.
 ///
@@ -74,16 +79,31 @@ fn leaves<F: Field, A: Store<F::Word>, O, const D: usize>(
 ) {
     let field = tree.field;
     let constants = tree.leaf_constants();
-    let leaves = a.chunks_exact(D).zip(b.chunks_exact(D)).zip(out.chunks_exact_mut(D));
-    for (i, ((a, b), out)) in leaves.enumerate() {
-        let beta = &constants[leaf_at(i)];
-        let a: [F::Word; D] = core::array::from_fn(|j| a[j].load());
-        let b: [F::Word; D] = core::array::from_fn(|j| b[j].load());
-        for (k, out) in out.iter_mut().enumerate() {
-            let low = (0..=k).fold(field.wide_zero(), |acc, j| field.wide_mad(acc, a[j], b[k - j]));
-            let high = (k + 1..D).fold(field.wide_zero(), |acc, j| field.wide_mad(acc, a[j], b[D + k - j]));
-            let wrapped = field.mul(field.wide_reduce(high), beta);
-            put(out, field.relax(field.add(field.wide_reduce(low), wrapped)));
+    let mut operands = [[[F::Word::zeroed(); LANES]; D]; 2];
+    let mut betas = [F::Twiddle::zeroed(); LANES];
+    let blocks = a.chunks(D * LANES).zip(b.chunks(D * LANES)).zip(out.chunks_mut(D * LANES));
+    for (block, ((a, b), out)) in blocks.enumerate() {
+        let lanes = out.len() / D;
+        for (rows, words) in operands.iter_mut().zip([a, b]) {
+            for (lane, leaf) in words.chunks_exact(D).enumerate() {
+                rows.iter_mut().zip(leaf).for_each(|(row, x)| row[lane] = x.load());
+            }
+        }
+        let betas = &mut betas[..lanes];
+        betas.iter_mut().enumerate().for_each(|(lane, beta)| *beta = constants[leaf_at(block * LANES + lane)]);
+        let [a, b] = &operands;
+        for k in 0..D {
+            let (mut low, mut high) = ([field.wide_zero(); LANES], [field.wide_zero(); LANES]);
+            for j in 0..D {
+                let (sums, other) = if j <= k { (&mut low, k - j) } else { (&mut high, D + k - j) };
+                for ((sum, a), b) in sums[..lanes].iter_mut().zip(&a[j]).zip(&b[other]) {
+                    *sum = field.wide_mad(*sum, *a, *b);
+                }
+            }
+            for (((leaf, low), high), beta) in out.chunks_exact_mut(D).zip(&low).zip(&high).zip(&*betas) {
+                let wrapped = field.mul(field.wide_reduce(*high), beta);
+                put(&mut leaf[k], field.relax(field.add(field.wide_reduce(*low), wrapped)));
+            }
         }
     }
 }

@@ -1,11 +1,18 @@
 //! Transforms of one row on the CPU: down and up the tree of a split, depth first.
 
+mod butterflies;
+mod tile;
+
 use std::borrow::Cow;
 
 use crate::field::Field;
 use crate::kernels::twiddles::{Layout, factors};
 use crate::planner::split::{Layer, Split};
-use crate::simd::wide;
+use crate::simd::{apart, wide};
+
+use butterflies::{
+    forward_sixth, forward_three, forward_two, forward_twos, inverse_three, inverse_threes, inverse_two, inverse_twos,
+};
 
 /// Bytes of a block that stays in the nearest cache, and is worked on layer by layer.
 const NEAR_BYTES: usize = 16 << 10;
@@ -46,6 +53,11 @@ impl<F: Field> Tree<'_, F> {
         &self.table[PRODUCT_FACTOR]
     }
 
+    /// σ, a primitive third root.
+    fn third_root(&self) -> &F::Twiddle {
+        &self.table[THIRD_ROOT]
+    }
+
     /// The constants β of all leaves; empty where leaves have degree 1.
     pub(crate) fn leaf_constants(&self) -> &[F::Twiddle] {
         let count = if self.split.base > 1 { self.split.leaves() } else { 0 };
@@ -66,7 +78,11 @@ impl<F: Field> Tree<'_, F> {
             words.iter_mut().for_each(|x| *x = field.canonical(field.mul(*x, s)));
             return;
         };
-        self.children(0, 0, words, &|node, child| self.inverse_node(1, node, child));
+        if size_of_val(words) <= NEAR_BYTES {
+            self.inverse_node(1, 0, words);
+        } else {
+            self.children(0, 0, words, &|node, child| self.inverse_node(1, node, child));
+        }
         match top {
             Layer::Two => two_parts(words, &|lo, hi| {
                 for (u, v) in lo.iter_mut().zip(hi) {
@@ -84,7 +100,7 @@ impl<F: Field> Tree<'_, F> {
             }),
             Layer::Three => three_parts(words, &|a, b, c| {
                 for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
-                    let [x, y, z] = inverse_three(&field, [*a, *b, *c], &table[THIRD_ROOT]);
+                    let [x, y, z] = inverse_three(&field, [*a, *b, *c], self.third_root());
                     *a = field.canonical(field.mul(x, s));
                     *b = field.canonical(field.mul(y, second));
                     *c = field.canonical(field.mul(z, third));
@@ -108,7 +124,7 @@ impl<F: Field> Tree<'_, F> {
             Layer::Two => two_parts(words, &|lo, hi| forward_two(&field, lo, hi, &z[0])),
             Layer::Sixth => two_parts(words, &|lo, hi| forward_sixth(&field, lo, hi, &z[0])),
             Layer::Three => three_parts(words, &|a, b, c| {
-                forward_three(&field, [a, b, c], [&z[0], &z[1]], &self.table[THIRD_ROOT]);
+                forward_three(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
             }),
         }
         self.children(layer, node, words, &|node, child| self.forward_node(layer + 1, node, child));
@@ -118,8 +134,9 @@ impl<F: Field> Tree<'_, F> {
     #[inline(always)]
     fn forward_near(&self, layer: usize, mut first: usize, words: &mut [F::Word]) {
         let field = self.field;
+        let tiles = tile::first_layer::<F>(self.split).max(layer);
         let mut size = self.split.n / self.split.nodes(layer);
-        for (l, &kind) in self.split.layers.iter().enumerate().skip(layer) {
+        for (l, &kind) in self.split.layers.iter().enumerate().take(tiles).skip(layer) {
             let z = &self.table[self.layout.forward[l] + first * factors(kind)..];
             let part = size / kind.radix();
             match kind {
@@ -129,29 +146,31 @@ impl<F: Field> Tree<'_, F> {
                     4 => forward_twos::<F, 4>(&field, words, z),
                     _ => {
                         for (words, z) in words.chunks_exact_mut(size).zip(z) {
-                            let (lo, hi) = words.split_at_mut(part);
-                            forward_two(&field, lo, hi, z);
+                            two_parts(words, &|lo, hi| forward_two(&field, lo, hi, z));
                         }
                     }
                 },
-                Layer::Sixth => {
-                    let (lo, hi) = words.split_at_mut(part);
-                    forward_sixth(&field, lo, hi, &z[0]);
-                }
+                Layer::Sixth => two_parts(words, &|lo, hi| forward_sixth(&field, lo, hi, &z[0])),
                 Layer::Three => {
                     for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(2)) {
-                        let (a, rest) = words.split_at_mut(part);
-                        let (b, c) = rest.split_at_mut(part);
-                        forward_three(&field, [a, b, c], [&z[0], &z[1]], &self.table[THIRD_ROOT]);
+                        three_parts(words, &|a, b, c| {
+                            forward_three(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
+                        });
                     }
                 }
             }
             (size, first) = (part, first * kind.radix());
         }
-        words.iter_mut().for_each(|x| *x = field.canonical(*x));
+        if tiles < self.split.layers.len() {
+            self.forward_tiles(tiles, first, words);
+        } else {
+            words.iter_mut().for_each(|x| *x = field.canonical(*x));
+        }
     }
 
-    /// From the leaves up to a node above `layer`, which is not the first layer. in, out: relaxed
+    /// From the leaves up to a node above `layer`, which is not the first layer, or to more nodes if they are near.
+    ///
+    /// in, out: relaxed
     fn inverse_node(&self, layer: usize, node: usize, words: &mut [F::Word]) {
         if size_of_val(words) <= NEAR_BYTES || layer == self.split.layers.len() {
             return wide(
@@ -166,7 +185,7 @@ impl<F: Field> Tree<'_, F> {
         match kind {
             Layer::Two | Layer::Sixth => two_parts(words, &|lo, hi| inverse_two(&field, lo, hi, &z[0])),
             Layer::Three => three_parts(words, &|a, b, c| {
-                inverse_threes(&field, [a, b, c], [&z[0], &z[1]], &self.table[THIRD_ROOT]);
+                inverse_threes(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
             }),
         }
     }
@@ -176,10 +195,14 @@ impl<F: Field> Tree<'_, F> {
     fn inverse_near(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let field = self.field;
         let above = self.split.nodes(layer);
-        let mut part = self.split.base;
-        for (l, &kind) in self.split.layers.iter().enumerate().skip(layer).rev() {
-            let node = first * (self.split.nodes(l) / above);
-            let z = &self.table[self.layout.inverse[l] + node * factors(kind)..];
+        let number = |l| first * (self.split.nodes(l) / above);
+        let tiles = tile::first_layer::<F>(self.split).max(layer);
+        if tiles < self.split.layers.len() {
+            self.inverse_tiles(tiles, number(tiles), words);
+        }
+        let mut part = self.split.n / self.split.nodes(tiles);
+        for (l, &kind) in self.split.layers.iter().enumerate().take(tiles).skip(layer).rev() {
+            let z = &self.table[self.layout.inverse[l] + number(l) * factors(kind)..];
             let size = part * kind.radix();
             match kind {
                 Layer::Two | Layer::Sixth => match part {
@@ -188,16 +211,15 @@ impl<F: Field> Tree<'_, F> {
                     4 => inverse_twos::<F, 4>(&field, words, z),
                     _ => {
                         for (words, z) in words.chunks_exact_mut(size).zip(z) {
-                            let (lo, hi) = words.split_at_mut(part);
-                            inverse_two(&field, lo, hi, z);
+                            two_parts(words, &|lo, hi| inverse_two(&field, lo, hi, z));
                         }
                     }
                 },
                 Layer::Three => {
                     for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(2)) {
-                        let (a, rest) = words.split_at_mut(part);
-                        let (b, c) = rest.split_at_mut(part);
-                        inverse_threes(&field, [a, b, c], [&z[0], &z[1]], &self.table[THIRD_ROOT]);
+                        three_parts(words, &|a, b, c| {
+                            inverse_threes(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
+                        });
                     }
                 }
             }
@@ -237,9 +259,12 @@ impl<F: Field> Tree<'_, F> {
 fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
     fn pieces<W: Send>(a: &mut [W], b: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
         if size_of_val(a) <= TASK_BYTES {
-            return wide(
+            return apart(
+                a,
+                b,
+                &mut [],
                 #[inline(always)]
-                || run(a, b),
+                |a, b, _| run(a, b),
             );
         }
         let middle = a.len() / 2;
@@ -255,9 +280,12 @@ fn three_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W], &mut
     fn pieces<W: Send>(parts: [&mut [W]; 3], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
         let [a, b, c] = parts;
         if size_of_val(a) <= TASK_BYTES {
-            return wide(
+            return apart(
+                a,
+                b,
+                c,
                 #[inline(always)]
-                || run(a, b, c),
+                |a, b, c| run(a, b, c),
             );
         }
         let middle = a.len() / 2;
@@ -268,99 +296,4 @@ fn three_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W], &mut
     let (a, rest) = words.split_at_mut(third);
     let (b, c) = rest.split_at_mut(third);
     pieces([a, b, c], run);
-}
-
-/// in, out: loose
-#[inline(always)]
-fn two<F: Field>(field: &F, a: F::Word, b: F::Word, z: &F::Twiddle) -> (F::Word, F::Word) {
-    let (a, t) = (field.relax(a), field.mul(b, z));
-    (field.add(a, t), field.sub(a, t))
-}
-
-/// in, out: loose
-#[inline(always)]
-fn forward_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
-    for (a, b) in lo.iter_mut().zip(hi) {
-        (*a, *b) = two(field, *a, *b, z);
-    }
-}
-
-/// Nodes of 2K words, each with its factor. in, out: loose
-#[inline(always)]
-fn forward_twos<F: Field, const K: usize>(field: &F, words: &mut [F::Word], z: &[F::Twiddle]) {
-    for (words, z) in words.chunks_exact_mut(2 * K).zip(z) {
-        for i in 0..K {
-            (words[i], words[i + K]) = two(field, words[i], words[i + K], z);
-        }
-    }
-}
-
-/// in, out: loose
-#[inline(always)]
-fn forward_sixth<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
-    for (a, b) in lo.iter_mut().zip(hi) {
-        let (x, y, t) = (field.relax(*a), field.relax(*b), field.mul(*b, z));
-        *a = field.add(x, t);
-        *b = field.sub(field.relax(field.add(x, y)), t);
-    }
-}
-
-/// in, out: loose
-#[inline(always)]
-fn forward_three<F: Field>(field: &F, parts: [&mut [F::Word]; 3], z: [&F::Twiddle; 2], third_root: &F::Twiddle) {
-    let [a, b, c] = parts;
-    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
-        let (x, t1, t2) = (field.relax(*a), field.mul(*b, z[0]), field.mul(*c, z[1]));
-        let t3 = field.mul(field.sub(t1, t2), third_root);
-        *a = field.add(field.relax(field.add(x, t1)), t2);
-        *b = field.add(field.relax(field.sub(x, t2)), t3);
-        *c = field.sub(field.relax(field.sub(x, t1)), t3);
-    }
-}
-
-/// in, out: relaxed
-#[inline(always)]
-fn back_two<F: Field>(field: &F, u: F::Word, v: F::Word, z: &F::Twiddle) -> (F::Word, F::Word) {
-    (field.relax(field.add(u, v)), field.mul(field.sub(u, v), z))
-}
-
-/// in, out: relaxed
-#[inline(always)]
-fn inverse_two<F: Field>(field: &F, lo: &mut [F::Word], hi: &mut [F::Word], z: &F::Twiddle) {
-    for (u, v) in lo.iter_mut().zip(hi) {
-        (*u, *v) = back_two(field, *u, *v, z);
-    }
-}
-
-/// Nodes of 2K words, each with its factor. in, out: relaxed
-#[inline(always)]
-fn inverse_twos<F: Field, const K: usize>(field: &F, words: &mut [F::Word], z: &[F::Twiddle]) {
-    for (words, z) in words.chunks_exact_mut(2 * K).zip(z) {
-        for i in 0..K {
-            (words[i], words[i + K]) = back_two(field, words[i], words[i + K], z);
-        }
-    }
-}
-
-/// Before the factors z^-1 and z^-2. in: relaxed   out: loose
-#[inline(always)]
-fn inverse_three<F: Field>(field: &F, [u, v, y]: [F::Word; 3], third_root: &F::Twiddle) -> [F::Word; 3] {
-    let t = field.mul(field.sub(y, v), third_root);
-    [
-        field.add(field.relax(field.add(u, v)), y),
-        field.add(field.relax(field.sub(u, v)), t),
-        field.sub(field.relax(field.sub(u, y)), t),
-    ]
-}
-
-/// in, out: relaxed
-#[inline(always)]
-fn inverse_threes<F: Field>(field: &F, parts: [&mut [F::Word]; 3], z: [&F::Twiddle; 2], third_root: &F::Twiddle) {
-    let [a, b, c] = parts;
-    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
-        let [x, y, w] = inverse_three(field, [*a, *b, *c], third_root);
-        *a = field.relax(x);
-        *b = field.mul(y, z[0]);
-        *c = field.mul(w, z[1]);
-    }
 }

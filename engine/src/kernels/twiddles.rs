@@ -5,6 +5,7 @@ mod fill;
 use core::ops::Range;
 use std::sync::Arc;
 
+use bytemuck::Zeroable;
 use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
@@ -116,6 +117,14 @@ pub(crate) fn table(ring: &Ring, split: &Split, layout: &Layout) -> Table {
     let kernel = Twiddles::new(ring, split, layout);
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: ring.basis().len() * kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
+}
+
+/// The factors of one row of the table, all nodes in order.
+pub(crate) fn factors_of_row<F: Field>(ring: &Ring, split: &Split, row: usize) -> Vec<F::Twiddle> {
+    let kernel = Twiddles::new(ring, split, &Layout::of(split, split.layers.len()));
+    let mut factors = vec![F::Twiddle::zeroed(); kernel.layout.len];
+    RowFill::<F>::new(&kernel, &kernel.rows[row]).fill(0, &mut factors);
+    factors
 }
 
 /// Writes the factors of a ring's transforms; an item is one factor.

@@ -179,7 +179,8 @@ fn words(x: u64, y: u64) -> Vec<Wanted> {
         once | (if hx & 1 == 1 { lx } else { ly }) << 32,
     ];
     let exactly = |word: u64| Wanted::Exactly(word.into());
-    let mut wanted: Vec<Wanted> = halves.into_iter().chain(chains(x, y)).map(exactly).collect();
+    let mut wanted: Vec<Wanted> =
+        halves.into_iter().chain(chains(x, y)).chain([x ^ y ^ x.rotate_left(1)]).map(exactly).collect();
     wanted[1] = Wanted::AtMostTwoBelow(halves[1].into());
     wanted
 }

@@ -11,13 +11,8 @@ constexpr u32 stream_words = Rq::n / 16;  // four bits a coefficient
 
 RF_FN void draw_stream(const u64* seed, u64* stream) {
     Shake256 shake;
-    shake.absorb<4>(seed);
-    for (u32 done = 0; done < stream_words; done += 17) {
-        shake.squeeze();
-        RF_UNROLL
-        for (u32 i = 0; i < 17; i++)
-            if (done + i < stream_words) stream[done + i] = shake.state[i];
-    }
+    shake.absorb<32>([&](u32 i) { return seed[i]; });
+    shake.squeeze<stream_words>([&](u32 i, u64 word) { stream[i] = word; });
 }
 
 // out: the sum of two bits less the sum of the next two, mod q

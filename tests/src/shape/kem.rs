@@ -6,13 +6,12 @@ use std::sync::Arc;
 use ringforge::kernels::Inverse;
 use ringforge::testkit::NamedPlan;
 use ringforge::{
-    Args, Built, Content, Device, Header, HostArg, Kernel, Limits, Modulus, Order, Plan, Port, Result, Ring, Rows,
-    Slot, Step,
+    Args, Built, Content, Device, HostArg, Kernel, Limits, Modulus, Order, Plan, Port, Result, Ring, Rows, Slot, Step,
 };
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
 use super::slow::Tree;
-use super::{KECCAK, broken, halves};
+use super::{broken, halves};
 
 const Q: u64 = 3457;
 const N: usize = 768;
@@ -47,10 +46,6 @@ impl Kernel for Kem {
 
     fn source(&self) -> &'static str {
         include_str!("kem.cu")
-    }
-
-    fn headers(&self) -> &[Header] {
-        &[KECCAK]
     }
 
     fn ports(&self) -> &[Port] {

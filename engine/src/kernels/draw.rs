@@ -1,0 +1,85 @@
+//! The kernel `draw`: random bytes for each item.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::drbg::Draws;
+use crate::error::{Error, Result};
+use crate::kernel::{Args, Built, Kernel, Launch, Port};
+use crate::limits::Limits;
+use crate::plan::{Slot, Step};
+
+const THREADS: u32 = 128;
+
+/// Random bytes for each item, of one attempt.
+///
+/// Ports: [`Draws`] reserved for this run (in, shared), the bytes (out). Both are secret.
+#[derive(Debug, Clone)]
+pub struct Draw {
+    attempt: u32,
+    ports: [Port; 2],
+}
+
+impl Draw {
+    /// `bytes` bytes an item, 32 or 64: the first ones of [`Draws::block`] of this attempt.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for another number of bytes.
+    pub fn new(bytes: usize, attempt: u32) -> Result<Self> {
+        if ![32, 64].contains(&bytes) {
+            return Err(Error::Unsupported {
+                job: format!("draw of {bytes} bytes"),
+                why: "a draw has 32 or 64 bytes".into(),
+            });
+        }
+        Ok(Self { attempt, ports: [Port::shared(Draws::BYTES).secret(), Port::output(bytes).secret()] })
+    }
+
+    /// The step from draws to random bytes.
+    #[must_use]
+    pub fn step(self, draws: Slot, bytes: Slot) -> Step {
+        Step { kernel: Arc::new(self), slots: vec![draws, bytes] }
+    }
+}
+
+impl Kernel for Draw {
+    fn name(&self) -> &'static str {
+        "draw"
+    }
+
+    fn source(&self) -> &'static str {
+        ringforge_kernels::DRAW
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, _: &Limits) -> Result<Built> {
+        let prelude = format!(
+            "#pragma once\n\
+             struct Task {{\n\
+             \x20   static constexpr rf::u32 threads = {THREADS}, words = {}, attempt = {};\n\
+             }};\n",
+            self.ports[1].bytes / 4,
+            self.attempt,
+        );
+        Ok(Built { prelude, launch: Launch::thread_per_item(THREADS) })
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let draws = Draws::from_bytes(args.input(0)?)?;
+        let out = args.output::<u8>(1)?;
+        for (item, out) in items.zip(out.chunks_exact_mut(self.ports[1].bytes)) {
+            let block = Zeroizing::new(draws.block(item as u64, self.attempt));
+            out.copy_from_slice(&block[..out.len()]);
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("{} bytes, attempt {}", self.ports[1].bytes, self.attempt)
+    }
+}

@@ -1,0 +1,128 @@
+//! The last layers of nodes that are too small to fill vectors: in tiles, with a node in each lane.
+
+use core::ops::Range;
+
+use bytemuck::Zeroable;
+
+use super::Tree;
+use super::butterflies::{back_three, back_two, three, two};
+use crate::field::Field;
+use crate::kernels::twiddles::factors;
+use crate::planner::split::{Layer, Split};
+
+/// Nodes of a tile.
+const LANES: usize = 32;
+
+/// Words of the largest node of a tile.
+const ROWS: usize = 32;
+
+/// Words with one place in their nodes.
+type Row<F> = [<F as Field>::Word; LANES];
+
+/// The layer above which nodes are worked on in tiles, down to their leaves; behind the last layer where none are.
+pub(super) fn first_layer<F: Field>(split: &Split) -> usize {
+    let layers = split.layers.len();
+    let in_tiles = |&layer: &usize| {
+        let nodes = split.nodes(layer);
+        // there are no vectors of wide words
+        size_of::<F::Word>() == 4 && nodes >= LANES && split.n / nodes <= ROWS
+    };
+    (1..layers).find(in_tiles).unwrap_or(layers)
+}
+
+impl<F: Field> Tree<'_, F> {
+    /// From nodes above `layer`, the first of them number `first`, down to their leaves. in: loose   out: canonical
+    #[inline(always)]
+    pub(super) fn forward_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
+        let size = self.split.n / self.split.nodes(layer);
+        for (tile, words) in words.chunks_mut(size * LANES).enumerate() {
+            let mut rows = load::<F>(size, words);
+            for l in layer..self.split.layers.len() {
+                let start = self.layout.forward[l];
+                let nodes = first + tile * LANES..first + tile * LANES + words.len() / size;
+                self.tile_layer(l, start, nodes, &mut rows[..size], two, three);
+            }
+            store::<F>(&rows[..size], words, |x| self.field.canonical(x));
+        }
+    }
+
+    /// From leaves up to the nodes above `layer`, the first of them number `first`. in, out: relaxed
+    #[inline(always)]
+    pub(super) fn inverse_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
+        let size = self.split.n / self.split.nodes(layer);
+        for (tile, words) in words.chunks_mut(size * LANES).enumerate() {
+            let mut rows = load::<F>(size, words);
+            for l in (layer..self.split.layers.len()).rev() {
+                let start = self.layout.inverse[l];
+                let nodes = first + tile * LANES..first + tile * LANES + words.len() / size;
+                self.tile_layer(l, start, nodes, &mut rows[..size], back_two, back_three);
+            }
+            store::<F>(&rows[..size], words, |x| x);
+        }
+    }
+
+    /// One layer of a tile that has these nodes in its lanes; the layer's factors begin at `start`.
+    #[inline(always)]
+    fn tile_layer(
+        &self,
+        layer: usize,
+        start: usize,
+        nodes: Range<usize>,
+        rows: &mut [Row<F>],
+        two: impl Fn(&F, F::Word, F::Word, &F::Twiddle) -> (F::Word, F::Word),
+        three: impl Fn(&F, [F::Word; 3], [&F::Twiddle; 2], &F::Twiddle) -> [F::Word; 3],
+    ) {
+        let (field, kind) = (self.field, self.split.layers[layer]);
+        let size = self.split.n / self.split.nodes(layer);
+        let part = size / kind.radix();
+        let stride = rows.len() / size * factors(kind);
+        let table = &self.table[start..][nodes.start * stride..nodes.end * stride];
+        let factors = |which: usize| {
+            let mut factors = [F::Twiddle::zeroed(); LANES];
+            factors.iter_mut().zip(table.chunks_exact(stride)).for_each(|(factor, table)| *factor = table[which]);
+            factors
+        };
+        let lanes = nodes.len();
+        for (node, rows) in rows.chunks_exact_mut(size).enumerate() {
+            let (a, rest) = rows.split_at_mut(part);
+            match kind {
+                Layer::Two | Layer::Sixth => {
+                    let z = factors(node);
+                    for (a, b) in a.iter_mut().zip(rest) {
+                        for ((a, b), z) in a[..lanes].iter_mut().zip(b).zip(&z) {
+                            (*a, *b) = two(&field, *a, *b, z);
+                        }
+                    }
+                }
+                Layer::Three => {
+                    let (z, squares) = (factors(2 * node), factors(2 * node + 1));
+                    let (b, c) = rest.split_at_mut(part);
+                    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+                        let factors = z.iter().zip(&squares);
+                        for (((a, b), c), (z, square)) in a[..lanes].iter_mut().zip(b).zip(c).zip(factors) {
+                            [*a, *b, *c] = three(&field, [*a, *b, *c], [z, square], self.third_root());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Nodes of this size into the lanes of a tile.
+#[inline(always)]
+fn load<F: Field>(size: usize, words: &[F::Word]) -> [Row<F>; ROWS] {
+    let mut rows = [[F::Word::zeroed(); LANES]; ROWS];
+    for (lane, node) in words.chunks_exact(size).enumerate() {
+        rows.iter_mut().zip(node).for_each(|(row, x)| row[lane] = *x);
+    }
+    rows
+}
+
+/// The lanes of a tile back into nodes.
+#[inline(always)]
+fn store<F: Field>(rows: &[Row<F>], words: &mut [F::Word], put: impl Fn(F::Word) -> F::Word) {
+    for (lane, node) in words.chunks_exact_mut(rows.len()).enumerate() {
+        rows.iter().zip(node).for_each(|(row, x)| *x = put(row[lane]));
+    }
+}

@@ -1,0 +1,212 @@
+//! The transform of one row on the CPU, for kernels that say what they mean there.
+
+mod leaves;
+
+use core::any::Any;
+use core::fmt;
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+
+use crate::error::{Error, Result};
+use crate::field::{Field, Store, Visit, dispatch};
+use crate::kernels::base::{LANES, products};
+use crate::kernels::tree::{Origin, Tree};
+use crate::kernels::{Layout, factors_of_row};
+use crate::planner::split::{MAX_BASE, Split};
+use crate::rows::Rows;
+
+/// A residue of a row on the CPU: `u32` below 2^30, `u64` below 2^64, `[u64; 4]` in Montgomery form beyond.
+pub trait Word: sealed::Word {}
+
+impl Word for u32 {}
+impl Word for u64 {}
+impl Word for [u64; 4] {}
+
+mod sealed {
+    pub trait Word: bytemuck::Pod {}
+    impl Word for u32 {}
+    impl Word for u64 {}
+    impl Word for [u64; 4] {}
+}
+
+/// Transforms and products of one row of n residues on the CPU, where they lie: what fused kernels mean there.
+///
+/// All residues are canonical, below the row's modulus. Values are in tree order, leaf by leaf and low degree first, as in
+/// [`Order::Any`](crate::Order::Any). Neither time nor addresses depend on residues. Cloning is cheap.
+///
+/// ```
+/// # use ringforge::{Limits, Modulus, Ring, Rows, Transform};
+/// let ring = Ring::negacyclic(4, Modulus::new(17u32)?)?;
+/// let transform = Transform::<u32>::of(&Rows::of(&ring, &Limits::default())?, 0)?;
+/// let (mut a, mut b) = ([0, 0, 0, 2], [0, 3, 0, 0]);
+/// transform.forward(&mut a)?;
+/// transform.forward(&mut b)?;
+/// transform.multiply(&mut a, &b)?;
+/// assert!(transform.invert(&mut b)?);
+/// transform.inverse(&mut a)?;
+/// assert_eq!(a, [11, 0, 0, 0]); // 2x^3 · 3x = 6x^4 = -6
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Transform<W>(Arc<dyn Row<W>>);
+
+impl<W: Word> Transform<W> {
+    /// The transform modulo this modulus of the ring's basis, split as these rows are.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] where the basis has no such modulus, [`Error::Unsupported`] where the ring's words are not `W`:
+    /// those of all its moduli are as wide as the widest modulus needs.
+    pub fn of(rows: &Rows, modulus: usize) -> Result<Self> {
+        let limit = rows.ring.basis().len() - 1;
+        if modulus > limit {
+            return Err(Error::TooLarge { what: "the number of a modulus", limit, got: modulus });
+        }
+        let row = dispatch(&rows.ring, Make { rows, modulus }).downcast::<Arc<dyn Row<W>>>();
+        row.map(|row| Self(*row)).map_err(|_| Error::Unsupported {
+            job: format!("a transform on words of {} bytes in {}", size_of::<W>(), rows.ring),
+            why: "its residues have words of another size".into(),
+        })
+    }
+
+    /// From coefficients to values.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there are n words.
+    pub fn forward(&self, row: &mut [W]) -> Result<()> {
+        self.check(row)?;
+        self.0.forward(row);
+        Ok(())
+    }
+
+    /// From values to coefficients.
+    ///
+    /// # Errors
+    /// As [`Transform::forward`].
+    pub fn inverse(&self, row: &mut [W]) -> Result<()> {
+        self.check(row)?;
+        self.0.inverse(row);
+        Ok(())
+    }
+
+    /// Multiplies values by values.
+    ///
+    /// # Errors
+    /// As [`Transform::forward`].
+    pub fn multiply(&self, a: &mut [W], b: &[W]) -> Result<()> {
+        self.check(a)?;
+        self.check(b)?;
+        self.0.multiply(a, b);
+        Ok(())
+    }
+
+    /// Replaces values by those of the inverse element, and says whether there is one: if not, they become useless.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for leaves of degree 5 or 7, else as [`Transform::forward`].
+    pub fn invert(&self, row: &mut [W]) -> Result<bool> {
+        self.check(row)?;
+        let base = self.0.split().base;
+        if !leaves::invertible(base) {
+            let job = format!("an inverse modulo leaves of degree {base}");
+            return Err(Error::Unsupported { job, why: "norms halve degrees down to 1 and 3".into() });
+        }
+        Ok(self.0.invert(row))
+    }
+
+    fn check(&self, row: &[W]) -> Result<()> {
+        let (expected, got) = (self.0.split().n, row.len());
+        if got == expected { Ok(()) } else { Err(Error::Length { what: "words of a row", expected, got }) }
+    }
+}
+
+impl<W> fmt::Debug for Transform<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Transform(n {}, split {})", self.0.split().n, self.0.split())
+    }
+}
+
+/// A row whose arithmetic is hidden; words are n, canonical.
+trait Row<W>: Send + Sync {
+    fn split(&self) -> &Split;
+    fn forward(&self, row: &mut [W]);
+    fn inverse(&self, row: &mut [W]);
+    fn multiply(&self, a: &mut [W], b: &[W]);
+    fn invert(&self, row: &mut [W]) -> bool;
+}
+
+/// Makes a row, an `Arc<dyn Row<W>>` for the ring's own W.
+struct Make<'a> {
+    rows: &'a Rows,
+    modulus: usize,
+}
+
+impl Visit for Make<'_> {
+    type Out = Box<dyn Any>;
+
+    fn visit<F: Field, S: Store<F::Word>>(self) -> Box<dyn Any> {
+        let Rows { ring, split, .. } = self.rows;
+        let roots = &split.roots[self.modulus];
+        let row: Arc<dyn Row<F::Word>> = Arc::new(Parts::<F> {
+            field: F::new(&roots.q),
+            split: split.clone(),
+            layout: Layout::of(split, split.layers.len()),
+            table: factors_of_row::<F>(ring, split, self.modulus),
+            modulus: self.modulus,
+        });
+        Box::new(row)
+    }
+}
+
+/// What a tree borrows.
+struct Parts<F: Field> {
+    field: F,
+    split: Split,
+    layout: Layout,
+    table: Vec<F::Twiddle>,
+    modulus: usize,
+}
+
+impl<F: Field> Parts<F> {
+    fn tree(&self) -> Tree<'_, F> {
+        let Self { field, split, layout, table, .. } = self;
+        Tree { field: *field, split, layout, table: table.as_slice().into() }
+    }
+}
+
+/// Words of a left factor that are kept while their product takes their place.
+const PIECE: usize = MAX_BASE * LANES;
+
+impl<F: Field> Row<F::Word> for Parts<F> {
+    fn split(&self) -> &Split {
+        &self.split
+    }
+
+    fn forward(&self, row: &mut [F::Word]) {
+        self.tree().forward(row);
+    }
+
+    fn inverse(&self, row: &mut [F::Word]) {
+        self.tree().inverse(row, Origin::Values);
+    }
+
+    fn multiply(&self, a: &mut [F::Word], b: &[F::Word]) {
+        let (tree, field) = (self.tree(), self.field);
+        let factor = tree.product_factor();
+        let leaves = PIECE / self.split.base / LANES * LANES;
+        let len = leaves * self.split.base;
+        let mut left = [F::Word::zeroed(); PIECE];
+        for (i, (a, b)) in a.chunks_mut(len).zip(b.chunks(len)).enumerate() {
+            let left = &mut left[..a.len()];
+            left.copy_from_slice(a);
+            products(&tree, &|leaf| i * leaves + leaf, [left, b], a, &|out, product| {
+                let product = if F::HAS_FACTOR { field.mul(product, factor) } else { product };
+                *out = field.canonical(product);
+            });
+        }
+    }
+
+    fn invert(&self, row: &mut [F::Word]) -> bool {
+        leaves::invert(&self.tree(), &self.split.roots[self.modulus].q, row)
+    }
+}

@@ -1,0 +1,156 @@
+//! Inverses of values: of every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
+//!
+//! Products of variables carry 1/F here, F = [`Arithmetic::product_factor`](crate::Arithmetic::product_factor). They make
+//! a field all the same: F is its unit, and x has the inverse F²/x in it. The end takes the F² away.
+
+use bytemuck::Zeroable;
+use crypto_bigint::U256;
+use zeroize::Zeroize;
+
+use crate::field::Field;
+use crate::kernels::tree::Tree;
+use crate::modulus::Modulus;
+use crate::planner::split::MAX_BASE;
+use crate::simd::wide;
+
+/// Coefficients of half the largest leaf.
+type Half<F> = [<F as Field>::Word; MAX_BASE / 2];
+
+/// Whether leaves of this degree can be inverted.
+pub(super) fn invertible(base: usize) -> bool {
+    matches!(base >> base.trailing_zeros(), 1 | 3)
+}
+
+/// Inverts every leaf of a row; says whether all have an inverse. If not, all words become zero.
+///
+/// in, out: canonical
+pub(super) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Modulus, row: &mut [F::Word]) -> bool {
+    wide(
+        #[inline(always)]
+        || {
+            let field = tree.field;
+            let one = field.word(q, &q.reduce(&U256::ONE));
+            let leaves = tree.split.leaves();
+            let mut memory = vec![F::Word::zeroed(); 3 * leaves];
+            let (norms, products) = memory.split_at_mut(leaves);
+            match tree.leaf_constants() {
+                [] => {
+                    norms.copy_from_slice(row);
+                    row.fill(field.canonical(field.mul(one, tree.product_factor())));
+                }
+                constants => {
+                    let leaves = row.chunks_exact_mut(tree.split.base).zip(constants);
+                    leaves.zip(&mut *norms).for_each(|((leaf, beta), norm)| *norm = complement(&field, leaf, beta));
+                }
+            }
+            let exist = invert_all(&field, one, q, norms, products);
+            for (leaf, norm) in row.chunks_exact_mut(tree.split.base).zip(norms) {
+                leaf.iter_mut().for_each(|x| *x = mul(&field, *x, *norm));
+            }
+            bytemuck::cast_slice_mut::<_, u8>(&mut memory).zeroize();
+            exist
+        },
+    )
+}
+
+/// Replaces each word by 1/(F² x), by way of the product of all of them; says whether none is zero.
+///
+/// `memory` has at least twice as many words. in, out: canonical
+fn invert_all<F: Field>(field: &F, one: F::Word, q: &Modulus, words: &mut [F::Word], memory: &mut [F::Word]) -> bool {
+    if let [x] = words {
+        let exists = bytemuck::bytes_of(x).iter().fold(0, |any, byte| any | byte) != 0;
+        let inverse = power(field, *x, &q.value().wrapping_sub(&U256::from(2u32)));
+        *x = mul(field, mul(field, inverse, one), one);
+        return exists;
+    }
+    let (low, high) = words.split_at_mut(words.len().div_ceil(2));
+    let (products, memory) = memory.split_at_mut(low.len());
+    products.copy_from_slice(low);
+    products.iter_mut().zip(&*high).for_each(|(x, high)| *x = mul(field, *x, *high));
+    let exist = invert_all(field, one, q, products, memory);
+    for ((low, high), inverse) in low.iter_mut().zip(&mut *high).zip(&*products) {
+        (*low, *high) = (mul(field, *inverse, *high), mul(field, *inverse, *low));
+    }
+    // of an odd number, the middle one is a product of its own
+    low[high.len()..].copy_from_slice(&products[high.len()..]);
+    exist
+}
+
+/// Makes a leaf a into the a* for which a a* is a constant, the norm of a, and gives that constant.
+///
+/// With y = x² and a = A(y) + x B(y), N = A² − y B² has half the degree, and a* = (A − x B) N*. in, out: canonical
+fn complement<F: Field>(field: &F, leaf: &mut [F::Word], beta: &F::Twiddle) -> F::Word {
+    let wrap = |x| field.mul(x, beta);
+    match *leaf {
+        [a, b] => {
+            leaf[1] = sub(field, F::Word::zeroed(), b);
+            sub(field, mul(field, a, a), wrap(mul(field, b, b)))
+        }
+        [a, b, c] => {
+            leaf[0] = sub(field, mul(field, a, a), wrap(mul(field, b, c)));
+            leaf[1] = sub(field, wrap(mul(field, c, c)), mul(field, a, b));
+            leaf[2] = sub(field, mul(field, b, b), mul(field, a, c));
+            let high = wrap(sum_of_products(field, [(c, leaf[1]), (b, leaf[2])]));
+            field.canonical(field.add(mul(field, a, leaf[0]), high))
+        }
+        _ => {
+            let half = leaf.len() / 2;
+            let mut parts: [Half<F>; 2] = [[F::Word::zeroed(); _]; 2];
+            for (i, x) in leaf.iter().enumerate() {
+                parts[i % 2][i / 2] = *x;
+            }
+            let [even, odd] = parts.each_ref().map(|part| &part[..half]);
+            let (mut norm, squares) = (product::<F>(field, even, even, beta), product::<F>(field, odd, odd, beta));
+            norm[0] = sub(field, norm[0], wrap(squares[half - 1]));
+            for i in 1..half {
+                norm[i] = sub(field, norm[i], squares[i - 1]);
+            }
+            let constant = complement(field, &mut norm[..half], beta);
+            let (even, odd) = (product(field, even, &norm[..half], beta), product(field, odd, &norm[..half], beta));
+            for (i, pair) in leaf.chunks_exact_mut(2).enumerate() {
+                pair.copy_from_slice(&[even[i], sub(field, F::Word::zeroed(), odd[i])]);
+            }
+            constant
+        }
+    }
+}
+
+/// a b modulo y^k − β, k words each. in, out: canonical
+fn product<F: Field>(field: &F, a: &[F::Word], b: &[F::Word], beta: &F::Twiddle) -> Half<F> {
+    let k = a.len();
+    let mut product = [F::Word::zeroed(); _];
+    for (i, out) in product[..k].iter_mut().enumerate() {
+        let low = sum_of_products(field, (0..=i).map(|j| (a[j], b[i - j])));
+        let high = sum_of_products(field, (i + 1..k).map(|j| (a[j], b[k + i - j])));
+        *out = field.canonical(field.add(low, field.mul(high, beta)));
+    }
+    product
+}
+
+/// in: canonical, at most eight pairs   out: relaxed
+#[inline(always)]
+fn sum_of_products<F: Field>(field: &F, pairs: impl IntoIterator<Item = (F::Word, F::Word)>) -> F::Word {
+    let sum = pairs.into_iter().fold(field.wide_zero(), |sum, (a, b)| field.wide_mad(sum, a, b));
+    field.wide_reduce(sum)
+}
+
+/// in, out: canonical
+#[inline(always)]
+fn mul<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
+    field.canonical(sum_of_products(field, [(a, b)]))
+}
+
+/// in: relaxed   out: canonical
+#[inline(always)]
+fn sub<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
+    field.canonical(field.sub(a, b))
+}
+
+/// x^e by squares, e > 0 known. in, out: canonical
+fn power<F: Field>(field: &F, x: F::Word, e: &U256) -> F::Word {
+    let below_top = (0..e.bits_vartime().saturating_sub(1)).rev();
+    below_top.fold(x, |power, bit| {
+        let square = mul(field, power, power);
+        if e.bit_vartime(bit) { mul(field, square, x) } else { square }
+    })
+}

@@ -1,0 +1,203 @@
+//! Transforms of single rows on the CPU against the oracle.
+
+#[path = "support/rings.rs"]
+mod rings;
+
+use core::fmt::Debug;
+
+use ringforge::testkit::residues;
+use ringforge::{Arithmetic, Error, Limits, Modulus, Order, Ring, Rows, Transform, U256, Word, naive};
+
+use rings::{modulus, prime, rings};
+
+fn rows(ring: &Ring) -> Rows {
+    Rows::of(ring, &Limits::default()).expect("rows")
+}
+
+/// Stored residues as words.
+fn words<W: Word>(ring: &Ring, stored: &[u8]) -> Vec<W> {
+    let words = stored.chunks_exact(ring.width().bytes()).map(|bytes| {
+        let mut word = W::zeroed();
+        bytemuck::bytes_of_mut(&mut word)[..bytes.len()].copy_from_slice(bytes);
+        word
+    });
+    words.collect()
+}
+
+/// Calls a generic function of rows with their ring's words.
+macro_rules! with_words {
+    ($check:ident, $rows:expr) => {
+        match Arithmetic::of($rows.ring()).word_bytes() {
+            4 => $check::<u32>($rows),
+            8 => $check::<u64>($rows),
+            _ => $check::<[u64; 4]>($rows),
+        }
+    };
+}
+
+/// Every row of two elements through every method.
+fn check<W: Word + PartialEq + Debug>(rows: &Rows) {
+    let (ring, split) = (rows.ring(), rows.split());
+    let n = ring.degree();
+    let plain = [1, 2].map(|seed| naive::to_plain(ring, &residues(ring, seed, 1)));
+    let row_of = |plain: &[U256], modulus: usize| -> Vec<W> {
+        words(ring, &naive::to_stored(ring, plain))[modulus * n..][..n].to_vec()
+    };
+    let values = plain.each_ref().map(|a| naive::forward(ring, split, Order::Any, a));
+    let product = naive::mul(ring, &plain[0], &plain[1]);
+    let mut one = vec![U256::ZERO; plain[0].len()];
+    for (row, q) in one.chunks_exact_mut(n).zip(ring.basis()) {
+        row[0] = q.reduce(&U256::ONE);
+    }
+    for modulus in 0..ring.basis().len() {
+        let transform = Transform::<W>::of(rows, modulus).unwrap_or_else(|e| panic!("{ring}: {e}"));
+        let [mut a, mut b] = plain.each_ref().map(|a| row_of(a, modulus));
+        transform.forward(&mut a).expect("n words");
+        transform.forward(&mut b).expect("n words");
+        assert_eq!([&a, &b], values.each_ref().map(|values| row_of(values, modulus)).each_ref(), "forward {rows:?}");
+        let mut inverse = a.clone();
+        transform.multiply(&mut a, &b).expect("n words");
+        transform.inverse(&mut a).expect("n words");
+        assert_eq!(a, row_of(&product, modulus), "product {rows:?}");
+        transform.inverse(&mut b).expect("n words");
+        assert_eq!(b, row_of(&plain[1], modulus), "inverse {rows:?}");
+
+        let element = inverse.clone();
+        match transform.invert(&mut inverse) {
+            Ok(true) => {
+                transform.multiply(&mut inverse, &element).expect("n words");
+                transform.inverse(&mut inverse).expect("n words");
+                assert_eq!(inverse, row_of(&one, modulus), "inverse element {rows:?}");
+            }
+            Ok(false) => assert!(ring.basis()[modulus].bits() < 18, "{rows:?}"),
+            Err(error) => assert!(matches!((split.base, error), (5 | 7, Error::Unsupported { .. })), "{rows:?}"),
+        }
+        let mut without = element;
+        without[n - split.base..].fill(W::zeroed());
+        assert_ne!(transform.invert(&mut without).ok(), Some(true), "{rows:?}");
+    }
+}
+
+#[test]
+fn rows_agree_with_the_oracle_in_every_arithmetic() {
+    for ring in rings() {
+        with_words!(check, &rows(&ring));
+    }
+    let rings = [
+        Ring::trinomial(768, modulus(3457)),
+        Ring::trinomial(512, modulus(25_178_113)),
+        Ring::trinomial(768, modulus(25_178_113)),
+        Ring::trinomial(1024, modulus(25_178_113)),
+        Ring::negacyclic(256, modulus(7681)),
+    ];
+    for ring in rings {
+        let rows = rows(&ring.expect("a ring"));
+        with_words!(check, &rows);
+        with_words!(check, &rows.clone().depth(rows.split().depth() - 1).expect("a split"));
+    }
+}
+
+/// Rows beyond the nearest cache, by the values of two monomials.
+#[test]
+fn long_rows_have_the_right_values() {
+    let rings = [
+        Ring::cyclic(4374, prime(30, 4374)),
+        Ring::trinomial(12288, modulus(12289)),
+        Ring::negacyclic(27648, prime(30, 2 * 27648)),
+    ];
+    for ring in rings {
+        let rows = rows(&ring.expect("a ring"));
+        let (ring, split) = (rows.ring(), rows.split());
+        let (n, base, q) = (split.n, split.base, &ring.basis()[0]);
+        let transform = Transform::<u32>::of(&rows, 0).expect("a transform");
+        let (i, j) = (n - 1, n / 5 * 2);
+        let mut row = vec![0; n];
+        (row[i], row[j]) = (1, 3);
+        let coefficients = row.clone();
+        transform.forward(&mut row).expect("n words");
+        for (leaf, values) in row.chunks_exact(base).enumerate() {
+            let beta = split.leaf_constant(0, leaf);
+            let power = |k: usize| q.pow(&beta, &U256::from((k / base) as u64));
+            let mut wanted = vec![U256::ZERO; base];
+            wanted[i % base] = power(i);
+            wanted[j % base] = q.add(&wanted[j % base], &q.mul(&U256::from(3u32), &power(j)));
+            assert!(values.iter().map(|&x| U256::from(x)).eq(wanted), "{rows:?} leaf {leaf}");
+        }
+        transform.inverse(&mut row).expect("n words");
+        assert!(row == coefficients, "{rows:?}");
+    }
+}
+
+/// Inverses are there exactly where no value at full depth is zero, whatever the degree of the leaves.
+fn check_invertible<W: Word>(rows: &Rows) {
+    let ring = rows.ring();
+    let full = Rows::of(ring, &Limits::default()).expect("rows");
+    let transform = Transform::<W>::of(rows, 0).expect("a transform");
+    let mut seen = [false; 2];
+    for seed in 0..300 {
+        let stored = residues(ring, seed, 1);
+        let values = naive::forward(ring, full.split(), Order::Any, &naive::to_plain(ring, &stored));
+        let wanted = !values.contains(&U256::ZERO);
+        let mut row = words(ring, &stored);
+        transform.forward(&mut row).expect("n words");
+        assert_eq!(transform.invert(&mut row).expect("a degree that norms halve"), wanted, "{rows:?} {seed}");
+        seen[usize::from(wanted)] = true;
+    }
+    assert_eq!(seen, [true; 2], "{rows:?}");
+}
+
+#[test]
+fn inverses_are_missed_nowhere() {
+    let rings = [Ring::negacyclic(8, modulus(17)), Ring::cyclic(6, modulus(13)), Ring::cyclic(8, modulus(257))];
+    for ring in rings {
+        let rows = rows(&ring.expect("a ring"));
+        for depth in 0..=rows.split().depth() {
+            check_invertible::<u32>(&rows.clone().depth(depth).expect("a split"));
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let rows = rows(&Ring::negacyclic(256, modulus(3329)).expect("a ring"));
+    assert!(matches!(Transform::<u64>::of(&rows, 0), Err(Error::Unsupported { .. })));
+    assert!(matches!(Transform::<u32>::of(&rows, 1), Err(Error::TooLarge { .. })));
+    let transform = Transform::<u32>::of(&rows, 0).expect("a transform");
+    let wrong = |result| matches!(result, Err(Error::Length { expected: 256, .. }));
+    assert!(wrong(transform.forward(&mut [0; 255])));
+    assert!(wrong(transform.inverse(&mut [0; 257])));
+    assert!(wrong(transform.multiply(&mut [0; 256], &[0; 255])));
+    assert!(wrong(transform.multiply(&mut [0; 255], &[0; 256])));
+    assert!(wrong(transform.invert(&mut []).map(drop)));
+}
+
+/// The lists of numbers with this name in the vectors of CTRU, in order.
+fn lists(name: &str) -> Vec<Vec<u32>> {
+    let text = include_str!("../../schemes/ctru/tests/kat/ntt.json");
+    let key = format!("\"{name}\":");
+    let lists = text.split(&key).skip(1).filter_map(|text| text.split_once('[')?.1.split_once(']'));
+    lists.map(|(list, _)| list.split(',').map(|x| x.trim().parse().expect("a number")).collect()).collect()
+}
+
+#[test]
+fn values_of_ctru_are_in_the_order_of_its_keys() {
+    let betas = &lists("beta")[0];
+    for (i, (n, root)) in [(512, 55u32), (768, 3438), (1024, 55)].into_iter().enumerate() {
+        let ring = Ring::trinomial(n, Modulus::new(3457u32).expect("a modulus")).expect("a ring");
+        let rows = rows(&ring.with_root(root).expect("a root")).depth(7).expect("seven layers");
+        let constants: Vec<U256> = (0..rows.split().leaves()).map(|leaf| rows.split().leaf_constant(0, leaf)).collect();
+        assert!(constants.iter().eq(betas.iter().map(|&beta| U256::from(beta)).collect::<Vec<_>>().iter()));
+        let transform = Transform::<u32>::of(&rows, 0).expect("a transform");
+        let [mut a, mut b] = ["a", "b"].map(|name| lists(name)[i].clone());
+        transform.forward(&mut a).expect("n words");
+        assert_eq!(a, lists("ntt_a")[i]);
+        transform.forward(&mut b).expect("n words");
+        transform.multiply(&mut a, &b).expect("n words");
+        let mut product = a.clone();
+        transform.inverse(&mut product).expect("n words");
+        assert_eq!(product, lists("ab")[i]);
+        assert!(transform.invert(&mut b).expect("a degree that norms halve"));
+        transform.multiply(&mut a, &b).expect("n words");
+        assert_eq!(a, lists("ntt_a")[i]);
+    }
+}

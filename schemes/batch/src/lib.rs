@@ -1,0 +1,42 @@
+//! Traits for key encapsulation in batches, on CPUs and GPUs: many independent operations in one call.
+//!
+//! A [`BatchKem`] works on byte batches in host memory: item i lies at i times its size, as [`Sizes`] says, without
+//! gaps. It also works on handles, which stay on its device in a layout of their own, in a stream's order;
+//! [`Resident`] is what all handles share. What is wrong with one item never harms another: an [`Outcome`] names it.
+//!
+//! ```
+//! use ringforge_batch::{BatchKem, Resident};
+//!
+//! /// Both ends of `batch` key agreements: whether they got the same keys.
+//! fn agree<K: BatchKem>(kem: &K, batch: usize) -> Result<bool, Box<dyn std::error::Error>> {
+//!     let sizes = kem.sizes();
+//!     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
+//!     kem.generate(&mut public_keys, &mut secret_keys)?.all()?;
+//!
+//!     // one end on host memory
+//!     let (mut ciphertexts, mut sent) = (vec![0; batch * sizes.ciphertext], vec![0; batch * sizes.shared_key]);
+//!     kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.all()?;
+//!
+//!     // the other with all that it can on the device
+//!     let stream = kem.device().stream()?;
+//!     let secret_keys = kem.import_secret_keys(&stream, &secret_keys)?;
+//!     let ciphertexts = kem.import_ciphertexts(&stream, &ciphertexts)?;
+//!     let mut received = vec![0; batch * sizes.shared_key];
+//!     kem.decapsulate_on(&stream, &secret_keys, &ciphertexts)?.export(&stream, &mut received)?.all()?;
+//!     Ok(sent == received)
+//! }
+//! ```
+//!
+//! Feature `hazmat` adds `DeterministicKem`: all randomness comes from the caller.
+
+#[cfg(feature = "hazmat")]
+mod deterministic;
+mod kem;
+mod outcome;
+mod sizes;
+
+#[cfg(feature = "hazmat")]
+pub use deterministic::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
+pub use kem::{BatchKem, Resident};
+pub use outcome::{Fault, Outcome, Reason};
+pub use sizes::{Sizes, batch_of};

@@ -1,0 +1,80 @@
+//! How the items of a batch fared.
+
+/// What is wrong with an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The seed leads to a polynomial without an inverse, and so to no key.
+    #[error("the seed gives no key: its polynomial has no inverse")]
+    NotInvertible,
+    /// A public key, also one within a secret key, is not as key generation makes them.
+    #[error("coefficient {coefficient} of the public key is not below the modulus")]
+    InvalidPublicKey {
+        /// The first such coefficient.
+        coefficient: usize,
+    },
+    /// A secret key is not as key generation makes them.
+    #[error("coefficient {coefficient} of the secret key is out of range")]
+    InvalidSecretKey {
+        /// The first such coefficient.
+        coefficient: usize,
+    },
+}
+
+/// An item that came to nothing: its outputs are zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("item {item}: {why}")]
+pub struct Fault {
+    /// The item's number in the batch, from 0.
+    pub item: usize,
+    /// What is wrong with it.
+    pub why: Reason,
+}
+
+/// How the items of a batch fared: all well, but for those that are listed. A rejected ciphertext is no fault: by
+/// design nobody learns of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use = "items may have come to nothing: see `all` and `faults`"]
+pub struct Outcome {
+    faults: Vec<Fault>,
+}
+
+impl Outcome {
+    /// All items fared well but for these, in any order. Of several faults of an item, the first one counts.
+    pub fn new(mut faults: Vec<Fault>) -> Self {
+        faults.sort_by_key(|fault| fault.item);
+        faults.dedup_by_key(|fault| fault.item);
+        Self { faults }
+    }
+
+    /// The faults, one an item, by ascending item.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// Whether all items fared well, for callers who accept nothing less.
+    ///
+    /// # Errors
+    /// The first [`Fault`].
+    pub fn all(&self) -> Result<(), Fault> {
+        self.faults.first().map_or(Ok(()), |fault| Err(*fault))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_named() {
+        assert_eq!(Outcome::default().all(), Ok(()));
+        let second = Fault { item: 7, why: Reason::NotInvertible };
+        let first = Fault { item: 2, why: Reason::InvalidPublicKey { coefficient: 9 } };
+        let hidden = Fault { item: 7, why: Reason::InvalidSecretKey { coefficient: 0 } };
+        let outcome = Outcome::new(vec![second, first, hidden]);
+        assert_eq!(outcome.faults(), [first, second]);
+        assert_eq!(outcome.all(), Err(first));
+        assert_eq!(first.to_string(), "item 2: coefficient 9 of the public key is not below the modulus");
+    }
+}

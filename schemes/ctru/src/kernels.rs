@@ -1,0 +1,224 @@
+//! The kernels of key generation, encapsulation and decapsulation: what they read and write, and their text.
+
+mod on_cpu;
+pub(crate) mod status;
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::{Args, Built, Draws, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
+
+use crate::kem::Kem;
+use crate::params::{Parameters, SEED_BYTES};
+use crate::pke::{integer_rows, wire_rows};
+use crate::symmetric::Profile;
+
+/// Threads of a block that hashes, one item each.
+const HASH_THREADS: u32 = 128;
+
+/// Most draws of a seed for one item; 16 of them all fail once in 2^238 items.
+const ATTEMPTS: u32 = 16;
+
+/// What a kernel does to each item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Seeds d ‖ z to the coins of key generation.
+    Expand,
+    /// Coins to key pairs.
+    Generate,
+    /// Items without an inverse again, with further draws.
+    Retry,
+    /// Seeds to messages, shared keys and coins of encryption.
+    Encapsulate,
+    /// Messages and coins to ciphertexts.
+    Encrypt,
+    /// Ciphertexts to messages.
+    Decrypt,
+    /// Messages to shared keys, rejection keys and coins of encryption.
+    Decapsulate,
+    /// Encryption again, compared with the ciphertext: the shared key or the rejection key.
+    Compare,
+}
+
+const ROWS: Header = Header { name: "ctru_rows.cuh", text: include_str!("kernels/ctru_rows.cuh") };
+const RING: Header = Header { name: "ctru_ring.cuh", text: include_str!("kernels/ctru_ring.cuh") };
+const HASH: Header = Header { name: "ctru_hash.cuh", text: include_str!("kernels/ctru_hash.cuh") };
+const RING_HEADERS: &[Header] = &[ROWS, RING, ringforge_e8::E8, ringforge_e8::SAMPLE, ringforge_e8::PACK];
+const HASH_HEADERS: &[Header] = &[HASH];
+
+/// A stage for one parameter set on devices with some limits.
+#[derive(Clone)]
+pub(crate) struct CtruKernel {
+    stage: Stage,
+    kem: &'static Kem,
+    /// The rows that it works on; none for stages that hash, one thread an item.
+    rows: Option<Rows>,
+    ports: Vec<Port>,
+}
+
+impl CtruKernel {
+    /// The kernel of a stage.
+    ///
+    /// # Errors
+    /// What makes the rings' rows fail.
+    pub(crate) fn new(stage: Stage, parameters: &Parameters, limits: &Limits) -> Result<Self> {
+        // deeper than on the wire where that can be: only the way out and in stops there
+        let deep = || Ok::<_, Error>(Rows::of(wire_rows(parameters, limits)?.ring(), limits)?.holding(2));
+        let rows = match stage {
+            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate => None,
+            Stage::Decrypt => Some(integer_rows(parameters, limits)?.holding(2)),
+            Stage::Generate | Stage::Encrypt | Stage::Compare => Some(deep()?),
+            Stage::Retry => Some(deep()?.extra_shared(parameters.key_pair_coins_bytes())),
+        };
+        let mut ports = stage.ports(parameters);
+        ports.extend(rows.iter().map(Rows::table_port));
+        Ok(Self { stage, kem: Kem::of(parameters)?, rows, ports })
+    }
+
+    fn parameters(&self) -> &Parameters {
+        self.kem.parameters()
+    }
+
+    /// The step with these slots, to which that of the table is added where the kernel has one.
+    pub(crate) fn step(self, mut slots: Vec<Slot>) -> Step {
+        slots.extend(self.rows.iter().map(Rows::table_slot));
+        Step { kernel: Arc::new(self), slots }
+    }
+}
+
+impl Stage {
+    /// The ports, without that of the table of factors.
+    fn ports(self, p: &Parameters) -> Vec<Port> {
+        let public_key = Port::input(p.public_key_bytes());
+        let secret_key = Port::input(p.secret_key_bytes()).secret();
+        let ciphertext = Port::input(p.ciphertext_bytes());
+        let message = Port::input(p.message_bytes()).secret();
+        let coins = Port::input(p.encryption_coins_bytes()).secret();
+        let generate_coins = Port::input(p.key_pair_coins_bytes()).secret();
+        let seeds = Port::input(2 * SEED_BYTES).secret();
+        let both_keys = Port::input(2 * SEED_BYTES).secret();
+        let shared_key = Port::input(SEED_BYTES).secret();
+        let status = Port::input(size_of::<u32>());
+        match self {
+            Self::Expand => vec![seeds, out(generate_coins)],
+            Self::Generate => vec![seeds, generate_coins, out(public_key), out(secret_key), out(status)],
+            Self::Retry => {
+                vec![Port::shared(Draws::BYTES).secret(), seeds, both(public_key), both(secret_key), both(status)]
+            }
+            Self::Encapsulate => {
+                vec![public_key, Port::input(SEED_BYTES).secret(), out(message), out(coins), out(shared_key)]
+            }
+            Self::Encrypt => vec![public_key, message, coins, out(ciphertext), both(shared_key), out(status)],
+            Self::Decrypt => vec![secret_key, ciphertext, out(message), out(status)],
+            Self::Decapsulate => vec![secret_key, ciphertext, message, out(both_keys), out(coins)],
+            Self::Compare => {
+                vec![secret_key, ciphertext, message, coins, both_keys, out(shared_key), both(status)]
+            }
+        }
+    }
+}
+
+/// The same port, written.
+fn out(port: Port) -> Port {
+    Port { secret: port.secret, ..Port::output(port.bytes) }
+}
+
+/// The same port, read and written.
+fn both(port: Port) -> Port {
+    Port { secret: port.secret, ..Port::in_out(port.bytes) }
+}
+
+impl Kernel for CtruKernel {
+    fn name(&self) -> &'static str {
+        match self.stage {
+            Stage::Expand => "ctru_expand",
+            Stage::Generate => "ctru_generate",
+            Stage::Retry => "ctru_retry",
+            Stage::Encapsulate => "ctru_encapsulate",
+            Stage::Encrypt => "ctru_encrypt",
+            Stage::Decrypt => "ctru_decrypt",
+            Stage::Decapsulate => "ctru_decapsulate",
+            Stage::Compare => "ctru_compare",
+        }
+    }
+
+    fn source(&self) -> &'static str {
+        match self.stage {
+            Stage::Expand => include_str!("kernels/ctru_expand.cu"),
+            Stage::Generate => include_str!("kernels/ctru_generate.cu"),
+            Stage::Retry => include_str!("kernels/ctru_retry.cu"),
+            Stage::Encapsulate => include_str!("kernels/ctru_encapsulate.cu"),
+            Stage::Encrypt => include_str!("kernels/ctru_encrypt.cu"),
+            Stage::Decrypt => include_str!("kernels/ctru_decrypt.cu"),
+            Stage::Decapsulate => include_str!("kernels/ctru_decapsulate.cu"),
+            Stage::Compare => include_str!("kernels/ctru_compare.cu"),
+        }
+    }
+
+    fn headers(&self) -> &[Header] {
+        if self.rows.is_some() { RING_HEADERS } else { HASH_HEADERS }
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        let parameters = self.parameters();
+        if parameters.profile != Profile::S {
+            return Err(Error::Unsupported {
+                job: format!("{} with AES and SHA-2", parameters.name),
+                why: format!("these hash functions have no text for {}", limits.name),
+            });
+        }
+        let set = set(parameters);
+        match &self.rows {
+            Some(rows) => rows.build(limits, &set),
+            None => Ok(Built {
+                prelude: format!("#pragma once\n#include \"word.cuh\"\n{set}"),
+                launch: Launch::thread_per_item(HASH_THREADS),
+            }),
+        }
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        on_cpu::run(self.stage, self.kem, items, args)
+    }
+
+    fn describe(&self) -> String {
+        self.parameters().name.into()
+    }
+}
+
+impl fmt::Debug for CtruKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, {}, {:?}", self.stage, self.parameters().name, self.rows)
+    }
+}
+
+/// The parameter set as kernels know it.
+fn set(p: &Parameters) -> String {
+    let numbers = [
+        ("n", p.n),
+        ("q2_bits", p.q2_bits as usize),
+        ("eta", p.eta as usize),
+        ("secret_width", p.key_width() as usize),
+        ("public_key", p.public_key_bytes()),
+        ("secret_key", p.secret_key_bytes()),
+        ("ciphertext", p.ciphertext_bytes()),
+        ("message", p.message_bytes()),
+        ("generate_coins", p.key_pair_coins_bytes()),
+        ("encrypt_coins", p.encryption_coins_bytes()),
+        ("hash_threads", HASH_THREADS as usize),
+        ("attempts", ATTEMPTS as usize),
+        ("fault_bits", status::FAULT_BITS as usize),
+        ("fine", status::FINE as usize),
+        ("not_invertible", status::NOT_INVERTIBLE as usize),
+        ("invalid_public_key", status::INVALID_PUBLIC_KEY as usize),
+        ("invalid_secret_key", status::INVALID_SECRET_KEY as usize),
+    ];
+    let numbers = numbers.map(|(name, value)| format!("    static constexpr rf::u32 {name} = {value};\n"));
+    let noise = format!("    static constexpr bool noise = {};\n", p.noise);
+    format!("// {}\nstruct Set {{\n{}{noise}}};\n", p.name, numbers.concat())
+}

@@ -1,0 +1,28 @@
+// Encrypts messages again, compares with the ciphertexts, and chooses between shared and rejection keys.
+#include "prelude.cuh"
+
+#include "ctru_ring.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_compare(const u32* secrets, const u32* ciphertexts, const u8* messages, const u32* coins, const u32* both_keys,
+                 u32* shared_keys, u32* status, const Twiddle* table, u64 first, u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    u64 item = item_of(row, first);
+    const u32* key = secrets + item * (Set::secret_key / 4) + Rq::n * Set::secret_width / 32;
+    const u32* ciphertext = ciphertexts + item * (Set::ciphertext / 4);
+    u32 difference = 0;
+    u32 found = encrypt(row, key, messages + item * Set::message, coins + item * (Set::encrypt_coins / 4), table,
+                        [&](u32 i, u32 word) { difference |= word ^ ciphertext[i]; });
+    u32 differs = any_in_row<Rq>(difference != 0);
+    u32 before = status[item];
+    // threads read the item's status before one of them writes it
+    sync_row<Rq>();
+    if (!row.live) return;
+    const u32 kept = 0u - (u32)(before == Set::fine && found == Set::fine);
+    const u32* keys = both_keys + item * 16;
+    for (u32 i = row.thread; i < 8; i += Rq::threads)
+        shared_keys[item * 8 + i] = select(differs, keys[8 + i], keys[i]) & kept;
+    if (row.thread == 0 && before == Set::fine) status[item] = found;
+}

@@ -1,0 +1,24 @@
+// Messages and coins to ciphertexts.
+#include "prelude.cuh"
+
+#include "ctru_ring.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_encrypt(const u32* keys, const u8* messages, const u32* coins, u32* ciphertexts, u32* shared_keys, u32* status,
+                 const Twiddle* table, u64 first, u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    u64 item = item_of(row, first);
+    u32* ciphertext = ciphertexts + item * (Set::ciphertext / 4);
+    u32 found = encrypt(row, keys + item * (Set::public_key / 4), messages + item * Set::message,
+                        coins + item * (Set::encrypt_coins / 4), table, [&](u32 i, u32 word) {
+                            if (row.live) ciphertext[i] = word;
+                        });
+    if (!row.live) return;
+    if (row.thread == 0) status[item] = found;
+    if (found == Set::fine) return;
+    // a key that is none gives nothing
+    for (u32 i = row.thread; i < Set::ciphertext / 4; i += Rq::threads) ciphertext[i] = 0;
+    for (u32 i = row.thread; i < 8; i += Rq::threads) shared_keys[item * 8 + i] = 0;
+}

@@ -1,0 +1,15 @@
+// Seeds to the coins of key generation: a thread an item.
+#include "keccak.cuh"
+#include "prelude.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Set::hash_threads)
+    ctru_expand(const u64* seeds, u64* coins, u64 first, u64 end) {
+    u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= end) return;
+    const u64* seed = seeds + item * 8;  // d, then z
+    u64* out = coins + item * (Set::generate_coins / 8);
+    Shake256 shake;
+    shake.absorb<32>([&](u32 i) { return seed[i]; });
+    shake.squeeze<Set::generate_coins / 8>([&](u32 i, u64 word) { out[i] = word; });
+}

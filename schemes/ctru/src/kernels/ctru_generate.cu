@@ -1,0 +1,22 @@
+// Coins to key pairs.
+#include "prelude.cuh"
+
+#include "ctru_ring.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_generate(const u32* seeds, const u32* coins, u32* keys, u32* secrets, u32* status, const Twiddle* table,
+                  u64 first, u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    u64 item = item_of(row, first);
+    u32* secret = secrets + item * (Set::secret_key / 4);
+    bool invertible = generate(row, coins + item * (Set::generate_coins / 4), keys + item * (Set::public_key / 4),
+                               secret, table);
+    if (!row.live) return;
+    const u32 kept = 0u - (u32)invertible;
+    // z, the last 32 bytes of both the seeds and the key
+    for (u32 i = row.thread; i < 8; i += Rq::threads)
+        secret[Set::secret_key / 4 - 8 + i] = seeds[item * 16 + 8 + i] & kept;
+    if (row.thread == 0) status[item] = invertible ? Set::fine : Set::not_invertible;
+}

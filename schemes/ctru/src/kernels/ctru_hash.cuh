@@ -1,0 +1,34 @@
+// Hashes of CTRU and CNTR: messages that begin with the first 33 bytes of a public key.
+#pragma once
+#include "keccak.cuh"
+
+namespace rf {
+
+constexpr u32 identity_bytes = 33;
+
+// Word i of a message: the first 33 bytes at id, then Words words rest(0), rest(1), …
+template <u32 Words, class Rest>
+RF_FN u64 after_identity(const u64* id, u32 i, Rest rest) {
+    if (i < 4) return id[i];
+    u64 before = i == 4 ? id[4] << 56 : rest(i - 5);
+    u64 here = i - 4 < Words ? rest(i - 4) : 0;
+    return before >> 56 | here << 8;
+}
+
+// The hash of identity and message.   out: the shared key, four words; then the coins of encryption that its second half gives
+RF_FN void derive(const u64* id, const u64* message, u64* key, u64* coins) {
+    u64 seed[4];
+    Sha3_512 hash;
+    hash.absorb<identity_bytes + Set::message>([&](u32 i) {
+        return after_identity<Set::message / 8>(id, i, [&](u32 j) { return message[j]; });
+    });
+    hash.squeeze<8>([&](u32 i, u64 word) {
+        if (i < 4) key[i] = word;
+        else seed[i - 4] = word;
+    });
+    Shake256 shake;
+    shake.absorb<32>([&](u32 i) { return seed[i]; });
+    shake.squeeze<Set::encrypt_coins / 8>([&](u32 i, u64 word) { coins[i] = word; });
+}
+
+}  // namespace rf

@@ -1,0 +1,39 @@
+// Items whose f had no inverse, again with seeds of their own until it has one; others are passed over.
+#include "drbg.cuh"
+#include "keccak.cuh"
+#include "prelude.cuh"
+
+#include "ctru_ring.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_retry(const Draws* draws, const u32* seeds, u32* keys, u32* secrets, u32* status, const Twiddle* table, u64 first,
+               u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    u64 item = item_of(row, first);
+    u64* coins = (u64*)row.extra;
+    bool waiting = row.live && status[item] == Set::not_invertible;
+    u32* secret = secrets + item * (Set::secret_key / 4);
+    for (u32 attempt = 1; attempt < Set::attempts && __any_sync(0xffffffff, waiting); attempt++) {
+        if (waiting && row.thread == 0) {
+            u32 block[16];
+            draw(*draws, item, attempt, block);
+            Shake256 shake;
+            shake.absorb<32>([&](u32 i) { return join(block[2 * i], block[2 * i + 1]); });
+            shake.squeeze<Set::generate_coins / 8>([&](u32 i, u64 word) { coins[i] = word; });
+        }
+        sync_row<Rq>();
+        // rows beside one that waits compute along, and store nothing
+        Row<Rq> place = row;
+        place.live = waiting;
+        bool invertible = generate(place, (const u32*)coins, keys + item * (Set::public_key / 4), secret, table);
+        if (waiting && invertible) {
+            for (u32 i = row.thread; i < 8; i += Rq::threads)
+                secret[Set::secret_key / 4 - 8 + i] = seeds[item * 16 + 8 + i];
+            if (row.thread == 0) status[item] = Set::fine;
+        }
+        waiting = waiting && !invertible;
+        sync_row<Rq>();
+    }
+}

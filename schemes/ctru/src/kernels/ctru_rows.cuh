@@ -1,0 +1,29 @@
+// What the kernels on rows share, whatever their ring Rq: items, and numbers out of range. Include it after the prelude.
+#pragma once
+#include "pack.cuh"
+#include "ring.cuh"
+
+namespace rf {
+
+// The item of a row; threads beyond the end compute along with the first one.
+RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
+
+// The status of an item with this fault at coefficient `first`; fine if there is none.
+RF_FN u32 status_of(u32 fault, u32 first) { return first < Rq::n ? fault | first << Set::fault_bits : Set::fine; }
+
+// The place of the first of n numbers of Width bits that is not below Limit; beyond n if there is none.
+// in: whether this thread saw one   out: the same for all threads of the row, which all call it
+template <u32 Width, u32 Limit>
+RF_FN u32 first_beyond(const u32* words, u32 thread, bool seen) {
+    u32 first = ~0u;
+    if (any_in_row<Rq>(seen)) {
+        for (u32 i = thread; i < Rq::n; i += Rq::threads)
+            if (unpack_one<Width>(words, i) >= Limit) first = min_word(first, i);
+    }
+    RF_UNROLL
+    for (u32 step = 1; step < Rq::threads; step *= 2)
+        first = min_word(first, __shfl_xor_sync(0xffffffff, first, step));
+    return first;
+}
+
+}  // namespace rf

@@ -1,0 +1,183 @@
+//! The parameter sets, and every size that follows from one.
+
+use hybrid_array::ArraySize;
+use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U1408, U1536, U1568, U2080};
+
+use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
+use crate::symmetric::Profile;
+
+/// The modulus of the ring, in every set.
+pub(crate) const Q: u32 = 3457;
+
+/// Bytes of a seed, of z, and of a shared key.
+pub(crate) const SEED_BYTES: usize = 32;
+
+/// Bytes of a public key that stand for it in hashes.
+pub(crate) const ID_BYTES: usize = 33;
+
+/// The numbers of a parameter set, over the ring `Z_3457[x]/(x^n − x^(n/2) + 1)`; all sizes are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Parameters {
+    /// The name in the literature.
+    pub name: &'static str,
+    /// The degree n.
+    pub n: usize,
+    /// log2 of the modulus q2 of a ciphertext's coefficients.
+    pub q2_bits: u32,
+    /// The bound of the centred binomial distribution from which all small polynomials come.
+    pub eta: u32,
+    /// Whether encryption adds an error polynomial of its own (CTRU), or leaves the error to rounding (CNTR).
+    pub noise: bool,
+    /// The hash functions.
+    pub profile: Profile,
+}
+
+impl Parameters {
+    /// The modulus q2 of a ciphertext's coefficients.
+    #[must_use]
+    pub const fn q2(&self) -> u32 {
+        1 << self.q2_bits
+    }
+
+    /// Bits in which a coefficient of the secret key f is packed, as 2·eta + 1 − f, which is at most
+    /// [`largest_field`](Self::largest_field).
+    #[must_use]
+    pub const fn key_width(&self) -> u32 {
+        u32::BITS - self.largest_field().leading_zeros()
+    }
+
+    /// The largest packed coefficient of a secret key.
+    #[must_use]
+    pub const fn largest_field(&self) -> u32 {
+        4 * self.eta + 1
+    }
+
+    /// A public key.
+    #[must_use]
+    pub const fn public_key_bytes(&self) -> usize {
+        12 * self.n / 8
+    }
+
+    /// The part of a secret key that decrypts.
+    #[must_use]
+    pub const fn pke_key_bytes(&self) -> usize {
+        self.key_width() as usize * self.n / 8
+    }
+
+    /// A secret key: what decrypts, the public key, z.
+    #[must_use]
+    pub const fn secret_key_bytes(&self) -> usize {
+        self.pke_key_bytes() + self.public_key_bytes() + SEED_BYTES
+    }
+
+    /// A ciphertext.
+    #[must_use]
+    pub const fn ciphertext_bytes(&self) -> usize {
+        self.q2_bits as usize * self.n / 8
+    }
+
+    /// A message of the encryption inside.
+    #[must_use]
+    pub const fn message_bytes(&self) -> usize {
+        self.n / 16
+    }
+
+    /// The coins from which one small polynomial is sampled.
+    #[must_use]
+    pub const fn polynomial_coins_bytes(&self) -> usize {
+        self.n * self.eta as usize / 4
+    }
+
+    /// The coins of an encryption.
+    #[must_use]
+    pub const fn encryption_coins_bytes(&self) -> usize {
+        (1 + self.noise as usize) * self.polynomial_coins_bytes()
+    }
+
+    /// The coins of a key pair.
+    #[must_use]
+    pub const fn key_pair_coins_bytes(&self) -> usize {
+        2 * self.polynomial_coins_bytes()
+    }
+
+    /// A secret key's parts: what decrypts, the public key, z.
+    pub(crate) fn parts<'a>(&self, secret_key: &'a [u8]) -> [&'a [u8]; 3] {
+        let (pke_key, rest) = secret_key.split_at(self.pke_key_bytes());
+        let (public_key, z) = rest.split_at(self.public_key_bytes());
+        [pke_key, public_key, z]
+    }
+}
+
+/// One of the parameter sets of this crate, as a type.
+pub trait ParameterSet: sealed::Sealed
+    + kem::Kem<EncapsulationKey = EncapsulationKey<Self>, DecapsulationKey = DecapsulationKey<Self>, SharedKeySize = U32>
+{
+    /// Its numbers.
+    const PARAMETERS: Parameters;
+    /// Bytes of a public key, as a type.
+    type PublicKeySize: ArraySize;
+    /// Bytes of a secret key, as a type.
+    type SecretKeySize: ArraySize;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! sets {
+    ($($(#[$doc:meta])* $set:ident {
+        $name:literal, n: $n:literal, q2_bits: $q2_bits:literal, eta: $eta:literal, noise: $noise:literal, $profile:ident,
+        $public_key:ident, $secret_key:ident, $ciphertext:ident
+    })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub struct $set;
+
+            impl sealed::Sealed for $set {}
+
+            impl ParameterSet for $set {
+                const PARAMETERS: Parameters = Parameters {
+                    name: $name, n: $n, q2_bits: $q2_bits, eta: $eta, noise: $noise, profile: Profile::$profile,
+                };
+                type PublicKeySize = $public_key;
+                type SecretKeySize = $secret_key;
+            }
+
+            impl kem::Kem for $set {
+                type EncapsulationKey = EncapsulationKey<Self>;
+                type DecapsulationKey = DecapsulationKey<Self>;
+                type SharedKeySize = U32;
+                type CiphertextSize = $ciphertext;
+            }
+
+            const _: () = {
+                use hybrid_array::typenum::Unsigned;
+                assert!($set::PARAMETERS.public_key_bytes() == $public_key::USIZE);
+                assert!($set::PARAMETERS.secret_key_bytes() == $secret_key::USIZE);
+                assert!($set::PARAMETERS.ciphertext_bytes() == $ciphertext::USIZE);
+            };
+        )*
+
+        /// All sets.
+        pub(crate) const SETS: &[Parameters] = &[$($set::PARAMETERS),*];
+    };
+}
+
+sets! {
+    /// CTRU-512: public keys of 768 bytes, secret keys of 1056, ciphertexts of 640.
+    Ctru512 { "CTRU-512", n: 512, q2_bits: 10, eta: 3, noise: true, S, U768, U1056, U640 }
+    /// CTRU-768: public keys of 1152 bytes, secret keys of 1568, ciphertexts of 960.
+    Ctru768 { "CTRU-768", n: 768, q2_bits: 10, eta: 2, noise: true, S, U1152, U1568, U960 }
+    /// CTRU-1024: public keys of 1536 bytes, secret keys of 2080, ciphertexts of 1408.
+    Ctru1024 { "CTRU-1024", n: 1024, q2_bits: 11, eta: 2, noise: true, S, U1536, U2080, U1408 }
+    /// CNTR-512: public keys of 768 bytes, secret keys of 1120, ciphertexts of 640.
+    Cntr512 { "CNTR-512", n: 512, q2_bits: 10, eta: 5, noise: false, S, U768, U1120, U640 }
+    /// CNTR-768: public keys of 1152 bytes, secret keys of 1568, ciphertexts of 960.
+    Cntr768 { "CNTR-768", n: 768, q2_bits: 10, eta: 3, noise: false, S, U1152, U1568, U960 }
+    /// CNTR-1024: public keys of 1536 bytes, secret keys of 2080, ciphertexts of 1280.
+    Cntr1024 { "CNTR-1024", n: 1024, q2_bits: 10, eta: 2, noise: false, S, U1536, U2080, U1280 }
+    /// CTRU-768 with the hash functions of the public C code of 2022, and its bytes wherever nothing is rejected.
+    Ctru768R { "CTRU-768", n: 768, q2_bits: 10, eta: 2, noise: true, R, U1152, U1568, U960 }
+}

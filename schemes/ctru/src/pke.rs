@@ -1,0 +1,225 @@
+//! The public-key encryption inside: all that is arithmetic, one item at a time.
+
+#[cfg(test)]
+mod traces;
+
+use ringforge::{Limits, Modulus, Result, Ring, Rows, Transform};
+use ringforge_e8::{centred_binomial, decode, encode, pack, unpack};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::params::{Parameters, Q};
+
+/// The factor with which values of h are on the wire.
+const WIRE: u32 = (1 << 16) % Q;
+/// Its inverse.
+const UNWIRE: u32 = 2775;
+const _: () = assert!(WIRE * UNWIRE % Q == 1);
+
+/// Bits of a packed value of h.
+const WIRE_WIDTH: u32 = 12;
+
+/// Layers of the transform whose values are on the wire.
+const WIRE_DEPTH: u32 = 7;
+
+/// A prime beyond twice every coefficient of c·f over the integers, in every set and for every key that is accepted, where
+/// coefficients of c are centred.
+const PRIME: u32 = 25_178_113;
+
+/// Rows of the ring of public keys, split so that values are in wire order: by the root 55, of order 384. For n = 768 its
+/// cube root 3438 takes its place, by which the ring can split once more.
+pub(crate) fn wire_rows(parameters: &Parameters, limits: &Limits) -> Result<Rows> {
+    let root = if parameters.n == 768 { 3438u32 } else { 55 };
+    let ring = Ring::trinomial(parameters.n, Modulus::new(Q)?)?.with_root(root)?;
+    Rows::of(&ring, limits)?.depth(WIRE_DEPTH)
+}
+
+/// Rows of a ring in which c·f is what it is over the integers.
+pub(crate) fn integer_rows(parameters: &Parameters, limits: &Limits) -> Result<Rows> {
+    Rows::of(&Ring::trinomial(parameters.n, Modulus::new(PRIME)?)?, limits)
+}
+
+/// Key pairs, encryption and decryption of one parameter set.
+///
+/// All slices have exactly the lengths that [`Parameters`] gives. Neither time nor addresses depend on secrets, but for
+/// whether an f has an inverse.
+#[derive(Debug)]
+pub(crate) struct Pke {
+    pub(crate) parameters: Parameters,
+    wire: Transform<u32>,
+    integers: Transform<u32>,
+}
+
+/// Polynomials of one item at work, wiped when dropped.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Polynomials {
+    /// Residues.
+    a: Vec<u32>,
+    /// Residues.
+    b: Vec<u32>,
+    /// Sampled coefficients.
+    small: Vec<i16>,
+    /// What is packed or was unpacked.
+    fields: Vec<u16>,
+}
+
+impl Polynomials {
+    pub(crate) fn new(n: usize) -> Self {
+        Self { a: vec![0; n], b: vec![0; n], small: vec![0; n], fields: vec![0; n] }
+    }
+}
+
+impl Pke {
+    pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
+        let limits = Limits::cpu();
+        Ok(Self {
+            parameters: *parameters,
+            wire: Transform::of(&wire_rows(parameters, &limits)?, 0)?,
+            integers: Transform::of(&integer_rows(parameters, &limits)?, 0)?,
+        })
+    }
+
+    /// A key pair from coins; `false` where f has no inverse, and then the keys are useless.
+    pub(crate) fn key_pair(
+        &self,
+        coins: &[u8],
+        public_key: &mut [u8],
+        pke_key: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<bool> {
+        let Polynomials { a, b, small, fields } = memory;
+        let Parameters { eta, .. } = self.parameters;
+        let (f_coins, g_coins) = coins.split_at(self.parameters.polynomial_coins_bytes());
+
+        centred_binomial(eta, f_coins, small)?;
+        small.iter_mut().for_each(|f| *f *= 2);
+        small[0] += 1;
+        fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (2 * eta as i16 + 1 - f) as u16);
+        pack(self.parameters.key_width(), fields, pke_key)?;
+        residues(small, Q, a);
+        self.wire.forward(a)?;
+        let invertible = self.wire.invert(a)?;
+
+        centred_binomial(eta, g_coins, small)?;
+        residues(small, Q, b);
+        self.wire.forward(b)?;
+        self.wire.multiply(a, b)?;
+        fields.iter_mut().zip(&*a).for_each(|(field, h)| *field = (h * WIRE % Q) as u16);
+        pack(WIRE_WIDTH, fields, public_key)?;
+        Ok(invertible)
+    }
+
+    /// Encrypts under a public key whose values are below q.
+    pub(crate) fn encrypt(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        coins: &[u8],
+        ciphertext: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        let Polynomials { a, b, small, fields } = memory;
+        let Parameters { eta, noise, q2_bits, .. } = self.parameters;
+        let (r_coins, e_coins) = coins.split_at(self.parameters.polynomial_coins_bytes());
+
+        centred_binomial(eta, r_coins, small)?;
+        residues(small, Q, a);
+        unpack(WIRE_WIDTH, public_key, fields)?;
+        b.iter_mut().zip(&*fields).for_each(|(h, field)| *h = (*field).into());
+        self.wire.forward(a)?;
+        self.wire.multiply(a, b)?;
+        self.wire.inverse(a)?;
+        if noise {
+            centred_binomial(eta, e_coins, small)?;
+        } else {
+            small.fill(0);
+        }
+        for (x, e) in a.iter_mut().zip(&*small) {
+            *x = (*x * UNWIRE + (Q as i32 + i32::from(*e)) as u32) % Q;
+        }
+        self.compress(message, a, fields);
+        pack(q2_bits, fields, ciphertext)
+    }
+
+    /// Decrypts. in: any ciphertext, a secret key whose fields are in range
+    pub(crate) fn decrypt(
+        &self,
+        pke_key: &[u8],
+        ciphertext: &[u8],
+        message: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        self.multiply_by_key(pke_key, ciphertext, memory)?;
+        let q2 = self.parameters.q2() as u16;
+        let (blocks, _) = memory.fields.as_chunks::<8>();
+        let (pairs, _) = blocks.as_chunks::<2>();
+        for (byte, [low, high]) in message.iter_mut().zip(pairs) {
+            *byte = decode(low, q2) | decode(high, q2) << 4;
+        }
+        Ok(())
+    }
+
+    /// The place of the first value of a public key that is not below q.
+    pub(crate) fn bad_value(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
+        unpack(WIRE_WIDTH, public_key, &mut memory.fields)?;
+        Ok(memory.fields.iter().position(|&value| u32::from(value) >= Q))
+    }
+
+    /// The place of the first coefficient of a secret key that no sampler gives.
+    pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
+        unpack(self.parameters.key_width(), pke_key, &mut memory.fields)?;
+        Ok(memory.fields.iter().position(|&field| u32::from(field) > self.parameters.largest_field()))
+    }
+
+    /// Adds the codeword of a message to sigma and rounds to coefficients modulo q2.
+    fn compress(&self, message: &[u8], sigma: &[u32], out: &mut [u16]) {
+        let q2 = self.parameters.q2();
+        // half of the modulus where a codeword has a bit: of q before rounding (CTRU), or of q2 after it (CNTR)
+        let (before, after) = if self.parameters.noise { (Q.div_ceil(2), 0) } else { (0, q2 / 2) };
+        let nibbles = message.iter().flat_map(|byte| [byte & 15, byte >> 4]);
+        let (sigma, _) = sigma.as_chunks::<8>();
+        let (out, _) = out.as_chunks_mut::<8>();
+        for ((nibble, sigma), out) in nibbles.zip(sigma).zip(out) {
+            let codeword = u32::from(encode(nibble));
+            for (j, (sigma, out)) in sigma.iter().zip(out).enumerate() {
+                let bit = codeword >> j & 1;
+                let rounded = ((sigma + bit * before) * q2 + Q / 2) / Q;
+                *out = ((rounded + bit * after) & (q2 - 1)) as u16;
+            }
+        }
+    }
+
+    /// c·f modulo q2, to `memory.fields`.
+    fn multiply_by_key(&self, pke_key: &[u8], ciphertext: &[u8], memory: &mut Polynomials) -> Result<()> {
+        let Polynomials { a, b, small, fields } = memory;
+        let Parameters { eta, q2_bits, .. } = self.parameters;
+        unpack(self.parameters.key_width(), pke_key, fields)?;
+        small.iter_mut().zip(&*fields).for_each(|(f, field)| *f = 2 * eta as i16 + 1 - *field as i16);
+        residues(small, PRIME, b);
+        self.integers.forward(b)?;
+        unpack(q2_bits, ciphertext, fields)?;
+        small.iter_mut().zip(&*fields).for_each(|(c, field)| *c = centred(*field, q2_bits));
+        residues(small, PRIME, a);
+        self.integers.forward(a)?;
+        self.integers.multiply(a, b)?;
+        self.integers.inverse(a)?;
+        for (field, x) in fields.iter_mut().zip(&*a) {
+            let negative = (PRIME / 2).wrapping_sub(*x) >> 31;
+            *field = (x.wrapping_sub(negative * PRIME) & (self.parameters.q2() - 1)) as u16;
+        }
+        Ok(())
+    }
+}
+
+/// The number that is `x` modulo 2^bits and lies in [-2^(bits - 1), 2^(bits - 1)).
+fn centred(x: u16, bits: u32) -> i16 {
+    let unused = 16 - bits;
+    ((x << unused) as i16) >> unused
+}
+
+/// Residues in [0, q) of small numbers.
+fn residues(small: &[i16], q: u32, out: &mut [u32]) {
+    for (out, &x) in out.iter_mut().zip(small) {
+        let x = i32::from(x);
+        *out = (x as u32).wrapping_add(q & (x >> 31) as u32);
+    }
+}

@@ -1,0 +1,147 @@
+//! Vectors of all parameter sets, byte for byte: `kat/README.md` says what the files hold.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport};
+use rand_core::{TryCryptoRng, TryRng};
+use ringforge_ctru::{
+    Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, DecapsulationKey, ParameterSet,
+};
+use serde::Deserialize;
+use sha3::{Digest, Sha3_256};
+use shake::{ExtendableOutput, Shake256, Shake256Reader, Update, XofReader};
+
+#[derive(Deserialize)]
+struct File {
+    records: Vec<Record>,
+    digests_0_to_99: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    count: usize,
+    keygen_seed: String,
+    z: String,
+    encaps_seed: String,
+    pk: String,
+    sk: String,
+    ct: String,
+    ss: String,
+    ss_bad_ct: String,
+    digest: String,
+}
+
+/// The randomness of a record, in the order in which the scheme draws it.
+struct Randomness(Shake256Reader);
+
+impl Randomness {
+    fn of(profile: &str, set: &str, record: usize) -> Self {
+        let mut shake = Shake256::default();
+        shake.update(format!("CTRU-KAT-v1|{profile}|{set}|{record}").as_bytes());
+        Self(shake.finalize_xof())
+    }
+}
+
+impl TryRng for Randomness {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        let mut bytes = [0; 4];
+        self.try_fill_bytes(&mut bytes).map(|()| u32::from_le_bytes(bytes))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        let mut bytes = [0; 8];
+        self.try_fill_bytes(&mut bytes).map(|()| u64::from_le_bytes(bytes))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.0.read(bytes);
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Randomness {}
+
+/// A record as this crate makes it: public key, secret key, ciphertext, shared key, and that of a spoilt ciphertext.
+fn record<P: ParameterSet>(profile: &str, count: usize) -> [Vec<u8>; 5] {
+    let mut randomness = Randomness::of(profile, P::PARAMETERS.name, count);
+    let key = DecapsulationKey::<P>::generate_from_rng(&mut randomness);
+    let public_key = key.encapsulation_key();
+    let (mut ciphertext, shared_key) = public_key.encapsulate_with_rng(&mut randomness);
+    assert_eq!(key.decapsulate(&ciphertext), shared_key, "{} {count}", P::PARAMETERS.name);
+
+    let sound = ciphertext.to_vec();
+    let place = (131 * count + 7) % sound.len();
+    ciphertext[place] ^= 1 << (count % 8);
+    let rejection = key.decapsulate(&ciphertext);
+    [public_key.to_bytes().to_vec(), key.to_bytes().to_vec(), sound, shared_key.to_vec(), rejection.to_vec()]
+}
+
+fn digest(parts: &[Vec<u8>]) -> String {
+    hex(&Sha3_256::digest(parts.concat()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn agrees<P: ParameterSet>(file: &str, profile: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kat").join(file);
+    let file: File = serde_json::from_slice(&std::fs::read(path).expect("the file")).expect("its records");
+    for wanted in &file.records {
+        let made = record::<P>(profile, wanted.count);
+        let Record { pk, sk, ct, ss, ss_bad_ct, .. } = wanted;
+        assert_eq!(made.each_ref().map(|bytes| hex(bytes)), [pk, sk, ct, ss, ss_bad_ct].map(String::clone));
+        assert_eq!(digest(&made), wanted.digest);
+        seeds_lead_to_the_same::<P>(wanted);
+    }
+    assert_eq!(file.digests_0_to_99.len(), 100);
+    for (count, wanted) in file.digests_0_to_99.iter().enumerate() {
+        assert_eq!(digest(&record::<P>(profile, count)), *wanted, "record {count}");
+    }
+}
+
+/// The deterministic entry points on the seeds that a record names.
+#[cfg(feature = "hazmat")]
+fn seeds_lead_to_the_same<P: ParameterSet>(wanted: &Record) {
+    let seed = |hex: &str| -> [u8; 32] {
+        core::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).expect("hexadecimal digits"))
+    };
+    let key = DecapsulationKey::<P>::generate_from(&seed(&wanted.keygen_seed), &seed(&wanted.z)).expect("a key");
+    assert_eq!(hex(&key.to_bytes()), wanted.sk);
+    let (ciphertext, shared_key) = key.encapsulation_key().encapsulate_from(&seed(&wanted.encaps_seed));
+    assert_eq!((hex(&ciphertext), hex(&shared_key)), (wanted.ct.clone(), wanted.ss.clone()));
+
+    // the retry records begin with a seed that gives no key
+    let mut first = [0; 32];
+    let profile = if P::PARAMETERS.profile == ringforge_ctru::Profile::R { "R" } else { "S" };
+    Randomness::of(profile, P::PARAMETERS.name, wanted.count).0.read(&mut first);
+    let there = DecapsulationKey::<P>::generate_from(&first, &first).is_some();
+    assert_eq!(there, wanted.count < 5, "{} {}", P::PARAMETERS.name, wanted.count);
+}
+
+#[cfg(not(feature = "hazmat"))]
+fn seeds_lead_to_the_same<P: ParameterSet>(wanted: &Record) {
+    let _ = (&wanted.keygen_seed, &wanted.z, &wanted.encaps_seed);
+}
+
+macro_rules! vectors {
+    ($($test:ident: $set:ty, $file:literal, $profile:literal;)*) => { $(
+        #[test]
+        fn $test() {
+            agrees::<$set>($file, $profile);
+        }
+    )* };
+}
+
+vectors! {
+    ctru_512: Ctru512, "ctru-512-sha3.json", "S";
+    ctru_768: Ctru768, "ctru-768-sha3.json", "S";
+    ctru_1024: Ctru1024, "ctru-1024-sha3.json", "S";
+    cntr_512: Cntr512, "cntr-512-sha3.json", "S";
+    cntr_768: Cntr768, "cntr-768-sha3.json", "S";
+    cntr_1024: Cntr1024, "cntr-1024-sha3.json", "S";
+    ctru_768_as_in_2022: Ctru768R, "ctru-768-ref2022.json", "R";
+}

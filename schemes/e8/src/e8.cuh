@@ -1,0 +1,60 @@
+// The E8 code: four bits to a block of eight coordinates, and the nearest codeword back.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+// in: a < 16   out: the codeword, bit j for coordinate j; rows of the generator, for bits 0 to 3: 55 0F 3C F0
+RF_FN u32 e8_encode(u32 a) {
+    return (a & 1) * 0x55 ^ (a >> 1 & 1) * 0x0F ^ (a >> 2 & 1) * 0x3C ^ (a >> 3) * 0xF0;
+}
+
+RF_FN u32 e8_magnitude(i32 x) { return x < 0 ? -x : x; }
+
+// A coset of the code: a bit for each pair of coordinates, and their parity must be even.
+// score: 64 times the sum of |x_i|, less twice the least of them where a bit is flipped, plus a constant
+// flips: the bits of the nibble that this flip changes
+struct E8Coset {
+    u32 score, flips;
+};
+
+// in: |x_i| < 2^16; pair i wants bit 1 where x_i < 0, and another bit costs |x_i|
+RF_FN E8Coset e8_coset(i32 x0, i32 x1, i32 x2, i32 x3) {
+    // in a key: the cost, then the pair's number, then the flips; so the least key is the first of the least costs
+    u32 k0 = 64 * e8_magnitude(x0) + 0x06;
+    u32 k1 = 64 * e8_magnitude(x1) + 0x14;
+    u32 k2 = 64 * e8_magnitude(x2) + 0x20;
+    u32 k3 = 64 * e8_magnitude(x3) + 0x38;
+    u32 least = min_word(min_word(k0, k1), min_word(k2, k3));
+    u32 flipped = least & (u32)((x0 ^ x1 ^ x2 ^ x3) >> 31);
+    return E8Coset{k0 + k1 + k2 + k3 - 2 * (flipped & ~63u), flipped & 15};
+}
+
+// The nearest codeword to eight coordinates modulo Q2, a codeword's ones being at Q2/2.
+//
+// A coordinate v lies m = min(v, Q2 - v) from 0 and Q2/2 - m from Q2/2. The squares of these differ by Q2 (Q2/4 - m),
+// which is linear in m: comparing sums of squares takes sums of m and no products. A pair that prefers (1, 1) to (0, 0)
+// has x = Q2/2 - m - m' < 0; one that prefers (0, 1) to (1, 0) has x = m - m' < 0; the other choice costs Q2 |x|. The
+// coset with the larger score has the nearer codeword.
+// in: v[0..8] < Q2; Q2 a power of two, at most 2^16   out: the nibble
+// ties: a pair takes bit 0, the first of the cheapest pairs is flipped, and the even coset is taken (t = 0)
+template <u32 Q2>
+RF_FN u32 e8_decode(const u32* v) {
+    i32 same[4], other[4];
+    RF_UNROLL
+    for (u32 i = 0; i < 4; i++) {
+        u32 m0 = min_word(v[2 * i], Q2 - v[2 * i]), m1 = min_word(v[2 * i + 1], Q2 - v[2 * i + 1]);
+        same[i] = (i32)(Q2 / 2 - m0 - m1);
+        other[i] = (i32)(m0 - m1);
+    }
+    E8Coset even = e8_coset(same[0], same[1], same[2], same[3]);
+    E8Coset odd = e8_coset(other[0], other[1], other[2], other[3]);
+    u32 t = even.score < odd.score;
+    u32 x0 = select(t, (u32)other[0], (u32)same[0]);
+    u32 x1 = select(t, (u32)other[1], (u32)same[1]);
+    u32 x3 = select(t, (u32)other[3], (u32)same[3]);
+    u32 bits = t | (x0 >> 30 & 2) | ((x0 ^ x1) >> 29 & 4) | (x3 >> 28 & 8);
+    return bits ^ select(t, odd.flips, even.flips);
+}
+
+}  // namespace rf

@@ -1,0 +1,74 @@
+//! Plans of single components, with samples and oracles.
+
+use std::sync::Arc;
+
+use ringforge::testkit::{NamedPlan, Random, Scheme};
+use ringforge::{Limits, Plan, Result, Slot, Step};
+
+use super::{Component, ComponentKernel, oracle, unit};
+
+/// The components, as something to test.
+#[derive(Debug)]
+pub struct Components;
+
+impl Scheme for Components {
+    const NAME: &'static str = "E8";
+
+    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
+        let widths = [4, 5, 10, 11, 12];
+        [Component::Encode]
+            .into_iter()
+            .chain([1024, 2048].map(|q2| Component::Decode { q2 }))
+            .chain([2, 3, 4, 5].map(|eta| Component::Sample { eta }))
+            .chain(widths.map(|width| Component::Pack { width }))
+            .chain(widths.map(|width| Component::Unpack { width }))
+            .map(plan)
+            .collect()
+    }
+}
+
+/// The plan of one component, with samples and an oracle.
+///
+/// # Errors
+/// Nothing that a caller could cause.
+pub fn plan(component: Component) -> Result<NamedPlan> {
+    let name = format!("{component:?}");
+    let step = Step { kernel: Arc::new(ComponentKernel::new(component)), slots: vec![Slot::Arg(0), Slot::Arg(1)] };
+    let plan = NamedPlan::new(name.clone(), Plan::new(name, vec![step])?);
+    let plan = match component {
+        Component::Decode { q2 } => plan.sampled(move |seed, batch| {
+            vec![coordinates(seed, batch, q2).flatten().flat_map(u16::to_le_bytes).collect()]
+        }),
+        Component::Pack { width } => plan.sampled(move |seed, batch| vec![numbers(seed, batch * unit(width), width)]),
+        _ => plan,
+    };
+    Ok(plan.expecting(move |_, inputs| vec![expected(component, &inputs[0])]))
+}
+
+/// Blocks of coordinates: in turn anywhere, and on multiples of q2/4 and q2/8, where ties are.
+pub(crate) fn coordinates(seed: u64, batch: usize, q2: u16) -> impl Iterator<Item = [u16; 8]> {
+    let mut random = Random::new(seed);
+    (0..batch).map(move |i| {
+        let parts = [q2, 4, 8][i % 3];
+        core::array::from_fn(|_| random.below(usize::from(parts)) as u16 * (q2 / parts))
+    })
+}
+
+fn numbers(seed: u64, count: usize, width: u32) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    (0..count).map(|_| random.below(1 << width) as u16).flat_map(u16::to_le_bytes).collect()
+}
+
+fn expected(component: Component, input: &[u8]) -> Vec<u8> {
+    let words = || input.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes)).collect::<Vec<u16>>();
+    match component {
+        Component::Encode => {
+            let codewords = input.iter().flat_map(|byte| [byte & 15, byte >> 4]).map(oracle::encode);
+            codewords.map(|bits| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect()
+        }
+        Component::Decode { q2 } => words().as_chunks().0.iter().map(|v| oracle::decode(v, q2)).collect(),
+        Component::Sample { eta } => oracle::sample(eta, input).into_iter().flat_map(i16::to_le_bytes).collect(),
+        Component::Pack { width } => oracle::pack(width, &words()),
+        Component::Unpack { width } => oracle::unpack(width, input).into_iter().flat_map(u16::to_le_bytes).collect(),
+    }
+}

@@ -1,0 +1,47 @@
+//! What the key encapsulations of the CTRU family share: the E8 code, the centred binomial sampler, packings, and the
+//! choice of a key that ends decapsulation.
+//!
+//! Each stands here twice, with one meaning: as Rust for CPUs, and as CUDA text for kernels ([`E8`], [`SAMPLE`],
+//! [`PACK`]), in registers and with all shifts known when it is compiled. Neither branches on data or indexes by it.
+//!
+//! ```
+//! // four bits travel as eight coordinates modulo 1024, and survive noise of norm below 512
+//! let codeword = ringforge_e8::encode(0b1010);
+//! let mut v: [u16; 8] = core::array::from_fn(|j| u16::from(codeword >> j & 1) * 512);
+//! v[3] = (v[3] + 400) % 1024;
+//! v[6] = (v[6] + 1024 - 300) % 1024;
+//! assert_eq!(ringforge_e8::decode(&v, 1024), 0b1010);
+//!
+//! // sixteen coefficients in [-2, 2] from eight bytes
+//! let mut coefficients = [0i16; 16];
+//! ringforge_e8::centred_binomial(2, &[0x73; 8], &mut coefficients)?;
+//! assert_eq!(coefficients[..2], [2, 1]);
+//!
+//! // ten bits each
+//! let mut packed = [0; 10];
+//! ringforge_e8::pack(10, &v, &mut packed)?;
+//! # Ok::<(), ringforge::Error>(())
+//! ```
+//!
+//! Feature `testkit` adds `kernels`: a kernel and a plan for each piece of text, held to oracles.
+
+mod code;
+#[cfg(feature = "testkit")]
+pub mod kernels;
+mod pack;
+mod sample;
+mod select;
+
+use ringforge::Header;
+
+pub use code::{decode, encode};
+pub use pack::{pack, packed_bytes, unpack};
+pub use sample::{centred_binomial, sampled_bytes};
+pub use select::select;
+
+/// `e8.cuh`: `e8_encode`, `e8_decode`.
+pub const E8: Header = Header { name: "e8.cuh", text: include_str!("e8.cuh") };
+/// `sample.cuh`: `centred_binomial`.
+pub const SAMPLE: Header = Header { name: "sample.cuh", text: include_str!("sample.cuh") };
+/// `pack.cuh`: `pack_bits`, `unpack_bits`, `pack_unit`.
+pub const PACK: Header = Header { name: "pack.cuh", text: include_str!("pack.cuh") };

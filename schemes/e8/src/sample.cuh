@@ -1,0 +1,37 @@
+// The centred binomial distribution: bits of a stream to coefficients, many at a time in a word.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+// out: a word with its bits 0, step, 2 step, … set, `fields` of them
+RF_FN constexpr u32 every(u32 step, u32 fields) {
+    return fields == 0 ? 0 : every(step, fields - 1) << step | 1;
+}
+
+// A coefficient is the sum of Eta bits of the stream less the sum of the next Eta bits. Whole coefficients are taken
+// into a word, its bits are added within groups of Eta, and neighbouring groups are subtracted within fields of 2 Eta.
+// in: stream[0..Count Eta / 16], any words   out: out[0..Count] in [-Eta, Eta]
+template <u32 Eta, u32 Count>
+RF_FN void centred_binomial(const u32* stream, i32* out) {
+    static_assert(Eta >= 2 && Eta <= 8 && Count * Eta % 16 == 0, "whole words");
+    constexpr u32 field = 2 * Eta, fields = 32 / field;
+    constexpr u32 ones = every(Eta, 2 * fields), firsts = every(field, fields) * ((1u << Eta) - 1);
+    constexpr u32 signs = every(field, fields) << (field - 1);
+    RF_UNROLL
+    for (u32 at = 0; at < Count; at += fields) {
+        u32 word = at * field / 32, shift = at * field % 32;
+        u32 next = word + 1 < Count * field / 32 ? stream[word + 1] : 0;
+        u32 bits = low(join(stream[word], next) >> shift);
+        u32 sums = bits & ones;
+        RF_UNROLL
+        for (u32 k = 1; k < Eta; k++) sums += bits >> k & ones;
+        // the sign bits keep borrows within fields, which then are numbers in two's complement
+        u32 differences = (((sums & firsts) | signs) - (sums >> Eta & firsts)) ^ signs;
+        RF_UNROLL
+        for (u32 i = 0; i < fields && at + i < Count; i++)
+            out[at + i] = (i32)(differences << (32 - field * (i + 1))) >> (32 - field);
+    }
+}
+
+}  // namespace rf

@@ -1,0 +1,109 @@
+//! The centred binomial distribution: bits of a stream to coefficients, many at a time in a word.
+
+use ringforge::{Error, Result};
+
+/// Bytes of the stream that `count` coefficients take: 2·eta bits each, the last byte being filled up.
+#[must_use]
+pub const fn sampled_bytes(eta: u32, count: usize) -> usize {
+    (2 * eta as usize * count).div_ceil(8)
+}
+
+/// Coefficients in [-eta, eta], eta from 2 to 5: each is the sum of eta bits of `bytes`, least bit first, less the sum
+/// of the next eta bits. Bits left over in the last byte do not count.
+///
+/// # Errors
+/// [`Error::Unsupported`] for any other eta; [`Error::Length`] unless `bytes` holds [`sampled_bytes`].
+pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
+    let sample = match eta {
+        2 => words::<2, 16, 8>,
+        3 => words::<3, 8, 6>,
+        4 => words::<4, 8, 8>,
+        5 => words::<5, 4, 5>,
+        _ => {
+            let job = format!("the centred binomial distribution of eta {eta}");
+            return Err(Error::Unsupported { job, why: "eta is 2, 3, 4 or 5".into() });
+        }
+    };
+    let expected = sampled_bytes(eta, out.len());
+    if bytes.len() != expected {
+        return Err(Error::Length { what: "bytes to sample from", expected, got: bytes.len() });
+    }
+    sample(bytes, out);
+    Ok(())
+}
+
+/// `COUNT` coefficients from every `BYTES` bytes, and some from what is left.
+fn words<const ETA: u32, const COUNT: usize, const BYTES: usize>(bytes: &[u8], out: &mut [i16]) {
+    let (out, last) = out.as_chunks_mut::<COUNT>();
+    let (bytes, last_bytes) = bytes.split_at(out.len() * BYTES);
+    for (bytes, out) in bytes.as_chunks::<BYTES>().0.iter().zip(out) {
+        *out = word::<ETA, COUNT>(load(bytes));
+    }
+    for (out, x) in last.iter_mut().zip(word::<ETA, COUNT>(load(last_bytes))) {
+        *out = x;
+    }
+}
+
+fn load(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// Bits are added within groups of `ETA`; neighbouring groups are subtracted within fields of 2·`ETA` bits.
+fn word<const ETA: u32, const COUNT: usize>(bits: u64) -> [i16; COUNT] {
+    let field = 2 * ETA;
+    let fields = COUNT as u32;
+    let ones = every(ETA, 2 * fields);
+    let firsts = every(field, fields) * ((1 << ETA) - 1);
+    let signs = every(field, fields) << (field - 1);
+    let sums = (0..ETA).fold(0, |sums, k| sums + (bits >> k & ones));
+    // the sign bits keep borrows within fields, which then are numbers in two's complement
+    let differences = (((sums & firsts) | signs) - (sums >> ETA & firsts)) ^ signs;
+    core::array::from_fn(|i| ((differences << (64 - field * (i as u32 + 1))) as i64 >> (64 - field)) as i16)
+}
+
+/// A word with its bits 0, `step`, 2·`step`, … set, `fields` of them.
+const fn every(step: u32, fields: u32) -> u64 {
+    if fields == 0 { 0 } else { every(step, fields - 1) << step | 1 }
+}
+
+#[cfg(all(test, feature = "testkit"))]
+mod tests {
+    use ringforge::testkit::{bytes, seed};
+
+    use super::*;
+    use crate::kernels::oracle;
+
+    #[test]
+    fn any_number_of_coefficients_is_sampled() {
+        for eta in 2..=5 {
+            for count in [0, 1, 3, 4, 8, 15, 16, 17, 653, 761, 1024] {
+                let bytes = bytes(seed(), sampled_bytes(eta, count));
+                let mut found = vec![99; count];
+                centred_binomial(eta, &bytes, &mut found).unwrap();
+                assert_eq!(found, oracle::sample(eta, &bytes)[..count], "eta {eta}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bounds_are_reached() {
+        for eta in 2..=5 {
+            let group = |bit: u32| (0..2 * eta * 8).map(|i| u8::from((i / eta) % 2 == bit)).collect::<Vec<u8>>();
+            for (bits, bound) in [(group(0), eta as i16), (group(1), -(eta as i16))] {
+                let bytes: Vec<u8> = bits.chunks(8).map(|b| b.iter().rev().fold(0, |x, bit| x << 1 | bit)).collect();
+                let mut found = [0; 8];
+                centred_binomial(eta, &bytes, &mut found).unwrap();
+                assert_eq!(found, [bound; 8]);
+            }
+        }
+    }
+
+    #[test]
+    fn other_etas_and_lengths_are_refused() {
+        assert!(matches!(centred_binomial(6, &[], &mut []), Err(Error::Unsupported { .. })));
+        let wrong = centred_binomial(3, &[0; 11], &mut [0; 16]);
+        assert_eq!(wrong, Err(Error::Length { what: "bytes to sample from", expected: 12, got: 11 }));
+    }
+}

@@ -1,0 +1,124 @@
+//! The sponges of `keccak.cuh`, for comparison with the crates `shake` and `sha3`.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::testkit::{NamedPlan, Scheme};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Step};
+use sha3::{Digest, Sha3_256, Sha3_512};
+use shake::{ExtendableOutput, Shake128, Shake256, XofReader};
+
+/// Bytes of the messages: none, within a word, at its end, and around the end of a block of SHAKE-256; several blocks.
+const LENGTHS: [usize; 10] = [0, 1, 32, 33, 65, 81, 135, 136, 137, 1025];
+/// Words that hold the longest of them.
+const MESSAGE_WORDS: usize = LENGTHS[LENGTHS.len() - 1].div_ceil(8);
+const THREADS: u32 = 32;
+
+/// A hash function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hash {
+    Shake128,
+    Shake256,
+    Sha3_256,
+    Sha3_512,
+}
+
+impl Hash {
+    /// Fills `out` with as much of the hash of a message.
+    fn fill(self, message: &[u8], out: &mut [u8]) {
+        match self {
+            Self::Shake128 => extend(Shake128::default(), message, out),
+            Self::Shake256 => extend(Shake256::default(), message, out),
+            Self::Sha3_256 => out.copy_from_slice(&Sha3_256::digest(message)),
+            Self::Sha3_512 => out.copy_from_slice(&Sha3_512::digest(message)),
+        }
+    }
+}
+
+fn extend(mut hash: impl ExtendableOutput, message: &[u8], out: &mut [u8]) {
+    hash.update(message);
+    hash.finalize_xof().read(out);
+}
+
+/// Hashes of the beginnings of a message, one for each of the lengths.
+#[derive(Debug)]
+struct Sponge {
+    hash: Hash,
+    /// Bytes of each hash.
+    bytes: usize,
+    ports: [Port; 2],
+}
+
+impl Sponge {
+    fn plan(hash: Hash, words: usize) -> Result<NamedPlan> {
+        let bytes = 8 * words;
+        let ports = [Port::input(8 * MESSAGE_WORDS), Port::output(LENGTHS.len() * bytes)];
+        let step = Step { kernel: Arc::new(Self { hash, bytes, ports }), slots: vec![Slot::Arg(0), Slot::Arg(1)] };
+        Ok(NamedPlan::new(format!("{bytes} bytes of {hash:?}"), Plan::new("sponge", vec![step])?))
+    }
+}
+
+impl Kernel for Sponge {
+    fn name(&self) -> &'static str {
+        "sponge"
+    }
+
+    fn source(&self) -> &'static str {
+        include_str!("sponge.cu")
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, _: &Limits) -> Result<Built> {
+        let words = self.bytes / 8;
+        let item_words = words * LENGTHS.len();
+        let lengths = LENGTHS.map(|length| length.to_string()).join(", ");
+        let hash = format!("{:?}", self.hash);
+        let prelude = format!(
+            "#pragma once\n\
+             template <rf::u32... Bytes>\n\
+             struct Lengths {{}};\n\
+             struct Task {{\n\
+             \x20   using Hash = rf::{hash};\n\
+             \x20   using lengths = Lengths<{lengths}>;\n\
+             \x20   static constexpr rf::u32 threads = {THREADS}, words = {words};\n\
+             \x20   static constexpr rf::u32 message_words = {MESSAGE_WORDS}, item_words = {item_words};\n\
+             }};\n"
+        );
+        Ok(Built { prelude, launch: Launch::thread_per_item(THREADS) })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let messages = args.input::<u8>(0)?.chunks_exact(8 * MESSAGE_WORDS);
+        let items = args.output::<u8>(1)?.chunks_exact_mut(self.bytes * LENGTHS.len());
+        for (message, out) in messages.zip(items) {
+            for (length, out) in LENGTHS.iter().zip(out.chunks_exact_mut(self.bytes)) {
+                self.hash.fill(&message[..*length], out);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every sponge, with outputs within a block, of one block, and of many.
+#[derive(Debug)]
+pub struct Sponges;
+
+impl Scheme for Sponges {
+    const NAME: &'static str = "sponges";
+
+    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
+        let outputs = [
+            (Hash::Shake128, 188),
+            (Hash::Shake128, 21),
+            (Hash::Shake256, 188),
+            (Hash::Shake256, 17),
+            (Hash::Shake256, 4),
+            (Hash::Sha3_256, 4),
+            (Hash::Sha3_512, 8),
+        ];
+        outputs.into_iter().map(|(hash, words)| Sponge::plan(hash, words)).collect()
+    }
+}
