@@ -43,7 +43,7 @@ impl Kernel for Copy {
 /// Bytes read and written per second.
 pub(crate) fn bandwidth(device: &Device, effort: Effort) -> Result<f64> {
     let plan = Plan::new("copy", vec![Step { kernel: Arc::new(Copy), slots: vec![Slot::Arg(0), Slot::Arg(1)] }])?;
-    let work = Work { program: device.compile(&plan)?, stream: device.stream()? };
+    let work = Work::of_plan(device, &plan)?;
     let batch = if device.limits().is_cpu() { 1 << 14 } else { 1 << 17 };
     let input = vec![0x5a; batch * ITEM];
     let mut sets = (0..2).map(|_| work.buffers(batch, &[&input])).collect::<Result<Vec<_>>>()?;

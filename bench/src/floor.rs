@@ -1,10 +1,13 @@
-//! The least time that a job can take on a device, by the job's own formula: bytes to move, and multiplications.
+//! The least time that work can take on a device, by its own formula: bytes to move, multiplications, hashing.
+
+mod kem;
 
 use ringforge::{Job, Layer, Limits, Op, Split, Width};
 use serde::Serialize;
 
-/// 32-bit multiply-adds of a multiprocessor in a second: 64 a clock at 1.94 GHz, as measured on an H200.
-const MULTIPLY_ADDS: f64 = 16.4e12 / 132.0;
+/// Instructions that a pipe of a multiprocessor does in a second: 64 a clock at 1.94 GHz, as measured on an H200. Of
+/// such pipes there is one for 32-bit multiply-adds and one for logic and shifts.
+const PIPE: f64 = 16.4e12 / 132.0;
 
 /// What the best known arithmetic takes for a product by a known factor, in slots of a 32-bit multiply-add: a wide
 /// product takes two. Shoup's method for words; for 256 bits Montgomery's, limb by limb.
@@ -34,24 +37,37 @@ pub(crate) struct Floor {
     pub(crate) slots_per_item: Option<f64>,
     /// On GPUs.
     pub(crate) multiply_seconds: Option<f64>,
+    /// Instructions of logic and shifts, for work that hashes.
+    pub(crate) logic_per_item: Option<f64>,
+    /// On GPUs.
+    pub(crate) logic_seconds: Option<f64>,
 }
 
 impl Floor {
     /// The floor of a job that moves so many bytes for an item, at a bandwidth in bytes per second.
     pub(crate) fn of(job: &Job, bytes_per_item: usize, bandwidth: f64, limits: &Limits) -> Self {
-        let slots = slots_per_item(job);
-        let rate = (!limits.is_cpu()).then_some(MULTIPLY_ADDS * f64::from(limits.processors));
+        Self::new(slots_per_item(job), None, bytes_per_item, bandwidth, limits)
+    }
+
+    fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, bandwidth: f64, limits: &Limits) -> Self {
+        let rate = (!limits.is_cpu()).then_some(PIPE * f64::from(limits.processors));
+        let seconds =
+            |instructions: Option<f64>| instructions.zip(rate).map(|(instructions, rate)| instructions / rate);
         Self {
             bytes_per_item,
             memory_seconds: bytes_per_item as f64 / bandwidth,
             slots_per_item: slots,
-            multiply_seconds: slots.zip(rate).map(|(slots, rate)| slots / rate),
+            multiply_seconds: seconds(slots),
+            logic_per_item: logic,
+            logic_seconds: seconds(logic),
         }
     }
 
-    /// The larger of the two.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.multiply_seconds.map_or(self.memory_seconds, |seconds| seconds.max(self.memory_seconds))
+    /// The largest of all, for memory and the two pipes work side by side; and which that is.
+    pub(crate) fn limit(&self) -> (f64, &'static str) {
+        let others = [(self.multiply_seconds, "multiply"), (self.logic_seconds, "logic")];
+        let known = others.into_iter().filter_map(|(seconds, name)| Some((seconds?, name)));
+        known.fold((self.memory_seconds, "memory"), |most, other| if other.0 > most.0 { other } else { most })
     }
 }
 

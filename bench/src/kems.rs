@@ -8,7 +8,6 @@ use ringforge_ctru::{
     Batch, Ciphertexts, Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, ParameterSet, Parameters, PublicKeys,
     SecretKeys, SharedKeys,
 };
-use serde::Serialize;
 
 /// Any of the mechanisms, ready on a device.
 pub(crate) type Kem = dyn DeterministicKem<
@@ -43,7 +42,7 @@ pub(crate) const SETS: &[Set] = &[
 ];
 
 /// What is measured of a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     KeyGen,
     Encaps,

@@ -6,6 +6,7 @@ mod copy;
 mod devices;
 mod environment;
 mod floor;
+mod kems;
 mod measure;
 mod plan;
 mod rings;
@@ -36,7 +37,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Multiply random polynomials in rings of every kind and compare with slow, obvious arithmetic.
+    /// Multiply random polynomials in rings of every kind, encapsulate keys, and compare with slow, obvious arithmetic.
     Check(check::Options),
     /// List the devices of this machine, or why there is none.
     Devices,

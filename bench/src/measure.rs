@@ -1,4 +1,6 @@
-//! Timing: many runs over rotating buffers, by the device's own clock.
+//! Timing: many runs over rotating buffers by the device's own clock, or whole calls by the wall's.
+
+use std::time::Instant;
 
 use anyhow::Result;
 use ringforge::Buffer;
@@ -11,6 +13,9 @@ const ROTATED_BYTES: usize = 256 << 20;
 /// The same on a CPU.
 const ROTATED_BYTES_CPU: usize = 64 << 20;
 
+/// Least number of samples.
+const LEAST_SAMPLES: usize = 5;
+
 /// How long to measure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
@@ -22,14 +27,28 @@ pub(crate) struct Effort {
     pub(crate) total_seconds: f64,
 }
 
+impl Effort {
+    /// As little as possible.
+    pub(crate) const LEAST: Self = Self { samples: LEAST_SAMPLES, sample_seconds: 0.0, total_seconds: 0.0 };
+}
+
 /// What a run took.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Times {
     pub(crate) median_seconds: f64,
-    pub p95_seconds: f64,
+    pub(crate) p95_seconds: f64,
     pub(crate) samples: usize,
     pub(crate) runs_per_sample: usize,
     pub(crate) buffer_sets: usize,
+}
+
+impl Times {
+    /// From the seconds of a run in each sample.
+    fn of(mut seconds: Vec<f64>, runs_per_sample: usize, buffer_sets: usize) -> Self {
+        seconds.sort_by(f64::total_cmp);
+        let at = |share: f64| seconds[((seconds.len() - 1) as f64 * share).round() as usize];
+        Self { median_seconds: at(0.5), p95_seconds: at(0.95), samples: seconds.len(), runs_per_sample, buffer_sets }
+    }
 }
 
 /// Sets of buffers that a measurement of this work rotates among.
@@ -53,7 +72,7 @@ pub(crate) fn measure(work: &Work, batch: usize, sets: &mut [Vec<Buffer>], effor
         once = estimate(work, batch, buffers)?;
     }
     let runs = ((effort.sample_seconds / once).ceil() as usize).clamp(1, 10_000);
-    let samples = ((effort.total_seconds / (once * runs as f64)) as usize).clamp(5, effort.samples);
+    let samples = ((effort.total_seconds / (once * runs as f64)) as usize).clamp(LEAST_SAMPLES, effort.samples);
     let mut marks = vec![work.stream.mark()?];
     let mut turn = 0;
     for _ in 0..samples {
@@ -69,13 +88,19 @@ pub(crate) fn measure(work: &Work, batch: usize, sets: &mut [Vec<Buffer>], effor
     for pair in marks.windows(2) {
         seconds.push(pair[1].seconds_since(&pair[0])? / runs as f64);
     }
-    seconds.sort_by(f64::total_cmp);
-    let at = |share: f64| seconds[((seconds.len() - 1) as f64 * share).round() as usize];
-    Ok(Times {
-        median_seconds: at(0.5),
-        p95_seconds: at(0.95),
-        samples,
-        runs_per_sample: runs,
-        buffer_sets: sets.len(),
-    })
+    Ok(Times::of(seconds, runs, sets.len()))
+}
+
+/// Measures calls that are done when they return, by the wall's clock; a first one warms up.
+pub(crate) fn wall(effort: Effort, mut call: impl FnMut() -> Result<()>) -> Result<Times> {
+    call()?;
+    let start = Instant::now();
+    let goes_on = |done| done < effort.samples && start.elapsed().as_secs_f64() < effort.total_seconds;
+    let mut seconds = Vec::new();
+    while seconds.len() < LEAST_SAMPLES || goes_on(seconds.len()) {
+        let before = Instant::now();
+        call()?;
+        seconds.push(before.elapsed().as_secs_f64());
+    }
+    Ok(Times::of(seconds, 1, 1))
 }

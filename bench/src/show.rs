@@ -67,6 +67,11 @@ pub(crate) fn time(seconds: f64) -> String {
     format!("{}{unit}", short(seconds * scale))
 }
 
+/// Whether something is right, with the bad case standing out.
+pub(crate) fn yes_or_no(right: bool) -> String {
+    if right { "yes" } else { "NO" }.into()
+}
+
 /// A printed ring with long moduli cut short.
 pub(crate) fn ring(text: &str) -> String {
     let digits = text.find(|c: char| c.is_ascii_digit()).unwrap_or(0);

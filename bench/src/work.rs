@@ -1,9 +1,9 @@
-//! A job made ready on a device, with host memory in and out.
+//! A job or a plan made ready on a device, with host memory in and out.
 
 use anyhow::{Context, Result};
-use ringforge::{Arg, Buffer, Device, Error, Job, Per, Planner, Program, Role, Stream};
+use ringforge::{Arg, Buffer, Device, Error, Job, Per, Plan, Planner, Program, Role, Stream};
 
-/// A job made ready on a device.
+/// A plan made ready on a device.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) program: Program,
@@ -13,8 +13,12 @@ pub(crate) struct Work {
 impl Work {
     /// The job on exactly this device.
     pub(crate) fn new(device: &Device, job: &Job) -> Result<Self> {
-        let plan = Planner::new(device.limits().clone()).plan(job)?;
-        Ok(Self { program: device.compile(&plan)?, stream: device.stream()? })
+        Self::of_plan(device, &Planner::new(device.limits().clone()).plan(job)?)
+    }
+
+    /// The plan, made for this device.
+    pub(crate) fn of_plan(device: &Device, plan: &Plan) -> Result<Self> {
+        Ok(Self { program: device.compile(plan)?, stream: device.stream()? })
     }
 
     /// The job on this device, or on the CPU where the device does not support it; then with the reason.
@@ -69,6 +73,12 @@ impl Work {
     pub(crate) fn result(&self, buffers: &[Buffer]) -> Result<Vec<u8>> {
         let last = buffers.last().context("the plan has no arguments")?;
         Ok(self.stream.download(last)?)
+    }
+
+    /// What a run left in each argument that it writes, in order.
+    pub(crate) fn results(&self, buffers: &[Buffer]) -> Result<Vec<Vec<u8>>> {
+        let written = buffers.iter().zip(self.program.plan().args()).filter(|(_, arg)| arg.role != Role::In);
+        written.map(|(buffer, _)| Ok(self.stream.download(buffer)?)).collect()
     }
 
     /// One run from host memory to host memory.

@@ -261,27 +261,12 @@ RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typ
 
 // Values of fewer layers, for formats that fix how deep a transform goes: layers of the last pass need no other thread.
 
-// Bounds of ntt_descend's and ntt_ascend's results, in multiples of q.
-template <class R, u32 From>
-RF_CONST u32 ntt_descend_bound() {
-    u32 b = 1;
-    for (u32 l = From; l < R::layers; l++) b = Bound<R>::forward(R::layer[l], b);
-    return b;
-}
+// Bound of ntt_ascend's result, in multiples of q.
 template <class R, u32 To, u32 B>
 RF_CONST u32 ntt_ascend_bound() {
     u32 b = B;
     for (u32 l = R::layers; l > To; l--) b = Bound<R>::inverse(R::layer[l - 1], b);
     return b;
-}
-
-// in: values of the first From layers, < q, in the layout of the last pass, which begins no later
-// out: values of all layers, < ntt_descend_bound q
-template <class R, u32 From>
-RF_FN void ntt_descend(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                       u32 thread) {
-    static_assert(From >= Pass<R, R::passes - 1>::first, "the layers must all be in the last pass");
-    forward_layers<R, R::passes - 1, From, 1>(m, x, table, thread);
 }
 
 // in: values < B q (B <= 2) in the layout of the last pass, which begins at layer To or before it, To > 0

@@ -13,6 +13,9 @@ use ringforge_tests::mix::{self, Mix};
 /// The same in every run: whether a defect shows must not depend on luck.
 const SEED: u64 = 1;
 
+/// Items of a batch: enough that where every second item has work to do, there is some in the second half of a block.
+const ITEMS: usize = 3;
+
 /// The defects that no plan shows. A defect counts as found when one of the plans shows it: not every plan reaches
 /// every barrier of a header.
 fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
@@ -27,7 +30,7 @@ fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
     for (what, carriers) in defects {
         let mut found = false;
         for (plan, injection) in &carriers {
-            found = injection.found(plan, &device, SEED, 2)?;
+            found = injection.found(plan, &device, SEED, ITEMS)?;
             if found {
                 break;
             }

@@ -1,8 +1,36 @@
-//! CTRU and CNTR.
+//! CTRU and CNTR: key encapsulation over NTRU lattices with messages in E8, one by one and in batches.
+//!
+//! A parameter set is a type: [`Ctru768`], say. One key at a time, on the CPU, works with the traits of the crate `kem`
+//! ([`EncapsulationKey`], [`DecapsulationKey`]); batches of any size, on a CPU or a GPU, with [`Batch`] and the traits of
+//! `ringforge_batch`.
+//!
+//! ```
+//! use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
+//! use ringforge_ctru::{Ctru768, DecapsulationKey};
+//!
+//! let key = DecapsulationKey::<Ctru768>::generate_from_rng(&mut rand::rng());
+//! let (ciphertext, sent) = key.encapsulation_key().encapsulate_with_rng(&mut rand::rng());
+//! assert_eq!(key.decapsulate(&ciphertext), sent);
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `params.rs` | the numbers of each set, and all sizes that follow |
+//! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation around them, one item on the CPU |
+//! | `rustcrypto.rs` | the traits of the crate `kem` |
+//! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
+//! | `plans.rs`, `batch.rs` | stages put together, and the batch traits |
+//!
+//! Source: Liang and others, *Compact and Efficient KEMs over NTRU Lattices*, ePrint 2022/579. `README.md` says which
+//! sets rest on what, how the GPU does it, and what is not done.
+//!
+//! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
 mod batch;
 mod kem;
 mod kernels;
+#[cfg(feature = "testkit")]
+mod naive;
 mod params;
 mod pke;
 mod plans;

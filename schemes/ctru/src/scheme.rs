@@ -1,12 +1,16 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
-use ringforge::{Limits, Result};
+use ringforge::{Drbg, Limits, Result};
+use shake::{ExtendableOutput, Shake256, Update};
 
 use crate::kem::{Kem, Memory, Seed};
-use crate::params::{Parameters, SEED_BYTES, SETS};
+use crate::naive::Naive;
+use crate::params::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet, Parameters, SEED_BYTES};
 use crate::plans::Plans;
-use crate::symmetric::Profile;
+
+/// A key whose draw for item 0, attempt 1, gives an f without an inverse in CTRU-768: found by trying.
+const FAILS_TWICE: u32 = 1_002_158;
 
 /// CTRU and CNTR as the engine's tests see them.
 #[derive(Debug)]
@@ -16,8 +20,9 @@ impl Scheme for Ctru {
     const NAME: &'static str = "CTRU";
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
-        let sets = SETS.iter().filter(|set| set.profile == Profile::S);
-        sets.map(|set| plans(set, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
+        // every degree, η, width of a packing, and kind of rounding; the vectors run all sets
+        let sets = [Ctru768::PARAMETERS, Ctru1024::PARAMETERS, Cntr512::PARAMETERS, Cntr768::PARAMETERS];
+        sets.iter().map(|set| plans(set, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
     }
 }
 
@@ -27,24 +32,35 @@ impl Scheme for Ctru {
 /// What makes planning fail.
 pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let plans = Plans::new(set, limits);
-    let set = *set;
+    let (set, naive) = (*set, Naive(*set));
     Ok(vec![
-        named(plans.generate_from()?),
-        named(plans.generate()?),
+        named(plans.generate_from()?)
+            .sampled(move |seed, batch| vec![seeds(seed, batch)])
+            .expecting(move |_, inputs| naive.generate_from(&inputs[0])),
+        named(plans.generate()?).expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
         named(plans.encapsulate_from()?)
-            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 32 * batch)]),
+            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 32 * batch)])
+            .expecting(move |_, inputs| naive.encapsulate_from(&inputs[0], &inputs[1])),
         named(plans.encapsulate()?)
-            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 48)]),
-        named(plans.decapsulate()?).sampled(move |seed, batch| {
-            let items = Items::new(&set, seed, batch);
-            vec![items.secret_keys, items.ciphertexts]
-        }),
+            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 48)])
+            .expecting(move |batch, inputs| naive.encapsulate(batch, &inputs[0], &inputs[1])),
+        named(plans.decapsulate()?)
+            .sampled(move |seed, batch| {
+                let items = Items::new(&set, seed, batch);
+                vec![items.secret_keys, items.ciphertexts]
+            })
+            .expecting(move |_, inputs| naive.decapsulate(&inputs[0], &inputs[1])),
         // every second item waits
-        named(plans.retry()?).sampled(move |seed, batch| {
-            let status = (0..batch).flat_map(|i| ((i + 1) as u32 % 2).to_le_bytes()).collect();
-            let items = Items::new(&set, seed, batch);
-            vec![bytes(seed, 48), bytes(!seed, 64 * batch), items.public_keys, items.secret_keys, status]
-        }),
+        named(plans.retry()?)
+            .sampled(move |seed, batch| {
+                let status = (0..batch).flat_map(|i| ((i + 1) as u32 % 2).to_le_bytes()).collect();
+                let items = Items::new(&set, seed, batch);
+                let mut key = [0; 32];
+                key[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());
+                let draws = Drbg::from_key(key).reserve(batch as u64).expect("a new generator has draws");
+                vec![draws.as_bytes().to_vec(), bytes(!seed, 64 * batch), items.public_keys, items.secret_keys, status]
+            })
+            .expecting(move |_, inputs| naive.retry(inputs)),
     ])
 }
 
@@ -52,7 +68,20 @@ fn named(plan: ringforge::Plan) -> NamedPlan {
     NamedPlan::new(plan.title().to_owned(), plan)
 }
 
-/// Keys and ciphertexts. Of four items one has a key of random bytes, and one a ciphertext of random bytes.
+/// Seeds of key pairs. The second gives an f without an inverse in CTRU-768, the third in CNTR-768.
+fn seeds(seed: u64, batch: usize) -> Vec<u8> {
+    let mut seeds = bytes(seed, 64 * batch);
+    let names = ["CTRU-KAT-v1|S|CTRU-768|6135", "CTRU-KAT-v1|S|CNTR-768|36413"];
+    for (seed, name) in seeds.chunks_exact_mut(64).skip(1).zip(names) {
+        Shake256::default().chain(name).finalize_xof_into(&mut seed[..SEED_BYTES]);
+    }
+    seeds
+}
+
+/// Keys and ciphertexts.
+///
+/// Of five items, one has a ciphertext of random bytes, one keys of random bytes, one a bad value at the end of the public
+/// key, and one a bad field at the end of the secret key; batches of 1, 2, and 3 hold one of each.
 struct Items {
     public_keys: Vec<u8>,
     secret_keys: Vec<u8>,
@@ -76,15 +105,27 @@ impl Items {
         for (i, (((public_key, secret_key), ciphertext), seed)) in
             keys.zip(ciphertexts).zip(seeds.as_chunks::<SEED_BYTES>().0).enumerate()
         {
-            if i % 4 == 2 {
+            let kind = (batch + i) % 5;
+            if kind == 2 {
                 continue;
             }
             kem.key_pair(seed, public_key, secret_key, &mut memory).expect("lengths are right");
-            if i % 4 != 3 {
+            if kind != 1 {
                 let mut shared_key = Seed::default();
                 kem.encapsulate(public_key, seed, ciphertext, &mut shared_key, &mut memory).expect("lengths are right");
+            }
+            let copied = set.pke_key_bytes() + public_key.len();
+            match kind {
+                3 => [public_key, &mut secret_key[..copied]].into_iter().for_each(spoil),
+                4 => spoil(&mut secret_key[..set.pke_key_bytes()]),
+                _ => {}
             }
         }
         items
     }
+}
+
+/// Makes the last number of these too large.
+fn spoil(bytes: &mut [u8]) {
+    bytes.iter_mut().rev().take(2).for_each(|byte| *byte = 0xff);
 }

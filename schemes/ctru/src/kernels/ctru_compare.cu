@@ -1,7 +1,9 @@
 // Encrypts messages again, compares with the ciphertexts, and chooses between shared and rejection keys.
+//
+// CTRU-768, 65 536 items on an H200: as encryption, floor 152 us; 3.2 KB, 51 us; takes 285 us.
 #include "prelude.cuh"
 
-#include "ctru_ring.cuh"
+#include "ctru_encrypt.cuh"
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
@@ -12,13 +14,11 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     u64 item = item_of(row, first);
     const u32* key = secrets + item * (Set::secret_key / 4) + Rq::n * Set::secret_width / 32;
     const u32* ciphertext = ciphertexts + item * (Set::ciphertext / 4);
+    const u32 before = status[item];
     u32 difference = 0;
     u32 found = encrypt(row, key, messages + item * Set::message, coins + item * (Set::encrypt_coins / 4), table,
                         [&](u32 i, u32 word) { difference |= word ^ ciphertext[i]; });
     u32 differs = any_in_row<Rq>(difference != 0);
-    u32 before = status[item];
-    // threads read the item's status before one of them writes it
-    sync_row<Rq>();
     if (!row.live) return;
     const u32 kept = 0u - (u32)(before == Set::fine && found == Set::fine);
     const u32* keys = both_keys + item * 16;

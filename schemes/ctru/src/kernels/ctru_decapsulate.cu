@@ -1,4 +1,7 @@
 // Messages to shared keys, rejection keys and coins of encryption: a thread an item.
+//
+// CTRU-768, 65 536 items on an H200: 23 permutations of 4464 instructions an item, floor 403 us; 1.9 KB, 31 us;
+// takes 466 us.
 #include "prelude.cuh"
 
 #include "ctru_hash.cuh"

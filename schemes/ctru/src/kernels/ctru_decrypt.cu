@@ -1,4 +1,7 @@
 // Ciphertexts to messages: the product c f over the integers, by one prime larger than twice any of its coefficients.
+//
+// CTRU-768, 65 536 items on an H200: 3592 instructions a thread, 32 threads an item, floor 225 us; 1.4 KB,
+// 23 us; takes 433 us.
 #include "e8.cuh"
 #include "ntt.cuh"
 #include "poly.cuh"
@@ -38,6 +41,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     }
     sync_row<Rq>();
     load_row<Rq, 0>(y, cells, row.thread, true);
+    u32 beyond = first_beyond<width, 4 * Set::eta + 2>(secret, row.thread, most >> 31 != 0);
     ntt_forward<Rq>(m, y, table, row.shared, row.thread);
     sync_row<Rq>();
 
@@ -82,7 +86,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
         nibbles[block] = (u8)e8_decode<q2>(v);
     }
     sync_row<Rq>();
-    u32 beyond = first_beyond<width, 4 * Set::eta + 2>(secret, row.thread, most >> 31 != 0);
     if (!row.live) return;
     for (u32 i = row.thread; i < Set::message; i += Rq::threads)
         messages[item * Set::message + i] = (u8)(nibbles[2 * i] | nibbles[2 * i + 1] << 4);

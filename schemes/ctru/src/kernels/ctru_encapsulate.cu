@@ -1,4 +1,7 @@
 // Seeds to messages, shared keys and coins of encryption: a thread an item.
+//
+// CTRU-768, 65 536 items on an H200: 9 permutations of 4464 instructions an item, floor 158 us; 0.9 KB, 15 us;
+// takes 185 us.
 #include "prelude.cuh"
 
 #include "ctru_hash.cuh"

@@ -1,7 +1,10 @@
 // Messages and coins to ciphertexts.
+//
+// CTRU-768, 65 536 items on an H200: 2432 instructions a thread, 32 threads an item, floor 152 us; 3.0 KB,
+// 48 us; takes 282 us.
 #include "prelude.cuh"
 
-#include "ctru_ring.cuh"
+#include "ctru_encrypt.cuh"
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)

@@ -1,4 +1,7 @@
 // Seeds to the coins of key generation: a thread an item.
+//
+// CTRU-768, 65 536 items on an H200: 6 permutations of 4464 instructions an item, floor 105 us; 0.8 KB, 13 us;
+// takes 138 us.
 #include "keccak.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,9 +1,12 @@
 // Items whose f had no inverse, again with seeds of their own until it has one; others are passed over.
+//
+// One item in 31 000 waits (n = 768; else hardly any): reading the statuses is all that most blocks do. What is left is the
+// latency of one item, whose row's first thread hashes alone.
 #include "drbg.cuh"
 #include "keccak.cuh"
 #include "prelude.cuh"
 
-#include "ctru_ring.cuh"
+#include "ctru_generate.cuh"
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
@@ -12,10 +15,11 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
     u64 item = item_of(row, first);
-    u64* coins = (u64*)row.extra;
     bool waiting = row.live && status[item] == Set::not_invertible;
     u32* secret = secrets + item * (Set::secret_key / 4);
     for (u32 attempt = 1; attempt < Set::attempts && __any_sync(0xffffffff, waiting); attempt++) {
+        // in turn, so that none is overwritten while others read it
+        u64* coins = (u64*)row.extra + attempt % 2 * (Set::generate_coins / 8);
         if (waiting && row.thread == 0) {
             u32 block[16];
             draw(*draws, item, attempt, block);
@@ -34,6 +38,5 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
             if (row.thread == 0) status[item] = Set::fine;
         }
         waiting = waiting && !invertible;
-        sync_row<Rq>();
     }
 }

@@ -1,0 +1,156 @@
+//! Lines about key encapsulation with keys, ciphertexts and seeds on the device.
+
+use anyhow::{Context, Result};
+use ringforge::Device;
+use ringforge::testkit::{Random, bytes};
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED};
+use ringforge_ctru::named_plans;
+
+use super::{Bench, Line, Options, What};
+use crate::environment;
+use crate::floor::Floor;
+use crate::kems::{Operation, SETS, Set};
+use crate::measure::{self, Effort};
+use crate::work::Work;
+
+/// Batches on a GPU; the first one in a hurry.
+const GPU_BATCHES: [usize; 2] = [1 << 16, 1 << 18];
+/// Items of a CPU's batch for each thread.
+const ITEMS_PER_THREAD: usize = 256;
+/// One seed in this many may give no key; for n = 768 one in 31000 gives none.
+const SEEDS_PER_FAILURE: usize = 1000;
+
+/// A parameter set and a batch.
+pub(super) struct Task {
+    pub(super) set: &'static Set,
+    pub(super) batch: usize,
+    /// The operations whose lines are wanted; the others are run, for each needs the one before.
+    wanted: Vec<Operation>,
+}
+
+impl Task {
+    pub(super) fn title(&self) -> String {
+        self.set.parameters.name.into()
+    }
+
+    pub(super) fn wants(&self, operation: Operation) -> bool {
+        self.wanted.contains(&operation)
+    }
+
+    /// What an operation's line is about.
+    pub(super) fn what(&self, operation: Operation) -> What {
+        let parameters = &self.set.parameters;
+        let n = parameters.n;
+        What { name: parameters.name, ring: format!("Z_3457[x]/(x^{n} - x^{} + 1)", n / 2), op: operation.to_string() }
+    }
+
+    /// How long to measure an operation.
+    pub(super) fn effort(&self, operation: Operation, bench: &Bench) -> Effort {
+        if self.wants(operation) { bench.effort } else { Effort::LEAST }
+    }
+}
+
+/// What is to be measured.
+pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
+    let batches = match options.batch {
+        Some(batch) => vec![batch.max(1)],
+        None if device.limits().is_cpu() => vec![ITEMS_PER_THREAD * environment::threads()],
+        None if options.quick => vec![GPU_BATCHES[0]],
+        None => GPU_BATCHES.to_vec(),
+    };
+    let mut tasks = Vec::new();
+    for set in SETS.iter().filter(|set| set.quick || !options.quick) {
+        let is_wanted = |op: &Operation| format!("{} {op}", set.parameters.name).contains(&options.filter);
+        let wanted: Vec<_> = Operation::ALL.into_iter().filter(is_wanted).collect();
+        if !wanted.is_empty() {
+            tasks.extend(batches.iter().map(|&batch| Task { set, batch, wanted: wanted.clone() }));
+        }
+    }
+    tasks
+}
+
+/// Measures a task's lines. All items go from their key's seed to both ends.
+pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
+    let mut random = Random::new(std::process::id().into());
+    let mut seeds = |size| bytes(random.bits(), task.batch * size);
+    let mut lines = Vec::new();
+    let mut run = |operation, inputs: &[&[u8]]| {
+        let (line, results) = line(task, bench, operation, inputs)?;
+        lines.extend(task.wants(operation).then_some(line));
+        anyhow::Ok(results)
+    };
+    let keys = run(Operation::KeyGen, &[&seeds(KEY_SEED)])?;
+    let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)])?;
+    let received = run(Operation::Decaps, &[&keys[1], &sent[0]])?;
+    let right = both_ends_agree(task.batch, &keys[2], [&sent[1], &sent[2]], [&received[0], &received[1]]);
+    lines.iter_mut().for_each(|line| line.right = right);
+    Ok(lines)
+}
+
+/// Measures an operation, and gives what it wrote; whether that is right is not known yet.
+fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> Result<(Line, Vec<Vec<u8>>)> {
+    let (Bench { device, bandwidth, .. }, parameters) = (bench, &task.set.parameters);
+    let name = match operation {
+        Operation::KeyGen => "generate from seeds",
+        Operation::Encaps => "encapsulate from seeds",
+        Operation::Decaps => "decapsulate",
+    };
+    let name = format!("{} {name}", parameters.name);
+    let plans = named_plans(parameters, device.limits())?;
+    let plan = &plans.iter().find(|plan| plan.name == name).with_context(|| format!("no plan is called {name}"))?.plan;
+    let work = Work::of_plan(device, plan)?;
+    let sets = (0..measure::sets(&work, task.batch)).map(|_| work.buffers(task.batch, inputs));
+    let mut sets = sets.collect::<Result<Vec<_>>>()?;
+    let times = measure::measure(&work, task.batch, &mut sets, task.effort(operation, bench))?;
+    let results = sets.last().map(|buffers| work.results(buffers)).transpose()?.unwrap_or_default();
+    let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), *bandwidth, device.limits())?;
+    Ok((Line::new(task.what(operation), task.batch, plan, times, floor, false), results))
+}
+
+/// Whether shared keys agree wherever there is a key, as there is nearly everywhere, and every other status is fine.
+fn both_ends_agree(batch: usize, key_statuses: &[u8], sent: [&[u8]; 2], received: [&[u8]; 2]) -> bool {
+    let is_fine = |status: &[u8]| status.iter().all(|&byte| byte == 0);
+    let shared_keys = sent[0].chunks_exact(32).zip(received[0].chunks_exact(32));
+    let items = key_statuses.chunks_exact(4).zip(shared_keys);
+    let (with_key, without): (Vec<_>, Vec<_>) = items.partition(|(status, _)| is_fine(status));
+    with_key.len() + without.len() == batch
+        && without.len() <= batch.div_ceil(SEEDS_PER_FAILURE)
+        && with_key.iter().all(|(_, (sent, received))| sent == received)
+        && [sent[1], received[1]].into_iter().all(is_fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::host;
+    use super::*;
+
+    #[test]
+    fn lines_are_right_and_have_limits() -> Result<()> {
+        let bench = Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST };
+        let task = Task { set: &SETS[1], batch: 9, wanted: vec![Operation::KeyGen, Operation::Decaps] };
+        let resident = lines(&task, &bench)?;
+        assert_eq!(resident.iter().map(|line| line.what.op.as_str()).collect::<Vec<_>>(), ["KeyGen", "Decaps"]);
+        assert!(resident.iter().all(|line| line.right));
+        let host = host::lines(&task, &bench, &resident)?;
+        assert_eq!(host.len(), 2);
+        assert!(host.iter().all(|line| line.right && line.percent_of_limit.is_some_and(|percent| percent > 0.0)));
+        Ok(())
+    }
+
+    #[test]
+    fn ends_that_differ_are_noticed() {
+        let (fine, keys) = ([0; 8], [7; 64]);
+        let agree = |statuses: &[u8], received: &[u8], last: &[u8]| {
+            both_ends_agree(2, statuses, [&keys, &fine], [received, last])
+        };
+        let mut other = keys;
+        other[40] = 8;
+        assert!(agree(&fine, &keys, &fine));
+        assert!(!agree(&fine, &other, &fine));
+        // the second item has no key
+        let without = [0, 0, 0, 0, 1, 0, 0, 0];
+        assert!(agree(&without, &other, &fine));
+        assert!(!agree(&without, &other, &without));
+        assert!(!agree(&[1; 8], &keys, &fine));
+    }
+}

@@ -1,0 +1,158 @@
+//! Key encapsulation in batches: both ends agree, spoilt ciphertexts are rejected, all devices give the same bytes.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use rayon::prelude::*;
+use ringforge::Device;
+use ringforge::testkit::{Random, bytes};
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Outcome};
+use ringforge_ctru::Parameters;
+use serde::Serialize;
+use sha3::{Digest, Sha3_512};
+
+use crate::kems::{Kem, Set};
+use crate::show;
+
+/// Items of a batch in a hurry: odd, so that the last block is not full.
+const QUICK_ITEMS: usize = 37;
+/// Items of a batch otherwise.
+const CPU_ITEMS: usize = 1024;
+const GPU_ITEMS: usize = 1 << 16;
+/// Items of a GPU's that the CPU makes too.
+const COMPARED_ITEMS: usize = 1000;
+
+/// What was found about a scheme.
+#[derive(Debug, Serialize)]
+pub(super) struct Line {
+    name: &'static str,
+    device: String,
+    batch: usize,
+    /// Key pairs made, keys encapsulated and decapsulated, from host memory to host memory. Measured unless in a hurry.
+    trips_per_second: Option<f64>,
+    /// Items compared with the CPU's.
+    compared: usize,
+    pub(super) agrees: bool,
+    /// What disagrees.
+    wrong: Vec<&'static str>,
+}
+
+/// What is to be found about a parameter set.
+pub(super) fn check(set: &Set, device: &Device, seed: u64, quick: bool) -> Result<Line> {
+    line(set, device, seed, quick).with_context(|| format!("{}, seed {seed}", set.parameters.name))
+}
+
+/// The lines as a table.
+pub(super) fn table(lines: &[Line]) -> String {
+    let mut table = show::table(&["scheme", "device", "batch", "trips/s", "verdict"], &[2, 3]);
+    for line in lines {
+        let verdict = if line.agrees { "agrees".into() } else { format!("WRONG: {}", line.wrong.join(", ")) };
+        let rate = line.trips_per_second.map_or("–".into(), show::short);
+        table.add_row([line.name.into(), line.device.clone(), line.batch.to_string(), rate, verdict]);
+    }
+    table.to_string()
+}
+
+fn line(set: &Set, device: &Device, seed: u64, quick: bool) -> Result<Line> {
+    let is_cpu = device.limits().is_cpu();
+    let batch = match quick {
+        true => QUICK_ITEMS,
+        false if is_cpu => CPU_ITEMS,
+        false => GPU_ITEMS,
+    };
+    let kem = &*(set.on)(device)?;
+    let mut wrong = Vec::new();
+    let mut trip = Trip::new(kem, batch);
+    if !trip.make(kem)? {
+        wrong.push("round trip");
+    }
+    let start = Instant::now();
+    if !quick && !trip.make(kem)? {
+        wrong.push("second round trip");
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    if !trip.is_rejected_when_spoilt(kem, &set.parameters, seed)? {
+        wrong.push("rejection");
+    }
+    let compared = if is_cpu { 0 } else { batch.min(COMPARED_ITEMS) };
+    if compared > 0
+        && Trip::from_seeds(kem, seed, compared)? != Trip::from_seeds(&*(set.on)(&Device::cpu())?, seed, compared)?
+    {
+        wrong.push("bytes from seeds");
+    }
+    Ok(Line {
+        name: set.parameters.name,
+        device: device.to_string(),
+        batch,
+        trips_per_second: (!quick).then(|| batch as f64 / seconds),
+        compared,
+        agrees: wrong.is_empty(),
+        wrong,
+    })
+}
+
+/// A batch at both ends.
+#[derive(PartialEq)]
+struct Trip {
+    public_keys: Vec<u8>,
+    secret_keys: Vec<u8>,
+    ciphertexts: Vec<u8>,
+    sent: Vec<u8>,
+    received: Vec<u8>,
+    outcome: Outcome,
+}
+
+impl Trip {
+    fn new(kem: &Kem, batch: usize) -> Self {
+        let sizes = kem.sizes();
+        let [public_keys, secret_keys, ciphertexts, sent, received] =
+            [sizes.public_key, sizes.secret_key, sizes.ciphertext, sizes.shared_key, sizes.shared_key]
+                .map(|size| vec![0; batch * size]);
+        Self { public_keys, secret_keys, ciphertexts, sent, received, outcome: Outcome::default() }
+    }
+
+    /// A trip with new randomness: whether both ends get the same keys.
+    fn make(&mut self, kem: &Kem) -> Result<bool> {
+        kem.generate(&mut self.public_keys, &mut self.secret_keys)?.all()?;
+        kem.encapsulate(&self.public_keys, &mut self.ciphertexts, &mut self.sent)?.all()?;
+        kem.decapsulate(&self.secret_keys, &self.ciphertexts, &mut self.received)?.all()?;
+        Ok(self.sent == self.received)
+    }
+
+    /// A trip that a seed decides; keys that do not come about stay zero, in the outcome.
+    fn from_seeds(kem: &Kem, seed: u64, batch: usize) -> Result<Self> {
+        let mut trip = Self::new(kem, batch);
+        let (key_seeds, seeds) = (bytes(seed, batch * KEY_SEED), bytes(!seed, batch * ENCAPSULATION_SEED));
+        trip.outcome = kem.generate_from(&key_seeds, &mut trip.public_keys, &mut trip.secret_keys)?;
+        kem.encapsulate_from(&seeds, &trip.public_keys, &mut trip.ciphertexts, &mut trip.sent)?.all()?;
+        kem.decapsulate(&trip.secret_keys, &trip.ciphertexts, &mut trip.received)?.all()?;
+        Ok(trip)
+    }
+
+    /// Whether each ciphertext with one bit flipped gives another key: the hash of identity, z and ciphertext.
+    fn is_rejected_when_spoilt(&self, kem: &Kem, parameters: &Parameters, seed: u64) -> Result<bool> {
+        let sizes = kem.sizes();
+        let (mut spoilt, mut random) = (self.ciphertexts.clone(), Random::new(seed));
+        for ciphertext in spoilt.chunks_exact_mut(sizes.ciphertext) {
+            let bit = random.below(8 * ciphertext.len());
+            ciphertext[bit / 8] ^= 1 << (bit % 8);
+        }
+        let mut keys = vec![0; self.sent.len()];
+        kem.decapsulate(&self.secret_keys, &spoilt, &mut keys)?.all()?;
+        let is_right = |item: usize| {
+            let part = |bytes, size| part(bytes, item, size);
+            let (_, rest) = part(&self.secret_keys, sizes.secret_key).split_at(parameters.pke_key_bytes());
+            let (public_key, z) = rest.split_at(sizes.public_key);
+            let ciphertext = part(&spoilt, sizes.ciphertext);
+            let hash =
+                Sha3_512::new().chain_update(&public_key[..33]).chain_update(z).chain_update(ciphertext).finalize();
+            let key = part(&keys, sizes.shared_key);
+            key == &hash[..sizes.shared_key] && key != part(&self.sent, sizes.shared_key)
+        };
+        Ok((0..self.sent.len() / sizes.shared_key).into_par_iter().all(is_right))
+    }
+}
+
+fn part(bytes: &[u8], item: usize, size: usize) -> &[u8] {
+    &bytes[item * size..][..size]
+}

@@ -1,0 +1,226 @@
+//! Products in rings of every kind, compared with slow and obvious arithmetic.
+
+use anyhow::{Context, Result};
+use rayon::prelude::*;
+use ringforge::testkit::Random;
+use ringforge::{Buffer, Device, Job, Op, Order, Ring, Split, U256, naive};
+use serde::Serialize;
+
+use crate::measure;
+use crate::sample;
+use crate::show;
+use crate::work::Work;
+
+/// Items whose product is compared with the oracle, if the ring is small.
+const ORACLE_ITEMS: usize = 6;
+/// Coefficient products that the oracle may take for a ring.
+const ORACLE_PRODUCTS: usize = 8 << 20;
+/// Bytes of an operand on a GPU and, at most, on a CPU.
+const OPERAND_BYTES: usize = 64 << 20;
+/// Seconds of one run on a CPU.
+const RUN_SECONDS: f64 = 0.05;
+
+/// What was found about a ring.
+#[derive(Debug, Serialize)]
+pub(super) struct Line {
+    name: &'static str,
+    ring: String,
+    plan: String,
+    device: String,
+    /// Why the CPU serves where a GPU was wanted.
+    note: Option<String>,
+    batch: usize,
+    /// Measured unless in a hurry.
+    products_per_second: Option<f64>,
+    /// Items compared with the oracle.
+    compared: usize,
+    pub(super) agrees: bool,
+    /// What disagrees.
+    wrong: Vec<&'static str>,
+}
+
+/// What is to be found about a ring: products, transforms, sums and combined integers.
+pub(super) fn check(name: &'static str, ring: &str, device: &Device, seed: u64, quick: bool) -> Result<Line> {
+    let check = Check { ring: ring.parse()?, device, seed, quick };
+    check.line(name).with_context(|| format!("{name}, seed {seed}"))
+}
+
+/// The lines as a table.
+pub(super) fn table(lines: &[Line]) -> String {
+    let mut table = show::table(&["ring", "plan of a product", "device", "products/s", "verdict"], &[3]);
+    for line in lines {
+        let verdict = match (line.agrees, &line.note) {
+            (false, _) => format!("WRONG: {}", line.wrong.join(", ")),
+            (true, Some(why)) => format!("agrees (on the CPU: {why})"),
+            (true, None) => "agrees".into(),
+        };
+        let ring = format!("{}\n{}", line.name, show::ring(&line.ring));
+        let rate = line.products_per_second.map_or("–".into(), show::short);
+        table.add_row([ring, line.plan.clone(), line.device.clone(), rate, verdict]);
+    }
+    table.to_string()
+}
+
+struct Check<'a> {
+    ring: Ring,
+    device: &'a Device,
+    seed: u64,
+    quick: bool,
+}
+
+impl Check<'_> {
+    fn line(&self, name: &'static str) -> Result<Line> {
+        let ring = &self.ring;
+        let (work, note) = self.work(Op::Mul)?;
+        let items = self.oracle_items();
+        let batch = self.batch(&work, items)?;
+        let mut random = Random::new(self.seed);
+        let mut operand = || sample::elements(ring, random.bits(), items, batch);
+        let (a, b) = (operand(), operand());
+        let mut buffers = work.buffers(batch, &[&a, &b])?;
+        work.start(batch, &mut buffers)?;
+        let product = work.result(&buffers)?;
+        let seconds = (!self.quick).then(|| self.seconds(&work, batch, &mut buffers)).transpose()?;
+        drop(buffers);
+
+        // the edges at the front, and the last item, which ends the last block
+        let mut sampled: Vec<usize> = (0..items.min(batch)).collect();
+        sampled.push(batch - 1);
+        let mut wrong = Vec::new();
+        if !self.agrees_with_oracle(&sampled, &a, &b, &product) {
+            wrong.push("product");
+        }
+        let has_transform = Split::of(ring, None).is_ok();
+        if has_transform {
+            self.check_transforms(batch, [&a, &b, &product], &mut wrong)?;
+        }
+        if has_transform && ring.basis().len() > 1 && !self.combines(batch, &sampled, &a)? {
+            wrong.push("combined integers");
+        }
+        Ok(Line {
+            name,
+            ring: ring.to_string(),
+            plan: short_plan(&work),
+            device: work.device().to_string(),
+            note,
+            batch,
+            products_per_second: seconds.map(|seconds| batch as f64 / seconds),
+            compared: sampled.len(),
+            agrees: wrong.is_empty(),
+            wrong,
+        })
+    }
+
+    fn work(&self, op: Op) -> Result<(Work, Option<String>)> {
+        Work::with_fallback(self.device, &Job::new(&self.ring, op))
+    }
+
+    fn oracle_items(&self) -> usize {
+        let products = self.ring.basis().len() * self.ring.degree().pow(2);
+        (ORACLE_PRODUCTS / products).clamp(1, ORACLE_ITEMS)
+    }
+
+    /// As many items as make a good measurement.
+    fn batch(&self, work: &Work, items: usize) -> Result<usize> {
+        let most = (OPERAND_BYTES / self.ring.bytes()).max(items + 1);
+        if self.quick {
+            // odd, so that the last block is not full
+            return Ok((2 * items + 17).min(most));
+        }
+        if !work.device().limits().is_cpu() {
+            return Ok(most);
+        }
+        let few = 16;
+        let zeros = vec![0; few * self.ring.bytes()];
+        let seconds = measure::estimate(work, few, &mut work.buffers(few, &[&zeros, &zeros])?)? / few as f64;
+        Ok(((RUN_SECONDS / seconds) as usize).clamp(items + 1, most))
+    }
+
+    /// Seconds of a run: the least of a few.
+    fn seconds(&self, work: &Work, batch: usize, buffers: &mut [Buffer]) -> Result<f64> {
+        let mut least = f64::INFINITY;
+        for _ in 0..3 {
+            least = least.min(measure::estimate(work, batch, buffers)?);
+        }
+        Ok(least)
+    }
+
+    fn plain(&self, bytes: &[u8], item: usize) -> Vec<U256> {
+        let size = self.ring.bytes();
+        naive::to_plain(&self.ring, &bytes[item * size..][..size])
+    }
+
+    fn agrees_with_oracle(&self, sampled: &[usize], a: &[u8], b: &[u8], product: &[u8]) -> bool {
+        sampled.par_iter().all(|&item| {
+            let expected = naive::mul(&self.ring, &self.plain(a, item), &self.plain(b, item));
+            expected == self.plain(product, item)
+        })
+    }
+
+    /// Forward and inverse undo each other; the product of values is the product; added to itself it is twice that.
+    fn check_transforms(&self, batch: usize, [a, b, product]: [&[u8]; 3], wrong: &mut Vec<&'static str>) -> Result<()> {
+        let [forward, inverse, point_mul, mul_add] =
+            [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd].map(|op| Job::new(&self.ring, op));
+        let call = |job: &Job, inputs: &[&[u8]]| Work::with_fallback(self.device, job)?.0.call(batch, inputs);
+        let (a_values, b_values) = (call(&forward, &[a])?, call(&forward, &[b])?);
+        if call(&inverse, &[&a_values])? != a {
+            wrong.push("inverse of forward");
+        }
+        let values = call(&point_mul, &[&a_values, &b_values])?;
+        if call(&inverse, &[&values])? != product {
+            wrong.push("product of values");
+        }
+        let sums = call(&inverse, &[&call(&mul_add, &[&a_values, &b_values, &values])?])?;
+        let twice = |item| {
+            let product = self.plain(product, item);
+            naive::add(&self.ring, &product, &product) == self.plain(&sums, item)
+        };
+        if !(0..batch).step_by(batch.div_ceil(64)).all(twice) {
+            wrong.push("sum of products");
+        }
+        let natural = |job: Job| job.order(Order::Natural).in_place();
+        let values = call(&natural(forward), &[a])?;
+        let split = Split::of(&self.ring, None)?;
+        if naive::forward(&self.ring, &split, Order::Natural, &self.plain(a, 0)) != self.plain(&values, 0) {
+            wrong.push("values");
+        }
+        if call(&natural(inverse), &[&values])? != a {
+            wrong.push("inverse of forward, in natural order and in place");
+        }
+        Ok(())
+    }
+
+    /// The integers that RNS rows stand for have these rows as residues, and are below the product of the moduli.
+    fn combines(&self, batch: usize, sampled: &[usize], a: &[u8]) -> Result<bool> {
+        let integers = self.work(Op::Combine)?.0.call(batch, &[a])?;
+        let (n, basis) = (self.ring.degree(), self.ring.basis());
+        let size = integers.len() / batch / n;
+        let modulus = basis.iter().fold(U256::ONE, |product, q| product.wrapping_mul(&q.value()));
+        Ok(sampled.iter().all(|&item| {
+            let rows = self.plain(a, item);
+            integers[item * n * size..][..n * size].chunks_exact(size).enumerate().all(|(i, bytes)| {
+                let mut wide = [0; 32];
+                wide[..size].copy_from_slice(bytes);
+                let x = U256::from_le_slice(&wide);
+                x < modulus && basis.iter().enumerate().all(|(row, q)| q.reduce(&x) == rows[row * n + i])
+            })
+        }))
+    }
+}
+
+/// The steps of a plan by name, like ones together.
+fn short_plan(work: &Work) -> String {
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    for step in work.program.plan().steps() {
+        let line = format!("{} {}", step.kernel.name(), step.kernel.describe());
+        match lines.last_mut() {
+            Some((last, count)) if *last == line => *count += 1,
+            _ => lines.push((line, 1)),
+        }
+    }
+    let times = |(line, count): &(String, usize)| match count {
+        1 => line.trim_end().to_string(),
+        _ => format!("{count} × {}", line.trim_end()),
+    };
+    lines.iter().map(times).collect::<Vec<_>>().join("\n")
+}

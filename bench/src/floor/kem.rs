@@ -1,0 +1,80 @@
+//! The floor of key encapsulation: what it hashes, and the transforms and products that it cannot do without.
+
+use ringforge::{Job, Limits, Modulus, Op, Result, Ring};
+use ringforge_ctru::Parameters;
+
+use super::{Floor, slots_per_item};
+use crate::kems::Operation;
+
+/// Instructions of a Keccak permutation: 24 rounds, each with 80 for the column parities, 48 for the rotations, 50 for
+/// the rows and 2 for the constant, on halves of 64-bit lanes.
+const PERMUTATION: usize = 24 * 180;
+/// Bytes that a permutation gives or takes.
+const SHAKE_256: usize = 136;
+const SHA3_512: usize = 72;
+
+/// The modulus of the ring of keys, and a prime for products over the integers.
+const MODULI: [u32; 2] = [3457, 25_178_113];
+
+impl Floor {
+    /// The floor of an operation that moves so many bytes for an item, at a bandwidth in bytes per second.
+    pub(crate) fn of_kem(
+        set: &Parameters,
+        operation: Operation,
+        bytes_per_item: usize,
+        bandwidth: f64,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let slots = slots(set.n, operation)?;
+        let logic = (permutations(set, operation) * PERMUTATION) as f64;
+        Ok(Self::new(slots, Some(logic), bytes_per_item, bandwidth, limits))
+    }
+}
+
+/// Keccak permutations of an item.
+fn permutations(set: &Parameters, operation: Operation) -> usize {
+    let expanded = |bytes: usize| bytes.div_ceil(SHAKE_256);
+    // the padding takes a byte at least
+    let hashed = |bytes: usize| bytes / SHA3_512 + 1;
+    let encrypted = hashed(33 + set.message_bytes()) + expanded(set.encryption_coins_bytes());
+    match operation {
+        Operation::KeyGen => expanded(set.key_pair_coins_bytes()),
+        Operation::Encaps => expanded(set.message_bytes()) + encrypted,
+        Operation::Decaps => encrypted + hashed(33 + 32 + set.ciphertext_bytes()),
+    }
+}
+
+/// Slots of multiply-adds of an item; the inverse of f is left out.
+fn slots(n: usize, operation: Operation) -> Result<Option<f64>> {
+    let [keys, integers] = MODULI.map(|q| Ring::trinomial(n, Modulus::new(q)?));
+    let (keys, integers) = (keys?, integers?);
+    let encrypted = [Op::Forward, Op::PointMul, Op::Inverse].map(|op| Job::new(&keys, op));
+    let jobs = match operation {
+        Operation::KeyGen => [Op::Forward, Op::Forward, Op::PointMul].map(|op| Job::new(&keys, op)).to_vec(),
+        Operation::Encaps => encrypted.to_vec(),
+        Operation::Decaps => [&encrypted[..], &[Job::new(&integers, Op::Mul)]].concat(),
+    };
+    Ok(jobs.iter().map(slots_per_item).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringforge_ctru::{Ctru768, ParameterSet};
+
+    #[test]
+    fn what_ctru_768_hashes() {
+        // coins of 768 bytes; 48 of message, 81 to hash, 768 of coins; 1025 to hash
+        assert_eq!(Operation::ALL.map(|operation| permutations(&Ctru768::PARAMETERS, operation)), [6, 9, 23]);
+    }
+
+    #[test]
+    fn the_largest_floor_limits() -> Result<()> {
+        let floor = Floor::of_kem(&Ctru768::PARAMETERS, Operation::Encaps, 1152 + 960, 4e12, &Limits::h200())?;
+        let (seconds, name) = floor.limit();
+        assert_eq!(name, "logic");
+        assert!((seconds * 16.4e12 / (9.0 * 24.0 * 180.0) - 1.0).abs() < 1e-9);
+        assert!(floor.multiply_seconds.is_some_and(|multiply| multiply > 0.0 && multiply < seconds));
+        Ok(())
+    }
+}

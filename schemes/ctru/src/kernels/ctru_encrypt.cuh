@@ -1,0 +1,76 @@
+// Encryption of CTRU and CNTR. Include it after the prelude.
+#pragma once
+#include "ctru_ring.cuh"
+#include "e8.cuh"
+
+namespace rf {
+
+static_assert(Rq::layers == wire_layers, "values must be those of public keys");
+
+// A public key's values, from its bytes to cells.   out: whether this thread saw one that is not below q
+RF_FN bool unpack_key(const Row<Rq>& row, const u32* key) {
+    u32 most = 0;
+    for (u32 unit = row.thread; unit < Rq::n / 8; unit += Rq::threads) {
+        u32 words[3], values[8];
+        RF_UNROLL
+        for (u32 i = 0; i < 3; i++) words[i] = key[unit * 3 + i];
+        unpack_bits<12, 8>(words, values);
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) most |= q - 1 - values[i];
+        Move<u16, 8, 16>::store(cells_of(row) + unit * 8, [&](u32 i) { return values[i]; });
+    }
+    sync_row<Rq>();
+    return most >> 31 != 0;
+}
+
+// in: t < 2^25   out: floor(t / q)
+RF_FN u32 divide(u32 t) { return mul_hi(t, 2544429570u) >> 11; }
+
+// in: sigma < 3q, a bit of the codeword   out: the coefficient of the ciphertext
+RF_FN u32 compress(u32 sigma, u32 bit) {
+    u32 rounded = Set::noise ? divide(((sigma + bit * (q + 1) / 2) << Set::q2_bits) + (q - 1) / 2)
+                             : divide((sigma << Set::q2_bits) + (q - 1) / 2) + (bit << (Set::q2_bits - 1));
+    return rounded & ((1u << Set::q2_bits) - 1);
+}
+
+// Encrypts a message; hands the ciphertext to put(index, word), word by word, in any order.
+// out: the status of the item, which is not fine if a coefficient of the key is not below q
+template <class Put>
+RF_FN u32 encrypt(const Row<Rq>& row, const u32* key, const u8* message, const u32* coins, const Twiddle* table,
+                   Put put) {
+    auto m = Rq::modulus(nullptr, 0);
+    Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
+    // the key's factor 2^16 leaves here, where it costs nothing
+    sample_row<from_montgomery, 0>(row, coins);
+    load_row<Rq, 0>(x, cells_of(row), row.thread, true);
+    ntt_forward<Rq>(m, x, table, row.shared, row.thread);
+    sync_row<Rq>();
+    bool beyond = unpack_key(row, key);
+    load_row<Rq, Rq::passes - 1>(y, cells_of(row), row.thread, true);
+    multiply_values<Rq, ntt_forward_bound<Rq>(), 1>(m, x, y, table, row.thread);
+    ntt_inverse<Rq, product_bound<Rq>(), true>(m, x, table, row.shared, row.thread);
+    sync_row<Rq>();
+    store_row<Rq, 0>(x, cells_of(row), row.thread, true);
+    sync_row<Rq>();
+
+    constexpr u32 count = pack_unit(Set::q2_bits) < 16 ? 16 : pack_unit(Set::q2_bits);
+    for (u32 unit = row.thread; unit < Rq::n / count; unit += Rq::threads) {
+        u32 values[count], words[count * Set::q2_bits / 32];
+        i32 noise[count];
+        Move<u16, count, 16>::load<u32>(cells_of(row) + unit * count, [&](u32 i, u32 v) { values[i] = v; });
+        if (Set::noise) sample_unit_of<count>(coins + stream_words(Rq::n), unit, noise);
+        RF_UNROLL
+        for (u32 i = 0; i < count; i++) {
+            u32 byte = message[unit * (count / 16) + i / 16];
+            u32 code = e8_encode(byte >> i / 8 % 2 * 4 & 15);
+            u32 sigma = Set::noise ? values[i] + q + (u32)noise[i] : values[i];
+            values[i] = compress(sigma, code >> i % 8 & 1);
+        }
+        pack_bits<Set::q2_bits, count>(values, words);
+        RF_UNROLL
+        for (u32 i = 0; i < count * Set::q2_bits / 32; i++) put(unit * (count * Set::q2_bits / 32) + i, words[i]);
+    }
+    return status_of(Set::invalid_public_key, first_beyond<12, q>(key, row.thread, beyond));
+}
+
+}  // namespace rf
