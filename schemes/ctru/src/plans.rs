@@ -22,6 +22,7 @@ impl Plans {
     }
 
     /// Seeds d ‖ z → public keys, secret keys, status.
+    #[cfg(any(feature = "hazmat", feature = "testkit"))]
     pub(crate) fn generate_from(&self) -> Result<Plan> {
         let steps = vec![
             self.stage(Stage::Expand)?.step(vec![Arg(0), Temp(0)]),
@@ -49,6 +50,7 @@ impl Plans {
     }
 
     /// Public keys, seeds u → ciphertexts, shared keys, status.
+    #[cfg(any(feature = "hazmat", feature = "testkit"))]
     pub(crate) fn encapsulate_from(&self) -> Result<Plan> {
         let steps = vec![
             self.stage(Stage::Encapsulate)?.step(vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3)]),
