@@ -170,34 +170,3 @@ fn what_does_not_fit_is_refused() {
     assert!(wrong(transform.multiply(&mut [0; 255], &[0; 256])));
     assert!(wrong(transform.invert(&mut []).map(drop)));
 }
-
-/// The lists of numbers with this name in the vectors of CTRU, in order.
-fn lists(name: &str) -> Vec<Vec<u32>> {
-    let text = include_str!("../../schemes/ctru/tests/kat/ntt.json");
-    let key = format!("\"{name}\":");
-    let lists = text.split(&key).skip(1).filter_map(|text| text.split_once('[')?.1.split_once(']'));
-    lists.map(|(list, _)| list.split(',').map(|x| x.trim().parse().expect("a number")).collect()).collect()
-}
-
-#[test]
-fn values_of_ctru_are_in_the_order_of_its_keys() {
-    let betas = &lists("beta")[0];
-    for (i, (n, root)) in [(512, 55u32), (768, 3438), (1024, 55)].into_iter().enumerate() {
-        let ring = Ring::trinomial(n, Modulus::new(3457u32).expect("a modulus")).expect("a ring");
-        let rows = rows(&ring.with_root(root).expect("a root")).depth(7).expect("seven layers");
-        let constants: Vec<U256> = (0..rows.split().leaves()).map(|leaf| rows.split().leaf_constant(0, leaf)).collect();
-        assert!(constants.iter().eq(betas.iter().map(|&beta| U256::from(beta)).collect::<Vec<_>>().iter()));
-        let transform = Transform::<u32>::of(&rows, 0).expect("a transform");
-        let [mut a, mut b] = ["a", "b"].map(|name| lists(name)[i].clone());
-        transform.forward(&mut a).expect("n words");
-        assert_eq!(a, lists("ntt_a")[i]);
-        transform.forward(&mut b).expect("n words");
-        transform.multiply(&mut a, &b).expect("n words");
-        let mut product = a.clone();
-        transform.inverse(&mut product).expect("n words");
-        assert_eq!(product, lists("ab")[i]);
-        assert!(transform.invert(&mut b).expect("a degree that norms halve"));
-        transform.multiply(&mut a, &b).expect("n words");
-        assert_eq!(a, lists("ntt_a")[i]);
-    }
-}

@@ -132,9 +132,9 @@ fn natural_order_of_a_cyclic_ring_evaluates_at_the_powers_of_its_root() {
     assert_eq!(values, powers);
 }
 
-/// The leaves of CTRU's transform, in its order.
+/// Which root is taken decides the leaves and their order.
 #[test]
-fn root_55_leads_to_the_leaves_of_ctru() {
+fn root_55_leads_to_its_own_leaves() {
     let q = modulus(3457);
     let ring = Ring::trinomial(768, q).and_then(|ring| ring.with_root(55u32)).expect("a ring");
     let depth_7 = Split::of(&ring, Some(7)).expect("a split");

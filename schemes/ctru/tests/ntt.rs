@@ -1,0 +1,118 @@
+//! Transforms and products of the vectors, on every device: the order of values is that of public keys.
+
+use std::path::Path;
+
+use ringforge::testkit::{Compiled, NamedPlan, devices};
+use ringforge::{Job, Limits, Modulus, Op, Result, Ring, Rows, Transform, U256};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct File {
+    beta: Vec<u16>,
+    vectors: Vec<Vector>,
+    q7681: Auxiliary,
+}
+
+#[derive(Deserialize)]
+struct Vector {
+    n: usize,
+    a: Vec<u16>,
+    b: Vec<u16>,
+    ntt_a: Vec<u16>,
+    ab: Vec<u16>,
+    /// After the layer by three, which 768 has.
+    ntt_r3_a: Option<Vec<u16>>,
+}
+
+#[derive(Deserialize)]
+struct Auxiliary {
+    vectors: Vec<Product>,
+}
+
+/// A product over the integers.
+#[derive(Deserialize)]
+struct Product {
+    n: usize,
+    c: Vec<u32>,
+    f: Vec<i64>,
+    prod: Vec<i64>,
+}
+
+fn file() -> File {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kat/ntt.json");
+    serde_json::from_slice(&std::fs::read(path).expect("the file")).expect("its vectors")
+}
+
+fn bytes<T: Copy + Into<u64>>(words: &[T], size: usize) -> Vec<u8> {
+    words.iter().flat_map(|&word| word.into().to_le_bytes()[..size].to_vec()).collect()
+}
+
+/// The ring whose transform has the order of public keys in its first seven layers.
+fn ring(n: usize) -> Result<Ring> {
+    Ring::trinomial(n, Modulus::new(3457u32)?)?.with_root(if n == 768 { 3438u32 } else { 55 })
+}
+
+#[test]
+fn transforms_and_products_are_those_of_the_vectors() -> Result<()> {
+    for device in devices() {
+        for Vector { n, a, b, ntt_a, ab, ntt_r3_a } in file().vectors {
+            let ring = ring(n)?;
+            let run = |job: &Job, inputs: &[&[u16]]| {
+                let inputs: Vec<Vec<u8>> = inputs.iter().map(|input| bytes(input, 2)).collect();
+                let named = NamedPlan::of_job(job, device.limits())?;
+                Ok::<_, ringforge::Error>(Compiled::new(&named, &device)?.run(1, &inputs)?.concat())
+            };
+            let forward = Job::new(&ring, Op::Forward);
+            assert_eq!(run(&forward.clone().depth(7), &[&a])?, bytes(&ntt_a, 2), "{n} on {device}");
+            if let Some(deeper) = ntt_r3_a {
+                assert_eq!(run(&forward, &[&a])?, bytes(&deeper, 2), "{n} on {device}");
+            }
+            let inverse = Job::new(&ring, Op::Inverse).depth(7);
+            assert_eq!(run(&inverse, &[&ntt_a])?, bytes(&a, 2), "{n} on {device}");
+            assert_eq!(run(&Job::new(&ring, Op::Mul), &[&a, &b])?, bytes(&ab, 2), "{n} on {device}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn leaves_are_those_of_the_vectors() -> Result<()> {
+    let file = file();
+    for Vector { n, a, b, ntt_a, ab, .. } in file.vectors {
+        let rows = Rows::of(&ring(n)?, &Limits::cpu())?.depth(7)?;
+        let leaves = (0..rows.split().leaves()).map(|leaf| rows.split().leaf_constant(0, leaf));
+        assert!(leaves.eq(file.beta.iter().map(|&beta| U256::from(beta))));
+
+        let transform = Transform::<u32>::of(&rows, 0)?;
+        let [mut a, mut b, ntt_a, ab] = [a, b, ntt_a, ab].map(|row| row.into_iter().map(u32::from).collect::<Vec<_>>());
+        transform.forward(&mut a)?;
+        assert_eq!(a, ntt_a);
+        transform.forward(&mut b)?;
+        transform.multiply(&mut a, &b)?;
+        let mut product = a.clone();
+        transform.inverse(&mut product)?;
+        assert_eq!(product, ab);
+        assert!(transform.invert(&mut b)?);
+        transform.multiply(&mut a, &b)?;
+        assert_eq!(a, ntt_a);
+    }
+    Ok(())
+}
+
+/// The one prime in place of 3457 and 7681 gives the same integers as those two.
+#[test]
+fn products_over_the_integers_are_those_of_the_vectors() -> Result<()> {
+    const P: u32 = 25_178_113;
+    for device in devices() {
+        for Product { n, c, f, prod } in file().q7681.vectors {
+            let residues = |x: &[i64]| x.iter().map(|x| x.rem_euclid(P.into()) as u32).collect::<Vec<_>>();
+            let job = Job::new(&Ring::trinomial(n, Modulus::new(P)?)?, Op::Mul);
+            let inputs = [bytes(&c, 4), bytes(&residues(&f), 4)];
+            let named = NamedPlan::of_job(&job, device.limits())?;
+            let product = Compiled::new(&named, &device)?.run(1, &inputs)?.concat();
+            assert!(prod.iter().all(|x| x.unsigned_abs() < u64::from(P) / 2));
+            assert_eq!(product, bytes(&residues(&prod), 4), "{n} on {device}");
+        }
+    }
+    Ok(())
+}
