@@ -6,7 +6,7 @@ mod rings;
 use core::fmt::Debug;
 
 use ringforge::testkit::residues;
-use ringforge::{Arithmetic, Error, Limits, Modulus, Order, Ring, Rows, Transform, U256, Word, naive};
+use ringforge::{Arithmetic, Error, Limits, Order, Ring, Rows, Transform, U256, Word, naive};
 
 use rings::{modulus, prime, rings};
 
