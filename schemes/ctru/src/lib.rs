@@ -8,8 +8,10 @@
 //! use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
 //! use ringforge_ctru::{Ctru768, DecapsulationKey};
 //!
-//! let key = DecapsulationKey::<Ctru768>::generate_from_rng(&mut rand::rng());
-//! let (ciphertext, sent) = key.encapsulation_key().encapsulate_with_rng(&mut rand::rng());
+//! # use rand::{SeedableRng, rngs::StdRng};
+//! # let mut rng = StdRng::seed_from_u64(1); // of the system, in earnest
+//! let key = DecapsulationKey::<Ctru768>::generate_from_rng(&mut rng);
+//! let (ciphertext, sent) = key.encapsulation_key().encapsulate_with_rng(&mut rng);
 //! assert_eq!(key.decapsulate(&ciphertext), sent);
 //! ```
 //!
