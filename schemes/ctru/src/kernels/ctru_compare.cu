@@ -1,6 +1,6 @@
 // Encrypts messages again, compares with the ciphertexts, and chooses between shared and rejection keys.
 //
-// CTRU-768, 65 536 items on an H200: as encryption, floor 152 us; 3.2 KB, 51 us; takes 285 us.
+// CTRU-768, 65 536 items on an H200: as encryption, floor 152 us; 3.2 KB, 51 us; not timed alone in this form.
 #include "prelude.cuh"
 
 #include "ctru_encrypt.cuh"

@@ -1,7 +1,7 @@
 // Coins to key pairs.
 //
 // CTRU-768, 65 536 items on an H200: 2912 instructions a thread, 32 threads an item, floor 182 us; 3.6 KB,
-// 57 us; takes 365 us: shared memory and the loads of factors fill the rest.
+// 57 us; takes 365 us; what fills the rest is not known from a profile.
 #include "prelude.cuh"
 
 #include "ctru_generate.cuh"
