@@ -79,16 +79,17 @@ impl Arithmetic {
         }
     }
 
-    /// The multiple of q that still fits a word, at most 2^31; 1 where residues are always canonical.
+    /// The multiple of q that lazy residues may reach: what fits a word, at most 2^31 in 32 bits and 64 in 64; 1 where
+    /// residues are always canonical.
     #[must_use]
     pub fn capacity(self, q: &Modulus) -> u64 {
-        let word_bits = match self {
-            Self::Mod16 | Self::Mod32 => 32,
-            Self::Mod64 => 64,
+        let (word_bits, most) = match self {
+            Self::Mod16 | Self::Mod32 => (32, 1 << 31),
+            Self::Mod64 => (64, 64),
             Self::Mod64Full | Self::Mod256 => return 1,
         };
         let q = u128::from(low_u64(&q.value()));
-        ((((1u128 << word_bits) - 1) / q) as u64).min(1 << 31)
+        ((((1u128 << word_bits) - 1) / q) as u64).min(most)
     }
 
     /// The factor by which a reduced product of two variables comes out too small (Montgomery), as a plain value mod q.
@@ -111,7 +112,12 @@ impl Arithmetic {
         match self {
             Self::Mod16 => words(&[&value, &ratio(q, 32)], 1),
             Self::Mod32 => words(&[&value, &ratio(q, 32), &inverse_mod_word(q), &power(64)], 1),
-            Self::Mod64 | Self::Mod64Full => words(&[&value, &ratio(q, 64), &inverse_mod_word(q), &power(128)], 2),
+            Self::Mod64 | Self::Mod64Full => {
+                // the quotient of x by q is about ratio · ⌊2^shift x / 2^32⌋ / 2^57
+                let shift = 58u32.saturating_sub(q.bits());
+                let ratio = ratio(q, 89 - shift).wrapping_add(&U256::from(u64::from(shift) << 32));
+                words(&[&value, &ratio, &inverse_mod_word(q), &power(128)], 2)
+            }
             Self::Mod256 => {
                 let mut fields = words(&[&value], 8);
                 fields.push(0u32.wrapping_sub(low_u64(&inverse_mod_word(q)) as u32));
@@ -131,7 +137,8 @@ impl Arithmetic {
             Self::Mod16 | Self::Mod32 => write!(text, "{}", join(&words, |w| format!("{w}u"))),
             Self::Mod64 | Self::Mod64Full => {
                 let pairs: Vec<u64> = words.chunks(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
-                write!(text, "{}", join(&pairs, |w| format!("{w}ull")))
+                let [ratio, shift] = [words[2], words[3]];
+                write!(text, "{}ull, {ratio}u, {shift}u, {}ull, {}ull", pairs[0], pairs[2], pairs[3])
             }
             Self::Mod256 => {
                 let list = |words: &[u32]| join(words, |w| format!("{w}u"));

@@ -2,6 +2,8 @@
 
 mod prelude;
 
+use core::ops::Range;
+
 use crate::arithmetic::Arithmetic;
 use crate::kernel::Launch;
 use crate::limits::Limits;
@@ -18,13 +20,25 @@ const REGISTERS: usize = 64;
 /// How many times that where nothing else works.
 const MOST_BEYOND: usize = 8;
 
-/// A row (one polynomial modulo one modulus) in a block: `threads` threads hold `per_thread` coefficients each in
-/// registers, and run the layers in passes of which each needs only the thread's own registers. Between passes
-/// coefficients change threads through shared memory.
+/// Bytes of words beyond which a row is shared out among blocks if it can be.
+const WHOLE_BYTES: usize = 64 << 10;
+
+/// Bytes that rows side by side in device memory should fill, so that it is touched in whole lines.
+const LINE_BYTES: usize = 128;
+
+/// A row (one polynomial modulo one modulus, or what some of the layers combine of it) in a block: `threads` threads hold
+/// `per_thread` coefficients each in registers, and run the layers in passes of which each needs only the thread's own
+/// registers. Between passes coefficients change threads through shared memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Block {
-    /// Coefficients of a row.
+    /// Degree of the ring.
     n: usize,
+    /// Coefficients of a row.
+    length: usize,
+    /// Nodes of the split's tree under each of which a row lies, or several.
+    above: usize,
+    /// Distance of a row's coefficients in memory.
+    stride: usize,
     /// Threads of a row.
     threads: usize,
     /// Coefficients in the registers of a thread.
@@ -51,48 +65,77 @@ impl Block {
     /// The shape for a kernel on these rows, or `None` where one does not fit a block of the device. Blocks hold whole
     /// items, or items whole numbers of blocks.
     pub(crate) fn of(rows: &Rows, limits: &Limits) -> Option<Self> {
-        let Rows { ring, split, held, per_item, extra, .. } = rows;
+        let Rows { ring, split, part, held, extra, .. } = rows;
         let arithmetic = Arithmetic::of(ring);
         let most_threads = limits.block_threads? as usize;
         let most = (REGISTERS * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
+        let above = split.nodes(part.start);
+        let is_leaf = part.end == split.layers.len();
+        let stride = if is_leaf { 1 } else { split.n / split.nodes(part.end) };
+        let length = split.n / above / stride;
         let shape = |per_thread: usize| {
-            let threads = split.n / per_thread;
-            let passes = passes(split, per_thread)?;
-            let fits = split.n.is_multiple_of(per_thread) && threads <= most_threads;
+            let threads = length / per_thread;
+            let passes = passes(split, part, per_thread)?;
+            let fits = length.is_multiple_of(per_thread) && threads <= most_threads;
             fits.then_some((passes, threads, per_thread))
         };
         // a large base degree under radix 3 may want more registers: better a slow transform than none
         let most_alone = if *held == 1 { MOST_BEYOND * most } else { 0 };
-        let beyond = || (most + 1..=split.n.min(most_alone)).find_map(shape);
-        let (passes, threads, per_thread) = (1..=split.n.min(most))
+        let beyond = || (most + 1..=length.min(most_alone)).find_map(shape);
+        let (passes, threads, per_thread) = (1..=length.min(most))
             .filter_map(shape)
             .min_by_key(|(passes, threads, per_thread)| {
                 let whole_warps = threads.is_multiple_of(32) || 32usize.is_multiple_of(*threads);
                 // one pass over a long row would leave each thread alone with memory that no other thread reads
-                let passes = if split.n > target { passes.len().max(3) } else { passes.len() };
+                let passes = if length > target { passes.len().max(3) } else { passes.len() };
                 (passes, !whole_warps, per_thread.abs_diff(target))
             })
             .or_else(beyond)?;
 
         let store = ring.width().bytes();
         let first_span = span(split, &passes, 0);
-        let stride = split.n / first_span;
+        let near = length / first_span;
         let single = passes.len() <= 2;
         let vector = [8 / store.min(8), 2, 1]
             .into_iter()
-            .find(|v| !single && stride.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v))
-            .unwrap_or(if single { split.base } else { 1 });
+            .find(|v| !single && stride == 1 && near.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v))
+            .unwrap_or(if single && is_leaf { split.base } else { 1 });
 
         let cell_bytes = cell_bytes(arithmetic, ring, &split.layers[..passes[passes.len() - 2]]);
-        let run = span(split, &passes, passes.len() - 2) * split.base;
-        let unit = vector_bytes(run * cell_bytes);
-        let gap = if (run * cell_bytes / unit).is_multiple_of(2) { unit.div_ceil(cell_bytes) } else { 0 };
-        let (n, extra) = (split.n, *extra);
-        let mut block =
-            Self { n, threads, per_thread, rows: 1, passes, vector, store_bytes: store, cell_bytes, run, gap, extra };
+        let last_base = if is_leaf { split.base } else { 1 };
+        let run = span(split, &passes, passes.len() - 2) * last_base;
+        let mut block = Self {
+            n: split.n,
+            length,
+            above,
+            stride,
+            threads,
+            per_thread,
+            rows: 1,
+            passes,
+            vector,
+            store_bytes: store,
+            cell_bytes,
+            run,
+            gap: 0,
+            extra: *extra,
+        };
+        if block.parts() > 1 {
+            let most = (LINE_BYTES / store).max(BLOCK_THREADS.div_ceil(threads));
+            let fits = |rows: usize| {
+                let beside = if stride > 1 { stride } else { above };
+                beside.is_multiple_of(rows) && rows * threads <= most_threads
+            };
+            let shared = |rows: usize| Self { rows, ..block.clone() }.gapped().shared_bytes();
+            let rows =
+                (1..=most).rev().find(|&rows| fits(rows) && shared(rows) <= limits.block_shared_bytes as usize)?;
+            return Some(Self { rows, ..block }.gapped());
+        }
+        block = block.gapped();
+        let per_item = rows.per_item;
         let fits = |rows: usize| {
-            (rows.is_multiple_of(*per_item) || (*per_item > 0 && per_item.is_multiple_of(rows)))
+            (rows.is_multiple_of(per_item) || (per_item > 0 && per_item.is_multiple_of(rows)))
                 && rows * (block.row_bytes() + extra) <= limits.block_shared_bytes as usize
                 && rows * threads <= most_threads
         };
@@ -101,9 +144,37 @@ impl Block {
         Some(block)
     }
 
+    /// The same with gaps in shared memory where threads would meet on one bank.
+    fn gapped(mut self) -> Self {
+        self.gap = if self.stride > 1 {
+            usize::from((self.rows * self.cell_bytes) % LINE_BYTES != 0)
+        } else {
+            let unit = vector_bytes(self.run * self.cell_bytes);
+            let even = (self.run * self.cell_bytes / unit).is_multiple_of(2);
+            if even { unit.div_ceil(self.cell_bytes) } else { 0 }
+        };
+        self
+    }
+
+    /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
+    /// 16 words of 64 bits, 128 for more of them. Where residues take other words it leaves enough by itself.
+    fn resident(&self) -> usize {
+        let threads = match (self.store_bytes, self.per_thread) {
+            (8, ..=16) => 768,
+            (8, _) => 512,
+            _ => 1,
+        };
+        (threads / (self.threads * self.rows)).max(1)
+    }
+
+    /// Rows that a polynomial has for this kernel.
+    fn parts(&self) -> usize {
+        self.n / self.length
+    }
+
     /// Whether every row lies in one warp and all warps are full, so that rows can do with barriers among warps' lanes.
     fn whole_warps(&self) -> bool {
-        self.warps_whole(self.rows)
+        self.stride == 1 && self.warps_whole(self.rows)
     }
 
     fn warps_whole(&self, rows: usize) -> bool {
@@ -117,7 +188,7 @@ impl Block {
 
     /// Bytes of shared memory that a row takes: cells between passes, or the whole row as it is stored.
     fn row_bytes(&self) -> usize {
-        let n = self.n;
+        let n = self.length;
         let cells = (n + n / self.run * self.gap) * self.cell_bytes;
         let run_bytes = self.run * self.store_bytes;
         let unit = vector_bytes(run_bytes);
@@ -126,35 +197,62 @@ impl Block {
         cells.max(stored).next_multiple_of(16)
     }
 
+    /// Bytes of shared memory of a block: those of its rows, or of all their values side by side.
+    fn shared_bytes(&self) -> usize {
+        let rows = self.rows * (self.row_bytes() + self.extra);
+        let across = if self.parts() > 1 && self.stride == 1 {
+            self.length * self.store_bytes * self.rows + self.length * self.store_bytes
+        } else {
+            0
+        };
+        rows.max(across)
+    }
+
     /// The launch of a kernel whose blocks work on rows, `per_item` of them an item.
     pub(crate) fn launch(&self, per_item: usize) -> Launch {
+        let per_item = per_item * self.parts();
         Launch {
             threads: (self.threads * self.rows) as u32,
             items_per_block: (self.rows / per_item).max(1) as u32,
             blocks_per_item: (per_item / self.rows).max(1) as u32,
-            shared_bytes: (self.rows * (self.row_bytes() + self.extra)) as u32,
+            shared_bytes: self.shared_bytes() as u32,
         }
     }
 }
 
+/// The layers that each kernel of a transform of these rows does, from the top: all of them where a row suits a block,
+/// else as few kernels as can be, with equal shares; `None` where there is no way.
+pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
+    let layers = rows.split.layers.len();
+    let fits = |part: &Range<usize>| Block::of(&Rows { part: part.clone(), ..rows.clone() }, limits).is_some();
+    let whole = Some(vec![0..layers]).filter(|_| fits(&(0..layers)));
+    let small = rows.split.n * Arithmetic::of(&rows.ring).word_bytes() <= WHOLE_BYTES;
+    if rows.held > 1 || limits.is_cpu() || (small && whole.is_some()) {
+        return whole;
+    }
+    let shares = |count: usize| (0..count).map(move |i| i * layers / count..(i + 1) * layers / count).collect();
+    let mut several = (2..=layers / 2).map(shares);
+    several.find(|parts: &Vec<Range<usize>>| parts.iter().all(&fits)).or(whole)
+}
+
 /// The first layers of passes in which a thread with this many coefficients can work alone, last pass as long as can be.
-fn passes(split: &Split, per_thread: usize) -> Option<Vec<usize>> {
-    let mut starts = vec![split.layers.len()];
-    let mut unit = split.base;
-    let mut layer = split.layers.len();
+fn passes(split: &Split, part: &Range<usize>, per_thread: usize) -> Option<Vec<usize>> {
+    let mut starts = vec![part.end];
+    let mut unit = if part.end == split.layers.len() { split.base } else { 1 };
+    let mut layer = part.end;
     loop {
         let mut reach = unit;
         let end = layer;
-        while layer > 0 && per_thread.is_multiple_of(reach * split.layers[layer - 1].radix()) {
+        while layer > part.start && per_thread.is_multiple_of(reach * split.layers[layer - 1].radix()) {
             reach *= split.layers[layer - 1].radix();
             layer -= 1;
         }
-        if !per_thread.is_multiple_of(reach) || (layer == end && end > 0) {
+        if !per_thread.is_multiple_of(reach) || (layer == end && end > part.start) {
             return None;
         }
         starts.push(layer);
         unit = 1;
-        if layer == 0 {
+        if layer == part.start {
             break;
         }
     }

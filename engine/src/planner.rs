@@ -60,20 +60,20 @@ fn split_of(job: &Job) -> Result<Split> {
     Split::of(ring, job.depth)
 }
 
-/// Strategy: one kernel for an operation on values or between coefficients and values.
+/// Strategy: an operation on values, in one kernel, or between coefficients and values, in as many as rows need.
 fn transform(job: &Job, split: &Split, limits: &Limits) -> Result<Plan> {
     let Job { ring, op, order, .. } = job;
     let coefficients = Content::Coefficients(ring.clone());
     let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: *order };
     let [a, b, c] = [0, 1, 2].map(Slot::Arg);
     let target = if job.in_place { a.clone() } else { b.clone() };
-    let (step, contents) = match op {
-        Op::Forward => (Forward::new(ring, split, *order, limits).step(a, target), vec![coefficients, values]),
-        Op::Inverse => (Inverse::new(ring, split, *order, limits).step(a, target), vec![values, coefficients]),
-        Op::MulAdd => (MulAdd::new(ring, split, *order, limits).step(a, b, c), vec![values; 3]),
-        _ => (PointMul::new(ring, split, *order, limits).step(a, b, c), vec![values; 3]),
+    let (steps, contents) = match op {
+        Op::Forward => (forward(ring, split, *order, limits, a, target), vec![coefficients, values]),
+        Op::Inverse => (inverse(ring, split, *order, limits, a, target), vec![values, coefficients]),
+        Op::MulAdd => (vec![MulAdd::new(ring, split, *order, limits).step(a, b, c)], vec![values; 3]),
+        _ => (vec![PointMul::new(ring, split, *order, limits).step(a, b, c)], vec![values; 3]),
     };
-    let plan = Plan::new(job.to_string(), vec![step])?;
+    let plan = Plan::new(job.to_string(), steps)?;
     match <[Content; 2]>::try_from(contents) {
         Ok([before, after]) if job.in_place => plan.with_contents(vec![Some(before)])?.becoming(0, after),
         Ok(contents) => plan.with_contents(contents.map(Some).into()),
@@ -95,14 +95,37 @@ fn product(job: &Job, split: &Split, limits: &Limits) -> Result<Plan> {
     Plan::new(job.to_string(), steps)?.with_contents(contents)
 }
 
+/// The steps of a forward transform: one, or several that hand on in the target, or where values change their places,
+/// in a temporary.
+fn forward(ring: &Ring, split: &Split, order: Order, limits: &Limits, from: Slot, to: Slot) -> Vec<Step> {
+    let parts = Forward::parts(ring, split, order, limits);
+    let between = if order == Order::Natural { Slot::Temp(0) } else { to.clone() };
+    chain(parts.len(), from, between, to).zip(parts).map(|((from, to), part)| part.step(from, to)).collect()
+}
+
+/// The steps of an inverse transform, likewise.
+fn inverse(ring: &Ring, split: &Split, order: Order, limits: &Limits, from: Slot, to: Slot) -> Vec<Step> {
+    let parts = Inverse::parts(ring, split, order, limits);
+    let between = if order == Order::Natural { Slot::Temp(0) } else { to.clone() };
+    chain(parts.len(), from, between, to).zip(parts).map(|((from, to), part)| part.step(from, to)).collect()
+}
+
+/// Where each of `count` steps reads and writes.
+fn chain(count: usize, from: Slot, between: Slot, to: Slot) -> impl Iterator<Item = (Slot, Slot)> {
+    (1..=count).map(move |i| {
+        let source = if i == 1 { from.clone() } else { between.clone() };
+        let target = if i == count { to.clone() } else { between.clone() };
+        (source, target)
+    })
+}
+
 /// A product as two transforms, a product of values and a transform back.
 fn transforms(ring: &Ring, split: &Split, limits: &Limits, [a, b, c]: [Slot; 3]) -> Vec<Step> {
     let order = Order::Any;
     let [x, y] = [0, 1].map(Slot::Temp);
-    vec![
-        Forward::new(ring, split, order, limits).step(a, x.clone()),
-        Forward::new(ring, split, order, limits).step(b, y.clone()),
-        PointMul::new(ring, split, order, limits).step(x.clone(), y, c.clone()),
-        Inverse::new(ring, split, order, limits).step(c.clone(), c),
-    ]
+    let mut steps = forward(ring, split, order, limits, a, x.clone());
+    steps.extend(forward(ring, split, order, limits, b, y.clone()));
+    steps.push(PointMul::new(ring, split, order, limits).step(x, y, c.clone()));
+    steps.extend(inverse(ring, split, order, limits, c.clone(), c));
+    steps
 }

@@ -1,9 +1,10 @@
 //! Rows of a ring as a kernel works on them: the one value from which its ports, tables, prelude and launch come.
 
 use core::fmt;
+use core::ops::Range;
 
 use crate::arithmetic::Arithmetic;
-use crate::block::Block;
+use crate::block::{Block, parts};
 use crate::error::{Error, Result};
 use crate::job::Order;
 use crate::kernel::{Built, Launch, Port};
@@ -33,6 +34,8 @@ use crate::ring::Ring;
 pub struct Rows {
     pub(crate) ring: Ring,
     pub(crate) split: Split,
+    /// The layers that the kernel does: all, or those down to the leaves where a row takes several kernels.
+    pub(crate) part: Range<usize>,
     pub(crate) order: Order,
     pub(crate) held: usize,
     pub(crate) per_item: usize,
@@ -57,6 +60,7 @@ impl Rows {
         let rows = Self {
             ring: ring.clone(),
             split: split.clone(),
+            part: 0..split.layers.len(),
             order: Order::Any,
             held: 1,
             per_item: ring.basis().len(),
@@ -69,8 +73,10 @@ impl Rows {
 
     /// The same with the table in the layout that suits the last pass.
     fn laid_out(mut self) -> Self {
+        let layers = self.split.layers.len();
+        self.part = self.parts().pop().unwrap_or(0..layers);
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
-        self.layout = Layout::of(&self.split, last_pass.unwrap_or(self.split.layers.len()));
+        self.layout = Layout::of(&self.split, last_pass.unwrap_or(layers));
         self
     }
 
@@ -159,6 +165,14 @@ impl Rows {
     /// # Errors
     /// [`Error::Unsupported`] where a row does not fit a block.
     pub fn build(&self, limits: &Limits, further: &str) -> Result<Built> {
+        match self.is_whole() {
+            true => self.build_part(limits, further),
+            false => Err(self.too_long(limits)),
+        }
+    }
+
+    /// The same for a kernel that can do some of the layers, or needs to know no more than the ring.
+    pub(crate) fn build_part(&self, limits: &Limits, further: &str) -> Result<Built> {
         let block = self.block(limits)?;
         let prelude = format!("#pragma once\n{}{further}", block.prelude("Rq", self));
         Ok(Built { prelude, launch: block.launch(self.per_item) })
@@ -185,16 +199,45 @@ impl Rows {
         }
     }
 
-    /// Whether a row fits a block of a device with these limits.
+    /// Whether the kernel does all layers at once, in a block of a device with these limits.
     pub(crate) fn fits(&self, limits: &Limits) -> bool {
-        Block::of(self, limits).is_some()
+        self.is_whole() && Block::of(self, limits).is_some()
+    }
+
+    /// Whether the kernel does all layers.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_first() && self.is_last()
+    }
+
+    /// Whether the kernel's layers begin at the coefficients.
+    pub(crate) fn is_first(&self) -> bool {
+        self.part.start == 0
+    }
+
+    /// Whether the kernel's layers end at the leaves.
+    pub(crate) fn is_last(&self) -> bool {
+        self.part.end == self.split.layers.len()
+    }
+
+    /// The layers of each kernel of a transform, from the top.
+    pub(crate) fn parts(&self) -> Vec<Range<usize>> {
+        parts(self, &self.limits).unwrap_or_else(|| vec![0..self.split.layers.len()])
+    }
+
+    /// The same rows for a kernel of these layers.
+    pub(crate) fn part(&self, part: Range<usize>) -> Self {
+        Self { part, ..self.clone() }
     }
 
     fn block(&self, limits: &Limits) -> Result<Block> {
-        Block::of(self, limits).ok_or_else(|| Error::Unsupported {
+        Block::of(self, limits).ok_or_else(|| self.too_long(limits))
+    }
+
+    fn too_long(&self, limits: &Limits) -> Error {
+        Error::Unsupported {
             job: format!("a transform in {}", self.ring),
             why: format!("a row does not fit a thread block of {}", limits.name),
-        })
+        }
     }
 
     pub(crate) fn is_natural(&self) -> bool {
@@ -204,7 +247,7 @@ impl Rows {
 
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ring, split, order, per_item, .. } = self;
-        write!(f, "{ring:?}, {split:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
+        let Self { ring, split, part, order, per_item, .. } = self;
+        write!(f, "{ring:?}, {split:?}, {part:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
     }
 }

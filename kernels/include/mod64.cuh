@@ -9,7 +9,8 @@ namespace rf {
 // q < 2^62: residues may grow to 4q and beyond, as far as a word reaches.
 struct Mod64 {
     u64 q;
-    u64 ratio;    // floor(2^64 / q)
+    u32 ratio;    // floor(2^(89 - shift) / q)
+    u32 shift;    // 58 - the bits of q, or 0
     u64 inverse;  // q^-1 mod 2^64
     u64 r2;       // 2^128 mod q
 
@@ -36,13 +37,15 @@ struct Mod64 {
         return dot_lo(x, w.w, mul_hi_loose(x, w.quotient), 0ull - q);
     }
 
-    // in: x < B q   out: x, < min(B, 2) q
+    // in: x < B q, B <= 64   out: x, < min(B, 2) q
+    // The quotient comes from the upper word of 2^shift x, which is all of it but a part in 2^25, as is the ratio: it is
+    // exact or one less.
     template <u32 B>
     RF_METHOD Word reduce(Word x) const {
+        static_assert(B <= 64, "2^shift x must fit a word");
         if constexpr (B <= 2) return x;
         else if constexpr (B <= 4) return sub_once(x, 2 * q);
-        else if constexpr (B <= 8) return sub_once(sub_once(x, 4 * q), 2 * q);
-        else return mad_lo(mul_hi(x, ratio), 0ull - q, x);
+        else return x + (u64)(mul_hi(high(x << shift), ratio) >> 25) * (0ull - q);
     }
     // in: x < B q   out: x, < q
     template <u32 B>
@@ -92,7 +95,7 @@ struct Mod64 {
 // Any odd q < 2^64: nothing is lazy, every operand and result is in [0, q).
 struct Mod64Full {
     u64 q;
-    u64 ratio;    // floor(2^64 / q); unused, so that both types are made alike
+    u32 ratio, shift;  // unused, so that both types are made alike
     u64 inverse;  // q^-1 mod 2^64
     u64 r2;       // 2^128 mod q
 

@@ -23,10 +23,12 @@ struct Bound {
         if (code == 6) return 2 * b + 2;
         return before_forward(code, b) + (code == 3 && !tight ? 4 : 2);
     }
+    // Whether a kernel of some of the layers leaves residues as they are for the next one: where a word is stored whole.
+    static constexpr bool kept = lazy && sizeof(typename R::Store) == sizeof(typename R::M::Word);
     // in: B before a forward pass
     RF_CONST u32 forward_pass(u32 p) {
         u32 b = 1;
-        for (u32 l = 0; l < R::pass[p]; l++) b = forward(R::layer[l], b);
+        for (u32 l = kept ? 0 : R::pass[0]; l < R::pass[p]; l++) b = forward(R::layer[l], b);
         return b;
     }
     // in: B before an inverse layer   out: B once the layer has made its inputs canonical where it must
@@ -43,6 +45,11 @@ struct Bound {
         for (u32 l = R::pass[p + 1]; l > R::pass[p]; l--) b = inverse(R::layer[l - 1], b);
         return b;
     }
+    // B before a kernel's last pass, if values have this B
+    RF_CONST u32 inverse_below(u32 b) {
+        for (u32 l = R::layers; kept && l > R::pass[R::passes]; l--) b = inverse(R::layer[l - 1], b);
+        return b;
+    }
     RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > 2 ? 2 : b; }
 };
 
@@ -51,7 +58,7 @@ template <class R, u32 P, u32 L>
 RF_FN u32 twiddle_slot(u32 top, u32 inner) {
     using S = Pass<R, P>;
     if constexpr (S::first == R::columns) return Tree<R>::column(top, inner);
-    else return Tree<R>::template slot<L>(top * (Tree<R>::nodes(L) / S::nodes) + inner);
+    else return Tree<R>::template slot<L>(top * (Tree<R>::nodes(L) / Tree<R>::nodes(S::first)) + inner);
 }
 
 // in: a, b < B q   out: (a + z b, a - z b), < Bound::forward q
@@ -93,15 +100,15 @@ RF_FN void forward_three(const typename R::M& m, typename R::M::Word& a, typenam
 // The layers L .. of forward pass P.
 template <class R, u32 P, u32 L, u32 B>
 RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          u32 thread) {
+                          u32 thread, u32 node) {
     using S = Pass<R, P>;
     if constexpr (L < S::last) {
         constexpr u32 code = R::layer[L], radix = Tree<R>::radix(L);
-        constexpr u32 nodes = Tree<R>::nodes(L) / S::nodes, size = S::span / nodes, part = size / radix;
+        constexpr u32 nodes = Tree<R>::nodes(L) / Tree<R>::nodes(S::first), size = S::span / nodes, part = size / radix;
         constexpr u32 section = Tree<R>::forward(L);
         RF_UNROLL
         for (u32 set = 0; set < S::sets; set++) {
-            u32 top = L == 0 ? 0 : S::node(thread, set);
+            u32 top = L == 0 ? 0 : node * S::nodes + S::node(thread, set);
             RF_UNROLL
             for (u32 i = 0; i < nodes; i++) {
                 const auto* twiddle = table + section + twiddle_slot<R, P, L>(top, i) * (radix - 1);
@@ -123,35 +130,34 @@ RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const 
                 }
             }
         }
-        forward_layers<R, P, L + 1, Bound<R>::forward(code, B)>(m, x, table, thread);
+        forward_layers<R, P, L + 1, Bound<R>::forward(code, B)>(m, x, table, thread, node);
     }
 }
 
 template <class R, u32 P, u32 B>
 RF_FN void forward_passes(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          unsigned char* shared, u32 thread) {
-    forward_layers<R, P, R::pass[P], B>(m, x, table, thread);
+                          unsigned char* shared, u32 thread, u32 node) {
+    forward_layers<R, P, R::pass[P], B>(m, x, table, thread, node);
     if constexpr (P + 1 < R::passes) {
         constexpr u32 after = Bound<R>::forward_pass(P + 1);
         static_assert(after <= R::cell_capacity || !R::M::lazy, "residues between passes must fit shared cells");
         exchange<R, P, P + 1>(x, shared, thread);
-        forward_passes<R, P + 1, after>(m, x, table, shared, thread);
+        forward_passes<R, P + 1, after>(m, x, table, shared, thread, node);
     }
 }
 
 // Bound of ntt_forward's result, in multiples of q.
 template <class R>
 RF_CONST u32 ntt_forward_bound() {
-    u32 b = 1;
-    for (u32 l = 0; l < R::layers; l++) b = Bound<R>::forward(R::layer[l], b);
-    return b;
+    return Bound<R>::forward_pass(R::passes);
 }
 
 // in: coefficients < q in the layout of pass 0   out: values < ntt_forward_bound q in that of the last pass
+// A row of some of the layers lies under `node`, and enters as the layers above leave it.
 template <class R>
 RF_FN void ntt_forward(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                       unsigned char* shared, u32 thread) {
-    forward_passes<R, 0, 1>(m, x, table, shared, thread);
+                       unsigned char* shared, u32 thread, u32 node = 0) {
+    forward_passes<R, 0, Bound<R>::forward_pass(0)>(m, x, table, shared, thread, node);
 }
 
 // in: a, b < B q, 2 B q fits   out: a + b, reduced where the next layer needs it, and (a - b) z
@@ -189,16 +195,16 @@ RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typenam
 // The layers from L - 1 down to To of inverse pass P. Layer 0 carries the scales at table[Scale ..].
 template <class R, u32 P, u32 L, u32 B, u32 Scale, u32 To = Pass<R, P>::first>
 RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          u32 thread) {
+                          u32 thread, u32 node) {
     using S = Pass<R, P>;
     if constexpr (L > To) {
         constexpr u32 code = R::layer[L - 1], radix = Tree<R>::radix(L - 1);
-        constexpr u32 nodes = Tree<R>::nodes(L - 1) / S::nodes, size = S::span / nodes, part = size / radix;
+        constexpr u32 nodes = Tree<R>::nodes(L - 1) / Tree<R>::nodes(S::first), size = S::span / nodes, part = size / radix;
         constexpr bool scaled = L == 1;
         constexpr u32 section = scaled ? Scale + 1 : Tree<R>::inverse(L - 1);
         RF_UNROLL
         for (u32 set = 0; set < S::sets; set++) {
-            u32 top = scaled ? 0 : S::node(thread, set);
+            u32 top = scaled ? 0 : node * S::nodes + S::node(thread, set);
             RF_UNROLL
             for (u32 i = 0; i < nodes; i++) {
                 const auto* twiddle = table + section + twiddle_slot<R, P, L - 1>(top, i) * (radix - 1);
@@ -223,14 +229,14 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                 }
             }
         }
-        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, To>(m, x, table, thread);
+        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, To>(m, x, table, thread, node);
     }
 }
 
 template <class R, u32 P, u32 B, u32 Scale>
 RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          unsigned char* shared, u32 thread) {
-    inverse_layers<R, P, R::pass[P + 1], B, Scale>(m, x, table, thread);
+                          unsigned char* shared, u32 thread, u32 node) {
+    inverse_layers<R, P, R::pass[P + 1], B, Scale>(m, x, table, thread, node);
     if constexpr (P > 0) {
         constexpr u32 after = R::M::lazy ? Bound<R>::inverse_pass(P, B) : 1;
         constexpr u32 kept = R::M::lazy ? Bound<R>::in_cell(after) : 1;
@@ -239,23 +245,35 @@ RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const 
             for (u32 r = 0; r < R::per_thread; r++) x[r] = m.template reduce<after>(x[r]);
         }
         exchange<R, P, P - 1>(x, shared, thread);
-        inverse_passes<R, P - 1, kept, Scale>(m, x, table, shared, thread);
+        inverse_passes<R, P - 1, kept, Scale>(m, x, table, shared, thread, node);
     }
+}
+
+// Bound of what ntt_inverse leaves, in multiples of q, before it makes that canonical.
+template <class R, u32 B, bool Product>
+RF_CONST u32 ntt_inverse_bound() {
+    if (!R::M::lazy) return 1;
+    if (R::pass[0] == 0 && R::layers > 0) return R::layer[0] == 6 ? 4 : 2;  // products, or the difference of two
+    if (R::layers == 0 && Product) return 2;
+    u32 b = B;
+    for (u32 p = R::passes; p > 1; p--) b = Bound<R>::in_cell(Bound<R>::inverse_pass(p - 1, b));
+    return Bound<R>::inverse_pass(0, b);
 }
 
 // in: values < B q (B <= 2) in the layout of the last pass   out: coefficients in that of pass 0, canonical
 // Product: the values are products that lack the product factor, which the scale then holds.
+// A row of some of the layers lies under `node`, enters as the layers below leave it, and leaves as the layers above
+// take it.
 template <class R, u32 B, bool Product>
 RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                       unsigned char* shared, u32 thread) {
+                       unsigned char* shared, u32 thread, u32 node = 0) {
     constexpr u32 scale = Product ? Tree<R>::product_scale : Tree<R>::scale;
-    inverse_passes<R, R::passes - 1, B, scale>(m, x, table, shared, thread);
-    constexpr bool difference = R::layers > 0 && R::layer[0] == 6;  // low - back, each a product
-    constexpr u32 after = R::M::lazy ? (difference ? 4 : R::layers > 0 || Product ? 2 : B) : 1;
+    constexpr u32 before = Bound<R>::inverse_below(B), after = ntt_inverse_bound<R, before, Product>();
+    inverse_passes<R, R::passes - 1, before, scale>(m, x, table, shared, thread, node);
     RF_UNROLL
     for (u32 r = 0; r < R::per_thread; r++) {
         if constexpr (R::layers == 0 && Product) x[r] = m.mul(x[r], table[scale]);
-        x[r] = m.template canonical<after>(x[r]);
+        if constexpr (R::pass[0] == 0 || !Bound<R>::kept) x[r] = m.template canonical<after>(x[r]);
     }
 }
 
@@ -275,7 +293,7 @@ template <class R, u32 To, u32 B>
 RF_FN void ntt_ascend(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                       u32 thread) {
     static_assert(To >= Pass<R, R::passes - 1>::first && To > 0, "the layers must all be in the last pass");
-    inverse_layers<R, R::passes - 1, R::layers, B, Tree<R>::scale, To>(m, x, table, thread);
+    inverse_layers<R, R::passes - 1, R::layers, B, Tree<R>::scale, To>(m, x, table, thread, 0);
 }
 
 }  // namespace rf

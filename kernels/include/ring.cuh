@@ -52,17 +52,17 @@ struct Tree {
         else return slot % tops() * (nodes(L) / tops()) + slot / tops();
     }
 
-    // The place of a leaf in natural order: its digits reversed.
+    // The place in natural order of a leaf of the row: its digits reversed.
     template <u32 L = R::layers>
     RF_FN u32 natural_place(u32 leaf, u32 place = 0) {
-        if constexpr (L == 0) return place;
+        if constexpr (L == R::pass[0]) return place;
         else return natural_place<L - 1>(leaf / radix(L - 1), place * radix(L - 1) + leaf % radix(L - 1));
     }
-    // The leaf at a place of natural order.
-    template <u32 L = 0>
+    // The leaf at a place of natural order; or with fewer layers, the node whose leaves begin at a place.
+    template <u32 To = R::layers, u32 L = 0>
     RF_FN u32 leaf_at(u32 place, u32 leaf = 0) {
-        if constexpr (L == R::layers) return leaf;
-        else return leaf_at<L + 1>(place / radix(L), leaf * radix(L) + place % radix(L));
+        if constexpr (L == To) return leaf;
+        else return leaf_at<To, L + 1>(place / radix(L), leaf * radix(L) + place % radix(L));
     }
 };
 
@@ -70,20 +70,19 @@ struct Tree {
 template <class R, u32 P>
 struct Pass {
     static constexpr u32 first = R::pass[P], last = R::pass[P + 1];
-    static constexpr u32 nodes = Tree<R>::nodes(first);
-    static constexpr u32 span = Tree<R>::nodes(last) / nodes;  // coefficients that its layers combine
-    static constexpr u32 stride = R::n / nodes / span;
-    static constexpr bool is_last = P + 1 == R::passes;
+    static constexpr u32 nodes = Tree<R>::nodes(first) / R::above;              // of the row
+    static constexpr u32 span = Tree<R>::nodes(last) / Tree<R>::nodes(first);  // coefficients that its layers combine
+    static constexpr u32 stride = R::length / nodes / span;
     // Groups of `span` registers that lie side by side in memory, and sets of such groups.
-    static constexpr u32 vector = is_last ? R::base : P == 0 ? R::vector : 1;
+    static constexpr u32 vector = last == R::layers ? R::base : P == 0 ? R::vector : 1;
     static constexpr u32 sets = R::per_thread / span / vector;
     static_assert(sets * span * vector == R::per_thread && stride % vector == 0, "the pass does not fit the registers");
 
-    // The node of the tree whose coefficients a set combines.
+    // The node of the row's tree whose coefficients a set combines.
     RF_FN u32 node(u32 thread, u32 set) { return (set * R::threads + thread) * vector / stride; }
 
     // Coefficients that are side by side both in memory and for a thread: runs of `run` registers.
-    static constexpr u32 run = stride == vector ? span * vector : vector;
+    static constexpr u32 run = R::stride > 1 ? 1 : stride == vector ? span * vector : vector;
     static constexpr u32 runs = R::per_thread / run;
     // The first coefficient of a run.
     RF_FN u32 run_start(u32 thread, u32 i) {
@@ -127,23 +126,50 @@ RF_FN u32 modulus_of(u64 row) {
 }
 
 // The place of a thread in a launch over the rows of the items first .. end.
+//
+// Where several blocks share a polynomial, those of one modulus and one place in it come together, item by item, so that
+// the factors they read are near. (Rows of several items in one block, which then read the same factors, were slower.) Rows that lie R::stride apart stand side by side in a block: neighbouring threads work
+// on neighbouring rows.
 template <class R>
 struct Row {
-    u64 index;   // of the row, counted over all items
+    static constexpr u32 parts = R::above * R::stride;  // rows of a polynomial
+
+    u64 index;   // of the polynomial, counted over all items
+    u32 part;    // of the row in it: by nodes, or with values in natural order by their places
+    u32 node;    // that the row lies under
     u32 thread;  // within the row
     bool live;   // false in the last block's surplus: such a thread computes along and stores nothing
     unsigned char* shared;  // R::row_bytes for the functions below
     unsigned char* extra;   // R::extra bytes for the kernel's own use, aligned to 16
 
     RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end) {
-        u32 slot = threadIdx.x / R::threads;
-        thread = threadIdx.x % R::threads;
-        index = first * R::per_item + (u64)blockIdx.x * R::tile + slot;
-        live = index < end * R::per_item;
-        shared = block_shared + slot * (R::row_bytes + R::extra);
+        constexpr bool apart = R::stride > 1;
+        u32 slot = apart ? threadIdx.x % R::tile : threadIdx.x / R::threads;
+        thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;
+        if constexpr (parts == 1) {
+            index = first * R::per_item + (u64)blockIdx.x * R::tile + slot;
+            part = node = 0;
+            live = index < end * R::per_item;
+        } else {
+            constexpr u32 blocks = parts / R::tile;
+            static_assert(parts % R::tile == 0, "a block's rows must lie in one polynomial");
+            u32 items = (u32)(end - first), place = blockIdx.x / items;
+            index = (first + blockIdx.x % items) * R::per_item + place / blocks;
+            part = place % blocks * R::tile + slot;
+            node = R::natural_order ? Tree<R>::template leaf_at<R::pass[0]>(part) : part / R::stride;
+            live = true;
+        }
+        shared = block_shared + slot * (apart ? sizeof(typename R::Cell) : R::row_bytes + R::extra);
         extra = shared + R::row_bytes;
     }
-    RF_METHOD u64 offset() const { return index * R::n; }
+    // The place of the row's first coefficient.
+    RF_METHOD u64 offset() const {
+        return index * R::n + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
+    }
+    // The place of its first value: elsewhere if values stand in natural order.
+    RF_METHOD u64 values() const {
+        return R::natural_order && parts > 1 ? index * R::n + part * R::base : offset();
+    }
     // The number of the row within its item.
     RF_METHOD u32 in_item() const { return R::per_item == 1 ? 0 : (u32)(index % R::per_item); }
     RF_METHOD u32 modulus() const { return modulus_of<R>(index); }
@@ -224,7 +250,11 @@ struct Packed<E, Count, 0> {
 template <class E, u32 Count, u32 Align>
 using Move = Packed<E, Count, sizeof(E) <= 8 ? vector_bytes(Count * sizeof(E), Align) : 0>;
 
-// in: a row in memory   out: registers in the layout of pass P (zero in surplus threads)
+// To which a row in memory is aligned, in bytes.
+template <class R>
+constexpr u32 row_alignment = (R::stride > 1 ? 1 : R::length) * sizeof(typename R::Store);
+
+// in: a row in memory, its coefficients R::stride apart   out: registers in the layout of pass P (zero in surplus threads)
 template <class R, u32 P>
 RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live) {
     using S = Pass<R, P>;
@@ -234,20 +264,20 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     if (!live) return;
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
-        Move<typename R::Store, S::run, R::n * sizeof(typename R::Store)>::template load<Word>(
-            row + S::run_start(thread, i), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+        Move<typename R::Store, S::run, row_alignment<R>>::template load<Word>(
+            row + S::run_start(thread, i) * R::stride, [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
     }
 }
 
-// in: canonical residues in registers in the layout of pass P   out: a row in memory
+// in: residues in registers in the layout of pass P   out: a row in memory
 template <class R, u32 P>
 RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live) {
     using S = Pass<R, P>;
     if (!live) return;
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
-        Move<typename R::Store, S::run, R::n * sizeof(typename R::Store)>::store(
-            row + S::run_start(thread, i), [&](u32 c) { return x[S::reg(i, c)]; });
+        Move<typename R::Store, S::run, row_alignment<R>>::store(
+            row + S::run_start(thread, i) * R::stride, [&](u32 c) { return x[S::reg(i, c)]; });
     }
 }
 
@@ -259,8 +289,8 @@ struct Stage {
     static constexpr u32 run_bytes = R::run * sizeof(Store);
     static constexpr u32 unit = vector_bytes(run_bytes, 16);
     static constexpr u32 gap = run_bytes / unit % 2 ? 0 : unit;
-    static constexpr u32 units = R::n * sizeof(Store) / unit;
-    static constexpr u32 bytes = R::n * sizeof(Store) + R::n / R::run * gap;
+    static constexpr u32 units = R::length * sizeof(Store) / unit;
+    static constexpr u32 bytes = R::length * sizeof(Store) + R::length / R::run * gap;
     static constexpr u32 steps = (units + R::threads - 1) / R::threads;
     static_assert(R::threads == 1 || bytes <= R::row_bytes, "the staged row must fit its shared memory");
 
@@ -286,6 +316,31 @@ struct Stage {
     }
 };
 
+// Rows of a block whose values interleave in memory, since natural order puts leaf k of each one beside that of the next:
+// staged in shared memory by places, so that device memory is touched in runs of all rows.
+template <class R>
+struct Across {
+    using Store = typename R::Store;
+    static constexpr u32 places = R::length / R::base, wide = R::tile * R::base;
+    static constexpr u32 pitch = wide + (wide * sizeof(Store) % 128 == 0);
+    static constexpr u32 block = R::tile * R::threads;
+
+    // Where value c of the row in a slot of the block is staged.
+    RF_FN u32 at(u32 slot, u32 c) {
+        return Tree<R>::natural_place(c / R::base) * pitch + slot * R::base + c % R::base;
+    }
+    // Calls move(staged, memory) for this thread's share, counted from the values of the block's first row.
+    template <class F>
+    RF_FN void each(F move) {
+        RF_UNROLL
+        for (u32 i = 0; i < places * wide; i += block) {
+            u32 c = i + threadIdx.x;
+            if (places * wide % block == 0 || c < places * wide)
+                move(c / wide * pitch + c % wide, c / wide * (R::above * R::base) + c % wide);
+        }
+    }
+};
+
 // in: a row of values in memory, leaves in natural order if Natural   out: registers in the layout of the last pass
 // All threads of the row call it. Shared memory must be free: if it was in use, they meet at sync_row first.
 template <class R, bool Natural>
@@ -293,55 +348,79 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
                        unsigned char* shared) {
     using S = Pass<R, R::passes - 1>;
     using Word = typename R::M::Word;
-    if constexpr (R::threads == 1 && !Natural) return load_row<R, R::passes - 1>(x, row, thread, live);
-    if (live) Stage<R>::in(shared, row, thread);
-    sync_row<R>();
-    if constexpr (Natural) {
+    if constexpr (R::stride > 1 || (R::threads == 1 && !Natural)) {
+        load_row<R, R::passes - 1>(x, row, thread, live);
+    } else if constexpr (Natural && R::above > 1) {
+        u32 slot = threadIdx.x / R::threads;
+        auto* stage = (typename R::Store*)(shared - slot * (R::row_bytes + R::extra));
+        const auto* memory = row - slot * R::base;
+        Across<R>::each([&](u32 staged, u32 place) { stage[staged] = memory[place]; });
+        __syncthreads();
         RF_UNROLL
-        for (u32 r = 0; r < R::per_thread; r++) {
-            u32 c = S::coeff(thread, r);
-            x[r] = *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base);
-        }
+        for (u32 r = 0; r < R::per_thread; r++) x[r] = stage[Across<R>::at(slot, S::coeff(thread, r))];
+        __syncthreads();  // where a row is a warp's alone, what follows waits for its lanes only
     } else {
-        RF_UNROLL
-        for (u32 i = 0; i < S::runs; i++) {
-            Move<typename R::Store, S::run, Stage<R>::unit>::template load<Word>(
-                Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+        if (live) Stage<R>::in(shared, row, thread);
+        sync_row<R>();
+        if constexpr (Natural) {
+            RF_UNROLL
+            for (u32 r = 0; r < R::per_thread; r++) {
+                u32 c = S::coeff(thread, r);
+                x[r] = *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base);
+            }
+        } else {
+            RF_UNROLL
+            for (u32 i = 0; i < S::runs; i++) {
+                Move<typename R::Store, S::run, Stage<R>::unit>::template load<Word>(
+                    Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+            }
         }
     }
 }
 
-// in: canonical values in the layout of the last pass   out: a row in memory, leaves in natural order if Natural
+// in: values in the layout of the last pass   out: a row in memory, leaves in natural order if Natural
 // All threads of the row call it; shared memory may have been in use before.
 template <class R, bool Natural>
 RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live,
                         unsigned char* shared) {
     using S = Pass<R, R::passes - 1>;
-    if constexpr (R::threads == 1 && !Natural) return store_row<R, R::passes - 1>(x, row, thread, live);
-    sync_row<R>();
-    if constexpr (Natural) {
+    using Store = typename R::Store;
+    if constexpr (R::stride > 1 || (R::threads == 1 && !Natural)) {
+        store_row<R, R::passes - 1>(x, row, thread, live);
+    } else if constexpr (Natural && R::above > 1) {
+        u32 slot = threadIdx.x / R::threads;
+        auto* stage = (Store*)(shared - slot * (R::row_bytes + R::extra));
+        auto* memory = row - slot * R::base;
+        __syncthreads();
         RF_UNROLL
-        for (u32 r = 0; r < R::per_thread; r++) {
-            u32 c = S::coeff(thread, r);
-            *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base) =
-                (typename R::Store)x[r];
-        }
+        for (u32 r = 0; r < R::per_thread; r++) stage[Across<R>::at(slot, S::coeff(thread, r))] = (Store)x[r];
+        __syncthreads();
+        Across<R>::each([&](u32 staged, u32 place) { memory[place] = stage[staged]; });
     } else {
-        RF_UNROLL
-        for (u32 i = 0; i < S::runs; i++) {
-            Move<typename R::Store, S::run, Stage<R>::unit>::store(
-                Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c) { return x[S::reg(i, c)]; });
+        sync_row<R>();
+        if constexpr (Natural) {
+            RF_UNROLL
+            for (u32 r = 0; r < R::per_thread; r++) {
+                u32 c = S::coeff(thread, r);
+                *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base) = (Store)x[r];
+            }
+        } else {
+            RF_UNROLL
+            for (u32 i = 0; i < S::runs; i++) {
+                Move<Store, S::run, Stage<R>::unit>::store(
+                    Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c) { return x[S::reg(i, c)]; });
+            }
         }
+        sync_row<R>();
+        if (live) Stage<R>::out(shared, row, thread);
     }
-    sync_row<R>();
-    if (live) Stage<R>::out(shared, row, thread);
 }
 
 // The shared cell of a coefficient: R::gap cells are left free after every R::run, so that threads whose coefficients
-// lie R::run apart meet different banks.
+// lie R::run apart meet different banks. Rows that stand side by side in memory do so in shared memory.
 template <class R>
 RF_FN u32 cell(u32 coeff) {
-    return coeff + coeff / R::run * R::gap;
+    return (coeff + coeff / R::run * R::gap) * (R::stride > 1 ? R::tile : 1);
 }
 
 // in: registers in the layout of pass From, values that fit a cell   out: the layout of pass To

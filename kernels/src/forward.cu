@@ -1,4 +1,4 @@
-// Coefficients to values, a row at a time.
+// Coefficients to values, a row at a time; or some of the layers.
 //
 // Floor for a row: 2 n residues of memory traffic, and one known-factor product for each butterfly of radix 2, three for
 // radix 3: 4 multiplier slots each in 32 bits, 15 in 64, 272 in 256. On an H200 (4.26 TB/s, 16.4 T slots/s), measured
@@ -8,7 +8,7 @@
 #include "prelude.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident)
     forward(const Rq::Store* in, Rq::Store* out, const Rq::M::Twiddle* tables, const Rq::M* moduli, u64 first,
             u64 end) {
     RF_SHARED(shared);
@@ -16,8 +16,10 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     auto m = Rq::modulus(moduli, row.modulus());
     Rq::M::Word x[Rq::per_thread];
     load_row<Rq, 0>(x, in + row.offset(), row.thread, row.live);
-    ntt_forward<Rq>(m, x, row.table(tables), row.shared, row.thread);
-    RF_UNROLL
-    for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
-    store_values<Rq, Rq::natural_order>(x, out + row.offset(), row.thread, row.live, row.shared);
+    ntt_forward<Rq>(m, x, row.table(tables), row.shared, row.thread, row.node);
+    if constexpr (Rq::stride == 1 || !Bound<Rq>::kept) {
+        RF_UNROLL
+        for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
+    }
+    store_values<Rq, Rq::natural_order>(x, out + row.values(), row.thread, row.live, row.shared);
 }

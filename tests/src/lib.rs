@@ -4,4 +4,5 @@ pub mod arithmetic;
 pub mod catalogue;
 pub mod mix;
 pub mod shape;
+pub mod shared_out;
 pub mod sponge;

@@ -47,10 +47,12 @@ impl Block {
              \x20   using Store = {store};\n\
              \x20   using Cell = {cell};\n\
              \x20   static constexpr rf::u32 n = {n}, base = {base}, layers = {layers}, columns = {columns};\n\
+             \x20   static constexpr rf::u32 length = {length}, above = {above}, stride = {stride};\n\
              \x20   static constexpr rf::u32 rows = {moduli}, per_item = {per_item};\n\
              \x20   static constexpr rf::u32 layer[] = {{{codes}}};\n\
              \x20   static constexpr rf::u32 passes = {pass_count}, pass[] = {{{passes}}};\n\
              \x20   static constexpr rf::u32 threads = {threads}, per_thread = {per_thread}, tile = {tile};\n\
+             \x20   static constexpr rf::u32 resident = {resident};\n\
              \x20   static constexpr rf::u32 vector = {vector}, run = {run}, gap = {gap}, row_bytes = {row_bytes};\n\
              \x20   static constexpr rf::u32 extra = {extra};\n\
              \x20   static constexpr rf::u32 capacity = {capacity}u, cell_capacity = {cell_capacity}u;\n\
@@ -60,6 +62,9 @@ impl Block {
             header = arithmetic.header(),
             arithmetic = arithmetic.name(),
             n = self.n,
+            length = self.length,
+            above = self.above,
+            stride = self.stride,
             base = split.base,
             layers = split.layers.len(),
             columns = rows.layout.columns,
@@ -71,6 +76,7 @@ impl Block {
             threads = self.threads,
             per_thread = self.per_thread,
             tile = self.rows,
+            resident = self.resident(),
             vector = self.vector,
             run = self.run,
             gap = self.gap,
@@ -81,7 +87,7 @@ impl Block {
                 _ => capacity,
             },
             whole_warps = self.whole_warps(),
-            natural_order = rows.is_natural(),
+            natural_order = rows.is_natural() && self.stride == 1,
         )
     }
 }

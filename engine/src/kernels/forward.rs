@@ -18,7 +18,7 @@ use crate::rows::Rows;
 /// The forward transform of elements of a ring.
 ///
 /// Ports: coefficients (in), values (out), the ring's [table](Rows::table_slot) and [moduli](Rows::moduli_slot). The first
-/// two may be the same memory.
+/// two may be the same memory, except where a kernel of some of the layers puts values in natural order.
 #[derive(Debug, Clone)]
 pub struct Forward {
     rows: Rows,
@@ -30,7 +30,23 @@ impl Forward {
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
         let rows = Rows::with_split(ring, split, limits).order(order);
-        let ports = rows.ports([Port::input, Port::output]);
+        Self::of(rows.part(0..split.layers.len()))
+    }
+
+    /// The kernels that do it together, in order, where a row does not suit a block of the device.
+    pub(crate) fn parts(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Vec<Self> {
+        let rows = Rows::with_split(ring, split, limits).order(order);
+        rows.parts().into_iter().map(|part| Self::of(rows.part(part))).collect()
+    }
+
+    fn of(rows: Rows) -> Self {
+        let mut ports = rows.ports([Port::input, Port::output]);
+        if !rows.is_first() {
+            ports[0] = rows.between(ports[0]);
+        }
+        if !rows.is_last() {
+            ports[1] = rows.between(ports[1]);
+        }
         Self { rows, ports }
     }
 
@@ -56,7 +72,7 @@ impl Kernel for Forward {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        self.rows.build(limits, "")
+        self.rows.build_part(limits, "")
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -64,7 +80,7 @@ impl Kernel for Forward {
     }
 
     fn describe(&self) -> String {
-        self.rows.describe()
+        self.rows.describe_part()
     }
 }
 
@@ -79,15 +95,20 @@ impl Visit for Run<'_, '_> {
     fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
         let trees = self.rows.trees::<F>(self.args, 2)?;
         let data = self.args.transform::<S>(0, 1)?;
-        let order = self.rows.is_natural().then(|| Reorder::to_natural(&self.rows.split));
+        let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_natural(&self.rows.split));
         self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
             let tree = &trees[i % trees.len()];
-            if order.is_none() && in_place(row, |words| tree.forward(words)) {
-                return;
+            if self.rows.is_whole() {
+                if order.is_none() && in_place(row, |words| tree.forward(words)) {
+                    return;
+                }
+                memory.clear();
+                memory.extend(row.iter().map(|x| x.load()));
+                tree.forward(memory);
+            } else {
+                Rows::load_between(&tree.field, &self.rows.split.roots[i % trees.len()].q, row, memory);
+                tree.forward_part(&self.rows.part, memory);
             }
-            memory.clear();
-            memory.extend(row.iter().map(|x| x.load()));
-            tree.forward(memory);
             match &order {
                 Some(order) => order.apply(memory, row, S::store),
                 None => row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word)),

@@ -21,7 +21,7 @@ use crate::rows::Rows;
 /// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.
 ///
 /// Ports: values (in), coefficients (out), the ring's [table](Rows::table_slot) and [moduli](Rows::moduli_slot). The first
-/// two may be the same memory.
+/// two may be the same memory, except where a kernel of some of the layers takes values in natural order.
 #[derive(Debug, Clone)]
 pub struct Inverse {
     rows: Rows,
@@ -33,7 +33,23 @@ impl Inverse {
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
         let rows = Rows::with_split(ring, split, limits).order(order);
-        let ports = rows.ports([Port::input, Port::output]);
+        Self::of(rows.part(0..split.layers.len()))
+    }
+
+    /// The kernels that do it together, in order, where a row does not suit a block of the device.
+    pub(crate) fn parts(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Vec<Self> {
+        let rows = Rows::with_split(ring, split, limits).order(order);
+        rows.parts().into_iter().rev().map(|part| Self::of(rows.part(part))).collect()
+    }
+
+    fn of(rows: Rows) -> Self {
+        let mut ports = rows.ports([Port::input, Port::output]);
+        if !rows.is_last() {
+            ports[0] = rows.between(ports[0]);
+        }
+        if !rows.is_first() {
+            ports[1] = rows.between(ports[1]);
+        }
         Self { rows, ports }
     }
 
@@ -59,7 +75,7 @@ impl Kernel for Inverse {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        self.rows.build(limits, "")
+        self.rows.build_part(limits, "")
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -67,7 +83,7 @@ impl Kernel for Inverse {
     }
 
     fn describe(&self) -> String {
-        self.rows.describe()
+        self.rows.describe_part()
     }
 }
 
@@ -82,10 +98,11 @@ impl Visit for Run<'_, '_> {
     fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
         let trees = self.rows.trees::<F>(self.args, 2)?;
         let data = self.args.transform::<S>(0, 1)?;
-        let order = self.rows.is_natural().then(|| Reorder::to_tree(&self.rows.split));
+        let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_tree(&self.rows.split));
         self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
             let tree = &trees[i % trees.len()];
-            if order.is_none() && in_place(row, |words| tree.inverse(words, Origin::Values)) {
+            let whole = self.rows.is_whole();
+            if whole && order.is_none() && in_place(row, |words| tree.inverse(words, Origin::Values)) {
                 return;
             }
             match &order {
@@ -94,11 +111,13 @@ impl Visit for Run<'_, '_> {
                     order.apply(row, memory, S::load);
                 }
                 None => {
-                    memory.clear();
-                    memory.extend(row.iter().map(|x| x.load()));
+                    Rows::load_between(&tree.field, &self.rows.split.roots[i % trees.len()].q, row, memory);
                 }
             }
-            tree.inverse(memory, Origin::Values);
+            match whole {
+                true => tree.inverse(memory, Origin::Values),
+                false => tree.inverse_part(&self.rows.part, memory),
+            }
             row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word));
         });
         Ok(())

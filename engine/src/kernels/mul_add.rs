@@ -55,7 +55,7 @@ impl Kernel for MulAdd {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let built = self.rows.build(limits, "")?;
+        let built = self.rows.build_part(limits, "")?;
         Ok(Built { launch: self.rows.leaf_launch(), ..built })
     }
 

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 
 use bytemuck::Pod;
+use crypto_bigint::U256;
 use rayon::prelude::*;
 
+use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
-use crate::field::Field;
+use crate::field::{Field, Store};
 use crate::job::Order;
 use crate::kernel::{Args, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::tree::{TASK_BYTES, Tree};
+use crate::modulus::Modulus;
 use crate::plan::Slot;
 use crate::rows::Rows;
 
@@ -37,6 +40,32 @@ impl Rows {
             Order::Natural => format!("split {} natural order", self.split),
             Order::Any | Order::BitReversed => format!("split {}", self.split),
         }
+    }
+
+    /// The same for a kernel that may do some of the layers.
+    pub(crate) fn describe_part(&self) -> String {
+        match self.is_whole() {
+            true => self.describe(),
+            false => format!("{} layers {}..{}", self.describe(), self.part.start, self.part.end),
+        }
+    }
+
+    /// The port of residues that pass from a kernel of some of the layers to the next one: as they are, where a word is
+    /// stored whole.
+    pub(crate) fn between(&self, port: Port) -> Port {
+        let arithmetic = Arithmetic::of(&self.ring);
+        let capacity = self.ring.basis().iter().map(|q| arithmetic.capacity(q)).min().unwrap_or(1);
+        match capacity > 1 && self.ring.width().bytes() == arithmetic.word_bytes() {
+            true => port.below(capacity as u32),
+            false => port,
+        }
+    }
+
+    /// Reads residues that a kernel of other layers left in [0, k·q) as relaxed words.
+    pub(crate) fn load_between<F: Field, S: Store<F::Word>>(field: &F, q: &Modulus, from: &[S], to: &mut Vec<F::Word>) {
+        let one = field.twiddle(field.word(q, &q.reduce(&U256::ONE)));
+        to.clear();
+        to.extend(from.iter().map(|x| field.mul(x.load(), &one)));
     }
 
     /// The trees of all rows, from the table at a port.

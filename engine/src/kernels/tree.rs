@@ -1,6 +1,7 @@
 //! Transforms of one row on the CPU: down and up the tree of a split, depth first.
 
 mod butterflies;
+mod part;
 mod tile;
 
 use std::borrow::Cow;
@@ -71,6 +72,18 @@ impl<F: Field> Tree<'_, F> {
 
     /// Values in tree order (relaxed) back to coefficients (canonical).
     pub(crate) fn inverse(&self, words: &mut [F::Word], origin: Origin) {
+        if self.split.layers.is_empty() {
+            // no layer but the scale
+        } else if size_of_val(words) <= NEAR_BYTES {
+            self.inverse_node(1, 0, words);
+        } else {
+            self.children(0, 0, words, &|node, child| self.inverse_node(1, node, child));
+        }
+        self.scaled_top(words, origin);
+    }
+
+    /// The first layer of the inverse, which comes last and carries the scale. in: relaxed   out: canonical
+    fn scaled_top(&self, words: &mut [F::Word], origin: Origin) {
         let (field, table) = (self.field, &*self.table);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
         let [s, second, third] = [&table[scale], &table[scale + 1], &table[scale + 2]];
@@ -78,11 +91,6 @@ impl<F: Field> Tree<'_, F> {
             words.iter_mut().for_each(|x| *x = field.canonical(field.mul(*x, s)));
             return;
         };
-        if size_of_val(words) <= NEAR_BYTES {
-            self.inverse_node(1, 0, words);
-        } else {
-            self.children(0, 0, words, &|node, child| self.inverse_node(1, node, child));
-        }
         match top {
             Layer::Two => two_parts(words, &|lo, hi| {
                 for (u, v) in lo.iter_mut().zip(hi) {

@@ -234,7 +234,7 @@ impl Kernel for Twiddles {
 
     fn build(&self, limits: &Limits) -> Result<Built> {
         let rows = Rows { layout: self.layout.clone(), ..Rows::with_split(&self.ring, &self.split, limits) };
-        let built = rows.build(limits, "")?;
+        let built = rows.build_part(limits, "")?;
         Ok(Built { launch: Launch::thread_per_item(THREADS), ..built })
     }
 
