@@ -13,10 +13,10 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
             u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
-    auto m = Rq::modulus(moduli, row.modulus());
+    auto m = Rq::modulus(moduli, row.modulus(moduli));
     Rq::M::Word x[Rq::per_thread];
     load_row<Rq, 0>(x, in + row.offset(), row.thread, row.live);
-    ntt_forward<Rq>(m, x, row.table(tables), row.shared, row.thread);
+    ntt_forward<Rq>(m, x, row.table(tables, moduli), row.shared, row.thread);
     RF_UNROLL
     for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
     store_values<Rq, Rq::natural_order>(x, out + row.offset(), row.thread, row.live, row.shared);

@@ -54,6 +54,11 @@ pub fn jobs() -> Result<Vec<Job>> {
     add(&Ring::rns(64, &[q(12_289)?, q(18_433)?])?, &all);
     add(&Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?, &[Op::Mul, Op::Combine]);
     add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Combine]);
+    // moduli that come again
+    let rows = |moduli: &[Modulus], map: &[usize]| Ring::rows(moduli, map, Quotient::Negacyclic { n: 32 });
+    add(&rows(&[q(12_289)?, q(18_433)?], &[1, 0, 0])?, &all);
+    add(&rows(&[q(12_289)?, q(97)?, q(1_152_921_504_606_830_593)?], &[2, 0, 1, 0, 2])?, &all);
+    add(&rows(&[q(12_289)?], &[0, 0])?, &[Op::Forward, Op::PointMul]);
     // the lift: the same shape, a longer one that is folded, wide moduli
     add(&Ring::negacyclic(64, q(8192)?)?, &[Op::Mul]);
     add(&Ring::prime_trinomial(17, q(4591)?)?, &[Op::Mul]);

@@ -45,6 +45,13 @@ impl Combine {
     /// # Errors
     /// [`Error::Unsupported`] for more than 64 moduli or one of more than 64 bits.
     pub(crate) fn new(ring: &Ring) -> Result<Self> {
+        if ring.is_mapped() {
+            return Err(Error::unsupported(
+                Op::Combine,
+                ring,
+                "a modulus comes again, so its rows stand for no integers",
+            ));
+        }
         let moduli: Option<Vec<u64>> = ring.basis().iter().map(Modulus::value_u64).collect();
         let moduli = moduli
             .filter(|moduli| moduli.len() <= MAX_MODULI)

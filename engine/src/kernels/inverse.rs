@@ -84,7 +84,7 @@ impl Visit for Run<'_, '_> {
         let data = self.args.transform::<S>(0, 1)?;
         let order = self.rows.is_natural().then(|| Reorder::to_tree(&self.rows.split));
         self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
-            let tree = &trees[i % trees.len()];
+            let tree = self.rows.tree_of(&trees, i);
             if order.is_none() && in_place(row, |words| tree.inverse(words, Origin::Values)) {
                 return;
             }
