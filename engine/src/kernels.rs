@@ -2,7 +2,9 @@
 
 pub(crate) mod base;
 pub(crate) mod combine;
+pub(crate) mod convert;
 pub(crate) mod crt;
+pub(crate) mod decompose;
 mod draw;
 mod forward;
 mod inverse;
@@ -14,6 +16,7 @@ mod mul_add;
 mod order;
 mod point_mul;
 mod ring_mul;
+mod rns;
 mod rows;
 mod spread;
 pub(crate) mod tree;
