@@ -154,16 +154,34 @@ fn roots() -> Result<()> {
 #[test]
 fn jobs() -> Result<()> {
     let ring = Ring::negacyclic(256, q(3329))?;
-    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine] {
+    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine, Op::Decompose] {
         refused!(plan(&Job::new(&ring, op).in_place()), Error::Unsupported { .. });
+        refused!(plan(&Job::new(&ring, op).to(&ring)), Error::Unsupported { .. });
     }
     // the lift is for moduli of up to 64 bits
     let large = Ring::prime_trinomial(7, Modulus::new(U256::MAX)?)?;
     refused!(plan(&Job::new(&large, Op::Mul)), Error::Unsupported { .. });
     let wide = Ring::cyclic(4, Modulus::new(U256::MAX)?)?;
-    refused!(plan(&Job::new(&wide, Op::Combine)), Error::Unsupported { .. });
     let mapped = Ring::rows(&[q(97), q(193)], &[0, 1, 0], Quotient::Negacyclic { n: 8 })?;
-    refused!(plan(&Job::new(&mapped, Op::Combine)), Error::Unsupported { .. });
+    let many = Ring::rns(8, &Modulus::ntt_primes(16, 40, 65)?)?;
+    for none in [&wide, &mapped, &many] {
+        refused!(plan(&Job::new(none, Op::Combine)), Error::Unsupported { .. });
+        refused!(plan(&Job::new(none, Op::Decompose)), Error::Unsupported { .. });
+    }
+    let one = Ring::rns(8, &[q(97)])?;
+    for op in [Op::Convert, Op::ConvertCentred, Op::ConvertFast] {
+        plan(&Job::new(&one, op).to(&one))?;
+        refused!(plan(&Job::new(&one, op)), Error::Unsupported { .. });
+        refused!(plan(&Job::new(&one, op).to(&one).in_place()), Error::Unsupported { .. });
+        for other in [Ring::rns(16, &[q(97)])?, Ring::cyclic(8, q(97))?] {
+            refused!(plan(&Job::new(&one, op).to(&other)), Error::Mismatch { .. });
+        }
+        for none in [&mapped, &many] {
+            refused!(plan(&Job::new(&one, op).to(none)), Error::Unsupported { .. });
+            refused!(plan(&Job::new(none, op).to(&one)), Error::Unsupported { .. });
+        }
+        refused!(plan(&Job::new(&wide, op).to(&wide)), Error::Unsupported { .. });
+    }
     plan(&Job::new(&ring, Op::Forward).order(Order::Natural).in_place().batch_hint(0))?;
     Ok(())
 }
