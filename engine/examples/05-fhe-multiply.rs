@@ -80,7 +80,7 @@ fn main() -> Result<()> {
     // two messages, each encrypted as (c0, c1) with c0 + c1 s = Q/T m + e for a small error e and a random c1
     let messages: Vec<u32> = (0..2 * N).map(|_| (random() % T) as u32).collect();
     let scaled: Vec<BigUint> = messages.iter().map(|&m| (&q * m + T / 2) / T).collect();
-    let errors = (0..2 * N).map(|_| small((random() & 0xff).count_ones() as i64 - 4));
+    let errors = (0..2 * N).map(|_| small(i64::from((random() & 0xff).count_ones()) - 4));
     let noisy = engine.rows(&ring, scaled.iter().zip(errors).map(|(m, e)| (m + e) % &q))?;
     let moduli: Vec<u64> = ring.basis().iter().filter_map(Modulus::value_u64).collect();
     let c1: Vec<u64> = (0..6 * N).map(|i| random() % moduli[i / N % 3]).collect();
