@@ -13,8 +13,12 @@ use crate::show;
 pub(crate) struct Options {
     /// The ring, such as 3457:x^768-x^384+1 or 0x3ffc0001,0x3fed0001:x^1024+1; @ROOT at the end names a root of unity.
     ring: Ring,
-    /// The operation: forward, inverse, point_mul, mul_add, mul or combine.
+    /// The operation: forward, inverse, point_mul, mul_add, mul, combine, decompose, convert, convert_centred or
+    /// convert_fast.
     op: Op,
+    /// The ring that a conversion goes to.
+    #[arg(long, value_name = "RING")]
+    to: Option<Ring>,
     /// Order of the values: any, natural or bit-reversed.
     #[arg(long, default_value = "any", value_parser = order)]
     order: Order,
@@ -65,6 +69,7 @@ impl Options {
         let mut job = Job::new(&self.ring, self.op).order(self.order).batch_hint(self.batch);
         job.depth = self.depth;
         job.in_place = self.in_place;
+        job.target = self.to.clone();
         match self.bounds {
             Some((left, right)) => job.bounds(left, right),
             None => job,

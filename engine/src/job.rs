@@ -15,6 +15,8 @@ use crate::ring::Ring;
 /// | `MulAdd` | values in, values in, values in and out (the product is added) |
 /// | `Mul` | coefficients in, coefficients in, coefficients out |
 /// | `Combine` | coefficients in (RNS rows), integers out: see [`Op::Combine`] |
+/// | `Decompose` | integers in, coefficients out (RNS rows): see [`Op::Decompose`] |
+/// | `Convert`, `ConvertCentred`, `ConvertFast` | coefficients in, coefficients of the [target](Job::to) out: see [`Op::Convert`] |
 ///
 /// Forward and inverse jobs may run in place ([`Job::in_place`]); their plan then has one argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,8 +33,34 @@ pub enum Op {
     /// Product of ring elements from coefficients to coefficients.
     Mul,
     /// The integers in [0, Q) that RNS rows stand for: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant
-    /// first. For moduli of up to 64 bits.
+    /// first. For RNS bases of at most 64 moduli of up to 64 bits, as all operations below.
     Combine,
+    /// From integers to RNS rows: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant first, of any value.
+    Decompose,
+    /// From the rows of one RNS basis to those of another one, the job's [target](Job::to): the integer in [0, Q) that the
+    /// rows stand for, modulo each modulus of the target. Exact whatever the value.
+    Convert,
+    /// The same for the integer in (−Q/2, Q/2].
+    ConvertCentred,
+    /// The same for x + u·Q, x in [0, Q), with some integer 0 ≤ u < k for the k moduli of the source: the base conversion
+    /// Σ [x_i·(Q/q_i)^-1]_(q_i)·(Q/q_i) of the FHE literature, with two thirds of the work of the exact one between bases
+    /// of one size.
+    ConvertFast,
+}
+
+impl Op {
+    const ALL: [Self; 10] = [
+        Self::Forward,
+        Self::Inverse,
+        Self::PointMul,
+        Self::MulAdd,
+        Self::Mul,
+        Self::Combine,
+        Self::Decompose,
+        Self::Convert,
+        Self::ConvertCentred,
+        Self::ConvertFast,
+    ];
 }
 
 impl fmt::Display for Op {
@@ -44,6 +72,10 @@ impl fmt::Display for Op {
             Self::MulAdd => "mul_add",
             Self::Mul => "mul",
             Self::Combine => "combine",
+            Self::Decompose => "decompose",
+            Self::Convert => "convert",
+            Self::ConvertCentred => "convert_centred",
+            Self::ConvertFast => "convert_fast",
         })
     }
 }
@@ -52,7 +84,7 @@ impl core::str::FromStr for Op {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Self::Forward, Self::Inverse, Self::PointMul, Self::MulAdd, Self::Mul, Self::Combine]
+        Self::ALL
             .into_iter()
             .find(|op| op.to_string() == name)
             .ok_or_else(|| Error::Unsupported { job: name.into(), why: "no such operation".into() })
@@ -114,6 +146,8 @@ pub struct Job {
     pub depth: Option<u32>,
     /// Bounds on the operands of a product.
     pub bounds: Bounds,
+    /// The ring to which a conversion goes.
+    pub target: Option<Ring>,
     /// Whether a transform overwrites its input.
     pub in_place: bool,
     /// How many items a run will have, about; decides nothing but speed.
@@ -130,6 +164,7 @@ impl Job {
             order: Order::Any,
             depth: None,
             bounds: Bounds::default(),
+            target: None,
             in_place: false,
             batch_hint: 1 << 16,
         }
@@ -156,6 +191,22 @@ impl Job {
         self
     }
 
+    /// To the rows of this ring, which differs from the job's in its moduli alone: for conversions.
+    ///
+    /// ```
+    /// use ringforge::{Job, Modulus, Op, Planner, Ring};
+    /// let primes = Modulus::ntt_primes(2 * 1024, 50, 5)?;
+    /// let (q, p) = (Ring::rns(1024, &primes[..2])?, Ring::rns(1024, &primes[2..])?);
+    /// let plan = Planner::default().plan(&Job::new(&q, Op::ConvertCentred).to(&p))?;
+    /// println!("{plan}");
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn to(mut self, target: &Ring) -> Self {
+        self.target = Some(target.clone());
+        self
+    }
+
     /// Overwriting the input of a transform.
     #[must_use]
     pub fn in_place(mut self) -> Self {
@@ -174,6 +225,9 @@ impl Job {
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.op, self.ring)?;
+        if let Some(target) = &self.target {
+            write!(f, " to {target}")?;
+        }
         if self.order != Order::Any {
             write!(f, " {}", self.order)?;
         }

@@ -2,7 +2,9 @@
 
 pub(crate) mod base;
 pub(crate) mod combine;
+pub(crate) mod convert;
 pub(crate) mod crt;
+pub(crate) mod decompose;
 mod draw;
 mod forward;
 mod inverse;
@@ -14,6 +16,7 @@ mod mul_add;
 mod order;
 mod point_mul;
 mod ring_mul;
+mod rns;
 mod rows;
 mod spread;
 pub(crate) mod tree;
@@ -31,9 +34,11 @@ pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
 pub(crate) use twiddles::{Layout, factors_of_row, table};
 
-/// The table of a ring's moduli as the device arithmetic wants them, one after another.
+/// The table of a ring's moduli as the device arithmetic wants them, one after another; then, where moduli come again,
+/// the number of each row's modulus.
 pub(crate) fn moduli(ring: &Ring) -> Table {
     let arithmetic = Arithmetic::of(ring);
-    let words = ring.basis().iter().flat_map(|q| arithmetic.constants(q));
-    Table::Bytes(words.flat_map(u32::to_le_bytes).collect())
+    let constants = ring.moduli().iter().flat_map(|q| arithmetic.constants(q));
+    let map = ring.row_moduli().iter().filter(|_| ring.is_mapped()).map(|&modulus| modulus as u32);
+    Table::Bytes(constants.chain(map).flat_map(u32::to_le_bytes).collect())
 }

@@ -61,6 +61,7 @@ pub mod naive;
 mod pinned;
 mod plan;
 mod planner;
+mod primes;
 mod program;
 mod residues;
 mod ring;

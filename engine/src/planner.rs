@@ -31,13 +31,16 @@ impl Planner {
     /// The plan for a job: of the first strategy that applies.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], and what [`Split::of`] says where a transform is asked for that the ring does not have.
+    /// [`Error::Unsupported`], [`Error::Mismatch`] for a target ring with another quotient, and what [`Split::of`] says where a transform is asked for that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
             return Err(Error::unsupported(job.op, &job.ring, "only transforms run in place"));
         }
+        if job.target.is_some() && !matches!(job.op, Op::Convert | Op::ConvertCentred | Op::ConvertFast) {
+            return Err(Error::unsupported(job.op, &job.ring, "only conversions have a target ring"));
+        }
         match job.op {
-            Op::Combine => rns::combine(job),
+            Op::Combine | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(job),
             Op::Mul => match split_of(job) {
                 Ok(split) => product(job, &split, &self.limits),
                 Err(error) if job.depth.is_some() => Err(error),

@@ -138,13 +138,14 @@ impl fmt::Display for Quotient {
 /// The largest degree of a ring.
 pub const MAX_DEGREE: usize = 1 << 28;
 
-/// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli.
+/// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli; or a product of rings `Z_q[x]/(f)` in which moduli come
+/// again ([`Ring::rows`]).
 ///
 /// An element is stored as one row of n residues for each modulus of the basis, rows one after another, coefficients
 /// in ascending order of their power. All rows have the width of the widest modulus. Cloning is cheap.
 ///
-/// The root of unity that decides the meaning of a transform is part of the ring's identity: two rings that differ in
-/// it are different.
+/// The roots of unity that decide the meaning of a transform are part of the ring's identity: two rings that differ in
+/// them are different.
 ///
 /// ```
 /// use ringforge::{Modulus, Ring};
@@ -157,9 +158,15 @@ pub struct Ring(Arc<Parts>);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Parts {
+    /// Of each row.
     basis: Vec<Modulus>,
+    /// The same without repetitions.
+    moduli: Vec<Modulus>,
+    /// For each row, the number of its modulus among those.
+    map: Vec<usize>,
     quotient: Quotient,
-    root: Option<U256>,
+    /// For each of the moduli, or none at all.
+    roots: Vec<U256>,
 }
 
 impl Ring {
@@ -169,18 +176,55 @@ impl Ring {
     /// [`Error::Ring`] for an empty basis, equal or not coprime moduli, a degree of 0 or a malformed quotient;
     /// [`Error::TooLarge`] for a degree above [`MAX_DEGREE`].
     pub fn new(basis: &[Modulus], quotient: Quotient) -> Result<Self> {
+        let ring = Self::of_rows(basis.to_vec(), quotient)?;
+        match (0..).zip(ring.row_moduli()).find(|(row, modulus)| row != *modulus) {
+            Some((row, _)) => Err(Error::Ring { why: format!("the modulus {} comes twice", basis[row]) }),
+            None => Ok(ring),
+        }
+    }
+
+    /// The product of rings `Z_q[x]/(f)` whose row i is modulo `moduli[map[i]]`: what a batch of RNS polynomials of
+    /// different levels is, or a polynomial beside the digits of another. A modulus may come again, and those that the
+    /// map does not name have no meaning.
+    ///
+    /// Where none comes again this is the ring of [`Ring::new`]; where one does, it has no single Q, so that jobs that
+    /// need one refuse it.
+    ///
+    /// ```
+    /// use ringforge::{Modulus, Quotient, Ring};
+    /// let moduli = [Modulus::new(12289u32)?, Modulus::new(18433u32)?];
+    /// let ring = Ring::rows(&moduli, &[0, 1, 0], Quotient::Negacyclic { n: 64 })?;
+    /// assert_eq!((ring.basis().len(), ring.moduli().len()), (3, 2));
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Ring::new`] but for equal moduli, and [`Error::Ring`] for a number beyond the list.
+    pub fn rows(moduli: &[Modulus], map: &[usize], quotient: Quotient) -> Result<Self> {
+        let modulus = |&i: &usize| {
+            let why = || format!("the map names modulus {i}, and there are {}", moduli.len());
+            moduli.get(i).copied().ok_or_else(|| Error::Ring { why: why() })
+        };
+        Self::of_rows(map.iter().map(modulus).collect::<Result<_>>()?, quotient)
+    }
+
+    fn of_rows(basis: Vec<Modulus>, quotient: Quotient) -> Result<Self> {
         quotient.check()?;
         if basis.is_empty() {
             return Err(Error::Ring { why: "the basis has no modulus".into() });
         }
-        for (i, a) in basis.iter().enumerate() {
-            for b in &basis[..i] {
-                if !coprime(a, b) {
+        let (mut moduli, mut map) = (Vec::new(), Vec::with_capacity(basis.len()));
+        for a in &basis {
+            let known = moduli.iter().position(|b| a == b);
+            map.push(known.unwrap_or(moduli.len()));
+            if known.is_none() {
+                if let Some(b) = moduli.iter().find(|b| !coprime(a, b)) {
                     return Err(Error::Ring { why: format!("the moduli {b} and {a} have a common factor") });
                 }
+                moduli.push(*a);
             }
         }
-        Ok(Self(Arc::new(Parts { basis: basis.to_vec(), quotient, root: None })))
+        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots: Vec::new() })))
     }
 
     /// `Z_q[x]/(x^n − 1)`.
@@ -229,24 +273,52 @@ impl Ring {
     /// x^d − root^e with root^(n/d) = c; leaves of x^n − x^(n/2) + 1 start from root^(order/6).
     ///
     /// # Errors
-    /// [`Error::Ring`] if the ring has several moduli, if the root is not below q, or if it does not split f.
+    /// As [`Ring::with_roots`].
     pub fn with_root(self, root: impl Into<U256>) -> Result<Self> {
-        let [q] = self.basis() else {
-            return Err(Error::Ring { why: "a root can be named for a single modulus only".into() });
-        };
-        let root = root.into();
-        if root >= q.value() {
-            return Err(Error::Ring { why: format!("the root {} is not below {q}", decimal(&root)) });
+        self.with_roots(&[root.into()])
+    }
+
+    /// The same ring with these roots of unity, one for each of [`Ring::moduli`].
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for another number of roots or one that is not below its modulus; [`Error::NoRoot`] or
+    /// [`Error::Unsupported`] for one that does not split f.
+    pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
+        let moduli = self.moduli();
+        if roots.len() != moduli.len() {
+            let why = format!("{} roots are named for {} moduli", roots.len(), moduli.len());
+            return Err(Error::Ring { why });
         }
-        let ring = Self(Arc::new(Parts { root: Some(root), ..(*self.0).clone() }));
+        if let Some((root, q)) = roots.iter().zip(moduli).find(|(root, q)| **root >= q.value()) {
+            return Err(Error::Ring { why: format!("the root {} is not below {q}", decimal(root)) });
+        }
+        let ring = Self(Arc::new(Parts { roots: roots.to_vec(), ..(*self.0).clone() }));
         crate::planner::split::Split::of(&ring, None)?;
         Ok(ring)
     }
 
-    /// The moduli.
+    /// The modulus of each row.
     #[must_use]
     pub fn basis(&self) -> &[Modulus] {
         &self.0.basis
+    }
+
+    /// The different moduli, in the order in which rows first have them. There is one table of factors for each.
+    #[must_use]
+    pub fn moduli(&self) -> &[Modulus] {
+        &self.0.moduli
+    }
+
+    /// For each row, the number of its modulus among [`Ring::moduli`].
+    #[must_use]
+    pub fn row_moduli(&self) -> &[usize] {
+        &self.0.map
+    }
+
+    /// Whether a modulus comes again, so that rows are not an RNS basis of one Q.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.0.basis.len() > self.0.moduli.len()
     }
 
     /// The quotient polynomial f.
@@ -255,10 +327,11 @@ impl Ring {
         &self.0.quotient
     }
 
-    /// The root named by [`Ring::with_root`].
+    /// The roots named by [`Ring::with_root`] and [`Ring::with_roots`], one for each of [`Ring::moduli`]; empty where
+    /// none are, which means the default ones.
     #[must_use]
-    pub fn root(&self) -> Option<U256> {
-        self.0.root
+    pub fn roots(&self) -> &[U256] {
+        &self.0.roots
     }
 
     /// The degree of f.
@@ -290,16 +363,20 @@ fn coprime(a: &Modulus, b: &Modulus) -> bool {
 
 impl fmt::Display for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.basis() {
+        match self.moduli() {
             [q] => write!(f, "Z_{q}[x]/({})", self.quotient())?,
             [first, .., last] => {
-                write!(f, "Z_({first}..{last}, {} moduli)[x]/({})", self.basis().len(), self.quotient())?;
+                write!(f, "Z_({first}..{last}, {} moduli)[x]/({})", self.moduli().len(), self.quotient())?;
             }
             [] => {}
         }
-        match self.root() {
-            Some(root) => write!(f, " with root {}", decimal(&root)),
-            None => Ok(()),
+        if self.is_mapped() {
+            write!(f, " in {} rows", self.basis().len())?;
+        }
+        match self.roots() {
+            [] => Ok(()),
+            [root] => write!(f, " with root {}", decimal(root)),
+            [first, .., last] => write!(f, " with roots {}..{}", decimal(first), decimal(last)),
         }
     }
 }
@@ -307,6 +384,6 @@ impl fmt::Display for Ring {
 impl fmt::Debug for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // every modulus, because tables are cached under this text
-        write!(f, "Ring({:?}, {}, {:?})", self.0.basis, self.quotient(), self.0.root)
+        write!(f, "Ring({:?}, {}, {:?})", self.0.basis, self.quotient(), self.0.roots)
     }
 }

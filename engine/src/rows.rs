@@ -96,7 +96,7 @@ impl Rows {
         self.laid_out()
     }
 
-    /// The same with this many rows an item. Row i of an item is modulo number i of the basis, counted round and round,
+    /// The same with this many rows an item. Row i of an item is modulo row i of the basis, counted round and round,
     /// unless the kernel says otherwise.
     #[must_use]
     pub fn per_item(mut self, rows: usize) -> Self {
@@ -139,7 +139,7 @@ impl Rows {
     /// The port for the table of factors, `const Rq::M::Twiddle*`.
     #[must_use]
     pub fn table_port(&self) -> Port {
-        Port::shared(self.layout.len * self.ring.basis().len() * Arithmetic::of(&self.ring).twiddle_bytes())
+        Port::shared(self.layout.len * self.ring.moduli().len() * Arithmetic::of(&self.ring).twiddle_bytes())
     }
 
     /// What [`Rows::table_port`] is bound to.

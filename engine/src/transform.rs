@@ -52,13 +52,13 @@ mod sealed {
 pub struct Transform<W>(Arc<dyn Row<W>>);
 
 impl<W: Word> Transform<W> {
-    /// The transform modulo this modulus of the ring's basis, split as these rows are.
+    /// The transform modulo this one of the ring's [moduli](crate::Ring::moduli), split as these rows are.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] where the basis has no such modulus, [`Error::Unsupported`] where the ring's words are not `W`:
+    /// [`Error::TooLarge`] where the ring has no such modulus, [`Error::Unsupported`] where the ring's words are not `W`:
     /// those of all its moduli are as wide as the widest modulus needs.
     pub fn of(rows: &Rows, modulus: usize) -> Result<Self> {
-        let limit = rows.ring.basis().len() - 1;
+        let limit = rows.ring.moduli().len() - 1;
         if modulus > limit {
             return Err(Error::TooLarge { what: "the number of a modulus", limit, got: modulus });
         }

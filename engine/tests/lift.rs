@@ -167,7 +167,8 @@ fn rows_of_a_basis() {
         Quotient::Sparse { n: 30, terms },
     ] {
         check(&Ring::new(&basis, quotient.clone()).unwrap(), 3);
-        check(&Ring::new(&basis[..2], quotient).unwrap(), 2);
+        check(&Ring::new(&basis[..2], quotient.clone()).unwrap(), 2);
+        check(&Ring::rows(&basis, &[1, 2, 1], quotient).unwrap(), 2);
     }
 }
 

@@ -4,7 +4,7 @@
 mod rings;
 
 use ringforge::testkit::residues;
-use ringforge::{Device, Job, Op, Order, Planner, Ring, Split, U256, naive};
+use ringforge::{Device, Job, Op, Order, Planner, Quotient, Ring, Split, U256, naive};
 
 use rings::{modulus, prime, rings};
 
@@ -82,6 +82,7 @@ fn large_transforms_equal_the_oracle_where_it_is_asked() {
         Ring::cyclic(81 << 9, prime(31, 81 << 9)),
         Ring::trinomial(3 << 15, prime(62, 9 << 15)),
         Ring::rns(1 << 14, &[prime(60, 1 << 15), prime(59, 1 << 15), prime(58, 1 << 15)]),
+        Ring::rows(&[prime(60, 1 << 15), prime(59, 1 << 15)], &[1, 0, 1], Quotient::Negacyclic { n: 1 << 14 }),
         Ring::cyclic(1 << 15, bls),
         Ring::cyclic(5 << 12, bls),
     ];
@@ -101,7 +102,7 @@ fn large_transforms_equal_the_oracle_where_it_is_asked() {
             }
             let q = &ring.basis()[row];
             for leaf in [0, 1, split.leaves() / 2, split.leaves() - 1] {
-                let beta = split.leaf_constant(row, leaf);
+                let beta = split.leaf_constant(ring.row_moduli()[row], leaf);
                 let coefficients = plain[row * n..][..n].iter().step_by(d).rev();
                 let value = coefficients.fold(U256::ZERO, |value, c| q.add(&q.mul(&value, &beta), c));
                 assert_eq!(any_values[row * n + leaf * d], value, "{ring} leaf {leaf}");

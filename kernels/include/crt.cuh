@@ -37,7 +37,29 @@ struct Divisor {
     }
     // in: a, b < q   out: a b mod q
     RF_METHOD u64 mul(u64 a, u64 b) const { return rem(mul_wide(a, b)); }
+    RF_METHOD u64 modulus() const { return d >> shift; }
 };
+
+// in: `count` <= 64 digits, any words, `stride` apart; their weights, < q; if Narrow, digits that add up to 2^64 at most
+// out: the sum of digits times weights, mod q
+template <bool Narrow>
+RF_FN u64 weighted_sum(const u64* digits, u32 stride, const u64* weights, u32 count, Divisor q) {
+    u128 sum{0, 0};
+    u64 above = 0;
+    for (u32 i = 0; i < count; i++) {
+        u64 digit = digits[i * stride];
+        if constexpr (Narrow) {
+            sum = mad_wide(digit, weights[i], sum);  // < 2^64 q
+        } else {
+            u128 p = mad_wide(digit, weights[i], u128{sum.lo, 0});
+            sum = u128{p.lo, sum.hi + p.hi};
+            above += sum.hi < p.hi;
+        }
+    }
+    if constexpr (Narrow) return q.rem(sum);
+    // sum.hi and above: < 64 q
+    return q.rem(u128{sum.lo, q.rem(u128{sum.hi, above})});
+}
 
 // in: residues of an integer x modulo the L::primes primes p_0 < p_1 < ... of the generated struct L, `stride` words
 //     apart; |x| <= H, H = floor(P / 2), P their product

@@ -200,12 +200,12 @@ struct Leaf {
     u32 place;    // of the leaf within the row
     bool live;
 
-    RF_METHOD Leaf(u64 first, u64 end) {
+    RF_METHOD Leaf(const typename R::M* moduli, u64 first, u64 end) {
         constexpr u32 leaves = Tree<R>::leaf_count;
         u64 index = first * R::per_item * leaves + (u64)blockIdx.x * blockDim.x + threadIdx.x;
         live = index < end * R::per_item * leaves;
         place = (u32)(index % leaves);
-        modulus = modulus_of<R>(index / leaves);
+        modulus = modulus_of<R>(index / leaves, moduli);
         offset = index * R::base;
     }
     // out: the product of the two leaves' residues, < 2q

@@ -117,19 +117,24 @@ RF_FN bool any_in_row(bool yes) {
     return (votes >> threadIdx.x % 32 / R::threads * R::threads & 0xffffffffu >> (32 - R::threads)) != 0;
 }
 
-// The number of a row's modulus: those of the basis round and round, from the start of each item.
+// The number of a row's modulus: rows of the basis round and round, from the start of each item. Where moduli come
+// again, the number stands behind them.
 template <class R>
-RF_FN u32 modulus_of(u64 row) {
-    if constexpr (R::rows == 1) return 0;
-    else if constexpr (R::per_item % R::rows == 0) return (u32)(row % R::rows);
-    else return (u32)(row % R::per_item) % R::rows;
+RF_FN u32 modulus_of(u64 row, const typename R::M* moduli) {
+    if constexpr (R::moduli == 1) {
+        return 0;
+    } else {
+        u32 i = R::per_item % R::rows == 0 ? (u32)(row % R::rows) : (u32)(row % R::per_item) % R::rows;
+        if constexpr (R::mapped) return ((const u32*)(moduli + R::moduli))[i];
+        else return i;
+    }
 }
 
 // The place of a thread in a launch over the rows of the items first .. end.
 //
 // Where several blocks share a polynomial, those of one modulus and one place in it come together, item by item, so that
-// the factors they read are near. (Rows of several items in one block, which then read the same factors, were slower.) Rows that lie R::stride apart stand side by side in a block: neighbouring threads work
-// on neighbouring rows.
+// the factors they read are near. (Rows of several items in one block, which then read the same factors, were slower.)
+// Rows that lie R::stride apart stand side by side in a block: neighbouring threads work on neighbouring rows.
 template <class R>
 struct Row {
     static constexpr u32 parts = R::above * R::stride;  // rows of a polynomial
@@ -172,9 +177,10 @@ struct Row {
     }
     // The number of the row within its item.
     RF_METHOD u32 in_item() const { return R::per_item == 1 ? 0 : (u32)(index % R::per_item); }
-    RF_METHOD u32 modulus() const { return modulus_of<R>(index); }
-    RF_METHOD const typename R::M::Twiddle* table(const typename R::M::Twiddle* tables) const {
-        return tables + modulus() * Tree<R>::table();
+    RF_METHOD u32 modulus(const typename R::M* moduli) const { return modulus_of<R>(index, moduli); }
+    RF_METHOD const typename R::M::Twiddle* table(const typename R::M::Twiddle* tables,
+                                                  const typename R::M* moduli) const {
+        return tables + modulus(moduli) * Tree<R>::table();
     }
 };
 

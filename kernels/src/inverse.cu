@@ -12,9 +12,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident
             u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
-    auto m = Rq::modulus(moduli, row.modulus());
+    auto m = Rq::modulus(moduli, row.modulus(moduli));
     Rq::M::Word x[Rq::per_thread];
     load_values<Rq, Rq::natural_order>(x, in + row.values(), row.thread, row.live, row.shared);
-    ntt_inverse<Rq, 1, false>(m, x, row.table(tables), row.shared, row.thread, row.node);
+    ntt_inverse<Rq, 1, false>(m, x, row.table(tables, moduli), row.shared, row.thread, row.node);
     store_row<Rq, 0>(x, out + row.offset(), row.thread, row.live);
 }

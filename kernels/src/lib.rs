@@ -46,6 +46,8 @@ macro_rules! kernels {
 
 kernels! {
     COMBINE = "combine",
+    CONVERT = "convert",
+    DECOMPOSE = "decompose",
     DRAW = "draw",
     FORWARD = "forward",
     INVERSE = "inverse",

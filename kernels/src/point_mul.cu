@@ -5,7 +5,7 @@ using namespace rf;
 
 extern "C" __global__ void point_mul(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
                                      const Rq::M::Twiddle* tables, const Rq::M* moduli, u64 first, u64 end) {
-    Leaf<Rq> leaf(first, end);
+    Leaf<Rq> leaf(moduli, first, end);
     if (!leaf.live) return;
     auto m = Rq::modulus(moduli, leaf.modulus);
     Rq::M::Word product[Rq::base];

@@ -12,8 +12,8 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
              const Rq::M* moduli, u64 first, u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
-    auto m = Rq::modulus(moduli, row.modulus());
-    auto table = row.table(tables);
+    auto m = Rq::modulus(moduli, row.modulus(moduli));
+    auto table = row.table(tables, moduli);
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
     load_row<Rq, 0>(x, a + row.offset(), row.thread, row.live);
     ntt_forward<Rq>(m, x, table, row.shared, row.thread);

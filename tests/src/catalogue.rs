@@ -53,7 +53,13 @@ pub fn jobs() -> Result<Vec<Job>> {
     // several moduli
     add(&Ring::rns(64, &[q(12_289)?, q(18_433)?])?, &all);
     add(&Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?, &[Op::Mul, Op::Combine]);
-    add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Combine]);
+    add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Combine, Op::Decompose]);
+    add(&Ring::rns(8, &[q(u64::MAX)?])?, &[Op::Decompose]);
+    // moduli that come again
+    let rows = |moduli: &[Modulus], map: &[usize]| Ring::rows(moduli, map, Quotient::Negacyclic { n: 32 });
+    add(&rows(&[q(12_289)?, q(18_433)?], &[1, 0, 0])?, &all);
+    add(&rows(&[q(12_289)?, q(97)?, q(1_152_921_504_606_830_593)?], &[2, 0, 1, 0, 2])?, &all);
+    add(&rows(&[q(12_289)?], &[0, 0])?, &[Op::Forward, Op::PointMul]);
     // the lift: the same shape, a longer one that is folded, wide moduli
     add(&Ring::negacyclic(64, q(8192)?)?, &[Op::Mul]);
     add(&Ring::prime_trinomial(17, q(4591)?)?, &[Op::Mul]);
@@ -66,6 +72,15 @@ pub fn jobs() -> Result<Vec<Job>> {
     }
     jobs.extend([Op::Forward, Op::Inverse].map(|op| Job::new(&kyber, op).in_place()));
     jobs.push(Job::new(&natural, Op::Forward).depth(7));
+
+    // from one basis to another: sums of digits within a word, and beyond
+    let few = Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?;
+    let many = Ring::rns(32, &Modulus::ntt_primes(64, 62, 5)?)?;
+    let narrow = Ring::rns(32, &[q(256)?, q(81)?])?;
+    for (from, to) in [(&few, &narrow), (&many, &few), (&narrow, &many)] {
+        let conversions = [Op::Convert, Op::ConvertCentred, Op::ConvertFast];
+        jobs.extend(conversions.map(|op| Job::new(from, op).to(to)));
+    }
     Ok(jobs)
 }
 

@@ -3,7 +3,6 @@
 pub mod curve;
 pub mod kem;
 pub mod mma;
-pub mod rns_map;
 pub mod slow;
 pub mod two_pass;
 
@@ -18,7 +17,7 @@ impl Scheme for Shape {
     const NAME: &'static str = "shape";
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
-        Ok(vec![kem::plan(limits)?, rns_map::plan(limits)?, two_pass::plan(limits)?, curve::plan()?, mma::plan()?])
+        Ok(vec![kem::plan(limits)?, two_pass::plan(limits)?, curve::plan()?, mma::plan()?])
     }
 }
 

@@ -12,6 +12,7 @@ fn jobs() -> Result<Vec<Job>> {
     let kyber = Ring::negacyclic(256, q(3329)?)?;
     let large = Ring::negacyclic(1 << 16, q(1_152_921_504_606_584_833)?)?;
     let rns = Ring::rns(4096, &[q(1_152_921_504_606_830_593)?, q(1_152_921_504_606_748_673)?])?;
+    let other = Ring::rns(4096, &Modulus::ntt_primes(8192, 50, 20)?)?;
     let ntru = Ring::new(&[q(2048)?], Quotient::Sparse { n: 509, terms: vec![(0, -1)] })?;
     Ok(vec![
         Job::new(&kyber, Op::Forward),
@@ -23,6 +24,9 @@ fn jobs() -> Result<Vec<Job>> {
         Job::new(&large, Op::Mul),
         Job::new(&rns, Op::Mul),
         Job::new(&rns, Op::Combine),
+        Job::new(&rns, Op::Decompose),
+        Job::new(&rns, Op::ConvertCentred).to(&other),
+        Job::new(&other, Op::ConvertFast).to(&rns),
         Job::new(&Ring::cyclic(1 << 20, bls)?, Op::Forward).order(Order::Natural),
         Job::new(&ntru, Op::Mul),
         Job::new(&Ring::prime_trinomial(761, q(4591)?)?, Op::Mul).bounds(2295, 1),

@@ -2,9 +2,8 @@
 
 use num_bigint::BigUint;
 use ringforge::testkit::{Scheme, Target, seed};
-use ringforge::{Device, Limits, Modulus, Result};
+use ringforge::{Device, Limits, Result};
 use ringforge_tests::shape::curve::{self, Oracle};
-use ringforge_tests::shape::rns_map::RnsMap;
 use ringforge_tests::shape::{Shape, kem};
 
 ringforge::suite!(Shape);
@@ -19,13 +18,6 @@ fn curve_constants_are_those_of_the_standard() {
     let p = number(curve::P).expect("a number");
     assert_eq!(base.clone().map(|(x, y)| (x, p - y)), Some(before));
     assert_eq!(oracle.multiply(&order, &base), None);
-}
-
-#[test]
-fn a_map_beyond_the_moduli_is_refused() -> Result<()> {
-    let basis = [Modulus::new(998_244_353u32)?];
-    assert!(RnsMap::new(&basis, &[0, 1], &Limits::h200()).is_err());
-    Ok(())
 }
 
 /// Tables are made on the device itself, and made once.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Job, Op, Order, Ring, Split, U256, naive};
+use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Ring, Split, U256, naive};
 use serde::Serialize;
 
 use crate::measure;
@@ -19,6 +19,13 @@ const ORACLE_PRODUCTS: usize = 8 << 20;
 const OPERAND_BYTES: usize = 64 << 20;
 /// Seconds of one run on a CPU.
 const RUN_SECONDS: f64 = 0.05;
+
+/// Jobs from one RNS basis to another, and what is wrong where they are.
+const CONVERSIONS: [(Op, &str); 3] = [
+    (Op::Convert, "rows in another basis"),
+    (Op::ConvertCentred, "centred rows in another basis"),
+    (Op::ConvertFast, "rows in another basis up to multiples of Q"),
+];
 
 /// What was found about a ring.
 #[derive(Debug, Serialize)]
@@ -39,7 +46,7 @@ pub(super) struct Line {
     wrong: Vec<&'static str>,
 }
 
-/// What is to be found about a ring: products, transforms, sums and combined integers.
+/// What is to be found about a ring: products, transforms, sums, integers and other bases.
 pub(super) fn check(name: &'static str, ring: &str, device: &Device, seed: u64, quick: bool) -> Result<Line> {
     let check = Check { ring: ring.parse()?, device, seed, quick };
     check.line(name).with_context(|| format!("{name}, seed {seed}"))
@@ -94,8 +101,8 @@ impl Check<'_> {
         if has_transform {
             self.check_transforms(batch, [&a, &b, &product], &mut wrong)?;
         }
-        if has_transform && ring.basis().len() > 1 && !self.combines(batch, &sampled, &a)? {
-            wrong.push("combined integers");
+        if has_transform && ring.basis().len() > 1 {
+            self.check_integers(batch, &sampled, &a, &mut wrong)?;
         }
         Ok(Line {
             name,
@@ -190,21 +197,54 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The integers that RNS rows stand for have these rows as residues, and are below the product of the moduli.
-    fn combines(&self, batch: usize, sampled: &[usize], a: &[u8]) -> Result<bool> {
-        let integers = self.work(Op::Combine)?.0.call(batch, &[a])?;
+    /// The integers that RNS rows stand for have these rows as residues, and are below the product of the moduli; rows
+    /// of other primes are those of the integers.
+    fn check_integers(&self, batch: usize, sampled: &[usize], a: &[u8], wrong: &mut Vec<&'static str>) -> Result<()> {
+        let call = |job: &Job, input: &[u8]| Work::with_fallback(self.device, job)?.0.call(batch, &[input]);
+        let limbs = call(&Job::new(&self.ring, Op::Combine), a)?;
+        if call(&Job::new(&self.ring, Op::Decompose), &limbs)? != a {
+            wrong.push("rows of integers");
+        }
         let (n, basis) = (self.ring.degree(), self.ring.basis());
-        let size = integers.len() / batch / n;
+        let size = limbs.len() / batch / n;
         let modulus = basis.iter().fold(U256::ONE, |product, q| product.wrapping_mul(&q.value()));
-        Ok(sampled.iter().all(|&item| {
+        let integer = |bytes: &[u8]| {
+            let mut wide = [0; 32];
+            wide[..size].copy_from_slice(bytes);
+            U256::from_le_slice(&wide)
+        };
+        let integers = |item: usize| limbs[item * n * size..][..n * size].chunks_exact(size).map(integer);
+        let combined = |&item: &usize| {
             let rows = self.plain(a, item);
-            integers[item * n * size..][..n * size].chunks_exact(size).enumerate().all(|(i, bytes)| {
-                let mut wide = [0; 32];
-                wide[..size].copy_from_slice(bytes);
-                let x = U256::from_le_slice(&wide);
-                x < modulus && basis.iter().enumerate().all(|(row, q)| q.reduce(&x) == rows[row * n + i])
-            })
-        }))
+            integers(item)
+                .enumerate()
+                .all(|(i, x)| x < modulus && basis.iter().enumerate().all(|(row, q)| q.reduce(&x) == rows[row * n + i]))
+        };
+        if !sampled.iter().all(combined) {
+            wrong.push("combined integers");
+        }
+        let other = Ring::new(&Modulus::ntt_primes(2, 62, 2)?, self.ring.quotient().clone())?;
+        for (op, name) in CONVERSIONS {
+            let rows = call(&Job::new(&self.ring, op).to(&other), a)?;
+            let fits = |(found, p, x): (&U256, &Modulus, U256)| {
+                let (residue, modulus_residue) = (p.reduce(&x), p.reduce(&modulus));
+                match op {
+                    Op::ConvertCentred if x > modulus.shr_vartime(1) => *found == p.sub(&residue, &modulus_residue),
+                    Op::ConvertFast => (0..basis.len() as u64)
+                        .any(|u| *found == p.add(&residue, &p.mul(&modulus_residue, &U256::from(u)))),
+                    _ => *found == residue,
+                }
+            };
+            let converted = |&item: &usize| {
+                let plain = naive::to_plain(&other, &rows[item * other.bytes()..][..other.bytes()]);
+                let rows = plain.chunks_exact(n).zip(other.basis());
+                rows.into_iter().all(|(row, p)| row.iter().zip(integers(item)).all(|(found, x)| fits((found, p, x))))
+            };
+            if !sampled.iter().all(converted) {
+                wrong.push(name);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -35,9 +35,9 @@ impl Block {
             (_, 8) => "rf::u64",
             _ => "rf::u256",
         };
-        let modulus = match ring.basis() {
+        let modulus = match ring.moduli() {
             [q] => format!("static RF_METHOD M modulus(const M*, rf::u32) {{ return {}; }}", arithmetic.initializer(q)),
-            _ => "static RF_METHOD M modulus(const M* moduli, rf::u32 row) { return moduli[row]; }".into(),
+            _ => "static RF_METHOD M modulus(const M* moduli, rf::u32 number) { return moduli[number]; }".into(),
         };
         format!(
             "#include \"{header}\"\n\
@@ -48,7 +48,8 @@ impl Block {
              \x20   using Cell = {cell};\n\
              \x20   static constexpr rf::u32 n = {n}, base = {base}, layers = {layers}, columns = {columns};\n\
              \x20   static constexpr rf::u32 length = {length}, above = {above}, stride = {stride};\n\
-             \x20   static constexpr rf::u32 rows = {moduli}, per_item = {per_item};\n\
+             \x20   static constexpr rf::u32 rows = {rows}, moduli = {moduli}, per_item = {per_item};\n\
+             \x20   static constexpr bool mapped = {mapped};\n\
              \x20   static constexpr rf::u32 layer[] = {{{codes}}};\n\
              \x20   static constexpr rf::u32 passes = {pass_count}, pass[] = {{{passes}}};\n\
              \x20   static constexpr rf::u32 threads = {threads}, per_thread = {per_thread}, tile = {tile};\n\
@@ -68,7 +69,9 @@ impl Block {
             base = split.base,
             layers = split.layers.len(),
             columns = rows.layout.columns,
-            moduli = ring.basis().len(),
+            rows = ring.basis().len(),
+            moduli = ring.moduli().len(),
+            mapped = ring.is_mapped(),
             per_item = rows.per_item,
             codes = codes.join(", "),
             pass_count = self.passes.len() - 1,

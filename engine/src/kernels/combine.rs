@@ -9,21 +9,16 @@ use crate::error::{Error, Result};
 use crate::job::Op;
 use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::crt::{Divisor, Stored, mul_hi, store_type, with_stored};
+use crate::kernels::rns;
 use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
 use crate::plan::Table;
 use crate::ring::Ring;
 
-/// The most moduli; the fixed-point estimate counts on it.
-const MAX_MODULI: usize = 64;
-
-/// Bytes of shared memory that a block takes at most, where it has more than a warp.
-const SHARED_BYTES: usize = 48 << 10;
-
 /// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i.
 /// Ports: element in, constants ([`Combine::table`]), integers out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Combine {
     ring: Ring,
     parts: Vec<Part>,
@@ -32,7 +27,7 @@ pub(crate) struct Combine {
     ports: [Port; 3],
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Part {
     divisor: Divisor,
     /// (Q/q_i)^-1 mod q_i.
@@ -43,18 +38,13 @@ struct Part {
 
 impl Combine {
     /// # Errors
-    /// [`Error::Unsupported`] for more than 64 moduli or one of more than 64 bits.
+    /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
     pub(crate) fn new(ring: &Ring) -> Result<Self> {
-        let moduli: Option<Vec<u64>> = ring.basis().iter().map(Modulus::value_u64).collect();
-        let moduli = moduli
-            .filter(|moduli| moduli.len() <= MAX_MODULI)
-            .ok_or_else(|| Error::unsupported(Op::Combine, ring, "it is for up to 64 moduli of up to 64 bits"))?;
-        let mut product = vec![1];
-        moduli.iter().for_each(|&q| multiply(&mut product, q));
+        let moduli = rns::basis(Op::Combine, ring)?;
+        let product = rns::product(moduli.iter().copied());
         let part = |(i, q): (usize, &Modulus)| {
             let others = || moduli.iter().enumerate().filter(move |&(j, _)| j != i).map(|(_, &other)| other);
-            let mut weight = vec![1];
-            others().for_each(|other| multiply(&mut weight, other));
+            let mut weight = rns::product(others());
             weight.resize(product.len(), 0);
             let residue = others().fold(q.reduce(&U256::ONE), |r, other| q.mul(&r, &q.reduce(&U256::from(other))));
             let inverse = q.inverse(&residue).ok_or_else(|| Error::unsupported(Op::Combine, ring, "no inverse"))?;
@@ -114,19 +104,6 @@ impl Combine {
     }
 }
 
-/// x·factor, growing by a limb where needed.
-fn multiply(x: &mut Vec<u64>, factor: u64) {
-    let mut carry = 0;
-    for limb in x.iter_mut() {
-        let product = u128::from(*limb) * u128::from(factor) + carry;
-        *limb = product as u64;
-        carry = product >> 64;
-    }
-    if carry > 0 {
-        x.push(carry as u64);
-    }
-}
-
 /// x −= y·factor; returns what is borrowed from the limb above.
 fn subtract(x: &mut [u64], y: &[u64], factor: u64) -> u64 {
     let mut carry = 0u64;
@@ -154,13 +131,14 @@ impl Kernel for Combine {
 
     fn build(&self, limits: &Limits) -> Result<Built> {
         let (moduli, limbs) = (self.parts.len(), self.product.len());
-        let shared = |threads: usize| 8 * (moduli + limbs) * (threads + 1);
-        let threads = [256, 128, 64].into_iter().find(|&threads| shared(threads) <= SHARED_BYTES).unwrap_or(32);
-        if shared(threads) > limits.block_shared_bytes as usize {
+        let words = moduli + limbs;
+        let threads = rns::threads(words, words);
+        let shared = 8 * words * (threads + 1);
+        if shared > limits.block_shared_bytes as usize {
             return Err(Error::unsupported(Op::Combine, &self.ring, "its limbs do not fit shared memory"));
         }
         let (cells, mut launch) = spread(self.ring.degree(), threads);
-        launch.shared_bytes = shared(threads) as u32;
+        launch.shared_bytes = shared as u32;
         let prelude = format!(
             "#pragma once\n#include \"word.cuh\"\n\
              // {}\n\

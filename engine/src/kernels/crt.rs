@@ -73,6 +73,11 @@ pub(super) fn add_mod(a: u64, b: u64, q: u64) -> u64 {
     if a >= q - b { a - (q - b) } else { a + b }
 }
 
+/// a − b mod q, for a, b < q.
+pub(super) fn sub_mod(a: u64, b: u64, q: u64) -> u64 {
+    if a >= b { a - b } else { a + (q - b) }
+}
+
 /// Remainders of 64-bit values by q ≤ 2^63.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Barrett {

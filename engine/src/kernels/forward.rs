@@ -97,7 +97,7 @@ impl Visit for Run<'_, '_> {
         let data = self.args.transform::<S>(0, 1)?;
         let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_natural(&self.rows.split));
         self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
-            let tree = &trees[i % trees.len()];
+            let tree = self.rows.tree_of(&trees, i);
             if self.rows.is_whole() {
                 if order.is_none() && in_place(row, |words| tree.forward(words)) {
                     return;
@@ -106,7 +106,7 @@ impl Visit for Run<'_, '_> {
                 memory.extend(row.iter().map(|x| x.load()));
                 tree.forward(memory);
             } else {
-                Rows::load_between(&tree.field, &self.rows.split.roots[i % trees.len()].q, row, memory);
+                Rows::load_between(&tree.field, self.rows.modulus_of(i), row, memory);
                 tree.forward_part(&self.rows.part, memory);
             }
             match &order {

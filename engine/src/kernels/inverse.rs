@@ -100,7 +100,7 @@ impl Visit for Run<'_, '_> {
         let data = self.args.transform::<S>(0, 1)?;
         let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_tree(&self.rows.split));
         self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
-            let tree = &trees[i % trees.len()];
+            let tree = self.rows.tree_of(&trees, i);
             let whole = self.rows.is_whole();
             if whole && order.is_none() && in_place(row, |words| tree.inverse(words, Origin::Values)) {
                 return;
@@ -111,7 +111,7 @@ impl Visit for Run<'_, '_> {
                     order.apply(row, memory, S::load);
                 }
                 None => {
-                    Rows::load_between(&tree.field, &self.rows.split.roots[i % trees.len()].q, row, memory);
+                    Rows::load_between(&tree.field, self.rows.modulus_of(i), row, memory);
                 }
             }
             match whole {

@@ -83,7 +83,7 @@ impl Visit for Run<'_, '_> {
         let leaf_at = self.rows.leaf_at();
         let n = self.rows.split.n;
         self.rows.each(out, |i, row, (): &mut ()| {
-            let tree = &trees[i % trees.len()];
+            let tree = self.rows.tree_of(&trees, i);
             let field = tree.field;
             let factor = tree.product_factor();
             products(tree, &leaf_at, [&a[i * n..][..n], &b[i * n..][..n]], row, &|out, product| {

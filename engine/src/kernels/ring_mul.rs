@@ -90,7 +90,7 @@ impl Visit for Run<'_, '_> {
         let out = self.args.output::<S>(2)?;
         let n = self.rows.split.n;
         self.rows.each(out, |i, row, [x, y, z]: &mut [Vec<F::Word>; 3]| {
-            let tree = &trees[i % trees.len()];
+            let tree = self.rows.tree_of(&trees, i);
             for (words, operand) in [(&mut *x, a), (&mut *y, b)] {
                 words.clear();
                 words.extend(operand[i * n..][..n].iter().map(|x| x.load()));

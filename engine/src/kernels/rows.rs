@@ -68,7 +68,7 @@ impl Rows {
         to.extend(from.iter().map(|x| field.mul(x.load(), &one)));
     }
 
-    /// The trees of all rows, from the table at a port.
+    /// The trees of the ring's moduli, from the table at a port.
     pub(crate) fn trees<'a, F: Field>(&'a self, args: &Args<'a>, port: usize) -> Result<Vec<Tree<'a, F>>> {
         let table = args.input::<F::Twiddle>(port)?;
         if table.len() != self.layout.len * self.split.roots.len() {
@@ -87,6 +87,18 @@ impl Rows {
                 },
             })
             .collect())
+    }
+
+    /// The modulus of a row of a launch.
+    pub(crate) fn modulus_of(&self, row: usize) -> &Modulus {
+        let basis = self.ring.basis();
+        &basis[row % basis.len()]
+    }
+
+    /// Of these trees, that of a row of a launch.
+    pub(crate) fn tree_of<'t, T>(&self, trees: &'t [T], row: usize) -> &'t T {
+        let map = self.ring.row_moduli();
+        &trees[map[row % map.len()]]
     }
 
     /// Calls `run` on every row of an output: its number in the launch, its residues, and memory that is kept from row to

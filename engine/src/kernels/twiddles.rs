@@ -112,11 +112,11 @@ impl Layout {
     }
 }
 
-/// The table for a ring that splits like this, one row for each modulus, in this layout.
+/// The table for a ring that splits like this, one row for each of its moduli, in this layout.
 pub(crate) fn table(ring: &Ring, split: &Split, layout: &Layout) -> Table {
     let kernel = Twiddles::new(ring, split, layout);
     let roots = Table::Bytes(kernel.roots());
-    Table::Made { items: ring.basis().len() * kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
+    Table::Made { items: ring.moduli().len() * kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
 
 /// The factors of one row of the table, all nodes in order.

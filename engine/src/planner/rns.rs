@@ -5,21 +5,47 @@ use std::sync::Arc;
 use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
-use crate::job::Job;
+use crate::job::{Job, Op};
+use crate::kernel::Kernel;
 use crate::kernels::combine::Combine;
+use crate::kernels::convert::Convert;
 use crate::kernels::crt::{MAX_PRIMES, product};
+use crate::kernels::decompose::Decompose;
 use crate::modulus::Modulus;
-use crate::plan::{Content, Plan, Slot, Step};
+use crate::plan::{Content, Plan, Slot, Step, Table};
+use crate::primes;
+use crate::ring::Ring;
 
-/// The plan that turns RNS rows into integers.
+/// The plan between RNS rows and integers, or between the rows of two bases.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for more than 64 moduli or one of more than 64 bits.
-pub(super) fn combine(job: &Job) -> Result<Plan> {
-    let kernel = Combine::new(&job.ring)?;
-    let slots = vec![Slot::Arg(0), Slot::Table(kernel.table()), Slot::Arg(1)];
-    let plan = Plan::new(job.to_string(), vec![Step { kernel: Arc::new(kernel), slots }])?;
-    plan.with_contents(vec![Some(Content::Coefficients(job.ring.clone())), None])
+/// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits, and for a
+/// conversion without a target; [`Error::Mismatch`] for a target with another quotient.
+pub(super) fn plan(job: &Job) -> Result<Plan> {
+    let ring = &job.ring;
+    let rows = |ring: &Ring| Some(Content::Coefficients(ring.clone()));
+    let (kernel, table, contents): (Arc<dyn Kernel>, Table, _) = match job.op {
+        Op::Combine => {
+            let kernel = Combine::new(ring)?;
+            (Arc::new(kernel.clone()), kernel.table(), vec![rows(ring), None])
+        }
+        Op::Decompose => {
+            let kernel = Decompose::new(ring)?;
+            (Arc::new(kernel.clone()), kernel.table(), vec![None, rows(ring)])
+        }
+        op => {
+            let target = job.target.as_ref();
+            let target = target.ok_or_else(|| Error::unsupported(op, ring, "it wants a target ring (Job::to)"))?;
+            if target.quotient() != ring.quotient() {
+                let (expected, got) = (ring.quotient().to_string(), target.quotient().to_string());
+                return Err(Error::Mismatch { what: "the quotient of the target ring".into(), expected, got });
+            }
+            let kernel = Convert::new(op, ring, target)?;
+            (Arc::new(kernel.clone()), kernel.table(), vec![rows(ring), rows(target)])
+        }
+    };
+    let slots = vec![Slot::Arg(0), Slot::Table(table), Slot::Arg(1)];
+    Plan::new(job.to_string(), vec![Step { kernel, slots }])?.with_contents(contents)
 }
 
 /// Whether integers from −bound to bound can be told apart by their residues modulo these primes, or what is missing.
@@ -39,18 +65,12 @@ pub(super) fn prove(bound: &U256, primes: &[Modulus]) -> Result<()> {
 /// The largest primes below 2^bits with roots of unity of this order, as many as `bound` needs, in ascending order;
 /// `None` where there are not enough.
 pub(super) fn primes(order: u64, bits: u32, bound: &U256) -> Option<Vec<Modulus>> {
-    let step = if order.is_multiple_of(2) { order } else { 2 * order };
-    let mut candidate = ((1u64 << bits) - 1).checked_sub(1)? / step * step + 1;
-    let mut primes = Vec::new();
-    while candidate > step && primes.len() < MAX_PRIMES {
-        let p = Modulus::new(candidate).ok()?;
-        if p.is_prime() {
-            primes.insert(0, p);
-            if prove(bound, &primes).is_ok() {
-                return Some(primes);
-            }
+    let mut basis = Vec::new();
+    for p in primes::primes(order, bits).take(MAX_PRIMES) {
+        basis.insert(0, p);
+        if prove(bound, &basis).is_ok() {
+            return Some(basis);
         }
-        candidate -= step;
     }
     None
 }

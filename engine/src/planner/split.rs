@@ -59,7 +59,7 @@ pub struct Split {
     pub base: usize,
     /// Layers from the top.
     pub layers: Vec<Layer>,
-    /// The roots for each modulus.
+    /// The roots for each of the ring's [moduli](Ring::moduli).
     pub roots: Vec<Roots>,
 }
 
@@ -73,12 +73,13 @@ impl Split {
         let top = Top::of(ring)?;
         let n = ring.degree();
         let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));
-        let mut roots = Vec::with_capacity(ring.basis().len());
-        for q in ring.basis() {
+        let mut roots = Vec::with_capacity(ring.moduli().len());
+        let named = |modulus: usize| ring.roots().get(modulus).copied();
+        for (i, q) in ring.moduli().iter().enumerate() {
             if !q.is_prime() {
                 return Err(Error::NotPrime { q: q.value() });
             }
-            let allowed = top.allowed(q, ring.root(), twos, threes)?;
+            let allowed = top.allowed(q, named(i), twos, threes)?;
             (twos, threes) = (twos.min(allowed.0), threes.min(allowed.1));
         }
         let mut layers = Vec::new();
@@ -110,9 +111,9 @@ impl Split {
                 }),
             };
         }
-        for q in ring.basis() {
+        for (i, q) in ring.moduli().iter().enumerate() {
             let order = top.order_factor * full as u64;
-            let (start, step) = top.roots(q, ring.root(), full as u64).ok_or(Error::NoRoot { q: q.value(), order })?;
+            let (start, step) = top.roots(q, named(i), full as u64).ok_or(Error::NoRoot { q: q.value(), order })?;
             let dropped = U256::from((full / t) as u64);
             roots.push(Roots { q: *q, start: q.pow(&start, &dropped), step: q.pow(&step, &dropped) });
         }
@@ -169,10 +170,10 @@ impl Split {
         exponent
     }
 
-    /// The constant β of a leaf x^d − β modulo the modulus of this row.
+    /// The constant β of a leaf x^d − β modulo this one of the ring's [moduli](Ring::moduli).
     #[must_use]
-    pub fn leaf_constant(&self, row: usize, leaf: usize) -> U256 {
-        let Roots { q, start, step } = &self.roots[row];
+    pub fn leaf_constant(&self, modulus: usize, leaf: usize) -> U256 {
+        let Roots { q, start, step } = &self.roots[modulus];
         let start = match self.is_right_tree(leaf) {
             true => q.pow(start, &U256::from(5u32)),
             false => *start,

@@ -11,7 +11,8 @@ use crate::ring::{Quotient, Ring};
 /// A ring from text such as `3457:x^768-x^384+1`.
 ///
 /// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; the polynomial is monic in `x`, its terms in
-/// any order; `@` and a number at the end name the root of [`Ring::with_root`]. Spaces have no meaning.
+/// any order; `@` and numbers at the end, separated by commas, name the roots of [`Ring::with_roots`]. Spaces have no
+/// meaning.
 ///
 /// ```
 /// use ringforge::Ring;
@@ -23,7 +24,7 @@ use crate::ring::{Quotient, Ring};
 /// ```
 ///
 /// # Errors
-/// [`Error::Ring`] for text of another form; else as [`Modulus::new`], [`Ring::new`] and [`Ring::with_root`].
+/// [`Error::Ring`] for text of another form; else as [`Modulus::new`], [`Ring::new`] and [`Ring::with_roots`].
 impl FromStr for Ring {
     type Err = Error;
 
@@ -32,13 +33,16 @@ impl FromStr for Ring {
         let Some((moduli, rest)) = text.split_once(':') else {
             return refuse(format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1"));
         };
-        let (polynomial, root) = match rest.split_once('@') {
-            Some((polynomial, root)) => (polynomial, Some(number(root)?)),
+        let (polynomial, roots) = match rest.split_once('@') {
+            Some((polynomial, roots)) => (polynomial, Some(roots)),
             None => (rest, None),
         };
         let basis = moduli.split(',').map(|q| Modulus::new(number(q)?)).collect::<Result<Vec<_>>>()?;
         let ring = Self::new(&basis, quotient(polynomial, &basis)?)?;
-        root.map_or(Ok(ring.clone()), |root| ring.with_root(root))
+        match roots {
+            Some(roots) => ring.with_roots(&roots.split(',').map(number).collect::<Result<Vec<_>>>()?),
+            None => Ok(ring),
+        }
     }
 }
 
@@ -149,6 +153,8 @@ mod tests {
         assert_eq!(parse("4591:x^761-x-1"), Ring::prime_trinomial(761, q(4591)).unwrap());
         assert_eq!(parse("97,193:x^16+1"), Ring::rns(16, &[q(97), q(193)]).unwrap());
         assert_eq!(parse("17:x^8+1@3"), Ring::negacyclic(8, q(17)).unwrap().with_root(3u32).unwrap());
+        let rns = Ring::rns(16, &[q(97), q(193)]).unwrap();
+        assert_eq!(parse("97,193:x^16+1@19,8"), rns.with_roots(&[19u32, 8].map(U256::from)).unwrap());
         let sparse = Quotient::Sparse { n: 9, terms: vec![(4, -3), (1, 2), (0, 5)] };
         assert_eq!(parse("97:x^9-3x^4+2*x+5"), Ring::new(&[q(97)], sparse).unwrap());
         let coset = |c: u32| Ring::new(&[q(97)], Quotient::Binomial { n: 8, c: c.into() }).unwrap();
@@ -168,7 +174,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         let nonsense = "|:|3329|3329:|:x^2+1|3329:1|3329:2x^2+1|3329:-x^2+1|3329:x^2++1|3329:x^2+y|3329:x^2+1@\
-            |3329:x^2+x+x|3329:x^-2+1|33 29k:x+1|3329,:x+1|0x:x+1|3329:x^2+0x|1_0:x+1|2,4:x+1|3329:x^256+1@3329\
+            |3329:x^2+x+x|97,193:x^16+1@19|97,97:x^16+1|3329:x^-2+1|33 29k:x+1|3329,:x+1|0x:x+1|3329:x^2+0x|1_0:x+1|2,4:x+1|3329:x^256+1@3329\
             |3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x";
         for text in nonsense.split('|') {
             assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());

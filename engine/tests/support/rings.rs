@@ -38,6 +38,7 @@ pub(crate) fn rings() -> Vec<Ring> {
     let coset = |n: usize, g: u32, q: Modulus| {
         binomial(n, q.pow(&g.into(), &U256::from(n as u64)), q).and_then(|ring| ring.with_root(g))
     };
+    let mapped = |moduli: &[Modulus], map: &[usize], n| Ring::rows(moduli, map, Quotient::Negacyclic { n });
     let mut rings = vec![
         Ring::negacyclic(256, modulus(3329)),
         Ring::cyclic(64, modulus(257)),
@@ -68,6 +69,11 @@ pub(crate) fn rings() -> Vec<Ring> {
         Ring::rns(32, &[prime(30, 128), prime(61, 128), prime(40, 64)]),
         Ring::rns(32, &[prime(30, 128), prime(64, 128), prime(63, 64)]),
         Ring::rns(16, &[bls, modulus(12289), goldilocks]),
+        Ring::rns(8, &[modulus(97), modulus(193)]).and_then(|ring| ring.with_roots(&[12u32, 27].map(U256::from))),
+        mapped(&[modulus(257), modulus(7681), modulus(12289)], &[2, 0, 2, 1, 1, 0, 2], 64),
+        mapped(&[prime(30, 128), prime(61, 128), prime(40, 64)], &[0, 1, 1, 2, 0], 32),
+        mapped(&[modulus(12289)], &[0, 0, 0], 32).and_then(|ring| ring.with_root(563u32)),
+        mapped(&[bls, modulus(12289), goldilocks], &[1, 0, 1], 16),
     ];
     for bits in [16, 17, 30, 31, 32, 33, 61, 62, 63, 64, 65, 255, 256] {
         rings.push(Ring::negacyclic(64, prime(bits, 128)));

@@ -58,6 +58,12 @@ fn bases() {
     refused!(Ring::rns(8, &[]), Error::Ring { .. });
     refused!(Ring::rns(8, &[q(97), q(97)]), Error::Ring { .. });
     refused!(Ring::rns(8, &[q(15), q(97), q(21)]), Error::Ring { .. });
+    let rows = |moduli: &[Modulus], map: &[usize]| Ring::rows(moduli, map, Quotient::Negacyclic { n: 8 });
+    refused!(rows(&[q(97)], &[]), Error::Ring { .. });
+    refused!(rows(&[], &[0]), Error::Ring { .. });
+    refused!(rows(&[q(97), q(193)], &[0, 2]), Error::Ring { .. });
+    refused!(rows(&[q(15), q(21)], &[0, 0, 1]), Error::Ring { .. });
+    assert_eq!(rows(&[q(97), q(15), q(193)], &[2, 0]), Ring::rns(8, &[q(193), q(97)]));
 }
 
 #[test]
@@ -138,21 +144,44 @@ fn roots() -> Result<()> {
     refused!(ring()?.with_root(1u32), Error::NoRoot { .. } | Error::Ring { .. });
     refused!(ring()?.with_root(U256::MAX), Error::Ring { .. });
     let two = Ring::rns(8, &[q(97), q(193)])?;
-    refused!(two.with_root(8u32), Error::Ring { .. });
+    refused!(two.clone().with_root(8u32), Error::Ring { .. });
+    refused!(two.clone().with_roots(&[8u32, 1].map(U256::from)), Error::NoRoot { .. } | Error::Ring { .. });
+    refused!(two.clone().with_roots(&[97u32, 3].map(U256::from)), Error::Ring { .. });
+    two.with_roots(&[8u32, 3].map(U256::from))?;
     Ok(())
 }
 
 #[test]
 fn jobs() -> Result<()> {
     let ring = Ring::negacyclic(256, q(3329))?;
-    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine] {
+    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine, Op::Decompose] {
         refused!(plan(&Job::new(&ring, op).in_place()), Error::Unsupported { .. });
+        refused!(plan(&Job::new(&ring, op).to(&ring)), Error::Unsupported { .. });
     }
     // the lift is for moduli of up to 64 bits
     let large = Ring::prime_trinomial(7, Modulus::new(U256::MAX)?)?;
     refused!(plan(&Job::new(&large, Op::Mul)), Error::Unsupported { .. });
     let wide = Ring::cyclic(4, Modulus::new(U256::MAX)?)?;
-    refused!(plan(&Job::new(&wide, Op::Combine)), Error::Unsupported { .. });
+    let mapped = Ring::rows(&[q(97), q(193)], &[0, 1, 0], Quotient::Negacyclic { n: 8 })?;
+    let many = Ring::rns(8, &Modulus::ntt_primes(16, 40, 65)?)?;
+    for none in [&wide, &mapped, &many] {
+        refused!(plan(&Job::new(none, Op::Combine)), Error::Unsupported { .. });
+        refused!(plan(&Job::new(none, Op::Decompose)), Error::Unsupported { .. });
+    }
+    let one = Ring::rns(8, &[q(97)])?;
+    for op in [Op::Convert, Op::ConvertCentred, Op::ConvertFast] {
+        plan(&Job::new(&one, op).to(&one))?;
+        refused!(plan(&Job::new(&one, op)), Error::Unsupported { .. });
+        refused!(plan(&Job::new(&one, op).to(&one).in_place()), Error::Unsupported { .. });
+        for other in [Ring::rns(16, &[q(97)])?, Ring::cyclic(8, q(97))?] {
+            refused!(plan(&Job::new(&one, op).to(&other)), Error::Mismatch { .. });
+        }
+        for none in [&mapped, &many] {
+            refused!(plan(&Job::new(&one, op).to(none)), Error::Unsupported { .. });
+            refused!(plan(&Job::new(none, op).to(&one)), Error::Unsupported { .. });
+        }
+        refused!(plan(&Job::new(&wide, op).to(&wide)), Error::Unsupported { .. });
+    }
     plan(&Job::new(&ring, Op::Forward).order(Order::Natural).in_place().batch_hint(0))?;
     Ok(())
 }

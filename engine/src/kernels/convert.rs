@@ -1,0 +1,203 @@
+//! RNS rows from those of another basis.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::job::Op;
+use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernels::crt::{Divisor, Stored, store_type, sub_mod, with_stored};
+use crate::kernels::rns::{self, MAX_MODULI, Weighted};
+use crate::kernels::spread::spread;
+use crate::limits::Limits;
+use crate::modulus::{Modulus, low_u64};
+use crate::plan::Table;
+use crate::ring::Ring;
+
+/// From the moduli q_i with product Q to the moduli p_j: an integer is written as x = Σ digit_i·weight_i, and the sum is
+/// taken modulo each p_j.
+///
+/// Exact: the digits of the mixed radix with weight_i = q_0 … q_(i−1), one after another from x_i modulo q_i (Garner). They
+/// are integers below q_i, so nothing is estimated; x > Q/2 shows in them, from the highest down. Fast: weight_i = Q/q_i and
+/// digit_i = x_i·weight_i^-1 mod q_i, which leaves out a multiple of Q.
+///
+/// Ports: element in, constants ([`Convert::table`]), element of the target out.
+#[derive(Debug, Clone)]
+pub(crate) struct Convert {
+    op: Op,
+    from: Ring,
+    to: Ring,
+    sources: Vec<Source>,
+    targets: Vec<Target>,
+    /// Whether all digits add up to at most 2^64.
+    narrow: bool,
+    ports: [Port; 3],
+}
+
+#[derive(Debug, Clone)]
+struct Source {
+    /// Of the digits that are known before this one, modulo q_i.
+    before: Weighted,
+    q: u64,
+    /// weight_i^-1 mod q_i.
+    factor: u64,
+    /// The digit of ⌊Q/2⌋.
+    half: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Target {
+    /// Of all digits, modulo p_j.
+    digits: Weighted,
+    p: u64,
+    /// Q mod p_j.
+    product: u64,
+}
+
+impl Convert {
+    /// For the operations `Convert`, `ConvertCentred` and `ConvertFast`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where moduli come again in one of the rings, for more than 64 of them or one of more than 64
+    /// bits.
+    pub(crate) fn new(op: Op, from: &Ring, to: &Ring) -> Result<Self> {
+        let (moduli, target_moduli) = (rns::basis(op, from)?, rns::basis(op, to)?);
+        let exact = op != Op::ConvertFast;
+        let weight = |i: usize, p: u64, divisor: &Divisor| {
+            let factors = moduli.iter().enumerate().filter(|&(j, _)| if exact { j < i } else { j != i });
+            factors.fold(1 % p, |weight, (_, q)| divisor.mul(weight, q % p))
+        };
+        let half = half(&moduli);
+        let source = |(i, modulus): (usize, &Modulus)| {
+            let q = moduli[i];
+            let divisor = Divisor::new(q);
+            let weights = (0..if exact { i } else { 0 }).map(|i| weight(i, q, &divisor)).collect();
+            let factor = modulus.inverse(&U256::from(weight(i, q, &divisor)));
+            let factor = factor.ok_or_else(|| Error::unsupported(op, from, "no inverse"))?;
+            Ok(Source { before: Weighted { divisor, weights }, q, factor: low_u64(&factor), half: half[i] })
+        };
+        let sources = from.basis().iter().enumerate().map(source).collect::<Result<Vec<_>>>()?;
+        let target = |&p: &u64| {
+            let divisor = Divisor::new(p);
+            let weights = (0..moduli.len()).map(|i| weight(i, p, &divisor)).collect();
+            let product = moduli.iter().fold(1 % p, |product, q| divisor.mul(product, q % p));
+            Target { digits: Weighted { divisor, weights }, p, product }
+        };
+        let targets: Vec<Target> = target_moduli.iter().map(target).collect();
+        let narrow = moduli.iter().map(|&q| u128::from(q - 1)).sum::<u128>() <= 1 << 64;
+        let ports = [Port::input(from.bytes()), Port::shared(0), Port::output(to.bytes())];
+        let mut kernel = Self { op, from: from.clone(), to: to.clone(), sources, targets, narrow, ports };
+        kernel.ports[1].bytes = 8 * kernel.words().len();
+        Ok(kernel)
+    }
+
+    /// The constants for the second port. For each q_i: d, reciprocal, shift, factor, the digit of ⌊Q/2⌋, the weights of
+    /// the digits before. For each p_j: d, reciprocal, shift, Q mod p_j, the weights of all digits.
+    pub(crate) fn table(&self) -> Table {
+        Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&self.words())))
+    }
+
+    fn words(&self) -> Vec<u64> {
+        let sources = self.sources.iter().flat_map(|source| source.before.words(&[source.factor, source.half]));
+        let targets = self.targets.iter().flat_map(|target| target.digits.words(&[target.product]));
+        sources.chain(targets).collect()
+    }
+
+    fn run<S: Stored, T: Stored>(&self, from: &[S], to: &mut [T]) {
+        let n = self.from.degree();
+        let (sources, targets) = (self.sources.len(), self.targets.len());
+        let mut digits = [0; MAX_MODULI];
+        for (from, to) in from.chunks_exact(sources * n).zip(to.chunks_exact_mut(targets * n)) {
+            for cell in 0..n {
+                let mut above_half = false;
+                for (i, Source { before, q, factor, half }) in self.sources.iter().enumerate() {
+                    let x = sub_mod(from[i * n + cell].get(), before.sum(&digits[..i]), *q);
+                    let digit = before.divisor.mul(x, *factor);
+                    above_half = digit > *half || (digit == *half && above_half);
+                    digits[i] = digit;
+                }
+                let negative = above_half && self.op == Op::ConvertCentred;
+                for (j, Target { digits: weighted, p, product }) in self.targets.iter().enumerate() {
+                    let x = weighted.sum(&digits[..sources]);
+                    to[j * n + cell] = T::put(sub_mod(x, if negative { *product } else { 0 }, *p));
+                }
+            }
+        }
+    }
+}
+
+/// The digits of ⌊Q/2⌋ in the mixed radix of these moduli: from the top, half a unit of a place is q/2 of the one below.
+fn half(moduli: &[u64]) -> Vec<u64> {
+    let mut digits = vec![0; moduli.len()];
+    for (digit, q) in digits.iter_mut().zip(moduli).rev() {
+        *digit = q / 2;
+        if q.is_multiple_of(2) {
+            break;
+        }
+    }
+    digits
+}
+
+impl Kernel for Convert {
+    fn name(&self) -> &'static str {
+        "convert"
+    }
+
+    fn source(&self) -> &'static str {
+        ringforge_kernels::CONVERT
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        let sources = self.sources.len();
+        let threads = rns::threads(sources, 0);
+        let (cells, mut launch) = spread(self.from.degree(), threads);
+        launch.shared_bytes = (8 * sources * threads) as u32;
+        if launch.shared_bytes > limits.block_shared_bytes {
+            return Err(Error::unsupported(self.op, &self.from, "its digits do not fit shared memory"));
+        }
+        let prelude = format!(
+            "#pragma once\n#include \"word.cuh\"\n\
+             // {from} to {to}\n\
+             struct Rns {{\n\
+             \x20   using From = {from_store};\n\
+             \x20   using To = {to_store};\n\
+             \x20   static constexpr rf::u32 sources = {sources}, targets = {targets};\n\
+             \x20   static constexpr bool exact = {exact}, centred = {centred}, narrow = {narrow};\n\
+             }};\n{cells}",
+            from = self.from,
+            to = self.to,
+            from_store = store_type(self.from.width()),
+            to_store = store_type(self.to.width()),
+            targets = self.targets.len(),
+            exact = self.op != Op::ConvertFast,
+            centred = self.op == Op::ConvertCentred,
+            narrow = self.narrow,
+        );
+        Ok(Built { prelude, launch })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let wide = || Error::Kernel { kernel: "convert".into(), why: "residues of 256 bits".into() };
+        with_stored!(self.from.width(), S => {
+            with_stored!(self.to.width(), T => {
+                self.run::<S, T>(args.input(0)?, args.output(2)?);
+                Ok(())
+            }, else Err(wide()))
+        }, else Err(wide()))
+    }
+
+    fn describe(&self) -> String {
+        let kind = match self.op {
+            Op::ConvertFast => "fast",
+            Op::ConvertCentred => "centred",
+            _ => "exact",
+        };
+        format!("{} moduli to {}, {kind}", self.sources.len(), self.targets.len())
+    }
+}

@@ -1,0 +1,104 @@
+//! RNS rows from integers.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::job::Op;
+use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
+use crate::kernels::rns::{self, Weighted};
+use crate::kernels::spread::spread;
+use crate::limits::Limits;
+use crate::plan::Table;
+use crate::ring::Ring;
+
+/// RNS rows from integers of as many 64-bit limbs as Q has, whatever their value: limb l counts 2^(64 l) mod q.
+/// Ports: integers in, constants ([`Decompose::table`]), element out.
+#[derive(Debug, Clone)]
+pub(crate) struct Decompose {
+    ring: Ring,
+    rows: Vec<Weighted>,
+    limbs: usize,
+    ports: [Port; 3],
+}
+
+impl Decompose {
+    /// # Errors
+    /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
+    pub(crate) fn new(ring: &Ring) -> Result<Self> {
+        let moduli = rns::basis(Op::Decompose, ring)?;
+        let limbs = rns::product(moduli.iter().copied()).len();
+        let row = |&q: &u64| {
+            let divisor = Divisor::new(q);
+            let weights = core::iter::successors(Some(1 % q), |&weight| Some(divisor.rem(u128::from(weight) << 64)));
+            Weighted { divisor, weights: weights.take(limbs).collect() }
+        };
+        let rows: Vec<Weighted> = moduli.iter().map(row).collect();
+        let words = rows.len() * (3 + limbs);
+        let ports = [Port::input(8 * limbs * ring.degree()), Port::shared(8 * words), Port::output(ring.bytes())];
+        Ok(Self { ring: ring.clone(), rows, limbs, ports })
+    }
+
+    /// The constants for the second port: for each modulus d, reciprocal and shift, then the weights of the limbs.
+    pub(crate) fn table(&self) -> Table {
+        let words: Vec<u64> = self.rows.iter().flat_map(|row| row.words(&[])).collect();
+        Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
+    }
+
+    fn run<S: Stored>(&self, from: &[u64], to: &mut [S]) {
+        let n = self.ring.degree();
+        for (from, to) in from.chunks_exact(n * self.limbs).zip(to.chunks_exact_mut(n * self.rows.len())) {
+            for (row, to) in self.rows.iter().zip(to.chunks_exact_mut(n)) {
+                let integers = from.chunks_exact(self.limbs);
+                integers.zip(to).for_each(|(limbs, to)| *to = S::put(row.sum(limbs)));
+            }
+        }
+    }
+}
+
+impl Kernel for Decompose {
+    fn name(&self) -> &'static str {
+        "decompose"
+    }
+
+    fn source(&self) -> &'static str {
+        ringforge_kernels::DECOMPOSE
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        let (moduli, limbs) = (self.rows.len(), self.limbs);
+        let threads = rns::threads(limbs, limbs);
+        let (cells, mut launch) = spread(self.ring.degree(), threads);
+        launch.shared_bytes = (8 * limbs * (threads + 1)) as u32;
+        if launch.shared_bytes > limits.block_shared_bytes {
+            return Err(Error::unsupported(Op::Decompose, &self.ring, "its limbs do not fit shared memory"));
+        }
+        let prelude = format!(
+            "#pragma once\n#include \"word.cuh\"\n\
+             // {}\n\
+             struct Rns {{\n\
+             \x20   using Store = {};\n\
+             \x20   static constexpr rf::u32 moduli = {moduli}, limbs = {limbs};\n\
+             }};\n{cells}",
+            self.ring,
+            store_type(self.ring.width()),
+        );
+        Ok(Built { prelude, launch })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        with_stored!(self.ring.width(), S => {
+            self.run::<S>(args.input(0)?, args.output(2)?);
+            Ok(())
+        }, else Err(Error::Kernel { kernel: "decompose".into(), why: "residues of 256 bits".into() }))
+    }
+
+    fn describe(&self) -> String {
+        format!("{} limbs to {} moduli", self.limbs, self.rows.len())
+    }
+}

@@ -1,0 +1,82 @@
+//! What kernels between RNS rows and integers share: their basis, and sums of digits times weights modulo a modulus.
+
+use crate::error::{Error, Result};
+use crate::job::Op;
+use crate::kernels::crt::Divisor;
+use crate::modulus::Modulus;
+use crate::ring::Ring;
+
+/// The most moduli of a basis, and the most digits of a sum; fixed-point estimates count on it.
+pub(super) const MAX_MODULI: usize = 64;
+
+/// Bytes of shared memory that a block takes at most, where it has more than a warp.
+const SHARED_BYTES: usize = 48 << 10;
+
+/// The moduli of a ring whose rows stand for integers.
+///
+/// # Errors
+/// [`Error::Unsupported`] where a modulus comes again, for more than 64 moduli or one of more than 64 bits.
+pub(super) fn basis(op: Op, ring: &Ring) -> Result<Vec<u64>> {
+    if ring.is_mapped() {
+        return Err(Error::unsupported(op, ring, "a modulus comes again, so its rows stand for no integers"));
+    }
+    let moduli: Option<Vec<u64>> = ring.basis().iter().map(Modulus::value_u64).collect();
+    moduli
+        .filter(|moduli| moduli.len() <= MAX_MODULI)
+        .ok_or_else(|| Error::unsupported(op, ring, "it is for up to 64 moduli of up to 64 bits"))
+}
+
+/// The product of words, as limbs, least significant first and none of them zero at the end.
+pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let mut product = vec![1];
+    for factor in factors {
+        let mut carry = 0;
+        for limb in &mut product {
+            let sum = u128::from(*limb) * u128::from(factor) + carry;
+            *limb = sum as u64;
+            carry = sum >> 64;
+        }
+        if carry > 0 {
+            product.push(carry as u64);
+        }
+    }
+    product
+}
+
+/// Threads of a block that keeps so many words for each of them in shared memory, and so many more.
+pub(super) fn threads(words: usize, more: usize) -> usize {
+    let fits = |threads: &usize| 8 * (words * threads + more) <= SHARED_BYTES;
+    [256, 128, 64].into_iter().find(fits).unwrap_or(32)
+}
+
+/// Integers Σ digit·weight modulo p, for at most [`MAX_MODULI`] digits of up to 64 bits: the twin of `weighted_sum`.
+#[derive(Debug, Clone)]
+pub(super) struct Weighted {
+    pub(super) divisor: Divisor,
+    /// Of each digit, below p.
+    pub(super) weights: Vec<u64>,
+}
+
+impl Weighted {
+    /// The sum modulo p.
+    pub(super) fn sum(&self, digits: &[u64]) -> u64 {
+        if self.weights.is_empty() {
+            return 0;
+        }
+        let (mut low, mut above) = (0u128, 0u128);
+        for (digit, weight) in digits.iter().zip(&self.weights) {
+            let (sum, over) = low.overflowing_add(u128::from(*digit) * u128::from(*weight));
+            low = sum;
+            above += u128::from(over);
+        }
+        // the sum is below 64·2^64·p, so this is below 64·p
+        let high = self.divisor.rem(above << 64 | low >> 64);
+        self.divisor.rem(u128::from(high) << 64 | low & u128::from(u64::MAX))
+    }
+
+    /// What `weighted_sum` reads, with these words between the divisor and the weights.
+    pub(super) fn words(&self, further: &[u64]) -> Vec<u64> {
+        let Divisor { d, reciprocal, shift } = self.divisor;
+        [&[d, reciprocal, u64::from(shift)], further, &self.weights].concat()
+    }
+}

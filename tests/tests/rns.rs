@@ -1,0 +1,183 @@
+//! Jobs between integers and RNS rows, and from one basis to another, on every device against whole numbers of any size.
+
+use num_bigint::BigUint;
+use ringforge::testkit::{Compiled, NamedPlan, Random, Target, bytes, seed};
+use ringforge::{Device, Job, Modulus, Op, Quotient, Ring, U256, naive};
+
+fn modulus(q: u64) -> Modulus {
+    Modulus::new(q).expect("a modulus")
+}
+
+fn primes(bits: u32, count: usize) -> Vec<Modulus> {
+    Modulus::ntt_primes(2, bits, count).expect("so many primes")
+}
+
+fn big(q: &Modulus) -> BigUint {
+    BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
+}
+
+/// A basis, and what follows from it.
+struct Basis {
+    ring: Ring,
+    product: BigUint,
+    limbs: usize,
+}
+
+impl Basis {
+    fn new(moduli: &[Modulus], n: usize) -> Self {
+        let ring = Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring");
+        let product: BigUint = moduli.iter().map(big).product();
+        let limbs = product.bits().div_ceil(64) as usize;
+        Self { ring, product, limbs }
+    }
+
+    /// Q/q.
+    fn weight(&self, q: &Modulus) -> BigUint {
+        &self.product / big(q)
+    }
+
+    /// (Q/q)^-1 mod q, times x mod q.
+    fn digit(&self, q: &Modulus, x: &BigUint) -> BigUint {
+        let q_big = big(q);
+        let weight = U256::from_le_slice(&bytes_of(&(self.weight(q) % &q_big), 4));
+        let inverse = BigUint::from_bytes_le(q.inverse(&weight).expect("coprime moduli").to_le_bytes().as_ref());
+        x % &q_big * inverse % q_big
+    }
+
+    /// Integers below Q: edges of every job first, then random ones of random sizes.
+    fn integers(&self, seed: u64, count: usize) -> Vec<BigUint> {
+        let q = &self.product;
+        let one = BigUint::from(1u32);
+        // all digits of the fast conversion at their largest, which leaves out the most multiples of Q
+        let weights: BigUint = self.ring.basis().iter().map(|p| self.weight(p)).sum();
+        let most = q * self.ring.basis().len() as u64 - weights;
+        let mut edges = vec![BigUint::ZERO, one.clone(), q - &one, q / 2u32, q / 2u32 + &one, most];
+        edges.extend([(q + &one) / 2u32, big(&self.ring.basis()[0])]);
+        let mut random = Random::new(seed);
+        edges.extend(
+            core::iter::repeat_with(|| {
+                let x = (0..=self.limbs).fold(BigUint::ZERO, |x, _| (x << 64) + random.bits()) % q;
+                if random.below(3) == 0 { x >> random.below(q.bits() as usize + 1) } else { x }
+            })
+            .take(count),
+        );
+        edges.truncate(count);
+        edges.into_iter().map(|x| x % q).collect()
+    }
+
+    /// The rows of these integers, element after element, as they are stored.
+    fn rows(&self, integers: &[BigUint]) -> Vec<u8> {
+        let plain = integers.chunks(self.ring.degree()).flat_map(|element| {
+            let row = |q: &Modulus| element.iter().map(|x| x % big(q)).collect::<Vec<_>>();
+            self.ring.basis().iter().flat_map(row).collect::<Vec<_>>()
+        });
+        let plain: Vec<U256> = plain.map(|x| U256::from_le_slice(&bytes_of(&x, 4))).collect();
+        naive::to_stored(&self.ring, &plain)
+    }
+}
+
+/// An integer as limbs of 64 bits.
+fn bytes_of(x: &BigUint, limbs: usize) -> Vec<u8> {
+    let mut bytes = x.to_bytes_le();
+    bytes.resize(8 * limbs, 0);
+    bytes
+}
+
+/// What the job's plan writes on a device.
+fn run(device: &Device, job: &Job, batch: usize, input: &[u8]) -> Vec<u8> {
+    let plan = NamedPlan::of_job(job, device.limits()).unwrap_or_else(|e| panic!("{job}: {e}"));
+    let outputs = Compiled::new(&plan, device).and_then(|compiled| compiled.run(batch, &[input.to_vec()]));
+    outputs.unwrap_or_else(|e| panic!("{job} on {device}, batch {batch}: {e}")).concat()
+}
+
+/// What the fast conversion makes of x: the sum of its digits times their weights, from which multiples of Q remain.
+fn fast(from: &Basis, x: &BigUint) -> BigUint {
+    let moduli = from.ring.basis();
+    let sum: BigUint = moduli.iter().map(|q| from.digit(q, x) * from.weight(q)).sum();
+    assert!(&sum % &from.product == *x && sum < &from.product * moduli.len() as u64);
+    sum
+}
+
+fn check_conversions(device: &Device, from: &[Modulus], to: &[Modulus], n: usize, batch: usize) {
+    let (from, to) = (Basis::new(from, n), Basis::new(to, n));
+    let integers = from.integers(seed(), batch * n);
+    let rows = from.rows(&integers);
+    // a multiple of every target modulus stands for −Q/2 and above
+    let (q, p) = (&from.product, &to.product);
+    let centred = |x: &BigUint| if *x > q / 2u32 { q * p + x - q } else { x.clone() };
+    let expected = |op, what: &dyn Fn(&BigUint) -> BigUint| {
+        let expected = to.rows(&integers.iter().map(what).collect::<Vec<_>>());
+        let found = run(device, &Job::new(&from.ring, op).to(&to.ring), batch, &rows);
+        assert!(found == expected, "{op} {:?} to {:?}, n {n}, on {device}", from.ring, to.ring);
+    };
+    expected(Op::Convert, &BigUint::clone);
+    expected(Op::ConvertCentred, &centred);
+    expected(Op::ConvertFast, &|x| fast(&from, x));
+}
+
+fn check_integers(device: &Device, moduli: &[Modulus], n: usize, batch: usize) {
+    let basis = Basis::new(moduli, n);
+    let ring = &basis.ring;
+    let integers = basis.integers(seed(), batch * n);
+    let limbs: Vec<u8> = integers.iter().flat_map(|x| bytes_of(x, basis.limbs)).collect();
+    let rows = basis.rows(&integers);
+    assert!(run(device, &Job::new(ring, Op::Combine), batch, &rows) == limbs, "combine {ring:?} on {device}");
+    let decompose = |limbs: &[u8]| run(device, &Job::new(ring, Op::Decompose), batch, limbs);
+    assert!(decompose(&limbs) == rows, "decompose {ring:?} on {device}");
+    // limbs may hold more than Q: here the most that they can, then anything
+    let size = 8 * basis.limbs;
+    let mut any = bytes(seed(), batch * n * size);
+    any[..size].fill(0xff);
+    let integers: Vec<BigUint> = any.chunks(size).map(BigUint::from_bytes_le).collect();
+    assert!(decompose(&any) == basis.rows(&integers), "decompose any limbs, {ring:?} on {device}");
+}
+
+/// 64 moduli of all widths up to 62 bits, none of them with a factor of another.
+fn mixed() -> Vec<Modulus> {
+    let mut moduli: Vec<Modulus> = (3..=62).map(|bits| primes(bits, 1)[0]).collect();
+    moduli.extend([1 << 40, 3, 25, 121].map(modulus));
+    moduli
+}
+
+/// Few shapes, for devices that compile each.
+fn check_few(target: Target) {
+    let Some(device) = target.device() else { return };
+    check_conversions(&device, &primes(60, 3), &primes(50, 4), 300, 2);
+    check_conversions(&device, &mixed(), &primes(62, 64), 12, 2);
+    check_conversions(&device, &primes(64, 64), &mixed(), 12, 1);
+    check_conversions(&device, &[modulus(256), modulus(81)], &primes(16, 2), 40, 9);
+    check_integers(&device, &primes(60, 3), 300, 2);
+    check_integers(&device, &mixed(), 12, 2);
+    check_integers(&device, &[modulus(u64::MAX)], 7, 5);
+}
+
+#[test]
+fn cpu() {
+    let device = Device::cpu();
+    check_few(Target::Cpu);
+    let small = [vec![2], vec![3, 2], vec![1024], vec![1 << 63, u64::MAX], vec![5, 6, 7, 11], vec![u64::MAX]];
+    let mut bases: Vec<Vec<Modulus>> = small.iter().map(|basis| basis.iter().copied().map(modulus).collect()).collect();
+    bases.extend([primes(62, 64), primes(64, 5), mixed(), primes(30, 9), primes(61, 1)]);
+    bases.extend((1..=16).map(|count| primes(60 - count as u32, count)));
+    for from in &bases {
+        check_integers(&device, from, 20, 3);
+        for to in [&bases[1], &bases[3], &bases[8], from] {
+            check_conversions(&device, from, to, 20, 2);
+        }
+    }
+}
+
+#[test]
+fn text() {
+    check_few(Target::Text);
+}
+
+#[test]
+fn text_sanitized() {
+    check_few(Target::TextSanitized);
+}
+
+#[test]
+fn cuda() {
+    check_few(Target::Cuda);
+}
