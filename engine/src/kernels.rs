@@ -31,9 +31,8 @@ pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
 pub(crate) use twiddles::{Layout, factors_of_row, table};
 
-/// The table of a ring's moduli as the device arithmetic wants them, one after another.
-pub(crate) fn moduli(ring: &Ring) -> Table {
-    let arithmetic = Arithmetic::of(ring);
+/// The table of a ring's moduli as this device arithmetic wants them, one after another.
+pub(crate) fn moduli(ring: &Ring, arithmetic: Arithmetic) -> Table {
     let words = ring.basis().iter().flat_map(|q| arithmetic.constants(q));
     Table::Bytes(words.flat_map(u32::to_le_bytes).collect())
 }

@@ -1,8 +1,8 @@
 // Block-level number-theoretic transforms over a generated ring, for built-in and for scheme kernels alike.
 //
 // ntt_forward and ntt_inverse work on registers (layouts: ring.cuh). All threads of a row call them; they meet at
-// sync_row barriers only. Residues are reduced lazily: B is a bound in multiples of q, R::capacity the multiple of q
-// that fits a word, and every correction is decided at compile time.
+// sync_row barriers only. Residues are reduced lazily: B is a bound in multiples of q (on the absolute value, where the
+// words have signs), R::capacity the multiple of q that fits a word, and every correction is decided at compile time.
 #pragma once
 #include "ring.cuh"
 
@@ -13,15 +13,18 @@ template <class R>
 struct Bound {
     static constexpr u64 capacity = R::capacity;
     static constexpr bool lazy = R::M::lazy;
+    static constexpr u32 product = R::M::product_bound;  // of products, and of what was reduced
 
     // in: B before a forward layer   out: B once the layer has reduced what could overflow
-    RF_CONST u32 before_forward(u32 code, u32 b) { return b + (code == 3 ? 4 : 2) > capacity && b > 2 ? 2 : b; }
+    RF_CONST u32 before_forward(u32 code, u32 b) {
+        return b + (code == 3 ? 2 : 1) * product > capacity && b > product ? product : b;
+    }
     // Radix 3 adds two products; where 2q + 4q does not fit, their sum is reduced first.
     static constexpr bool tight = capacity < 6;
     RF_CONST u32 forward(u32 code, u32 b) {
         if (!lazy) return 1;
-        if (code == 6) return 2 * b + 2;
-        return before_forward(code, b) + (code == 3 && !tight ? 4 : 2);
+        if (code == 6) return 2 * b + product;
+        return before_forward(code, b) + (code == 3 && !tight ? 2 : 1) * product;
     }
     // in: B before a forward pass
     RF_CONST u32 forward_pass(u32 p) {
@@ -36,14 +39,14 @@ struct Bound {
     RF_CONST u32 inverse(u32 code, u32 b) {
         if (!lazy) return 1;
         u32 sum = inverse_sum(code, b);
-        return 2 * (u64)sum <= capacity ? (sum > 2 ? sum : 2) : 2;
+        return 2 * (u64)sum <= capacity && sum > product ? sum : product;
     }
     // in: B before an inverse pass   out: B after it, reduced to what fits a cell of shared memory
     RF_CONST u32 inverse_pass(u32 p, u32 b) {
         for (u32 l = R::pass[p + 1]; l > R::pass[p]; l--) b = inverse(R::layer[l - 1], b);
         return b;
     }
-    RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > 2 ? 2 : b; }
+    RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > product ? product : b; }
 };
 
 // The place in layer L's section of node `inner` under a thread's node `top` above pass P.
@@ -251,7 +254,8 @@ RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typ
     constexpr u32 scale = Product ? Tree<R>::product_scale : Tree<R>::scale;
     inverse_passes<R, R::passes - 1, B, scale>(m, x, table, shared, thread);
     constexpr bool difference = R::layers > 0 && R::layer[0] == 6;  // low - back, each a product
-    constexpr u32 after = R::M::lazy ? (difference ? 4 : R::layers > 0 || Product ? 2 : B) : 1;
+    constexpr u32 product = R::M::product_bound;
+    constexpr u32 after = R::M::lazy ? (difference ? 2 * product : R::layers > 0 || Product ? product : B) : 1;
     RF_UNROLL
     for (u32 r = 0; r < R::per_thread; r++) {
         if constexpr (R::layers == 0 && Product) x[r] = m.mul(x[r], table[scale]);
