@@ -32,7 +32,7 @@ impl Inverse {
     /// The transform with this split, its values in this order.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).order(order);
+        let rows = Rows::with_split(ring, split, limits).order(order).fastest();
         let ports = rows.ports([Port::input, Port::output]);
         Self { rows, ports }
     }

@@ -31,7 +31,7 @@ impl RingMul {
     /// The product by transforms with this split.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).holding(2);
+        let rows = Rows::with_split(ring, split, limits).holding(2).fastest();
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
