@@ -42,9 +42,12 @@ impl Wanted {
             Self::Double { residue, q, limit } => {
                 let double = f64::from_bits(low(found));
                 let found = BigInt::from(double as i64);
-                let congruent = if *q == BigInt::ZERO { found == *residue } else { (&found - residue) % q == BigInt::ZERO };
-                double as i64 as f64 == double && (double != 0.0 || double.is_sign_positive())
-                    && found.magnitude() <= limit.magnitude() && congruent
+                let congruent =
+                    if *q == BigInt::ZERO { found == *residue } else { (&found - residue) % q == BigInt::ZERO };
+                double as i64 as f64 == double
+                    && (double != 0.0 || double.is_sign_positive())
+                    && found.magnitude() <= limit.magnitude()
+                    && congruent
             }
             Self::AtMostTwoBelow(value) => found <= value && value - found <= BigUint::from(2u32),
         }
