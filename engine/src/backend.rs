@@ -80,9 +80,9 @@ impl Recording {
     /// Does the work, after earlier work on the queue, on the memory that it was recorded with.
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub(crate) fn replay(&mut self, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
-        match self {
+        match *self {
             #[cfg(feature = "cuda")]
-            Self::Cuda(recording) => crate::cuda::replay(recording, queue, memories),
+            Self::Cuda(ref mut recording) => crate::cuda::replay(recording, queue, memories),
         }
     }
 }

@@ -7,7 +7,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Draws, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
+use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
 
 use crate::kem::Kem;
 use crate::params::{Parameters, SEED_BYTES};
