@@ -163,7 +163,7 @@ impl Reference {
         let w = (y1 % q + q) % q;
         let w = if w > q / 2 { w - q } else { w };
         // (1/2 + |x| 2^-54) q
-        let product = |x: i64| within(big(x) * w, big(q) * (big(1 << 53) + x.abs()) >> 54);
+        let product = |x: i64| within(big(x) * w, (big(q) * (big(1 << 53) + x.abs())) >> 54);
         let reduced = |x: i64| within(big(x), big((q + 1) / 2));
         let below_q = |x: BigInt| within(x, big(q - 1));
         [
