@@ -4,6 +4,7 @@ use core::fmt::Write;
 
 use crypto_bigint::{NonZero, U256};
 
+use crate::limits::Limits;
 use crate::modulus::{Modulus, Width, low_u64};
 use crate::ring::Ring;
 
@@ -14,6 +15,8 @@ pub enum Arithmetic {
     Mod16,
     /// Odd q < 2^30 in 32-bit words: Shoup and Montgomery, lazy.
     Mod32,
+    /// Odd q < 2^50 in doubles: residues of either sign, lazy; fast where [`Limits::has_fast_doubles`].
+    Mod50,
     /// Odd q < 2^62 in 64-bit words: Shoup and Montgomery, lazy.
     Mod64,
     /// Odd q < 2^64: Montgomery, canonical.
@@ -36,12 +39,27 @@ impl Arithmetic {
         }
     }
 
+    /// The fastest for kernels that transform rows of the ring on a device with these limits: [`Arithmetic::Mod50`] in
+    /// place of [`Arithmetic::Mod64`] where the moduli allow it and the device multiplies doubles at full rate. Tables,
+    /// and what kernels leave in device memory, are then those of that type: factors differ, residues do not.
+    ///
+    /// It serves rings that split by layers of two down to degree 1.
+    #[must_use]
+    pub fn of_device(ring: &Ring, limits: &Limits) -> Self {
+        let small = ring.width() == Width::W64 && ring.basis().iter().all(|q| q.bits() <= 50);
+        match Self::of(ring) {
+            Self::Mod64 if small && limits.has_fast_doubles() => Self::Mod50,
+            other => other,
+        }
+    }
+
     /// The type's name in the headers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mod16 => "Mod16",
             Self::Mod32 => "Mod32",
+            Self::Mod50 => "Mod50",
             Self::Mod64 => "Mod64",
             Self::Mod64Full => "Mod64Full",
             Self::Mod256 => "Mod256",
@@ -54,6 +72,7 @@ impl Arithmetic {
         match self {
             Self::Mod16 => "mod16.cuh",
             Self::Mod32 => "mod32.cuh",
+            Self::Mod50 => "mod50.cuh",
             Self::Mod64 | Self::Mod64Full => "mod64.cuh",
             Self::Mod256 => "mod256.cuh",
         }
@@ -64,7 +83,7 @@ impl Arithmetic {
     pub const fn word_bytes(self) -> usize {
         match self {
             Self::Mod16 | Self::Mod32 => 4,
-            Self::Mod64 | Self::Mod64Full => 8,
+            Self::Mod50 | Self::Mod64 | Self::Mod64Full => 8,
             Self::Mod256 => 32,
         }
     }
@@ -74,7 +93,7 @@ impl Arithmetic {
     pub const fn twiddle_bytes(self) -> usize {
         match self {
             Self::Mod16 | Self::Mod32 | Self::Mod64Full => 8,
-            Self::Mod64 => 16,
+            Self::Mod50 | Self::Mod64 => 16,
             Self::Mod256 => 32,
         }
     }
@@ -85,6 +104,7 @@ impl Arithmetic {
     pub fn capacity(self, q: &Modulus) -> u64 {
         let (word_bits, most) = match self {
             Self::Mod16 | Self::Mod32 => (32, 1 << 31),
+            Self::Mod50 => (52, 1 << 31), // products of doubles up to 2^52 are exact, q does not divide that
             Self::Mod64 => (64, 64),
             Self::Mod64Full | Self::Mod256 => return 1,
         };
@@ -96,7 +116,7 @@ impl Arithmetic {
     #[must_use]
     pub fn product_factor(self, q: &Modulus) -> U256 {
         let power = match self {
-            Self::Mod16 | Self::Mod256 => 0,
+            Self::Mod16 | Self::Mod50 | Self::Mod256 => 0,
             Self::Mod32 => 32,
             Self::Mod64 | Self::Mod64Full => 64,
         };
@@ -112,6 +132,11 @@ impl Arithmetic {
         match self {
             Self::Mod16 => words(&[&value, &ratio(q, 32)], 1),
             Self::Mod32 => words(&[&value, &ratio(q, 32), &inverse_mod_word(q), &power(64)], 1),
+            Self::Mod50 => {
+                let value = low_u64(&value) as f64;
+                let bits = [value, value.recip()].map(f64::to_bits);
+                bits.into_iter().flat_map(|bits| [bits as u32, (bits >> 32) as u32]).collect()
+            }
             Self::Mod64 | Self::Mod64Full => {
                 // the quotient of x by q is about ratio · ⌊2^shift x / 2^32⌋ / 2^57
                 let shift = 58u32.saturating_sub(q.bits());
@@ -135,8 +160,9 @@ impl Arithmetic {
         // writing to a string does not fail
         let _ = match self {
             Self::Mod16 | Self::Mod32 => write!(text, "{}", join(&words, |w| format!("{w}u"))),
+            Self::Mod50 => write!(text, "{}", join(&pairs(&words), |&bits| double(bits))),
             Self::Mod64 | Self::Mod64Full => {
-                let pairs: Vec<u64> = words.chunks(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
+                let pairs = pairs(&words);
                 let [ratio, shift] = [words[2], words[3]];
                 write!(text, "{}ull, {ratio}u, {shift}u, {}ull, {}ull", pairs[0], pairs[2], pairs[3])
             }
@@ -159,6 +185,16 @@ impl Arithmetic {
 
 fn join<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
     items.iter().map(show).collect::<Vec<_>>().join(", ")
+}
+
+fn pairs(words: &[u32]) -> Vec<u64> {
+    words.chunks(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect()
+}
+
+/// A positive normal double as a literal of C++: its whole significand and the power of two.
+fn double(bits: u64) -> String {
+    let fraction = 52;
+    format!("{:#x}p{}", bits & ((1 << fraction) - 1) | 1 << fraction, (bits >> fraction) as i64 - 1023 - fraction)
 }
 
 fn words(values: &[&U256], each: usize) -> Vec<u32> {

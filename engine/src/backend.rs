@@ -36,6 +36,12 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Runs a kernel for a range of items, after earlier work on the queue.
     fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()>;
 
+    /// Runs `work` with a queue that records what is put on it instead of doing it, to be replayed; none, and nothing
+    /// is run, where work is not worth recording.
+    fn record(&self, _work: &mut dyn FnMut(&Queue) -> Result<()>) -> Result<Option<Recording>> {
+        Ok(None)
+    }
+
     /// Waits for all work on the queue.
     fn synchronize(&self, queue: &Queue) -> Result<()>;
 
@@ -60,6 +66,25 @@ pub(crate) enum Queue {
     /// A CUDA stream.
     #[cfg(feature = "cuda")]
     Cuda(Arc<crate::cuda::CudaQueue>),
+}
+
+/// Recorded work.
+#[derive(Debug)]
+pub(crate) enum Recording {
+    /// A CUDA graph.
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::CudaRecording),
+}
+
+impl Recording {
+    /// Does the work, after earlier work on the queue, on the memory that it was recorded with.
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+    pub(crate) fn replay(&mut self, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
+        match *self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda(ref mut recording) => crate::cuda::replay(recording, queue, memories),
+        }
+    }
 }
 
 /// A kernel made ready by a backend.

@@ -65,8 +65,8 @@ impl Block {
     /// The shape for a kernel on these rows, or `None` where one does not fit a block of the device. Blocks hold whole
     /// items, or items whole numbers of blocks.
     pub(crate) fn of(rows: &Rows, limits: &Limits) -> Option<Self> {
-        let Rows { ring, split, part, held, extra, .. } = rows;
-        let arithmetic = Arithmetic::of(ring);
+        let Rows { ring, split, part, arithmetic, held, extra, .. } = rows;
+        let arithmetic = *arithmetic;
         let most_threads = limits.block_threads? as usize;
         let most = (REGISTERS * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;

@@ -9,7 +9,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Bound, Loaded, Queue};
+use crate::backend::{Backend, Bound, Loaded, Queue, Recording};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
@@ -21,6 +21,7 @@ pub(crate) mod chunks;
 mod code;
 mod copy;
 mod driver;
+mod graph;
 mod launch;
 mod memory;
 mod nvrtc;
@@ -35,6 +36,7 @@ pub use code::Occupancy;
 pub use resources::{Resources, compile_check, is_compiler_present};
 
 pub(crate) use code::CudaCode;
+pub(crate) use graph::CudaRecording;
 pub(crate) use memory::CudaMemory;
 pub(crate) use pinned::PinnedBytes;
 pub(crate) use queue::{CudaMark, CudaQueue};
@@ -86,6 +88,18 @@ impl Cuda {
     }
 }
 
+/// Does recorded work on the memory that it was recorded with.
+pub(crate) fn replay(recording: &mut CudaRecording, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
+    let Queue::Cuda(queue) = queue else {
+        return Err(Error::Kernel { kernel: "a recording".into(), why: "is replayed on another device".into() });
+    };
+    let memories = memories.iter().filter_map(|memory| match memory {
+        Read::Cuda(memory) => Some(*memory),
+        Read::Host(_) => None,
+    });
+    recording.replay(queue, &memories.collect::<Vec<_>>())
+}
+
 impl Backend for Cuda {
     fn limits(&self) -> &Limits {
         &self.0.limits
@@ -126,6 +140,14 @@ impl Backend for Cuda {
             })
         });
         launch::launch(queue, kernel, items, &targets.collect::<Result<Vec<_>>>()?)
+    }
+
+    fn record(&self, work: &mut dyn FnMut(&Queue) -> Result<()>) -> Result<Option<Recording>> {
+        let recorder = Arc::new(CudaQueue::recorder(&self.0)?);
+        let outcome = work(&Queue::Cuda(recorder.clone()));
+        let recording = recorder.recorded();
+        outcome?;
+        recording.map(|recording| Some(Recording::Cuda(recording)))
     }
 
     fn synchronize(&self, queue: &Queue) -> Result<()> {

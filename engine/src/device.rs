@@ -308,6 +308,10 @@ impl Stream {
         Mark::new(&self.queue)
     }
 
+    pub(crate) fn on(device: &Device, queue: Queue) -> Self {
+        Self { device: device.clone(), queue }
+    }
+
     pub(crate) fn queue(&self) -> &Queue {
         &self.queue
     }

@@ -86,7 +86,7 @@ impl Drbg {
     }
 }
 
-/// Draws for the items of one run: what a kernel with a port of [`Draws::BYTES`] bytes for all items reads. Used once,
+/// Draws for the items of one run: what a kernel reads at a port made by [`Port::draws`](crate::Port::draws). Used once,
 /// and wiped when dropped.
 pub struct Draws(Zeroizing<[u8; Draws::BYTES]>);
 

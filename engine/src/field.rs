@@ -1,5 +1,6 @@
 //! Arithmetic of transforms on the CPU: the same residues, factors and ranges as the CUDA headers `mod*.cuh`.
 
+mod double;
 mod limbs;
 mod word32;
 mod word64;
@@ -11,6 +12,7 @@ use crate::arithmetic::Arithmetic;
 use crate::modulus::{Modulus, Width};
 use crate::ring::Ring;
 
+use double::Mod50;
 use limbs::Mod256;
 use word32::{Mod14, Mod16, Mod32};
 use word64::{Mod64, Mod64Full};
@@ -84,12 +86,13 @@ pub(crate) trait Visit {
     fn visit<F: Field, S: Store<F::Word>>(self) -> Self::Out;
 }
 
-/// Runs code with the arithmetic and the storage of a ring.
-pub(crate) fn dispatch<V: Visit>(ring: &Ring, visitor: V) -> V::Out {
-    match (Arithmetic::of(ring), ring.width()) {
+/// Runs code with this arithmetic, which serves the ring, and the ring's storage.
+pub(crate) fn dispatch<V: Visit>(ring: &Ring, arithmetic: Arithmetic, visitor: V) -> V::Out {
+    match (arithmetic, ring.width()) {
         (Arithmetic::Mod16, _) if ring.basis().iter().all(|q| q.bits() <= 14) => visitor.visit::<Mod14, u16>(),
         (Arithmetic::Mod16, _) => visitor.visit::<Mod16, u16>(),
         (Arithmetic::Mod32, _) => visitor.visit::<Mod32, u32>(),
+        (Arithmetic::Mod50, _) => visitor.visit::<Mod50, u64>(),
         (Arithmetic::Mod64, Width::W32) => visitor.visit::<Mod64, u32>(),
         (Arithmetic::Mod64, _) => visitor.visit::<Mod64, u64>(),
         (Arithmetic::Mod64Full, _) => visitor.visit::<Mod64Full, u64>(),
@@ -115,16 +118,15 @@ mod tests {
     use super::*;
 
     /// Every function at the edges of its range, compared with set-up arithmetic.
-    struct Edges<'a>(&'a Ring);
+    struct Edges<'a>(&'a Ring, Arithmetic);
 
     impl Visit for Edges<'_> {
         type Out = ();
 
         fn visit<F: Field, S: Store<F::Word>>(self) {
-            let ring = self.0;
+            let Self(ring, arithmetic) = self;
             let q = &ring.basis()[0];
             let field = F::new(q);
-            let arithmetic = Arithmetic::of(ring);
             let plain = |word: F::Word| {
                 let mut bytes = bytemuck::bytes_of(&S::store(field.canonical(word))).to_vec();
                 bytes.resize(32, 0);
@@ -169,11 +171,15 @@ mod tests {
         let below = |bits: u32, less: u64| U256::MAX.shr_vartime(256 - bits).wrapping_sub(&U256::from(less));
         let small = [2u64, 3, 17, 3329, 16383, 16385, 65535, 65521].map(U256::from);
         // the largest odd numbers of these bits, prime or not
-        let large = [17, 30, 31, 32, 33, 61, 62, 63, 64, 65, 254, 255, 256].map(|bits| below(bits, 0));
+        let large = [17, 30, 31, 32, 33, 49, 50, 61, 62, 63, 64, 65, 254, 255, 256].map(|bits| below(bits, 0));
         for q in small.into_iter().chain(large).chain([below(255, 1 << 40), below(256, 188)]) {
             let q = Modulus::new(q).expect("a modulus");
             let ring = Ring::cyclic(1, q).expect("a ring");
-            dispatch(&ring, Edges(&ring));
+            let arithmetic = Arithmetic::of(&ring);
+            dispatch(&ring, arithmetic, Edges(&ring, arithmetic));
+            if arithmetic == Arithmetic::Mod64 && ring.width() == Width::W64 && q.bits() <= 50 {
+                dispatch(&ring, Arithmetic::Mod50, Edges(&ring, Arithmetic::Mod50));
+            }
         }
     }
 }

@@ -51,11 +51,13 @@ pub struct Port {
     pub range: Values,
     /// Whether it holds secrets, to be wiped from temporaries and staging memory.
     pub secret: bool,
+    /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
+    pub draws: bool,
 }
 
 impl Port {
     const fn new(role: Role, per: Per, bytes: usize) -> Self {
-        Self { bytes, role, per, range: Values::Canonical, secret: false }
+        Self { bytes, role, per, range: Values::Canonical, secret: false, draws: false }
     }
 
     /// An input of `bytes` for each item.
@@ -80,6 +82,12 @@ impl Port {
     #[must_use]
     pub const fn shared(bytes: usize) -> Self {
         Self::new(Role::In, Per::Shared, bytes)
+    }
+
+    /// An input of [`Draws`](crate::Draws), for kernels that need randomness: secret, and never given to two runs.
+    #[must_use]
+    pub const fn draws() -> Self {
+        Self { draws: true, ..Self::shared(crate::Draws::BYTES).secret() }
     }
 
     /// The same port, holding secrets.

@@ -42,6 +42,7 @@
 mod arithmetic;
 mod backend;
 mod block;
+mod bound;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -75,6 +76,7 @@ mod transform;
 pub use crypto_bigint::U256;
 
 pub use arithmetic::Arithmetic;
+pub use bound::{Bound, Held};
 pub use device::{Buffer, Device, Reason, Stream};
 pub use drbg::{Draws, Drbg};
 pub use error::{Error, NoDevice, Result};

@@ -59,6 +59,12 @@ impl Limits {
         Self { name: "NVIDIA H200".into(), processors: 132, memory_bytes: 141 << 30, ..Self::of_capability(90) }
     }
 
+    /// Whether this is a GPU that multiplies doubles at full rate: those for data centres.
+    #[must_use]
+    pub const fn has_fast_doubles(&self) -> bool {
+        matches!(self.capability, 80 | 90 | 100)
+    }
+
     /// Whether this is the CPU.
     #[must_use]
     pub fn is_cpu(&self) -> bool {

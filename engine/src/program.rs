@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::backend::{Bound, Loaded};
+use crate::bound::Held;
 use crate::device::{Buffer, Device, Stream, same_length};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Per, Role};
@@ -36,6 +37,22 @@ pub enum Arg<'a> {
     In(&'a Buffer),
     /// Written, or read and written.
     Out(&'a mut Buffer),
+}
+
+impl Arg<'_> {
+    fn buffer(&self) -> &Buffer {
+        match self {
+            Self::In(buffer) => buffer,
+            Self::Out(buffer) => buffer,
+        }
+    }
+
+    pub(crate) fn place(&mut self) -> Place<'_> {
+        match self {
+            Self::In(buffer) => Place::Read(buffer.memory.read()),
+            Self::Out(buffer) => Place::Write(buffer.memory.write()),
+        }
+    }
 }
 
 impl<'a> From<&'a Buffer> for Arg<'a> {
@@ -86,6 +103,15 @@ pub(crate) enum Place<'a> {
     Write(Write<'a>),
 }
 
+impl Place<'_> {
+    pub(crate) fn as_read(&self) -> Read<'_> {
+        match self {
+            Self::Read(memory) => *memory,
+            Self::Write(memory) => memory.as_read(),
+        }
+    }
+}
+
 impl Program {
     pub(crate) fn new(device: &Device, plan: &Plan) -> Result<Self> {
         let mut kernels: Vec<Arc<dyn Kernel>> = plan.steps().iter().map(|step| step.kernel.clone()).collect();
@@ -130,6 +156,30 @@ impl Program {
     /// [`Error::Length`] for a wrong number or size of arguments, [`Error::Mismatch`] for an argument of the wrong kind,
     /// ring or order, [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<()> {
+        self.run_by(stream, batch, args, |places| {
+            self.execute_and_wipe(stream, batch, places, &mut self.temporaries(batch)?)
+        })
+    }
+
+    /// Binds the program to its arguments, to run it on them over and over: on a GPU with the least that a run can cost.
+    /// Inputs need not be written yet. The arguments are lost where this fails.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a program that reads [`Draws`](crate::Draws), which serve one run only; else as
+    /// [`Program::run`].
+    pub fn bind(&self, stream: &Stream, batch: usize, args: Vec<Held>) -> Result<crate::Bound> {
+        let ports = self.plan().steps().iter().flat_map(|step| step.kernel.ports());
+        if ports.into_iter().any(|port| port.draws) {
+            return Err(Error::Unsupported {
+                job: format!("binding of {}", self.plan().title()),
+                why: "it draws randomness, which is new for each run".into(),
+            });
+        }
+        crate::Bound::new(self, stream, batch, args)
+    }
+
+    /// Checks arguments, and if `ready` also whether they hold what the plan reads.
+    pub(crate) fn check(&self, stream: &Stream, batch: usize, args: &[Arg<'_>], ready: bool) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
         if !stream.device().is(device) {
             return Err(Error::ForeignDevice {
@@ -141,16 +191,27 @@ impl Program {
         same_length("arguments of the program", plan.args().len(), args.len())?;
         for (i, (arg, wanted)) in args.iter().zip(plan.args()).enumerate() {
             check_arg(device, i, arg, wanted, batch)?;
+            if ready {
+                check_content(i, arg.buffer(), wanted)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Checks arguments, has `work` done on them, and notes what they hold then.
+    pub(crate) fn run_by(
+        &self,
+        stream: &Stream,
+        batch: usize,
+        args: &mut [Arg<'_>],
+        work: impl FnOnce(Vec<Place<'_>>) -> Result<()>,
+    ) -> Result<()> {
+        let Parts { device, plan, .. } = &*self.0;
+        self.check(stream, batch, args, true)?;
         if batch == 0 {
             return Ok(());
         }
-        let places = args.iter_mut().map(|arg| match arg {
-            Arg::In(buffer) => Place::Read(buffer.memory.read()),
-            Arg::Out(buffer) => Place::Write(buffer.memory.write()),
-        });
-        let places = places.collect();
-        let outcome = self.execute_once(stream, batch, places);
+        let outcome = work(args.iter_mut().map(Arg::place).collect());
         for (arg, wanted) in args.iter_mut().zip(plan.args()) {
             if let Arg::Out(buffer) = arg {
                 if outcome.is_err() {
@@ -188,17 +249,27 @@ impl Program {
                 HostArg::In(bytes) => Place::Read(Read::Host(bytes)),
                 HostArg::Out(bytes) => Place::Write(Write::Host(bytes)),
             });
-            return self.execute_once(&stream, batch, places.collect());
+            return self.execute_and_wipe(&stream, batch, places.collect(), &mut self.temporaries(batch)?);
         }
         crate::transfer::run_chunked(self, batch, args)
     }
 
-    /// Runs all steps on items 0 to `batch`, with temporaries of its own.
-    fn execute_once(&self, stream: &Stream, batch: usize, places: Vec<Place<'_>>) -> Result<()> {
-        let mut temps = self.temporaries(batch)?;
-        let outcome = self.execute(stream, 0..batch, places, &mut temps);
-        let wiped = self.wipe_temporaries(stream, &mut temps);
+    /// Runs all steps on items 0 to `batch`, and wipes what held secrets.
+    pub(crate) fn execute_and_wipe(
+        &self,
+        stream: &Stream,
+        batch: usize,
+        places: Vec<Place<'_>>,
+        temps: &mut [Memory],
+    ) -> Result<()> {
+        let outcome = self.execute(stream, 0..batch, places, temps);
+        let wiped = self.wipe_temporaries(stream, temps);
         outcome.and(wiped)
+    }
+
+    /// The memory of all tables.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = Read<'_>> {
+        self.0.steps.iter().flat_map(|step| &step.tables).flatten().map(|table| table.read())
     }
 
     /// New temporaries for this many items.
@@ -326,6 +397,11 @@ fn check_arg(device: &Device, i: usize, arg: &Arg<'_>, wanted: &PlanArg, batch: 
     if wanted.role != Role::In && !writable {
         return Err(mismatch(what, "a buffer to write", "a buffer to read"));
     }
+    Ok(())
+}
+
+fn check_content(i: usize, buffer: &Buffer, wanted: &PlanArg) -> Result<()> {
+    let what = format!("argument {i}");
     if wanted.role != Role::Out {
         buffer.readable(&what)?;
         if let (Some(wanted), Some(got)) = (&wanted.content, buffer.content())

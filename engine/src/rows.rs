@@ -11,7 +11,7 @@ use crate::kernel::{Built, Launch, Port};
 use crate::kernels::{Layout, moduli, table};
 use crate::limits::Limits;
 use crate::plan::Slot;
-use crate::planner::split::Split;
+use crate::planner::split::{Layer, Split};
 use crate::ring::Ring;
 
 /// How a kernel works on rows of a ring: a row is one polynomial modulo one modulus, held in the registers of the threads
@@ -36,6 +36,7 @@ pub struct Rows {
     pub(crate) split: Split,
     /// The layers that the kernel does: all, or those down to the leaves where a row takes several kernels.
     pub(crate) part: Range<usize>,
+    pub(crate) arithmetic: Arithmetic,
     pub(crate) order: Order,
     pub(crate) held: usize,
     pub(crate) per_item: usize,
@@ -61,6 +62,7 @@ impl Rows {
             ring: ring.clone(),
             split: split.clone(),
             part: 0..split.layers.len(),
+            arithmetic: Arithmetic::of(ring),
             order: Order::Any,
             held: 1,
             per_item: ring.basis().len(),
@@ -111,6 +113,16 @@ impl Rows {
         self.laid_out()
     }
 
+    /// The same in the arithmetic that is fastest on the device planned for: [`Arithmetic::of_device`], if the ring splits
+    /// down to degree 1 by layers of two.
+    #[must_use]
+    pub fn fastest(mut self) -> Self {
+        if self.split.base == 1 && self.split.layers.iter().all(|layer| *layer == Layer::Two) {
+            self.arithmetic = Arithmetic::of_device(&self.ring, &self.limits);
+        }
+        self.laid_out()
+    }
+
     /// The same with values in this order.
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
@@ -139,25 +151,25 @@ impl Rows {
     /// The port for the table of factors, `const Rq::M::Twiddle*`.
     #[must_use]
     pub fn table_port(&self) -> Port {
-        Port::shared(self.layout.len * self.ring.moduli().len() * Arithmetic::of(&self.ring).twiddle_bytes())
+        Port::shared(self.layout.len * self.ring.moduli().len() * self.arithmetic.twiddle_bytes())
     }
 
     /// What [`Rows::table_port`] is bound to.
     #[must_use]
     pub fn table_slot(&self) -> Slot {
-        Slot::Table(table(&self.ring, &self.split, &self.layout))
+        Slot::Table(table(&self.ring, &self.split, self.arithmetic, &self.layout))
     }
 
     /// The port for the moduli, `const Rq::M*`; a kernel for a single modulus can do without.
     #[must_use]
     pub fn moduli_port(&self) -> Port {
-        Port::shared(moduli(&self.ring).bytes())
+        Port::shared(moduli(&self.ring, self.arithmetic).bytes())
     }
 
     /// What [`Rows::moduli_port`] is bound to.
     #[must_use]
     pub fn moduli_slot(&self) -> Slot {
-        Slot::Table(moduli(&self.ring))
+        Slot::Table(moduli(&self.ring, self.arithmetic))
     }
 
     /// The kernel made concrete: these rows as `Rq`, then further lines of its own.
@@ -247,7 +259,11 @@ impl Rows {
 
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ring, split, part, order, per_item, .. } = self;
-        write!(f, "{ring:?}, {split:?}, {part:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
+        let Self { ring, split, part, arithmetic, order, per_item, .. } = self;
+        write!(
+            f,
+            "{ring:?}, {split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}",
+            self.layout.columns
+        )
     }
 }

@@ -62,7 +62,7 @@ impl<W: Word> Transform<W> {
         if modulus > limit {
             return Err(Error::TooLarge { what: "the number of a modulus", limit, got: modulus });
         }
-        let row = dispatch(&rows.ring, Make { rows, modulus }).downcast::<Arc<dyn Row<W>>>();
+        let row = dispatch(&rows.ring, rows.arithmetic, Make { rows, modulus }).downcast::<Arc<dyn Row<W>>>();
         row.map(|row| Self(*row)).map_err(|_| Error::Unsupported {
             job: format!("a transform on words of {} bytes in {}", size_of::<W>(), rows.ring),
             why: "its residues have words of another size".into(),

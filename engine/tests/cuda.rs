@@ -308,6 +308,74 @@ fn streams_wait_for_each_other() {
 }
 
 #[test]
+fn recordings_wait_and_are_waited_for() {
+    let Some(device) = gpu() else { return };
+    let slow = Arc::new(Affine { ports: Affine::new(1).ports, factor: 3, rounds: 2_000, shared_bytes: 0 });
+    let slow = one_step(slow, false);
+    let fast = two_steps();
+    let (slow_program, fast_program) = (device.compile(&slow).unwrap(), device.compile(&fast).unwrap());
+    let inputs: Vec<_> = (1..4u32).map(|k| words(500 * WORDS).iter().map(|x| x ^ k).collect::<Vec<_>>()).collect();
+    let streams = [device.stream().unwrap(), device.stream().unwrap()];
+    let key = Arc::new(streams[1].upload(&[1u32]).unwrap());
+    let new = || device.buffer(500 * BYTES).unwrap();
+    // a recording's output is read by runs on another stream, without a wait on the host, and then overwritten
+    let args = vec![new().into(), key.clone().into(), new().into()];
+    let mut bound = slow_program.bind(&streams[0], 500, args).unwrap();
+    let mut outs: Vec<_> = inputs.iter().map(|_| new()).collect();
+    for (x, out) in inputs.iter().zip(&mut outs) {
+        bound.write(0, x).unwrap();
+        bound.run().unwrap();
+        let middle = bound.buffer(2).unwrap();
+        fast_program.run(&streams[1], 500, &mut [middle.into(), (&*key).into(), out.into()]).unwrap();
+    }
+    for (x, out) in inputs.iter().zip(&outs) {
+        let right = expected(&fast, &expected(&slow, x, 1), 1);
+        assert!(streams[1].download::<u32>(out).unwrap() == right);
+    }
+    // one on each stream, with a temporary each, dropped while they run
+    let mut bounds: Vec<_> = streams
+        .iter()
+        .map(|stream| fast_program.bind(stream, 500, vec![new().into(), key.clone().into(), new().into()]).unwrap())
+        .collect();
+    for _ in 0..5 {
+        for (bound, x) in bounds.iter_mut().zip(&inputs) {
+            bound.write(0, x).unwrap();
+            bound.run().unwrap();
+            bound.run().unwrap();
+        }
+    }
+    for (bound, x) in bounds.into_iter().zip(&inputs) {
+        let args = bound.into_args();
+        assert!(streams[0].download::<u32>(args[2].buffer()).unwrap() == expected(&fast, x, 1));
+    }
+}
+
+#[test]
+fn threads_record_at_once() {
+    let Some(device) = gpu() else { return };
+    let plan = two_steps();
+    let x = words(30 * WORDS);
+    let right = expected(&plan, &x, 3);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let program = device.compile(&plan).unwrap();
+                let stream = device.stream().unwrap();
+                for _ in 0..10 {
+                    let key = stream.upload(&[3u32]).unwrap();
+                    let args =
+                        vec![stream.upload(&x).unwrap().into(), key.into(), device.buffer(4 * x.len()).unwrap().into()];
+                    let mut bound = program.bind(&stream, 30, args).unwrap();
+                    bound.run().unwrap();
+                    assert!(stream.download::<u32>(bound.buffer(2).unwrap()).unwrap() == right);
+                    device.trim();
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn freed_memory_waits_for_its_last_user() {
     let Some(device) = gpu() else { return };
     let slow = Arc::new(Affine { ports: Affine::new(1).ports, factor: 3, rounds: 2_000, shared_bytes: 0 });

@@ -1,30 +1,38 @@
 // Block-level number-theoretic transforms over a generated ring, for built-in and for scheme kernels alike.
 //
 // ntt_forward and ntt_inverse work on registers (layouts: ring.cuh). All threads of a row call them; they meet at
-// sync_row barriers only. Residues are reduced lazily: B is a bound in multiples of q, R::capacity the multiple of q
-// that fits a word, and every correction is decided at compile time.
+// sync_row barriers only. Residues are reduced lazily: B is a bound in multiples of q (on the absolute value, where the
+// words have signs), R::capacity the multiple of q that fits a word, and every correction is decided at compile time.
 #pragma once
 #include "ring.cuh"
 
 namespace rf {
+
+template <class A, class B>
+constexpr bool same_type = false;
+template <class A>
+constexpr bool same_type<A, A> = true;
 
 // Bounds after one layer, in multiples of q.
 template <class R>
 struct Bound {
     static constexpr u64 capacity = R::capacity;
     static constexpr bool lazy = R::M::lazy;
+    static constexpr u32 product = R::M::product_bound;  // of products, and of what was reduced
 
     // in: B before a forward layer   out: B once the layer has reduced what could overflow
-    RF_CONST u32 before_forward(u32 code, u32 b) { return b + (code == 3 ? 4 : 2) > capacity && b > 2 ? 2 : b; }
+    RF_CONST u32 before_forward(u32 code, u32 b) {
+        return b + (code == 3 ? 2 : 1) * product > capacity && b > product ? product : b;
+    }
     // Radix 3 adds two products; where 2q + 4q does not fit, their sum is reduced first.
     static constexpr bool tight = capacity < 6;
     RF_CONST u32 forward(u32 code, u32 b) {
         if (!lazy) return 1;
-        if (code == 6) return 2 * b + 2;
-        return before_forward(code, b) + (code == 3 && !tight ? 4 : 2);
+        if (code == 6) return 2 * b + product;
+        return before_forward(code, b) + (code == 3 && !tight ? 2 : 1) * product;
     }
-    // Whether a kernel of some of the layers leaves residues as they are for the next one: where a word is stored whole.
-    static constexpr bool kept = lazy && sizeof(typename R::Store) == sizeof(typename R::M::Word);
+    // Whether a kernel of some of the layers leaves residues as they are for the next one: where words are stored as they are.
+    static constexpr bool kept = lazy && same_type<typename R::Store, typename R::M::Word>;
     // in: B before a forward pass
     RF_CONST u32 forward_pass(u32 p) {
         u32 b = 1;
@@ -38,7 +46,7 @@ struct Bound {
     RF_CONST u32 inverse(u32 code, u32 b) {
         if (!lazy) return 1;
         u32 sum = inverse_sum(code, b);
-        return 2 * (u64)sum <= capacity ? (sum > 2 ? sum : 2) : 2;
+        return 2 * (u64)sum <= capacity && sum > product ? sum : product;
     }
     // in: B before an inverse pass   out: B after it, reduced to what fits a cell of shared memory
     RF_CONST u32 inverse_pass(u32 p, u32 b) {
@@ -50,7 +58,7 @@ struct Bound {
         for (u32 l = R::layers; kept && l > R::pass[R::passes]; l--) b = inverse(R::layer[l - 1], b);
         return b;
     }
-    RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > 2 ? 2 : b; }
+    RF_CONST u32 in_cell(u32 b) { return b > R::cell_capacity && b > product ? product : b; }
 };
 
 // The place in layer L's section of node `inner` under a thread's node `top` above pass P.
@@ -253,8 +261,9 @@ RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const 
 template <class R, u32 B, bool Product>
 RF_CONST u32 ntt_inverse_bound() {
     if (!R::M::lazy) return 1;
-    if (R::pass[0] == 0 && R::layers > 0) return R::layer[0] == 6 ? 4 : 2;  // products, or the difference of two
-    if (R::layers == 0 && Product) return 2;
+    constexpr u32 product = R::M::product_bound;
+    if (R::pass[0] == 0 && R::layers > 0) return (R::layer[0] == 6 ? 2 : 1) * product;  // or the difference of two
+    if (R::layers == 0 && Product) return product;
     u32 b = B;
     for (u32 p = R::passes; p > 1; p--) b = Bound<R>::in_cell(Bound<R>::inverse_pass(p - 1, b));
     return Bound<R>::inverse_pass(0, b);

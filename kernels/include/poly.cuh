@@ -59,7 +59,7 @@ RF_FN void leaf_product(const typename R::M& m, const typename R::M::Word* a, co
 // Bound of a reduced product, in multiples of q.
 template <class R>
 RF_CONST u32 product_bound() {
-    return R::M::lazy ? 2 : 1;
+    return R::M::product_bound;
 }
 
 // in: x < A q, y < B q, values in the layout of the last pass   out: their products over the product factor in x, < 2q

@@ -184,6 +184,32 @@ struct Row {
     }
 };
 
+// Elements of memory and words of registers. Doubles lie in device memory as integers, but in shared cells as they are.
+template <class A, class B>
+constexpr bool is_same = false;
+template <class A>
+constexpr bool is_same<A, A> = true;
+
+// in: an element, < 2^52 if its word is a double   out: its word
+template <class W, class E>
+RF_FN W word_of(E element) {
+    if constexpr (is_same<W, double> && !is_same<E, double>) return to_double(element);
+    else return (W)element;
+}
+// in: a word that fits E, >= 0 if it is a double   out: its element
+template <class E, class W>
+RF_FN E element_of(W word) {
+    if constexpr (is_same<W, double> && !is_same<E, double>) return (E)to_integer(word);
+    else return (E)word;
+}
+// An element of eight bytes as its bits, and back.
+RF_FN u64 bits_of(u64 element) { return element; }
+template <class E>
+RF_FN E from_bits(u64 bits) {
+    if constexpr (is_same<E, double>) return double_of(bits);
+    else return bits;
+}
+
 // The largest power of two that divides all of these, at most 16.
 RF_CONST u32 vector_bytes(u32 a, u32 b) {
     u32 bytes = 16;
@@ -215,7 +241,7 @@ struct Packed {
             for (u32 j = 0; j < each; j++) {
                 if constexpr (sizeof(E) == 2) put(i * each + j, (W)(words[j / 2] >> 16 * (j % 2) & 0xffff));
                 else if constexpr (sizeof(E) == 4) put(i * each + j, (W)words[j]);
-                else put(i * each + j, (W)join(words[2 * j], words[2 * j + 1]));
+                else put(i * each + j, word_of<W>(from_bits<E>(join(words[2 * j], words[2 * j + 1]))));
             }
         }
     }
@@ -228,7 +254,10 @@ struct Packed {
             for (u32 j = 0; j < each; j++) {
                 if constexpr (sizeof(E) == 2) words[j / 2] |= (u32)get(i * each + j) << 16 * (j % 2);
                 else if constexpr (sizeof(E) == 4) words[j] = get(i * each + j);
-                else words[2 * j] = low(get(i * each + j)), words[2 * j + 1] = high(get(i * each + j));
+                else {
+                    u64 bits = bits_of(element_of<E>(get(i * each + j)));
+                    words[2 * j] = low(bits), words[2 * j + 1] = high(bits);
+                }
             }
             if constexpr (Bytes == 16) ((u32x4*)at)[i] = u32x4{words[0], words[1], words[2], words[3]};
             else if constexpr (Bytes == 8) ((u32x2*)at)[i] = u32x2{words[0], words[1]};
@@ -363,7 +392,8 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
         Across<R>::each([&](u32 staged, u32 place) { stage[staged] = memory[place]; });
         __syncthreads();
         RF_UNROLL
-        for (u32 r = 0; r < R::per_thread; r++) x[r] = stage[Across<R>::at(slot, S::coeff(thread, r))];
+        for (u32 r = 0; r < R::per_thread; r++) 
+            x[r] = word_of<Word>(stage[Across<R>::at(slot, S::coeff(thread, r))]);
         __syncthreads();  // where a row is a warp's alone, what follows waits for its lanes only
     } else {
         if (live) Stage<R>::in(shared, row, thread);
@@ -372,7 +402,8 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
             RF_UNROLL
             for (u32 r = 0; r < R::per_thread; r++) {
                 u32 c = S::coeff(thread, r);
-                x[r] = *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base);
+                x[r] = word_of<Word>(
+                    *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base));
             }
         } else {
             RF_UNROLL
@@ -399,7 +430,8 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
         auto* memory = row - slot * R::base;
         __syncthreads();
         RF_UNROLL
-        for (u32 r = 0; r < R::per_thread; r++) stage[Across<R>::at(slot, S::coeff(thread, r))] = (Store)x[r];
+        for (u32 r = 0; r < R::per_thread; r++)
+            stage[Across<R>::at(slot, S::coeff(thread, r))] = element_of<Store>(x[r]);
         __syncthreads();
         Across<R>::each([&](u32 staged, u32 place) { memory[place] = stage[staged]; });
     } else {
@@ -408,7 +440,8 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
             RF_UNROLL
             for (u32 r = 0; r < R::per_thread; r++) {
                 u32 c = S::coeff(thread, r);
-                *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base) = (Store)x[r];
+                *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base) =
+                    element_of<Store>(x[r]);
             }
         } else {
             RF_UNROLL

@@ -74,6 +74,23 @@ RF_FN u32 min_word(u32 a, u32 b) { return a < b ? a : b; }
 // out: x - m if x >= m, else x   (any x, m: x - m wraps above x exactly when x < m)
 RF_FN u32 sub_once(u32 x, u32 m) { return min_word(x, x - m); }
 
+// ---- doubles ----
+
+// A double as its bits, and back.
+RF_FN u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
+RF_FN double double_of(u64 bits) { return __longlong_as_double((i64)bits); }
+
+// in: x < 2^52   out: x   (added to 2^52, it is the low bits)
+RF_FN double to_double(u64 x) {
+    constexpr double offset = 4503599627370496.0;
+    return __dadd_rn(double_of(x | 0x4330000000000000ull), -offset);
+}
+// in: an integer, 0 <= x < 2^52   out: x
+RF_FN u64 to_integer(double x) {
+    constexpr double offset = 4503599627370496.0;
+    return bits_of(__dadd_rn(x, offset)) & 0x000fffffffffffffull;
+}
+
 // ---- products as PTX ----
 
 #if RF_PTX

@@ -1,7 +1,7 @@
 // Test kernel: every operation of one modulus type on pairs of words, for comparison with big integers.
 //
 // The prelude, in namespace rf, gives
-//     using M = Mod16 | Mod32 | Mod64 | Mod64Full | Mod256 | Mod255;
+//     using M = Mod16 | Mod32 | Mod50 | Mod64 | Mod64Full | Mod256 | Mod255;
 //     RF_CONST M modulus() { return M{…}; }
 //     constexpr u32 bound = …;     lazy types: the B tried beyond 4 (B q < 2^word; at least 4); strict types: 1
 //     constexpr u32 products = …;  products of two residues below 2q that one accumulator holds, at least 1, or 0 if
@@ -27,6 +27,14 @@
 //      0 twiddle(y_1).w           1 mul(x_1, twiddle(y_1))   2 add(x_1, y_1)           3 sub<1>(x_1, y_1)
 //      4 negate<1>(y_1)           5 wide_reduce of x_1 y_1 + x_1 x_1                  6 mul_plain(x_1, y_1)
 //      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x)         9 from_montgomery(x)
+// Mod50, K = 18, words as they are: bits of doubles. x_B = (x mod (2 B q + 1)) - B q for any bits x, y_B likewise;
+// x_1 = (x mod (2q - 1)) - (q - 1), y_1 likewise; h = bound / 2.
+//      0 twiddle(y_1).w           1 twiddle(y_1).quotient    2 mul(x_bound, w)         3 mul(x_2, w)
+//      4 reduce<1>(x_1)           5 reduce<2>(x_2)           6 reduce<bound>(x_bound)  7 canonical<1>(x_1)
+//      8 canonical<2>(x_2)        9 canonical<bound>(..)    10 add(x_h, y_h)          11 sub<h>(x_h, y_h)
+//     12 negate<bound>(y_bound)  13 wide_reduce of x_1 y_1  14 wide_reduce of x_1 y_1 + x_1 x_1 + y_1 y_1
+//     15 mul_plain(x_1, y_1)     16 x_bound, canonical, to memory: to_integer, as an integer
+//     17 to_double(x mod 2^52)
 // Words, K = 40.
 //      0 mul_hi(x, y)             1 mul_hi_loose(x, y)       2 mad_lo(x, y, dot_lo(x, y, y, y))
 //      3, 4 mul_wide(x, y)        5, 6 mad_wide(x, y, {y, x})
@@ -36,6 +44,7 @@
 //     12 … 39 the chains on four limbs (x, y): see chains()
 #include "mod16.cuh"
 #include "mod32.cuh"
+#include "mod50.cuh"
 #include "mod64.cuh"
 #include "mod256.cuh"
 #include "prelude.cuh"
@@ -52,6 +61,11 @@ template <class T>
 constexpr bool has_montgomery = true;
 template <>
 constexpr bool has_montgomery<Mod16> = false;
+
+template <class T>
+constexpr bool is_doubles = false;
+template <>
+constexpr bool is_doubles<Mod50> = true;
 
 template <class T>
 RF_FN typename T::Word product_loose(const T& m, typename T::Word x, typename T::Twiddle w) {
@@ -135,10 +149,44 @@ RF_FN void strict_operations(const T& m, typename T::Word x, typename T::Word y,
     montgomery(m, x, x1, y1, out + 7);
 }
 
+// in: any bits   out: an integer, |.| <= limit
+RF_FN double centred(double bits, double limit) {
+    u64 most = to_integer(limit);
+    return (double)((i64)(bits_of(bits) % (2 * most + 1)) - (i64)most);
+}
+
+RF_FN void double_operations(const Mod50& m, double x, double y, double* out) {
+    constexpr u32 half = bound / 2;
+    const double q = m.q;
+    const double x1 = centred(x, q - 1), y1 = centred(y, q - 1), x2 = centred(x, 2 * q);
+    const double xh = centred(x, half * q), yh = centred(y, half * q);
+    const double xb = centred(x, bound * q), yb = centred(y, bound * q);
+    const Mod50::Twiddle w = m.twiddle(y1);
+    out[0] = w.w;
+    out[1] = w.quotient;
+    out[2] = m.mul(xb, w);
+    out[3] = m.mul(x2, w);
+    out[4] = m.reduce<1>(x1);
+    out[5] = m.reduce<2>(x2);
+    out[6] = m.reduce<bound>(xb);
+    out[7] = m.canonical<1>(x1);
+    out[8] = m.canonical<2>(x2);
+    out[9] = m.canonical<bound>(xb);
+    out[10] = m.add(xh, yh);
+    out[11] = m.sub<half>(xh, yh);
+    out[12] = m.negate<bound>(yb);
+    out[13] = m.wide_reduce<1>(m.wide_mul(x1, y1));
+    out[14] = m.wide_reduce<3>(m.wide_mad(m.wide_mad(m.wide_mul(x1, y1), x1, x1), y1, y1));
+    out[15] = m.mul_plain(x1, y1);
+    out[16] = double_of(to_integer(m.canonical<bound>(xb)));
+    out[17] = to_double(bits_of(x) & 0x000fffffffffffffull);
+}
+
 template <class T>
 RF_FN void operations(const T& m, const typename T::Word* a, const typename T::Word* b, typename T::Word* out,
                       u64 item) {
-    if constexpr (T::lazy) lazy_operations(m, a[item], b[item], out + 24 * item);
+    if constexpr (is_doubles<T>) double_operations(m, a[item], b[item], out + 18 * item);
+    else if constexpr (T::lazy) lazy_operations(m, a[item], b[item], out + 24 * item);
     else strict_operations(m, a[item], b[item], out + 10 * item);
 }
 

@@ -57,11 +57,18 @@ impl Which {
         matches!(self, Self::Type(Arithmetic::Mod16 | Arithmetic::Mod32 | Arithmetic::Mod64))
     }
 
+    /// Whether words are doubles.
+    #[must_use]
+    pub const fn is_doubles(self) -> bool {
+        matches!(self, Self::Type(Arithmetic::Mod50))
+    }
+
     /// Words that an item writes.
     #[must_use]
     pub const fn outputs(self) -> usize {
         match self {
             Self::Words => 41,
+            _ if self.is_doubles() => 18,
             _ if self.is_lazy() => 24,
             _ => 10,
         }

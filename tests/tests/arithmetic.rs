@@ -13,6 +13,8 @@ const SECP256K1: &str = "fffffffffffffffffffffffffffffffffffffffffffffffffffffff
 const BN254_R: &str = "30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001";
 const BLS12_381_R: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 const GOLDILOCKS: u64 = 0xffff_ffff_0000_0001;
+const BITS_40: u64 = 1_099_510_054_913;
+const BITS_50: u64 = 1_125_899_902_124_033;
 const BITS_60: u64 = 1_152_921_504_606_830_593;
 
 /// Pairs of random words for each modulus.
@@ -45,6 +47,13 @@ fn arguments() -> Result<Vec<Run>> {
         ),
         // where residues may grow beyond 8q
         (Which::Type(Arithmetic::Mod32), vec![q(469_762_049)?, q(12_289)?, q(3)?]),
+        (
+            Which::Type(Arithmetic::Mod50),
+            vec![below(50, 1)?, below(50, 27)?, q(BITS_50)?, below(49, 81)?, q(998_244_353)?, q(5)?, q(3)?],
+        ),
+        // where residues may grow beyond 8q, and as far as ever
+        (Which::Type(Arithmetic::Mod50), vec![below(48, 59)?, q(BITS_40)?, q(3329)?, q(3)?]),
+        (Which::Type(Arithmetic::Mod50), vec![q(12_289)?, q(3)?]),
         (
             Which::Type(Arithmetic::Mod64),
             vec![below(62, 1)?, below(62, 57)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
@@ -82,6 +91,7 @@ fn constants() -> Result<Vec<Run>> {
         (Which::Words, vec![q(3)?]),
         (Which::Type(Arithmetic::Mod16), vec![q(2)?, q(3457)?, q(32_768)?, below(16, 15)?]),
         (Which::Type(Arithmetic::Mod32), vec![q(3)?, q(998_244_353)?, below(30, 35)?]),
+        (Which::Type(Arithmetic::Mod50), vec![q(BITS_50)?, below(50, 27)?, q(3)?]),
         (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, below(61, 1)?, below(62, 57)?]),
         (Which::Type(Arithmetic::Mod64Full), vec![q(GOLDILOCKS)?, below(64, 59)?]),
         (Which::Type(Arithmetic::Mod256), vec![hex(BLS12_381_R)?, hex(SECP256K1)?, below(256, 189)?]),
@@ -156,7 +166,7 @@ impl Sample {
 /// Words below `end` at which an operation changes course.
 fn edges(q: &BigUint, bound: u64, end: &BigUint) -> Vec<BigUint> {
     let near = |x: BigUint| [&x + 1u32, x.clone(), if x.bits() == 0 { x } else { x - 1u32 }];
-    let multiples = [0, 1, 2, 3, 4, 8, bound - 1, bound].map(|k| q * k);
+    let multiples = [0, 1, 2, 3, 4, 5, 6, 7, 8, bound - 1, bound, 2 * bound - 1, 2 * bound].map(|k| q * k);
     let powers = [8, 16, 31, 32, 33, 63, 64, 128, 192, 224].map(|bit| BigUint::from(1u32) << bit);
     let mut edges: Vec<_> =
         multiples.into_iter().chain(powers).chain([q >> 1, end >> 1, end.clone()]).flat_map(near).collect();

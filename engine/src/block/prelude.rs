@@ -9,8 +9,7 @@ use crate::rows::Rows;
 impl Block {
     /// `struct NAME`: the ring's shape and arithmetic, and how these rows lie in this block.
     pub(crate) fn prelude(&self, name: &str, rows: &Rows) -> String {
-        let Rows { ring, split, .. } = rows;
-        let arithmetic = Arithmetic::of(ring);
+        let Rows { ring, split, arithmetic, .. } = rows;
         let capacity = ring.basis().iter().map(|q| arithmetic.capacity(q)).min().unwrap_or(1);
         let codes: Vec<String> = split
             .layers
@@ -32,6 +31,7 @@ impl Block {
         let cell = match (self.cell_bytes, arithmetic.word_bytes()) {
             (2, _) => "rf::u16",
             (_, 4) => "rf::u32",
+            (_, 8) if *arithmetic == Arithmetic::Mod50 => "double",
             (_, 8) => "rf::u64",
             _ => "rf::u256",
         };

@@ -55,6 +55,9 @@ pub(crate) fn launch(queue: &CudaQueue, kernel: &Loaded, items: Range<usize>, ta
     }
     // SAFETY: every address was checked to hold the items; the queue waits for all earlier users.
     let outcome = unsafe { code.start(queue, items, &mut addresses) };
+    if queue.is_recorder() {
+        return outcome;
+    }
     let point = queue.point();
     for (memory, access) in used {
         memory.after(point.clone(), access, outcome.is_ok());

@@ -86,6 +86,9 @@ impl CudaMemory {
 
     /// Has the queue wait for whom it must before it uses the memory in this way.
     pub(crate) fn before(&self, queue: &CudaQueue, access: Access) -> Result<()> {
+        if queue.records(self, access) {
+            return Ok(());
+        }
         let state = &mut *self.state();
         if let Some(writer) = &mut state.writer {
             queue.wait(writer)?;
@@ -120,7 +123,9 @@ impl CudaMemory {
         self.before(queue, Access::Overwrite)?;
         // SAFETY: the memory is ours and has this length; the queue waits for all earlier users.
         let outcome = unsafe { result::memset_d8_async(self.address, 0, self.len, queue.stream().cu_stream()) };
-        self.after(queue.point(), Access::Overwrite, outcome.is_ok());
+        if !queue.is_recorder() {
+            self.after(queue.point(), Access::Overwrite, outcome.is_ok());
+        }
         outcome.map_err(failed("cuMemsetD8Async"))
     }
 

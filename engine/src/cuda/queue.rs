@@ -4,16 +4,20 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::CUevent_flags;
+use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaEvent, CudaStream};
 
 use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::graph::{CudaRecording, Uses};
+use crate::cuda::memory::{Access, CudaMemory};
 use crate::error::{Error, Result};
 
 /// A CUDA stream in use.
 pub(crate) struct CudaQueue {
     line: Arc<Line>,
     gpu: Arc<Gpu>,
+    /// Of a queue that records, what it was given so far.
+    uses: Option<Mutex<Uses>>,
 }
 
 /// The stream itself: memory may remember it for longer than anybody can add work to it.
@@ -40,21 +44,60 @@ impl IdleLines {
     }
 
     fn lines(&self) -> MutexGuard<'_, VecDeque<Arc<Line>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
+}
+
+impl Line {
+    fn new(gpu: &Gpu) -> Result<Arc<Self>> {
+        let stream = gpu.context.new_stream().map_err(failed("cuStreamCreate"))?;
+        Ok(Arc::new(Self { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed) }))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl CudaQueue {
     pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
         let line = match gpu.idle.take() {
             Some(line) => line,
-            None => {
-                let stream = gpu.context.new_stream().map_err(failed("cuStreamCreate"))?;
-                Arc::new(Line { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed) })
-            }
+            None => Line::new(gpu)?,
         };
         gpu.queues.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { line, gpu: gpu.clone() })
+        Ok(Self { line, gpu: gpu.clone(), uses: None })
+    }
+
+    /// A queue that records launches and wipes instead of doing them, until [`CudaQueue::recorded`].
+    ///
+    /// Its stream is its own from first to last: nobody else can add work to the recording, or wait for a point in it.
+    pub(crate) fn recorder(gpu: &Arc<Gpu>) -> Result<Self> {
+        let line = Line::new(gpu)?;
+        // relaxed, because nothing that this or another thread does meanwhile can reach a stream that only we know
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        line.stream.begin_capture(mode).map_err(failed("cuStreamBeginCapture"))?;
+        gpu.queues.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { line, gpu: gpu.clone(), uses: Some(Mutex::default()) })
+    }
+
+    /// Ends the recording.
+    pub(crate) fn recorded(&self) -> Result<CudaRecording> {
+        let graph = self.line.stream.end_capture(CUgraphInstantiate_flags(0)).map_err(failed("cuStreamEndCapture"))?;
+        let nothing = || Error::Kernel { kernel: "a recording".into(), why: "holds nothing".into() };
+        let uses = self.uses.as_ref().map(|uses| std::mem::take(&mut *lock(uses)));
+        Ok(CudaRecording::new(graph.ok_or_else(nothing)?, uses.unwrap_or_default()))
+    }
+
+    /// Whether this queue records; then it remembers the use, and nothing is to be waited for.
+    pub(crate) fn records(&self, memory: &CudaMemory, access: Access) -> bool {
+        let uses = self.uses.as_ref().map(|uses| lock(uses).note(memory, access));
+        uses.is_some()
+    }
+
+    /// Whether this queue records, so that nothing has been done yet.
+    pub(crate) fn is_recorder(&self) -> bool {
+        self.uses.is_some()
     }
 
     pub(crate) fn gpu(&self) -> &Arc<Gpu> {
@@ -99,7 +142,9 @@ impl CudaQueue {
 impl Drop for CudaQueue {
     fn drop(&mut self) {
         self.gpu.queues.fetch_sub(1, Ordering::Relaxed);
-        self.gpu.idle.give(self.line.clone());
+        if !self.is_recorder() {
+            self.gpu.idle.give(self.line.clone());
+        }
     }
 }
 

@@ -34,7 +34,7 @@ impl Draw {
                 why: "a draw has 32 or 64 bytes".into(),
             });
         }
-        Ok(Self { attempt, ports: [Port::shared(Draws::BYTES).secret(), Port::output(bytes).secret()] })
+        Ok(Self { attempt, ports: [Port::draws(), Port::output(bytes).secret()] })
     }
 
     /// The step from draws to random bytes.

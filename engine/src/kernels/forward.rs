@@ -29,13 +29,13 @@ impl Forward {
     /// The transform with this split, its values in this order.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).order(order);
+        let rows = Rows::with_split(ring, split, limits).order(order).fastest();
         Self::of(rows.part(0..split.layers.len()))
     }
 
     /// The kernels that do it together, in order, where a row does not suit a block of the device.
     pub(crate) fn parts(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Vec<Self> {
-        let rows = Rows::with_split(ring, split, limits).order(order);
+        let rows = Rows::with_split(ring, split, limits).order(order).fastest();
         rows.parts().into_iter().map(|part| Self::of(rows.part(part))).collect()
     }
 
@@ -76,7 +76,7 @@ impl Kernel for Forward {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, Run { rows: &self.rows, args })
+        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
     }
 
     fn describe(&self) -> String {

@@ -60,7 +60,7 @@ impl Kernel for PointMul {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, Run { rows: &self.rows, args })
+        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
     }
 
     fn describe(&self) -> String {

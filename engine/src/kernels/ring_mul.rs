@@ -31,7 +31,7 @@ impl RingMul {
     /// The product by transforms with this split.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).holding(2);
+        let rows = Rows::with_split(ring, split, limits).holding(2).fastest();
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -68,7 +68,7 @@ impl Kernel for RingMul {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, Run { rows: &self.rows, args })
+        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
     }
 
     fn describe(&self) -> String {

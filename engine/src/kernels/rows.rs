@@ -13,7 +13,7 @@ use crate::job::Order;
 use crate::kernel::{Args, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::tree::{TASK_BYTES, Tree};
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, Width};
 use crate::plan::Slot;
 use crate::rows::Rows;
 
@@ -50,15 +50,16 @@ impl Rows {
         }
     }
 
-    /// The port of residues that pass from a kernel of some of the layers to the next one: as they are, where a word is
-    /// stored whole.
+    /// The port of residues that pass from a kernel of some of the layers to the next one: as they are, where words are
+    /// stored as they are.
     pub(crate) fn between(&self, port: Port) -> Port {
-        let arithmetic = Arithmetic::of(&self.ring);
-        let capacity = self.ring.basis().iter().map(|q| arithmetic.capacity(q)).min().unwrap_or(1);
-        match capacity > 1 && self.ring.width().bytes() == arithmetic.word_bytes() {
-            true => port.below(capacity as u32),
-            false => port,
-        }
+        let capacity = self.ring.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
+        let kept = match self.arithmetic {
+            Arithmetic::Mod32 => self.ring.width() == Width::W32,
+            Arithmetic::Mod64 => self.ring.width() == Width::W64,
+            _ => false,
+        };
+        if kept { port.below(capacity as u32) } else { port }
     }
 
     /// Reads residues that a kernel of other layers left in [0, k·q) as relaxed words.

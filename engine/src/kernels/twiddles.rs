@@ -112,16 +112,17 @@ impl Layout {
     }
 }
 
-/// The table for a ring that splits like this, one row for each of its moduli, in this layout.
-pub(crate) fn table(ring: &Ring, split: &Split, layout: &Layout) -> Table {
-    let kernel = Twiddles::new(ring, split, layout);
+/// The table for a ring that splits like this, one row for each of its moduli, of factors for this arithmetic, in this
+/// layout.
+pub(crate) fn table(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout) -> Table {
+    let kernel = Twiddles::new(ring, split, arithmetic, layout);
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: ring.moduli().len() * kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
 
-/// The factors of one row of the table, all nodes in order.
+/// The factors of one row of the table on the CPU, all nodes in order.
 pub(crate) fn factors_of_row<F: Field>(ring: &Ring, split: &Split, row: usize) -> Vec<F::Twiddle> {
-    let kernel = Twiddles::new(ring, split, &Layout::of(split, split.layers.len()));
+    let kernel = Twiddles::new(ring, split, Arithmetic::of(ring), &Layout::of(split, split.layers.len()));
     let mut factors = vec![F::Twiddle::zeroed(); kernel.layout.len];
     RowFill::<F>::new(&kernel, &kernel.rows[row]).fill(0, &mut factors);
     factors
@@ -136,6 +137,7 @@ pub(crate) fn factors_of_row<F: Field>(ring: &Ring, split: &Split, row: usize) -
 struct Twiddles {
     ring: Ring,
     split: Split,
+    arithmetic: Arithmetic,
     layout: Layout,
     rows: Vec<Row>,
     ports: [Port; 2],
@@ -155,12 +157,12 @@ struct Row {
 
 impl Twiddles {
     /// The kernel for a ring that splits like this, its table in this layout.
-    fn new(ring: &Ring, split: &Split, layout: &Layout) -> Self {
-        let arithmetic = Arithmetic::of(ring);
+    fn new(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout) -> Self {
         let rows: Vec<Row> = split.roots.iter().map(|roots| Row::new(roots, split, arithmetic)).collect();
         let mut kernel = Self {
             ring: ring.clone(),
             split: split.clone(),
+            arithmetic,
             layout: layout.clone(),
             rows,
             ports: [Port::shared(0), Port::output(arithmetic.twiddle_bytes())],
@@ -170,7 +172,7 @@ impl Twiddles {
     }
 
     fn roots(&self) -> Arc<[u8]> {
-        let arithmetic = Arithmetic::of(&self.ring);
+        let arithmetic = self.arithmetic;
         let words = self.rows.iter().flat_map(|row| {
             let values = [&row.start, &row.step, &row.scale, &row.factor, &row.half_sixth];
             let values = values.into_iter().flat_map(|value| {
@@ -214,6 +216,7 @@ impl core::fmt::Debug for Twiddles {
         f.debug_struct("Twiddles")
             .field("ring", &self.ring)
             .field("split", &self.split)
+            .field("arithmetic", &self.arithmetic)
             .field("columns", columns)
             .finish()
     }
@@ -233,13 +236,14 @@ impl Kernel for Twiddles {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let rows = Rows { layout: self.layout.clone(), ..Rows::with_split(&self.ring, &self.split, limits) };
+        let Self { arithmetic, layout, .. } = self.clone();
+        let rows = Rows { arithmetic, layout, ..Rows::with_split(&self.ring, &self.split, limits) };
         let built = rows.build_part(limits, "")?;
         Ok(Built { launch: Launch::thread_per_item(THREADS), ..built })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.ring, Fill { kernel: self, items, args })
+        dispatch(&self.ring, self.arithmetic, Fill { kernel: self, items, args })
     }
 }
 

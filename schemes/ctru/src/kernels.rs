@@ -7,7 +7,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Draws, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
+use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
 
 use crate::kem::Kem;
 use crate::params::{Parameters, SEED_BYTES};
@@ -109,9 +109,7 @@ impl Stage {
         match self {
             Self::Expand => vec![seeds, out(generate_coins)],
             Self::Generate => vec![seeds, generate_coins, out(public_key), out(secret_key), out(status)],
-            Self::Retry => {
-                vec![Port::shared(Draws::BYTES).secret(), seeds, both(public_key), both(secret_key), both(status)]
-            }
+            Self::Retry => vec![Port::draws(), seeds, both(public_key), both(secret_key), both(status)],
             Self::Encapsulate => {
                 vec![public_key, Port::input(SEED_BYTES).secret(), out(message), out(coins), out(shared_key)]
             }

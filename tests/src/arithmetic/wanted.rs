@@ -1,6 +1,6 @@
 //! What the operations of `arithmetic.cu` should give: values by big integers, ranges as the headers state them.
 
-use num_bigint::BigUint;
+use num_bigint::{BigInt, BigUint};
 use ringforge::{Arithmetic, Modulus, U256};
 
 use super::Which;
@@ -21,6 +21,15 @@ pub enum Wanted {
     },
     /// This number, or up to 2 less.
     AtMostTwoBelow(BigUint),
+    /// The bits of a double: an integer that is `residue` modulo q, in [-limit, limit], and not -0.
+    Double {
+        /// The residue, or any number congruent to it.
+        residue: BigInt,
+        /// The modulus; 0 where the integer must be `residue` itself.
+        q: BigInt,
+        /// The largest absolute value.
+        limit: BigInt,
+    },
 }
 
 impl Wanted {
@@ -30,6 +39,16 @@ impl Wanted {
         match self {
             Self::Exactly(value) => found == value,
             Self::Residue { residue, q, limit } => found < limit && found % q == *residue,
+            Self::Double { residue, q, limit } => {
+                let double = f64::from_bits(low(found));
+                let found = BigInt::from(double as i64);
+                let congruent =
+                    if *q == BigInt::ZERO { found == *residue } else { (&found - residue) % q == BigInt::ZERO };
+                double as i64 as f64 == double
+                    && (double != 0.0 || double.is_sign_positive())
+                    && found.magnitude() <= limit.magnitude()
+                    && congruent
+            }
             Self::AtMostTwoBelow(value) => found <= value && value - found <= BigUint::from(2u32),
         }
     }
@@ -43,6 +62,7 @@ pub struct Reference {
     /// 2^-32, 2^-64 or 2^-256 mod q, with which a product of two variables comes; 1 for 16 bits.
     factor: BigUint,
     products: u64,
+    bound: u64,
 }
 
 impl Reference {
@@ -52,12 +72,13 @@ impl Reference {
     /// If q is even and the type is not for even ones.
     #[must_use]
     pub fn new(which: Which, q: &Modulus, largest: &Modulus) -> Self {
+        let bound = which.bound(largest);
         let q = big(&q.value());
         let factor = match which {
-            Which::Words | Which::Type(Arithmetic::Mod16) => BigUint::from(1u32),
+            Which::Words | Which::Type(Arithmetic::Mod16 | Arithmetic::Mod50) => BigUint::from(1u32),
             _ => power(8 * which.word_bytes()).modinv(&q).expect("the modulus is odd"),
         };
-        Self { which, q, factor, products: which.products(largest) }
+        Self { which, q, factor, products: which.products(largest), bound }
     }
 
     /// The outputs of an item.
@@ -65,6 +86,7 @@ impl Reference {
     pub fn wanted(&self, x: &BigUint, y: &BigUint) -> Vec<Wanted> {
         match self.which {
             Which::Words => words(low(x), low(y)),
+            _ if self.which.is_doubles() => self.doubles(low(x), low(y)).into(),
             _ if self.which.is_lazy() => self.lazy(x, y).into(),
             _ => self.strict(x, y).into(),
         }
@@ -117,6 +139,52 @@ impl Reference {
             montgomery(x * factor),
             below_2q(x.clone()),
             exactly(x.clone()),
+        ]
+    }
+
+    /// `arithmetic.cu` says which integers the bits stand for.
+    #[allow(clippy::cast_precision_loss)] // below 2^53
+    fn doubles(&self, x: u64, y: u64) -> [Wanted; 18] {
+        let q = low(&self.q) as i64;
+        let centred = |bits: u64, most: i64| (bits % (2 * most as u64 + 1)) as i64 - most;
+        let (bound, half) = (self.bound as i64, self.bound as i64 / 2);
+        let [x1, y1] = [x, y].map(|bits| centred(bits, q - 1));
+        let [xh, yh] = [x, y].map(|bits| centred(bits, half * q));
+        let [xb, yb] = [x, y].map(|bits| centred(bits, bound * q));
+        let x2 = centred(x, 2 * q);
+        let big = |x: i64| BigInt::from(x);
+        let within = |residue: BigInt, limit: BigInt| Wanted::Double { residue, q: q.into(), limit };
+        let exactly = |x: i64| Wanted::Double { residue: x.into(), q: BigInt::ZERO, limit: x.into() };
+        let canonical = |x: BigInt| {
+            let residue = ((x % q) + q) % q;
+            Wanted::Double { limit: residue.clone(), residue, q: BigInt::ZERO }
+        };
+        let bits = |x: u64| Wanted::Exactly(x.into());
+        let w = (y1 % q + q) % q;
+        let w = if w > q / 2 { w - q } else { w };
+        // (1/2 + |x| 2^-54) q
+        let product = |x: i64| within(big(x) * w, (big(q) * (big(1 << 53) + x.abs())) >> 54);
+        let reduced = |x: i64| within(big(x), big((q + 1) / 2));
+        let below_q = |x: BigInt| within(x, big(q - 1));
+        [
+            exactly(w),
+            bits((w as f64 / q as f64).to_bits()),
+            product(xb),
+            product(x2),
+            exactly(x1),
+            reduced(x2),
+            reduced(xb),
+            canonical(big(x1)),
+            canonical(big(x2)),
+            canonical(big(xb)),
+            exactly(xh + yh),
+            exactly(xh - yh),
+            exactly(-yb),
+            below_q(big(x1) * y1),
+            below_q(big(x1) * y1 + big(x1) * x1 + big(y1) * y1),
+            canonical(big(x1) * y1),
+            bits(((xb % q + q) % q) as u64),
+            exactly((x & ((1 << 52) - 1)) as i64),
         ]
     }
 

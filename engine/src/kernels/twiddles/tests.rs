@@ -5,6 +5,7 @@ use crypto_bigint::U256;
 use super::*;
 use crate::Quotient;
 use crate::kernel::Slice;
+use crate::modulus::low_u64;
 
 /// The factors of one row as plain values, from the definition.
 fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
@@ -84,11 +85,12 @@ fn entries_are_as_defined_in_every_range() {
         Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 }),
         Ring::cyclic(96, bls),
     ];
-    for ring in rings {
-        let ring = ring.expect("a ring");
+    let cases = rings.map(|ring| ring.map(|ring| (Arithmetic::of(&ring), ring)));
+    let doubles = Ring::new(&[q(1_125_899_906_840_833), q(562_949_953_417_729)], Quotient::Negacyclic { n: 64 });
+    for case in cases.into_iter().chain([doubles.map(|ring| (Arithmetic::Mod50, ring))]) {
+        let (arithmetic, ring) = case.expect("a ring");
         let split = Split::of(&ring, None).expect("a split");
-        let kernel = Twiddles::new(&ring, &split, &Layout::of(&split, split.layers.len()));
-        let arithmetic = Arithmetic::of(&ring);
+        let kernel = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, split.layers.len()));
         let each = arithmetic.twiddle_bytes();
         let len = kernel.layout.len;
         let total = len * ring.basis().len();
@@ -104,9 +106,15 @@ fn entries_are_as_defined_in_every_range() {
                     Arithmetic::Mod256 => split.roots[row].q.to_montgomery(value),
                     _ => *value,
                 };
-                let bytes = arithmetic.word_bytes();
-                let entry = &table[(row * len + i) * each..][..bytes];
-                assert_eq!(entry, &value.to_le_bytes().as_ref()[..bytes], "{ring} row {row} entry {i}");
+                let mut wanted = value.to_le_bytes().as_ref()[..arithmetic.word_bytes()].to_vec();
+                if arithmetic == Arithmetic::Mod50 {
+                    let q = low_u64(&split.roots[row].q.value()) as i64;
+                    let value = low_u64(&value) as i64;
+                    let centred = if value > q / 2 { value - q } else { value } as f64;
+                    wanted = [centred, centred / q as f64].map(f64::to_le_bytes).concat();
+                }
+                let entry = &table[(row * len + i) * each..][..wanted.len()];
+                assert_eq!(entry, wanted, "{ring} row {row} entry {i}");
             }
         }
         for start in (0..total).step_by(5) {
@@ -116,7 +124,7 @@ fn entries_are_as_defined_in_every_range() {
             }
         }
         for columns in 0..split.layers.len() {
-            let by_columns = Twiddles::new(&ring, &split, &Layout::of(&split, columns));
+            let by_columns = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, columns));
             let entries = made(&by_columns, 0..total);
             let rows = entries.chunks_exact(len * each).zip(table.chunks_exact(len * each));
             for (row, (by_columns_row, row_by_nodes)) in rows.enumerate() {

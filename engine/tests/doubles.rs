@@ -1,0 +1,97 @@
+//! Transforms and products in doubles, which plans for GPUs with fast ones take, against the oracle.
+
+use ringforge::testkit::{Target, residues};
+use ringforge::{Arg, Arithmetic, Device, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, Split, naive};
+
+/// The largest primes of their number of bits with roots of order 1024.
+const BITS_30: u64 = 1_073_738_753;
+const BITS_33: u64 = 8_589_921_281;
+const BITS_40: u64 = 1_099_511_592_961;
+const BITS_49: u64 = 562_949_953_408_001;
+const BITS_50: u64 = 1_125_899_906_826_241;
+const BITS_51: u64 = 2_251_799_813_667_841;
+/// The largest primes of 49 and 50 bits with roots of order 64 and not 128, and of order 72.
+const HALF: u64 = 562_949_953_420_609;
+const THIRDS: u64 = 1_125_899_906_839_489;
+
+fn modulus(q: u64) -> Modulus {
+    Modulus::new(q).expect("a modulus")
+}
+
+/// Planned for an H100 or H200.
+fn planned(job: &Job) -> Plan {
+    let limits = Limits::of_capability(90);
+    let plan = Planner::new(limits.clone()).plan(job).unwrap_or_else(|e| panic!("{job}: {e}"));
+    for step in plan.steps() {
+        let built = step.kernel.build(&limits).unwrap_or_else(|e| panic!("{plan}: {e}"));
+        assert!(built.prelude.contains("using M = rf::Mod50;"), "{plan}");
+    }
+    plan
+}
+
+fn run(device: &Device, plan: &Plan, batch: usize, ins: &[&[u8]]) -> Vec<u8> {
+    let program = device.compile(plan).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    let stream = device.stream().expect("a stream");
+    let ins: Vec<_> = ins.iter().map(|bytes| stream.upload(bytes).expect("a buffer")).collect();
+    let mut out = device.buffer(ins[0].len()).expect("a buffer");
+    let mut args: Vec<Arg<'_>> = ins.iter().map(Into::into).collect();
+    args.push((&mut out).into());
+    program.run(&stream, batch, &mut args).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    stream.download(&out).expect("bytes")
+}
+
+/// The CPU, the kernels' text, and a GPU where there is one.
+fn devices() -> Vec<Device> {
+    [Target::Cpu, Target::Text, Target::Cuda].into_iter().filter_map(Target::device).collect()
+}
+
+fn check(ring: &Ring, a: &[u8], b: &[u8]) {
+    let split = Split::of(ring, None).expect("a split");
+    let batch = a.len() / ring.bytes();
+    let [x, y] = [a, b].map(|bytes| naive::to_plain(ring, bytes));
+    let product = naive::to_stored(ring, &naive::mul(ring, &x, &y));
+    for device in devices() {
+        assert!(run(&device, &planned(&Job::new(ring, Op::Mul)), batch, &[a, b]) == product, "mul {ring} on {device}");
+        for order in [Order::Any, Order::Natural] {
+            let wanted = naive::to_stored(ring, &naive::forward(ring, &split, order, &x));
+            let forward = planned(&Job::new(ring, Op::Forward).order(order));
+            assert!(run(&device, &forward, batch, &[a]) == wanted, "forward {ring} {order} on {device}");
+            let inverse = planned(&Job::new(ring, Op::Inverse).order(order));
+            assert!(run(&device, &inverse, batch, &[&wanted]) == a, "inverse {ring} {order} on {device}");
+        }
+    }
+}
+
+/// 50 bits leave room for 4q, 49 for 8q: every other layer, or every eighth, reduces.
+#[test]
+fn transforms_and_products_in_doubles_equal_the_oracle() {
+    for (q, n) in [(BITS_50, 2), (BITS_50, 512), (BITS_49, 64), (BITS_49, 512), (BITS_33, 512)] {
+        let ring = Ring::negacyclic(n, modulus(q)).expect("a ring");
+        check(&ring, &residues(&ring, 1, 3), &residues(&ring, 2, 3));
+        let largest: Vec<_> = ring.basis().iter().flat_map(|q| vec![q.neg(&q.reduce_i64(1)); n]).collect();
+        let largest = naive::to_stored(&ring, &largest);
+        check(&ring, &largest, &largest);
+    }
+    let basis = [BITS_50, BITS_40, BITS_30].map(modulus);
+    let ring = Ring::rns(128, &basis).expect("a ring");
+    check(&ring, &residues(&ring, 3, 2), &residues(&ring, 4, 2));
+}
+
+#[test]
+fn doubles_are_taken_where_they_are_fast_and_serve() {
+    let [fast, slow] = [90, 89].map(Limits::of_capability);
+    let [small, large] = [BITS_50, BITS_51].map(|q| Ring::negacyclic(64, modulus(q)).expect("a ring"));
+    assert_eq!(Arithmetic::of_device(&small, &fast), Arithmetic::Mod50);
+    assert_eq!(Arithmetic::of(&small), Arithmetic::Mod64);
+    for (ring, limits) in [(&small, &slow), (&small, &Limits::cpu()), (&large, &fast)] {
+        assert_eq!(Arithmetic::of_device(ring, limits), Arithmetic::Mod64);
+    }
+    let narrow = Ring::negacyclic(64, modulus(BITS_30)).expect("a ring");
+    assert_eq!(Arithmetic::of_device(&narrow, &fast), Arithmetic::Mod32);
+    // down to degree 2 only, and by thirds
+    for ring in [Ring::negacyclic(64, modulus(HALF)), Ring::cyclic(72, modulus(THIRDS))] {
+        let plan = Planner::new(fast.clone()).plan(&Job::new(&ring.expect("a ring"), Op::Forward)).expect("a plan");
+        let built = plan.steps()[0].kernel.build(&fast).expect("a kernel");
+        assert!(built.prelude.contains("using M = rf::Mod64;"), "{plan}");
+    }
+}
