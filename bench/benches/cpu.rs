@@ -60,7 +60,7 @@ fn against_tfhe_ntt(bench: &mut Criterion) -> Result<()> {
         for (op, side, peer) in sides {
             let name = format!("{side} n={n}, {} bits", q.ilog2() + 1);
             transform(bench, &name, &Job::new(&ring, op).in_place(), 1)?;
-            bench.bench_function(format!("{name}: tfhe-ntt"), |bencher| {
+            bench.bench_function(&format!("{name}: tfhe-ntt"), |bencher| {
                 bencher.iter(|| peer(&plan, black_box(&mut data)));
             });
         }
