@@ -9,8 +9,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use ringforge::testkit::residues;
 use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Program, Result, Ring, U256};
 
-/// A prime of 60 bits that is 1 modulo 2^17.
-const PRIME_60: u64 = 1_152_921_504_606_584_833;
+/// The largest primes of 50, 60 and 62 bits that are 1 modulo 2^17.
+const MODULI: [u64; 3] = [1_125_899_903_827_969, 1_152_921_504_606_584_833, 4_611_686_018_425_815_041];
 
 fn program(job: &Job) -> Result<Program> {
     let device = Device::cpu();
@@ -47,15 +47,24 @@ fn small(bench: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
+/// Forward and back at the sizes of FHE; the peer's way back leaves out the scale 1/n, ours has it.
 fn against_tfhe_ntt(bench: &mut Criterion) -> Result<()> {
-    let n = 4096;
-    let ring = Ring::negacyclic(n, Modulus::new(PRIME_60)?)?;
-    transform(bench, "forward n=4096, 60 bits", &Job::new(&ring, Op::Forward).in_place(), 1)?;
-    let Some(plan) = tfhe_ntt::prime64::Plan::try_new(n, PRIME_60) else { return Ok(()) };
-    let mut data = words(&residues(&ring, 1, 1));
-    bench.bench_function("forward n=4096, 60 bits: tfhe-ntt", |bencher| {
-        bencher.iter(|| plan.fwd(black_box(&mut data)));
-    });
+    for (q, n) in MODULI.into_iter().flat_map(|q| (12..=16).map(move |log| (q, 1 << log))) {
+        let ring = Ring::negacyclic(n, Modulus::new(q)?)?;
+        let Some(plan) = tfhe_ntt::prime64::Plan::try_new(n, q) else { continue };
+        let mut data = words(&residues(&ring, 1, 1));
+        let sides = [
+            (Op::Forward, "forward", tfhe_ntt::prime64::Plan::fwd as fn(&_, &mut [u64])),
+            (Op::Inverse, "inverse", tfhe_ntt::prime64::Plan::inv),
+        ];
+        for (op, side, peer) in sides {
+            let name = format!("{side} n={n}, {} bits", q.ilog2() + 1);
+            transform(bench, &name, &Job::new(&ring, op).in_place(), 1)?;
+            bench.bench_function(&format!("{name}: tfhe-ntt"), |bencher| {
+                bencher.iter(|| peer(&plan, black_box(&mut data)));
+            });
+        }
+    }
     Ok(())
 }
 

@@ -147,7 +147,7 @@ impl Block {
     /// The same with gaps in shared memory where threads would meet on one bank.
     fn gapped(mut self) -> Self {
         self.gap = if self.stride > 1 {
-            usize::from((self.rows * self.cell_bytes) % LINE_BYTES != 0)
+            usize::from(!(self.rows * self.cell_bytes).is_multiple_of(LINE_BYTES))
         } else {
             let unit = vector_bytes(self.run * self.cell_bytes);
             let even = (self.run * self.cell_bytes / unit).is_multiple_of(2);
@@ -225,14 +225,14 @@ impl Block {
 pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
     let layers = rows.split.layers.len();
     let fits = |part: &Range<usize>| Block::of(&Rows { part: part.clone(), ..rows.clone() }, limits).is_some();
-    let whole = Some(vec![0..layers]).filter(|_| fits(&(0..layers)));
+    let shares =
+        |count: usize| -> Vec<_> { (0..count).map(|i| i * layers / count..(i + 1) * layers / count).collect() };
+    let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
     let small = rows.split.n * Arithmetic::of(&rows.ring).word_bytes() <= WHOLE_BYTES;
     if rows.held > 1 || limits.is_cpu() || (small && whole.is_some()) {
         return whole;
     }
-    let shares = |count: usize| (0..count).map(move |i| i * layers / count..(i + 1) * layers / count).collect();
-    let mut several = (2..=layers / 2).map(shares);
-    several.find(|parts: &Vec<Range<usize>>| parts.iter().all(&fits)).or(whole)
+    (2..=layers / 2).map(shares).find(|parts| parts.iter().all(fits)).or(whole)
 }
 
 /// The first layers of passes in which a thread with this many coefficients can work alone, last pass as long as can be.

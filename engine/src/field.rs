@@ -11,6 +11,7 @@ use crypto_bigint::U256;
 use crate::arithmetic::Arithmetic;
 use crate::modulus::{Modulus, Width};
 use crate::ring::Ring;
+use crate::simd::Vectors;
 
 use double::Mod50;
 use limbs::Mod256;
@@ -54,6 +55,11 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
     fn wide_mad(&self, acc: Self::Wide, a: Self::Word, b: Self::Word) -> Self::Wide;
     /// in: a sum of at most eight products   out: acc / F, relaxed
     fn wide_reduce(&self, acc: Self::Wide) -> Self::Word;
+
+    /// The fastest vectors of words that this CPU has for steps by radix 2, where words have 64 bits.
+    fn vectors(&self) -> Option<Vectors> {
+        None
+    }
 }
 
 /// How a word lies in memory.

@@ -1,7 +1,7 @@
 //! Rows of a ring as a kernel works on them: the one value from which its ports, tables, prelude and launch come.
 
-use core::fmt;
 use core::ops::Range;
+use core::{fmt, iter};
 
 use crate::arithmetic::Arithmetic;
 use crate::block::{Block, parts};
@@ -233,7 +233,7 @@ impl Rows {
 
     /// The layers of each kernel of a transform, from the top.
     pub(crate) fn parts(&self) -> Vec<Range<usize>> {
-        parts(self, &self.limits).unwrap_or_else(|| vec![0..self.split.layers.len()])
+        parts(self, &self.limits).unwrap_or_else(|| iter::once(0..self.split.layers.len()).collect())
     }
 
     /// The same rows for a kernel of these layers.
@@ -260,10 +260,6 @@ impl Rows {
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { ring, split, part, arithmetic, order, per_item, .. } = self;
-        write!(
-            f,
-            "{ring:?}, {split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}",
-            self.layout.columns
-        )
+        write!(f, "{ring:?}, {split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
     }
 }

@@ -1,4 +1,16 @@
-//! Loops compiled twice: for any CPU, and for one with wider vectors and faster multipliers, chosen at run time.
+//! What is compiled more than once and chosen at run time: loops for any CPU and for one with wider vectors and faster
+//! multipliers, and steps of transforms in vectors of 64-bit residues.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod residues;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no other CPU has vectors here yet
+mod vectors;
+
+pub(crate) use vectors::{Step, Vectors};
 
 /// Runs a loop with the widest instructions that this CPU has. The closure and what it calls should be inlined.
 #[inline(always)]

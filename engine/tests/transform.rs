@@ -97,6 +97,23 @@ fn rows_agree_with_the_oracle_in_every_arithmetic() {
     }
 }
 
+/// The largest primes of each kind of arithmetic, and residues next to them.
+#[test]
+fn the_largest_residues_agree_with_the_oracle() {
+    for bits in [32, 50, 60, 61, 62, 63, 64] {
+        let q = prime(bits, 512);
+        let rows = rows(&Ring::negacyclic(256, q).expect("a ring"));
+        let largest = q.value_u64().expect("64 bits") - 1;
+        let wanted = naive::forward(rows.ring(), rows.split(), Order::Any, &[U256::from(largest); 256]);
+        let transform = Transform::<u64>::of(&rows, 0).expect("a transform");
+        let mut row = [largest; 256];
+        transform.forward(&mut row).expect("n words");
+        assert!(row.iter().map(|&x| U256::from(x)).eq(wanted), "{q}");
+        transform.inverse(&mut row).expect("n words");
+        assert_eq!(row, [largest; 256], "{q}");
+    }
+}
+
 /// Rows beyond the nearest cache, by the values of two monomials.
 #[test]
 fn long_rows_have_the_right_values() {

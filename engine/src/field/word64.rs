@@ -5,6 +5,7 @@ use crypto_bigint::U256;
 
 use super::Field;
 use crate::modulus::{Modulus, low_u64};
+use crate::simd::Vectors;
 
 /// q^-1 mod 2^64 for odd q.
 pub(super) fn inverse(q: u64) -> u64 {
@@ -116,6 +117,10 @@ impl Field for Mod64 {
     fn wide_reduce(&self, acc: u128) -> u64 {
         let m = mul_high((acc as u64).wrapping_mul(self.inverse), self.q);
         self.relax((acc >> 64) as u64 + self.q - m)
+    }
+
+    fn vectors(&self) -> Option<Vectors> {
+        Vectors::all(self.q).next()
     }
 }
 

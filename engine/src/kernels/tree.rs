@@ -1,19 +1,22 @@
 //! Transforms of one row on the CPU: down and up the tree of a split, depth first.
 
 mod butterflies;
-mod part;
+mod layers;
+mod parts;
 mod tile;
+mod vectors;
 
 use std::borrow::Cow;
 
 use crate::field::Field;
 use crate::kernels::twiddles::{Layout, factors};
 use crate::planner::split::{Layer, Split};
-use crate::simd::{apart, wide};
+use crate::simd::{Step, Vectors, wide};
 
 use butterflies::{
     forward_sixth, forward_three, forward_two, forward_twos, inverse_three, inverse_threes, inverse_two, inverse_twos,
 };
+use parts::{three_parts, two_parts};
 
 /// Bytes of a block that stays in the nearest cache, and is worked on layer by layer.
 const NEAR_BYTES: usize = 16 << 10;
@@ -67,23 +70,27 @@ impl<F: Field> Tree<'_, F> {
 
     /// Coefficients to values in tree order, both canonical.
     pub(crate) fn forward(&self, words: &mut [F::Word]) {
-        self.forward_node(0, 0, words);
+        self.forward_node(0, 0, words, self.vectors());
     }
 
     /// Values in tree order (relaxed) back to coefficients (canonical).
     pub(crate) fn inverse(&self, words: &mut [F::Word], origin: Origin) {
+        self.inverse_with(words, origin, self.vectors());
+    }
+
+    fn inverse_with(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
         if self.split.layers.is_empty() {
             // no layer but the scale
         } else if size_of_val(words) <= NEAR_BYTES {
-            self.inverse_node(1, 0, words);
+            self.inverse_node(1, 0, words, vectors);
         } else {
-            self.children(0, 0, words, &|node, child| self.inverse_node(1, node, child));
+            self.children(0, 0, words, &|node, child| self.inverse_node(1, node, child, vectors));
         }
-        self.scaled_top(words, origin);
+        self.scaled_top(words, origin, vectors);
     }
 
     /// The first layer of the inverse, which comes last and carries the scale. in: relaxed   out: canonical
-    fn scaled_top(&self, words: &mut [F::Word], origin: Origin) {
+    fn scaled_top(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
         let (field, table) = (self.field, &*self.table);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
         let [s, second, third] = [&table[scale], &table[scale + 1], &table[scale + 2]];
@@ -91,6 +98,10 @@ impl<F: Field> Tree<'_, F> {
             words.iter_mut().for_each(|x| *x = field.canonical(field.mul(*x, s)));
             return;
         };
+        if let Some(vectors) = vectors {
+            let scales = &table[scale..scale + 2];
+            return two_parts(words, &|lo, hi| vectors.halves(Step::InverseLast, lo, hi, scales));
+        }
         match top {
             Layer::Two => two_parts(words, &|lo, hi| {
                 for (u, v) in lo.iter_mut().zip(hi) {
@@ -118,24 +129,30 @@ impl<F: Field> Tree<'_, F> {
     }
 
     /// From a node above `layer` down to its leaves. in: loose   out: canonical
-    fn forward_node(&self, layer: usize, node: usize, words: &mut [F::Word]) {
+    fn forward_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
         if size_of_val(words) <= NEAR_BYTES || layer == self.split.layers.len() {
-            return wide(
-                #[inline(always)]
-                || self.forward_near(layer, node, words),
-            );
+            return match vectors {
+                Some(vectors) => self.forward_in_vectors(layer, node, words, vectors),
+                None => wide(
+                    #[inline(always)]
+                    || self.forward_near(layer, node, words),
+                ),
+            };
         }
         let field = self.field;
         let kind = self.split.layers[layer];
         let z = &self.table[self.layout.forward[layer] + node * factors(kind)..];
         match kind {
-            Layer::Two => two_parts(words, &|lo, hi| forward_two(&field, lo, hi, &z[0])),
+            Layer::Two => two_parts(words, &|lo, hi| match vectors {
+                Some(vectors) => vectors.halves(Step::Forward, lo, hi, &z[..1]),
+                None => forward_two(&field, lo, hi, &z[0]),
+            }),
             Layer::Sixth => two_parts(words, &|lo, hi| forward_sixth(&field, lo, hi, &z[0])),
             Layer::Three => three_parts(words, &|a, b, c| {
                 forward_three(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
             }),
         }
-        self.children(layer, node, words, &|node, child| self.forward_node(layer + 1, node, child));
+        self.children(layer, node, words, &|node, child| self.forward_node(layer + 1, node, child, vectors));
     }
 
     /// The same for consecutive nodes from `first` whose words are near.
@@ -179,19 +196,25 @@ impl<F: Field> Tree<'_, F> {
     /// From the leaves up to a node above `layer`, which is not the first layer, or to more nodes if they are near.
     ///
     /// in, out: relaxed
-    fn inverse_node(&self, layer: usize, node: usize, words: &mut [F::Word]) {
+    fn inverse_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
         if size_of_val(words) <= NEAR_BYTES || layer == self.split.layers.len() {
-            return wide(
-                #[inline(always)]
-                || self.inverse_near(layer, node, words),
-            );
+            return match vectors {
+                Some(vectors) => self.inverse_in_vectors(layer, node, words, vectors),
+                None => wide(
+                    #[inline(always)]
+                    || self.inverse_near(layer, node, words),
+                ),
+            };
         }
-        self.children(layer, node, words, &|node, child| self.inverse_node(layer + 1, node, child));
+        self.children(layer, node, words, &|node, child| self.inverse_node(layer + 1, node, child, vectors));
         let field = self.field;
         let kind = self.split.layers[layer];
         let z = &self.table[self.layout.inverse[layer] + node * factors(kind)..];
         match kind {
-            Layer::Two | Layer::Sixth => two_parts(words, &|lo, hi| inverse_two(&field, lo, hi, &z[0])),
+            Layer::Two | Layer::Sixth => two_parts(words, &|lo, hi| match vectors {
+                Some(vectors) => vectors.halves(Step::Inverse, lo, hi, &z[..1]),
+                None => inverse_two(&field, lo, hi, &z[0]),
+            }),
             Layer::Three => three_parts(words, &|a, b, c| {
                 inverse_threes(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
             }),
@@ -261,47 +284,4 @@ impl<F: Field> Tree<'_, F> {
             later(b, c);
         }
     }
-}
-
-/// Runs a layer on both halves of a node, cut into pieces for several threads where that is worth it.
-fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
-    fn pieces<W: Send>(a: &mut [W], b: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
-        if size_of_val(a) <= TASK_BYTES {
-            return apart(
-                a,
-                b,
-                &mut [],
-                #[inline(always)]
-                |a, b, _| run(a, b),
-            );
-        }
-        let middle = a.len() / 2;
-        let ((a, c), (b, d)) = (a.split_at_mut(middle), b.split_at_mut(middle));
-        rayon::join(|| pieces(a, b, run), || pieces(c, d, run));
-    }
-    let (a, b) = words.split_at_mut(words.len() / 2);
-    pieces(a, b, run);
-}
-
-/// The same for the thirds of a node.
-fn three_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
-    fn pieces<W: Send>(parts: [&mut [W]; 3], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
-        let [a, b, c] = parts;
-        if size_of_val(a) <= TASK_BYTES {
-            return apart(
-                a,
-                b,
-                c,
-                #[inline(always)]
-                |a, b, c| run(a, b, c),
-            );
-        }
-        let middle = a.len() / 2;
-        let ((a, d), (b, e), (c, f)) = (a.split_at_mut(middle), b.split_at_mut(middle), c.split_at_mut(middle));
-        rayon::join(|| pieces([a, b, c], run), || pieces([d, e, f], run));
-    }
-    let third = words.len() / 3;
-    let (a, rest) = words.split_at_mut(third);
-    let (b, c) = rest.split_at_mut(third);
-    pieces([a, b, c], run);
 }

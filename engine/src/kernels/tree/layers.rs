@@ -4,7 +4,8 @@ use core::ops::Range;
 
 use crate::field::Field;
 use crate::kernels::tree::butterflies::{forward_sixth, forward_three, forward_two, inverse_threes, inverse_two};
-use crate::kernels::tree::{Origin, Tree, three_parts, two_parts};
+use crate::kernels::tree::parts::{three_parts, two_parts};
+use crate::kernels::tree::{Origin, Tree};
 use crate::kernels::twiddles::factors;
 use crate::planner::split::Layer;
 
@@ -34,7 +35,7 @@ impl<F: Field> Tree<'_, F> {
             });
         }
         match part.start {
-            0 => self.scaled_top(words, Origin::Values),
+            0 => self.scaled_top(words, Origin::Values, None),
             _ => words.iter_mut().for_each(|x| *x = self.field.canonical(*x)),
         }
     }

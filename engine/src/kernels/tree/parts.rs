@@ -1,0 +1,47 @@
+//! Halves and thirds of a node, cut into pieces for several threads.
+
+use super::TASK_BYTES;
+use crate::simd::apart;
+
+/// Runs a layer on both halves of a node, cut into pieces for several threads where that is worth it.
+pub(super) fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
+    fn pieces<W: Send>(a: &mut [W], b: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
+        if size_of_val(a) <= TASK_BYTES {
+            return apart(
+                a,
+                b,
+                &mut [],
+                #[inline(always)]
+                |a, b, _| run(a, b),
+            );
+        }
+        let middle = a.len() / 2;
+        let ((a, c), (b, d)) = (a.split_at_mut(middle), b.split_at_mut(middle));
+        rayon::join(|| pieces(a, b, run), || pieces(c, d, run));
+    }
+    let (a, b) = words.split_at_mut(words.len() / 2);
+    pieces(a, b, run);
+}
+
+/// The same for the thirds of a node.
+pub(super) fn three_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
+    fn pieces<W: Send>(parts: [&mut [W]; 3], run: &(impl Fn(&mut [W], &mut [W], &mut [W]) + Sync)) {
+        let [a, b, c] = parts;
+        if size_of_val(a) <= TASK_BYTES {
+            return apart(
+                a,
+                b,
+                c,
+                #[inline(always)]
+                |a, b, c| run(a, b, c),
+            );
+        }
+        let middle = a.len() / 2;
+        let ((a, d), (b, e), (c, f)) = (a.split_at_mut(middle), b.split_at_mut(middle), c.split_at_mut(middle));
+        rayon::join(|| pieces([a, b, c], run), || pieces([d, e, f], run));
+    }
+    let third = words.len() / 3;
+    let (a, rest) = words.split_at_mut(third);
+    let (b, c) = rest.split_at_mut(third);
+    pieces([a, b, c], run);
+}

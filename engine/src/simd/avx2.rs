@@ -1,0 +1,153 @@
+//! Vectors of four words: AVX2.
+
+use core::arch::x86_64::*;
+
+use super::vectors::{Factor, Kind, Lanes};
+
+/// There is one only where the CPU has AVX2. The quotients of roomy products may be three too small, which moduli below
+/// 2^61 allow.
+#[derive(Clone, Copy)]
+struct Avx2<const ROOMY: bool>(());
+
+/// Vectors of four words for an odd q below 2^62, the fastest first, if the CPU has them.
+pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
+    let has_avx2 = is_x86_feature_detected!("avx2");
+    let roomy = (has_avx2 && q < 1 << 61).then_some(&Avx2::<true>(()) as &dyn Kind);
+    let exact = has_avx2.then_some(&Avx2::<false>(()) as &dyn Kind);
+    roomy.into_iter().chain(exact)
+}
+
+#[target_feature(enable = "avx2")]
+fn with_avx2(run: impl FnOnce()) {
+    run();
+}
+
+/// Calls what is compiled for AVX2.
+macro_rules! has {
+    ($call:expr) => {{
+        // SAFETY: the CPU has AVX2, or there would be no `Avx2`; pointers are made from references to all their words.
+        #[allow(unsafe_code)]
+        unsafe {
+            $call
+        }
+    }};
+}
+
+impl<const ROOMY: bool> Avx2<ROOMY> {
+    /// The products of the low halves of words.
+    #[inline(always)]
+    fn mul_halves(self, a: __m256i, b: __m256i) -> __m256i {
+        has!(_mm256_mul_epu32(a, b))
+    }
+
+    #[inline(always)]
+    fn high_half(self, x: __m256i) -> __m256i {
+        has!(_mm256_srli_epi64::<32>(x))
+    }
+
+    /// Not by a mask: compilers would see the high half of a wide product in `mul_high`, which vectors have not, and leave
+    /// them for it.
+    #[inline(always)]
+    fn low_half(self, x: __m256i) -> __m256i {
+        has!(_mm256_blend_epi32::<0b1010_1010>(x, _mm256_setzero_si256()))
+    }
+
+    /// out: floor(a b / 2^64), or up to two less
+    #[inline(always)]
+    fn mul_high(self, a: __m256i, b: __m256i) -> __m256i {
+        let (a_high, b_high) = (self.high_half(a), self.high_half(b));
+        let high = self.mul_halves(a_high, b_high);
+        let [left, right] = [self.mul_halves(a_high, b), self.mul_halves(a, b_high)];
+        if ROOMY {
+            return self.add(high, self.add(self.high_half(left), self.high_half(right)));
+        }
+        let left = self.add(left, self.high_half(self.mul_halves(a, b)));
+        let right = self.add(right, self.low_half(left));
+        self.add(high, self.add(self.high_half(left), self.high_half(right)))
+    }
+
+    /// The products of unlike halves.
+    #[inline(always)]
+    fn cross(self, a: __m256i, b: __m256i) -> __m256i {
+        self.add(self.mul_halves(self.high_half(a), b), self.mul_halves(a, self.high_half(b)))
+    }
+
+    /// out: a b - c d
+    #[inline(always)]
+    fn mul_sub(self, [a, b]: [__m256i; 2], [c, d]: [__m256i; 2]) -> __m256i {
+        let high = has!(_mm256_slli_epi64::<32>(self.sub(self.cross(a, b), self.cross(c, d))));
+        self.add(high, self.sub(self.mul_halves(a, b), self.mul_halves(c, d)))
+    }
+}
+
+impl<const ROOMY: bool> Lanes for Avx2<ROOMY> {
+    type Vector = __m256i;
+    type Words = [u64; 4];
+
+    const RELAXED: u64 = if ROOMY { 4 } else { 2 };
+    const FAST: bool = false;
+
+    #[inline(always)]
+    fn enter(self, run: impl FnOnce()) {
+        has!(with_avx2(run));
+    }
+
+    #[inline(always)]
+    fn splat(self, x: u64) -> __m256i {
+        has!(_mm256_set1_epi64x(x.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn load(self, words: &[u64; 4]) -> __m256i {
+        has!(_mm256_loadu_si256(words.as_ptr().cast()))
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m256i, words: &mut [u64; 4]) {
+        has!(_mm256_storeu_si256(words.as_mut_ptr().cast(), x));
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m256i, b: __m256i) -> __m256i {
+        has!(_mm256_add_epi64(a, b))
+    }
+
+    #[inline(always)]
+    fn sub(self, a: __m256i, b: __m256i) -> __m256i {
+        has!(_mm256_sub_epi64(a, b))
+    }
+
+    /// There is no minimum of words, but the difference has the sign bit just where it wraps.
+    #[inline(always)]
+    fn reduce(self, x: __m256i, m: __m256i) -> __m256i {
+        let difference = self.sub(x, m);
+        let [a, b] = has!([_mm256_castsi256_pd(difference), _mm256_castsi256_pd(x)]);
+        has!(_mm256_castpd_si256(_mm256_blendv_pd(a, b, a)))
+    }
+
+    /// A quotient is at most one too small, and with a roomy `mul_high` three.
+    #[inline(always)]
+    fn mul(self, x: __m256i, [w, quotient]: [__m256i; 2], q: __m256i) -> __m256i {
+        self.mul_sub([x, w], [self.mul_high(x, quotient), q])
+    }
+
+    /// Nodes of one word come in the order 0, 2, 1, 3.
+    #[inline(always)]
+    fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
+        match K {
+            1 => [has!(_mm256_unpacklo_epi64(a, b)), has!(_mm256_unpackhi_epi64(a, b))],
+            _ => [has!(_mm256_permute2x128_si256::<0x20>(a, b)), has!(_mm256_permute2x128_si256::<0x31>(a, b))],
+        }
+    }
+
+    #[inline(always)]
+    fn zip<const K: usize>(self, halves: [__m256i; 2]) -> [__m256i; 2] {
+        self.unzip::<K>(halves)
+    }
+
+    #[inline(always)]
+    fn factors<const K: usize>(self, z: &[Factor]) -> [__m256i; 2] {
+        let (vectors, _) = z.as_flattened().as_chunks::<4>();
+        self.unzip::<1>([self.load(&vectors[0]), self.load(&vectors[vectors.len() - 1])])
+    }
+}

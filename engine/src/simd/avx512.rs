@@ -1,0 +1,195 @@
+//! Vectors of eight words: AVX-512, with 52-bit products where the CPU has them and the modulus is small.
+
+use core::arch::x86_64::*;
+
+use super::vectors::{Factor, Kind, Lanes};
+
+/// Products of 52 bits: moduli below 2^50, since loose residues need two bits more.
+const SHORT: u8 = 0;
+/// Products of 64 bits whose quotients may be three too small: moduli below 2^61.
+const ROOMY: u8 = 1;
+/// Products of 64 bits with exact high halves: moduli below 2^62.
+const EXACT: u8 = 2;
+
+/// The low 52 bits.
+const SHORT_MASK: u64 = (1 << 52) - 1;
+
+/// There is one only where the CPU has the instructions of its kind.
+#[derive(Clone, Copy)]
+struct Avx512<const KIND: u8>(());
+
+/// Vectors of eight words for an odd q below 2^62, the fastest first, as far as the CPU has them.
+pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
+    let has_all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+    let short = has_all && is_x86_feature_detected!("avx512ifma") && q < 1 << 50;
+    let short = short.then_some(&Avx512::<SHORT>(()) as &dyn Kind);
+    let roomy = (has_all && q < 1 << 61).then_some(&Avx512::<ROOMY>(()) as &dyn Kind);
+    let exact = has_all.then_some(&Avx512::<EXACT>(()) as &dyn Kind);
+    short.into_iter().chain(roomy).chain(exact)
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+fn with_short(run: impl FnOnce()) {
+    run();
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn with_avx512(run: impl FnOnce()) {
+    run();
+}
+
+/// Calls what is compiled for the instructions of an `Avx512`.
+macro_rules! has {
+    ($call:expr) => {{
+        // SAFETY: the CPU has the instructions, or there would be no `Avx512`; pointers are made from references.
+        #[allow(unsafe_code)]
+        unsafe {
+            $call
+        }
+    }};
+}
+
+impl<const KIND: u8> Avx512<KIND> {
+    /// The words of two vectors at these places.
+    #[inline(always)]
+    fn pick(self, [a, b]: [__m512i; 2], places: [u64; 8]) -> __m512i {
+        has!(_mm512_permutex2var_epi64(a, self.load(&places), b))
+    }
+
+    /// The low halves of words by those of others.
+    #[inline(always)]
+    fn mul_halves(self, a: __m512i, b: __m512i) -> __m512i {
+        has!(_mm512_mul_epu32(a, b))
+    }
+
+    #[inline(always)]
+    fn high_half(self, x: __m512i) -> __m512i {
+        has!(_mm512_srli_epi64::<32>(x))
+    }
+
+    /// Not by a mask: compilers would see the high half of a wide product in `mul_high`, which vectors have not, and leave
+    /// them for it.
+    #[inline(always)]
+    fn low_half(self, x: __m512i) -> __m512i {
+        has!(_mm512_maskz_mov_epi32(0x5555, x))
+    }
+
+    /// out: floor(a b / 2^64), or up to two less
+    #[inline(always)]
+    fn mul_high(self, a: __m512i, b: __m512i) -> __m512i {
+        let (a_high, b_high) = (self.high_half(a), self.high_half(b));
+        let high = self.mul_halves(a_high, b_high);
+        let [left, right] = [self.mul_halves(a_high, b), self.mul_halves(a, b_high)];
+        if KIND == ROOMY {
+            return self.add(high, self.add(self.high_half(left), self.high_half(right)));
+        }
+        let left = self.add(left, self.high_half(self.mul_halves(a, b)));
+        let right = self.add(right, self.low_half(left));
+        self.add(high, self.add(self.high_half(left), self.high_half(right)))
+    }
+}
+
+impl<const KIND: u8> Lanes for Avx512<KIND> {
+    type Vector = __m512i;
+    type Words = [u64; 8];
+
+    const RELAXED: u64 = if KIND == ROOMY { 4 } else { 2 };
+    const FAST: bool = KIND == SHORT;
+
+    #[inline(always)]
+    fn enter(self, run: impl FnOnce()) {
+        if KIND == SHORT { has!(with_short(run)) } else { has!(with_avx512(run)) }
+    }
+
+    #[inline(always)]
+    fn splat(self, x: u64) -> __m512i {
+        has!(_mm512_set1_epi64(x.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn load(self, words: &[u64; 8]) -> __m512i {
+        has!(_mm512_loadu_si512(words.as_ptr().cast()))
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m512i, words: &mut [u64; 8]) {
+        has!(_mm512_storeu_si512(words.as_mut_ptr().cast(), x));
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m512i, b: __m512i) -> __m512i {
+        has!(_mm512_add_epi64(a, b))
+    }
+
+    #[inline(always)]
+    fn sub(self, a: __m512i, b: __m512i) -> __m512i {
+        has!(_mm512_sub_epi64(a, b))
+    }
+
+    #[inline(always)]
+    fn reduce(self, x: __m512i, m: __m512i) -> __m512i {
+        has!(_mm512_min_epu64(x, self.sub(x, m)))
+    }
+
+    /// A quotient is at most one too small, and with a roomy `mul_high` three.
+    #[inline(always)]
+    fn mul(self, x: __m512i, [w, quotient]: [__m512i; 2], q: __m512i) -> __m512i {
+        if KIND == SHORT {
+            let (zero, mask) = (self.splat(0), self.splat(SHORT_MASK));
+            let quotient = has!(_mm512_srli_epi64::<12>(quotient));
+            let minus_q = has!(_mm512_and_si512(self.sub(zero, q), mask));
+            let multiple = has!(_mm512_madd52hi_epu64(zero, x, quotient));
+            let product = has!(_mm512_madd52lo_epu64(zero, x, w));
+            return has!(_mm512_and_si512(_mm512_madd52lo_epu64(product, multiple, minus_q), mask));
+        }
+        let multiple = self.mul_high(x, quotient);
+        has!(_mm512_sub_epi64(_mm512_mullo_epi64(x, w), _mm512_mullo_epi64(multiple, q)))
+    }
+
+    #[inline(always)]
+    fn unzip<const K: usize>(self, pair: [__m512i; 2]) -> [__m512i; 2] {
+        [self.pick(pair, const { by_nodes(K, 2 * K, 1, 0) }), self.pick(pair, const { by_nodes(K, 2 * K, 1, K) })]
+    }
+
+    #[inline(always)]
+    fn zip<const K: usize>(self, halves: [__m512i; 2]) -> [__m512i; 2] {
+        [self.pick(halves, const { zipped(K, 0) }), self.pick(halves, const { zipped(K, 8) })]
+    }
+
+    #[inline(always)]
+    fn factors<const K: usize>(self, z: &[Factor]) -> [__m512i; 2] {
+        let pair = match z.as_flattened().as_chunks::<8>() {
+            ([first, second, ..], _) => [self.load(first), self.load(second)],
+            ([first], _) => [self.load(first); 2],
+            ([], four) => {
+                let mut words = [0; 8];
+                words[..four.len()].copy_from_slice(four);
+                [self.load(&words); 2]
+            }
+        };
+        [self.pick(pair, const { by_nodes(K, 2, 0, 0) }), self.pick(pair, const { by_nodes(K, 2, 0, 1) })]
+    }
+}
+
+/// For lane number i of the node that is number j of K lanes: a place among the words of two vectors.
+const fn by_nodes(k: usize, node: usize, lane: usize, start: usize) -> [u64; 8] {
+    let mut places = [0; 8];
+    let mut i = 0;
+    while i < 8 {
+        places[i] = (i / k * node + i % k * lane + start) as u64;
+        i += 1;
+    }
+    places
+}
+
+/// For each of eight words from `start`: its place among eight words of left halves and eight of right ones.
+const fn zipped(k: usize, start: usize) -> [u64; 8] {
+    let mut places = [0; 8];
+    let mut i = 0;
+    while i < 8 {
+        let place = start + i;
+        places[i] = (place / (2 * k) * k + place % k + place / k % 2 * 8) as u64;
+        i += 1;
+    }
+    places
+}
