@@ -8,6 +8,7 @@ use crate::arithmetic::Arithmetic;
 use crate::kernel::Launch;
 use crate::limits::Limits;
 use crate::planner::split::{Layer, Split};
+use crate::planner::tuning::Exchange;
 use crate::ring::Ring;
 use crate::rows::Rows;
 
@@ -157,14 +158,35 @@ impl Block {
     }
 
     /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
-    /// 16 words of 64 bits, 128 for more of them. Where residues take other words it leaves enough by itself.
-    fn resident(&self) -> usize {
+    /// 16 words of 64 bits, 128 for more of them; 64 where that lets a small launch run all at once. Where residues take
+    /// other words it leaves enough by itself.
+    fn resident(&self, rows: &Rows) -> usize {
+        let block = self.threads * self.rows;
+        let blocks = rows.batch.saturating_mul(rows.per_item * self.parts()) / self.rows;
+        let all_at_once = blocks <= rows.limits.processors as usize * (1024 / block);
         let threads = match (self.store_bytes, self.per_thread) {
+            (8, ..=16) if self.parts() > 1 && all_at_once => 1024,
             (8, ..=16) => 768,
             (8, _) => 512,
             _ => 1,
         };
-        (threads / (self.threads * self.rows)).max(1)
+        (threads / block).max(1)
+    }
+
+    /// Whether residues can and should change threads by shuffles: between two passes of rows in a warp, where the bits
+    /// of a register's number that the first pass combines become those of the thread's, and the other way round.
+    pub(crate) fn shuffles(&self, rows: &Rows) -> bool {
+        let first = span(&rows.split, &self.passes, 0);
+        let in_warp = self.stride == 1 && self.threads > 1 && self.threads <= 32 && self.vector == 1;
+        rows.exchange == Exchange::Shuffle
+            && rows.split.base == 1
+            && self.cell_bytes == self.store_bytes.clamp(4, 8)
+            && self.passes.len() == 3
+            && in_warp
+            && first == self.threads
+            && first.is_power_of_two()
+            && self.per_thread.is_power_of_two()
+            && self.length == first * self.per_thread
     }
 
     /// Rows that a polynomial has for this kernel.

@@ -89,6 +89,7 @@ pub use pinned::PinnedBuffer;
 pub use plan::{Content, Plan, PlanArg, Slot, Step, Table, Temp};
 pub use planner::Planner;
 pub use planner::split::{self, Layer, Roots, Split};
+pub use planner::tuning::{Exchange, Tuning};
 pub use program::{Arg, HostArg, Program};
 pub use ring::{MAX_DEGREE, Quotient, Ring};
 pub use ringforge_kernels::Header;

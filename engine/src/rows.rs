@@ -12,6 +12,7 @@ use crate::kernels::{Layout, moduli, table};
 use crate::limits::Limits;
 use crate::plan::Slot;
 use crate::planner::split::{Layer, Split};
+use crate::planner::tuning::Exchange;
 use crate::ring::Ring;
 
 /// How a kernel works on rows of a ring: a row is one polynomial modulo one modulus, held in the registers of the threads
@@ -41,6 +42,9 @@ pub struct Rows {
     pub(crate) held: usize,
     pub(crate) per_item: usize,
     pub(crate) extra: usize,
+    /// Items that a launch will have, about.
+    pub(crate) batch: usize,
+    pub(crate) exchange: Exchange,
     /// Of the table of factors: by columns from the last pass on, where a row fits a block of the device planned for.
     pub(crate) layout: Layout,
     /// Of the device planned for.
@@ -67,6 +71,8 @@ impl Rows {
             held: 1,
             per_item: ring.basis().len(),
             extra: 0,
+            batch: usize::MAX,
+            exchange: Exchange::default(),
             layout: Layout::of(split, split.layers.len()),
             limits: limits.clone(),
         };
@@ -121,6 +127,18 @@ impl Rows {
             self.arithmetic = Arithmetic::of_device(&self.ring, &self.limits);
         }
         self.laid_out()
+    }
+
+    /// The same for launches of about this many items.
+    pub(crate) fn batch(mut self, items: usize) -> Self {
+        self.batch = items;
+        self
+    }
+
+    /// The same with residues changing threads between passes in this way, where it can be.
+    pub(crate) fn exchange(mut self, exchange: Exchange) -> Self {
+        self.exchange = exchange;
+        self
     }
 
     /// The same with values in this order.

@@ -462,6 +462,29 @@ RF_FN u32 cell(u32 coeff) {
     return (coeff + coeff / R::run * R::gap) * (R::stride > 1 ? R::tile : 1);
 }
 
+// out: what the lane says whose number differs in these bits
+RF_FN u32 from_lane(u32 x, u32 bits) { return __shfl_xor_sync(0xffffffff, x, bits); }
+RF_FN u64 from_lane(u64 x, u32 bits) { return join(from_lane(low(x), bits), from_lane(high(x), bits)); }
+RF_FN double from_lane(double x, u32 bits) { return double_of(from_lane(bits_of(x), bits)); }
+
+// The exchange between two passes of a row in a warp, by shuffles: for each bit of the thread's number, registers that
+// differ in that bit of theirs change places with those of the thread that differs in it.
+template <class R>
+RF_FN void exchange_lanes(typename R::M::Word* x, u32 thread) {
+    RF_UNROLL
+    for (u32 bit = 1; bit < R::threads; bit *= 2) {
+        bool upper = (thread & bit) != 0;
+        RF_UNROLL
+        for (u32 r = 0; r < R::per_thread; r++) {
+            if (r & bit) continue;
+            auto lower_half = x[r], upper_half = x[r | bit];
+            auto other = from_lane(upper ? lower_half : upper_half, bit);
+            x[r] = upper ? other : lower_half;
+            x[r | bit] = upper ? upper_half : other;
+        }
+    }
+}
+
 // in: registers in the layout of pass From, values that fit a cell   out: the layout of pass To
 // All threads of the row call it; it begins with a barrier, so shared memory may have been in use before.
 template <class R, u32 From, u32 To>
@@ -470,6 +493,7 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     using T = Pass<R, To>;
     using Word = typename R::M::Word;
     using Cell = typename R::Cell;
+    if constexpr (R::shuffles) return exchange_lanes<R>(x, thread);
     constexpr u32 align = R::gap ? R::gap * sizeof(Cell) : R::run * sizeof(Cell);
     constexpr u32 from = F::run <= R::run && R::run % F::run == 0 ? F::run : 1;
     constexpr u32 to = T::run <= R::run && R::run % T::run == 0 ? T::run : 1;

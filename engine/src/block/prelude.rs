@@ -57,7 +57,7 @@ impl Block {
              \x20   static constexpr rf::u32 vector = {vector}, run = {run}, gap = {gap}, row_bytes = {row_bytes};\n\
              \x20   static constexpr rf::u32 extra = {extra};\n\
              \x20   static constexpr rf::u32 capacity = {capacity}u, cell_capacity = {cell_capacity}u;\n\
-             \x20   static constexpr bool whole_warps = {whole_warps}, natural_order = {natural_order};\n\
+             \x20   static constexpr bool shuffles = {shuffles}, whole_warps = {whole_warps}, natural_order = {natural_order};\n\
              \x20   {modulus}\n\
              }};\n",
             header = arithmetic.header(),
@@ -79,7 +79,8 @@ impl Block {
             threads = self.threads,
             per_thread = self.per_thread,
             tile = self.rows,
-            resident = self.resident(),
+            resident = self.resident(rows),
+            shuffles = self.shuffles(rows),
             vector = self.vector,
             run = self.run,
             gap = self.gap,

@@ -36,9 +36,8 @@ impl Inverse {
         Self::of(rows.part(0..split.layers.len()))
     }
 
-    /// The kernels that do it together, in order, where a row does not suit a block of the device.
-    pub(crate) fn parts(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Vec<Self> {
-        let rows = Rows::with_split(ring, split, limits).order(order).fastest();
+    /// The kernels that do it together on such rows, in order: one, or several where a row does not suit a block.
+    pub(crate) fn parts(rows: &Rows) -> Vec<Self> {
         rows.parts().into_iter().rev().map(|part| Self::of(rows.part(part))).collect()
     }
 

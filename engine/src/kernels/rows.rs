@@ -7,6 +7,7 @@ use crypto_bigint::U256;
 use rayon::prelude::*;
 
 use crate::arithmetic::Arithmetic;
+use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store};
 use crate::job::Order;
@@ -44,10 +45,14 @@ impl Rows {
 
     /// The same for a kernel that may do some of the layers.
     pub(crate) fn describe_part(&self) -> String {
-        match self.is_whole() {
-            true => self.describe(),
-            false => format!("{} layers {}..{}", self.describe(), self.part.start, self.part.end),
+        let mut text = self.describe();
+        if !self.is_whole() {
+            text += &format!(" layers {}..{}", self.part.start, self.part.end);
         }
+        if Block::of(self, &self.limits).is_some_and(|block| block.shuffles(self)) {
+            text += " by shuffles";
+        }
+        text
     }
 
     /// The port of residues that pass from a kernel of some of the layers to the next one: as they are, where words are
