@@ -1,0 +1,135 @@
+//! Quotient polynomials f of rings.
+
+use core::fmt;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::modulus::{Modulus, decimal};
+use crate::ring::MAX_DEGREE;
+
+/// The monic polynomial f by which a ring is reduced.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Quotient {
+    /// x^n − 1.
+    Cyclic {
+        /// The degree.
+        n: usize,
+    },
+    /// x^n + 1.
+    Negacyclic {
+        /// The degree.
+        n: usize,
+    },
+    /// x^n − c, with c taken modulo each modulus. A coset of a cyclic transform has c = g^n.
+    Binomial {
+        /// The degree.
+        n: usize,
+        /// The constant.
+        c: U256,
+    },
+    /// x^n − x^(n/2) + 1, for even n.
+    Trinomial {
+        /// The degree.
+        n: usize,
+    },
+    /// x^p − x − 1.
+    PrimeTrinomial {
+        /// The degree.
+        p: usize,
+    },
+    /// x^n + Σ c·x^k over the pairs (k, c), all k < n and different.
+    Sparse {
+        /// The degree.
+        n: usize,
+        /// The lower terms, as (exponent, coefficient).
+        terms: Vec<(usize, i64)>,
+    },
+}
+
+impl Quotient {
+    /// The degree of f, which is the number of coefficients of an element.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        match *self {
+            Self::Cyclic { n }
+            | Self::Negacyclic { n }
+            | Self::Binomial { n, .. }
+            | Self::Trinomial { n }
+            | Self::Sparse { n, .. } => n,
+            Self::PrimeTrinomial { p } => p,
+        }
+    }
+
+    /// x^n modulo f, as pairs (exponent, coefficient mod q) with the exponents ascending.
+    #[must_use]
+    pub fn tail(&self, q: &Modulus) -> Vec<(usize, U256)> {
+        let mut tail = match self {
+            Self::Cyclic { .. } => vec![(0, q.reduce_i64(1))],
+            Self::Negacyclic { .. } => vec![(0, q.reduce_i64(-1))],
+            Self::Binomial { c, .. } => vec![(0, q.reduce(c))],
+            Self::Trinomial { n } => vec![(0, q.reduce_i64(-1)), (n / 2, q.reduce_i64(1))],
+            Self::PrimeTrinomial { .. } => vec![(0, q.reduce_i64(1)), (1, q.reduce_i64(1))],
+            Self::Sparse { terms, .. } => terms.iter().map(|&(k, c)| (k, q.neg(&q.reduce_i64(c)))).collect(),
+        };
+        tail.sort_unstable_by_key(|&(k, _)| k);
+        tail
+    }
+
+    /// Whether it makes sense.
+    pub(super) fn check(&self) -> Result<()> {
+        let refuse = |why: &str| Err(Error::Ring { why: format!("{self}: {why}") });
+        let n = self.degree();
+        if n == 0 {
+            return refuse("the degree must be at least 1");
+        }
+        if n > MAX_DEGREE {
+            return Err(Error::TooLarge { what: "the degree", limit: MAX_DEGREE, got: n });
+        }
+        match self {
+            Self::Trinomial { n } if n % 2 == 1 => refuse("the degree must be even"),
+            Self::PrimeTrinomial { p } if *p < 2 => refuse("the degree must be at least 2"),
+            Self::Sparse { terms, .. } => {
+                let mut exponents: Vec<usize> = terms.iter().map(|&(k, _)| k).collect();
+                exponents.sort_unstable();
+                if exponents.last().is_some_and(|&k| k >= n) {
+                    return refuse("every lower term must have an exponent below the degree");
+                }
+                if exponents.windows(2).any(|pair| pair[0] == pair[1]) {
+                    return refuse("two terms have the same exponent");
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Quotient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cyclic { n } => write!(f, "x^{n} - 1"),
+            Self::Negacyclic { n } => write!(f, "x^{n} + 1"),
+            Self::Binomial { n, c } => write!(f, "x^{n} - {}", decimal(c)),
+            Self::Trinomial { n } => write!(f, "x^{n} - x^{} + 1", n / 2),
+            Self::PrimeTrinomial { p } => write!(f, "x^{p} - x - 1"),
+            Self::Sparse { n, terms } => {
+                write!(f, "x^{n}")?;
+                let mut terms = terms.clone();
+                terms.sort_unstable_by_key(|&(k, _)| core::cmp::Reverse(k));
+                for (k, c) in terms {
+                    let sign = if c < 0 { '-' } else { '+' };
+                    match (k, c.unsigned_abs()) {
+                        (0, c) => write!(f, " {sign} {c}")?,
+                        (1, 1) => write!(f, " {sign} x")?,
+                        (1, c) => write!(f, " {sign} {c}x")?,
+                        (k, 1) => write!(f, " {sign} x^{k}")?,
+                        (k, c) => write!(f, " {sign} {c}x^{k}")?,
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
