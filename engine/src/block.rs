@@ -24,8 +24,12 @@ const MOST_BEYOND: usize = 8;
 /// Bytes of words beyond which a row is shared out among blocks if it can be.
 const WHOLE_BYTES: usize = 64 << 10;
 
-/// Bytes that rows side by side in device memory should fill, so that it is touched in whole lines.
-const LINE_BYTES: usize = 128;
+/// Bytes that rows side by side in device memory should fill: whole sectors. (64 was faster than 128, and 128 than 256:
+/// smaller blocks overlap one's memory with another's work.)
+const BESIDE_BYTES: usize = 64;
+
+/// Bytes that all banks of shared memory hold side by side.
+const BANKS_BYTES: usize = 128;
 
 /// A row (one polynomial modulo one modulus, or what some of the layers combine of it) in a block: `threads` threads hold
 /// `per_thread` coefficients each in registers, and run the layers in passes of which each needs only the thread's own
@@ -123,7 +127,7 @@ impl Block {
             extra: *extra,
         };
         if block.parts() > 1 {
-            let most = (LINE_BYTES / store).max(BLOCK_THREADS.div_ceil(threads));
+            let most = (BESIDE_BYTES / store).max(BLOCK_THREADS.div_ceil(threads));
             let fits = |rows: usize| {
                 let beside = if stride > 1 { stride } else { above };
                 beside.is_multiple_of(rows) && rows * threads <= most_threads
@@ -148,7 +152,7 @@ impl Block {
     /// The same with gaps in shared memory where threads would meet on one bank.
     fn gapped(mut self) -> Self {
         self.gap = if self.stride > 1 {
-            usize::from(!(self.rows * self.cell_bytes).is_multiple_of(LINE_BYTES))
+            usize::from(!(self.rows * self.cell_bytes).is_multiple_of(BANKS_BYTES))
         } else {
             let unit = vector_bytes(self.run * self.cell_bytes);
             let even = (self.run * self.cell_bytes / unit).is_multiple_of(2);
@@ -158,14 +162,10 @@ impl Block {
     }
 
     /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
-    /// 16 words of 64 bits, 128 for more of them; 64 where that lets a small launch run all at once. Where residues take
-    /// other words it leaves enough by itself.
-    fn resident(&self, rows: &Rows) -> usize {
+    /// 16 words of 64 bits, 128 for more of them. Where residues take other words it leaves enough by itself.
+    fn resident(&self) -> usize {
         let block = self.threads * self.rows;
-        let blocks = rows.batch.saturating_mul(rows.per_item * self.parts()) / self.rows;
-        let all_at_once = blocks <= rows.limits.processors as usize * (1024 / block);
         let threads = match (self.store_bytes, self.per_thread) {
-            (8, ..=16) if self.parts() > 1 && all_at_once => 1024,
             (8, ..=16) => 768,
             (8, _) => 512,
             _ => 1,

@@ -104,7 +104,7 @@ impl Planner {
     /// Rows of the job's ring as transforms work on them.
     fn rows(&self, job: &Job, split: &Split, order: Order) -> Rows {
         let rows = Rows::with_split(&job.ring, split, &self.limits).order(order).fastest();
-        rows.batch(job.batch_hint).exchange(self.tuning.exchange)
+        rows.exchange(self.tuning.exchange)
     }
 }
 

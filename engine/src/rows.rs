@@ -42,8 +42,6 @@ pub struct Rows {
     pub(crate) held: usize,
     pub(crate) per_item: usize,
     pub(crate) extra: usize,
-    /// Items that a launch will have, about.
-    pub(crate) batch: usize,
     pub(crate) exchange: Exchange,
     /// Of the table of factors: by columns from the last pass on, where a row fits a block of the device planned for.
     pub(crate) layout: Layout,
@@ -71,7 +69,6 @@ impl Rows {
             held: 1,
             per_item: ring.basis().len(),
             extra: 0,
-            batch: usize::MAX,
             exchange: Exchange::default(),
             layout: Layout::of(split, split.layers.len()),
             limits: limits.clone(),
@@ -127,12 +124,6 @@ impl Rows {
             self.arithmetic = Arithmetic::of_device(&self.ring, &self.limits);
         }
         self.laid_out()
-    }
-
-    /// The same for launches of about this many items.
-    pub(crate) fn batch(mut self, items: usize) -> Self {
-        self.batch = items;
-        self
     }
 
     /// The same with residues changing threads between passes in this way, where it can be.

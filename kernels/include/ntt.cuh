@@ -220,7 +220,12 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                 RF_UNROLL
                 for (u32 j = 0; j < part * S::vector; j++) {
                     auto* at = x + (set * S::vector + j / part) * S::span + i * size + j % part;
-                    if constexpr (code == 2) {
+                    if constexpr (code == 2 && scaled) {
+                        // the scale takes any word, so the sum needs no reduction
+                        auto difference = m.template sub<B>(at[0], at[part]);
+                        at[0] = m.mul(m.add(at[0], at[part]), table[Scale]);
+                        at[part] = m.mul(difference, z);
+                    } else if constexpr (code == 2) {
                         inverse_two<R, B>(m, at[0], at[part], z);
                     } else if constexpr (code == 6) {
                         auto high = m.mul(m.template sub<B>(at[0], at[part]), z);
@@ -233,7 +238,7 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                         auto s = table[Tree<R>::third_root];
                         inverse_three<R, B>(m, at[0], at[part], at[2 * part], z, z2, s);
                     }
-                    if constexpr (scaled && code != 6) at[0] = m.mul(at[0], table[Scale]);
+                    if constexpr (scaled && code == 3) at[0] = m.mul(at[0], table[Scale]);
                 }
             }
         }

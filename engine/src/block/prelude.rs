@@ -79,7 +79,7 @@ impl Block {
             threads = self.threads,
             per_thread = self.per_thread,
             tile = self.rows,
-            resident = self.resident(rows),
+            resident = self.resident(),
             shuffles = self.shuffles(rows),
             vector = self.vector,
             run = self.run,
