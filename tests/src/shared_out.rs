@@ -110,6 +110,22 @@ fn others() -> Result<Vec<Shared>> {
     rings.into_iter().collect()
 }
 
+/// Transforms in two kernels, for the catalogue.
+///
+/// # Errors
+/// What makes a ring or planning fail.
+pub fn transforms() -> Result<Vec<NamedPlan>> {
+    let wide = [Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?];
+    let ring = Ring::rns(1024, &wide)?;
+    let mut plans = Vec::new();
+    for (op, order) in [Op::Forward, Op::Inverse].into_iter().flat_map(|op| [(op, Order::Any), (op, Order::Natural)]) {
+        let mut named = NamedPlan::of_job(&Job::new(&ring, op).order(order), &tiny(4, 1 << 10))?;
+        named.name += " in two kernels";
+        plans.push(named);
+    }
+    Ok(plans)
+}
+
 /// Transforms in several kernels and a product by them.
 #[derive(Debug)]
 pub struct SharedOut;
