@@ -54,7 +54,10 @@ pub fn jobs() -> Result<Vec<Job>> {
     add(&Ring::cyclic(6, q(7)?)?, &through);
     // several moduli
     add(&Ring::rns(64, &[q(12_289)?, q(18_433)?])?, &all);
-    add(&Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?, &[Op::Mul, Op::Combine]);
+    add(
+        &Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?,
+        &[Op::Mul, Op::Combine, Op::Decompose],
+    );
     add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Combine, Op::Decompose]);
     add(&Ring::rns(8, &[q(u64::MAX)?])?, &[Op::Decompose]);
     // moduli that come again
