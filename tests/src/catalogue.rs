@@ -6,6 +6,8 @@ use ringforge::{Job, Limits, Modulus, Op, Order, Plan, Quotient, Result, Ring, S
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_e8::kernels::Components;
 
+use crate::shared_out;
+
 /// BLS12-381's scalar field, below 2^255.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
@@ -52,7 +54,10 @@ pub fn jobs() -> Result<Vec<Job>> {
     add(&Ring::cyclic(6, q(7)?)?, &through);
     // several moduli
     add(&Ring::rns(64, &[q(12_289)?, q(18_433)?])?, &all);
-    add(&Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?, &[Op::Mul, Op::Combine]);
+    add(
+        &Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?,
+        &[Op::Mul, Op::Combine, Op::Decompose],
+    );
     add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Combine, Op::Decompose]);
     add(&Ring::rns(8, &[q(u64::MAX)?])?, &[Op::Decompose]);
     // moduli that come again
@@ -93,12 +98,14 @@ fn draws() -> Result<Vec<NamedPlan>> {
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
 }
 
-/// All plans for a device with these limits: the jobs', draws, then those of the schemes in this workspace.
+/// All plans for a device with these limits: transforms that kernels share out, which reach most barriers and so stand
+/// first, the jobs', draws, then those of the schemes in this workspace.
 ///
 /// # Errors
 /// What makes planning fail.
 pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let mut plans: Vec<_> = jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<_>>()?;
+    let mut plans = shared_out::transforms()?;
+    plans.extend(jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<Vec<_>>>()?);
     plans.extend(draws()?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {

@@ -1,9 +1,11 @@
 //! Transforms that several kernels share out, at small sizes: planned as if thread blocks were tiny.
 
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Device, HostArg, Job, Limits, Modulus, Op, Order, Planner, Program, Quotient, Result, Ring};
+use ringforge::{
+    Device, HostArg, Job, Limits, Modulus, Op, Order, Planner, Program, Quotient, Result, Ring, Split, naive,
+};
 
-/// A device whose blocks hold few coefficients.
+/// A device whose blocks have so many threads and so much shared memory.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {
     let mut limits = Limits::of_capability(90);
     limits.block_threads = Some(threads);
@@ -11,20 +13,40 @@ fn tiny(threads: u32, shared_bytes: u32) -> Limits {
     limits
 }
 
-/// Rings of every arithmetic that a kernel can hand on in, each with blocks that are too small for a row.
-fn rings() -> Result<Vec<(Ring, Limits)>> {
-    let q = |q: u64| Modulus::new(q);
-    let bls12_381 = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
-    let wide = [q(1_152_921_504_606_584_833)?, q(1_152_921_504_598_720_513)?, q(1_152_921_504_592_429_057)?];
-    Ok(vec![
-        (Ring::rns(1024, &wide)?, tiny(16, 8 << 10)),                // two kernels
-        (Ring::rns(2048, &wide[..1])?, tiny(4, 1 << 10)),            // three
-        (Ring::negacyclic(256, q(998_244_353)?)?, tiny(8, 1 << 10)), // 32 bits
-        (Ring::trinomial(768, q(3457)?)?, tiny(8, 1 << 10)),         // 16 bits, leaves of degree 2
-        (Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 })?, tiny(4, 1 << 10)),
-        (Ring::cyclic(256, bls12_381)?, tiny(8, 4 << 10)),
-        (Ring::cyclic(1458, q(1_073_738_269)?)?, tiny(2, 4 << 10)), // radix 3
-    ])
+/// A ring, a device with blocks that are too small for a row of it, and how many kernels then share a transform.
+struct Shared {
+    ring: Ring,
+    limits: Limits,
+    kernels: usize,
+}
+
+impl Shared {
+    fn of(ring: Result<Ring>, limits: Limits, kernels: usize) -> Result<Self> {
+        Ok(Self { ring: ring?, limits, kernels })
+    }
+
+    /// A job for the device with the tiny blocks, and what it should give.
+    fn plan(&self, job: &Job) -> Result<NamedPlan> {
+        let named = NamedPlan::of_job(job, &self.limits)?;
+        let kernels = if job.op == Op::Mul { 3 * self.kernels + 1 } else { self.kernels };
+        assert_eq!(named.plan.steps().len(), kernels, "{}", named.plan);
+        let (job, split, whole) = (job.clone(), Split::of(&job.ring, None)?, whole(job)?);
+        Ok(named.expecting(move |batch, inputs| vec![expected(&job, &split, &whole, batch, inputs)]))
+    }
+
+    /// Both transforms, out of place.
+    fn transforms(&self) -> Result<Vec<NamedPlan>> {
+        [Op::Forward, Op::Inverse].into_iter().map(|op| self.plan(&Job::new(&self.ring, op))).collect()
+    }
+
+    /// The same in place, values in natural order, and both.
+    fn further(&self) -> Result<Vec<NamedPlan>> {
+        let jobs = [Op::Forward, Op::Inverse].into_iter().flat_map(|op| {
+            let (any, natural) = (Job::new(&self.ring, op), Job::new(&self.ring, op).order(Order::Natural));
+            [any.in_place(), natural.clone(), natural.in_place()]
+        });
+        jobs.map(|job| self.plan(&job)).collect()
+    }
 }
 
 /// The same job in one piece, on the CPU.
@@ -33,39 +55,106 @@ fn whole(job: &Job) -> Result<Program> {
     device.compile(&Planner::new(device.limits().clone()).plan(job)?)
 }
 
-/// Transforms in several kernels, out of place and in place, values in both orders.
+/// What the oracle says; of an inverse, what the CPU gives in one piece, if the oracle leads back from there.
+fn expected(job: &Job, split: &Split, whole: &Program, batch: usize, inputs: &[Vec<u8>]) -> Vec<u8> {
+    let (ring, plain) = (&job.ring, |bytes: &[u8]| naive::to_plain(&job.ring, bytes));
+    let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, split, job.order, &plain(bytes)));
+    match inputs {
+        [a, b] => naive::to_stored(ring, &naive::mul(ring, &plain(a), &plain(b))),
+        [a] if job.op == Op::Forward => forward(a),
+        [a] => {
+            let mut out = a.clone();
+            let mut args = vec![HostArg::Out(&mut out)];
+            if !job.in_place {
+                args.insert(0, HostArg::In(a));
+            }
+            whole.run_host(batch, &mut args).expect("the CPU runs it in one piece");
+            assert!(forward(&out) == *a, "{job} on the CPU, in one piece");
+            out
+        }
+        _ => unreachable!("{job} has other arguments"),
+    }
+}
+
+/// 60-bit primes with roots for degree 2^16.
+const WIDE: [u64; 3] = [1_152_921_504_606_584_833, 1_152_921_504_598_720_513, 1_152_921_504_592_429_057];
+
+/// Several moduli of 64 bits, residues handed on as they are.
+fn several() -> Result<Shared> {
+    let wide = WIDE.into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
+    Shared::of(Ring::rns(256, &wide), tiny(4, 2 << 10), 2)
+}
+
+/// The same in three kernels, of which the middle one has both nodes above its rows and strides within them.
+fn three() -> Result<Shared> {
+    Shared::of(Ring::negacyclic(512, Modulus::new(WIDE[0])?), tiny(4, 256), 3)
+}
+
+/// 16 bits under a sixth root: residues handed on in [0, q), leaves of degree 2.
+fn small() -> Result<Shared> {
+    Shared::of(Ring::trinomial(768, Modulus::new(3457u32)?), tiny(8, 1 << 10), 2)
+}
+
+/// Rings of the other kinds of arithmetic that a kernel can hand on in.
+fn others() -> Result<Vec<Shared>> {
+    let q = |q: u64| Modulus::new(q);
+    let bls12_381 = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
+    let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 });
+    let rings = [
+        Shared::of(Ring::negacyclic(256, q(998_244_353)?), tiny(8, 1 << 10), 2), // 32 bits, handed on as they are
+        Shared::of(Ring::cyclic(486, q(1_073_738_269)?), tiny(2, 1 << 10), 2),   // radix 3
+        Shared::of(Ring::negacyclic(256, q(562_949_953_408_001)?), tiny(4, 1 << 10), 2), // doubles
+        Shared::of(full, tiny(4, 1 << 10), 2),
+        Shared::of(Ring::cyclic(64, bls12_381), tiny(8, 2 << 10), 2),
+    ];
+    rings.into_iter().collect()
+}
+
+/// Transforms in two kernels, for the catalogue.
+///
+/// # Errors
+/// What makes a ring or planning fail.
+pub fn transforms() -> Result<Vec<NamedPlan>> {
+    let wide = [Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?];
+    let ring = Ring::rns(1024, &wide)?;
+    let mut plans = Vec::new();
+    for (op, order) in [Op::Forward, Op::Inverse].into_iter().flat_map(|op| [(op, Order::Any), (op, Order::Natural)]) {
+        let mut named = NamedPlan::of_job(&Job::new(&ring, op).order(order), &tiny(4, 1 << 10))?;
+        named.name += " in two kernels";
+        plans.push(named);
+    }
+    Ok(plans)
+}
+
+/// Transforms in several kernels and a product by them.
 #[derive(Debug)]
 pub struct SharedOut;
 
 impl Scheme for SharedOut {
     const NAME: &'static str = "shared out";
 
-    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
-        let mut plans = Vec::new();
-        for (ring, limits) in rings()? {
-            for (op, order) in [
-                (Op::Forward, Order::Any),
-                (Op::Inverse, Order::Any),
-                (Op::Forward, Order::Natural),
-                (Op::Inverse, Order::Natural),
-            ] {
-                for job in [Job::new(&ring, op).order(order), Job::new(&ring, op).order(order).in_place()] {
-                    let program = whole(&job)?;
-                    let named = NamedPlan::of_job(&job, &limits)?;
-                    assert!(named.plan.steps().len() > 1, "{}", named.plan);
-                    plans.push(named.expecting(move |batch, inputs| {
-                        let mut out = inputs[0].clone();
-                        let mut args = vec![HostArg::Out(&mut out)];
-                        if program.plan().args().len() > 1 {
-                            args.insert(0, HostArg::In(&inputs[0]));
-                        }
-                        program.run_host(batch, &mut args).expect("the CPU runs it in one piece");
-                        vec![out]
-                    }));
-                }
-            }
-            plans.push(NamedPlan::of_job(&Job::new(&ring, Op::Mul), &limits)?);
+    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
+        let mut plans = Addressing::plans(limits)?;
+        let several = several()?;
+        plans.extend(several.transforms()?);
+        plans.extend(several.further()?);
+        plans.push(several.plan(&Job::new(&several.ring, Op::Mul))?);
+        for other in others()? {
+            plans.extend(other.transforms()?);
         }
         Ok(plans)
+    }
+}
+
+/// Those of them that reach memory in every way.
+#[derive(Debug)]
+pub struct Addressing;
+
+impl Scheme for Addressing {
+    const NAME: &'static str = "addressing of what is shared out";
+
+    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
+        let small = small()?;
+        Ok([small.transforms()?, small.further()?, three()?.transforms()?].concat())
     }
 }

@@ -17,7 +17,7 @@ const BITS_40: u64 = 1_099_510_054_913;
 const BITS_50: u64 = 1_125_899_902_124_033;
 const BITS_60: u64 = 1_152_921_504_606_830_593;
 
-/// Pairs of random words for each modulus.
+/// Pairs of random words of each kind for each modulus.
 const RANDOM: usize = 400;
 
 /// One kernel and the moduli that it is run for.
@@ -58,8 +58,13 @@ fn arguments() -> Result<Vec<Run>> {
             Which::Type(Arithmetic::Mod64),
             vec![below(62, 1)?, below(62, 57)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
         ),
-        // up to 9q, where 8q is the most that needs no quotient
-        (Which::Type(Arithmetic::Mod64), vec![q(u64::MAX / 9)?, q(BITS_60)?, q(998_244_353)?, q(3457)?, q(3)?]),
+        // as far as the quotient serves: from 5q, the first that needs it, to 64q
+        (Which::Type(Arithmetic::Mod64), vec![q(u64::MAX / 5)?, below(61, 1)?, q(BITS_60)?, q(998_244_353)?, q(3)?]),
+        (Which::Type(Arithmetic::Mod64), vec![below(60, 93)?, below(50, 27)?, below(34, 41)?, below(31, 1)?, q(3)?]),
+        (
+            Which::Type(Arithmetic::Mod64),
+            vec![below(58, 27)?, below(50, 27)?, below(34, 41)?, below(31, 1)?, q(3457)?, q(7)?, q(5)?, q(3)?],
+        ),
         (
             Which::Type(Arithmetic::Mod64Full),
             vec![below(64, 1)?, below(64, 59)?, q(GOLDILOCKS)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
@@ -111,7 +116,7 @@ fn big(q: &Modulus) -> BigUint {
 }
 
 impl Sample {
-    /// All pairs of edges, and random words; residues only, for 256 bits.
+    /// All pairs of edges, random words, and words next to multiples of q; residues only, for 256 bits.
     fn new(run: &Run, q: Modulus, random: &mut Random) -> Self {
         let bits = 8 * run.which.word_bytes();
         let value = big(&q);
@@ -123,6 +128,10 @@ impl Sample {
             BigUint::new(limbs) % &end
         };
         pairs.extend((0..RANDOM).map(|_| (word(), word())));
+        // on both sides of where a quotient steps
+        let most = 2 * run.which.bound(&run.moduli[0]) as usize;
+        let mut multiple = || (&value * (1 + random.below(most)) + random.below(3) - 1u32) % &end;
+        pairs.extend((0..RANDOM).map(|_| (multiple(), multiple())));
         Self { q, pairs }
     }
 

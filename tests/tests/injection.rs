@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use ringforge::Result;
 use ringforge::testkit::inject::{Injection, injections};
 use ringforge::testkit::{NamedPlan, Target};
@@ -26,21 +27,21 @@ fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
             defects.entry(injection.what.clone()).or_default().push((plan, injection));
         }
     }
-    let mut missed = Vec::new();
-    for (what, carriers) in defects {
-        let mut found = false;
+    let missed = defects.into_par_iter().filter_map(|(what, carriers)| {
         for (plan, injection) in &carriers {
-            found = injection.found(plan, &device, SEED, ITEMS)?;
-            if found {
-                break;
+            match injection.found(plan, &device, SEED, ITEMS) {
+                Ok(true) => {
+                    println!("found {what}");
+                    return None;
+                }
+                Ok(false) => {}
+                Err(error) => return Some(Err(error)),
             }
         }
-        println!("{} {what}", if found { "found" } else { "MISSED" });
-        if !found {
-            missed.push(what);
-        }
-    }
-    Ok(missed)
+        println!("MISSED {what}");
+        Some(Ok(what))
+    });
+    missed.collect()
 }
 
 #[test]
