@@ -1,5 +1,6 @@
 //! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and limits beside it.
 
+mod fhe;
 mod host;
 mod kems;
 mod rings;
@@ -49,6 +50,7 @@ struct Bench {
 /// What is measured at once.
 enum Task {
     Ring(rings::Task),
+    Fhe(fhe::Task),
     Kem(kems::Task),
 }
 
@@ -56,6 +58,7 @@ impl Task {
     fn title(&self) -> String {
         match self {
             Self::Ring(task) => task.title(),
+            Self::Fhe(task) => task.title(),
             Self::Kem(task) => task.title(),
         }
     }
@@ -64,6 +67,7 @@ impl Task {
     fn measure(&self, bench: &Bench, report: &mut Report) -> Result<()> {
         match self {
             Self::Ring(task) => report.lines.push(rings::line(task, bench)?),
+            Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
             Self::Kem(task) => {
                 // a CPU's memory is the host's
                 let is_cpu = bench.device.limits().is_cpu();
@@ -97,7 +101,7 @@ struct Line {
     floor: Floor,
     /// Share of the floor's speed that was reached.
     percent_of_floor: f64,
-    /// Whether results are right: samples of a ring's, all of a scheme's.
+    /// Whether results are right: samples of a ring's, all of a scheme's and of those about FHE.
     right: bool,
 }
 
@@ -115,6 +119,8 @@ struct Report {
     environment: Environment,
     copy_bytes_per_second: f64,
     lines: Vec<Line>,
+    /// Transforms as FHE has them.
+    fhe_lines: Vec<fhe::Line>,
     /// From host memory to host memory.
     host_lines: Vec<host::Line>,
     /// Lines that this device does not support, and why.
@@ -127,7 +133,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let (samples, total_seconds) = if options.quick { (15, 0.15) } else { (60, 1.0) };
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
-    let tasks: Vec<_> = rings.chain(kems::tasks(options, &device).into_iter().map(Task::Kem)).collect();
+    let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
+    let tasks: Vec<_> = rings.chain(fhe).chain(kems::tasks(options, &device).into_iter().map(Task::Kem)).collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
     let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
     let bench = Bench { device, bandwidth, effort };
@@ -135,6 +142,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         environment: Environment::of(&bench.device),
         copy_bytes_per_second: bandwidth,
         lines: Vec::new(),
+        fhe_lines: Vec::new(),
         host_lines: Vec::new(),
         unsupported: Vec::new(),
     };
@@ -158,7 +166,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     } else {
         print(&report)?;
     }
-    Ok(report.lines.iter().all(|line| line.right) && report.host_lines.iter().all(|line| line.right))
+    let mut lines = report.lines.iter().chain(report.fhe_lines.iter().map(|line| &line.line));
+    Ok(lines.all(|line| line.right) && report.host_lines.iter().all(|line| line.right))
 }
 
 /// Writes the report to the file that the user named.
@@ -175,6 +184,10 @@ fn print(report: &Report) -> Result<()> {
     show::print(&format!("copy, read + written: {}B/s", show::short(report.copy_bytes_per_second)))?;
     if !report.lines.is_empty() {
         show::print(&table(&report.lines))?;
+    }
+    if !report.fhe_lines.is_empty() {
+        show::print("FHE, x^n + 1 modulo 32 primes; peers and bars are those of an H200:")?;
+        show::print(&fhe::table(&report.fhe_lines))?;
     }
     if !report.host_lines.is_empty() {
         show::print("from host memory to host memory:")?;

@@ -2,7 +2,7 @@
 
 mod kem;
 
-use ringforge::{Job, Layer, Limits, Op, Split, Width};
+use ringforge::{Arithmetic, Job, Layer, Limits, Op, Split};
 use serde::Serialize;
 
 /// Instructions that a pipe of a multiprocessor does in a second: 64 a clock at 1.94 GHz, as measured on an H200. Of
@@ -10,21 +10,24 @@ use serde::Serialize;
 const PIPE: f64 = 16.4e12 / 132.0;
 
 /// What the best known arithmetic takes for a product by a known factor, in slots of a 32-bit multiply-add: a wide
-/// product takes two. Shoup's method for words; for 256 bits Montgomery's, limb by limb.
-fn slots_of_product(width: Width) -> f64 {
-    match width {
-        Width::W16 | Width::W32 => 4.0,
-        Width::W64 => 15.0,
-        Width::W256 => 2.0 * 136.0,
+/// product takes two. Shoup's method for words; for 256 bits Montgomery's, limb by limb. Doubles have a pipe of their
+/// own as wide as that: its slots, by the rate measured on an H200.
+fn slots_of_product(arithmetic: Arithmetic) -> f64 {
+    match arithmetic {
+        Arithmetic::Mod16 | Arithmetic::Mod32 => 4.0,
+        Arithmetic::Mod50 => 5.6,
+        Arithmetic::Mod64 | Arithmetic::Mod64Full => 15.0,
+        Arithmetic::Mod256 => 2.0 * 136.0,
     }
 }
 
 /// Slots of a product of two variables that is added up before it is reduced, and of the reduction of a sum.
-fn slots_of_sum(width: Width) -> (f64, f64) {
-    match width {
-        Width::W16 | Width::W32 => (2.0, 3.0),
-        Width::W64 => (8.0, 11.0),
-        Width::W256 => (2.0 * 64.0, 2.0 * 72.0),
+fn slots_of_sum(arithmetic: Arithmetic) -> (f64, f64) {
+    match arithmetic {
+        Arithmetic::Mod16 | Arithmetic::Mod32 => (2.0, 3.0),
+        Arithmetic::Mod50 => (5.6, 0.0),
+        Arithmetic::Mod64 | Arithmetic::Mod64Full => (8.0, 11.0),
+        Arithmetic::Mod256 => (2.0 * 64.0, 2.0 * 72.0),
     }
 }
 
@@ -33,7 +36,7 @@ fn slots_of_sum(width: Width) -> (f64, f64) {
 pub(crate) struct Floor {
     pub(crate) bytes_per_item: usize,
     pub(crate) memory_seconds: f64,
-    /// Slots of 32-bit multiply-adds; known for rings with a transform of their own.
+    /// Slots of 32-bit multiply-adds, or of doubles where these serve; known for rings with a transform of their own.
     pub(crate) slots_per_item: Option<f64>,
     /// On GPUs.
     pub(crate) multiply_seconds: Option<f64>,
@@ -46,7 +49,7 @@ pub(crate) struct Floor {
 impl Floor {
     /// The floor of a job that moves so many bytes for an item, at a bandwidth in bytes per second.
     pub(crate) fn of(job: &Job, bytes_per_item: usize, bandwidth: f64, limits: &Limits) -> Self {
-        Self::new(slots_per_item(job), None, bytes_per_item, bandwidth, limits)
+        Self::new(slots_per_item(job, limits), None, bytes_per_item, bandwidth, limits)
     }
 
     fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, bandwidth: f64, limits: &Limits) -> Self {
@@ -71,18 +74,19 @@ impl Floor {
     }
 }
 
-fn slots_per_item(job: &Job) -> Option<f64> {
+fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let split = Split::of(&job.ring, job.depth).ok()?;
-    let width = job.ring.width();
+    let is_plain = split.base == 1 && split.layers.iter().all(|layer| *layer == Layer::Two);
+    let arithmetic = if is_plain { Arithmetic::of_device(&job.ring, limits) } else { Arithmetic::of(&job.ring) };
     let n = split.n as f64;
     // per coefficient: radix 2 multiplies half of them; radix 3 two thirds by twiddles and one third by the third root
     let of_layer = |layer: &Layer| match layer {
         Layer::Sixth | Layer::Two => n / 2.0,
         Layer::Three => n,
     };
-    let transform = split.layers.iter().map(of_layer).sum::<f64>() * slots_of_product(width);
-    let (d, (product, reduction)) = (split.base as f64, slots_of_sum(width));
-    let wrapped = if split.base > 1 { n * (d - 1.0) / d * slots_of_product(width) } else { 0.0 };
+    let transform = split.layers.iter().map(of_layer).sum::<f64>() * slots_of_product(arithmetic);
+    let (d, (product, reduction)) = (split.base as f64, slots_of_sum(arithmetic));
+    let wrapped = if split.base > 1 { n * (d - 1.0) / d * slots_of_product(arithmetic) } else { 0.0 };
     let values = n * (d * product + reduction) + wrapped;
     let row = match job.op {
         Op::Forward | Op::Inverse => transform,

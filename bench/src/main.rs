@@ -8,6 +8,7 @@ mod environment;
 mod floor;
 mod kems;
 mod measure;
+mod oracle;
 mod plan;
 mod rings;
 mod sample;

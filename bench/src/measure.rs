@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use ringforge::Buffer;
+use ringforge::{Buffer, Stream};
 use serde::Serialize;
 
 use crate::work::Work;
@@ -51,44 +51,59 @@ impl Times {
     }
 }
 
-/// Sets of buffers that a measurement of this work rotates among.
+/// Sets of buffers that a measurement of this work rotates among; one that is large enough alone needs no other.
 pub(crate) fn sets(work: &Work, batch: usize) -> usize {
     let rotated = if work.device().limits().is_cpu() { ROTATED_BYTES_CPU } else { ROTATED_BYTES };
-    rotated.div_ceil(work.bytes(batch).max(1)).clamp(2, 64)
+    rotated.div_ceil(work.bytes(batch).max(1)).clamp(1, 64)
 }
 
 /// Seconds of one run, after a first one that warms up.
 pub(crate) fn estimate(work: &Work, batch: usize, buffers: &mut [Buffer]) -> Result<f64> {
-    work.start(batch, buffers)?;
-    let before = work.stream.mark()?;
-    work.start(batch, buffers)?;
-    Ok(work.stream.mark()?.seconds_since(&before)?.max(1e-7))
+    second(&work.stream, || work.start(batch, buffers))
 }
 
 /// Measures runs over these sets of buffers, one set after another.
 pub(crate) fn measure(work: &Work, batch: usize, sets: &mut [Vec<Buffer>], effort: Effort) -> Result<Times> {
+    runs(&work.stream, sets, effort, |buffers| work.start(batch, buffers))
+}
+
+/// Measures runs that `start` starts on a stream, one of `sets` after another.
+pub(crate) fn runs<S>(
+    stream: &Stream,
+    sets: &mut [S],
+    effort: Effort,
+    mut start: impl FnMut(&mut S) -> Result<()>,
+) -> Result<Times> {
     let mut once = 0.0;
-    for buffers in sets.iter_mut() {
-        once = estimate(work, batch, buffers)?;
+    for set in sets.iter_mut() {
+        once = second(stream, || start(set))?;
     }
     let runs = ((effort.sample_seconds / once).ceil() as usize).clamp(1, 10_000);
     let samples = ((effort.total_seconds / (once * runs as f64)) as usize).clamp(LEAST_SAMPLES, effort.samples);
-    let mut marks = vec![work.stream.mark()?];
+    let mut marks = vec![stream.mark()?];
     let mut turn = 0;
     for _ in 0..samples {
         for _ in 0..runs {
             let set = turn % sets.len();
-            work.start(batch, &mut sets[set])?;
+            start(&mut sets[set])?;
             turn += 1;
         }
-        marks.push(work.stream.mark()?);
+        marks.push(stream.mark()?);
     }
-    work.stream.synchronize()?;
+    stream.synchronize()?;
     let mut seconds = Vec::with_capacity(samples);
     for pair in marks.windows(2) {
         seconds.push(pair[1].seconds_since(&pair[0])? / runs as f64);
     }
     Ok(Times::of(seconds, runs, sets.len()))
+}
+
+/// Seconds of what is started, the second time.
+fn second(stream: &Stream, mut start: impl FnMut() -> Result<()>) -> Result<f64> {
+    start()?;
+    let before = stream.mark()?;
+    start()?;
+    Ok(stream.mark()?.seconds_since(&before)?.max(1e-7))
 }
 
 /// Measures calls that are done when they return, by the wall's clock; a first one warms up.

@@ -1,4 +1,5 @@
-//! Products in rings of every kind, compared with slow and obvious arithmetic.
+//! Products in rings of every kind, compared with slow and obvious arithmetic: all of a small ring's, sampled places of a
+//! large one's.
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
@@ -7,6 +8,7 @@ use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Ring, Split, U256, naiv
 use serde::Serialize;
 
 use crate::measure;
+use crate::oracle;
 use crate::sample;
 use crate::show;
 use crate::work::Work;
@@ -15,6 +17,8 @@ use crate::work::Work;
 const ORACLE_ITEMS: usize = 6;
 /// Coefficient products that the oracle may take for a ring.
 const ORACLE_PRODUCTS: usize = 8 << 20;
+/// The same where an item of the ring takes more than twice that, so that its oracle goes to sampled places alone.
+const SAMPLED_PRODUCTS: usize = 2 << 20;
 /// Bytes of an operand on a GPU and, at most, on a CPU.
 const OPERAND_BYTES: usize = 64 << 20;
 /// Seconds of one run on a CPU.
@@ -94,7 +98,7 @@ impl Check<'_> {
         let mut sampled: Vec<usize> = (0..items.min(batch)).collect();
         sampled.push(batch - 1);
         let mut wrong = Vec::new();
-        if !self.agrees_with_oracle(&sampled, &a, &b, &product) {
+        if !self.agrees_with_oracle(&sampled, &a, &b, &product)? {
             wrong.push("product");
         }
         let has_transform = Split::of(ring, None).is_ok();
@@ -157,11 +161,33 @@ impl Check<'_> {
         naive::to_plain(&self.ring, &bytes[item * size..][..size])
     }
 
-    fn agrees_with_oracle(&self, sampled: &[usize], a: &[u8], b: &[u8], product: &[u8]) -> bool {
-        sampled.par_iter().all(|&item| {
-            let expected = naive::mul(&self.ring, &self.plain(a, item), &self.plain(b, item));
-            expected == self.plain(product, item)
-        })
+    /// In how many places of a row the oracle goes to work, for a ring that is too large for all.
+    fn places(&self) -> Option<usize> {
+        let (rows, n) = (self.ring.basis().len(), self.ring.degree());
+        (rows * n.pow(2) > 2 * ORACLE_PRODUCTS).then(|| (SAMPLED_PRODUCTS / rows / n).max(1))
+    }
+
+    fn agrees_with_oracle(&self, sampled: &[usize], a: &[u8], b: &[u8], product: &[u8]) -> Result<bool> {
+        let agrees = |&item: &usize| {
+            let [a, b, product] = [a, b, product].map(|bytes| self.plain(bytes, item));
+            match self.places() {
+                None => Ok(naive::mul(&self.ring, &a, &b) == product),
+                Some(count) => {
+                    let random = &mut Random::new(self.seed ^ item as u64);
+                    oracle::product_agrees(&self.ring, [&a, &b, &product], count, random)
+                }
+            }
+        };
+        Ok(sampled.par_iter().map(agrees).collect::<Result<Vec<_>>>()?.into_iter().all(|agrees| agrees))
+    }
+
+    /// Whether values in natural order are those of the first item.
+    fn natural_values_agree(&self, a: &[u8], values: &[u8]) -> Result<bool> {
+        let (order, [a, values]) = (Order::Natural, [a, values].map(|bytes| self.plain(bytes, 0)));
+        match self.places() {
+            None => Ok(naive::forward(&self.ring, &Split::of(&self.ring, None)?, order, &a) == values),
+            Some(count) => oracle::values_agree(&self.ring, order, [&a, &values], count, &mut Random::new(self.seed)),
+        }
     }
 
     /// Forward and inverse undo each other; the product of values is the product; added to itself it is twice that.
@@ -187,8 +213,7 @@ impl Check<'_> {
         }
         let natural = |job: Job| job.order(Order::Natural).in_place();
         let values = call(&natural(forward), &[a])?;
-        let split = Split::of(&self.ring, None)?;
-        if naive::forward(&self.ring, &split, Order::Natural, &self.plain(a, 0)) != self.plain(&values, 0) {
+        if !self.natural_values_agree(a, &values)? {
             wrong.push("values");
         }
         if call(&natural(inverse), &[&values])? != a {

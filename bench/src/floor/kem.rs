@@ -25,7 +25,7 @@ impl Floor {
         bandwidth: f64,
         limits: &Limits,
     ) -> Result<Self> {
-        let slots = slots(set.n, operation)?;
+        let slots = slots(set.n, operation, limits)?;
         let logic = (permutations(set, operation) * PERMUTATION) as f64;
         Ok(Self::new(slots, Some(logic), bytes_per_item, bandwidth, limits))
     }
@@ -45,7 +45,7 @@ fn permutations(set: &Parameters, operation: Operation) -> usize {
 }
 
 /// Slots of multiply-adds of an item; the inverse of f is left out.
-fn slots(n: usize, operation: Operation) -> Result<Option<f64>> {
+fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
     let [keys, integers] = MODULI.map(|q| Ring::trinomial(n, Modulus::new(q)?));
     let (keys, integers) = (keys?, integers?);
     let encrypted = [Op::Forward, Op::PointMul, Op::Inverse].map(|op| Job::new(&keys, op));
@@ -54,7 +54,7 @@ fn slots(n: usize, operation: Operation) -> Result<Option<f64>> {
         Operation::Encaps => encrypted.to_vec(),
         Operation::Decaps => [&encrypted[..], &[Job::new(&integers, Op::Mul)]].concat(),
     };
-    Ok(jobs.iter().map(slots_per_item).sum())
+    Ok(jobs.iter().map(|job| slots_per_item(job, limits)).sum())
 }
 
 #[cfg(test)]

@@ -1,0 +1,99 @@
+//! The oracle at sampled places, for rings too large to be gone through: values and coefficients, each by its definition.
+
+use anyhow::{Context, Result, ensure};
+use rayon::prelude::*;
+use ringforge::testkit::Random;
+use ringforge::{Order, Ring, Split, U256};
+
+/// Whether `values` of the element `a` are right in this many random places of each row: residues modulo the leaves
+/// x^d − β, by putting β for x^d.
+pub(crate) fn values_agree(
+    ring: &Ring,
+    order: Order,
+    [a, values]: [&[U256]; 2],
+    count: usize,
+    random: &mut Random,
+) -> Result<bool> {
+    let split = Split::of(ring, None)?;
+    let (n, d) = (split.n, split.base);
+    let places = (order == Order::Natural).then(|| split.natural_places());
+    let leaves: Vec<usize> = (0..count).map(|_| random.below(split.leaves())).collect();
+    let rows = a.par_chunks_exact(n).zip(values.par_chunks_exact(n)).enumerate();
+    let right = |(row, (a, values)): (usize, (&[U256], &[U256]))| {
+        let q = &ring.basis()[row];
+        leaves.iter().all(|&leaf| {
+            let beta = split.leaf_constant(ring.row_moduli()[row], leaf);
+            let mut residue = vec![U256::ZERO; d];
+            for coefficients in a.chunks_exact(d).rev() {
+                residue.iter_mut().zip(coefficients).for_each(|(r, c)| *r = q.add(&q.mul(r, &beta), c));
+            }
+            let place = places.as_ref().map_or(leaf, |places| places[leaf]);
+            residue == values[place * d..][..d]
+        })
+    };
+    Ok(rows.all(right))
+}
+
+/// Whether coefficients of the product of a and b are right in this many random places of each row, for f = x^n − c:
+/// coefficient k is Σ a_i b_j over i + j = k and c Σ a_i b_j over i + j = n + k.
+pub(crate) fn product_agrees(
+    ring: &Ring,
+    [a, b, product]: [&[U256]; 3],
+    count: usize,
+    random: &mut Random,
+) -> Result<bool> {
+    let n = ring.degree();
+    let places: Vec<usize> = (0..count).map(|_| random.below(n)).collect();
+    for (row, q) in ring.basis().iter().enumerate() {
+        let tail = ring.quotient().tail(q);
+        let (exponent, c) = tail.first().context("a quotient of one term")?;
+        ensure!(tail.len() == 1 && *exponent == 0, "{ring} is too large to be checked");
+        let [a, b, product] = [a, b, product].map(|element| &element[row * n..][..n]);
+        let sum = |a: &[U256], b: &[U256]| {
+            a.iter().zip(b.iter().rev()).fold(U256::ZERO, |sum, (a, b)| q.add(&sum, &q.mul(a, b)))
+        };
+        let right = |&k: &usize| {
+            let (low, wrapped) = (sum(&a[..=k], &b[..=k]), sum(&a[k + 1..], &b[k + 1..]));
+            product[k] == q.add(&low, &q.mul(c, &wrapped))
+        };
+        if !places.par_iter().all(right) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringforge::{naive, testkit};
+
+    #[test]
+    fn it_agrees_with_all_places_and_notices_one() -> Result<()> {
+        for text in ["12289,40961:x^64+1", "3329:x^256+1", "12289:x^16-7"] {
+            let ring: Ring = text.parse()?;
+            let size = ring.bytes();
+            let bytes = testkit::residues(&ring, 1, 2);
+            let [a, b] = [&bytes[..size], &bytes[size..]].map(|bytes| naive::to_plain(&ring, bytes));
+            let mut random = Random::new(2);
+            let mut product = naive::mul(&ring, &a, &b);
+            assert!(product_agrees(&ring, [&a, &b, &product], 9, &mut random)?);
+            // a row that is wrong everywhere
+            let q = ring.basis().last().context("a basis")?;
+            product.iter_mut().rev().take(ring.degree()).for_each(|x| *x = q.add(x, &U256::ONE));
+            assert!(!product_agrees(&ring, [&a, &b, &product], 1, &mut random)?);
+            if let Ok(split) = Split::of(&ring, None) {
+                for order in [Order::Any, Order::Natural] {
+                    let mut values = naive::forward(&ring, &split, order, &a);
+                    assert!(values_agree(&ring, order, [&a, &values], 9, &mut random)?);
+                    values.iter_mut().rev().take(ring.degree()).for_each(|x| *x = q.add(x, &U256::ONE));
+                    assert!(!values_agree(&ring, order, [&a, &values], 1, &mut random)?);
+                }
+            }
+        }
+        let sparse: Ring = "65537:x^5-3x^2+1".parse()?;
+        let zeros = [U256::ZERO; 5];
+        assert!(product_agrees(&sparse, [&zeros; 3], 1, &mut Random::new(3)).is_err());
+        Ok(())
+    }
+}
