@@ -73,7 +73,9 @@ impl Block {
         let Rows { ring, split, part, arithmetic, held, extra, .. } = rows;
         let arithmetic = *arithmetic;
         let most_threads = limits.block_threads? as usize;
-        let most = (REGISTERS * 4 / arithmetic.word_bytes()).checked_div(*held)?;
+        // kernels that share out a row of 256 bits wait for memory more than others, and want more threads
+        let registers = if arithmetic == Arithmetic::Mod256 && !rows.is_whole() { REGISTERS / 2 } else { REGISTERS };
+        let most = (registers * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
         let above = split.nodes(part.start);
         let is_leaf = part.end == split.layers.len();

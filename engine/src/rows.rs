@@ -169,7 +169,7 @@ impl Rows {
         Slot::Table(table(&self.ring, &self.split, self.arithmetic, &self.layout))
     }
 
-    /// The port for the moduli, `const Rq::M*`; a kernel for a single modulus can do without.
+    /// The port for the moduli, `const Rq::M*`; a kernel for a single modulus of up to 64 bits can do without.
     #[must_use]
     pub fn moduli_port(&self) -> Port {
         Port::shared(moduli(&self.ring, self.arithmetic).bytes())

@@ -4,7 +4,6 @@ pub mod curve;
 pub mod kem;
 pub mod mma;
 pub mod slow;
-pub mod two_pass;
 
 use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Error, Header, Limits, Result, U256};
@@ -17,7 +16,7 @@ impl Scheme for Shape {
     const NAME: &'static str = "shape";
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
-        Ok(vec![kem::plan(limits)?, two_pass::plan(limits)?, curve::plan()?, mma::plan()?])
+        Ok(vec![kem::plan(limits)?, curve::plan()?, mma::plan()?])
     }
 }
 

@@ -36,7 +36,10 @@ impl Block {
             _ => "rf::u256",
         };
         let modulus = match ring.moduli() {
-            [q] => format!("static RF_METHOD M modulus(const M*, rf::u32) {{ return {}; }}", arithmetic.initializer(q)),
+            // 256-bit constants come by argument: the compiler makes more of known limbs than is good
+            [q] if self.store_bytes <= 8 => {
+                format!("static RF_METHOD M modulus(const M*, rf::u32) {{ return {}; }}", arithmetic.initializer(q))
+            }
             _ => "static RF_METHOD M modulus(const M* moduli, rf::u32 number) { return moduli[number]; }".into(),
         };
         format!(
