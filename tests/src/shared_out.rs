@@ -35,17 +35,19 @@ impl Shared {
     }
 
     /// Both transforms, out of place.
-    fn transforms(&self) -> Result<Vec<NamedPlan>> {
-        [Op::Forward, Op::Inverse].into_iter().map(|op| self.plan(&Job::new(&self.ring, op))).collect()
+    fn transforms(&self, order: Order) -> Result<Vec<NamedPlan>> {
+        [Op::Forward, Op::Inverse].into_iter().map(|op| self.plan(&Job::new(&self.ring, op).order(order))).collect()
     }
 
-    /// The same in place, values in natural order, and both.
-    fn further(&self) -> Result<Vec<NamedPlan>> {
-        let jobs = [Op::Forward, Op::Inverse].into_iter().flat_map(|op| {
-            let (any, natural) = (Job::new(&self.ring, op), Job::new(&self.ring, op).order(Order::Natural));
-            [any.in_place(), natural.clone(), natural.in_place()]
-        });
-        jobs.map(|job| self.plan(&job)).collect()
+    /// The same in both orders, in place too.
+    fn all_transforms(&self) -> Result<Vec<NamedPlan>> {
+        let mut plans = [self.transforms(Order::Any)?, self.transforms(Order::Natural)?].concat();
+        for op in [Op::Forward, Op::Inverse] {
+            for order in [Order::Any, Order::Natural] {
+                plans.push(self.plan(&Job::new(&self.ring, op).order(order).in_place())?);
+            }
+        }
+        Ok(plans)
     }
 }
 
@@ -77,15 +79,14 @@ fn expected(job: &Job, split: &Split, whole: &Program, batch: usize, inputs: &[V
 }
 
 /// 60-bit primes with roots for degree 2^16.
-const WIDE: [u64; 3] = [1_152_921_504_606_584_833, 1_152_921_504_598_720_513, 1_152_921_504_592_429_057];
+const WIDE: [u64; 2] = [1_152_921_504_606_584_833, 1_152_921_504_598_720_513];
 
 /// Several moduli of 64 bits, residues handed on as they are.
 fn several() -> Result<Shared> {
-    let wide = WIDE.into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
-    Shared::of(Ring::rns(256, &wide), tiny(4, 2 << 10), 2)
+    Shared::of(Ring::rns(1024, &[Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?]), tiny(4, 1 << 10), 2)
 }
 
-/// The same in three kernels, of which the middle one has both nodes above its rows and strides within them.
+/// 64 bits in three kernels, of which the middle one has both nodes above its rows and strides within them.
 fn three() -> Result<Shared> {
     Shared::of(Ring::negacyclic(512, Modulus::new(WIDE[0])?), tiny(4, 256), 3)
 }
@@ -115,14 +116,9 @@ fn others() -> Result<Vec<Shared>> {
 /// # Errors
 /// What makes a ring or planning fail.
 pub fn transforms() -> Result<Vec<NamedPlan>> {
-    let wide = [Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?];
-    let ring = Ring::rns(1024, &wide)?;
-    let mut plans = Vec::new();
-    for (op, order) in [Op::Forward, Op::Inverse].into_iter().flat_map(|op| [(op, Order::Any), (op, Order::Natural)]) {
-        let mut named = NamedPlan::of_job(&Job::new(&ring, op).order(order), &tiny(4, 1 << 10))?;
-        named.name += " in two kernels";
-        plans.push(named);
-    }
+    let several = several()?;
+    let mut plans = [several.transforms(Order::Any)?, several.transforms(Order::Natural)?].concat();
+    plans.iter_mut().for_each(|named| named.name += " in two kernels");
     Ok(plans)
 }
 
@@ -133,20 +129,19 @@ pub struct SharedOut;
 impl Scheme for SharedOut {
     const NAME: &'static str = "shared out";
 
-    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
-        let mut plans = Addressing::plans(limits)?;
+    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
         let several = several()?;
-        plans.extend(several.transforms()?);
-        plans.extend(several.further()?);
+        let mut plans = [several.all_transforms()?, small()?.all_transforms()?].concat();
         plans.push(several.plan(&Job::new(&several.ring, Op::Mul))?);
+        plans.extend(three()?.transforms(Order::Any)?);
         for other in others()? {
-            plans.extend(other.transforms()?);
+            plans.extend(other.transforms(Order::Any)?);
         }
         Ok(plans)
     }
 }
 
-/// Those of them that reach memory in every way.
+/// Those of them whose rows lie in memory in the most involved ways.
 #[derive(Debug)]
 pub struct Addressing;
 
@@ -154,7 +149,6 @@ impl Scheme for Addressing {
     const NAME: &'static str = "addressing of what is shared out";
 
     fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
-        let small = small()?;
-        Ok([small.transforms()?, small.further()?, three()?.transforms()?].concat())
+        Ok([small()?.transforms(Order::Natural)?, three()?.transforms(Order::Any)?].concat())
     }
 }

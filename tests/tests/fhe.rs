@@ -189,7 +189,7 @@ impl Case {
 
     /// Rows of every kind; or where they are operands of those, the largest or random.
     fn input(&self, number: u64, every_kind: bool) -> Vec<u64> {
-        let mut random = Random::new(self.seed + number);
+        let mut random = Random::new(self.seed ^ number);
         let (n, basis) = (self.ring.degree(), self.ring.basis());
         let mut words = vec![0; self.batch * basis.len() * n];
         for (i, row) in words.chunks_exact_mut(n).enumerate() {
