@@ -80,7 +80,7 @@ impl Backend {
     /// The transform of n points, in place and in natural order.
     pub(crate) fn transform<F: EngineField>(&self, op: Op, n: usize) -> Result<Program> {
         self.0.transforms.get((TypeId::of::<F>(), n, op), || {
-            let job = Job::new(&ring::<F>(n)?, op).order(Order::Natural).in_place();
+            let job = Job::new(&ring::<F>(n)?, op).order(Order::Natural).in_place().batch_hint(1);
             self.0.device.compile(&Planner::new(self.0.device.limits().clone()).plan(&job)?)
         })
     }
@@ -110,11 +110,43 @@ impl Backend {
 }
 
 /// Below these sizes arkworks' own code is done sooner.
-const SMALLEST_ON_CPU: usize = 1 << 8;
+const SMALLEST_ON_CPU: usize = 1 << 9;
 const SMALLEST_ON_GPU: usize = 1 << 11;
 
 impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Backend({})", self.0.device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ark_bls12_381::Fr;
+    use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+
+    use crate::Domain;
+
+    use super::*;
+
+    #[test]
+    fn a_backend_is_shared_once_and_serves_many_threads() {
+        let backend = Backend::new(Device::cpu());
+        assert!(backend.clone().share().is_ok());
+        assert!(backend.clone().share().is_err());
+        assert!(Arc::ptr_eq(&Backend::shared().0, &backend.0));
+
+        let x: Vec<Fr> = (0..1 << 12).map(Fr::from).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let x = &x[..1 << (9 + thread % 4)];
+                scope.spawn(move || {
+                    let expected = Radix2EvaluationDomain::<Fr>::new(x.len()).unwrap().fft(x);
+                    for _ in 0..20 {
+                        assert_eq!(Domain::<Fr>::new(x.len()).unwrap().fft(x), expected);
+                        Backend::shared().trim();
+                    }
+                });
+            }
+        });
     }
 }

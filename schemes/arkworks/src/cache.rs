@@ -31,3 +31,21 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ringforge::Error;
+
+    use super::*;
+
+    #[test]
+    fn values_are_made_once_and_failures_not_kept() {
+        let cache = Cache::new();
+        let failure = || Err(Error::OutOfMemory { bytes: 1 });
+        assert!(cache.get("a", failure).is_err());
+        assert_eq!(cache.get("a", || Ok(1)).unwrap(), 1);
+        assert_eq!(cache.get("a", failure).unwrap(), 1);
+        cache.clear();
+        assert_eq!(cache.get("a", || Ok(2)).unwrap(), 2);
+    }
+}

@@ -1,7 +1,7 @@
 //! Fields whose elements arkworks keeps as the engine does.
 
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig, PrimeField};
-use ringforge::{Error, Modulus, Result, Ring, U256};
+use ringforge::{Error, Modulus, Result, Ring, U256, Width};
 
 /// A prime field whose elements are four 64-bit limbs in Montgomery form with R = 2^256, least significant first: all of
 /// arkworks' fields of 193 to 256 bits, such as the scalar fields of BLS12-381, BN254, BLS12-377, Pallas and Vesta.
@@ -23,15 +23,19 @@ impl<C: MontConfig<4>> EngineField for Fp<MontBackend<C, 4>, 4> {
     }
 }
 
+/// Arkworks' root of this order.
+pub(crate) fn root<F: EngineField>(order: u64) -> Result<F> {
+    F::get_root_of_unity(order).ok_or(Error::NoRoot { q: integer(F::MODULUS), order })
+}
+
 /// F[x]/(x^n − 1) with arkworks' root of order n.
 pub(crate) fn ring<F: EngineField>(n: usize) -> Result<Ring> {
-    let root = F::get_root_of_unity(n as u64).ok_or(Error::NoRoot { q: integer(F::MODULUS), order: n as u64 })?;
     let ring = Ring::cyclic(n, Modulus::new(integer(F::MODULUS))?)?;
-    if ring.bytes() != n * size_of::<[u64; 4]>() {
+    if ring.width() != Width::W256 {
         let why = "the engine keeps residues of so few bits as plain words";
         return Err(Error::Unsupported { job: ring.to_string(), why: why.into() });
     }
-    ring.with_root(integer(root.into_bigint()))
+    ring.with_root(integer(root::<F>(n as u64)?.into_bigint()))
 }
 
 fn integer(BigInt(limbs): BigInt<4>) -> U256 {

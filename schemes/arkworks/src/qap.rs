@@ -153,14 +153,15 @@ impl<F: PrimeField> System<'_, F> {
 
     /// Values of polynomial i, a, b or c, on the domain: of its constraints, for a of the inputs, and zeros.
     fn evaluate<T: Send>(&self, i: usize, values: &mut [T], map: impl Fn(F) -> T + Sync) {
-        let (constraints, rest) = values.split_at_mut(self.num_constraints);
-        constraints.par_iter_mut().zip(&self.matrices[i]).for_each(|(value, terms)| {
-            *value = map(evaluate_constraint(terms, self.assignment));
-        });
+        let rows = &self.matrices[i];
         let inputs = if i == 0 { &self.assignment[..self.num_inputs] } else { &[] };
-        for (i, value) in rest.iter_mut().enumerate() {
-            *value = map(inputs.get(i).copied().unwrap_or_default());
-        }
+        values.par_iter_mut().enumerate().for_each(|(i, value)| {
+            let x = match i.checked_sub(self.num_constraints) {
+                None => rows.get(i).map(|terms| evaluate_constraint(terms, self.assignment)),
+                Some(i) => inputs.get(i).copied(),
+            };
+            *value = map(x.unwrap_or_default());
+        });
     }
 
     /// Circom's witness map on arkworks' domain.

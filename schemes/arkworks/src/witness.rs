@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use ringforge::{Arg, Buffer, Device, Job, Op, Order, Plan, Planner, Program, Result, Ring, Slot, Step};
 
 use crate::backend::Backend;
-use crate::field::{EngineField, ring};
+use crate::field::{EngineField, ring, root};
 
 /// How the quotient polynomial is handed to the prover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ impl Chain {
                 let (shift, vanishing) = (F::GENERATOR, F::GENERATOR.pow([n as u64]) - F::ONE);
                 vec![(-F::ONE, shift), (inverse(vanishing), inverse(shift))]
             }
-            Reduction::Circom => vec![(-F::ONE, F::get_root_of_unity(2 * n as u64).unwrap_or_default())],
+            Reduction::Circom => vec![(-F::ONE, root(2 * n as u64)?)],
         };
         let stream = device.stream()?;
         let weights = weights.into_iter().map(|(first, ratio)| stream.upload(&powers(first, ratio, n)));
@@ -135,4 +135,88 @@ const PIECE: usize = 1 << 12;
 /// 1/x; 0 for 0, which no caller passes.
 fn inverse<F: Field>(x: F) -> F {
     x.inverse().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use ark_bls12_381::Fr;
+    use ark_ff::{FftField, UniformRand};
+    use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+    use ringforge::Limits;
+    use ringforge::testkit::{Target, text};
+
+    use super::*;
+
+    /// The same map, by arkworks' transforms.
+    fn expected(reduction: Reduction, n: usize, [a, b, c]: [&[Fr]; 3]) -> Vec<Fr> {
+        let domain = Radix2EvaluationDomain::<Fr>::new(n).unwrap();
+        let on_coset = |offset: Fr| {
+            let coset = domain.get_coset(offset).unwrap();
+            let [a, b, c] = [a, b, c].map(|values| coset.fft(&domain.ifft(values)));
+            let remainders = a.iter().zip(&b).zip(&c).map(|((a, b), c)| *a * b - c);
+            (coset, remainders.collect::<Vec<Fr>>())
+        };
+        match reduction {
+            Reduction::Libsnark => {
+                let (coset, mut values) = on_coset(Fr::GENERATOR);
+                let vanishing = domain.evaluate_vanishing_polynomial(Fr::GENERATOR);
+                values.iter_mut().for_each(|value| *value /= vanishing);
+                coset.ifft(&values)
+            }
+            Reduction::Circom => on_coset(Fr::get_root_of_unity(2 * n as u64).unwrap()).1,
+        }
+    }
+
+    fn check(device: &Device, n: usize) {
+        let mut rng = ark_std::test_rng();
+        let backend = Backend::new(device.clone());
+        for reduction in [Reduction::Libsnark, Reduction::Circom] {
+            let chain = backend.chain::<Fr>(reduction, n).unwrap();
+            // twice, the second time over what the first one left
+            for _ in 0..2 {
+                let [a, b, mut c] = [0; 3].map(|_| (0..n).map(|_| Fr::rand(&mut rng)).collect::<Vec<Fr>>());
+                if reduction == Reduction::Circom {
+                    c = a.iter().zip(&b).map(|(a, b)| *a * b).collect();
+                }
+                let fill = |i: usize, to: &mut [[u64; 4]]| {
+                    let from = [&a, &b, &c][i];
+                    to.iter_mut().zip(from).for_each(|(to, x)| *to = x.limbs());
+                };
+                let h = chain.run(&backend, fill, |h| h.iter().map(|x| Fr::from_limbs(*x)).collect::<Vec<Fr>>());
+                assert_eq!(h.unwrap(), expected(reduction, n, [&a, &b, &c]), "{reduction:?} of {n} on {device}");
+            }
+        }
+    }
+
+    #[test]
+    fn maps_are_their_definition() {
+        for device in [Target::Cpu.device(), Target::Cuda.device()].into_iter().flatten() {
+            for n in [1, 2, 4, 64, 512, 1 << 12, 1 << 14] {
+                check(&device, n);
+            }
+        }
+    }
+
+    #[test]
+    fn maps_are_their_definition_in_the_kernels_text() {
+        let Some(_) = Target::Text.device() else { return };
+        // two orders of threads: kernels are tested elsewhere, and here how they follow one another
+        let limits = Limits::of_capability(75);
+        let device = text::device(text::Options { schedules: vec![0, 1], limits, ..text::Options::default() }).unwrap();
+        for (n, shared_out) in [(1, false), (32, false), (1 << 12, true)] {
+            let chain = Chain::new::<Fr>(&device, Reduction::Libsnark, n).unwrap();
+            assert_eq!(chain.program.plan().steps().len() > 12, shared_out, "{}", chain.program.plan());
+            check(&device, n);
+        }
+    }
+
+    #[test]
+    fn maps_are_seven_and_six_transforms() {
+        for (reduction, transforms, others) in [(Reduction::Libsnark, 7, 5), (Reduction::Circom, 6, 5)] {
+            let plan = plan(&Planner::new(Limits::cpu()), &ring::<Fr>(1 << 20).unwrap(), reduction).unwrap();
+            let is_transform = |step: &&Step| matches!(step.kernel.name(), "forward" | "inverse");
+            assert_eq!(plan.steps().iter().filter(is_transform).count(), transforms, "{plan}");
+            assert_eq!(plan.steps().len(), transforms + others, "{plan}");
+        }
+    }
 }
