@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ringforge::{Device, Job, Op, Order, PinnedBuffer, Planner, Program, Reason, Result};
 
 use crate::cache::Cache;
-use crate::field::{EngineField, ring};
+use crate::field::{EngineField, subgroup};
 use crate::witness::{Chain, Reduction};
 
 static SHARED: OnceLock<Backend> = OnceLock::new();
@@ -80,7 +80,7 @@ impl Backend {
     /// The transform of n points, in place and in natural order.
     pub(crate) fn transform<F: EngineField>(&self, op: Op, n: usize) -> Result<Program> {
         self.0.transforms.get((TypeId::of::<F>(), n, op), || {
-            let job = Job::new(&ring::<F>(n)?, op).order(Order::Natural).in_place().batch_hint(1);
+            let job = Job::new(&subgroup::<F>(n)?, op).order(Order::Natural).in_place().batch_hint(1);
             self.0.device.compile(&Planner::new(self.0.device.limits().clone()).plan(&job)?)
         })
     }

@@ -1,7 +1,7 @@
 //! Fields whose elements arkworks keeps as the engine does.
 
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig, PrimeField};
-use ringforge::{Error, Modulus, Result, Ring, U256, Width};
+use ringforge::{Error, Modulus, Quotient, Result, Ring, U256, Width};
 
 /// A prime field whose elements are four 64-bit limbs in Montgomery form with R = 2^256, least significant first: all of
 /// arkworks' fields of 193 to 256 bits, such as the scalar fields of BLS12-381, BN254, BLS12-377, Pallas and Vesta.
@@ -23,19 +23,35 @@ impl<C: MontConfig<4>> EngineField for Fp<MontBackend<C, 4>, 4> {
     }
 }
 
-/// Arkworks' root of this order.
-pub(crate) fn root<F: EngineField>(order: u64) -> Result<F> {
-    F::get_root_of_unity(order).ok_or(Error::NoRoot { q: integer(F::MODULUS), order })
+/// F[x]/(x^n − 1): values at the powers of arkworks' root of order n.
+pub(crate) fn subgroup<F: EngineField>(n: usize) -> Result<Ring> {
+    Ring::cyclic(n, modulus::<F>()?)?.with_root(root::<F>(n as u64)?)
 }
 
-/// F[x]/(x^n − 1) with arkworks' root of order n.
-pub(crate) fn ring<F: EngineField>(n: usize) -> Result<Ring> {
-    let ring = Ring::cyclic(n, Modulus::new(integer(F::MODULUS))?)?;
-    if ring.width() != Width::W256 {
-        let why = "the engine keeps residues of so few bits as plain words";
-        return Err(Error::Unsupported { job: ring.to_string(), why: why.into() });
+/// F[x]/(x^n − g^n), g the field's generator: values on the coset of g. Their natural order is the engine's own, since
+/// its root of order n need not be arkworks'.
+pub(crate) fn coset<F: EngineField>(n: usize) -> Result<Ring> {
+    let c = integer(F::GENERATOR.pow([n as u64]).into_bigint());
+    Ring::new(&[modulus::<F>()?], Quotient::Binomial { n, c })?.with_root(integer(F::GENERATOR.into_bigint()))
+}
+
+/// F[x]/(x^n + 1): values at the odd powers of arkworks' root of order 2n.
+pub(crate) fn odd_powers<F: EngineField>(n: usize) -> Result<Ring> {
+    Ring::negacyclic(n, modulus::<F>()?)?.with_root(root::<F>(2 * n as u64)?)
+}
+
+fn root<F: EngineField>(order: u64) -> Result<U256> {
+    let root = F::get_root_of_unity(order).ok_or(Error::NoRoot { q: integer(F::MODULUS), order })?;
+    Ok(integer(root.into_bigint()))
+}
+
+fn modulus<F: EngineField>() -> Result<Modulus> {
+    let q = Modulus::new(integer(F::MODULUS))?;
+    if q.width() != Width::W256 {
+        let why = "the engine keeps its elements as plain words";
+        return Err(Error::Unsupported { job: format!("a transform modulo {q} in arkworks"), why: why.into() });
     }
-    ring.with_root(integer(root::<F>(n as u64)?.into_bigint()))
+    Ok(q)
 }
 
 fn integer(BigInt(limbs): BigInt<4>) -> U256 {

@@ -135,7 +135,10 @@ impl<F: PrimeField> System<'_, F> {
         let outcome = backend.chain::<K>(reduction, n).and_then(|chain| {
             chain.run(
                 backend,
-                |i, values| self.evaluate(i, values, |x| cast::<K>(&x).map_or([0; 4], K::limbs)),
+                |i, values| {
+                    let sign = |x: F| if i == 2 { -x } else { x };
+                    self.evaluate(i, values, |x| cast::<K>(&sign(x)).map_or([0; 4], K::limbs));
+                },
                 |h| h.par_iter().map(|limbs| K::from_limbs(*limbs)).collect::<Vec<K>>(),
             )
         });

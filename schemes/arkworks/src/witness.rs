@@ -1,11 +1,9 @@
 //! Witness maps as one program: the transforms of three polynomials, and what happens to their values, on the device.
 
-use ark_ff::Field;
-use rayon::prelude::*;
 use ringforge::{Arg, Buffer, Device, Job, Op, Order, Plan, Planner, Program, Result, Ring, Slot, Step};
 
 use crate::backend::Backend;
-use crate::field::{EngineField, ring, root};
+use crate::field::{EngineField, coset, odd_powers, subgroup};
 
 /// How the quotient polynomial is handed to the prover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,31 +19,26 @@ pub(crate) struct Chain {
     n: usize,
     reduction: Reduction,
     program: Program,
-    /// What coefficients are weighed by on their way to values, and in [`Reduction::Libsnark`] on their way back.
-    weights: Vec<Buffer>,
+    /// n times what the plan multiplies by.
+    constant: Buffer,
 }
 
 impl Chain {
     pub(crate) fn new<F: EngineField>(device: &Device, reduction: Reduction, n: usize) -> Result<Self> {
-        let plan = plan(&Planner::new(device.limits().clone()), &ring::<F>(n)?, reduction)?;
-        let program = device.compile(&plan)?;
-        // coefficients are weighed by −s^i rather than s^i: a·b has its sign twice, and the kernel that adds products
-        // then leaves a·b − c
-        let weights = match reduction {
-            Reduction::Libsnark => {
-                let (shift, vanishing) = (F::GENERATOR, F::GENERATOR.pow([n as u64]) - F::ONE);
-                vec![(-F::ONE, shift), (inverse(vanishing), inverse(shift))]
-            }
-            Reduction::Circom => vec![(-F::ONE, root(2 * n as u64)?)],
+        let planner = Planner::new(device.limits().clone());
+        let program = device.compile(&plan::<F>(&planner, reduction, n)?)?;
+        let constant = match reduction {
+            // the vanishing polynomial is the same on the whole coset, and not zero there
+            Reduction::Libsnark => (F::GENERATOR.pow([n as u64]) - F::ONE).inverse().unwrap_or_default(),
+            Reduction::Circom => -F::ONE,
         };
         let stream = device.stream()?;
-        let weights = weights.into_iter().map(|(first, ratio)| stream.upload(&powers(first, ratio, n)));
-        let weights = weights.collect::<Result<_>>()?;
+        let constant = stream.upload(&vec![constant.limbs(); n])?;
         stream.synchronize()?;
-        Ok(Self { n, reduction, program, weights })
+        Ok(Self { n, reduction, program, constant })
     }
 
-    /// Runs the map. `fill(i, values)` puts down the values of a, b and, in [`Reduction::Libsnark`], c; `take` takes the
+    /// Runs the map. `fill(i, values)` puts down the values of a, b and, in [`Reduction::Libsnark`], −c; `take` takes the
     /// result.
     pub(crate) fn run<T>(
         &self,
@@ -55,86 +48,68 @@ impl Chain {
     ) -> Result<T> {
         let device = self.program.device();
         let stream = device.stream()?;
-        let mut buffers = Vec::with_capacity(3);
-        for _ in 0..3 {
-            buffers.push(device.buffer(self.n * size_of::<[u64; 4]>())?);
-        }
-        let (inputs, output) = match self.reduction {
-            Reduction::Libsnark => (3, 0),
-            Reduction::Circom => (2, 2),
-        };
+        let bytes = self.constant.len();
+        let [mut a, mut b, mut c, mut h] =
+            [device.buffer(bytes)?, device.buffer(bytes)?, device.buffer(bytes)?, device.buffer(bytes)?];
+        let inputs = if self.reduction == Reduction::Libsnark { 3 } else { 2 };
         backend.staged(self.n, |staging| {
-            for (i, buffer) in buffers[..inputs].iter_mut().enumerate() {
+            for (i, buffer) in [&mut a, &mut b, &mut c].into_iter().take(inputs).enumerate() {
                 fill(i, staging);
                 stream.write(buffer, staging)?;
             }
-            let weights = self.weights.iter().map(Arg::In);
-            let mut args: Vec<Arg<'_>> = buffers.iter_mut().map(Arg::Out).chain(weights).collect();
-            self.program.run(&stream, 1, &mut args)?;
-            stream.read(&buffers[output], staging)?;
+            let [a, b, c] = [&mut a, &mut b, &mut c].map(Arg::Out);
+            self.program.run(&stream, 1, &mut [a, b, c, Arg::Out(&mut h), Arg::In(&self.constant)])?;
+            stream.read(&h, staging)?;
             Ok(take(staging))
         })
     }
 }
 
-/// The plan of a witness map. Arguments: values of a, b and c in natural order, and the weights; the result replaces a
-/// in [`Reduction::Libsnark`] and c in [`Reduction::Circom`].
-fn plan(planner: &Planner, ring: &Ring, reduction: Reduction) -> Result<Plan> {
-    let [a, b, c, weights, weights_back] = [0, 1, 2, 3, 4].map(Slot::Arg);
-    let weighed = Slot::Temp(0);
-    // where values stand in between matters to Circom's prover alone
-    let order = if reduction == Reduction::Libsnark { Order::Any } else { Order::Natural };
+/// The plan of a witness map. Arguments: values of a, b and −c in natural order (c is made from the others in
+/// [`Reduction::Circom`]), the result, and the constant.
+fn plan<F: EngineField>(planner: &Planner, reduction: Reduction, n: usize) -> Result<Plan> {
+    let [a, b, c, h, constant] = [0, 1, 2, 3, 4].map(Slot::Arg);
+    let from = subgroup::<F>(n)?;
     let mut steps = Vec::new();
-    let mut then = |job: Job, args: &[&Slot]| -> Result<()> {
-        steps.extend(planner.plan(&job)?.steps().iter().map(|step| renamed(step, args)));
+    let mut then = |op, ring: &Ring, order, args: &[&Slot]| -> Result<()> {
+        let job = Job::new(ring, op).order(order).batch_hint(1);
+        let job = if args.len() == 1 { job.in_place() } else { job };
+        steps.extend(planner.plan(&job)?.steps().iter().map(|step| on(step, args)));
         Ok(())
     };
-    let job = |op| Job::new(ring, op).batch_hint(1);
-    if reduction == Reduction::Circom {
-        then(job(Op::PointMul), &[&a, &b, &c])?;
+    match reduction {
+        Reduction::Libsnark => {
+            // values on the coset are multiplied and transformed back, so they may stand in any order
+            let (to, order) = (coset::<F>(n)?, Order::Any);
+            for x in [&a, &b, &c] {
+                then(Op::Inverse, &from, Order::Natural, &[x])?;
+                then(Op::Forward, &to, order, &[x])?;
+            }
+            then(Op::MulAdd, &to, order, &[&a, &b, &c])?;
+            then(Op::Inverse, &to, order, &[&c])?;
+            then(Op::PointMul, &from, order, &[&c, &constant, &h])?;
+        }
+        Reduction::Circom => {
+            let (to, order) = (odd_powers::<F>(n)?, Order::Natural);
+            then(Op::PointMul, &from, order, &[&a, &b, &c])?;
+            then(Op::PointMul, &from, order, &[&c, &constant, &h])?;
+            for x in [&a, &b, &h] {
+                then(Op::Inverse, &from, order, &[x])?;
+                then(Op::Forward, &to, order, &[x])?;
+            }
+            then(Op::MulAdd, &to, order, &[&a, &b, &h])?;
+        }
     }
-    for x in [&a, &b, &c] {
-        then(job(Op::Inverse).order(Order::Natural).in_place(), &[x])?;
-        then(job(Op::PointMul), &[x, &weights, &weighed])?;
-        then(job(Op::Forward).order(order), &[&weighed, x])?;
-    }
-    then(job(Op::MulAdd), &[&a, &b, &c])?;
-    if reduction == Reduction::Libsnark {
-        then(job(Op::Inverse).order(order).in_place(), &[&c])?;
-        then(job(Op::PointMul), &[&c, &weights_back, &a])?;
-    }
-    Plan::new(format!("{reduction:?} witness map in {ring}"), steps)
+    Plan::new(format!("{reduction:?} witness map in {from}"), steps)
 }
 
-/// A step of a part of a plan: its arguments are these, and its temporaries follow the plan's own one.
-fn renamed(step: &Step, args: &[&Slot]) -> Step {
+/// A step of a part of the plan, on these arguments. Temporaries, all of one size, are used by one part after another.
+fn on(step: &Step, args: &[&Slot]) -> Step {
     let slots = step.slots.iter().map(|slot| match slot {
         Slot::Arg(i) => args[*i].clone(),
-        Slot::Temp(i) => Slot::Temp(i + 1),
-        Slot::Table(_) => slot.clone(),
+        Slot::Temp(_) | Slot::Table(_) => slot.clone(),
     });
     Step { kernel: step.kernel.clone(), slots: slots.collect() }
-}
-
-/// first · ratio^i for all i below n.
-fn powers<F: EngineField>(first: F, ratio: F, n: usize) -> Vec<[u64; 4]> {
-    let mut powers = vec![[0; 4]; n];
-    powers.par_chunks_mut(PIECE).enumerate().for_each(|(i, piece)| {
-        let mut power = first * ratio.pow([(i * PIECE) as u64]);
-        for to in piece {
-            *to = power.limbs();
-            power *= ratio;
-        }
-    });
-    powers
-}
-
-/// Elements that a thread makes at a time.
-const PIECE: usize = 1 << 12;
-
-/// 1/x; 0 for 0, which no caller passes.
-fn inverse<F: Field>(x: F) -> F {
-    x.inverse().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -178,8 +153,9 @@ mod tests {
                 if reduction == Reduction::Circom {
                     c = a.iter().zip(&b).map(|(a, b)| *a * b).collect();
                 }
+                let minus_c: Vec<Fr> = c.iter().map(|x| -*x).collect();
                 let fill = |i: usize, to: &mut [[u64; 4]]| {
-                    let from = [&a, &b, &c][i];
+                    let from = [&a, &b, &minus_c][i];
                     to.iter_mut().zip(from).for_each(|(to, x)| *to = x.limbs());
                 };
                 let h = chain.run(&backend, fill, |h| h.iter().map(|x| Fr::from_limbs(*x)).collect::<Vec<Fr>>());
@@ -205,15 +181,15 @@ mod tests {
         let device = text::device(text::Options { schedules: vec![0, 1], limits, ..text::Options::default() }).unwrap();
         for (n, shared_out) in [(1, false), (32, false), (1 << 12, true)] {
             let chain = Chain::new::<Fr>(&device, Reduction::Libsnark, n).unwrap();
-            assert_eq!(chain.program.plan().steps().len() > 12, shared_out, "{}", chain.program.plan());
+            assert_eq!(chain.program.plan().steps().len() > 9, shared_out, "{}", chain.program.plan());
             check(&device, n);
         }
     }
 
     #[test]
     fn maps_are_seven_and_six_transforms() {
-        for (reduction, transforms, others) in [(Reduction::Libsnark, 7, 5), (Reduction::Circom, 6, 5)] {
-            let plan = plan(&Planner::new(Limits::cpu()), &ring::<Fr>(1 << 20).unwrap(), reduction).unwrap();
+        for (reduction, transforms, others) in [(Reduction::Libsnark, 7, 2), (Reduction::Circom, 6, 3)] {
+            let plan = plan::<Fr>(&Planner::new(Limits::cpu()), reduction, 1 << 20).unwrap();
             let is_transform = |step: &&Step| matches!(step.kernel.name(), "forward" | "inverse");
             assert_eq!(plan.steps().iter().filter(is_transform).count(), transforms, "{plan}");
             assert_eq!(plan.steps().len(), transforms + others, "{plan}");

@@ -14,7 +14,7 @@ use ark_poly::{
     DenseUVPolynomial, EvaluationDomain, GeneralEvaluationDomain, MixedRadixEvaluationDomain, Polynomial,
     Radix2EvaluationDomain,
 };
-use ark_relations::gr1cs::Matrix;
+use ark_relations::gr1cs::{ConstraintSystemRef, Matrix, Result, SynthesisError};
 use ark_snark::SNARK;
 use ark_std::rand::{SeedableRng, rngs::StdRng};
 use mimc::Mimc;
@@ -211,8 +211,42 @@ fn plug_keys_serve_the_stock_prover() {
     proofs::<Bn254, Libsnark<ark_bn254::Fr>, LibsnarkReduction>(200);
 }
 
+/// Keys as ceremonies make them: from powers of the secret point up to degree 2n − 2, which is as far as h goes.
+struct Ceremony;
+
+impl R1CSToQAP for Ceremony {
+    fn instance_map_with_evaluation<F: PrimeField, D: EvaluationDomain<F>>(
+        cs: ConstraintSystemRef<F>,
+        t: &F,
+    ) -> Result<(Vec<F>, Vec<F>, Vec<F>, F, usize, usize)> {
+        LibsnarkReduction::instance_map_with_evaluation::<F, D>(cs, t)
+    }
+
+    fn witness_map_from_matrices<F: PrimeField, D: EvaluationDomain<F>>(
+        _: &[Matrix<F>],
+        _: usize,
+        _: usize,
+        _: &[F],
+    ) -> Result<Vec<F>> {
+        Err(SynthesisError::AssignmentMissing)
+    }
+
+    fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
+        max_power: usize,
+        t: F,
+        _: F,
+        delta_inverse: F,
+    ) -> Result<Vec<F>> {
+        let powers: Vec<F> = (0..=2 * max_power as u64).map(|i| t.pow([i]) * delta_inverse).collect();
+        let bases = D::new(powers.len()).ok_or(SynthesisError::PolynomialDegreeTooLarge)?.ifft(&powers);
+        Ok(bases.into_iter().skip(1).step_by(2).collect())
+    }
+}
+
 #[test]
 fn circom_proofs_are_accepted() {
+    proofs::<Bn254, Ceremony, Circom<ark_bn254::Fr>>(40);
+    proofs::<Bn254, Ceremony, Circom<ark_bn254::Fr>>(1500);
     proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(40);
     proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(1500);
 }
