@@ -1,0 +1,152 @@
+//! Where transforms run: a device, and the programs made for it so far.
+
+use core::any::TypeId;
+use core::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ringforge::{Device, Job, Op, Order, PinnedBuffer, Planner, Program, Reason, Result};
+
+use crate::cache::Cache;
+use crate::field::{EngineField, subgroup};
+use crate::witness::{Chain, Reduction};
+
+static SHARED: OnceLock<Backend> = OnceLock::new();
+
+/// A device and the programs made for it so far, with their tables: one for each field, size and operation, used by all
+/// calls and proofs. Serves any number of threads; cloning is cheap and gives the same backend.
+#[derive(Clone)]
+pub struct Backend(Arc<Parts>);
+
+struct Parts {
+    device: Device,
+    transforms: Cache<(TypeId, usize, Op), Program>,
+    chains: Cache<(TypeId, usize, Reduction), Arc<Chain>>,
+    /// Host memory that data passes through: the largest so far, unless a call has it.
+    staging: Mutex<Option<PinnedBuffer>>,
+}
+
+impl Backend {
+    /// A backend on this device.
+    #[must_use]
+    pub fn new(device: Device) -> Self {
+        let (transforms, chains) = (Cache::new(), Cache::new());
+        Self(Arc::new(Parts { device, transforms, chains, staging: Mutex::default() }))
+    }
+
+    /// A backend on the first CUDA GPU if it is usable, else on the CPU; a line in the log says which, and why.
+    #[must_use]
+    pub fn best() -> Self {
+        let (device, reason) = Device::best();
+        match &reason {
+            Reason::NoGpu(error) => log::warn!("transforms run on the CPU: {error}"),
+            reason => log::info!("transforms run on {device}: {reason}"),
+        }
+        Self::new(device)
+    }
+
+    /// The backend behind arkworks' traits: what [`Backend::share`] was given, else [`Backend::best`].
+    #[must_use]
+    pub fn shared() -> &'static Self {
+        SHARED.get_or_init(Self::best)
+    }
+
+    /// Puts this backend behind arkworks' traits, for good.
+    ///
+    /// # Errors
+    /// Gives it back where there is one already.
+    pub fn share(self) -> core::result::Result<(), Self> {
+        SHARED.set(self)
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Gives back what is kept for later: programs, tables, and free memory.
+    pub fn trim(&self) {
+        self.0.transforms.clear();
+        self.0.chains.clear();
+        self.staging().take();
+        self.0.device.trim();
+    }
+
+    /// Whether transforms of n points are worth their way to the device.
+    pub(crate) fn serves(&self, n: usize) -> bool {
+        n >= if self.0.device.limits().is_cpu() { SMALLEST_ON_CPU } else { SMALLEST_ON_GPU }
+    }
+
+    /// The transform of n points, in place and in natural order.
+    pub(crate) fn transform<F: EngineField>(&self, op: Op, n: usize) -> Result<Program> {
+        self.0.transforms.get((TypeId::of::<F>(), n, op), || {
+            let job = Job::new(&subgroup::<F>(n)?, op).order(Order::Natural).in_place().batch_hint(1);
+            self.0.device.compile(&Planner::new(self.0.device.limits().clone()).plan(&job)?)
+        })
+    }
+
+    /// A witness map on a domain of n points.
+    pub(crate) fn chain<F: EngineField>(&self, reduction: Reduction, n: usize) -> Result<Arc<Chain>> {
+        let make = || Chain::new::<F>(&self.0.device, reduction, n).map(Arc::new);
+        self.0.chains.get((TypeId::of::<F>(), n, reduction), make)
+    }
+
+    /// Does something with host memory for this many elements, which hold anything.
+    pub(crate) fn staged<T>(&self, elements: usize, work: impl FnOnce(&mut [[u64; 4]]) -> Result<T>) -> Result<T> {
+        let bytes = elements * size_of::<[u64; 4]>();
+        let kept = self.staging().take().filter(|kept| kept.len() >= bytes);
+        let mut memory = kept.map_or_else(|| self.0.device.pinned(bytes), Ok)?;
+        let outcome = work(&mut memory.elements_mut()?[..elements]);
+        let mut kept = self.staging();
+        if kept.as_ref().is_none_or(|kept| kept.len() < memory.len()) {
+            *kept = Some(memory);
+        }
+        outcome
+    }
+
+    fn staging(&self) -> MutexGuard<'_, Option<PinnedBuffer>> {
+        self.0.staging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Below these sizes arkworks' own code is done sooner.
+const SMALLEST_ON_CPU: usize = 1 << 9;
+const SMALLEST_ON_GPU: usize = 1 << 11;
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Backend({})", self.0.device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ark_bls12_381::Fr;
+    use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+
+    use crate::Domain;
+
+    use super::*;
+
+    #[test]
+    fn a_backend_is_shared_once_and_serves_many_threads() {
+        let backend = Backend::new(Device::cpu());
+        assert!(backend.clone().share().is_ok());
+        assert!(backend.clone().share().is_err());
+        assert!(Arc::ptr_eq(&Backend::shared().0, &backend.0));
+
+        let x: Vec<Fr> = (0..1 << 12).map(Fr::from).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let x = &x[..1 << (9 + thread % 4)];
+                scope.spawn(move || {
+                    let expected = Radix2EvaluationDomain::<Fr>::new(x.len()).unwrap().fft(x);
+                    for _ in 0..20 {
+                        assert_eq!(Domain::<Fr>::new(x.len()).unwrap().fft(x), expected);
+                        Backend::shared().trim();
+                    }
+                });
+            }
+        });
+    }
+}

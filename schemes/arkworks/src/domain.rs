@@ -1,0 +1,238 @@
+//! Arkworks' radix-2 domain with the engine behind it.
+
+use core::fmt;
+
+use ark_ff::{FftField, Field};
+use ark_poly::domain::radix2::Elements;
+use ark_poly::domain::{DomainCoeff, EvaluationDomain, Radix2EvaluationDomain};
+use ark_serialize::{
+    CanonicalDeserialize, CanonicalSerialize, Compress, Read, SerializationError, Valid, Validate, Write,
+};
+use rayon::prelude::*;
+use ringforge::{Error, Op, Result};
+
+use crate::backend::Backend;
+use crate::field::EngineField;
+
+/// A subgroup of F of 2^k elements or a coset of it, as [`Radix2EvaluationDomain`]: same elements, same order, same bytes.
+///
+/// Its own methods [`fft`](Self::fft), [`ifft`](Self::ifft) and their `_in_place` twins run on [`Backend::shared`], and
+/// they are what a call on a `Domain` of a known field means. The methods of that name in [`EvaluationDomain`] take
+/// coefficients of any type: they run arkworks' code, with the same results.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Domain<F: FftField>(Radix2EvaluationDomain<F>);
+
+impl<F: EngineField> Domain<F> {
+    /// Values of the polynomial with these coefficients, as [`Domain::fft_in_place`].
+    #[must_use]
+    pub fn fft(&self, coeffs: &[F]) -> Vec<F> {
+        let mut values = coeffs.to_vec();
+        self.fft_in_place(&mut values);
+        values
+    }
+
+    /// Coefficients of the polynomial with these values, as [`Domain::ifft_in_place`].
+    #[must_use]
+    pub fn ifft(&self, evals: &[F]) -> Vec<F> {
+        let mut coeffs = evals.to_vec();
+        self.ifft_in_place(&mut coeffs);
+        coeffs
+    }
+
+    /// Replaces coefficients, cut or padded with zeros to the domain's size, by the polynomial's values in natural order.
+    ///
+    /// Where the backend fails, a line in the log says so and arkworks' code does it.
+    pub fn fft_in_place(&self, coeffs: &mut Vec<F>) {
+        let done = self.try_shared(coeffs, Self::forward);
+        if !done {
+            self.0.fft_in_place(coeffs);
+        }
+    }
+
+    /// Replaces values in natural order, cut or padded with zeros to the domain's size, by the polynomial's coefficients.
+    ///
+    /// Where the backend fails, a line in the log says so and arkworks' code does it.
+    pub fn ifft_in_place(&self, evals: &mut Vec<F>) {
+        let done = self.try_shared(evals, Self::inverse);
+        if !done {
+            self.0.ifft_in_place(evals);
+        }
+    }
+
+    /// Replaces the coefficients of polynomials, one after another, by their values.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is a whole number of polynomials; [`Error::TooLarge`] beyond
+    /// [`MAX_DEGREE`](ringforge::MAX_DEGREE), [`Error::OutOfMemory`] and what else the device says. The data then is as it was.
+    pub fn forward(&self, backend: &Backend, polynomials: &mut [F]) -> Result<()> {
+        self.transform(backend, Op::Forward, polynomials)
+    }
+
+    /// Replaces the values of polynomials, one after another, by their coefficients.
+    ///
+    /// # Errors
+    /// As [`Domain::forward`].
+    pub fn inverse(&self, backend: &Backend, polynomials: &mut [F]) -> Result<()> {
+        self.transform(backend, Op::Inverse, polynomials)
+    }
+
+    /// Whether the shared backend did this to a vector of the domain's size.
+    fn try_shared(&self, data: &mut Vec<F>, transform: fn(&Self, &Backend, &mut [F]) -> Result<()>) -> bool {
+        if !Backend::shared().serves(self.size()) {
+            return false;
+        }
+        let len = data.len();
+        data.resize(self.size(), F::ZERO);
+        let outcome = transform(self, Backend::shared(), data);
+        if let Err(error) = &outcome {
+            log::warn!("a transform of {} points runs in arkworks: {error}", self.size());
+            data.truncate(len);
+        }
+        outcome.is_ok()
+    }
+
+    /// Transforms polynomials, one after another. On a coset, coefficient i is weighed by the offset to the i.
+    fn transform(&self, backend: &Backend, op: Op, polynomials: &mut [F]) -> Result<()> {
+        let (n, got) = (self.size(), polynomials.len());
+        if !got.is_multiple_of(n) {
+            return Err(Error::Length { what: "whole polynomials", expected: got / n * n, got });
+        }
+        let program = backend.transform::<F>(op, n)?;
+        let (before, after) = match op {
+            Op::Forward => (self.0.offset, F::ONE),
+            _ => (F::ONE, self.0.offset_inv),
+        };
+        backend.staged(got, |staging| {
+            weigh(n, before, polynomials, staging, |x, weight| weight.map_or(*x, |weight| *x * weight).limbs());
+            program.run_host(got / n, &mut [(&mut *staging).into()])?;
+            weigh(n, after, staging, polynomials, |limbs, weight| {
+                let x = F::from_limbs(*limbs);
+                weight.map_or(x, |weight| x * weight)
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Maps rows of n elements, each with the ratio to the power of its place; `None` for all where the ratio is one.
+fn weigh<F: Field, A: Sync, B: Send>(
+    n: usize,
+    ratio: F,
+    from: &[A],
+    to: &mut [B],
+    map: impl Fn(&A, Option<F>) -> B + Sync,
+) {
+    let piece = n.min(PIECE);
+    from.par_chunks(piece).zip(to.par_chunks_mut(piece)).enumerate().for_each(|(i, (from, to))| {
+        let mut weight = (!ratio.is_one()).then(|| ratio.pow([(i * piece % n) as u64]));
+        for (from, to) in from.iter().zip(to) {
+            *to = map(from, weight);
+            weight = weight.map(|weight| weight * ratio);
+        }
+    });
+}
+
+/// Elements, a power of two, that a thread maps at a time.
+const PIECE: usize = 1 << 12;
+
+impl<F: FftField> EvaluationDomain<F> for Domain<F> {
+    type Elements = Elements<F>;
+
+    /// `None` beyond the field's two-adicity.
+    fn new(num_coeffs: usize) -> Option<Self> {
+        Radix2EvaluationDomain::new(Self::compute_size_of_domain(num_coeffs)?).map(Self)
+    }
+
+    fn get_coset(&self, offset: F) -> Option<Self> {
+        self.0.get_coset(offset).map(Self)
+    }
+
+    fn compute_size_of_domain(num_coeffs: usize) -> Option<usize> {
+        Radix2EvaluationDomain::<F>::compute_size_of_domain(num_coeffs)
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn log_size_of_group(&self) -> u64 {
+        self.0.log_size_of_group()
+    }
+
+    fn size_inv(&self) -> F {
+        self.0.size_inv
+    }
+
+    fn group_gen(&self) -> F {
+        self.0.group_gen
+    }
+
+    fn group_gen_inv(&self) -> F {
+        self.0.group_gen_inv
+    }
+
+    fn coset_offset(&self) -> F {
+        self.0.offset
+    }
+
+    fn coset_offset_inv(&self) -> F {
+        self.0.offset_inv
+    }
+
+    fn coset_offset_pow_size(&self) -> F {
+        self.0.offset_pow_size
+    }
+
+    /// Arkworks' code: T may be anything, and nothing safe tells whether it is F.
+    fn fft_in_place<T: DomainCoeff<F>>(&self, coeffs: &mut Vec<T>) {
+        self.0.fft_in_place(coeffs);
+    }
+
+    /// Arkworks' code: T may be anything, and nothing safe tells whether it is F.
+    fn ifft_in_place<T: DomainCoeff<F>>(&self, evals: &mut Vec<T>) {
+        self.0.ifft_in_place(evals);
+    }
+
+    fn elements(&self) -> Elements<F> {
+        self.0.elements()
+    }
+}
+
+impl<F: FftField> fmt::Debug for Domain<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<F: FftField> CanonicalSerialize for Domain<F> {
+    fn serialize_with_mode<W: Write>(&self, writer: W, compress: Compress) -> Result<(), SerializationError> {
+        self.0.serialize_with_mode(writer, compress)
+    }
+
+    fn serialized_size(&self, compress: Compress) -> usize {
+        self.0.serialized_size(compress)
+    }
+}
+
+impl<F: FftField> Valid for Domain<F> {
+    /// Arkworks takes any numbers for a domain; here they must be those of one.
+    fn check(&self) -> Result<(), SerializationError> {
+        let size = usize::try_from(self.0.size).map_err(|_| SerializationError::InvalidData)?;
+        match Self::new_coset(size, self.0.offset) {
+            Some(domain) if domain == *self => Ok(()),
+            _ => Err(SerializationError::InvalidData),
+        }
+    }
+}
+
+impl<F: FftField> CanonicalDeserialize for Domain<F> {
+    fn deserialize_with_mode<R: Read>(
+        reader: R,
+        compress: Compress,
+        validate: Validate,
+    ) -> Result<Self, SerializationError> {
+        let domain = Self(Radix2EvaluationDomain::deserialize_with_mode(reader, compress, validate)?);
+        // an unchecked one could not be trusted to have a size
+        domain.check().map(|()| domain)
+    }
+}

@@ -1,0 +1,42 @@
+//! The transforms of arkworks and the witness map of its Groth16 prover, run by `ringforge` on a CPU or a CUDA GPU.
+//!
+//! [`Domain`] is ark-poly's radix-2 domain with the engine behind it: same elements, same roots, same results bit for
+//! bit. [`Libsnark`] and [`Circom`] plug into ark-groth16: keys and proofs stay what they are.
+//!
+//! ```
+//! use ark_bls12_381::Fr;
+//! use ark_poly::EvaluationDomain;
+//! use ringforge_arkworks::Domain;
+//!
+//! let domain = Domain::<Fr>::new(4).expect("Fr has roots of order 4");
+//! let values = domain.fft(&[Fr::from(1), Fr::from(2)]);
+//! assert_eq!(values[1], Fr::from(1) + Fr::from(2) * domain.group_gen());
+//! assert_eq!(domain.ifft(&values)[..2], [Fr::from(1), Fr::from(2)]);
+//! ```
+//!
+//! ```no_run
+//! use ark_bls12_381::{Bls12_381, Fr};
+//! use ark_groth16::Groth16;
+//! use ringforge_arkworks::Libsnark;
+//!
+//! /// Proves with the keys of `Groth16<Bls12_381>`, for the verifier of `Groth16<Bls12_381>`.
+//! type Prover = Groth16<Bls12_381, Libsnark<Fr>>;
+//! ```
+//!
+//! What runs where is a [`Backend`]: a device, and the programs made for it so far, kept by field and size. Arkworks'
+//! traits have no place to pass one, so they use [`Backend::shared`].
+
+mod backend;
+mod cache;
+mod domain;
+mod field;
+mod qap;
+mod witness;
+
+pub use ark_poly::domain::radix2::Elements;
+pub use ringforge::{Error, Result};
+
+pub use backend::Backend;
+pub use domain::Domain;
+pub use field::EngineField;
+pub use qap::{Circom, Libsnark};

@@ -1,0 +1,195 @@
+//! Plugs for ark-groth16: from constraints and an assignment to what the prover needs of the quotient polynomial.
+
+use core::any::{Any, TypeId};
+use core::marker::PhantomData;
+
+use ark_ff::PrimeField;
+use ark_groth16::r1cs_to_qap::{LibsnarkReduction, R1CSToQAP, evaluate_constraint};
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use ark_relations::gr1cs::{ConstraintSystemRef, Matrix, Result, SynthesisError};
+use rayon::prelude::*;
+
+use crate::backend::Backend;
+use crate::field::EngineField;
+use crate::witness::Reduction;
+
+/// The witness map of ark-groth16's [`LibsnarkReduction`] on [`Backend::shared`]: `Groth16<E, Libsnark<E::ScalarField>>`
+/// takes the keys and makes the proofs of `Groth16<E>`.
+///
+/// Three inverse transforms, three forward ones on a coset, a·b − c, the division and the inverse transform back are one
+/// program: the device is given three polynomials and hands back one. For another field than F, for a domain that is
+/// none of powers of two, for small domains and where the backend fails, arkworks' own map runs; the last with a line in
+/// the log.
+#[derive(Debug, Clone, Copy)]
+pub struct Libsnark<F>(PhantomData<F>);
+
+/// The witness map of Circom's prover, snarkjs, on [`Backend::shared`], for keys made there (or through this plug).
+///
+/// The values of a·b − c at the odd powers of a root of order 2n, for keys whose bases are the Lagrange polynomials at these
+/// points. Else as [`Libsnark`].
+#[derive(Debug, Clone, Copy)]
+pub struct Circom<F>(PhantomData<F>);
+
+impl<K: EngineField> R1CSToQAP for Libsnark<K> {
+    fn instance_map_with_evaluation<F: PrimeField, D: EvaluationDomain<F>>(
+        cs: ConstraintSystemRef<F>,
+        t: &F,
+    ) -> Result<InstanceMap<F>> {
+        LibsnarkReduction::instance_map_with_evaluation::<F, D>(cs, t)
+    }
+
+    fn witness_map_from_matrices<F: PrimeField, D: EvaluationDomain<F>>(
+        matrices: &[Matrix<F>],
+        num_inputs: usize,
+        num_constraints: usize,
+        full_assignment: &[F],
+    ) -> Result<Vec<F>> {
+        let system = System { matrices, num_inputs, num_constraints, assignment: full_assignment };
+        match system.map::<K, D>(Reduction::Libsnark)? {
+            Some(h) => Ok(h),
+            None => LibsnarkReduction::witness_map_from_matrices::<F, D>(
+                matrices,
+                num_inputs,
+                num_constraints,
+                full_assignment,
+            ),
+        }
+    }
+
+    fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
+        max_power: usize,
+        t: F,
+        zt: F,
+        delta_inverse: F,
+    ) -> Result<Vec<F>> {
+        LibsnarkReduction::h_query_scalars::<F, D>(max_power, t, zt, delta_inverse)
+    }
+}
+
+impl<K: EngineField> R1CSToQAP for Circom<K> {
+    fn instance_map_with_evaluation<F: PrimeField, D: EvaluationDomain<F>>(
+        cs: ConstraintSystemRef<F>,
+        t: &F,
+    ) -> Result<InstanceMap<F>> {
+        LibsnarkReduction::instance_map_with_evaluation::<F, D>(cs, t)
+    }
+
+    fn witness_map_from_matrices<F: PrimeField, D: EvaluationDomain<F>>(
+        matrices: &[Matrix<F>],
+        num_inputs: usize,
+        num_constraints: usize,
+        full_assignment: &[F],
+    ) -> Result<Vec<F>> {
+        let system = System { matrices, num_inputs, num_constraints, assignment: full_assignment };
+        match system.map::<K, D>(Reduction::Circom)? {
+            Some(h) => Ok(h),
+            None => system.odd_values::<D>(),
+        }
+    }
+
+    /// Values at t, over δ, of the Lagrange polynomials of the 2n-th roots of unity at their odd powers.
+    fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
+        max_power: usize,
+        t: F,
+        _: F,
+        delta_inverse: F,
+    ) -> Result<Vec<F>> {
+        let domain = D::new(2 * (max_power + 1)).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
+        let lagrange = domain.evaluate_all_lagrange_coefficients(t);
+        Ok(lagrange.into_par_iter().skip(1).step_by(2).map(|value| value * delta_inverse).collect())
+    }
+}
+
+/// Values at a point of a, b and c for each variable, that of the vanishing polynomial, variables less one, domain size.
+type InstanceMap<F> = (Vec<F>, Vec<F>, Vec<F>, F, usize, usize);
+
+/// Constraints ⟨a, z⟩·⟨b, z⟩ = ⟨c, z⟩ and an assignment z.
+struct System<'a, F> {
+    matrices: &'a [Matrix<F>],
+    num_inputs: usize,
+    num_constraints: usize,
+    assignment: &'a [F],
+}
+
+impl<F: PrimeField> System<'_, F> {
+    /// The witness map on the shared backend, or `None` where that is not the place for it.
+    fn map<K: EngineField, D: EvaluationDomain<F>>(&self, reduction: Reduction) -> Result<Option<Vec<F>>> {
+        if self.matrices.len() < 3 || self.assignment.len() < self.num_inputs {
+            return Err(SynthesisError::AssignmentMissing);
+        }
+        let points = self.points()?;
+        let domain = D::new(points).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
+        let n = domain.size();
+        let Some(radix2) = Radix2EvaluationDomain::<F>::new(points) else { return Ok(None) };
+        let known = (radix2.size(), radix2.group_gen) == (n, domain.group_gen()) && domain.coset_offset().is_one();
+        if !known || TypeId::of::<F>() != TypeId::of::<K>() {
+            return Ok(None);
+        }
+        if reduction == Reduction::Circom && F::get_root_of_unity(2 * n as u64).is_none() {
+            return Err(SynthesisError::PolynomialDegreeTooLarge);
+        }
+        let backend = Backend::shared();
+        if !backend.serves(n) {
+            return Ok(None);
+        }
+        let outcome = backend.chain::<K>(reduction, n).and_then(|chain| {
+            chain.run(
+                backend,
+                |i, values| {
+                    let sign = |x: F| if i == 2 { -x } else { x };
+                    self.evaluate(i, values, |x| cast::<K>(&sign(x)).map_or([0; 4], K::limbs));
+                },
+                |h| h.par_iter().map(|limbs| K::from_limbs(*limbs)).collect::<Vec<K>>(),
+            )
+        });
+        if let Err(error) = &outcome {
+            log::warn!("a witness map of {n} points runs in arkworks: {error}");
+        }
+        let h: Option<Box<dyn Any>> = outcome.ok().map(|h| Box::new(h) as Box<dyn Any>);
+        Ok(h.and_then(|h| h.downcast().ok()).map(|h| *h))
+    }
+
+    /// Points that the domain has at least.
+    fn points(&self) -> Result<usize> {
+        self.num_constraints.checked_add(self.num_inputs).ok_or(SynthesisError::PolynomialDegreeTooLarge)
+    }
+
+    /// Values of polynomial i, a, b or c, on the domain: of its constraints, for a of the inputs, and zeros.
+    fn evaluate<T: Send>(&self, i: usize, values: &mut [T], map: impl Fn(F) -> T + Sync) {
+        let rows = &self.matrices[i];
+        let inputs = if i == 0 { &self.assignment[..self.num_inputs] } else { &[] };
+        values.par_iter_mut().enumerate().for_each(|(i, value)| {
+            let x = match i.checked_sub(self.num_constraints) {
+                None => rows.get(i).map(|terms| evaluate_constraint(terms, self.assignment)),
+                Some(i) => inputs.get(i).copied(),
+            };
+            *value = map(x.unwrap_or_default());
+        });
+    }
+
+    /// Circom's witness map on arkworks' domain.
+    fn odd_values<D: EvaluationDomain<F>>(&self) -> Result<Vec<F>> {
+        let domain = D::new(self.points()?).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
+        let n = domain.size();
+        let double = D::new(2 * n).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
+        let odd = domain.get_coset(double.element(1)).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
+        let [mut a, mut b] = [0, 1].map(|i| {
+            let mut values = vec![F::ZERO; n];
+            self.evaluate(i, &mut values, |x| x);
+            values
+        });
+        let mut c = domain.mul_polynomials_in_evaluation_domain(&a, &b);
+        for x in [&mut a, &mut b, &mut c] {
+            domain.ifft_in_place(x);
+            odd.fft_in_place(x);
+        }
+        let mut h = odd.mul_polynomials_in_evaluation_domain(&a, &b);
+        h.par_iter_mut().zip(c).for_each(|(h, c)| *h -= c);
+        Ok(h)
+    }
+}
+
+/// The same value, where both types are one.
+fn cast<K: 'static>(x: &dyn Any) -> Option<&K> {
+    x.downcast_ref()
+}

@@ -1,0 +1,252 @@
+//! Witness maps against arkworks' own and against their definition; proofs against arkworks' verifier.
+
+#[path = "../examples/groth16/mimc.rs"]
+mod mimc;
+
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
+use ark_ec::pairing::Pairing;
+use ark_ff::{AdditiveGroup, Field, PrimeField};
+use ark_groth16::r1cs_to_qap::{LibsnarkReduction, R1CSToQAP, evaluate_constraint};
+use ark_groth16::{Groth16, Proof};
+use ark_poly::univariate::DensePolynomial;
+use ark_poly::{
+    DenseUVPolynomial, EvaluationDomain, GeneralEvaluationDomain, MixedRadixEvaluationDomain, Polynomial,
+    Radix2EvaluationDomain,
+};
+use ark_relations::gr1cs::{ConstraintSystemRef, Matrix, Result, SynthesisError};
+use ark_snark::SNARK;
+use ark_std::rand::{SeedableRng, rngs::StdRng};
+use mimc::Mimc;
+use ringforge_arkworks::{Circom, EngineField, Libsnark};
+
+type General<F> = GeneralEvaluationDomain<F>;
+
+/// Sizes on both sides of where the backend takes over, full domains and half empty ones.
+const ROUNDS: [usize; 6] = [1, 3, 100, 127, 1024, 3000];
+
+/// Fails a test in which the backend hands over to arkworks: results would be right all the same.
+struct Refuse;
+
+impl log::Log for Refuse {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let line = record.args().to_string();
+        assert!(!line.contains("in arkworks"), "{line}");
+    }
+
+    fn flush(&self) {}
+}
+
+fn maps_agree<F: EngineField>() {
+    log::set_max_level(log::LevelFilter::Warn);
+    // another test may have been first
+    let _ = log::set_logger(&Refuse);
+    for rounds in ROUNDS {
+        let (matrices, inputs, assignment) = Mimc::new(rounds, Some(F::from(7u64))).system().expect("a circuit");
+        let constraints = matrices[0].len();
+        let stock =
+            LibsnarkReduction::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, constraints, &assignment);
+        // the second time with what the first one made
+        for _ in 0..2 {
+            let plug =
+                Libsnark::<F>::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, constraints, &assignment);
+            assert_eq!(plug.expect("a map"), stock.clone().expect("a map"), "{rounds} rounds");
+        }
+        // an assignment that is none is mapped to the same remainder
+        let mut wrong = assignment.clone();
+        wrong[rounds] += F::ONE;
+        assert_eq!(
+            Libsnark::<F>::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, constraints, &wrong)
+                .expect("a map"),
+            LibsnarkReduction::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, constraints, &wrong)
+                .expect("a map"),
+        );
+    }
+}
+
+#[test]
+fn maps_agree_bls12_381() {
+    maps_agree::<ark_bls12_381::Fr>();
+}
+
+#[test]
+fn maps_agree_bn254() {
+    maps_agree::<ark_bn254::Fr>();
+}
+
+#[test]
+fn maps_agree_bls12_377() {
+    maps_agree::<ark_bls12_377::Fr>();
+}
+
+#[test]
+fn maps_agree_pallas() {
+    maps_agree::<ark_pallas::Fr>();
+}
+
+#[test]
+fn maps_agree_vesta() {
+    maps_agree::<ark_vesta::Fr>();
+}
+
+/// a·b − c as polynomials, evaluated at the odd powers of the root of order 2n one by one.
+fn circom_by_definition<Plug: R1CSToQAP, F: PrimeField>(rounds: usize) {
+    let (matrices, inputs, assignment) = Mimc::new(rounds, Some(F::from(7u64))).system().expect("a circuit");
+    let constraints = matrices[0].len();
+    let domain = Radix2EvaluationDomain::<F>::new(constraints + inputs).expect("a domain");
+    let [a, b] = [0, 1].map(|i| {
+        let mut values: Vec<F> = matrices[i].iter().map(|row| evaluate_constraint(row, &assignment)).collect();
+        values.extend(assignment[..inputs].iter().filter(|_| i == 0));
+        values.resize(domain.size(), F::ZERO);
+        values
+    });
+    let c: Vec<F> = a.iter().zip(&b).map(|(a, b)| *a * b).collect();
+    let [a, b, c] = [a, b, c].map(|values| DensePolynomial::from_coefficients_vec(domain.ifft(&values)));
+    let root = F::get_root_of_unity(2 * domain.size() as u64).expect("a root");
+    let expected = |i: usize| {
+        let x = root.pow([2 * i as u64 + 1]);
+        a.evaluate(&x) * b.evaluate(&x) - c.evaluate(&x)
+    };
+    let expected: Vec<F> = (0..domain.size()).map(expected).collect();
+    let map = Plug::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, constraints, &assignment);
+    assert_eq!(map.expect("a map"), expected, "{rounds} rounds");
+}
+
+#[test]
+fn circom_map_is_its_definition() {
+    for rounds in [1, 5, 126, 200, 500] {
+        circom_by_definition::<Circom<ark_bn254::Fr>, ark_bn254::Fr>(rounds);
+        circom_by_definition::<Circom<ark_bls12_381::Fr>, ark_bls12_381::Fr>(rounds);
+    }
+}
+
+#[test]
+fn another_field_goes_to_arkworks() {
+    type F = ark_bls12_381::Fr;
+    circom_by_definition::<Circom<ark_bn254::Fr>, F>(200);
+    let (matrices, inputs, assignment) = Mimc::new(200, Some(F::from(7))).system().expect("a circuit");
+    assert_eq!(
+        Libsnark::<ark_bn254::Fr>::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, 400, &assignment)
+            .expect("a map"),
+        LibsnarkReduction::witness_map_from_matrices::<F, General<F>>(&matrices, inputs, 400, &assignment)
+            .expect("a map"),
+    );
+}
+
+#[test]
+fn another_domain_goes_to_arkworks() {
+    type F = ark_bn254::Fr;
+    type Mixed = MixedRadixEvaluationDomain<F>;
+    let (matrices, inputs, assignment) = Mimc::new(1100, Some(F::from(7))).system().expect("a circuit");
+    assert_ne!(Mixed::new(2202).expect("a domain").size(), 4096, "the domain is no other one");
+    assert_eq!(
+        Libsnark::<F>::witness_map_from_matrices::<F, Mixed>(&matrices, inputs, 2200, &assignment).expect("a map"),
+        LibsnarkReduction::witness_map_from_matrices::<F, Mixed>(&matrices, inputs, 2200, &assignment).expect("a map"),
+    );
+}
+
+#[test]
+fn bad_systems_are_refused() {
+    type F = ark_bn254::Fr;
+    let (matrices, inputs, assignment) = Mimc::new(4, Some(F::from(7))).system().expect("a circuit");
+    let refused = |matrices: &[Matrix<F>], inputs, constraints, assignment: &[F]| {
+        let map = Libsnark::<F>::witness_map_from_matrices::<F, General<F>>;
+        let circom = Circom::<F>::witness_map_from_matrices::<F, General<F>>;
+        map(matrices, inputs, constraints, assignment).is_err()
+            && circom(matrices, inputs, constraints, assignment).is_err()
+    };
+    assert!(refused(&matrices[..2], inputs, 8, &assignment), "two matrices");
+    assert!(refused(&matrices, inputs, 8, &assignment[..1]), "fewer values than inputs");
+    assert!(refused(&matrices, inputs, 1 << 40, &assignment), "beyond the two-adicity");
+    assert!(refused(&matrices, inputs, usize::MAX, &assignment), "beyond all numbers");
+}
+
+/// Keys by `Keys`, proofs by `Prover`, the verdict by arkworks.
+fn proofs<E: Pairing, Keys: R1CSToQAP, Prover: R1CSToQAP>(rounds: usize) {
+    let mut rng = StdRng::seed_from_u64(6);
+    let setup = Groth16::<E, Keys>::circuit_specific_setup(Mimc::new(rounds, None), &mut rng);
+    let (pk, vk) = setup.expect("keys");
+    let circuit = Mimc::new(rounds, Some(E::ScalarField::from(11u64)));
+    let end = circuit.end().expect("an end");
+    let verify = |end, proof: &Proof<E>| Groth16::<E>::verify(&vk, &[end], proof).expect("a verdict");
+
+    let proof = Groth16::<E, Prover>::prove(&pk, circuit.clone(), &mut rng).expect("a proof");
+    assert!(verify(end, &proof));
+    assert!(!verify(end + E::ScalarField::ONE, &proof), "another end");
+
+    let (matrices, inputs, assignment) = circuit.system().expect("a circuit");
+    let prove = |assignment: &[E::ScalarField]| {
+        let zero = E::ScalarField::ZERO;
+        Groth16::<E, Prover>::create_proof_with_reduction_and_matrices(
+            &pk,
+            zero,
+            zero,
+            &matrices,
+            inputs,
+            matrices[0].len(),
+            assignment,
+        )
+    };
+    assert!(verify(end, &prove(&assignment).expect("a proof")));
+    for place in [inputs, inputs + rounds, assignment.len() - 1] {
+        let mut wrong = assignment.clone();
+        wrong[place] += E::ScalarField::ONE;
+        assert!(!verify(end, &prove(&wrong).expect("a proof")), "a wrong witness at {place}");
+    }
+}
+
+#[test]
+fn proofs_with_stock_keys_are_accepted() {
+    proofs::<Bls12_381, LibsnarkReduction, Libsnark<ark_bls12_381::Fr>>(40);
+    proofs::<Bls12_381, LibsnarkReduction, Libsnark<ark_bls12_381::Fr>>(1500);
+    proofs::<Bn254, LibsnarkReduction, Libsnark<ark_bn254::Fr>>(1500);
+}
+
+#[test]
+fn plug_keys_serve_the_stock_prover() {
+    proofs::<Bn254, Libsnark<ark_bn254::Fr>, LibsnarkReduction>(200);
+}
+
+/// Keys as ceremonies make them: from powers of the secret point up to degree 2n − 2, which is as far as h goes.
+struct Ceremony;
+
+impl R1CSToQAP for Ceremony {
+    fn instance_map_with_evaluation<F: PrimeField, D: EvaluationDomain<F>>(
+        cs: ConstraintSystemRef<F>,
+        t: &F,
+    ) -> Result<(Vec<F>, Vec<F>, Vec<F>, F, usize, usize)> {
+        LibsnarkReduction::instance_map_with_evaluation::<F, D>(cs, t)
+    }
+
+    fn witness_map_from_matrices<F: PrimeField, D: EvaluationDomain<F>>(
+        _: &[Matrix<F>],
+        _: usize,
+        _: usize,
+        _: &[F],
+    ) -> Result<Vec<F>> {
+        Err(SynthesisError::AssignmentMissing)
+    }
+
+    fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
+        max_power: usize,
+        t: F,
+        _: F,
+        delta_inverse: F,
+    ) -> Result<Vec<F>> {
+        let powers: Vec<F> = (0..=2 * max_power as u64).map(|i| t.pow([i]) * delta_inverse).collect();
+        let bases = D::new(powers.len()).ok_or(SynthesisError::PolynomialDegreeTooLarge)?.ifft(&powers);
+        Ok(bases.into_iter().skip(1).step_by(2).collect())
+    }
+}
+
+#[test]
+fn circom_proofs_are_accepted() {
+    proofs::<Bn254, Ceremony, Circom<ark_bn254::Fr>>(40);
+    proofs::<Bn254, Ceremony, Circom<ark_bn254::Fr>>(1500);
+    proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(40);
+    proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(1500);
+}
