@@ -164,10 +164,12 @@ impl Block {
     }
 
     /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
-    /// 16 words of 64 bits, 128 for more of them. Where residues take other words it leaves enough by itself.
-    fn resident(&self) -> usize {
+    /// 16 words of 64 bits, 96 where their places have to be worked out as well, 128 for more words. Where residues take
+    /// other words it leaves enough by itself.
+    fn resident(&self, rows: &Rows) -> usize {
         let block = self.threads * self.rows;
         let threads = match (self.store_bytes, self.per_thread) {
+            (8, ..=16) if rows.is_natural() => 640,
             (8, ..=16) => 768,
             (8, _) => 512,
             _ => 1,

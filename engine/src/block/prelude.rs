@@ -82,7 +82,7 @@ impl Block {
             threads = self.threads,
             per_thread = self.per_thread,
             tile = self.rows,
-            resident = self.resident(),
+            resident = self.resident(rows),
             shuffles = self.shuffles(rows),
             vector = self.vector,
             run = self.run,
