@@ -1,4 +1,4 @@
-//! The planner: from a job to a plan. A pure function of the job and a device's limits.
+//! The planner: from a job to a plan. A pure function of the job, a device's limits, and choices of speed.
 
 mod lift;
 mod rns;
@@ -41,7 +41,8 @@ impl Planner {
     /// The plan for a job: of the first strategy that applies.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], [`Error::Mismatch`] for a target ring with another quotient, and what [`Split::of`] says where a transform is asked for that the ring does not have.
+    /// [`Error::Unsupported`], [`Error::Mismatch`] for a target ring with another quotient, and what [`Split::of`] says
+    /// where a transform is asked for that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
             return Err(Error::unsupported(job.op, &job.ring, "only transforms run in place"));

@@ -3,11 +3,12 @@
 //! Inputs are drawn anew for every task, the first two items full of edges. Every output that the timed runs leave is
 //! checked. Values: on a GPU all of them are compared with those of the CPU, bit for bit; on any device the first and
 //! the last item of each run are compared with the definition, in random places of each row. Then the inverse runs on
-//! these values, into memory that was zeroed, and must give back all inputs, bit for bit.
+//! these values, into memory that was zeroed, and must give back all inputs, bit for bit. A bound program runs in place,
+//! again and again on what it left; then once more on the inputs, and that result is checked the same way.
 
 use anyhow::{Result, ensure};
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Held, Job, Limits, Modulus, Op, Order, Ring, naive};
+use ringforge::{Buffer, Device, Held, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, naive};
 use serde::Serialize;
 
 use super::{Bench, Options, What};
@@ -36,7 +37,7 @@ enum How {
     Batch,
     /// One polynomial.
     One,
-    /// One polynomial, its program bound to the buffers: on a GPU, a graph that is replayed.
+    /// One polynomial in place, the program bound to its buffer: on a GPU, a graph that is replayed.
     OneBound,
 }
 
@@ -137,16 +138,20 @@ impl Task {
 
     /// Measures both directions.
     pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
+        if self.shape.how == How::OneBound {
+            return self.bound_lines(bench);
+        }
         let Self { ring, batch, .. } = self;
         let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| Job::new(ring, op).batch_hint(*batch));
         let (forward_work, inverse_work) = (Work::new(&bench.device, &forward)?, Work::new(&bench.device, &inverse)?);
         let mut random = Random::new(std::process::id().into());
-        let sets = measure::sets(&forward_work, *batch);
+        // peers ran one polynomial again and again
+        let sets = if self.shape.how == How::One { 1 } else { measure::sets(&forward_work, *batch) };
         let inputs = sample::elements(ring, random.bits(), EDGES, sets * batch);
         let buffers = inputs.chunks_exact(batch * ring.bytes()).map(|set| forward_work.buffers(*batch, &[set]));
-        let buffers = buffers.collect::<Result<Vec<_>>>()?;
+        let mut buffers = buffers.collect::<Result<Vec<_>>>()?;
 
-        let (times, mut buffers) = self.measure(&forward_work, buffers, self.effort(Op::Forward, bench))?;
+        let times = measure::measure(&forward_work, *batch, &mut buffers, self.effort(Op::Forward, bench))?;
         let right = self.values_are_right(&forward_work, &buffers, &inputs, &mut random)?;
         let mut lines = vec![self.line(&forward, &forward_work, times, bench, right)];
 
@@ -154,7 +159,7 @@ impl Task {
             set.reverse();
             inverse_work.stream.wipe(&mut set[1])?;
         }
-        let (times, buffers) = self.measure(&inverse_work, buffers, self.effort(Op::Inverse, bench))?;
+        let times = measure::measure(&inverse_work, *batch, &mut buffers, self.effort(Op::Inverse, bench))?;
         let right = right && self.inputs_are_back(&inverse_work, &buffers, &inputs)?;
         lines.push(self.line(&inverse, &inverse_work, times, bench, right));
         lines.retain(|line| self.wanted.iter().any(|op| op.to_string() == line.line.what.op));
@@ -165,22 +170,36 @@ impl Task {
         if self.wanted.contains(&op) { bench.effort } else { Effort::LEAST }
     }
 
-    /// Times runs over sets of buffers, and gives these back.
-    fn measure(&self, work: &Work, mut sets: Vec<Vec<Buffer>>, effort: Effort) -> Result<(Times, Vec<Vec<Buffer>>)> {
-        if self.shape.how != How::OneBound {
-            return Ok((measure::measure(work, self.batch, &mut sets, effort)?, sets));
+    /// Measures both directions of a bound program in place.
+    fn bound_lines(&self, bench: &Bench) -> Result<Vec<Line>> {
+        let mut random = Random::new(std::process::id().into());
+        let inputs = sample::elements(&self.ring, random.bits(), EDGES, 1);
+        let mut data = inputs.clone();
+        let mut lines = Vec::new();
+        for op in [Op::Forward, Op::Inverse] {
+            let job = Job::new(&self.ring, op).batch_hint(1).in_place();
+            let plan = Planner::new(bench.device.limits().clone()).plan(&job)?;
+            // without contents, so that it may run on what it left
+            let work = Work::of_plan(&bench.device, &Plan::new(plan.title(), plan.steps().to_vec())?)?;
+            let buffers = work.buffers(1, &[&data])?;
+            let mut bound = [work.program.bind(&work.stream, 1, buffers.into_iter().map(Held::from).collect())?];
+            let times = measure::runs(&work.stream, &mut bound, self.effort(op, bench), |bound| Ok(bound.run()?))?;
+            let [mut bound] = bound;
+            bound.write(0, &data)?;
+            bound.run()?;
+            let buffers = bound.into_args().into_iter().filter_map(own).collect::<Vec<_>>();
+            data = work.result(&buffers)?;
+            let right = match op {
+                Op::Forward => {
+                    let sets = [vec![work.stream.upload(&inputs)?, work.stream.upload(&data)?]];
+                    self.values_are_right(&work, &sets, &inputs, &mut random)?
+                }
+                _ => data == inputs,
+            };
+            lines.push(self.line(&job, &work, times, bench, right));
         }
-        let bind = |set: Vec<Buffer>| {
-            let args = set.into_iter().map(Held::from).collect();
-            work.program.bind(&work.stream, self.batch, args)
-        };
-        let mut bound = sets.into_iter().map(bind).collect::<ringforge::Result<Vec<_>>>()?;
-        let times = measure::runs(&work.stream, &mut bound, effort, |bound| Ok(bound.run()?))?;
-        let own = |held| match held {
-            Held::Own(buffer) => Some(buffer),
-            Held::Shared(_) => None,
-        };
-        Ok((times, bound.into_iter().map(|bound| bound.into_args().into_iter().filter_map(own).collect()).collect()))
+        lines.retain(|line| self.wanted.iter().any(|op| op.to_string() == line.line.what.op));
+        Ok(lines)
     }
 
     fn line(&self, job: &Job, work: &Work, times: Times, bench: &Bench, right: bool) -> Line {
@@ -249,6 +268,13 @@ impl Task {
             }
         }
         Ok(true)
+    }
+}
+
+fn own(held: Held) -> Option<Buffer> {
+    match held {
+        Held::Own(buffer) => Some(buffer),
+        Held::Shared(_) => None,
     }
 }
 
