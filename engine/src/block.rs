@@ -21,6 +21,9 @@ const REGISTERS: usize = 64;
 /// How many times that where nothing else works.
 const MOST_BEYOND: usize = 8;
 
+/// Blocks that a multiprocessor of any GPU can hold.
+const MOST_BLOCKS: usize = 16;
+
 /// Bytes of words beyond which a row is shared out among blocks if it can be.
 const WHOLE_BYTES: usize = 64 << 10;
 
@@ -167,14 +170,14 @@ impl Block {
     /// 16 words of 64 bits, 96 where their places have to be worked out as well, 128 for more words. Where residues take
     /// other words it leaves enough by itself.
     fn resident(&self, rows: &Rows) -> usize {
-        let block = self.threads * self.rows;
+        let block = (self.threads * self.rows).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread) {
             (8, ..=16) if rows.is_natural() => 640,
             (8, ..=16) => 768,
             (8, _) => 512,
             _ => 1,
         };
-        (threads / block).max(1)
+        (threads / block).clamp(1, MOST_BLOCKS)
     }
 
     /// Whether residues can and should change threads by shuffles: between two passes of rows in a warp, where the bits

