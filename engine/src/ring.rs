@@ -190,7 +190,8 @@ impl Ring {
     }
 
     /// The same ring with these steps, one for each of [`Ring::moduli`]: leaves of x^n − c are x^d − root·step^e, and natural
-    /// order is by ascending e. Without, the step is [`Modulus::root`] of order n/d. See [`Ring::coset`].
+    /// order is by ascending e. Its order is n/d, or a multiple of that, and then a power of it is the step. Without, the step is
+    /// [`Modulus::root`] of order n/d. See [`Ring::coset`].
     ///
     /// # Errors
     /// As [`Ring::with_roots`], and [`Error::Ring`] for other quotients, whose roots decide their steps.
