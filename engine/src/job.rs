@@ -2,7 +2,10 @@
 
 use core::fmt;
 
+use crypto_bigint::U256;
+
 use crate::error::{Error, Result};
+use crate::modulus::decimal;
 use crate::ring::Ring;
 
 /// An operation. Arguments of the plan it leads to, in order, each one element of the ring per item:
@@ -148,6 +151,8 @@ pub struct Job {
     pub bounds: Bounds,
     /// The ring to which a conversion goes.
     pub target: Option<Ring>,
+    /// What coefficients that an inverse transform leaves are times.
+    pub scale: Option<U256>,
     /// Whether a transform overwrites its input.
     pub in_place: bool,
     /// How many items a run will have, about; decides nothing but speed.
@@ -165,6 +170,7 @@ impl Job {
             depth: None,
             bounds: Bounds::default(),
             target: None,
+            scale: None,
             in_place: false,
             batch_hint: 1 << 16,
         }
@@ -207,6 +213,26 @@ impl Job {
         self
     }
 
+    /// With this constant, taken modulo each modulus, times the coefficients that an inverse transform leaves: it costs
+    /// nothing there. A forward transform is the same with it, but shares its table of factors with inverse ones of the same
+    /// scale.
+    ///
+    /// ```
+    /// # use ringforge::{Device, Job, Modulus, Op, Planner, Ring};
+    /// let ring = Ring::cyclic(2, Modulus::new(17u32)?)?;
+    /// let inverse = Job::new(&ring, Op::Inverse).scale(5u32).in_place();
+    /// let mut data = [3u16, 16]; // the values of 1 + 2x
+    /// let program = Device::cpu().compile(&Planner::default().plan(&inverse)?)?;
+    /// program.run_host(1, &mut [data.as_mut_slice().into()])?;
+    /// assert_eq!(data, [5, 10]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn scale(mut self, constant: impl Into<U256>) -> Self {
+        self.scale = Some(constant.into());
+        self
+    }
+
     /// Overwriting the input of a transform.
     #[must_use]
     pub fn in_place(mut self) -> Self {
@@ -233,6 +259,9 @@ impl fmt::Display for Job {
         }
         if let Some(depth) = self.depth {
             write!(f, " depth {depth}")?;
+        }
+        if let Some(scale) = &self.scale {
+            write!(f, " times {}", decimal(scale))?;
         }
         if self.in_place {
             f.write_str(" in place")?;

@@ -5,6 +5,8 @@ mod rns;
 pub mod split;
 pub(crate) mod tuning;
 
+use crypto_bigint::U256;
+
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
@@ -46,6 +48,9 @@ impl Planner {
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
             return Err(Error::unsupported(job.op, &job.ring, "only transforms run in place"));
+        }
+        if job.scale.is_some() && !matches!(job.op, Op::Forward | Op::Inverse) {
+            return Err(Error::unsupported(job.op, &job.ring, "only transforms have a scale"));
         }
         if job.target.is_some() && !matches!(job.op, Op::Convert | Op::ConvertCentred | Op::ConvertFast) {
             return Err(Error::unsupported(job.op, &job.ring, "only conversions have a target ring"));
@@ -105,7 +110,7 @@ impl Planner {
     /// Rows of the job's ring as transforms work on them.
     fn rows(&self, job: &Job, split: &Split, order: Order) -> Rows {
         let rows = Rows::with_split(&job.ring, split, &self.limits).order(order).fastest();
-        rows.exchange(self.tuning.exchange)
+        rows.exchange(self.tuning.exchange).scale(job.scale.unwrap_or(U256::ONE))
     }
 }
 

@@ -45,6 +45,8 @@ struct Parts {
     quotient: Quotient,
     /// For each of the moduli, or none at all.
     roots: Vec<U256>,
+    /// The same for x^n − c, where the roots do not decide it.
+    steps: Vec<U256>,
 }
 
 impl Ring {
@@ -102,7 +104,7 @@ impl Ring {
                 moduli.push(*a);
             }
         }
-        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots: Vec::new() })))
+        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots: Vec::new(), steps: Vec::new() })))
     }
 
     /// `Z_q[x]/(x^n − 1)`.
@@ -119,6 +121,28 @@ impl Ring {
     /// As [`Ring::new`].
     pub fn negacyclic(n: usize, q: Modulus) -> Result<Self> {
         Self::new(&[q], Quotient::Negacyclic { n })
+    }
+
+    /// `Z_q[x]/(x^n − g^n)`, whose values in natural order are a(g·w^i), w a primitive n-th root of unity: those of a cyclic
+    /// transform on the coset of g. Roots are plain values.
+    ///
+    /// ```
+    /// use ringforge::{Modulus, Ring};
+    /// let ring = Ring::coset(4, Modulus::new(17u32)?, 3u32, 13u32)?;
+    /// assert_eq!(ring.to_string(), "Z_17[x]/(x^4 - 13) with root 3 and step 13");
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Ring::new`] and [`Ring::with_roots`]; [`Error::Ring`] for a w that has not the order n.
+    pub fn coset(n: usize, q: Modulus, g: impl Into<U256>, w: impl Into<U256>) -> Result<Self> {
+        let [g, w] = [g.into(), w.into()];
+        let c = q.pow(&q.reduce(&g), &U256::from(n as u64));
+        let ring = Self::new(&[q], Quotient::Binomial { n, c })?.with_roots(&[g])?;
+        if !q.has_order(&q.reduce(&w), n as u64) {
+            return Err(Error::Ring { why: format!("{} has not the order {n} modulo {q}", decimal(&w)) });
+        }
+        ring.with_steps(&[w])
     }
 
     /// `Z_q[x]/(x^n − x^(n/2) + 1)`.
@@ -159,18 +183,39 @@ impl Ring {
     /// The same ring with these roots of unity, one for each of [`Ring::moduli`].
     ///
     /// # Errors
-    /// [`Error::Ring`] for another number of roots or one that is not below its modulus; [`Error::NoRoot`] or
+    /// [`Error::Ring`] for another number of roots or one that is not from 1 to q − 1; [`Error::NoRoot`] or
     /// [`Error::Unsupported`] for one that does not split f.
     pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
+        self.named("root", roots, |parts| &mut parts.roots)
+    }
+
+    /// The same ring with these steps, one for each of [`Ring::moduli`]: leaves of x^n − c are x^d − root·step^e, and natural
+    /// order is by ascending e. Its order is n/d, or a multiple of that, and then a power of it is the step. Without, the step is
+    /// [`Modulus::root`] of order n/d. See [`Ring::coset`].
+    ///
+    /// # Errors
+    /// As [`Ring::with_roots`], and [`Error::Ring`] for other quotients, whose roots decide their steps.
+    pub fn with_steps(self, steps: &[U256]) -> Result<Self> {
+        if !matches!(self.quotient(), Quotient::Binomial { .. }) {
+            return Err(Error::Ring { why: format!("the root of {} decides its steps", self.quotient()) });
+        }
+        self.named("step", steps, |parts| &mut parts.steps)
+    }
+
+    /// The same ring with these values in a place for named ones.
+    fn named(self, what: &str, values: &[U256], place: fn(&mut Parts) -> &mut Vec<U256>) -> Result<Self> {
         let moduli = self.moduli();
-        if roots.len() != moduli.len() {
-            let why = format!("{} roots are named for {} moduli", roots.len(), moduli.len());
+        if values.len() != moduli.len() {
+            let why = format!("{} {what}s are named for {} moduli", values.len(), moduli.len());
             return Err(Error::Ring { why });
         }
-        if let Some((root, q)) = roots.iter().zip(moduli).find(|(root, q)| **root >= q.value()) {
-            return Err(Error::Ring { why: format!("the root {} is not below {q}", decimal(root)) });
+        let outside = |x: &U256, q: &Modulus| *x == U256::ZERO || *x >= q.value();
+        if let Some((x, q)) = values.iter().zip(moduli).find(|(x, q)| outside(x, q)) {
+            return Err(Error::Ring { why: format!("the {what} {} is not from 1 to {q} - 1", decimal(x)) });
         }
-        let ring = Self(Arc::new(Parts { roots: roots.to_vec(), ..(*self.0).clone() }));
+        let mut parts = (*self.0).clone();
+        *place(&mut parts) = values.to_vec();
+        let ring = Self(Arc::new(parts));
         crate::planner::split::Split::of(&ring, None)?;
         Ok(ring)
     }
@@ -212,6 +257,12 @@ impl Ring {
         &self.0.roots
     }
 
+    /// The steps named by [`Ring::with_steps`], likewise.
+    #[must_use]
+    pub fn steps(&self) -> &[U256] {
+        &self.0.steps
+    }
+
     /// The degree of f.
     #[must_use]
     pub fn degree(&self) -> usize {
@@ -251,17 +302,21 @@ impl fmt::Display for Ring {
         if self.is_mapped() {
             write!(f, " in {} rows", self.basis().len())?;
         }
-        match self.roots() {
-            [] => Ok(()),
-            [root] => write!(f, " with root {}", decimal(root)),
-            [first, .., last] => write!(f, " with roots {}..{}", decimal(first), decimal(last)),
+        for (before, what, values) in [("with", "root", self.roots()), ("and", "step", self.steps())] {
+            match values {
+                [] => {}
+                [x] => write!(f, " {before} {what} {}", decimal(x))?,
+                [first, .., last] => write!(f, " {before} {what}s {}..{}", decimal(first), decimal(last))?,
+            }
         }
+        Ok(())
     }
 }
 
 impl fmt::Debug for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // every modulus, because tables are cached under this text
-        write!(f, "Ring({:?}, {}, {:?})", self.0.basis, self.quotient(), self.0.roots)
+        let Parts { basis, roots, steps, .. } = &*self.0;
+        write!(f, "Ring({basis:?}, {}, {roots:?}, {steps:?})", self.quotient())
     }
 }

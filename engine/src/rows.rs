@@ -3,6 +3,8 @@
 use core::ops::Range;
 use core::{fmt, iter};
 
+use crypto_bigint::U256;
+
 use crate::arithmetic::Arithmetic;
 use crate::block::{Block, parts};
 use crate::error::{Error, Result};
@@ -43,6 +45,8 @@ pub struct Rows {
     pub(crate) per_item: usize,
     pub(crate) extra: usize,
     pub(crate) exchange: Exchange,
+    /// What the inverse transform's scale is times.
+    pub(crate) scale: U256,
     /// Of the table of factors: by columns from the last pass on, where a row fits a block of the device planned for.
     pub(crate) layout: Layout,
     /// Of the device planned for.
@@ -70,6 +74,7 @@ impl Rows {
             per_item: ring.basis().len(),
             extra: 0,
             exchange: Exchange::default(),
+            scale: U256::ONE,
             layout: Layout::of(split, split.layers.len()),
             limits: limits.clone(),
         };
@@ -132,6 +137,12 @@ impl Rows {
         self
     }
 
+    /// The same with inverse transforms times this constant.
+    pub(crate) fn scale(mut self, constant: U256) -> Self {
+        self.scale = constant;
+        self
+    }
+
     /// The same with values in this order.
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
@@ -166,7 +177,7 @@ impl Rows {
     /// What [`Rows::table_port`] is bound to.
     #[must_use]
     pub fn table_slot(&self) -> Slot {
-        Slot::Table(table(&self.ring, &self.split, self.arithmetic, &self.layout))
+        Slot::Table(table(&self.ring, &self.split, self.arithmetic, &self.layout, &self.scale))
     }
 
     /// The port for the moduli, `const Rq::M*`; a kernel for a single modulus of up to 64 bits can do without.

@@ -281,7 +281,7 @@ RF_CONST u32 ntt_inverse_bound() {
     if (!R::M::lazy) return 1;
     constexpr u32 product = R::M::product_bound;
     if (R::pass[0] == 0 && R::layers > 0) return (R::layer[0] == 6 ? 2 : 1) * product;  // or the difference of two
-    if (R::layers == 0 && Product) return product;
+    if (R::layers == 0) return product;
     u32 b = B;
     for (u32 p = R::passes; p > 1; p--) b = Bound<R>::in_cell(Bound<R>::inverse_pass(p - 1, b));
     return Bound<R>::inverse_pass(0, b);
@@ -299,7 +299,7 @@ RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typ
     inverse_passes<R, R::passes - 1, before, scale>(m, x, table, shared, thread, node);
     RF_UNROLL
     for (u32 r = 0; r < R::per_thread; r++) {
-        if constexpr (R::layers == 0 && Product) x[r] = m.mul(x[r], table[scale]);
+        if constexpr (R::layers == 0) x[r] = m.mul(x[r], table[scale]);
         if constexpr (R::pass[0] == 0 || !Bound<R>::kept) x[r] = m.template canonical<after>(x[r]);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod arithmetic;
 pub mod catalogue;
+pub mod cosets;
 pub mod mix;
 pub mod shape;
 pub mod shared_out;

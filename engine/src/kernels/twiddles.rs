@@ -23,7 +23,7 @@ use fill::RowFill;
 
 /// Where the factors lie in a row of the table, counted in factors.
 ///
-/// A row belongs to one modulus. With s = 1/t, z the constant x^k − z of the left child of the first layer (Z under
+/// A row belongs to one modulus. With s = k/t, k the scale of the job (else 1), z the constant x^k − z of the left child of the first layer (Z under
 /// [`Layer::Sixth`]) and F = [`Arithmetic::product_factor`] it starts with
 ///
 /// | entry | no layers | `Two` | `Three` | `Sixth` |
@@ -113,16 +113,16 @@ impl Layout {
 }
 
 /// The table for a ring that splits like this, one row for each of its moduli, of factors for this arithmetic, in this
-/// layout.
-pub(crate) fn table(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout) -> Table {
-    let kernel = Twiddles::new(ring, split, arithmetic, layout);
+/// layout, with this constant times the inverse transform.
+pub(crate) fn table(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout, scale: &U256) -> Table {
+    let kernel = Twiddles::new(ring, split, arithmetic, layout, scale);
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: ring.moduli().len() * kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
 
 /// The factors of one row of the table on the CPU, all nodes in order.
 pub(crate) fn factors_of_row<F: Field>(ring: &Ring, split: &Split, row: usize) -> Vec<F::Twiddle> {
-    let kernel = Twiddles::new(ring, split, Arithmetic::of(ring), &Layout::of(split, split.layers.len()));
+    let kernel = Twiddles::new(ring, split, Arithmetic::of(ring), &Layout::of(split, split.layers.len()), &U256::ONE);
     let mut factors = vec![F::Twiddle::zeroed(); kernel.layout.len];
     RowFill::<F>::new(&kernel, &kernel.rows[row]).fill(0, &mut factors);
     factors
@@ -139,6 +139,8 @@ struct Twiddles {
     split: Split,
     arithmetic: Arithmetic,
     layout: Layout,
+    /// Times the inverse transform, before it is taken modulo each modulus.
+    scale: U256,
     rows: Vec<Row>,
     ports: [Port; 2],
 }
@@ -156,14 +158,16 @@ struct Row {
 }
 
 impl Twiddles {
-    /// The kernel for a ring that splits like this, its table in this layout.
-    fn new(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout) -> Self {
-        let rows: Vec<Row> = split.roots.iter().map(|roots| Row::new(roots, split, arithmetic)).collect();
+    /// The kernel for a ring that splits like this, its table in this layout, with this constant times the inverse
+    /// transform.
+    fn new(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout, scale: &U256) -> Self {
+        let rows: Vec<Row> = split.roots.iter().map(|roots| Row::new(roots, split, arithmetic, scale)).collect();
         let mut kernel = Self {
             ring: ring.clone(),
             split: split.clone(),
             arithmetic,
             layout: layout.clone(),
+            scale: *scale,
             rows,
             ports: [Port::shared(0), Port::output(arithmetic.twiddle_bytes())],
         };
@@ -192,7 +196,7 @@ impl Twiddles {
 
 impl Row {
     /// Inverses exist modulo a prime that has the split's roots: t divides q − 1, and (2Z − 1)² = −3.
-    fn new(roots: &Roots, split: &Split, arithmetic: Arithmetic) -> Self {
+    fn new(roots: &Roots, split: &Split, arithmetic: Arithmetic, scale: &U256) -> Self {
         let Roots { q, start, step } = *roots;
         let one = q.reduce(&U256::ONE);
         let inverse = |x: &U256| q.inverse(x).unwrap_or(one);
@@ -203,7 +207,7 @@ impl Row {
             start,
             start_inverse: inverse(&start),
             step,
-            scale: inverse(&q.reduce(&leaves)),
+            scale: q.mul(&q.reduce(scale), &inverse(&q.reduce(&leaves))),
             factor: arithmetic.product_factor(&q),
             half_sixth: if split.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
         }
@@ -218,6 +222,7 @@ impl core::fmt::Debug for Twiddles {
             .field("split", &self.split)
             .field("arithmetic", &self.arithmetic)
             .field("columns", columns)
+            .field("scale", &self.scale)
             .finish()
     }
 }

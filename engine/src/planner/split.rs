@@ -49,7 +49,7 @@ pub struct Roots {
 /// Let t be the product of the radices below an optional first [`Layer::Sixth`]. A tree starts at x^(t·d) − γ^t; a node
 /// x^k − γ^m ρ^e (m divides e) splits by radix r into x^(k/r) − γ^(m/r) ρ^((e + i·t)/r), i = 0 … r−1, from left to
 /// right. So leaf constants are γ·ρ^e, each e once. For x^n − 1, γ = 1 and ρ is the ring's root; for x^n + 1 and other
-/// binomials γ is the root (and ρ = γ² for x^n + 1); for the trinomial with root ω of order 6t, the left tree has γ = ω, the
+/// binomials γ is the root, and ρ = γ² for x^n + 1, else the ring's step; for the trinomial with root ω of order 6t, the left tree has γ = ω, the
 /// right one γ = ω^5, and ρ = ω^6.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Split {
@@ -74,7 +74,7 @@ impl Split {
         let n = ring.degree();
         let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));
         let mut roots = Vec::with_capacity(ring.moduli().len());
-        let named = |modulus: usize| ring.roots().get(modulus).copied();
+        let named = |i: usize| Named { root: ring.roots().get(i).copied(), step: ring.steps().get(i).copied() };
         for (i, q) in ring.moduli().iter().enumerate() {
             if !q.is_prime() {
                 return Err(Error::NotPrime { q: q.value() });
@@ -216,6 +216,13 @@ impl fmt::Display for Split {
     }
 }
 
+/// What the ring names for one modulus.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    root: Option<U256>,
+    step: Option<U256>,
+}
+
 /// What the quotient says about the top of the trees, whatever the modulus.
 struct Top {
     /// Whether there are two trees under a first layer by six.
@@ -243,30 +250,29 @@ impl Top {
         }
     }
 
-    /// How many layers of radix 2 and 3 this modulus (and the named root) allows, at most `twos` and `threes`.
-    fn allowed(&self, q: &Modulus, named: Option<U256>, twos: u32, threes: u32) -> Result<(u32, u32)> {
+    /// How many layers of radix 2 and 3 this modulus (and what is named) allows, at most `twos` and `threes`.
+    fn allowed(&self, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
         let fits = |&(twos, threes): &(u32, u32)| self.roots(q, named, 2u64.pow(twos) * 3u64.pow(threes)).is_some();
         let most = (0..=twos).rev().flat_map(|twos| (0..=threes).rev().map(move |threes| (twos, threes))).find(fits);
         most.ok_or(Error::NoRoot { q: q.value(), order: self.order_factor })
     }
 
-    /// γ and ρ for trees of t leaves, where the modulus has them and the named root is such a γ (or generates it).
-    fn roots(&self, q: &Modulus, named: Option<U256>, t: u64) -> Option<(U256, U256)> {
+    /// γ and ρ for trees of t leaves, where the modulus has them and the named ones are these (or generate them).
+    fn roots(&self, q: &Modulus, named: Named, t: u64) -> Option<(U256, U256)> {
         if let Some(c) = &self.constant {
-            let start = constant_root(q, &q.reduce(c), named, t)?;
-            return Some((start, q.root(t)?));
+            return constant_root(q, &q.reduce(c), named.root, t).zip(root_of_order(q, named.step, t));
         }
-        let order = self.order_factor * t;
-        let root = match named {
-            Some(named) => {
-                let found = smooth_order(q, &named).filter(|found| found % order == 0)?;
-                q.pow(&named, &U256::from(found / order))
-            }
-            None => q.root(order)?,
-        };
+        let root = root_of_order(q, named.root, self.order_factor * t)?;
         let start = if self.order_factor == 1 { q.reduce(&U256::ONE) } else { root };
         Some((start, q.pow(&root, &U256::from(self.order_factor))))
     }
+}
+
+/// The power of the named root that has this order; without one, the modulus' own root of this order.
+fn root_of_order(q: &Modulus, named: Option<U256>, order: u64) -> Option<U256> {
+    let Some(named) = named else { return q.root(order) };
+    let found = smooth_order(q, &named).filter(|found| found % order == 0)?;
+    Some(q.pow(&named, &U256::from(found / order)))
 }
 
 /// γ with γ^t = c: the named one, or for c of an order 2^a·3^b one of that order times t.

@@ -11,8 +11,8 @@ use crate::ring::{Quotient, Ring};
 /// A ring from text such as `3457:x^768-x^384+1`.
 ///
 /// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; the polynomial is monic in `x`, its terms in
-/// any order; `@` and numbers at the end, separated by commas, name the roots of [`Ring::with_roots`]. Spaces have no
-/// meaning.
+/// any order; `@` and numbers at the end, separated by commas, name the roots of [`Ring::with_roots`], a second `@` and
+/// numbers the steps of [`Ring::with_steps`]. Spaces have no meaning.
 ///
 /// ```
 /// use ringforge::Ring;
@@ -24,7 +24,8 @@ use crate::ring::{Quotient, Ring};
 /// ```
 ///
 /// # Errors
-/// [`Error::Ring`] for text of another form; else as [`Modulus::new`], [`Ring::new`] and [`Ring::with_roots`].
+/// [`Error::Ring`] for text of another form; else as [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and
+/// [`Ring::with_steps`].
 impl FromStr for Ring {
     type Err = Error;
 
@@ -33,14 +34,21 @@ impl FromStr for Ring {
         let Some((moduli, rest)) = text.split_once(':') else {
             return refuse(format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1"));
         };
-        let (polynomial, roots) = match rest.split_once('@') {
-            Some((polynomial, roots)) => (polynomial, Some(roots)),
-            None => (rest, None),
-        };
+        let mut parts = rest.split('@');
+        let polynomial = parts.next().unwrap_or_default();
+        let mut numbers =
+            || parts.next().map(|part| part.split(',').map(number).collect::<Result<Vec<_>>>()).transpose();
+        let (roots, steps) = (numbers()?, numbers()?);
+        if parts.next().is_some() {
+            return refuse(format!("{text:?} has more than roots and steps"));
+        }
         let basis = moduli.split(',').map(|q| Modulus::new(number(q)?)).collect::<Result<Vec<_>>>()?;
-        let ring = Self::new(&basis, quotient(polynomial, &basis)?)?;
-        match roots {
-            Some(roots) => ring.with_roots(&roots.split(',').map(number).collect::<Result<Vec<_>>>()?),
+        let mut ring = Self::new(&basis, quotient(polynomial, &basis)?)?;
+        if let Some(roots) = roots {
+            ring = ring.with_roots(&roots)?;
+        }
+        match steps {
+            Some(steps) => ring.with_steps(&steps),
             None => Ok(ring),
         }
     }
@@ -159,6 +167,7 @@ mod tests {
         assert_eq!(parse("97:x^9-3x^4+2*x+5"), Ring::new(&[q(97)], sparse).unwrap());
         let coset = |c: u32| Ring::new(&[q(97)], Quotient::Binomial { n: 8, c: c.into() }).unwrap();
         assert_eq!((parse("97:x^8-5"), parse("97:x^8+0x5")), (coset(5), coset(92)));
+        assert_eq!(parse("97:x^8-6@5@33"), Ring::coset(8, q(97), 5u32, 33u32).unwrap());
         assert_eq!(parse("97:x^4").quotient(), &Quotient::Sparse { n: 4, terms: vec![] });
     }
 
@@ -175,7 +184,7 @@ mod tests {
     fn nonsense_is_refused() {
         let nonsense = "|:|3329|3329:|:x^2+1|3329:1|3329:2x^2+1|3329:-x^2+1|3329:x^2++1|3329:x^2+y|3329:x^2+1@\
             |3329:x^2+x+x|97,193:x^16+1@19|97,97:x^16+1|3329:x^-2+1|33 29k:x+1|3329,:x+1|0x:x+1|3329:x^2+0x|1_0:x+1|2,4:x+1|3329:x^256+1@3329\
-            |3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x";
+            |17:x^4-13@3@|17:x^4-13@3@13@1|17:x^4+1@2@4|3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x";
         for text in nonsense.split('|') {
             assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());
         }

@@ -93,7 +93,7 @@ fn entries_are_as_defined_in_every_range() {
     ]) {
         let (arithmetic, ring) = case.expect("a ring");
         let split = Split::of(&ring, None).expect("a split");
-        let kernel = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, split.layers.len()));
+        let kernel = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, split.layers.len()), &U256::ONE);
         let each = arithmetic.twiddle_bytes();
         let len = kernel.layout.len;
         let total = len * ring.basis().len();
@@ -127,7 +127,7 @@ fn entries_are_as_defined_in_every_range() {
             }
         }
         for columns in 0..split.layers.len() {
-            let by_columns = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, columns));
+            let by_columns = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, columns), &U256::ONE);
             let entries = made(&by_columns, 0..total);
             let rows = entries.chunks_exact(len * each).zip(table.chunks_exact(len * each));
             for (row, (by_columns_row, row_by_nodes)) in rows.enumerate() {
