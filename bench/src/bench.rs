@@ -4,12 +4,13 @@ mod fhe;
 mod host;
 mod kems;
 mod rings;
+mod zk;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use ringforge::{Device, Error, Plan};
+use ringforge::{Buffer, Device, Error, Held, Limits, Plan};
 use serde::Serialize;
 
 use crate::copy;
@@ -18,6 +19,21 @@ use crate::environment::Environment;
 use crate::floor::Floor;
 use crate::measure::{Effort, Times};
 use crate::show;
+
+/// The device that peers were measured on and bars are set for.
+const REFERENCE: &str = "H200";
+
+fn is_reference(limits: &Limits) -> bool {
+    limits.name.contains(REFERENCE)
+}
+
+/// A buffer that a bound program gives back.
+fn own(held: Held) -> Option<Buffer> {
+    match held {
+        Held::Own(buffer) => Some(buffer),
+        Held::Shared(_) => None,
+    }
+}
 
 /// Options of `ringforge bench`.
 #[derive(Debug, Args)]
@@ -51,6 +67,7 @@ struct Bench {
 enum Task {
     Ring(rings::Task),
     Fhe(fhe::Task),
+    Zk(zk::Task),
     Kem(kems::Task),
 }
 
@@ -59,6 +76,7 @@ impl Task {
         match self {
             Self::Ring(task) => task.title(),
             Self::Fhe(task) => task.title(),
+            Self::Zk(task) => task.title(),
             Self::Kem(task) => task.title(),
         }
     }
@@ -68,6 +86,7 @@ impl Task {
         match self {
             Self::Ring(task) => report.lines.push(rings::line(task, bench)?),
             Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
+            Self::Zk(task) => report.zk_lines.extend(task.lines(bench)?),
             Self::Kem(task) => {
                 // a CPU's memory is the host's
                 let is_cpu = bench.device.limits().is_cpu();
@@ -121,6 +140,8 @@ struct Report {
     lines: Vec<Line>,
     /// Transforms as FHE has them.
     fhe_lines: Vec<fhe::Line>,
+    /// Transforms as provers have them.
+    zk_lines: Vec<zk::Line>,
     /// From host memory to host memory.
     host_lines: Vec<host::Line>,
     /// Lines that this device does not support, and why.
@@ -134,7 +155,9 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
-    let tasks: Vec<_> = rings.chain(fhe).chain(kems::tasks(options, &device).into_iter().map(Task::Kem)).collect();
+    let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
+    let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
+    let tasks: Vec<_> = rings.chain(fhe).chain(zk).chain(kems).collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
     let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
     let bench = Bench { device, bandwidth, effort };
@@ -143,6 +166,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         copy_bytes_per_second: bandwidth,
         lines: Vec::new(),
         fhe_lines: Vec::new(),
+        zk_lines: Vec::new(),
         host_lines: Vec::new(),
         unsupported: Vec::new(),
     };
@@ -166,8 +190,9 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     } else {
         print(&report)?;
     }
-    let mut lines = report.lines.iter().chain(report.fhe_lines.iter().map(|line| &line.line));
-    Ok(lines.all(|line| line.right) && report.host_lines.iter().all(|line| line.right))
+    let transforms =
+        report.fhe_lines.iter().map(|line| &line.line).chain(report.zk_lines.iter().map(|line| &line.line));
+    Ok(report.lines.iter().chain(transforms).all(|line| line.right) && report.host_lines.iter().all(|line| line.right))
 }
 
 /// Writes the report to the file that the user named.
@@ -188,6 +213,10 @@ fn print(report: &Report) -> Result<()> {
     if !report.fhe_lines.is_empty() {
         show::print("FHE, x^n + 1 modulo 32 primes; peers and bars are those of an H200:")?;
         show::print(&fhe::table(&report.fhe_lines))?;
+    }
+    if !report.zk_lines.is_empty() {
+        show::print("zk, BLS12-381 Fr, natural order; peers and bars are those of an H200:")?;
+        show::print(&zk::table(&report.zk_lines))?;
     }
     if !report.host_lines.is_empty() {
         show::print("from host memory to host memory:")?;

@@ -2,7 +2,7 @@
 
 mod kem;
 
-use ringforge::{Arithmetic, Job, Layer, Limits, Op, Split};
+use ringforge::{Arithmetic, Job, Layer, Limits, Op, Quotient, Split};
 use serde::Serialize;
 
 /// Instructions that a pipe of a multiprocessor does in a second: 64 a clock at 1.94 GHz, as measured on an H200. Of
@@ -87,7 +87,10 @@ fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
         Layer::Sixth | Layer::Two => n / 2.0,
         Layer::Three => n,
     };
-    let transform = split.layers.iter().map(of_layer).sum::<f64>() * slots_of_product(arithmetic);
+    // the leftmost node of each layer multiplies by 1 where the ring is x^n − 1
+    let is_cyclic = matches!(job.ring.quotient(), Quotient::Cyclic { .. });
+    let ones = if is_cyclic && is_plain { n - 1.0 } else { 0.0 };
+    let transform = (split.layers.iter().map(of_layer).sum::<f64>() - ones) * slots_of_product(arithmetic);
     let (d, (product, reduction)) = (split.base as f64, slots_of_sum(arithmetic));
     let wrapped = if split.base > 1 { n * (d - 1.0) / d * slots_of_product(arithmetic) } else { 0.0 };
     let values = n * (d * product + reduction) + wrapped;

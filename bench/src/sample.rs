@@ -4,14 +4,20 @@ use rayon::prelude::*;
 use ringforge::testkit::{self, Random};
 use ringforge::{Modulus, Ring, U256, Width};
 
+/// What a thread makes at a time.
+const SHARE_BYTES: usize = 1 << 20;
+
 /// `batch` elements of a ring. The first `edges` of them mix random residues and those at which reductions change
 /// course; the others are uniformly random.
 pub(crate) fn elements(ring: &Ring, seed: u64, edges: usize, batch: usize) -> Vec<u8> {
     let row_bytes = ring.degree() * ring.width().bytes();
     let mut bytes = vec![0; batch * ring.bytes()];
-    bytes.par_chunks_mut(row_bytes.max(1)).enumerate().for_each(|(row, bytes)| {
+    bytes.par_chunks_mut(row_bytes).enumerate().for_each(|(row, bytes)| {
         let q = &ring.basis()[row % ring.basis().len()];
-        fill(bytes, q, ring.width(), &mut Random::new(seed ^ (row as u64).wrapping_mul(0xd6e8_feb8_6659_fd93)));
+        bytes.par_chunks_mut(SHARE_BYTES).enumerate().for_each(|(share, bytes)| {
+            let number = (row as u64) << 32 | share as u64;
+            fill(bytes, q, ring.width(), &mut Random::new(seed ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93)));
+        });
     });
     let edges = testkit::residues(ring, seed, edges.min(batch));
     bytes[..edges.len()].copy_from_slice(&edges);

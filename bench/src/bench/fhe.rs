@@ -8,10 +8,10 @@
 
 use anyhow::{Result, ensure};
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Held, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, naive};
+use ringforge::{Buffer, Device, Held, Job, Modulus, Op, Order, Plan, Planner, Ring, naive};
 use serde::Serialize;
 
-use super::{Bench, Options, What};
+use super::{Bench, Options, What, is_reference, own};
 use crate::floor::Floor;
 use crate::measure::{self, Effort, Times};
 use crate::work::Work;
@@ -27,9 +27,6 @@ const CPU_BYTES: usize = 16 << 20;
 const EDGES: usize = 2;
 /// Values of each row that are compared with their definition.
 const PLACES: usize = 2;
-/// The device that peers were measured on and bars are set for.
-const REFERENCE: &str = "H200";
-
 /// How much a run does, and how it is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
@@ -269,17 +266,6 @@ impl Task {
         }
         Ok(true)
     }
-}
-
-fn own(held: Held) -> Option<Buffer> {
-    match held {
-        Held::Own(buffer) => Some(buffer),
-        Held::Shared(_) => None,
-    }
-}
-
-fn is_reference(limits: &Limits) -> bool {
-    limits.name.contains(REFERENCE)
 }
 
 /// The lines as a table.
