@@ -6,9 +6,10 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use ark_bls12_381::Fr;
-use ark_ff::{FftField, UniformRand};
+use ark_ff::{FftField, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use ark_std::rand::{SeedableRng, rngs::StdRng};
+use rayon::prelude::*;
 use ringforge::Device;
 use ringforge_arkworks::{Backend, Domain};
 
@@ -33,8 +34,30 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("{:>24} {theirs:>12.2} {ours:>12.2}", format!("2^{log} {side}{name}"));
             }
         }
+        // the Lagrange step of key setup: Lagrange polynomials at a point are the inverse transform of its powers
+        let (stock, domain) = (Radix2EvaluationDomain::new(n).ok_or("a domain")?, Domain::of_size(n, Fr::from(1))?);
+        let tau = x[0];
+        let ways: [Way<'_>; 2] =
+            [&|x| *x = stock.evaluate_all_lagrange_coefficients(tau), &|x| *x = powers_back(&domain, tau)];
+        let [theirs, ours] = by_turns(&x, ways).map(|time| time.as_secs_f64() * 1e3);
+        println!("{:>24} {theirs:>12.2} {ours:>12.2}", format!("2^{log} Lagrange"));
     }
     Ok(())
+}
+
+/// The inverse transform of the powers of a point.
+fn powers_back(domain: &Domain<Fr>, tau: Fr) -> Vec<Fr> {
+    const PIECE: usize = 1 << 12;
+    let mut powers = vec![Fr::from(1); domain.size()];
+    powers.par_chunks_mut(PIECE).enumerate().for_each(|(i, piece)| {
+        let mut power = tau.pow([(i * PIECE) as u64]);
+        for x in piece {
+            *x = power;
+            power *= tau;
+        }
+    });
+    domain.ifft_in_place(&mut powers);
+    powers
 }
 
 /// The least time of each way, all giving one result.
