@@ -10,13 +10,15 @@ use serde::Serialize;
 const PIPE: f64 = 16.4e12 / 132.0;
 
 /// What the best known arithmetic takes for a product by a known factor, in slots of a 32-bit multiply-add: a wide
-/// product takes two. Shoup's method for words; for 256 bits Montgomery's, limb by limb. Doubles have a pipe of their
+/// product takes two. Shoup's method for words and for 256 bits, there with two digits of the modulus that cost nothing;
+/// Montgomery's, limb by limb, where Shoup's does not serve. Doubles have a pipe of their
 /// own as wide as that: its slots, by the rate measured on an H200.
 fn slots_of_product(arithmetic: Arithmetic) -> f64 {
     match arithmetic {
         Arithmetic::Mod16 | Arithmetic::Mod32 => 4.0,
         Arithmetic::Mod50 => 5.6,
         Arithmetic::Mod64 | Arithmetic::Mod64Full => 15.0,
+        Arithmetic::Mod255 => 186.0,
         Arithmetic::Mod256 => 2.0 * 136.0,
     }
 }
@@ -27,7 +29,7 @@ fn slots_of_sum(arithmetic: Arithmetic) -> (f64, f64) {
         Arithmetic::Mod16 | Arithmetic::Mod32 => (2.0, 3.0),
         Arithmetic::Mod50 => (5.6, 0.0),
         Arithmetic::Mod64 | Arithmetic::Mod64Full => (8.0, 11.0),
-        Arithmetic::Mod256 => (2.0 * 64.0, 2.0 * 72.0),
+        Arithmetic::Mod255 | Arithmetic::Mod256 => (2.0 * 64.0, 2.0 * 72.0),
     }
 }
 
@@ -77,7 +79,8 @@ impl Floor {
 fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let split = Split::of(&job.ring, job.depth).ok()?;
     let is_plain = split.base == 1 && split.layers.iter().all(|layer| *layer == Layer::Two);
-    let arithmetic = if is_plain { Arithmetic::of_device(&job.ring, limits) } else { Arithmetic::of(&job.ring) };
+    let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);
+    let arithmetic = if is_transform { Arithmetic::of_device(&job.ring, limits) } else { Arithmetic::of(&job.ring) };
     let n = split.n as f64;
     // per coefficient: radix 2 multiplies half of them; radix 3 two thirds by twiddles and one third by the third root
     let of_layer = |layer: &Layer| match layer {

@@ -1,6 +1,6 @@
 //! Which device arithmetic serves a ring, and the constants it needs.
 
-use core::fmt::Write;
+mod digits;
 
 use crypto_bigint::{NonZero, U256};
 
@@ -21,6 +21,9 @@ pub enum Arithmetic {
     Mod64,
     /// Odd q < 2^64: Montgomery, canonical.
     Mod64Full,
+    /// Odd q < 2^255 − 2^230: Shoup on eight 32-bit limbs, for transforms of residues stored in Montgomery form, below 2q
+    /// in a kernel.
+    Mod255,
     /// Odd q < 2^256: Montgomery on eight 32-bit limbs, canonical, residues stored in Montgomery form.
     Mod256,
 }
@@ -39,21 +42,36 @@ impl Arithmetic {
         }
     }
 
-    /// The fastest for kernels that transform rows of the ring on a device with these limits: [`Arithmetic::Mod50`] in
-    /// place of [`Arithmetic::Mod64`] where the moduli allow it and the device multiplies doubles at full rate. Tables,
-    /// and what kernels leave in device memory, are then those of that type: factors differ, residues do not.
+    /// The fastest for kernels that transform rows of the ring on a device with these limits. Tables, and what kernels
+    /// leave in device memory, are then those of that type: factors differ, residues do not.
+    ///
+    /// [`Arithmetic::Mod50`] takes the place of [`Arithmetic::Mod64`] where the moduli allow it and the device multiplies
+    /// doubles at full rate, and [`Arithmetic::Mod255`] that of [`Arithmetic::Mod256`] on a GPU for a single modulus in
+    /// its range, if the table, twice as large, takes no more than a quarter of the device's memory.
     ///
     /// It serves rings that split by layers of two down to degree 1.
     #[must_use]
     pub fn of_device(ring: &Ring, limits: &Limits) -> Self {
         let small = ring.width() == Width::W64 && ring.basis().iter().all(|q| q.bits() <= 50);
-        match Self::of(ring) {
-            Self::Mod64 if small && limits.has_fast_doubles() => Self::Mod50,
-            other => other,
+        let table = 2 * ring.degree() as u64 * Self::Mod255.twiddle_bytes() as u64;
+        let room = !limits.is_cpu() && table <= limits.memory_bytes / 4;
+        match (Self::of(ring), ring.moduli()) {
+            (Self::Mod64, _) if small && limits.has_fast_doubles() => Self::Mod50,
+            (Self::Mod256, [q]) if room && digits::in_range(q) => Self::Mod255,
+            (other, _) => other,
         }
     }
 
-    /// The type's name in the headers.
+    /// The type for a modulus in the headers: its name, and for [`Arithmetic::Mod255`] the pattern of the modulus.
+    #[must_use]
+    pub fn type_name(self, q: &Modulus) -> String {
+        match self {
+            Self::Mod255 => format!("Mod255<{}u>", digits::pattern(q)),
+            _ => self.name().into(),
+        }
+    }
+
+    /// The type's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,6 +80,7 @@ impl Arithmetic {
             Self::Mod50 => "Mod50",
             Self::Mod64 => "Mod64",
             Self::Mod64Full => "Mod64Full",
+            Self::Mod255 => "Mod255",
             Self::Mod256 => "Mod256",
         }
     }
@@ -74,6 +93,7 @@ impl Arithmetic {
             Self::Mod32 => "mod32.cuh",
             Self::Mod50 => "mod50.cuh",
             Self::Mod64 | Self::Mod64Full => "mod64.cuh",
+            Self::Mod255 => "mod255.cuh",
             Self::Mod256 => "mod256.cuh",
         }
     }
@@ -84,7 +104,7 @@ impl Arithmetic {
         match self {
             Self::Mod16 | Self::Mod32 => 4,
             Self::Mod50 | Self::Mod64 | Self::Mod64Full => 8,
-            Self::Mod256 => 32,
+            Self::Mod255 | Self::Mod256 => 32,
         }
     }
 
@@ -94,6 +114,7 @@ impl Arithmetic {
         match self {
             Self::Mod16 | Self::Mod32 | Self::Mod64Full => 8,
             Self::Mod50 | Self::Mod64 => 16,
+            Self::Mod255 => 64,
             Self::Mod256 => 32,
         }
     }
@@ -106,7 +127,7 @@ impl Arithmetic {
             Self::Mod16 | Self::Mod32 => (32, 1 << 31),
             Self::Mod50 => (52, 1 << 31), // products of doubles up to 2^52 are exact, q does not divide that
             Self::Mod64 => (64, 64),
-            Self::Mod64Full | Self::Mod256 => return 1,
+            Self::Mod64Full | Self::Mod255 | Self::Mod256 => return 1,
         };
         let q = u128::from(low_u64(&q.value()));
         ((((1u128 << word_bits) - 1) / q) as u64).min(most)
@@ -116,7 +137,7 @@ impl Arithmetic {
     #[must_use]
     pub fn product_factor(self, q: &Modulus) -> U256 {
         let power = match self {
-            Self::Mod16 | Self::Mod50 | Self::Mod256 => 0,
+            Self::Mod16 | Self::Mod50 | Self::Mod255 | Self::Mod256 => 0,
             Self::Mod32 => 32,
             Self::Mod64 | Self::Mod64Full => 64,
         };
@@ -131,7 +152,7 @@ impl Arithmetic {
         let power = |e: u32| q.pow(&two, &U256::from(e));
         match self {
             Self::Mod16 => words(&[&value, &ratio(q, 32)], 1),
-            Self::Mod32 => words(&[&value, &ratio(q, 32), &inverse_mod_word(q), &power(64)], 1),
+            Self::Mod32 => words(&[&value, &ratio(q, 32), &q.inverse_mod_word(), &power(64)], 1),
             Self::Mod50 => {
                 let value = low_u64(&value) as f64;
                 let bits = [value, value.recip()].map(f64::to_bits);
@@ -141,11 +162,20 @@ impl Arithmetic {
                 // the quotient of x by q is about ratio · ⌊2^shift x / 2^32⌋ / 2^57
                 let shift = 58u32.saturating_sub(q.bits());
                 let ratio = ratio(q, 89 - shift).wrapping_add(&U256::from(u64::from(shift) << 32));
-                words(&[&value, &ratio, &inverse_mod_word(q), &power(128)], 2)
+                words(&[&value, &ratio, &q.inverse_mod_word(), &power(128)], 2)
+            }
+            Self::Mod255 => {
+                let mut fields = Self::Mod256.constants(q);
+                fields.extend(digits::of(q).map(|digit| digit.unwrap_or(0)));
+                fields.extend(words(
+                    &[&value.wrapping_shl_vartime(1), &U256::ZERO.wrapping_sub(&q.inverse_mod_word())],
+                    8,
+                ));
+                fields
             }
             Self::Mod256 => {
                 let mut fields = words(&[&value], 8);
-                fields.push(0u32.wrapping_sub(low_u64(&inverse_mod_word(q)) as u32));
+                fields.push(0u32.wrapping_sub(low_u64(&q.inverse_mod_word()) as u32));
                 fields.extend(words(&[&power(256), &power(512)], 8));
                 fields
             }
@@ -156,30 +186,21 @@ impl Arithmetic {
     #[must_use]
     pub fn initializer(self, q: &Modulus) -> String {
         let words = self.constants(q);
-        let mut text = format!("rf::{}{{", self.name());
-        // writing to a string does not fail
-        let _ = match self {
-            Self::Mod16 | Self::Mod32 => write!(text, "{}", join(&words, |w| format!("{w}u"))),
-            Self::Mod50 => write!(text, "{}", join(&pairs(&words), |&bits| double(bits))),
+        let list = |words: &[u32]| join(words, |w| format!("{w}u"));
+        let lists = |words: &[u32]| join(&words.chunks(8).collect::<Vec<_>>(), |words| format!("{{{}}}", list(words)));
+        let montgomery = |words: &[u32]| format!("{}, {}u, {}", lists(&words[..8]), words[8], lists(&words[9..25]));
+        let fields = match self {
+            Self::Mod16 | Self::Mod32 => list(&words),
+            Self::Mod50 => join(&pairs(&words), |&bits| double(bits)),
             Self::Mod64 | Self::Mod64Full => {
                 let pairs = pairs(&words);
                 let [ratio, shift] = [words[2], words[3]];
-                write!(text, "{}ull, {ratio}u, {shift}u, {}ull, {}ull", pairs[0], pairs[2], pairs[3])
+                format!("{}ull, {ratio}u, {shift}u, {}ull, {}ull", pairs[0], pairs[2], pairs[3])
             }
-            Self::Mod256 => {
-                let list = |words: &[u32]| join(words, |w| format!("{w}u"));
-                write!(
-                    text,
-                    "{{{}}}, {}u, {{{}}}, {{{}}}",
-                    list(&words[..8]),
-                    words[8],
-                    list(&words[9..17]),
-                    list(&words[17..])
-                )
-            }
+            Self::Mod255 => format!("{{{}}}, {}", montgomery(&words), lists(&words[25..])),
+            Self::Mod256 => montgomery(&words),
         };
-        text.push('}');
-        text
+        format!("rf::{}{{{fields}}}", self.type_name(q))
     }
 }
 
@@ -210,14 +231,4 @@ fn words(values: &[&U256], each: usize) -> Vec<u32> {
 fn ratio(q: &Modulus, bits: u32) -> U256 {
     let power = U256::ONE.wrapping_shl_vartime(bits);
     NonZero::new(q.value()).into_option().map_or(U256::ZERO, |q| power.div_rem_vartime(&q).0)
-}
-
-/// q^-1 mod 2^64 for odd q (its low 32 bits are q^-1 mod 2^32).
-fn inverse_mod_word(q: &Modulus) -> U256 {
-    let q = low_u64(&q.value());
-    let mut inverse = q; // right to 3 bits, and each step doubles them
-    for _ in 0..5 {
-        inverse = inverse.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(inverse)));
-    }
-    U256::from(inverse)
 }

@@ -27,6 +27,10 @@ const MOST_BLOCKS: usize = 16;
 /// Bytes of words beyond which a row is shared out among blocks if it can be.
 const WHOLE_BYTES: usize = 64 << 10;
 
+/// Bytes of a row of 256-bit words where several kernels share it out, twice as many for two: many small blocks were faster
+/// than long rows in few kernels (2^22 BLS12-381: 1.08 ms in two kernels, 0.73 in three, 0.70 in four).
+const SHARE_BYTES: usize = 4 << 10;
+
 /// Bytes that rows side by side in device memory should fill: whole sectors. (64 was faster than 128, and 128 than 256:
 /// smaller blocks overlap one's memory with another's work.)
 const BESIDE_BYTES: usize = 64;
@@ -77,7 +81,7 @@ impl Block {
         let arithmetic = *arithmetic;
         let most_threads = limits.block_threads? as usize;
         // kernels that share out a row of 256 bits wait for memory more than others, and want more threads
-        let registers = if arithmetic == Arithmetic::Mod256 && !rows.is_whole() { REGISTERS / 2 } else { REGISTERS };
+        let registers = if arithmetic.word_bytes() == 32 && !rows.is_whole() { REGISTERS / 2 } else { REGISTERS };
         let most = (registers * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
         let above = split.nodes(part.start);
@@ -167,14 +171,15 @@ impl Block {
     }
 
     /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
-    /// 16 words of 64 bits, 96 where their places have to be worked out as well, 128 for more words. Where residues take
-    /// other words it leaves enough by itself.
+    /// 16 words of 64 bits, 96 where their places have to be worked out as well, 128 for more words; 96 to 102 for 256-bit
+    /// rows that are shared out (2 to 3 % at any length). Where residues take other words it leaves enough by itself.
     fn resident(&self, rows: &Rows) -> usize {
         let block = (self.threads * self.rows).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread) {
             (8, ..=16) if rows.is_natural() => 640,
             (8, ..=16) => 768,
             (8, _) => 512,
+            (32, ..=4) => 640,
             _ => 1,
         };
         (threads / block).clamp(1, MOST_BLOCKS)
@@ -253,15 +258,25 @@ impl Block {
 /// else as few kernels as can be, with equal shares; `None` where there is no way.
 pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
     let layers = rows.split.layers.len();
+    let bytes = rows.arithmetic.word_bytes();
     let fits = |part: &Range<usize>| Block::of(&Rows { part: part.clone(), ..rows.clone() }, limits).is_some();
-    let shares =
-        |count: usize| -> Vec<_> { (0..count).map(|i| i * layers / count..(i + 1) * layers / count).collect() };
-    let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
-    let small = rows.split.n * Arithmetic::of(&rows.ring).word_bytes() <= WHOLE_BYTES;
+    let whole = Some(vec![0..layers]).filter(|parts| parts.iter().all(fits));
+    let small = rows.split.n * bytes <= WHOLE_BYTES;
     if rows.held > 1 || limits.is_cpu() || (small && whole.is_some()) {
         return whole;
     }
-    (2..=layers / 2).map(shares).find(|parts| parts.iter().all(fits)).or(whole)
+    // 256-bit words take passes of two layers, and shares of whole passes
+    let unit = if bytes == 32 && layers.is_multiple_of(2) { 2 } else { 1 };
+    let shares = |count: usize| {
+        let start = move |i: usize| i * (layers / unit) / count * unit;
+        (0..count).map(|i| start(i)..start(i + 1)).collect::<Vec<_>>()
+    };
+    let suit = |parts: &Vec<Range<usize>>| {
+        let most = if parts.len() == 2 { 2 * SHARE_BYTES } else { SHARE_BYTES };
+        let length = |part: &Range<usize>| rows.split.nodes(part.end) / rows.split.nodes(part.start);
+        parts.iter().all(|part| fits(part) && (bytes < 32 || length(part) * bytes <= most))
+    };
+    (2..=layers / 2).map(shares).find(suit).or(whole)
 }
 
 /// The first layers of passes in which a thread with this many coefficients can work alone, last pass as long as can be.

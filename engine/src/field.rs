@@ -2,6 +2,7 @@
 
 mod double;
 mod limbs;
+mod shoup256;
 mod word32;
 mod word64;
 
@@ -15,6 +16,7 @@ use crate::simd::Vectors;
 
 use double::Mod50;
 use limbs::Mod256;
+use shoup256::Mod255;
 use word32::{Mod14, Mod16, Mod32};
 use word64::{Mod64, Mod64Full};
 
@@ -102,6 +104,7 @@ pub(crate) fn dispatch<V: Visit>(ring: &Ring, arithmetic: Arithmetic, visitor: V
         (Arithmetic::Mod64, Width::W32) => visitor.visit::<Mod64, u32>(),
         (Arithmetic::Mod64, _) => visitor.visit::<Mod64, u64>(),
         (Arithmetic::Mod64Full, _) => visitor.visit::<Mod64Full, u64>(),
+        (Arithmetic::Mod255, _) => visitor.visit::<Mod255, [u64; 4]>(),
         (Arithmetic::Mod256, _) if ring.basis().iter().all(limbs::has_spare_bit) => {
             visitor.visit::<Mod256<true>, [u64; 4]>()
         }
@@ -122,6 +125,7 @@ pub(crate) fn power<F: Field>(field: &F, one: F::Word, x: F::Word, e: u64) -> F:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
 
     /// Every function at the edges of its range, compared with set-up arithmetic.
     struct Edges<'a>(&'a Ring, Arithmetic);
@@ -138,7 +142,7 @@ mod tests {
                 bytes.resize(32, 0);
                 let value = U256::from_le_slice(&bytes);
                 match arithmetic {
-                    Arithmetic::Mod256 => q.from_montgomery(&value).expect("q is odd"),
+                    Arithmetic::Mod255 | Arithmetic::Mod256 => q.from_montgomery(&value).expect("q is odd"),
                     _ => value,
                 }
             };
@@ -183,8 +187,9 @@ mod tests {
             let ring = Ring::cyclic(1, q).expect("a ring");
             let arithmetic = Arithmetic::of(&ring);
             dispatch(&ring, arithmetic, Edges(&ring, arithmetic));
-            if arithmetic == Arithmetic::Mod64 && ring.width() == Width::W64 && q.bits() <= 50 {
-                dispatch(&ring, Arithmetic::Mod50, Edges(&ring, Arithmetic::Mod50));
+            let on_device = Arithmetic::of_device(&ring, &Limits::h200());
+            if on_device != arithmetic {
+                dispatch(&ring, on_device, Edges(&ring, on_device));
             }
         }
     }

@@ -179,6 +179,15 @@ impl Modulus {
         a.invert_mod(&self.q).into_option()
     }
 
+    /// q^-1 mod 2^256 for odd q (its low bits are q^-1 modulo smaller powers of two).
+    pub(crate) fn inverse_mod_word(&self) -> U256 {
+        let mut inverse = self.value(); // right to 3 bits, and each step doubles them
+        for _ in 0..7 {
+            inverse = inverse.wrapping_mul(&U256::from(2u32).wrapping_sub(&self.q.wrapping_mul(&inverse)));
+        }
+        inverse
+    }
+
     /// x·2^256 mod q: the stored (Montgomery) form of a 256-bit residue.
     #[must_use]
     pub fn to_montgomery(&self, x: &U256) -> U256 {

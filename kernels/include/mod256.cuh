@@ -2,7 +2,7 @@
 //
 // The product interleaves multiplication and reduction limb by limb and keeps two accumulators, for the even and the
 // odd limbs of the left operand, so that every 32 x 32 product is one aligned multiply-add with carry.
-// Mod255 is the same for q < 2^255, where no sum leaves 256 bits and the carry words vanish.
+// Where Full is false, q < 2^255: no sum leaves 256 bits and the carry words vanish.
 //
 // Pass these as kernel arguments rather than as constants: with a constant limb of 1 or 2^32 - 1 (BLS12-381's r) ptxas
 // takes each multiply-add with carry apart into two instructions, which costs 12 % (measured on an H200), and no
@@ -142,6 +142,5 @@ struct Mod256Of {
 };
 
 using Mod256 = Mod256Of<true>;
-using Mod255 = Mod256Of<false>;
 
 }  // namespace rf

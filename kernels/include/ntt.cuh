@@ -105,6 +105,11 @@ RF_FN void forward_three(const typename R::M& m, typename R::M::Word& a, typenam
     a = m.add(a, sum);
 }
 
+// Whether the leftmost node of a pass has the factor 1 in every thread: at the top of x^n - 1. (Lazy types do without:
+// there the sums would grow faster than the bounds say.)
+template <class R, u32 P>
+constexpr bool starts_with_one = R::starts_with_one && !R::M::lazy && R::pass[P] == 0;
+
 // The layers L .. of forward pass P.
 template <class R, u32 P, u32 L, u32 B>
 RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
@@ -124,7 +129,11 @@ RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const 
                 RF_UNROLL
                 for (u32 j = 0; j < part * S::vector; j++) {
                     auto* at = x + (set * S::vector + j / part) * S::span + i * size + j % part;
-                    if constexpr (code == 2) {
+                    if (code == 2 && starts_with_one<R, P> && i == 0) {
+                        auto t = at[part];
+                        at[part] = m.template sub<B>(at[0], t);
+                        at[0] = m.add(at[0], t);
+                    } else if constexpr (code == 2) {
                         forward_two<R, B>(m, at[0], at[part], z);
                     } else if constexpr (code == 6) {
                         auto t = m.mul(at[part], z);
@@ -225,6 +234,10 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                         auto difference = m.template sub<B>(at[0], at[part]);
                         at[0] = m.mul(m.add(at[0], at[part]), table[Scale]);
                         at[part] = m.mul(difference, z);
+                    } else if (code == 2 && starts_with_one<R, P> && i == 0) {
+                        auto difference = m.template sub<B>(at[0], at[part]);
+                        at[0] = m.add(at[0], at[part]);
+                        at[part] = difference;
                     } else if constexpr (code == 2) {
                         inverse_two<R, B>(m, at[0], at[part], z);
                     } else if constexpr (code == 6) {

@@ -310,6 +310,22 @@ RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("addc.u32 %0, 0, 0;" : "=r"(over));
 }
 
+// out: acc = acc + row(a) b mod 2^(32 N)
+template <u32 N>
+RF_FN void row_mad_low(u32* acc, const u32* a, u32 b) {
+    if constexpr (N == 1) {
+        acc[0] += a[0] * b;
+    } else {
+        asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
+        RF_UNROLL
+        for (u32 i = 2; i < N; i += 2) {
+            asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i - 1]) : "r"(a[i - 2]), "r"(b));
+            asm volatile("madc.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i]) : "r"(a[i]), "r"(b));
+        }
+        if constexpr (N % 2 == 0) asm volatile("madc.hi.u32 %0, %1, %2, %0;" : "+r"(acc[N - 1]) : "r"(a[N - 2]), "r"(b));
+    }
+}
+
 #else
 
 template <u32 N>
@@ -372,6 +388,14 @@ RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     for (u32 i = 0; i + 2 < N; i += 2)
         carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i + 2], acc[i + 3], carry);
     over = pair_mad(acc[N - 2], acc[N - 1], a[N - 2], b, 0, over, carry);
+}
+
+template <u32 N>
+RF_FN void row_mad_low(u32* acc, const u32* a, u32 b) {
+    u32 carry = 0;
+    RF_UNROLL
+    for (u32 i = 0; i + 1 < N; i += 2) carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i], acc[i + 1], carry);
+    if constexpr (N % 2) acc[N - 1] += a[N - 1] * b + carry;
 }
 
 #endif

@@ -28,6 +28,7 @@ pub const HEADERS: &[Header] = headers![
     "mod32.cuh",
     "mod50.cuh",
     "mod64.cuh",
+    "mod255.cuh",
     "mod256.cuh",
     "ring.cuh",
     "ntt.cuh",

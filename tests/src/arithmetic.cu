@@ -1,7 +1,7 @@
 // Test kernel: every operation of one modulus type on pairs of words, for comparison with big integers.
 //
 // The prelude, in namespace rf, gives
-//     using M = Mod16 | Mod32 | Mod50 | Mod64 | Mod64Full | Mod256 | Mod255;
+//     using M = Mod16 | Mod32 | Mod50 | Mod64 | Mod64Full | Mod256 | Mod255<…>;
 //     RF_CONST M modulus() { return M{…}; }
 //     constexpr u32 bound = …;     lazy types: the B tried beyond 4 (B q < 2^word; at least 4); strict types: 1
 //     constexpr u32 products = …;  products of two residues below 2q that one accumulator holds, at least 1, or 0 if
@@ -27,6 +27,10 @@
 //      0 twiddle(y_1).w           1 mul(x_1, twiddle(y_1))   2 add(x_1, y_1)           3 sub<1>(x_1, y_1)
 //      4 negate<1>(y_1)           5 wide_reduce of x_1 y_1 + x_1 x_1                  6 mul_plain(x_1, y_1)
 //      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x)         9 from_montgomery(x)
+// Mod255, K = 11. x, y below 2q; x_1, y_1 as above; w = y_1.
+//      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 add(x, y)
+//      4 sub<1>(x, y)             5 negate<1>(y)             6 canonical<1>(x)         7 reduce<1>(x)
+//      8 mul_montgomery(x_1, y_1) 9 to_montgomery(x_1)      10 from_montgomery(x_1)
 // Mod50, K = 18, words as they are: bits of doubles. x_B = (x mod (2 B q + 1)) - B q for any bits x, y_B likewise;
 // x_1 = (x mod (2q - 1)) - (q - 1), y_1 likewise; h = bound / 2.
 //      0 twiddle(y_1).w           1 twiddle(y_1).quotient    2 mul(x_bound, w)         3 mul(x_2, w)
@@ -46,6 +50,7 @@
 #include "mod32.cuh"
 #include "mod50.cuh"
 #include "mod64.cuh"
+#include "mod255.cuh"
 #include "mod256.cuh"
 #include "prelude.cuh"
 
@@ -66,6 +71,11 @@ template <class T>
 constexpr bool is_doubles = false;
 template <>
 constexpr bool is_doubles<Mod50> = true;
+
+template <class T>
+constexpr bool is_shoup256 = false;
+template <u32 Digits>
+constexpr bool is_shoup256<Mod255<Digits>> = true;
 
 template <class T>
 RF_FN typename T::Word product_loose(const T& m, typename T::Word x, typename T::Twiddle w) {
@@ -149,6 +159,21 @@ RF_FN void strict_operations(const T& m, typename T::Word x, typename T::Word y,
     montgomery(m, x, x1, y1, out + 7);
 }
 
+template <class T>
+RF_FN void shoup_operations(const T& m, u256 x, u256 y, u256* out) {
+    const u256 x1 = m.template canonical<1>(x), y1 = m.template canonical<1>(y);
+    const typename T::Twiddle w = m.twiddle(y1);
+    out[0] = w.w;
+    out[1] = w.quotient;
+    out[2] = m.mul(x, w);
+    out[3] = m.add(x, y);
+    out[4] = m.template sub<1>(x, y);
+    out[5] = m.template negate<1>(y);
+    out[6] = x1;
+    out[7] = m.template reduce<1>(x);
+    montgomery(m, x1, x1, y1, out + 8);
+}
+
 // in: any bits   out: an integer, |.| <= limit
 RF_FN double centred(double bits, double limit) {
     u64 most = to_integer(limit);
@@ -186,6 +211,7 @@ template <class T>
 RF_FN void operations(const T& m, const typename T::Word* a, const typename T::Word* b, typename T::Word* out,
                       u64 item) {
     if constexpr (is_doubles<T>) double_operations(m, a[item], b[item], out + 18 * item);
+    else if constexpr (is_shoup256<T>) shoup_operations(m, a[item], b[item], out + 11 * item);
     else if constexpr (T::lazy) lazy_operations(m, a[item], b[item], out + 24 * item);
     else strict_operations(m, a[item], b[item], out + 10 * item);
 }

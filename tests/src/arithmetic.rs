@@ -18,8 +18,6 @@ pub enum Which {
     Words,
     /// A modulus type.
     Type(Arithmetic),
-    /// The modulus type for q < 2^255, of [`Arithmetic::Mod256`]'s fields.
-    Mod255,
 }
 
 impl Which {
@@ -29,16 +27,6 @@ impl Which {
         match self {
             Self::Words => Arithmetic::Mod16,
             Self::Type(arithmetic) => arithmetic,
-            Self::Mod255 => Arithmetic::Mod256,
-        }
-    }
-
-    /// The modulus type's name in the headers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mod255 => "Mod255",
-            _ => self.arithmetic().name(),
         }
     }
 
@@ -63,6 +51,12 @@ impl Which {
         matches!(self, Self::Type(Arithmetic::Mod50))
     }
 
+    /// Whether factors of 256 bits come with quotients, and residues lie below 2q.
+    #[must_use]
+    pub const fn is_shoup256(self) -> bool {
+        matches!(self, Self::Type(Arithmetic::Mod255))
+    }
+
     /// Words that an item writes.
     #[must_use]
     pub const fn outputs(self) -> usize {
@@ -70,6 +64,7 @@ impl Which {
             Self::Words => 41,
             _ if self.is_doubles() => 18,
             _ if self.is_lazy() => 24,
+            _ if self.is_shoup256() => 11,
             _ => 10,
         }
     }
@@ -83,7 +78,7 @@ impl Which {
     /// The multiple of q up to which residues are tried.
     #[must_use]
     pub fn bound(self, q: &Modulus) -> u64 {
-        self.arithmetic().capacity(q)
+        if self.is_shoup256() { 2 } else { self.arithmetic().capacity(q) }
     }
 
     /// How many products of two residues below 2q, up to 3, are summed in one accumulator; 0 where not even one fits.
@@ -140,7 +135,7 @@ impl Probe {
     /// # Errors
     /// What makes the plan fail.
     pub fn plan(self) -> Result<NamedPlan> {
-        let name = format!("{} {} {}", self.name(), self.which.name(), self.modulus);
+        let name = format!("{} {} {}", self.name(), self.which.arithmetic().name(), self.modulus);
         let slots = (0..self.ports.len()).map(Slot::Arg).collect();
         let plan = Plan::new(self.name(), vec![Step { kernel: Arc::new(self), slots }])?;
         Ok(NamedPlan::new(name, plan))
@@ -166,7 +161,8 @@ impl Kernel for Probe {
 
     fn build(&self, _: &Limits) -> Result<Built> {
         let Self { which, modulus, .. } = self;
-        let (name, bound, products) = (which.name(), which.bound(modulus), which.products(modulus));
+        let (bound, products) = (which.bound(modulus), which.products(modulus));
+        let name = which.arithmetic().type_name(modulus);
         let fields = which.arithmetic().initializer(modulus);
         let fields = fields.trim_start_matches(|c| c != '{');
         let prelude = format!(

@@ -12,6 +12,8 @@ const SM2: &str = "fffffffeffffffffffffffffffffffffffffffff00000000fffffffffffff
 const SECP256K1: &str = "fffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f";
 const BN254_R: &str = "30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001";
 const BLS12_381_R: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
+const BLS12_377_R: &str = "12ab655e9a2ca55660b44d1e5c37b00159aa76fed00000010a11800000000001";
+const PALLAS: &str = "40000000000000000000000000000000224698fc094cf91b992d30ed00000001";
 const GOLDILOCKS: u64 = 0xffff_ffff_0000_0001;
 const BITS_40: u64 = 1_099_510_054_913;
 const BITS_50: u64 = 1_125_899_902_124_033;
@@ -83,9 +85,14 @@ fn arguments() -> Result<Vec<Run>> {
                 q(3)?,
             ],
         ),
-        (Which::Mod255, vec![below(255, 1)?, below(255, 19)?, hex(BLS12_381_R)?, hex(BN254_R)?, q(3)?]),
     ];
-    Ok(lists.into_iter().map(|(which, moduli)| Run { which, moduli, as_argument: true }).collect())
+    let runs = lists.into_iter().map(|(which, moduli)| Run { which, moduli, as_argument: true });
+    let shoup256 = shoup256()?.into_iter().map(|q| Run {
+        which: Which::Type(Arithmetic::Mod255),
+        moduli: vec![q],
+        as_argument: true,
+    });
+    Ok(runs.chain(shoup256).collect())
 }
 
 /// Kernels with a constant modulus, and that of words, which has none.
@@ -100,10 +107,27 @@ fn constants() -> Result<Vec<Run>> {
         (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, below(61, 1)?, below(62, 57)?]),
         (Which::Type(Arithmetic::Mod64Full), vec![q(GOLDILOCKS)?, below(64, 59)?]),
         (Which::Type(Arithmetic::Mod256), vec![hex(BLS12_381_R)?, hex(SECP256K1)?, below(256, 189)?]),
-        (Which::Mod255, vec![hex(BLS12_381_R)?, hex(BN254_R)?]),
+        (Which::Type(Arithmetic::Mod255), shoup256()?),
     ];
     let one = |which| move |q| Run { which, moduli: vec![q], as_argument: false };
     Ok(lists.into_iter().flat_map(|(which, moduli)| moduli.into_iter().map(one(which))).collect())
+}
+
+/// Moduli of every pattern of digits, the largest allowed, and small ones.
+fn shoup256() -> Result<Vec<Modulus>> {
+    let hex = Modulus::from_hex;
+    let largest = U256::MAX.wrapping_shr_vartime(1).wrapping_sub(&(U256::ONE.wrapping_shl_vartime(230)));
+    Ok(vec![
+        Modulus::new(largest)?,
+        below(254, 1)?,
+        below(253, (1 << 40) + 1)?,
+        hex(BLS12_381_R)?,
+        hex(BN254_R)?,
+        hex(BLS12_377_R)?,
+        hex(PALLAS)?,
+        Modulus::new(GOLDILOCKS)?,
+        Modulus::new(3u64)?,
+    ])
 }
 
 /// 2^bits - less.
@@ -120,7 +144,11 @@ impl Sample {
     fn new(run: &Run, q: Modulus, random: &mut Random) -> Self {
         let bits = 8 * run.which.word_bytes();
         let value = big(&q);
-        let end = if bits == 256 { value.clone() } else { BigUint::from(1u32) << bits };
+        let end = match bits {
+            256 if run.which.is_shoup256() => &value * 2u32,
+            256 => value.clone(),
+            _ => BigUint::from(1u32) << bits,
+        };
         let edges = edges(&value, run.which.bound(&run.moduli[0]), &end);
         let mut pairs: Vec<_> = edges.iter().flat_map(|x| edges.iter().map(|y| (x.clone(), y.clone()))).collect();
         let mut word = || {
@@ -156,7 +184,7 @@ impl Sample {
     fn check(&self, run: &Run, found: &[u8]) {
         let bytes = run.which.word_bytes();
         let reference = Reference::new(run.which, &self.q, &run.moduli[0]);
-        let (name, q) = (run.which.name(), big(&self.q));
+        let (name, q) = (run.which.arithmetic().name(), big(&self.q));
         assert_eq!(found.len(), self.pairs.len() * run.which.outputs() * bytes);
         for ((x, y), found) in self.pairs.iter().zip(found.chunks_exact(run.which.outputs() * bytes)) {
             let wanted = reference.wanted(x, y);
@@ -262,7 +290,14 @@ fn cuda_is_text() -> Result<()> {
                 let found = sample.run(run, compiled)?;
                 let wrong = expected.chunks(word).zip(found.chunks(word)).position(|(a, b)| a != b);
                 let at = wrong.map(|word| (&sample.pairs[word / run.which.outputs()], word % run.which.outputs()));
-                assert_eq!(at, None, "{variant} {}, q = {}, argument: {}", run.which.name(), sample.q, run.as_argument);
+                assert_eq!(
+                    at,
+                    None,
+                    "{variant} {}, q = {}, argument: {}",
+                    run.which.arithmetic().name(),
+                    sample.q,
+                    run.as_argument
+                );
             }
         }
         Ok(())

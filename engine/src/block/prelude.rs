@@ -1,5 +1,7 @@
 //! The text by which a kernel knows a ring and its rows.
 
+use crypto_bigint::U256;
+
 use crate::arithmetic::Arithmetic;
 use crate::block::Block;
 use crate::modulus::Modulus;
@@ -36,8 +38,8 @@ impl Block {
             _ => "rf::u256",
         };
         let modulus = match ring.moduli() {
-            // 256-bit constants come by argument: the compiler makes more of known limbs than is good
-            [q] if self.store_bytes <= 8 => {
+            // those of Mod256 come by argument: the compiler makes more of known limbs than is good
+            [q] if *arithmetic != Arithmetic::Mod256 => {
                 format!("static RF_METHOD M modulus(const M*, rf::u32) {{ return {}; }}", arithmetic.initializer(q))
             }
             _ => "static RF_METHOD M modulus(const M* moduli, rf::u32 number) { return moduli[number]; }".into(),
@@ -60,11 +62,12 @@ impl Block {
              \x20   static constexpr rf::u32 vector = {vector}, run = {run}, gap = {gap}, row_bytes = {row_bytes};\n\
              \x20   static constexpr rf::u32 extra = {extra};\n\
              \x20   static constexpr rf::u32 capacity = {capacity}u, cell_capacity = {cell_capacity}u;\n\
+             \x20   static constexpr bool starts_with_one = {starts_with_one};\n\
              \x20   static constexpr bool shuffles = {shuffles}, whole_warps = {whole_warps}, natural_order = {natural_order};\n\
              \x20   {modulus}\n\
              }};\n",
             header = arithmetic.header(),
-            arithmetic = arithmetic.name(),
+            arithmetic = ring.moduli().first().map_or_else(String::new, |q| arithmetic.type_name(q)),
             n = self.n,
             length = self.length,
             above = self.above,
@@ -83,6 +86,7 @@ impl Block {
             per_thread = self.per_thread,
             tile = self.rows,
             resident = self.resident(rows),
+            starts_with_one = split.roots.iter().all(|roots| roots.start == U256::ONE),
             shuffles = self.shuffles(rows),
             vector = self.vector,
             run = self.run,

@@ -5,7 +5,7 @@ use crypto_bigint::U256;
 use super::Field;
 use crate::modulus::{Modulus, low_u64};
 
-type Limbs = [u64; 4];
+pub(super) type Limbs = [u64; 4];
 
 /// Odd q below 2^256; with `SPARE`, below about 2^255, where no sum needs a fifth limb.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub(super) fn has_spare_bit(q: &Modulus) -> bool {
     limbs(&q.value())[3] < u64::MAX >> 1
 }
 
-fn limbs(x: &U256) -> Limbs {
+pub(super) fn limbs(x: &U256) -> Limbs {
     let bytes = x.to_le_bytes();
     let mut limbs = [0; 4];
     for (limb, bytes) in limbs.iter_mut().zip(bytes.as_ref().chunks_exact(8)) {

@@ -181,7 +181,7 @@ impl Twiddles {
             let values = [&row.start, &row.step, &row.scale, &row.factor, &row.half_sixth];
             let values = values.into_iter().flat_map(|value| {
                 let value = match arithmetic {
-                    Arithmetic::Mod256 => row.q.to_montgomery(value),
+                    Arithmetic::Mod255 | Arithmetic::Mod256 => row.q.to_montgomery(value),
                     _ => *value,
                 };
                 let bytes = value.to_le_bytes();

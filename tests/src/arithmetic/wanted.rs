@@ -88,6 +88,7 @@ impl Reference {
             Which::Words => words(low(x), low(y)),
             _ if self.which.is_doubles() => self.doubles(low(x), low(y)).into(),
             _ if self.which.is_lazy() => self.lazy(x, y).into(),
+            _ if self.which.is_shoup256() => self.shoup256(x, y).into(),
             _ => self.strict(x, y).into(),
         }
     }
@@ -185,6 +186,26 @@ impl Reference {
             canonical(big(x1) * y1),
             bits(((xb % q + q) % q) as u64),
             exactly((x & ((1 << 52) - 1)) as i64),
+        ]
+    }
+
+    fn shoup256(&self, x: &BigUint, y: &BigUint) -> [Wanted; 11] {
+        let Self { q, factor, .. } = self;
+        let below_2q = |x: BigUint| self.residue(x, q * 2u32);
+        // a factor enters in Montgomery form and lies in the table plain
+        let w = (y * factor) % q;
+        [
+            Wanted::Exactly(w.clone()),
+            Wanted::Exactly((&w << 256) / q),
+            below_2q(x * &w),
+            below_2q(x + y),
+            below_2q(x + q * 2u32 - y),
+            below_2q(q * 2u32 - y),
+            self.exactly(x.clone()),
+            Wanted::Exactly(x.clone()),
+            self.exactly(x * y * factor),
+            self.exactly(x << 256),
+            self.exactly(x * factor),
         ]
     }
 

@@ -87,7 +87,10 @@ fn entries_are_as_defined_in_every_range() {
     ];
     let cases = rings.map(|ring| ring.map(|ring| (Arithmetic::of(&ring), ring)));
     let doubles = Ring::new(&[q(1_125_899_906_840_833), q(562_949_953_417_729)], Quotient::Negacyclic { n: 64 });
-    for case in cases.into_iter().chain([doubles.map(|ring| (Arithmetic::Mod50, ring))]) {
+    for case in cases.into_iter().chain([
+        doubles.map(|ring| (Arithmetic::Mod50, ring)),
+        Ring::cyclic(64, bls).map(|ring| (Arithmetic::Mod255, ring)),
+    ]) {
         let (arithmetic, ring) = case.expect("a ring");
         let split = Split::of(&ring, None).expect("a split");
         let kernel = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, split.layers.len()), &U256::ONE);

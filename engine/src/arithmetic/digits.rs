@@ -1,0 +1,37 @@
+//! What [`Arithmetic::Mod255`](super::Arithmetic::Mod255) knows of a modulus q: −q mod 2^256 in signed digits.
+
+use crypto_bigint::U256;
+
+use super::words;
+use crate::modulus::Modulus;
+
+/// Whether products of residues below 2q and factors with truncated quotients stay below 2q.
+pub(super) fn in_range(q: &Modulus) -> bool {
+    let end = U256::ONE.wrapping_shl_vartime(255).wrapping_sub(&U256::ONE.wrapping_shl_vartime(230));
+    q.is_odd() && q.value() < end
+}
+
+/// The digits of −q mod 2^256 to base 2^32, least first: `None` for a digit −1. A limb of all ones becomes one, and the
+/// next limb grows.
+pub(super) fn of(q: &Modulus) -> [Option<u32>; 8] {
+    let limbs = words(&[&U256::ZERO.wrapping_sub(&q.value())], 8);
+    let mut carry = 0;
+    core::array::from_fn(|i| {
+        let limb = u64::from(limbs[i]) + carry;
+        carry = u64::from(limb >= u64::from(u32::MAX));
+        if limb == u64::from(u32::MAX) { None } else { Some(limb as u32) }
+    })
+}
+
+/// Two bits for each digit, from the least: full, zero, one, minus one.
+pub(super) fn pattern(q: &Modulus) -> u32 {
+    of(q).iter().rev().fold(0, |pattern, digit| {
+        pattern << 2
+            | match digit {
+                Some(0) => 1,
+                Some(1) => 2,
+                Some(_) => 0,
+                None => 3,
+            }
+    })
+}
