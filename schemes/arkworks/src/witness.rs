@@ -247,16 +247,25 @@ mod tests {
 
     #[test]
     fn maps_are_seven_and_six_transforms_and_pointwise_steps() {
-        let planner = Planner::new(Limits::h200());
-        let steps = |plan: &Plan| plan.steps().iter().map(|step| step.kernel.name()).collect::<Vec<&str>>();
-        for reduction in [Reduction::Libsnark, Reduction::Circom] {
-            let Plans { product, to_coset, last } = Plans::new::<Fr>(&planner, reduction, 1 << 22).unwrap();
-            assert_eq!(steps(&to_coset), ["inverse", "inverse", "forward", "forward"], "{to_coset}");
-            match reduction {
-                Reduction::Libsnark => assert_eq!(steps(&last), ["mul_add", "inverse", "inverse"], "{last}"),
-                Reduction::Circom => assert_eq!(steps(&last), ["mul_add"], "{last}"),
-            }
-            assert_eq!(product.map(|plan| steps(&plan)), (reduction == Reduction::Circom).then(|| vec!["point_mul"]));
+        let (planner, n) = (Planner::new(Limits::h200()), 1 << 22);
+        let kernels =
+            |ring: &Ring, op, order| planner.plan(&Job::new(ring, op).order(order).in_place()).unwrap().steps().len();
+        for (reduction, to, order) in [
+            (Reduction::Libsnark, coset(n, Fr::GENERATOR), Order::Any),
+            (Reduction::Circom, coset(n, root::<Fr>(2 * n as u64).unwrap()), Order::Natural),
+        ] {
+            let (from, to) = (coset(n, Fr::ONE).unwrap(), to.unwrap());
+            let back = vec!["inverse"; kernels(&from, Op::Inverse, Order::Natural)];
+            let forth = vec!["forward"; kernels(&to, Op::Forward, order)];
+            let Plans { product, to_coset, last } = Plans::new::<Fr>(&planner, reduction, n).unwrap();
+            let steps = |plan: &Plan| plan.steps().iter().map(|step| step.kernel.name()).collect::<Vec<&str>>();
+            assert_eq!(steps(&to_coset), [back, forth].concat(), "{to_coset}");
+            let (end, before) = match reduction {
+                Reduction::Libsnark => (vec!["inverse"; kernels(&to, Op::Inverse, order)], None),
+                Reduction::Circom => (vec![], Some(vec!["point_mul"])),
+            };
+            assert_eq!(steps(&last), [vec!["mul_add"], end].concat(), "{last}");
+            assert_eq!(product.as_ref().map(steps), before);
         }
     }
 
