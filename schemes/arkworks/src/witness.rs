@@ -167,7 +167,7 @@ fn chain(planner: &Planner, jobs: &[(Job, &[usize])]) -> Result<Plan> {
 #[cfg(test)]
 mod tests {
     use ark_bls12_381::Fr;
-    use ark_ff::{FftField, UniformRand};
+    use ark_ff::{FftField, Field, UniformRand};
     use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
     use ringforge::testkit::{Target, text};
     use ringforge::{Error, Limits};
