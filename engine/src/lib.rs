@@ -32,7 +32,8 @@
 //! | `rows.rs`, `block.rs` | how rows lie in thread blocks: what the generated `prelude.cuh` says |
 //! | `forward.cu`, `ntt.cuh` | the text that a GPU runs, in the crate `ringforge-kernels` |
 //!
-//! For homomorphic encryption, `docs/fhe.md` in the repository says what there is and how to use it.
+//! For homomorphic encryption and for zero-knowledge proofs, `docs/fhe.md` and `docs/zk.md` in the repository say what
+//! there is and how to use it.
 //!
 //! A [`Kernel`] of your own is a step like any other: examples `03-own-kernel`, and `testkit` for its tests.
 //!
@@ -98,7 +99,8 @@ pub use ringforge_kernels::Header;
 pub use rows::Rows;
 pub use transform::{Transform, Word};
 
-/// The page's example, as a test.
+/// The pages' examples, as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/fhe.md")]
-struct FhePage;
+#[doc = include_str!("../../docs/zk.md")]
+struct Pages;

@@ -7,20 +7,20 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ringforge::{Device, Job, Op, Order, PinnedBuffer, Planner, Program, Reason, Result};
 
 use crate::cache::Cache;
-use crate::field::{EngineField, subgroup};
-use crate::witness::{Chain, Reduction};
+use crate::field::{EngineField, coset};
+use crate::witness::{Reduction, WitnessMap};
 
 static SHARED: OnceLock<Backend> = OnceLock::new();
 
-/// A device and the programs made for it so far, with their tables: one for each field, size and operation, used by all
-/// calls and proofs. Serves any number of threads; cloning is cheap and gives the same backend.
+/// A device and the programs made for it, with their tables: one for each field, size, coset and operation, used by all
+/// calls and proofs; of many, those that were used last. Serves any number of threads; cloning is cheap and gives the same backend.
 #[derive(Clone)]
 pub struct Backend(Arc<Parts>);
 
 struct Parts {
     device: Device,
-    transforms: Cache<(TypeId, usize, Op), Program>,
-    chains: Cache<(TypeId, usize, Reduction), Arc<Chain>>,
+    transforms: Cache<(TypeId, usize, [u64; 4], Op), Program>,
+    maps: Cache<(TypeId, usize, Reduction), WitnessMap>,
     /// Host memory that data passes through: the largest so far, unless a call has it.
     staging: Mutex<Option<PinnedBuffer>>,
 }
@@ -29,8 +29,8 @@ impl Backend {
     /// A backend on this device.
     #[must_use]
     pub fn new(device: Device) -> Self {
-        let (transforms, chains) = (Cache::new(), Cache::new());
-        Self(Arc::new(Parts { device, transforms, chains, staging: Mutex::default() }))
+        let (transforms, maps) = (Cache::new(), Cache::new());
+        Self(Arc::new(Parts { device, transforms, maps, staging: Mutex::default() }))
     }
 
     /// A backend on the first CUDA GPU if it is usable, else on the CPU; a line in the log says which, and why.
@@ -67,7 +67,7 @@ impl Backend {
     /// Gives back what is kept for later: programs, tables, and free memory.
     pub fn trim(&self) {
         self.0.transforms.clear();
-        self.0.chains.clear();
+        self.0.maps.clear();
         self.staging().take();
         self.0.device.trim();
     }
@@ -77,18 +77,26 @@ impl Backend {
         n >= if self.0.device.limits().is_cpu() { SMALLEST_ON_CPU } else { SMALLEST_ON_GPU }
     }
 
-    /// The transform of n points, in place and in natural order.
-    pub(crate) fn transform<F: EngineField>(&self, op: Op, n: usize) -> Result<Program> {
-        self.0.transforms.get((TypeId::of::<F>(), n, op), || {
-            let job = Job::new(&subgroup::<F>(n)?, op).order(Order::Natural).in_place().batch_hint(1);
-            self.0.device.compile(&Planner::new(self.0.device.limits().clone()).plan(&job)?)
-        })
+    /// The transform on a coset of n points, in place and in natural order.
+    pub(crate) fn transform<F: EngineField>(&self, op: Op, n: usize, offset: F) -> Result<Program> {
+        let Parts { device, transforms, .. } = &*self.0;
+        let make = || {
+            let job = Job::new(&coset(n, offset)?, op).order(Order::Natural).in_place().batch_hint(1);
+            device.compile(&Planner::new(device.limits().clone()).plan(&job)?)
+        };
+        transforms.get((TypeId::of::<F>(), n, offset.limbs(), op), make, || device.trim())
     }
 
-    /// A witness map on a domain of n points.
-    pub(crate) fn chain<F: EngineField>(&self, reduction: Reduction, n: usize) -> Result<Arc<Chain>> {
-        let make = || Chain::new::<F>(&self.0.device, reduction, n).map(Arc::new);
-        self.0.chains.get((TypeId::of::<F>(), n, reduction), make)
+    /// A witness map on the subgroup of n points.
+    ///
+    /// # Errors
+    /// [`Error::NoRoot`](ringforge::Error::NoRoot) where F has no roots of order n, or for [`Reduction::Circom`] of order
+    /// 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) beyond [`MAX_DEGREE`](ringforge::MAX_DEGREE);
+    /// [`Error::Unsupported`](ringforge::Error::Unsupported) for a field of fewer than 193 bits; what the device says.
+    pub fn witness_map<F: EngineField>(&self, reduction: Reduction, n: usize) -> Result<WitnessMap> {
+        let Parts { device, maps, .. } = &*self.0;
+        let make = || WitnessMap::new::<F>(device, reduction, n);
+        maps.get((TypeId::of::<F>(), n, reduction), make, || device.trim())
     }
 
     /// Does something with host memory for this many elements, which hold anything.

@@ -2,17 +2,17 @@
 
 use core::fmt;
 
-use ark_ff::{FftField, Field};
+use ark_ff::FftField;
 use ark_poly::domain::radix2::Elements;
 use ark_poly::domain::{DomainCoeff, EvaluationDomain, Radix2EvaluationDomain};
 use ark_serialize::{
     CanonicalDeserialize, CanonicalSerialize, Compress, Read, SerializationError, Valid, Validate, Write,
 };
 use rayon::prelude::*;
-use ringforge::{Error, Op, Result};
+use ringforge::{Error, Op, Program, Result};
 
 use crate::backend::Backend;
-use crate::field::EngineField;
+use crate::field::{EngineField, root};
 
 /// A subgroup of F of 2^k elements or a coset of it, as [`Radix2EvaluationDomain`]: same elements, same order, same bytes.
 ///
@@ -23,6 +23,20 @@ use crate::field::EngineField;
 pub struct Domain<F: FftField>(Radix2EvaluationDomain<F>);
 
 impl<F: EngineField> Domain<F> {
+    /// The coset of this offset of exactly n points; the subgroup for an offset of 1.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless n is a power of two, [`Error::NoRoot`] beyond the field's two-adicity, [`Error::Ring`] for an
+    /// offset of 0.
+    pub fn of_size(n: usize, offset: F) -> Result<Self> {
+        if !n.is_power_of_two() {
+            let expected = n.checked_next_power_of_two().unwrap_or(0);
+            return Err(Error::Length { what: "points of a domain, a power of two", expected, got: n });
+        }
+        root::<F>(n as u64)?;
+        Self::new_coset(n, offset).ok_or_else(|| Error::Ring { why: "the coset of 0 has one point".into() })
+    }
+
     /// Values of the polynomial with these coefficients, as [`Domain::fft_in_place`].
     #[must_use]
     pub fn fft(&self, coeffs: &[F]) -> Vec<F> {
@@ -63,7 +77,8 @@ impl<F: EngineField> Domain<F> {
     ///
     /// # Errors
     /// [`Error::Length`] unless there is a whole number of polynomials; [`Error::TooLarge`] beyond
-    /// [`MAX_DEGREE`](ringforge::MAX_DEGREE), [`Error::OutOfMemory`] and what else the device says. The data then is as it was.
+    /// [`MAX_DEGREE`](ringforge::MAX_DEGREE), [`Error::Unsupported`] for a field of fewer than 193 bits,
+    /// [`Error::OutOfMemory`] and what else the device says. The data then is as it was.
     pub fn forward(&self, backend: &Backend, polynomials: &mut [F]) -> Result<()> {
         self.transform(backend, Op::Forward, polynomials)
     }
@@ -74,6 +89,16 @@ impl<F: EngineField> Domain<F> {
     /// As [`Domain::forward`].
     pub fn inverse(&self, backend: &Backend, polynomials: &mut [F]) -> Result<()> {
         self.transform(backend, Op::Inverse, polynomials)
+    }
+
+    /// The transform [`Op::Forward`] or [`Op::Inverse`] as a program for data that stays on the backend's device: polynomials
+    /// of one buffer, one after another and as many as its batch, are replaced in place. Elements are their four Montgomery
+    /// limbs, least significant first.
+    ///
+    /// # Errors
+    /// As [`Domain::forward`] but for lengths; [`Error::Unsupported`] for other operations.
+    pub fn program(&self, backend: &Backend, op: Op) -> Result<Program> {
+        backend.transform(op, self.size(), self.0.offset)
     }
 
     /// Whether the shared backend did this to a vector of the domain's size.
@@ -91,48 +116,29 @@ impl<F: EngineField> Domain<F> {
         outcome.is_ok()
     }
 
-    /// Transforms polynomials, one after another. On a coset, coefficient i is weighed by the offset to the i.
+    /// Transforms polynomials, one after another.
     fn transform(&self, backend: &Backend, op: Op, polynomials: &mut [F]) -> Result<()> {
         let (n, got) = (self.size(), polynomials.len());
         if !got.is_multiple_of(n) {
             return Err(Error::Length { what: "whole polynomials", expected: got / n * n, got });
         }
-        let program = backend.transform::<F>(op, n)?;
-        let (before, after) = match op {
-            Op::Forward => (self.0.offset, F::ONE),
-            _ => (F::ONE, self.0.offset_inv),
-        };
+        let program = self.program(backend, op)?;
         backend.staged(got, |staging| {
-            weigh(n, before, polynomials, staging, |x, weight| weight.map_or(*x, |weight| *x * weight).limbs());
+            map(polynomials, staging, |x| x.limbs());
             program.run_host(got / n, &mut [(&mut *staging).into()])?;
-            weigh(n, after, staging, polynomials, |limbs, weight| {
-                let x = F::from_limbs(*limbs);
-                weight.map_or(x, |weight| x * weight)
-            });
+            map(staging, polynomials, |limbs| F::from_limbs(*limbs));
             Ok(())
         })
     }
 }
 
-/// Maps rows of n elements, each with the ratio to the power of its place; `None` for all where the ratio is one.
-fn weigh<F: Field, A: Sync, B: Send>(
-    n: usize,
-    ratio: F,
-    from: &[A],
-    to: &mut [B],
-    map: impl Fn(&A, Option<F>) -> B + Sync,
-) {
-    let piece = n.min(PIECE);
-    from.par_chunks(piece).zip(to.par_chunks_mut(piece)).enumerate().for_each(|(i, (from, to))| {
-        let mut weight = (!ratio.is_one()).then(|| ratio.pow([(i * piece % n) as u64]));
-        for (from, to) in from.iter().zip(to) {
-            *to = map(from, weight);
-            weight = weight.map(|weight| weight * ratio);
-        }
-    });
+/// Maps elements, on several threads.
+fn map<A: Sync, B: Send>(from: &[A], to: &mut [B], map: impl Fn(&A) -> B + Sync) {
+    let pieces = from.par_chunks(PIECE).zip(to.par_chunks_mut(PIECE));
+    pieces.for_each(|(from, to)| to.iter_mut().zip(from).for_each(|(to, x)| *to = map(x)));
 }
 
-/// Elements, a power of two, that a thread maps at a time.
+/// Elements that a thread maps at a time.
 const PIECE: usize = 1 << 12;
 
 impl<F: FftField> EvaluationDomain<F> for Domain<F> {

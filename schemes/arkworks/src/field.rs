@@ -1,7 +1,7 @@
 //! Fields whose elements arkworks keeps as the engine does.
 
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig, PrimeField};
-use ringforge::{Error, Modulus, Quotient, Result, Ring, U256, Width};
+use ringforge::{Error, Modulus, Result, Ring, U256, Width};
 
 /// A prime field whose elements are four 64-bit limbs in Montgomery form with R = 2^256, least significant first: all of
 /// arkworks' fields of 193 to 256 bits, such as the scalar fields of BLS12-381, BN254, BLS12-377, Pallas and Vesta.
@@ -23,30 +23,19 @@ impl<C: MontConfig<4>> EngineField for Fp<MontBackend<C, 4>, 4> {
     }
 }
 
-/// F[x]/(x^n − 1): values at the powers of arkworks' root of order n.
-pub(crate) fn subgroup<F: EngineField>(n: usize) -> Result<Ring> {
-    Ring::cyclic(n, modulus::<F>()?)?.with_root(root::<F>(n as u64)?)
+/// F[x]/(x^n − g^n): in natural order, values at g·w^i, w arkworks' root of order n.
+pub(crate) fn coset<F: EngineField>(n: usize, g: F) -> Result<Ring> {
+    let (q, w) = (modulus::<F>()?, integer(root::<F>(n as u64)?));
+    if g.is_one() { Ring::cyclic(n, q)?.with_root(w) } else { Ring::coset(n, q, integer(g), w) }
 }
 
-/// F[x]/(x^n − g^n), g the field's generator: values on the coset of g. Their natural order is the engine's own, since
-/// its root of order n need not be arkworks'.
-pub(crate) fn coset<F: EngineField>(n: usize) -> Result<Ring> {
-    let c = integer(F::GENERATOR.pow([n as u64]).into_bigint());
-    Ring::new(&[modulus::<F>()?], Quotient::Binomial { n, c })?.with_root(integer(F::GENERATOR.into_bigint()))
-}
-
-/// F[x]/(x^n + 1): values at the odd powers of arkworks' root of order 2n.
-pub(crate) fn odd_powers<F: EngineField>(n: usize) -> Result<Ring> {
-    Ring::negacyclic(n, modulus::<F>()?)?.with_root(root::<F>(2 * n as u64)?)
-}
-
-fn root<F: EngineField>(order: u64) -> Result<U256> {
-    let root = F::get_root_of_unity(order).ok_or(Error::NoRoot { q: integer(F::MODULUS), order })?;
-    Ok(integer(root.into_bigint()))
+/// Arkworks' root of unity of this order.
+pub(crate) fn root<F: EngineField>(order: u64) -> Result<F> {
+    F::get_root_of_unity(order).ok_or(Error::NoRoot { q: U256::from_le_slice(&le_bytes(F::MODULUS)), order })
 }
 
 fn modulus<F: EngineField>() -> Result<Modulus> {
-    let q = Modulus::new(integer(F::MODULUS))?;
+    let q = Modulus::new(U256::from_le_slice(&le_bytes(F::MODULUS)))?;
     if q.width() != Width::W256 {
         let why = "the engine keeps its elements as plain words";
         return Err(Error::Unsupported { job: format!("a transform modulo {q} in arkworks"), why: why.into() });
@@ -54,6 +43,11 @@ fn modulus<F: EngineField>() -> Result<Modulus> {
     Ok(q)
 }
 
-fn integer(BigInt(limbs): BigInt<4>) -> U256 {
-    U256::from_le_slice(&limbs.map(u64::to_le_bytes).concat())
+/// The integer in [0, q) that an element stands for.
+pub(crate) fn integer<F: EngineField>(x: F) -> U256 {
+    U256::from_le_slice(&le_bytes(x.into_bigint()))
+}
+
+fn le_bytes(BigInt(limbs): BigInt<4>) -> Vec<u8> {
+    limbs.map(u64::to_le_bytes).concat()
 }

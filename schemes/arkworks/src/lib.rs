@@ -34,9 +34,10 @@ mod qap;
 mod witness;
 
 pub use ark_poly::domain::radix2::Elements;
-pub use ringforge::{Error, Result};
+pub use ringforge::{self, Error, Result};
 
 pub use backend::Backend;
 pub use domain::Domain;
 pub use field::EngineField;
 pub use qap::{Circom, Libsnark};
+pub use witness::{Reduction, WitnessMap};

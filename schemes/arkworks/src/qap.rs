@@ -132,13 +132,10 @@ impl<F: PrimeField> System<'_, F> {
         if !backend.serves(n) {
             return Ok(None);
         }
-        let outcome = backend.chain::<K>(reduction, n).and_then(|chain| {
-            chain.run(
+        let outcome = backend.witness_map::<K>(reduction, n).and_then(|map| {
+            map.run_host(
                 backend,
-                |i, values| {
-                    let sign = |x: F| if i == 2 { -x } else { x };
-                    self.evaluate(i, values, |x| cast::<K>(&sign(x)).map_or([0; 4], K::limbs));
-                },
+                |i, values| self.evaluate(i, values, |x| cast::<K>(&x).map_or([0; 4], K::limbs)),
                 |h| h.par_iter().map(|limbs| K::from_limbs(*limbs)).collect::<Vec<K>>(),
             )
         });

@@ -1,124 +1,176 @@
-//! Witness maps as one program: the transforms of three polynomials, and what happens to their values, on the device.
+//! Witness maps: the transforms of three polynomials, and what happens to their values, on the device.
 
-use ringforge::{Arg, Buffer, Device, Job, Op, Order, Plan, Planner, Program, Result, Ring, Slot, Step};
+use core::fmt;
+
+use ringforge::{Arg, Buffer, Device, Job, Op, Order, Plan, Planner, Program, Result, Ring, Slot, Step, Stream};
 
 use crate::backend::Backend;
-use crate::field::{EngineField, coset, odd_powers, subgroup};
+use crate::field::{EngineField, coset, integer, root};
 
-/// How the quotient polynomial is handed to the prover.
+/// How the quotient polynomial of a·b − c is handed to the prover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Reduction {
+pub enum Reduction {
     /// The coefficients of (a·b − c)/(x^n − 1).
     Libsnark,
     /// The values of a·b − c at the odd powers of a root of order 2n, where c has the values of a·b at the even ones.
     Circom,
 }
 
-/// A witness map on a domain of n points, made ready.
-pub(crate) struct Chain {
+/// A witness map on a domain of n points, made ready on a device by [`Backend::witness_map`]. Cloning is cheap.
+///
+/// Each polynomial is transformed back and onto a coset, where sums of products are made; negative signs and the division
+/// by the vanishing polynomial, which is one number on the whole coset, are scales of inverse transforms and cost nothing:
+/// with s = −1, (s·a)(s·b) + s·c = a·b − c.
+#[derive(Clone)]
+pub struct WitnessMap {
     n: usize,
     reduction: Reduction,
-    program: Program,
-    /// n times what the plan multiplies by.
-    constant: Buffer,
+    /// c = a·b, in [`Reduction::Circom`] alone.
+    product: Option<Program>,
+    /// From values on the domain to values on the coset, negative.
+    to_coset: Program,
+    /// From there to the result.
+    last: Program,
 }
 
-impl Chain {
+impl WitnessMap {
     pub(crate) fn new<F: EngineField>(device: &Device, reduction: Reduction, n: usize) -> Result<Self> {
-        let planner = Planner::new(device.limits().clone());
-        let program = device.compile(&plan::<F>(&planner, reduction, n)?)?;
-        let constant = match reduction {
-            // the vanishing polynomial is the same on the whole coset, and not zero there
-            Reduction::Libsnark => (F::GENERATOR.pow([n as u64]) - F::ONE).inverse().unwrap_or_default(),
-            Reduction::Circom => -F::ONE,
-        };
-        let stream = device.stream()?;
-        let constant = stream.upload(&vec![constant.limbs(); n])?;
-        stream.synchronize()?;
-        Ok(Self { n, reduction, program, constant })
+        let plans = Plans::new::<F>(&Planner::new(device.limits().clone()), reduction, n)?;
+        let compile = |plan: &Plan| device.compile(plan);
+        let product = plans.product.as_ref().map(compile).transpose()?;
+        Ok(Self { n, reduction, product, to_coset: compile(&plans.to_coset)?, last: compile(&plans.last)? })
     }
 
-    /// Runs the map. `fill(i, values)` puts down the values of a, b and, in [`Reduction::Libsnark`], −c; `take` takes the
-    /// result.
-    pub(crate) fn run<T>(
+    /// Points of the domain.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.n
+    }
+
+    /// Starts the map on buffers of n elements (four Montgomery limbs each), the values of a, b and c on the domain in natural
+    /// order, and returns, on a GPU before it is done. The result takes the place of c; a and b are used up. In
+    /// [`Reduction::Circom`] c is made from the others and need not be written.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run(&self, stream: &Stream, a: &mut Buffer, b: &mut Buffer, c: &mut Buffer) -> Result<()> {
+        if let Some(product) = &self.product {
+            product.run(stream, 1, &mut [Arg::In(a), Arg::In(b), Arg::Out(c)])?;
+        }
+        for x in [&mut *a, &mut *b, &mut *c] {
+            self.to_coset.run(stream, 1, &mut [Arg::Out(x)])?;
+        }
+        self.last.run(stream, 1, &mut [Arg::In(a), Arg::In(b), Arg::Out(c)])
+    }
+
+    /// Runs the map from host memory. `fill(i, values)` puts down the values of a, b and, in [`Reduction::Libsnark`], c, each
+    /// while the device works on the one before; `take` takes the result.
+    pub(crate) fn run_host<T>(
         &self,
         backend: &Backend,
         fill: impl Fn(usize, &mut [[u64; 4]]),
         take: impl FnOnce(&[[u64; 4]]) -> T,
     ) -> Result<T> {
-        let device = self.program.device();
-        let stream = device.stream()?;
-        let bytes = self.constant.len();
-        let [mut a, mut b, mut c, mut h] =
-            [device.buffer(bytes)?, device.buffer(bytes)?, device.buffer(bytes)?, device.buffer(bytes)?];
-        let inputs = if self.reduction == Reduction::Libsnark { 3 } else { 2 };
+        let device = self.last.device();
+        // a copy from page-locked memory waits for its stream
+        let (copies, work) = (device.stream()?, device.stream()?);
+        let buffer = || device.buffer(self.n * size_of::<[u64; 4]>());
+        let [mut a, mut b, mut c] = [buffer()?, buffer()?, buffer()?];
         backend.staged(self.n, |staging| {
-            for (i, buffer) in [&mut a, &mut b, &mut c].into_iter().take(inputs).enumerate() {
+            let mut load = |i, x: &mut Buffer| {
                 fill(i, staging);
-                stream.write(buffer, staging)?;
+                copies.write(x, staging)
+            };
+            let to_coset = |x: &mut Buffer| self.to_coset.run(&work, 1, &mut [Arg::Out(x)]);
+            match &self.product {
+                None => {
+                    for (i, x) in [&mut a, &mut b, &mut c].into_iter().enumerate() {
+                        load(i, x)?;
+                        to_coset(x)?;
+                    }
+                    self.last.run(&work, 1, &mut [Arg::In(&a), Arg::In(&b), Arg::Out(&mut c)])?;
+                }
+                Some(_) => {
+                    load(0, &mut a)?;
+                    load(1, &mut b)?;
+                    self.run(&work, &mut a, &mut b, &mut c)?;
+                }
             }
-            let [a, b, c] = [&mut a, &mut b, &mut c].map(Arg::Out);
-            self.program.run(&stream, 1, &mut [a, b, c, Arg::Out(&mut h), Arg::In(&self.constant)])?;
-            stream.read(&h, staging)?;
+            work.read(&c, staging)?;
             Ok(take(staging))
         })
     }
 }
 
-/// The plan of a witness map. Arguments: values of a, b and −c in natural order (c is made from the others in
-/// [`Reduction::Circom`]), the result, and the constant.
-fn plan<F: EngineField>(planner: &Planner, reduction: Reduction, n: usize) -> Result<Plan> {
-    let [a, b, c, h, constant] = [0, 1, 2, 3, 4].map(Slot::Arg);
-    let from = subgroup::<F>(n)?;
-    let mut steps = Vec::new();
-    let mut then = |op, ring: &Ring, order, args: &[&Slot]| -> Result<()> {
-        let job = Job::new(ring, op).order(order).batch_hint(1);
-        let job = if args.len() == 1 { job.in_place() } else { job };
-        steps.extend(planner.plan(&job)?.steps().iter().map(|step| on(step, args)));
-        Ok(())
-    };
-    match reduction {
-        Reduction::Libsnark => {
-            // values on the coset are multiplied and transformed back, so they may stand in any order
-            let (to, order) = (coset::<F>(n)?, Order::Any);
-            for x in [&a, &b, &c] {
-                then(Op::Inverse, &from, Order::Natural, &[x])?;
-                then(Op::Forward, &to, order, &[x])?;
-            }
-            then(Op::MulAdd, &to, order, &[&a, &b, &c])?;
-            then(Op::Inverse, &to, order, &[&c])?;
-            then(Op::PointMul, &from, order, &[&c, &constant, &h])?;
-        }
-        Reduction::Circom => {
-            let (to, order) = (odd_powers::<F>(n)?, Order::Natural);
-            then(Op::PointMul, &from, order, &[&a, &b, &c])?;
-            then(Op::PointMul, &from, order, &[&c, &constant, &h])?;
-            for x in [&a, &b, &h] {
-                then(Op::Inverse, &from, order, &[x])?;
-                then(Op::Forward, &to, order, &[x])?;
-            }
-            then(Op::MulAdd, &to, order, &[&a, &b, &h])?;
-        }
+impl fmt::Debug for WitnessMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WitnessMap({:?} of {} points on {})", self.reduction, self.n, self.last.device())
     }
-    Plan::new(format!("{reduction:?} witness map in {from}"), steps)
 }
 
-/// A step of a part of the plan, on these arguments. Temporaries, all of one size, are used by one part after another.
-fn on(step: &Step, args: &[&Slot]) -> Step {
-    let slots = step.slots.iter().map(|slot| match slot {
-        Slot::Arg(i) => args[*i].clone(),
-        Slot::Temp(_) | Slot::Table(_) => slot.clone(),
-    });
-    Step { kernel: step.kernel.clone(), slots: slots.collect() }
+/// What is done to three polynomials in turn.
+struct Plans {
+    product: Option<Plan>,
+    to_coset: Plan,
+    last: Plan,
+}
+
+impl Plans {
+    fn new<F: EngineField>(planner: &Planner, reduction: Reduction, n: usize) -> Result<Self> {
+        let natural = Order::Natural;
+        let from = coset(n, F::ONE)?;
+        let job = |ring: &Ring, op, order| Job::new(ring, op).order(order).batch_hint(1);
+        let back = |ring: &Ring, order, scale: F| job(ring, Op::Inverse, order).scale(integer(scale)).in_place();
+        let to_coset = |to: Job| chain(planner, &[(back(&from, natural, -F::ONE), &[0]), (to.in_place(), &[0])]);
+        match reduction {
+            Reduction::Libsnark => {
+                // values on the coset are multiplied and transformed back, so they may stand in any order
+                let (to, order) = (coset(n, F::GENERATOR)?, Order::Any);
+                let vanishing = F::GENERATOR.pow([n as u64]) - F::ONE;
+                let scale = vanishing.inverse().unwrap_or_default();
+                let forward = job(&to, Op::Forward, order).scale(integer(scale));
+                let last = [(job(&to, Op::MulAdd, order), &[0, 1, 2][..]), (back(&to, order, scale), &[2])];
+                Ok(Self { product: None, to_coset: to_coset(forward)?, last: chain(planner, &last)? })
+            }
+            Reduction::Circom => {
+                let to = coset(n, root::<F>(2 * n as u64)?)?;
+                Ok(Self {
+                    product: Some(planner.plan(&job(&from, Op::PointMul, natural))?),
+                    to_coset: to_coset(job(&to, Op::Forward, natural))?,
+                    last: planner.plan(&job(&to, Op::MulAdd, natural))?,
+                })
+            }
+        }
+    }
+}
+
+/// One plan of jobs one after another, each on these arguments of the plan. Temporaries, all of one size, are used by one
+/// job after another.
+fn chain(planner: &Planner, jobs: &[(Job, &[usize])]) -> Result<Plan> {
+    let mut steps = Vec::new();
+    for (job, args) in jobs {
+        let slot = |slot: &Slot| match slot {
+            Slot::Arg(i) => Slot::Arg(args[*i]),
+            Slot::Temp(_) | Slot::Table(_) => slot.clone(),
+        };
+        let plan = planner.plan(job)?;
+        steps.extend(
+            plan.steps()
+                .iter()
+                .map(|step| Step { kernel: step.kernel.clone(), slots: step.slots.iter().map(slot).collect() }),
+        );
+    }
+    let titles: Vec<String> = jobs.iter().map(|(job, _)| job.to_string()).collect();
+    Plan::new(titles.join(", "), steps)
 }
 
 #[cfg(test)]
 mod tests {
     use ark_bls12_381::Fr;
-    use ark_ff::{FftField, UniformRand};
+    use ark_ff::{FftField, Field, UniformRand};
     use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
-    use ringforge::Limits;
     use ringforge::testkit::{Target, text};
+    use ringforge::{Error, Limits};
 
     use super::*;
 
@@ -146,20 +198,27 @@ mod tests {
         let mut rng = ark_std::test_rng();
         let backend = Backend::new(device.clone());
         for reduction in [Reduction::Libsnark, Reduction::Circom] {
-            let chain = backend.chain::<Fr>(reduction, n).unwrap();
+            let map = backend.witness_map::<Fr>(reduction, n).unwrap();
             // twice, the second time over what the first one left
             for _ in 0..2 {
                 let [a, b, mut c] = [0; 3].map(|_| (0..n).map(|_| Fr::rand(&mut rng)).collect::<Vec<Fr>>());
                 if reduction == Reduction::Circom {
                     c = a.iter().zip(&b).map(|(a, b)| *a * b).collect();
                 }
-                let minus_c: Vec<Fr> = c.iter().map(|x| -*x).collect();
+                let expected = expected(reduction, n, [&a, &b, &c]);
                 let fill = |i: usize, to: &mut [[u64; 4]]| {
-                    let from = [&a, &b, &minus_c][i];
+                    let from = [&a, &b, &c][i];
                     to.iter_mut().zip(from).for_each(|(to, x)| *to = x.limbs());
                 };
-                let h = chain.run(&backend, fill, |h| h.iter().map(|x| Fr::from_limbs(*x)).collect::<Vec<Fr>>());
-                assert_eq!(h.unwrap(), expected(reduction, n, [&a, &b, &c]), "{reduction:?} of {n} on {device}");
+                let h = map.run_host(&backend, fill, |h| h.iter().map(|x| Fr::from_limbs(*x)).collect::<Vec<Fr>>());
+                assert_eq!(h.unwrap(), expected, "{map:?}");
+
+                let stream = device.stream().unwrap();
+                let limbs = [&a, &b, &c].map(|x| x.iter().map(Fr::limbs).collect::<Vec<[u64; 4]>>());
+                let [mut a, mut b, mut c] = limbs.map(|x| stream.upload(&x).unwrap());
+                map.run(&stream, &mut a, &mut b, &mut c).unwrap();
+                let h: Vec<Fr> = stream.download(&c).unwrap().into_iter().map(Fr::from_limbs).collect();
+                assert_eq!(h, expected, "{map:?} on buffers");
             }
         }
     }
@@ -180,19 +239,54 @@ mod tests {
         let limits = Limits::of_capability(75);
         let device = text::device(text::Options { schedules: vec![0, 1], limits, ..text::Options::default() }).unwrap();
         for (n, shared_out) in [(1, false), (32, false), (1 << 12, true)] {
-            let chain = Chain::new::<Fr>(&device, Reduction::Libsnark, n).unwrap();
-            assert_eq!(chain.program.plan().steps().len() > 9, shared_out, "{}", chain.program.plan());
+            let map = Backend::new(device.clone()).witness_map::<Fr>(Reduction::Libsnark, n).unwrap();
+            assert_eq!(map.to_coset.plan().steps().len() > 2, shared_out, "{}", map.to_coset.plan());
             check(&device, n);
         }
     }
 
     #[test]
-    fn maps_are_seven_and_six_transforms() {
-        for (reduction, transforms, others) in [(Reduction::Libsnark, 7, 2), (Reduction::Circom, 6, 3)] {
-            let plan = plan::<Fr>(&Planner::new(Limits::cpu()), reduction, 1 << 20).unwrap();
-            let is_transform = |step: &&Step| matches!(step.kernel.name(), "forward" | "inverse");
-            assert_eq!(plan.steps().iter().filter(is_transform).count(), transforms, "{plan}");
-            assert_eq!(plan.steps().len(), transforms + others, "{plan}");
+    fn maps_are_seven_and_six_transforms_and_pointwise_steps() {
+        let (planner, n) = (Planner::new(Limits::h200()), 1 << 22);
+        let kernels =
+            |ring: &Ring, op, order| planner.plan(&Job::new(ring, op).order(order).in_place()).unwrap().steps().len();
+        for (reduction, to, order) in [
+            (Reduction::Libsnark, coset(n, Fr::GENERATOR), Order::Any),
+            (Reduction::Circom, coset(n, root::<Fr>(2 * n as u64).unwrap()), Order::Natural),
+        ] {
+            let (from, to) = (coset(n, Fr::ONE).unwrap(), to.unwrap());
+            let back = vec!["inverse"; kernels(&from, Op::Inverse, Order::Natural)];
+            let forth = vec!["forward"; kernels(&to, Op::Forward, order)];
+            let Plans { product, to_coset, last } = Plans::new::<Fr>(&planner, reduction, n).unwrap();
+            let steps = |plan: &Plan| plan.steps().iter().map(|step| step.kernel.name()).collect::<Vec<&str>>();
+            assert_eq!(steps(&to_coset), [back, forth].concat(), "{to_coset}");
+            let (end, before) = match reduction {
+                Reduction::Libsnark => (vec!["inverse"; kernels(&to, Op::Inverse, order)], None),
+                Reduction::Circom => (vec![], Some(vec!["point_mul"])),
+            };
+            assert_eq!(steps(&last), [vec!["mul_add"], end].concat(), "{last}");
+            assert_eq!(product.as_ref().map(steps), before);
         }
+    }
+
+    #[test]
+    fn sizes_without_roots_are_refused() {
+        let backend = Backend::new(Device::cpu());
+        let refused = |reduction, n| backend.witness_map::<ark_bn254::Fr>(reduction, n).unwrap_err();
+        // roots of order 2^28 there are, and none of order 2^29
+        assert!(matches!(refused(Reduction::Circom, 1 << 28), Error::NoRoot { .. }));
+        assert!(matches!(refused(Reduction::Libsnark, 1 << 29), Error::NoRoot { .. }));
+        assert!(matches!(refused(Reduction::Libsnark, 5), Error::NoRoot { .. }));
+        assert!(matches!(backend.witness_map::<Fr>(Reduction::Libsnark, 1 << 29).unwrap_err(), Error::TooLarge { .. }));
+
+        let map = backend.witness_map::<Fr>(Reduction::Libsnark, 8).unwrap();
+        let stream = Device::cpu().stream().unwrap();
+        let [mut a, mut b, mut c] = [8 * 32, 8 * 32, 7 * 32].map(|bytes| stream.upload(&vec![0u8; bytes]).unwrap());
+        let foreign = map.run(&stream, &mut a, &mut b, &mut c);
+        assert!(matches!(foreign, Err(Error::ForeignDevice { .. })), "{foreign:?}");
+        let stream = backend.device().stream().unwrap();
+        let [mut a, mut b, mut c] = [8 * 32, 8 * 32, 7 * 32].map(|bytes| stream.upload(&vec![0u8; bytes]).unwrap());
+        let short = map.run(&stream, &mut a, &mut b, &mut c);
+        assert!(matches!(short, Err(Error::Length { expected: 256, got: 224, .. })), "{short:?}");
     }
 }

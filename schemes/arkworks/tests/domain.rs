@@ -4,6 +4,7 @@ use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use ark_serialize::{CanonicalDeserialize, CanonicalSerialize};
 use ark_std::rand::{Rng, SeedableRng, rngs::StdRng};
+use ringforge::Op;
 use ringforge::testkit::Target;
 use ringforge_arkworks::{Backend, Domain, EngineField, Error};
 
@@ -129,11 +130,54 @@ fn refusals<F: EngineField>() {
             assert!(domain.inverse(&backend, &mut data).is_err());
             assert_eq!(data, x);
         }
+        // programs are of transforms alone
+        assert!(matches!(domain.program(&backend, Op::Mul), Err(Error::Unsupported { .. })));
         // the engine's rings end before the field's roots do
         if F::TWO_ADICITY > 28 {
             let large = Domain::<F>::new(1 << 29).expect("a large domain");
             assert!(matches!(large.forward(&backend, &mut []), Err(Error::TooLarge { .. })));
         }
+    }
+}
+
+/// Cosets by their exact size, or an error of the right kind.
+fn sizes<F: EngineField>() {
+    for log in [0, 1, 5, F::TWO_ADICITY] {
+        let (n, offset) = (1usize << log, F::GENERATOR);
+        assert_eq!(Domain::of_size(n, offset).ok(), Domain::new_coset(n, offset), "2^{log}");
+    }
+    for (n, expected) in [(0, 1), (3, 4), (1000, 1024), (usize::MAX, 0)] {
+        let refused = Domain::<F>::of_size(n, F::ONE);
+        assert!(
+            matches!(refused, Err(Error::Length { expected: e, got, .. }) if (e, got) == (expected, n)),
+            "{refused:?}"
+        );
+    }
+    let refused = Domain::<F>::of_size(2 << F::TWO_ADICITY, F::ONE);
+    assert!(matches!(refused, Err(Error::NoRoot { order, .. }) if order == 2 << F::TWO_ADICITY), "{refused:?}");
+    assert!(matches!(Domain::<F>::of_size(8, F::ZERO), Err(Error::Ring { .. })));
+}
+
+/// Data that stays on the device: two polynomials onto a coset and back, then one of them by another program.
+fn programs<F: EngineField>() {
+    let mut rng = StdRng::seed_from_u64(7);
+    let n = 1 << 10;
+    let (domain, stock) = cosets::<F>(&mut rng, n).swap_remove(3);
+    for backend in backends() {
+        let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| domain.program(&backend, op).expect("a program"));
+        let x: Vec<F> = random(&mut rng, 2 * n);
+        let limbs: Vec<[u64; 4]> = x.iter().map(F::limbs).collect();
+        let stream = backend.device().stream().expect("a stream");
+        let mut data = stream.upload(&limbs).expect("a buffer");
+        forward.run(&stream, 2, &mut [(&mut data).into()]).expect("a run");
+        let values: Vec<F> = stream.download(&data).expect("limbs").into_iter().map(F::from_limbs).collect();
+        assert_eq!(values, [stock.fft(&x[..n]), stock.fft(&x[n..])].concat());
+        // what is no values is not taken for such
+        let other = Domain::<F>::of_size(n, F::ONE).and_then(|domain| domain.program(&backend, Op::Inverse));
+        let refused = other.expect("a program").run(&stream, 2, &mut [(&mut data).into()]);
+        assert!(matches!(refused, Err(Error::Mismatch { .. })), "{refused:?}");
+        inverse.run(&stream, 2, &mut [(&mut data).into()]).expect("a run");
+        assert_eq!(stream.download::<[u64; 4]>(&data).expect("limbs"), limbs);
     }
 }
 
@@ -159,6 +203,16 @@ macro_rules! fields {
             fn refusals() {
                 super::refusals::<$field>();
             }
+
+            #[test]
+            fn sizes() {
+                super::sizes::<$field>();
+            }
+
+            #[test]
+            fn programs() {
+                super::programs::<$field>();
+            }
         }
     )*};
 }
@@ -179,4 +233,25 @@ fn group_elements_are_transformed_by_arkworks() {
     let stock = Radix2EvaluationDomain::<Fr>::new_coset(8, Fr::from(3)).expect("a small coset");
     assert_eq!(EvaluationDomain::fft(&domain, &x), stock.fft(&x));
     assert_eq!(EvaluationDomain::ifft(&domain, &x), stock.ifft(&x));
+}
+
+/// A field of four limbs that would fit one: the engine keeps such residues otherwise.
+#[test]
+fn a_small_field_is_refused() {
+    use ark_ff::{BigInt, FftField, Fp, MontBackend, MontConfig};
+    struct Config;
+    impl MontConfig<4> for Config {
+        const MODULUS: BigInt<4> = BigInt([65537, 0, 0, 0]);
+        const GENERATOR: Fp<MontBackend<Self, 4>, 4> = Fp::new(BigInt([3, 0, 0, 0]));
+        const TWO_ADIC_ROOT_OF_UNITY: Fp<MontBackend<Self, 4>, 4> = Fp::new(BigInt([3, 0, 0, 0]));
+    }
+    type F = Fp<MontBackend<Config, 4>, 4>;
+    let domain = Domain::<F>::of_size(1 << 12, F::GENERATOR).expect("a domain");
+    let backend = Backend::new(ringforge::Device::cpu());
+    let mut x: Vec<F> = (0..1 << 12).map(F::from).collect();
+    let refused = domain.forward(&backend, &mut x);
+    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
+    // through arkworks' contract, arkworks does it
+    let stock = Radix2EvaluationDomain::<F>::new_coset(1 << 12, F::GENERATOR).expect("a domain");
+    assert_eq!(domain.fft(&x), stock.fft(&x));
 }
