@@ -4,6 +4,7 @@ mod fhe;
 mod host;
 mod kems;
 mod rings;
+mod zk_host;
 
 use std::path::PathBuf;
 
@@ -52,6 +53,7 @@ enum Task {
     Ring(rings::Task),
     Fhe(fhe::Task),
     Kem(kems::Task),
+    ZkHost(zk_host::Task),
 }
 
 impl Task {
@@ -60,6 +62,7 @@ impl Task {
             Self::Ring(task) => task.title(),
             Self::Fhe(task) => task.title(),
             Self::Kem(task) => task.title(),
+            Self::ZkHost(task) => task.title(),
         }
     }
 
@@ -68,6 +71,7 @@ impl Task {
         match self {
             Self::Ring(task) => report.lines.push(rings::line(task, bench)?),
             Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
+            Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
             Self::Kem(task) => {
                 // a CPU's memory is the host's
                 let is_cpu = bench.device.limits().is_cpu();
@@ -123,6 +127,8 @@ struct Report {
     fhe_lines: Vec<fhe::Line>,
     /// From host memory to host memory.
     host_lines: Vec<host::Line>,
+    /// Large transforms from host memory to host memory.
+    zk_host_lines: Vec<zk_host::Line>,
     /// Lines that this device does not support, and why.
     unsupported: Vec<String>,
 }
@@ -134,7 +140,9 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
-    let tasks: Vec<_> = rings.chain(fhe).chain(kems::tasks(options, &device).into_iter().map(Task::Kem)).collect();
+    let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
+    let zk_host = zk_host::tasks(options, &device).into_iter().map(Task::ZkHost);
+    let tasks: Vec<_> = rings.chain(fhe).chain(kems).chain(zk_host).collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
     let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
     let bench = Bench { device, bandwidth, effort };
@@ -144,6 +152,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         lines: Vec::new(),
         fhe_lines: Vec::new(),
         host_lines: Vec::new(),
+        zk_host_lines: Vec::new(),
         unsupported: Vec::new(),
     };
     write(options, &report)?;
@@ -167,7 +176,9 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         print(&report)?;
     }
     let mut lines = report.lines.iter().chain(report.fhe_lines.iter().map(|line| &line.line));
-    Ok(lines.all(|line| line.right) && report.host_lines.iter().all(|line| line.right))
+    let mut hosts = report.host_lines.iter().map(|line| line.right);
+    let mut zk_hosts = report.zk_host_lines.iter().map(|line| line.right);
+    Ok(lines.all(|line| line.right) && hosts.all(|right| right) && zk_hosts.all(|right| right))
 }
 
 /// Writes the report to the file that the user named.
@@ -192,6 +203,10 @@ fn print(report: &Report) -> Result<()> {
     if !report.host_lines.is_empty() {
         show::print("from host memory to host memory:")?;
         show::print(&host::table(&report.host_lines))?;
+    }
+    if !report.zk_host_lines.is_empty() {
+        show::print("large transforms over BLS12-381's scalar field, from host memory to host memory:")?;
+        show::print(&zk_host::table(&report.zk_host_lines))?;
     }
     report.unsupported.iter().try_for_each(|line| show::print(line))
 }

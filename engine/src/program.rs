@@ -293,14 +293,21 @@ impl Program {
         mut places: Vec<Place<'p>>,
         temps: &'p mut [Memory],
     ) -> Result<()> {
-        let Parts { device, plan, steps } = &*self.0;
-        let arg_count = places.len();
         places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
-        for (step, loaded) in plan.steps().iter().zip(steps) {
-            let ports = bind(&step.kernel, &step.slots, &loaded.tables, arg_count, &mut places)?;
-            device.backend().launch(stream.queue(), &loaded.loaded, items.clone(), ports)?;
-        }
-        Ok(())
+        (0..self.0.steps.len()).try_for_each(|step| {
+            let (kernel, ports) = self.step(step, &mut places)?;
+            self.device().backend().launch(stream.queue(), kernel, items.clone(), ports)
+        })
+    }
+
+    /// The kernel of a step, and what its ports are bound to among the places of arguments and temporaries.
+    pub(crate) fn step<'p>(
+        &'p self,
+        number: usize,
+        places: &'p mut [Place<'_>],
+    ) -> Result<(&'p Loaded, Vec<Bound<'p>>)> {
+        let (step, LoadedStep { loaded, tables }) = (&self.plan().steps()[number], &self.0.steps[number]);
+        Ok((loaded, bind(&step.kernel, &step.slots, tables, self.plan().args().len(), places)?))
     }
 
     /// What each step takes of a multiprocessor of the GPU, in the plan's order; nothing on a CPU.
