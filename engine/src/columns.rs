@@ -73,7 +73,7 @@ impl Shape {
     }
 
     /// Whether an item's byte is one of them.
-    #[cfg(any(test, feature = "testkit"))]
+    #[cfg(feature = "testkit")]
     pub(crate) fn contains(&self, byte: usize) -> bool {
         let within = byte.checked_sub(self.offset).filter(|at| *at < self.extent());
         within.is_some_and(|at| at % self.pitch < self.width)
