@@ -5,6 +5,7 @@ mod host;
 mod kems;
 mod rings;
 mod zk;
+mod zk_host;
 
 use std::path::PathBuf;
 
@@ -69,6 +70,7 @@ enum Task {
     Fhe(fhe::Task),
     Zk(zk::Task),
     Kem(kems::Task),
+    ZkHost(zk_host::Task),
 }
 
 impl Task {
@@ -78,6 +80,7 @@ impl Task {
             Self::Fhe(task) => task.title(),
             Self::Zk(task) => task.title(),
             Self::Kem(task) => task.title(),
+            Self::ZkHost(task) => task.title(),
         }
     }
 
@@ -87,6 +90,7 @@ impl Task {
             Self::Ring(task) => report.lines.push(rings::line(task, bench)?),
             Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
             Self::Zk(task) => report.zk_lines.extend(task.lines(bench)?),
+            Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
             Self::Kem(task) => {
                 // a CPU's memory is the host's
                 let is_cpu = bench.device.limits().is_cpu();
@@ -144,6 +148,8 @@ struct Report {
     zk_lines: Vec<zk::Line>,
     /// From host memory to host memory.
     host_lines: Vec<host::Line>,
+    /// Large transforms from host memory to host memory.
+    zk_host_lines: Vec<zk_host::Line>,
     /// Lines that this device does not support, and why.
     unsupported: Vec<String>,
 }
@@ -156,8 +162,9 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
     let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
+    let zk_host = zk_host::tasks(options, &device).into_iter().map(Task::ZkHost);
     let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
-    let tasks: Vec<_> = rings.chain(fhe).chain(zk).chain(kems).collect();
+    let tasks: Vec<_> = rings.chain(fhe).chain(zk).chain(zk_host).chain(kems).collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
     let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
     let bench = Bench { device, bandwidth, effort };
@@ -168,6 +175,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         fhe_lines: Vec::new(),
         zk_lines: Vec::new(),
         host_lines: Vec::new(),
+        zk_host_lines: Vec::new(),
         unsupported: Vec::new(),
     };
     write(options, &report)?;
@@ -192,7 +200,10 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     }
     let transforms =
         report.fhe_lines.iter().map(|line| &line.line).chain(report.zk_lines.iter().map(|line| &line.line));
-    Ok(report.lines.iter().chain(transforms).all(|line| line.right) && report.host_lines.iter().all(|line| line.right))
+    let mut resident = report.lines.iter().chain(transforms).map(|line| line.right);
+    let mut hosts = report.host_lines.iter().map(|line| line.right);
+    let mut zk_hosts = report.zk_host_lines.iter().map(|line| line.right);
+    Ok(resident.all(|right| right) && hosts.all(|right| right) && zk_hosts.all(|right| right))
 }
 
 /// Writes the report to the file that the user named.
@@ -221,6 +232,10 @@ fn print(report: &Report) -> Result<()> {
     if !report.host_lines.is_empty() {
         show::print("from host memory to host memory:")?;
         show::print(&host::table(&report.host_lines))?;
+    }
+    if !report.zk_host_lines.is_empty() {
+        show::print("large transforms over BLS12-381's scalar field, from host memory to host memory:")?;
+        show::print(&zk_host::table(&report.zk_host_lines))?;
     }
     report.unsupported.iter().try_for_each(|line| show::print(line))
 }

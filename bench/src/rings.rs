@@ -9,6 +9,9 @@ macro_rules! bls12_381 {
     };
 }
 
+/// The same alone.
+pub(crate) const BLS12_381: &str = "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
+
 /// Rings of every kind, with a name.
 pub(crate) const CHECKED: &[(&str, &str)] = &[
     ("cyclic, 13-bit prime", "7681:x^512-1"),

@@ -5,6 +5,7 @@ mod prelude;
 use core::ops::Range;
 
 use crate::arithmetic::Arithmetic;
+use crate::columns::Columns;
 use crate::kernel::Launch;
 use crate::limits::Limits;
 use crate::planner::split::{Layer, Split};
@@ -204,6 +205,19 @@ impl Block {
     /// Rows that a polynomial has for this kernel.
     fn parts(&self) -> usize {
         self.n / self.length
+    }
+
+    /// How the blocks of an item share out what they read and write, or their `values`, where several share a polynomial.
+    pub(crate) fn columns(&self, rows: &Rows, values: bool) -> Option<Columns> {
+        let (above, rows_of_area) = match (rows.is_natural(), values) {
+            _ if self.parts() == 1 => return None,
+            _ if self.stride > 1 => (self.above, self.length),
+            (false, _) => (1, 1),
+            (true, true) => (1, self.length / rows.split.base),
+            // blocks whose values are neighbours lie far apart in the tree
+            (true, false) => return None,
+        };
+        Some(Columns { areas: rows.per_item * above, rows: rows_of_area })
     }
 
     /// Whether every row lies in one warp and all warps are full, so that rows can do with barriers among warps' lanes.

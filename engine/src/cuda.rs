@@ -28,6 +28,7 @@ mod nvrtc;
 mod pinned;
 mod pool;
 mod queue;
+pub mod raw;
 mod resources;
 mod staging;
 mod text;

@@ -356,6 +356,12 @@ impl Buffer {
         &self.device
     }
 
+    /// A buffer in memory that somebody else has written.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn foreign(device: &Device, memory: Memory, len: usize) -> Self {
+        Self { device: device.clone(), memory, len, written: true, content: None }
+    }
+
     pub(crate) fn readable(&self, what: &str) -> Result<()> {
         if self.written || self.len == 0 { Ok(()) } else { Err(Error::Unwritten { what: what.into() }) }
     }

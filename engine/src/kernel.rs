@@ -6,6 +6,7 @@ use core::ops::Range;
 use bytemuck::{Pod, PodCastError};
 use ringforge_kernels::Header;
 
+use crate::columns::Columns;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 
@@ -130,6 +131,22 @@ impl Launch {
     pub const fn blocks(&self, items: usize) -> usize {
         items.div_ceil(self.items_per_block as usize) * self.blocks_per_item as usize
     }
+
+    /// The launch for a range of items, or for some of the blocks of the one item that there is.
+    pub(crate) fn grid(&self, items: &Range<usize>, part: Option<&Range<usize>>) -> Grid {
+        let (blocks, skipped) = part.map_or((self.blocks(items.len()), 0), |part| (part.len(), part.start));
+        Grid { blocks, first: items.start as u64, end: items.end as u64 + ((skipped as u64) << 32) }
+    }
+}
+
+/// Blocks of a launch, and the last two parameters of a kernel's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grid {
+    pub(crate) blocks: usize,
+    pub(crate) first: u64,
+    /// As many above `first` as there are items; in the upper half of the difference, the blocks that are left out
+    /// before the first one.
+    pub(crate) end: u64,
 }
 
 /// A kernel made concrete for a device: the generated header `prelude.cuh`, and the launch it assumes.
@@ -169,6 +186,15 @@ pub trait Kernel: Debug + Send + Sync {
     /// # Errors
     /// [`Error::Unsupported`] where the device cannot hold the kernel.
     fn build(&self, limits: &Limits) -> Result<Built>;
+
+    /// For a port of items of which each block reads, or writes, a part of its own and nothing else: how the blocks share
+    /// it out. Over host memory the engine then starts with what was copied already, and copies what is done already.
+    ///
+    /// Such a kernel is also launched for some neighbouring blocks of a single item. `end - first` then is 1, and its
+    /// upper 32 bits count the blocks before them: what works on rows by `Row` of `ring.cuh` need not care.
+    fn columns(&self, _port: usize, _limits: &Limits) -> Option<Columns> {
+        None
+    }
 
     /// What the kernel means: the same bytes that its text writes (modulo q for ranged ports), for the items `items`.
     /// `args` holds exactly the bytes of these items, and the whole of shared ports.

@@ -46,6 +46,7 @@ mod arithmetic;
 mod backend;
 mod block;
 mod bound;
+mod columns;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -80,6 +81,7 @@ pub use crypto_bigint::U256;
 
 pub use arithmetic::Arithmetic;
 pub use bound::{Bound, Held};
+pub use columns::Columns;
 pub use device::{Buffer, Device, Reason, Stream};
 pub use drbg::{Draws, Drbg};
 pub use error::{Error, NoDevice, Result};

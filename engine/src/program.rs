@@ -226,11 +226,31 @@ impl Program {
     }
 
     /// Runs the program on `batch` items in host memory and waits for it. On a GPU the batch is cut into chunks whose
-    /// copies overlap with work.
+    /// copies overlap with work, and large items into [columns](Kernel::columns) that do. Copies are fastest from and to
+    /// [`Device::pinned`] memory.
+    ///
+    /// A program in place has one argument for both: memory to write, which holds the input.
+    ///
+    /// ```
+    /// use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Ring};
+    ///
+    /// // the scalar field of BLS12-381; elements are [u64; 4] in Montgomery form, as arkworks has them
+    /// let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
+    /// let (device, _why) = Device::best();
+    /// let job = Job::new(&Ring::cyclic(1 << 10, r)?, Op::Forward).order(Order::Natural).in_place();
+    /// let program = device.compile(&Planner::new(device.limits().clone()).plan(&job)?)?;
+    /// let mut polynomial = vec![[0u64; 4]; 1 << 10];
+    /// polynomial[0] = [5, 0, 0, 0];
+    /// program.run_host(1, &mut [HostArg::from(&mut polynomial[..])])?;
+    /// assert!(polynomial.iter().all(|value| *value == [5, 0, 0, 0]), "a constant");
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`Program::run`]; [`Error::Alignment`] on the CPU, which works on the memory itself, where that is not aligned for
-    /// its elements.
+    /// [`Error::Length`] for a wrong number or size of arguments, [`Error::Mismatch`] for memory to read where the program
+    /// writes, [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Alignment`] on the CPU, which works on the memory itself,
+    /// where that is not aligned for its elements. Memory to write holds zeros after a failure on a GPU, anything after one
+    /// on the CPU.
     pub fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
         same_length("arguments of the program", plan.args().len(), args.len())?;
@@ -293,14 +313,21 @@ impl Program {
         mut places: Vec<Place<'p>>,
         temps: &'p mut [Memory],
     ) -> Result<()> {
-        let Parts { device, plan, steps } = &*self.0;
-        let arg_count = places.len();
         places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
-        for (step, loaded) in plan.steps().iter().zip(steps) {
-            let ports = bind(&step.kernel, &step.slots, &loaded.tables, arg_count, &mut places)?;
-            device.backend().launch(stream.queue(), &loaded.loaded, items.clone(), ports)?;
-        }
-        Ok(())
+        (0..self.0.steps.len()).try_for_each(|step| {
+            let (kernel, ports) = self.step(step, &mut places)?;
+            self.device().backend().launch(stream.queue(), kernel, items.clone(), ports)
+        })
+    }
+
+    /// The kernel of a step, and what its ports are bound to among the places of arguments and temporaries.
+    pub(crate) fn step<'p>(
+        &'p self,
+        number: usize,
+        places: &'p mut [Place<'_>],
+    ) -> Result<(&'p Loaded, Vec<Bound<'p>>)> {
+        let (step, LoadedStep { loaded, tables }) = (&self.plan().steps()[number], &self.0.steps[number]);
+        Ok((loaded, bind(&step.kernel, &step.slots, tables, self.plan().args().len(), places)?))
     }
 
     /// What each step takes of a multiprocessor of the GPU, in the plan's order; nothing on a CPU.

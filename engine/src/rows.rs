@@ -7,6 +7,7 @@ use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
 use crate::block::{Block, parts};
+use crate::columns::Columns;
 use crate::error::{Error, Result};
 use crate::job::Order;
 use crate::kernel::{Built, Launch, Port};
@@ -259,6 +260,11 @@ impl Rows {
     /// The same rows for a kernel of these layers.
     pub(crate) fn part(&self, part: Range<usize>) -> Self {
         Self { part, ..self.clone() }
+    }
+
+    /// How the blocks of an item share out what they read and write, or their `values`.
+    pub(crate) fn columns(&self, values: bool, limits: &Limits) -> Option<Columns> {
+        Block::of(self, limits)?.columns(self, values)
     }
 
     fn block(&self, limits: &Limits) -> Result<Block> {

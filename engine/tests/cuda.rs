@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use ringforge::cuda::{compile_check, is_compiler_present};
 use ringforge::{
-    Args, Built, Device, Error, Header, HostArg, Kernel, Launch, Limits, Plan, Port, Program, Result, Slot, Step,
+    Args, Built, Device, Error, Header, HostArg, Job, Kernel, Launch, Limits, Modulus, Op, Order, PinnedBuffer, Plan,
+    Planner, Port, Program, Result, Ring, Slot, Step,
 };
 
 const WORDS: usize = 256;
@@ -276,6 +277,120 @@ fn host_arrays_of_any_size_and_kind() {
         stream.read(&buffer, pinned_out.elements_mut::<u32>().unwrap()).unwrap();
         assert!(pinned_out.elements::<u32>().unwrap() == x);
     }
+}
+
+/// Host memory for a run, page-locked or not.
+enum Host {
+    Pinned(PinnedBuffer),
+    Pageable(Vec<u8>),
+}
+
+impl Host {
+    fn new(device: &Device, pinned: bool, bytes: &[u8]) -> Self {
+        if !pinned {
+            return Self::Pageable(bytes.to_vec());
+        }
+        let mut memory = device.pinned(bytes.len()).unwrap();
+        memory.copy_from_slice(bytes);
+        Self::Pinned(memory)
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Self::Pinned(memory) => memory,
+            Self::Pageable(memory) => memory,
+        }
+    }
+}
+
+/// Transforms and products of few large elements, which are copied and worked on by slabs.
+#[test]
+fn large_items_are_copied_by_slabs() {
+    let Some(device) = gpu() else { return };
+    let cpu = Device::cpu();
+    let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").unwrap();
+    let primes = Modulus::ntt_primes(1 << 17, 60, 20).unwrap();
+    let (natural, any) = (Order::Natural, Order::Any);
+    for (ring, batch) in
+        [(Ring::cyclic(1 << 18, r), 1), (Ring::rns(1 << 16, &primes), 2), (Ring::cyclic(1 << 18, r), 7)]
+    {
+        let ring = ring.unwrap();
+        let job = |op, order| Job::new(&ring, op).order(order);
+        for job in [
+            job(Op::Forward, natural),
+            job(Op::Forward, any),
+            job(Op::Inverse, natural).in_place(),
+            job(Op::Inverse, any),
+            job(Op::Forward, any).in_place(),
+            job(Op::Mul, any),
+        ] {
+            let plan = Planner::new(device.limits().clone()).plan(&job).unwrap();
+            let program = device.compile(&plan).unwrap();
+            // the highest byte of each residue is small, which makes it less than its modulus
+            let width = ring.width().bytes();
+            let byte = |(i, byte): (usize, u8)| if i % width == width - 1 { byte & 7 } else { byte };
+            let input = |key: usize| {
+                let words = (0..batch * ring.bytes() / 4).map(|i| ((i ^ key << 20) as u32).wrapping_mul(2_654_435_761));
+                words.flat_map(u32::to_be_bytes).enumerate().map(byte).collect::<Vec<_>>()
+            };
+            let inputs: Vec<Vec<u8>> = (0..plan.args().len()).map(input).collect();
+            let right = {
+                let program = cpu.compile(&Planner::new(cpu.limits().clone()).plan(&job).unwrap()).unwrap();
+                let mut memory = inputs.clone();
+                let mut args: Vec<HostArg<'_>> = memory.iter_mut().map(|memory| HostArg::Out(memory)).collect();
+                program.run_host(batch, &mut args).unwrap();
+                memory
+            };
+            for (pinned_in, pinned_out) in [(true, true), (false, false), (true, false), (false, true)] {
+                let last = inputs.len() - 1;
+                let pinned = |i| if i == last { pinned_out } else { pinned_in };
+                let memory = inputs.iter().enumerate().map(|(i, input)| Host::new(&device, pinned(i), input));
+                let mut memory: Vec<Host> = memory.collect();
+                let mut args: Vec<HostArg<'_>> = memory.iter_mut().map(|memory| HostArg::Out(memory.bytes())).collect();
+                program.run_host(batch, &mut args).unwrap();
+                for (memory, right) in memory.iter_mut().zip(&right) {
+                    assert!(memory.bytes() == right, "{job}, batch {batch}, pinned {pinned_in} and {pinned_out}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[allow(unsafe_code)]
+fn other_code_shares_memory_and_streams() {
+    use cudarc::driver::result::memset_d8_async;
+
+    let Some(device) = gpu() else { return };
+    let stream = device.stream().unwrap();
+    let program = device.compile(&one_step(Affine::new(3), false)).unwrap();
+    let mut theirs = device.buffer(30 * BYTES).unwrap();
+    let (pointer, handle) = (theirs.device_pointer().unwrap(), stream.raw_handle().unwrap());
+    // SAFETY: the other code writes all of the memory, in the order of the stream that reads it next.
+    unsafe {
+        theirs.assume_written().unwrap();
+        memset_d8_async(pointer, 0x11, theirs.len(), handle.cast()).unwrap();
+    }
+    let x = vec![0x1111_1111; 30 * WORDS];
+    assert!(stream.download::<u32>(&theirs).unwrap() == x);
+
+    // SAFETY: so much memory lies there, and nobody else uses it until the buffer is gone and its work is done.
+    let mut foreign = unsafe { device.buffer_from_raw(pointer, theirs.len()) }.unwrap();
+    assert_eq!((foreign.device_pointer(), foreign.content()), (Some(pointer), None));
+    let (key, source) = (stream.upload(&[3u32]).unwrap(), stream.upload(&x).unwrap());
+    program
+        .run(&stream, 30, &mut [(&foreign).into(), (&key).into(), (&mut device.buffer(30 * BYTES).unwrap()).into()])
+        .unwrap();
+    program.run(&stream, 30, &mut [(&source).into(), (&key).into(), (&mut foreign).into()]).unwrap();
+    stream.synchronize().unwrap();
+    drop(foreign);
+    assert!(stream.download::<u32>(&theirs).unwrap() == expected(&one_step(Affine::new(3), false), &x, 3));
+
+    for (pointer, bytes) in [(pointer + 8, 16), (0, 16), (u64::MAX - 15, 32)] {
+        // SAFETY: refused before anything is done with the address.
+        assert!(unsafe { device.buffer_from_raw(pointer, bytes) }.is_err(), "{pointer} {bytes}");
+    }
+    assert_eq!(device.buffer(0).unwrap().device_pointer(), None);
 }
 
 #[test]

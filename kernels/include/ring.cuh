@@ -135,6 +135,7 @@ RF_FN u32 modulus_of(u64 row, const typename R::M* moduli) {
 // Where several blocks share a polynomial, those of one modulus and one place in it come together, item by item, so that
 // the factors they read are near. (Rows of several items in one block, which then read the same factors, were slower.)
 // Rows that lie R::stride apart stand side by side in a block: neighbouring threads work on neighbouring rows.
+// A launch of some of one item's blocks says in the upper half of end - first how many stand before them.
 template <class R>
 struct Row {
     static constexpr u32 parts = R::above * R::stride;  // rows of a polynomial
@@ -158,7 +159,7 @@ struct Row {
         } else {
             constexpr u32 blocks = parts / R::tile;
             static_assert(parts % R::tile == 0, "a block's rows must lie in one polynomial");
-            u32 items = (u32)(end - first), place = blockIdx.x / items;
+            u32 items = (u32)(end - first), skipped = (u32)(end - first >> 32), place = blockIdx.x / items + skipped;
             index = (first + blockIdx.x % items) * R::per_item + place / blocks;
             part = place % blocks * R::tile + slot;
             node = R::natural_order ? Tree<R>::template leaf_at<R::pass[0]>(part) : part / R::stride;

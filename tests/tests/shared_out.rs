@@ -1,7 +1,9 @@
 //! Transforms that several kernels share out agree with the oracle, and on every device with each other.
 
+use ringforge::Result;
+use ringforge::testkit::inject::injections;
 use ringforge::testkit::{Target, check_scheme};
-use ringforge_tests::shared_out::{Addressing, SharedOut};
+use ringforge_tests::shared_out::{self, Addressing, SharedOut};
 
 #[test]
 fn cpu() {
@@ -11,6 +13,18 @@ fn cpu() {
 #[test]
 fn text() {
     check_scheme::<SharedOut>(Target::Text);
+}
+
+/// A launch of some blocks of an item that works on others.
+#[test]
+fn wrong_blocks_are_found() -> Result<()> {
+    let Some(device) = Target::Text.device() else { return Ok(()) };
+    let plans = shared_out::transforms()?;
+    let forward = plans.first().expect("there is a forward transform");
+    let injections = injections(forward, device.limits())?.into_iter().filter(|defect| defect.what.contains("made 0"));
+    let found = injections.map(|defect| defect.found(forward, &device, 1, 2)).collect::<Result<Vec<_>>>()?;
+    assert_eq!(found, [true; 2], "each of the two kernels is run by slabs");
+    Ok(())
 }
 
 /// Where sanitizers have something to say: arithmetic is the same as in one piece.

@@ -1,5 +1,8 @@
 //! Programs over arrays in host memory: chunks of items on several lanes, so that copies and work overlap.
 
+mod flow;
+mod slabs;
+
 use core::ops::Range;
 use std::sync::Arc;
 
@@ -16,6 +19,9 @@ use crate::memory::Memory;
 use crate::plan::PlanArg;
 use crate::program::{HostArg, Place, Program};
 
+use flow::Flow;
+use slabs::Beside;
+
 /// Chunks under way at a time: one copied in, one worked on, one copied out.
 const LANES: usize = 3;
 
@@ -28,19 +34,26 @@ pub(crate) fn run(
     args: &mut [HostArg<'_>],
 ) -> Result<()> {
     let mut shared = Shared::new(program, stream, args)?;
-    let (chunk, mut lanes) = lanes(program, batch, chunk, args)?;
+    let flow = if chunk == 1 { Flow::of(program.plan(), program.device().limits())? } else { None };
+    let (chunk, mut lanes) = lanes(program, batch, chunk, args, flow.as_ref())?;
     let outcome = work(program, batch, chunk, args, &mut shared, &mut lanes);
     // before anything else, even the return of an error: copies from and to the caller's memory must end
-    let ended = lanes.iter().map(|lane| lane.queue()?.synchronize()).fold(Ok(()), Result::and);
+    let ended = lanes.iter().map(Lane::synchronize).fold(Ok(()), Result::and);
     let wiped = lanes.iter_mut().map(|lane| lane.wipe(program)).fold(Ok(()), Result::and);
     outcome.and(ended).and(wiped).and(shared.finish(program, args))
 }
 
 /// As many lanes as there is work for, with the largest chunk up to this one for which there is memory.
-fn lanes(program: &Program, batch: usize, mut chunk: usize, args: &[HostArg<'_>]) -> Result<(usize, Vec<Lane>)> {
+fn lanes<'f>(
+    program: &Program,
+    batch: usize,
+    mut chunk: usize,
+    args: &[HostArg<'_>],
+    flow: Option<&'f Flow>,
+) -> Result<(usize, Vec<Lane<'f>>)> {
     loop {
         let count = LANES.min(batch.div_ceil(chunk));
-        match (0..count).map(|_| Lane::new(program, chunk, args)).collect() {
+        match (0..count).map(|_| Lane::new(program, chunk, args, flow)).collect() {
             Ok(lanes) => return Ok((chunk, lanes)),
             Err(Error::OutOfMemory { .. }) if chunk > 1 => chunk = chunk.div_ceil(4),
             Err(error) => return Err(error),
@@ -54,7 +67,7 @@ fn work(
     chunk: usize,
     args: &mut [HostArg<'_>],
     shared: &mut Shared,
-    lanes: &mut [Lane],
+    lanes: &mut [Lane<'_>],
 ) -> Result<()> {
     let count = lanes.len().max(1);
     for (number, start) in (0..batch).step_by(chunk).enumerate() {
@@ -115,22 +128,26 @@ impl Shared {
 }
 
 /// One chunk's way through the device: a stream with memory for one chunk of everything.
-struct Lane {
+struct Lane<'f> {
     stream: Stream,
     args: Vec<Option<LaneArg>>,
     temps: Vec<Memory>,
     /// The chunk under way.
     items: Range<usize>,
+    /// Where chunks are single items that are copied and worked on by slabs.
+    slabs: Option<(&'f Flow, Beside)>,
 }
 
 struct LaneArg {
     memory: Memory,
-    /// Memory that copies pass through; none where the caller's memory is page-locked.
+    /// Whether the caller's memory is page-locked.
+    direct: bool,
+    /// Memory that copies of chunks pass through otherwise.
     staged: Option<Staged>,
 }
 
-impl Lane {
-    fn new(program: &Program, chunk: usize, args: &[HostArg<'_>]) -> Result<Self> {
+impl<'f> Lane<'f> {
+    fn new(program: &Program, chunk: usize, args: &[HostArg<'_>], flow: Option<&'f Flow>) -> Result<Self> {
         let stream = program.device().stream()?;
         let gpu = cuda_queue(&stream)?.gpu().clone();
         let lane_arg = |(arg, host): (&PlanArg, &HostArg<'_>)| {
@@ -140,11 +157,13 @@ impl Lane {
             let bytes = arg.bytes * chunk;
             let memory = program.device().backend().allocate(bytes)?;
             let direct = bytes == 0 || gpu.pinned.contain(host.bytes());
-            let staged = if direct { None } else { Some(Staged::new(&gpu, bytes, arg.secret)?) };
-            Ok(Some(LaneArg { memory, staged }))
+            let staged = !direct && flow.is_none();
+            let staged = if staged { Some(Staged::new(&gpu, bytes, arg.secret)?) } else { None };
+            Ok(Some(LaneArg { memory, direct, staged }))
         };
         let args = program.plan().args().iter().zip(args).map(lane_arg).collect::<Result<_>>()?;
-        Ok(Self { args, temps: program.temporaries(chunk)?, items: 0..0, stream })
+        let slabs = flow.map(|flow| Ok((flow, Beside::new(program)?))).transpose()?;
+        Ok(Self { args, temps: program.temporaries(chunk)?, items: 0..0, stream, slabs })
     }
 
     /// Starts a chunk: copies in, steps, copies out. The lane is idle.
@@ -155,27 +174,21 @@ impl Lane {
         args: &mut [HostArg<'_>],
         shared: &mut Shared,
     ) -> Result<()> {
+        for memory in self.args.iter_mut().flatten().map(|arg| &mut arg.memory).chain(&mut self.temps) {
+            cuda_memory(memory)?.set_first(items.start);
+        }
+        self.items = items.clone();
+        if self.slabs.is_some() {
+            return self.start_slabs(program, args, shared);
+        }
         let queue = cuda_queue(&self.stream)?;
         let plan = program.plan();
         for ((arg, host), lane) in plan.args().iter().zip(args.iter()).zip(&mut self.args) {
-            let Some(lane) = lane else { continue };
-            let memory = cuda_memory(&mut lane.memory)?;
-            memory.set_first(items.start);
-            if arg.role != Role::Out {
+            if let (Some(lane), true) = (lane, arg.role != Role::Out) {
                 lane.upload(queue, &host.bytes()[bytes_of(arg, &items)])?;
             }
         }
-        for temp in &mut self.temps {
-            cuda_memory(temp)?.set_first(items.start);
-        }
-        let places = plan.args().iter().zip(&mut self.args).zip(&mut shared.memories);
-        let places = places.map(|((arg, lane), shared)| {
-            let memory = lane.as_mut().map(|lane| &mut lane.memory).or(shared.as_mut());
-            let memory = memory.ok_or(Error::OutOfMemory { bytes: 0 })?;
-            Ok(if arg.role == Role::In { Place::Read(memory.read()) } else { Place::Write(memory.write()) })
-        });
-        let places = places.collect::<Result<_>>()?;
-        self.items = items.clone();
+        let places = places(program, &mut self.args, shared)?;
         program.execute(&self.stream, items.clone(), places, &mut self.temps)?;
         for ((arg, host), lane) in plan.args().iter().zip(args.iter_mut()).zip(&mut self.args) {
             if let (Some(lane), HostArg::Out(host), true) = (lane, host, arg.role != Role::In) {
@@ -191,6 +204,7 @@ impl Lane {
         if items.is_empty() {
             return Ok(());
         }
+        self.land_slabs(program, &items, args)?;
         for ((arg, host), lane) in program.plan().args().iter().zip(args).zip(&mut self.args) {
             let (Some(LaneArg { staged: Some(staged), .. }), HostArg::Out(host)) = (lane, host) else { continue };
             if arg.role != Role::In {
@@ -199,7 +213,13 @@ impl Lane {
             }
         }
         // what went past the staging memory must have ended as well
-        self.queue()?.synchronize()
+        self.synchronize()
+    }
+
+    /// Waits for all copies and kernels.
+    fn synchronize(&self) -> Result<()> {
+        let beside = self.slabs.as_ref().map(|(_, beside)| beside.synchronize());
+        cuda_queue(&self.stream)?.synchronize().and(beside.unwrap_or(Ok(())))
     }
 
     /// Wipes secrets from device memory; staging memory is wiped when it goes back.
@@ -213,17 +233,24 @@ impl Lane {
         }
         outcome
     }
+}
 
-    fn queue(&self) -> Result<&CudaQueue> {
-        cuda_queue(&self.stream).map(|queue| &**queue)
+impl Drop for Lane<'_> {
+    fn drop(&mut self) {
+        // reached with work under way only by a panic: copies from and to the caller's memory must end all the same
+        let _ = self.synchronize();
     }
 }
 
-impl Drop for Lane {
-    fn drop(&mut self) {
-        // reached with work under way only by a panic: copies from and to the caller's memory must end all the same
-        let _ = self.queue().and_then(CudaQueue::synchronize);
-    }
+/// The memory of all arguments.
+fn places<'p>(program: &Program, args: &'p mut [Option<LaneArg>], shared: &'p mut Shared) -> Result<Vec<Place<'p>>> {
+    let memories = args.iter_mut().zip(&mut shared.memories);
+    let places = program.plan().args().iter().zip(memories).map(|(arg, (lane, shared))| {
+        let memory = lane.as_mut().map(|lane| &mut lane.memory).or(shared.as_mut());
+        let memory = memory.ok_or(Error::OutOfMemory { bytes: 0 })?;
+        Ok(if arg.role == Role::In { Place::Read(memory.read()) } else { Place::Write(memory.write()) })
+    });
+    places.collect()
 }
 
 impl LaneArg {

@@ -17,7 +17,7 @@ use crate::cuda::nvrtc;
 use crate::cuda::queue::CudaQueue;
 use crate::cuda::text::{Key, Unit};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Launch};
+use crate::kernel::{Grid, Kernel, Launch};
 
 /// Dynamic shared memory that a block gets without asking.
 const FREE_SHARED_BYTES: u32 = 48 << 10;
@@ -154,17 +154,23 @@ impl CudaCode {
         Ok(Self { name: unit.entry, function, launch: unit.launch })
     }
 
-    /// Starts the kernel on these items.
+    /// Starts the kernel on these items, or some blocks of the one item that there is.
     ///
     /// # Safety
     /// The addresses must be those of device memory that holds what the kernel's ports say for these items, and the
     /// queue must have waited for whoever used it before.
-    pub(crate) unsafe fn start(&self, queue: &CudaQueue, items: Range<usize>, addresses: &mut [u64]) -> Result<()> {
+    pub(crate) unsafe fn start(
+        &self,
+        queue: &CudaQueue,
+        items: &Range<usize>,
+        part: Option<&Range<usize>>,
+        addresses: &mut [u64],
+    ) -> Result<()> {
         let most = i32::MAX as usize;
-        let blocks = self.launch.blocks(items.len());
+        let Grid { blocks, first, end } = self.launch.grid(items, part);
         let grid = u32::try_from(blocks).ok().filter(|_| blocks <= most);
         let grid = grid.ok_or(Error::TooLarge { what: "the blocks of a launch", limit: most, got: blocks })?;
-        let mut range = [items.start as u64, items.end as u64];
+        let mut range = [first, end];
         let mut parameters: Vec<*mut c_void> =
             addresses.iter_mut().chain(&mut range).map(|value| (&raw mut *value).cast()).collect();
         // SAFETY: the function takes one pointer for each port and two 64-bit integers, as every kernel's text must;

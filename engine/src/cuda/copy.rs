@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUmemorytype};
 use rayon::prelude::*;
 
+use crate::columns::Shape;
 use crate::cuda::driver::failed;
 use crate::cuda::memory::{Access, CudaMemory};
 use crate::cuda::queue::CudaQueue;
@@ -105,6 +107,113 @@ fn land(mut staged: Staged, to: &mut [u8]) -> Result<Staged> {
     Ok(staged)
 }
 
+/// Puts the bytes of a shape that lie among others together, on several threads where that helps, as [`copy`] does.
+pub(crate) fn gather(from: &[u8], shape: &Shape, to: &mut [u8]) {
+    let Shape { offset, rows, width, pitch } = *shape;
+    let from = &from[offset..offset + shape.extent()];
+    if rows == 1 {
+        return copy(from, to);
+    }
+    let rows = to.par_chunks_exact_mut(width).zip(from.par_chunks(pitch));
+    rows.with_min_len(SHARE.div_ceil(width)).for_each(|(to, from)| to.copy_from_slice(&from[..width]));
+}
+
+/// Puts bytes that lie together where those of a shape belong.
+pub(crate) fn scatter(from: &[u8], to: &mut [u8], shape: &Shape) {
+    let Shape { offset, rows, width, pitch } = *shape;
+    let to = &mut to[offset..offset + shape.extent()];
+    if rows == 1 {
+        return copy(from, to);
+    }
+    let rows = from.par_chunks_exact(width).zip(to.par_chunks_mut(pitch));
+    rows.with_min_len(SHARE.div_ceil(width)).for_each(|(from, to)| to[..width].copy_from_slice(from));
+}
+
+/// Starts a copy of a shape's bytes from page-locked memory, where they begin at the first one and their runs are
+/// `pitch` bytes apart.
+///
+/// # Safety
+/// The source must not change before the queue's work so far is done.
+pub(crate) unsafe fn start_upload_shape(
+    queue: &CudaQueue,
+    from: &[u8],
+    pitch: usize,
+    to: &CudaMemory,
+    shape: &Shape,
+) -> Result<()> {
+    to.check(shape.offset, shape.extent())?;
+    let from = &from[..Shape { pitch, ..*shape }.extent()];
+    if shape.rows == 1 {
+        // SAFETY: as the caller says.
+        return unsafe { start_upload(queue, from, to, shape.offset) };
+    }
+    let copy = sys::CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: from.as_ptr().cast(),
+        srcPitch: pitch,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: to.address(shape.offset),
+        dstPitch: shape.pitch,
+        ..rows_of(shape)
+    };
+    // SAFETY: source and target were checked to hold the rows; the caller keeps the source.
+    let outcome = unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, queue.stream().cu_stream()) };
+    outcome.result().map_err(failed("cuMemcpy2DAsync"))
+}
+
+/// Starts a copy of a shape's bytes to page-locked memory, likewise.
+///
+/// # Safety
+/// The target must not be touched before the queue's work so far is done.
+pub(crate) unsafe fn start_download_shape(
+    queue: &CudaQueue,
+    from: &CudaMemory,
+    shape: &Shape,
+    to: &mut [u8],
+    pitch: usize,
+) -> Result<()> {
+    from.check(shape.offset, shape.extent())?;
+    let to = &mut to[..Shape { pitch, ..*shape }.extent()];
+    if shape.rows == 1 {
+        // SAFETY: as the caller says.
+        return unsafe { start_download(queue, from, shape.offset, to) };
+    }
+    let copy = sys::CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: from.address(shape.offset),
+        srcPitch: shape.pitch,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        dstHost: to.as_mut_ptr().cast(),
+        dstPitch: pitch,
+        ..rows_of(shape)
+    };
+    // SAFETY: source and target were checked to hold the rows; the caller keeps off the target.
+    let outcome = unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, queue.stream().cu_stream()) };
+    outcome.result().map_err(failed("cuMemcpy2DAsync"))
+}
+
+/// A copy of that many rows, from nowhere to nowhere.
+fn rows_of(shape: &Shape) -> sys::CUDA_MEMCPY2D {
+    sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: core::ptr::null(),
+        srcDevice: 0,
+        srcArray: core::ptr::null_mut(),
+        srcPitch: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        dstHost: core::ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: core::ptr::null_mut(),
+        dstPitch: 0,
+        WidthInBytes: shape.width,
+        Height: shape.rows,
+    }
+}
+
 /// Starts a copy from page-locked memory.
 ///
 /// # Safety
@@ -125,4 +234,35 @@ pub(crate) unsafe fn start_download(queue: &CudaQueue, from: &CudaMemory, offset
     // SAFETY: the source is in range; the caller keeps off the target.
     let outcome = unsafe { result::memcpy_dtoh_async(to, from.address(offset), queue.stream().cu_stream()) };
     outcome.map_err(failed("cuMemcpyDtoHAsync"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_gathered_and_scattered() {
+        let item: Vec<u8> = (0..3 << 20).map(|i: u32| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+        let shapes = [
+            Shape { offset: 5, rows: 3, width: 7, pitch: 11 },
+            Shape { offset: 64, rows: 1000, width: 1024, pitch: 3072 },
+            Shape { offset: (3 << 20) - 2048 - 100, rows: 2, width: 100, pitch: 2048 }, // to the very end
+            Shape::run(1, (3 << 20) - 1),
+        ];
+        for shape in shapes {
+            let mut together = vec![0; shape.bytes()];
+            gather(&item, &shape, &mut together);
+            let rows = (0..shape.rows).flat_map(|row| &item[shape.offset + row * shape.pitch..][..shape.width]);
+            assert!(rows.eq(&together), "{shape:?}");
+
+            let mut back = item.clone();
+            together.iter_mut().for_each(|byte| *byte = !*byte);
+            scatter(&together, &mut back, &shape);
+            let inside = |i: usize| {
+                let at = i.wrapping_sub(shape.offset);
+                at < shape.extent() && at % shape.pitch < shape.width
+            };
+            assert!(back.iter().zip(&item).enumerate().all(|(i, (a, b))| *a == if inside(i) { !b } else { *b }));
+        }
+    }
 }

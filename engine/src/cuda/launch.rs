@@ -2,11 +2,13 @@
 
 use core::ops::Range;
 
-use crate::backend::{Code, Loaded};
+use crate::backend::{Bound, Code, Loaded};
+use crate::cuda::code::CudaCode;
 use crate::cuda::memory::{Access, CudaMemory};
 use crate::cuda::queue::CudaQueue;
 use crate::error::{Error, Result};
 use crate::kernel::{Per, Port, Role};
+use crate::memory::{Read, Write};
 
 /// What a port is bound to.
 #[derive(Clone, Copy)]
@@ -17,52 +19,102 @@ pub(crate) enum Target<'a> {
     SameAs(usize),
 }
 
+impl<'a> Target<'a> {
+    pub(crate) fn of(bound: Bound<'a>) -> Result<Self> {
+        match bound {
+            Bound::Read(Read::Cuda(memory)) => Ok(Self::Read(memory)),
+            Bound::Write(Write::Cuda(memory)) => Ok(Self::Write(memory)),
+            Bound::SameAs(port) => Ok(Self::SameAs(port)),
+            Bound::Read(Read::Host(_)) | Bound::Write(Write::Host(_)) => {
+                Err(Error::ForeignDevice { what: "memory".into(), expected: "a GPU".into(), got: "CPU".into() })
+            }
+        }
+    }
+}
+
 /// Starts a kernel on a range of items, after all work that it must wait for.
 pub(crate) fn launch(queue: &CudaQueue, kernel: &Loaded, items: Range<usize>, targets: &[Target<'_>]) -> Result<()> {
-    let broken = |why: &str| Error::Kernel { kernel: kernel.kernel.name().into(), why: why.into() };
-    let ports = kernel.kernel.ports();
-    let Code::Cuda(code) = &kernel.code else { return Err(broken("was loaded for another device")) };
-    if ports.len() != targets.len() {
-        return Err(broken("has another number of ports than are bound"));
-    }
     if items.is_empty() {
         return Ok(());
     }
-    let mut addresses = Vec::with_capacity(ports.len());
-    let mut used: Vec<(&CudaMemory, Access)> = Vec::with_capacity(ports.len());
-    for (number, (port, target)) in ports.iter().zip(targets).enumerate() {
-        let memory = match *target {
-            Target::Read(memory) => {
-                used.push((memory, Access::Read));
-                memory
-            }
-            Target::Write(memory) => {
-                let in_place = targets.iter().any(|other| matches!(other, Target::SameAs(same) if *same == number));
-                let whole = port.role == Role::Out && !in_place && fills(port, &items, memory);
-                used.push((memory, if whole { Access::Overwrite } else { Access::Write }));
-                memory
-            }
-            Target::SameAs(same) => match targets.get(same) {
-                Some(Target::Write(memory)) => memory,
-                _ => return Err(broken("runs in place with a port that is not written")),
-            },
-        };
-        addresses.push(address(port, &items, memory).ok_or_else(|| broken("a port is shorter than its items"))?);
-    }
-    queue.gpu().bind()?;
-    for (memory, access) in &used {
-        memory.before(queue, *access)?;
-    }
-    // SAFETY: every address was checked to hold the items; the queue waits for all earlier users.
-    let outcome = unsafe { code.start(queue, items, &mut addresses) };
-    if queue.is_recorder() {
-        return outcome;
-    }
-    let point = queue.point();
-    for (memory, access) in used {
-        memory.after(point.clone(), access, outcome.is_ok());
+    let mut work = Work::new(kernel, items, targets)?;
+    work.before(queue)?;
+    // SAFETY: the queue waits for all earlier users.
+    let outcome = unsafe { work.start(queue, None) };
+    if !queue.is_recorder() {
+        work.after(queue, outcome.is_ok());
     }
     outcome
+}
+
+/// A kernel with the memory that it works on, checked to hold the items.
+pub(crate) struct Work<'a> {
+    code: &'a CudaCode,
+    items: Range<usize>,
+    addresses: Vec<u64>,
+    used: Vec<(&'a CudaMemory, Access)>,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn new(kernel: &'a Loaded, items: Range<usize>, targets: &[Target<'a>]) -> Result<Self> {
+        let broken = |why: &str| Error::Kernel { kernel: kernel.kernel.name().into(), why: why.into() };
+        let ports = kernel.kernel.ports();
+        let Code::Cuda(code) = &kernel.code else { return Err(broken("was loaded for another device")) };
+        if ports.len() != targets.len() {
+            return Err(broken("has another number of ports than are bound"));
+        }
+        let mut addresses = Vec::with_capacity(ports.len());
+        let mut used: Vec<(&CudaMemory, Access)> = Vec::with_capacity(ports.len());
+        for (number, (port, target)) in ports.iter().zip(targets).enumerate() {
+            let memory =
+                memory_of(targets, number).ok_or_else(|| broken("runs in place with a port that is not written"))?;
+            match *target {
+                Target::Read(_) => used.push((memory, Access::Read)),
+                Target::Write(_) => {
+                    let in_place = targets.iter().any(|other| matches!(other, Target::SameAs(same) if *same == number));
+                    let whole = port.role == Role::Out && !in_place && fills(port, &items, memory);
+                    used.push((memory, if whole { Access::Overwrite } else { Access::Write }));
+                }
+                Target::SameAs(_) => {}
+            }
+            addresses.push(address(port, &items, memory).ok_or_else(|| broken("a port is shorter than its items"))?);
+        }
+        Ok(Self { code, items, addresses, used })
+    }
+
+    /// Has the queue wait for all earlier users of the memory.
+    pub(crate) fn before(&self, queue: &CudaQueue) -> Result<()> {
+        queue.gpu().bind()?;
+        self.used.iter().try_for_each(|(memory, access)| memory.before(queue, *access))
+    }
+
+    /// Starts the kernel, or some of the blocks of its one item.
+    ///
+    /// # Safety
+    /// The queue must have waited for all earlier users of what these blocks work on.
+    pub(crate) unsafe fn start(&mut self, queue: &CudaQueue, part: Option<&Range<usize>>) -> Result<()> {
+        // SAFETY: every address was checked to hold the items; for the queue, the caller answers.
+        unsafe { self.code.start(queue, &self.items, part, &mut self.addresses) }
+    }
+
+    /// Notes that the work of the queue so far used the memory; to be called also where starting it failed.
+    pub(crate) fn after(&self, queue: &CudaQueue, started: bool) {
+        let point = queue.point();
+        for (memory, access) in &self.used {
+            memory.after(point.clone(), *access, started);
+        }
+    }
+}
+
+/// The memory that a port is bound to.
+pub(crate) fn memory_of<'a>(targets: &[Target<'a>], port: usize) -> Option<&'a CudaMemory> {
+    match *targets.get(port)? {
+        Target::Read(memory) | Target::Write(memory) => Some(memory),
+        Target::SameAs(same) => match *targets.get(same)? {
+            Target::Write(memory) => Some(memory),
+            _ => None,
+        },
+    }
 }
 
 /// Where item 0 of a port would lie, which a kernel counts from; none where the memory does not hold the items.

@@ -50,6 +50,21 @@ impl CudaMemory {
         Ok(Self { gpu: gpu.clone(), len, address, first: 0, state })
     }
 
+    /// Memory of somebody else's at this address, which stays theirs.
+    pub(crate) fn foreign(gpu: &Arc<Gpu>, address: u64, len: usize) -> Self {
+        let state = State { block: None, writer: None, readers: Vec::new(), stale: false };
+        Self { gpu: gpu.clone(), len, address, first: 0, state: Mutex::new(state) }
+    }
+
+    /// Waits on this thread for all earlier users, those of an earlier owner too. From now on somebody else may write the
+    /// memory: it is not zeroed any more.
+    pub(crate) fn assume_written(&mut self) -> Result<()> {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.writer.iter_mut().chain(&mut state.readers).try_for_each(Point::finish)?;
+        state.stale = false;
+        Ok(())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::CudaEvent;
 use cudarc::driver::result;
 
+use crate::columns::Shape;
+use crate::cuda::copy::{start_download_shape, start_upload_shape};
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::memory::CudaMemory;
 use crate::cuda::pinned::Pinned;
@@ -143,6 +145,22 @@ impl Staged {
         let outcome = unsafe { result::memcpy_dtoh_async(to, from.address(offset), queue.stream().cu_stream()) };
         self.guard(queue)?;
         outcome.map_err(failed("cuMemcpyDtoHAsync"))
+    }
+
+    /// Starts a copy of the first bytes to where a shape's bytes lie in device memory.
+    pub(crate) fn start_upload_shape(&mut self, queue: &CudaQueue, to: &CudaMemory, shape: &Shape) -> Result<()> {
+        let from = &self.bytes_mut(shape.bytes())?[..];
+        // SAFETY: the source is not touched until the event recorded below is done.
+        let outcome = unsafe { start_upload_shape(queue, from, shape.width, to, shape) };
+        self.guard(queue).and(outcome)
+    }
+
+    /// Starts a copy of a shape's bytes in device memory to the first bytes.
+    pub(crate) fn start_download_shape(&mut self, queue: &CudaQueue, from: &CudaMemory, shape: &Shape) -> Result<()> {
+        let to = self.bytes_mut(shape.bytes())?;
+        // SAFETY: the target is not touched until the event recorded below is done.
+        let outcome = unsafe { start_download_shape(queue, from, shape, to, shape.width) };
+        self.guard(queue).and(outcome)
     }
 
     /// Keeps others off the memory until the queue's work so far is done.

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use crate::columns::Columns;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
@@ -72,6 +73,10 @@ impl Kernel for Forward {
 
     fn build(&self, limits: &Limits) -> Result<Built> {
         self.rows.build_part(limits, "")
+    }
+
+    fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
+        (port < 2).then(|| self.rows.columns(port == 1, limits)).flatten()
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

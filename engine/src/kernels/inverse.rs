@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::Zeroable;
 
+use crate::columns::Columns;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
@@ -75,6 +76,10 @@ impl Kernel for Inverse {
 
     fn build(&self, limits: &Limits) -> Result<Built> {
         self.rows.build_part(limits, "")
+    }
+
+    fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
+        (port < 2).then(|| self.rows.columns(port == 0, limits)).flatten()
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -1,5 +1,5 @@
 //! Defects put into a plan on purpose, to see whether tests find them: barriers deleted, shared memory halved, entries
-//! of a table swapped.
+//! of a table swapped, blocks of a slab taken for others.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ringforge_kernels::{HEADERS, Header};
 
+use crate::columns::Columns;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Built, Kernel, Port};
@@ -86,6 +87,10 @@ impl Kernel for Altered {
         Ok(built)
     }
 
+    fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
+        self.inner.columns(port, limits)
+    }
+
     fn on_cpu(&self, items: core::ops::Range<usize>, args: &mut Args<'_>) -> Result<()> {
         self.inner.on_cpu(items, args)
     }
@@ -136,7 +141,12 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
             found.push(Injection { what, plan: with_step(named, s, step)? });
             Ok(())
         };
+        let by_slabs = (0..step.slots.len()).any(|port| step.kernel.columns(port, limits).is_some());
         for file in texts(&*step.kernel, &built.prelude).values() {
+            if by_slabs && file.text.contains(SKIPPED) {
+                let altered = Altered::new(&step.kernel).with_text(file.name, file.text.replace(SKIPPED, "0"));
+                add(format!("{SKIPPED} in {} made 0", file.name), with_kernel(step, altered))?;
+            }
             for (line, text) in without_each_barrier(file.text) {
                 let altered = Altered::new(&step.kernel).with_text(file.name, text);
                 add(format!("{}:{line} deleted", file.name), with_kernel(step, altered))?;
@@ -157,6 +167,9 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
     }
     Ok(found)
 }
+
+/// Where kernels on rows take the number of blocks that a launch leaves out.
+const SKIPPED: &str = "(u32)(end - first >> 32)";
 
 fn with_kernel(step: &Step, kernel: Altered) -> Step {
     Step { kernel: Arc::new(kernel), slots: step.slots.clone() }

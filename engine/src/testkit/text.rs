@@ -1,7 +1,7 @@
 //! A device for tests: runs kernels' own CUDA text on the CPU, made into programs by a C++ compiler.
 //!
 //! A launch runs several times: with the threads of a block in several orders, with its items cut into two launches at
-//! several places, and over memory that held something else before. What differs between the runs is an error, as is
+//! several places, by slabs of an item where the kernel tells its columns, and over memory that held something else before. What differs between the runs is an error, as is
 //! whatever the shim reports (a barrier that not all threads reach, a write outside memory, …).
 
 mod cache;
@@ -114,7 +114,7 @@ impl Backend for Text {
 
     fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
         match &kernel.code {
-            Code::Text(runner) => launch::run(runner, &*kernel.kernel, &self.options.schedules, items, ports),
+            Code::Text(runner) => launch::run(runner, &*kernel.kernel, &self.options, items, ports),
             _ => Err(Error::ForeignDevice {
                 what: format!("kernel {}", kernel.kernel.name()),
                 expected: self.options.limits.name.clone(),

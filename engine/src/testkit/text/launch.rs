@@ -1,12 +1,17 @@
 //! One launch, run several times so that what must not matter shows: order, cuts, and what memory held before.
+//!
+//! A kernel that tells its columns also runs slab by slab, each time with just its own bytes of the slab in memory.
 
 use core::ops::Range;
 
 use crate::backend::Bound;
+use crate::columns::Shape;
 use crate::cpu::{host_read, host_write};
 use crate::error::Result;
 use crate::kernel::{Kernel, Per, Port, Role};
+use crate::limits::Limits;
 
+use super::Options;
 use super::process::{Part, Runner};
 
 /// Memory behind one port or several.
@@ -23,11 +28,23 @@ struct Place<'a> {
     fresh: bool,
 }
 
+/// What one run is of: items, or a slab of the one item that there is.
+struct Task<'a> {
+    items: Range<usize>,
+    slab: Option<&'a Slab>,
+}
+
+/// Some blocks of an item, and for each place the bytes of the item that they have to themselves.
+struct Slab {
+    blocks: Range<usize>,
+    shapes: Vec<Option<Shape>>,
+}
+
 /// Runs a kernel for a range of items under every schedule.
 pub(super) fn run(
     runner: &Runner,
     kernel: &dyn Kernel,
-    schedules: &[u64],
+    Options { schedules, limits, .. }: &Options,
     items: Range<usize>,
     bound: Vec<Bound<'_>>,
 ) -> Result<()> {
@@ -35,12 +52,19 @@ pub(super) fn run(
         return Ok(());
     }
     let (mut places, place_of) = places(runner, kernel.ports(), items.end, bound)?;
+    let slabs = slabs(runner, kernel, limits, &place_of, places.len());
     let mut reference: Option<Vec<Vec<u8>>> = None;
     for (round, &schedule) in schedules.iter().enumerate() {
         let mut images: Vec<Vec<u8>> = places.iter().map(|place| poisoned(place, &items, round)).collect();
         let cut = items.start + round % items.len();
-        for part in [items.start..cut, cut..items.end].into_iter().filter(|part| !part.is_empty()) {
-            images = run_once(runner, schedule, &part, &places, &place_of, images)?;
+        let tasks: Vec<Task<'_>> = if round % 2 == 1 && !slabs.is_empty() {
+            let slabs_of = |item: usize| slabs.iter().map(move |slab| Task { items: item..item + 1, slab: Some(slab) });
+            items.clone().flat_map(slabs_of).collect()
+        } else {
+            [items.start..cut, cut..items.end].into_iter().map(|items| Task { items, slab: None }).collect()
+        };
+        for task in tasks.iter().filter(|task| !task.items.is_empty()) {
+            images = run_once(runner, (round, schedule), task, &places, &place_of, images)?;
         }
         match &reference {
             None => reference = Some(images),
@@ -53,6 +77,21 @@ pub(super) fn run(
         }
     }
     Ok(())
+}
+
+/// The slabs of an item where some place has columns that all its ports agree on, else none.
+fn slabs(runner: &Runner, kernel: &dyn Kernel, limits: &Limits, place_of: &[usize], places: usize) -> Vec<Slab> {
+    let blocks = runner.launch().blocks_per_item as usize;
+    let columns = |port: usize| kernel.columns(port, limits);
+    let Some(first) = (0..place_of.len()).find_map(columns) else { return Vec::new() };
+    let shape = |place: usize, cut: &Range<usize>| {
+        let mut ports = (0..place_of.len()).filter(|&port| place_of[port] == place);
+        let shape = |port: usize| columns(port)?.shape(kernel.ports()[port].bytes, blocks, cut);
+        let found = ports.next().and_then(shape)?;
+        ports.all(|port| shape(port) == Some(found)).then_some(found)
+    };
+    let slab = |blocks: Range<usize>| Slab { shapes: (0..places).map(|place| shape(place, &blocks)).collect(), blocks };
+    first.cut(blocks, 3).into_iter().map(slab).collect()
 }
 
 /// The memory of the ports, and which port has which.
@@ -109,44 +148,72 @@ fn poison(round: usize) -> u8 {
 /// Runs the kernel once; returns what the places then hold.
 fn run_once(
     runner: &Runner,
-    schedule: u64,
-    items: &Range<usize>,
+    (round, schedule): (usize, u64),
+    task: &Task<'_>,
     places: &[Place<'_>],
     place_of: &[usize],
-    mut images: Vec<Vec<u8>>,
+    images: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>> {
-    let before = images.clone();
+    let items = &task.items;
+    let shown = |place: usize, byte: usize| task.shows(place, places[place].item, byte);
+    // of what is shared out, a slab sees its own part only
+    let mut before = images.clone();
+    for (place, image) in before.iter_mut().enumerate().filter(|_| task.slab.is_some()) {
+        image.iter_mut().enumerate().filter(|(i, _)| !shown(place, *i)).for_each(|(_, byte)| *byte = poison(round));
+    }
     let parts: Vec<Part> = place_of
         .iter()
         .enumerate()
         .map(|(p, &place)| match places[place].first {
-            first if first == p => Part::Own(core::mem::take(&mut images[place])),
+            first if first == p => Part::Own(before[place].clone()),
             port => Part::Alias { port, length: before[place].len() },
         })
         .collect();
-    let mut after = runner.run(schedule, items.clone(), &parts)?;
+    let mut after = runner.run(schedule, items, task.slab.map(|slab| &slab.blocks), &parts)?;
     if after.len() != parts.len() {
         return Err(runner.error("its runner answered for another number of ports".into()));
     }
-    let mut images = Vec::with_capacity(places.len());
-    for (place, before) in places.iter().zip(before) {
-        let image = core::mem::take(&mut after[place.first]);
-        if image.len() != before.len() {
+    let mut left = Vec::with_capacity(places.len());
+    for (number, (place, image)) in places.iter().zip(images).enumerate() {
+        let (before, after) = (&before[number], core::mem::take(&mut after[place.first]));
+        if after.len() != image.len() {
             return Err(runner.error("its runner answered with another length".into()));
         }
         let launched = match (&place.result, place.item) {
             (Some(_), Some(bytes)) => items.start * bytes..items.end * bytes,
             _ => 0..0,
         };
-        let stray = (0..image.len()).find(|byte| !launched.contains(byte) && image[*byte] != before[*byte]);
+        let may_change = |byte: usize| launched.contains(&byte) && shown(number, byte);
+        let stray = (0..after.len()).find(|&byte| after[byte] != before[byte] && !may_change(byte));
         if let Some(byte) = stray {
-            let what = if place.result.is_some() { "outside the items it was launched for" } else { "to an input" };
+            let what = match (&place.result, task.slab) {
+                (None, _) => "to an input",
+                (_, None) => "outside the items it was launched for",
+                (_, Some(_)) => "outside the blocks it was launched for",
+            };
             let at = format!("port {}, byte {byte} (schedule {schedule}, items {items:?})", place.first);
             return Err(runner.error(format!("writes {what}: {at}")));
         }
-        images.push(image);
+        let mut now = after;
+        if task.slab.is_some() {
+            now.iter_mut()
+                .zip(image)
+                .enumerate()
+                .filter(|(i, _)| !shown(number, *i))
+                .for_each(|(_, (now, old))| *now = old);
+        }
+        left.push(now);
     }
-    Ok(images)
+    Ok(left)
+}
+
+impl Task<'_> {
+    /// Whether a byte of a place is there for this run.
+    fn shows(&self, place: usize, item: Option<usize>, byte: usize) -> bool {
+        let shape = self.slab.and_then(|slab| slab.shapes[place]);
+        let (Some(shape), Some(item)) = (shape, item) else { return true };
+        byte.checked_sub(self.items.start * item).is_some_and(|byte| shape.contains(byte))
+    }
 }
 
 /// Whether a round left what the first one did.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::error::{Error, Result};
-use crate::kernel::Launch;
+use crate::kernel::{Grid, Launch};
 
 /// Most of a sanitizer's report that goes into an error, in bytes.
 const REPORT_BYTES: u64 = 8 << 10;
@@ -38,9 +38,20 @@ impl Runner {
         Self { kernel, program, launch, timeout, process: Mutex::default() }
     }
 
-    /// Runs the kernel for a range of items with threads in the order of a schedule; returns what each port then holds.
-    pub(super) fn run(&self, schedule: u64, items: Range<usize>, ports: &[Part]) -> Result<Vec<Vec<u8>>> {
-        let request = self.request(schedule, &items, ports);
+    pub(super) fn launch(&self) -> Launch {
+        self.launch
+    }
+
+    /// Runs the kernel for a range of items, or some of the blocks of one, with threads in the order of a schedule; returns
+    /// what each port then holds.
+    pub(super) fn run(
+        &self,
+        schedule: u64,
+        items: &Range<usize>,
+        blocks: Option<&Range<usize>>,
+        ports: &[Part],
+    ) -> Result<Vec<Vec<u8>>> {
+        let request = self.request(schedule, self.launch.grid(items, blocks), ports);
         let mut slot = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let mut process = match slot.take() {
             Some(process) => process,
@@ -63,18 +74,18 @@ impl Runner {
         Error::Kernel { kernel: self.kernel.into(), why }
     }
 
-    fn request(&self, schedule: u64, items: &Range<usize>, ports: &[Part]) -> Vec<u8> {
+    fn request(&self, schedule: u64, grid: Grid, ports: &[Part]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut word = |value: u64, contents: &[u8]| {
             bytes.extend_from_slice(&value.to_le_bytes());
             bytes.extend_from_slice(contents);
         };
-        word(self.launch.blocks(items.len()) as u64, &[]);
+        word(grid.blocks as u64, &[]);
         word(self.launch.threads.into(), &[]);
         word(self.launch.shared_bytes.into(), &[]);
         word(schedule, &[]);
-        word(items.start as u64, &[]);
-        word(items.end as u64, &[]);
+        word(grid.first, &[]);
+        word(grid.end, &[]);
         word(ports.len() as u64, &[]);
         for part in ports {
             match part {

@@ -1,0 +1,172 @@
+//! How one large item flows through a program: what is copied in before which blocks of a step, and out after them.
+
+use core::ops::Range;
+
+use crate::columns::Shape;
+use crate::error::Result;
+use crate::kernel::{Per, Role};
+use crate::limits::Limits;
+use crate::plan::{Plan, Slot, Step};
+
+/// Slabs that a step's copies are cut into where their size allows: the first or last of them overlaps with nothing.
+const SLABS: usize = 8;
+/// Less than this is not worth a slab of its own.
+const LEAST_BYTES: usize = 2 << 20;
+
+/// The slabs of each step.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Flow(pub(super) Vec<Vec<Slab>>);
+
+/// Blocks of a step, with what they need first and what is done after them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Slab {
+    /// None for all of the step at once.
+    pub(super) blocks: Option<Range<usize>>,
+    /// Bytes of arguments that the step is the first to use.
+    pub(super) ins: Vec<Moved>,
+    /// Bytes of arguments that the step is the last to write.
+    pub(super) outs: Vec<Moved>,
+}
+
+/// Part of an argument's item, and a port of the step that is bound to the argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) arg: usize,
+    pub(super) port: usize,
+    pub(super) shape: Shape,
+}
+
+impl Flow {
+    /// The flow of a plan's item; none where no step can work on part of it.
+    pub(super) fn of(plan: &Plan, limits: &Limits) -> Result<Option<Self>> {
+        let (mut ins, mut outs) = (vec![Vec::new(); plan.steps().len()], vec![Vec::new(); plan.steps().len()]);
+        for (i, arg) in plan.args().iter().enumerate().filter(|(_, arg)| arg.per == Per::Item) {
+            let mut uses = plan.steps().iter().enumerate().filter_map(|(s, step)| Some((s, ports_of(step, i).next()?)));
+            if let (Some((first, port)), true) = (uses.next(), arg.role != Role::Out) {
+                ins[first].push(Moved { arg: i, port, shape: Shape::run(0, arg.bytes) });
+            }
+            let mut writes = plan.steps().iter().enumerate().filter_map(|(s, step)| {
+                Some((s, ports_of(step, i).find(|&port| step.kernel.ports()[port].role != Role::In)?))
+            });
+            if let Some((last, port)) = writes.next_back() {
+                outs[last].push(Moved { arg: i, port, shape: Shape::run(0, arg.bytes) });
+            }
+        }
+        let steps = plan.steps().iter().zip(ins).zip(outs);
+        let slabs = steps.map(|((step, ins), outs)| slabs(step, ins, outs, limits)).collect::<Result<Vec<_>>>()?;
+        Ok(slabs.iter().any(|slabs| slabs.len() > 1).then_some(Self(slabs)))
+    }
+}
+
+/// The ports of a step that are bound to an argument.
+fn ports_of(step: &Step, arg: usize) -> impl DoubleEndedIterator<Item = usize> {
+    (0..step.slots.len()).filter(move |&port| matches!(step.slots[port], Slot::Arg(i) if i == arg))
+}
+
+/// A step with copies of whole items, cut as its kernel allows.
+fn slabs(step: &Step, ins: Vec<Moved>, outs: Vec<Moved>, limits: &Limits) -> Result<Vec<Slab>> {
+    let bytes = |all: &[Moved]| all.iter().map(|moved| moved.shape.bytes()).sum::<usize>();
+    let wanted = (bytes(&ins).max(bytes(&outs)) / LEAST_BYTES).min(SLABS);
+    let first = ins.iter().chain(&outs).next().and_then(|moved| step.kernel.columns(moved.port, limits));
+    if let (Some(columns), 2..) = (first, wanted) {
+        let blocks = step.kernel.build(limits)?.launch.blocks_per_item as usize;
+        let part = |whole: &[Moved], cut: &Range<usize>| -> Option<Vec<Moved>> {
+            whole.iter().map(|moved| part(step, moved, blocks, cut, limits)).collect()
+        };
+        let slab =
+            |cut: Range<usize>| Some(Slab { ins: part(&ins, &cut)?, outs: part(&outs, &cut)?, blocks: Some(cut) });
+        if let Some(slabs) = columns.cut(blocks, wanted).into_iter().map(slab).collect() {
+            return Ok(slabs);
+        }
+    }
+    Ok(vec![Slab { blocks: None, ins, outs }])
+}
+
+/// What these blocks have of an item: the same through all ports that are bound to it.
+fn part(step: &Step, whole: &Moved, blocks: usize, cut: &Range<usize>, limits: &Limits) -> Option<Moved> {
+    let shape = |port| step.kernel.columns(port, limits)?.shape(whole.shape.bytes(), blocks, cut);
+    let found = shape(whole.port)?;
+    let agreed = ports_of(step, whole.arg).all(|port| shape(port) == Some(found));
+    agreed.then_some(Moved { shape: found, ..*whole })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::job::{Job, Op, Order};
+    use crate::modulus::Modulus;
+    use crate::planner::Planner;
+    use crate::ring::Ring;
+
+    use super::*;
+
+    fn flow(job: &Job) -> Option<Flow> {
+        let limits = Limits::of_capability(90);
+        Flow::of(&Planner::new(limits.clone()).plan(job).unwrap(), &limits).unwrap()
+    }
+
+    fn zk(log_n: u32) -> Ring {
+        let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").unwrap();
+        Ring::cyclic(1 << log_n, r).unwrap()
+    }
+
+    /// Number of slabs, with the shape of the first one in and out.
+    fn summary(slabs: &[Slab]) -> (usize, Option<Shape>, Option<Shape>) {
+        let first = |moved: &[Moved]| moved.first().map(|moved| moved.shape);
+        (slabs.len(), first(&slabs[0].ins), first(&slabs[0].outs))
+    }
+
+    #[test]
+    fn transforms_flow_by_columns() {
+        let (row, run) = (32 << 10, 4 << 10);
+        let columns = Shape { offset: 0, rows: 1 << 10, width: run, pitch: row };
+        for op in [Op::Forward, Op::Inverse] {
+            for job in [Job::new(&zk(20), op), Job::new(&zk(20), op).in_place()] {
+                let Flow(natural) = flow(&job.clone().order(Order::Natural)).unwrap();
+                let [first, last] = &natural[..] else { panic!("{natural:?}") };
+                assert_eq!(summary(first), (8, Some(columns), None), "{job}");
+                assert_eq!(summary(last), (8, None, Some(columns)), "{job}");
+                // values in tree order are pieces one after another
+                let Flow(tree) = flow(&job).unwrap();
+                let (columns, piece) = (Some(columns), Some(Shape::run(0, 4 << 20)));
+                let right = match op {
+                    Op::Forward => [(8, columns, None), (8, None, piece)],
+                    _ => [(8, piece, None), (8, None, columns)],
+                };
+                assert_eq!([summary(&tree[0]), summary(&tree[1])], right, "{job}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_is_copied_once() {
+        let primes = Modulus::ntt_primes(1 << 17, 60, 40).unwrap();
+        for ring in [zk(18), zk(20), Ring::rns(1 << 16, &primes).unwrap(), Ring::rns(1 << 16, &primes[..9]).unwrap()] {
+            for op in [Op::Forward, Op::Inverse, Op::Mul] {
+                let Some(Flow(steps)) = flow(&Job::new(&ring, op)) else { panic!("{ring}") };
+                for (args, moved) in [
+                    (
+                        0..if op == Op::Mul { 2 } else { 1 },
+                        steps.iter().flatten().flat_map(|slab| &slab.ins).collect::<Vec<_>>(),
+                    ),
+                    (
+                        if op == Op::Mul { 2..3 } else { 1..2 },
+                        steps.iter().flatten().flat_map(|slab| &slab.outs).collect(),
+                    ),
+                ] {
+                    for arg in args.clone() {
+                        let shapes = moved.iter().filter(|moved| moved.arg == arg).map(|moved| moved.shape);
+                        assert_eq!(shapes.map(|shape| shape.bytes()).sum::<usize>(), ring.bytes(), "{op} {ring} {arg}");
+                    }
+                    assert!(moved.iter().all(|moved| args.contains(&moved.arg)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_small_or_in_one_kernel_stays_whole() {
+        assert_eq!(flow(&Job::new(&zk(16), Op::Forward)), None);
+        let primes = Modulus::ntt_primes(1 << 13, 60, 200).unwrap();
+        assert_eq!(flow(&Job::new(&Ring::rns(1 << 12, &primes).unwrap(), Op::Forward)), None);
+    }
+}

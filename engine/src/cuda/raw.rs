@@ -1,0 +1,109 @@
+//! Raw handles for those who bring CUDA code of their own: memory by its address, streams by the driver's handle.
+//!
+//! The engine works in the primary context of its GPU, the one that the CUDA runtime works in too: pointers and streams are
+//! good on both sides. What the engine cannot see is *when* other code uses memory. So:
+//!
+//! - other code may use a buffer's memory after the engine's work on it is done: after [`Stream::synchronize`] on every
+//!   stream that used the buffer, or in the order of such a stream's [handle](Stream::raw_handle);
+//! - the engine may use it again after the other code is done: run it in the order of the handle of the stream that uses
+//!   the buffer next, or wait for it;
+//! - a buffer may be dropped when no other code uses it any more, and foreign memory freed when no stream does.
+
+use core::ffi::c_void;
+
+use crate::backend::Queue;
+use crate::cuda::memory::CudaMemory;
+use crate::device::{Buffer, Device, Stream};
+use crate::error::{Error, Result};
+use crate::memory::Memory;
+
+/// To what foreign memory must be aligned: kernels move so many bytes at once.
+const ALIGNMENT: u64 = 16;
+
+impl Buffer {
+    /// The address of the memory on its GPU, for as long as the buffer lives; none on a CPU, and for a buffer of no bytes.
+    ///
+    /// To write to a new buffer, call [`Buffer::assume_written`] first: until then the engine may still zero it, and its
+    /// memory may still be in use by work on buffers that are gone.
+    #[must_use]
+    pub fn device_pointer(&self) -> Option<u64> {
+        match &self.memory {
+            Memory::Cuda(memory) if memory.len() > 0 => Some(memory.address(0)),
+            _ => None,
+        }
+    }
+
+    /// Says that other code is going to write all of the buffer: it counts as written then, with contents that nobody
+    /// knows of. Waits for the engine's earlier work on the memory, so that the other code need not.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    ///
+    /// # Safety
+    /// All of the memory must be written before the engine reads it.
+    pub unsafe fn assume_written(&mut self) -> Result<()> {
+        if let Memory::Cuda(memory) = &mut self.memory {
+            memory.assume_written()?;
+        }
+        self.written = true;
+        self.content = None;
+        Ok(())
+    }
+}
+
+impl Device {
+    /// A buffer in memory of this GPU that somebody else allocated, and will free after the buffer is gone. It counts as
+    /// written.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a CPU; [`Error::Alignment`] unless the address is a multiple of 16; [`Error::TooLarge`]
+    /// where the bytes do not fit behind the address, or that is 0.
+    ///
+    /// # Safety
+    /// The address must be that of so many bytes of initialised memory that this GPU can read and write, in its primary
+    /// context; they must stay there while the buffer or work on it lives, and other code may use them only as this module
+    /// says. Two buffers must not share bytes.
+    pub unsafe fn buffer_from_raw(&self, pointer: u64, bytes: usize) -> Result<Buffer> {
+        let stream = self.stream()?;
+        let Queue::Cuda(queue) = stream.queue() else {
+            let job = format!("a buffer in foreign memory on {self}");
+            return Err(Error::Unsupported { job, why: "it has no memory of its own".into() });
+        };
+        if !pointer.is_multiple_of(ALIGNMENT) {
+            return Err(Error::Alignment { what: "foreign memory", needed: ALIGNMENT as usize });
+        }
+        let room = if pointer == 0 { 0 } else { usize::try_from(u64::MAX - pointer).unwrap_or(usize::MAX) };
+        if bytes > room {
+            return Err(Error::TooLarge { what: "foreign memory", limit: room, got: bytes });
+        }
+        Ok(Buffer::foreign(self, Memory::Cuda(CudaMemory::foreign(queue.gpu(), pointer, bytes)), bytes))
+    }
+}
+
+impl Stream {
+    /// The driver's handle of the stream (`CUstream`, the runtime's `cudaStream_t`), for as long as the stream or a clone
+    /// of it lives; none on a CPU. Work that other code adds runs in order with the engine's, and [`Stream::synchronize`]
+    /// waits for it.
+    #[must_use]
+    pub fn raw_handle(&self) -> Option<*mut c_void> {
+        match self.queue() {
+            Queue::Cuda(queue) => Some(queue.stream().cu_stream().cast()),
+            Queue::Immediate => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_has_no_raw_handles() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        assert_eq!((stream.raw_handle(), stream.upload(&[1u32]).unwrap().device_pointer()), (None, None));
+        // SAFETY: refused before anything is done with the address.
+        let refused = unsafe { device.buffer_from_raw(256, 16) };
+        assert!(matches!(refused, Err(Error::Unsupported { .. })));
+    }
+}
