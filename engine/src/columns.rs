@@ -1,5 +1,7 @@
 //! How the blocks of a kernel share out an item's bytes, so that part of an item can be copied while others are worked on.
 
+#![cfg_attr(not(feature = "cuda"), allow(dead_code))]
+
 use core::ops::Range;
 
 /// How the blocks of an item share out a port among them.

@@ -133,6 +133,7 @@ impl Launch {
     }
 
     /// The launch for a range of items, or for some of the blocks of the one item that there is.
+    #[cfg(any(feature = "cuda", feature = "testkit"))]
     pub(crate) fn grid(&self, items: &Range<usize>, part: Option<&Range<usize>>) -> Grid {
         let (blocks, skipped) = part.map_or((self.blocks(items.len()), 0), |part| (part.len(), part.start));
         Grid { blocks, first: items.start as u64, end: items.end as u64 + ((skipped as u64) << 32) }
@@ -140,6 +141,7 @@ impl Launch {
 }
 
 /// Blocks of a launch, and the last two parameters of a kernel's text.
+#[cfg(any(feature = "cuda", feature = "testkit"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
     pub(crate) blocks: usize,

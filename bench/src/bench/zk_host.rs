@@ -97,7 +97,7 @@ impl Task {
             }
             let program = Work::new(&bench.device, &job(op))?.program;
             let mut out = vec![0; from.len()];
-            let mut run = |from: &[u8], out: &mut [u8]| -> Result<(Times, bool)> {
+            let run = |from: &[u8], out: &mut [u8]| -> Result<(Times, bool)> {
                 let times = measure::wall(bench.effort, || {
                     Ok(program.run_host(*batch, &mut [HostArg::In(from), HostArg::Out(&mut *out)])?)
                 })?;

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::columns::Shape;
+use crate::columns::{Columns, Shape};
 use crate::error::Result;
 use crate::kernel::{Per, Role};
 use crate::limits::Limits;
@@ -67,27 +67,32 @@ fn ports_of(step: &Step, arg: usize) -> impl DoubleEndedIterator<Item = usize> {
 fn slabs(step: &Step, ins: Vec<Moved>, outs: Vec<Moved>, limits: &Limits) -> Result<Vec<Slab>> {
     let bytes = |all: &[Moved]| all.iter().map(|moved| moved.shape.bytes()).sum::<usize>();
     let wanted = (bytes(&ins).max(bytes(&outs)) / LEAST_BYTES).min(SLABS);
-    let first = ins.iter().chain(&outs).next().and_then(|moved| step.kernel.columns(moved.port, limits));
-    if let (Some(columns), 2..) = (first, wanted) {
+    let columns = ins.iter().chain(&outs).map(|moved| columns(step, moved, limits)).collect::<Option<Vec<_>>>();
+    if let (Some(columns), 2..) = (columns, wanted)
+        && let Some(first) = columns.first()
+    {
         let blocks = step.kernel.build(limits)?.launch.blocks_per_item as usize;
-        let part = |whole: &[Moved], cut: &Range<usize>| -> Option<Vec<Moved>> {
-            whole.iter().map(|moved| part(step, moved, blocks, cut, limits)).collect()
+        let part = |(whole, columns): (&Moved, &Columns), cut: &Range<usize>| {
+            Some(Moved { shape: columns.shape(whole.shape.bytes(), blocks, cut)?, ..*whole })
         };
-        let slab =
-            |cut: Range<usize>| Some(Slab { ins: part(&ins, &cut)?, outs: part(&outs, &cut)?, blocks: Some(cut) });
-        if let Some(slabs) = columns.cut(blocks, wanted).into_iter().map(slab).collect() {
+        let slab = |cut: Range<usize>| {
+            let (ins_columns, outs_columns) = columns.split_at(ins.len());
+            let ins = ins.iter().zip(ins_columns).map(|moved| part(moved, &cut)).collect::<Option<_>>()?;
+            let outs = outs.iter().zip(outs_columns).map(|moved| part(moved, &cut)).collect::<Option<_>>()?;
+            Some(Slab { blocks: Some(cut), ins, outs })
+        };
+        if let Some(slabs) = first.cut(blocks, wanted).into_iter().map(slab).collect() {
             return Ok(slabs);
         }
     }
     Ok(vec![Slab { blocks: None, ins, outs }])
 }
 
-/// What these blocks have of an item: the same through all ports that are bound to it.
-fn part(step: &Step, whole: &Moved, blocks: usize, cut: &Range<usize>, limits: &Limits) -> Option<Moved> {
-    let shape = |port| step.kernel.columns(port, limits)?.shape(whole.shape.bytes(), blocks, cut);
-    let found = shape(whole.port)?;
-    let agreed = ports_of(step, whole.arg).all(|port| shape(port) == Some(found));
-    agreed.then_some(Moved { shape: found, ..*whole })
+/// How a step's blocks share out an argument: the same way through all ports that are bound to it.
+fn columns(step: &Step, moved: &Moved, limits: &Limits) -> Option<Columns> {
+    let found = step.kernel.columns(moved.port, limits)?;
+    let others = ports_of(step, moved.arg).filter(|port| *port != moved.port);
+    others.map(|port| step.kernel.columns(port, limits)).all(|other| other == Some(found)).then_some(found)
 }
 
 #[cfg(test)]
