@@ -39,13 +39,13 @@ impl Scheme {
         prf(&hash[1], repeat_n(eta1, 2 * k), noise);
     }
 
-    /// From rho, the last bytes of `key`, to the matrix, row by row.
-    pub(crate) fn matrix(&self, key: &[u8], transposed: bool, matrix: &mut [u8]) {
+    /// From rho to the matrix, row by row.
+    pub(crate) fn matrix(&self, rho: &[u8], transposed: bool, matrix: &mut [u8]) {
         let k = self.parameters.k;
         for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
             let (row, column) = ((place / k) as u8, (place % k) as u8);
             let numbers = if transposed { [row, column] } else { [column, row] };
-            sample_values(&key[key.len() - SEED..], numbers, values);
+            sample_values(rho, numbers, values);
         }
     }
 
@@ -80,15 +80,21 @@ impl Scheme {
         secret_key[place..][..SEED].copy_from_slice(&h(public_key));
     }
 
-    /// From a message to the shared key and the noise of its ciphertext.
-    pub(crate) fn encapsulate(&self, public_key: &[u8], message: &[u8], shared_key: &mut [u8], noise: &mut [u8]) {
+    /// From a message to the shared key, rho, and the noise of the ciphertext.
+    pub(crate) fn encapsulate(&self, public_key: &[u8], message: &[u8], [shared_key, rho, noise]: [&mut [u8]; 3]) {
+        rho.copy_from_slice(&public_key[ROW * self.parameters.k..]);
         self.derive(message, &h(public_key), shared_key, noise);
     }
 
-    /// The same from a decrypted message; then the key of a ciphertext that is rejected.
-    pub(crate) fn decapsulate(&self, [secret_key, ciphertext, message]: [&[u8]; 3], keys: &mut [u8], noise: &mut [u8]) {
-        let [_, _, hash, z] = parts(&self.parameters, secret_key);
+    /// The same from a decrypted message, with the key of a ciphertext that is rejected behind the shared key.
+    pub(crate) fn decapsulate(
+        &self,
+        [secret_key, ciphertext, message]: [&[u8]; 3],
+        [keys, rho, noise]: [&mut [u8]; 3],
+    ) {
+        let [_, public_key, hash, z] = parts(&self.parameters, secret_key);
         let (agreed, rejected) = keys.split_at_mut(SEED);
+        rho.copy_from_slice(&public_key[ROW * self.parameters.k..]);
         self.derive(message, hash, agreed, noise);
         j(z, ciphertext, rejected);
     }

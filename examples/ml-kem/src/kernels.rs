@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Per, Port, Result, Role, Rows, Slot, Step};
 
 use crate::item::Scheme;
-use crate::params::{N, Parameters, ROW, SEED, rows};
+use crate::params::{N, Parameters, SEED, rows};
 
 /// Threads of a block that hashes, one item each.
 const HASH_THREADS: u32 = 128;
@@ -20,32 +20,24 @@ const PITCH: usize = 2 * N + 4;
 pub(crate) const FINE: u32 = 0;
 pub(crate) const WRONG_HASH: u32 = u32::MAX;
 
-/// Where rho stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rho {
-    Alone,
-    InPublicKey,
-    InSecretKey,
-}
-
 /// What a kernel does to each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Seeds d ‖ z to rho and noise.
     Seed,
-    /// Rho to the matrix, transposed unless rho is alone.
-    Matrix(Rho),
+    /// Rho to the matrix.
+    Matrix { transposed: bool },
     /// Seeds, rho, matrix, noise to key pairs, but for the hash.
     Generate,
     /// Public keys to the hashes in secret keys.
     Finish,
-    /// Public keys and messages to shared keys and noise.
+    /// Public keys and messages to shared keys, rho, noise.
     Encapsulate,
     /// Public keys, messages, matrix, noise to ciphertexts.
     Encrypt,
     /// Secret keys and ciphertexts to messages.
     Decrypt,
-    /// Secret keys, ciphertexts, messages to pairs of shared keys, and noise.
+    /// Secret keys, ciphertexts, messages to pairs of shared keys, rho, noise.
     Decapsulate,
     /// Encryption again, compared with the ciphertext: one of the shared keys.
     Compare,
@@ -74,7 +66,7 @@ macro_rules! text {
 impl Stage {
     text! {
         Self::Seed => "mlkem_seed",
-        Self::Matrix(_) => "mlkem_matrix",
+        Self::Matrix { .. } => "mlkem_matrix",
         Self::Generate => "mlkem_generate",
         Self::Finish => "mlkem_finish",
         Self::Encapsulate => "mlkem_encapsulate",
@@ -98,22 +90,21 @@ impl Stage {
         let ciphertext = input(sizes.ciphertext);
         let [seed, seeds] = [SEED, 2 * SEED].map(|bytes| input(bytes).secret());
         let [new_seed, new_seeds] = [SEED, 2 * SEED].map(|bytes| output(bytes).secret());
-        let (rho, matrix, status) = (input(SEED), input(p.matrix()), output(size_of::<u32>()));
+        let (rho, new_rho) = (input(SEED), output(SEED));
+        let (matrix, status) = (input(p.matrix()), output(size_of::<u32>()));
         let (noise, new_noise) = (input(p.noise()).secret(), output(p.noise()).secret());
         match self {
-            Self::Seed => vec![seeds, output(SEED), output(p.key_noise()).secret()],
-            Self::Matrix(Rho::Alone) => vec![rho, output(p.matrix())],
-            Self::Matrix(Rho::InPublicKey) => vec![public_key, output(p.matrix())],
-            Self::Matrix(Rho::InSecretKey) => vec![secret_key, output(p.matrix())],
+            Self::Seed => vec![seeds, new_rho, output(p.key_noise()).secret()],
+            Self::Matrix { .. } => vec![rho, output(p.matrix())],
             Self::Generate => {
                 let new_keys = [output(sizes.public_key), output(sizes.secret_key).secret()];
                 [vec![seeds, rho, matrix, input(p.key_noise()).secret()], new_keys.to_vec()].concat()
             }
             Self::Finish => vec![public_key, Port::in_out(sizes.secret_key).secret()],
-            Self::Encapsulate => vec![public_key, seed, new_seed, new_noise],
+            Self::Encapsulate => vec![public_key, seed, new_seed, new_rho, new_noise],
             Self::Encrypt => vec![public_key, seed, matrix, noise, output(sizes.ciphertext)],
             Self::Decrypt => vec![secret_key, ciphertext, new_seed],
-            Self::Decapsulate => vec![secret_key, ciphertext, seed, new_seeds, new_noise],
+            Self::Decapsulate => vec![secret_key, ciphertext, seed, new_seeds, new_rho, new_noise],
             Self::Compare => vec![secret_key, ciphertext, seed, matrix, noise, seeds, new_seed],
             Self::CheckPublic => vec![public_key, status],
             Self::CheckSecret => vec![secret_key, status],
@@ -172,12 +163,9 @@ impl Kernel for MlKemKernel {
         }
         let mut prelude = format!("#pragma once\n#include \"word.cuh\"\n{}", self.set());
         let mut launch = Launch::thread_per_item(HASH_THREADS);
-        if let Stage::Matrix(rho) = self.stage {
-            let (key, transposed) = (self.ports[0].bytes, rho != Rho::Alone);
-            let before = if rho == Rho::InSecretKey { key - 3 * SEED } else { key - SEED };
-            let numbers = format!("threads = {SAMPLE_THREADS}, pitch = {PITCH}, key = {key}, rho = {before}");
-            prelude += &format!("struct Task {{\n    static constexpr rf::u32 {numbers};\n");
-            prelude += &format!("    static constexpr bool transposed = {transposed};\n}};\n");
+        if let Stage::Matrix { transposed } = self.stage {
+            prelude += &format!("struct Task {{\n    static constexpr bool transposed = {transposed};\n");
+            prelude += &format!("    static constexpr rf::u32 threads = {SAMPLE_THREADS}, pitch = {PITCH};\n}};\n");
             launch.threads = SAMPLE_THREADS as u32;
             launch.items_per_block = (SAMPLE_THREADS / self.scheme.parameters.k.pow(2)) as u32;
             launch.shared_bytes = (SAMPLE_THREADS * PITCH) as u32;
@@ -211,23 +199,20 @@ impl MlKemKernel {
         let scheme = &self.scheme;
         match (self.stage, read, written) {
             (Stage::Seed, [seeds], [rho, noise]) => scheme.seed(seeds, rho, noise),
-            (Stage::Matrix(rho), [key], [matrix]) => {
-                let after = if rho == Rho::InSecretKey { 2 * SEED } else { 0 };
-                scheme.matrix(&key[..key.len() - after], rho != Rho::Alone, matrix);
-            }
+            (Stage::Matrix { transposed }, [rho], [matrix]) => scheme.matrix(rho, transposed, matrix),
             (Stage::Generate, [seeds, rho, matrix, noise], [public_key, secret_key]) => {
                 scheme.generate([seeds, rho, matrix, noise], public_key, secret_key)?;
             }
             (Stage::Finish, [public_key], [secret_key]) => scheme.finish(public_key, secret_key),
-            (Stage::Encapsulate, [public_key, message], [shared_key, noise]) => {
-                scheme.encapsulate(public_key, message, shared_key, noise);
+            (Stage::Encapsulate, [public_key, message], [shared_key, rho, noise]) => {
+                scheme.encapsulate(public_key, message, [shared_key, rho, noise]);
             }
             (Stage::Encrypt, [public_key, message, matrix, noise], [ciphertext]) => {
-                scheme.encrypt([&public_key[..ROW * scheme.parameters.k], message, matrix, noise], ciphertext)?;
+                scheme.encrypt([public_key, message, matrix, noise], ciphertext)?;
             }
             (Stage::Decrypt, [secret_key, ciphertext], [message]) => scheme.decrypt(secret_key, ciphertext, message)?,
-            (Stage::Decapsulate, [secret_key, ciphertext, message], [keys, noise]) => {
-                scheme.decapsulate([secret_key, ciphertext, message], keys, noise);
+            (Stage::Decapsulate, [secret_key, ciphertext, message], [keys, rho, noise]) => {
+                scheme.decapsulate([secret_key, ciphertext, message], [keys, rho, noise]);
             }
             (Stage::Compare, [secret_key, ciphertext, message, matrix, noise, keys], [shared_key]) => {
                 scheme.compare([secret_key, ciphertext, message, matrix, noise, keys], shared_key)?;

@@ -27,7 +27,8 @@
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
 //! | `item.rs`, `coding.rs` | what each stage does to one item on the CPU, and the codes of FIPS 203, section 4.2 |
 //! | `kernels.rs`, `kernels/` | the stages as kernels: what they read and write, and their CUDA text |
-//! | `plans.rs`, `batch.rs` | stages put together, and the batch traits |
+//! | `plans.rs` | stages put together |
+//! | `batch.rs`, `resident.rs` | the batch traits: programs, and items that stay on a device |
 
 mod batch;
 mod coding;
@@ -35,7 +36,9 @@ mod item;
 mod kernels;
 mod params;
 mod plans;
+mod resident;
 
-pub use batch::{Batch, Ciphertext, Items, Kind, PublicKey, SecretKey, SharedKey};
+pub use batch::Batch;
 pub use params::{MlKem512, MlKem768, MlKem1024, ParameterSet, Parameters};
 pub use plans::{Operation, plan};
+pub use resident::{Ciphertexts, Items, PublicKeys, SecretKeys, SharedKeys};

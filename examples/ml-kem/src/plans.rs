@@ -4,7 +4,7 @@ use ringforge::kernels::Draw;
 use ringforge::{Limits, Plan, Result, Slot, Step};
 
 use crate::item::Scheme;
-use crate::kernels::{MlKemKernel, Rho, Stage};
+use crate::kernels::{MlKemKernel, Stage};
 use crate::params::{Parameters, SEED};
 
 use Slot::{Arg, Temp};
@@ -51,31 +51,32 @@ pub fn plan(parameters: &Parameters, operation: Operation, limits: &Limits) -> R
             false => Ok((Arg(arg), None)),
         }
     };
+    // temporaries: 0 is rho, 1 noise, 2 the matrix, 3 what an item begins with, 4 both shared keys
     let mut steps = Vec::new();
     match operation {
         Operation::Generate { drawn } => {
             let (seeds, draw) = start(0, 2 * SEED, 3, drawn)?;
             steps.extend(draw);
             steps.push(step(Stage::Seed, vec![seeds.clone(), Temp(0), Temp(1)])?);
-            steps.push(step(Stage::Matrix(Rho::Alone), vec![Temp(0), Temp(2)])?);
+            steps.push(step(Stage::Matrix { transposed: false }, vec![Temp(0), Temp(2)])?);
             steps.push(step(Stage::Generate, vec![seeds, Temp(0), Temp(2), Temp(1), Arg(1), Arg(2)])?);
             steps.push(step(Stage::Finish, vec![Arg(1), Arg(2)])?);
         }
         Operation::Encapsulate { drawn, checked } => {
-            let (messages, draw) = start(1, SEED, 2, drawn)?;
+            let (messages, draw) = start(1, SEED, 3, drawn)?;
             steps.extend(draw);
-            steps.push(step(Stage::Encapsulate, vec![Arg(0), messages.clone(), Arg(3), Temp(0)])?);
-            steps.push(step(Stage::Matrix(Rho::InPublicKey), vec![Arg(0), Temp(1)])?);
-            steps.push(step(Stage::Encrypt, vec![Arg(0), messages, Temp(1), Temp(0), Arg(2)])?);
+            steps.push(step(Stage::Encapsulate, vec![Arg(0), messages.clone(), Arg(3), Temp(0), Temp(1)])?);
+            steps.push(step(Stage::Matrix { transposed: true }, vec![Temp(0), Temp(2)])?);
+            steps.push(step(Stage::Encrypt, vec![Arg(0), messages, Temp(2), Temp(1), Arg(2)])?);
             if checked {
                 steps.push(step(Stage::CheckPublic, vec![Arg(0), Arg(4)])?);
             }
         }
         Operation::Decapsulate { checked } => {
-            steps.push(step(Stage::Decrypt, vec![Arg(0), Arg(1), Temp(0)])?);
-            steps.push(step(Stage::Decapsulate, vec![Arg(0), Arg(1), Temp(0), Temp(1), Temp(2)])?);
-            steps.push(step(Stage::Matrix(Rho::InSecretKey), vec![Arg(0), Temp(3)])?);
-            let slots = vec![Arg(0), Arg(1), Temp(0), Temp(3), Temp(2), Temp(1), Arg(2)];
+            steps.push(step(Stage::Decrypt, vec![Arg(0), Arg(1), Temp(3)])?);
+            steps.push(step(Stage::Decapsulate, vec![Arg(0), Arg(1), Temp(3), Temp(4), Temp(0), Temp(1)])?);
+            steps.push(step(Stage::Matrix { transposed: true }, vec![Temp(0), Temp(2)])?);
+            let slots = vec![Arg(0), Arg(1), Temp(3), Temp(2), Temp(1), Temp(4), Arg(2)];
             steps.push(step(Stage::Compare, slots)?);
             if checked {
                 steps.push(step(Stage::CheckSecret, vec![Arg(0), Arg(3)])?);

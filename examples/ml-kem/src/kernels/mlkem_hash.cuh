@@ -27,6 +27,12 @@ RF_FN void hash_key(const u64* key, u64* out) {
     hash.squeeze<4>([&](u32 i, u64 word) { out[i] = word; });
 }
 
+// in: a public key   out: its rho
+RF_FN void copy_rho(const u64* key, u64* rho) {
+    RF_UNROLL
+    for (u32 i = 0; i < 4; i++) rho[i] = key[vector_bytes_12 / 8 + i];
+}
+
 // From a message and the hash of a public key to the shared key and the noise of the ciphertext.
 RF_FN void derive(const u64* message, const u64* key_hash, u64* shared_key, u64* streams) {
     u64 seed[4];

@@ -36,12 +36,11 @@ RF_FN void sample(const u64* rho, u32 entry, u16* row) {
 }
 
 extern "C" __global__ void __launch_bounds__(Task::threads)
-    mlkem_matrix(const u64* keys, u32x2* matrix, u64 first, u64 end) {
+    mlkem_matrix(const u64* rho, u32x2* matrix, u64 first, u64 end) {
     RF_SHARED(shared);
     const u64 block_item = first + (u64)blockIdx.x * items, item = block_item + threadIdx.x / entries;
     if (threadIdx.x < items * entries && item < end)
-        sample(keys + item * (Task::key / 8) + Task::rho / 8, threadIdx.x % entries,
-               (u16*)(shared + threadIdx.x * Task::pitch));
+        sample(rho + item * 4, threadIdx.x % entries, (u16*)(shared + threadIdx.x * Task::pitch));
     __syncwarp();
 
     const u32 warp = threadIdx.x / 32 * 32, lane = threadIdx.x % 32;
