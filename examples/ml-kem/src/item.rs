@@ -116,18 +116,17 @@ impl Scheme {
         let (first, second) = noise.split_at(k * stream(eta1));
         let r = first.chunks_exact(stream(eta1)).map(|stream| self.values(sample_noise(eta1, stream)));
         let r = r.collect::<Result<Vec<_>>>()?;
-        let mut errors = second.chunks_exact(stream(ETA2)).map(|stream| sample_noise(ETA2, stream));
+        let errors: Vec<Poly> = second.chunks_exact(stream(ETA2)).map(|stream| sample_noise(ETA2, stream)).collect();
         let (u, v) = ciphertext.split_at_mut(N / 8 * du * k);
-        for ((row, error), bytes) in
-            matrix.chunks_exact(2 * N * k).zip(errors.by_ref()).zip(u.chunks_exact_mut(N / 8 * du))
-        {
+        for ((row, error), bytes) in matrix.chunks_exact(2 * N * k).zip(&errors).zip(u.chunks_exact_mut(N / 8 * du)) {
             let mut sum = self.dot(row.chunks_exact(2 * N).map(halves), &r)?;
-            sum.iter_mut().zip(&*error).for_each(|(x, e)| *x = compress(du, *x + e));
+            sum.iter_mut().zip(error.iter()).for_each(|(x, e)| *x = compress(du, *x + e));
             pack(du, &sum, bytes);
         }
         let mut sum = self.dot(public_key.chunks_exact(ROW).map(unpack_values), &r)?;
         let message = unpack(1, message);
-        for ((x, error), bit) in sum.iter_mut().zip(errors.flat_map(|error| error.to_vec())).zip(&*message) {
+        for ((x, error), bit) in sum.iter_mut().zip(errors.iter().skip(k).flat_map(|error| error.iter())).zip(&*message)
+        {
             *x = compress(dv, *x + error + decompress(1, *bit));
         }
         pack(dv, &sum, v);

@@ -25,7 +25,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
-//! | `item.rs`, `coding.rs` | what each stage does to one item on the CPU, and the codes of FIPS 203, section 4.2 |
+//! | `item.rs`, `coding.rs` | what each stage does to one item on the CPU, and its codes and samplers |
 //! | `kernels.rs`, `kernels/` | the stages as kernels: what they read and write, and their CUDA text |
 //! | `plans.rs` | stages put together |
 //! | `batch.rs`, `resident.rs` | the batch traits: programs, and items that stay on a device |

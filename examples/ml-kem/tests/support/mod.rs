@@ -8,14 +8,17 @@ use ml_kem::{DecapsulationKey, EncapsulationKey, ExpandedKeyEncoding, MlKem512, 
 use ringforge::testkit::bytes;
 use ringforge_example_ml_kem::{ParameterSet, Parameters};
 
+/// A public and a secret key, or a ciphertext and a shared key.
+pub type Pair = [Vec<u8>; 2];
+
 /// One set as the crate `ml-kem` has it, on bytes.
 #[derive(Clone, Copy)]
 pub struct Oracle {
     pub parameters: Parameters,
     /// From d ‖ z to public key, secret key.
-    pub generate: fn(&[u8]) -> [Vec<u8>; 2],
+    pub generate: fn(&[u8]) -> Pair,
     /// From a public key and a message to ciphertext, shared key; none for a key that is not valid.
-    pub encapsulate: fn(&[u8], &[u8]) -> Option<[Vec<u8>; 2]>,
+    pub encapsulate: fn(&[u8], &[u8]) -> Option<Pair>,
     /// From a secret key and a ciphertext to the shared key; none for a key that is not valid.
     pub decapsulate: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
 }
