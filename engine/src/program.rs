@@ -68,12 +68,19 @@ impl<'a> From<&'a mut Buffer> for Arg<'a> {
 }
 
 /// An argument in host memory.
-#[derive(Debug)]
 pub enum HostArg<'a> {
     /// Read only.
     In(&'a [u8]),
     /// Written, or read and written.
     Out(&'a mut [u8]),
+}
+
+impl fmt::Debug for HostArg<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // contents may be secret
+        let kind = if matches!(self, Self::In(_)) { "In" } else { "Out" };
+        write!(f, "{kind}({} bytes)", self.bytes().len())
+    }
 }
 
 impl<'a, T: Pod> From<&'a [T]> for HostArg<'a> {

@@ -219,9 +219,14 @@ impl Rows {
         Ok(self.block(limits)?.prelude(name, self))
     }
 
+    /// The same for a kernel that multiplies values and transforms nothing: its table has no factors of layers.
+    pub(crate) fn for_products(mut self) -> Self {
+        self.layout = Layout::of_products(&self.split, self.layout.columns);
+        self
+    }
+
     /// The launch of a kernel with one thread for each leaf of each row, in place of the one that [`Rows::build`] gives.
-    #[must_use]
-    pub fn leaf_launch(&self) -> Launch {
+    pub(crate) fn leaf_launch(&self) -> Launch {
         let leaves = self.split.leaves() * self.per_item;
         let threads = (1..=256).rev().find(|&t| leaves.is_multiple_of(t) || t.is_multiple_of(leaves)).unwrap_or(1);
         Launch {
