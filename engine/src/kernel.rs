@@ -219,7 +219,7 @@ pub(crate) enum Slice<'a> {
     SameAs(usize),
 }
 
-impl fmt::Debug for Slice<'_> {
+impl Debug for Slice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // contents may be secret
         match self {
@@ -292,7 +292,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    fn broken(&self, port: usize, why: &dyn core::fmt::Display) -> Error {
+    fn broken(&self, port: usize, why: &dyn fmt::Display) -> Error {
         Error::Kernel { kernel: self.kernel.into(), why: format!("port {port} {why}") }
     }
 }

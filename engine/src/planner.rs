@@ -2,8 +2,6 @@
 
 mod lift;
 mod rns;
-pub mod split;
-pub(crate) mod tuning;
 
 use crypto_bigint::U256;
 
@@ -14,10 +12,9 @@ use crate::kernels::{Forward, Inverse, PointMul, RingMul};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::plan::{Content, Plan, Slot, Step};
+use crate::ring::split::Split;
 use crate::rows::Rows;
-
-use split::Split;
-use tuning::Tuning;
+use crate::tuning::Tuning;
 
 /// Turns jobs into plans for devices with given limits.
 #[derive(Debug, Clone, Default)]

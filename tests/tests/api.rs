@@ -176,7 +176,7 @@ fn interface(folder: &Path) -> io::Result<String> {
     for file in files {
         let text = fs::read_to_string(file)?;
         // tests come last in a file
-        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let text = text.split("\nmod tests {").next().unwrap_or_default();
         let (more_items, more_impls) = read(text);
         items.extend(more_items);
         impls.extend(more_impls);

@@ -10,8 +10,8 @@ use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::base::products;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::planner::split::Split;
 use crate::ring::Ring;
+use crate::ring::split::Split;
 use crate::rows::Rows;
 
 /// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.

@@ -15,8 +15,8 @@ use crate::kernel::{Args, Built, Kernel, Launch, Port};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::plan::Table;
-use crate::planner::split::{Layer, Roots, Split};
 use crate::ring::Ring;
+use crate::ring::split::{Layer, Roots, Split};
 use crate::rows::Rows;
 
 use fill::RowFill;

@@ -8,10 +8,10 @@ use crate::arithmetic::Arithmetic;
 use crate::columns::Columns;
 use crate::kernel::Launch;
 use crate::limits::Limits;
-use crate::planner::split::{Layer, Split};
-use crate::planner::tuning::Exchange;
 use crate::ring::Ring;
+use crate::ring::split::{Layer, Split};
 use crate::rows::Rows;
+use crate::tuning::Exchange;
 
 /// Threads that a block has, about.
 const BLOCK_THREADS: usize = 128;

@@ -6,7 +6,7 @@ use crypto_bigint::U256;
 
 use super::{HEADER, Row, Twiddles, factors};
 use crate::field::{Field, power};
-use crate::planner::split::Layer;
+use crate::ring::split::Layer;
 
 /// Writes factors of one row.
 pub(super) struct RowFill<'a, F: Field> {
