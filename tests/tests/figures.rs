@@ -1,0 +1,130 @@
+//! Every row of figures in the README is what the records in `bench/results/` say.
+
+use std::path::PathBuf;
+use std::{fs, io};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Lines of a record of one kind.
+struct Record(Vec<Value>);
+
+impl Record {
+    fn read(name: &str, kind: &str) -> io::Result<Self> {
+        let text = fs::read_to_string(root().join("bench/results").join(name))?;
+        let record: Value = serde_json::from_str(&text)?;
+        Ok(Self(record[kind].as_array().cloned().unwrap_or_default()))
+    }
+
+    /// The field of the line that has these values.
+    fn get(&self, has: &[(&str, Value)], field: &str) -> f64 {
+        let mut found = self.0.iter().filter(|line| has.iter().all(|(key, value)| line[key] == *value));
+        let (Some(line), None) = (found.next(), found.next()) else { panic!("no line or several have {has:?}") };
+        assert!(line.get("right").is_none_or(|right| right == true), "{has:?} is not right");
+        field.split('.').fold(line, |value, key| &value[key]).as_f64().unwrap_or_else(|| panic!("{has:?}: no {field}"))
+    }
+}
+
+/// Three digits that count, as people write them.
+fn digits(x: f64) -> String {
+    let before = x.abs().log10().floor() as i32 + 1;
+    // values below 0.1 keep as many digits
+    format!("{x:.*}", (3 - before).max(0) as usize)
+}
+
+fn cells<const N: usize>(label: &str, cells: [String; N]) -> String {
+    format!("| {label} | {} |", cells.join(" | "))
+}
+
+fn foundation() -> io::Result<Vec<String>> {
+    let record = Record::read("2026-11-21-h200-foundation.json", "lines")?;
+    let row = |label: &str, name: &str, op: &str, log_batch: u32| {
+        let has = [("name", name.into()), ("op", op.into()), ("batch", (1u64 << log_batch).into())];
+        let rate = record.get(&has, "items_per_second");
+        let rate = if rate < 1e9 { digits(rate / 1e6) + " M" } else { digits(rate / 1e9) + " G" };
+        let share = record.get(&has, "percent_of_floor");
+        cells(label, [format!("2^{log_batch}"), rate, format!("{share:.0} %")])
+    };
+    Ok(vec![
+        row("forward, n = 256, q = 3329", "ML-KEM", "forward", 20),
+        row("forward, n = 1024, 30-bit prime", "30-bit prime", "forward", 17),
+        row("product, x^768 − x^384 + 1, q = 3457", "CTRU-768", "mul", 17),
+        row("forward, n = 4096, 60-bit prime", "60-bit prime", "forward", 14),
+    ])
+}
+
+fn fhe() -> io::Result<Vec<String>> {
+    let record = Record::read("2026-11-21-h200-fhe.json", "fhe_lines")?;
+    let get = |name: &str, op: &str, field: &str| record.get(&[("name", name.into()), ("op", op.into())], field);
+    let both = |name: &str, field: &str| {
+        let [forward, inverse] = ["forward", "inverse"].map(|op| get(name, op, field));
+        format!("{forward:.0} / {inverse:.0}")
+    };
+    let bits = |shape: &str| -> Vec<String> {
+        let name = format!("FHE {shape}");
+        vec![format!("| {} |", both(&name, "per_limb_ns")), format!("| {} % |", both(&name, "percent_of_floor"))]
+    };
+    let shapes = ["2^12, 60 bits", "2^13, 60 bits", "2^14, 60 bits", "2^15, 60 bits", "2^16, 60 bits", "2^17, 60 bits"];
+    Ok(shapes.iter().flat_map(|shape| bits(shape)).chain(bits("2^16, 49 bits")).collect())
+}
+
+fn ctru() -> io::Result<Vec<String>> {
+    let name = "2026-11-21-h200-ctru.json";
+    let (resident, host) = (Record::read(name, "lines")?, Record::read(name, "host_lines")?);
+    let row = |set: &str| {
+        let has = |op: &str, log_batch: u32| {
+            [("name", Value::from(set)), ("op", op.into()), ("batch", (1u64 << log_batch).into())]
+        };
+        let rates = ["KeyGen", "Encaps", "Decaps"].map(|op| {
+            let [small, large] = [16, 18].map(|log| resident.get(&has(op, log), "items_per_second") / 1e6);
+            format!("{small:.0} / {large:.0}")
+        });
+        let copied = ["KeyGen", "Encaps", "Decaps"].map(|op| {
+            let rate = host.get(&has(op, 18), "items_per_second") / 1e6;
+            let limit = host.get(&has(op, 18), "limits.copied_items_per_second") / 1e6;
+            format!("{rate:.0} ({limit:.0})")
+        });
+        let [g, e, d] = rates;
+        cells(set, [g, e, d, copied.join(", ")])
+    };
+    Ok(["CTRU-512", "CTRU-768", "CTRU-1024", "CNTR-512", "CNTR-768", "CNTR-1024"].map(row).into())
+}
+
+fn proofs() -> io::Result<Vec<String>> {
+    let record = Record::read("2026-11-21-h200-zk.json", "zk_lines")?;
+    let row = |label: &str, op: &str, coset: bool, show: &dyn Fn(&dyn Fn(&str) -> f64) -> String| {
+        let column = |log_n: u32| {
+            let has = [("log_n", log_n.into()), ("op", op.into()), ("coset", coset.into())];
+            show(&|field| record.get(&has, field))
+        };
+        cells(label, [16, 18, 20, 22, 24, 26].map(column))
+    };
+    let milliseconds = |get: &dyn Fn(&str) -> f64| digits(1e3 * get("median_seconds"));
+    let share = |get: &dyn Fn(&str) -> f64| format!("{:.0} %", get("percent_of_floor"));
+    Ok(vec![
+        row("forward", "forward", false, &milliseconds),
+        row("inverse", "inverse", false, &milliseconds),
+        row("of the multiply floor, forward", "forward", false, &share),
+    ])
+}
+
+fn ml_kem() -> io::Result<Vec<String>> {
+    let record = Record::read("2026-11-21-h200-ml-kem.json", "lines")?;
+    let row = |set: &str| {
+        let operations = ["key_generation", "encapsulation", "decapsulation"];
+        cells(set, operations.map(|op| format!("{:.1}", record.get(&[("name", set.into())], op) / 1e6)))
+    };
+    Ok(["ML-KEM-512", "ML-KEM-768", "ML-KEM-1024"].map(row).into())
+}
+
+#[test]
+fn figures_of_the_readme_are_those_of_the_records() -> io::Result<()> {
+    let readme = fs::read_to_string(root().join("README.md"))?;
+    for row in [foundation()?, fhe()?, ctru()?, proofs()?, ml_kem()?].concat() {
+        assert!(readme.contains(&row), "the README does not say: {row}");
+    }
+    Ok(())
+}
