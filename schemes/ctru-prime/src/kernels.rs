@@ -1,0 +1,3 @@
+//! The kernels of key generation, encapsulation and decapsulation.
+
+pub(crate) mod status;
