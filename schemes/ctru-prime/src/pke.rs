@@ -137,6 +137,24 @@ impl Pke {
         Ok(())
     }
 
+    /// What encryption multiplies, alone. in: residues below q, numbers from −η to η
+    #[cfg(feature = "testkit")]
+    pub(crate) fn multiply(
+        &self,
+        large: &[u16],
+        small: &[i16],
+        out: &mut [u16],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        let Polynomials { large: centred, product, residues, factors, .. } = memory;
+        residues.iter_mut().zip(large).for_each(|(residue, &x)| *residue = x.into());
+        centre(residues, self.parameters.q, centred);
+        self.encryption.multiply(centred, small, factors, product)?;
+        reduce(product, self.parameters.q, residues);
+        out.iter_mut().zip(&*residues).for_each(|(out, &x)| *out = x as u16);
+        Ok(())
+    }
+
     /// The place of the first coefficient of a secret key that no sampler gives; n for padding that is not zero.
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         let Parameters { n, eta, .. } = self.parameters;
