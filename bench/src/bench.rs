@@ -6,6 +6,7 @@ mod kems;
 mod rings;
 mod zk;
 mod zk_host;
+mod zk_witness;
 
 use std::path::PathBuf;
 
@@ -71,6 +72,7 @@ enum Task {
     Zk(zk::Task),
     Kem(kems::Task),
     ZkHost(zk_host::Task),
+    ZkWitness(zk_witness::Task),
 }
 
 impl Task {
@@ -81,6 +83,7 @@ impl Task {
             Self::Zk(task) => task.title(),
             Self::Kem(task) => task.title(),
             Self::ZkHost(task) => task.title(),
+            Self::ZkWitness(task) => task.title(),
         }
     }
 
@@ -91,6 +94,7 @@ impl Task {
             Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
             Self::Zk(task) => report.zk_lines.extend(task.lines(bench)?),
             Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
+            Self::ZkWitness(task) => report.zk_witness_lines.push(task.line(bench)?),
             Self::Kem(task) => {
                 // a CPU's memory is the host's
                 let is_cpu = bench.device.limits().is_cpu();
@@ -150,6 +154,8 @@ struct Report {
     host_lines: Vec<host::Line>,
     /// Large transforms from host memory to host memory.
     zk_host_lines: Vec<zk_host::Line>,
+    /// Witness maps.
+    zk_witness_lines: Vec<zk_witness::Line>,
     /// Lines that this device does not support, and why.
     unsupported: Vec<String>,
 }
@@ -163,8 +169,9 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
     let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
     let zk_host = zk_host::tasks(options, &device).into_iter().map(Task::ZkHost);
+    let zk_witness = zk_witness::tasks(options, &device).into_iter().map(Task::ZkWitness);
     let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
-    let tasks: Vec<_> = rings.chain(fhe).chain(zk).chain(zk_host).chain(kems).collect();
+    let tasks: Vec<_> = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
     let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
     let bench = Bench { device, bandwidth, effort };
@@ -176,6 +183,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         zk_lines: Vec::new(),
         host_lines: Vec::new(),
         zk_host_lines: Vec::new(),
+        zk_witness_lines: Vec::new(),
         unsupported: Vec::new(),
     };
     write(options, &report)?;
@@ -200,10 +208,11 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     }
     let transforms =
         report.fhe_lines.iter().map(|line| &line.line).chain(report.zk_lines.iter().map(|line| &line.line));
-    let mut resident = report.lines.iter().chain(transforms).map(|line| line.right);
-    let mut hosts = report.host_lines.iter().map(|line| line.right);
-    let mut zk_hosts = report.zk_host_lines.iter().map(|line| line.right);
-    Ok(resident.all(|right| right) && hosts.all(|right| right) && zk_hosts.all(|right| right))
+    let resident = report.lines.iter().chain(transforms).map(|line| line.right);
+    let hosts = report.host_lines.iter().map(|line| line.right);
+    let zk_hosts = report.zk_host_lines.iter().map(|line| line.right);
+    let zk_witnesses = report.zk_witness_lines.iter().map(|line| line.right);
+    Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).all(|right| right))
 }
 
 /// Writes the report to the file that the user named.
@@ -236,6 +245,10 @@ fn print(report: &Report) -> Result<()> {
     if !report.zk_host_lines.is_empty() {
         show::print("large transforms over BLS12-381's scalar field, from host memory to host memory:")?;
         show::print(&zk_host::table(&report.zk_host_lines))?;
+    }
+    if !report.zk_witness_lines.is_empty() {
+        show::print("Groth16 witness maps, BLS12-381 Fr:")?;
+        show::print(&zk_witness::table(&report.zk_witness_lines))?;
     }
     report.unsupported.iter().try_for_each(|line| show::print(line))
 }

@@ -44,7 +44,7 @@ pub(crate) struct Times {
 
 impl Times {
     /// From the seconds of a run in each sample.
-    fn of(mut seconds: Vec<f64>, runs_per_sample: usize, buffer_sets: usize) -> Self {
+    pub(crate) fn of(mut seconds: Vec<f64>, runs_per_sample: usize, buffer_sets: usize) -> Self {
         seconds.sort_by(f64::total_cmp);
         let at = |share: f64| seconds[((seconds.len() - 1) as f64 * share).round() as usize];
         Self { median_seconds: at(0.5), p95_seconds: at(0.95), samples: seconds.len(), runs_per_sample, buffer_sets }

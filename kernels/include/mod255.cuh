@@ -85,6 +85,11 @@ struct Mod255 : Mod256Of<false> {
         return sub<1>(Word{{0, 0, 0, 0, 0, 0, 0, 0}}, b);
     }
 
+    // in: a, b < 2q   out: a b 2^-256, < q   (one canonical factor keeps the sum before the last subtraction below 2q)
+    RF_METHOD Wide wide_mul(Word a, Word b) const { return mul_montgomery(canonical<1>(a), b); }
+    // in: acc, a, b < 2q   out: acc + a b 2^-256, < 2q
+    RF_METHOD Wide wide_mad(Wide acc, Word a, Word b) const { return add(acc, wide_mul(a, b)); }
+
   private:
     RF_CONST u32 kind(u32 j) { return Digits >> 2 * j & 3; }
 

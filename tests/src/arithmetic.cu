@@ -27,10 +27,11 @@
 //      0 twiddle(y_1).w           1 mul(x_1, twiddle(y_1))   2 add(x_1, y_1)           3 sub<1>(x_1, y_1)
 //      4 negate<1>(y_1)           5 wide_reduce of x_1 y_1 + x_1 x_1                  6 mul_plain(x_1, y_1)
 //      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x)         9 from_montgomery(x)
-// Mod255, K = 11. x, y below 2q; x_1, y_1 as above; w = y_1.
+// Mod255, K = 13. x, y below 2q; x_1, y_1 as above; w = y_1.
 //      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 add(x, y)
 //      4 sub<1>(x, y)             5 negate<1>(y)             6 canonical<1>(x)         7 reduce<1>(x)
 //      8 mul_montgomery(x_1, y_1) 9 to_montgomery(x_1)      10 from_montgomery(x_1)
+//     11 wide_mul(x, y)          12 wide_mad(x, x, y)
 // Mod50, K = 18, words as they are: bits of doubles. x_B = (x mod (2 B q + 1)) - B q for any bits x, y_B likewise;
 // x_1 = (x mod (2q - 1)) - (q - 1), y_1 likewise; h = bound / 2.
 //      0 twiddle(y_1).w           1 twiddle(y_1).quotient    2 mul(x_bound, w)         3 mul(x_2, w)
@@ -172,6 +173,8 @@ RF_FN void shoup_operations(const T& m, u256 x, u256 y, u256* out) {
     out[6] = x1;
     out[7] = m.template reduce<1>(x);
     montgomery(m, x1, x1, y1, out + 8);
+    out[11] = m.wide_mul(x, y);
+    out[12] = m.wide_mad(x, x, y);
 }
 
 // in: any bits   out: an integer, |.| <= limit
@@ -211,7 +214,7 @@ template <class T>
 RF_FN void operations(const T& m, const typename T::Word* a, const typename T::Word* b, typename T::Word* out,
                       u64 item) {
     if constexpr (is_doubles<T>) double_operations(m, a[item], b[item], out + 18 * item);
-    else if constexpr (is_shoup256<T>) shoup_operations(m, a[item], b[item], out + 11 * item);
+    else if constexpr (is_shoup256<T>) shoup_operations(m, a[item], b[item], out + 13 * item);
     else if constexpr (T::lazy) lazy_operations(m, a[item], b[item], out + 24 * item);
     else strict_operations(m, a[item], b[item], out + 10 * item);
 }

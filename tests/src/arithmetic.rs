@@ -64,7 +64,7 @@ impl Which {
             Self::Words => 41,
             _ if self.is_doubles() => 18,
             _ if self.is_lazy() => 24,
-            _ if self.is_shoup256() => 11,
+            _ if self.is_shoup256() => 13,
             _ => 10,
         }
     }

@@ -103,7 +103,7 @@ impl Task {
 
     fn ring(&self) -> Result<Ring> {
         let n = 1 << self.shape.log_n;
-        let q = Modulus::new(plain(&Fr::MODULUS.0))?;
+        let q = modulus()?;
         let root = plain(&root(n)?.into_bigint().0);
         Ok(match self.is_coset {
             false => Ring::cyclic(n, q)?.with_root(root)?,
@@ -193,8 +193,13 @@ impl Task {
     }
 }
 
+/// The field's modulus.
+pub(super) fn modulus() -> Result<Modulus> {
+    Ok(Modulus::new(plain(&Fr::MODULUS.0))?)
+}
+
 /// The value at x of the polynomial with these coefficients.
-fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
+pub(super) fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
     let shares = coefficients.par_chunks(32 * SHARE).enumerate();
     let values = shares.map(|(share, coefficients)| {
         let horner = coefficients.chunks_exact(32).rev().fold(Fr::ZERO, |value, c| value * x + element(c));
@@ -209,12 +214,12 @@ fn root(n: usize) -> Result<Fr> {
 }
 
 /// An element as it is stored: four limbs in Montgomery form.
-fn bytes(x: &Fr) -> [[u8; 8]; 4] {
+pub(super) fn bytes(x: &Fr) -> [[u8; 8]; 4] {
     x.0.0.map(u64::to_le_bytes)
 }
 
 /// The element that is stored so.
-fn element(bytes: &[u8]) -> Fr {
+pub(super) fn element(bytes: &[u8]) -> Fr {
     let mut limbs = [0; 4];
     for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
         *limb = bytes.iter().rev().fold(0, |limb, &byte| limb << 8 | u64::from(byte));

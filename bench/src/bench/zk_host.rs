@@ -7,7 +7,7 @@ use ringforge::testkit::Random;
 use ringforge::{Device, HostArg, Job, Op, Order, Ring};
 use serde::Serialize;
 
-use super::{Bench, Options, What};
+use super::{Bench, Options, What, is_reference};
 use crate::measure::{self, Times};
 use crate::work::Work;
 use crate::{rings, sample, show};
@@ -114,7 +114,7 @@ impl Task {
             } else {
                 run(from, &mut out)?
             };
-            let is_reference = bench.device.limits().name.contains("H200") && *log_n == LOG_N;
+            let has_bar = is_reference(bench.device.limits()) && *log_n == LOG_N;
             lines.push(Line {
                 what: What { name: shape.name, ring: ring.to_string(), op: op.to_string() },
                 batch: *batch,
@@ -122,7 +122,7 @@ impl Task {
                 pinned: shape.pinned,
                 times,
                 milliseconds_per_transform: 1e3 * times.median_seconds / *batch as f64,
-                bar_milliseconds: is_reference.then_some(shape.bar),
+                bar_milliseconds: has_bar.then_some(shape.bar),
                 right,
             });
         }

@@ -189,7 +189,7 @@ impl Reference {
         ]
     }
 
-    fn shoup256(&self, x: &BigUint, y: &BigUint) -> [Wanted; 11] {
+    fn shoup256(&self, x: &BigUint, y: &BigUint) -> [Wanted; 13] {
         let Self { q, factor, .. } = self;
         let below_2q = |x: BigUint| self.residue(x, q * 2u32);
         // a factor enters in Montgomery form and lies in the table plain
@@ -206,6 +206,8 @@ impl Reference {
             self.exactly(x * y * factor),
             self.exactly(x << 256),
             self.exactly(x * factor),
+            self.exactly(x * y * factor),
+            below_2q(x + x * y * factor),
         ]
     }
 

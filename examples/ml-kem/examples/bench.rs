@@ -1,0 +1,89 @@
+//! ML-KEM operations a second on the best device of this machine, keys and ciphertexts staying on it.
+//!
+//! `cargo run --release --example bench [items] [runs]`: by default 65536 items on a GPU, 256 on a CPU, 20 runs.
+//! Times are by the device's own clock; results are checked against the crate `ml-kem`.
+
+#![allow(deprecated)] // keys in the form of FIPS 203, which seeds are to replace
+
+use std::env;
+use std::error::Error;
+
+use ml_kem::kem::Decapsulate;
+use ml_kem::{DecapsulationKey, ExpandedKeyEncoding};
+use ringforge::{Device, Stream};
+use ringforge_batch::{BatchKem, Resident};
+use ringforge_example_ml_kem::{Batch, MlKem512, MlKem768, MlKem1024, ParameterSet};
+
+/// Items that the crate `ml-kem` decapsulates too.
+const CHECKED: usize = 64;
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// The median of some runs' seconds, and what the last one made. What it replaces is dropped between the marks' pairs.
+fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>) -> Outcome<(f64, T)> {
+    let mut made = run()?; // the first one compiles
+    stream.synchronize()?;
+    let mut seconds = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let before = stream.mark()?;
+        let now = run()?;
+        seconds.push(stream.mark()?.seconds_since(&before)?);
+        made = now;
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok((seconds[runs / 2], made))
+}
+
+fn bench<P: ParameterSet>(
+    device: &Device,
+    batch: usize,
+    runs: usize,
+    decapsulate: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
+) -> Outcome {
+    let kem = Batch::<P>::new(device)?;
+    let (sizes, stream) = (kem.sizes(), device.stream()?);
+    let (generate, (public, secret)) = time(&stream, runs, || kem.generate_on(&stream, batch))?;
+    let (encapsulate, (sent, shared)) = time(&stream, runs, || kem.encapsulate_on(&stream, &public))?;
+    let (decapsulated, received) = time(&stream, runs, || kem.decapsulate_on(&stream, &secret, &sent))?;
+
+    let export = |items: &dyn Resident, size: usize| -> Outcome<Vec<u8>> {
+        let mut bytes = vec![0; batch * size];
+        items.export(&stream, &mut bytes)?.all()?;
+        Ok(bytes)
+    };
+    let ours = export(&shared, sizes.shared_key)?;
+    assert!(ours == export(&received, sizes.shared_key)?, "both ends must have the same keys");
+    let secret_keys = export(&secret, sizes.secret_key)?;
+    let ciphertexts = export(&sent, sizes.ciphertext)?;
+    for i in 0..CHECKED.min(batch) {
+        let item = i * (batch / CHECKED.min(batch));
+        let part = |bytes: &[u8], size: usize| bytes[item * size..][..size].to_vec();
+        let theirs = decapsulate(&part(&secret_keys, sizes.secret_key), &part(&ciphertexts, sizes.ciphertext));
+        assert!(theirs == Some(part(&ours, sizes.shared_key)), "item {item} differs from the crate ml-kem");
+    }
+    let rate = |seconds: f64| batch as f64 / seconds / 1e6;
+    let [g, e, d] = [generate, encapsulate, decapsulated].map(rate);
+    println!("{:<12} KeyGen {g:8.3}  Encaps {e:8.3}  Decaps {d:8.3}  M/s", P::PARAMETERS.name);
+    Ok(())
+}
+
+macro_rules! theirs {
+    ($set:ty) => {
+        |secret_key, ciphertext| {
+            let key = secret_key.try_into().ok()?;
+            let key = DecapsulationKey::<$set>::from_expanded_bytes(&key).ok()?;
+            Some(key.decapsulate(&ciphertext.try_into().ok()?).to_vec())
+        }
+    };
+}
+
+fn main() -> Outcome {
+    let (device, why) = Device::best();
+    let mut numbers = env::args().skip(1).map(|word| word.parse::<usize>());
+    let batch = numbers.next().transpose()?.unwrap_or(if device.limits().is_cpu() { 256 } else { 1 << 16 }).max(1);
+    let runs = numbers.next().transpose()?.unwrap_or(20).max(1);
+    println!("{batch} items on {device} ({why}), the median of {runs} runs");
+    bench::<MlKem512>(&device, batch, runs, theirs!(ml_kem::MlKem512))?;
+    bench::<MlKem768>(&device, batch, runs, theirs!(ml_kem::MlKem768))?;
+    bench::<MlKem1024>(&device, batch, runs, theirs!(ml_kem::MlKem1024))
+}

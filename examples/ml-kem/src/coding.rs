@@ -1,0 +1,119 @@
+//! The codes, samplers and hash functions of FIPS 203, section 4, for one polynomial on the CPU.
+
+use sha3::{Digest, Sha3_256, Sha3_512};
+use shake::{ExtendableOutput, Shake128, Shake256, Update, XofReader};
+use zeroize::Zeroizing;
+
+use crate::params::{N, Q, SEED, stream};
+
+/// The 256 coefficients of a polynomial, or its values; wiped when dropped.
+pub(crate) type Poly = Zeroizing<Vec<u32>>;
+
+/// 2^43 / q, rounded up: n times it, over 2^43, is n / q for n below 2^31, and the time of a product tells nothing of n.
+const OVER_Q: u64 = (1u64 << 43).div_ceil(Q as u64);
+
+/// x mod q, for x below 2q.
+pub(crate) fn sub_once(x: u32) -> u32 {
+    x.min(x.wrapping_sub(Q))
+}
+
+/// x · 2^d / q, rounded, modulo 2^d; x below 2^19.
+pub(crate) fn compress(d: usize, x: u32) -> u32 {
+    let quotient = (u64::from((x << d) + Q / 2) * OVER_Q) >> 43;
+    quotient as u32 & ((1 << d) - 1)
+}
+
+/// y · q / 2^d, rounded.
+pub(crate) fn decompress(d: usize, y: u32) -> u32 {
+    (y * Q + (1 << (d - 1))) >> d
+}
+
+/// `ByteEncode` with d bits a coefficient.
+pub(crate) fn pack(d: usize, values: &[u32], bytes: &mut [u8]) {
+    let (mut held, mut bits, mut values) = (0, 0, values.iter());
+    for byte in bytes {
+        while bits < 8 {
+            held |= values.next().copied().unwrap_or(0) << bits;
+            bits += d;
+        }
+        *byte = held as u8;
+        (held, bits) = (held >> 8, bits - 8);
+    }
+}
+
+/// `ByteDecode` with d bits a coefficient, as they are: those of 12 bits may be q or more.
+pub(crate) fn unpack(d: usize, bytes: &[u8]) -> Poly {
+    let mut values = Zeroizing::new(vec![0; N]);
+    let (mut held, mut bits, mut bytes) = (0, 0, bytes.iter());
+    for value in values.iter_mut() {
+        while bits < d {
+            held |= bytes.next().map_or(0, |&byte| u32::from(byte)) << bits;
+            bits += 8;
+        }
+        *value = held & ((1 << d) - 1);
+        (held, bits) = (held >> d, bits - d);
+    }
+    values
+}
+
+/// `ByteDecode` with 12 bits a coefficient, reduced.
+pub(crate) fn unpack_values(bytes: &[u8]) -> Poly {
+    let mut values = unpack(12, bytes);
+    values.iter_mut().for_each(|value| *value = sub_once(*value));
+    values
+}
+
+/// `SamplePolyCBD`: a difference of eta bits and eta bits for each coefficient, in [0, q).
+pub(crate) fn sample_noise(eta: usize, stream: &[u8]) -> Poly {
+    let mut values = unpack(2 * eta, stream);
+    for value in values.iter_mut() {
+        let (plus, minus) = (*value & ((1 << eta) - 1), *value >> eta);
+        *value = sub_once(Q + plus.count_ones() - minus.count_ones());
+    }
+    values
+}
+
+/// `SampleNTT`: values in [0, q) from rho and two numbers, as 16-bit little-endian words.
+pub(crate) fn sample_values(rho: &[u8], numbers: [u8; 2], out: &mut [u8]) {
+    let mut xof = Shake128::default().chain(rho).chain(numbers).finalize_xof();
+    let (out, _) = out.as_chunks_mut::<2>();
+    let (mut out, mut bytes) = (out.iter_mut().peekable(), [0; 3]);
+    while out.peek().is_some() {
+        xof.read(&mut bytes);
+        let [a, b, c] = bytes.map(u16::from);
+        for value in [a | (b & 15) << 8, b >> 4 | c << 4] {
+            if u32::from(value) < Q
+                && let Some(place) = out.next()
+            {
+                *place = value.to_le_bytes();
+            }
+        }
+    }
+}
+
+/// `PRF` for each of these noise bounds, with the numbers from 0 on.
+pub(crate) fn prf(seed: &[u8], etas: impl Iterator<Item = usize>, mut out: &mut [u8]) {
+    for (number, eta) in etas.enumerate() {
+        let (now, rest) = out.split_at_mut(stream(eta));
+        Shake256::default().chain(seed).chain([number as u8]).finalize_xof().read(now);
+        out = rest;
+    }
+}
+
+/// The hash function H.
+pub(crate) fn h(bytes: &[u8]) -> [u8; SEED] {
+    Sha3_256::digest(bytes).into()
+}
+
+/// The hash function G, in two halves.
+pub(crate) fn g(a: &[u8], b: &[u8]) -> Zeroizing<[[u8; SEED]; 2]> {
+    let mut out = Zeroizing::new([[0; SEED]; 2]);
+    let halves: &mut [u8; 2 * SEED] = bytemuck::cast_mut(&mut *out);
+    Sha3_512::new().chain_update(a).chain_update(b).finalize_into(halves.into());
+    out
+}
+
+/// The hash function J.
+pub(crate) fn j(z: &[u8], ciphertext: &[u8], out: &mut [u8]) {
+    Shake256::default().chain(z).chain(ciphertext).finalize_xof().read(out);
+}

@@ -1,0 +1,210 @@
+//! What each stage does to one item, on the CPU: FIPS 203, sections 5 and 6.
+
+use core::iter::repeat_n;
+
+use ringforge::{Limits, Result, Transform};
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroizing;
+
+use crate::coding::{
+    Poly, compress, decompress, g, h, j, pack, prf, sample_noise, sample_values, sub_once, unpack, unpack_values,
+};
+use crate::params::{ETA2, N, Parameters, Q, ROW, SEED, rows, stream};
+
+/// A parameter set with the transform of its ring.
+#[derive(Debug, Clone)]
+pub(crate) struct Scheme {
+    pub(crate) parameters: Parameters,
+    transform: Transform<u32>,
+}
+
+/// The parts of a secret key: the secret vector, the public key, its hash, z.
+pub(crate) fn parts<'a>(p: &Parameters, secret_key: &'a [u8]) -> [&'a [u8]; 4] {
+    let (vector, rest) = secret_key.split_at(ROW * p.k);
+    let (public_key, rest) = rest.split_at(p.sizes().public_key);
+    let (hash, z) = rest.split_at(SEED);
+    [vector, public_key, hash, z]
+}
+
+impl Scheme {
+    pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
+        Ok(Self { parameters: *parameters, transform: Transform::of(&rows(&Limits::cpu())?, 0)? })
+    }
+
+    /// From d to rho and the noise of a key pair.
+    pub(crate) fn seed(&self, seeds: &[u8], rho: &mut [u8], noise: &mut [u8]) {
+        let Parameters { k, eta1, .. } = self.parameters;
+        let hash = g(&seeds[..SEED], &[k as u8]);
+        rho.copy_from_slice(&hash[0]);
+        prf(&hash[1], repeat_n(eta1, 2 * k), noise);
+    }
+
+    /// From rho to the matrix, row by row.
+    pub(crate) fn matrix(&self, rho: &[u8], transposed: bool, matrix: &mut [u8]) {
+        let k = self.parameters.k;
+        for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
+            let (row, column) = ((place / k) as u8, (place % k) as u8);
+            let numbers = if transposed { [row, column] } else { [column, row] };
+            sample_values(rho, numbers, values);
+        }
+    }
+
+    /// A key pair, but for the hash in the secret key.
+    pub(crate) fn generate(
+        &self,
+        [seeds, rho, matrix, noise]: [&[u8]; 4],
+        public_key: &mut [u8],
+        secret_key: &mut [u8],
+    ) -> Result<()> {
+        let Parameters { k, eta1, .. } = self.parameters;
+        let mut noise = noise.chunks_exact(stream(eta1)).map(|stream| self.values(sample_noise(eta1, stream)));
+        let secret = noise.by_ref().take(k).collect::<Result<Vec<_>>>()?;
+        let (vector, rest) = secret_key.split_at_mut(ROW * k);
+        vector.chunks_exact_mut(ROW).zip(&secret).for_each(|(bytes, values)| pack(12, values, bytes));
+        for ((row, error), bytes) in matrix.chunks_exact(2 * N * k).zip(noise).zip(public_key.chunks_exact_mut(ROW)) {
+            let mut sum = error?;
+            self.add_dot(&mut sum, row.chunks_exact(2 * N).map(halves), &secret)?;
+            pack(12, &sum, bytes);
+        }
+        public_key[ROW * k..].copy_from_slice(rho);
+        let (copy, rest) = rest.split_at_mut(public_key.len());
+        copy.copy_from_slice(public_key);
+        rest[..SEED].fill(0);
+        rest[SEED..].copy_from_slice(&seeds[SEED..]);
+        Ok(())
+    }
+
+    /// The hash in a secret key.
+    pub(crate) fn finish(&self, public_key: &[u8], secret_key: &mut [u8]) {
+        let place = secret_key.len() - 2 * SEED;
+        secret_key[place..][..SEED].copy_from_slice(&h(public_key));
+    }
+
+    /// From a message to the shared key, rho, and the noise of the ciphertext.
+    pub(crate) fn encapsulate(&self, public_key: &[u8], message: &[u8], [shared_key, rho, noise]: [&mut [u8]; 3]) {
+        rho.copy_from_slice(&public_key[ROW * self.parameters.k..]);
+        self.derive(message, &h(public_key), shared_key, noise);
+    }
+
+    /// The same from a decrypted message, with the key of a ciphertext that is rejected behind the shared key.
+    pub(crate) fn decapsulate(
+        &self,
+        [secret_key, ciphertext, message]: [&[u8]; 3],
+        [keys, rho, noise]: [&mut [u8]; 3],
+    ) {
+        let [_, public_key, hash, z] = parts(&self.parameters, secret_key);
+        let (agreed, rejected) = keys.split_at_mut(SEED);
+        rho.copy_from_slice(&public_key[ROW * self.parameters.k..]);
+        self.derive(message, hash, agreed, noise);
+        j(z, ciphertext, rejected);
+    }
+
+    fn derive(&self, message: &[u8], hash: &[u8], shared_key: &mut [u8], noise: &mut [u8]) {
+        let Parameters { k, eta1, .. } = self.parameters;
+        let hash = g(message, hash);
+        shared_key.copy_from_slice(&hash[0]);
+        prf(&hash[1], repeat_n(eta1, k).chain(repeat_n(ETA2, k + 1)), noise);
+    }
+
+    /// `K-PKE.Encrypt`.
+    pub(crate) fn encrypt(
+        &self,
+        [public_key, message, matrix, noise]: [&[u8]; 4],
+        ciphertext: &mut [u8],
+    ) -> Result<()> {
+        let Parameters { k, eta1, du, dv, .. } = self.parameters;
+        let (first, second) = noise.split_at(k * stream(eta1));
+        let r = first.chunks_exact(stream(eta1)).map(|stream| self.values(sample_noise(eta1, stream)));
+        let r = r.collect::<Result<Vec<_>>>()?;
+        let errors: Vec<Poly> = second.chunks_exact(stream(ETA2)).map(|stream| sample_noise(ETA2, stream)).collect();
+        let (u, v) = ciphertext.split_at_mut(N / 8 * du * k);
+        for ((row, error), bytes) in matrix.chunks_exact(2 * N * k).zip(&errors).zip(u.chunks_exact_mut(N / 8 * du)) {
+            let mut sum = self.dot(row.chunks_exact(2 * N).map(halves), &r)?;
+            sum.iter_mut().zip(error.iter()).for_each(|(x, e)| *x = compress(du, *x + e));
+            pack(du, &sum, bytes);
+        }
+        let mut sum = self.dot(public_key.chunks_exact(ROW).map(unpack_values), &r)?;
+        let message = unpack(1, message);
+        for ((x, error), bit) in sum.iter_mut().zip(errors.iter().skip(k).flat_map(|error| error.iter())).zip(&*message)
+        {
+            *x = compress(dv, *x + error + decompress(1, *bit));
+        }
+        pack(dv, &sum, v);
+        Ok(())
+    }
+
+    /// `K-PKE.Decrypt`.
+    pub(crate) fn decrypt(&self, secret_key: &[u8], ciphertext: &[u8], message: &mut [u8]) -> Result<()> {
+        let Parameters { k, du, dv, .. } = self.parameters;
+        let (u, v) = ciphertext.split_at(N / 8 * du * k);
+        let u = u.chunks_exact(N / 8 * du).map(|bytes| {
+            let mut values = unpack(du, bytes);
+            values.iter_mut().for_each(|y| *y = decompress(du, *y));
+            self.values(values)
+        });
+        let u = u.collect::<Result<Vec<_>>>()?;
+        let mut sum = self.dot(secret_key.chunks_exact(ROW).map(unpack_values), &u)?;
+        let v = unpack(dv, v);
+        sum.iter_mut().zip(&*v).for_each(|(x, y)| *x = compress(1, Q + decompress(dv, *y) - *x));
+        pack(1, &sum, message);
+        Ok(())
+    }
+
+    /// The shared key of a ciphertext: the agreed one if encryption gives it again, else the other.
+    pub(crate) fn compare(
+        &self,
+        [secret_key, ciphertext, message, matrix, noise, keys]: [&[u8]; 6],
+        shared_key: &mut [u8],
+    ) -> Result<()> {
+        let mut again = Zeroizing::new(vec![0; ciphertext.len()]);
+        let [_, public_key, ..] = parts(&self.parameters, secret_key);
+        self.encrypt([public_key, message, matrix, noise], &mut again)?;
+        let is_same = again.ct_eq(ciphertext);
+        let (agreed, rejected) = keys.split_at(SEED);
+        for ((out, yes), no) in shared_key.iter_mut().zip(agreed).zip(rejected) {
+            *out = u8::conditional_select(no, yes, is_same);
+        }
+        Ok(())
+    }
+
+    /// The place of the first coefficient of a public key that is not below q.
+    pub(crate) fn bad_value(&self, public_key: &[u8]) -> Option<usize> {
+        let values = public_key[..ROW * self.parameters.k].chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec());
+        values.into_iter().position(|value| value >= Q)
+    }
+
+    /// Whether the hash in a secret key is that of the public key in it.
+    pub(crate) fn is_whole(&self, secret_key: &[u8]) -> bool {
+        let [_, public_key, hash, _] = parts(&self.parameters, secret_key);
+        h(public_key).ct_eq(hash).into()
+    }
+
+    /// From coefficients to values.
+    fn values(&self, mut poly: Poly) -> Result<Poly> {
+        self.transform.forward(&mut poly)?;
+        Ok(poly)
+    }
+
+    /// Adds the products of values.
+    fn add_dot(&self, sum: &mut Poly, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<()> {
+        for (mut a, b) in a.zip(b) {
+            self.transform.multiply(&mut a, b)?;
+            sum.iter_mut().zip(&*a).for_each(|(sum, x)| *sum = sub_once(*sum + x));
+        }
+        Ok(())
+    }
+
+    /// The coefficients of the sum of products of values.
+    fn dot(&self, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<Poly> {
+        let mut sum = Zeroizing::new(vec![0; N]);
+        self.add_dot(&mut sum, a, b)?;
+        self.transform.inverse(&mut sum)?;
+        Ok(sum)
+    }
+}
+
+/// Words of 16 bits.
+fn halves(bytes: &[u8]) -> Poly {
+    let (halves, _) = bytes.as_chunks();
+    Zeroizing::new(halves.iter().map(|half| u32::from(u16::from_le_bytes(*half))).collect())
+}

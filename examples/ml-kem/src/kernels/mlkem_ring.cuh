@@ -1,0 +1,167 @@
+// What the kernels on polynomials share: 16 threads an item, which hold 16 coefficients each in the layouts of ring.cuh.
+// A thread packs and samples units of 16 neighbouring coefficients, which whole words hold whatever their width, and
+// which are also what the last pass of a transform leaves it with. Include it after the prelude.
+#pragma once
+#include "mlkem_set.cuh"
+#include "ntt.cuh"
+#include "poly.cuh"
+
+namespace rf {
+
+using Word = Rq::M::Word;
+using Twiddle = Rq::M::Twiddle;
+using First = Pass<Rq, 0>;
+using Last = Pass<Rq, Rq::passes - 1>;
+constexpr u32 unit = 16, leaves = unit / 2;
+static_assert(Rq::whole_warps && Rq::per_thread == unit && Last::run == unit, "a thread must hold whole units of values");
+static_assert(Rq::row_bytes >= 2 * Rq::n, "the cells of a row must fit its shared memory");
+
+RF_FN u16* cells_of(const Row<Rq>& row) { return (u16*)row.shared; }
+// The item of a row; threads beyond the end compute along with the first one.
+RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
+
+// Where an even number of bits makes a unit whole words of 32 bits, and where only of 16.
+template <u32 D>
+struct Bits {
+    template <bool Even, class Yes, class No>
+    struct Choose {
+        using Type = Yes;
+    };
+    template <class Yes, class No>
+    struct Choose<false, Yes, No> {
+        using Type = No;
+    };
+    using Part = typename Choose<D % 2 == 0, u32, u16>::Type;
+    static constexpr u32 width = 8 * sizeof(Part), parts = unit * D / width;
+};
+
+// A thread's unit of a polynomial in memory, D bits a coefficient: hands coefficient c to put(c, it).
+template <u32 D, class Put>
+RF_FN void unpack(const u8* poly, u32 thread, Put put) {
+    using B = Bits<D>;
+    const auto* from = (const typename B::Part*)poly + thread * B::parts;
+    u32 words[B::parts + 1];
+    words[B::parts] = 0;
+    RF_UNROLL
+    for (u32 i = 0; i < B::parts; i++) words[i] = from[i];
+    RF_UNROLL
+    for (u32 c = 0; c < unit; c++) {
+        u32 i = c * D / B::width, by = c * D % B::width;
+        u32 bits = words[i] >> by;
+        if (by + D > B::width) bits |= words[i + 1] << (B::width - by);
+        put(c, bits & ((1u << D) - 1));
+    }
+}
+
+// A thread's unit of a polynomial, coefficients get(c) of D bits: hands its parts to put(the part's byte, it).
+template <u32 D, class Get, class Put>
+RF_FN void pack(u32 thread, Get get, Put put) {
+    using B = Bits<D>;
+    u32 words[B::parts + 1];
+    RF_UNROLL
+    for (u32 i = 0; i <= B::parts; i++) words[i] = 0;
+    RF_UNROLL
+    for (u32 c = 0; c < unit; c++) {
+        u32 i = c * D / B::width, by = c * D % B::width, value = get(c);
+        words[i] |= value << by;
+        if (by + D > B::width) words[i + 1] |= value >> (B::width - by);
+    }
+    RF_UNROLL
+    for (u32 i = 0; i < B::parts; i++)
+        put((thread * B::parts + i) * (B::width / 8), (typename B::Part)words[i]);
+}
+
+// A thread's unit of noise from a stream: hands q and a difference of Eta bits and Eta bits to put(c, it), < q + 4.
+template <u32 Eta, class Put>
+RF_FN void sample(const u8* stream, u32 thread, Put put) {
+    unpack<2 * Eta>(stream, thread, [&](u32 c, u32 bits) {
+        constexpr u32 mask = 1u << Eta | 1;
+        u32 sums = bits & mask;
+        RF_UNROLL
+        for (u32 i = 1; i < Eta; i++) sums += bits >> i & mask;
+        put(c, q + (sums & ((1u << Eta) - 1)) - (sums >> Eta));
+    });
+}
+
+// in: y < 2^D   out: y q / 2^D, rounded
+template <u32 D>
+RF_FN u32 decompress(u32 y) {
+    return y * q + (1u << (D - 1)) >> D;
+}
+// in: x < 2^19   out: x 2^D / q, rounded, modulo 2^D   (a product by 2^43 / q: a division's time might tell x)
+template <u32 D>
+RF_FN u32 compress(u32 x) {
+    constexpr u32 over_q = (u32)(((1ull << 43) + q - 1) / q);
+    return mul_hi((x << D) + q / 2, over_q) >> 11 & ((1u << D) - 1);
+}
+
+// in: a thread's unit of coefficients get(c) < q   out: values in the layout of the last pass
+template <class Get>
+RF_FN void to_values(const Row<Rq>& row, const Twiddle* table, Get get, Word* values) {
+    auto m = Rq::modulus(nullptr, 0);
+    sync_row<Rq>();
+    Move<u16, unit, 16>::store(cells_of(row) + row.thread * unit, get);
+    sync_row<Rq>();
+    load_row<Rq, 0>(values, cells_of(row), row.thread, true);
+    ntt_forward<Rq>(m, values, table, row.shared, row.thread);
+}
+
+// The values of a unit of noise.
+template <u32 Eta>
+RF_FN void noise_values(const Row<Rq>& row, const Twiddle* table, const u8* stream, Word* values) {
+    u32 small[unit];
+    sample<Eta>(stream, row.thread, [&](u32 c, u32 x) { small[c] = sub_once(x, q); });
+    to_values(row, table, [&](u32 c) { return small[c]; }, values);
+}
+
+// in: values < 2q in the layout of the last pass   out: a thread's unit of coefficients, < q
+RF_FN void to_unit(const Row<Rq>& row, const Twiddle* table, Word* values, u32* coefficients) {
+    auto m = Rq::modulus(nullptr, 0);
+    ntt_inverse<Rq, 2, true>(m, values, table, row.shared, row.thread);
+    sync_row<Rq>();
+    store_row<Rq, 0>(values, cells_of(row), row.thread, true);
+    sync_row<Rq>();
+    Move<u16, unit, 16>::load<u32>(cells_of(row) + row.thread * unit, [&](u32 c, u32 x) { coefficients[c] = x; });
+}
+
+// Bound of values that were not reduced, in multiples of q.
+constexpr u32 value_bound = ntt_forward_bound<Rq>();
+
+// The sum of up to k products of values, reduced once.
+struct Dot {
+    static_assert((u64)2 * Set::k * 4096 * (value_bound * q) < 1ull << 32, "sums must fit a word");
+    u32 even[leaves], odd[leaves], cross[leaves];
+
+    RF_METHOD Dot() {
+        RF_UNROLL
+        for (u32 i = 0; i < leaves; i++) even[i] = odd[i] = cross[i] = 0;
+    }
+    // in: a < 4096, b < value_bound q, in the layout of the last pass
+    RF_METHOD void add(const Word* a, const Word* b) {
+        RF_UNROLL
+        for (u32 i = 0; i < leaves; i++) {
+            u32 x = Last::reg(0, 2 * i), y = Last::reg(0, 2 * i + 1);
+            even[i] += a[x] * b[x];
+            odd[i] += a[y] * b[y];
+            cross[i] += a[x] * b[y] + a[y] * b[x];
+        }
+    }
+    // out: the sum's values, < 2q
+    RF_METHOD void values(const Twiddle* table, u32 thread, Word* out) const {
+        auto m = Rq::modulus(nullptr, 0);
+        RF_UNROLL
+        for (u32 i = 0; i < leaves; i++) {
+            // the residues are modulo x^2 - beta
+            auto beta = table[Tree<Rq>::leaves() + twiddle_slot<Rq, Rq::passes - 1, Rq::layers>(Last::node(thread, 0), i)];
+            out[Last::reg(0, 2 * i)] = m.wide_fold(even[i] + m.mul(m.wide_fold(odd[i]), beta));
+            out[Last::reg(0, 2 * i + 1)] = m.wide_fold(cross[i]);
+        }
+    }
+};
+
+// A unit of values of 12 bits, as they are, in the layout of the last pass.
+RF_FN void load_packed(const u8* poly, u32 thread, Word* values) {
+    unpack<12>(poly, thread, [&](u32 c, u32 v) { values[Last::reg(0, c)] = v; });
+}
+
+}  // namespace rf

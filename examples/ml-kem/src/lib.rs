@@ -1,0 +1,44 @@
+//! ML-KEM (FIPS 203) in batches, on CPUs and GPUs: a scheme written as a stranger to the engine would write it.
+//!
+//! [`Batch`] is a parameter set made ready on a device; what it does is in the traits of `ringforge_batch`.
+//!
+//! ```
+//! use ringforge::Device;
+//! use ringforge_batch::BatchKem;
+//! use ringforge_example_ml_kem::{Batch, MlKem768};
+//!
+//! let (device, _why) = Device::best(); // a CUDA GPU where there is one, else the CPU
+//! let kem = Batch::<MlKem768>::new(&device)?;
+//! let sizes = kem.sizes();
+//! let (mut public_keys, mut secret_keys) = (vec![0; 3 * sizes.public_key], vec![0; 3 * sizes.secret_key]);
+//! kem.generate(&mut public_keys, &mut secret_keys)?.all()?;
+//!
+//! let (mut ciphertexts, mut sent) = (vec![0; 3 * sizes.ciphertext], vec![0; 3 * sizes.shared_key]);
+//! kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.all()?;
+//!
+//! let mut received = vec![0; 3 * sizes.shared_key];
+//! kem.decapsulate(&secret_keys, &ciphertexts, &mut received)?.all()?;
+//! assert_eq!(sent, received);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `params.rs` | the numbers of each set, and all sizes that follow |
+//! | `item.rs`, `coding.rs` | what each stage does to one item on the CPU, and its codes and samplers |
+//! | `kernels.rs`, `kernels/` | the stages as kernels: what they read and write, and their CUDA text |
+//! | `plans.rs` | stages put together |
+//! | `batch.rs`, `resident.rs` | the batch traits: programs, and items that stay on a device |
+
+mod batch;
+mod coding;
+mod item;
+mod kernels;
+mod params;
+mod plans;
+mod resident;
+
+pub use batch::Batch;
+pub use params::{MlKem512, MlKem768, MlKem1024, ParameterSet, Parameters};
+pub use plans::{Operation, plan};
+pub use resident::{Ciphertexts, Items, PublicKeys, SecretKeys, SharedKeys};

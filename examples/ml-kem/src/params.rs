@@ -1,0 +1,99 @@
+//! The parameter sets of FIPS 203, section 8.
+
+use ringforge::{Limits, Modulus, Result, Ring, Rows};
+use ringforge_batch::Sizes;
+
+/// Coefficients of a polynomial.
+pub(crate) const N: usize = 256;
+/// The modulus.
+pub(crate) const Q: u32 = 3329;
+/// The root of unity of order 256 that FIPS 203 fixes.
+const ROOT: u32 = 17;
+/// Bytes of a polynomial, 12 bits a coefficient.
+pub(crate) const ROW: usize = 12 * N / 8;
+/// Bytes of a seed, a hash, a message or a shared key.
+pub(crate) const SEED: usize = 32;
+/// The bound of the noise in ciphertexts, in every set.
+pub(crate) const ETA2: usize = 2;
+
+/// The numbers of a parameter set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Parameters {
+    /// The name.
+    pub name: &'static str,
+    /// Polynomials of a vector.
+    pub k: usize,
+    /// The bound of the coefficients of secrets.
+    pub eta1: usize,
+    /// Bits of a coefficient of a ciphertext's vector.
+    pub du: usize,
+    /// Bits of a coefficient of a ciphertext's last polynomial.
+    pub dv: usize,
+}
+
+impl Parameters {
+    /// Sizes of items.
+    #[must_use]
+    pub const fn sizes(&self) -> Sizes {
+        Sizes {
+            public_key: ROW * self.k + SEED,
+            secret_key: 2 * ROW * self.k + 3 * SEED,
+            ciphertext: N / 8 * (self.du * self.k + self.dv),
+            shared_key: SEED,
+        }
+    }
+
+    /// Bytes of the noise of a key pair.
+    pub(crate) const fn key_noise(&self) -> usize {
+        2 * self.k * stream(self.eta1)
+    }
+
+    /// Bytes of the noise of a ciphertext.
+    pub(crate) const fn noise(&self) -> usize {
+        self.k * stream(self.eta1) + (self.k + 1) * stream(ETA2)
+    }
+
+    /// Bytes of the matrix, 16 bits a coefficient.
+    pub(crate) const fn matrix(&self) -> usize {
+        self.k * self.k * 2 * N
+    }
+}
+
+/// Bytes that the noise of a polynomial is made from.
+pub(crate) const fn stream(eta: usize) -> usize {
+    2 * eta * N / 8
+}
+
+/// How kernels work on polynomials: rows of Z_q[x]/(x^256 + 1) down to leaves of degree 2, in the order of FIPS 203.
+pub(crate) fn rows(limits: &Limits) -> Result<Rows> {
+    let ring = Ring::negacyclic(N, Modulus::new(Q)?)?.with_root(ROOT)?;
+    // two polynomials at once: 16 threads a row, 16 coefficients a thread, which the text relies on
+    Ok(Rows::of(&ring, limits)?.holding(2))
+}
+
+/// A parameter set, as a type.
+pub trait ParameterSet: Send + Sync + 'static {
+    /// Its numbers.
+    const PARAMETERS: Parameters;
+}
+
+macro_rules! sets {
+    ($($(#[$doc:meta])* $set:ident: $name:literal, $k:literal, $eta1:literal, $du:literal, $dv:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $set;
+
+        impl ParameterSet for $set {
+            const PARAMETERS: Parameters = Parameters { name: $name, k: $k, eta1: $eta1, du: $du, dv: $dv };
+        }
+    )*};
+}
+
+sets! {
+    /// ML-KEM-512: as hard to break as AES-128.
+    MlKem512: "ML-KEM-512", 2, 3, 10, 4;
+    /// ML-KEM-768: as hard to break as AES-192.
+    MlKem768: "ML-KEM-768", 3, 2, 10, 4;
+    /// ML-KEM-1024: as hard to break as AES-256.
+    MlKem1024: "ML-KEM-1024", 4, 2, 11, 5;
+}

@@ -1,0 +1,44 @@
+//! Every kernel compiles with NVIDIA's compiler alone, with hardly a spill.
+
+#![cfg(feature = "cuda")]
+
+mod sets;
+mod support;
+
+use std::collections::BTreeSet;
+use std::env;
+
+use ringforge::cuda::{Resources, compile_check, is_compiler_present};
+use ringforge::testkit::Scheme;
+use ringforge::{Limits, Result};
+
+/// Registers that leave room for as many threads as latencies need.
+const REGISTERS: u32 = 168;
+/// Bytes that the compiler may spill of its own accord: 8, in a hash for sm_120.
+const SPILLS: u32 = 8;
+
+#[test]
+fn kernels_compile_with_hardly_a_spill() -> Result<()> {
+    if !is_compiler_present() {
+        assert!(env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none(), "NVRTC is required and not there");
+        eprintln!("skipped: NVRTC is not on this machine");
+        return Ok(());
+    }
+    for capability in [80, 90, 120] {
+        let limits = Limits::of_capability(capability);
+        let mut seen = BTreeSet::new();
+        for named in sets::Sets::plans(&limits)? {
+            for step in named.plan.steps() {
+                let about = format!("sm_{capability} {} of {}", step.kernel.name(), step.kernel.describe());
+                if !step.kernel.name().starts_with("mlkem") || !seen.insert(about.clone()) {
+                    continue;
+                }
+                let resources = compile_check(&*step.kernel, &limits, false)?;
+                println!("{about}: {resources:?}");
+                let Resources { registers, spill_stores, spill_loads, .. } = resources;
+                assert!(registers <= REGISTERS && spill_stores.max(spill_loads) <= SPILLS, "{about}: {resources:?}");
+            }
+        }
+    }
+    Ok(())
+}
