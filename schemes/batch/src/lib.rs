@@ -31,6 +31,7 @@
 
 #[cfg(feature = "hazmat")]
 mod deterministic;
+pub mod items;
 mod kem;
 mod outcome;
 mod sizes;

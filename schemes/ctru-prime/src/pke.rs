@@ -40,6 +40,11 @@ pub(crate) struct Polynomials {
 }
 
 impl Polynomials {
+    /// The values that a transform left, or that the next product takes.
+    pub(crate) fn values(&mut self) -> &mut Vec<u32> {
+        &mut self.factors.left
+    }
+
     pub(crate) fn new(n: usize) -> Self {
         Self {
             large: vec![0; n],
@@ -99,12 +104,30 @@ impl Pke {
         ciphertext: &mut [u8],
         memory: &mut Polynomials,
     ) -> Result<()> {
+        self.transform_public(public_key, memory)?;
+        self.encrypt_to_values(message, coins, ciphertext, memory)
+    }
+
+    /// The values of a public key, into memory.
+    pub(crate) fn transform_public(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<()> {
+        let Polynomials { large, residues, factors, .. } = memory;
+        radix::decode(public_key, self.parameters.q, residues)?;
+        centre(residues, self.parameters.q, large);
+        self.encryption.forward(large, &mut factors.left)
+    }
+
+    /// Encrypts to the public key whose values are in memory, where they do not stay.
+    pub(crate) fn encrypt_to_values(
+        &self,
+        message: &[u8],
+        coins: &[u8],
+        ciphertext: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
         let Parameters { q, eta, q2_bits, n, .. } = self.parameters;
-        let Polynomials { large, small, product, residues, fields, factors, .. } = memory;
-        radix::decode(public_key, q, residues)?;
-        centre(residues, q, large);
+        let Polynomials { small, product, residues, fields, factors, .. } = memory;
         centred_binomial(eta, coins, small)?;
-        self.encryption.multiply(large, small, factors, product)?;
+        self.encryption.multiply_values(small, factors, product)?;
         reduce(product, q, residues);
         self.compress(message, residues, fields);
         pack(q2_bits, &fields[..n], ciphertext)
@@ -118,16 +141,34 @@ impl Pke {
         message: &mut [u8],
         memory: &mut Polynomials,
     ) -> Result<()> {
-        let Parameters { q2_bits, n, .. } = self.parameters;
-        let (offset, q2) = (self.parameters.key_offset() as i16, self.parameters.q2());
-        let Polynomials { large, small, product, fields, factors, .. } = memory;
+        self.transform_secret(pke_key, memory)?;
+        self.decrypt_with_values(ciphertext, message, memory)
+    }
+
+    /// The values of the f of a secret key, into memory.
+    pub(crate) fn transform_secret(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<()> {
+        let offset = self.parameters.key_offset() as i16;
+        let Polynomials { small, fields, factors, .. } = memory;
         unpack(KEY_WIDTH, pke_key, fields)?;
         small.iter_mut().zip(&*fields).for_each(|(f, field)| *f = offset - *field as i16);
+        self.decryption.forward(small, &mut factors.left)
+    }
+
+    /// Decrypts with the f whose values are in memory, where they do not stay.
+    pub(crate) fn decrypt_with_values(
+        &self,
+        ciphertext: &[u8],
+        message: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        let Parameters { q2_bits, n, .. } = self.parameters;
+        let q2 = self.parameters.q2();
+        let Polynomials { large, product, fields, factors, .. } = memory;
         unpack(q2_bits, ciphertext, &mut fields[..n])?;
         // centred, as bounds have it
         let unused = 16 - q2_bits;
         large.iter_mut().zip(&*fields).for_each(|(c, field)| *c = ((field << unused) as i16) >> unused);
-        self.decryption.multiply(large, small, factors, product)?;
+        self.decryption.multiply_values(large, factors, product)?;
         fields.iter_mut().zip(&*product).for_each(|(field, x)| *field = (*x as u32 & (q2 - 1)) as u16);
         let (blocks, _) = fields.as_chunks::<8>();
         let (pairs, _) = blocks.as_chunks::<2>();

@@ -3,7 +3,7 @@
 use ringforge::kernels::Draw;
 use ringforge::{Limits, Plan, Result, Slot, Step};
 
-use crate::kernels::{PrimeKernel, Stage};
+use crate::kernels::{Keys, PrimeKernel, Stage};
 use crate::params::Parameters;
 
 use Slot::{Arg, Temp};
@@ -24,7 +24,9 @@ impl Plans {
     pub(crate) fn generate_from(&self) -> Result<Plan> {
         let steps = vec![
             self.stage(Stage::Expand, vec![Arg(0), Temp(0)])?,
-            self.stage(Stage::Generate, vec![Arg(0), Temp(0), Temp(1), Arg(1), Arg(2)])?,
+            self.stage(Stage::Gather, vec![Temp(0), Temp(1), Temp(2)])?,
+            self.stage(Stage::Invert, vec![Temp(2), Temp(3)])?,
+            self.stage(Stage::Generate, vec![Arg(0), Temp(0), Temp(1), Temp(3), Arg(1), Arg(2)])?,
         ];
         self.plan("generate from seeds", steps)
     }
@@ -34,7 +36,9 @@ impl Plans {
         let steps = vec![
             Draw::new(64, 0)?.step(Arg(0), Temp(0)),
             self.stage(Stage::Expand, vec![Temp(0), Temp(1)])?,
-            self.stage(Stage::Generate, vec![Temp(0), Temp(1), Temp(2), Arg(1), Arg(2)])?,
+            self.stage(Stage::Gather, vec![Temp(1), Temp(2), Temp(3)])?,
+            self.stage(Stage::Invert, vec![Temp(3), Temp(4)])?,
+            self.stage(Stage::Generate, vec![Temp(0), Temp(1), Temp(2), Temp(4), Arg(1), Arg(2)])?,
         ];
         self.plan("generate", steps)
     }
@@ -69,6 +73,49 @@ impl Plans {
         self.plan("decapsulate", steps)
     }
 
+    /// Public keys → what is prepared of them.
+    pub(crate) fn prepare_public(&self) -> Result<Plan> {
+        let step = self.step(Stage::PreparePublic, Keys::Prepared, vec![Arg(0), Arg(1)])?;
+        self.plan("prepare public keys", vec![step])
+    }
+
+    /// Secret keys → what is prepared of them for decryption; for the other half of a decapsulation the public key in them
+    /// is to be prepared.
+    pub(crate) fn prepare_secret(&self) -> Result<Plan> {
+        let step = self.step(Stage::PrepareSecret, Keys::Prepared, vec![Arg(0), Arg(1)])?;
+        self.plan("prepare secret keys", vec![step])
+    }
+
+    /// A prepared public key, seeds s → ciphertexts, shared keys.
+    #[cfg(any(feature = "hazmat", feature = "testkit"))]
+    pub(crate) fn encapsulate_to_one_from(&self) -> Result<Plan> {
+        let steps = vec![
+            self.step(Stage::Encapsulate, Keys::One, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3)])?,
+            self.step(Stage::Encrypt, Keys::One, vec![Arg(0), Temp(0), Temp(1), Arg(2)])?,
+        ];
+        self.plan("encapsulate to one key from seeds", steps)
+    }
+
+    /// A prepared public key, draws → ciphertexts, shared keys.
+    pub(crate) fn encapsulate_to_one(&self) -> Result<Plan> {
+        let steps = vec![
+            Draw::new(32, 0)?.step(Arg(1), Temp(0)),
+            self.step(Stage::Encapsulate, Keys::One, vec![Arg(0), Temp(0), Temp(1), Temp(2), Arg(3)])?,
+            self.step(Stage::Encrypt, Keys::One, vec![Arg(0), Temp(1), Temp(2), Arg(2)])?,
+        ];
+        self.plan("encapsulate to one key", steps)
+    }
+
+    /// A prepared secret key, its public key prepared, ciphertexts → shared keys.
+    pub(crate) fn decapsulate_with_one(&self) -> Result<Plan> {
+        let steps = vec![
+            self.step(Stage::Decrypt, Keys::One, vec![Arg(0), Arg(2), Temp(0), Temp(1), Temp(2)])?,
+            self.stage(Stage::Decapsulate, vec![Temp(0), Temp(1), Temp(3), Temp(4)])?,
+            self.step(Stage::Compare, Keys::One, vec![Arg(1), Arg(2), Temp(0), Temp(4), Temp(3), Temp(2), Arg(3)])?,
+        ];
+        self.plan("decapsulate with one key", steps)
+    }
+
     /// Residues modulo q, numbers from −η to η, both as words of 16 bits → products modulo q and x^n − x − 1.
     #[cfg(feature = "testkit")]
     pub(crate) fn multiply(&self) -> Result<Plan> {
@@ -76,7 +123,11 @@ impl Plans {
     }
 
     fn stage(&self, stage: Stage, slots: Vec<Slot>) -> Result<Step> {
-        Ok(PrimeKernel::new(stage, &self.parameters, &self.limits)?.step(slots))
+        self.step(stage, Keys::Plain, slots)
+    }
+
+    fn step(&self, stage: Stage, keys: Keys, slots: Vec<Slot>) -> Result<Step> {
+        Ok(PrimeKernel::new(stage, keys, &self.parameters, &self.limits)?.step(slots))
     }
 
     fn plan(&self, what: &str, steps: Vec<Step>) -> Result<Plan> {

@@ -44,15 +44,21 @@ impl Bounds {
     }
 
     /// That of one that is folded: x^n = x + 1 brings the upper half to the lower one twice.
+    #[cfg(all(test, feature = "testkit"))]
     pub(crate) fn of_folded(self, n: usize) -> u64 {
         (2 * n as u64 - 1) * self.left * self.right
     }
 }
 
+/// Coefficients of the cyclic ring in which polynomials of degree below n are multiplied.
+pub(crate) const fn integer_length(n: usize) -> usize {
+    LEAVES * (2 * n - 1).div_ceil(LEAVES)
+}
+
 /// Rows in which products of polynomials of degree below n, within these bounds, are what they are over the integers:
 /// modulo the largest prime of as few bits as can be, for that leaves most room for lazy sums.
 pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<Rows> {
-    let length = LEAVES * (2 * n - 1).div_ceil(LEAVES);
+    let length = integer_length(n);
     let fewest = u64::BITS - (2 * bounds.of_product(n)).leading_zeros();
     let prime = |bits| Modulus::ntt_primes(LEAVES as u64, bits, 1).ok()?.pop();
     let exact = |prime: &Modulus| check(n, bounds, length, prime).is_ok();
@@ -97,7 +103,7 @@ pub(crate) struct Product {
 /// Two factors at work, wiped when dropped.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Factors {
-    left: Vec<u32>,
+    pub(crate) left: Vec<u32>,
     right: Vec<u32>,
 }
 
@@ -111,11 +117,20 @@ impl Product {
 
     /// The product modulo x^n − x − 1 over the integers. in: factors within the bounds, as long as `out`
     pub(crate) fn multiply(&self, left: &[i16], right: &[i16], memory: &mut Factors, out: &mut [i32]) -> Result<()> {
-        let (a, b) = (&mut memory.left, &mut memory.right);
-        self.load(left, a);
-        self.load(right, b);
-        self.transform.forward(a)?;
-        self.transform.forward(b)?;
+        self.forward(left, &mut memory.left)?;
+        self.multiply_values(right, memory, out)
+    }
+
+    /// The values of a factor.
+    pub(crate) fn forward(&self, factor: &[i16], values: &mut Vec<u32>) -> Result<()> {
+        self.load(factor, values);
+        self.transform.forward(values)
+    }
+
+    /// The same as [`Product::multiply`] where the left factor's values are in memory.
+    pub(crate) fn multiply_values(&self, right: &[i16], memory: &mut Factors, out: &mut [i32]) -> Result<()> {
+        let Factors { left: a, right: b } = memory;
+        self.forward(right, b)?;
         self.transform.multiply(a, b)?;
         self.transform.inverse(a)?;
         let n = out.len();
@@ -169,7 +184,7 @@ mod tests {
         // 16 777 153 serves two sets and is too small for the largest one
         let prime = Modulus::new(16_777_153u32)?;
         let exact = SETS.iter().map(|set| {
-            let length = LEAVES * (2 * set.n - 1).div_ceil(LEAVES);
+            let length = integer_length(set.n);
             check(set.n, Bounds::of_encryption(set), length, &prime).is_ok()
         });
         assert_eq!(exact.collect::<Vec<_>>(), [true, true, false]);

@@ -1,7 +1,7 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
-use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
-use ringforge::{Limits, Result};
+use ringforge::testkit::{Compiled, NamedPlan, Random, Scheme, bytes};
+use ringforge::{Device, Draws, Limits, Result};
 
 use crate::kem::{Kem, Memory, Seed};
 use crate::naive::Naive;
@@ -40,7 +40,63 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
         named(plans.decapsulate()?)
             .sampled(move |seed, batch| received(&set, seed, batch).into())
             .expecting(move |_, inputs| naive.decapsulate(&inputs[0], &inputs[1])),
+        named(plans.prepare_public()?),
+        named(plans.prepare_secret()?),
+        named(plans.encapsulate_to_one_from()?)
+            .sampled(move |seed, batch| vec![prepared(&set, seed)[0].clone(), bytes(seed, batch * SEED_BYTES)])
+            .expecting(move |batch, inputs| {
+                naive.encapsulate_from(&key(&set, &inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
+            }),
+        named(plans.encapsulate_to_one()?)
+            .sampled(move |seed, _| vec![prepared(&set, seed)[0].clone(), bytes(!seed, Draws::BYTES)])
+            .expecting(move |batch, inputs| {
+                naive.encapsulate(batch, &key(&set, &inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
+            }),
+        named(plans.decapsulate_with_one()?).sampled(move |seed, batch| received_by_one(&set, seed, batch)).expecting(
+            move |batch, inputs| {
+                let keys = key(&set, &inputs[0], set.secret_key_bytes()).repeat(batch);
+                naive.decapsulate(&keys, &inputs[2]).into_iter().take(1).collect()
+            },
+        ),
     ])
+}
+
+/// The key at the end of what is prepared of it.
+fn key(set: &Parameters, prepared: &[u8], size: usize) -> Vec<u8> {
+    prepared[set.values_bytes()..][..size].to_vec()
+}
+
+/// What the CPU prepares of a key pair: of the public key, and of the secret one.
+fn prepared(set: &Parameters, seed: u64) -> [Vec<u8>; 2] {
+    let mut memory = Memory::new(set);
+    let (mut public_key, mut secret_key) = (vec![0; set.public_key_bytes()], bytes(seed, set.secret_key_bytes()));
+    let kem = Kem::of(set).expect("the products of a parameter set");
+    let d = secret_key[..SEED_BYTES].try_into().expect("as many bytes");
+    kem.key_pair(&d, &mut public_key, &mut secret_key, &mut memory).expect("lengths are right");
+    let plans = Plans::new(set, &Limits::cpu());
+    let prepare = |plan: Result<ringforge::Plan>, key: Vec<u8>| {
+        let compiled = Compiled::new(&NamedPlan::new("prepare", plan?), &Device::cpu())?;
+        Ok::<_, ringforge::Error>(compiled.run(1, &[key])?.concat())
+    };
+    [(plans.prepare_public(), public_key), (plans.prepare_secret(), secret_key)]
+        .map(|(plan, key)| prepare(plan, key).expect("keys of the right length"))
+}
+
+/// A key pair as it is prepared, secret key first, and ciphertexts, of which every other one is sound.
+fn received_by_one(set: &Parameters, seed: u64, batch: usize) -> Vec<Vec<u8>> {
+    let [public, secret] = prepared(set, seed);
+    let public_key = key(set, &public, set.public_key_bytes());
+    let kem = Kem::of(set).expect("the products of a parameter set");
+    let mut memory = Memory::new(set);
+    let mut ciphertexts = bytes(seed ^ 1, batch * set.ciphertext_bytes());
+    for (i, ciphertext) in ciphertexts.chunks_exact_mut(set.ciphertext_bytes()).enumerate() {
+        if (batch + i) % 2 == 1 {
+            let (item_seed, mut shared_key) = ([i as u8; SEED_BYTES], Seed::default());
+            kem.encapsulate(&public_key, &item_seed, ciphertext, &mut shared_key, &mut memory)
+                .expect("lengths are right");
+        }
+    }
+    vec![secret, public, ciphertexts]
 }
 
 /// Factors as words: of every three items, two have the largest sums that there can be, of one sign or alternating.

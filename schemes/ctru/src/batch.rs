@@ -1,7 +1,5 @@
 //! The scheme in batches, on any device.
 
-mod resident;
-
 use core::fmt;
 use core::marker::PhantomData;
 #[cfg(feature = "hazmat")]
@@ -9,6 +7,7 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use ringforge::{Buffer, Device, Drbg, Error, HostArg, Plan, Program, Result, Stream};
+use ringforge_batch::items::{Ciphertexts, Items, PublicKeys, SecretKeys, SharedKeys};
 use ringforge_batch::{BatchKem, Fault, Outcome, Reason, Sizes, batch_of};
 #[cfg(feature = "hazmat")]
 use ringforge_batch::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
@@ -18,9 +17,6 @@ use crate::kernels::status;
 use crate::params::{ParameterSet, Parameters, SEED_BYTES};
 use crate::pke::Polynomials;
 use crate::plans::Plans;
-
-use resident::Items;
-pub use resident::{Ciphertexts, PublicKeys, SecretKeys, SharedKeys};
 
 /// A parameter set made ready on a device: key generation, encapsulation and decapsulation of many items at once.
 ///
@@ -200,7 +196,7 @@ impl<P: ParameterSet> BatchKem for Batch<P> {
                 &mut [draws.into(), (&mut public_keys).into(), (&mut secret_keys).into(), (&mut statuses).into()];
             self.generate.run(stream, batch, args)
         })?;
-        let public_keys = Items::new(stream, public_keys, sizes.public_key).with_statuses(statuses);
+        let public_keys = Items::new(stream, public_keys, sizes.public_key).with_statuses(statuses, status::faults);
         let secret_keys = Items::new(stream, secret_keys, sizes.secret_key).made_with(&public_keys);
         Ok((PublicKeys(public_keys), SecretKeys(secret_keys)))
     }
@@ -217,7 +213,8 @@ impl<P: ParameterSet> BatchKem for Batch<P> {
             let args = &mut [keys.bytes().into(), draws.into(), ciphertexts, shared_keys, statuses];
             self.encapsulate.run(stream, batch, args)
         })?;
-        let ciphertexts = Items::new(stream, ciphertexts, sizes.ciphertext).with_statuses(statuses).made_with(keys);
+        let ciphertexts =
+            Items::new(stream, ciphertexts, sizes.ciphertext).with_statuses(statuses, status::faults).made_with(keys);
         let shared_keys = Items::new(stream, shared_keys, sizes.shared_key).made_with(&ciphertexts);
         Ok((Ciphertexts(ciphertexts), SharedKeys(shared_keys)))
     }
@@ -240,7 +237,7 @@ impl<P: ParameterSet> BatchKem for Batch<P> {
         let [out_keys, out_statuses] = out;
         let args = &mut [keys.bytes().into(), ciphertexts.bytes().into(), out_keys, out_statuses];
         self.decapsulate.run(stream, batch, args)?;
-        let shared_keys = Items::new(stream, shared_keys, sizes.shared_key).with_statuses(statuses);
+        let shared_keys = Items::new(stream, shared_keys, sizes.shared_key).with_statuses(statuses, status::faults);
         Ok(SharedKeys(shared_keys.made_with(keys).made_with(ciphertexts)))
     }
 }

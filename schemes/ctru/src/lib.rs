@@ -41,9 +41,10 @@ mod rustcrypto;
 mod scheme;
 mod symmetric;
 
-pub use batch::{Batch, Ciphertexts, PublicKeys, SecretKeys, SharedKeys};
+pub use batch::Batch;
 pub use params::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, ParameterSet, Parameters};
 pub use ringforge_batch::Reason;
+pub use ringforge_batch::items::{Ciphertexts, PublicKeys, SecretKeys, SharedKeys};
 pub use rustcrypto::{DecapsulationKey, EncapsulationKey};
 #[cfg(feature = "testkit")]
 pub use scheme::{Ctru, plans as named_plans};

@@ -1,7 +1,7 @@
 // Ciphertexts to messages, and to what rejection keys are hashes of: identity, z and ciphertext, from a word on.
 #include "prelude.cuh"
 
-#include "ctru_prime_ring.cuh"
+#include "ctru_prime_secret.cuh"
 #include "e8.cuh"
 using namespace rf;
 
@@ -17,25 +17,15 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     u32* cells = cells_of(row);
     u32 x[Rq::per_thread], y[Rq::per_thread];
 
-    // f, and its first coefficient that is not as key generation makes it: the first one even as packed and the others
-    // odd, none too large, the padding zero
-    const u8* secret = secrets + item * Set::secret_key;
+    const u8* prepared = secrets + item * Set::secret_pitch;
+    const u8* secret = prepared + Set::values_bytes;
     u32 bad = Set::n + 1;
-    for (u32 i = row.thread; i < Set::pke_key; i += Rq::threads) {
-        u32 byte = secret[i], fields[2] = {byte & 15, byte >> 4};
-        RF_UNROLL
-        for (u32 j = 0; j < 2; j++) {
-            u32 place = 2 * i + j;
-            u32 odd = place == 0 || place == Set::n ? 0 : 1, most = place == Set::n ? 0 : 4 * Set::eta + odd;
-            u32 wrong = (fields[j] ^ odd) & 1 | most - fields[j] >> 31;
-            bad = min_word(bad, select(wrong, place, Set::n + 1));
-            cells[place] = lift(m, (i32)Set::key_offset - (i32)fields[j]);
-        }
+    if constexpr (Set::one_key) {
+        load_row<Rq, Rq::passes - 1>(y, (const u32*)prepared, row.thread, true);
+    } else {
+        bad = transform_secret(row, m, secret, y, table);
+        sync_row<Rq>();
     }
-    sync_row<Rq>();
-    load_factor(y, row.thread, [&](u32 c) { return cells[c]; });
-    ntt_forward<Rq>(m, y, table, row.shared, row.thread);
-    sync_row<Rq>();
 
     const u8* ciphertext = ciphertexts + item * Set::ciphertext;
     for (u32 unit = row.thread; unit < units; unit += Rq::threads) {

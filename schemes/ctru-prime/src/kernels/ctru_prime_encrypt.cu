@@ -10,7 +10,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
     u64 item = item_of(row, first);
-    encrypt(row, keys + item * Set::public_key, messages + item * Set::message_pitch,
+    encrypt(row, keys + item * Set::public_pitch, messages + item * Set::message_pitch,
             coins + item * (Set::coins_pitch / 4), table);
     if (!row.live) return;
     for (u32 i = row.thread; i < Set::ciphertext; i += Rq::threads) ciphertexts[item * Set::ciphertext + i] = row.extra[i];

@@ -14,17 +14,22 @@ RF_FN u32 compress(u32 sigma, u32 bit) {
     return rounded + (bit << (Set::q2_bits - 1)) & ((1u << Set::q2_bits) - 1);
 }
 
+// out: the values of a public key, which may be what is prepared of it.   All threads of the row call it, and meet at its end.
+RF_FN void load_public_key(const Row<Rq>& row, const Rq::M& m, const u8* key, u32* y, const Twiddle* table) {
+    if constexpr (Set::one_key) {
+        load_row<Rq, Rq::passes - 1>(y, (const u32*)key, row.thread, true);
+    } else {
+        transform_key(row, m, key, y, table);
+        sync_row<Rq>();
+    }
+}
+
 // Encrypts a message.   out: the ciphertext in row.extra.   All threads of the row call it, and meet at its end.
 RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u32* coins, const Twiddle* table) {
     auto m = Rq::modulus(nullptr, 0);
     u32* cells = cells_of(row);
     u32 x[Rq::per_thread], y[Rq::per_thread];
-    for (u32 i = row.thread; i < Set::public_key; i += Rq::threads) row.extra[i] = key[i];
-    sync_row<Rq>();
-    decode_key(row.extra, cells, row.thread);
-    load_factor(y, row.thread, [&](u32 c) { return lift(m, centre(cells[c])); });
-    ntt_forward<Rq>(m, y, table, row.shared, row.thread);
-    sync_row<Rq>();
+    load_public_key(row, m, key, y, table);
     sample_row(row, coins, [&](i32 r, u32) { return lift(m, r); });
     load_factor(x, row.thread, [&](u32 c) { return cells[c]; });
     multiply(row, m, x, y, table);

@@ -43,12 +43,11 @@ RF_FN void load_factor(u32* x, u32 thread, Get get) {
     }
 }
 
-// in: a factor in registers, the values of the other one   out: their product over the integers, not folded, in cells.
-// All threads of the row call it, and meet at its end.
-RF_FN void multiply(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, const Twiddle* table) {
+// in: values of two factors   out: their product over the integers, not folded, in cells.   All threads of the row call it,
+// and meet at its end.
+RF_FN void multiply_transformed(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, const Twiddle* table) {
     using S = Pass<Rq, 0>;
     constexpr u32 bound = ntt_forward_bound<Rq>();
-    ntt_forward<Rq>(m, x, table, row.shared, row.thread);
     multiply_values<Rq, bound, bound>(m, x, y, table, row.thread);
     ntt_inverse<Rq, product_bound<Rq>(), true>(m, x, table, row.shared, row.thread);
     sync_row<Rq>();
@@ -58,6 +57,19 @@ RF_FN void multiply(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, co
         cells_of(row)[S::run_start(row.thread, i)] = s - (m.q & 0u - (m.q / 2 - s >> 31));
     }
     sync_row<Rq>();
+}
+
+// The same with a factor whose coefficients are in registers.
+RF_FN void multiply(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, const Twiddle* table) {
+    ntt_forward<Rq>(m, x, table, row.shared, row.thread);
+    multiply_transformed(row, m, x, y, table);
+}
+
+// The same with a factor whose coefficients are in cells, the threads having met.
+RF_FN void multiply_by_cells(const Row<Rq>& row, const Rq::M& m, const u32* y, const Twiddle* table) {
+    u32 x[Rq::per_thread];
+    load_factor(x, row.thread, [&](u32 c) { return cells_of(row)[c]; });
+    multiply(row, m, x, y, table);
 }
 
 // Coefficients of the product modulo x^n - x - 1: put(i, integer) takes them in turn, and may write to cell i.
@@ -87,6 +99,17 @@ RF_FN void sample_row(const Row<Rq>& row, const u32* stream, To to) {
                                           [&](u32 i) { return to(sample[i], unit * sample_unit + i); });
     }
     sync_row<Rq>();
+}
+
+// Values as they are prepared, canonical, and the key of `Bytes` bytes behind them, zeros up to a whole vector.
+template <u32 Bytes>
+RF_FN void store_prepared(const Row<Rq>& row, const Rq::M& m, u32* y, const u8* key, u8* to) {
+    RF_UNROLL
+    for (u32 r = 0; r < Rq::per_thread; r++) y[r] = m.canonical<ntt_forward_bound<Rq>()>(y[r]);
+    store_row<Rq, Rq::passes - 1>(y, (u32*)to, row.thread, row.live);
+    if (!row.live) return;
+    for (u32 i = row.thread; i < (Bytes + 15) / 16 * 16; i += Rq::threads)
+        to[Set::values_bytes + i] = i < Bytes ? key[i] : 0;
 }
 
 // The item of a row; threads beyond the end compute along with the first one.

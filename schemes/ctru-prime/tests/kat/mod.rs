@@ -1,4 +1,5 @@
 //! The files of vectors.
+#![allow(dead_code, reason = "each test takes a part")]
 
 use std::path::Path;
 
