@@ -82,10 +82,9 @@ pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
     let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)])?;
     let received = run(Operation::Decaps, &[&keys[1], &sent[0]])?;
     // operations that cannot fail have no statuses
-    let fine = vec![0; 4 * task.batch];
-    let statuses = |results: &'_ [Vec<u8>], place: usize| results.get(place).unwrap_or(&fine).clone();
-    let both = [&sent[1], &statuses(&sent, 2)].map(|bytes| &**bytes);
-    let mut right = both_ends_agree(task.batch, &statuses(&keys, 2), both, [&received[0], &received[1]]);
+    let statuses = |results: &[Vec<u8>]| results.get(2).cloned().unwrap_or_else(|| vec![0; 4 * task.batch]);
+    let (made, sealed) = (statuses(&keys), statuses(&sent));
+    let mut right = both_ends_agree(task.batch, &made, [&sent[1], &sealed], [&received[0], &received[1]]);
     if Operation::ONE.into_iter().any(|operation| task.wants(operation)) {
         let prepare = |what, keys: &[u8]| {
             let plan = plan(task, &bench.device, what)?;

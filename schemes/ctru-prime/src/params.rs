@@ -150,7 +150,7 @@ mod tests {
             let (c, s) = set.reciprocal();
             for sigma in 0..set.q {
                 let x = sigma * set.q2() + (set.q - 1) / 2;
-                assert_eq!(x / set.q, (u64::from(x) * u64::from(c) >> s) as u32, "{}, {sigma}", set.name);
+                assert_eq!(x / set.q, ((u64::from(x) * u64::from(c)) >> s) as u32, "{}, {sigma}", set.name);
             }
         }
     }

@@ -206,7 +206,7 @@ impl Pke {
             _ if i == n => field != 0,
             _ => field % 2 == 0 || u32::from(field) > 4 * eta + 1,
         };
-        Ok(memory.fields.iter().enumerate().position(|field| is_bad(field)))
+        Ok(memory.fields.iter().enumerate().position(is_bad))
     }
 
     /// Rounds sigma to coefficients modulo q2 and adds the codeword of a message.

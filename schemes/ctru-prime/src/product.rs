@@ -78,7 +78,7 @@ pub(crate) fn integer_rows_in(
     limits: &Limits,
 ) -> Result<Rows> {
     check(n, bounds, length, prime)?;
-    Rows::of(&Ring::cyclic(length, prime.clone())?, limits)?.depth(LAYERS)
+    Rows::of(&Ring::cyclic(length, *prime)?, limits)?.depth(LAYERS)
 }
 
 fn check(n: usize, bounds: Bounds, length: usize, prime: &Modulus) -> Result<()> {
