@@ -3,9 +3,8 @@
 use core::fmt;
 
 use ringforge::testkit::NamedPlan;
-use ringforge::{Device, Limits};
-use ringforge_batch::DeterministicKem;
-use ringforge_batch::items::{Ciphertexts, PublicKeys, SecretKeys, SharedKeys};
+use ringforge::{Device, Limits, Plan};
+use ringforge_batch::{Batch, Ciphertexts, DeterministicKem, PublicKeys, SecretKeys, SharedKeys};
 use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
@@ -73,9 +72,10 @@ impl Parameters {
         }
     }
 
-    pub(crate) fn plans(&self, limits: &Limits) -> ringforge::Result<Vec<NamedPlan>> {
+    /// The plans for one key that serves all items, with samples; none if that is not offered.
+    pub(crate) fn one_key_plans(&self, limits: &Limits) -> ringforge::Result<Vec<NamedPlan>> {
         match self {
-            Self::Ctru(p) => ringforge_ctru::named_plans(p, limits),
+            Self::Ctru(_) => Ok(Vec::new()),
             Self::Prime(p) => ringforge_ctru_prime::named_plans(p, limits),
         }
     }
@@ -90,6 +90,8 @@ impl Parameters {
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) parameters: Parameters,
+    /// The plan of an operation.
+    pub(crate) plan: fn(ringforge_batch::Operation, &Limits) -> ringforge::Result<Plan>,
     /// Makes it ready on a device.
     pub(crate) on: fn(&Device) -> ringforge::Result<Box<Kem>>,
     /// Whether it is measured with `--quick` too.
@@ -98,12 +100,12 @@ pub(crate) struct Set {
 
 const fn set<P: ringforge_ctru::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Ctru(P::PARAMETERS);
-    Set { parameters, on: |device| Ok(Box::new(ringforge_ctru::Batch::<P>::new(device)?)), quick }
+    Set { parameters, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
 }
 
 const fn prime<P: ringforge_ctru_prime::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Prime(P::PARAMETERS);
-    Set { parameters, on: |device| Ok(Box::new(ringforge_ctru_prime::Batch::<P>::new(device)?)), quick }
+    Set { parameters, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
 }
 
 /// All sets.

@@ -98,7 +98,7 @@ impl Device {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn buffer(&self, bytes: usize) -> Result<Buffer> {
-        let memory = self.0.backend.allocate(bytes)?;
+        let memory = self.allocate(bytes)?;
         Ok(Buffer { device: self.clone(), memory, len: bytes, written: false, content: None })
     }
 
@@ -117,6 +117,17 @@ impl Device {
         self.0.backend.trim();
     }
 
+    /// Memory of this many bytes, if need be in place of what is kept for later.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
+        match self.0.backend.allocate(bytes) {
+            Err(Error::OutOfMemory { .. }) => {
+                self.trim();
+                self.0.backend.allocate(bytes)
+            }
+            memory => memory,
+        }
+    }
+
     pub(crate) fn backend(&self) -> &dyn Backend {
         &*self.0.backend
     }
@@ -133,7 +144,7 @@ impl Device {
         }
         let backend = self.backend();
         let queue = backend.queue()?;
-        let mut memory = backend.allocate(table.bytes())?;
+        let mut memory = self.allocate(table.bytes())?;
         match table {
             Table::Bytes(bytes) => backend.upload(&queue, bytes, memory.write(), 0)?,
             Table::Made { kernel, items, inputs } => {

@@ -246,7 +246,7 @@ impl Program {
     /// New temporaries for this many items.
     pub(crate) fn temporaries(&self, items: usize) -> Result<Vec<Memory>> {
         let Parts { device, plan, .. } = &*self.0;
-        plan.temps().iter().map(|temp| device.backend().allocate(product(temp.bytes, items)?)).collect()
+        plan.temps().iter().map(|temp| device.allocate(product(temp.bytes, items)?)).collect()
     }
 
     /// Wipes those temporaries that held secrets.

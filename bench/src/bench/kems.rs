@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use ringforge::Device;
 use ringforge::testkit::{Compiled, NamedPlan, Random, bytes};
-use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED};
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Randomness};
 
 use super::{Bench, Line, Options, What};
 use crate::environment;
@@ -105,14 +105,14 @@ pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
 /// Measures an operation, and gives what it wrote; whether that is right is not known yet.
 fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> Result<(Line, Vec<Vec<u8>>)> {
     let (Bench { device, bandwidth, .. }, parameters) = (bench, &task.set.parameters);
-    let name = match operation {
-        Operation::KeyGen => "generate from seeds",
-        Operation::Encaps => "encapsulate from seeds",
-        Operation::Decaps => "decapsulate",
-        Operation::EncapsOne => "encapsulate to one key from seeds",
-        Operation::DecapsOne => "decapsulate with one key",
+    let each = |operation| (task.set.plan)(operation, device.limits());
+    let plan = &match operation {
+        Operation::KeyGen => each(ringforge_batch::Operation::Generate(Randomness::Seeds))?,
+        Operation::Encaps => each(ringforge_batch::Operation::Encapsulate(Randomness::Seeds))?,
+        Operation::Decaps => each(ringforge_batch::Operation::Decapsulate)?,
+        Operation::EncapsOne => plan(task, device, "encapsulate to one key from seeds")?.plan,
+        Operation::DecapsOne => plan(task, device, "decapsulate with one key")?.plan,
     };
-    let plan = &plan(task, device, name)?.plan;
     let work = Work::of_plan(device, plan)?;
     let sets = (0..measure::sets(&work, task.batch)).map(|_| work.buffers(task.batch, inputs));
     let mut sets = sets.collect::<Result<Vec<_>>>()?;
@@ -126,7 +126,7 @@ fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> R
 fn plan(task: &Task, device: &Device, what: &str) -> Result<NamedPlan> {
     let parameters = &task.set.parameters;
     let name = format!("{} {what}", parameters.name());
-    let plans = parameters.plans(device.limits())?;
+    let plans = parameters.one_key_plans(device.limits())?;
     plans.into_iter().find(|plan| plan.name == name).with_context(|| format!("no plan is called {name}"))
 }
 

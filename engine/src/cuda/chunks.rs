@@ -97,7 +97,7 @@ impl Shared {
         let mut memories = Vec::new();
         for (arg, host) in program.plan().args().iter().zip(args) {
             memories.push(if arg.per == Per::Shared {
-                let mut memory = backend.allocate(arg.bytes)?;
+                let mut memory = program.device().allocate(arg.bytes)?;
                 if arg.role != Role::Out {
                     backend.upload(stream.queue(), host.bytes(), memory.write(), 0)?;
                 }
@@ -155,7 +155,7 @@ impl<'f> Lane<'f> {
                 return Ok(None);
             }
             let bytes = arg.bytes * chunk;
-            let memory = program.device().backend().allocate(bytes)?;
+            let memory = program.device().allocate(bytes)?;
             let direct = bytes == 0 || gpu.pinned.contain(host.bytes());
             let staged = !direct && flow.is_none();
             let staged = if staged { Some(Staged::new(&gpu, bytes, arg.secret)?) } else { None };

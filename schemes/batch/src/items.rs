@@ -1,147 +1,154 @@
-//! Items on a device as bytes without gaps, and what is known of how they fared: handles that any scheme may use.
+//! Items on a device: their bytes, without gaps, and what is known of how they fared.
 
 use core::fmt;
+use core::marker::PhantomData;
 use std::sync::Arc;
 
 use ringforge::{Buffer, Error, Result, Stream};
 
 use crate::kem::Resident;
-use crate::outcome::{Fault, Outcome};
+use crate::mechanism::Mechanism;
+use crate::outcome::{Outcome, Reason};
+use crate::sizes::Sizes;
 
-/// What the statuses tell that a run wrote, one an item.
-pub type Reader = fn(&[u32]) -> Vec<Fault>;
-
-/// Items of one kind, item i at i times their size.
-pub struct Items {
+/// Items of one kind on a device, wiped when dropped if they are secret.
+pub struct Items<K: Kind> {
     stream: Stream,
-    bytes: Buffer,
-    size: usize,
-    /// Faults that were found on the host.
-    faults: Vec<Fault>,
+    pub(crate) bytes: Buffer,
+    /// The mechanism's name, and bytes of an item.
+    of: (&'static str, usize),
     /// Statuses of the runs that these items come from.
-    statuses: Vec<(Arc<Buffer>, Reader)>,
+    statuses: Vec<Arc<Buffer>>,
+    kind: PhantomData<K>,
 }
 
-impl Items {
-    /// Items of `size` bytes each that work in this stream's order makes.
-    #[must_use]
-    pub fn new(stream: &Stream, bytes: Buffer, size: usize) -> Self {
-        Self { stream: stream.clone(), bytes, size, faults: Vec::new(), statuses: Vec::new() }
+/// Public keys on a device.
+pub type PublicKeys = Items<kinds::PublicKey>;
+/// Secret keys on a device, wiped when dropped.
+pub type SecretKeys = Items<kinds::SecretKey>;
+/// Ciphertexts on a device.
+pub type Ciphertexts = Items<kinds::Ciphertext>;
+/// Shared keys on a device, wiped when dropped.
+pub type SharedKeys = Items<kinds::SharedKey>;
+
+/// A kind of items.
+pub trait Kind: sealed::Sealed {
+    /// What errors call their bytes.
+    const BYTES: &'static str;
+    /// Whether they are wiped when dropped.
+    const SECRET: bool;
+
+    /// Bytes of an item.
+    fn size(sizes: &Sizes) -> usize;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// The kinds of items.
+pub mod kinds {
+    use super::sealed::Sealed;
+    use super::{Kind, Sizes};
+
+    macro_rules! kinds {
+        ($($(#[$doc:meta])* $kind:ident: $size:ident, $bytes:literal, secret: $secret:literal;)*) => {$(
+            $(#[$doc])*
+            #[derive(Debug)]
+            pub enum $kind {}
+
+            impl Sealed for $kind {}
+
+            impl Kind for $kind {
+                const BYTES: &'static str = $bytes;
+                const SECRET: bool = $secret;
+
+                fn size(sizes: &Sizes) -> usize {
+                    sizes.$size
+                }
+            }
+        )*};
     }
 
-    /// The same with faults that are known by now.
-    #[must_use]
-    pub fn with_faults(mut self, faults: Vec<Fault>) -> Self {
-        self.faults.extend(faults);
+    kinds! {
+        /// Public keys.
+        PublicKey: public_key, "bytes of public keys", secret: false;
+        /// Secret keys.
+        SecretKey: secret_key, "bytes of secret keys", secret: true;
+        /// Ciphertexts.
+        Ciphertext: ciphertext, "bytes of ciphertexts", secret: false;
+        /// Shared keys.
+        SharedKey: shared_key, "bytes of shared keys", secret: true;
+    }
+}
+
+impl<K: Kind> Items<K> {
+    /// Room for new items.
+    pub(crate) fn new<M: Mechanism>(stream: &Stream, batch: usize) -> Result<Self> {
+        let size = K::size(&M::SIZES);
+        let bytes = room(stream, batch, size)?;
+        Ok(Self { stream: stream.clone(), bytes, of: (M::NAME, size), statuses: Vec::new(), kind: PhantomData })
+    }
+
+    /// The same, made by a run with these statuses.
+    pub(crate) fn with_statuses(mut self, statuses: &Option<Arc<Buffer>>) -> Self {
+        self.statuses.extend(statuses.clone());
         self
     }
 
-    /// The same with the statuses of the run that makes them.
-    #[must_use]
-    pub fn with_statuses(mut self, statuses: Buffer, reader: Reader) -> Self {
-        self.statuses.push((Arc::new(statuses), reader));
+    /// The same, made from others, whose faults are theirs too.
+    pub(crate) fn made_from<L: Kind>(mut self, others: &Items<L>) -> Self {
+        self.statuses.extend_from_slice(&others.statuses);
         self
     }
 
-    /// The same with the faults of others, item by item: these were made from them, or with them.
-    #[must_use]
-    pub fn made_with(mut self, others: &Self) -> Self {
-        self.faults.extend(&others.faults);
-        self.statuses.extend(others.statuses.iter().cloned());
-        self
-    }
-
-    /// Their bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &Buffer {
-        &self.bytes
-    }
-
-    /// The number of items, if they have this size: handles of one parameter set are no good for another.
-    ///
-    /// # Errors
-    /// [`Error::Length`] otherwise.
-    pub fn batch(&self, size: usize) -> Result<usize> {
-        if self.size == size {
-            Ok(self.len())
-        } else {
-            Err(Error::Length { what: "bytes of an item of the handle", expected: size, got: self.size })
+    /// The number of items, if they are of this mechanism.
+    pub(crate) fn batch<M: Mechanism>(&self) -> Result<usize> {
+        let (got, expected) = (self.of.0, M::NAME);
+        if got == expected {
+            return Ok(self.len());
         }
+        let what = format!("{} on a device", K::BYTES);
+        Err(Error::Mismatch { what, expected: expected.into(), got: got.into() })
     }
 }
 
-impl Resident for Items {
+/// Memory for so many items.
+pub(crate) fn room(stream: &Stream, batch: usize, size: usize) -> Result<Buffer> {
+    let limit = usize::MAX / size;
+    let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
+    stream.device().buffer(bytes)
+}
+
+impl<K: Kind> Resident for Items<K> {
     fn len(&self) -> usize {
-        self.bytes.len() / self.size
+        self.bytes.len() / self.of.1
     }
 
     fn outcome(&self, stream: &Stream) -> Result<Outcome> {
-        let mut faults = self.faults.clone();
-        for (statuses, reader) in &self.statuses {
-            faults.extend(reader(&stream.download::<u32>(statuses)?));
-        }
-        Ok(Outcome::new(faults))
+        let faults = self.statuses.iter().map(|statuses| Ok(Reason::faults(&stream.download(statuses)?)));
+        Ok(Outcome::new(faults.collect::<Result<Vec<_>>>()?.concat()))
     }
 
     fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Outcome> {
         stream.read(&self.bytes, to)?;
         let outcome = self.outcome(stream)?;
-        for fault in outcome.faults() {
-            to[fault.item * self.size..][..self.size].fill(0);
-        }
+        outcome.clear(to, self.of.1);
         Ok(outcome)
     }
 }
 
-impl fmt::Debug for Items {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} items of {} bytes on {}", self.len(), self.size, self.stream.device())
+impl<K: Kind> Drop for Items<K> {
+    fn drop(&mut self) {
+        if K::SECRET {
+            // nobody is left to hear of a device that no longer answers
+            let _ = self.stream.wipe(&mut self.bytes);
+        }
     }
 }
 
-macro_rules! handles {
-    ($($(#[$doc:meta])* $handle:ident, secret: $secret:literal;)*) => {$(
-        $(#[$doc])*
-        pub struct $handle(pub Items);
-
-        impl Resident for $handle {
-            fn len(&self) -> usize {
-                self.0.len()
-            }
-
-            fn outcome(&self, stream: &Stream) -> Result<Outcome> {
-                self.0.outcome(stream)
-            }
-
-            fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Outcome> {
-                self.0.export(stream, to)
-            }
-        }
-
-        impl Drop for $handle {
-            fn drop(&mut self) {
-                if $secret {
-                    // nobody is left to hear of a device that no longer answers
-                    let _ = self.0.stream.wipe(&mut self.0.bytes);
-                }
-            }
-        }
-
-        impl fmt::Debug for $handle {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{} {} on {}", self.len(), stringify!($handle), self.0.stream.device())
-            }
-        }
-    )*};
-}
-
-handles! {
-    /// Public keys on a device.
-    PublicKeys, secret: false;
-    /// Secret keys on a device, wiped when dropped.
-    SecretKeys, secret: true;
-    /// Ciphertexts on a device.
-    Ciphertexts, secret: false;
-    /// Shared keys on a device, wiped when dropped.
-    SharedKeys, secret: true;
+impl<K: Kind> fmt::Debug for Items<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.of.0, self.stream.device())
+    }
 }

@@ -1,7 +1,6 @@
 //! The kernels of key generation, encapsulation and decapsulation: what they read and write, and their text.
 
 mod on_cpu;
-pub(crate) mod status;
 mod text;
 
 use core::fmt;
@@ -38,6 +37,8 @@ pub(crate) enum Stage {
     PreparePublic,
     /// Secret keys to the values of f, and themselves.
     PrepareSecret,
+    /// Secret keys to statuses.
+    CheckSecret,
     /// Seeds to messages, shared keys and coins of encryption.
     Encapsulate,
     /// Messages and coins to ciphertexts.
@@ -84,7 +85,7 @@ impl PrimeKernel {
         let rows = |bounds, extra| Ok::<_, ringforge::Error>(integer_rows(p.n, bounds, limits)?.extra_shared(extra));
         let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
         let rows = match stage {
-            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate => None,
+            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => None,
             Stage::Encrypt | Stage::Compare | Stage::PreparePublic => {
                 Some(rows(Bounds::of_encryption(p), key_or_ciphertext)?)
             }
@@ -171,6 +172,7 @@ fn ports(stage: Stage, keys: Keys, p: &Parameters) -> Vec<Port> {
         Stage::Generate => vec![two_seeds, both_coins, polynomial, polynomial, out(public_key), out(secret_key)],
         Stage::PreparePublic => vec![Port::input(p.public_key_bytes()), out(public_key)],
         Stage::PrepareSecret => vec![Port::input(p.secret_key_bytes()).secret(), out(secret_key)],
+        Stage::CheckSecret => vec![secret_key, out(status)],
         Stage::Encapsulate => vec![public_key, seed, out(message), out(coins), out(seed)],
         Stage::Encrypt => vec![public_key, message, coins, out(ciphertext)],
         Stage::Decrypt => vec![secret_key, ciphertext, out(message), out(rejection), out(status)],

@@ -11,18 +11,18 @@
 //! | `radix.rs`, `product.rs`, `inverse.rs` | public keys as bytes, products by way of the integers, inverses |
 //! | `symmetric.rs`, `pke.rs`, `kem.rs`, `single.rs` | hashing, arithmetic, and the encapsulation around them, one item on the CPU |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
-//! | `plans.rs`, `batch.rs` | stages put together, and the batch traits |
+//! | `plans.rs`, `one_key.rs` | stages put together, which `Batch` runs; one key that serves many items |
 //!
 //! `README.md` says what the format rests on, how the GPU does it, and what is not done.
 //!
 //! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
-mod batch;
 mod inverse;
 mod kem;
 mod kernels;
 #[cfg(feature = "testkit")]
 mod naive;
+mod one_key;
 mod params;
 mod pke;
 mod plans;
@@ -33,10 +33,9 @@ mod scheme;
 mod single;
 mod symmetric;
 
-pub use batch::{Batch, PreparedPublicKey, PreparedSecretKey};
+pub use one_key::{OneKey, PreparedPublicKey, PreparedSecretKey};
 pub use params::{CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet, Parameters};
-pub use ringforge_batch::Reason;
-pub use ringforge_batch::items::{Ciphertexts, PublicKeys, SecretKeys, SharedKeys};
+pub use ringforge_batch::{Batch, Reason};
 #[cfg(feature = "testkit")]
 pub use scheme::{CtruPrime, plans as named_plans};
 pub use single::{check_secret_key, decapsulate, encapsulate, generate, is_canonical};

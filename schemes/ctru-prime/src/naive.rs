@@ -6,10 +6,10 @@
 mod ring;
 
 use ringforge::Draws;
+use ringforge_batch::Reason;
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
-use crate::kernels::status;
 use crate::params::Parameters;
 
 pub(crate) use ring::product;
@@ -48,7 +48,7 @@ impl Naive {
         columns(secret_keys.chunks(self.0.secret_key_bytes()).zip(ciphertexts).map(|(secret_key, ciphertext)| {
             let [pke_key, public_key, z] = self.0.parts(secret_key);
             let place = self.bad_place(pke_key);
-            let status = status::invalid_secret_key(place).to_le_bytes().to_vec();
+            let status = status(place);
             if place.is_some() {
                 return [vec![0; 32], status];
             }
@@ -57,6 +57,11 @@ impl Naive {
             let rejected = || hash(&[&public_key[..33], z, ciphertext])[..32].to_vec();
             [if again == ciphertext { agreed } else { rejected() }, status]
         }))
+    }
+
+    pub(crate) fn check_secret(self, secret_keys: &[u8]) -> Vec<Vec<u8>> {
+        let keys = secret_keys.chunks(self.0.secret_key_bytes());
+        vec![keys.flat_map(|key| status(self.bad_place(self.0.parts(key)[0]))).collect()]
     }
 
     /// Products of residues modulo q by numbers from −η to η, both as words of 16 bits.
@@ -136,6 +141,10 @@ fn columns<const N: usize>(made: impl Iterator<Item = [Vec<u8>; N]>) -> Vec<Vec<
     let mut columns = vec![Vec::new(); N];
     made.for_each(|made| columns.iter_mut().zip(made).for_each(|(all, one)| all.extend(one)));
     columns
+}
+
+fn status(place: Option<usize>) -> Vec<u8> {
+    Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })).to_le_bytes().to_vec()
 }
 
 fn draw(draws: &[u8], item: usize) -> [u8; 64] {

@@ -1,5 +1,10 @@
 //! The parameter sets, and every size that follows from one.
 
+use ringforge::{Limits, Plan, Result};
+use ringforge_batch::{Mechanism, Operation, Sizes};
+
+use crate::plans::plan;
+
 /// Bytes of a seed, of z, and of a shared key.
 pub(crate) const SEED_BYTES: usize = 32;
 
@@ -58,6 +63,15 @@ impl Parameters {
         (self.n * self.q2_bits as usize).div_ceil(8)
     }
 
+    const fn sizes(&self) -> Sizes {
+        Sizes {
+            public_key: self.public_key_bytes(),
+            secret_key: self.secret_key_bytes(),
+            ciphertext: self.ciphertext_bytes(),
+            shared_key: SEED_BYTES,
+        }
+    }
+
     /// A message of the encryption inside: each byte takes sixteen coefficients, and a few are left over.
     #[must_use]
     pub const fn message_bytes(&self) -> usize {
@@ -93,7 +107,7 @@ impl Parameters {
 }
 
 /// One of the parameter sets of this crate, as a type.
-pub trait ParameterSet: sealed::Sealed + Send + Sync + 'static {
+pub trait ParameterSet: sealed::Sealed + Mechanism + Send + Sync {
     /// Its numbers.
     const PARAMETERS: Parameters;
 }
@@ -117,6 +131,16 @@ macro_rules! sets {
             impl ParameterSet for $set {
                 const PARAMETERS: Parameters =
                     Parameters { name: $name, n: $n, q: $q, q2_bits: $q2_bits, eta: $eta };
+            }
+
+            impl Mechanism for $set {
+                const NAME: &'static str = $name;
+                const SIZES: Sizes = Self::PARAMETERS.sizes();
+                const ANY_PUBLIC_KEY: bool = true;
+
+                fn plan(operation: Operation, limits: &Limits) -> Result<Plan> {
+                    plan(&Self::PARAMETERS, operation, limits)
+                }
             }
 
             const _: () = {

@@ -1,12 +1,30 @@
 //! The plans of a parameter set: stages in order, from the caller's arguments to the caller's arguments.
 
 use ringforge::kernels::Draw;
-use ringforge::{Limits, Plan, Result, Slot, Step};
+use ringforge::{Error, Limits, Plan, Result, Slot, Step};
+use ringforge_batch::{Operation, Randomness};
 
 use crate::kernels::{Keys, PrimeKernel, Stage};
 use crate::params::Parameters;
 
 use Slot::{Arg, Temp};
+
+/// The plan of an operation.
+pub(crate) fn plan(p: &Parameters, operation: Operation, limits: &Limits) -> Result<Plan> {
+    let plans = Plans::new(p, limits);
+    match operation {
+        Operation::Generate(Randomness::Seeds) => plans.generate_from(),
+        Operation::Generate(Randomness::Draws) => plans.generate(),
+        Operation::Encapsulate(Randomness::Seeds) => plans.encapsulate_from(),
+        Operation::Encapsulate(Randomness::Draws) => plans.encapsulate(),
+        Operation::Decapsulate => plans.decapsulate(),
+        Operation::CheckSecretKeys => plans.check_secret(),
+        Operation::CheckPublicKeys => Err(Error::Unsupported {
+            job: format!("a check of public keys of {}", p.name),
+            why: "any bytes are one".into(),
+        }),
+    }
+}
 
 /// The plans of a parameter set for devices with some limits. All arguments are tight bytes, item i at i · size.
 pub(crate) struct Plans {
@@ -20,7 +38,6 @@ impl Plans {
     }
 
     /// Seeds d ‖ z → public keys, secret keys.
-    #[cfg(any(feature = "hazmat", feature = "testkit"))]
     pub(crate) fn generate_from(&self) -> Result<Plan> {
         let steps = vec![
             self.stage(Stage::Expand, vec![Arg(0), Temp(0)])?,
@@ -44,7 +61,6 @@ impl Plans {
     }
 
     /// Public keys, seeds s → ciphertexts, shared keys.
-    #[cfg(any(feature = "hazmat", feature = "testkit"))]
     pub(crate) fn encapsulate_from(&self) -> Result<Plan> {
         let steps = vec![
             self.stage(Stage::Encapsulate, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3)])?,
@@ -73,6 +89,11 @@ impl Plans {
         self.plan("decapsulate", steps)
     }
 
+    /// Secret keys → status.
+    pub(crate) fn check_secret(&self) -> Result<Plan> {
+        self.plan("check secret keys", vec![self.stage(Stage::CheckSecret, vec![Arg(0), Arg(1)])?])
+    }
+
     /// Public keys → what is prepared of them.
     pub(crate) fn prepare_public(&self) -> Result<Plan> {
         let step = self.step(Stage::PreparePublic, Keys::Prepared, vec![Arg(0), Arg(1)])?;
@@ -87,7 +108,7 @@ impl Plans {
     }
 
     /// A prepared public key, seeds s → ciphertexts, shared keys.
-    #[cfg(any(feature = "hazmat", feature = "testkit"))]
+    #[cfg(feature = "testkit")]
     pub(crate) fn encapsulate_to_one_from(&self) -> Result<Plan> {
         let steps = vec![
             self.step(Stage::Encapsulate, Keys::One, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3)])?,

@@ -40,6 +40,9 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
         named(plans.decapsulate()?)
             .sampled(move |seed, batch| received(&set, seed, batch).into())
             .expecting(move |_, inputs| naive.decapsulate(&inputs[0], &inputs[1])),
+        named(plans.check_secret()?)
+            .sampled(move |seed, batch| vec![received(&set, seed, batch)[0].clone()])
+            .expecting(move |_, inputs| naive.check_secret(&inputs[0])),
         named(plans.prepare_public()?),
         named(plans.prepare_secret()?),
         named(plans.encapsulate_to_one_from()?)

@@ -66,5 +66,5 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     for (u32 i = row.thread; i < 65; i += Rq::threads) rejection[i] = i < 33 ? id[i] : z[i - 33];
     for (u32 i = row.thread; i < Set::rejection_pitch - 65; i += Rq::threads)
         rejection[65 + i] = i < Set::ciphertext ? ciphertext[i] : 0;
-    if (row.thread == 0) status[item] = bad <= Set::n ? bad + 1 : 0;
+    if (row.thread == 0) status[item] = status_of(bad);
 }

@@ -1,11 +1,11 @@
 // Secret keys of CTRU-Prime, unpacked. Include it after the prelude.
 #pragma once
+#include "ctru_prime_fields.cuh"
 #include "ctru_prime_ring.cuh"
 
 namespace rf {
 
-// out: the values of f; returns the place of this thread's first coefficient that is not as key generation makes it: the
-// first one even as packed and the others odd, none too large, the padding zero; beyond n if there is none.
+// out: the values of f; returns the first bad place that this thread saw, beyond n if none was.
 // All threads of the row call it.
 RF_FN u32 transform_secret(const Row<Rq>& row, const Rq::M& m, const u8* secret, u32* y, const Twiddle* table) {
     u32* cells = cells_of(row);
@@ -15,9 +15,7 @@ RF_FN u32 transform_secret(const Row<Rq>& row, const Rq::M& m, const u8* secret,
         RF_UNROLL
         for (u32 j = 0; j < 2; j++) {
             u32 place = 2 * i + j;
-            u32 odd = place == 0 || place == Set::n ? 0 : 1, most = place == Set::n ? 0 : 4 * Set::eta + odd;
-            u32 wrong = (fields[j] ^ odd) & 1 | most - fields[j] >> 31;
-            bad = min_word(bad, select(wrong, place, Set::n + 1));
+            bad = min_word(bad, bad_place(fields[j], place));
             cells[place] = lift(m, (i32)Set::key_offset - (i32)fields[j]);
         }
     }

@@ -3,11 +3,12 @@
 use core::ops::RangeInclusive;
 
 use ringforge::{Args, Result};
+use ringforge_batch::Reason;
 use ringforge_e8::select;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::{Keys, Stage, status};
+use super::{Keys, Stage};
 use crate::kem::{Kem, Memory, Seed, expand, hash_message, hash_seed};
 use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
 use crate::pke::Polynomials;
@@ -22,6 +23,7 @@ pub(super) fn run(stage: Stage, keys: Keys, kem: &Kem, args: &mut Args<'_>) -> R
         Stage::Generate => generate(kem, args),
         Stage::PreparePublic => prepare_public(kem, args),
         Stage::PrepareSecret => prepare_secret(kem, args),
+        Stage::CheckSecret => check_secret(kem, args),
         Stage::Encapsulate => encapsulate(keys, kem, args),
         Stage::Encrypt => encrypt(keys, kem, args),
         Stage::Decrypt => decrypt(keys, kem, args),
@@ -56,6 +58,22 @@ fn put_values(p: &Parameters, memory: &mut Polynomials, key: &[u8], prepared: &m
     values.as_chunks_mut().0.iter_mut().zip(memory.values()).for_each(|(to, word)| *to = word.to_le_bytes());
     rest.fill(0);
     rest[..key.len()].copy_from_slice(key);
+}
+
+/// The status of an item with this secret key.
+fn status(kem: &Kem, pke_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
+    let place = kem.pke.bad_field(pke_key, memory)?;
+    Ok(Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })))
+}
+
+fn check_secret(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+    let p = kem.parameters();
+    let mut memory = Memory::new(p);
+    let secret_keys = args.input::<u8>(0)?.chunks_exact(p.secret_key_bytes());
+    for (secret_key, found) in secret_keys.zip(args.output::<u32>(1)?) {
+        *found = status(kem, p.parts(secret_key)[0], &mut memory.polynomials)?;
+    }
+    Ok(())
 }
 
 fn prepare_public(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
@@ -171,21 +189,21 @@ fn decrypt(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let ciphertexts = args.input::<u8>(1)?.chunks_exact(p.ciphertext_bytes());
     let messages = args.output::<u8>(2)?.chunks_exact_mut(p.message_pitch());
     let rejections = args.output::<u8>(3)?.chunks_exact_mut(p.rejection_pitch());
-    let statuses = args.output::<u32>(4)?;
-    for ((((secret_key, ciphertext), message), rejection), status) in
-        secret_keys.zip(ciphertexts).zip(messages).zip(rejections).zip(statuses)
+    let found = args.output::<u32>(4)?;
+    for ((((secret_key, ciphertext), message), rejection), found) in
+        secret_keys.zip(ciphertexts).zip(messages).zip(rejections).zip(found)
     {
         let polynomials = &mut memory.polynomials;
         message.fill(0);
         let message = &mut message[..p.message_bytes()];
         let secret_key = if keys == Keys::One {
-            *status = 0;
+            *found = 0;
             let secret_key = take_values(p, secret_key, polynomials);
             kem.pke.decrypt_with_values(ciphertext, message, polynomials)?;
             &secret_key[..p.secret_key_bytes()]
         } else {
             let [pke_key, ..] = p.parts(secret_key);
-            *status = status::invalid_secret_key(kem.pke.bad_field(pke_key, polynomials)?);
+            *found = status(kem, pke_key, polynomials)?;
             kem.pke.decrypt(pke_key, ciphertext, message, polynomials)?;
             secret_key
         };

@@ -11,13 +11,24 @@ const RADIX: Header = Header { name: "ctru_prime_radix.cuh", text: include_str!(
 const RING: Header = Header { name: "ctru_prime_ring.cuh", text: include_str!("ctru_prime_ring.cuh") };
 const GROUP_TEXT: Header = Header { name: "ctru_prime_group.cuh", text: include_str!("ctru_prime_group.cuh") };
 const INVERSE: Header = Header { name: "ctru_prime_inverse.cuh", text: include_str!("ctru_prime_inverse.cuh") };
+const FIELDS: Header = Header { name: "ctru_prime_fields.cuh", text: include_str!("ctru_prime_fields.cuh") };
 const SECRET: Header = Header { name: "ctru_prime_secret.cuh", text: include_str!("ctru_prime_secret.cuh") };
 const ENCRYPT: Header = Header { name: "ctru_prime_encrypt.cuh", text: include_str!("ctru_prime_encrypt.cuh") };
 const HASH: Header = Header { name: "ctru_prime_hash.cuh", text: include_str!("ctru_prime_hash.cuh") };
 
-pub(super) const RING_HEADERS: &[Header] =
-    &[RADIX, RING, GROUP_TEXT, INVERSE, SECRET, ENCRYPT, ringforge_e8::E8, ringforge_e8::SAMPLE];
-pub(super) const HASH_HEADERS: &[Header] = &[HASH];
+pub(super) const RING_HEADERS: &[Header] = &[
+    RADIX,
+    RING,
+    GROUP_TEXT,
+    INVERSE,
+    FIELDS,
+    SECRET,
+    ENCRYPT,
+    ringforge_batch::STATUS,
+    ringforge_e8::E8,
+    ringforge_e8::SAMPLE,
+];
+pub(super) const HASH_HEADERS: &[Header] = &[HASH, FIELDS, ringforge_batch::STATUS];
 
 /// The name and the text of a stage.
 pub(super) const fn of(stage: Stage) -> (&'static str, &'static str) {
@@ -28,6 +39,7 @@ pub(super) const fn of(stage: Stage) -> (&'static str, &'static str) {
         Stage::Generate => ("ctru_prime_generate", include_str!("ctru_prime_generate.cu")),
         Stage::PreparePublic => ("ctru_prime_prepare_public", include_str!("ctru_prime_prepare_public.cu")),
         Stage::PrepareSecret => ("ctru_prime_prepare_secret", include_str!("ctru_prime_prepare_secret.cu")),
+        Stage::CheckSecret => ("ctru_prime_check_secret", include_str!("ctru_prime_check_secret.cu")),
         Stage::Encapsulate => ("ctru_prime_encapsulate", include_str!("ctru_prime_encapsulate.cu")),
         Stage::Encrypt => ("ctru_prime_encrypt", include_str!("ctru_prime_encrypt.cu")),
         Stage::Decrypt => ("ctru_prime_decrypt", include_str!("ctru_prime_decrypt.cu")),
