@@ -21,6 +21,12 @@ pub(crate) fn wide<R>(run: impl FnOnce() -> R) -> R {
         #[allow(unsafe_code)]
         return unsafe { with_avx2(run) };
     }
+    plain(run)
+}
+
+/// A call, so that what the loop keeps on the stack is not kept by recursive functions around it while they wait.
+#[inline(never)]
+fn plain<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 

@@ -1,4 +1,6 @@
 // The product of values added to a third one, a leaf a thread.
+//
+// Floor: memory, four residues for each coefficient. Not timed alone.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;

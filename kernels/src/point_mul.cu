@@ -1,4 +1,6 @@
 // The product of values, a leaf a thread.
+//
+// Floor: memory, three residues for each coefficient. Not timed alone.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -1,0 +1,31 @@
+//! Threads with little stack: while a thread waits for the half of a row that another one took, it takes up halves of other
+//! rows, on top of its own stack.
+
+use rayon::ThreadPoolBuilder;
+use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Result, Ring, testkit};
+
+/// Bytes of stack, an eighth of what rayon's threads have.
+const STACK_BYTES: usize = 256 << 10;
+/// Threads, more than rows, so that halves are taken.
+const THREADS: usize = 16;
+const ROWS: usize = 8;
+
+#[test]
+fn large_rows_need_little_stack() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let q = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
+    let ring = Ring::cyclic(1 << 16, q)?;
+    let cpu = Device::cpu();
+    let run = |op, from: &[u8]| -> Result<Vec<u8>> {
+        let plan = Planner::new(cpu.limits().clone()).plan(&Job::new(&ring, op).order(Order::Natural))?;
+        let mut to = vec![0; from.len()];
+        cpu.compile(&plan)?.run_host(ROWS, &mut [HostArg::In(from), HostArg::Out(&mut to)])?;
+        Ok(to)
+    };
+    let from = testkit::residues(&ring, 1, ROWS);
+    let pool = ThreadPoolBuilder::new().num_threads(THREADS).stack_size(STACK_BYTES).build()?;
+    for _ in 0..4 {
+        let back = pool.install(|| run(Op::Inverse, &run(Op::Forward, &from)?))?;
+        assert_eq!(back, from);
+    }
+    Ok(())
+}
