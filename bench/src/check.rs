@@ -36,7 +36,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let Options { filter, quick, .. } = options;
     let seed = options.seed.unwrap_or_else(drawn);
     let wanted: Vec<_> = CHECKED.iter().filter(|(name, ring)| name.contains(filter) || ring.contains(filter)).collect();
-    let wanted_kems: Vec<_> = SETS.iter().filter(|set| set.parameters.name.contains(filter)).collect();
+    let wanted_kems: Vec<_> = SETS.iter().filter(|set| set.parameters.name().contains(filter)).collect();
     ensure!(!(wanted.is_empty() && wanted_kems.is_empty()), "no ring or scheme contains {filter:?}");
     let bar = show::progress(wanted.len() + wanted_kems.len());
     let (mut rings, mut kems) = (Vec::new(), Vec::new());
@@ -46,7 +46,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         bar.inc(1);
     }
     for set in wanted_kems {
-        bar.set_message(set.parameters.name);
+        bar.set_message(set.parameters.name());
         kems.push(kems::check(set, device, seed, *quick)?);
         bar.inc(1);
     }

@@ -2,9 +2,11 @@
 
 use core::fmt;
 
+use ringforge::testkit::NamedPlan;
 use ringforge::{Device, Limits, Plan};
 use ringforge_batch::{Batch, Ciphertexts, DeterministicKem, PublicKeys, SecretKeys, SharedKeys};
-use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, ParameterSet, Parameters};
+use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
+use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
 /// Any of the mechanisms, ready on a device.
 pub(crate) type Kem = dyn DeterministicKem<
@@ -13,6 +15,76 @@ pub(crate) type Kem = dyn DeterministicKem<
         Ciphertexts = Ciphertexts,
         SharedKeys = SharedKeys,
     >;
+
+/// The numbers of a parameter set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Parameters {
+    Ctru(ringforge_ctru::Parameters),
+    Prime(ringforge_ctru_prime::Parameters),
+}
+
+/// Bytes that a mechanism hashes, or makes by hashing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hashed {
+    pub(crate) message: usize,
+    pub(crate) key_pair_coins: usize,
+    pub(crate) encryption_coins: usize,
+    pub(crate) ciphertext: usize,
+}
+
+impl Parameters {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Ctru(p) => p.name,
+            Self::Prime(p) => p.name,
+        }
+    }
+
+    pub(crate) fn ring(&self) -> String {
+        match self {
+            Self::Ctru(p) => format!("Z_3457[x]/(x^{} - x^{} + 1)", p.n, p.n / 2),
+            Self::Prime(p) => format!("Z_{}[x]/(x^{} - x - 1)", p.q, p.n),
+        }
+    }
+
+    /// The part of a secret key before the public one.
+    pub(crate) fn pke_key_bytes(&self) -> usize {
+        match self {
+            Self::Ctru(p) => p.pke_key_bytes(),
+            Self::Prime(p) => p.pke_key_bytes(),
+        }
+    }
+
+    pub(crate) fn hashed(&self) -> Hashed {
+        match self {
+            Self::Ctru(p) => Hashed {
+                message: p.message_bytes(),
+                key_pair_coins: p.key_pair_coins_bytes(),
+                encryption_coins: p.encryption_coins_bytes(),
+                ciphertext: p.ciphertext_bytes(),
+            },
+            Self::Prime(p) => Hashed {
+                message: p.message_bytes(),
+                key_pair_coins: 2 * p.polynomial_coins_bytes(),
+                encryption_coins: p.polynomial_coins_bytes(),
+                ciphertext: p.ciphertext_bytes(),
+            },
+        }
+    }
+
+    /// The plans for one key that serves all items, with samples; none if that is not offered.
+    pub(crate) fn one_key_plans(&self, limits: &Limits) -> ringforge::Result<Vec<NamedPlan>> {
+        match self {
+            Self::Ctru(_) => Ok(Vec::new()),
+            Self::Prime(p) => ringforge_ctru_prime::named_plans(p, limits),
+        }
+    }
+
+    /// Whether a key can be prepared for many operations with it.
+    pub(crate) fn prepares(&self) -> bool {
+        matches!(self, Self::Prime(_))
+    }
+}
 
 /// A parameter set.
 #[derive(Debug)]
@@ -26,8 +98,14 @@ pub(crate) struct Set {
     pub(crate) quick: bool,
 }
 
-const fn set<P: ParameterSet>(quick: bool) -> Set {
-    Set { parameters: P::PARAMETERS, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+const fn set<P: ringforge_ctru::ParameterSet>(quick: bool) -> Set {
+    let parameters = Parameters::Ctru(P::PARAMETERS);
+    Set { parameters, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+}
+
+const fn prime<P: ringforge_ctru_prime::ParameterSet>(quick: bool) -> Set {
+    let parameters = Parameters::Prime(P::PARAMETERS);
+    Set { parameters, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
 }
 
 /// All sets.
@@ -38,6 +116,9 @@ pub(crate) const SETS: &[Set] = &[
     set::<Cntr512>(false),
     set::<Ctru1024>(false),
     set::<Cntr1024>(false),
+    prime::<CtruPrime761>(true),
+    prime::<CtruPrime653>(false),
+    prime::<CtruPrime1277>(false),
 ];
 
 /// What is measured of a set.
@@ -46,10 +127,17 @@ pub(crate) enum Operation {
     KeyGen,
     Encaps,
     Decaps,
+    /// Encapsulation with one public key for all items, which is prepared.
+    EncapsOne,
+    /// Decapsulation with one secret key for all items, which is prepared.
+    DecapsOne,
 }
 
 impl Operation {
-    pub(crate) const ALL: [Self; 3] = [Self::KeyGen, Self::Encaps, Self::Decaps];
+    /// With a key for each item.
+    pub(crate) const EACH: [Self; 3] = [Self::KeyGen, Self::Encaps, Self::Decaps];
+    /// With one key for all.
+    pub(crate) const ONE: [Self; 2] = [Self::EncapsOne, Self::DecapsOne];
 }
 
 impl fmt::Display for Operation {

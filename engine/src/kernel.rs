@@ -54,11 +54,14 @@ pub struct Port {
     pub secret: bool,
     /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
     pub draws: bool,
+    /// Whether items lean on their neighbours: what it holds depends on the range of items that a launch is for, and only
+    /// a step of the same run knows what to make of it. Tests do not take a kernel's items apart where it has such a port.
+    pub joint: bool,
 }
 
 impl Port {
     const fn new(role: Role, per: Per, bytes: usize) -> Self {
-        Self { bytes, role, per, range: Values::Canonical, secret: false, draws: false }
+        Self { bytes, role, per, range: Values::Canonical, secret: false, draws: false, joint: false }
     }
 
     /// An input of `bytes` for each item.
@@ -95,6 +98,13 @@ impl Port {
     #[must_use]
     pub const fn secret(mut self) -> Self {
         self.secret = true;
+        self
+    }
+
+    /// The same port, of temporary items that depend on the range of a launch.
+    #[must_use]
+    pub const fn joint(mut self) -> Self {
+        self.joint = true;
         self
     }
 

@@ -4,6 +4,7 @@ use ringforge::kernels::Draw;
 use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Job, Limits, Modulus, Op, Order, Plan, Quotient, Result, Ring, Slot};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
+use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
 
 use crate::shared_out;
@@ -111,6 +112,7 @@ pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {
         plans.extend(ringforge_ctru::named_plans(&set, limits)?);
     }
+    plans.extend(ringforge_ctru_prime::named_plans(&CtruPrime761::PARAMETERS, limits)?);
     plans.extend(Components::plans(limits)?);
     Ok(plans)
 }

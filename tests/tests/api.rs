@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Crates by their folders.
-const CRATES: [(&str, &str); 6] = [
+const CRATES: [(&str, &str); 7] = [
     ("ringforge", "engine"),
     ("ringforge-kernels", "kernels"),
     ("ringforge-batch", "schemes/batch"),
     ("ringforge-e8", "schemes/e8"),
     ("ringforge-ctru", "schemes/ctru"),
+    ("ringforge-ctru-prime", "schemes/ctru-prime"),
     ("ringforge-arkworks", "schemes/arkworks"),
 ];
 

@@ -61,7 +61,7 @@ pub(super) fn lines(task: &kems::Task, bench: &Bench, resident: &[super::Line]) 
     ];
     let right = sent[..] == received[..];
     let mut lines = Vec::new();
-    for (operation, times) in Operation::ALL.into_iter().zip(times) {
+    for (operation, times) in Operation::EACH.into_iter().zip(times) {
         if !task.wants(operation) {
             continue;
         }
@@ -72,7 +72,7 @@ pub(super) fn lines(task: &kems::Task, bench: &Bench, resident: &[super::Line]) 
             let (up, down): (Vec<&PinnedBuffer>, Vec<&mut PinnedBuffer>) = match operation {
                 Operation::KeyGen => (vec![], vec![&mut public_keys, &mut secret_keys]),
                 Operation::Encaps => (vec![&public_keys], vec![&mut ciphertexts, &mut sent]),
-                Operation::Decaps => (vec![&secret_keys, &ciphertexts], vec![&mut received]),
+                _ => (vec![&secret_keys, &ciphertexts], vec![&mut received]),
             };
             Limits::new(device, batch, resident.items_per_second, up, down, bench.effort)
         });

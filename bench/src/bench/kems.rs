@@ -1,8 +1,8 @@
 //! Lines about key encapsulation with keys, ciphertexts and seeds on the device.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use ringforge::Device;
-use ringforge::testkit::{Random, bytes};
+use ringforge::testkit::{Compiled, NamedPlan, Random, bytes};
 use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Randomness};
 
 use super::{Bench, Line, Options, What};
@@ -29,7 +29,7 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) fn title(&self) -> String {
-        self.set.parameters.name.into()
+        self.set.parameters.name().into()
     }
 
     pub(super) fn wants(&self, operation: Operation) -> bool {
@@ -39,8 +39,7 @@ impl Task {
     /// What an operation's line is about.
     pub(super) fn what(&self, operation: Operation) -> What {
         let parameters = &self.set.parameters;
-        let n = parameters.n;
-        What { name: parameters.name, ring: format!("Z_3457[x]/(x^{n} - x^{} + 1)", n / 2), op: operation.to_string() }
+        What { name: parameters.name(), ring: parameters.ring(), op: operation.to_string() }
     }
 
     /// How long to measure an operation.
@@ -59,8 +58,9 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
     };
     let mut tasks = Vec::new();
     for set in SETS.iter().filter(|set| set.quick || !options.quick) {
-        let is_wanted = |op: &Operation| format!("{} {op}", set.parameters.name).contains(&options.filter);
-        let wanted: Vec<_> = Operation::ALL.into_iter().filter(is_wanted).collect();
+        let is_wanted = |op: &Operation| format!("{} {op}", set.parameters.name()).contains(&options.filter);
+        let one = Operation::ONE.into_iter().filter(|_| set.parameters.prepares());
+        let wanted: Vec<_> = Operation::EACH.into_iter().chain(one).filter(is_wanted).collect();
         if !wanted.is_empty() {
             tasks.extend(batches.iter().map(|&batch| Task { set, batch, wanted: wanted.clone() }));
         }
@@ -81,7 +81,23 @@ pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
     let keys = run(Operation::KeyGen, &[&seeds(KEY_SEED)])?;
     let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)])?;
     let received = run(Operation::Decaps, &[&keys[1], &sent[0]])?;
-    let right = both_ends_agree(task.batch, &keys[2], [&sent[1], &sent[2]], [&received[0], &received[1]]);
+    // operations that cannot fail have no statuses
+    let statuses = |results: &[Vec<u8>]| results.get(2).cloned().unwrap_or_else(|| vec![0; 4 * task.batch]);
+    let (made, sealed) = (statuses(&keys), statuses(&sent));
+    let mut right = both_ends_agree(task.batch, &made, [&sent[1], &sealed], [&received[0], &received[1]]);
+    if Operation::ONE.into_iter().any(|operation| task.wants(operation)) {
+        let prepare = |what, keys: &[u8]| {
+            let plan = plan(task, &bench.device, what)?;
+            anyhow::Ok(
+                Compiled::new(&plan, &bench.device)?.run(1, &[keys[..keys.len() / task.batch].to_vec()])?.concat(),
+            )
+        };
+        let public = prepare("prepare public keys", &keys[0])?;
+        let secret = prepare("prepare secret keys", &keys[1])?;
+        let sent = run(Operation::EncapsOne, &[&public, &seeds(ENCAPSULATION_SEED)])?;
+        let received = run(Operation::DecapsOne, &[&secret, &public, &sent[0]])?;
+        right &= sent[1] == received[0];
+    }
     lines.iter_mut().for_each(|line| line.right = right);
     Ok(lines)
 }
@@ -89,12 +105,14 @@ pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
 /// Measures an operation, and gives what it wrote; whether that is right is not known yet.
 fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> Result<(Line, Vec<Vec<u8>>)> {
     let (Bench { device, bandwidth, .. }, parameters) = (bench, &task.set.parameters);
-    let planned = match operation {
-        Operation::KeyGen => ringforge_batch::Operation::Generate(Randomness::Seeds),
-        Operation::Encaps => ringforge_batch::Operation::Encapsulate(Randomness::Seeds),
-        Operation::Decaps => ringforge_batch::Operation::Decapsulate,
+    let each = |operation| (task.set.plan)(operation, device.limits());
+    let plan = &match operation {
+        Operation::KeyGen => each(ringforge_batch::Operation::Generate(Randomness::Seeds))?,
+        Operation::Encaps => each(ringforge_batch::Operation::Encapsulate(Randomness::Seeds))?,
+        Operation::Decaps => each(ringforge_batch::Operation::Decapsulate)?,
+        Operation::EncapsOne => plan(task, device, "encapsulate to one key from seeds")?.plan,
+        Operation::DecapsOne => plan(task, device, "decapsulate with one key")?.plan,
     };
-    let plan = &(task.set.plan)(planned, device.limits())?;
     let work = Work::of_plan(device, plan)?;
     let sets = (0..measure::sets(&work, task.batch)).map(|_| work.buffers(task.batch, inputs));
     let mut sets = sets.collect::<Result<Vec<_>>>()?;
@@ -102,6 +120,14 @@ fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> R
     let results = sets.last().map(|buffers| work.results(buffers)).transpose()?.unwrap_or_default();
     let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), *bandwidth, device.limits())?;
     Ok((Line::new(task.what(operation), task.batch, plan, times, floor, false), results))
+}
+
+/// The plan of a task's set that has this name.
+fn plan(task: &Task, device: &Device, what: &str) -> Result<NamedPlan> {
+    let parameters = &task.set.parameters;
+    let name = format!("{} {what}", parameters.name());
+    let plans = parameters.one_key_plans(device.limits())?;
+    plans.into_iter().find(|plan| plan.name == name).with_context(|| format!("no plan is called {name}"))
 }
 
 /// Whether shared keys agree wherever there is a key, as there is nearly everywhere, and every other status is fine.
@@ -130,6 +156,10 @@ mod tests {
         assert!(resident.iter().all(|line| line.right));
         let host = host::lines(&task, &bench, &resident)?;
         assert_eq!(host.len(), 2);
+        let task = Task { set: &SETS[6], batch: 5, wanted: vec![Operation::Encaps, Operation::DecapsOne] };
+        let resident = lines(&task, &bench)?;
+        assert_eq!(resident.iter().map(|line| line.what.op.as_str()).collect::<Vec<_>>(), ["Encaps", "DecapsOne"]);
+        assert!(resident.iter().all(|line| line.right));
         assert!(host.iter().all(|line| line.right && line.percent_of_limit.is_some_and(|percent| percent > 0.0)));
         Ok(())
     }

@@ -7,11 +7,10 @@ use rayon::prelude::*;
 use ringforge::Device;
 use ringforge::testkit::{Random, bytes};
 use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Outcome};
-use ringforge_ctru::Parameters;
 use serde::Serialize;
 use sha3::{Digest, Sha3_512};
 
-use crate::kems::{Kem, Set};
+use crate::kems::{Kem, Parameters, Set};
 use crate::show;
 
 /// Items of a batch in a hurry: odd, so that the last block is not full.
@@ -39,7 +38,7 @@ pub(super) struct Line {
 
 /// What is to be found about a parameter set.
 pub(super) fn check(set: &Set, device: &Device, seed: u64, quick: bool) -> Result<Line> {
-    line(set, device, seed, quick).with_context(|| format!("{}, seed {seed}", set.parameters.name))
+    line(set, device, seed, quick).with_context(|| format!("{}, seed {seed}", set.parameters.name()))
 }
 
 /// The lines as a table.
@@ -81,7 +80,7 @@ fn line(set: &Set, device: &Device, seed: u64, quick: bool) -> Result<Line> {
         wrong.push("bytes from seeds");
     }
     Ok(Line {
-        name: set.parameters.name,
+        name: set.parameters.name(),
         device: device.to_string(),
         batch,
         trips_per_second: (!quick).then(|| batch as f64 / seconds),

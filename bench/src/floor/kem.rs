@@ -1,10 +1,9 @@
 //! The floor of key encapsulation: what it hashes, and the transforms and products that it cannot do without.
 
 use ringforge::{Job, Limits, Modulus, Op, Result, Ring};
-use ringforge_ctru::Parameters;
 
 use super::{Floor, slots_per_item};
-use crate::kems::Operation;
+use crate::kems::{Operation, Parameters};
 
 /// Instructions of a Keccak permutation: 24 rounds, each with 80 for the column parities, 48 for the rotations, 50 for
 /// the rows and 2 for the constant, on halves of 64-bit lanes.
@@ -25,7 +24,10 @@ impl Floor {
         bandwidth: f64,
         limits: &Limits,
     ) -> Result<Self> {
-        let slots = slots(set.n, operation, limits)?;
+        let slots = match set {
+            Parameters::Ctru(set) => slots(set.n, operation, limits)?,
+            Parameters::Prime(set) => prime_slots(set.n, operation, limits)?,
+        };
         let logic = (permutations(set, operation) * PERMUTATION) as f64;
         Ok(Self::new(slots, Some(logic), bytes_per_item, bandwidth, limits))
     }
@@ -33,14 +35,15 @@ impl Floor {
 
 /// Keccak permutations of an item.
 fn permutations(set: &Parameters, operation: Operation) -> usize {
+    let set = set.hashed();
     let expanded = |bytes: usize| bytes.div_ceil(SHAKE_256);
     // the padding takes a byte at least
     let hashed = |bytes: usize| bytes / SHA3_512 + 1;
-    let encrypted = hashed(33 + set.message_bytes()) + expanded(set.encryption_coins_bytes());
+    let encrypted = hashed(33 + set.message) + expanded(set.encryption_coins);
     match operation {
-        Operation::KeyGen => expanded(set.key_pair_coins_bytes()),
-        Operation::Encaps => expanded(set.message_bytes()) + encrypted,
-        Operation::Decaps => encrypted + hashed(33 + 32 + set.ciphertext_bytes()),
+        Operation::KeyGen => expanded(set.key_pair_coins),
+        Operation::Encaps | Operation::EncapsOne => expanded(set.message) + encrypted,
+        Operation::Decaps | Operation::DecapsOne => encrypted + hashed(33 + 32 + set.ciphertext),
     }
 }
 
@@ -51,8 +54,23 @@ fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>>
     let encrypted = [Op::Forward, Op::PointMul, Op::Inverse].map(|op| Job::new(&keys, op));
     let jobs = match operation {
         Operation::KeyGen => [Op::Forward, Op::Forward, Op::PointMul].map(|op| Job::new(&keys, op)).to_vec(),
-        Operation::Encaps => encrypted.to_vec(),
-        Operation::Decaps => [&encrypted[..], &[Job::new(&integers, Op::Mul)]].concat(),
+        Operation::Encaps | Operation::EncapsOne => encrypted.to_vec(),
+        Operation::Decaps | Operation::DecapsOne => [&encrypted[..], &[Job::new(&integers, Op::Mul)]].concat(),
+    };
+    Ok(jobs.iter().map(|job| slots_per_item(job, limits)).sum())
+}
+
+/// The same over x^n − x − 1: products in a cyclic ring of nine layers by two, of which a prepared key saves a transform.
+fn prime_slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
+    let length = (2 * n - 1).next_multiple_of(512);
+    let ring = Ring::cyclic(length, Modulus::new(33_550_337u32)?)?;
+    let job = |op| Job::new(&ring, op).depth(9);
+    let product = [Op::Forward, Op::Forward, Op::PointMul, Op::Inverse].map(job);
+    let jobs = match operation {
+        Operation::KeyGen | Operation::Encaps => product.to_vec(),
+        Operation::Decaps => [&product[..], &product].concat(),
+        Operation::EncapsOne => product[1..].to_vec(),
+        Operation::DecapsOne => [&product[1..], &product[1..]].concat(),
     };
     Ok(jobs.iter().map(|job| slots_per_item(job, limits)).sum())
 }
@@ -60,17 +78,23 @@ fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringforge_ctru::{Ctru768, ParameterSet};
+    use crate::kems::SETS;
 
     #[test]
     fn what_ctru_768_hashes() {
         // coins of 768 bytes; 48 of message, 81 to hash, 768 of coins; 1025 to hash
-        assert_eq!(Operation::ALL.map(|operation| permutations(&Ctru768::PARAMETERS, operation)), [6, 9, 23]);
+        assert_eq!(Operation::EACH.map(|operation| permutations(&SETS[0].parameters, operation)), [6, 9, 23]);
+    }
+
+    #[test]
+    fn what_ctru_prime_761_hashes() {
+        // coins of 762 bytes; 47 of message, 80 to hash, 381 of coins; 1017 to hash
+        assert_eq!(Operation::EACH.map(|operation| permutations(&SETS[6].parameters, operation)), [6, 6, 20]);
     }
 
     #[test]
     fn the_largest_floor_limits() -> Result<()> {
-        let floor = Floor::of_kem(&Ctru768::PARAMETERS, Operation::Encaps, 1152 + 960, 4e12, &Limits::h200())?;
+        let floor = Floor::of_kem(&SETS[0].parameters, Operation::Encaps, 1152 + 960, 4e12, &Limits::h200())?;
         let (seconds, name) = floor.limit();
         assert_eq!(name, "logic");
         assert!((seconds * 16.4e12 / (9.0 * 24.0 * 180.0) - 1.0).abs() < 1e-9);

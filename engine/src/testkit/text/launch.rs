@@ -53,10 +53,11 @@ pub(super) fn run(
     }
     let (mut places, place_of) = places(runner, kernel.ports(), items.end, bound)?;
     let slabs = slabs(runner, kernel, limits, &place_of, places.len());
+    let joint = kernel.ports().iter().any(|port| port.joint);
     let mut reference: Option<Vec<Vec<u8>>> = None;
     for (round, &schedule) in schedules.iter().enumerate() {
         let mut images: Vec<Vec<u8>> = places.iter().map(|place| poisoned(place, &items, round)).collect();
-        let cut = items.start + round % items.len();
+        let cut = if joint { items.start } else { items.start + round % items.len() };
         let tasks: Vec<Task<'_>> = if round % 2 == 1 && !slabs.is_empty() {
             let slabs_of = |item: usize| slabs.iter().map(move |slab| Task { items: item..item + 1, slab: Some(slab) });
             items.clone().flat_map(slabs_of).collect()

@@ -1,0 +1,243 @@
+//! The kernels of key generation, encapsulation and decapsulation: what they read and write, and their text.
+
+mod on_cpu;
+mod text;
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::{Args, Built, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
+
+use crate::kem::Kem;
+use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
+use crate::product::{Bounds, integer_length, integer_rows};
+
+/// Threads of a block that hashes, one item each.
+const HASH_THREADS: u32 = 128;
+
+/// Keys of a group, one after another in a row of the kernels that make keys: few, so that there are many rows.
+const GROUP: usize = 16;
+
+/// Groups that share an inversion, which takes as long as a few hundred products.
+const GROUPS: usize = 8;
+
+/// What a kernel does to each item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Seeds d ‖ z to the coins of f and g.
+    Expand,
+    /// Coins to products of groups of keys.
+    Gather,
+    /// Those products to their inverses.
+    Invert,
+    /// Inverses and coins to key pairs.
+    Generate,
+    /// Public keys to their values, and themselves.
+    PreparePublic,
+    /// Secret keys to the values of f, and themselves.
+    PrepareSecret,
+    /// Secret keys to statuses.
+    CheckSecret,
+    /// Seeds to messages, shared keys and coins of encryption.
+    Encapsulate,
+    /// Messages and coins to ciphertexts.
+    Encrypt,
+    /// Ciphertexts to messages, and to what rejection keys are hashes of.
+    Decrypt,
+    /// Messages to shared keys, rejection keys and coins of encryption.
+    Decapsulate,
+    /// Encryption again, compared with the ciphertext: the shared key or the rejection key.
+    Compare,
+    /// A product alone.
+    #[cfg(feature = "testkit")]
+    Multiply,
+}
+
+/// How a kernel takes, or gives, keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// Each item's, as they are.
+    Plain,
+    /// Each item's, prepared: values of the polynomial, then the key itself.
+    Prepared,
+    /// The same, one key for all items.
+    One,
+}
+
+/// A stage for one parameter set on devices with some limits.
+#[derive(Clone)]
+pub(crate) struct PrimeKernel {
+    stage: Stage,
+    keys: Keys,
+    kem: &'static Kem,
+    /// The rows that it works on; none for stages that hash, one thread an item.
+    rows: Option<Rows>,
+    ports: Vec<Port>,
+}
+
+impl PrimeKernel {
+    /// The kernel of a stage.
+    ///
+    /// # Errors
+    /// What makes the rings' rows fail.
+    pub(crate) fn new(stage: Stage, keys: Keys, p: &Parameters, limits: &Limits) -> Result<Self> {
+        let rows = |bounds, extra| Ok::<_, ringforge::Error>(integer_rows(p.n, bounds, limits)?.extra_shared(extra));
+        let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
+        let rows = match stage {
+            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => None,
+            Stage::Encrypt | Stage::Compare | Stage::PreparePublic => {
+                Some(rows(Bounds::of_encryption(p), key_or_ciphertext)?)
+            }
+            #[cfg(feature = "testkit")]
+            Stage::Multiply => Some(rows(Bounds::of_encryption(p), 0)?),
+            Stage::Decrypt | Stage::PrepareSecret => Some(rows(Bounds::of_decryption(p), 2 * p.message_bytes())?),
+            Stage::Gather | Stage::Invert | Stage::Generate => {
+                let rows = rows(Bounds::of_limbs(p), 0)?;
+                let polynomial = rows.ring().degree();
+                Some(rows.extra_shared(2 * polynomial))
+            }
+        };
+        let mut ports = ports(stage, keys, p);
+        ports.extend(rows.iter().map(Rows::table_port));
+        Ok(Self { stage, keys, kem: Kem::of(p)?, rows, ports })
+    }
+
+    fn parameters(&self) -> &Parameters {
+        self.kem.parameters()
+    }
+
+    /// The step with these slots, to which that of the table is added where the kernel has one.
+    pub(crate) fn step(self, mut slots: Vec<Slot>) -> Step {
+        slots.extend(self.rows.iter().map(Rows::table_slot));
+        Step { kernel: Arc::new(self), slots }
+    }
+}
+
+impl Parameters {
+    /// Bytes between the coins of one polynomial and the next in temporary memory: whole vectors.
+    const fn coins_pitch(&self) -> usize {
+        self.polynomial_coins_bytes().next_multiple_of(16)
+    }
+
+    /// The values of a polynomial.
+    pub(crate) const fn values_bytes(&self) -> usize {
+        4 * integer_length(self.n)
+    }
+
+    /// What is prepared of a public key: the values of h, then the key, up to a whole vector.
+    pub(crate) const fn prepared_public_bytes(&self) -> usize {
+        self.values_bytes() + self.public_key_bytes().next_multiple_of(16)
+    }
+
+    /// What is prepared of a secret key: the values of f, then the key, up to a whole vector.
+    pub(crate) const fn prepared_secret_bytes(&self) -> usize {
+        self.values_bytes() + self.secret_key_bytes().next_multiple_of(16)
+    }
+
+    /// Bytes between messages.
+    const fn message_pitch(&self) -> usize {
+        self.message_bytes().next_multiple_of(8)
+    }
+
+    /// Bytes between what rejection keys are hashes of: identity, z, ciphertext.
+    const fn rejection_pitch(&self) -> usize {
+        (ID_BYTES + SEED_BYTES + self.ciphertext_bytes()).next_multiple_of(8)
+    }
+}
+
+/// The ports of a stage, without that of the table of factors.
+fn ports(stage: Stage, keys: Keys, p: &Parameters) -> Vec<Port> {
+    let key = |bytes, prepared| match keys {
+        Keys::Plain => Port::input(bytes),
+        Keys::Prepared => Port::input(prepared),
+        Keys::One => Port::shared(prepared),
+    };
+    let public_key = key(p.public_key_bytes(), p.prepared_public_bytes());
+    let secret_key = key(p.secret_key_bytes(), p.prepared_secret_bytes()).secret();
+    let ciphertext = Port::input(p.ciphertext_bytes());
+    let message = Port::input(p.message_pitch()).secret();
+    let rejection = Port::input(p.rejection_pitch()).secret();
+    let coins = Port::input(p.coins_pitch()).secret();
+    let both_coins = Port::input(2 * p.coins_pitch()).secret();
+    // of a group's items
+    let polynomial = Port::input(2 * p.n).secret().joint();
+    let seed = Port::input(SEED_BYTES).secret();
+    let two_seeds = Port::input(2 * SEED_BYTES).secret();
+    let status = Port::input(size_of::<u32>());
+    match stage {
+        Stage::Expand => vec![two_seeds, out(both_coins)],
+        Stage::Gather => vec![both_coins, out(polynomial), out(polynomial)],
+        Stage::Invert => vec![polynomial, out(polynomial)],
+        Stage::Generate => vec![two_seeds, both_coins, polynomial, polynomial, out(public_key), out(secret_key)],
+        Stage::PreparePublic => vec![Port::input(p.public_key_bytes()), out(public_key)],
+        Stage::PrepareSecret => vec![Port::input(p.secret_key_bytes()).secret(), out(secret_key)],
+        Stage::CheckSecret => vec![secret_key, out(status)],
+        Stage::Encapsulate => vec![public_key, seed, out(message), out(coins), out(seed)],
+        Stage::Encrypt => vec![public_key, message, coins, out(ciphertext)],
+        Stage::Decrypt => vec![secret_key, ciphertext, out(message), out(rejection), out(status)],
+        Stage::Decapsulate => vec![message, rejection, out(two_seeds), out(coins)],
+        Stage::Compare => {
+            // all that it takes of a prepared key is the public one's values
+            let key = if keys == Keys::One { public_key } else { secret_key };
+            vec![key, ciphertext, message, coins, two_seeds, status, out(seed)]
+        }
+        #[cfg(feature = "testkit")]
+        Stage::Multiply => {
+            let words = Port::input(2 * p.n);
+            vec![words, words.secret(), out(words)]
+        }
+    }
+}
+
+/// The same port, written.
+fn out(port: Port) -> Port {
+    Port { secret: port.secret, joint: port.joint, ..Port::output(port.bytes) }
+}
+
+impl Kernel for PrimeKernel {
+    fn name(&self) -> &'static str {
+        text::of(self.stage).0
+    }
+
+    fn source(&self) -> &'static str {
+        text::of(self.stage).1
+    }
+
+    fn headers(&self) -> &[Header] {
+        if self.rows.is_some() { text::RING_HEADERS } else { text::HASH_HEADERS }
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, limits: &Limits) -> Result<Built> {
+        let Some(rows) = &self.rows else {
+            let prelude =
+                format!("#pragma once\n#include \"word.cuh\"\n{}", text::set(self.parameters(), 0, self.keys));
+            return Ok(Built { prelude, launch: Launch::thread_per_item(HASH_THREADS) });
+        };
+        let mut built = rows.build(limits, &text::set(self.parameters(), rows.ring().degree(), self.keys))?;
+        built.launch.items_per_block *= match self.stage {
+            Stage::Gather | Stage::Generate => GROUP as u32,
+            Stage::Invert => (GROUP * GROUPS) as u32,
+            _ => 1,
+        };
+        Ok(built)
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        on_cpu::run(self.stage, self.keys, self.kem, args)
+    }
+
+    fn describe(&self) -> String {
+        self.parameters().name.into()
+    }
+}
+
+impl fmt::Debug for PrimeKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, {:?} keys, {}, {:?}", self.stage, self.keys, self.parameters().name, self.rows)
+    }
+}

@@ -1,0 +1,27 @@
+// Encrypts messages again, compares with the ciphertexts, and chooses between shared and rejection keys.
+#include "prelude.cuh"
+
+#include "ctru_prime_encrypt.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_prime_compare(const u8* keys, const u8* ciphertexts, const u8* messages, const u32* coins,
+                       const u32* both_keys, const u32* status, u32* shared_keys, const Twiddle* table, u64 first,
+                       u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    u64 item = item_of(row, first);
+    // the public key in the secret one, or what is prepared of it
+    const u8* key = Set::one_key ? keys : keys + item * Set::secret_key + Set::pke_key;
+    encrypt(row, key, messages + item * Set::message_pitch,
+            coins + item * (Set::coins_pitch / 4), table);
+    u32 difference = 0;
+    for (u32 i = row.thread; i < Set::ciphertext; i += Rq::threads)
+        difference |= (u32)(row.extra[i] ^ ciphertexts[item * Set::ciphertext + i]);
+    u32 agrees = least_in_row(row, difference == 0, cells_of(row));
+    if (!row.live) return;
+    const u32 kept = 0u - (u32)(status[item] == 0);
+    const u32* candidates = both_keys + item * 16;
+    for (u32 i = row.thread; i < 8; i += Rq::threads)
+        shared_keys[item * 8 + i] = select(agrees, candidates[i], candidates[8 + i]) & kept;
+}

@@ -1,0 +1,70 @@
+// Ciphertexts to messages, and to what rejection keys are hashes of: identity, z and ciphertext, from a word on.
+#include "prelude.cuh"
+
+#include "ctru_prime_secret.cuh"
+#include "e8.cuh"
+using namespace rf;
+
+static_assert(Rq::extra >= 2 * Set::message, "nibbles beside the row");
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_prime_decrypt(const u8* secrets, const u8* ciphertexts, u8* messages, u8* rejections, u32* status,
+                       const Twiddle* table, u64 first, u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    u64 item = item_of(row, first);
+    auto m = Rq::modulus(nullptr, 0);
+    u32* cells = cells_of(row);
+    u32 x[Rq::per_thread], y[Rq::per_thread];
+
+    const u8* prepared = secrets + item * Set::secret_pitch;
+    const u8* secret = prepared + Set::values_bytes;
+    u32 bad = Set::n + 1;
+    if constexpr (Set::one_key) {
+        load_row<Rq, Rq::passes - 1>(y, (const u32*)prepared, row.thread, true);
+    } else {
+        bad = transform_secret(row, m, secret, y, table);
+        sync_row<Rq>();
+    }
+
+    const u8* ciphertext = ciphertexts + item * Set::ciphertext;
+    for (u32 unit = row.thread; unit < units; unit += Rq::threads) {
+        Unit packed{0, 0};
+        u32 values[8];
+        RF_UNROLL
+        for (u32 i = 0; i < Unit::bytes; i++) {
+            u32 at = unit * Unit::bytes + i;
+            u64 byte = at < Set::ciphertext ? ciphertext[at] : 0;
+            if (i < 8) packed.low |= byte << 8 * i;
+            else packed.high |= byte << 8 * (i - 8);
+        }
+        packed.unpack(values);
+        // centred, so that the product is exact for every key
+        Move<u32, 8, 16>::store(cells + unit * 8, [&](u32 i) {
+            return values[i] + (m.q - (1u << Unit::width) & 0u - (values[i] >> (Unit::width - 1)));
+        });
+    }
+    sync_row<Rq>();
+    load_factor(x, row.thread, [&](u32 c) { return cells[c]; });
+    multiply(row, m, x, y, table);
+    fold(row, [&](u32 i, i32 v) { cells[i] = (u32)v & ((1u << Set::q2_bits) - 1); });
+    sync_row<Rq>();
+    for (u32 block = row.thread; block < 2 * Set::message; block += Rq::threads) {
+        u32 v[8];
+        Move<u32, 8, 16>::load<u32>(cells + block * 8, [&](u32 i, u32 value) { v[i] = value; });
+        row.extra[block] = (u8)e8_decode<1u << Set::q2_bits>(v);
+    }
+    bad = least_in_row(row, bad, cells + half);
+    if (!row.live) return;
+
+    const u8* nibbles = row.extra;
+    u8* message = messages + item * Set::message_pitch;
+    for (u32 i = row.thread; i < Set::message_pitch; i += Rq::threads)
+        message[i] = i < Set::message ? (u8)(nibbles[2 * i] | nibbles[2 * i + 1] << 4) : 0;
+    u8* rejection = rejections + item * Set::rejection_pitch;
+    const u8 *id = secret + Set::pke_key, *z = secret + Set::secret_key - 32;
+    for (u32 i = row.thread; i < 65; i += Rq::threads) rejection[i] = i < 33 ? id[i] : z[i - 33];
+    for (u32 i = row.thread; i < Set::rejection_pitch - 65; i += Rq::threads)
+        rejection[65 + i] = i < Set::ciphertext ? ciphertext[i] : 0;
+    if (row.thread == 0) status[item] = status_of(bad);
+}

@@ -1,0 +1,29 @@
+// Seeds to messages, shared keys and coins of encryption: a thread an item.
+#include "prelude.cuh"
+
+#include "ctru_prime_hash.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Set::hash_threads)
+    ctru_prime_encapsulate(const u8* keys, const u64* seeds, u64* messages, u64* coins, u64* shared_keys, u64 first,
+                           u64 end) {
+    u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= end) return;
+    const u64* seed = seeds + item * 4;
+    u64* message = messages + item * message_words;
+    constexpr u64 last = ~0ull >> (Set::message_pitch - Set::message) * 8;
+    Shake256 shake;
+    shake.absorb<32>([&](u32 i) { return seed[i]; });
+    shake.squeeze<message_words>(
+        [&](u32 i, u64 word) { message[i] = i == message_words - 1 ? word & last : word; });
+    // keys begin at any byte
+    const u8* key = keys + item * Set::public_pitch + Set::values_bytes;
+    auto id = [&](u32 i) {
+        u64 word = 0;
+        RF_UNROLL
+        for (u32 j = 0; j < 8; j++)
+            if (8 * i + j < identity_bytes) word |= (u64)key[8 * i + j] << 8 * j;
+        return word;
+    };
+    derive(id, message, shared_keys + item * 4, coins + item * coins_words);
+}

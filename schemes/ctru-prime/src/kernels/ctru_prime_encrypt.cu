@@ -1,0 +1,17 @@
+// Messages and coins to ciphertexts.
+#include "prelude.cuh"
+
+#include "ctru_prime_encrypt.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_prime_encrypt(const u8* keys, const u8* messages, const u32* coins, u8* ciphertexts, const Twiddle* table,
+                       u64 first, u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    u64 item = item_of(row, first);
+    encrypt(row, keys + item * Set::public_pitch, messages + item * Set::message_pitch,
+            coins + item * (Set::coins_pitch / 4), table);
+    if (!row.live) return;
+    for (u32 i = row.thread; i < Set::ciphertext; i += Rq::threads) ciphertexts[item * Set::ciphertext + i] = row.extra[i];
+}

@@ -1,0 +1,21 @@
+// Seeds to the coins of f and g: a thread an item. Both begin at a word, though those of g do not do so in the stream.
+#include "keccak.cuh"
+#include "prelude.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Set::hash_threads)
+    ctru_prime_expand(const u64* seeds, u64* coins, u64 first, u64 end) {
+    u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (item >= end) return;
+    constexpr u32 words = Set::coins_pitch / 8, start = Set::coins / 8, shift = Set::coins % 8 * 8;
+    static_assert(shift != 0, "a stream of g that begins at a word needs no shift");
+    const u64* seed = seeds + item * 8;  // d, then z
+    u64 *f = coins + item * (2 * words), *g = f + words, before = 0;
+    Shake256 shake;
+    shake.absorb<32>([&](u32 i) { return seed[i]; });
+    shake.squeeze<start + words + 1>([&](u32 i, u64 word) {
+        if (i < words) f[i] = word;
+        if (i > start) g[i - start - 1] = before >> shift | word << (64 - shift);
+        before = word;
+    });
+}

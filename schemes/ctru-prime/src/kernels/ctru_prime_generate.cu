@@ -1,0 +1,57 @@
+// Inverses of groups to key pairs, from the last key of each group to its first.
+#include "prelude.cuh"
+
+#include "ctru_prime_group.cuh"
+#include "ctru_prime_radix.cuh"
+using namespace rf;
+
+static_assert(Rq::extra >= 4 * half && 2 * half >= Set::public_key, "two polynomials beside the row, or one and a key");
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_prime_generate(const u8* seeds, const u32* coins, const u16* numerators, const u16* inverses, u8* public_keys,
+                        u8* secret_keys, const Twiddle* table, u64 first, u64 end) {
+    RF_SHARED(shared);
+    auto row = row_of<Set::group>(shared, first, end);
+    auto m = Rq::modulus(nullptr, 0);
+    Keys keys(row, first, end);
+    u32* cells = cells_of(row);
+    u16 *inverse = (u16*)row.extra, *scratch = inverse + half;
+    for (u32 c = row.thread; c < Set::n; c += Rq::threads) inverse[c] = inverses[polynomial_at(keys.base) + c];
+    sync_row<Rq>();
+    RF_LOOP
+    for (u32 i = keys.count; i-- > 0;) {
+        const u64 item = keys.item(i);
+        const u32* stream = coins + item * (Set::coins_pitch / 2);
+        const u16* numerator = numerators + polynomial_at(item);
+        const bool live = keys.has(i);
+        u32 y[Rq::per_thread];
+        transform_words(row, m, inverse, y, table);
+        sync_row<Rq>();
+        if (i > 0) {
+            sample_f(row, m, stream, live);
+            multiply_by_cells(row, m, y, table);
+            fold(row, [&](u32 c, i32 integer) { inverse[c] = (u16)reduce_integer(integer); });
+            sync_row<Rq>();
+        }
+        multiply_large(
+            row, m, y, table, scratch, [&](u32 c) -> u32 { return live ? numerator[c] : 0; },
+            [&](u32 c, u32 x) { cells[c] = x; });
+        u8* key = (u8*)scratch;
+        encode_key(cells, key, row.thread);
+        // f as it is packed; beyond its end there is padding
+        sample_row(row, stream, [&](i32 f, u32 c) {
+            return c < Set::n ? (u32)((i32)Set::key_offset - 2 * f - (c == 0)) : 0;
+        });
+        if (live) {
+            u8* secret = secret_keys + item * Set::secret_key;
+            for (u32 k = row.thread; k < Set::pke_key; k += Rq::threads)
+                secret[k] = (u8)(cells[2 * k] | (2 * k + 1 < Set::n ? cells[2 * k + 1] << 4 : 0));
+            for (u32 k = row.thread; k < Set::public_key; k += Rq::threads)
+                public_keys[item * Set::public_key + k] = secret[Set::pke_key + k] = key[k];
+            // z, the last 32 bytes of both the seeds and the key
+            for (u32 k = row.thread; k < 32; k += Rq::threads)
+                secret[Set::secret_key - 32 + k] = seeds[item * 64 + 32 + k];
+        }
+        sync_row<Rq>();
+    }
+}

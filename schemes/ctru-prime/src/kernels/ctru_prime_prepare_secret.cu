@@ -1,0 +1,17 @@
+// Secret keys to what is prepared of them for decryption: the values of f, then the keys themselves.
+#include "prelude.cuh"
+
+#include "ctru_prime_secret.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+    ctru_prime_prepare_secret(const u8* keys, u8* prepared, const Twiddle* table, u64 first, u64 end) {
+    RF_SHARED(shared);
+    Row<Rq> row(shared, first, end);
+    u64 item = item_of(row, first);
+    const u8* key = keys + item * Set::secret_key;
+    auto m = Rq::modulus(nullptr, 0);
+    u32 y[Rq::per_thread];
+    transform_secret(row, m, key, y, table);
+    store_prepared<Set::secret_key>(row, m, y, key, prepared + item * Set::secret_pitch);
+}

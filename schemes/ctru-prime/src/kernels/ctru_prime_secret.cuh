@@ -1,0 +1,28 @@
+// Secret keys of CTRU-Prime, unpacked. Include it after the prelude.
+#pragma once
+#include "ctru_prime_fields.cuh"
+#include "ctru_prime_ring.cuh"
+
+namespace rf {
+
+// out: the values of f; returns the first bad place that this thread saw, beyond n if none was.
+// All threads of the row call it.
+RF_FN u32 transform_secret(const Row<Rq>& row, const Rq::M& m, const u8* secret, u32* y, const Twiddle* table) {
+    u32* cells = cells_of(row);
+    u32 bad = Set::n + 1;
+    for (u32 i = row.thread; i < Set::pke_key; i += Rq::threads) {
+        u32 byte = secret[i], fields[2] = {byte & 15, byte >> 4};
+        RF_UNROLL
+        for (u32 j = 0; j < 2; j++) {
+            u32 place = 2 * i + j;
+            bad = min_word(bad, bad_place(fields[j], place));
+            cells[place] = lift(m, (i32)Set::key_offset - (i32)fields[j]);
+        }
+    }
+    sync_row<Rq>();
+    load_factor(y, row.thread, [&](u32 c) { return cells[c]; });
+    ntt_forward<Rq>(m, y, table, row.shared, row.thread);
+    return bad;
+}
+
+}  // namespace rf

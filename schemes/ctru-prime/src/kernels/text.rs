@@ -1,0 +1,116 @@
+//! The kernels' text, and the parameter sets as it knows them.
+
+use ringforge::Header;
+
+use super::{GROUP, GROUPS, HASH_THREADS, Keys, Stage};
+use crate::params::Parameters;
+use crate::product::LIMB_BITS;
+use crate::radix::{Level, levels};
+
+const RADIX: Header = Header { name: "ctru_prime_radix.cuh", text: include_str!("ctru_prime_radix.cuh") };
+const RING: Header = Header { name: "ctru_prime_ring.cuh", text: include_str!("ctru_prime_ring.cuh") };
+const GROUP_TEXT: Header = Header { name: "ctru_prime_group.cuh", text: include_str!("ctru_prime_group.cuh") };
+const INVERSE: Header = Header { name: "ctru_prime_inverse.cuh", text: include_str!("ctru_prime_inverse.cuh") };
+const FIELDS: Header = Header { name: "ctru_prime_fields.cuh", text: include_str!("ctru_prime_fields.cuh") };
+const SECRET: Header = Header { name: "ctru_prime_secret.cuh", text: include_str!("ctru_prime_secret.cuh") };
+const ENCRYPT: Header = Header { name: "ctru_prime_encrypt.cuh", text: include_str!("ctru_prime_encrypt.cuh") };
+const HASH: Header = Header { name: "ctru_prime_hash.cuh", text: include_str!("ctru_prime_hash.cuh") };
+
+pub(super) const RING_HEADERS: &[Header] = &[
+    RADIX,
+    RING,
+    GROUP_TEXT,
+    INVERSE,
+    FIELDS,
+    SECRET,
+    ENCRYPT,
+    ringforge_batch::STATUS,
+    ringforge_e8::E8,
+    ringforge_e8::SAMPLE,
+];
+pub(super) const HASH_HEADERS: &[Header] = &[HASH, FIELDS, ringforge_batch::STATUS];
+
+/// The name and the text of a stage.
+pub(super) const fn of(stage: Stage) -> (&'static str, &'static str) {
+    match stage {
+        Stage::Expand => ("ctru_prime_expand", include_str!("ctru_prime_expand.cu")),
+        Stage::Gather => ("ctru_prime_gather", include_str!("ctru_prime_gather.cu")),
+        Stage::Invert => ("ctru_prime_invert", include_str!("ctru_prime_invert.cu")),
+        Stage::Generate => ("ctru_prime_generate", include_str!("ctru_prime_generate.cu")),
+        Stage::PreparePublic => ("ctru_prime_prepare_public", include_str!("ctru_prime_prepare_public.cu")),
+        Stage::PrepareSecret => ("ctru_prime_prepare_secret", include_str!("ctru_prime_prepare_secret.cu")),
+        Stage::CheckSecret => ("ctru_prime_check_secret", include_str!("ctru_prime_check_secret.cu")),
+        Stage::Encapsulate => ("ctru_prime_encapsulate", include_str!("ctru_prime_encapsulate.cu")),
+        Stage::Encrypt => ("ctru_prime_encrypt", include_str!("ctru_prime_encrypt.cu")),
+        Stage::Decrypt => ("ctru_prime_decrypt", include_str!("ctru_prime_decrypt.cu")),
+        Stage::Decapsulate => ("ctru_prime_decapsulate", include_str!("ctru_prime_decapsulate.cu")),
+        Stage::Compare => ("ctru_prime_compare", include_str!("ctru_prime_compare.cu")),
+        #[cfg(feature = "testkit")]
+        Stage::Multiply => ("ctru_prime_multiply", include_str!("ctru_prime_multiply.cu")),
+    }
+}
+
+/// A parameter set, for kernels on rows of this many coefficients, 0 for those that hash, and keys as they are taken.
+pub(super) fn set(p: &Parameters, row: usize, keys: Keys) -> String {
+    let (reciprocal, shift) = p.reciprocal();
+    let values = if keys == Keys::Plain { 0 } else { p.values_bytes() };
+    // all items have the one key
+    let pitch = |bytes, prepared| match keys {
+        Keys::Plain => bytes,
+        Keys::One => 0,
+        Keys::Prepared => prepared,
+    };
+    let numbers = [
+        ("n", p.n),
+        ("q", p.q as usize),
+        ("q2_bits", p.q2_bits as usize),
+        ("eta", p.eta as usize),
+        ("key_offset", p.key_offset() as usize),
+        ("limb_bits", LIMB_BITS as usize),
+        ("reciprocal", reciprocal as usize),
+        ("reciprocal_shift", shift as usize),
+        ("public_key", p.public_key_bytes()),
+        ("pke_key", p.pke_key_bytes()),
+        ("secret_key", p.secret_key_bytes()),
+        ("ciphertext", p.ciphertext_bytes()),
+        ("one_key", usize::from(keys == Keys::One)),
+        ("values_bytes", values),
+        ("public_pitch", pitch(p.public_key_bytes(), p.prepared_public_bytes())),
+        ("secret_pitch", pitch(p.secret_key_bytes(), p.prepared_secret_bytes())),
+        ("message", p.message_bytes()),
+        ("message_pitch", p.message_pitch()),
+        ("rejection_pitch", p.rejection_pitch()),
+        ("coins", p.polynomial_coins_bytes()),
+        ("coins_pitch", p.coins_pitch()),
+        ("group", GROUP),
+        ("groups", GROUPS),
+        ("hash_threads", HASH_THREADS as usize),
+    ];
+    let numbers = numbers.map(|(name, value)| format!("    static constexpr rf::u32 {name} = {value};\n")).concat();
+    format!("// {}\nstruct Set {{\n{numbers}{}}};\n", p.name, radix(p, row))
+}
+
+/// The levels of the packing of public keys, one digit at last.
+fn radix(p: &Parameters, row: usize) -> String {
+    let levels = levels(p.n, p.q);
+    let last = levels.len() - 1;
+    let bytes = |level: &Level| if level.len > 1 { level.bytes() } else { [p.public_key_bytes() - level.offset; 2] };
+    // digits of the first level lie at the start of a row, those of the others from its middle on
+    let below = |l: usize| levels[1..l].iter().map(|level| level.len).sum::<usize>();
+    let at = (0..=last).map(|l| if l == 0 { 0 } else { row / 2 + below(l) });
+    let column = |number: fn(&Level) -> usize| levels.iter().map(number).collect::<Vec<_>>();
+    let columns = [
+        ("len", column(|level| level.len)),
+        ("modulus", column(|level| level.modulus as usize)),
+        ("last", column(|level| level.last as usize)),
+        ("each", levels.iter().map(|level| bytes(level)[0]).collect()),
+        ("final", levels.iter().map(|level| bytes(level)[1]).collect()),
+        ("offset", column(|level| level.offset)),
+        ("at", at.collect()),
+    ];
+    let columns = columns.map(|(name, numbers)| {
+        let numbers: Vec<_> = numbers.iter().map(usize::to_string).collect();
+        format!("    static constexpr rf::u32 level_{name}[] = {{{}}};\n", numbers.join(", "))
+    });
+    format!("    static constexpr rf::u32 levels = {last};\n{}", columns.concat())
+}

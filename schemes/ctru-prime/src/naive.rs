@@ -1,0 +1,194 @@
+//! The oracle: the scheme written from its specification, to test everything else against.
+//!
+//! Slow and obvious: bit by bit, and with polynomials over the integers. It shares nothing with the rest of the crate but
+//! the parameter sets and the statuses, and keeps no secrets.
+
+mod ring;
+
+use ringforge::Draws;
+use ringforge_batch::Reason;
+use sha3::{Digest, Sha3_512};
+use shake::{ExtendableOutput, Shake256, Update, XofReader};
+
+use crate::params::Parameters;
+
+pub(crate) use ring::product;
+use ring::{Polynomial, inverse};
+
+/// Codewords of the messages 1, 2, 4 and 8.
+const CODE: [i64; 4] = [0x55, 0x0f, 0x3c, 0xf0];
+
+/// One parameter set. Each function says what a plan should make of its inputs.
+#[derive(Clone, Copy)]
+pub(crate) struct Naive(pub(crate) Parameters);
+
+impl Naive {
+    /// in: d ‖ z of each item
+    pub(crate) fn generate_from(self, seeds: &[u8]) -> Vec<Vec<u8>> {
+        columns(seeds.chunks(64).map(|seed| self.key_pair(&seed[..32], &seed[32..])))
+    }
+
+    pub(crate) fn generate(self, batch: usize, draws: &[u8]) -> Vec<Vec<u8>> {
+        self.generate_from(&(0..batch).flat_map(|item| draw(draws, item)).collect::<Vec<_>>())
+    }
+
+    /// in: s of each item
+    pub(crate) fn encapsulate_from(self, public_keys: &[u8], seeds: &[u8]) -> Vec<Vec<u8>> {
+        let items = public_keys.chunks(self.0.public_key_bytes()).zip(seeds.chunks(32));
+        columns(items.map(|(public_key, seed)| self.encapsulate_message(public_key, &xof(seed, self.0.n / 16))))
+    }
+
+    pub(crate) fn encapsulate(self, batch: usize, public_keys: &[u8], draws: &[u8]) -> Vec<Vec<u8>> {
+        let seeds: Vec<u8> = (0..batch).flat_map(|item| draw(draws, item)[..32].to_vec()).collect();
+        self.encapsulate_from(public_keys, &seeds)
+    }
+
+    pub(crate) fn decapsulate(self, secret_keys: &[u8], ciphertexts: &[u8]) -> Vec<Vec<u8>> {
+        let ciphertexts = ciphertexts.chunks(self.0.ciphertext_bytes());
+        columns(secret_keys.chunks(self.0.secret_key_bytes()).zip(ciphertexts).map(|(secret_key, ciphertext)| {
+            let [pke_key, public_key, z] = self.0.parts(secret_key);
+            let place = self.bad_place(pke_key);
+            let status = status(place);
+            if place.is_some() {
+                return [vec![0; 32], status];
+            }
+            let message = self.decrypt(pke_key, ciphertext);
+            let [again, agreed] = self.encapsulate_message(public_key, &message);
+            let rejected = || hash(&[&public_key[..33], z, ciphertext])[..32].to_vec();
+            [if again == ciphertext { agreed } else { rejected() }, status]
+        }))
+    }
+
+    pub(crate) fn check_secret(self, secret_keys: &[u8]) -> Vec<Vec<u8>> {
+        let keys = secret_keys.chunks(self.0.secret_key_bytes());
+        vec![keys.flat_map(|key| status(self.bad_place(self.0.parts(key)[0]))).collect()]
+    }
+
+    /// Products of residues modulo q by numbers from −η to η, both as words of 16 bits.
+    pub(crate) fn multiply(self, large: &[u8], small: &[u8]) -> Vec<Vec<u8>> {
+        let words = |bytes: &[u8]| {
+            bytes.as_chunks().0.iter().map(|word| i16::from_le_bytes(*word).into()).collect::<Polynomial>()
+        };
+        let (large, small, q) = (words(large), words(small), i64::from(self.0.q));
+        let products = large.chunks(self.0.n).zip(small.chunks(self.0.n)).flat_map(|(a, b)| product(a, b));
+        vec![products.flat_map(|x| (x.rem_euclid(q) as u16).to_le_bytes()).collect()]
+    }
+
+    fn key_pair(self, d: &[u8], z: &[u8]) -> [Vec<u8>; 2] {
+        let (eta, q, bytes) = (i64::from(self.0.eta), i64::from(self.0.q), self.0.polynomial_coins_bytes());
+        let coins = xof(d, 2 * bytes);
+        let mut f: Polynomial = self.small(&coins[..bytes]).iter().map(|f| 2 * f).collect();
+        f[0] += 1;
+        let h = product(&self.small(&coins[bytes..]), &inverse(&f, q));
+        let public_key = ring::encode(h.iter().map(|h| (h.rem_euclid(q), q)).collect());
+        let pke_key = pack(4, f.iter().map(|f| 2 * eta + 1 - f));
+        let secret_key = [&pke_key, &public_key, z].concat();
+        [public_key, secret_key]
+    }
+
+    /// The ciphertext and the shared key of a message.
+    fn encapsulate_message(self, public_key: &[u8], message: &[u8]) -> [Vec<u8>; 2] {
+        let hash = hash(&[&public_key[..33], message]);
+        [self.encrypt(public_key, message, &hash[32..]), hash[..32].to_vec()]
+    }
+
+    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Vec<u8> {
+        let (q, q2) = (i64::from(self.0.q), i64::from(self.0.q2()));
+        let h = ring::decode(public_key, &vec![q; self.0.n]);
+        let r = self.small(&xof(seed, self.0.polynomial_coins_bytes()));
+        let codewords = unpack(4, message).into_iter().flat_map(|nibble| {
+            let word = (0..4).filter(|i| nibble >> i & 1 == 1).fold(0, |word, i| word ^ CODE[i]);
+            (0..8).map(move |j| word >> j & 1)
+        });
+        let sigma = product(&h, &r);
+        let c = sigma
+            .iter()
+            .zip(codewords.chain([0; 16]))
+            .map(|(sigma, bit)| ((sigma.rem_euclid(q) * q2 + (q - 1) / 2) / q + bit * q2 / 2) % q2);
+        pack(self.0.q2_bits, c)
+    }
+
+    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Vec<u8> {
+        let (eta, q2, n) = (i64::from(self.0.eta), i64::from(self.0.q2()), self.0.n);
+        let f: Polynomial = unpack(4, pke_key)[..n].iter().map(|field| 2 * eta + 1 - field).collect();
+        let c = &unpack(self.0.q2_bits, ciphertext)[..n];
+        let v: Polynomial = product(c, &f).iter().map(|v| v.rem_euclid(q2)).collect();
+        pack(4, v.chunks_exact(8).take(n / 16 * 2).map(|block| nearest(block, q2)))
+    }
+
+    /// The first coefficient of f, or the padding behind it, that is not as key generation makes it.
+    fn bad_place(self, pke_key: &[u8]) -> Option<usize> {
+        let eta = i64::from(self.0.eta);
+        let fields = unpack(4, pke_key);
+        (0..fields.len()).find(|&i| {
+            let f = 2 * eta + 1 - fields[i];
+            let legal = if i == 0 { (-eta..=eta).any(|x| f == 2 * x + 1) } else { (-eta..=eta).any(|x| f == 2 * x) };
+            if i == self.0.n { fields[i] != 0 } else { !legal }
+        })
+    }
+
+    /// A polynomial from the centred binomial distribution.
+    fn small(self, coins: &[u8]) -> Polynomial {
+        let eta = self.0.eta as usize;
+        let ones = |bits: &[i64]| bits.iter().sum::<i64>();
+        let bits = unpack(1, coins);
+        bits.chunks(2 * eta).take(self.0.n).map(|bits| ones(&bits[..eta]) - ones(&bits[eta..])).collect()
+    }
+}
+
+/// What is made of all items, one vector for each argument.
+fn columns<const N: usize>(made: impl Iterator<Item = [Vec<u8>; N]>) -> Vec<Vec<u8>> {
+    let mut columns = vec![Vec::new(); N];
+    made.for_each(|made| columns.iter_mut().zip(made).for_each(|(all, one)| all.extend(one)));
+    columns
+}
+
+fn status(place: Option<usize>) -> Vec<u8> {
+    Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })).to_le_bytes().to_vec()
+}
+
+fn draw(draws: &[u8], item: usize) -> [u8; 64] {
+    Draws::from_bytes(draws).expect("the bytes of draws").block(item as u64, 0)
+}
+
+fn xof(seed: &[u8], length: usize) -> Vec<u8> {
+    Shake256::default().chain(seed).finalize_xof().read_boxed(length).into()
+}
+
+fn hash(parts: &[&[u8]]) -> Vec<u8> {
+    Sha3_512::digest(parts.concat()).to_vec()
+}
+
+/// Numbers of this many bits, least first.
+fn unpack(width: u32, bytes: &[u8]) -> Vec<i64> {
+    let bits: Vec<i64> = bytes.iter().flat_map(|byte| (0..8).map(move |bit| i64::from(byte >> bit & 1))).collect();
+    bits.chunks(width as usize).map(number).collect()
+}
+
+fn pack(width: u32, numbers: impl Iterator<Item = i64>) -> Vec<u8> {
+    let bits: Vec<i64> = numbers.flat_map(|number| (0..width).map(move |bit| number >> bit & 1)).collect();
+    bits.chunks(8).map(|bits| number(bits) as u8).collect()
+}
+
+fn number(bits: &[i64]) -> i64 {
+    bits.iter().rev().fold(0, |number, bit| 2 * number + bit)
+}
+
+/// The message of the codeword nearest to eight numbers below q2; of two as near, the one that the specification says.
+fn nearest(v: &[i64], q2: i64) -> i64 {
+    let distance = |x: i64, bit: i64| if bit == 0 { x.min(q2 - x).pow(2) } else { (x - q2 / 2).pow(2) };
+    let [zero, one] = [0, 1].map(|t| {
+        let costs: [[i64; 2]; 4] =
+            core::array::from_fn(|i| [0, 1].map(|y| distance(v[2 * i], y ^ t) + distance(v[2 * i + 1], y)));
+        let mut y = costs.map(|[c0, c1]| i64::from(c1 < c0));
+        let mut cost: i64 = costs.iter().flat_map(|c| c.iter().min()).sum();
+        if y.iter().sum::<i64>() % 2 == 1 {
+            let loss = |i: usize| (costs[i][1] - costs[i][0]).abs();
+            let first = (1..4).fold(0, |first, i| if loss(i) < loss(first) { i } else { first });
+            y[first] ^= 1;
+            cost += loss(first);
+        }
+        (cost, t | y[0] << 1 | (y[0] ^ y[1]) << 2 | y[3] << 3)
+    });
+    if one.0 < zero.0 { one.1 } else { zero.1 }
+}

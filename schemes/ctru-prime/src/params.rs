@@ -1,0 +1,181 @@
+//! The parameter sets, and every size that follows from one.
+
+use ringforge::{Limits, Plan, Result};
+use ringforge_batch::{Mechanism, Operation, Sizes};
+
+use crate::plans::plan;
+
+/// Bytes of a seed, of z, and of a shared key.
+pub(crate) const SEED_BYTES: usize = 32;
+
+/// Bytes of a public key that stand for it in hashes.
+pub(crate) const ID_BYTES: usize = 33;
+
+/// The numbers of a parameter set, over the field `Z_q[x]/(x^n − x − 1)`; all sizes are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Parameters {
+    /// The name.
+    pub name: &'static str,
+    /// The degree n, a prime.
+    pub n: usize,
+    /// The modulus q, a prime modulo which x^n − x − 1 is irreducible.
+    pub q: u32,
+    /// log2 of the modulus q2 of a ciphertext's coefficients.
+    pub q2_bits: u32,
+    /// The bound of the centred binomial distribution from which all small polynomials come.
+    pub eta: u32,
+}
+
+impl Parameters {
+    /// The modulus q2 of a ciphertext's coefficients.
+    #[must_use]
+    pub const fn q2(&self) -> u32 {
+        1 << self.q2_bits
+    }
+
+    /// What a coefficient f of a secret key is packed as is this less f.
+    pub(crate) const fn key_offset(&self) -> u32 {
+        2 * self.eta + 1
+    }
+
+    /// A public key.
+    #[must_use]
+    pub const fn public_key_bytes(&self) -> usize {
+        crate::radix::encoded_bytes(self.n, self.q)
+    }
+
+    /// The part of a secret key that decrypts.
+    #[must_use]
+    pub const fn pke_key_bytes(&self) -> usize {
+        self.n.div_ceil(2)
+    }
+
+    /// A secret key: what decrypts, the public key, z.
+    #[must_use]
+    pub const fn secret_key_bytes(&self) -> usize {
+        self.pke_key_bytes() + self.public_key_bytes() + SEED_BYTES
+    }
+
+    /// A ciphertext.
+    #[must_use]
+    pub const fn ciphertext_bytes(&self) -> usize {
+        (self.n * self.q2_bits as usize).div_ceil(8)
+    }
+
+    const fn sizes(&self) -> Sizes {
+        Sizes {
+            public_key: self.public_key_bytes(),
+            secret_key: self.secret_key_bytes(),
+            ciphertext: self.ciphertext_bytes(),
+            shared_key: SEED_BYTES,
+        }
+    }
+
+    /// A message of the encryption inside: each byte takes sixteen coefficients, and a few are left over.
+    #[must_use]
+    pub const fn message_bytes(&self) -> usize {
+        self.n / 16
+    }
+
+    /// The coins from which one small polynomial is sampled; an encryption takes one, a key pair two.
+    #[must_use]
+    pub const fn polynomial_coins_bytes(&self) -> usize {
+        (2 * self.eta as usize * self.n).div_ceil(8)
+    }
+
+    /// A secret key's parts: what decrypts, the public key, z.
+    pub(crate) fn parts<'a>(&self, secret_key: &'a [u8]) -> [&'a [u8]; 3] {
+        let (pke_key, rest) = secret_key.split_at(self.pke_key_bytes());
+        let (public_key, z) = rest.split_at(self.public_key_bytes());
+        [pke_key, public_key, z]
+    }
+
+    /// C and s with floor(x/q) = floor(x·C / 2^s), s from 32, for all x that rounding to q2 divides.
+    pub(crate) const fn reciprocal(&self) -> (u32, u32) {
+        let most = ((self.q - 1) as u64) * self.q2() as u64 + (self.q as u64 - 1) / 2;
+        let mut s = 32;
+        loop {
+            let c = (1u64 << s).div_ceil(self.q as u64);
+            if most * (c * self.q as u64 - (1 << s)) < 1 << s {
+                assert!(c <= u32::MAX as u64);
+                return (c as u32, s);
+            }
+            s += 1;
+        }
+    }
+}
+
+/// One of the parameter sets of this crate, as a type.
+pub trait ParameterSet: sealed::Sealed + Mechanism + Send + Sync {
+    /// Its numbers.
+    const PARAMETERS: Parameters;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! sets {
+    ($($(#[$doc:meta])* $set:ident {
+        $name:literal, n: $n:literal, q: $q:literal, q2_bits: $q2_bits:literal, eta: $eta:literal,
+        sizes: $public_key:literal, $secret_key:literal, $ciphertext:literal
+    })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub struct $set;
+
+            impl sealed::Sealed for $set {}
+
+            impl ParameterSet for $set {
+                const PARAMETERS: Parameters =
+                    Parameters { name: $name, n: $n, q: $q, q2_bits: $q2_bits, eta: $eta };
+            }
+
+            impl Mechanism for $set {
+                const NAME: &'static str = $name;
+                const SIZES: Sizes = Self::PARAMETERS.sizes();
+                const ANY_PUBLIC_KEY: bool = true;
+
+                fn plan(operation: Operation, limits: &Limits) -> Result<Plan> {
+                    plan(&Self::PARAMETERS, operation, limits)
+                }
+            }
+
+            const _: () = {
+                assert!($set::PARAMETERS.public_key_bytes() == $public_key);
+                assert!($set::PARAMETERS.secret_key_bytes() == $secret_key);
+                assert!($set::PARAMETERS.ciphertext_bytes() == $ciphertext);
+            };
+        )*
+
+        /// All sets.
+        pub(crate) const SETS: &[Parameters] = &[$($set::PARAMETERS),*];
+    };
+}
+
+sets! {
+    /// CTRU-Prime-653: public keys of 994 bytes, secret keys of 1353, ciphertexts of 898.
+    CtruPrime653 { "CTRU-Prime-653", n: 653, q: 4621, q2_bits: 11, eta: 3, sizes: 994, 1353, 898 }
+    /// CTRU-Prime-761: public keys of 1158 bytes, secret keys of 1571, ciphertexts of 952.
+    CtruPrime761 { "CTRU-Prime-761", n: 761, q: 4591, q2_bits: 10, eta: 2, sizes: 1158, 1571, 952 }
+    /// CTRU-Prime-1277: public keys of 2067 bytes, secret keys of 2738, ciphertexts of 1597.
+    CtruPrime1277 { "CTRU-Prime-1277", n: 1277, q: 7879, q2_bits: 10, eta: 2, sizes: 2067, 2738, 1597 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reciprocals_divide() {
+        for set in SETS {
+            let (c, s) = set.reciprocal();
+            for sigma in 0..set.q {
+                let x = sigma * set.q2() + (set.q - 1) / 2;
+                assert_eq!(x / set.q, ((u64::from(x) * u64::from(c)) >> s) as u32, "{}, {sigma}", set.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The public-key encryption inside: all that is arithmetic, one item at a time.
+
+use ringforge::Result;
+use ringforge_e8::{centred_binomial, decode, encode, pack, unpack};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::inverse::{self, Steps};
+use crate::params::Parameters;
+use crate::product::{Bounds, Factors, Product};
+use crate::radix;
+
+/// Bits of a packed coefficient of f.
+const KEY_WIDTH: u32 = 4;
+
+/// Key pairs, encryption and decryption of one parameter set.
+///
+/// All slices have exactly the lengths that [`Parameters`] gives. Neither time nor addresses depend on secrets.
+#[derive(Debug)]
+pub(crate) struct Pke {
+    pub(crate) parameters: Parameters,
+    encryption: Product,
+    decryption: Product,
+}
+
+/// Polynomials of one item at work, wiped when dropped.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Polynomials {
+    /// A large factor, centred.
+    large: Vec<i16>,
+    /// A small one.
+    small: Vec<i16>,
+    /// A product over the integers.
+    product: Vec<i32>,
+    /// Residues modulo q.
+    residues: Vec<u32>,
+    /// What is packed or was unpacked: f with a field of padding, or coefficients of a ciphertext.
+    fields: Vec<u16>,
+    factors: Factors,
+    steps: Steps,
+}
+
+impl Polynomials {
+    /// The values that a transform left, or that the next product takes.
+    pub(crate) fn values(&mut self) -> &mut Vec<u32> {
+        &mut self.factors.left
+    }
+
+    pub(crate) fn new(n: usize) -> Self {
+        Self {
+            large: vec![0; n],
+            small: vec![0; n],
+            product: vec![0; n],
+            residues: vec![0; n],
+            fields: vec![0; n + 1],
+            factors: Factors::default(),
+            steps: Steps::default(),
+        }
+    }
+}
+
+impl Pke {
+    pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
+        let product = |bounds| Product::new(parameters.n, bounds);
+        Ok(Self {
+            parameters: *parameters,
+            encryption: product(Bounds::of_encryption(parameters))?,
+            decryption: product(Bounds::of_decryption(parameters))?,
+        })
+    }
+
+    /// A key pair from the coins of f and of g.
+    pub(crate) fn key_pair(
+        &self,
+        coins: [&[u8]; 2],
+        public_key: &mut [u8],
+        pke_key: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        let Parameters { q, eta, .. } = self.parameters;
+        let offset = self.parameters.key_offset() as i16;
+        let Polynomials { large, small, product, residues, fields, factors, steps } = memory;
+        centred_binomial(eta, coins[0], small)?;
+        small.iter_mut().for_each(|f| *f *= 2);
+        small[0] += 1;
+        fields.fill(0);
+        fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (offset - f) as u16);
+        pack(KEY_WIDTH, fields, pke_key)?;
+        residues.iter_mut().zip(&*small).for_each(|(residue, f)| *residue = f.rem_euclid(q as i16) as u32);
+        inverse::invert(residues, q, steps);
+
+        centred_binomial(eta, coins[1], small)?;
+        centre(residues, q, large);
+        self.encryption.multiply(large, small, factors, product)?;
+        reduce(product, q, residues);
+        radix::encode(residues, q, public_key)
+    }
+
+    /// Encrypts. Any bytes are some public key.
+    pub(crate) fn encrypt(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        coins: &[u8],
+        ciphertext: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        self.transform_public(public_key, memory)?;
+        self.encrypt_to_values(message, coins, ciphertext, memory)
+    }
+
+    /// The values of a public key, into memory.
+    pub(crate) fn transform_public(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<()> {
+        let Polynomials { large, residues, factors, .. } = memory;
+        radix::decode(public_key, self.parameters.q, residues)?;
+        centre(residues, self.parameters.q, large);
+        self.encryption.forward(large, &mut factors.left)
+    }
+
+    /// Encrypts to the public key whose values are in memory, where they do not stay.
+    pub(crate) fn encrypt_to_values(
+        &self,
+        message: &[u8],
+        coins: &[u8],
+        ciphertext: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        let Parameters { q, eta, q2_bits, n, .. } = self.parameters;
+        let Polynomials { small, product, residues, fields, factors, .. } = memory;
+        centred_binomial(eta, coins, small)?;
+        self.encryption.multiply_values(small, factors, product)?;
+        reduce(product, q, residues);
+        self.compress(message, residues, fields);
+        pack(q2_bits, &fields[..n], ciphertext)
+    }
+
+    /// Decrypts. in: any ciphertext, any secret key
+    pub(crate) fn decrypt(
+        &self,
+        pke_key: &[u8],
+        ciphertext: &[u8],
+        message: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        self.transform_secret(pke_key, memory)?;
+        self.decrypt_with_values(ciphertext, message, memory)
+    }
+
+    /// The values of the f of a secret key, into memory.
+    pub(crate) fn transform_secret(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<()> {
+        let offset = self.parameters.key_offset() as i16;
+        let Polynomials { small, fields, factors, .. } = memory;
+        unpack(KEY_WIDTH, pke_key, fields)?;
+        small.iter_mut().zip(&*fields).for_each(|(f, field)| *f = offset - *field as i16);
+        self.decryption.forward(small, &mut factors.left)
+    }
+
+    /// Decrypts with the f whose values are in memory, where they do not stay.
+    pub(crate) fn decrypt_with_values(
+        &self,
+        ciphertext: &[u8],
+        message: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        let Parameters { q2_bits, n, .. } = self.parameters;
+        let q2 = self.parameters.q2();
+        let Polynomials { large, product, fields, factors, .. } = memory;
+        unpack(q2_bits, ciphertext, &mut fields[..n])?;
+        // centred, as bounds have it
+        let unused = 16 - q2_bits;
+        large.iter_mut().zip(&*fields).for_each(|(c, field)| *c = ((field << unused) as i16) >> unused);
+        self.decryption.multiply_values(large, factors, product)?;
+        fields.iter_mut().zip(&*product).for_each(|(field, x)| *field = (*x as u32 & (q2 - 1)) as u16);
+        let (blocks, _) = fields.as_chunks::<8>();
+        let (pairs, _) = blocks.as_chunks::<2>();
+        for (byte, [low, high]) in message.iter_mut().zip(pairs) {
+            *byte = decode(low, q2 as u16) | decode(high, q2 as u16) << 4;
+        }
+        Ok(())
+    }
+
+    /// What encryption multiplies, alone. in: residues below q, numbers from −η to η
+    #[cfg(feature = "testkit")]
+    pub(crate) fn multiply(
+        &self,
+        large: &[u16],
+        small: &[i16],
+        out: &mut [u16],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        let Polynomials { large: centred, product, residues, factors, .. } = memory;
+        residues.iter_mut().zip(large).for_each(|(residue, &x)| *residue = x.into());
+        centre(residues, self.parameters.q, centred);
+        self.encryption.multiply(centred, small, factors, product)?;
+        reduce(product, self.parameters.q, residues);
+        out.iter_mut().zip(&*residues).for_each(|(out, &x)| *out = x as u16);
+        Ok(())
+    }
+
+    /// The place of the first coefficient of a secret key that no sampler gives; n for padding that is not zero.
+    pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
+        let Parameters { n, eta, .. } = self.parameters;
+        unpack(KEY_WIDTH, pke_key, &mut memory.fields)?;
+        // the offset is odd, and f but for its constant term even
+        let is_bad = |(i, &field): (usize, &u16)| match i {
+            0 => field % 2 == 1 || u32::from(field) > 4 * eta,
+            _ if i == n => field != 0,
+            _ => field % 2 == 0 || u32::from(field) > 4 * eta + 1,
+        };
+        Ok(memory.fields.iter().enumerate().position(is_bad))
+    }
+
+    /// Rounds sigma to coefficients modulo q2 and adds the codeword of a message.
+    fn compress(&self, message: &[u8], sigma: &[u32], out: &mut [u16]) {
+        let Parameters { q, q2_bits, .. } = self.parameters;
+        let (reciprocal, shift) = self.parameters.reciprocal();
+        let nibbles = message.iter().flat_map(|byte| [byte & 15, byte >> 4]);
+        // the last coefficients carry nothing
+        let codewords = nibbles.map(encode).chain(core::iter::repeat(0));
+        for ((codeword, sigma), out) in codewords.zip(sigma.chunks(8)).zip(out.chunks_mut(8)) {
+            for (j, (sigma, out)) in sigma.iter().zip(out).enumerate() {
+                let x = (sigma << q2_bits) + (q - 1) / 2;
+                let rounded = (u64::from(x) * u64::from(reciprocal)) >> shift;
+                let bit = u32::from(codeword >> j & 1) << (q2_bits - 1);
+                *out = ((rounded as u32 + bit) & ((1 << q2_bits) - 1)) as u16;
+            }
+        }
+    }
+}
+
+/// Residues modulo q as the numbers of least absolute value.
+fn centre(residues: &[u32], q: u32, out: &mut [i16]) {
+    for (out, &x) in out.iter_mut().zip(residues) {
+        let above = (q / 2).wrapping_sub(x) >> 31;
+        *out = x.wrapping_sub(above * q) as i16;
+    }
+}
+
+/// Integers modulo q. Time does not depend on them: the remainder is that of a division by a multiplication.
+fn reduce(integers: &[i32], q: u32, out: &mut [u32]) {
+    let ratio = (1u64 << 32) / u64::from(q);
+    // a multiple of q beyond all of them
+    let lift = (1 << 30) / q * q;
+    for (out, &x) in out.iter_mut().zip(integers) {
+        let x = (x as u32).wrapping_add(lift);
+        let x = x - ((u64::from(x) * ratio) >> 32) as u32 * q;
+        *out = x.min(x.wrapping_sub(q));
+    }
+}

@@ -1,0 +1,216 @@
+//! Products modulo x^n − x − 1 by way of products over the integers: in a cyclic ring that is long enough, modulo a prime
+//! that is large enough, as bounds of the operands prove.
+
+use ringforge::{Error, Limits, Modulus, Result, Ring, Rows, Transform, U256};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::params::Parameters;
+
+/// Leaves of the transform: nine layers by two. The leaves' degree, 3 or 5, makes up the length.
+const LAYERS: u32 = 9;
+const LEAVES: usize = 1 << LAYERS;
+
+/// Bits of a coefficient modulo q that the lower limb of a large factor takes, where both factors are large.
+pub(crate) const LIMB_BITS: u32 = 6;
+
+/// Bounds of two factors' centred coefficients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) left: u64,
+    pub(crate) right: u64,
+}
+
+impl Bounds {
+    /// A public key times a sample, and the same for any residues modulo q times a packed f, but for its constant term.
+    pub(crate) fn of_encryption(p: &Parameters) -> Self {
+        Self { left: u64::from(p.q / 2), right: p.eta.into() }
+    }
+
+    /// A ciphertext times any f that a secret key can hold: four bits below the offset.
+    pub(crate) fn of_decryption(p: &Parameters) -> Self {
+        Self { left: u64::from(p.q2() / 2), right: u64::from(p.key_offset().max(15 - p.key_offset())) }
+    }
+
+    /// Any residues modulo q times a limb of others; small polynomials are below limbs.
+    pub(crate) fn of_limbs(p: &Parameters) -> Self {
+        let half = u64::from(p.q / 2);
+        let low = 1 << (LIMB_BITS - 1);
+        Self { left: half, right: low.max((half + low) >> LIMB_BITS) }
+    }
+
+    /// The bound of a coefficient of the product of polynomials of degree below n, before it is folded.
+    fn of_product(self, n: usize) -> u64 {
+        n as u64 * self.left * self.right
+    }
+
+    /// That of one that is folded: x^n = x + 1 brings the upper half to the lower one twice.
+    #[cfg(all(test, feature = "testkit"))]
+    pub(crate) fn of_folded(self, n: usize) -> u64 {
+        (2 * n as u64 - 1) * self.left * self.right
+    }
+}
+
+/// Coefficients of the cyclic ring in which polynomials of degree below n are multiplied.
+pub(crate) const fn integer_length(n: usize) -> usize {
+    LEAVES * (2 * n - 1).div_ceil(LEAVES)
+}
+
+/// Rows in which products of polynomials of degree below n, within these bounds, are what they are over the integers:
+/// modulo the largest prime of as few bits as can be, for that leaves most room for lazy sums.
+pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<Rows> {
+    let length = integer_length(n);
+    let fewest = u64::BITS - (2 * bounds.of_product(n)).leading_zeros();
+    let prime = |bits| Modulus::ntt_primes(LEAVES as u64, bits, 1).ok()?.pop();
+    let exact = |prime: &Modulus| check(n, bounds, length, prime).is_ok();
+    let prime = (fewest..=30).filter_map(prime).find(exact);
+    integer_rows_in(n, bounds, length, &prime.unwrap_or(Modulus::new(3u32)?), limits)
+}
+
+/// The same in a cyclic ring of this length, modulo this prime.
+///
+/// # Errors
+/// [`Error::Unsupported`], with the bound, where not all products are exact there.
+pub(crate) fn integer_rows_in(
+    n: usize,
+    bounds: Bounds,
+    length: usize,
+    prime: &Modulus,
+    limits: &Limits,
+) -> Result<Rows> {
+    check(n, bounds, length, prime)?;
+    Rows::of(&Ring::cyclic(length, *prime)?, limits)?.depth(LAYERS)
+}
+
+fn check(n: usize, bounds: Bounds, length: usize, prime: &Modulus) -> Result<()> {
+    let bound = bounds.of_product(n);
+    if length >= 2 * n - 1 && prime.value() > U256::from(2 * bound) {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        job: format!("products of degree below {n} in a cyclic ring of length {length} modulo {prime}"),
+        why: format!("they have {} coefficients of up to {bound} in absolute value", 2 * n - 1),
+    })
+}
+
+/// Products of polynomials within some bounds, on the CPU.
+#[derive(Debug)]
+pub(crate) struct Product {
+    transform: Transform<u32>,
+    prime: u32,
+    length: usize,
+}
+
+/// Two factors at work, wiped when dropped.
+#[derive(Default, Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Factors {
+    pub(crate) left: Vec<u32>,
+    right: Vec<u32>,
+}
+
+impl Product {
+    pub(crate) fn new(n: usize, bounds: Bounds) -> Result<Self> {
+        let rows = integer_rows(n, bounds, &Limits::cpu())?;
+        let ring = rows.ring();
+        let prime = ring.moduli()[0].value_u64().unwrap_or_default() as u32;
+        Ok(Self { transform: Transform::of(&rows, 0)?, prime, length: ring.degree() })
+    }
+
+    /// The product modulo x^n − x − 1 over the integers. in: factors within the bounds, as long as `out`
+    pub(crate) fn multiply(&self, left: &[i16], right: &[i16], memory: &mut Factors, out: &mut [i32]) -> Result<()> {
+        self.forward(left, &mut memory.left)?;
+        self.multiply_values(right, memory, out)
+    }
+
+    /// The values of a factor.
+    pub(crate) fn forward(&self, factor: &[i16], values: &mut Vec<u32>) -> Result<()> {
+        self.load(factor, values);
+        self.transform.forward(values)
+    }
+
+    /// The same as [`Product::multiply`] where the left factor's values are in memory.
+    pub(crate) fn multiply_values(&self, right: &[i16], memory: &mut Factors, out: &mut [i32]) -> Result<()> {
+        let Factors { left: a, right: b } = memory;
+        self.forward(right, b)?;
+        self.transform.multiply(a, b)?;
+        self.transform.inverse(a)?;
+        let n = out.len();
+        let s = |k: usize| {
+            let negative = (self.prime / 2).wrapping_sub(a[k]) >> 31;
+            a[k].wrapping_sub(negative * self.prime) as i32
+        };
+        // x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = s(i) + s(n + i) + if i == 0 { 0 } else { s(n + i - 1) };
+        }
+        Ok(())
+    }
+
+    fn load(&self, from: &[i16], to: &mut Vec<u32>) {
+        to.resize(self.length, 0);
+        to[from.len()..].fill(0);
+        for (to, &x) in to.iter_mut().zip(from) {
+            let x = i32::from(x);
+            *to = (x as u32).wrapping_add(self.prime & (x >> 31) as u32);
+        }
+    }
+}
+
+#[cfg(all(test, feature = "testkit"))]
+mod tests {
+    use super::*;
+    use crate::params::SETS;
+
+    #[test]
+    fn what_cannot_be_proven_is_refused() -> Result<()> {
+        let limits = Limits::cpu();
+        for set in SETS {
+            let bounds = Bounds::of_encryption(set);
+            let rows = integer_rows(set.n, bounds, &limits)?;
+            assert!(rows.ring().moduli()[0].value() > U256::from(2 * bounds.of_product(set.n)));
+            assert_eq!(rows.split().leaves(), LEAVES);
+            // the prime of the specification, a smaller one, and a length that wraps around
+            let spec = Modulus::new(33_550_337u32)?;
+            let length = rows.ring().degree();
+            integer_rows_in(set.n, bounds, length, &spec, &limits)?;
+            let small = Modulus::new(7681u32)?;
+            for refused in [
+                integer_rows_in(set.n, bounds, length, &small, &limits),
+                integer_rows_in(set.n, bounds, length - LEAVES, &spec, &limits),
+            ] {
+                let message = refused.err().map(|error| error.to_string()).unwrap_or_default();
+                assert!(message.contains(&bounds.of_product(set.n).to_string()), "{message}");
+            }
+        }
+        // 16 777 153 serves two sets and is too small for the largest one
+        let prime = Modulus::new(16_777_153u32)?;
+        let exact = SETS.iter().map(|set| {
+            let length = integer_length(set.n);
+            check(set.n, Bounds::of_encryption(set), length, &prime).is_ok()
+        });
+        assert_eq!(exact.collect::<Vec<_>>(), [true, true, false]);
+        Ok(())
+    }
+
+    /// The largest coefficients of one sign: all sums are as large as they can be.
+    #[test]
+    fn extreme_products_are_exact() -> Result<()> {
+        for set in SETS {
+            for bounds in [Bounds::of_encryption(set), Bounds::of_decryption(set), Bounds::of_limbs(set)] {
+                let product = Product::new(set.n, bounds)?;
+                for sign in [1, -1] {
+                    let (left, right) = (vec![sign * bounds.left as i16; set.n], vec![bounds.right as i16; set.n]);
+                    let mut found = vec![0; set.n];
+                    product.multiply(&left, &right, &mut Factors::default(), &mut found)?;
+                    let expected = crate::naive::product(
+                        &left.iter().map(|&x| x.into()).collect::<Vec<_>>(),
+                        &right.iter().map(|&x| x.into()).collect::<Vec<_>>(),
+                    );
+                    assert!(found.iter().map(|&x| i64::from(x)).eq(expected), "{}, {bounds:?}", set.name);
+                    let largest = found.iter().map(|x| u64::from(x.unsigned_abs())).max();
+                    assert_eq!(largest, Some(bounds.of_folded(set.n)));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! One operation at a time, on the CPU.
+
+use rand_core::CryptoRng;
+use ringforge::{Error, Result};
+use ringforge_batch::Reason;
+use zeroize::Zeroizing;
+
+use crate::kem::{Kem, Memory, Seed};
+use crate::params::{ParameterSet, SEED_BYTES};
+
+/// A key pair: public key and secret key, which is wiped when dropped.
+///
+/// ```
+/// use ringforge_ctru_prime::{CtruPrime761, decapsulate, encapsulate, generate};
+///
+/// # use rand::{SeedableRng, rngs::StdRng};
+/// # let mut rng = StdRng::seed_from_u64(1); // of the system, in earnest
+/// let (public_key, secret_key) = generate::<CtruPrime761>(&mut rng)?;
+/// let (ciphertext, sent) = encapsulate::<CtruPrime761>(&public_key, &mut rng)?;
+/// assert_eq!(decapsulate::<CtruPrime761>(&secret_key, &ciphertext)?, sent);
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+///
+/// # Errors
+/// Nothing that a caller could cause.
+pub fn generate<P: ParameterSet>(rng: &mut impl CryptoRng) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>)> {
+    let p = P::PARAMETERS;
+    let mut public_key = vec![0; p.public_key_bytes()];
+    let mut secret_key = Zeroizing::new(vec![0; p.secret_key_bytes()]);
+    let mut seed = Zeroizing::new(Seed::default());
+    rng.fill_bytes(&mut *seed);
+    Kem::of(&p)?.key_pair(&seed, &mut public_key, &mut secret_key, &mut Memory::new(&p))?;
+    rng.fill_bytes(&mut secret_key[p.secret_key_bytes() - SEED_BYTES..]);
+    Ok((public_key, secret_key))
+}
+
+/// A ciphertext, and the shared key that it brings to the owner of a public key. Any bytes are accepted as a public key,
+/// as the format has it: see [`is_canonical`].
+///
+/// # Errors
+/// [`Error::Length`] unless the public key has the set's length.
+pub fn encapsulate<P: ParameterSet>(public_key: &[u8], rng: &mut impl CryptoRng) -> Result<(Vec<u8>, [u8; 32])> {
+    let p = P::PARAMETERS;
+    length("bytes of a public key", public_key, p.public_key_bytes())?;
+    let mut seed = Zeroizing::new(Seed::default());
+    rng.fill_bytes(&mut *seed);
+    let (mut ciphertext, mut shared_key) = (vec![0; p.ciphertext_bytes()], Seed::default());
+    Kem::of(&p)?.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut Memory::new(&p))?;
+    Ok((ciphertext, shared_key))
+}
+
+/// The shared key of a ciphertext; one that looks random if no encapsulation to this key made the ciphertext.
+///
+/// # Errors
+/// [`Error::Length`] unless both have the set's lengths. A secret key is not checked: see [`check_secret_key`].
+pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Result<[u8; 32]> {
+    let p = P::PARAMETERS;
+    length("bytes of a secret key", secret_key, p.secret_key_bytes())?;
+    length("bytes of a ciphertext", ciphertext, p.ciphertext_bytes())?;
+    let mut shared_key = Seed::default();
+    Kem::of(&p)?.decapsulate(secret_key, ciphertext, &mut shared_key, &mut Memory::new(&p))?;
+    Ok(shared_key)
+}
+
+/// Whether a public key is packed as key generation packs it. Others are accepted as well, and mean the key whose packing
+/// they unpack to; hashes tell the two apart.
+///
+/// # Errors
+/// [`Error::Length`] unless it has the set's length.
+pub fn is_canonical<P: ParameterSet>(public_key: &[u8]) -> Result<bool> {
+    length("bytes of a public key", public_key, P::PARAMETERS.public_key_bytes())?;
+    Kem::of(&P::PARAMETERS)?.is_canonical(public_key)
+}
+
+/// What is wrong with a secret key that did not come from key generation, if anything can be seen.
+///
+/// # Errors
+/// [`Error::Length`] unless it has the set's length.
+pub fn check_secret_key<P: ParameterSet>(secret_key: &[u8]) -> Result<Option<Reason>> {
+    let p = P::PARAMETERS;
+    length("bytes of a secret key", secret_key, p.secret_key_bytes())?;
+    let [pke_key, ..] = p.parts(secret_key);
+    let place = Kem::of(&p)?.pke.bad_field(pke_key, &mut Memory::new(&p).polynomials)?;
+    Ok(place.map(|coefficient| Reason::InvalidSecretKey { coefficient }))
+}
+
+fn length(what: &'static str, bytes: &[u8], expected: usize) -> Result<()> {
+    let got = bytes.len();
+    if got == expected { Ok(()) } else { Err(Error::Length { what, expected, got }) }
+}

@@ -1,0 +1,291 @@
+//! Batches on every device: vectors, faults of single items, handles, spoilt ciphertexts, and many round trips.
+
+use ringforge::testkit::{Random, Target, bytes, devices, seed};
+use ringforge::{Device, Error};
+use ringforge_batch::{BatchKem, DeterministicKem, Fault, KEY_SEED, Outcome, Reason, Resident};
+use ringforge_ctru_prime::{Batch, CtruPrime653, CtruPrime761, CtruPrime1277, OneKey, ParameterSet, is_canonical};
+use sha3::{Digest, Sha3_256, Sha3_512};
+
+mod kat;
+
+use kat::{File, hex, randomness};
+
+type Outcomes = Result<(), Box<dyn std::error::Error>>;
+
+/// Key pairs, ciphertexts and shared keys of a batch.
+struct Trip {
+    public_keys: Vec<u8>,
+    secret_keys: Vec<u8>,
+    ciphertexts: Vec<u8>,
+    shared_keys: Vec<u8>,
+}
+
+impl Trip {
+    fn empty<P: ParameterSet>(kem: &Batch<P>, batch: usize) -> Self {
+        let sizes = kem.sizes();
+        Self {
+            public_keys: vec![1; batch * sizes.public_key],
+            secret_keys: vec![1; batch * sizes.secret_key],
+            ciphertexts: vec![1; batch * sizes.ciphertext],
+            shared_keys: vec![1; batch * sizes.shared_key],
+        }
+    }
+
+    fn from_seeds<P: ParameterSet>(kem: &Batch<P>, seeds: &[[u8; 96]]) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut trip = Self::empty(kem, seeds.len());
+        let keys: Vec<u8> = seeds.iter().flat_map(|seed| seed[..KEY_SEED].to_vec()).collect();
+        let encapsulations: Vec<u8> = seeds.iter().flat_map(|seed| seed[KEY_SEED..].to_vec()).collect();
+        kem.generate_from(&keys, &mut trip.public_keys, &mut trip.secret_keys)?.all()?;
+        kem.encapsulate_from(&encapsulations, &trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?
+            .all()?;
+        Ok(trip)
+    }
+
+    fn random<P: ParameterSet>(kem: &Batch<P>, batch: usize) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut trip = Self::empty(kem, batch);
+        kem.generate(&mut trip.public_keys, &mut trip.secret_keys)?.all()?;
+        kem.encapsulate(&trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?.all()?;
+        Ok(trip)
+    }
+
+    fn decapsulated<P: ParameterSet>(&self, kem: &Batch<P>) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+        let mut shared_keys = vec![1; self.shared_keys.len()];
+        kem.decapsulate(&self.secret_keys, &self.ciphertexts, &mut shared_keys)?.all()?;
+        Ok(shared_keys)
+    }
+}
+
+/// The 100 digests of a set, from one batch.
+fn vectors<P: ParameterSet>(device: &Device) -> Outcomes {
+    let p = P::PARAMETERS;
+    let kem = Batch::<P>::new(device)?;
+    let sizes = kem.sizes();
+    let digests = File::of(p.name).digests;
+    let drawn: Vec<_> = (0..digests.len()).map(|record| randomness(p.name, record, sizes.ciphertext)).collect();
+    assert_eq!(drawn.len(), 100);
+    let trip = Trip::from_seeds(&kem, &drawn.iter().map(|drawn| drawn.0).collect::<Vec<_>>())?;
+    assert_eq!(trip.decapsulated(&kem)?, trip.shared_keys, "{} on {device}", p.name);
+
+    let mut spoilt = trip.ciphertexts.clone();
+    for (ciphertext, (_, byte, bit)) in spoilt.chunks_exact_mut(sizes.ciphertext).zip(&drawn) {
+        ciphertext[*byte] ^= 1 << bit;
+    }
+    let mut rejections = vec![0; trip.shared_keys.len()];
+    kem.decapsulate(&trip.secret_keys, &spoilt, &mut rejections)?.all()?;
+    for (item, digest) in digests.iter().enumerate() {
+        let part = |bytes: &[u8], size: usize| bytes[item * size..][..size].to_vec();
+        let [pk, sk] = [part(&trip.public_keys, sizes.public_key), part(&trip.secret_keys, sizes.secret_key)];
+        let ct = part(&trip.ciphertexts, sizes.ciphertext);
+        assert!(is_canonical::<P>(&pk)?);
+        let record = [pk, sk, ct, part(&trip.shared_keys, 32), part(&rejections, 32)].concat();
+        assert_eq!(hex(&Sha3_256::digest(record)), *digest, "{} on {device}, item {item}", p.name);
+    }
+    Ok(())
+}
+
+macro_rules! vectors {
+    ($($test:ident: $set:ty;)*) => { $(
+        #[test]
+        fn $test() -> Outcomes {
+            devices().iter().try_for_each(vectors::<$set>)
+        }
+    )* };
+}
+
+vectors! {
+    vectors_of_653: CtruPrime653;
+    vectors_of_761: CtruPrime761;
+    vectors_of_1277: CtruPrime1277;
+}
+
+#[test]
+fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
+    for device in devices() {
+        let kem = Batch::<CtruPrime761>::new(&device)?;
+        let sizes = kem.sizes();
+        let trip = Trip::random(&kem, 5)?;
+        // coefficient 7 of item 3's secret key becomes 15, and so does the padding of item 1's
+        let mut secret_keys = trip.secret_keys.clone();
+        secret_keys[3 * sizes.secret_key + 3] |= 0xf0;
+        secret_keys[sizes.secret_key + 380] |= 0xf0;
+        let bad = [
+            Fault { item: 1, why: Reason::InvalidSecretKey { coefficient: 761 } },
+            Fault { item: 3, why: Reason::InvalidSecretKey { coefficient: 7 } },
+        ];
+        let mut received = vec![1; 5 * 32];
+        let outcome = kem.decapsulate(&secret_keys, &trip.ciphertexts, &mut received)?;
+        assert_eq!(outcome.faults(), bad);
+        for item in 0..5 {
+            let expected = if item % 2 == 1 { &[0; 32] } else { &trip.shared_keys[32 * item..][..32] };
+            assert_eq!(received[32 * item..][..32], *expected, "{device}");
+        }
+        // the same over handles
+        let stream = device.stream()?;
+        let keys = kem.import_secret_keys(&stream, &secret_keys)?;
+        assert_eq!(keys.outcome(&stream)?.faults(), bad);
+        let shared = kem.decapsulate_on(&stream, &keys, &kem.import_ciphertexts(&stream, &trip.ciphertexts)?)?;
+        let mut exported = vec![1; 5 * 32];
+        assert_eq!(shared.export(&stream, &mut exported)?.faults(), bad);
+        assert_eq!(exported, received);
+    }
+    Ok(())
+}
+
+#[test]
+fn wrong_lengths_are_refused() -> Outcomes {
+    for device in devices() {
+        let kem = Batch::<CtruPrime653>::new(&device)?;
+        let sizes = kem.sizes();
+        let length = |outcome: ringforge::Result<Outcome>| assert!(matches!(outcome, Err(Error::Length { .. })));
+        let (mut pk, mut sk) = (vec![0; 2 * sizes.public_key], vec![0; 2 * sizes.secret_key]);
+        let (mut ct, mut ss) = (vec![0; 2 * sizes.ciphertext], vec![0; 2 * 32]);
+        length(kem.generate(&mut pk[1..], &mut sk));
+        length(kem.generate(&mut pk, &mut sk[..sizes.secret_key]));
+        length(kem.generate_from(&[0; 127], &mut pk, &mut sk));
+        length(kem.encapsulate(&pk, &mut ct[1..], &mut ss));
+        length(kem.encapsulate(&pk[..sizes.public_key], &mut ct, &mut ss));
+        length(kem.encapsulate_from(&[0; 65], &pk, &mut ct, &mut ss));
+        length(kem.decapsulate(&sk[1..], &ct, &mut ss));
+        length(kem.decapsulate(&sk, &ct, &mut ss[..32]));
+        let stream = device.stream()?;
+        assert!(matches!(kem.import_ciphertexts(&stream, &ct[1..]), Err(Error::Length { .. })));
+        assert!(matches!(kem.import_public_keys(&stream, &pk[1..]), Err(Error::Length { .. })));
+        assert!(matches!(kem.import_secret_keys(&stream, &sk[1..]), Err(Error::Length { .. })));
+        // no items are no error
+        kem.generate(&mut [], &mut [])?.all()?;
+        kem.encapsulate(&[], &mut [], &mut [])?.all()?;
+        kem.decapsulate(&[], &[], &mut [])?.all()?;
+        // handles of another set
+        let (keys, _) = Batch::<CtruPrime761>::new(&device)?.generate_on(&stream, 1)?;
+        assert!(matches!(kem.encapsulate_on(&stream, &keys), Err(Error::Mismatch { .. })));
+    }
+    Ok(())
+}
+
+#[test]
+fn handles_agree_with_host_memory() -> Outcomes {
+    for device in devices() {
+        let kem = Batch::<CtruPrime1277>::new(&device)?;
+        let sizes = kem.sizes();
+        let stream = device.stream()?;
+        let (public_keys, secret_keys) = kem.generate_on(&stream, 7)?;
+        let (ciphertexts, shared_keys) = kem.encapsulate_on(&stream, &public_keys)?;
+        let received = kem.decapsulate_on(&stream, &secret_keys, &ciphertexts)?;
+        let (mut sent, mut got) = ([0; 7 * 32], [1; 7 * 32]);
+        shared_keys.export(&stream, &mut sent)?.all()?;
+        received.export(&stream, &mut got)?.all()?;
+        assert_eq!(sent, got);
+        let (mut keys, mut texts) = (vec![0; 7 * sizes.secret_key], vec![0; 7 * sizes.ciphertext]);
+        secret_keys.export(&stream, &mut keys)?.all()?;
+        ciphertexts.export(&stream, &mut texts)?.all()?;
+        let mut again = [0; 7 * 32];
+        kem.decapsulate(&keys, &texts, &mut again)?.all()?;
+        assert_eq!(sent, again);
+        assert!(sent.chunks_exact(32).all(|key| sent.chunks_exact(32).filter(|other| *other == key).count() == 1));
+    }
+    Ok(())
+}
+
+/// With one key for all items, both ends agree, neighbours of a spoilt ciphertext included.
+#[test]
+fn one_key_serves_many() -> Outcomes {
+    for device in devices() {
+        let (kem, one) = (Batch::<CtruPrime761>::new(&device)?, OneKey::<CtruPrime761>::new(&device)?);
+        let sizes = kem.sizes();
+        let stream = device.stream()?;
+        let trip = Trip::random(&kem, 1)?;
+        let to = one.public_key(&stream, &trip.public_keys)?;
+        let with = one.secret_key(&stream, &trip.secret_keys)?;
+        let [ciphertexts, shared_keys] = one.encapsulate(&stream, &to, 5)?;
+        let sent = stream.download::<u8>(&shared_keys)?;
+        let received = one.decapsulate(&stream, &with, &ciphertexts)?;
+        assert_eq!(stream.download::<u8>(&received)?, sent, "{device}");
+
+        // the same key by key, also for a spoilt one
+        let mut texts = stream.download::<u8>(&ciphertexts)?;
+        texts[2 * sizes.ciphertext + 9] ^= 4;
+        let mut single = vec![1; 5 * 32];
+        kem.decapsulate(&trip.secret_keys.repeat(5), &texts, &mut single)?.all()?;
+        let received = one.decapsulate(&stream, &with, &stream.upload(&texts)?)?;
+        assert_eq!(stream.download::<u8>(&received)?, single, "{device}");
+        assert_eq!(single[..64], sent[..64]);
+        assert!(single[64..96] != sent[64..96] && single[96..] == sent[96..]);
+
+        assert!(matches!(one.public_key(&stream, &trip.public_keys[1..]), Err(Error::Length { .. })));
+        assert!(matches!(one.secret_key(&stream, &trip.secret_keys[1..]), Err(Error::Length { .. })));
+        let cut = stream.upload(&texts[1..])?;
+        assert!(matches!(one.decapsulate(&stream, &with, &cut), Err(Error::Length { .. })));
+    }
+    Ok(())
+}
+
+/// Round trips: many on a GPU, a few elsewhere.
+fn round_trips<P: ParameterSet>() -> Outcomes {
+    for (device, batch) in [(Target::Cpu.device(), 100), (Target::Cuda.device(), 100_000)] {
+        let Some(device) = device else { continue };
+        let kem = Batch::<P>::new(&device)?;
+        let trip = Trip::random(&kem, batch)?;
+        assert!(trip.decapsulated(&kem)? == trip.shared_keys, "{} on {device}", P::PARAMETERS.name);
+    }
+    Ok(())
+}
+
+#[test]
+fn round_trips_all_agree() -> Outcomes {
+    round_trips::<CtruPrime653>()?;
+    round_trips::<CtruPrime761>()?;
+    round_trips::<CtruPrime1277>()
+}
+
+/// One flipped bit in each ciphertext: the key is the hash of identity, z and ciphertext.
+fn flipped<P: ParameterSet>() -> Outcomes {
+    for (device, batch) in [(Target::Cpu.device(), 100), (Target::Cuda.device(), 20_000)] {
+        let Some(device) = device else { continue };
+        let kem = Batch::<P>::new(&device)?;
+        let sizes = kem.sizes();
+        let mut trip = Trip::random(&kem, batch)?;
+        let mut random = Random::new(seed());
+        for (item, ciphertext) in trip.ciphertexts.chunks_exact_mut(sizes.ciphertext).enumerate() {
+            // the last bits, padding among them, then every bit in turn if there are enough items, else bits at random
+            let bits = 8 * sizes.ciphertext;
+            let bit = if item < 16.max(bits.min(batch)) { bits - 1 - item } else { random.below(bits) };
+            ciphertext[bit / 8] ^= 1 << (bit % 8);
+        }
+        let received = trip.decapsulated(&kem)?;
+        let keys = trip.secret_keys.chunks_exact(sizes.secret_key).zip(trip.ciphertexts.chunks_exact(sizes.ciphertext));
+        for (item, ((key, ciphertext), received)) in keys.zip(received.chunks_exact(32)).enumerate() {
+            let id = sizes.secret_key - 32 - sizes.public_key;
+            let hash = Sha3_512::new()
+                .chain_update(&key[id..id + 33])
+                .chain_update(&key[sizes.secret_key - 32..])
+                .chain_update(ciphertext);
+            assert!(hash.finalize()[..32] == *received, "{} on {device}, item {item}", P::PARAMETERS.name);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_flipped_bit_is_rejected() -> Outcomes {
+    flipped::<CtruPrime653>()?;
+    flipped::<CtruPrime761>()?;
+    flipped::<CtruPrime1277>()
+}
+
+/// Any bytes at all as public key and as ciphertext give keys, and the same ones on every device.
+#[test]
+fn any_bytes_are_keys_and_ciphertexts() -> Outcomes {
+    let mut first = None;
+    for device in devices() {
+        let kem = Batch::<CtruPrime1277>::new(&device)?;
+        let seeds: Vec<[u8; 96]> = (0..4).map(|record| randomness("any", record, 1).0).collect();
+        let mut trip = Trip::from_seeds(&kem, &seeds)?;
+        let public_keys = bytes(2, trip.public_keys.len());
+        let (mut ciphertexts, mut shared_keys) = (vec![0; trip.ciphertexts.len()], vec![0; 4 * 32]);
+        kem.encapsulate_from(&bytes(3, 4 * 32), &public_keys, &mut ciphertexts, &mut shared_keys)?.all()?;
+        trip.ciphertexts = bytes(1, trip.ciphertexts.len());
+        let made = [ciphertexts, shared_keys, trip.decapsulated(&kem)?];
+        assert_eq!(*first.get_or_insert_with(|| made.clone()), made, "{device}");
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! Every plan of every parameter set on every device.
+
+use ringforge_ctru_prime::CtruPrime;
+
+ringforge::suite!(CtruPrime);
