@@ -95,19 +95,18 @@ fn ctru() -> io::Result<Vec<String>> {
 
 fn proofs() -> io::Result<Vec<String>> {
     let record = Record::read("2026-11-21-h200-zk.json", "zk_lines")?;
-    let row = |label: &str, op: &str, coset: bool, show: &dyn Fn(&dyn Fn(&str) -> f64) -> String| {
+    let row = |label: &str, op: &str, field: &str, show: fn(f64) -> String| {
         let column = |log_n: u32| {
-            let has = [("log_n", log_n.into()), ("op", op.into()), ("coset", coset.into())];
-            show(&|field| record.get(&has, field))
+            show(record.get(&[("log_n", log_n.into()), ("op", op.into()), ("coset", false.into())], field))
         };
         cells(label, [16, 18, 20, 22, 24, 26].map(column))
     };
-    let milliseconds = |get: &dyn Fn(&str) -> f64| digits(1e3 * get("median_seconds"));
-    let share = |get: &dyn Fn(&str) -> f64| format!("{:.0} %", get("percent_of_floor"));
+    let milliseconds = |seconds: f64| digits(1e3 * seconds);
+    let share = |percent: f64| format!("{percent:.0} %");
     Ok(vec![
-        row("forward", "forward", false, &milliseconds),
-        row("inverse", "inverse", false, &milliseconds),
-        row("of the multiply floor, forward", "forward", false, &share),
+        row("forward", "forward", "median_seconds", milliseconds),
+        row("inverse", "inverse", "median_seconds", milliseconds),
+        row("of the multiply floor, forward", "forward", "percent_of_floor", share),
     ])
 }
 
