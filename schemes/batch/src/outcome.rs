@@ -19,6 +19,21 @@ pub enum Reason {
         /// The first such coefficient.
         coefficient: usize,
     },
+    /// A private scalar is out of range.
+    #[error("the private key is out of range")]
+    PrivateKeyRange,
+    /// A public key is not a point of the curve, or not one that a key may be.
+    #[error("the public key is not a point of the curve")]
+    PublicKeyPoint,
+    /// A nonce is out of range, or leads to no signature with this key and digest. Another one has to be found.
+    #[error("the nonce is refused")]
+    NonceRefused,
+    /// A number of a signature is out of range.
+    #[error("a number of the signature is out of range")]
+    SignatureRange,
+    /// A signature is not one of this digest by this key.
+    #[error("the signature is wrong")]
+    SignatureWrong,
 }
 
 /// An item that came to nothing: its outputs are zero.
