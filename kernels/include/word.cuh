@@ -310,6 +310,37 @@ RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("addc.u32 %0, 0, 0;" : "=r"(over));
 }
 
+// A row whose last product comes to limbs that nothing was added to but `end`, a carry: so none is left.
+// in: acc[0 .. N - 2)   out: acc[0 .. N) = acc + 2^(32 (N-2)) end + row(a) b.   N even
+template <u32 N>
+RF_FN void row_mad_end(u32* acc, const u32* a, u32 b, u32 end) {
+    if constexpr (N == 2) {
+        asm volatile("mad.lo.cc.u32 %0, %1, %2, %3;" : "=r"(acc[0]) : "r"(a[0]), "r"(b), "r"(end));
+        asm volatile("madc.hi.u32 %0, %1, %2, 0;" : "=r"(acc[1]) : "r"(a[0]), "r"(b));
+    } else {
+        asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
+        asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[1]) : "r"(a[0]), "r"(b));
+        RF_UNROLL
+        for (u32 i = 2; i + 2 < N; i += 2) {
+            asm volatile("madc.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i]) : "r"(a[i]), "r"(b));
+            asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i + 1]) : "r"(a[i]), "r"(b));
+        }
+        asm volatile("madc.lo.cc.u32 %0, %1, %2, %3;" : "=r"(acc[N - 2]) : "r"(a[N - 2]), "r"(b), "r"(end));
+        asm volatile("madc.hi.u32 %0, %1, %2, 0;" : "=r"(acc[N - 1]) : "r"(a[N - 2]), "r"(b));
+    }
+}
+
+// out: t = c + the squares of a's limbs, each at twice its place, < 2^512.   8 and 16 limbs
+RF_FN void square_row(u32* t, const u32* a, const u32* c) {
+    asm volatile("mad.lo.cc.u32 %0, %1, %1, %2;" : "=r"(t[0]) : "r"(a[0]), "r"(c[0]));
+    asm volatile("madc.hi.cc.u32 %0, %1, %1, %2;" : "=r"(t[1]) : "r"(a[0]), "r"(c[1]));
+    RF_UNROLL
+    for (u32 i = 1; i < 8; i++) {
+        asm volatile("madc.lo.cc.u32 %0, %1, %1, %2;" : "=r"(t[2 * i]) : "r"(a[i]), "r"(c[2 * i]));
+        asm volatile("madc.hi.cc.u32 %0, %1, %1, %2;" : "=r"(t[2 * i + 1]) : "r"(a[i]), "r"(c[2 * i + 1]));
+    }
+}
+
 // out: acc = acc + row(a) b mod 2^(32 N)
 template <u32 N>
 RF_FN void row_mad_low(u32* acc, const u32* a, u32 b) {
@@ -388,6 +419,20 @@ RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     for (u32 i = 0; i + 2 < N; i += 2)
         carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i + 2], acc[i + 3], carry);
     over = pair_mad(acc[N - 2], acc[N - 1], a[N - 2], b, 0, over, carry);
+}
+
+template <u32 N>
+RF_FN void row_mad_end(u32* acc, const u32* a, u32 b, u32 end) {
+    u32 carry = 0;
+    RF_UNROLL
+    for (u32 i = 0; i + 2 < N; i += 2) carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i], acc[i + 1], carry);
+    pair_mad(acc[N - 2], acc[N - 1], a[N - 2], b, end, 0, carry);
+}
+
+RF_FN void square_row(u32* t, const u32* a, const u32* c) {
+    u32 carry = 0;
+    RF_UNROLL
+    for (u32 i = 0; i < 8; i++) carry = pair_mad(t[2 * i], t[2 * i + 1], a[i], a[i], c[2 * i], c[2 * i + 1], carry);
 }
 
 template <u32 N>
