@@ -263,6 +263,26 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
     return borrow;
 }
 
+// out: r = a + b + carry mod 2^(32 N); returns the carry.   carry 0 or 1
+template <u32 N>
+RF_FN u32 add_limbs_from(u32* r, const u32* a, const u32* b, u32 carry) {
+    asm volatile("add.cc.u32 %0, %0, 0xffffffff;" : "+r"(carry));
+    RF_UNROLL
+    for (u32 i = 0; i < N; i++) asm volatile("addc.cc.u32 %0, %1, %2;" : "=r"(r[i]) : "r"(a[i]), "r"(b[i]));
+    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
+    return carry;
+}
+
+// out: r = a - b - borrow mod 2^(32 N); returns the borrow.   borrows 0 or all ones
+template <u32 N>
+RF_FN u32 sub_limbs_from(u32* r, const u32* a, const u32* b, u32 borrow) {
+    asm volatile("sub.cc.u32 %0, 0, %0;" : "+r"(borrow));
+    RF_UNROLL
+    for (u32 i = 0; i < N; i++) asm volatile("subc.cc.u32 %0, %1, %2;" : "=r"(r[i]) : "r"(a[i]), "r"(b[i]));
+    asm volatile("subc.u32 %0, 0, 0;" : "=r"(borrow));
+    return borrow;
+}
+
 // A row is the product of b with every second limb of a (a[0], a[2], …): its N/2 products do not overlap.
 // Accumulating whole rows keeps each product an aligned register pair: one IMAD.WIDE.U32 with carry in and out.
 
@@ -360,8 +380,7 @@ RF_FN void row_mad_low(u32* acc, const u32* a, u32 b) {
 #else
 
 template <u32 N>
-RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
-    u32 carry = 0;
+RF_FN u32 add_limbs_from(u32* r, const u32* a, const u32* b, u32 carry) {
     RF_UNROLL
     for (u32 i = 0; i < N; i++) {
         u64 t = (u64)a[i] + b[i] + carry;
@@ -372,8 +391,7 @@ RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
 }
 
 template <u32 N>
-RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
-    u32 borrow = 0;
+RF_FN u32 sub_limbs_from(u32* r, const u32* a, const u32* b, u32 borrow) {
     RF_UNROLL
     for (u32 i = 0; i < N; i++) {
         u64 t = (u64)a[i] - b[i] + (u64)(i64)(i32)borrow;
@@ -381,6 +399,16 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
         borrow = high(t);
     }
     return borrow;
+}
+
+template <u32 N>
+RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
+    return add_limbs_from<N>(r, a, b, 0);
+}
+
+template <u32 N>
+RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
+    return sub_limbs_from<N>(r, a, b, 0);
 }
 
 // (lo, hi) = a b + (c0, c1) + carry; returns the carry

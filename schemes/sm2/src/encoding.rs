@@ -145,9 +145,9 @@ impl Signature {
         let (r, s) = (UintRef::new(&halves[0])?, UintRef::new(&halves[1])?);
         let length = (r.encoded_len()? + s.encoded_len()?)?;
         let mut bytes = Vec::new();
-        der::Header::new(Tag::Sequence, length).encode(&mut bytes)?;
-        r.encode(&mut bytes)?;
-        s.encode(&mut bytes)?;
+        der::Header::new(Tag::Sequence, length).encode_to_vec(&mut bytes)?;
+        r.encode_to_vec(&mut bytes)?;
+        s.encode_to_vec(&mut bytes)?;
         Ok(bytes)
     }
 }

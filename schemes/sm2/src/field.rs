@@ -3,6 +3,7 @@
 use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
 
+use bytemuck::{Pod, Zeroable};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
@@ -10,7 +11,7 @@ use zeroize::Zeroize;
 pub(crate) type Limbs = [u64; 4];
 
 /// An odd modulus above 2^255.
-pub(crate) trait Modulus: Copy + Send + Sync + 'static {
+pub(crate) trait Modulus: Pod + Send + Sync {
     const Q: Limbs;
     /// −q^-1 mod 2^64.
     const INVERSE: u64 = minus_inverse(Self::Q[0]);
@@ -36,11 +37,13 @@ pub(crate) trait Modulus: Copy + Send + Sync + 'static {
 }
 
 /// The coordinates' modulus p.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
 pub(crate) struct Field;
 
 /// The scalars' modulus n.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
 pub(crate) struct Scalars;
 
 impl Modulus for Field {
@@ -81,9 +84,9 @@ pub(crate) type Fp = Residue<Field>;
 pub(crate) type Scalar = Residue<Scalars>;
 
 /// A residue in Montgomery form, below q.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
-pub(crate) struct Residue<M>(pub(crate) Limbs, PhantomData<M>);
+pub(crate) struct Residue<M: Modulus>(pub(crate) Limbs, PhantomData<M>);
 
 impl<M: Modulus> Residue<M> {
     pub(crate) const ZERO: Self = Self::new([0; 4]);
@@ -229,7 +232,7 @@ impl<M: Modulus> ConstantTimeEq for Residue<M> {
     }
 }
 
-impl<M> Zeroize for Residue<M> {
+impl<M: Modulus> Zeroize for Residue<M> {
     fn zeroize(&mut self) {
         self.0.zeroize();
     }

@@ -1,5 +1,6 @@
 //! Points of the curve: affine, and with Jacobian coordinates (X/Z², Y/Z³), where Z = 0 is infinity.
 
+use bytemuck::{Pod, Zeroable};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
@@ -7,7 +8,7 @@ use crate::field::Fp;
 use crate::params;
 
 /// A point other than infinity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Affine {
     pub(crate) x: Fp,
@@ -15,7 +16,8 @@ pub(crate) struct Affine {
 }
 
 /// Any point.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct Jacobian {
     pub(crate) x: Fp,
     pub(crate) y: Fp,
