@@ -43,39 +43,53 @@ RF_FN Jacobian double_point(const Jacobian& p) {
     return r;
 }
 
-// out: p + q; infinity (Z = 0) where p = -q; also Z = 0, and wrong, where p = q or p is infinity
-// (8 products, 3 squares). `same` is 1 exactly where p = q, or p is infinity and q.y times 0 its Y.
+// How q differs from p, both scaled by p's Z: both are zero exactly if p = q, or if p is infinity with X = Y = 0.
+struct Difference {
+    u256 x, y;
+
+    RF_METHOD u32 is_none() const { return is_zero(x) & is_zero(y); }
+};
+
 template <class F>
-RF_FN Jacobian add_different(const Jacobian& p, const Affine& q, u32& same) {
+RF_FN Difference difference(const Jacobian& p, const Affine& q) {
     u256 zz = F::square(p.z);
-    u256 h = F::sub(F::mul(q.x, zz), p.x);
-    u256 d = F::sub(F::mul(F::mul(q.y, zz), p.z), p.y);
-    same = is_zero(h) & is_zero(d);
+    return {F::sub(F::mul(q.x, zz), p.x), F::sub(F::mul(F::mul(q.y, zz), p.z), p.y)};
+}
+
+// out: p + q by their difference; infinity (Z = 0) where p = -q; also Z = 0, and wrong, where p = q or p is infinity
+template <class F>
+RF_FN Jacobian add_difference(const Jacobian& p, const Difference& d) {
     Jacobian r;
-    r.z = F::mul(p.z, h);
-    u256 hh = F::square(h);
+    r.z = F::mul(p.z, d.x);
+    u256 hh = F::square(d.x);
     u256 v = F::mul(p.x, hh);
-    u256 hhh = F::mul(hh, h);
-    r.x = F::sub(F::sub(F::sub(F::square(d), hhh), v), v);
-    r.y = F::sub(F::mul(d, F::sub(v, r.x)), F::mul(p.y, hhh));
+    u256 hhh = F::mul(hh, d.x);
+    r.x = F::sub(F::sub(F::sub(F::square(d.y), hhh), v), v);
+    r.y = F::sub(F::mul(d.y, F::sub(v, r.x)), F::mul(p.y, hhh));
     return r;
+}
+
+// out: p + q; Z = 0, and wrong, where p = q or p is infinity   (8 products, 3 squares)
+template <class F>
+RF_FN Jacobian add_different(const Jacobian& p, const Affine& q) {
+    return add_difference<F>(p, difference<F>(p, q));
 }
 
 // out: p + q, whatever they are; branches on exceptions, so for public points
 template <class F>
 RF_FN Jacobian add_public(const Jacobian& p, const Affine& q) {
     if (is_zero(p.z)) return from_affine<F>(q);
-    u32 same;
-    Jacobian r = add_different<F>(p, q, same);
-    if (same) r = double_point<F>(p);
-    return r;
+    Difference d = difference<F>(p, q);
+    if (d.is_none()) return double_point<F>(p);
+    return add_difference<F>(p, d);
 }
 
 // out: p + q for p and q other than infinity, without a branch
 template <class F>
 RF_FN Jacobian add_masked(const Jacobian& p, const Affine& q) {
-    u32 same;
-    Jacobian r = add_different<F>(p, q, same), twice = double_point<F>(p);
+    Difference d = difference<F>(p, q);
+    Jacobian r = add_difference<F>(p, d), twice = double_point<F>(p);
+    u32 same = d.is_none();
     return {select(same, twice.x, r.x), select(same, twice.y, r.y), select(same, twice.z, r.z)};
 }
 
@@ -146,9 +160,8 @@ RF_FN Jacobian multiply_base(const Affine* table, const u256& k, const u256& n) 
         return negate_if<F>(digit.opposite, point);
     };
     Jacobian sum = from_affine<F>(term(0));
-    u32 same;
     RF_LOOP
-    for (u32 row = 1; row < W::rows - Complete; row++) sum = add_different<F>(sum, term(row), same);
+    for (u32 row = 1; row < W::rows - Complete; row++) sum = add_different<F>(sum, term(row));
     if constexpr (Complete) sum = add_masked<F>(sum, term(W::rows - 1));
     return sum;
 }
@@ -161,12 +174,11 @@ template <class F, class Put>
 RF_FN void odd_multiples(const Affine& q, u32 start, u32 count, Put put) {
     Jacobian p = from_affine<F>(q), twice = double_point<F>(p);
     const u32 factor = 2 * start + 1;
-    u32 same;
     if (factor > 1) {
         RF_LOOP
         for (u32 bit = 31 - (u32)__clz((int)factor); bit-- > 0;) {
             p = double_point<F>(p);
-            if (factor >> bit & 1) p = add_different<F>(p, q, same);
+            if (factor >> bit & 1) p = add_different<F>(p, q);
         }
     }
     u256 square = F::square(q.y);
@@ -175,7 +187,7 @@ RF_FN void odd_multiples(const Affine& q, u32 start, u32 count, Put put) {
     RF_LOOP
     for (u32 i = 0; i < count; i++) {
         put(i, p.x, p.y, F::mul(p.z, q.y));
-        p = add_different<F>(p, {twice.x, twice.y}, same);
+        p = add_different<F>(p, {twice.x, twice.y});
     }
 }
 

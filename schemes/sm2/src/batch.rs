@@ -79,7 +79,19 @@ impl Signer {
     /// # Errors
     /// As [`Device::compile`]; [`Error::Unsupported`] where the system gives no randomness.
     pub fn new(device: &Device, mode: Mode) -> Result<Self> {
-        let plans = Plans::new(device.limits(), mode);
+        Self::with_plans(device, Plans::new(device.limits(), mode))
+    }
+
+    /// With small tables and blocks, for tests on devices that take long for large ones.
+    ///
+    /// # Errors
+    /// As [`Signer::new`].
+    #[cfg(feature = "testkit")]
+    pub fn small(device: &Device, mode: Mode) -> Result<Self> {
+        Self::with_plans(device, Plans::small(mode))
+    }
+
+    fn with_plans(device: &Device, plans: Plans) -> Result<Self> {
         Ok(Self {
             device: device.clone(),
             drbg: Drbg::from_os()?,
@@ -237,7 +249,19 @@ impl Verifier {
     /// # Errors
     /// As [`Device::compile`].
     pub fn new(device: &Device) -> Result<Self> {
-        let plans = Plans::new(device.limits(), Mode::Throughput);
+        Self::with_plans(device, Plans::new(device.limits(), Mode::Throughput))
+    }
+
+    /// With small tables and blocks, for tests on devices that take long for large ones.
+    ///
+    /// # Errors
+    /// As [`Verifier::new`].
+    #[cfg(feature = "testkit")]
+    pub fn small(device: &Device) -> Result<Self> {
+        Self::with_plans(device, Plans::small(Mode::Throughput))
+    }
+
+    fn with_plans(device: &Device, plans: Plans) -> Result<Self> {
         let (verify, cache) = (device.compile(&plans.verify()?)?, device.compile(&plans.cache()?)?);
         Ok(Self { device: device.clone(), plans, verify, cache })
     }

@@ -130,6 +130,13 @@ impl Plans {
 
 #[cfg(feature = "testkit")]
 impl Plans {
+    /// With small windows and blocks: for tests, and a CPU that runs the text.
+    pub(crate) fn small(mode: Mode) -> Self {
+        let small = Windows::of_width(4);
+        let secret = if mode == Mode::Scan { NARROW } else { small };
+        Self { secret, public: small, cached: small, mode, tuning: Tuning::SMALL }
+    }
+
     /// The table of a cached key, as bytes.
     pub(crate) fn key_table(&self, key: &[u8]) -> Vec<u8> {
         let point = key.try_into().ok().and_then(Affine::from_bytes).unwrap_or(Affine::G);

@@ -3,11 +3,9 @@
 use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
 use ringforge::{Draws, Limits, Plan, Result};
 
-use crate::item::NARROW;
 use crate::key::PrivateKey;
-use crate::kernels::Tuning;
 use crate::plans::Plans;
-use crate::windows::{Mode, Windows};
+use crate::windows::Mode;
 
 /// SM2 as the engine's tests see it.
 #[derive(Debug)]
@@ -80,9 +78,7 @@ impl Scheme for Sm2 {
     const NAME: &'static str = "SM2";
 
     fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
-        let narrow = Windows::of_width(4);
-        let scan = Plans { secret: NARROW, public: NARROW, cached: narrow, mode: Mode::Scan, tuning: Tuning::SMALL };
-        let fast = Plans { secret: narrow, public: narrow, mode: Mode::Throughput, ..scan };
+        let (scan, fast) = (Plans::small(Mode::Scan), Plans::small(Mode::Throughput));
         let mut plans = vec![
             named("", scan.prepare()?, |_, _, items| vec![items.private]),
             named("", scan.generate()?, |seed, _, _| vec![draws(seed)]),

@@ -24,19 +24,23 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     const u64 item = first + (u64)blockIdx.x * Task::threads + threadIdx.x;
     if (item >= end) return;
 
-    const u256 r = load_be(signatures + 2 * item), s = load_be(signatures + 2 * item + 1);
-    u32 status = is_scalar(r) & is_scalar(s) ? fine : signature_range;
+    u32 status = fine;
     const Affine* key_table;
-    if (!find_table(keys, item, key_tables, key_table)) status = public_key_point;
-    const u256 t = Fn::add(modulo_n(r), modulo_n(s));
-    if (status == fine && is_zero(t)) status = signature_wrong;
+    OddScalar of_key, of_base;
+    {
+        const u256 r = load_be(signatures + 2 * item), s = load_be(signatures + 2 * item + 1);
+        const u256 t = Fn::add(modulo_n(r), modulo_n(s));
+        of_key = odd_scalar(t, Fn::modulus()), of_base = odd_scalar(s, Fn::modulus());
+        if (is_zero(t)) status = signature_wrong;
+        if (!(is_scalar(r) & is_scalar(s))) status = signature_range;
+        if (!find_table(keys, item, key_tables, key_table)) status = public_key_point;
+    }
     if (status != fine) {
         statuses[item] = status;
         return;
     }
 
     Jacobian sum = {Fp::one(), Fp::one(), Fp::zero()};
-    OddScalar of_key = odd_scalar(t, Fn::modulus()), of_base = odd_scalar(s, Fn::modulus());
     // t P first: with doublings between the windows of one row, from the highest, or row by row; then s G
     RF_LOOP
     for (u32 step = 0; step < Keys::windows + Base::rows; step++) {
@@ -61,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     }
 
     // x = c or, where that is below p, x = c + n; compared as X = c Z^2, without an inversion
-    const u256 c = Fn::sub(r, modulo_n(load_be(digests + item)));
+    const u256 c = Fn::sub(load_be(signatures + 2 * item), modulo_n(load_be(digests + item)));
     const u256 zz = Fp::square(sum.z), n = Fn::modulus();
     u256 other;
     const u32 carry = add_limbs<8>(other.limb, c.limb, n.limb);
