@@ -10,28 +10,43 @@ cd "$(dirname "$0")/.."
 bundle=target/gpu
 most_bytes=$((48 << 20))
 
+# The test programs of the workspace in this folder: folder of the crate, name of the program, path.
+programs() {
+    (cd "$1" && cargo test --release --workspace --no-run --message-format=json) |
+        sed -n 's,.*"package_id":"path+file://[^"]*/\([^/"#]*\)#.*"kind":\["\(test\|lib\)"\].*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*,\1-\3 \4,p'
+}
+
 build() {
-    local target="${CARGO_TARGET_DIR:-target}" programs
-    # folders of their crates, names and paths of the test programs, as cargo says them
-    programs=$(cargo test --release --workspace --no-run --message-format=json |
-        sed -n 's,.*"package_id":"path+file://[^"]*/\([^/"#]*\)#.*"kind":\["\(test\|lib\)"\].*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*,\1-\3 \4,p')
+    local list release
+    # one folder of builds, also for the scheme outside of the workspace
+    CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+    export CARGO_TARGET_DIR
+    release="$CARGO_TARGET_DIR/release"
+    list=$(programs . && programs examples/ml-kem)
     cargo build --release
+    cargo build --release -p ringforge-arkworks --example groth16
+    (cd examples/ml-kem && cargo build --release --example bench)
     rm -rf "$bundle"
     mkdir -p "$bundle/tests"
     while read -r name path; do
         # these ask nothing of a GPU
-        case "$name" in tests-golden | tests-compile | batch-* | ctru-rustcrypto | *-ringforge_*) continue ;; esac
+        case "$name" in
+            tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
+            ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
+        esac
         cp "$path" "$bundle/tests/$name"
-    done <<<"$programs"
-    cp "$target/release/ringforge" "$bundle/ringforge"
-    strip "$bundle"/ringforge "$bundle"/tests/*
+    done <<<"$list"
+    cp "$release/ringforge" "$release/examples/groth16" "$bundle/"
+    cp "$release/examples/bench" "$bundle/bench-ml-kem"
+    strip "$bundle"/{ringforge,groth16,bench-ml-kem} "$bundle"/tests/*
     pwd >"$bundle/root"
     git rev-parse HEAD >"$bundle/commit"
     git diff --quiet HEAD || sed -i 's/$/ and changes/' "$bundle/commit"
-    tar -C "$bundle" -czf "$bundle/programs.tar.gz" --remove-files ringforge tests
+    # the programs have most of their code in common: a window that spans several of them
+    tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests | xz -T2 -6 --lzma2=dict=192MiB >"$bundle/programs.tar.xz"
     local bytes
     bytes=$(du -sb "$bundle" | cut -f1)
-    tar -tvzf "$bundle/programs.tar.gz"
+    tar -tvJf "$bundle/programs.tar.xz"
     echo "$bundle: $((bytes >> 20)) MiB"
     if [ "$bytes" -gt "$most_bytes" ]; then
         echo "more than $((most_bytes >> 20)) MiB cannot be carried" >&2
@@ -58,6 +73,8 @@ correctness() {
         # cargo runs tests in the folder of their crate
         try "test-$(basename "$program")" "$program" --test-threads 4
     done
+    try groth16 "$bundle/groth16" 16
+    cat "$out/groth16.log"
 }
 
 sanitize() {
@@ -83,13 +100,15 @@ start() {
 bench() {
     try bench "$bundle/ringforge" bench --device cuda --out "$out/bench.json"
     cat "$out/bench.log"
+    try bench-ml-kem "$bundle/bench-ml-kem"
+    cat "$out/bench-ml-kem.log"
 }
 
 run() {
     out="${OUT:-$bundle/out}"
     failures=0
     mkdir -p "$out"
-    tar -C "$bundle" -xzf "$bundle/programs.tar.gz"
+    tar -C "$bundle" -xJf "$bundle/programs.tar.xz"
     # tests look for files of the checkout where they were built
     local root
     root=$(cat "$bundle/root")

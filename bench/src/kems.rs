@@ -2,12 +2,9 @@
 
 use core::fmt;
 
-use ringforge::Device;
-use ringforge_batch::DeterministicKem;
-use ringforge_ctru::{
-    Batch, Ciphertexts, Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, ParameterSet, Parameters, PublicKeys,
-    SecretKeys, SharedKeys,
-};
+use ringforge::{Device, Limits, Plan};
+use ringforge_batch::{Batch, Ciphertexts, DeterministicKem, PublicKeys, SecretKeys, SharedKeys};
+use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, ParameterSet, Parameters};
 
 /// Any of the mechanisms, ready on a device.
 pub(crate) type Kem = dyn DeterministicKem<
@@ -21,6 +18,8 @@ pub(crate) type Kem = dyn DeterministicKem<
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) parameters: Parameters,
+    /// The plan of an operation.
+    pub(crate) plan: fn(ringforge_batch::Operation, &Limits) -> ringforge::Result<Plan>,
     /// Makes it ready on a device.
     pub(crate) on: fn(&Device) -> ringforge::Result<Box<Kem>>,
     /// Whether it is measured with `--quick` too.
@@ -28,7 +27,7 @@ pub(crate) struct Set {
 }
 
 const fn set<P: ParameterSet>(quick: bool) -> Set {
-    Set { parameters: P::PARAMETERS, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+    Set { parameters: P::PARAMETERS, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
 }
 
 /// All sets.

@@ -105,7 +105,7 @@ pub(crate) enum Code {
     Cuda(Arc<crate::cuda::CudaCode>),
     /// A runner process that executes the kernel's own text.
     #[cfg(feature = "testkit")]
-    Text(Arc<crate::testkit::text::Runner>),
+    Text(Arc<crate::testkit::text::process::Runner>),
 }
 
 /// What a port is bound to for one launch.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::backend::{Queue, Recording};
-use crate::device::{Buffer, Stream, same_length};
-use crate::error::{Error, Result};
+use crate::device::{Buffer, Stream};
+use crate::error::{Error, Result, same_length};
 use crate::kernel::Role;
 use crate::memory::Memory;
 use crate::program::{Arg, Place, Program};
@@ -81,6 +81,25 @@ pub struct Bound {
     batch: usize,
     args: Vec<Held>,
     temps: Vec<Memory>,
+}
+
+impl Program {
+    /// Binds the program to its arguments, to run it on them over and over: on a GPU with the least that a run can cost.
+    /// Inputs need not be written yet. The arguments are lost where this fails.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a program that reads [`Draws`](crate::Draws), which serve one run only; else as
+    /// [`Program::run`].
+    pub fn bind(&self, stream: &Stream, batch: usize, args: Vec<Held>) -> Result<Bound> {
+        let ports = self.plan().steps().iter().flat_map(|step| step.kernel.ports());
+        if ports.into_iter().any(|port| port.draws) {
+            return Err(Error::Unsupported {
+                job: format!("binding of {}", self.plan().title()),
+                why: "it draws randomness, which is new for each run".into(),
+            });
+        }
+        Bound::new(self, stream, batch, args)
+    }
 }
 
 impl Bound {

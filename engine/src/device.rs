@@ -8,14 +8,13 @@ use bytemuck::Pod;
 
 use crate::backend::{Backend, Bound, Loaded, Queue};
 use crate::cpu::Cpu;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
 use crate::mark::Mark;
 use crate::memory::Memory;
 use crate::pinned::PinnedBuffer;
-use crate::plan::{Content, Plan, Table};
-use crate::program::Program;
+use crate::plan::{Content, Table};
 use crate::ring::Ring;
 
 /// A place where programs run: the CPU, or one CUDA GPU. Cloning is cheap and gives the same device.
@@ -104,21 +103,12 @@ impl Device {
     }
 
     /// Host memory of this many bytes, all zero, that copies to and from this device go fastest with:
-    /// [`Program::run_host`] and [`Stream`]'s copies then need no staging memory. On a CPU it is ordinary memory.
+    /// [`Program::run_host`](crate::Program::run_host) and [`Stream`]'s copies then need no staging memory. On a CPU it is ordinary memory.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
         self.0.backend.pinned(bytes)
-    }
-
-    /// Makes a plan ready to run: compiles its kernels (in parallel, or takes them from a cache) and makes its tables.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] where a kernel does not fit the device, [`Error::NoCompiler`], [`Error::Compile`],
-    /// [`Error::OutOfMemory`], [`Error::Driver`].
-    pub fn compile(&self, plan: &Plan) -> Result<Program> {
-        Program::new(self, plan)
     }
 
     /// Gives back what is kept for later: tables and code that no program uses, and free memory.
@@ -372,8 +362,4 @@ impl Buffer {
         }
         Err(Error::ForeignDevice { what: what.into(), expected: device.to_string(), got: self.device.to_string() })
     }
-}
-
-pub(crate) fn same_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
-    if expected == got { Ok(()) } else { Err(Error::Length { what, expected, got }) }
 }

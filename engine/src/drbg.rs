@@ -7,8 +7,7 @@ use chacha20::cipher::StreamCipherCore;
 use chacha20::{ChaCha20LegacyCore, KeyIvInit};
 use zeroize::Zeroizing;
 
-use crate::device::{Buffer, Stream, same_length};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 
 /// A deterministic random bit generator: the ChaCha20 stream cipher as a function from a key, a counter and a nonce to
 /// blocks of 64 bytes.
@@ -67,22 +66,6 @@ impl Drbg {
         draws.0[..32].copy_from_slice(&*self.key);
         draws.0[32..40].copy_from_slice(&first.to_le_bytes());
         Ok(draws)
-    }
-
-    /// One run that draws for items 0 to `items`: calls `run` with fresh draws in memory of the stream's device, to be
-    /// given to one [`Program::run`](crate::Program::run) on this stream, and wipes that memory after it.
-    ///
-    /// This is how programs should be given randomness: the buffer does not outlive its run, so it cannot be given to
-    /// a second one by mistake. For [`Program::run_host`](crate::Program::run_host), reserve before each call.
-    ///
-    /// # Errors
-    /// As [`Drbg::reserve`] and [`Stream::upload`]; what `run` returns.
-    pub fn with_draws<T>(&self, stream: &Stream, items: u64, run: impl FnOnce(&Buffer) -> Result<T>) -> Result<T> {
-        let mut buffer = stream.upload(self.reserve(items)?.as_bytes())?;
-        let outcome = run(&buffer);
-        let wiped = stream.device().backend().wipe(stream.queue(), buffer.memory.write());
-        let value = outcome?;
-        wiped.map(|()| value)
     }
 }
 

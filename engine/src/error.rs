@@ -2,8 +2,7 @@
 
 use crypto_bigint::U256;
 
-use crate::job::Op;
-use crate::modulus::decimal;
+use crate::decimal::decimal;
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -214,7 +213,15 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn unsupported(op: Op, ring: &dyn core::fmt::Display, why: impl Into<String>) -> Self {
+    pub(crate) fn unsupported(
+        op: impl core::fmt::Display,
+        ring: &dyn core::fmt::Display,
+        why: impl Into<String>,
+    ) -> Self {
         Self::Unsupported { job: format!("{op} in {ring}"), why: why.into() }
     }
+}
+
+pub(crate) fn same_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
+    if expected == got { Ok(()) } else { Err(Error::Length { what, expected, got }) }
 }

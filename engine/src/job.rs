@@ -4,8 +4,8 @@ use core::fmt;
 
 use crypto_bigint::U256;
 
+use crate::decimal::decimal;
 use crate::error::{Error, Result};
-use crate::modulus::decimal;
 use crate::ring::Ring;
 
 /// An operation. Arguments of the plan it leads to, in order, each one element of the ring per item:

@@ -1,6 +1,6 @@
 //! One step of a plan: a meaning written twice, in Rust for the CPU and in CUDA text for a GPU.
 
-use core::fmt::Debug;
+use core::fmt::{self, Debug};
 use core::ops::Range;
 
 use bytemuck::{Pod, PodCastError};
@@ -212,12 +212,22 @@ pub trait Kernel: Debug + Send + Sync {
 }
 
 /// Memory of one port for a range of items on the CPU.
-#[derive(Debug)]
 pub(crate) enum Slice<'a> {
     In(&'a [u8]),
     Out(&'a mut [u8]),
     /// The same memory as an output port with this index: the kernel runs in place.
     SameAs(usize),
+}
+
+impl Debug for Slice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // contents may be secret
+        match self {
+            Self::In(bytes) => write!(f, "In({} bytes)", bytes.len()),
+            Self::Out(bytes) => write!(f, "Out({} bytes)", bytes.len()),
+            Self::SameAs(port) => write!(f, "SameAs({port})"),
+        }
+    }
 }
 
 /// The memory that [`Kernel::on_cpu`] works on, one entry for each port.
@@ -282,7 +292,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    fn broken(&self, port: usize, why: &dyn core::fmt::Display) -> Error {
+    fn broken(&self, port: usize, why: &dyn fmt::Display) -> Error {
         Error::Kernel { kernel: self.kernel.into(), why: format!("port {port} {why}") }
     }
 }

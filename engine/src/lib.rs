@@ -27,9 +27,9 @@
 //! | file | what it decides |
 //! | --- | --- |
 //! | `planner.rs` | which strategy does a job: the ring's own transform, or the lift through a longer product |
-//! | `planner/split.rs` | the tree by which f factors: layers, roots, leaves |
+//! | `ring/split.rs` | the tree by which f factors: layers, roots, leaves |
 //! | `kernels/forward.rs` | a step: its ports, its meaning on the CPU |
-//! | `rows.rs`, `block.rs` | how rows lie in thread blocks: what the generated `prelude.cuh` says |
+//! | `rows.rs`, `rows/block.rs` | how rows lie in thread blocks: what the generated `prelude.cuh` says |
 //! | `forward.cu`, `ntt.cuh` | the text that a GPU runs, in the crate `ringforge-kernels` |
 //!
 //! For homomorphic encryption and for zero-knowledge proofs, `docs/fhe.md` and `docs/zk.md` in the repository say what
@@ -44,13 +44,14 @@
 
 mod arithmetic;
 mod backend;
-mod block;
 mod bound;
 mod columns;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod decimal;
 mod device;
+mod draws;
 mod drbg;
 mod error;
 mod field;
@@ -76,6 +77,7 @@ mod simd;
 pub mod testkit;
 mod transfer;
 mod transform;
+mod tuning;
 
 pub use crypto_bigint::U256;
 
@@ -93,13 +95,13 @@ pub use modulus::{Modulus, Width};
 pub use pinned::PinnedBuffer;
 pub use plan::{Content, Plan, PlanArg, Slot, Step, Table, Temp};
 pub use planner::Planner;
-pub use planner::split::{self, Layer, Roots, Split};
-pub use planner::tuning::{Exchange, Tuning};
 pub use program::{Arg, HostArg, Program};
+pub use ring::split::{self, Layer, Roots, Split};
 pub use ring::{MAX_DEGREE, Quotient, Ring};
 pub use ringforge_kernels::Header;
 pub use rows::Rows;
 pub use transform::{Transform, Word};
+pub use tuning::{Exchange, Tuning};
 
 /// The pages' examples, as tests.
 #[cfg(doctest)]

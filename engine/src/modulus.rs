@@ -4,6 +4,7 @@ use core::fmt;
 
 use crypto_bigint::{NonZero, U256};
 
+use crate::decimal::decimal;
 use crate::error::{Error, Result};
 
 /// How a residue is stored, alike on the CPU and on a GPU.
@@ -280,24 +281,6 @@ pub(crate) fn low_u64(x: &U256) -> u64 {
     let mut low = [0u8; 8];
     low.copy_from_slice(&bytes.as_ref()[..8]);
     u64::from_le_bytes(low)
-}
-
-/// x in decimal digits.
-pub(crate) fn decimal(x: &U256) -> String {
-    let ten19 = NonZero::new(U256::from(10_000_000_000_000_000_000u64));
-    let Some(ten19) = ten19.into_option() else { return String::new() };
-    let mut parts = Vec::new();
-    let mut rest = *x;
-    loop {
-        let (quotient, digits) = rest.div_rem_vartime(&ten19);
-        rest = quotient;
-        if rest == U256::ZERO {
-            parts.push(low_u64(&digits).to_string());
-            break;
-        }
-        parts.push(format!("{:019}", low_u64(&digits)));
-    }
-    parts.into_iter().rev().collect()
 }
 
 /// The greatest common divisor.

@@ -7,8 +7,8 @@ use crypto_bigint::U256;
 
 use crate::job::Order;
 use crate::modulus::{Modulus, Width};
-use crate::planner::split::Split;
 use crate::ring::Ring;
+use crate::ring::split::Split;
 
 /// The plain values of stored elements.
 #[must_use]

@@ -2,22 +2,19 @@
 
 mod lift;
 mod rns;
-pub mod split;
-pub(crate) mod tuning;
 
 use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
-use crate::kernels::{Forward, Inverse, MulAdd, PointMul, RingMul};
+use crate::kernels::{Forward, Inverse, PointMul, RingMul};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::plan::{Content, Plan, Slot, Step};
+use crate::ring::split::Split;
 use crate::rows::Rows;
-
-use split::Split;
-use tuning::Tuning;
+use crate::tuning::Tuning;
 
 /// Turns jobs into plans for devices with given limits.
 #[derive(Debug, Clone, Default)]
@@ -65,31 +62,37 @@ impl Planner {
                 }
                 Err(error) => Err(error),
             },
-            Op::Forward | Op::Inverse | Op::PointMul | Op::MulAdd => self.transform(job, &split_of(job)?),
+            Op::Forward | Op::Inverse => self.transform(job, &split_of(job)?),
+            Op::PointMul | Op::MulAdd => self.pointwise(job, &split_of(job)?),
         }
     }
 
-    /// Strategy: an operation on values, in one kernel, or between coefficients and values, in as many as rows need.
+    /// Strategy: between coefficients and values, in as many kernels as rows need.
     fn transform(&self, job: &Job, split: &Split) -> Result<Plan> {
-        let limits = &self.limits;
-        let Job { ring, op, order, .. } = job;
+        let Job { ring, op, order, in_place, .. } = job;
         let coefficients = Content::Coefficients(ring.clone());
         let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: *order };
-        let [a, b, c] = [0, 1, 2].map(Slot::Arg);
-        let target = if job.in_place { a.clone() } else { b.clone() };
         let rows = self.rows(job, split, *order);
-        let (steps, contents) = match op {
-            Op::Forward => (forward(&rows, a, target), vec![coefficients, values]),
-            Op::Inverse => (inverse(&rows, a, target), vec![values, coefficients]),
-            Op::MulAdd => (vec![MulAdd::new(ring, split, *order, limits).step(a, b, c)], vec![values; 3]),
-            _ => (vec![PointMul::new(ring, split, *order, limits).step(a, b, c)], vec![values; 3]),
+        let (from, to) = (Slot::Arg(0), Slot::Arg(usize::from(!in_place)));
+        let (steps, before, after) = match op {
+            Op::Inverse => (inverse(&rows, from, to), values, coefficients),
+            _ => (forward(&rows, from, to), coefficients, values),
         };
         let plan = Plan::new(job.to_string(), steps)?;
-        match <[Content; 2]>::try_from(contents) {
-            Ok([before, after]) if job.in_place => plan.with_contents(vec![Some(before)])?.becoming(0, after),
-            Ok(contents) => plan.with_contents(contents.map(Some).into()),
-            Err(contents) => plan.with_contents(contents.into_iter().map(Some).collect()),
+        match in_place {
+            true => plan.with_contents(vec![Some(before)])?.becoming(0, after),
+            false => plan.with_contents(vec![Some(before), Some(after)]),
         }
+    }
+
+    /// Strategy: an operation on values, in one kernel.
+    fn pointwise(&self, job: &Job, split: &Split) -> Result<Plan> {
+        let Job { ring, op, order, .. } = job;
+        let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: *order };
+        let kernel = PointMul::new(ring, split, *order, &self.limits);
+        let kernel = if *op == Op::MulAdd { kernel.adding() } else { kernel };
+        let [a, b, c] = [0, 1, 2].map(Slot::Arg);
+        Plan::new(job.to_string(), vec![kernel.step(a, b, c)])?.with_contents(vec![Some(values); 3])
     }
 
     /// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
@@ -123,28 +126,26 @@ fn split_of(job: &Job) -> Result<Split> {
     Split::of(ring, job.depth)
 }
 
-/// The steps of a forward transform: one, or several that hand on in the target, or where values change their places,
-/// in a temporary.
+/// The steps of a forward transform.
 fn forward(rows: &Rows, from: Slot, to: Slot) -> Vec<Step> {
-    let parts = Forward::parts(rows);
-    let between = if rows.is_natural() { Slot::Temp(0) } else { to.clone() };
-    chain(parts.len(), from, between, to).zip(parts).map(|((from, to), part)| part.step(from, to)).collect()
+    chain(rows, Forward::parts(rows), Forward::step, from, to)
 }
 
-/// The steps of an inverse transform, likewise.
+/// The steps of an inverse transform.
 fn inverse(rows: &Rows, from: Slot, to: Slot) -> Vec<Step> {
-    let parts = Inverse::parts(rows);
-    let between = if rows.is_natural() { Slot::Temp(0) } else { to.clone() };
-    chain(parts.len(), from, between, to).zip(parts).map(|((from, to), part)| part.step(from, to)).collect()
+    chain(rows, Inverse::parts(rows), Inverse::step, from, to)
 }
 
-/// Where each of `count` steps reads and writes.
-fn chain(count: usize, from: Slot, between: Slot, to: Slot) -> impl Iterator<Item = (Slot, Slot)> {
-    (1..=count).map(move |i| {
-        let source = if i == 1 { from.clone() } else { between.clone() };
-        let target = if i == count { to.clone() } else { between.clone() };
-        (source, target)
-    })
+/// The steps of one kernel, or of several that hand on in the target, or where values change their places, in a temporary.
+fn chain<K>(rows: &Rows, kernels: Vec<K>, step: fn(K, Slot, Slot) -> Step, from: Slot, to: Slot) -> Vec<Step> {
+    let between = if rows.is_natural() { Slot::Temp(0) } else { to.clone() };
+    let count = kernels.len();
+    let steps = kernels.into_iter().enumerate().map(|(i, kernel)| {
+        let source = if i == 0 { &from } else { &between };
+        let target = if i + 1 == count { &to } else { &between };
+        step(kernel, source.clone(), target.clone())
+    });
+    steps.collect()
 }
 
 /// A product as two transforms, a product of values and a transform back.

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::backend::{Bound, Loaded};
-use crate::bound::Held;
-use crate::device::{Buffer, Device, Stream, same_length};
-use crate::error::{Error, Result};
+use crate::device::{Buffer, Device, Stream};
+use crate::error::{Error, Result, same_length};
 use crate::kernel::{Kernel, Per, Role};
 use crate::memory::{Memory, Read, Write};
 use crate::plan::{Plan, PlanArg, Slot};
@@ -68,12 +67,19 @@ impl<'a> From<&'a mut Buffer> for Arg<'a> {
 }
 
 /// An argument in host memory.
-#[derive(Debug)]
 pub enum HostArg<'a> {
     /// Read only.
     In(&'a [u8]),
     /// Written, or read and written.
     Out(&'a mut [u8]),
+}
+
+impl fmt::Debug for HostArg<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // contents may be secret
+        let kind = if matches!(self, Self::In(_)) { "In" } else { "Out" };
+        write!(f, "{kind}({} bytes)", self.bytes().len())
+    }
 }
 
 impl<'a, T: Pod> From<&'a [T]> for HostArg<'a> {
@@ -109,6 +115,17 @@ impl Place<'_> {
             Self::Read(memory) => *memory,
             Self::Write(memory) => memory.as_read(),
         }
+    }
+}
+
+impl Device {
+    /// Makes a plan ready to run: compiles its kernels (in parallel, or takes them from a cache) and makes its tables.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where a kernel does not fit the device, [`Error::NoCompiler`], [`Error::Compile`],
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn compile(&self, plan: &Plan) -> Result<Program> {
+        Program::new(self, plan)
     }
 }
 
@@ -161,23 +178,6 @@ impl Program {
         })
     }
 
-    /// Binds the program to its arguments, to run it on them over and over: on a GPU with the least that a run can cost.
-    /// Inputs need not be written yet. The arguments are lost where this fails.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a program that reads [`Draws`](crate::Draws), which serve one run only; else as
-    /// [`Program::run`].
-    pub fn bind(&self, stream: &Stream, batch: usize, args: Vec<Held>) -> Result<crate::Bound> {
-        let ports = self.plan().steps().iter().flat_map(|step| step.kernel.ports());
-        if ports.into_iter().any(|port| port.draws) {
-            return Err(Error::Unsupported {
-                job: format!("binding of {}", self.plan().title()),
-                why: "it draws randomness, which is new for each run".into(),
-            });
-        }
-        crate::Bound::new(self, stream, batch, args)
-    }
-
     /// Checks arguments, and if `ready` also whether they hold what the plan reads.
     pub(crate) fn check(&self, stream: &Stream, batch: usize, args: &[Arg<'_>], ready: bool) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
@@ -223,55 +223,6 @@ impl Program {
             }
         }
         outcome
-    }
-
-    /// Runs the program on `batch` items in host memory and waits for it. On a GPU the batch is cut into chunks whose
-    /// copies overlap with work, and large items into [columns](Kernel::columns) that do. Copies are fastest from and to
-    /// [`Device::pinned`] memory.
-    ///
-    /// A program in place has one argument for both: memory to write, which holds the input.
-    ///
-    /// ```
-    /// use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Ring};
-    ///
-    /// // the scalar field of BLS12-381; elements are [u64; 4] in Montgomery form, as arkworks has them
-    /// let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
-    /// let (device, _why) = Device::best();
-    /// let job = Job::new(&Ring::cyclic(1 << 10, r)?, Op::Forward).order(Order::Natural).in_place();
-    /// let program = device.compile(&Planner::new(device.limits().clone()).plan(&job)?)?;
-    /// let mut polynomial = vec![[0u64; 4]; 1 << 10];
-    /// polynomial[0] = [5, 0, 0, 0];
-    /// program.run_host(1, &mut [HostArg::from(&mut polynomial[..])])?;
-    /// assert!(polynomial.iter().all(|value| *value == [5, 0, 0, 0]), "a constant");
-    /// # Ok::<(), ringforge::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Length`] for a wrong number or size of arguments, [`Error::Mismatch`] for memory to read where the program
-    /// writes, [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Alignment`] on the CPU, which works on the memory itself,
-    /// where that is not aligned for its elements. Memory to write holds zeros after a failure on a GPU, anything after one
-    /// on the CPU.
-    pub fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
-        let Parts { device, plan, .. } = &*self.0;
-        same_length("arguments of the program", plan.args().len(), args.len())?;
-        for (arg, wanted) in args.iter().zip(plan.args()) {
-            same_length("bytes of an argument", arg_bytes(wanted, batch)?, arg.bytes().len())?;
-            if wanted.role != Role::In && matches!(arg, HostArg::In(_)) {
-                return Err(mismatch("a host argument", "memory to write", "memory to read"));
-            }
-        }
-        if batch == 0 {
-            return Ok(());
-        }
-        if device.backend().is_host() {
-            let stream = device.stream()?;
-            let places = args.iter_mut().map(|arg| match arg {
-                HostArg::In(bytes) => Place::Read(Read::Host(bytes)),
-                HostArg::Out(bytes) => Place::Write(Write::Host(bytes)),
-            });
-            return self.execute_and_wipe(&stream, batch, places.collect(), &mut self.temporaries(batch)?);
-        }
-        crate::transfer::run_chunked(self, batch, args)
     }
 
     /// Runs all steps on items 0 to `batch`, and wipes what held secrets.
@@ -409,7 +360,7 @@ fn product(bytes: usize, items: usize) -> Result<usize> {
     bytes.checked_mul(items).ok_or(Error::TooLarge { what: "the batch", limit, got: items })
 }
 
-fn mismatch(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Error {
+pub(crate) fn mismatch(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Error {
     Error::Mismatch { what: what.into(), expected: expected.to_string(), got: got.to_string() }
 }
 

@@ -2,14 +2,16 @@
 
 mod parse;
 mod quotient;
+pub mod split;
 
 use core::fmt;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
 
+use crate::decimal::decimal;
 use crate::error::{Error, Result};
-use crate::modulus::{Modulus, Width, decimal};
+use crate::modulus::{Modulus, Width};
 
 pub use quotient::Quotient;
 
@@ -216,7 +218,7 @@ impl Ring {
         let mut parts = (*self.0).clone();
         *place(&mut parts) = values.to_vec();
         let ring = Self(Arc::new(parts));
-        crate::planner::split::Split::of(&ring, None)?;
+        split::Split::of(&ring, None)?;
         Ok(ring)
     }
 

@@ -1,22 +1,26 @@
 //! Rows of a ring as a kernel works on them: the one value from which its ports, tables, prelude and launch come.
 
+pub(crate) mod block;
+pub(crate) mod twiddles;
+
 use core::ops::Range;
 use core::{fmt, iter};
 
 use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
-use crate::block::{Block, parts};
 use crate::columns::Columns;
 use crate::error::{Error, Result};
 use crate::job::Order;
 use crate::kernel::{Built, Launch, Port};
-use crate::kernels::{Layout, moduli, table};
 use crate::limits::Limits;
-use crate::plan::Slot;
-use crate::planner::split::{Layer, Split};
-use crate::planner::tuning::Exchange;
+use crate::plan::{Slot, Table};
 use crate::ring::Ring;
+use crate::ring::split::{Layer, Split};
+use crate::tuning::Exchange;
+
+use block::{Block, parts};
+use twiddles::{Layout, table};
 
 /// How a kernel works on rows of a ring: a row is one polynomial modulo one modulus, held in the registers of the threads
 /// that share it.
@@ -219,9 +223,14 @@ impl Rows {
         Ok(self.block(limits)?.prelude(name, self))
     }
 
+    /// The same for a kernel that multiplies values and transforms nothing: its table has no factors of layers.
+    pub(crate) fn for_products(mut self) -> Self {
+        self.layout = Layout::of_products(&self.split, self.layout.columns);
+        self
+    }
+
     /// The launch of a kernel with one thread for each leaf of each row, in place of the one that [`Rows::build`] gives.
-    #[must_use]
-    pub fn leaf_launch(&self) -> Launch {
+    pub(crate) fn leaf_launch(&self) -> Launch {
         let leaves = self.split.leaves() * self.per_item;
         let threads = (1..=256).rev().find(|&t| leaves.is_multiple_of(t) || t.is_multiple_of(leaves)).unwrap_or(1);
         Launch {
@@ -288,4 +297,12 @@ impl fmt::Debug for Rows {
         let Self { ring, split, part, arithmetic, order, per_item, .. } = self;
         write!(f, "{ring:?}, {split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
     }
+}
+
+/// The table of a ring's moduli as this device arithmetic wants them, one after another; then, where moduli come again,
+/// the number of each row's modulus.
+fn moduli(ring: &Ring, arithmetic: Arithmetic) -> Table {
+    let constants = ring.moduli().iter().flat_map(|q| arithmetic.constants(q));
+    let map = ring.row_moduli().iter().filter(|_| ring.is_mapped()).map(|&modulus| modulus as u32);
+    Table::Bytes(constants.chain(map).flat_map(u32::to_le_bytes).collect())
 }

@@ -1,10 +1,11 @@
-//! Running programs over host memory on a device with memory of its own: chunks, copies overlapped with work.
+//! Running programs over host memory: where it lies on a CPU, else in chunks, copies overlapped with work.
 
 use crate::backend::Queue;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::kernel::{Per, Role};
+use crate::memory::{Read, Write};
 use crate::plan::Plan;
-use crate::program::{HostArg, Program};
+use crate::program::{HostArg, Place, Program, arg_bytes, mismatch};
 
 /// Bytes that a chunk copies in or out, whichever is more: enough for full speed, and little enough to overlap.
 const MOST_BYTES: usize = 16 << 20;
@@ -13,8 +14,59 @@ const LEAST_BYTES: usize = 1 << 20;
 /// Chunks that a batch is cut into where their size allows.
 const CHUNKS: usize = 8;
 
+impl Program {
+    /// Runs the program on `batch` items in host memory and waits for it. On a GPU the batch is cut into chunks whose
+    /// copies overlap with work, and large items into [columns](Kernel::columns) that do. Copies are fastest from and to
+    /// [`Device::pinned`] memory.
+    ///
+    /// A program in place has one argument for both: memory to write, which holds the input.
+    ///
+    /// ```
+    /// use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Ring};
+    ///
+    /// // the scalar field of BLS12-381; elements are [u64; 4] in Montgomery form, as arkworks has them
+    /// let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
+    /// let (device, _why) = Device::best();
+    /// let job = Job::new(&Ring::cyclic(1 << 10, r)?, Op::Forward).order(Order::Natural).in_place();
+    /// let program = device.compile(&Planner::new(device.limits().clone()).plan(&job)?)?;
+    /// let mut polynomial = vec![[0u64; 4]; 1 << 10];
+    /// polynomial[0] = [5, 0, 0, 0];
+    /// program.run_host(1, &mut [HostArg::from(&mut polynomial[..])])?;
+    /// assert!(polynomial.iter().all(|value| *value == [5, 0, 0, 0]), "a constant");
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a wrong number or size of arguments, [`Error::Mismatch`] for memory to read where the program
+    /// writes, [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Alignment`] on the CPU, which works on the memory itself,
+    /// where that is not aligned for its elements. Memory to write holds zeros after a failure on a GPU, anything after one
+    /// on the CPU.
+    pub fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
+        let (device, plan) = (self.device(), self.plan());
+        same_length("arguments of the program", plan.args().len(), args.len())?;
+        for (arg, wanted) in args.iter().zip(plan.args()) {
+            same_length("bytes of an argument", arg_bytes(wanted, batch)?, arg.bytes().len())?;
+            if wanted.role != Role::In && matches!(arg, HostArg::In(_)) {
+                return Err(mismatch("a host argument", "memory to write", "memory to read"));
+            }
+        }
+        if batch == 0 {
+            return Ok(());
+        }
+        if device.backend().is_host() {
+            let stream = device.stream()?;
+            let places = args.iter_mut().map(|arg| match arg {
+                HostArg::In(bytes) => Place::Read(Read::Host(bytes)),
+                HostArg::Out(bytes) => Place::Write(Write::Host(bytes)),
+            });
+            return self.execute_and_wipe(&stream, batch, places.collect(), &mut self.temporaries(batch)?);
+        }
+        run_chunked(self, batch, args)
+    }
+}
+
 /// Runs a program on `batch` > 0 items, checked to fit. What it should have written is zeroed when it fails.
-pub(crate) fn run_chunked(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
+fn run_chunked(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
     let outcome = start(program, batch, args);
     if outcome.is_err() {
         for (arg, wanted) in args.iter_mut().zip(program.plan().args()) {

@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernels::base::{LANES, products};
 use crate::kernels::tree::{Origin, Tree};
-use crate::kernels::{Layout, factors_of_row};
-use crate::planner::split::{MAX_BASE, Split};
+use crate::ring::split::{MAX_BASE, Split};
 use crate::rows::Rows;
+use crate::rows::twiddles::{Layout, factors_of_row};
 
 /// A residue of a row on the CPU: `u32` below 2^30, `u64` below 2^64, `[u64; 4]` in Montgomery form beyond.
 pub trait Word: sealed::Word {}

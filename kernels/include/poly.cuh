@@ -212,7 +212,7 @@ struct Leaf {
     template <bool Natural>
     RF_METHOD void multiply(const typename R::M& m, const typename R::Store* a, const typename R::Store* b,
                             const typename R::M::Twiddle* tables, typename R::M::Word* product) const {
-        auto table = tables + modulus * Tree<R>::table();
+        auto table = tables + modulus * Tree<R>::product_table();
         typename R::M::Word x[R::base], y[R::base];
         RF_UNROLL
         for (u32 v = 0; v < R::base; v++) x[v] = a[offset + v], y[v] = b[offset + v];

@@ -29,11 +29,14 @@ struct Tree {
     }
     // The table of a row: eight entries of its own (third root, scales, product factor), forward, inverse, leaves.
     static constexpr u32 third_root = 0, scale = 1, product_scale = 4, product_factor = 7;
-    RF_CONST u32 forward(u32 layer) { return 8 + entries(layer); }
-    RF_CONST u32 inverse(u32 layer) { return 8 + entries(R::layers) + entries(layer); }
+    static constexpr u32 header = 8;
+    RF_CONST u32 forward(u32 layer) { return header + entries(layer); }
+    RF_CONST u32 inverse(u32 layer) { return header + entries(R::layers) + entries(layer); }
     static constexpr u32 leaf_count = R::n / R::base;
     RF_CONST u32 leaves() { return inverse(R::layers); }
     RF_CONST u32 table() { return (leaves() + (R::base > 1 ? leaf_count : 0) + 1) / 2 * 2; }
+    // The table of a row for products of values alone: nothing but the header, where leaves have degree 1.
+    RF_CONST u32 product_table() { return R::base > 1 ? table() : header; }
 
     // Sections from layer R::columns on are stored by columns: nodes that hang under different nodes above that layer
     // stand side by side, so that threads which hold one of those each read neighbouring entries.

@@ -1,10 +1,9 @@
 //! Lines about key encapsulation with keys, ciphertexts and seeds on the device.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ringforge::Device;
 use ringforge::testkit::{Random, bytes};
-use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED};
-use ringforge_ctru::named_plans;
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Randomness};
 
 use super::{Bench, Line, Options, What};
 use crate::environment;
@@ -90,14 +89,12 @@ pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
 /// Measures an operation, and gives what it wrote; whether that is right is not known yet.
 fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> Result<(Line, Vec<Vec<u8>>)> {
     let (Bench { device, bandwidth, .. }, parameters) = (bench, &task.set.parameters);
-    let name = match operation {
-        Operation::KeyGen => "generate from seeds",
-        Operation::Encaps => "encapsulate from seeds",
-        Operation::Decaps => "decapsulate",
+    let planned = match operation {
+        Operation::KeyGen => ringforge_batch::Operation::Generate(Randomness::Seeds),
+        Operation::Encaps => ringforge_batch::Operation::Encapsulate(Randomness::Seeds),
+        Operation::Decaps => ringforge_batch::Operation::Decapsulate,
     };
-    let name = format!("{} {name}", parameters.name);
-    let plans = named_plans(parameters, device.limits())?;
-    let plan = &plans.iter().find(|plan| plan.name == name).with_context(|| format!("no plan is called {name}"))?.plan;
+    let plan = &(task.set.plan)(planned, device.limits())?;
     let work = Work::of_plan(device, plan)?;
     let sets = (0..measure::sets(&work, task.batch)).map(|_| work.buffers(task.batch, inputs));
     let mut sets = sets.collect::<Result<Vec<_>>>()?;

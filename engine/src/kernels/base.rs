@@ -4,7 +4,7 @@ use bytemuck::Zeroable;
 
 use crate::field::{Field, Store};
 use crate::kernels::tree::{TASK_BYTES, Tree};
-use crate::planner::split::MAX_BASE;
+use crate::ring::split::MAX_BASE;
 use crate::simd::wide;
 
 /// Leaves that are worked on together, one in each lane of vectors.

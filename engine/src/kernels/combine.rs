@@ -8,9 +8,8 @@ use crypto_bigint::U256;
 use crate::error::{Error, Result};
 use crate::job::Op;
 use crate::kernel::{Args, Built, Kernel, Port};
-use crate::kernels::crt::{Divisor, Stored, mul_hi, store_type, with_stored};
+use crate::kernels::crt::{Divisor, Stored, mul_hi, with_stored};
 use crate::kernels::rns;
-use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
 use crate::plan::Table;
@@ -130,33 +129,14 @@ impl Kernel for Combine {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let (moduli, limbs) = (self.parts.len(), self.product.len());
-        let words = moduli + limbs;
-        let threads = rns::threads(words, words);
-        let shared = 8 * words * (threads + 1);
-        if shared > limits.block_shared_bytes as usize {
-            return Err(Error::unsupported(Op::Combine, &self.ring, "its limbs do not fit shared memory"));
-        }
-        let (cells, mut launch) = spread(self.ring.degree(), threads);
-        launch.shared_bytes = shared as u32;
-        let prelude = format!(
-            "#pragma once\n#include \"word.cuh\"\n\
-             // {}\n\
-             struct Rns {{\n\
-             \x20   using Store = {};\n\
-             \x20   static constexpr rf::u32 moduli = {moduli}, limbs = {limbs};\n\
-             }};\n{cells}",
-            self.ring,
-            store_type(self.ring.width()),
-        );
-        Ok(Built { prelude, launch })
+        rns::build_integers(limits, Op::Combine, &self.ring, self.product.len(), self.parts.len() + self.product.len())
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        with_stored!(self.ring.width(), S => {
+        with_stored!(self, self.ring.width(), S => {
             self.run::<S>(args.input(0)?, args.output(2)?);
             Ok(())
-        }, else Err(Error::Kernel { kernel: "combine".into(), why: "residues of 256 bits".into() }))
+        })
     }
 
     fn describe(&self) -> String {

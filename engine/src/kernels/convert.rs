@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 use crate::job::Op;
 use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::crt::{Divisor, Stored, store_type, sub_mod, with_stored};
-use crate::kernels::rns::{self, MAX_MODULI, Weighted};
-use crate::kernels::spread::spread;
+use crate::kernels::rns::{self, MAX_MODULI, Shared, Weighted};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
 use crate::plan::Table;
@@ -155,41 +154,29 @@ impl Kernel for Convert {
 
     fn build(&self, limits: &Limits) -> Result<Built> {
         let sources = self.sources.len();
-        let threads = rns::threads(sources, 0);
-        let (cells, mut launch) = spread(self.from.degree(), threads);
-        launch.shared_bytes = (8 * sources * threads) as u32;
-        if launch.shared_bytes > limits.block_shared_bytes {
-            return Err(Error::unsupported(self.op, &self.from, "its digits do not fit shared memory"));
-        }
-        let prelude = format!(
-            "#pragma once\n#include \"word.cuh\"\n\
-             // {from} to {to}\n\
-             struct Rns {{\n\
-             \x20   using From = {from_store};\n\
-             \x20   using To = {to_store};\n\
-             \x20   static constexpr rf::u32 sources = {sources}, targets = {targets};\n\
-             \x20   static constexpr bool exact = {exact}, centred = {centred}, narrow = {narrow};\n\
-             }};\n{cells}",
-            from = self.from,
-            to = self.to,
-            from_store = store_type(self.from.width()),
-            to_store = store_type(self.to.width()),
-            targets = self.targets.len(),
-            exact = self.op != Op::ConvertFast,
-            centred = self.op == Op::ConvertCentred,
-            narrow = self.narrow,
+        let rows = format!(
+            "    using From = {};\n\
+             \x20   using To = {};\n\
+             \x20   static constexpr rf::u32 sources = {sources}, targets = {};\n\
+             \x20   static constexpr bool exact = {}, centred = {}, narrow = {};\n",
+            store_type(self.from.width()),
+            store_type(self.to.width()),
+            self.targets.len(),
+            self.op != Op::ConvertFast,
+            self.op == Op::ConvertCentred,
+            self.narrow,
         );
-        Ok(Built { prelude, launch })
+        let Self { op, from, to, .. } = self;
+        rns::build(limits, *op, from, &format!("{from} to {to}"), &rows, Shared { each: sources, more: 0 })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let wide = || Error::Kernel { kernel: "convert".into(), why: "residues of 256 bits".into() };
-        with_stored!(self.from.width(), S => {
-            with_stored!(self.to.width(), T => {
+        with_stored!(self, self.from.width(), S => {
+            with_stored!(self, self.to.width(), T => {
                 self.run::<S, T>(args.input(0)?, args.output(2)?);
                 Ok(())
-            }, else Err(wide()))
-        }, else Err(wide()))
+            })
+        })
     }
 
     fn describe(&self) -> String {

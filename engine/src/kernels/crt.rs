@@ -32,9 +32,9 @@ macro_rules! stored {
 }
 stored!(u16, u32, u64);
 
-/// Calls a function for the type of a width of up to 64 bits.
+/// Gives what an expression says for the type of a width of up to 64 bits; for a kernel that is given none, its error.
 macro_rules! with_stored {
-    ($width:expr, $word:ident => $body:expr, else $other:expr) => {
+    ($kernel:expr, $width:expr, $word:ident => $body:expr) => {
         match $width {
             crate::modulus::Width::W16 => {
                 type $word = u16;
@@ -48,7 +48,9 @@ macro_rules! with_stored {
                 type $word = u64;
                 $body
             }
-            crate::modulus::Width::W256 => $other,
+            crate::modulus::Width::W256 => {
+                Err(crate::error::Error::Kernel { kernel: $kernel.name().into(), why: "residues of 256 bits".into() })
+            }
         }
     };
 }

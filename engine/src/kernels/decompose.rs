@@ -3,12 +3,11 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::job::Op;
 use crate::kernel::{Args, Built, Kernel, Port};
-use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
+use crate::kernels::crt::{Divisor, Stored, with_stored};
 use crate::kernels::rns::{self, Weighted};
-use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::plan::Table;
 use crate::ring::Ring;
@@ -71,31 +70,14 @@ impl Kernel for Decompose {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let (moduli, limbs) = (self.rows.len(), self.limbs);
-        let threads = rns::threads(limbs, limbs);
-        let (cells, mut launch) = spread(self.ring.degree(), threads);
-        launch.shared_bytes = (8 * limbs * (threads + 1)) as u32;
-        if launch.shared_bytes > limits.block_shared_bytes {
-            return Err(Error::unsupported(Op::Decompose, &self.ring, "its limbs do not fit shared memory"));
-        }
-        let prelude = format!(
-            "#pragma once\n#include \"word.cuh\"\n\
-             // {}\n\
-             struct Rns {{\n\
-             \x20   using Store = {};\n\
-             \x20   static constexpr rf::u32 moduli = {moduli}, limbs = {limbs};\n\
-             }};\n{cells}",
-            self.ring,
-            store_type(self.ring.width()),
-        );
-        Ok(Built { prelude, launch })
+        rns::build_integers(limits, Op::Decompose, &self.ring, self.limbs, self.limbs)
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        with_stored!(self.ring.width(), S => {
+        with_stored!(self, self.ring.width(), S => {
             self.run::<S>(args.input(0)?, args.output(2)?);
             Ok(())
-        }, else Err(Error::Kernel { kernel: "decompose".into(), why: "residues of 256 bits".into() }))
+        })
     }
 
     fn describe(&self) -> String {

@@ -12,8 +12,8 @@ use crate::kernels::order::Reorder;
 use crate::kernels::rows::in_place;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::planner::split::Split;
 use crate::ring::Ring;
+use crate::ring::split::Split;
 use crate::rows::Rows;
 
 /// The forward transform of elements of a ring.

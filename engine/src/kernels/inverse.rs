@@ -15,8 +15,8 @@ use crate::kernels::rows::in_place;
 use crate::kernels::tree::Origin;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::planner::split::Split;
 use crate::ring::Ring;
+use crate::ring::split::Split;
 use crate::rows::Rows;
 
 /// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.

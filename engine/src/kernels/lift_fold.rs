@@ -119,13 +119,12 @@ impl Kernel for LiftFold {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let wide = || Error::Kernel { kernel: "lift_fold".into(), why: "residues of 256 bits".into() };
-        with_stored!(self.lift.ring.width(), S => {
-            with_stored!(self.lift.auxiliary.width(), W => {
+        with_stored!(self, self.lift.ring.width(), S => {
+            with_stored!(self, self.lift.auxiliary.width(), W => {
                 self.run::<S, W>(args.input(0)?, args.output(2)?);
                 Ok(())
-            }, else Err(wide()))
-        }, else Err(wide()))
+            })
+        })
     }
 
     fn describe(&self) -> String {

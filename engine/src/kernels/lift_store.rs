@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::crt::{Rebuild, Stored, add_mod, with_stored};
 use crate::kernels::lift::LiftRow;
@@ -101,13 +101,12 @@ impl Kernel for LiftStore {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let wide = || Error::Kernel { kernel: "lift_store".into(), why: "residues of 256 bits".into() };
-        with_stored!(self.lift.ring.width(), S => {
-            with_stored!(self.lift.auxiliary.width(), W => {
+        with_stored!(self, self.lift.ring.width(), S => {
+            with_stored!(self, self.lift.auxiliary.width(), W => {
                 self.run::<S, W>(args.input(0)?, args.output(1)?);
                 Ok(())
-            }, else Err(wide()))
-        }, else Err(wide()))
+            })
+        })
     }
 
     fn describe(&self) -> String {

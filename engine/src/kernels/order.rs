@@ -1,7 +1,7 @@
 //! Tree order and natural order of leaves: each is the other with its digits reversed.
 
 use crate::kernels::tree::TASK_BYTES;
-use crate::planner::split::Split;
+use crate::ring::split::Split;
 
 /// Leaves on one side of a tile, at least: enough to use whole cache lines on both sides.
 const TILE: usize = 16;

@@ -1,4 +1,4 @@
-//! The kernel `point_mul`: the product of values.
+//! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -10,17 +10,19 @@ use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::base::products;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::planner::split::Split;
 use crate::ring::Ring;
+use crate::ring::split::Split;
 use crate::rows::Rows;
 
-/// The product of values of two elements: leaf by leaf, modulo x^d − β.
+/// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
 ///
-/// Ports: left and right values (in), their product (out), the ring's [table](Rows::table_slot) and
-/// [moduli](Rows::moduli_slot).
+/// Ports: left and right values (in), their product (out) or what it is added to (in and out), the ring's
+/// [moduli](Rows::moduli_slot) behind a table: where leaves have degree 1, of the product factor and not much more, else
+/// the ring's [own](Rows::table_slot).
 #[derive(Debug, Clone)]
 pub struct PointMul {
     rows: Rows,
+    adds: bool,
     ports: Vec<Port>,
 }
 
@@ -28,12 +30,19 @@ impl PointMul {
     /// The product of values of a transform with this split and order.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).order(order);
+        let rows = Rows::with_split(ring, split, limits).order(order).for_products();
         let ports = rows.ports([Port::input, Port::input, Port::output]);
-        Self { rows, ports }
+        Self { rows, adds: false, ports }
     }
 
-    /// The step from two operands to their product.
+    /// The same, added to values that are there.
+    #[must_use]
+    pub fn adding(self) -> Self {
+        let ports = self.rows.ports([Port::input, Port::input, Port::in_out]);
+        Self { adds: true, ports, ..self }
+    }
+
+    /// The step from two operands to their product, or the sum with it.
     #[must_use]
     pub fn step(self, left: Slot, right: Slot, product: Slot) -> Step {
         let slots = self.rows.slots([left, right, product]);
@@ -43,11 +52,11 @@ impl PointMul {
 
 impl Kernel for PointMul {
     fn name(&self) -> &'static str {
-        "point_mul"
+        if self.adds { "mul_add" } else { "point_mul" }
     }
 
     fn source(&self) -> &'static str {
-        ringforge_kernels::POINT_MUL
+        if self.adds { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL }
     }
 
     fn ports(&self) -> &[Port] {
@@ -60,7 +69,7 @@ impl Kernel for PointMul {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
+        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, adds: self.adds, args })
     }
 
     fn describe(&self) -> String {
@@ -70,6 +79,7 @@ impl Kernel for PointMul {
 
 struct Run<'a, 'b> {
     rows: &'a Rows,
+    adds: bool,
     args: &'a mut Args<'b>,
 }
 
@@ -86,10 +96,16 @@ impl Visit for Run<'_, '_> {
             let tree = self.rows.tree_of(&trees, i);
             let field = tree.field;
             let factor = tree.product_factor();
-            products(tree, &leaf_at, [&a[i * n..][..n], &b[i * n..][..n]], row, &|out, product| {
-                let product = if F::HAS_FACTOR { field.mul(product, factor) } else { product };
-                *out = S::store(field.canonical(product));
-            });
+            let restored = |product| if F::HAS_FACTOR { field.mul(product, factor) } else { product };
+            let operands = [&a[i * n..][..n], &b[i * n..][..n]];
+            match self.adds {
+                false => products(tree, &leaf_at, operands, row, &|out, product| {
+                    *out = S::store(field.canonical(restored(product)));
+                }),
+                true => products(tree, &leaf_at, operands, row, &|out, product| {
+                    *out = S::store(field.canonical(field.add(restored(product), out.load())));
+                }),
+            }
         });
         Ok(())
     }

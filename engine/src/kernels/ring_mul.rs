@@ -13,8 +13,8 @@ use crate::kernels::rows::in_place;
 use crate::kernels::tree::{Origin, TASK_BYTES};
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::planner::split::Split;
 use crate::ring::Ring;
+use crate::ring::split::Split;
 use crate::rows::Rows;
 
 /// The product of two elements of a ring.

@@ -2,7 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::job::Op;
-use crate::kernels::crt::Divisor;
+use crate::kernel::Built;
+use crate::kernels::crt::{Divisor, store_type};
+use crate::kernels::spread::spread;
+use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::ring::Ring;
 
@@ -43,10 +46,41 @@ pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
     product
 }
 
-/// Threads of a block that keeps so many words for each of them in shared memory, and so many more.
-pub(super) fn threads(words: usize, more: usize) -> usize {
-    let fits = |threads: &usize| 8 * (words * threads + more) <= SHARED_BYTES;
-    [256, 128, 64].into_iter().find(fits).unwrap_or(32)
+/// Words of 64 bits that a block keeps in shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shared {
+    /// For each thread.
+    pub(super) each: usize,
+    /// For all together.
+    pub(super) more: usize,
+}
+
+/// A kernel with a thread for each coefficient of a ring made concrete: `struct Rns` with these lines, under a line that
+/// says `what` it is about.
+///
+/// # Errors
+/// [`Error::Unsupported`] where the words do not fit shared memory.
+pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, what: &str, lines: &str, words: Shared) -> Result<Built> {
+    let bytes = |threads: usize| 8 * (words.each * threads + words.more);
+    let threads = [256, 128, 64].into_iter().find(|&threads| bytes(threads) <= SHARED_BYTES).unwrap_or(32);
+    let (cells, mut launch) = spread(ring.degree(), threads);
+    launch.shared_bytes = bytes(threads) as u32;
+    if launch.shared_bytes > limits.block_shared_bytes {
+        return Err(Error::unsupported(op, ring, "its digits do not fit shared memory"));
+    }
+    let prelude = format!("#pragma once\n#include \"word.cuh\"\n// {what}\nstruct Rns {{\n{lines}}};\n{cells}");
+    Ok(Built { prelude, launch })
+}
+
+/// The same for a kernel between rows of a ring and integers of so many limbs, which keeps `words` words for each thread
+/// and as many for all.
+pub(super) fn build_integers(limits: &Limits, op: Op, ring: &Ring, limbs: usize, words: usize) -> Result<Built> {
+    let lines = format!(
+        "    using Store = {};\n    static constexpr rf::u32 moduli = {}, limbs = {limbs};\n",
+        store_type(ring.width()),
+        ring.basis().len()
+    );
+    build(limits, op, ring, &ring.to_string(), &lines, Shared { each: words, more: words })
 }
 
 /// Integers Σ digit·weight modulo p, for at most [`MAX_MODULI`] digits of up to 64 bits: the twin of `weighted_sum`.

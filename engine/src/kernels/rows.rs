@@ -7,7 +7,6 @@ use crypto_bigint::U256;
 use rayon::prelude::*;
 
 use crate::arithmetic::Arithmetic;
-use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store};
 use crate::job::Order;
@@ -17,6 +16,7 @@ use crate::kernels::tree::{TASK_BYTES, Tree};
 use crate::modulus::{Modulus, Width};
 use crate::plan::Slot;
 use crate::rows::Rows;
+use crate::rows::block::Block;
 
 impl Rows {
     /// These ports, then the table of factors and the moduli.

@@ -9,8 +9,8 @@ mod vectors;
 use std::borrow::Cow;
 
 use crate::field::Field;
-use crate::kernels::twiddles::{Layout, factors};
-use crate::planner::split::{Layer, Split};
+use crate::ring::split::{Layer, Split};
+use crate::rows::twiddles::{Layout, factors};
 use crate::simd::{Step, Vectors, wide};
 
 use butterflies::{

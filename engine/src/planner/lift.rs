@@ -14,8 +14,8 @@ use crate::kernels::lift_store::LiftStore;
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::plan::{Content, Plan, Slot, Step};
-use crate::planner::split::MAX_BASE;
 use crate::planner::{Planner, rns};
+use crate::ring::split::MAX_BASE;
 use crate::ring::{MAX_DEGREE, Quotient, Ring};
 
 /// Bits below which auxiliary primes are looked for: those of 32-bit arithmetic, and where there are too few, of 64-bit.

@@ -4,8 +4,9 @@ use core::fmt;
 
 use crypto_bigint::U256;
 
+use crate::decimal::decimal;
 use crate::error::{Error, Result};
-use crate::modulus::{Modulus, decimal};
+use crate::modulus::Modulus;
 use crate::ring::MAX_DEGREE;
 
 /// The monic polynomial f by which a ring is reduced.

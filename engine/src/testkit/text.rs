@@ -6,7 +6,7 @@
 
 mod cache;
 mod launch;
-mod process;
+pub(crate) mod process;
 
 use core::ops::Range;
 use core::time::Duration;
@@ -23,7 +23,7 @@ use crate::limits::Limits;
 use crate::memory::{Memory, Read, Write};
 
 use cache::Compiler;
-pub(crate) use process::Runner;
+use process::Runner;
 
 /// How kernel texts are compiled and run.
 #[derive(Debug, Clone)]

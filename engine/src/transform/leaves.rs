@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 use crate::field::Field;
 use crate::kernels::tree::Tree;
 use crate::modulus::Modulus;
-use crate::planner::split::MAX_BASE;
+use crate::ring::split::MAX_BASE;
 use crate::simd::wide;
 
 /// Coefficients of half the largest leaf.

@@ -11,8 +11,8 @@ use std::error::Error;
 use ml_kem::kem::Decapsulate;
 use ml_kem::{DecapsulationKey, ExpandedKeyEncoding};
 use ringforge::{Device, Stream};
-use ringforge_batch::{BatchKem, Resident};
-use ringforge_example_ml_kem::{Batch, MlKem512, MlKem768, MlKem1024, ParameterSet};
+use ringforge_batch::{Batch, BatchKem, Mechanism, Resident};
+use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
 
 /// Items that the crate `ml-kem` decapsulates too.
 const CHECKED: usize = 64;
@@ -34,13 +34,13 @@ fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>)
     Ok((seconds[runs / 2], made))
 }
 
-fn bench<P: ParameterSet>(
+fn bench<M: Mechanism>(
     device: &Device,
     batch: usize,
     runs: usize,
     decapsulate: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
 ) -> Outcome {
-    let kem = Batch::<P>::new(device)?;
+    let kem = Batch::<M>::new(device)?;
     let (sizes, stream) = (kem.sizes(), device.stream()?);
     let (generate, (public, secret)) = time(&stream, runs, || kem.generate_on(&stream, batch))?;
     let (encapsulate, (sent, shared)) = time(&stream, runs, || kem.encapsulate_on(&stream, &public))?;
@@ -63,7 +63,7 @@ fn bench<P: ParameterSet>(
     }
     let rate = |seconds: f64| batch as f64 / seconds / 1e6;
     let [g, e, d] = [generate, encapsulate, decapsulated].map(rate);
-    println!("{:<12} KeyGen {g:8.3}  Encaps {e:8.3}  Decaps {d:8.3}  M/s", P::PARAMETERS.name);
+    println!("{:<12} KeyGen {g:8.3}  Encaps {e:8.3}  Decaps {d:8.3}  M/s", M::NAME);
     Ok(())
 }
 

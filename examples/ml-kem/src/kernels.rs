@@ -5,6 +5,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Per, Port, Result, Role, Rows, Slot, Step};
+use ringforge_batch::{Reason, STATUS};
 
 use crate::item::Scheme;
 use crate::params::{N, Parameters, SEED, rows};
@@ -15,10 +16,6 @@ const HASH_THREADS: u32 = 128;
 const SAMPLE_THREADS: usize = 64;
 /// Bytes of shared memory of a polynomial that is sampled: one value more, and an odd number of words.
 const PITCH: usize = 2 * N + 4;
-
-/// A status: the item is fine, or a secret key's hash is wrong, or 1 and the place of a public key's first bad value.
-pub(crate) const FINE: u32 = 0;
-pub(crate) const WRONG_HASH: u32 = u32::MAX;
 
 /// What a kernel does to each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +45,7 @@ pub(crate) enum Stage {
 }
 
 const HEADERS: &[Header] = &[
+    STATUS,
     Header { name: "mlkem_set.cuh", text: include_str!("kernels/mlkem_set.cuh") },
     Header { name: "mlkem_hash.cuh", text: include_str!("kernels/mlkem_hash.cuh") },
     Header { name: "mlkem_ring.cuh", text: include_str!("kernels/mlkem_ring.cuh") },
@@ -135,8 +133,7 @@ impl MlKemKernel {
     fn set(&self) -> String {
         let Parameters { name, k, eta1, du, dv } = self.scheme.parameters;
         let numbers = format!("k = {k}, eta1 = {eta1}, du = {du}, dv = {dv}, hash_threads = {HASH_THREADS}");
-        let statuses = format!("fine = {FINE}, wrong_hash = {WRONG_HASH}u");
-        format!("// {name}\nstruct Set {{\n    static constexpr rf::u32 {numbers}, {statuses};\n}};\n")
+        format!("// {name}\nstruct Set {{\n    static constexpr rf::u32 {numbers};\n}};\n")
     }
 }
 
@@ -218,12 +215,12 @@ impl MlKemKernel {
                 scheme.compare([secret_key, ciphertext, message, matrix, noise, keys], shared_key)?;
             }
             (Stage::CheckPublic, [public_key], [status]) => {
-                let place = scheme.bad_value(public_key).map_or(FINE, |place| 1 + place as u32);
-                status.copy_from_slice(&place.to_ne_bytes());
+                let bad = scheme.bad_value(public_key).map(|coefficient| Reason::InvalidPublicKey { coefficient });
+                status.copy_from_slice(&Reason::status(bad).to_ne_bytes());
             }
             (Stage::CheckSecret, [secret_key], [status]) => {
-                let found = if scheme.is_whole(secret_key) { FINE } else { WRONG_HASH };
-                status.copy_from_slice(&found.to_ne_bytes());
+                let bad = (!scheme.is_whole(secret_key)).then_some(Reason::WrongHash);
+                status.copy_from_slice(&Reason::status(bad).to_ne_bytes());
             }
             _ => return Err(Error::Kernel { kernel: self.name().into(), why: "the ports do not fit".into() }),
         }

@@ -1,11 +1,12 @@
 //! ML-KEM (FIPS 203) in batches, on CPUs and GPUs: a scheme written as a stranger to the engine would write it.
 //!
-//! [`Batch`] is a parameter set made ready on a device; what it does is in the traits of `ringforge_batch`.
+//! A parameter set is a [`Mechanism`](ringforge_batch::Mechanism), made ready on a device by
+//! [`Batch`](ringforge_batch::Batch).
 //!
 //! ```
 //! use ringforge::Device;
-//! use ringforge_batch::BatchKem;
-//! use ringforge_example_ml_kem::{Batch, MlKem768};
+//! use ringforge_batch::{Batch, BatchKem};
+//! use ringforge_example_ml_kem::MlKem768;
 //!
 //! let (device, _why) = Device::best(); // a CUDA GPU where there is one, else the CPU
 //! let kem = Batch::<MlKem768>::new(&device)?;
@@ -27,18 +28,13 @@
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
 //! | `item.rs`, `coding.rs` | what each stage does to one item on the CPU, and its codes and samplers |
 //! | `kernels.rs`, `kernels/` | the stages as kernels: what they read and write, and their CUDA text |
-//! | `plans.rs` | stages put together |
-//! | `batch.rs`, `resident.rs` | the batch traits: programs, and items that stay on a device |
+//! | `plans.rs` | stages put together, which `ringforge_batch::Batch` runs |
 
-mod batch;
 mod coding;
 mod item;
 mod kernels;
 mod params;
 mod plans;
-mod resident;
 
-pub use batch::Batch;
-pub use params::{MlKem512, MlKem768, MlKem1024, ParameterSet, Parameters};
-pub use plans::{Operation, plan};
-pub use resident::{Ciphertexts, Items, PublicKeys, SecretKeys, SharedKeys};
+pub use params::{MlKem512, MlKem768, MlKem1024, Parameters};
+pub use plans::plan;

@@ -1,7 +1,9 @@
 //! The parameter sets of FIPS 203, section 8.
 
-use ringforge::{Limits, Modulus, Result, Ring, Rows};
-use ringforge_batch::Sizes;
+use ringforge::{Limits, Modulus, Plan, Result, Ring, Rows};
+use ringforge_batch::{Mechanism, Operation, Sizes};
+
+use crate::plans::plan;
 
 /// Coefficients of a polynomial.
 pub(crate) const N: usize = 256;
@@ -71,20 +73,24 @@ pub(crate) fn rows(limits: &Limits) -> Result<Rows> {
     Ok(Rows::of(&ring, limits)?.holding(2))
 }
 
-/// A parameter set, as a type.
-pub trait ParameterSet: Send + Sync + 'static {
-    /// Its numbers.
-    const PARAMETERS: Parameters;
-}
-
 macro_rules! sets {
     ($($(#[$doc:meta])* $set:ident: $name:literal, $k:literal, $eta1:literal, $du:literal, $dv:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $set;
 
-        impl ParameterSet for $set {
-            const PARAMETERS: Parameters = Parameters { name: $name, k: $k, eta1: $eta1, du: $du, dv: $dv };
+        impl $set {
+            /// Its numbers.
+            pub const PARAMETERS: Parameters = Parameters { name: $name, k: $k, eta1: $eta1, du: $du, dv: $dv };
+        }
+
+        impl Mechanism for $set {
+            const NAME: &'static str = $name;
+            const SIZES: Sizes = Self::PARAMETERS.sizes();
+
+            fn plan(operation: Operation, limits: &Limits) -> Result<Plan> {
+                plan(&Self::PARAMETERS, operation, limits)
+            }
         }
     )*};
 }

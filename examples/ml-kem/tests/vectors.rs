@@ -3,8 +3,8 @@
 
 use ringforge::Device;
 use ringforge::testkit::Target;
-use ringforge_batch::{BatchKem, DeterministicKem};
-use ringforge_example_ml_kem::{Batch, MlKem512, MlKem768, MlKem1024, ParameterSet};
+use ringforge_batch::{Batch, BatchKem, DeterministicKem, Mechanism};
+use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
 use shake::{ExtendableOutput, Shake128, Update, XofReader};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -18,7 +18,7 @@ struct Trip {
 }
 
 impl Trip {
-    fn new<P: ParameterSet>(kem: &Batch<P>, seeds: &[u8], messages: &[u8]) -> Result<Self, Box<dyn std::error::Error>> {
+    fn new<M: Mechanism>(kem: &Batch<M>, seeds: &[u8], messages: &[u8]) -> Result<Self, Box<dyn std::error::Error>> {
         let (sizes, batch) = (kem.sizes(), seeds.len() / 64);
         let mut trip = Self {
             public_keys: vec![0; batch * sizes.public_key],
@@ -33,8 +33,8 @@ impl Trip {
     }
 }
 
-fn decapsulate<P: ParameterSet>(
-    kem: &Batch<P>,
+fn decapsulate<M: Mechanism>(
+    kem: &Batch<M>,
     secret_keys: &[u8],
     ciphertexts: &[u8],
 ) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
@@ -53,8 +53,8 @@ fn from_hex(digits: &str) -> Vec<u8> {
 }
 
 /// All cases in one batch: seeds, messages and ciphertexts from one stream, all results into another.
-fn accumulated<P: ParameterSet>(device: &Device, cases: usize) -> Result<String, Box<dyn std::error::Error>> {
-    let kem = Batch::<P>::new(device)?;
+fn accumulated<M: Mechanism>(device: &Device, cases: usize) -> Result<String, Box<dyn std::error::Error>> {
+    let kem = Batch::<M>::new(device)?;
     let sizes = kem.sizes();
     let mut stream = Shake128::default().finalize_xof();
     let (mut seeds, mut messages, mut random) = (Vec::new(), Vec::new(), Vec::new());
@@ -83,12 +83,12 @@ fn accumulated<P: ParameterSet>(device: &Device, cases: usize) -> Result<String,
 }
 
 /// `after_100` cases on the CPU and on its run of kernels' text, `after_10000` on a GPU.
-fn check_accumulated<P: ParameterSet>(after_100: &str, after_10000: &str) -> Outcome {
+fn check_accumulated<M: Mechanism>(after_100: &str, after_10000: &str) -> Outcome {
     for (target, cases, expected) in
         [(Target::Cpu, 100, after_100), (Target::Text, 100, after_100), (Target::Cuda, 10_000, after_10000)]
     {
         if let Some(device) = target.device() {
-            assert_eq!(accumulated::<P>(&device, cases)?, expected, "{} on {device}", P::PARAMETERS.name);
+            assert_eq!(accumulated::<M>(&device, cases)?, expected, "{} on {device}", M::NAME);
         }
     }
     Ok(())
@@ -119,16 +119,16 @@ fn accumulated_1024() -> Outcome {
 }
 
 /// A matrix that needs more than 575 bytes of a stream, beside others that do not.
-fn unlucky<P: ParameterSet>(d: &str, shared_key: &str) -> Outcome {
+fn unlucky<M: Mechanism>(d: &str, shared_key: &str) -> Outcome {
     let z = "8476013560151d986dc7834dcb57c75f845f8d7ee71558d0955f3f4feb723cf2";
     let message = "e48f74ad416e99631003ded1478aec62a02c245d88ed7f2fae92aedf13ca03b3";
     for target in [Target::Cpu, Target::Text, Target::Cuda] {
         let Some(device) = target.device() else { continue };
         let seeds = [vec![7; 64], from_hex(d), from_hex(z), vec![9; 64]].concat();
         let messages = [vec![1; 32], from_hex(message), vec![2; 32]].concat();
-        let trip = Trip::new(&Batch::<P>::new(&device)?, &seeds, &messages)?;
+        let trip = Trip::new(&Batch::<M>::new(&device)?, &seeds, &messages)?;
         // a hash of the message and the public key, and so of all of the matrix
-        assert_eq!(hex(&trip.shared_keys[32..64]), shared_key, "{} on {device}", P::PARAMETERS.name);
+        assert_eq!(hex(&trip.shared_keys[32..64]), shared_key, "{} on {device}", M::NAME);
     }
     Ok(())
 }

@@ -27,16 +27,24 @@
 //! }
 //! ```
 //!
+//! A scheme says its sizes and its plans, as a [`Mechanism`]; [`Batch`] makes a [`BatchKem`] of it on any device.
+//!
 //! Feature `hazmat` adds `DeterministicKem`: all randomness comes from the caller.
 
+mod batch;
 #[cfg(feature = "hazmat")]
 mod deterministic;
+mod items;
 mod kem;
+mod mechanism;
 mod outcome;
 mod sizes;
 
+pub use batch::Batch;
 #[cfg(feature = "hazmat")]
 pub use deterministic::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
+pub use items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, kinds};
 pub use kem::{BatchKem, Resident};
-pub use outcome::{Fault, Outcome, Reason};
+pub use mechanism::{Mechanism, Operation, Randomness};
+pub use outcome::{Fault, Outcome, Reason, STATUS};
 pub use sizes::{Sizes, batch_of};

@@ -1,21 +1,21 @@
 //! The kernels of key generation, encapsulation and decapsulation: what they read and write, and their text.
 
 mod on_cpu;
-pub(crate) mod status;
 
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
+use ringforge_batch::STATUS;
 
 use crate::kem::Kem;
-use crate::params::{Parameters, SEED_BYTES};
+use crate::params::{Parameters, Q, SEED_BYTES};
 use crate::pke::{integer_rows, wire_rows};
 use crate::symmetric::Profile;
 
-/// Threads of a block that hashes, one item each.
-const HASH_THREADS: u32 = 128;
+/// Threads of a block that hashes or checks, one item each.
+const ITEM_THREADS: u32 = 128;
 
 /// Most draws of a seed for one item; 16 of them all fail once in 2^238 items.
 const ATTEMPTS: u32 = 16;
@@ -39,6 +39,10 @@ pub(crate) enum Stage {
     Decapsulate,
     /// Encryption again, compared with the ciphertext: the shared key or the rejection key.
     Compare,
+    /// Public keys to statuses.
+    CheckPublic,
+    /// Secret keys to statuses.
+    CheckSecret,
 }
 
 const ROWS: Header = Header { name: "ctru_rows.cuh", text: include_str!("kernels/ctru_rows.cuh") };
@@ -46,16 +50,17 @@ const RING: Header = Header { name: "ctru_ring.cuh", text: include_str!("kernels
 const GENERATE: Header = Header { name: "ctru_generate.cuh", text: include_str!("kernels/ctru_generate.cuh") };
 const ENCRYPT: Header = Header { name: "ctru_encrypt.cuh", text: include_str!("kernels/ctru_encrypt.cuh") };
 const HASH: Header = Header { name: "ctru_hash.cuh", text: include_str!("kernels/ctru_hash.cuh") };
+const CHECK: Header = Header { name: "ctru_check.cuh", text: include_str!("kernels/ctru_check.cuh") };
 const RING_HEADERS: &[Header] =
-    &[ROWS, RING, GENERATE, ENCRYPT, ringforge_e8::E8, ringforge_e8::SAMPLE, ringforge_e8::PACK];
-const HASH_HEADERS: &[Header] = &[HASH];
+    &[ROWS, RING, GENERATE, ENCRYPT, STATUS, ringforge_e8::E8, ringforge_e8::SAMPLE, ringforge_e8::PACK];
+const ITEM_HEADERS: &[Header] = &[HASH, CHECK, STATUS, ringforge_e8::PACK];
 
 /// A stage for one parameter set on devices with some limits.
 #[derive(Clone)]
 pub(crate) struct CtruKernel {
     stage: Stage,
     kem: &'static Kem,
-    /// The rows that it works on; none for stages that hash, one thread an item.
+    /// The rows that it works on; none for stages that hash or check, one thread an item.
     rows: Option<Rows>,
     ports: Vec<Port>,
 }
@@ -71,6 +76,7 @@ impl CtruKernel {
         let deep = || Ok::<_, Error>(Rows::of(wire.ring(), limits)?.holding(2));
         let rows = match stage {
             Stage::Expand | Stage::Encapsulate | Stage::Decapsulate => None,
+            Stage::CheckPublic | Stage::CheckSecret => None,
             Stage::Decrypt => Some(integer_rows(parameters, limits)?.holding(2)),
             // products of degree 6 take less than the layer by three, there and back (282 µs against 315 on an H200)
             Stage::Encrypt | Stage::Compare => Some(wire.holding(2)),
@@ -119,6 +125,8 @@ impl Stage {
             Self::Compare => {
                 vec![secret_key, ciphertext, message, coins, both_keys, out(shared_key), both(status)]
             }
+            Self::CheckPublic => vec![public_key, out(status)],
+            Self::CheckSecret => vec![secret_key, out(status)],
         }
     }
 }
@@ -144,6 +152,8 @@ impl Kernel for CtruKernel {
             Stage::Decrypt => "ctru_decrypt",
             Stage::Decapsulate => "ctru_decapsulate",
             Stage::Compare => "ctru_compare",
+            Stage::CheckPublic => "ctru_check_public",
+            Stage::CheckSecret => "ctru_check_secret",
         }
     }
 
@@ -157,11 +167,13 @@ impl Kernel for CtruKernel {
             Stage::Decrypt => include_str!("kernels/ctru_decrypt.cu"),
             Stage::Decapsulate => include_str!("kernels/ctru_decapsulate.cu"),
             Stage::Compare => include_str!("kernels/ctru_compare.cu"),
+            Stage::CheckPublic => include_str!("kernels/ctru_check_public.cu"),
+            Stage::CheckSecret => include_str!("kernels/ctru_check_secret.cu"),
         }
     }
 
     fn headers(&self) -> &[Header] {
-        if self.rows.is_some() { RING_HEADERS } else { HASH_HEADERS }
+        if self.rows.is_some() { RING_HEADERS } else { ITEM_HEADERS }
     }
 
     fn ports(&self) -> &[Port] {
@@ -181,7 +193,7 @@ impl Kernel for CtruKernel {
             Some(rows) => rows.build(limits, &set),
             None => Ok(Built {
                 prelude: format!("#pragma once\n#include \"word.cuh\"\n{set}"),
-                launch: Launch::thread_per_item(HASH_THREADS),
+                launch: Launch::thread_per_item(ITEM_THREADS),
             }),
         }
     }
@@ -205,6 +217,7 @@ impl fmt::Debug for CtruKernel {
 fn set(p: &Parameters) -> String {
     let numbers = [
         ("n", p.n),
+        ("q", Q as usize),
         ("q2_bits", p.q2_bits as usize),
         ("eta", p.eta as usize),
         ("secret_width", p.key_width() as usize),
@@ -214,13 +227,8 @@ fn set(p: &Parameters) -> String {
         ("message", p.message_bytes()),
         ("generate_coins", p.key_pair_coins_bytes()),
         ("encrypt_coins", p.encryption_coins_bytes()),
-        ("hash_threads", HASH_THREADS as usize),
+        ("item_threads", ITEM_THREADS as usize),
         ("attempts", ATTEMPTS as usize),
-        ("fault_bits", status::FAULT_BITS as usize),
-        ("fine", status::FINE as usize),
-        ("not_invertible", status::NOT_INVERTIBLE as usize),
-        ("invalid_public_key", status::INVALID_PUBLIC_KEY as usize),
-        ("invalid_secret_key", status::INVALID_SECRET_KEY as usize),
     ];
     let numbers = numbers.map(|(name, value)| format!("    static constexpr rf::u32 {name} = {value};\n"));
     let noise = format!("    static constexpr bool noise = {};\n", p.noise);

@@ -15,20 +15,39 @@
 //! assert_eq!(key.decapsulate(&ciphertext), sent);
 //! ```
 //!
+//! ```
+//! use ringforge::Device;
+//! use ringforge_batch::BatchKem;
+//! use ringforge_ctru::{Batch, Ctru768};
+//!
+//! let (device, _why) = Device::best(); // a CUDA GPU where there is one, else the CPU
+//! let kem = Batch::<Ctru768>::new(&device)?;
+//! let sizes = kem.sizes();
+//! let (mut public_keys, mut secret_keys) = (vec![0; 3 * sizes.public_key], vec![0; 3 * sizes.secret_key]);
+//! kem.generate(&mut public_keys, &mut secret_keys)?.all()?;
+//!
+//! let (mut ciphertexts, mut sent) = (vec![0; 3 * sizes.ciphertext], vec![0; 3 * sizes.shared_key]);
+//! kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.all()?;
+//!
+//! let mut received = vec![0; 3 * sizes.shared_key];
+//! kem.decapsulate(&secret_keys, &ciphertexts, &mut received)?.all()?;
+//! assert_eq!(sent, received);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | file | what |
 //! | --- | --- |
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
 //! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation around them, one item on the CPU |
 //! | `rustcrypto.rs` | the traits of the crate `kem` |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
-//! | `plans.rs`, `batch.rs` | stages put together, and the batch traits |
+//! | `plans.rs` | stages put together, which `Batch` runs |
 //!
 //! Source: Liang and others, *Compact and Efficient KEMs over NTRU Lattices*, ePrint 2022/579. `README.md` says which
 //! sets rest on what, how the GPU does it, and what is not done.
 //!
 //! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
-mod batch;
 mod kem;
 mod kernels;
 #[cfg(feature = "testkit")]
@@ -41,9 +60,8 @@ mod rustcrypto;
 mod scheme;
 mod symmetric;
 
-pub use batch::{Batch, Ciphertexts, PublicKeys, SecretKeys, SharedKeys};
 pub use params::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, ParameterSet, Parameters};
-pub use ringforge_batch::Reason;
+pub use ringforge_batch::{Batch, Reason};
 pub use rustcrypto::{DecapsulationKey, EncapsulationKey};
 #[cfg(feature = "testkit")]
 pub use scheme::{Ctru, plans as named_plans};

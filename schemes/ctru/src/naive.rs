@@ -1,15 +1,15 @@
 //! The oracle: the scheme written from its specification, to test everything else against.
 //!
 //! Slow and obvious: bit by bit, and with polynomials over the integers. It shares nothing with the rest of the crate but
-//! the parameter sets and the statuses, takes SHAKE-256 and SHA3-512 for the hash functions, and keeps no secrets.
+//! the parameter sets, takes SHAKE-256 and SHA3-512 for the hash functions, and keeps no secrets.
 
 mod ring;
 
 use ringforge::Draws;
+use ringforge_batch::Reason;
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
-use crate::kernels::status;
 use crate::params::Parameters;
 
 use ring::{Polynomial, Q, coefficients, inverse, product, reciprocal, values};
@@ -17,8 +17,8 @@ use ring::{Polynomial, Q, coefficients, inverse, product, reciprocal, values};
 /// Codewords of the messages 1, 2, 4 and 8.
 const CODE: [i64; 4] = [0x55, 0x0f, 0x3c, 0xf0];
 
-/// What is made of an item, or a status.
-type Made<const N: usize> = Result<[Vec<u8>; N], u32>;
+/// What is made of an item, or why nothing is.
+type Made<const N: usize> = Result<[Vec<u8>; N], Reason>;
 
 /// One parameter set. Each function says what a plan should make of its inputs.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) struct Naive(pub(crate) Parameters);
 impl Naive {
     /// in: d ‖ z of each item
     pub(crate) fn generate_from(self, seeds: &[u8]) -> Vec<Vec<u8>> {
-        let keys = |seed: &[u8]| self.key_pair(&seed[..32], &seed[32..]).ok_or(status::NOT_INVERTIBLE);
+        let keys = |seed: &[u8]| self.key_pair(&seed[..32], &seed[32..]).ok_or(Reason::NotInvertible);
         columns(self.key_sizes(), seeds.chunks(64).map(keys))
     }
 
@@ -43,7 +43,7 @@ impl Naive {
         let keys = public_keys.chunks(public_key).zip(secret_keys.chunks(secret_key));
         let items = keys.zip(seeds.chunks(64)).zip(statuses.chunks(4)).enumerate();
         let keys = items.map(|(item, (((public_key, secret_key), seed), status))| {
-            if status == status::FINE.to_le_bytes() {
+            if status == [0; 4] {
                 return Ok([public_key.to_vec(), secret_key.to_vec()]);
             }
             let again = (1..).find_map(|attempt| self.key_pair(&draw(draws, item, attempt)[..32], &seed[32..]));
@@ -75,6 +75,20 @@ impl Naive {
         columns([32], made)
     }
 
+    pub(crate) fn check_public(self, public_keys: &[u8]) -> Vec<Vec<u8>> {
+        let keys = public_keys.chunks(self.0.public_key_bytes());
+        columns([], keys.map(|public_key| wire_values(public_key).map(|_| [])))
+    }
+
+    pub(crate) fn check_secret(self, secret_keys: &[u8]) -> Vec<Vec<u8>> {
+        let keys = secret_keys.chunks(self.0.secret_key_bytes()).map(|secret_key| {
+            let [pke_key, public_key, _] = self.0.parts(secret_key);
+            self.fields(pke_key)?;
+            wire_values(public_key).map(|_| [])
+        });
+        columns([], keys)
+    }
+
     fn key_sizes(self) -> [usize; 2] {
         [self.0.public_key_bytes(), self.0.secret_key_bytes()]
     }
@@ -97,8 +111,8 @@ impl Naive {
         Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
     }
 
-    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, u32> {
-        let values = below(Q, unpack(12, public_key), status::INVALID_PUBLIC_KEY)?;
+    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, Reason> {
+        let values = wire_values(public_key)?;
         let h = coefficients(&values.iter().map(|value| value * reciprocal(1 << 16) % Q).collect::<Polynomial>());
         let [r, e] = self.small(seed);
         let codewords = unpack(4, message).into_iter().flat_map(|nibble| {
@@ -116,12 +130,17 @@ impl Naive {
         Ok(pack(self.0.q2_bits, c))
     }
 
-    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, u32> {
+    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, Reason> {
         let (eta, q2) = (i64::from(self.0.eta), i64::from(self.0.q2()));
-        let fields = below(4 * eta + 2, unpack(self.0.key_width(), pke_key), status::INVALID_SECRET_KEY)?;
-        let f: Polynomial = fields.iter().map(|field| 2 * eta + 1 - field).collect();
+        let f: Polynomial = self.fields(pke_key)?.iter().map(|field| 2 * eta + 1 - field).collect();
         let v: Polynomial = product(&unpack(self.0.q2_bits, ciphertext), &f).iter().map(|v| v.rem_euclid(q2)).collect();
         Ok(pack(4, v.chunks(8).map(|block| nearest(block, q2))))
+    }
+
+    /// The packed numbers of the secret key f.
+    fn fields(self, pke_key: &[u8]) -> Result<Vec<i64>, Reason> {
+        let fields = below(4 * i64::from(self.0.eta) + 2, unpack(self.0.key_width(), pke_key));
+        fields.map_err(|coefficient| Reason::InvalidSecretKey { coefficient })
     }
 
     /// Two polynomials from the centred binomial distribution.
@@ -139,7 +158,7 @@ impl Naive {
 fn columns<const N: usize>(sizes: [usize; N], made: impl Iterator<Item = Made<N>>) -> Vec<Vec<u8>> {
     let mut columns = vec![Vec::new(); N + 1];
     for made in made {
-        let status = made.as_ref().err().map_or(status::FINE, |status| *status);
+        let status = Reason::status(made.as_ref().err().copied());
         let made = made.unwrap_or(sizes.map(|size| vec![0; size]));
         let made = made.into_iter().chain([status.to_le_bytes().into()]);
         columns.iter_mut().zip(made).for_each(|(all, one)| all.extend(one));
@@ -147,10 +166,14 @@ fn columns<const N: usize>(sizes: [usize; N], made: impl Iterator<Item = Made<N>
     columns
 }
 
-/// These numbers, or a fault at the first that is not below the bound.
-fn below(bound: i64, numbers: Vec<i64>, fault: u32) -> Result<Vec<i64>, u32> {
-    let place = numbers.iter().position(|&number| number >= bound);
-    if place.is_none() { Ok(numbers) } else { Err(status::at(fault, place)) }
+/// The numbers of a public key.
+fn wire_values(public_key: &[u8]) -> Result<Vec<i64>, Reason> {
+    below(Q, unpack(12, public_key)).map_err(|coefficient| Reason::InvalidPublicKey { coefficient })
+}
+
+/// These numbers, or the place of the first that is not below the bound.
+fn below(bound: i64, numbers: Vec<i64>) -> Result<Vec<i64>, usize> {
+    numbers.iter().position(|&number| number >= bound).map_or(Ok(numbers), Err)
 }
 
 fn draw(draws: &[u8], item: usize, attempt: u32) -> [u8; 64] {

@@ -3,6 +3,10 @@
 use hybrid_array::ArraySize;
 use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U1408, U1536, U1568, U2080};
 
+use ringforge::{Limits, Plan, Result};
+use ringforge_batch::{Mechanism, Operation, Sizes};
+
+use crate::plans::plan;
 use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
 use crate::symmetric::Profile;
 
@@ -34,6 +38,17 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// Sizes of items.
+    #[must_use]
+    pub const fn sizes(&self) -> Sizes {
+        Sizes {
+            public_key: self.public_key_bytes(),
+            secret_key: self.secret_key_bytes(),
+            ciphertext: self.ciphertext_bytes(),
+            shared_key: SEED_BYTES,
+        }
+    }
+
     /// The modulus q2 of a ciphertext's coefficients.
     #[must_use]
     pub const fn q2(&self) -> u32 {
@@ -111,6 +126,7 @@ impl Parameters {
 
 /// One of the parameter sets of this crate, as a type.
 pub trait ParameterSet: sealed::Sealed
+    + Mechanism
     + kem::Kem<EncapsulationKey = EncapsulationKey<Self>, DecapsulationKey = DecapsulationKey<Self>, SharedKeySize = U32>
 {
     /// Its numbers.
@@ -143,6 +159,15 @@ macro_rules! sets {
                 };
                 type PublicKeySize = $public_key;
                 type SecretKeySize = $secret_key;
+            }
+
+            impl Mechanism for $set {
+                const NAME: &'static str = $name;
+                const SIZES: Sizes = Self::PARAMETERS.sizes();
+
+                fn plan(operation: Operation, limits: &Limits) -> Result<Plan> {
+                    plan(&Self::PARAMETERS, operation, limits)
+                }
             }
 
             impl kem::Kem for $set {

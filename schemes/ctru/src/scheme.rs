@@ -1,13 +1,17 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
-use ringforge::{Drbg, Limits, Result};
+use ringforge::{Drbg, Limits, Plan, Result};
+use ringforge_batch::{Operation, Randomness};
 use shake::{ExtendableOutput, Shake256, Update};
 
 use crate::kem::{Kem, Memory, Seed};
 use crate::naive::Naive;
 use crate::params::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet, Parameters, SEED_BYTES};
-use crate::plans::Plans;
+use crate::plans::{plan, retry};
+
+use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
+use Randomness::{Draws, Seeds};
 
 /// A key whose draw for item 0, attempt 1, gives an f without an inverse in CTRU-768: found by trying.
 const FAILS_TWICE: u32 = 1_002_158;
@@ -31,27 +35,28 @@ impl Scheme for Ctru {
 /// # Errors
 /// What makes planning fail.
 pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let plans = Plans::new(set, limits);
+    let planned = |operation| plan(set, operation, limits).map(named);
+    let retry = retry(set, limits).map(named)?;
     let (set, naive) = (*set, Naive(*set));
     Ok(vec![
-        named(plans.generate_from()?)
+        planned(Generate(Seeds))?
             .sampled(move |seed, batch| vec![seeds(seed, batch)])
             .expecting(move |_, inputs| naive.generate_from(&inputs[0])),
-        named(plans.generate()?).expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
-        named(plans.encapsulate_from()?)
+        planned(Generate(Draws))?.expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
+        planned(Encapsulate(Seeds))?
             .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 32 * batch)])
             .expecting(move |_, inputs| naive.encapsulate_from(&inputs[0], &inputs[1])),
-        named(plans.encapsulate()?)
+        planned(Encapsulate(Draws))?
             .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 48)])
             .expecting(move |batch, inputs| naive.encapsulate(batch, &inputs[0], &inputs[1])),
-        named(plans.decapsulate()?)
+        planned(Decapsulate)?
             .sampled(move |seed, batch| {
                 let items = Items::new(&set, seed, batch);
                 vec![items.secret_keys, items.ciphertexts]
             })
             .expecting(move |_, inputs| naive.decapsulate(&inputs[0], &inputs[1])),
         // every second item waits
-        named(plans.retry()?)
+        retry
             .sampled(move |seed, batch| {
                 let status = (0..batch).flat_map(|i| ((i + 1) as u32 % 2).to_le_bytes()).collect();
                 let items = Items::new(&set, seed, batch);
@@ -61,10 +66,16 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
                 vec![draws.as_bytes().to_vec(), bytes(!seed, 64 * batch), items.public_keys, items.secret_keys, status]
             })
             .expecting(move |_, inputs| naive.retry(inputs)),
+        planned(CheckPublicKeys)?
+            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys])
+            .expecting(move |_, inputs| naive.check_public(&inputs[0])),
+        planned(CheckSecretKeys)?
+            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).secret_keys])
+            .expecting(move |_, inputs| naive.check_secret(&inputs[0])),
     ])
 }
 
-fn named(plan: ringforge::Plan) -> NamedPlan {
+fn named(plan: Plan) -> NamedPlan {
     NamedPlan::new(plan.title().to_owned(), plan)
 }
 

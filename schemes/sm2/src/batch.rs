@@ -7,7 +7,7 @@ use ringforge::{Buffer, Device, Drbg, Error, HostArg, Program, Result, Stream};
 use ringforge_batch::{Fault, Outcome, Reason, batch_of};
 use zeroize::Zeroizing;
 
-use crate::kernels::{PAIR, STATUS, WORD, faults};
+use crate::kernels::{PAIR, STATUS, WORD};
 use crate::plans::Plans;
 use crate::windows::Mode;
 
@@ -370,7 +370,7 @@ impl CachedKeys {
 /// [`Error::Length`] unless they are whole words; [`Error::ForeignDevice`], [`Error::Unwritten`], [`Error::Driver`].
 pub fn outcome(stream: &Stream, statuses: &Buffer) -> Result<Outcome> {
     batch_of("bytes of statuses", statuses.len(), STATUS)?;
-    Ok(Outcome::new(faults(&stream.download::<u32>(statuses)?)))
+    Ok(Outcome::new(Reason::faults(&stream.download::<u32>(statuses)?)))
 }
 
 /// Runs a program over host memory and reads the statuses, its last argument.
@@ -379,7 +379,7 @@ fn run_host(program: &Program, batch: usize, args: Vec<HostArg<'_>>) -> Result<O
     let mut args: Vec<HostArg<'_>> = args.into_iter().chain([statuses.as_mut_slice().into()]).collect();
     program.run_host(batch, &mut args)?;
     drop(args);
-    Ok(Outcome::new(faults(&statuses)))
+    Ok(Outcome::new(Reason::faults(&statuses)))
 }
 
 /// The program of a plan, compiled when it is first asked for.

@@ -2,7 +2,7 @@
 
 mod on_cpu;
 
-pub(crate) use on_cpu::faults;
+pub(crate) use on_cpu::RETRY;
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ impl Stage {
                 shape(base) + &scan(mode) + &flag("given", given) + &format!("    using Source = {source};\n")
             }
             Self::Sign { one_key, given } => {
-                let refused = if given { on_cpu::NONCE_REFUSED } else { on_cpu::RETRY };
+                let refused = if given { on_cpu::NONCE_REFUSED } else { RETRY };
                 flag("one_key", one_key) + &number("refused", refused as usize)
             }
             Self::SignAgain { base, mode, one_key } => {

@@ -4,6 +4,7 @@ use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
 use ringforge::{Draws, Limits, Plan, Result};
 
 use crate::key::PrivateKey;
+use crate::kernels::RETRY;
 use crate::plans::Plans;
 use crate::windows::Mode;
 
@@ -97,7 +98,7 @@ impl Scheme for Sm2 {
             }));
             // every second item waits
             plans.push(named(&what, plans_of.sign_again(false)?, |seed, batch, items| {
-                let statuses = words((0..batch).map(|i| (i as u32 + 1) % 2));
+                let statuses = words((0..batch).map(|i| if i % 2 == 0 { RETRY } else { 0 }));
                 vec![prepared(seed, batch), items.digests, draws(seed), items.signatures, statuses]
             }));
         }

@@ -122,22 +122,23 @@ mod tests {
 
     #[test]
     fn transforms_flow_by_columns() {
-        let (row, run) = (32 << 10, 4 << 10);
-        let columns = Shape { offset: 0, rows: 1 << 10, width: run, pitch: row };
-        for op in [Op::Forward, Op::Inverse] {
+        // four kernels, of 4, 6, 4 and 6 layers: eighths of what the outer ones have between neighbours of an item
+        let columns = |rows: usize| Shape { offset: 0, rows, width: (4 << 20) / rows, pitch: (32 << 20) / rows };
+        let [coefficients, values] = [16, 64].map(|rows| Some(columns(rows)));
+        let piece = Some(Shape::run(0, 4 << 20));
+        for (op, [enters, leaves], [enters_tree, leaves_tree]) in [
+            (Op::Forward, [coefficients, values], [coefficients, piece]),
+            (Op::Inverse, [values, coefficients], [piece, coefficients]),
+        ] {
             for job in [Job::new(&zk(20), op), Job::new(&zk(20), op).in_place()] {
-                let Flow(natural) = flow(&job.clone().order(Order::Natural)).unwrap();
-                let [first, last] = &natural[..] else { panic!("{natural:?}") };
-                assert_eq!(summary(first), (8, Some(columns), None), "{job}");
-                assert_eq!(summary(last), (8, None, Some(columns)), "{job}");
-                // values in tree order are pieces one after another
-                let Flow(tree) = flow(&job).unwrap();
-                let (columns, piece) = (Some(columns), Some(Shape::run(0, 4 << 20)));
-                let right = match op {
-                    Op::Forward => [(8, columns, None), (8, None, piece)],
-                    _ => [(8, piece, None), (8, None, columns)],
+                let ends = |job: &Job| {
+                    let Flow(steps) = flow(job).unwrap();
+                    [summary(&steps[0]), summary(steps.last().unwrap())]
                 };
-                assert_eq!([summary(&tree[0]), summary(&tree[1])], right, "{job}");
+                let natural = ends(&job.clone().order(Order::Natural));
+                assert_eq!(natural, [(8, enters, None), (8, None, leaves)], "{job}");
+                // values in tree order are pieces one after another
+                assert_eq!(ends(&job), [(8, enters_tree, None), (8, None, leaves_tree)], "{job}");
             }
         }
     }

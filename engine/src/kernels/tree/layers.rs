@@ -6,8 +6,8 @@ use crate::field::Field;
 use crate::kernels::tree::butterflies::{forward_sixth, forward_three, forward_two, inverse_threes, inverse_two};
 use crate::kernels::tree::parts::{three_parts, two_parts};
 use crate::kernels::tree::{Origin, Tree};
-use crate::kernels::twiddles::factors;
-use crate::planner::split::Layer;
+use crate::ring::split::Layer;
+use crate::rows::twiddles::factors;
 
 impl<F: Field> Tree<'_, F> {
     /// These layers from above. in: relaxed   out: canonical

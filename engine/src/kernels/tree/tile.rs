@@ -7,8 +7,8 @@ use bytemuck::Zeroable;
 use super::Tree;
 use super::butterflies::{back_three, back_two, three, two};
 use crate::field::Field;
-use crate::kernels::twiddles::factors;
-use crate::planner::split::{Layer, Split};
+use crate::ring::split::{Layer, Split};
+use crate::rows::twiddles::factors;
 
 /// Nodes of a tile.
 const LANES: usize = 32;

@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::field::Field;
-use crate::planner::split::{Layer, Split};
+use crate::ring::split::{Layer, Split};
 use crate::simd::{Step, Vectors};
 
 impl<F: Field> Tree<'_, F> {
@@ -59,10 +59,10 @@ mod tests {
     use crate::arithmetic::Arithmetic;
     use crate::field::{Field, Store, Visit, dispatch};
     use crate::kernels::tree::{Origin, Tree};
-    use crate::kernels::{Layout, factors_of_row};
     use crate::modulus::{Modulus, low_u64};
-    use crate::planner::split::Split;
     use crate::ring::Ring;
+    use crate::ring::split::Split;
+    use crate::rows::twiddles::{Layout, factors_of_row};
     use crate::simd::Vectors;
 
     /// The largest prime of this many bits that is 1 modulo `order`.

@@ -1,6 +1,7 @@
 // The first coefficient of a public key that is not below q, one thread an item. Public keys are no secrets.
 #include "prelude.cuh"
 
+#include "kem_status.cuh"
 #include "mlkem_hash.cuh"
 using namespace rf;
 
@@ -9,7 +10,7 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     u64 item = item_of_thread(first);
     if (item >= end) return;
     const u32* key = keys + item * (public_key / 4);
-    u32 found = Set::fine;
+    u32 bad = ~0u;
     // eight coefficients in three words, from the last to the first
     RF_LOOP
     for (u32 unit = vector_bytes_12 / 12; unit > 0; unit--) {
@@ -18,8 +19,8 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
         RF_UNROLL
         for (u32 i = 8; i > 0; i--) {
             u32 c = i - 1, value = (u32)(c < 4 ? low_half >> 12 * c : high_half >> (12 * c - 32)) & 0xfff;
-            if (value >= q) found = (unit - 1) * 8 + i;
+            if (value >= q) bad = (unit - 1) * 8 + c;
         }
     }
-    status[item] = found;
+    status[item] = Status::at(Status::invalid_public_key, bad, 256 * Set::k);
 }

@@ -1,6 +1,7 @@
 // Whether the hash in a secret key is that of the public key in it, one thread an item.
 #include "prelude.cuh"
 
+#include "kem_status.cuh"
 #include "mlkem_hash.cuh"
 using namespace rf;
 
@@ -13,5 +14,5 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     hash_key(key, hash);
     RF_UNROLL
     for (u32 i = 0; i < 4; i++) difference |= hash[i] ^ key[public_key / 8 + i];
-    status[item] = difference == 0 ? Set::fine : Set::wrong_hash;
+    status[item] = difference == 0 ? Status::fine : Status::wrong_hash;
 }

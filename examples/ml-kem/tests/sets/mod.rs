@@ -2,7 +2,8 @@
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
 use ringforge::{Draws, Limits, Result};
-use ringforge_example_ml_kem::{Operation, plan};
+use ringforge_batch::{Operation, Randomness, Reason};
+use ringforge_example_ml_kem::plan;
 
 use crate::support::{Items, ORACLES, Oracle};
 
@@ -25,22 +26,33 @@ impl Oracle {
             let plan = plan(&self.parameters, operation, limits)?;
             Result::Ok(NamedPlan::new(plan.title().to_owned(), plan))
         };
+        let sizes = self.parameters.sizes();
         Ok(vec![
-            named(Operation::Generate { drawn: false })?.expecting(move |_, read| self.generate_all(&read[0])),
-            named(Operation::Generate { drawn: true })?
+            named(Operation::Generate(Randomness::Seeds))?.expecting(move |_, read| self.generate_all(&read[0])),
+            named(Operation::Generate(Randomness::Draws))?
                 .expecting(move |batch, read| self.generate_all(&drawn(&read[0], batch, 64))),
-            named(Operation::Encapsulate { drawn: false, checked: true })?
+            named(Operation::Encapsulate(Randomness::Seeds))?
                 .sampled(move |seed, batch| vec![Items::new(&self, seed, batch).public_keys, bytes(!seed, 32 * batch)])
                 .expecting(move |_, read| self.encapsulate_all(&read[0], &read[1])),
-            named(Operation::Encapsulate { drawn: true, checked: true })?
+            named(Operation::Encapsulate(Randomness::Draws))?
                 .sampled(move |seed, batch| vec![Items::new(&self, seed, batch).public_keys, bytes(!seed, 48)])
                 .expecting(move |batch, read| self.encapsulate_all(&read[0], &drawn(&read[1], batch, 32))),
-            named(Operation::Decapsulate { checked: true })?
+            named(Operation::Decapsulate)?
                 .sampled(move |seed, batch| {
                     let items = Items::new(&self, seed, batch);
                     vec![items.secret_keys, items.ciphertexts]
                 })
                 .expecting(move |_, read| self.decapsulate_all(&read[0], &read[1])),
+            named(Operation::CheckPublicKeys)?
+                .sampled(move |seed, batch| {
+                    vec![spoilt(Items::new(&self, seed, batch).public_keys, batch, sizes.public_key, 32)]
+                })
+                .expecting(move |_, read| self.check_public_all(&read[0])),
+            named(Operation::CheckSecretKeys)?
+                .sampled(move |seed, batch| {
+                    vec![spoilt(Items::new(&self, seed, batch).secret_keys, batch, sizes.secret_key, 96)]
+                })
+                .expecting(move |_, read| self.check_secret_all(&read[0])),
         ])
     }
 
@@ -50,30 +62,58 @@ impl Oracle {
         vec![public, secret]
     }
 
-    /// Ciphertexts, shared keys, statuses. What plans make of a key that is not valid is not said: nobody is given it.
+    /// Statuses. A key that the crate does not take has a coefficient that is not below the modulus.
+    fn check_public_all(&self, public_keys: &[u8]) -> Vec<Vec<u8>> {
+        let status = |key: &[u8]| {
+            let bad = match (self.encapsulate)(key, &[0; 32]) {
+                Some(_) => None,
+                None => Some(Reason::InvalidPublicKey { coefficient: 256 * self.parameters.k - 1 }),
+            };
+            Reason::status(bad).to_le_bytes()
+        };
+        vec![public_keys.chunks_exact(self.parameters.sizes().public_key).flat_map(status).collect()]
+    }
+
+    fn check_secret_all(&self, secret_keys: &[u8]) -> Vec<Vec<u8>> {
+        let sizes = self.parameters.sizes();
+        let status = |key: &[u8]| {
+            let taken = (self.decapsulate)(key, &vec![0; sizes.ciphertext]).is_some();
+            Reason::status((!taken).then_some(Reason::WrongHash)).to_le_bytes()
+        };
+        vec![secret_keys.chunks_exact(sizes.secret_key).flat_map(status).collect()]
+    }
+
+    /// Ciphertexts and shared keys.
     fn encapsulate_all(&self, public_keys: &[u8], messages: &[u8]) -> Vec<Vec<u8>> {
-        let (mut ciphertexts, mut shared_keys, mut statuses) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ciphertexts, mut shared_keys) = (Vec::new(), Vec::new());
         for (key, message) in public_keys.chunks_exact(self.parameters.sizes().public_key).zip(messages.chunks(32)) {
             let [ciphertext, shared_key] = (self.encapsulate)(key, message).expect("valid keys");
             ciphertexts.extend(ciphertext);
             shared_keys.extend(shared_key);
-            statuses.extend([0; 4]);
         }
-        vec![ciphertexts, shared_keys, statuses]
+        vec![ciphertexts, shared_keys]
     }
 
-    /// Shared keys, statuses. A secret key with a wrong hash gets what that hash leads to.
+    /// Shared keys.
     fn decapsulate_all(&self, secret_keys: &[u8], ciphertexts: &[u8]) -> Vec<Vec<u8>> {
         let sizes = self.parameters.sizes();
-        let (mut shared_keys, mut statuses) = (Vec::new(), Vec::new());
+        let mut shared_keys = Vec::new();
         for (key, ciphertext) in
             secret_keys.chunks_exact(sizes.secret_key).zip(ciphertexts.chunks_exact(sizes.ciphertext))
         {
             shared_keys.extend((self.decapsulate)(key, ciphertext).expect("valid keys"));
-            statuses.extend([0; 4]);
         }
-        vec![shared_keys, statuses]
+        vec![shared_keys]
     }
+}
+
+/// Keys of `size` bytes, in every second one the public key's last coefficient, `behind` bytes before the end, all ones.
+fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8> {
+    for key in keys.chunks_exact_mut(size).skip(batch % 2).step_by(2) {
+        key[size - behind - 2] |= 0xf0;
+        key[size - behind - 1] = 0xff;
+    }
+    keys
 }
 
 /// The first bytes of each item's draw.

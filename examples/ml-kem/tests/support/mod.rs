@@ -6,7 +6,7 @@ use ml_kem::array::Array;
 use ml_kem::kem::{Decapsulate, KeyExport};
 use ml_kem::{DecapsulationKey, EncapsulationKey, ExpandedKeyEncoding, MlKem512, MlKem768, MlKem1024};
 use ringforge::testkit::bytes;
-use ringforge_example_ml_kem::{ParameterSet, Parameters};
+use ringforge_example_ml_kem::Parameters;
 
 /// A public and a secret key, or a ciphertext and a shared key.
 pub type Pair = [Vec<u8>; 2];

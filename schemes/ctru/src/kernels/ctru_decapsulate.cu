@@ -7,7 +7,7 @@
 #include "ctru_hash.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Set::hash_threads)
+extern "C" __global__ void __launch_bounds__(Set::item_threads)
     ctru_decapsulate(const u64* secrets, const u64* ciphertexts, const u64* messages, u64* both_keys, u64* coins, u64 first,
                      u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;

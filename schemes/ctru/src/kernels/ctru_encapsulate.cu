@@ -7,7 +7,7 @@
 #include "ctru_hash.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Set::hash_threads)
+extern "C" __global__ void __launch_bounds__(Set::item_threads)
     ctru_encapsulate(const u64* keys, const u64* seeds, u64* messages, u64* coins, u64* shared_keys, u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;

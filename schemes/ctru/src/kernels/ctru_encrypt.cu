@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                         });
     if (!row.live) return;
     if (row.thread == 0) status[item] = found;
-    if (found == Set::fine) return;
+    if (found == Status::fine) return;
     // a key that is none gives nothing
     for (u32 i = row.thread; i < Set::ciphertext / 4; i += Rq::threads) ciphertext[i] = 0;
     for (u32 i = row.thread; i < 8; i += Rq::threads) shared_keys[item * 8 + i] = 0;

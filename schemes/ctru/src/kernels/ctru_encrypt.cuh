@@ -70,7 +70,7 @@ RF_FN u32 encrypt(const Row<Rq>& row, const u32* key, const u8* message, const u
         RF_UNROLL
         for (u32 i = 0; i < count * Set::q2_bits / 32; i++) put(unit * (count * Set::q2_bits / 32) + i, words[i]);
     }
-    return status_of(Set::invalid_public_key, first_beyond<12, q>(key, row.thread, beyond));
+    return Status::at(Status::invalid_public_key, first_beyond<12, q>(key, row.thread, beyond), Rq::n);
 }
 
 }  // namespace rf

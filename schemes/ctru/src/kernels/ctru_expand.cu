@@ -6,7 +6,7 @@
 #include "prelude.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Set::hash_threads)
+extern "C" __global__ void __launch_bounds__(Set::item_threads)
     ctru_expand(const u64* seeds, u64* coins, u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;

@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
     u64 item = item_of(row, first);
-    bool waiting = row.live && status[item] == Set::not_invertible;
+    bool waiting = row.live && status[item] == Status::not_invertible;
     u32* secret = secrets + item * (Set::secret_key / 4);
     for (u32 attempt = 1; attempt < Set::attempts && __any_sync(0xffffffff, waiting); attempt++) {
         // in turn, so that none is overwritten while others read it
@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
         if (waiting && invertible) {
             for (u32 i = row.thread; i < 8; i += Rq::threads)
                 secret[Set::secret_key / 4 - 8 + i] = seeds[item * 16 + 8 + i];
-            if (row.thread == 0) status[item] = Set::fine;
+            if (row.thread == 0) status[item] = Status::fine;
         }
         waiting = waiting && !invertible;
     }

@@ -13,7 +13,7 @@ namespace rf {
 
 using Twiddle = Rq::M::Twiddle;
 static_assert(Rq::whole_warps && Rq::row_bytes >= 2 * Rq::n, "a row lies in a warp, and its cells in its shared memory");
-constexpr u32 q = 3457;
+constexpr u32 q = Set::q;
 // Layers of the transform whose values a public key holds, all times 2^16 (in Montgomery's form of the reference).
 constexpr u32 wire_layers = 7;
 constexpr i32 montgomery = 3310 - (i32)q, from_montgomery = 2775 - (i32)q;  // 2^16 and its inverse

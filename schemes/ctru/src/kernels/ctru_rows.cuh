@@ -1,5 +1,6 @@
 // What the kernels on rows share, whatever their ring Rq: items, and numbers out of range. Include it after the prelude.
 #pragma once
+#include "kem_status.cuh"
 #include "pack.cuh"
 #include "ring.cuh"
 
@@ -7,9 +8,6 @@ namespace rf {
 
 // The item of a row; threads beyond the end compute along with the first one.
 RF_FN u64 item_of(const Row<Rq>& row, u64 first) { return row.live ? row.index : first; }
-
-// The status of an item with this fault at coefficient `first`; fine if there is none.
-RF_FN u32 status_of(u32 fault, u32 first) { return first < Rq::n ? fault | first << Set::fault_bits : Set::fine; }
 
 // The place of the first of n numbers of Width bits that is not below Limit; beyond n if there is none.
 // in: whether this thread saw one   out: the same for all threads of the row, which all call it

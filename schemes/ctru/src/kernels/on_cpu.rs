@@ -3,13 +3,20 @@
 use core::ops::Range;
 
 use ringforge::{Args, Draws, Result};
+use ringforge_batch::Reason;
 use ringforge_e8::select;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::{ATTEMPTS, Stage, status};
+use super::{ATTEMPTS, Stage};
 use crate::kem::{Kem, Memory, Seed};
 use crate::params::SEED_BYTES;
+use crate::pke::Polynomials;
+
+/// The status of an item that is fine.
+const FINE: u32 = Reason::status(None);
+/// The status of a seed that gives no key.
+const NOT_INVERTIBLE: u32 = Reason::status(Some(Reason::NotInvertible));
 
 /// Runs a stage on these items.
 pub(super) fn run(stage: Stage, kem: &Kem, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -22,6 +29,8 @@ pub(super) fn run(stage: Stage, kem: &Kem, items: Range<usize>, args: &mut Args<
         Stage::Decrypt => decrypt(kem, args),
         Stage::Decapsulate => decapsulate(kem, args),
         Stage::Compare => compare(kem, args),
+        Stage::CheckPublic => check_public(kem, args),
+        Stage::CheckSecret => check_secret(kem, args),
     }
 }
 
@@ -59,7 +68,7 @@ fn retry(kem: &Kem, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         items.zip(seeds).zip(public_keys).zip(secret_keys).zip(statuses)
     {
         for attempt in 1..ATTEMPTS {
-            if *status != status::NOT_INVERTIBLE {
+            if *status != NOT_INVERTIBLE {
                 break;
             }
             let block = Zeroizing::new(draws.block(item as u64, attempt));
@@ -85,11 +94,11 @@ fn key_pair(
     if kem.pke.key_pair(coins, public_key, pke_key, &mut memory.polynomials)? {
         copy.copy_from_slice(public_key);
         z_copy.copy_from_slice(z);
-        return Ok(status::FINE);
+        return Ok(FINE);
     }
     public_key.fill(0);
     secret_key.fill(0);
-    Ok(status::NOT_INVERTIBLE)
+    Ok(NOT_INVERTIBLE)
 }
 
 fn encapsulate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
@@ -120,8 +129,8 @@ fn encrypt(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
         public_keys.zip(messages).zip(coins).zip(ciphertexts).zip(shared_keys).zip(statuses)
     {
         let polynomials = &mut memory.polynomials;
-        *status = status::at(status::INVALID_PUBLIC_KEY, kem.pke.bad_value(public_key, polynomials)?);
-        if *status == status::FINE {
+        *status = public_key_status(kem, public_key, polynomials)?;
+        if *status == FINE {
             kem.pke.encrypt(public_key, message, coins, ciphertext, polynomials)?;
         } else {
             ciphertext.fill(0);
@@ -141,7 +150,7 @@ fn decrypt(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     for (((secret_key, ciphertext), message), status) in secret_keys.zip(ciphertexts).zip(messages).zip(statuses) {
         let [pke_key, ..] = p.parts(secret_key);
         let polynomials = &mut memory.polynomials;
-        *status = status::at(status::INVALID_SECRET_KEY, kem.pke.bad_field(pke_key, polynomials)?);
+        *status = pke_key_status(kem, pke_key, polynomials)?;
         kem.pke.decrypt(pke_key, ciphertext, message, polynomials)?;
     }
     Ok(())
@@ -179,10 +188,10 @@ fn compare(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     for ((((((secret_key, ciphertext), message), coins), [agreed, rejected]), shared_key), status) in items {
         let [_, public_key, _] = p.parts(secret_key);
         let polynomials = &mut memory.polynomials;
-        if *status == status::FINE {
-            *status = status::at(status::INVALID_PUBLIC_KEY, kem.pke.bad_value(public_key, polynomials)?);
+        if *status == FINE {
+            *status = public_key_status(kem, public_key, polynomials)?;
         }
-        if *status == status::FINE {
+        if *status == FINE {
             kem.pke.encrypt(public_key, message, coins, &mut again, polynomials)?;
             *shared_key = select(ciphertext.ct_eq(&again), agreed, rejected);
         } else {
@@ -190,6 +199,40 @@ fn compare(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn check_public(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+    let p = kem.parameters();
+    let mut memory = Polynomials::new(p.n);
+    let public_keys = args.input::<u8>(0)?.chunks_exact(p.public_key_bytes());
+    for (public_key, status) in public_keys.zip(args.output::<u32>(1)?) {
+        *status = public_key_status(kem, public_key, &mut memory)?;
+    }
+    Ok(())
+}
+
+fn check_secret(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+    let p = kem.parameters();
+    let mut memory = Polynomials::new(p.n);
+    let secret_keys = args.input::<u8>(0)?.chunks_exact(p.secret_key_bytes());
+    for (secret_key, status) in secret_keys.zip(args.output::<u32>(1)?) {
+        let [pke_key, public_key, _] = p.parts(secret_key);
+        *status = match pke_key_status(kem, pke_key, &mut memory)? {
+            FINE => public_key_status(kem, public_key, &mut memory)?,
+            found => found,
+        };
+    }
+    Ok(())
+}
+
+fn public_key_status(kem: &Kem, public_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
+    let place = kem.pke.bad_value(public_key, memory)?;
+    Ok(Reason::status(place.map(|coefficient| Reason::InvalidPublicKey { coefficient })))
+}
+
+fn pke_key_status(kem: &Kem, pke_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
+    let place = kem.pke.bad_field(pke_key, memory)?;
+    Ok(Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })))
 }
 
 /// Pairs of seeds: what keys come from, and z.

@@ -1,9 +1,9 @@
-//! What the kernels mean, on the CPU; and statuses.
+//! What the kernels mean, on the CPU.
 
 use core::ops::Range;
 
 use ringforge::{Args, Draws, Error, Result};
-use ringforge_batch::{Fault, Reason};
+use ringforge_batch::Reason;
 use sm3::{Digest as _, Sm3};
 use subtle::ConditionallySelectable;
 use zeroize::Zeroizing;
@@ -14,28 +14,10 @@ use crate::item;
 use crate::point::{Affine, Jacobian};
 use crate::windows::Windows;
 
-/// What an item came to: the names are those of `sm2.cuh`.
-const FINE: u32 = 0;
-pub(super) const RETRY: u32 = 1;
-pub(super) const NONCE_REFUSED: u32 = 2;
-const REASONS: [(u32, Reason); 5] = [
-    (NONCE_REFUSED, Reason::NonceRefused),
-    (3, Reason::PrivateKeyRange),
-    (4, Reason::PublicKeyPoint),
-    (5, Reason::SignatureRange),
-    (6, Reason::SignatureWrong),
-];
-
-fn status_of(reason: Reason) -> u32 {
-    REASONS.iter().find(|(_, other)| *other == reason).map_or(NONCE_REFUSED, |(status, _)| *status)
-}
-
-/// The faults that statuses tell of.
-pub(crate) fn faults(statuses: &[u32]) -> Vec<Fault> {
-    let why = |status: u32| REASONS.iter().find(|(other, _)| *other == status).map_or(Reason::NonceRefused, |r| r.1);
-    let bad = statuses.iter().enumerate().filter(|(_, status)| **status != FINE);
-    bad.map(|(item, &status)| Fault { item, why: why(status) }).collect()
-}
+const FINE: u32 = Reason::status(None);
+/// The nonce was refused, and another one is to be drawn: what no item is left with.
+pub(crate) const RETRY: u32 = 255;
+pub(super) const NONCE_REFUSED: u32 = Reason::status(Some(Reason::NonceRefused));
 
 /// Items that share an inversion.
 const TOGETHER: usize = 32;
@@ -97,7 +79,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 let k = Zeroizing::new(Scalar::reduced(nonces[i]));
                 let (signature, refused) = sign(&key, &digests[i], &k, &points[i], inverses[i]);
                 statuses[i] = match (bool::from(key.is_zero()), refused) {
-                    (true, _) => status_of(Reason::PrivateKeyRange),
+                    (true, _) => Reason::status(Some(Reason::PrivateKeyRange)),
                     (false, true) if given => NONCE_REFUSED,
                     (false, true) => RETRY,
                     (false, false) => FINE,
@@ -139,7 +121,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 let bad = bool::from(bad);
                 private[i] = if bad { [0; 32] } else { d.to_bytes() };
                 public[i] = if bad { [0; 64] } else { points[i].to_affine_by(inverses[i]).to_bytes() };
-                statuses[i] = if bad { status_of(Reason::PrivateKeyRange) } else { FINE };
+                statuses[i] = if bad { Reason::status(Some(Reason::PrivateKeyRange)) } else { FINE };
             }
         }
         Stage::Prepare => {
@@ -180,7 +162,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 }
             };
             for (i, status) in statuses.iter_mut().enumerate() {
-                *status = verdict(i)?.map_or_else(status_of, |()| FINE);
+                *status = Reason::status(verdict(i)?.err());
             }
         }
         Stage::Digest { words, one_identity } => {

@@ -81,7 +81,16 @@ RF_FN u32 load_point(const u256* from, Affine& point) {
 
 // ---- statuses ----
 
-enum Status : u32 { fine, retry, nonce_refused, private_key_range, public_key_point, signature_range, signature_wrong };
+// As `ringforge_batch::Reason::status` has them; `retry`: the nonce was refused, and another one is to be drawn.
+enum Status : u32 {
+    fine = 0,
+    private_key_range = 5,
+    public_key_point,
+    nonce_refused,
+    signature_range,
+    signature_wrong,
+    retry = 255,
+};
 
 // ---- signatures ----
 

@@ -8,10 +8,10 @@ use crate::arithmetic::Arithmetic;
 use crate::columns::Columns;
 use crate::kernel::Launch;
 use crate::limits::Limits;
-use crate::planner::split::{Layer, Split};
-use crate::planner::tuning::Exchange;
 use crate::ring::Ring;
+use crate::ring::split::{Layer, Split};
 use crate::rows::Rows;
+use crate::tuning::Exchange;
 
 /// Threads that a block has, about.
 const BLOCK_THREADS: usize = 128;
@@ -274,17 +274,17 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
     let layers = rows.split.layers.len();
     let bytes = rows.arithmetic.word_bytes();
     let fits = |part: &Range<usize>| Block::of(&Rows { part: part.clone(), ..rows.clone() }, limits).is_some();
-    let whole = Some(vec![0..layers]).filter(|parts| parts.iter().all(fits));
-    let small = rows.split.n * bytes <= WHOLE_BYTES;
-    if rows.held > 1 || limits.is_cpu() || (small && whole.is_some()) {
-        return whole;
-    }
     // 256-bit words take passes of two layers, and shares of whole passes
     let unit = if bytes == 32 && layers.is_multiple_of(2) { 2 } else { 1 };
     let shares = |count: usize| {
         let start = move |i: usize| i * (layers / unit) / count * unit;
         (0..count).map(|i| start(i)..start(i + 1)).collect::<Vec<_>>()
     };
+    let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
+    let small = rows.split.n * bytes <= WHOLE_BYTES;
+    if rows.held > 1 || limits.is_cpu() || (small && whole.is_some()) {
+        return whole;
+    }
     let suit = |parts: &Vec<Range<usize>>| {
         let most = if parts.len() == 2 { 2 * SHARE_BYTES } else { SHARE_BYTES };
         let length = |part: &Range<usize>| rows.split.nodes(part.end) / rows.split.nodes(part.start);

@@ -3,10 +3,10 @@
 use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
-use crate::block::Block;
 use crate::modulus::Modulus;
-use crate::planner::split::Layer;
+use crate::ring::split::Layer;
 use crate::rows::Rows;
+use crate::rows::block::Block;
 
 impl Block {
     /// `struct NAME`: the ring's shape and arithmetic, and how these rows lie in this block.

@@ -15,8 +15,8 @@ use crate::kernel::{Args, Built, Kernel, Launch, Port};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::plan::Table;
-use crate::planner::split::{Layer, Roots, Split};
 use crate::ring::Ring;
+use crate::ring::split::{Layer, Roots, Split};
 use crate::rows::Rows;
 
 use fill::RowFill;
@@ -85,6 +85,15 @@ impl Layout {
         Self { forward, inverse, leaves, len: end.next_multiple_of(2), columns }
     }
 
+    /// The layout for products of values, which read no factors of layers: where leaves have degree 1, a row is nothing
+    /// but the entries before the sections.
+    pub(crate) fn of_products(split: &Split, columns: usize) -> Self {
+        match split.base {
+            1 => Self { forward: vec![], inverse: vec![], leaves: HEADER, len: HEADER, columns: split.layers.len() },
+            _ => Self::of(split, columns),
+        }
+    }
+
     /// Whether nodes of every layer are in order from left to right.
     pub(crate) fn by_nodes(&self, split: &Split) -> bool {
         self.columns >= split.layers.len()
@@ -116,6 +125,9 @@ impl Layout {
 /// layout, with this constant times the inverse transform.
 pub(crate) fn table(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout, scale: &U256) -> Table {
     let kernel = Twiddles::new(ring, split, arithmetic, layout, scale);
+    if layout.forward.len() < split.layers.len() {
+        return Table::Bytes(dispatch(ring, arithmetic, Headers(&kernel)));
+    }
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: ring.moduli().len() * kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
@@ -278,6 +290,18 @@ impl Visit for Fill<'_, '_> {
             out = rest;
         }
         Ok(())
+    }
+}
+
+/// The entries of each row before the sections.
+struct Headers<'a>(&'a Twiddles);
+
+impl Visit for Headers<'_> {
+    type Out = Arc<[u8]>;
+
+    fn visit<F: Field, S: Store<F::Word>>(self) -> Arc<[u8]> {
+        let headers = self.0.rows.iter().flat_map(|row| RowFill::<F>::new(self.0, row).header());
+        bytemuck::cast_slice(&headers.collect::<Vec<_>>()).into()
     }
 }
 

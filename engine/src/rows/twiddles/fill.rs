@@ -6,7 +6,7 @@ use crypto_bigint::U256;
 
 use super::{HEADER, Row, Twiddles, factors};
 use crate::field::{Field, power};
-use crate::planner::split::Layer;
+use crate::ring::split::Layer;
 
 /// Writes factors of one row.
 pub(super) struct RowFill<'a, F: Field> {
@@ -98,7 +98,8 @@ impl<'a, F: Field> RowFill<'a, F> {
         }
     }
 
-    fn header(&self) -> [F::Twiddle; HEADER] {
+    /// The entries before the sections.
+    pub(super) fn header(&self) -> [F::Twiddle; HEADER] {
         let Row { q, start, start_inverse, step, scale, factor, half_sixth } = self.row;
         let split = &self.kernel.split;
         let t = split.tree_leaves();

@@ -1,0 +1,154 @@
+//! Items on a device: their bytes, without gaps, and what is known of how they fared.
+
+use core::fmt;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use ringforge::{Buffer, Error, Result, Stream};
+
+use crate::kem::Resident;
+use crate::mechanism::Mechanism;
+use crate::outcome::{Outcome, Reason};
+use crate::sizes::Sizes;
+
+/// Items of one kind on a device, wiped when dropped if they are secret.
+pub struct Items<K: Kind> {
+    stream: Stream,
+    pub(crate) bytes: Buffer,
+    /// The mechanism's name, and bytes of an item.
+    of: (&'static str, usize),
+    /// Statuses of the runs that these items come from.
+    statuses: Vec<Arc<Buffer>>,
+    kind: PhantomData<K>,
+}
+
+/// Public keys on a device.
+pub type PublicKeys = Items<kinds::PublicKey>;
+/// Secret keys on a device, wiped when dropped.
+pub type SecretKeys = Items<kinds::SecretKey>;
+/// Ciphertexts on a device.
+pub type Ciphertexts = Items<kinds::Ciphertext>;
+/// Shared keys on a device, wiped when dropped.
+pub type SharedKeys = Items<kinds::SharedKey>;
+
+/// A kind of items.
+pub trait Kind: sealed::Sealed {
+    /// What errors call their bytes.
+    const BYTES: &'static str;
+    /// Whether they are wiped when dropped.
+    const SECRET: bool;
+
+    /// Bytes of an item.
+    fn size(sizes: &Sizes) -> usize;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// The kinds of items.
+pub mod kinds {
+    use super::sealed::Sealed;
+    use super::{Kind, Sizes};
+
+    macro_rules! kinds {
+        ($($(#[$doc:meta])* $kind:ident: $size:ident, $bytes:literal, secret: $secret:literal;)*) => {$(
+            $(#[$doc])*
+            #[derive(Debug)]
+            pub enum $kind {}
+
+            impl Sealed for $kind {}
+
+            impl Kind for $kind {
+                const BYTES: &'static str = $bytes;
+                const SECRET: bool = $secret;
+
+                fn size(sizes: &Sizes) -> usize {
+                    sizes.$size
+                }
+            }
+        )*};
+    }
+
+    kinds! {
+        /// Public keys.
+        PublicKey: public_key, "bytes of public keys", secret: false;
+        /// Secret keys.
+        SecretKey: secret_key, "bytes of secret keys", secret: true;
+        /// Ciphertexts.
+        Ciphertext: ciphertext, "bytes of ciphertexts", secret: false;
+        /// Shared keys.
+        SharedKey: shared_key, "bytes of shared keys", secret: true;
+    }
+}
+
+impl<K: Kind> Items<K> {
+    /// Room for new items.
+    pub(crate) fn new<M: Mechanism>(stream: &Stream, batch: usize) -> Result<Self> {
+        let size = K::size(&M::SIZES);
+        let bytes = room(stream, batch, size)?;
+        Ok(Self { stream: stream.clone(), bytes, of: (M::NAME, size), statuses: Vec::new(), kind: PhantomData })
+    }
+
+    /// The same, made by a run with these statuses.
+    pub(crate) fn with_statuses(mut self, statuses: &Option<Arc<Buffer>>) -> Self {
+        self.statuses.extend(statuses.clone());
+        self
+    }
+
+    /// The same, made from others, whose faults are theirs too.
+    pub(crate) fn made_from<L: Kind>(mut self, others: &Items<L>) -> Self {
+        self.statuses.extend_from_slice(&others.statuses);
+        self
+    }
+
+    /// The number of items, if they are of this mechanism.
+    pub(crate) fn batch<M: Mechanism>(&self) -> Result<usize> {
+        let (got, expected) = (self.of.0, M::NAME);
+        if got == expected {
+            return Ok(self.len());
+        }
+        let what = format!("{} on a device", K::BYTES);
+        Err(Error::Mismatch { what, expected: expected.into(), got: got.into() })
+    }
+}
+
+/// Memory for so many items.
+pub(crate) fn room(stream: &Stream, batch: usize, size: usize) -> Result<Buffer> {
+    let limit = usize::MAX / size;
+    let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
+    stream.device().buffer(bytes)
+}
+
+impl<K: Kind> Resident for Items<K> {
+    fn len(&self) -> usize {
+        self.bytes.len() / self.of.1
+    }
+
+    fn outcome(&self, stream: &Stream) -> Result<Outcome> {
+        let faults = self.statuses.iter().map(|statuses| Ok(Reason::faults(&stream.download(statuses)?)));
+        Ok(Outcome::new(faults.collect::<Result<Vec<_>>>()?.concat()))
+    }
+
+    fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Outcome> {
+        stream.read(&self.bytes, to)?;
+        let outcome = self.outcome(stream)?;
+        outcome.clear(to, self.of.1);
+        Ok(outcome)
+    }
+}
+
+impl<K: Kind> Drop for Items<K> {
+    fn drop(&mut self) {
+        if K::SECRET {
+            // nobody is left to hear of a device that no longer answers
+            let _ = self.stream.wipe(&mut self.bytes);
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Items<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.of.0, self.stream.device())
+    }
+}

@@ -1,0 +1,19 @@
+// What is wrong with keys, seen by a thread an item. Include it after the prelude.
+#pragma once
+#include "kem_status.cuh"
+#include "pack.cuh"
+
+namespace rf {
+
+// The status of n numbers of Width bits that should all be below `limit`. Time and addresses do not depend on them.
+template <u32 Width>
+RF_FN u32 check_numbers(const u32* words, u32 limit, u32 reason) {
+    u32 first = ~0u;
+    RF_LOOP
+    for (u32 i = Set::n; i-- > 0;) first = unpack_one<Width>(words, i) >= limit ? i : first;
+    return Status::at(reason, first, Set::n);
+}
+
+RF_FN u32 check_public(const u32* key) { return check_numbers<12>(key, Set::q, Status::invalid_public_key); }
+
+}  // namespace rf
