@@ -395,7 +395,7 @@ fn later<'a>(
     Ok(place.get_or_init(|| program))
 }
 
-fn same(what: &'static str, got: usize, expected: usize) -> Result<()> {
+pub(crate) fn same(what: &'static str, got: usize, expected: usize) -> Result<()> {
     if got == expected { Ok(()) } else { Err(Error::Length { what, expected, got }) }
 }
 

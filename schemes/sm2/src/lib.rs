@@ -1,6 +1,7 @@
 //! SM2 signatures (GB/T 32918), one by one and in batches, on CPUs and GPUs.
 
 mod batch;
+mod digests;
 mod encoding;
 mod field;
 mod item;
@@ -17,6 +18,7 @@ mod scheme;
 mod windows;
 
 pub use batch::{CachedKeys, PreparedKeys, Signer, Verifier, outcome};
+pub use digests::Digests;
 pub use key::{PrivateKey, PublicKey, Signature};
 pub use message::Identity;
 pub use params::{DEFAULT_ID, MAX_ID_BYTES, TLS13_ID};

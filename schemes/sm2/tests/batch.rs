@@ -4,7 +4,7 @@ mod support;
 
 use ringforge::testkit::{Target, bytes as random_bytes, devices};
 use ringforge::{Device, Error};
-use ringforge_sm2::{Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Verifier, outcome};
+use ringforge_sm2::{Digests, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Verifier, outcome};
 use serde_json::Value;
 use support::{bytes, pair, records, word};
 
@@ -268,4 +268,36 @@ fn wrong_lengths_are_refused() {
     length(verifier.verify(&[0; 128], &[0; 32], &[0; 64]));
     assert_eq!(verifier.verify(&[], &[], &[]).map(|outcome| outcome.all()), Ok(Ok(())));
     assert_eq!(Signature::from_bytes(&[3; 64]).to_bytes(), [3; 64]);
+}
+
+#[test]
+fn messages_in_batches() {
+    let tests = records("random_valid", "tests");
+    // one slot for all messages but the longest
+    let slot = 512;
+    let fitting: Vec<&Value> = tests.iter().filter(|record| bytes(record, "msg").len() <= slot).collect();
+    assert!(fitting.len() > 50);
+    let (mut identities, mut messages, mut lengths, mut expected) = (vec![], vec![], vec![], vec![]);
+    for record in &fitting {
+        let mut message = bytes(record, "msg");
+        lengths.push(message.len() as u32);
+        message.resize(slot, 0xee);
+        identities.extend(bytes(record, "za"));
+        messages.extend(message);
+        expected.extend(bytes(record, "e"));
+    }
+    for device in devices() {
+        let hash = Digests::new(&device, slot).expect("it compiles");
+        let mut digests = vec![0; expected.len()];
+        hash.digest(&identities, &messages, &lengths, &mut digests).expect("it runs");
+        assert_eq!(digests, expected, "{device}");
+        // one identity for all
+        hash.digest(&identities[..32], &messages, &lengths, &mut digests).expect("it runs");
+        assert_eq!(digests[..32], expected[..32], "{device}");
+        assert_ne!(digests[32..64], expected[32..64], "{device}");
+    }
+    let cpu = Device::cpu();
+    assert!(Digests::new(&cpu, 6).is_err() && Digests::new(&cpu, 0).is_err());
+    let hash = Digests::new(&cpu, 4).expect("a CPU");
+    assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::Length { .. })));
 }
