@@ -121,7 +121,8 @@ impl Task {
             let period = if by_one { &keys[..size] } else { keys };
             period.iter().copied().cycle().take(batch * size).collect()
         };
-        let prepared = signer.prepare(&stream, &if by_one { private[..32].to_vec() } else { repeated(&private, 32) })?;
+        let prepared =
+            signer.prepare(&stream, &if by_one { private[..32].to_vec() } else { repeated(&private, 32) })?;
         let all_public = stream.upload(&repeated(&public, 64))?;
 
         let hash = Digests::new(device, MESSAGE)?;
@@ -184,7 +185,15 @@ fn singles() -> Result<Vec<Line>> {
         let seconds = start.elapsed().as_secs_f64();
         let each = seconds / SINGLES as f64;
         let (name, items_per_second) = (name.to_owned(), 1.0 / each);
-        lines.push(Line { name, batch: 1, median_seconds: each, p95_seconds: each, items_per_second, bar: None, right });
+        lines.push(Line {
+            name,
+            batch: 1,
+            median_seconds: each,
+            p95_seconds: each,
+            items_per_second,
+            bar: None,
+            right,
+        });
         Ok(())
     };
     let mut signatures: Vec<Signature> = digests.iter().take(1).map(|digest| ours.sign_digest(digest)).collect();

@@ -65,7 +65,8 @@ impl TryFrom<SubjectPublicKeyInfoRef<'_>> for PublicKey {
 impl EncodePublicKey for PublicKey {
     fn to_public_key_der(&self) -> spki::Result<der::Document> {
         let point = self.to_sec1_bytes(false);
-        let info = SubjectPublicKeyInfoRef { algorithm: algorithm(), subject_public_key: BitStringRef::from_bytes(&point)? };
+        let info =
+            SubjectPublicKeyInfoRef { algorithm: algorithm(), subject_public_key: BitStringRef::from_bytes(&point)? };
         Ok(der::Document::encode_msg(&info)?)
     }
 }
@@ -125,7 +126,8 @@ impl Signature {
     /// Those of DER.
     pub fn from_der(bytes: &[u8]) -> der::Result<Self> {
         let mut reader = SliceReader::new(bytes)?;
-        let numbers = reader.sequence(|inner| Ok::<_, der::Error>([UintRef::decode(inner)?, UintRef::decode(inner)?]))?;
+        let numbers =
+            reader.sequence(|inner| Ok::<_, der::Error>([UintRef::decode(inner)?, UintRef::decode(inner)?]))?;
         reader.finish()?;
         let mut signature = [0; 64];
         for (half, number) in signature.as_chunks_mut::<32>().0.iter_mut().zip(numbers) {

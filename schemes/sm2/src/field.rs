@@ -282,12 +282,7 @@ pub(crate) const fn sub(a: Limbs, b: Limbs) -> (Limbs, u64) {
 const fn sub_once(x: Limbs, top: u64, q: Limbs) -> Limbs {
     let (y, borrow) = sub(x, q);
     let keep = (borrow & (top ^ 1)).wrapping_neg();
-    [
-        x[0] & keep | y[0] & !keep,
-        x[1] & keep | y[1] & !keep,
-        x[2] & keep | y[2] & !keep,
-        x[3] & keep | y[3] & !keep,
-    ]
+    [x[0] & keep | y[0] & !keep, x[1] & keep | y[1] & !keep, x[2] & keep | y[2] & !keep, x[3] & keep | y[3] & !keep]
 }
 
 #[inline(always)]

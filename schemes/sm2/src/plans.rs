@@ -76,10 +76,8 @@ impl Plans {
     #[cfg(any(feature = "hazmat", feature = "testkit"))]
     pub(crate) fn sign_with_nonces(&self, one_key: bool) -> Result<Plan> {
         let sign = Stage::Sign { one_key, given: true };
-        let steps = vec![
-            self.points(true, Arg(2)),
-            self.step(sign, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3), Arg(4)]),
-        ];
+        let steps =
+            vec![self.points(true, Arg(2)), self.step(sign, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3), Arg(4)])];
         Plan::new("SM2 sign with nonces", steps)
     }
 
@@ -124,7 +122,11 @@ impl Plans {
     /// The table of the base point: made on the device when a program first needs it, and cached there.
     fn base(&self, windows: Windows) -> Slot {
         let kernel = Arc::new(Sm2Kernel::new(Stage::Table { windows, shared: true }, self.tuning));
-        Slot::Table(Table::Made { kernel, items: 1, inputs: vec![Table::Bytes(Affine::G.to_bytes().as_slice().into())] })
+        Slot::Table(Table::Made {
+            kernel,
+            items: 1,
+            inputs: vec![Table::Bytes(Affine::G.to_bytes().as_slice().into())],
+        })
     }
 }
 

@@ -46,7 +46,8 @@ impl Affine {
     pub(crate) fn with_x(x: Fp, odd: bool) -> Option<Self> {
         let square = right_side(x);
         // p = 3 mod 4: (p + 1) / 4 is the exponent of a root
-        let y = square.power([0x4000_0000_0000_0000, 0xffff_ffff_c000_0000, 0xffff_ffff_ffff_ffff, 0x3fff_ffff_bfff_ffff]);
+        let y =
+            square.power([0x4000_0000_0000_0000, 0xffff_ffff_c000_0000, 0xffff_ffff_ffff_ffff, 0x3fff_ffff_bfff_ffff]);
         let y = if (y.plain()[0] & 1 == 1) == odd { y } else { -y };
         (y.square() == square).then_some(Self { x, y })
     }

@@ -3,8 +3,8 @@
 use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
 use ringforge::{Draws, Limits, Plan, Result};
 
-use crate::key::PrivateKey;
 use crate::kernels::RETRY;
+use crate::key::PrivateKey;
 use crate::plans::Plans;
 use crate::windows::Mode;
 
@@ -123,4 +123,27 @@ impl Scheme for Sm2 {
         }
         Ok(plans)
     }
+}
+
+/// Every plan at full size for a device with these limits: for compilers, which need no samples.
+///
+/// # Errors
+/// What makes planning fail.
+pub fn full_plans(limits: &Limits) -> Result<Vec<Plan>> {
+    let [fast, scan] = [Mode::Throughput, Mode::Scan].map(|mode| Plans::new(limits, mode));
+    Ok(vec![
+        fast.prepare()?,
+        fast.generate()?,
+        fast.public_keys()?,
+        fast.sign(true)?,
+        fast.sign(false)?,
+        fast.sign_with_nonces(false)?,
+        scan.generate()?,
+        scan.sign(true)?,
+        scan.sign_with_nonces(false)?,
+        fast.verify()?,
+        fast.cache()?,
+        fast.verify_cached(256)?,
+        fast.digest(16, true)?,
+    ])
 }

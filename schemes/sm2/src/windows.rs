@@ -74,18 +74,17 @@ impl Windows {
             (0..self.width).for_each(|_| base = base.double());
         }
         let bases = to_affine_all(&bases);
-        let rows = bases.as_chunks::<2>().0.par_iter().flat_map_iter(|[base, twice]| {
-            let mut sum = Jacobian::from(*base);
-            let row: Vec<_> = (0..self.row())
-                .map(|_| {
-                    let now = sum;
-                    sum = sum.add_different(twice);
-                    now
-                })
-                .collect();
-            to_affine_all(&row)
-        });
-        rows.collect()
+        match bases.as_chunks().0 {
+            // for a single row other threads are too far away
+            [bases] => self.one_row(bases),
+            rows => rows.par_iter().flat_map_iter(|bases| self.one_row(bases)).collect(),
+        }
+    }
+
+    /// The row of a point, given also twice the point.
+    fn one_row(&self, [base, twice]: &[Affine; 2]) -> Vec<Affine> {
+        let sums = core::iter::successors(Some(Jacobian::from(*base)), |sum| Some(sum.add_different(twice)));
+        to_affine_all(&sums.take(self.row()).collect::<Vec<_>>())
     }
 
     /// k P for k from 1 to n − 1, from a table of P with all rows: secret but for what `mode` says.

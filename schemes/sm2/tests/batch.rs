@@ -84,7 +84,9 @@ fn reasons_are_told() {
         let flagged = |name: &str| record["flags"].as_array().is_some_and(|flags| flags.iter().any(|f| f == name));
         match fault.why {
             Reason::SignatureRange => assert!(flagged("range"), "{record}"),
-            Reason::PublicKeyPoint => assert!(flagged("pk") || flagged("range") || flagged("non_canonical"), "{record}"),
+            Reason::PublicKeyPoint => {
+                assert!(flagged("pk") || flagged("range") || flagged("non_canonical"), "{record}")
+            }
             Reason::SignatureWrong => {}
             why => panic!("{why} for {record}"),
         }
@@ -300,4 +302,48 @@ fn messages_in_batches() {
     assert!(Digests::new(&cpu, 6).is_err() && Digests::new(&cpu, 0).is_err());
     let hash = Digests::new(&cpu, 4).expect("a CPU");
     assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::Length { .. })));
+}
+
+/// 10^8 signatures made and verified on the GPU, the last 10^6 by the crate `sm2` too: rare carries have odds around 2^-32.
+#[test]
+#[ignore = "minutes on a GPU"]
+fn a_hundred_million_signatures() {
+    use rayon::prelude::*;
+    let Some(device) = Target::Cuda.device() else { return };
+    const BATCH: usize = 1 << 20;
+    let stream = device.stream().expect("a stream");
+    let verifier = Verifier::new(&device).expect("it compiles");
+    let signers = [Mode::Throughput, Mode::Scan].map(|mode| Signer::new(&device, mode).expect("it compiles"));
+    let (mut private, mut public) = (vec![0; 32 * BATCH], vec![0; 64 * BATCH]);
+    signers[0].generate(&mut private, &mut public).expect("it runs").all().expect("keys");
+    let prepared = signers[0].prepare(&stream, &private).expect("it runs");
+    let keys = stream.upload(&public).expect("memory");
+    let cached = verifier.cache(&stream, &public[..64 * 256], 1 << 30).expect("it runs").expect("keys");
+    let one = signers[0].prepare(&stream, &private[..32]).expect("it runs");
+    let numbers = stream.upload(&vec![0u32; BATCH]).expect("memory");
+    let mut signatures = device.buffer(64 * BATCH).expect("memory");
+    let mut statuses = device.buffer(4 * BATCH).expect("memory");
+    let rounds = 100_000_000 / BATCH + 1;
+    for round in 0..rounds {
+        let digests = random_bytes(round as u64, 32 * BATCH);
+        let on_device = stream.upload(&digests).expect("memory");
+        let signer = &signers[usize::from(round % 4 == 3)];
+        let by_one = round % 2 == 1;
+        let key = if by_one { &one } else { &prepared };
+        signer.sign_on(&stream, key, &on_device, &mut signatures, &mut statuses).expect("it runs");
+        outcome(&stream, &statuses).expect("statuses").all().expect("signatures");
+        if by_one {
+            cached.verify_on(&stream, &numbers, &on_device, &signatures, &mut statuses).expect("it runs");
+        } else {
+            verifier.verify_on(&stream, &keys, &on_device, &signatures, &mut statuses).expect("it runs");
+        }
+        outcome(&stream, &statuses).expect("statuses").all().expect("they are valid");
+        if round + 2 > rounds {
+            let signatures: Vec<u8> = stream.download(&signatures).expect("bytes");
+            (0..1_000_000).into_par_iter().for_each(|i| {
+                let key = sm2_key(&public[64 * if by_one { 0 } else { i }..][..64]);
+                verify_with_sm2(&key, &digests[32 * i..][..32], &signatures[64 * i..][..64]);
+            });
+        }
+    }
 }

@@ -34,7 +34,10 @@ impl Kernel for Field {
         let r2 = limbs(&self.q.to_montgomery(&self.q.to_montgomery(&U256::ONE)));
         let list = |limbs: [u32; 8]| limbs.map(|limb| limb.to_string() + "u").join(", ");
         let function = |name, limbs| {
-            format!("    RF_CONST rf::u32 {name}(rf::u32 i) {{\n        const rf::u32 x[8] = {{{}}};\n        return x[i];\n    }}\n", list(limbs))
+            format!(
+                "    RF_CONST rf::u32 {name}(rf::u32 i) {{\n        const rf::u32 x[8] = {{{}}};\n        return x[i];\n    }}\n",
+                list(limbs)
+            )
         };
         // Newton's iteration: the right bits double
         let inverse = (0..5).fold(1u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(q[0].wrapping_mul(x)))).wrapping_neg();
