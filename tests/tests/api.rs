@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Crates by their folders.
-const CRATES: [(&str, &str); 6] = [
+const CRATES: [(&str, &str); 7] = [
     ("ringforge", "engine"),
     ("ringforge-kernels", "kernels"),
     ("ringforge-batch", "schemes/batch"),
     ("ringforge-e8", "schemes/e8"),
     ("ringforge-ctru", "schemes/ctru"),
     ("ringforge-arkworks", "schemes/arkworks"),
+    ("ringforge-sm2", "schemes/sm2"),
 ];
 
 /// Attributes that say something to users.

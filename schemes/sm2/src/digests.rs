@@ -25,7 +25,7 @@ impl Digests {
     /// # Errors
     /// [`Error::Unsupported`] unless `slot` is a multiple of 4 from 4 to 2^20; as [`Device::compile`].
     pub fn new(device: &Device, slot: usize) -> Result<Self> {
-        if slot % 4 != 0 || !(4..=1 << 20).contains(&slot) {
+        if !slot.is_multiple_of(4) || !(4..=1 << 20).contains(&slot) {
             return Err(Error::Unsupported {
                 job: format!("digests of slots of {slot} bytes"),
                 why: "a slot has whole words, up to 2^20 bytes".into(),

@@ -86,7 +86,7 @@ pub(crate) type Scalar = Residue<Scalars>;
 /// A residue in Montgomery form, below q.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
-pub(crate) struct Residue<M: Modulus>(pub(crate) Limbs, PhantomData<M>);
+pub(crate) struct Residue<M>(pub(crate) Limbs, PhantomData<M>);
 
 impl<M: Modulus> Residue<M> {
     pub(crate) const ZERO: Self = Self::new([0; 4]);
@@ -232,7 +232,7 @@ impl<M: Modulus> ConstantTimeEq for Residue<M> {
     }
 }
 
-impl<M: Modulus> Zeroize for Residue<M> {
+impl<M> Zeroize for Residue<M> {
     fn zeroize(&mut self) {
         self.0.zeroize();
     }

@@ -85,7 +85,7 @@ fn reasons_are_told() {
         match fault.why {
             Reason::SignatureRange => assert!(flagged("range"), "{record}"),
             Reason::PublicKeyPoint => {
-                assert!(flagged("pk") || flagged("range") || flagged("non_canonical"), "{record}")
+                assert!(flagged("pk") || flagged("range") || flagged("non_canonical"), "{record}");
             }
             Reason::SignatureWrong => {}
             why => panic!("{why} for {record}"),

@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use ringforge_sm2::{DEFAULT_ID, Identity, PrivateKey, PublicKey, Signature, SigningKey, VerifyingKey};
 use signature::{Keypair, RandomizedSigner, Signer, Verifier};
 use spki::{DecodePublicKey, EncodePublicKey};
-use support::{bytes, file, pair, records};
+use support::{bytes, file, pair, records, word};
 
 #[test]
 fn signatures_as_der_are_strict() {
@@ -20,10 +20,11 @@ fn signatures_as_der_are_strict() {
     for record in records("signature_encoding", "der_tests") {
         let der = bytes(&record, "der");
         let signature = Signature::from_der(&der);
-        let accepted = signature.clone().is_ok_and(|signature| key.verify_digest(&digest, &signature).is_ok());
+        let accepted = signature.is_ok_and(|signature| key.verify_digest(&digest, &signature).is_ok());
         assert_eq!(accepted, record["result"] == "valid", "{record}");
         if let (true, Ok(signature)) = (accepted, signature) {
             assert_eq!(signature.to_der().expect("DER"), der);
+            assert_eq!(signature.to_bytes()[..32], word(&record, "r"));
         }
     }
     for record in records("signature_encoding", "raw_tests") {

@@ -114,7 +114,7 @@ impl Scheme for Fields {
         let plan = |name: &str, digits| {
             let q = Modulus::from_hex(digits)?;
             let ports = [Port::input(32), Port::input(32), Port::output(256)];
-            let kernel = Arc::new(Field { q: q.clone(), ports });
+            let kernel = Arc::new(Field { q, ports });
             let plan = Plan::new(name, vec![Step { kernel, slots: (0..3).map(Slot::Arg).collect() }])?;
             Ok(NamedPlan::new(name, plan).sampled(move |seed, batch| sample(&q, seed, batch)))
         };
