@@ -72,6 +72,7 @@ pub(crate) fn verify_by(
         return Err(Reason::SignatureWrong);
     }
     let sum = sum(&s, &t);
+    // infinity has no x; the comparison below would refuse it too, for its X is not zero here, but need not know that
     if bool::from(sum.z.is_zero()) {
         return Err(Reason::SignatureWrong);
     }

@@ -64,9 +64,13 @@ fn vectors_mixed_into_one_batch() {
     }
     mixed.extend(invalid.cloned());
     let items = of(&mixed);
+    let outcome =
+        |verifier: &Verifier| verifier.verify(&items.keys, &items.digests, &items.signatures).expect("it runs");
+    let on_cpu = outcome(&Verifier::new(&Device::cpu()).expect("a CPU"));
     for device in devices() {
         let small = Verifier::small(&device).expect("it compiles");
         assert_eq!(items.faults(&small), items.bad(), "{device}, small tables");
+        assert_eq!(outcome(&small), on_cpu, "{device}, reasons");
         if !is_text(&device) {
             assert_eq!(items.faults(&Verifier::new(&device).expect("it compiles")), items.bad(), "{device}");
         }
