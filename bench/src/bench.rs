@@ -4,6 +4,7 @@ mod fhe;
 mod host;
 mod kems;
 mod rings;
+mod sm2;
 mod zk;
 mod zk_host;
 mod zk_witness;
@@ -73,6 +74,7 @@ enum Task {
     Kem(kems::Task),
     ZkHost(zk_host::Task),
     ZkWitness(zk_witness::Task),
+    Sm2(sm2::Task),
 }
 
 impl Task {
@@ -84,6 +86,7 @@ impl Task {
             Self::Kem(task) => task.title(),
             Self::ZkHost(task) => task.title(),
             Self::ZkWitness(task) => task.title(),
+            Self::Sm2(task) => task.title(),
         }
     }
 
@@ -95,6 +98,7 @@ impl Task {
             Self::Zk(task) => report.zk_lines.extend(task.lines(bench)?),
             Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
             Self::ZkWitness(task) => report.zk_witness_lines.push(task.line(bench)?),
+            Self::Sm2(task) => report.sm2_lines.extend(task.lines(bench)?),
             Self::Kem(task) => {
                 // a CPU's memory is the host's
                 let is_cpu = bench.device.limits().is_cpu();
@@ -156,6 +160,8 @@ struct Report {
     zk_host_lines: Vec<zk_host::Line>,
     /// Witness maps.
     zk_witness_lines: Vec<zk_witness::Line>,
+    /// SM2 signatures.
+    sm2_lines: Vec<sm2::Line>,
     /// Lines that this device does not support, and why.
     unsupported: Vec<String>,
 }
@@ -171,7 +177,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let zk_host = zk_host::tasks(options, &device).into_iter().map(Task::ZkHost);
     let zk_witness = zk_witness::tasks(options, &device).into_iter().map(Task::ZkWitness);
     let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
-    let tasks: Vec<_> = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).collect();
+    let sm2 = sm2::tasks(options, &device).into_iter().map(Task::Sm2);
+    let tasks: Vec<_> = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(sm2).collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
     let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
     let bench = Bench { device, bandwidth, effort };
@@ -184,6 +191,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         host_lines: Vec::new(),
         zk_host_lines: Vec::new(),
         zk_witness_lines: Vec::new(),
+        sm2_lines: Vec::new(),
         unsupported: Vec::new(),
     };
     write(options, &report)?;
@@ -212,7 +220,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let hosts = report.host_lines.iter().map(|line| line.right);
     let zk_hosts = report.zk_host_lines.iter().map(|line| line.right);
     let zk_witnesses = report.zk_witness_lines.iter().map(|line| line.right);
-    Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).all(|right| right))
+    let sm2 = report.sm2_lines.iter().map(|line| line.right);
+    Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).chain(sm2).all(|right| right))
 }
 
 /// Writes the report to the file that the user named.
@@ -249,6 +258,10 @@ fn print(report: &Report) -> Result<()> {
     if !report.zk_witness_lines.is_empty() {
         show::print("Groth16 witness maps, BLS12-381 Fr:")?;
         show::print(&zk_witness::table(&report.zk_witness_lines))?;
+    }
+    if !report.sm2_lines.is_empty() {
+        show::print("SM2, all data on the device; bars are those of an H200:")?;
+        show::print(&sm2::table(&report.sm2_lines))?;
     }
     report.unsupported.iter().try_for_each(|line| show::print(line))
 }

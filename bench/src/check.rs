@@ -1,7 +1,8 @@
-//! `ringforge check`: rings of every kind and key encapsulation, compared with slow and obvious arithmetic.
+//! `ringforge check`: rings of every kind, key encapsulation and signatures, compared with slow and obvious arithmetic.
 
 mod kems;
 mod rings;
+mod sm2;
 
 use std::time::Instant;
 
@@ -37,7 +38,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let seed = options.seed.unwrap_or_else(drawn);
     let wanted: Vec<_> = CHECKED.iter().filter(|(name, ring)| name.contains(filter) || ring.contains(filter)).collect();
     let wanted_kems: Vec<_> = SETS.iter().filter(|set| set.parameters.name().contains(filter)).collect();
-    ensure!(!(wanted.is_empty() && wanted_kems.is_empty()), "no ring or scheme contains {filter:?}");
+    let wants_sm2 = sm2::NAME.contains(filter.as_str());
+    ensure!(!(wanted.is_empty() && wanted_kems.is_empty()) || wants_sm2, "no ring or scheme contains {filter:?}");
     let bar = show::progress(wanted.len() + wanted_kems.len());
     let (mut rings, mut kems) = (Vec::new(), Vec::new());
     for (name, ring) in wanted {
@@ -50,14 +52,16 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         kems.push(kems::check(set, device, seed, *quick)?);
         bar.inc(1);
     }
+    let signatures = if wants_sm2 { sm2::check(device, seed, *quick)? } else { Vec::new() };
     bar.finish_and_clear();
     let good_rings = rings.iter().filter(|line| line.agrees).count();
     let good_kems = kems.iter().filter(|line| line.agrees).count();
-    let good = good_rings == rings.len() && good_kems == kems.len();
+    let good_signatures = signatures.iter().all(|line| line.agrees);
+    let good = good_rings == rings.len() && good_kems == kems.len() && good_signatures;
     if json {
         show::print_json(&serde_json::json!({
             "device": device.to_string(), "reason": &chosen.reason, "seed": seed, "agrees": good,
-            "rings": rings, "kems": kems,
+            "rings": rings, "kems": kems, "signatures": signatures,
         }))?;
         return Ok(good);
     }
@@ -74,6 +78,10 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     if !kems.is_empty() {
         show::print(&kems::table(&kems))?;
         counts.push(format!("{good_kems} of {} schemes agree at both ends", kems.len()));
+    }
+    if !signatures.is_empty() {
+        show::print(&sm2::table(&signatures))?;
+        counts.push(format!("SM2 {}", if good_signatures { "agrees" } else { "DISAGREES" }));
     }
     let seconds = start.elapsed().as_secs_f64();
     show::print(&format!("{}; seed {seed}, {seconds:.1} s", counts.join(", ")))?;

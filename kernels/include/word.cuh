@@ -263,6 +263,26 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
     return borrow;
 }
 
+// out: r = a + b + carry mod 2^(32 N); returns the carry.   carry 0 or 1
+template <u32 N>
+RF_FN u32 add_limbs_from(u32* r, const u32* a, const u32* b, u32 carry) {
+    asm volatile("add.cc.u32 %0, %0, 0xffffffff;" : "+r"(carry));
+    RF_UNROLL
+    for (u32 i = 0; i < N; i++) asm volatile("addc.cc.u32 %0, %1, %2;" : "=r"(r[i]) : "r"(a[i]), "r"(b[i]));
+    asm volatile("addc.u32 %0, 0, 0;" : "=r"(carry));
+    return carry;
+}
+
+// out: r = a - b - borrow mod 2^(32 N); returns the borrow.   borrows 0 or all ones
+template <u32 N>
+RF_FN u32 sub_limbs_from(u32* r, const u32* a, const u32* b, u32 borrow) {
+    asm volatile("sub.cc.u32 %0, 0, %0;" : "+r"(borrow));
+    RF_UNROLL
+    for (u32 i = 0; i < N; i++) asm volatile("subc.cc.u32 %0, %1, %2;" : "=r"(r[i]) : "r"(a[i]), "r"(b[i]));
+    asm volatile("subc.u32 %0, 0, 0;" : "=r"(borrow));
+    return borrow;
+}
+
 // A row is the product of b with every second limb of a (a[0], a[2], …): its N/2 products do not overlap.
 // Accumulating whole rows keeps each product an aligned register pair: one IMAD.WIDE.U32 with carry in and out.
 
@@ -310,6 +330,37 @@ RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     asm volatile("addc.u32 %0, 0, 0;" : "=r"(over));
 }
 
+// A row whose last product comes to limbs that nothing was added to but `end`, a carry: so none is left.
+// in: acc[0 .. N - 2)   out: acc[0 .. N) = acc + 2^(32 (N-2)) end + row(a) b.   N even
+template <u32 N>
+RF_FN void row_mad_end(u32* acc, const u32* a, u32 b, u32 end) {
+    if constexpr (N == 2) {
+        asm volatile("mad.lo.cc.u32 %0, %1, %2, %3;" : "=r"(acc[0]) : "r"(a[0]), "r"(b), "r"(end));
+        asm volatile("madc.hi.u32 %0, %1, %2, 0;" : "=r"(acc[1]) : "r"(a[0]), "r"(b));
+    } else {
+        asm volatile("mad.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[0]) : "r"(a[0]), "r"(b));
+        asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[1]) : "r"(a[0]), "r"(b));
+        RF_UNROLL
+        for (u32 i = 2; i + 2 < N; i += 2) {
+            asm volatile("madc.lo.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i]) : "r"(a[i]), "r"(b));
+            asm volatile("madc.hi.cc.u32 %0, %1, %2, %0;" : "+r"(acc[i + 1]) : "r"(a[i]), "r"(b));
+        }
+        asm volatile("madc.lo.cc.u32 %0, %1, %2, %3;" : "=r"(acc[N - 2]) : "r"(a[N - 2]), "r"(b), "r"(end));
+        asm volatile("madc.hi.u32 %0, %1, %2, 0;" : "=r"(acc[N - 1]) : "r"(a[N - 2]), "r"(b));
+    }
+}
+
+// out: t = c + the squares of a's limbs, each at twice its place, < 2^512.   8 and 16 limbs
+RF_FN void square_row(u32* t, const u32* a, const u32* c) {
+    asm volatile("mad.lo.cc.u32 %0, %1, %1, %2;" : "=r"(t[0]) : "r"(a[0]), "r"(c[0]));
+    asm volatile("madc.hi.cc.u32 %0, %1, %1, %2;" : "=r"(t[1]) : "r"(a[0]), "r"(c[1]));
+    RF_UNROLL
+    for (u32 i = 1; i < 8; i++) {
+        asm volatile("madc.lo.cc.u32 %0, %1, %1, %2;" : "=r"(t[2 * i]) : "r"(a[i]), "r"(c[2 * i]));
+        asm volatile("madc.hi.cc.u32 %0, %1, %1, %2;" : "=r"(t[2 * i + 1]) : "r"(a[i]), "r"(c[2 * i + 1]));
+    }
+}
+
 // out: acc = acc + row(a) b mod 2^(32 N)
 template <u32 N>
 RF_FN void row_mad_low(u32* acc, const u32* a, u32 b) {
@@ -329,8 +380,7 @@ RF_FN void row_mad_low(u32* acc, const u32* a, u32 b) {
 #else
 
 template <u32 N>
-RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
-    u32 carry = 0;
+RF_FN u32 add_limbs_from(u32* r, const u32* a, const u32* b, u32 carry) {
     RF_UNROLL
     for (u32 i = 0; i < N; i++) {
         u64 t = (u64)a[i] + b[i] + carry;
@@ -341,8 +391,7 @@ RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
 }
 
 template <u32 N>
-RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
-    u32 borrow = 0;
+RF_FN u32 sub_limbs_from(u32* r, const u32* a, const u32* b, u32 borrow) {
     RF_UNROLL
     for (u32 i = 0; i < N; i++) {
         u64 t = (u64)a[i] - b[i] + (u64)(i64)(i32)borrow;
@@ -350,6 +399,16 @@ RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
         borrow = high(t);
     }
     return borrow;
+}
+
+template <u32 N>
+RF_FN u32 add_limbs(u32* r, const u32* a, const u32* b) {
+    return add_limbs_from<N>(r, a, b, 0);
+}
+
+template <u32 N>
+RF_FN u32 sub_limbs(u32* r, const u32* a, const u32* b) {
+    return sub_limbs_from<N>(r, a, b, 0);
 }
 
 // (lo, hi) = a b + (c0, c1) + carry; returns the carry
@@ -388,6 +447,20 @@ RF_FN void row_shift(u32& other0, u32* acc, const u32* a, u32 b, u32& over) {
     for (u32 i = 0; i + 2 < N; i += 2)
         carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i + 2], acc[i + 3], carry);
     over = pair_mad(acc[N - 2], acc[N - 1], a[N - 2], b, 0, over, carry);
+}
+
+template <u32 N>
+RF_FN void row_mad_end(u32* acc, const u32* a, u32 b, u32 end) {
+    u32 carry = 0;
+    RF_UNROLL
+    for (u32 i = 0; i + 2 < N; i += 2) carry = pair_mad(acc[i], acc[i + 1], a[i], b, acc[i], acc[i + 1], carry);
+    pair_mad(acc[N - 2], acc[N - 1], a[N - 2], b, end, 0, carry);
+}
+
+RF_FN void square_row(u32* t, const u32* a, const u32* c) {
+    u32 carry = 0;
+    RF_UNROLL
+    for (u32 i = 0; i < 8; i++) carry = pair_mad(t[2 * i], t[2 * i + 1], a[i], a[i], c[2 * i], c[2 * i + 1], carry);
 }
 
 template <u32 N>

@@ -36,7 +36,9 @@ pub const HEADERS: &[Header] = headers![
     "crt.cuh",
     "spread.cuh",
     "keccak.cuh",
-    "drbg.cuh"
+    "drbg.cuh",
+    "field256.cuh",
+    "curve.cuh"
 ];
 
 macro_rules! kernels {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Crates by their folders.
-const CRATES: [(&str, &str); 7] = [
+const CRATES: [(&str, &str); 8] = [
     ("ringforge", "engine"),
     ("ringforge-kernels", "kernels"),
     ("ringforge-batch", "schemes/batch"),
@@ -18,6 +18,7 @@ const CRATES: [(&str, &str); 7] = [
     ("ringforge-ctru", "schemes/ctru"),
     ("ringforge-ctru-prime", "schemes/ctru-prime"),
     ("ringforge-arkworks", "schemes/arkworks"),
+    ("ringforge-sm2", "schemes/sm2"),
 ];
 
 /// Attributes that say something to users.

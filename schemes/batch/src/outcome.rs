@@ -24,13 +24,28 @@ pub enum Reason {
     /// A secret key does not have the hash of the public key within it.
     #[error("the secret key does not have its public key's hash")]
     WrongHash,
+    /// A private scalar is out of range.
+    #[error("the private key is out of range")]
+    PrivateKeyRange,
+    /// A public key is not a point of the curve, or not one that a key may be.
+    #[error("the public key is not a point of the curve")]
+    PublicKeyPoint,
+    /// A nonce is out of range, or leads to no signature with this key and digest. Another one has to be found.
+    #[error("the nonce is refused")]
+    NonceRefused,
+    /// A number of a signature is out of range.
+    #[error("a number of the signature is out of range")]
+    SignatureRange,
+    /// A signature is not one of this digest by this key.
+    #[error("the signature is wrong")]
+    SignatureWrong,
 }
 
 /// Bits of a status that say which reason it is; above them is the coefficient.
 const REASON_BITS: u32 = 8;
 
 impl Reason {
-    /// The status of an item, as kernels write it (`kem_status.cuh`): 0 if it is fine.
+    /// The status of an item, as kernels write it (`kem_status.cuh`, `sm2.cuh`): 0 if it is fine.
     #[must_use]
     pub const fn status(found: Option<Self>) -> u32 {
         let (reason, coefficient) = match found {
@@ -39,6 +54,11 @@ impl Reason {
             Some(Self::InvalidPublicKey { coefficient }) => (2, coefficient),
             Some(Self::InvalidSecretKey { coefficient }) => (3, coefficient),
             Some(Self::WrongHash) => (4, 0),
+            Some(Self::PrivateKeyRange) => (5, 0),
+            Some(Self::PublicKeyPoint) => (6, 0),
+            Some(Self::NonceRefused) => (7, 0),
+            Some(Self::SignatureRange) => (8, 0),
+            Some(Self::SignatureWrong) => (9, 0),
         };
         reason | (coefficient as u32) << REASON_BITS
     }
@@ -53,7 +73,12 @@ impl Reason {
                 1 => Self::NotInvertible,
                 2 => Self::InvalidPublicKey { coefficient },
                 3 => Self::InvalidSecretKey { coefficient },
-                _ => Self::WrongHash,
+                4 => Self::WrongHash,
+                5 => Self::PrivateKeyRange,
+                6 => Self::PublicKeyPoint,
+                7 => Self::NonceRefused,
+                8 => Self::SignatureRange,
+                _ => Self::SignatureWrong,
             };
             Some(Fault { item, why })
         };

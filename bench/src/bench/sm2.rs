@@ -1,0 +1,251 @@
+//! Lines about SM2: signing and verification of digests and messages on the device, and one by one beside the crate `sm2`.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use ringforge::testkit::bytes;
+use ringforge::{Buffer, Device};
+use ringforge_sm2::{Digests, Mode, PrivateKey, PublicKey, Signature, Signer, Verifier, outcome};
+use serde::Serialize;
+use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
+
+use super::{Bench, Options, is_reference};
+use crate::measure::{self, Times};
+use crate::{environment, show};
+
+/// Batches on a GPU; the first one is what bars are set for, the others tell how long few items take.
+const GPU_BATCHES: [usize; 3] = [1 << 20, 1 << 12, 1 << 6];
+/// Items of a CPU's batch for each thread.
+const ITEMS_PER_THREAD: usize = 1 << 10;
+/// Keys that are cached.
+const CACHED: usize = 256;
+/// Bytes of a message.
+const MESSAGE: usize = 64;
+/// Items one by one.
+const SINGLES: usize = 2000;
+
+/// What is measured, with the millions a second that are wanted at least on an H200.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Sign(Mode),
+    Verify,
+    VerifyCached,
+    SignMessages,
+    VerifyMessages,
+    /// One by one on a thread: ours, and the crate `sm2`.
+    Single,
+}
+
+const ALL: [(&str, What, Option<f64>); 7] = [
+    ("SM2 sign, one key", What::Sign(Mode::Throughput), Some(180.0)),
+    ("SM2 sign, one key, scan", What::Sign(Mode::Scan), None),
+    ("SM2 verify", What::Verify, Some(18.0)),
+    ("SM2 verify, cached keys", What::VerifyCached, Some(80.0)),
+    ("SM2 sign messages of 64 bytes", What::SignMessages, Some(0.8 * 180.0)),
+    ("SM2 verify messages of 64 bytes", What::VerifyMessages, Some(0.8 * 18.0)),
+    ("SM2 one by one", What::Single, None),
+];
+
+/// An operation and a batch.
+pub(super) struct Task {
+    name: &'static str,
+    what: What,
+    batch: usize,
+    bar: Option<f64>,
+}
+
+/// One measurement, by the device's clock, or the wall's for items one by one.
+#[derive(Debug, Serialize)]
+pub(super) struct Line {
+    name: String,
+    batch: usize,
+    median_seconds: f64,
+    p95_seconds: f64,
+    items_per_second: f64,
+    /// What is wanted at least; on an H200 only.
+    bar: Option<f64>,
+    pub(super) right: bool,
+}
+
+/// What is to be measured.
+pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
+    let batches = match options.batch {
+        Some(batch) => vec![batch.max(1)],
+        None if device.limits().is_cpu() => vec![ITEMS_PER_THREAD * environment::threads()],
+        None if options.quick => GPU_BATCHES[..1].to_vec(),
+        None => GPU_BATCHES.to_vec(),
+    };
+    let wanted = ALL.iter().filter(|(name, ..)| name.contains(&options.filter));
+    let tasks = wanted.flat_map(|&(name, what, bar)| {
+        let batches = if what == What::Single { vec![SINGLES] } else { batches.clone() };
+        batches.into_iter().map(move |batch| {
+            let bar = bar.filter(|_| batch == GPU_BATCHES[0]).map(|millions| 1e6 * millions);
+            Task { name, what, batch, bar }
+        })
+    });
+    tasks.collect()
+}
+
+impl Task {
+    pub(super) fn title(&self) -> String {
+        self.name.into()
+    }
+
+    pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
+        if self.what == What::Single {
+            return singles();
+        }
+        let (times, right) = self.measure(bench)?;
+        let Times { median_seconds, p95_seconds, .. } = times;
+        Ok(vec![Line {
+            name: self.title(),
+            batch: self.batch,
+            median_seconds,
+            p95_seconds,
+            items_per_second: self.batch as f64 / median_seconds,
+            bar: self.bar.filter(|_| is_reference(bench.device.limits())),
+            right,
+        }])
+    }
+
+    /// The times, and whether all signatures are valid and one that is spoilt is not.
+    fn measure(&self, Bench { device, effort, .. }: &Bench) -> Result<(Times, bool)> {
+        let (batch, stream) = (self.batch, device.stream()?);
+        let mode = if let What::Sign(mode) = self.what { mode } else { Mode::Throughput };
+        let signer = Signer::new(device, mode)?;
+        let keys = if matches!(self.what, What::Verify | What::VerifyMessages) { batch } else { CACHED.min(batch) };
+        let (mut private, mut public) = (vec![0; 32 * keys], vec![0; 64 * keys]);
+        signer.generate(&mut private, &mut public)?.all()?;
+        let by_one = matches!(self.what, What::Sign(_) | What::SignMessages);
+        let repeated = |keys: &[u8], size: usize| -> Vec<u8> {
+            let period = if by_one { &keys[..size] } else { keys };
+            period.iter().copied().cycle().take(batch * size).collect()
+        };
+        let prepared =
+            signer.prepare(&stream, &if by_one { private[..32].to_vec() } else { repeated(&private, 32) })?;
+        let all_public = stream.upload(&repeated(&public, 64))?;
+
+        let hash = Digests::new(device, MESSAGE)?;
+        let identity = stream.upload(&bytes(7, 32))?;
+        let messages = stream.upload(&bytes(8, MESSAGE * batch))?;
+        let lengths = stream.upload(&vec![MESSAGE as u32; batch])?;
+        let mut digests = device.buffer(32 * batch)?;
+        hash.digest_on(&stream, &identity, &messages, &lengths, &mut digests)?;
+
+        let (mut signatures, mut statuses) = (device.buffer(64 * batch)?, device.buffer(4 * batch)?);
+        signer.sign_on(&stream, &prepared, &digests, &mut signatures, &mut statuses)?;
+        outcome(&stream, &statuses)?.all()?;
+        let verifier = Verifier::new(device)?;
+        let cached = verifier.cache(&stream, &public, usize::MAX)?.ok().context("keys that were made are keys")?;
+        let numbers = stream.upload(&(0..batch as u32).map(|i| i % keys as u32).collect::<Vec<_>>())?;
+
+        let mut sets = [(digests, signatures, statuses)];
+        let times = measure::runs(&stream, &mut sets, *effort, |(digests, signatures, statuses)| {
+            if matches!(self.what, What::SignMessages | What::VerifyMessages) {
+                hash.digest_on(&stream, &identity, &messages, &lengths, digests)?;
+            }
+            match self.what {
+                What::Sign(_) | What::SignMessages => {
+                    signer.sign_on(&stream, &prepared, digests, signatures, statuses)?;
+                }
+                What::VerifyCached => cached.verify_on(&stream, &numbers, digests, signatures, statuses)?,
+                _ => verifier.verify_on(&stream, &all_public, digests, signatures, statuses)?,
+            }
+            Ok(())
+        })?;
+        let [(digests, mut signatures, mut statuses)] = sets;
+        let mut verify = |signatures: &Buffer| {
+            match self.what {
+                What::VerifyCached => cached.verify_on(&stream, &numbers, &digests, signatures, &mut statuses)?,
+                _ => verifier.verify_on(&stream, &all_public, &digests, signatures, &mut statuses)?,
+            }
+            outcome(&stream, &statuses)
+        };
+        let fine = verify(&signatures)?.all().is_ok();
+        let mut spoilt = stream.download::<u8>(&signatures)?;
+        spoilt[64 * (batch / 2) + 50] ^= 4;
+        stream.write(&mut signatures, &spoilt)?;
+        let found = verify(&signatures)?;
+        Ok((times, fine && matches!(found.faults(), [fault] if fault.item == batch / 2)))
+    }
+}
+
+/// One by one on one thread: signing with the nonces of RFC 6979 and verification, ours and the crate `sm2`'s.
+fn singles() -> Result<Vec<Line>> {
+    let bytes32 = |seed: usize| -> Result<[u8; 32]> { Ok(bytes(seed as u64, 32).as_slice().try_into()?) };
+    let ours = PrivateKey::from_bytes(&[0x42; 32])?;
+    let secret = sm2::SecretKey::from_slice(&[0x42; 32])?;
+    let theirs = sm2::dsa::SigningKey::new("1234567812345678", &secret)?;
+    let digests = (0..SINGLES).map(bytes32).collect::<Result<Vec<_>>>()?;
+    let key: &PublicKey = ours.public_key();
+    let mut lines = Vec::new();
+    let mut time = |name: &str, right: &mut dyn FnMut() -> Result<bool>| -> Result<()> {
+        let start = Instant::now();
+        let right = right()?;
+        let seconds = start.elapsed().as_secs_f64();
+        let each = seconds / SINGLES as f64;
+        let (name, items_per_second) = (name.to_owned(), 1.0 / each);
+        lines.push(Line {
+            name,
+            batch: 1,
+            median_seconds: each,
+            p95_seconds: each,
+            items_per_second,
+            bar: None,
+            right,
+        });
+        Ok(())
+    };
+    let mut signatures: Vec<Signature> = digests.iter().take(1).map(|digest| ours.sign_digest(digest)).collect();
+    key.verify_digest(&digests[0], &signatures[0])?; // tables are made
+    time("SM2 sign, one by one", &mut || {
+        signatures = digests.iter().map(|digest| ours.sign_digest(digest)).collect();
+        Ok(true)
+    })?;
+    let mut others: Vec<sm2::dsa::Signature> = Vec::new();
+    time("the same, crate sm2", &mut || {
+        others = digests.iter().map(|digest| theirs.sign_prehash(digest)).collect::<Result<_, _>>()?;
+        Ok(others.iter().zip(&signatures).all(|(a, b)| a.to_bytes()[..] == b.to_bytes()))
+    })?;
+    time("SM2 verify, one by one", &mut || {
+        Ok(digests.iter().zip(&signatures).all(|(digest, signature)| key.verify_digest(digest, signature).is_ok()))
+    })?;
+    time("the same, crate sm2", &mut || {
+        let key = theirs.verifying_key();
+        Ok(digests.iter().zip(&others).all(|(digest, signature)| key.verify_prehash(digest, signature).is_ok()))
+    })?;
+    Ok(lines)
+}
+
+/// The lines as a table.
+pub(super) fn table(lines: &[Line]) -> String {
+    let mut table = show::table(&["name", "batch", "median", "p95", "items/s", "bar", "right"], &[1, 2, 3, 4, 5]);
+    for line in lines {
+        table.add_row([
+            line.name.clone(),
+            line.batch.to_string(),
+            show::time(line.median_seconds),
+            show::time(line.p95_seconds),
+            show::short(line.items_per_second),
+            line.bar.map_or("–".into(), show::short),
+            show::yes_or_no(line.right),
+        ]);
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Effort;
+
+    #[test]
+    fn lines_are_right() -> Result<()> {
+        let bench = Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST };
+        for (name, what, bar) in ALL {
+            let lines = Task { name, what, batch: 9, bar }.lines(&bench)?;
+            assert!(!lines.is_empty() && lines.iter().all(|line| line.right && line.bar.is_none()), "{name}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+// Points of curves y^2 = x^3 - 3x + b over a field F of `field256.cuh`, and windows of signed odd digits.
+//
+// An odd k is the sum of +-2^j over all j < L, L above its bits, + where bit j + 1 of k is set (bit L counts as set): w at a
+// time these are odd digits d, |d| < 2^w, of which none is 0. Row i of a table has |d| 2^(w i) P.
+#pragma once
+#include "field256.cuh"
+
+namespace rf {
+
+// A point other than infinity; 64 neighbouring bytes.
+struct Affine {
+    u256 x, y;
+};
+
+// (X / Z^2, Y / Z^3); infinity where Z = 0.
+struct Jacobian {
+    u256 x, y, z;
+};
+
+template <class F>
+RF_FN Jacobian from_affine(const Affine& p) {
+    return {p.x, p.y, F::one()};
+}
+
+// out: (x, -y) if c is not 0, else p
+template <class F>
+RF_FN Affine negate_if(u32 c, const Affine& p) {
+    return {p.x, select(c, F::sub(F::zero(), p.y), p.y)};
+}
+
+// out: 2 p, infinity for infinity   (4 products, 4 squares)
+// With Z = YZ instead of 2YZ the usual factors of two become one half: slope = 3 (X - Z^2)(X + Z^2) / 2.
+template <class F>
+RF_FN Jacobian double_point(const Jacobian& p) {
+    u256 delta = F::square(p.z), gamma = F::square(p.y);
+    Jacobian r;
+    r.z = F::mul(p.y, p.z);
+    u256 beta = F::mul(p.x, gamma);
+    u256 slope = F::mul(F::sub(p.x, delta), F::add(p.x, delta));
+    slope = F::add(slope, F::half(slope));
+    r.x = F::sub(F::sub(F::square(slope), beta), beta);
+    r.y = F::sub(F::mul(slope, F::sub(beta, r.x)), F::square(gamma));
+    return r;
+}
+
+// How q differs from p, both scaled by p's Z: both are zero exactly if p = q, or if p is infinity with X = Y = 0.
+struct Difference {
+    u256 x, y;
+
+    RF_METHOD u32 is_none() const { return is_zero(x) & is_zero(y); }
+};
+
+template <class F>
+RF_FN Difference difference(const Jacobian& p, const Affine& q) {
+    u256 zz = F::square(p.z);
+    return {F::sub(F::mul(q.x, zz), p.x), F::sub(F::mul(F::mul(q.y, zz), p.z), p.y)};
+}
+
+// out: p + q by their difference; infinity (Z = 0) where p = -q; also Z = 0, and wrong, where p = q or p is infinity
+template <class F>
+RF_FN Jacobian add_difference(const Jacobian& p, const Difference& d) {
+    Jacobian r;
+    r.z = F::mul(p.z, d.x);
+    u256 hh = F::square(d.x);
+    u256 v = F::mul(p.x, hh);
+    u256 hhh = F::mul(hh, d.x);
+    r.x = F::sub(F::sub(F::sub(F::square(d.y), hhh), v), v);
+    r.y = F::sub(F::mul(d.y, F::sub(v, r.x)), F::mul(p.y, hhh));
+    return r;
+}
+
+// out: p + q; Z = 0, and wrong, where p = q or p is infinity   (8 products, 3 squares)
+template <class F>
+RF_FN Jacobian add_different(const Jacobian& p, const Affine& q) {
+    return add_difference<F>(p, difference<F>(p, q));
+}
+
+// out: p + q, whatever they are; branches on exceptions, so for public points
+template <class F>
+RF_FN Jacobian add_public(const Jacobian& p, const Affine& q) {
+    if (is_zero(p.z)) return from_affine<F>(q);
+    Difference d = difference<F>(p, q);
+    if (d.is_none()) return double_point<F>(p);
+    return add_difference<F>(p, d);
+}
+
+// out: p + q for p and q other than infinity, without a branch
+template <class F>
+RF_FN Jacobian add_masked(const Jacobian& p, const Affine& q) {
+    Difference d = difference<F>(p, q);
+    Jacobian r = add_difference<F>(p, d), twice = double_point<F>(p);
+    u32 same = d.is_none();
+    return {select(same, twice.x, r.x), select(same, twice.y, r.y), select(same, twice.z, r.z)};
+}
+
+// ---- digits ----
+
+// A scalar from 1 to n - 1 made odd: k, or n - k, the opposite one, with words above it to read windows from.
+struct OddScalar {
+    u32 word[10];
+    u32 opposite;
+};
+
+// in: 0 < k < n, n odd   out: k or n - k
+RF_FN OddScalar odd_scalar(const u256& k, const u256& n) {
+    OddScalar r;
+    r.opposite = ~k.limb[0] & 1;
+    sub_limbs<8>(r.word, n.limb, k.limb);
+    select_limbs<8>(r.word, r.opposite, r.word, k.limb);
+    r.word[8] = r.word[9] = 0;
+    return r;
+}
+
+// Where the term of a row is: its place in the row, and whether to take the opposite point.
+struct Digit {
+    u32 place, opposite;
+};
+
+// in: row < rows, the number of rows; width <= 16   out: the digit of that row
+RF_FN Digit digit_of(const OddScalar& k, u32 row, u32 rows, u32 width) {
+    u32 from = row * width + 1;
+    u64 pair = join(k.word[from / 32], k.word[from / 32 + 1]);
+    u32 bits = low(pair >> from % 32) & ((1u << width) - 1);
+    bits |= (u32)(row == rows - 1) << (width - 1);
+    u32 positive = bits >> (width - 1);
+    return {(bits ^ (positive - 1)) & ((1u << (width - 1)) - 1), positive ^ 1 ^ k.opposite};
+}
+
+// out: the point at a public or unprotected place
+RF_FN Affine look_up(const Affine* row, u32 place) { return row[place]; }
+
+// out: the point at a secret place: all `count` points are read
+RF_FN Affine scan(const Affine* row, u32 place, u32 count) {
+    Affine found = row[0];
+    RF_LOOP
+    for (u32 i = 1; i < count; i++) {
+        Affine next = row[i];
+        u32 here = i == place;
+        found = {select(here, next.x, found.x), select(here, next.y, found.y)};
+    }
+    return found;
+}
+
+// in: a table of G with W::rows rows of windows of W::width bits, 0 < k < n   out: k G
+//
+// Rows are added from the lowest. Then only the last addition can be one of equal points: the sum so far is m G with
+// odd |m| < 2^(w i), the term +-d 2^(w i) G with odd d, so m = +-d 2^(w i) cannot be, and modulo n it cannot be either
+// while |m| + d 2^(w i) < n, which fails in the last row alone. There it happens for a single k (w = 16:
+// k = 2 * 0xffff * 2^240 - n). `Complete` has it doubled, by a mask; without, Z = 0 tells. Sums are never infinity, for
+// all are m G with 0 < |m| < n.
+template <class F, class W, bool Scan, bool Complete>
+RF_FN Jacobian multiply_base(const Affine* table, const u256& k, const u256& n) {
+    constexpr u32 count = 1u << (W::width - 1);
+    OddScalar odd = odd_scalar(k, n);
+    auto term = [&](u32 row) {
+        Digit digit = digit_of(odd, row, W::rows, W::width);
+        Affine point;
+        if constexpr (Scan) point = scan(table + row * count, digit.place, count);
+        else point = look_up(table + row * count, digit.place);
+        return negate_if<F>(digit.opposite, point);
+    };
+    Jacobian sum = from_affine<F>(term(0));
+    RF_LOOP
+    for (u32 row = 1; row < W::rows - Complete; row++) sum = add_different<F>(sum, term(row));
+    if constexpr (Complete) sum = add_masked<F>(sum, term(W::rows - 1));
+    return sum;
+}
+
+// out: multiples 2 j + 1 of a point q, j from `start`, `count` of them, handed to put(i, X, Y, Z) one by one
+//
+// Twice q is (X', Y', y); with both points scaled by that Z the additions, which do not know of the curve's
+// coefficients, are mixed ones: it is multiplied in at the end.
+template <class F, class Put>
+RF_FN void odd_multiples(const Affine& q, u32 start, u32 count, Put put) {
+    Jacobian p = from_affine<F>(q), twice = double_point<F>(p);
+    const u32 factor = 2 * start + 1;
+    if (factor > 1) {
+        RF_LOOP
+        for (u32 bit = 31 - (u32)__clz((int)factor); bit-- > 0;) {
+            p = double_point<F>(p);
+            if (factor >> bit & 1) p = add_different<F>(p, q);
+        }
+    }
+    u256 square = F::square(q.y);
+    p.x = F::mul(p.x, square);
+    p.y = F::mul(p.y, F::mul(square, q.y));
+    RF_LOOP
+    for (u32 i = 0; i < count; i++) {
+        put(i, p.x, p.y, F::mul(p.z, q.y));
+        p = add_different<F>(p, {twice.x, twice.y});
+    }
+}
+
+}  // namespace rf

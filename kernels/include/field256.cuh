@@ -1,0 +1,252 @@
+// Prime fields of 256 bits as types: canonical residues in Montgomery form, R = 2^256, on the words of `mod256.cuh`.
+//
+// Where the limbs of q allow, which is seen from them when the kernel is compiled, a Montgomery step needs no product: for
+// q + 1 = (2^32 - 1)(2^224 - 2^64), the prime of SM2. Then a product costs the 64 products of limbs that a b has, and a
+// square 36: 138 and 89 multiplier slots with the moves that ptxas makes, beside 83 and 90 additions, on sm_90.
+#pragma once
+#include "mod256.cuh"
+
+namespace rf {
+
+// out: t = a b, 16 limbs: 64 products
+RF_FN void product_limbs(u32* t, const u32* a, const u32* b) {
+    // products of limbs i, j with i + j even, and odd ones one position up; the limb above a row holds its carry
+    u32 even[17], odd[16];
+    row_mul<8>(even, a, b[0]);
+    row_mul<8>(odd, a + 1, b[0]);
+    u32 even_carry = 0, odd_carry = 0;
+    RF_UNROLL
+    for (u32 j = 1; j < 8; j += 2) {
+        // row j of the odd limbs of a begins at j + 1, that of the even ones at j: both reach one product further
+        row_mad_end<8>(even + j + 1, a + 1, b[j], even_carry);
+        odd_carry = 0;
+        row_mad<8>(odd + j - 1, a, b[j], odd_carry);
+        if (j == 7) break;
+        even_carry = 0;
+        row_mad<8>(even + j + 1, a, b[j + 1], even_carry);
+        row_mad_end<8>(odd + j + 1, a + 1, b[j + 1], odd_carry);
+    }
+    t[0] = even[0];
+    odd[14] = odd_carry;
+    add_limbs<15>(t + 1, even + 1, odd);
+}
+
+// out: t = a^2, 16 limbs: 36 products
+RF_FN void square_limbs(u32* t, const u32* a) {
+    // products of different limbs once: i + j even, from limb 2, and odd, from limb 1
+    u32 even[12], odd[14], twice[16];
+    row_mul<6>(even, a + 2, a[0]);      // 2, 4, 6
+    row_mul<8>(odd, a + 1, a[0]);       // 1, 3, 5, 7
+    row_mad_end<6>(even + 2, a + 3, a[1], 0);  // 4, 6, 8
+    u32 carry = 0;
+    row_mad<6>(odd + 2, a + 2, a[1], carry);   // 3, 5, 7
+    odd[8] = carry;
+    carry = 0;
+    row_mad<4>(even + 4, a + 4, a[2], carry);  // 6, 8
+    row_mad_end<6>(odd + 4, a + 3, a[2], odd[8]);  // 5, 7, 9
+    row_mad_end<4>(even + 6, a + 5, a[3], carry);  // 8, 10
+    carry = 0;
+    row_mad<4>(odd + 6, a + 4, a[3], carry);   // 7, 9
+    row_mad_end<4>(odd + 8, a + 5, a[4], carry);  // 9, 11
+    carry = 0;
+    row_mad<2>(even + 8, a + 6, a[4], carry);  // 10
+    row_mad_end<2>(even + 10, a + 7, a[5], carry);  // 12
+    carry = 0;
+    row_mad<2>(odd + 10, a + 6, a[5], carry);  // 11
+    row_mad_end<2>(odd + 12, a + 7, a[6], carry);  // 13
+    u32 sum[15];  // from limb 1
+    sum[0] = odd[0];
+    u32 over = add_limbs<12>(sum + 1, odd + 1, even);
+    sum[13] = odd[13] + over;
+    sum[14] = 0;
+    twice[0] = 0;
+    add_limbs<15>(twice + 1, sum, sum);
+    square_row(t, a, twice);
+}
+
+// Q::limb(i), i < 8: the limbs of a prime q > 2^255; Q::inverse: -q^-1 mod 2^32; Q::r2(i): 2^512 mod q. All constexpr.
+template <class Q>
+struct Field256 {
+    using Word = u256;
+
+    // Whether q + 1 = (2^32 - 1)(2^224 - 2^64).
+    RF_CONST bool is_sparse() {
+        for (u32 i = 0; i < 8; i++)
+            if (Q::limb(i) != (i == 2 ? 0 : i == 7 ? 0xfffffffe : 0xffffffff)) return false;
+        return true;
+    }
+
+    // out: q
+    RF_METHOD static Word modulus() {
+        return {{Q::limb(0), Q::limb(1), Q::limb(2), Q::limb(3), Q::limb(4), Q::limb(5), Q::limb(6), Q::limb(7)}};
+    }
+    // out: 0
+    RF_METHOD static Word zero() { return {{0, 0, 0, 0, 0, 0, 0, 0}}; }
+    // out: 2^256 mod q = 2^256 - q: 1 in Montgomery form
+    RF_METHOD static Word one() {
+        Word r = zero(), q = modulus();
+        sub_limbs<8>(r.limb, r.limb, q.limb);
+        return r;
+    }
+
+    // in: a, b < q   out: a + b, < q
+    RF_METHOD static Word add(Word a, Word b) {
+        Word r;
+        u32 carry = add_limbs<8>(r.limb, a.limb, b.limb);
+        return sub_once(r, carry);
+    }
+    // in: a, b < q   out: a - b, < q
+    RF_METHOD static Word sub(Word a, Word b) {
+        Word r, lift = modulus();
+        u32 mask = sub_limbs<8>(r.limb, a.limb, b.limb);
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) lift.limb[i] &= mask;
+        add_limbs<8>(r.limb, r.limb, lift.limb);
+        return r;
+    }
+    // in: a < q   out: a / 2, < q
+    RF_METHOD static Word half(Word a) {
+        Word lift = modulus();
+        u32 mask = 0 - (a.limb[0] & 1), sum[9];
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) lift.limb[i] &= mask;
+        sum[8] = add_limbs<8>(sum, a.limb, lift.limb);
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) a.limb[i] = sum[i] >> 1 | sum[i + 1] << 31;
+        return a;
+    }
+    // in: x + 2^256 carry < 2q   out: the same mod q, < q
+    RF_METHOD static Word sub_once(Word x, u32 carry) {
+        Word t, q = modulus();
+        u32 borrow = sub_limbs<8>(t.limb, x.limb, q.limb);
+        select_limbs<8>(t.limb, borrow & (carry - 1), x.limb, t.limb);
+        return t;
+    }
+    // in: any x   out: 1 if x < q, else 0
+    RF_METHOD static u32 is_reduced(Word x) {
+        Word t, q = modulus();
+        return sub_limbs<8>(t.limb, x.limb, q.limb) & 1;
+    }
+
+    // in: a, b < q   out: a b 2^-256, < q
+    RF_METHOD static Word mul(Word a, Word b) {
+        if constexpr (is_sparse()) {
+            u32 t[16];
+            product_limbs(t, a.limb, b.limb);
+            return reduce(t);
+        } else {
+            return generic().mul_montgomery(a, b);
+        }
+    }
+    // in: a < q   out: a^2 2^-256, < q
+    RF_METHOD static Word square(Word a) {
+        if constexpr (is_sparse()) {
+            u32 t[16];
+            square_limbs(t, a.limb);
+            return reduce(t);
+        } else {
+            return generic().mul_montgomery(a, a);
+        }
+    }
+    // in: any a   out: 2^256 a mod q, < q: plain to Montgomery form
+    RF_METHOD static Word to_montgomery(Word a) {
+        return mul(a, {{Q::r2(0), Q::r2(1), Q::r2(2), Q::r2(3), Q::r2(4), Q::r2(5), Q::r2(6), Q::r2(7)}});
+    }
+    // in: a < q   out: 2^-256 a, < q: Montgomery form to plain
+    RF_METHOD static Word from_montgomery(Word a) { return mul(a, {{1, 0, 0, 0, 0, 0, 0, 0}}); }
+
+    // in: a < q   out: 1 / a in Montgomery form, < q; 0 for 0   (Fermat: 256 squares, 77 products)
+    RF_METHOD static Word inverse(Word a) {
+        Word powers[16], exponent = modulus(), r = one();
+        exponent.limb[0] -= 2;  // q is odd and no Fermat number's neighbour: its last limb is above 1
+        powers[0] = r;
+        RF_LOOP
+        for (u32 i = 1; i < 16; i++) powers[i] = r = mul(r, a);
+        r = powers[0];
+        RF_LOOP
+        for (u32 i = 64; i-- > 0;) {
+            RF_LOOP
+            for (u32 j = 0; j < 4; j++) r = square(r);
+            r = mul(r, powers[exponent.limb[i / 8] >> 4 * (i % 8) & 15]);
+        }
+        return r;
+    }
+
+  private:
+    RF_METHOD static Mod256Of<true> generic() {
+        Mod256Of<true> m = {};
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) m.q[i] = Q::limb(i);
+        m.inverse = Q::inverse;
+        return m;
+    }
+    // in: t < 2^256 q, q sparse   out: t 2^-256 mod q, < q
+    RF_METHOD static Word reduce(const u32* t) {
+        // m q clears the lower half of t. With b = (2^32 - 1) m it is b 2^224 - b 2^64 - m, so limb i of m is that of
+        // t - b 2^64 (and of + b 2^224, for i = 7), two limbs at a time: b 2^64 reaches no lower than two limbs further.
+        u32 m[8], b[9], below, above;
+        m[0] = t[0], m[1] = t[1];
+        const u32 shifted[2] = {0, m[0]};
+        above = sub_limbs<2>(b, shifted, m);
+        below = sub_limbs<2>(m + 2, t + 2, b);
+        above = sub_limbs_from<2>(b + 2, m + 1, m + 2, above);
+        below = sub_limbs_from<2>(m + 4, t + 4, b + 2, below);
+        above = sub_limbs_from<2>(b + 4, m + 3, m + 4, above);
+        below = sub_limbs_from<2>(m + 6, t + 6, b + 4, below);
+        u32 carry = add_limbs<1>(m + 7, m + 7, b);
+        const u32 last[3] = {m[6], m[7], 0};
+        sub_limbs_from<3>(b + 6, m + 5, last, above);
+        const u32 wide[8] = {b[6], b[7], b[8], 0, 0, 0, 0, 0};
+        Word r;
+        below = sub_limbs_from<8>(r.limb, t + 8, wide, below);
+        carry = add_limbs_from<8>(r.limb, r.limb, b + 1, carry);
+        return sub_once(r, carry + below);
+    }
+};
+
+// out: 1 if a is 0, else 0
+RF_FN u32 is_zero(const u256& a) {
+    u32 any = 0;
+    RF_UNROLL
+    for (u32 i = 0; i < 8; i++) any |= a.limb[i];
+    return any == 0;
+}
+// out: 1 if a = b, else 0
+RF_FN u32 is_equal(const u256& a, const u256& b) {
+    u32 any = 0;
+    RF_UNROLL
+    for (u32 i = 0; i < 8; i++) any |= a.limb[i] ^ b.limb[i];
+    return any == 0;
+}
+// out: yes if c is not 0, else no
+RF_FN u256 select(u32 c, const u256& yes, const u256& no) {
+    u256 r;
+    select_limbs<8>(r.limb, c, yes.limb, no.limb);
+    return r;
+}
+
+// A value to be multiplied into a chain: zeros are left out, by a mask.
+template <class F>
+RF_FN u256 nonzero(u256 a) {
+    return select(is_zero(a), F::one(), a);
+}
+
+// in: a[0 .. n), zeros among them allowed; scratch for as many   out: a = 1 / a, zeros as they were   (one inversion)
+template <class F>
+RF_FN void invert_all(u256* a, u256* before, u32 n) {
+    u256 product = F::one();
+    RF_LOOP
+    for (u32 i = 0; i < n; i++) {
+        before[i] = product;
+        product = F::mul(product, nonzero<F>(a[i]));
+    }
+    u256 inverse = F::inverse(product);
+    RF_LOOP
+    for (u32 i = n; i-- > 0;) {
+        u256 x = a[i];
+        a[i] = select(is_zero(x), x, F::mul(inverse, before[i]));
+        inverse = F::mul(inverse, nonzero<F>(x));
+    }
+}
+
+}  // namespace rf

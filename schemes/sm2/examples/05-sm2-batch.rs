@@ -1,0 +1,58 @@
+//! Signs a thousand digests at once and verifies them, on the best device of this machine.
+//!
+//! `cargo run --release -p ringforge-sm2 --example 05-sm2-batch`
+
+use std::error::Error;
+
+use ringforge::Device;
+use ringforge_sm2::{DEFAULT_ID, Identity, Mode, PrivateKey, PublicKey, Signature, Signer, Verifier, outcome};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (device, reason) = Device::best();
+    println!("on {device}: {reason}");
+    // look-ups by secret addresses, for a device of one's own; `Mode::Scan` has none
+    let signer = Signer::new(&device, Mode::Throughput)?;
+    let verifier = Verifier::new(&device)?;
+
+    // host memory: item i lies at i times its size
+    let batch = 1000;
+    let (mut private_keys, mut public_keys) = (vec![0; 32 * batch], vec![0; 64 * batch]);
+    signer.generate(&mut private_keys, &mut public_keys)?.all()?;
+
+    // what is signed is the digest of Z_A, made from the key and its owner's identifier, and the message
+    let mut digests = Vec::new();
+    for (i, key) in public_keys.chunks_exact(64).enumerate() {
+        let identity = Identity::new(&PublicKey::from_bytes(key.try_into()?)?, DEFAULT_ID)?;
+        digests.extend(identity.digest(format!("message {i}").as_bytes()));
+    }
+    let mut signatures = vec![0; 64 * batch];
+    signer.sign(&private_keys, &digests, &mut signatures)?.all()?;
+    verifier.verify(&public_keys, &digests, &signatures)?.all()?;
+    println!("{batch} signatures are valid");
+
+    // a spoilt signature is named, and harms no other
+    signatures[64 * 7] ^= 1;
+    let found = verifier.verify(&public_keys, &digests, &signatures)?;
+    println!("{}", found.faults()[0]);
+    assert_eq!((found.faults().len(), found.faults()[0].item), (1, 7));
+
+    // few keys, many signatures: tables of the keys, and all data on the device
+    let stream = device.stream()?;
+    let cached = verifier.cache(&stream, &public_keys[..64 * 4], 64 << 20)?.map_err(|_| "keys off the curve")?;
+    let keys: Vec<u8> = private_keys.chunks_exact(32).take(4).cycle().take(batch).flatten().copied().collect();
+    let numbers = stream.upload(&(0..batch as u32).map(|i| i % 4).collect::<Vec<_>>())?;
+    let digests_there = stream.upload(&digests)?;
+    let (mut signed, mut statuses) = (device.buffer(64 * batch)?, device.buffer(4 * batch)?);
+    signer.sign_on(&stream, &signer.prepare(&stream, &keys)?, &digests_there, &mut signed, &mut statuses)?;
+    cached.verify_on(&stream, &numbers, &digests_there, &signed, &mut statuses)?;
+    outcome(&stream, &statuses)?.all()?;
+    println!("{batch} more by {} keys, verified with their tables", cached.len());
+
+    // one at a time, on the CPU; DER for others to read
+    let key = PrivateKey::from_bytes(private_keys[..32].try_into()?)?;
+    let signature = key.sign_digest(digests[..32].try_into()?);
+    let der = signature.to_der()?;
+    key.public_key().verify_digest(digests[..32].try_into()?, &Signature::from_der(&der)?)?;
+    println!("a signature is {} bytes of DER", der.len());
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Encodings of keys and signatures: SEC 1, PKCS#8, SPKI and strict DER.
+
+use der::asn1::{AnyRef, BitString, BitStringRef, OctetStringRef, UintRef};
+use der::{Decode, Encode, Reader, SecretDocument, SliceReader, Tag};
+use pkcs8::{EncodePrivateKey, PrivateKeyInfoRef};
+use ringforge_batch::Reason;
+use sec1::consts::U32;
+use sec1::point::Coordinates;
+use sec1::{EcParameters, EcPrivateKey};
+use spki::{AlgorithmIdentifierRef, EncodePublicKey, ObjectIdentifier, SubjectPublicKeyInfoRef};
+use zeroize::Zeroizing;
+
+use crate::field::Fp;
+use crate::key::{PrivateKey, PublicKey, Signature};
+use crate::point::Affine;
+
+/// Keys on elliptic curves (RFC 5480).
+const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+/// The curve sm2p256v1.
+const CURVE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.156.10197.1.301");
+/// Signatures by SM2 with SM3.
+pub(crate) const SIGNATURE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.156.10197.1.501");
+
+fn algorithm() -> AlgorithmIdentifierRef<'static> {
+    AlgorithmIdentifierRef { oid: EC, parameters: Some(AnyRef::from(&CURVE)) }
+}
+
+type Point = sec1::EncodedPoint<U32>;
+
+impl PublicKey {
+    /// The key with this SEC 1 encoding, compressed or not. Hybrid forms are refused, as is infinity.
+    ///
+    /// # Errors
+    /// [`Reason::PublicKeyPoint`].
+    pub fn from_sec1_bytes(bytes: &[u8]) -> Result<Self, Reason> {
+        let point = Point::from_bytes(bytes).map_err(|_| Reason::PublicKeyPoint)?;
+        let key = match point.coordinates() {
+            Coordinates::Uncompressed { .. } => bytes[1..].try_into().ok().and_then(Affine::from_bytes),
+            Coordinates::Compressed { x, y_is_odd } => {
+                Fp::from_bytes(x.as_ref()).and_then(|x| Affine::with_x(x, y_is_odd))
+            }
+            _ => None,
+        };
+        key.map(Self).ok_or(Reason::PublicKeyPoint)
+    }
+
+    /// The SEC 1 encoding: 33 bytes compressed, else 65.
+    #[must_use]
+    pub fn to_sec1_bytes(&self, compressed: bool) -> Vec<u8> {
+        let point = Point::from_untagged_bytes(&self.to_bytes().into());
+        if compressed { point.compress().as_bytes().into() } else { point.as_bytes().into() }
+    }
+}
+
+impl TryFrom<SubjectPublicKeyInfoRef<'_>> for PublicKey {
+    type Error = spki::Error;
+
+    fn try_from(info: SubjectPublicKeyInfoRef<'_>) -> spki::Result<Self> {
+        info.algorithm.assert_oids(EC, CURVE)?;
+        let point = info.subject_public_key.as_bytes().ok_or(spki::Error::KeyMalformed)?;
+        Self::from_sec1_bytes(point).map_err(|_| spki::Error::KeyMalformed)
+    }
+}
+
+impl EncodePublicKey for PublicKey {
+    fn to_public_key_der(&self) -> spki::Result<der::Document> {
+        let point = self.to_sec1_bytes(false);
+        let info =
+            SubjectPublicKeyInfoRef { algorithm: algorithm(), subject_public_key: BitStringRef::from_bytes(&point)? };
+        Ok(der::Document::encode_msg(&info)?)
+    }
+}
+
+impl PrivateKey {
+    /// The key in a DER-encoded `ECPrivateKey` (SEC 1, RFC 5915). A curve and a public key in it must be the right ones.
+    ///
+    /// # Errors
+    /// Those of DER; [`der::ErrorKind::Value`] for another curve, and a key out of range or not that of its public key.
+    pub fn from_sec1_der(bytes: &[u8]) -> der::Result<Self> {
+        let value = || der::Error::from(Tag::OctetString.value_error());
+        let inner = EcPrivateKey::from_der(bytes)?;
+        if inner.parameters.is_some_and(|curve| curve != EcParameters::NamedCurve(CURVE)) {
+            return Err(Tag::ObjectIdentifier.value_error().into());
+        }
+        let key = Self::from_bytes(inner.private_key.try_into().map_err(|_| value())?).map_err(|_| value())?;
+        let fits = |public| PublicKey::from_sec1_bytes(public) == Ok(*key.public_key());
+        if inner.public_key.is_none_or(fits) { Ok(key) } else { Err(value()) }
+    }
+
+    /// The key as DER-encoded `ECPrivateKey`.
+    ///
+    /// # Errors
+    /// Those of DER, though none is known.
+    pub fn to_sec1_der(&self) -> der::Result<Zeroizing<Vec<u8>>> {
+        self.encode_sec1(Some(EcParameters::NamedCurve(CURVE)))
+    }
+
+    fn encode_sec1(&self, parameters: Option<EcParameters>) -> der::Result<Zeroizing<Vec<u8>>> {
+        let (d, public_key) = (self.to_bytes(), self.public_key().to_sec1_bytes(false));
+        let key = EcPrivateKey { private_key: &*d, parameters, public_key: Some(&public_key) };
+        key.to_der().map(Zeroizing::new)
+    }
+}
+
+impl TryFrom<PrivateKeyInfoRef<'_>> for PrivateKey {
+    type Error = pkcs8::Error;
+
+    fn try_from(info: PrivateKeyInfoRef<'_>) -> pkcs8::Result<Self> {
+        info.algorithm.assert_oids(EC, CURVE)?;
+        Ok(Self::from_sec1_der(info.private_key.as_bytes())?)
+    }
+}
+
+impl EncodePrivateKey for PrivateKey {
+    fn to_pkcs8_der(&self) -> pkcs8::Result<SecretDocument> {
+        let inner = self.encode_sec1(None)?;
+        Ok(SecretDocument::encode_msg(&PrivateKeyInfoRef::new(algorithm(), OctetStringRef::new(&inner)?))?)
+    }
+}
+
+impl Signature {
+    /// The signature in a DER-encoded sequence of the integers r and s: strictly DER, nothing after it, and both
+    /// numbers of at most 256 bits.
+    ///
+    /// # Errors
+    /// Those of DER.
+    pub fn from_der(bytes: &[u8]) -> der::Result<Self> {
+        let mut reader = SliceReader::new(bytes)?;
+        let numbers =
+            reader.sequence(|inner| Ok::<_, der::Error>([UintRef::decode(inner)?, UintRef::decode(inner)?]))?;
+        reader.finish()?;
+        let mut signature = [0; 64];
+        for (half, number) in signature.as_chunks_mut::<32>().0.iter_mut().zip(numbers) {
+            let number = number.as_bytes();
+            let at = half.len().checked_sub(number.len()).ok_or_else(|| Tag::Integer.length_error())?;
+            half[at..].copy_from_slice(number);
+        }
+        Ok(Self(signature))
+    }
+
+    /// The signature as DER: 8 to 72 bytes.
+    ///
+    /// # Errors
+    /// Those of DER, though none is known.
+    pub fn to_der(&self) -> der::Result<Vec<u8>> {
+        let (halves, _) = self.0.as_chunks::<32>();
+        let (r, s) = (UintRef::new(&halves[0])?, UintRef::new(&halves[1])?);
+        let length = (r.encoded_len()? + s.encoded_len()?)?;
+        let mut bytes = Vec::new();
+        der::Header::new(Tag::Sequence, length).encode_to_vec(&mut bytes)?;
+        r.encode_to_vec(&mut bytes)?;
+        s.encode_to_vec(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl spki::SignatureBitStringEncoding for Signature {
+    fn to_bitstring(&self) -> der::Result<BitString> {
+        BitString::from_bytes(&self.to_der()?)
+    }
+}

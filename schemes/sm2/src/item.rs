@@ -1,0 +1,86 @@
+//! Signing and verifying one digest: the equations of GB/T 32918.2 and every check of their inputs.
+
+use std::sync::LazyLock;
+
+use ringforge_batch::Reason;
+use subtle::Choice;
+
+use crate::field::{Limbs, Scalar, add, from_be, sub};
+use crate::params::{N, P};
+use crate::point::{Affine, Jacobian};
+use crate::windows::{Mode, Windows};
+
+/// A digest e: any 256 bits, big-endian.
+pub(crate) type Digest = [u8; 32];
+
+/// The windows of scans, and of unknown points.
+pub(crate) const NARROW: Windows = Windows::of_width(5);
+/// The windows of a public base point on the CPU.
+const WIDE: Windows = Windows::of_width(8);
+
+static NARROW_BASE: LazyLock<Vec<Affine>> = LazyLock::new(|| NARROW.table(Affine::G));
+static WIDE_BASE: LazyLock<Vec<Affine>> = LazyLock::new(|| WIDE.table(Affine::G));
+
+/// k G for a secret k.
+pub(crate) fn base_multiple(k: &Scalar) -> Jacobian {
+    NARROW.multiply(&NARROW_BASE, k, Mode::Scan)
+}
+
+/// A private key d from 1 to n − 2.
+pub(crate) fn private_scalar(bytes: &[u8; 32]) -> Result<Scalar, Reason> {
+    let d = Scalar::from_bytes(bytes).ok_or(Reason::PrivateKeyRange)?;
+    let refused = d.is_zero() | (d + Scalar::ONE).is_zero();
+    if bool::from(refused) { Err(Reason::PrivateKeyRange) } else { Ok(d) }
+}
+
+/// A nonce k from 1 to n − 1.
+pub(crate) fn nonce(bytes: &[u8; 32]) -> Result<Scalar, Reason> {
+    let k = Scalar::from_bytes(bytes).ok_or(Reason::NonceRefused)?;
+    if bool::from(k.is_zero()) { Err(Reason::NonceRefused) } else { Ok(k) }
+}
+
+/// The signature r ‖ s of e by the key with this (1 + d)^-1 and the nonce k, for x, the first coordinate of k G; and
+/// whether the nonce must be refused, because r = 0, r + k = n or s = 0.
+pub(crate) fn sign(inverse: &Scalar, e: &Digest, k: &Scalar, x: Limbs) -> ([u8; 64], Choice) {
+    let r = Scalar::reduced(from_be(e)) + Scalar::reduced(x);
+    let s = *inverse * (*k + r) - r;
+    let mut signature = [0; 64];
+    signature[..32].copy_from_slice(&r.to_bytes());
+    signature[32..].copy_from_slice(&s.to_bytes());
+    (signature, r.is_zero() | (r + *k).is_zero() | s.is_zero())
+}
+
+/// Verifies a signature r ‖ s of e.
+pub(crate) fn verify(key: &Affine, e: &Digest, signature: &[u8; 64]) -> Result<(), Reason> {
+    verify_by(e, signature, |s, t| {
+        let row = NARROW.lowest_row().table(*key);
+        WIDE.add_public(NARROW.multiply_public(&row, t), &WIDE_BASE, s)
+    })
+}
+
+/// As [`verify`], given how to find s G + t P.
+pub(crate) fn verify_by(
+    e: &Digest,
+    signature: &[u8; 64],
+    sum: impl FnOnce(&Scalar, &Scalar) -> Jacobian,
+) -> Result<(), Reason> {
+    let (halves, _) = signature.as_chunks::<32>();
+    let scalar = |bytes| Scalar::from_bytes(bytes).filter(|x| !bool::from(x.is_zero()));
+    let (r, s) = scalar(&halves[0]).zip(scalar(&halves[1])).ok_or(Reason::SignatureRange)?;
+    let t = r + s;
+    if bool::from(t.is_zero()) {
+        return Err(Reason::SignatureWrong);
+    }
+    let sum = sum(&s, &t);
+    // infinity has no x; the comparison below would refuse it too, for its X is not zero here, but need not know that
+    if bool::from(sum.z.is_zero()) {
+        return Err(Reason::SignatureWrong);
+    }
+    // x = c or x = c + n, if that is below p; compared as X = c Z², without an inversion
+    let c = (r - Scalar::reduced(from_be(e))).plain();
+    let zz = sum.z.square();
+    let is_x = |c| crate::field::Fp::reduced(c) * zz == sum.x;
+    let (other, carry) = add(c, N);
+    let right = is_x(c) || carry == 0 && sub(other, P).1 == 1 && is_x(other);
+    if right { Ok(()) } else { Err(Reason::SignatureWrong) }
+}

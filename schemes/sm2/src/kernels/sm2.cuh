@@ -1,0 +1,117 @@
+// The curve sm2p256v1 for kernels: fields, base point, bytes, statuses, and the equations of a signature.
+#pragma once
+#include "curve.cuh"
+#include "drbg.cuh"
+
+namespace sm2 {
+
+using namespace rf;
+
+// The coordinates' prime p.
+struct P {
+    RF_CONST u32 limb(u32 i) { return i == 2 ? 0 : i == 7 ? 0xfffffffe : 0xffffffff; }
+    static constexpr u32 inverse = 1;
+    RF_CONST u32 r2(u32 i) {
+        const u32 limbs[8] = {3, 2, 0xffffffff, 2, 1, 1, 2, 4};
+        return limbs[i];
+    }
+};
+// The order n of the group.
+struct N {
+    RF_CONST u32 limb(u32 i) {
+        const u32 limbs[8] = {0x39d54123, 0x53bbf409, 0x21c6052b, 0x7203df6b, 0xffffffff, 0xffffffff, 0xffffffff, 0xfffffffe};
+        return limbs[i];
+    }
+    static constexpr u32 inverse = 0x72350975;
+    RF_CONST u32 r2(u32 i) {
+        const u32 limbs[8] = {0x7c114f20, 0x901192af, 0xde6fa2fa, 0x3464504a, 0x3affe0d4, 0x620fc84c, 0xa22b3d3b, 0x1eb5e412};
+        return limbs[i];
+    }
+};
+using Fp = Field256<P>;
+using Fn = Field256<N>;
+
+// The coefficient b, in Montgomery form.
+RF_FN u256 curve_b() {
+    return {{0x2bc0dd42, 0x90d23063, 0xe9b537ab, 0x71cf379a, 0x5ea51c3c, 0x52798150, 0xba20e2c8, 0x240fe188}};
+}
+// The base point, in Montgomery form.
+RF_FN Affine base_point() {
+    return {{{0xf418029e, 0x61328990, 0xdca6c050, 0x3e7981ed, 0xac24c3c3, 0xd6a1ed99, 0xe1c13b05, 0x91167a5e}},
+            {{0x3c2d0ddd, 0xc1354e59, 0x8d3295fa, 0xc1f5e578, 0x6e2a48f8, 0x8d4cfb06, 0x81d735bd, 0x63cd65d4}}};
+}
+
+// ---- numbers as bytes ----
+
+RF_FN u32 swap_bytes(u32 x) { return __byte_perm(x, 0, 0x0123); }
+
+// The number of 32 big-endian bytes, at an address that is a multiple of 16.
+RF_FN u256 load_be(const u256* from) {
+    u256 bytes = *from, r;
+    RF_UNROLL
+    for (u32 i = 0; i < 8; i++) r.limb[i] = swap_bytes(bytes.limb[7 - i]);
+    return r;
+}
+RF_FN void store_be(u256* to, const u256& x) {
+    u256 bytes;
+    RF_UNROLL
+    for (u32 i = 0; i < 8; i++) bytes.limb[i] = swap_bytes(x.limb[7 - i]);
+    *to = bytes;
+}
+
+// in: any x   out: x mod n   (2^256 < 2n)
+RF_FN u256 modulo_n(const u256& x) { return Fn::sub_once(x, 0); }
+
+// out: 1 if 0 < x < n, else 0
+RF_FN u32 is_scalar(const u256& x) { return Fn::is_reduced(x) & (is_zero(x) ^ 1); }
+
+// A public key x || y of big-endian coordinates: 1 and the point, in Montgomery form, if both are below p and it is on the
+// curve; else 0 and another point of the curve.
+RF_FN u32 load_point(const u256* from, Affine& point) {
+    u256 x = load_be(from), y = load_be(from + 1);
+    u32 good = Fp::is_reduced(x) & Fp::is_reduced(y);
+    point = {Fp::to_montgomery(x), Fp::to_montgomery(y)};
+    u256 three = Fp::add(Fp::add(point.x, point.x), point.x);
+    u256 right = Fp::add(Fp::sub(Fp::mul(Fp::square(point.x), point.x), three), curve_b());
+    good &= is_equal(Fp::square(point.y), right);
+    Affine base = base_point();
+    point = {select(good, point.x, base.x), select(good, point.y, base.y)};
+    return good;
+}
+
+// ---- statuses ----
+
+// As `ringforge_batch::Reason::status` has them; `retry`: the nonce was refused, and another one is to be drawn.
+enum Status : u32 {
+    fine = 0,
+    private_key_range = 5,
+    public_key_point,
+    nonce_refused,
+    signature_range,
+    signature_wrong,
+    retry = 255,
+};
+
+// ---- signatures ----
+
+// Two candidates of a draw: the first one in range, or 0.   secret
+RF_FN u256 draw_scalar(const Draws& draws, u64 item, u32 attempt) {
+    u32 block[16];
+    draw(draws, item, attempt, block);
+    u256 first, second;
+    RF_UNROLL
+    for (u32 i = 0; i < 8; i++) first.limb[i] = block[i], second.limb[i] = block[8 + i];
+    u256 none = Fn::zero();
+    return select(is_scalar(first), first, select(is_scalar(second), second, none));
+}
+
+// in: key, (1 + d)^-1 in Montgomery form; 0 < k < n; x < p, plain
+// out: r and s; returns 0 if the nonce must be refused: r = 0, r + k = n or s = 0
+RF_FN u32 sign(const u256& key, const u256& e, const u256& k, const u256& x, u256& r, u256& s) {
+    r = Fn::add(modulo_n(e), modulo_n(x));
+    u256 sum = Fn::add(r, k);
+    s = Fn::sub(Fn::mul(key, sum), r);
+    return (is_zero(r) | is_zero(sum) | is_zero(s)) ^ 1;
+}
+
+}  // namespace sm2

@@ -1,0 +1,29 @@
+// Signatures from nonces and their points: several items a thread, with one inversion for them all.
+#include "sm2.cuh"
+#include "prelude.cuh"
+using namespace sm2;
+
+extern "C" __global__ void __launch_bounds__(Task::threads)
+    sm2_sign(const u256* keys, const u256* digests, const u256* nonces, const Jacobian* points, u256* signatures,
+             u32* statuses, u64 first, u64 end) {
+    u256 z[Task::per_thread], before[Task::per_thread];
+    const u64 start = first + (u64)blockIdx.x * (Task::threads * Task::per_thread) + threadIdx.x;
+    u32 count = 0;
+    RF_LOOP
+    for (u64 item = start; count < Task::per_thread && item < end; item += Task::threads) z[count++] = points[item].z;
+    if (count == 0) return;
+    invert_all<Fp>(z, before, count);
+    RF_LOOP
+    for (u32 i = 0; i < count; i++) {
+        const u64 item = start + (u64)i * Task::threads;
+        u256 x = Fp::from_montgomery(Fp::mul(points[item].x, Fp::square(z[i])));
+        u256 key = keys[Task::one_key ? 0 : item], k = nonces[item], r, s;
+        // Z = 0 is the sum of equal points that was left out (curve.cuh): another nonce
+        u32 good = sign(key, load_be(digests + item), k, x, r, s) & (is_zero(k) ^ 1) & (is_zero(z[i]) ^ 1);
+        u32 status = select(good, (u32)fine, (u32)Task::refused);
+        status = select(is_zero(key), (u32)private_key_range, status);
+        store_be(signatures + 2 * item, select(status, Fn::zero(), r));
+        store_be(signatures + 2 * item + 1, select(status, Fn::zero(), s));
+        statuses[item] = status;
+    }
+}

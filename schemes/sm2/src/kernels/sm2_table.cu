@@ -1,0 +1,44 @@
+// Tables of odd multiples: row i of a point's table has (2j + 1) 2^(w i) P. Several points a thread, or several threads a
+// point; an invalid key has the table of the base point.
+#include "sm2.cuh"
+#include "prelude.cuh"
+using namespace sm2;
+
+extern "C" __global__ void __launch_bounds__(Task::threads) sm2_table(const u256* points, Affine* tables, u64 first, u64 end) {
+    constexpr u32 row = 1u << (Task::width - 1), size = Task::rows * row;
+    u256 z[Task::chunk * Task::per_thread], before[Task::chunk * Task::per_thread];
+    const u32 thread = blockIdx.x * Task::threads + threadIdx.x;
+    // chunks of a point; each thread has one, or all the points of several items
+    constexpr u32 chunks = size / Task::chunk;
+    const u64 item = first + (u64)(thread / chunks) * Task::per_thread;
+    const u32 place = thread % chunks * Task::chunk;
+    u32 count = 0;
+    RF_LOOP
+    for (u32 i = 0; i < Task::per_thread; i++) {
+        if (item + i >= end) break;
+        Affine base;
+        load_point(points + (Task::shared ? 0 : 2 * (item + i)), base);
+        if (place >= row) {
+            Jacobian high = from_affine<Fp>(base);
+            RF_LOOP
+            for (u32 bit = 0; bit < place / row * Task::width; bit++) high = double_point<Fp>(high);
+            u256 inverse = Fp::inverse(high.z), square = Fp::square(inverse);
+            base = {Fp::mul(high.x, square), Fp::mul(high.y, Fp::mul(square, inverse))};
+        }
+        Affine* to = tables + (item + i) * size + place;
+        odd_multiples<Fp>(base, place % row, Task::chunk, [&](u32 j, const u256& x, const u256& y, const u256& scale) {
+            to[j] = {x, y};
+            z[count++] = scale;
+        });
+    }
+    if (count == 0) return;
+    invert_all<Fp>(z, before, count);
+    Affine* to = tables + item * size + place;
+    RF_LOOP
+    for (u32 j = 0; j < count; j++) {
+        // the items' tables follow one another
+        Affine& point = to[j / Task::chunk * size + j % Task::chunk];
+        u256 square = Fp::square(z[j]);
+        point = {Fp::mul(point.x, square), Fp::mul(point.y, Fp::mul(square, z[j]))};
+    }
+}

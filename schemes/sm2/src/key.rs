@@ -1,0 +1,168 @@
+//! Keys and signatures, one at a time, on the CPU.
+
+use core::fmt;
+
+use rand_core::TryCryptoRng;
+use ringforge_batch::Reason;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::field::Scalar;
+use crate::item::{self, Digest};
+use crate::nonce::Nonces;
+use crate::point::Affine;
+
+/// A private key d from 1 to n − 2, with its public key. Wiped when dropped.
+#[derive(Clone)]
+pub struct PrivateKey {
+    d: Scalar,
+    /// (1 + d)^-1: all that signing needs.
+    inverse: Scalar,
+    public: PublicKey,
+}
+
+/// A public key: a point of the curve, not infinity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublicKey(pub(crate) Affine);
+
+/// A signature: r ‖ s, each of 32 bytes, big-endian. Whether they are in range is for verification to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Signature(pub(crate) [u8; 64]);
+
+impl PrivateKey {
+    /// The key with this big-endian d.
+    ///
+    /// # Errors
+    /// [`Reason::PrivateKeyRange`] unless d is from 1 to n − 2.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Reason> {
+        let d = item::private_scalar(bytes)?;
+        let inverse = (d + Scalar::ONE).inverse();
+        Ok(Self { d, inverse, public: PublicKey(item::base_multiple(&d).to_affine()) })
+    }
+
+    /// A new key: candidates of 256 bits until one is in range.
+    ///
+    /// # Errors
+    /// Those of the random numbers.
+    pub fn generate<R: TryCryptoRng + ?Sized>(rng: &mut R) -> Result<Self, R::Error> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        loop {
+            rng.try_fill_bytes(&mut *bytes)?;
+            if let Ok(key) = Self::from_bytes(&bytes) {
+                return Ok(key);
+            }
+        }
+    }
+
+    /// d, big-endian.
+    #[must_use]
+    pub fn to_bytes(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(self.d.to_bytes())
+    }
+
+    /// The public key.
+    #[must_use]
+    pub const fn public_key(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// Signs a digest e, any 256 bits, with the nonce of RFC 6979 (HMAC-SM3): the same signature each time.
+    #[must_use]
+    pub fn sign_digest(&self, digest: &Digest) -> Signature {
+        self.sign_with(digest, &[])
+    }
+
+    /// Signs a digest with the nonce of RFC 6979 and random additional data ("hedged"): safe where either the random
+    /// numbers or the computation may fail.
+    ///
+    /// # Errors
+    /// Those of the random numbers.
+    pub fn sign_digest_hedged<R: TryCryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        digest: &Digest,
+    ) -> Result<Signature, R::Error> {
+        let mut extra = Zeroizing::new([0; 32]);
+        rng.try_fill_bytes(&mut *extra)?;
+        Ok(self.sign_with(digest, &*extra))
+    }
+
+    fn sign_with(&self, digest: &Digest, extra: &[u8]) -> Signature {
+        let mut nonces = Nonces::new(&self.d, digest, extra);
+        loop {
+            if let Some(signature) = self.try_sign(digest, nonces.next()) {
+                return signature;
+            }
+        }
+    }
+
+    /// Signs a digest with this big-endian nonce. Who learns a nonce, or gets two signatures with the same one, has the
+    /// key.
+    ///
+    /// # Errors
+    /// [`Reason::NonceRefused`] unless k is from 1 to n − 1, and where it leads to r = 0, r + k = n or s = 0.
+    #[cfg(feature = "hazmat")]
+    pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Reason> {
+        self.try_sign(digest, item::nonce(nonce)?).ok_or(Reason::NonceRefused)
+    }
+
+    fn try_sign(&self, digest: &Digest, mut k: Scalar) -> Option<Signature> {
+        let mut point = item::base_multiple(&k);
+        let (signature, refused) = item::sign(&self.inverse, digest, &k, point.to_affine().x.plain());
+        k.zeroize();
+        point.zeroize();
+        (!bool::from(refused)).then_some(Signature(signature))
+    }
+}
+
+impl PublicKey {
+    /// The key with these big-endian coordinates x ‖ y.
+    ///
+    /// # Errors
+    /// [`Reason::PublicKeyPoint`] unless both are below p and the point is on the curve.
+    pub fn from_bytes(bytes: &[u8; 64]) -> Result<Self, Reason> {
+        Affine::from_bytes(bytes).map(Self).ok_or(Reason::PublicKeyPoint)
+    }
+
+    /// x ‖ y, big-endian.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; 64] {
+        self.0.to_bytes()
+    }
+
+    /// Verifies a signature of a digest e.
+    ///
+    /// # Errors
+    /// [`Reason::SignatureRange`], [`Reason::SignatureWrong`].
+    pub fn verify_digest(&self, digest: &Digest, signature: &Signature) -> Result<(), Reason> {
+        item::verify(&self.0, digest, &signature.0)
+    }
+}
+
+impl Signature {
+    /// The signature with these bytes r ‖ s.
+    #[must_use]
+    pub const fn from_bytes(bytes: &[u8; 64]) -> Self {
+        Self(*bytes)
+    }
+
+    /// r ‖ s.
+    #[must_use]
+    pub const fn to_bytes(&self) -> [u8; 64] {
+        self.0
+    }
+}
+
+impl Drop for PrivateKey {
+    fn drop(&mut self) {
+        self.d.zeroize();
+        self.inverse.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for PrivateKey {}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(..)")
+    }
+}

@@ -1,0 +1,57 @@
+//! SM2 signatures (GB/T 32918), one by one and in batches, on CPUs and GPUs.
+//!
+//! One at a time, on the CPU: [`PrivateKey`], [`PublicKey`], [`Signature`] for digests, [`SigningKey`] and [`VerifyingKey`]
+//! for messages, with the traits of the crate `signature`. Batches of any size, on a CPU or a GPU: [`Signer`],
+//! [`Verifier`], [`CachedKeys`], and [`Digests`] for messages.
+//!
+//! ```
+//! use ringforge_sm2::{DEFAULT_ID, PrivateKey, SigningKey};
+//! use signature::{Keypair, Signer, Verifier};
+//!
+//! let key = PrivateKey::from_bytes(&[7; 32])?; // `generate` in earnest
+//! let signer = SigningKey::new(key, DEFAULT_ID)?;
+//! let signature = signer.sign(b"message");
+//! assert!(signer.verifying_key().verify(b"message", &signature).is_ok());
+//! assert!(signer.verifying_key().verify(b"massage", &signature).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `params.rs`, `field.rs`, `point.rs`, `windows.rs` | the curve, its two fields, its points, and their multiples |
+//! | `item.rs`, `nonce.rs`, `message.rs` | one item: the equations and checks, RFC 6979, Z_A and e |
+//! | `key.rs`, `encoding.rs`, `rustcrypto.rs` | keys and signatures, their encodings, RustCrypto's traits |
+//! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
+//! | `plans.rs`, `batch.rs`, `digests.rs` | stages put together, and how they are called |
+//!
+//! `docs/sm2.md` in the repository says what is checked, what constant time means here, and how a GPU does it.
+//!
+//! Feature `hazmat` adds entry points that take the nonce from the caller; `testkit` adds the plans with samples.
+
+mod batch;
+mod digests;
+mod encoding;
+mod field;
+mod item;
+mod kernels;
+mod key;
+mod message;
+mod nonce;
+mod params;
+mod plans;
+mod point;
+mod rustcrypto;
+#[cfg(feature = "testkit")]
+mod scheme;
+mod windows;
+
+pub use batch::{CachedKeys, PreparedKeys, Signer, Verifier, outcome};
+pub use digests::Digests;
+pub use key::{PrivateKey, PublicKey, Signature};
+pub use message::Identity;
+pub use params::{DEFAULT_ID, MAX_ID_BYTES, TLS13_ID};
+pub use ringforge_batch::Reason;
+pub use rustcrypto::{SigningKey, VerifyingKey};
+#[cfg(feature = "testkit")]
+pub use scheme::{Sm2, full_plans};
+pub use windows::Mode;

@@ -1,0 +1,47 @@
+//! From a message to the digest that is signed: Z_A and e (GB/T 32918.2, sections 5.5 and 6.1).
+
+use ringforge::{Error, Result};
+use sm3::{Digest as _, Sm3};
+
+use crate::field::{limbs, to_be};
+use crate::item::Digest;
+use crate::key::PublicKey;
+use crate::params::{A, B, G, MAX_ID_BYTES};
+
+/// What a public key and its owner's identifier come to, Z_A: the same for all messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity([u8; 32]);
+
+impl Identity {
+    /// Z_A = SM3(bits of the identifier ‖ identifier ‖ a ‖ b ‖ G ‖ key). The identifier may be empty, which is not the
+    /// same as [`DEFAULT_ID`](crate::DEFAULT_ID).
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for an identifier longer than [`MAX_ID_BYTES`].
+    pub fn new(key: &PublicKey, id: &[u8]) -> Result<Self> {
+        if id.len() > MAX_ID_BYTES {
+            return Err(Error::TooLarge { what: "bytes of the identifier", limit: MAX_ID_BYTES, got: id.len() });
+        }
+        let hash = Sm3::new()
+            .chain_update((8 * id.len() as u16).to_be_bytes())
+            .chain_update(id)
+            .chain_update(to_be(limbs(A)))
+            .chain_update(B.to_bytes())
+            .chain_update(G[0].to_bytes())
+            .chain_update(G[1].to_bytes())
+            .chain_update(key.to_bytes());
+        Ok(Self(hash.finalize().into()))
+    }
+
+    /// The 32 bytes of Z_A.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The digest e = SM3(Z_A ‖ message).
+    #[must_use]
+    pub fn digest(&self, message: &[u8]) -> Digest {
+        Sm3::new().chain_update(self.0).chain_update(message).finalize().into()
+    }
+}

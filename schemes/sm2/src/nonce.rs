@@ -1,0 +1,51 @@
+//! Nonces from the key and the digest: RFC 6979 with HMAC-SM3. No Chinese standard defines this.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sm3::Sm3;
+use zeroize::Zeroizing;
+
+use crate::field::{Scalar, from_be};
+use crate::item::{Digest, nonce};
+
+/// The generator of RFC 6979, section 3.2: an endless sequence of candidates for one key and digest.
+pub(crate) struct Nonces {
+    key: Zeroizing<[u8; 32]>,
+    value: Zeroizing<[u8; 32]>,
+}
+
+impl Nonces {
+    /// With `extra` as additional data (section 3.6), empty for deterministic signatures.
+    pub(crate) fn new(d: &Scalar, e: &Digest, extra: &[u8]) -> Self {
+        let mut nonces = Self { key: Zeroizing::new([0; 32]), value: Zeroizing::new([1; 32]) };
+        let (d, e) = (Zeroizing::new(d.to_bytes()), Scalar::reduced(from_be(e)).to_bytes());
+        nonces.update(0, [&*d, &e, extra]);
+        nonces.update(1, [&*d, &e, extra]);
+        nonces
+    }
+
+    /// The next nonce.
+    pub(crate) fn next(&mut self) -> Scalar {
+        loop {
+            self.value = mac(&self.key, &[&*self.value]);
+            let k = nonce(&self.value);
+            self.update(0, [&[]; 3]);
+            if let Ok(k) = k {
+                return k;
+            }
+        }
+    }
+
+    fn update(&mut self, tag: u8, parts: [&[u8]; 3]) {
+        let [a, b, c] = parts;
+        self.key = mac(&self.key, &[&*self.value, &[tag], a, b, c]);
+        self.value = mac(&self.key, &[&*self.value]);
+    }
+}
+
+fn mac(key: &[u8; 32], parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
+    let mut block = Zeroizing::new([0; 64]);
+    block[..32].copy_from_slice(key);
+    let start = Hmac::<Sm3>::new((&*block).into());
+    let mac = parts.iter().fold(start, |mac, part| mac.chain_update(part));
+    Zeroizing::new(mac.finalize().into_bytes().into())
+}

@@ -1,0 +1,150 @@
+//! Points of the curve: affine, and with Jacobian coordinates (X/Z², Y/Z³), where Z = 0 is infinity.
+
+use bytemuck::{Pod, Zeroable};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroize;
+
+use crate::field::Fp;
+use crate::params;
+
+/// A point other than infinity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Affine {
+    pub(crate) x: Fp,
+    pub(crate) y: Fp,
+}
+
+/// Any point.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Jacobian {
+    pub(crate) x: Fp,
+    pub(crate) y: Fp,
+    pub(crate) z: Fp,
+}
+
+impl Affine {
+    pub(crate) const G: Self = Self { x: params::G[0], y: params::G[1] };
+
+    /// The point with big-endian coordinates x ‖ y, if they are below p and it is on the curve. Then its order is n.
+    pub(crate) fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
+        let (halves, _) = bytes.as_chunks::<32>();
+        let point = Self { x: Fp::from_bytes(&halves[0])?, y: Fp::from_bytes(&halves[1])? };
+        point.is_on_curve().then_some(point)
+    }
+
+    /// x ‖ y, big-endian.
+    pub(crate) fn to_bytes(self) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        bytes[..32].copy_from_slice(&self.x.to_bytes());
+        bytes[32..].copy_from_slice(&self.y.to_bytes());
+        bytes
+    }
+
+    /// The point with this x, and y odd or not.
+    pub(crate) fn with_x(x: Fp, odd: bool) -> Option<Self> {
+        let square = right_side(x);
+        // p = 3 mod 4: (p + 1) / 4 is the exponent of a root
+        let y =
+            square.power([0x4000_0000_0000_0000, 0xffff_ffff_c000_0000, 0xffff_ffff_ffff_ffff, 0x3fff_ffff_bfff_ffff]);
+        let y = if (y.plain()[0] & 1 == 1) == odd { y } else { -y };
+        (y.square() == square).then_some(Self { x, y })
+    }
+
+    fn is_on_curve(&self) -> bool {
+        self.y.square() == right_side(self.x)
+    }
+
+    pub(crate) fn negate_if(self, choice: Choice) -> Self {
+        Self { x: self.x, y: Fp::conditional_select(&self.y, &-self.y, choice) }
+    }
+}
+
+/// x³ − 3x + b.
+fn right_side(x: Fp) -> Fp {
+    x.square() * x - (x.double() + x) + params::B
+}
+
+impl Jacobian {
+    pub(crate) const INFINITY: Self = Self { x: Fp::ONE, y: Fp::ONE, z: Fp::ZERO };
+
+    /// Twice the point: 4 products, 4 squares. Of infinity, infinity.
+    ///
+    /// With Z = YZ instead of the usual 2YZ the factors of two become one half: μ = 3(X − Z²)(X + Z²)/2.
+    pub(crate) fn double(&self) -> Self {
+        let Self { x, y, z } = *self;
+        let (delta, gamma) = (z.square(), y.square());
+        let beta = x * gamma;
+        let slope = (x - delta) * (x + delta);
+        let slope = slope + slope.half();
+        let x3 = slope.square() - beta - beta;
+        Self { x: x3, y: slope * (beta - x3) - gamma.square(), z: y * z }
+    }
+
+    /// The sum with another point; wrong, with Z = 0, where that is the same point, and where this one is infinity.
+    /// 8 products, 3 squares. Of opposite points, infinity.
+    pub(crate) fn add_different(&self, other: &Affine) -> Self {
+        let zz = self.z.square();
+        let h = other.x * zz - self.x;
+        let r = other.y * zz * self.z - self.y;
+        let hh = h.square();
+        let (hhh, v) = (hh * h, self.x * hh);
+        let x = r.square() - hhh - v - v;
+        Self { x, y: r * (v - x) - self.y * hhh, z: self.z * h }
+    }
+
+    /// The sum, whatever the points are; branches on exceptions, so for public points.
+    pub(crate) fn add(&self, other: &Affine) -> Self {
+        if bool::from(self.z.is_zero()) {
+            return Self::from(*other);
+        }
+        let sum = self.add_different(other);
+        // Z = 0: equal or opposite points, and opposite ones have other ys
+        if bool::from(sum.z.is_zero()) && self.y == other.y * self.z.square() * self.z { self.double() } else { sum }
+    }
+
+    /// The sum with a point other than infinity, where this one is not infinity either: as [`Self::add`], without a
+    /// branch.
+    pub(crate) fn add_masked(&self, other: &Affine) -> Self {
+        let sum = self.add_different(other);
+        let same = sum.z.is_zero() & self.y.ct_eq(&(other.y * self.z.square() * self.z));
+        Self::conditional_select(&sum, &self.double(), same)
+    }
+
+    /// The affine form; (0, 0) for infinity.
+    pub(crate) fn to_affine(self) -> Affine {
+        self.to_affine_by(self.z.inverse())
+    }
+
+    /// The affine form, given 1/Z.
+    pub(crate) fn to_affine_by(self, inverse: Fp) -> Affine {
+        let square = inverse.square();
+        Affine { x: self.x * square, y: self.y * square * inverse }
+    }
+}
+
+impl From<Affine> for Jacobian {
+    fn from(point: Affine) -> Self {
+        Self { x: point.x, y: point.y, z: Fp::ONE }
+    }
+}
+
+impl ConditionallySelectable for Affine {
+    fn conditional_select(a: &Self, b: &Self, choice: Choice) -> Self {
+        Self { x: Fp::conditional_select(&a.x, &b.x, choice), y: Fp::conditional_select(&a.y, &b.y, choice) }
+    }
+}
+
+impl ConditionallySelectable for Jacobian {
+    fn conditional_select(a: &Self, b: &Self, choice: Choice) -> Self {
+        let select = |a, b| Fp::conditional_select(a, b, choice);
+        Self { x: select(&a.x, &b.x), y: select(&a.y, &b.y), z: select(&a.z, &b.z) }
+    }
+}
+
+impl Zeroize for Jacobian {
+    fn zeroize(&mut self) {
+        [&mut self.x, &mut self.y, &mut self.z].into_iter().for_each(Zeroize::zeroize);
+    }
+}

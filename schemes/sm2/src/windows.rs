@@ -1,0 +1,152 @@
+//! Products of points and scalars by windows of signed odd digits, of which none is zero.
+//!
+//! An odd k below 2^L is the sum of ±2^j over all j < L, where the sign at j is + if bit j + 1 of k is set, and at
+//! j = L − 1: the bits above the first say it all. Taken w at a time these are odd digits d with |d| < 2^w. A table has
+//! |d| 2^(w i) P for each row i. Of an even k, n − k is odd, and the sum changes its sign.
+//!
+//! Rows are added from the lowest. Then no addition but the last can be of equal or opposite points: the sum so far is
+//! m P with odd |m| < 2^(w i), the term is ±d 2^(w i) P, and |m ± d 2^(w i)| is neither zero nor as large as n.
+//! The last sum is k P, which is not infinity; but it may be of equal points, for one k in each table (w = 16:
+//! k = 2 · 0xffff · 2^240 − n). So the last addition alone is made complete.
+
+use rayon::prelude::*;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::field::{Fp, Limbs, Scalar, sub};
+use crate::params::N;
+use crate::point::{Affine, Jacobian};
+
+/// How look-ups go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// At once, so that addresses depend on secret scalars: for a device that no attacker shares. On a GPU windows have
+    /// 16 bits: 15 additions.
+    Throughput,
+    /// By reading all points of each row, so that no address depends on a secret: windows have 5 bits, 51 additions.
+    Scan,
+}
+
+/// The shape of a table: rows of 2^(width − 1) points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Windows {
+    pub(crate) width: u32,
+    pub(crate) rows: usize,
+}
+
+impl Windows {
+    /// Rows for all scalars.
+    pub(crate) const fn of_width(width: u32) -> Self {
+        Self { width, rows: 256usize.div_ceil(width as usize) }
+    }
+
+    /// The lowest row alone, for products with doublings between the windows.
+    pub(crate) const fn lowest_row(self) -> Self {
+        Self { rows: 1, ..self }
+    }
+
+    /// Points of a row.
+    pub(crate) const fn row(&self) -> usize {
+        1 << (self.width - 1)
+    }
+
+    /// Points of the table.
+    pub(crate) const fn points(&self) -> usize {
+        self.rows << (self.width - 1)
+    }
+
+    /// Of an odd k: the place in row i, and whether to take the opposite point. `last` is the number of the last row.
+    pub(crate) fn digit(&self, k: &Limbs, i: usize, last: usize) -> (usize, Choice) {
+        let (from, mask) = (i * self.width as usize + 1, (1usize << self.width) - 1);
+        let limb = |at: usize| k.get(at).copied().unwrap_or(0);
+        let wide = u128::from(limb(from / 64 + 1)) << 64 | u128::from(limb(from / 64));
+        let bits = (wide >> (from % 64)) as usize & mask | usize::from(i == last) << (self.width - 1);
+        let positive = bits >> (self.width - 1);
+        ((bits ^ positive.wrapping_sub(1)) & (mask >> 1), Choice::from(1 - positive as u8))
+    }
+
+    /// The table of a point: row by row the odd multiples of 2^(width i) P.
+    pub(crate) fn table(&self, point: Affine) -> Vec<Affine> {
+        let mut base = Jacobian::from(point);
+        let mut bases = Vec::new();
+        for _ in 0..self.rows {
+            bases.extend([base, base.double()]);
+            (0..self.width).for_each(|_| base = base.double());
+        }
+        let bases = to_affine_all(&bases);
+        match bases.as_chunks().0 {
+            // for a single row other threads are too far away
+            [bases] => self.one_row(bases),
+            rows => rows.par_iter().flat_map_iter(|bases| self.one_row(bases)).collect(),
+        }
+    }
+
+    /// The row of a point, given also twice the point.
+    fn one_row(&self, [base, twice]: &[Affine; 2]) -> Vec<Affine> {
+        let sums = core::iter::successors(Some(Jacobian::from(*base)), |sum| Some(sum.add_different(twice)));
+        to_affine_all(&sums.take(self.row()).collect::<Vec<_>>())
+    }
+
+    /// k P for k from 1 to n − 1, from a table of P with all rows: secret but for what `mode` says.
+    pub(crate) fn multiply(&self, table: &[Affine], k: &Scalar, mode: Mode) -> Jacobian {
+        let (k, flip) = odd(k);
+        let last = self.rows - 1;
+        let term = |i: usize| {
+            let (place, opposite) = self.digit(&k, i, last);
+            let row = &table[i * self.row()..][..self.row()];
+            let point = match mode {
+                Mode::Throughput => row[place],
+                Mode::Scan => scan(row, place),
+            };
+            point.negate_if(opposite ^ flip)
+        };
+        let sum = (1..last).fold(Jacobian::from(term(0)), |sum, i| sum.add_different(&term(i)));
+        sum.add_masked(&term(last))
+    }
+
+    /// Adds k P for a public k from 1 to n − 1, from a table of P with all rows.
+    pub(crate) fn add_public(&self, sum: Jacobian, table: &[Affine], k: &Scalar) -> Jacobian {
+        let (k, flip) = odd(k);
+        (0..self.rows).fold(sum, |sum, i| {
+            let (place, opposite) = self.digit(&k, i, self.rows - 1);
+            sum.add(&table[i * self.row() + place].negate_if(opposite ^ flip))
+        })
+    }
+
+    /// k P for a public k from 1 to n − 1, from the lowest row of a table of P.
+    pub(crate) fn multiply_public(&self, row: &[Affine], k: &Scalar) -> Jacobian {
+        let (k, flip) = odd(k);
+        let rows = Self::of_width(self.width).rows;
+        (0..rows).rev().fold(Jacobian::INFINITY, |mut sum, i| {
+            (0..self.width).for_each(|_| sum = sum.double());
+            let (place, opposite) = self.digit(&k, i, rows - 1);
+            sum.add(&row[place].negate_if(opposite ^ flip))
+        })
+    }
+}
+
+/// k, or n − k if k is even, and whether that is so.
+fn odd(k: &Scalar) -> (Zeroizing<Limbs>, Choice) {
+    let k = Zeroizing::new(k.plain());
+    let even = Choice::from(1 - (k[0] & 1) as u8);
+    let other = sub(N, *k).0;
+    (Zeroizing::new(core::array::from_fn(|i| u64::conditional_select(&k[i], &other[i], even))), even)
+}
+
+/// The point at a secret place.
+fn scan(row: &[Affine], place: usize) -> Affine {
+    let mut found = row[0];
+    for (i, point) in row.iter().enumerate().skip(1) {
+        found = Affine::conditional_select(&found, point, (i as u64).ct_eq(&(place as u64)));
+    }
+    found
+}
+
+/// The affine forms, by one inversion; (0, 0) for infinity.
+pub(crate) fn to_affine_all(points: &[Jacobian]) -> Vec<Affine> {
+    let mut inverses: Vec<Fp> = points.iter().map(|point| point.z).collect();
+    Fp::invert_all(&mut inverses);
+    let affine = points.iter().zip(&inverses).map(|(point, inverse)| point.to_affine_by(*inverse)).collect();
+    inverses.iter_mut().for_each(Zeroize::zeroize);
+    affine
+}

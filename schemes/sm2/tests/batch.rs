@@ -1,0 +1,353 @@
+//! Vectors in batches on every device: faults of single items at every place, and nobody else's answer changes.
+
+mod support;
+
+use ringforge::testkit::{Target, bytes as random_bytes, devices};
+use ringforge::{Device, Error};
+use ringforge_sm2::{Digests, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Verifier, outcome};
+use serde_json::Value;
+use support::{bytes, pair, records, word};
+
+/// Items for verification: public keys, digests, signatures, and for each whether it is valid.
+#[derive(Default, Clone)]
+struct Items {
+    keys: Vec<u8>,
+    digests: Vec<u8>,
+    signatures: Vec<u8>,
+    valid: Vec<bool>,
+}
+
+impl Items {
+    fn push(&mut self, record: &Value) {
+        self.keys.extend(pair(record, "x", "y"));
+        self.digests.extend(word(record, "e"));
+        self.signatures.extend(pair(record, "r", "s"));
+        self.valid.push(record["result"] != "invalid");
+    }
+
+    /// The faults that a verifier finds, as numbers.
+    fn faults(&self, verifier: &Verifier) -> Vec<usize> {
+        let outcome = verifier.verify(&self.keys, &self.digests, &self.signatures).expect("it runs");
+        outcome.faults().iter().map(|fault| fault.item).collect()
+    }
+
+    fn bad(&self) -> Vec<usize> {
+        (0..self.valid.len()).filter(|&i| !self.valid[i]).collect()
+    }
+}
+
+fn of(lists: &[Value]) -> Items {
+    let mut items = Items::default();
+    lists.iter().for_each(|record| items.push(record));
+    items
+}
+
+/// The devices, without the slow one where the whole is large.
+fn fast_devices() -> Vec<Device> {
+    [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device).collect()
+}
+
+/// Whether this is a CPU that runs the kernels' text, for which large tables take too long.
+fn is_text(device: &Device) -> bool {
+    device.to_string().contains("text")
+}
+
+#[test]
+fn vectors_mixed_into_one_batch() {
+    let (valid, invalid) = (records("verify_edge_valid", "tests"), records("verify_invalid", "tests"));
+    // an invalid one after each two valid ones
+    let mut mixed = Vec::new();
+    let mut invalid = invalid.iter();
+    for pair in valid.chunks(2) {
+        mixed.extend(pair.iter().cloned());
+        mixed.extend(invalid.next().cloned());
+    }
+    mixed.extend(invalid.cloned());
+    let items = of(&mixed);
+    let outcome =
+        |verifier: &Verifier| verifier.verify(&items.keys, &items.digests, &items.signatures).expect("it runs");
+    let on_cpu = outcome(&Verifier::new(&Device::cpu()).expect("a CPU"));
+    for device in devices() {
+        let small = Verifier::small(&device).expect("it compiles");
+        assert_eq!(items.faults(&small), items.bad(), "{device}, small tables");
+        assert_eq!(outcome(&small), on_cpu, "{device}, reasons");
+        if !is_text(&device) {
+            assert_eq!(items.faults(&Verifier::new(&device).expect("it compiles")), items.bad(), "{device}");
+        }
+    }
+}
+
+#[test]
+fn reasons_are_told() {
+    let invalid = records("verify_invalid", "tests");
+    let items = of(&invalid);
+    let verifier = Verifier::new(&Device::cpu()).expect("a CPU");
+    let outcome = verifier.verify(&items.keys, &items.digests, &items.signatures).expect("it runs");
+    assert_eq!(outcome.faults().len(), invalid.len());
+    for (fault, record) in outcome.faults().iter().zip(&invalid) {
+        let flagged = |name: &str| record["flags"].as_array().is_some_and(|flags| flags.iter().any(|f| f == name));
+        match fault.why {
+            Reason::SignatureRange => assert!(flagged("range"), "{record}"),
+            Reason::PublicKeyPoint => {
+                assert!(flagged("pk") || flagged("range") || flagged("non_canonical"), "{record}");
+            }
+            Reason::SignatureWrong => {}
+            why => panic!("{why} for {record}"),
+        }
+    }
+}
+
+/// Each invalid record at moving places among valid ones, in batches of several sizes.
+#[test]
+fn an_invalid_item_anywhere_harms_nobody() {
+    let (valid, invalid) = (records("verify_edge_valid", "tests"), records("verify_invalid", "tests"));
+    for device in fast_devices() {
+        let verifier = Verifier::new(&device).expect("it compiles");
+        for (i, bad) in invalid.iter().enumerate() {
+            for batch in [1, 2, 33, 130, if device.limits().is_cpu() { 150 } else { 2049 }] {
+                let place = i * 37 % batch;
+                let mut batch: Vec<Value> = valid.iter().cycle().skip(i).take(batch).cloned().collect();
+                batch[place] = bad.clone();
+                assert_eq!(of(&batch).faults(&verifier), [place], "{device}: {bad}");
+            }
+        }
+        // and all places of one batch
+        let good = of(&valid.iter().cycle().take(129).cloned().collect::<Vec<_>>());
+        for place in 0..129 {
+            let mut items = good.clone();
+            let (bad, one) = (of(&invalid[place % invalid.len()..][..1]), place);
+            items.keys[64 * one..][..64].copy_from_slice(&bad.keys);
+            items.digests[32 * one..][..32].copy_from_slice(&bad.digests);
+            items.signatures[64 * one..][..64].copy_from_slice(&bad.signatures);
+            assert_eq!(items.faults(&verifier), [place], "{device}");
+        }
+    }
+}
+
+#[test]
+fn cached_keys_give_the_same_answers() {
+    let records: Vec<_> =
+        records("verify_edge_valid", "tests").into_iter().chain(records("verify_invalid", "tests")).collect();
+    // keys that are keys, each once
+    let good = records.iter().filter(|record| PublicKey::from_bytes(&pair(record, "x", "y")).is_ok());
+    let good: Vec<Value> = good.take(230).cloned().collect();
+    let items = of(&good);
+    for device in fast_devices() {
+        let verifier = Verifier::new(&device).expect("it compiles");
+        let stream = device.stream().expect("a stream");
+        let cached = verifier.cache(&stream, &items.keys, 1 << 30).expect("it runs").expect("all are keys");
+        assert_eq!(cached.len(), good.len());
+        let numbers: Vec<u32> = (0..good.len() as u32).collect();
+        let run = |numbers: &[u32]| {
+            let [numbers, digests, signatures] =
+                [bytemuck::cast_slice(numbers), &items.digests, &items.signatures].map(|b| stream.upload(b));
+            let mut statuses = device.buffer(4 * good.len()).expect("memory");
+            let (numbers, digests) = (numbers.expect("memory"), digests.expect("memory"));
+            let signatures = signatures.expect("memory");
+            cached.verify_on(&stream, &numbers, &digests, &signatures, &mut statuses).expect("it runs");
+            outcome(&stream, &statuses).expect("statuses")
+        };
+        let faults: Vec<usize> = run(&numbers).faults().iter().map(|fault| fault.item).collect();
+        assert_eq!(faults, items.bad(), "{device}");
+        // numbers of no key
+        let beyond: Vec<u32> = numbers.iter().map(|number| number + good.len() as u32).collect();
+        let outcome = run(&beyond);
+        assert!(outcome.faults().len() == good.len() && outcome.faults()[0].why == Reason::PublicKeyPoint);
+        // a key off the curve, and more keys than the budget holds
+        let mut bad = items.keys.clone();
+        bad[64 * 3 + 63] ^= 1;
+        let refused = verifier.cache(&stream, &bad, 1 << 30).expect("it runs").expect_err("it is refused");
+        assert_eq!((refused.faults().len(), refused.faults()[0].item), (1, 3));
+        assert!(matches!(verifier.cache(&stream, &items.keys, 1 << 20), Err(Error::TooLarge { .. })));
+    }
+}
+
+#[test]
+fn given_nonces_in_batches() {
+    let tests = records("sign_fixed_k", "tests");
+    let retries = records("sign_fixed_k", "retry");
+    let rejected = records("sign_fixed_k", "private_keys_to_reject");
+    let (mut keys, mut digests, mut nonces, mut expected) = (vec![], vec![], vec![], vec![]);
+    let mut push = |d: [u8; 32], e: [u8; 32], k: Vec<u8>, signature: Result<[u8; 64], Reason>| {
+        keys.extend(d);
+        digests.extend(e);
+        nonces.extend(k);
+        expected.push(signature);
+    };
+    for (i, record) in tests.iter().enumerate() {
+        push(word(record, "d"), word(record, "e"), bytes(record, "k"), Ok(pair(record, "r", "s")));
+        if let Some(record) = retries.get(i) {
+            let nonce = |at: usize| support::hex(record["k_sequence"][at].as_str().expect("digits"));
+            push(word(record, "d"), word(record, "e"), nonce(0), Err(Reason::NonceRefused));
+            push(word(record, "d"), word(record, "e"), nonce(1), Ok(pair(record, "r", "s")));
+        }
+        if let Some(record) = rejected.get(i) {
+            push(word(record, "d"), [7; 32], vec![9; 32], Err(Reason::PrivateKeyRange));
+        }
+    }
+    // nonces whose last addition is of equal points: 2 d 2^(w i) - n for the windows of 16, 8 and 5 bits
+    for nonce in [
+        "fffe0001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
+        "fe000001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
+        "00000001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
+    ] {
+        let nonce = support::hex(&nonce.replace(' ', ""));
+        let (key, digest) = ([5; 32], [6; 32]);
+        let signature = PrivateKey::from_bytes(&key).expect("a key");
+        let given = nonce.clone().try_into().expect("32 bytes");
+        let signature = signature.sign_digest_with_nonce(&digest, &given).expect("a good nonce");
+        push(key, digest, nonce, Ok(signature.to_bytes()));
+    }
+    for device in devices() {
+        for mode in [Mode::Scan, Mode::Throughput] {
+            let signer = if is_text(&device) { Signer::small(&device, mode) } else { Signer::new(&device, mode) };
+            let signer = signer.expect("it compiles");
+            let mut signatures = vec![1; 64 * expected.len()];
+            let outcome = signer.sign_with_nonces(&keys, &digests, &nonces, &mut signatures).expect("it runs");
+            let mut faults = outcome.faults().iter();
+            for (i, (expected, found)) in expected.iter().zip(signatures.chunks_exact(64)).enumerate() {
+                match expected {
+                    Ok(signature) => assert_eq!(found, signature, "{device}, item {i}"),
+                    Err(why) => {
+                        let fault = faults.next().expect("a fault");
+                        assert_eq!((fault.item, fault.why), (i, *why), "{device}");
+                        assert_eq!(found, [0; 64], "{device}, item {i}");
+                    }
+                }
+            }
+            assert_eq!(faults.next(), None, "{device}");
+        }
+    }
+}
+
+#[test]
+fn what_is_signed_verifies() {
+    for device in fast_devices() {
+        let batch = if device.limits().is_cpu() { 300 } else { 5000 };
+        let verifier = Verifier::new(&device).expect("it compiles");
+        for mode in [Mode::Throughput, Mode::Scan] {
+            let signer = Signer::new(&device, mode).expect("it compiles");
+            let (mut private, mut public) = (vec![0; 32 * batch], vec![0; 64 * batch]);
+            signer.generate(&mut private, &mut public).expect("it runs").all().expect("keys");
+            let mut again = vec![0; 64 * batch];
+            signer.public_keys(&private, &mut again).expect("it runs").all().expect("keys");
+            assert_eq!(again, public, "{device}");
+            let (digests, mut signatures) = (random_bytes(3, 32 * batch), vec![0; 64 * batch]);
+            signer.sign(&private, &digests, &mut signatures).expect("it runs").all().expect("signatures");
+            verifier.verify(&public, &digests, &signatures).expect("it runs").all().expect("they are valid");
+            let mut other = vec![0; 64 * batch];
+            signer.sign(&private[..32], &digests, &mut other).expect("it runs").all().expect("signatures");
+            // the crate sm2 accepts them too, and no nonce comes again
+            for i in 0..batch.min(64) {
+                let key = sm2_key(&public[..64]);
+                verify_with_sm2(&key, &digests[32 * i..][..32], &other[64 * i..][..64]);
+            }
+            let mut first: Vec<&[u8]> = signatures.chunks(64).chain(other.chunks(64)).map(|s| &s[..32]).collect();
+            first.sort_unstable();
+            assert!(first.windows(2).all(|pair| pair[0] != pair[1]), "{device}: equal r");
+        }
+    }
+}
+
+fn sm2_key(key: &[u8]) -> sm2::dsa::VerifyingKey {
+    let key = [&[4], key].concat();
+    sm2::dsa::VerifyingKey::from_sec1_bytes("1234567812345678", &key).expect("a key")
+}
+
+fn verify_with_sm2(key: &sm2::dsa::VerifyingKey, digest: &[u8], signature: &[u8]) {
+    use sm2::dsa::signature::hazmat::PrehashVerifier;
+    let signature = sm2::dsa::Signature::from_slice(signature).expect("in range");
+    key.verify_prehash(digest, &signature).expect("it is valid");
+}
+
+#[test]
+fn wrong_lengths_are_refused() {
+    let device = Device::cpu();
+    let (signer, verifier) = (Signer::new(&device, Mode::Scan).expect("a CPU"), Verifier::new(&device).expect("a CPU"));
+    let length = |result: Result<_, Error>| assert!(matches!(result, Err(Error::Length { .. })));
+    length(signer.sign(&[0; 33], &[0; 32], &mut [0; 64]));
+    length(signer.sign(&[0; 64], &[0; 32], &mut [0; 64]));
+    length(signer.sign(&[0; 32], &[0; 32], &mut [0; 63]));
+    length(signer.generate(&mut [0; 32], &mut [0; 65]));
+    length(signer.public_keys(&[0; 31], &mut [0; 64]));
+    length(verifier.verify(&[0; 64], &[0; 32], &[0; 65]));
+    length(verifier.verify(&[0; 128], &[0; 32], &[0; 64]));
+    assert_eq!(verifier.verify(&[], &[], &[]).map(|outcome| outcome.all()), Ok(Ok(())));
+    assert_eq!(Signature::from_bytes(&[3; 64]).to_bytes(), [3; 64]);
+}
+
+#[test]
+fn messages_in_batches() {
+    let tests = records("random_valid", "tests");
+    // one slot for all messages but the longest
+    let slot = 512;
+    let fitting: Vec<&Value> = tests.iter().filter(|record| bytes(record, "msg").len() <= slot).collect();
+    assert!(fitting.len() > 50);
+    let (mut identities, mut messages, mut lengths, mut expected) = (vec![], vec![], vec![], vec![]);
+    for record in &fitting {
+        let mut message = bytes(record, "msg");
+        lengths.push(message.len() as u32);
+        message.resize(slot, 0xee);
+        identities.extend(bytes(record, "za"));
+        messages.extend(message);
+        expected.extend(bytes(record, "e"));
+    }
+    for device in devices() {
+        let hash = Digests::new(&device, slot).expect("it compiles");
+        let mut digests = vec![0; expected.len()];
+        hash.digest(&identities, &messages, &lengths, &mut digests).expect("it runs");
+        assert_eq!(digests, expected, "{device}");
+        // one identity for all
+        hash.digest(&identities[..32], &messages, &lengths, &mut digests).expect("it runs");
+        assert_eq!(digests[..32], expected[..32], "{device}");
+        assert_ne!(digests[32..64], expected[32..64], "{device}");
+    }
+    let cpu = Device::cpu();
+    assert!(Digests::new(&cpu, 6).is_err() && Digests::new(&cpu, 0).is_err());
+    let hash = Digests::new(&cpu, 4).expect("a CPU");
+    assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::Length { .. })));
+}
+
+/// 10^8 signatures made and verified on the GPU, the last 10^6 by the crate `sm2` too: rare carries have odds around 2^-32.
+#[test]
+#[ignore = "minutes on a GPU"]
+fn a_hundred_million_signatures() {
+    use rayon::prelude::*;
+    let Some(device) = Target::Cuda.device() else { return };
+    const BATCH: usize = 1 << 20;
+    let stream = device.stream().expect("a stream");
+    let verifier = Verifier::new(&device).expect("it compiles");
+    let signers = [Mode::Throughput, Mode::Scan].map(|mode| Signer::new(&device, mode).expect("it compiles"));
+    let (mut private, mut public) = (vec![0; 32 * BATCH], vec![0; 64 * BATCH]);
+    signers[0].generate(&mut private, &mut public).expect("it runs").all().expect("keys");
+    let prepared = signers[0].prepare(&stream, &private).expect("it runs");
+    let keys = stream.upload(&public).expect("memory");
+    let cached = verifier.cache(&stream, &public[..64 * 256], 1 << 30).expect("it runs").expect("keys");
+    let one = signers[0].prepare(&stream, &private[..32]).expect("it runs");
+    let numbers = stream.upload(&vec![0u32; BATCH]).expect("memory");
+    let mut signatures = device.buffer(64 * BATCH).expect("memory");
+    let mut statuses = device.buffer(4 * BATCH).expect("memory");
+    let rounds = 100_000_000 / BATCH + 1;
+    for round in 0..rounds {
+        let digests = random_bytes(round as u64, 32 * BATCH);
+        let on_device = stream.upload(&digests).expect("memory");
+        let signer = &signers[usize::from(round % 4 == 3)];
+        let by_one = round % 2 == 1;
+        let key = if by_one { &one } else { &prepared };
+        signer.sign_on(&stream, key, &on_device, &mut signatures, &mut statuses).expect("it runs");
+        outcome(&stream, &statuses).expect("statuses").all().expect("signatures");
+        if by_one {
+            cached.verify_on(&stream, &numbers, &on_device, &signatures, &mut statuses).expect("it runs");
+        } else {
+            verifier.verify_on(&stream, &keys, &on_device, &signatures, &mut statuses).expect("it runs");
+        }
+        outcome(&stream, &statuses).expect("statuses").all().expect("they are valid");
+        if round + 2 > rounds {
+            let signatures: Vec<u8> = stream.download(&signatures).expect("bytes");
+            (0..1_000_000).into_par_iter().for_each(|i| {
+                let key = sm2_key(&public[64 * if by_one { 0 } else { i }..][..64]);
+                verify_with_sm2(&key, &digests[32 * i..][..32], &signatures[64 * i..][..64]);
+            });
+        }
+    }
+}

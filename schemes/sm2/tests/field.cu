@@ -1,0 +1,20 @@
+// Every operation of a field of 256 bits on pairs of residues: 8 results an item.
+#include "field256.cuh"
+#include "prelude.cuh"
+using namespace rf;
+
+extern "C" __global__ void __launch_bounds__(64) field(const u256* a, const u256* b, u256* out, u64 first, u64 end) {
+    using F = Field256<Q>;
+    const u64 item = first + (u64)blockIdx.x * 64 + threadIdx.x;
+    if (item >= end) return;
+    const u256 x = a[item], y = b[item];
+    u256* to = out + 8 * item;
+    to[0] = F::add(x, y);
+    to[1] = F::sub(x, y);
+    to[2] = F::half(x);
+    to[3] = F::mul(x, y);
+    to[4] = F::square(x);
+    to[5] = F::to_montgomery(x);
+    to[6] = F::from_montgomery(x);
+    to[7] = F::inverse(x);
+}

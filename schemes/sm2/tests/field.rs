@@ -1,0 +1,125 @@
+//! The fields of `field256.cuh` against the engine's big integers, on every device: SM2's two primes, and P-256's.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::testkit::{NamedPlan, Random, Scheme};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Step, U256};
+
+const P: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";
+const N: &str = "fffffffeffffffffffffffffffffffff7203df6b21c6052b53bbf40939d54123";
+const P256: &str = "ffffffff00000001000000000000000000000000ffffffffffffffffffffffff";
+
+#[derive(Debug)]
+struct Field {
+    q: Modulus,
+    ports: [Port; 3],
+}
+
+impl Kernel for Field {
+    fn name(&self) -> &'static str {
+        "field"
+    }
+
+    fn source(&self) -> &'static str {
+        include_str!("field.cu")
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn build(&self, _: &Limits) -> Result<Built> {
+        let q = limbs(&self.q.value());
+        let r2 = limbs(&self.q.to_montgomery(&self.q.to_montgomery(&U256::ONE)));
+        let list = |limbs: [u32; 8]| limbs.map(|limb| limb.to_string() + "u").join(", ");
+        let function = |name, limbs| {
+            format!(
+                "    RF_CONST rf::u32 {name}(rf::u32 i) {{\n        const rf::u32 x[8] = {{{}}};\n        return x[i];\n    }}\n",
+                list(limbs)
+            )
+        };
+        // Newton's iteration: the right bits double
+        let inverse = (0..5).fold(1u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(q[0].wrapping_mul(x)))).wrapping_neg();
+        let prelude = format!(
+            "#pragma once\nstruct Q {{\n{}{}    static constexpr rf::u32 inverse = {inverse}u;\n}};\n",
+            function("limb", q),
+            function("r2", r2),
+        );
+        Ok(Built { prelude, launch: Launch::thread_per_item(64) })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let q = &self.q;
+        let number = |bytes: &[u8; 32]| U256::from_le_slice(bytes);
+        let (a, b) = (args.input::<[u8; 32]>(0)?, args.input::<[u8; 32]>(1)?);
+        let down = q.inverse(&q.to_montgomery(&U256::ONE)).unwrap_or(U256::ZERO);
+        let half = q.inverse(&U256::from(2u32)).unwrap_or(U256::ZERO);
+        let up = q.to_montgomery(&U256::ONE);
+        for ((a, b), out) in a.iter().zip(b).zip(args.output::<[[u8; 32]; 8]>(2)?) {
+            let (a, b) = (number(a), number(b));
+            let inverse = q.inverse(&a).map_or(U256::ZERO, |inverse| q.mul(&inverse, &q.mul(&up, &up)));
+            let results = [
+                q.add(&a, &b),
+                q.sub(&a, &b),
+                q.mul(&a, &half),
+                q.mul(&q.mul(&a, &b), &down),
+                q.mul(&q.mul(&a, &a), &down),
+                q.mul(&a, &up),
+                q.mul(&a, &down),
+                inverse,
+            ];
+            *out = results.map(|x| x.to_le_bytes().as_ref().try_into().expect("32 bytes"));
+        }
+        Ok(())
+    }
+}
+
+fn limbs(x: &U256) -> [u32; 8] {
+    let bytes = x.to_le_bytes();
+    core::array::from_fn(|i| u32::from_le_bytes(bytes.as_ref()[4 * i..][..4].try_into().expect("4 bytes")))
+}
+
+/// Pairs of residues: random ones, edges, and those whose product comes out next to an edge, where carries are rare.
+fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<Vec<u8>> {
+    let mut random = Random::new(seed);
+    let edge = |random: &mut Random| {
+        let bit = [0, 31, 32, 63, 64, 95, 96, 127, 128, 191, 192, 223, 224, 225, 255][random.below(15)];
+        let near = q.add(&q.reduce(&U256::ONE.shl_vartime(bit)), &q.reduce_i64(random.below(5) as i64 - 2));
+        if random.below(2) == 0 { near } else { q.neg(&near) }
+    };
+    let up = q.to_montgomery(&U256::ONE);
+    let mut sides = [Vec::new(), Vec::new()];
+    for item in 0..batch {
+        let a = if item % 3 == 1 { edge(&mut random) } else { random.residue(q) };
+        let b = match item % 6 {
+            0 | 1 => random.residue(q),
+            4 => edge(&mut random),
+            // a b 2^-256 is an edge
+            _ => q.inverse(&a).map_or(a, |inverse| q.mul(&q.mul(&edge(&mut random), &up), &inverse)),
+        };
+        sides[0].extend_from_slice(a.to_le_bytes().as_ref());
+        sides[1].extend_from_slice(b.to_le_bytes().as_ref());
+    }
+    sides.into()
+}
+
+#[derive(Debug)]
+struct Fields;
+
+impl Scheme for Fields {
+    const NAME: &'static str = "fields of 256 bits";
+
+    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
+        let plan = |name: &str, digits| {
+            let q = Modulus::from_hex(digits)?;
+            let ports = [Port::input(32), Port::input(32), Port::output(256)];
+            let kernel = Arc::new(Field { q, ports });
+            let plan = Plan::new(name, vec![Step { kernel, slots: (0..3).map(Slot::Arg).collect() }])?;
+            Ok(NamedPlan::new(name, plan).sampled(move |seed, batch| sample(&q, seed, batch)))
+        };
+        [("SM2 p", P), ("SM2 n", N), ("P-256", P256)].map(|(name, digits)| plan(name, digits)).into_iter().collect()
+    }
+}
+
+ringforge::suite!(Fields);
