@@ -1,4 +1,4 @@
-//! CTRU-Prime: key encapsulation over NTRU lattices in the fields Z_q[x]/(x^n − x − 1), with messages in E8, one by one
+//! CTRU-Prime: key encapsulation over NTRU lattices in the fields `Z_q[x]/(x^n − x − 1)`, with messages in E8, one by one
 //! and in batches.
 //!
 //! A parameter set is a type: [`CtruPrime761`], say. One key at a time, on the CPU, works with [`generate`],
