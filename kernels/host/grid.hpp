@@ -1,4 +1,4 @@
-// CUDA's built-in index variables: who runs now, and in a grid of what shape.
+// CUDA's built-in index variables: who runs now, and in a grid of what shape; and the block's shared memory.
 #pragma once
 
 struct uint3 {
@@ -11,3 +11,9 @@ inline uint3 blockDim{1, 1, 1};
 inline uint3 gridDim{1, 1, 1};
 
 inline constexpr int warpSize = 32;
+
+namespace rf_host {
+
+inline unsigned char* shared_memory = nullptr;
+
+}  // namespace rf_host

@@ -4,12 +4,11 @@
 #include <cstring>
 #include <functional>
 #include <string>
-#include <tuple>
-#include <type_traits>
-#include <utility>
+#include <vector>
 
 #include "block.hpp"
 #include "grid.hpp"
+#include "kernel.hpp"
 #include "memory.hpp"
 #include "request.hpp"
 #include "schedule.hpp"
@@ -35,7 +34,7 @@ inline Outcome run_block(std::uint32_t index, std::size_t shared_bytes, Schedule
     std::memset(shared.data(), poison, shared_bytes);
     shared_memory = shared.data();
     blockIdx.x = index;
-    Outcome outcome = block.run(schedule, body);
+    Outcome outcome = run_threads(schedule, body);
     if (outcome.ok())
         if (const auto damage = shared.damage()) outcome = {Status::shared_bounds, "shared memory " + *damage};
     if (!outcome.ok()) outcome.message = "block " + std::to_string(index) + ": " + outcome.message;
@@ -56,27 +55,17 @@ inline Outcome run_grid(const Request& request, const std::function<void()>& bod
     return {};
 }
 
-template <class... Parameter, std::size_t... Index>
-Outcome launch(void (*kernel)(Parameter...), const Request& request, std::index_sequence<Index...>) {
-    using Parameters = std::tuple<Parameter...>;
-    static_assert((std::is_pointer_v<std::tuple_element_t<Index, Parameters>> && ...), "a kernel takes pointers, then first and end");
-    const Outcome outcome = check(request, sizeof...(Index));
+inline Outcome launch(const Request& request) {
+    const Outcome outcome = check(request, kernel.pointers);
     if (!outcome.ok()) return outcome;
-    return run_grid(request, [&] {
-        kernel(reinterpret_cast<std::tuple_element_t<Index, Parameters>>(request.slots[Index]->data())..., request.first, request.end);
-    });
+    std::vector<unsigned char*> buffers;
+    for (const Slot& slot : request.slots) buffers.push_back(slot->data());
+    return run_grid(request, [&] { kernel.call(buffers.data(), request.first, request.end); });
 }
 
 // Answers requests until the input ends.
-template <class... Parameter>
-void serve(void (*kernel)(Parameter...)) {
-    constexpr std::size_t count = sizeof...(Parameter);
-    static_assert(count >= 2, "a kernel takes pointers, then first and end");
-    using Parameters = std::tuple<Parameter...>;
-    static_assert(sizeof(std::tuple_element_t<count - 2, Parameters>) == 8 && sizeof(std::tuple_element_t<count - 1, Parameters>) == 8,
-                  "first and end are u64");
-    while (const auto request = read_request())
-        write_response(launch(kernel, *request, std::make_index_sequence<count - 2>()), request->slots);
+inline void serve() {
+    while (const auto request = read_request()) write_response(launch(*request), request->slots);
 }
 
 }  // namespace rf_host

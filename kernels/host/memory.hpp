@@ -47,6 +47,4 @@ class Guarded {
     unsigned char* block_;
 };
 
-inline unsigned char* shared_memory = nullptr;  // of the block that runs
-
 }  // namespace rf_host

@@ -1,8 +1,10 @@
 // Runs one kernel on the CPU for tests: reads requests on standard input, answers each on standard output, until the input ends.
 //
-//   c++ -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing -I<headers> -I<folder of prelude.cuh>
-//       -DRF_KERNEL_FILE='"/path/forward.cu"' -DRF_KERNEL=forward -o runner runner.cpp
-//       [-g -fsanitize=address,undefined -fno-sanitize-recover=all]
+//   c++ FLAGS -c runner.cpp block.cpp
+//   c++ FLAGS -I<headers> -I<folder of prelude.cuh> -DRF_KERNEL_FILE='"/path/forward.cu"' -DRF_KERNEL=forward
+//       -o runner kernel.cpp runner.o block.o
+//   FLAGS: -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing
+//          [-g1 -fsanitize=address,undefined -fno-sanitize-recover=all]
 //
 // The kernel: extern "C" __global__ void NAME(T*..., u64 first, u64 end).
 //
@@ -20,14 +22,10 @@
 // A sanitizer's finding, or a fault such as a stack overflow, ends the process without a response.
 #include <exception>
 
-#include "shim.hpp"
-
 #include "launch.hpp"
 
-#include RF_KERNEL_FILE
-
 int main() try {
-    rf_host::serve(RF_KERNEL);
+    rf_host::serve();
 } catch (const std::exception& error) {
     rf_host::die(error.what());
 }

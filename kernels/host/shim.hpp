@@ -1,16 +1,15 @@
 // CUDA's execution model for a C++17 compiler: with this included first, the text of a kernel compiles and runs on the CPU.
 //
-// grid.hpp has the index variables, block.hpp the threads and their barriers, warp.hpp the operations across lanes,
-// arithmetic.hpp the arithmetic. Compile with -ffp-contract=off and -fno-strict-aliasing. What is missing here does not compile,
+// grid.hpp has the index variables, meeting.hpp what barriers stand on, warp.hpp the operations across lanes,
+// arithmetic.hpp the arithmetic. Every kernel is compiled with all of it, so it includes little. Compile with -ffp-contract=off and -fno-strict-aliasing. What is missing here does not compile,
 // so that nothing is imitated by halves: static shared memory, __activemask, thread fences.
 #pragma once
 
 #include <type_traits>
 
 #include "arithmetic.hpp"
-#include "block.hpp"
 #include "grid.hpp"
-#include "memory.hpp"
+#include "meeting.hpp"
 #include "warp.hpp"
 
 #define __global__
@@ -24,7 +23,7 @@
 // Declares `unsigned char* name`: the block's dynamic shared memory, aligned to 16 bytes.
 #define RF_SHARED(name) unsigned char* const name = rf_host::shared_memory
 
-inline void __syncthreads(rf_host::Site site = rf_host::Site::here()) { rf_host::block.meet_block("__syncthreads", site); }
+inline void __syncthreads(rf_host::Site site = rf_host::Site::here()) { rf_host::meet_block("__syncthreads", site); }
 
 template <class T>
 T __ldg(const T* address) {

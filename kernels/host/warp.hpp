@@ -3,19 +3,18 @@
 
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <type_traits>
 
-#include "block.hpp"
+#include "meeting.hpp"
 
 inline void __syncwarp(unsigned mask = 0xffffffff, rf_host::Site site = rf_host::Site::here()) {
-    rf_host::block.meet_warp("__syncwarp", site, mask, 0, rf_host::block.lane());
+    rf_host::meet_warp("__syncwarp", site, mask, 0, rf_host::lane());
 }
 
 namespace rf_host {
 
 inline std::uint32_t vote(const char* what, Site site, std::uint32_t mask, bool yes) {
-    return block.meet_warp(what, site, mask, yes, block.lane()).ballot;
+    return meet_warp(what, site, mask, yes, lane()).ballot;
 }
 
 }  // namespace rf_host
@@ -36,10 +35,8 @@ namespace rf_host {
 struct Segment {
     std::uint32_t lane, first, last;
 
-    Segment(const char* what, Site site, int width) : lane(block.lane()) {
-        if (width < 1 || width > warpSize || (width & (width - 1)) != 0)
-            block.fail(Status::shuffle, what + std::string(" ") + site.text() + " has width " + std::to_string(width) +
-                                            ", which is not 1, 2, 4, 8, 16 or 32");
+    Segment(const char* what, Site site, int width) : lane(rf_host::lane()) {
+        if (width < 1 || width > warpSize || (width & (width - 1)) != 0) refuse_width(what, site, width);
         const std::uint32_t inside = static_cast<std::uint32_t>(width) - 1;
         first = lane & ~inside;
         last = lane | inside;
@@ -50,12 +47,10 @@ struct Segment {
 template <class T>
 T shuffle(const char* what, Site site, std::uint32_t mask, T value, std::uint32_t source) {
     static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "shuffles move words of 32 or 64 bits");
-    if ((mask >> source & 1) == 0)
-        block.fail(Status::shuffle, Meeting{what, site, false, mask}.text() + " reads lane " + std::to_string(source) +
-                                        ", which is not in the mask");
+    if ((mask >> source & 1) == 0) refuse_source(what, site, mask, source);
     std::uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);
-    bits = block.meet_warp(what, site, mask, bits, source).value;
+    bits = meet_warp(what, site, mask, bits, source).value;
     std::memcpy(&value, &bits, sizeof value);
     return value;
 }

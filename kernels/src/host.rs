@@ -8,14 +8,18 @@ macro_rules! files {
     };
 }
 
-/// All files of the shim. `runner.cpp` is the one to compile; its head says how, and what the program reads and writes.
+/// All files of the shim. The head of `runner.cpp` says how a runner is compiled, and what it reads and writes.
 pub const FILES: &[Header] = files![
     "arithmetic.hpp",
     "asan.hpp",
+    "block.cpp",
     "block.hpp",
     "fiber.hpp",
     "grid.hpp",
+    "kernel.cpp",
+    "kernel.hpp",
     "launch.hpp",
+    "meeting.hpp",
     "memory.hpp",
     "outcome.hpp",
     "request.hpp",

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
 const FLAGS: &[&str] = &["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-I."];
-const SANITIZE: &[&str] = &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const SANITIZE: &[&str] = &["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 /// A C++ compiler and how it is called.
 #[derive(Debug)]
@@ -50,53 +50,68 @@ impl Compiler {
         let shared = HEADERS.iter().filter(|header| kernel.headers().iter().all(|own| own.name != header.name));
         let files: Vec<(&str, &str)> = [(main.as_str(), kernel.source()), ("prelude.cuh", prelude)]
             .into_iter()
-            .chain(kernel.headers().iter().chain(shared).chain(host::FILES).map(|file| (file.name, file.text)))
+            .chain(kernel.headers().iter().chain(shared).map(|file| (file.name, file.text)))
+            .chain(shim())
             .collect();
-        let mut flags: Vec<String> = self.flags.iter().map(|flag| (*flag).into()).collect();
-        flags.push(format!("-DRF_KERNEL_FILE=\"{main}\""));
-        flags.push(format!("-DRF_KERNEL={name}"));
-        let folder = root().join(self.key(&flags, &files));
-        if !folder.exists() {
-            private_folder(&root()).map_err(failed)?;
-            let work = new_folder().map_err(failed)?;
-            let log = self.compile(&work, &flags, &files).map_err(failed)?;
-            // another process may have been faster: then its program serves as well
-            let log = log.or_else(|| match fs::rename(&work, &folder) {
-                Err(e) if !folder.exists() => Some(e.to_string()),
-                _ => None,
-            });
-            if work.exists() {
-                fs::remove_dir_all(&work).map_err(failed)?;
-            }
-            if let Some(log) = log {
-                return Err(Error::Compile { kernel: name.into(), log });
-            }
-        }
-        Ok(folder.join("runner"))
+        let made = |made: io::Result<Made>| match made {
+            Ok(Made::At(folder)) => Ok(folder),
+            Ok(Made::Refused(log)) => Err(Error::Compile { kernel: name.into(), log }),
+            Err(e) => Err(failed(e)),
+        };
+        let runner = made(self.make(&["-c".into(), "runner.cpp".into(), "block.cpp".into()], &shim()))?;
+        let object = |object: &str| runner.join(object).display().to_string();
+        let arguments = [
+            format!("-DRF_KERNEL_FILE=\"{main}\""),
+            format!("-DRF_KERNEL={name}"),
+            "-o".into(),
+            "runner".into(),
+            "kernel.cpp".into(),
+            object("runner.o"),
+            object("block.o"),
+        ];
+        Ok(made(self.make(&arguments, &files))?.join("runner"))
     }
 
-    /// What the compiler says, if it refuses.
-    fn compile(&self, folder: &Path, flags: &[String], files: &[(&str, &str)]) -> io::Result<Option<String>> {
+    /// The folder with these files and what the compiler makes of them, now or some time before.
+    fn make(&self, arguments: &[String], files: &[(&str, &str)]) -> io::Result<Made> {
+        let folder = root().join(self.key(arguments, files));
+        if folder.exists() {
+            return Ok(Made::At(folder));
+        }
+        private_folder(&root())?;
+        let work = new_folder()?;
         for (name, text) in files {
-            fs::write(folder.join(name), text)?;
+            fs::write(work.join(name), text)?;
         }
         let output = Command::new(&self.command[0])
             .args(&self.command[1..])
-            .args(flags)
-            .args(["-o", "runner", "runner.cpp"])
-            .current_dir(folder)
+            .args(&self.flags)
+            .args(arguments)
+            .current_dir(&work)
             .stdin(Stdio::null())
             .output()?;
-        Ok((!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned()))
+        if !output.status.success() {
+            fs::remove_dir_all(&work)?;
+            return Ok(Made::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        // another process may have been faster: then what it made serves as well
+        if let Err(e) = fs::rename(&work, &folder) {
+            fs::remove_dir_all(&work)?;
+            if !folder.exists() {
+                return Err(e);
+            }
+        }
+        Ok(Made::At(folder))
     }
 
-    fn key(&self, flags: &[String], files: &[(&str, &str)]) -> String {
+    fn key(&self, arguments: &[String], files: &[(&str, &str)]) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &[u8]| {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         };
-        self.command.iter().chain(flags).for_each(|word| add(word.as_bytes()));
+        self.command.iter().chain(arguments).for_each(|word| add(word.as_bytes()));
+        self.flags.iter().for_each(|flag| add(flag.as_bytes()));
         add(&self.version);
         for (name, text) in files {
             add(name.as_bytes());
@@ -108,6 +123,18 @@ impl Compiler {
             key
         })
     }
+}
+
+/// What came of a call of the compiler.
+enum Made {
+    /// Its results lie in this folder.
+    At(PathBuf),
+    /// It says what is wrong.
+    Refused(String),
+}
+
+fn shim() -> Vec<(&'static str, &'static str)> {
+    host::FILES.iter().map(|file| (file.name, file.text)).collect()
 }
 
 fn root() -> PathBuf {

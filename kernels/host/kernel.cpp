@@ -1,0 +1,8 @@
+// The kernel of a runner; runner.cpp says how it is compiled.
+#include "shim.hpp"
+
+#include "kernel.hpp"
+
+#include RF_KERNEL_FILE
+
+constexpr rf_host::Kernel rf_host::kernel = rf_host::kernel_of<RF_KERNEL>(RF_KERNEL);
