@@ -221,17 +221,17 @@ fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The table with two neighbouring entries swapped that differ: near its middle, and near its end, because kernels that
-/// share a table read different parts of it. None if all entries are alike.
+/// The table with two neighbouring entries swapped that differ: near its first quarter, its middle, and its end, because
+/// kernels that share a table read different parts of it. None if all entries are alike.
 fn with_swaps(table: &Table) -> Result<Vec<Table>> {
     const ENTRY: usize = 8; // bytes of the smallest twiddle factor
     let bytes = contents(table)?;
     let pairs = (bytes.len() / ENTRY).saturating_sub(1);
     let entry = |i: usize| &bytes[i * ENTRY..][..ENTRY];
     let differ = |i: &usize| entry(*i) != entry(i + 1);
-    let middle = (0..pairs).map(|i| (i + pairs / 2) % pairs).find(differ);
-    let end = (0..pairs).rev().find(differ);
-    let swapped = middle.into_iter().chain(end).map(|first| {
+    let after = |start: usize| (0..pairs).map(|i| (i + start) % pairs).find(differ);
+    let places = [after(pairs / 4), after(pairs / 2), (0..pairs).rev().find(differ)];
+    let swapped = places.into_iter().flatten().map(|first| {
         let mut bytes = bytes.clone();
         let (left, right) = bytes.split_at_mut((first + 1) * ENTRY);
         left[first * ENTRY..].swap_with_slice(&mut right[..ENTRY]);

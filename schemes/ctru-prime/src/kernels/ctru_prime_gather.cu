@@ -14,7 +14,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     Keys keys(row, first, end);
     u16* before = (u16*)row.extra;
     for (u32 c = row.thread; c < Set::n; c += Rq::threads) before[c] = c == 0;
-    sync_row<Rq>();
     RF_LOOP
     for (u32 i = 0; i < keys.count; i++) {
         const u32* stream = coins + keys.item(i) * (Set::coins_pitch / 2);
@@ -33,7 +32,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                 if (turn == 1) before[c] = found;
                 if (live) (turn == 1 ? product : numerator)[c] = found;
             });
-            sync_row<Rq>();
         }
     }
 }

@@ -17,7 +17,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     u32* cells = cells_of(row);
     u16 *inverse = (u16*)row.extra, *scratch = inverse + half;
     for (u32 c = row.thread; c < Set::n; c += Rq::threads) inverse[c] = inverses[polynomial_at(keys.base) + c];
-    sync_row<Rq>();
     RF_LOOP
     for (u32 i = keys.count; i-- > 0;) {
         const u64 item = keys.item(i);
@@ -31,7 +30,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
             sample_f(row, m, stream, live);
             multiply_by_cells(row, m, y, table);
             fold(row, [&](u32 c, i32 integer) { inverse[c] = (u16)reduce_integer(integer); });
-            sync_row<Rq>();
         }
         multiply_large(
             row, m, y, table, scratch, [&](u32 c) -> u32 { return live ? numerator[c] : 0; },
@@ -52,6 +50,5 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
             for (u32 k = row.thread; k < 32; k += Rq::threads)
                 secret[Set::secret_key - 32 + k] = seeds[item * 64 + 32 + k];
         }
-        sync_row<Rq>();
     }
 }

@@ -58,15 +58,14 @@ RF_FN void multiply_large(const Row<Rq>& row, const Rq::M& m, const u32* y, cons
             i32 x = centre(get(c));
             cells_of(row)[c] = lift(m, limb == 0 ? high_limb_of(x) : low_limb_of(x));
         }
-        sync_row<Rq>();
         multiply_by_cells(row, m, y, table);
         fold(row, [&](u32 c, i32 integer) {
             u32 found = reduce_integer(integer);
             if (limb == 0) scratch[c] = (u16)found;
             else put(c, reduce_integer((i32)(found + ((u32)scratch[c] << Set::limb_bits))));
         });
-        sync_row<Rq>();
     }
+    sync_row<Rq>();
 }
 
 // in: coefficients < q   out: values

@@ -21,7 +21,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     };
 
     for (u32 c = row.thread; c < Set::n; c += Rq::threads) product[c] = c == 0;
-    sync_row<Rq>();
     RF_LOOP
     for (u32 i = 0; i < groups.count; i++) {
         if (groups.has(i)) {

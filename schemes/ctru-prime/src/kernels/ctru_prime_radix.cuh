@@ -65,7 +65,8 @@ RF_FN void transform_key(const Row<Rq>& row, const Rq::M& m, const u8* key, u32*
     ntt_forward<Rq>(m, y, table, row.shared, row.thread);
 }
 
-// in: digits < q in cells   out: the bytes of a key.   All threads of the row call it, and meet at its end.
+// in: digits < q in cells   out: the bytes of a key.   All threads of the row call it. At its end cells below Rq::n / 2 are
+// free.
 template <u32 L = 0>
 RF_FN void encode_key(u32* cells, u8* bytes, u32 thread) {
     using V = Level<L>;
@@ -73,7 +74,6 @@ RF_FN void encode_key(u32* cells, u8* bytes, u32 thread) {
     const u32* digits = cells + V::at;
     if constexpr (L == Set::levels) {
         if (thread == 0) narrow<V::each>(digits[0], to);
-        sync_row<Rq>();
     } else {
         u32* above = cells + Level<L + 1>::at;
         for (u32 k = thread; k < V::pairs; k += Rq::threads) {

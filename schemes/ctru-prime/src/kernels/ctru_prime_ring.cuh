@@ -31,11 +31,13 @@ RF_FN u32 reduce_integer(i32 x) {
 }
 
 // A factor to registers, in the layout of the first pass.   in: get(c), the coefficient c < n modulo the prime
+// Thread c % Rq::threads gets coefficient c here and in `fold`, so what a thread wrote there it reads back without a barrier.
 template <class Get>
 RF_FN void load_factor(u32* x, u32 thread, Get get) {
     using S = Pass<Rq, 0>;
     static_assert(Rq::layer[0] == 2 && S::run == 1 && S::vector == 1 && S::runs == S::sets * S::span,
                   "the first layer must join the halves");
+    static_assert(S::stride % Rq::threads == 0, "threads must take turns at coefficients");
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
         u32 c = S::run_start(thread, i);
@@ -65,14 +67,15 @@ RF_FN void multiply(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, co
     multiply_transformed(row, m, x, y, table);
 }
 
-// The same with a factor whose coefficients are in cells, the threads having met.
+// The same with a factor whose coefficients are in cells, each written by its thread, or the threads having met.
 RF_FN void multiply_by_cells(const Row<Rq>& row, const Rq::M& m, const u32* y, const Twiddle* table) {
     u32 x[Rq::per_thread];
     load_factor(x, row.thread, [&](u32 c) { return cells_of(row)[c]; });
     multiply(row, m, x, y, table);
 }
 
-// Coefficients of the product modulo x^n - x - 1: put(i, integer) takes them in turn, and may write to cell i.
+// Coefficients of the product modulo x^n - x - 1: put(i, integer) takes them in turn, and may write to cell i: other threads
+// read cells from n on alone.
 // (x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero.)
 template <class Put>
 RF_FN void fold(const Row<Rq>& row, Put put) {
