@@ -62,8 +62,7 @@ impl<W: Word> Transform<W> {
         if modulus > limit {
             return Err(Error::TooLarge { what: "the number of a modulus", limit, got: modulus });
         }
-        let row = dispatch(&rows.ring, rows.arithmetic, Make { rows, modulus }).downcast::<Arc<dyn Row<W>>>();
-        row.map(|row| Self(*row)).map_err(|_| Error::Unsupported {
+        make(rows, modulus).downcast::<Arc<dyn Row<W>>>().map(|row| Self(*row)).map_err(|_| Error::Unsupported {
             job: format!("a transform on words of {} bytes in {}", size_of::<W>(), rows.ring),
             why: "its residues have words of another size".into(),
         })
@@ -135,7 +134,12 @@ trait Row<W>: Send + Sync {
     fn invert(&self, row: &mut [W]) -> bool;
 }
 
-/// Makes a row, an `Arc<dyn Row<W>>` for the ring's own W.
+/// Makes a row, an `Arc<dyn Row<W>>` for the ring's own W. Not generic, so that the arithmetic of all fields is compiled here
+/// and not once more in each crate that has transforms.
+fn make(rows: &Rows, modulus: usize) -> Box<dyn Any> {
+    dispatch(&rows.ring, rows.arithmetic, Make { rows, modulus })
+}
+
 struct Make<'a> {
     rows: &'a Rows,
     modulus: usize,

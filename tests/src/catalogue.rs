@@ -6,6 +6,7 @@ use ringforge::{Job, Limits, Modulus, Op, Order, Plan, Quotient, Result, Ring, S
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
+use ringforge_sm2::Sm2;
 
 use crate::shared_out;
 
@@ -114,5 +115,6 @@ pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
     }
     plans.extend(ringforge_ctru_prime::named_plans(&CtruPrime761::PARAMETERS, limits)?);
     plans.extend(Components::plans(limits)?);
+    plans.extend(Sm2::plans(limits)?);
     Ok(plans)
 }

@@ -3,6 +3,8 @@
 use core::fmt;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::device::Device;
 use crate::error::Result;
 use crate::job::Job;
@@ -121,13 +123,13 @@ pub fn check_scheme<S: Scheme>(target: Target) {
     let Some(device) = target.device() else { return };
     let plans = S::plans(device.limits()).unwrap_or_else(|e| panic!("{}: {e}", S::NAME));
     let seed = samples::seed();
-    for named in &plans {
+    plans.par_iter().for_each(|named| {
         if target == Target::Cpu {
             check_oracle(named, &device, seed);
         } else {
             check_plan(named, &[Device::cpu(), device.clone()], seed);
         }
-    }
+    });
 }
 
 fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
