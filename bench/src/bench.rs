@@ -3,12 +3,15 @@
 mod fhe;
 mod host;
 mod kems;
+#[cfg(feature = "peers")]
+mod peers;
 mod rings;
 mod sm2;
 mod zk;
 mod zk_host;
 mod zk_witness;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -44,9 +47,9 @@ pub(crate) struct Options {
     /// Only lines whose "name ring op" contains this; for schemes "name op".
     #[arg(long, default_value = "")]
     filter: String,
-    /// Items of a run, instead of what each line says.
-    #[arg(long)]
-    batch: Option<usize>,
+    /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.
+    #[arg(long, value_delimiter = ',', value_parser = batch)]
+    batch: Vec<usize>,
     /// Fewer lines and shorter measurements.
     #[arg(long)]
     quick: bool,
@@ -56,6 +59,18 @@ pub(crate) struct Options {
     /// Measure the time from the start of a process to its first product instead, with an empty and a filled cache.
     #[arg(long)]
     pub(crate) start_up: bool,
+}
+
+/// A number of items that is not zero.
+fn batch(text: &str) -> Result<usize, String> {
+    text.parse::<NonZeroUsize>().map(NonZeroUsize::get).map_err(|error| error.to_string())
+}
+
+impl Options {
+    /// The batches that were asked for, else these.
+    fn batches(&self, usual: impl FnOnce() -> Vec<usize>) -> Vec<usize> {
+        if self.batch.is_empty() { usual() } else { self.batch.clone() }
+    }
 }
 
 /// What lines are measured with.
@@ -75,6 +90,8 @@ enum Task {
     ZkHost(zk_host::Task),
     ZkWitness(zk_witness::Task),
     Sm2(sm2::Task),
+    #[cfg(feature = "peers")]
+    Peers(peers::Task),
 }
 
 impl Task {
@@ -87,6 +104,8 @@ impl Task {
             Self::ZkHost(task) => task.title(),
             Self::ZkWitness(task) => task.title(),
             Self::Sm2(task) => task.title(),
+            #[cfg(feature = "peers")]
+            Self::Peers(task) => task.title(),
         }
     }
 
@@ -99,6 +118,8 @@ impl Task {
             Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
             Self::ZkWitness(task) => report.zk_witness_lines.push(task.line(bench)?),
             Self::Sm2(task) => report.sm2_lines.extend(task.lines(bench)?),
+            #[cfg(feature = "peers")]
+            Self::Peers(task) => report.peer_lines.extend(task.lines(bench)?),
             Self::Kem(task) => {
                 // a CPU's memory is the host's
                 let is_cpu = bench.device.limits().is_cpu();
@@ -162,6 +183,9 @@ struct Report {
     zk_witness_lines: Vec<zk_witness::Line>,
     /// SM2 signatures.
     sm2_lines: Vec<sm2::Line>,
+    /// The CPU beside other crates.
+    #[cfg(feature = "peers")]
+    peer_lines: Vec<peers::Line>,
     /// Lines that this device does not support, and why.
     unsupported: Vec<String>,
 }
@@ -178,7 +202,10 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let zk_witness = zk_witness::tasks(options, &device).into_iter().map(Task::ZkWitness);
     let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
     let sm2 = sm2::tasks(options, &device).into_iter().map(Task::Sm2);
-    let tasks: Vec<_> = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(sm2).collect();
+    let tasks = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(sm2);
+    #[cfg(feature = "peers")]
+    let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));
+    let tasks: Vec<_> = tasks.collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
     let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
     let bench = Bench { device, bandwidth, effort };
@@ -192,6 +219,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         zk_host_lines: Vec::new(),
         zk_witness_lines: Vec::new(),
         sm2_lines: Vec::new(),
+        #[cfg(feature = "peers")]
+        peer_lines: Vec::new(),
         unsupported: Vec::new(),
     };
     write(options, &report)?;
@@ -221,6 +250,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let zk_hosts = report.zk_host_lines.iter().map(|line| line.right);
     let zk_witnesses = report.zk_witness_lines.iter().map(|line| line.right);
     let sm2 = report.sm2_lines.iter().map(|line| line.right);
+    #[cfg(feature = "peers")]
+    let sm2 = sm2.chain(report.peer_lines.iter().map(|line| line.right));
     Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).chain(sm2).all(|right| right))
 }
 
@@ -262,6 +293,11 @@ fn print(report: &Report) -> Result<()> {
     if !report.sm2_lines.is_empty() {
         show::print("SM2, all data on the device; bars are those of an H200:")?;
         show::print(&sm2::table(&report.sm2_lines))?;
+    }
+    #[cfg(feature = "peers")]
+    if !report.peer_lines.is_empty() {
+        show::print("this machine's CPU beside other crates:")?;
+        show::print(&peers::table(&report.peer_lines))?;
     }
     report.unsupported.iter().try_for_each(|line| show::print(line))
 }

@@ -10,6 +10,7 @@ mod kems;
 mod measure;
 mod oracle;
 mod plan;
+mod report;
 mod rings;
 mod sample;
 mod show;
@@ -46,6 +47,8 @@ enum Command {
     Plan(plan::Options),
     /// Measure throughput for each ring, operation and batch.
     Bench(bench::Options),
+    /// Make a page of plots and tables from recorded measurements.
+    Report(report::Options),
     /// One product from nothing, for `bench --start-up`.
     #[command(hide = true)]
     StartUp,
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Plan(options) => plan::main(options, cli.device, cli.json).map(|()| true),
         Command::Bench(options) if options.start_up => start_up::main(cli.device, cli.json).map(|()| true),
         Command::Bench(options) => bench::main(options, cli.device, cli.json),
+        Command::Report(options) => report::main(options).map(|()| true),
         Command::StartUp => start_up::child(cli.device).map(|()| true),
     };
     match outcome {

@@ -6,7 +6,7 @@ use ringforge::{Job, Limits, Modulus, Op, Order, Plan, Quotient, Result, Ring, S
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
-use ringforge_sm2::Sm2;
+use ringforge_sm2::{Sm2, full_plans};
 
 use crate::shared_out;
 
@@ -106,6 +106,18 @@ fn draws() -> Result<Vec<NamedPlan>> {
 /// # Errors
 /// What makes planning fail.
 pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    Ok([of_one_size(limits)?, Sm2::plans(limits)?].concat())
+}
+
+/// The same for compilers: without the small blocks that plans of a scheme may have in tests.
+///
+/// # Errors
+/// As [`catalogue`].
+pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    Ok([of_one_size(limits)?, full_plans(limits)?].concat())
+}
+
+fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut plans = shared_out::transforms()?;
     plans.extend(jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<Vec<_>>>()?);
     plans.extend(draws()?);
@@ -115,6 +127,5 @@ pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
     }
     plans.extend(ringforge_ctru_prime::named_plans(&CtruPrime761::PARAMETERS, limits)?);
     plans.extend(Components::plans(limits)?);
-    plans.extend(Sm2::plans(limits)?);
     Ok(plans)
 }

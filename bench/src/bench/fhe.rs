@@ -111,11 +111,12 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Result<Vec<Task>> {
         let wanted: Vec<_> = [Op::Forward, Op::Inverse].into_iter().filter(is_wanted).collect();
         if !wanted.is_empty() {
             let bytes = if device.limits().is_cpu() { CPU_BYTES } else { BYTES };
-            let batch = match shape.how {
-                How::Batch => options.batch.unwrap_or(bytes / ring.bytes()).max(1),
-                How::One | How::OneBound => 1,
+            let batches = match shape.how {
+                How::Batch => options.batches(|| vec![(bytes / ring.bytes()).max(1)]),
+                How::One | How::OneBound => vec![1],
             };
-            tasks.push(Task { shape, ring, batch, wanted });
+            let task = |batch| Task { shape, ring: ring.clone(), batch, wanted: wanted.clone() };
+            tasks.extend(batches.into_iter().map(task));
         }
     }
     Ok(tasks)

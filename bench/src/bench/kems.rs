@@ -50,12 +50,11 @@ impl Task {
 
 /// What is to be measured.
 pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
-    let batches = match options.batch {
-        Some(batch) => vec![batch.max(1)],
-        None if device.limits().is_cpu() => vec![ITEMS_PER_THREAD * environment::threads()],
-        None if options.quick => vec![GPU_BATCHES[0]],
-        None => GPU_BATCHES.to_vec(),
-    };
+    let batches = options.batches(|| match device.limits().is_cpu() {
+        true => vec![ITEMS_PER_THREAD * environment::threads()],
+        false if options.quick => vec![GPU_BATCHES[0]],
+        false => GPU_BATCHES.to_vec(),
+    });
     let mut tasks = Vec::new();
     for set in SETS.iter().filter(|set| set.quick || !options.quick) {
         let is_wanted = |op: &Operation| format!("{} {op}", set.parameters.name()).contains(&options.filter);

@@ -40,10 +40,10 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Result<Vec<Task>> {
             continue;
         }
         let ring: Ring = text.parse()?;
-        let batches: Vec<Option<usize>> = match options.batch {
-            Some(batch) => vec![Some(batch)],
-            None if device.limits().is_cpu() => vec![None],
-            None => batches.iter().copied().map(Some).collect(),
+        let batches: Vec<Option<usize>> = match &options.batch[..] {
+            [] if device.limits().is_cpu() => vec![None],
+            [] => batches.iter().copied().map(Some).collect(),
+            batches => batches.iter().copied().map(Some).collect(),
         };
         for op in *ops {
             if !format!("{name} {text} {op}").contains(&options.filter) {
@@ -64,7 +64,7 @@ pub(super) fn line(Task { name, job, batch }: &Task, bench: &Bench) -> Result<Li
     let Bench { device, bandwidth, effort } = bench;
     let work = Work::new(device, job)?;
     let batch = match *batch {
-        Some(batch) => batch.max(1),
+        Some(batch) => batch,
         None => suiting_batch(&work, job)?,
     };
     let mut random = Random::new(std::process::id().into());

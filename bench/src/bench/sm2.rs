@@ -1,13 +1,10 @@
-//! Lines about SM2: signing and verification of digests and messages on the device, and one by one beside the crate `sm2`.
-
-use std::time::Instant;
+//! Lines about SM2: signing and verification of digests and messages on the device.
 
 use anyhow::{Context, Result};
 use ringforge::testkit::bytes;
 use ringforge::{Buffer, Device};
-use ringforge_sm2::{Digests, Mode, PrivateKey, PublicKey, Signature, Signer, Verifier, outcome};
+use ringforge_sm2::{Digests, Mode, Signer, Verifier, outcome};
 use serde::Serialize;
-use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
 
 use super::{Bench, Options, is_reference};
 use crate::measure::{self, Times};
@@ -21,8 +18,6 @@ const ITEMS_PER_THREAD: usize = 1 << 10;
 const CACHED: usize = 256;
 /// Bytes of a message.
 const MESSAGE: usize = 64;
-/// Items one by one.
-const SINGLES: usize = 2000;
 
 /// What is measured, with the millions a second that are wanted at least on an H200.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,18 +27,15 @@ enum What {
     VerifyCached,
     SignMessages,
     VerifyMessages,
-    /// One by one on a thread: ours, and the crate `sm2`.
-    Single,
 }
 
-const ALL: [(&str, What, Option<f64>); 7] = [
+const ALL: [(&str, What, Option<f64>); 6] = [
     ("SM2 sign, one key", What::Sign(Mode::Throughput), Some(180.0)),
     ("SM2 sign, one key, scan", What::Sign(Mode::Scan), None),
     ("SM2 verify", What::Verify, Some(18.0)),
     ("SM2 verify, cached keys", What::VerifyCached, Some(80.0)),
     ("SM2 sign messages of 64 bytes", What::SignMessages, Some(0.8 * 180.0)),
     ("SM2 verify messages of 64 bytes", What::VerifyMessages, Some(0.8 * 18.0)),
-    ("SM2 one by one", What::Single, None),
 ];
 
 /// An operation and a batch.
@@ -54,7 +46,7 @@ pub(super) struct Task {
     bar: Option<f64>,
 }
 
-/// One measurement, by the device's clock, or the wall's for items one by one.
+/// One measurement, by the device's clock.
 #[derive(Debug, Serialize)]
 pub(super) struct Line {
     name: String,
@@ -69,16 +61,14 @@ pub(super) struct Line {
 
 /// What is to be measured.
 pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
-    let batches = match options.batch {
-        Some(batch) => vec![batch.max(1)],
-        None if device.limits().is_cpu() => vec![ITEMS_PER_THREAD * environment::threads()],
-        None if options.quick => GPU_BATCHES[..1].to_vec(),
-        None => GPU_BATCHES.to_vec(),
-    };
+    let batches = options.batches(|| match device.limits().is_cpu() {
+        true => vec![ITEMS_PER_THREAD * environment::threads()],
+        false if options.quick => GPU_BATCHES[..1].to_vec(),
+        false => GPU_BATCHES.to_vec(),
+    });
     let wanted = ALL.iter().filter(|(name, ..)| name.contains(&options.filter));
     let tasks = wanted.flat_map(|&(name, what, bar)| {
-        let batches = if what == What::Single { vec![SINGLES] } else { batches.clone() };
-        batches.into_iter().map(move |batch| {
+        batches.clone().into_iter().map(move |batch| {
             let bar = bar.filter(|_| batch == GPU_BATCHES[0]).map(|millions| 1e6 * millions);
             Task { name, what, batch, bar }
         })
@@ -92,9 +82,6 @@ impl Task {
     }
 
     pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
-        if self.what == What::Single {
-            return singles();
-        }
         let (times, right) = self.measure(bench)?;
         let Times { median_seconds, p95_seconds, .. } = times;
         Ok(vec![Line {
@@ -168,53 +155,6 @@ impl Task {
         let found = verify(&signatures)?;
         Ok((times, fine && matches!(found.faults(), [fault] if fault.item == batch / 2)))
     }
-}
-
-/// One by one on one thread: signing with the nonces of RFC 6979 and verification, ours and the crate `sm2`'s.
-fn singles() -> Result<Vec<Line>> {
-    let bytes32 = |seed: usize| -> Result<[u8; 32]> { Ok(bytes(seed as u64, 32).as_slice().try_into()?) };
-    let ours = PrivateKey::from_bytes(&[0x42; 32])?;
-    let secret = sm2::SecretKey::from_slice(&[0x42; 32])?;
-    let theirs = sm2::dsa::SigningKey::new("1234567812345678", &secret)?;
-    let digests = (0..SINGLES).map(bytes32).collect::<Result<Vec<_>>>()?;
-    let key: &PublicKey = ours.public_key();
-    let mut lines = Vec::new();
-    let mut time = |name: &str, right: &mut dyn FnMut() -> Result<bool>| -> Result<()> {
-        let start = Instant::now();
-        let right = right()?;
-        let seconds = start.elapsed().as_secs_f64();
-        let each = seconds / SINGLES as f64;
-        let (name, items_per_second) = (name.to_owned(), 1.0 / each);
-        lines.push(Line {
-            name,
-            batch: 1,
-            median_seconds: each,
-            p95_seconds: each,
-            items_per_second,
-            bar: None,
-            right,
-        });
-        Ok(())
-    };
-    let mut signatures: Vec<Signature> = digests.iter().take(1).map(|digest| ours.sign_digest(digest)).collect();
-    key.verify_digest(&digests[0], &signatures[0])?; // tables are made
-    time("SM2 sign, one by one", &mut || {
-        signatures = digests.iter().map(|digest| ours.sign_digest(digest)).collect();
-        Ok(true)
-    })?;
-    let mut others: Vec<sm2::dsa::Signature> = Vec::new();
-    time("the same, crate sm2", &mut || {
-        others = digests.iter().map(|digest| theirs.sign_prehash(digest)).collect::<Result<_, _>>()?;
-        Ok(others.iter().zip(&signatures).all(|(a, b)| a.to_bytes()[..] == b.to_bytes()))
-    })?;
-    time("SM2 verify, one by one", &mut || {
-        Ok(digests.iter().zip(&signatures).all(|(digest, signature)| key.verify_digest(digest, signature).is_ok()))
-    })?;
-    time("the same, crate sm2", &mut || {
-        let key = theirs.verifying_key();
-        Ok(digests.iter().zip(&others).all(|(digest, signature)| key.verify_prehash(digest, signature).is_ok()))
-    })?;
-    Ok(lines)
 }
 
 /// The lines as a table.

@@ -106,7 +106,7 @@ impl Task {
         let q = modulus()?;
         let root = plain(&root(n)?.into_bigint().0);
         Ok(match self.is_coset {
-            false => Ring::cyclic(n, q)?.with_root(root)?,
+            false => cyclic(n)?,
             true => Ring::coset(n, q, plain(&self.offset().into_bigint().0), root)?,
         })
     }
@@ -191,6 +191,11 @@ impl Task {
             bytes(&value).as_flattened() == &values[32 * place..][..32]
         }))
     }
+}
+
+/// x^n − 1 with arkworks' root.
+pub(super) fn cyclic(n: usize) -> Result<Ring> {
+    Ok(Ring::cyclic(n, modulus()?)?.with_root(plain(&root(n)?.into_bigint().0))?)
 }
 
 /// The field's modulus.

@@ -65,11 +65,11 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
         (_, true) => LOG_N_QUICK,
         _ => LOG_N,
     };
-    let tasks = SHAPES.iter().map(|shape| {
+    let tasks = SHAPES.iter().flat_map(|shape| {
         let is_wanted = |op: &Op| format!("{} {op}", shape.name).contains(&options.filter);
-        let wanted = [Op::Forward, Op::Inverse].into_iter().filter(is_wanted).collect();
-        let batch = if shape.batch == 1 { 1 } else { options.batch.unwrap_or(shape.batch) };
-        Task { shape, batch, log_n, wanted }
+        let wanted: Vec<Op> = [Op::Forward, Op::Inverse].into_iter().filter(is_wanted).collect();
+        let batches = if shape.batch == 1 { vec![1] } else { options.batches(|| vec![shape.batch]) };
+        batches.into_iter().map(move |batch| Task { shape, batch, log_n, wanted: wanted.clone() })
     });
     tasks.filter(|task| !task.wanted.is_empty()).collect()
 }

@@ -125,25 +125,27 @@ impl Scheme for Sm2 {
     }
 }
 
-/// Every plan at full size for a device with these limits: for compilers, which need no samples.
+/// Every plan at full size for a device with these limits: for compilers, not for runs, whose samples would be other ones.
 ///
 /// # Errors
 /// What makes planning fail.
-pub fn full_plans(limits: &Limits) -> Result<Vec<Plan>> {
+pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let [fast, scan] = [Mode::Throughput, Mode::Scan].map(|mode| Plans::new(limits, mode));
-    Ok(vec![
+    let of_fast = vec![
         fast.prepare()?,
         fast.generate()?,
         fast.public_keys()?,
         fast.sign(true)?,
         fast.sign(false)?,
         fast.sign_with_nonces(false)?,
-        scan.generate()?,
-        scan.sign(true)?,
-        scan.sign_with_nonces(false)?,
         fast.verify()?,
         fast.cache()?,
         fast.verify_cached(256)?,
         fast.digest(16, true)?,
-    ])
+    ];
+    let of_scan = vec![scan.generate()?, scan.sign(true)?, scan.sign_with_nonces(false)?];
+    let named = |mode: Mode, plans: Vec<Plan>| {
+        plans.into_iter().map(move |plan| NamedPlan::new(format!("{}, full size, {mode:?}", plan.title()), plan))
+    };
+    Ok(named(Mode::Throughput, of_fast).chain(named(Mode::Scan, of_scan)).collect())
 }

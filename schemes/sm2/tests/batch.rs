@@ -351,3 +351,36 @@ fn a_hundred_million_signatures() {
         }
     }
 }
+
+/// SM3 itself: a digest is that of 32 bytes of identity and the message behind them, so that shorter inputs have none.
+#[test]
+fn digests_are_the_hash() {
+    let repeated =
+        |record: &Value| bytes(record, "pattern").repeat(record["repeat"].as_u64().expect("a count") as usize);
+    let of = |list, input: &dyn Fn(&Value) -> Vec<u8>| -> Vec<(Vec<u8>, [u8; 32])> {
+        let vectors = records("sm3", list);
+        let inputs = vectors.iter().map(|record| (input(record), word(record, "digest")));
+        inputs.filter(|(input, _)| input.len() >= 32).collect()
+    };
+    for inputs in [of("tests", &|record| bytes(record, "msg")), of("repeated", &repeated)] {
+        assert!(inputs.len() >= 3);
+        let longest = inputs.iter().map(|(input, _)| input.len() - 32).max().unwrap_or(0);
+        let slot = longest.next_multiple_of(4);
+        let (mut identities, mut messages, mut lengths) = (vec![], vec![], vec![]);
+        let mut expected: Vec<u8> = vec![];
+        for (input, digest) in &inputs {
+            let (identity, message) = input.split_at(32);
+            identities.extend(identity);
+            messages.extend(message);
+            messages.resize(messages.len() + slot - message.len(), 0xaa);
+            lengths.push(message.len() as u32);
+            expected.extend(digest);
+        }
+        for device in devices() {
+            let mut found = vec![0; expected.len()];
+            let hash = Digests::new(&device, slot).expect("it compiles");
+            hash.digest(&identities, &messages, &lengths, &mut found).expect("it runs");
+            assert_eq!(found, expected, "{device}, slots of {slot} bytes");
+        }
+    }
+}

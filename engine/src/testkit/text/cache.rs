@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, io};
@@ -59,6 +59,7 @@ impl Compiler {
             Err(e) => Err(failed(e)),
         };
         let runner = made(self.make(&["-c".into(), "runner.cpp".into(), "block.cpp".into()], &shim()))?;
+        let runner = path::absolute(runner).map_err(failed)?;
         let object = |object: &str| runner.join(object).display().to_string();
         let arguments = [
             format!("-DRF_KERNEL_FILE=\"{main}\""),

@@ -1,0 +1,194 @@
+//! Tables of recorded measurements.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::record::{Record, at};
+use crate::show;
+
+/// How a value is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Show {
+    Text,
+    Ring,
+    Count,
+    YesNo,
+    Right,
+    Seconds,
+    Milliseconds,
+    Nanoseconds,
+    Rate,
+    Percent,
+    Ratio,
+}
+
+/// A heading, and where its values stand in a line.
+type Column = (&'static str, &'static str, Show);
+
+/// A kind of lines, its title, its columns. Columns that no line has are left out.
+const KINDS: [(&str, &str, &[Column]); 9] = [
+    (
+        "lines",
+        "On the device",
+        &[
+            ("name", "name", Show::Text),
+            ("ring", "ring", Show::Ring),
+            ("operation", "op", Show::Text),
+            ("batch", "batch", Show::Count),
+            ("median", "median_seconds", Show::Seconds),
+            ("p95", "p95_seconds", Show::Seconds),
+            ("items/s", "items_per_second", Show::Rate),
+            ("of the floor", "percent_of_floor", Show::Percent),
+            ("right", "right", Show::Right),
+        ],
+    ),
+    (
+        "kem_rates",
+        "Operations a second, on the device",
+        &[
+            ("name", "name", Show::Text),
+            ("KeyGen", "key_generation", Show::Rate),
+            ("Encaps", "encapsulation", Show::Rate),
+            ("Decaps", "decapsulation", Show::Rate),
+        ],
+    ),
+    (
+        "fhe_lines",
+        "Transforms as FHE has them",
+        &[
+            ("shape", "name", Show::Text),
+            ("operation", "op", Show::Text),
+            ("of one", "unit", Show::Text),
+            ("time", "unit_ns", Show::Nanoseconds),
+            ("best peer", "peer", Show::Nanoseconds),
+            ("wanted", "bar", Show::Nanoseconds),
+            ("of the floor", "percent_of_floor", Show::Percent),
+            ("right", "right", Show::Right),
+        ],
+    ),
+    (
+        "zk_lines",
+        "Transforms of BLS12-381 Fr, natural order",
+        &[
+            ("log n", "log_n", Show::Count),
+            ("operation", "op", Show::Text),
+            ("coset", "coset", Show::YesNo),
+            ("median", "median_seconds", Show::Seconds),
+            ("p95", "p95_seconds", Show::Seconds),
+            ("sppark", "peer_seconds", Show::Seconds),
+            ("wanted", "bar_seconds", Show::Seconds),
+            ("of the floor", "percent_of_floor", Show::Percent),
+            ("right", "right", Show::Right),
+        ],
+    ),
+    (
+        "zk_witness_lines",
+        "Groth16 witness maps of BLS12-381 Fr",
+        &[
+            ("log n", "log_n", Show::Count),
+            ("median", "median_seconds", Show::Seconds),
+            ("wanted", "bar_seconds", Show::Seconds),
+            ("right", "right", Show::Right),
+        ],
+    ),
+    (
+        "zk_host_lines",
+        "Transforms of BLS12-381 Fr from host memory to host memory",
+        &[
+            ("what", "name", Show::Text),
+            ("operation", "op", Show::Text),
+            ("log n", "log_n", Show::Count),
+            ("a transform", "milliseconds_per_transform", Show::Milliseconds),
+            ("wanted", "bar_milliseconds", Show::Milliseconds),
+            ("right", "right", Show::Right),
+        ],
+    ),
+    (
+        "host_lines",
+        "From host memory to host memory",
+        &[
+            ("name", "name", Show::Text),
+            ("operation", "op", Show::Text),
+            ("batch", "batch", Show::Count),
+            ("items/s", "items_per_second", Show::Rate),
+            ("copies alone", "limits.copied_items_per_second", Show::Rate),
+            ("of the limit", "percent_of_limit", Show::Percent),
+            ("right", "right", Show::Right),
+        ],
+    ),
+    (
+        "sm2_lines",
+        "SM2",
+        &[
+            ("what", "name", Show::Text),
+            ("batch", "batch", Show::Count),
+            ("median", "median_seconds", Show::Seconds),
+            ("p95", "p95_seconds", Show::Seconds),
+            ("items/s", "items_per_second", Show::Rate),
+            ("wanted", "bar", Show::Rate),
+            ("right", "right", Show::Right),
+        ],
+    ),
+    (
+        "peer_lines",
+        "The CPU beside other crates",
+        &[
+            ("what", "name", Show::Text),
+            ("operation", "op", Show::Text),
+            ("threads", "threads", Show::Count),
+            ("ours", "median_seconds", Show::Seconds),
+            ("peer", "peer", Show::Text),
+            ("takes", "peer_median_seconds", Show::Seconds),
+            ("ratio", "ratio", Show::Ratio),
+            ("right", "right", Show::Right),
+        ],
+    ),
+];
+
+/// The tables of a record, each with its title.
+pub(super) fn of(record: &Record) -> Vec<(&'static str, Markup)> {
+    let with_lines = KINDS.iter().filter(|(kind, ..)| !record.lines(kind).is_empty());
+    with_lines.map(|(kind, title, columns)| (*title, table(record.lines(kind), columns))).collect()
+}
+
+fn table(lines: &[Value], columns: &[Column]) -> Markup {
+    let known = |(_, path, _): &&Column| lines.iter().any(|line| !at(line, path).is_null());
+    let columns: Vec<&Column> = columns.iter().filter(known).collect();
+    html! {
+        table {
+            thead { tr { @for (heading, _, show) in &columns { th.number[is_number(*show)] { (heading) } } } }
+            tbody {
+                @for line in lines {
+                    tr { @for (_, path, show) in &columns { (cell(at(line, path), *show)) } }
+                }
+            }
+        }
+    }
+}
+
+fn is_number(show: Show) -> bool {
+    !matches!(show, Show::Text | Show::Ring | Show::YesNo | Show::Right)
+}
+
+fn cell(value: &Value, how: Show) -> Markup {
+    let wrong = how == Show::Right && *value == false;
+    html! { td.number[is_number(how)].wrong[wrong] { (text(value, how)) } }
+}
+
+/// The value as people read it; a dash where there is none.
+fn text(value: &Value, how: Show) -> String {
+    let number = |show: &dyn Fn(f64) -> String| value.as_f64().map(show);
+    let text = match how {
+        Show::Text => value.as_str().map(str::to_owned),
+        Show::Ring => value.as_str().map(show::ring),
+        Show::YesNo | Show::Right => value.as_bool().map(show::yes_or_no),
+        Show::Count => value.as_u64().map(|count| count.to_string()),
+        Show::Seconds => number(&show::time),
+        Show::Milliseconds => number(&|x| show::time(x * 1e-3)),
+        Show::Nanoseconds => number(&|x| format!("{x:.0} ns")),
+        Show::Rate => number(&show::short),
+        Show::Percent => number(&|x| format!("{x:.0} %")),
+        Show::Ratio => number(&|x| format!("{x:.2}")),
+    };
+    text.unwrap_or_else(|| "–".into())
+}
