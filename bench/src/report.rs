@@ -17,7 +17,10 @@ use record::Record;
 /// Options of `ringforge report`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Folder with records, as `ringforge bench --out` writes them.
+    /// Records to begin with, as `ringforge bench --out` writes them.
+    #[arg(value_name = "FILE")]
+    records: Vec<PathBuf>,
+    /// Folder with more records.
     #[arg(long, value_name = "FOLDER", default_value = "bench/results")]
     results: PathBuf,
     /// Write the page to this file.
@@ -43,7 +46,8 @@ const STYLE: &str = "
 
 /// `ringforge report`.
 pub(crate) fn main(options: &Options) -> Result<()> {
-    let records = Record::all(&options.results)?;
+    let own = options.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>>>()?;
+    let records = [own, Record::all(&options.results)?].concat();
     ensure!(!records.is_empty(), "no records in {}", options.results.display());
     let page = page(&records)?.into_string();
     std::fs::write(&options.out, page).with_context(|| format!("writing {}", options.out.display()))?;

@@ -135,6 +135,31 @@ fn ml_kem() -> io::Result<Vec<String>> {
     Ok(["ML-KEM-512", "ML-KEM-768", "ML-KEM-1024"].map(row).into())
 }
 
+fn cpu() -> io::Result<Vec<String>> {
+    let record = Record::read("2026-11-21-xeon-cpu-peers.json", "peer_lines")?;
+    let row = |label: &str, name: &str, op: &str, peer: &str| {
+        let get = |field: &str| record.get(&[("name", name.into()), ("op", op.into())], field);
+        let time = |seconds: f64| match seconds < 1e-3 {
+            true => digits(1e6 * seconds) + " µs",
+            false => digits(1e3 * seconds) + " ms",
+        };
+        let [ours, theirs] = ["median_seconds", "peer_median_seconds"].map(|field| time(get(field)));
+        cells(label, [get("threads").to_string(), ours, peer.into(), theirs, format!("{:.2}", get("ratio"))])
+    };
+    let (ark, tfhe, sm2, ml_kem) = ("ark-poly 0.6", "tfhe-ntt 0.7", "sm2 0.14", "ml-kem 0.3, ML-KEM-768");
+    Ok(vec![
+        row("forward, BLS12-381 Fr, 2^16", "CPU BLS12-381 Fr 2^16", "forward", ark),
+        row("forward, BLS12-381 Fr, 2^20", "CPU BLS12-381 Fr 2^20", "forward", ark),
+        row("forward, 60-bit prime, 2^12", "CPU x^n + 1, 60 bits, 2^12", "forward", tfhe),
+        row("forward, 60-bit prime, 2^16", "CPU x^n + 1, 60 bits, 2^16", "forward", tfhe),
+        row("SM2 sign", "CPU SM2", "sign", sm2),
+        row("SM2 verify", "CPU SM2", "verify", sm2),
+        row("CTRU-768 KeyGen", "CPU CTRU-768", "KeyGen", ml_kem),
+        row("CTRU-768 Encaps", "CPU CTRU-768", "Encaps", ml_kem),
+        row("CTRU-768 Decaps", "CPU CTRU-768", "Decaps", ml_kem),
+    ])
+}
+
 /// Rows of the tables of a text, without headings.
 fn rows(text: &str) -> Vec<String> {
     let mut rows = Vec::new();
@@ -152,6 +177,6 @@ fn rows(text: &str) -> Vec<String> {
 fn figures_of_the_readme_are_those_of_the_records() -> io::Result<()> {
     let readme = fs::read_to_string(root().join("README.md"))?;
     let speed = readme.split("\n## ").find(|part| part.starts_with("Speed\n")).unwrap_or_default();
-    assert_eq!(rows(speed), [foundation()?, fhe()?, proofs()?, ctru()?, ml_kem()?].concat());
+    assert_eq!(rows(speed), [foundation()?, fhe()?, proofs()?, ctru()?, ml_kem()?, cpu()?].concat());
     Ok(())
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// A file of a run.
+#[derive(Clone)]
 pub(super) struct Record {
     /// The file's name, without its ending.
     pub(super) name: String,
@@ -20,12 +21,15 @@ impl Record {
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
         paths.sort();
-        paths.iter().map(|path| Self::read(path).with_context(|| format!("reading {}", path.display()))).collect()
+        paths.iter().map(|path| Self::read(path)).collect()
     }
 
-    fn read(path: &Path) -> Result<Self> {
+    /// One record.
+    pub(super) fn read(path: &Path) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { name, value: serde_json::from_str(&fs::read_to_string(path)?)? })
+        let context = || format!("reading {}", path.display());
+        let text = fs::read_to_string(path).with_context(context)?;
+        Ok(Self { name, value: serde_json::from_str(&text).with_context(context)? })
     }
 
     /// Measurements of one kind.
