@@ -15,6 +15,8 @@ using Twiddle = Rq::M::Twiddle;
 constexpr u32 q = Set::q, half = Rq::n / 2;
 static_assert(Set::n <= half && 2 * Set::n <= Rq::n && Rq::row_bytes >= 4 * Rq::n, "a product must fit the row");
 static_assert(Rq::threads % 32 == 0, "warps must not share rows");
+// Kernels leave out barriers before a transform, for its first exchange begins with one.
+static_assert(Rq::passes > 1 && !Rq::shuffles, "transforms must exchange through shared memory");
 
 RF_FN u32* cells_of(const Row<Rq>& row) { return (u32*)row.shared; }
 
