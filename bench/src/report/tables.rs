@@ -26,7 +26,18 @@ enum Show {
 type Column = (&'static str, &'static str, Show);
 
 /// A kind of lines, its title, its columns. Columns that no line has are left out.
-const KINDS: [(&str, &str, &[Column]); 9] = [
+const KINDS: [(&str, &str, &[Column]); 10] = [
+    (
+        "rate_lines",
+        "What the chip's pipes do at best",
+        &[
+            ("name", "name", Show::Text),
+            ("what is counted", "unit", Show::Text),
+            ("a second", "per_second", Show::Rate),
+            ("a clock and multiprocessor", "per_processor_and_clock", Show::Ratio),
+            ("right", "right", Show::Right),
+        ],
+    ),
     (
         "lines",
         "On the device",
