@@ -233,9 +233,8 @@ struct Report {
 
 /// `ringforge bench`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
-    match options.suite {
-        Some(Suite::Rates) => return rates::main(options, choice, json),
-        None => {}
+    if options.suite == Some(Suite::Rates) {
+        return rates::main(options, choice, json);
     }
     let device = choice.open()?.device;
     let planner = options.tuning.planner(device.limits())?;

@@ -74,7 +74,7 @@ struct Record<'a> {
 /// `ringforge tune`.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> {
     let device = choice.open()?.device;
-    let (samples, total_seconds) = if options.quick { (15, 0.1) } else { (40, 0.4) };
+    let (samples, total_seconds) = if options.quick { (15, 0.1) } else { (40, 0.2) };
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
     let subjects = subjects::all(&options.filter, options.quick, device.limits())?;
     ensure!(!subjects.is_empty(), "no job contains {:?}", options.filter);

@@ -203,3 +203,20 @@ fn text(value: &Value, how: Show) -> String {
     };
     text.unwrap_or_else(|| "–".into())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rates_make_a_table() {
+        let line = json!({ "name": "multiply", "unit": "IMAD", "per_second": 16.4e12, "right": true });
+        let record = Record { name: "rates".into(), value: json!({ "rate_lines": [line] }) };
+        let tables = of(&record);
+        assert_eq!(tables.len(), 1);
+        let (title, table) = &tables[0];
+        assert!(title.contains("pipes") && table.0.contains("16.4 T") && !table.0.contains("clock"));
+    }
+}

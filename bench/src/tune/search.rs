@@ -10,7 +10,7 @@ use crate::measure::Times;
 /// How many times as fast a way must be to be preferred: less may be noise.
 const LEAST_GAIN: f64 = 1.02;
 /// Most kernels that a transform is shared out among.
-const MOST_KERNELS: usize = 6;
+const MOST_KERNELS: usize = 4;
 /// Coefficients of a thread.
 const PER_THREAD: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
@@ -48,15 +48,9 @@ pub(super) fn fastest(job: &Job, contest: &mut Contest<'_>) -> Result<(Choice, V
     let usual = plan(job, best, limits)?;
     let mut times = contest.enter(&name(best), &usual)?;
     let mut alternatives = vec![Alternative { name: name(best), times }];
-    let mut seen = vec![kernels(&usual, limits)?];
+    let mut seen = vec![texts(&usual, limits)?];
     for thing in THINGS {
-        for choice in thing(best, job, limits) {
-            let plan = plan(job, choice, limits)?;
-            let kernels = kernels(&plan, limits)?;
-            if seen.contains(&kernels) {
-                continue;
-            }
-            seen.push(kernels);
+        for (choice, plan) in others(job, best, thing, limits, &mut seen)? {
             let name = name(choice);
             let found = contest.enter(&name, &plan)?;
             alternatives.push(Alternative { name, times: found });
@@ -68,6 +62,26 @@ pub(super) fn fastest(job: &Job, contest: &mut Contest<'_>) -> Result<(Choice, V
     Ok((best, alternatives))
 }
 
+/// The ways that differ from one in a thing and lead to plans that were not seen yet.
+fn others(
+    job: &Job,
+    base: Choice,
+    thing: Thing,
+    limits: &Limits,
+    seen: &mut Vec<String>,
+) -> Result<Vec<(Choice, Plan)>> {
+    let mut others = Vec::new();
+    for choice in thing(base, job, limits) {
+        let plan = plan(job, choice, limits)?;
+        let texts = texts(&plan, limits)?;
+        if !seen.contains(&texts) {
+            seen.push(texts);
+            others.push((choice, plan));
+        }
+    }
+    Ok(others)
+}
+
 fn plan(job: &Job, choice: Choice, limits: &Limits) -> Result<Plan> {
     let mut tuning = Tuning::default();
     tuning.choose(job, choice);
@@ -75,7 +89,7 @@ fn plan(job: &Job, choice: Choice, limits: &Limits) -> Result<Plan> {
 }
 
 /// What distinguishes plans: the text of their kernels on a GPU, what they say of themselves on the CPU.
-fn kernels(plan: &Plan, limits: &Limits) -> Result<String> {
+fn texts(plan: &Plan, limits: &Limits) -> Result<String> {
     if limits.is_cpu() {
         return Ok(plan.to_string());
     }
@@ -122,24 +136,47 @@ mod tests {
         Ok(())
     }
 
+    /// Plans for an H200, one thing changed in each.
+    fn ways_on_a_gpu(job: &Job) -> Result<Vec<(Choice, Plan)>> {
+        let limits = Limits::h200();
+        let mut seen = vec![texts(&plan(job, Choice::default(), &limits)?, &limits)?];
+        let ways = THINGS.map(|thing| others(job, Choice::default(), thing, &limits, &mut seen));
+        Ok(ways.into_iter().collect::<Result<Vec<_>>>()?.concat())
+    }
+
     #[test]
-    fn ways_on_a_gpu_lead_to_different_kernels() -> Result<()> {
-        let (limits, ring) = (Limits::h200(), "562949953408001:x^512+1".parse::<Ring>()?);
-        let job = Job::new(&ring, Op::Forward);
-        let ways = |thing: Thing| {
-            let choices = thing(Choice::default(), &job, &limits);
-            let mut kernels: Vec<_> = choices
-                .into_iter()
-                .map(|choice| kernels(&plan(&job, choice, &limits)?, &limits))
-                .collect::<Result<_>>()?;
-            kernels.sort();
-            kernels.dedup();
-            anyhow::Ok(kernels.len())
+    fn there_are_ways_on_a_gpu() -> Result<()> {
+        let job = |text: &str| anyhow::Ok(Job::new(&text.parse::<Ring>()?, Op::Forward));
+        let names = |job: &Job| -> Result<Vec<String>> {
+            Ok(ways_on_a_gpu(job)?.into_iter().map(|(choice, _)| name(choice)).collect())
         };
-        for thing in THINGS {
-            assert!(ways(thing)? >= 1);
+        let doubles = names(&job("562949953408001:x^512+1")?)?;
+        for way in ["Mod64", "2 kernels", "4 a thread"] {
+            assert!(doubles.iter().any(|name| name == way), "{way} is not among {doubles:?}");
         }
-        assert!(ways(THINGS[1])? > 1 && ways(THINGS[2])? > 2);
+        assert!(names(&job("1073479681:x^1024+1")?)?.contains(&"shuffles".to_string()));
+        Ok(())
+    }
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn the_text_of_every_way_compiles() -> Result<()> {
+        use rayon::prelude::*;
+
+        let is_required = std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some();
+        if !ringforge::cuda::is_compiler_present() {
+            assert!(!is_required, "NVRTC is not on this machine");
+            eprintln!("skipped: NVRTC is not on this machine");
+            return Ok(());
+        }
+        for subject in super::super::subjects::all("forward", true, &Limits::h200())? {
+            ways_on_a_gpu(&subject.job)?.par_iter().try_for_each(|(choice, plan)| {
+                plan.steps().iter().try_for_each(|step| {
+                    let compiled = ringforge::cuda::compile_check(&*step.kernel, &Limits::h200(), false);
+                    compiled.map(|used| println!("{}, {}: {used:?}", subject.job, name(*choice)))
+                })
+            })?;
+        }
         Ok(())
     }
 }
