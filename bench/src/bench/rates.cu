@@ -14,13 +14,13 @@ struct Multiply {
     RF_METHOD u64 bits(Word x) const { return x; }
 };
 
-// The low half of x times a, and x.
+// The low half of x times its high half, and x.
 struct WideMultiply {
     using Word = u64;
     u32 a;
     RF_METHOD WideMultiply(u32 a) : a(a) {}
-    RF_METHOD Word start(u32 seed) const { return seed; }
-    RF_METHOD Word step(Word x) const { return mad_wide(low(x), a, x); }
+    RF_METHOD Word start(u32 seed) const { return join(seed, a); }
+    RF_METHOD Word step(Word x) const { return mad_wide(low(x), high(x), x); }
     RF_METHOD u64 bits(Word x) const { return x; }
 };
 

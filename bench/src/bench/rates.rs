@@ -85,7 +85,8 @@ impl Operation {
             let end = |x: u32| match self {
                 Self::Multiply => words(x, &|x| x.wrapping_mul(a).wrapping_add(a)),
                 Self::WideMultiply => {
-                    (0..STEPS).fold(x.into(), |x: u64, _| u64::from(x as u32).wrapping_mul(a.into()).wrapping_add(x))
+                    let start = u64::from(a) << 32 | u64::from(x);
+                    (0..STEPS).fold(start, |x, _| (x & u64::from(u32::MAX)).wrapping_mul(x >> 32).wrapping_add(x))
                 }
                 Self::Logic => words(x, &|x| x.rotate_left(1) ^ a),
                 Self::Double => {

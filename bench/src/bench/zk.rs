@@ -17,7 +17,6 @@ use serde::Serialize;
 use super::{Bench, Options, What, is_reference, own};
 use crate::floor::Floor;
 use crate::measure::{self, Effort};
-use crate::work::Work;
 use crate::{sample, show};
 
 /// Up to this many points, all values are compared.
@@ -262,6 +261,7 @@ pub(super) fn table(lines: &[Line]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::Work;
 
     fn task(log_n: u32, is_coset: bool) -> Task {
         let shape = Box::leak(Box::new(alone(log_n)));
