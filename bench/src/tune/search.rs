@@ -111,7 +111,8 @@ pub(super) fn name(choice: Choice) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Device, Op, Ring};
+    use ringforge::testkit::Target;
+    use ringforge::{Device, Op, Order, Ring};
 
     use super::*;
     use crate::measure::Effort;
@@ -155,6 +156,17 @@ mod tests {
             assert!(doubles.iter().any(|name| name == way), "{way} is not among {doubles:?}");
         }
         assert!(names(&job("1073479681:x^1024+1")?)?.contains(&"shuffles".to_string()));
+        Ok(())
+    }
+
+    #[test]
+    fn all_ways_of_a_gpu_leave_the_same() -> Result<()> {
+        let ring: Ring = "562949953408001:x^64+1".parse()?;
+        for device in [Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
+            let mut contest = Contest::new(&device, 2, vec![sample::elements(&ring, 1, 0, 2)], Effort::LEAST);
+            let (_, found) = fastest(&Job::new(&ring, Op::Inverse).order(Order::Natural), &mut contest)?;
+            assert!(found.len() > 5, "{found:?}");
+        }
         Ok(())
     }
 
