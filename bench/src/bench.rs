@@ -5,6 +5,7 @@ mod host;
 mod kems;
 #[cfg(feature = "peers")]
 mod peers;
+mod rates;
 mod rings;
 mod sm2;
 mod zk;
@@ -15,16 +16,19 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
-use ringforge::{Buffer, Device, Error, Held, Limits, Plan};
+use clap::{Args, ValueEnum};
+use ringforge::{Buffer, Device, Error, Held, Job, Limits, Plan, Planner};
 use serde::Serialize;
 
+use crate::ceilings::{Ceilings, Pipes};
 use crate::copy;
 use crate::devices::Choice;
 use crate::environment::Environment;
 use crate::floor::Floor;
 use crate::measure::{Effort, Times};
 use crate::show;
+use crate::tune::TuningFile;
+use crate::work::Work;
 
 /// The device that peers were measured on and bars are set for.
 const REFERENCE: &str = "H200";
@@ -41,9 +45,18 @@ fn own(held: Held) -> Option<Buffer> {
     }
 }
 
+/// What is measured instead of the usual lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// What a GPU's memory and pipes do at best.
+    Rates,
+}
+
 /// Options of `ringforge bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
+    /// Measure this instead of the usual lines.
+    suite: Option<Suite>,
     /// Only lines whose "name ring op" contains this; for schemes "name op".
     #[arg(long, default_value = "")]
     filter: String,
@@ -56,6 +69,12 @@ pub(crate) struct Options {
     /// Write JSON to this file too.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Floors by the ceilings in this file, as `ringforge bench rates --out` writes it for the device, in place of those
+    /// of an H200.
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
+    #[command(flatten)]
+    tuning: TuningFile,
     /// Measure the time from the start of a process to its first product instead, with an empty and a filled cache.
     #[arg(long)]
     pub(crate) start_up: bool,
@@ -67,6 +86,11 @@ fn batch(text: &str) -> Result<usize, String> {
 }
 
 impl Options {
+    fn effort(&self) -> Effort {
+        let (samples, total_seconds) = if self.quick { (15, 0.15) } else { (60, 1.0) };
+        Effort { samples, sample_seconds: 0.002, total_seconds }
+    }
+
     /// The batches that were asked for, else these.
     fn batches(&self, usual: impl FnOnce() -> Vec<usize>) -> Vec<usize> {
         if self.batch.is_empty() { usual() } else { self.batch.clone() }
@@ -76,9 +100,23 @@ impl Options {
 /// What lines are measured with.
 struct Bench {
     device: Device,
-    /// Bytes per second that copying memory on the device reads and writes.
-    bandwidth: f64,
+    planner: Planner,
+    ceilings: Ceilings,
     effort: Effort,
+}
+
+impl Bench {
+    /// The job on the device, as its planner plans it.
+    fn work(&self, job: &Job) -> Result<Work> {
+        Work::of_plan(&self.device, &self.planner.plan(job)?)
+    }
+
+    /// The CPU, measured as little as possible.
+    #[cfg(test)]
+    fn of_cpu() -> Self {
+        let ceilings = Ceilings { copy: 1e9, pipes: None };
+        Self { device: Device::cpu(), planner: Planner::default(), ceilings, effort: Effort::LEAST }
+    }
 }
 
 /// What is measured at once.
@@ -169,6 +207,9 @@ impl Line {
 struct Report {
     #[serde(flatten)]
     environment: Environment,
+    /// The file of choices that plans were made by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<String>,
     copy_bytes_per_second: f64,
     lines: Vec<Line>,
     /// Transforms as FHE has them.
@@ -192,9 +233,16 @@ struct Report {
 
 /// `ringforge bench`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
+    if options.suite == Some(Suite::Rates) {
+        return rates::main(options, choice, json);
+    }
     let device = choice.open()?.device;
-    let (samples, total_seconds) = if options.quick { (15, 0.15) } else { (60, 1.0) };
-    let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
+    let planner = options.tuning.planner(device.limits())?;
+    let pipes = match &options.rates {
+        Some(path) => Some(Pipes::read(path, device.limits())?),
+        None => Pipes::of(device.limits()),
+    };
+    let effort = options.effort();
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
     let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
@@ -207,11 +255,12 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));
     let tasks: Vec<_> = tasks.collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
-    let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
-    let bench = Bench { device, bandwidth, effort };
+    let copy = copy::bandwidth(&device, effort).context("copying memory")?;
+    let bench = Bench { device, planner, ceilings: Ceilings { copy, pipes }, effort };
     let mut report = Report {
         environment: Environment::of(&bench.device),
-        copy_bytes_per_second: bandwidth,
+        tuning: options.tuning.name(),
+        copy_bytes_per_second: copy,
         lines: Vec::new(),
         fhe_lines: Vec::new(),
         zk_lines: Vec::new(),
@@ -255,10 +304,10 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).chain(sm2).all(|right| right))
 }
 
-/// Writes the report to the file that the user named.
-fn write(options: &Options, report: &Report) -> Result<()> {
+/// Writes a record to the file that the user named.
+fn write(options: &Options, record: &impl Serialize) -> Result<()> {
     let Some(path) = &options.out else { return Ok(()) };
-    let text = serde_json::to_string_pretty(report)? + "\n";
+    let text = serde_json::to_string_pretty(record)? + "\n";
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
