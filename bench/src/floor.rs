@@ -1,6 +1,7 @@
 //! The least time that work can take on a device, by its own formula: bytes to move, multiplications, hashing.
 
 mod kem;
+pub(crate) mod sm2;
 
 use ringforge::{Arithmetic, Job, Layer, Limits, Op, Quotient, Split};
 use serde::Serialize;

@@ -135,6 +135,38 @@ fn ml_kem() -> io::Result<Vec<String>> {
     Ok(["ML-KEM-512", "ML-KEM-768", "ML-KEM-1024"].map(row).into())
 }
 
+fn ctru_prime() -> io::Result<Vec<String>> {
+    let record = Record::read("2026-11-21-h200-ctru-prime.json", "lines")?;
+    let row = |set: &str| {
+        let operations = ["KeyGen", "Encaps", "Decaps", "EncapsOne", "DecapsOne"];
+        let rate = |op: &str| record.get(&[("name", set.into()), ("op", op.into())], "items_per_second") / 1e6;
+        cells(set, operations.map(|op| digits(rate(op))))
+    };
+    Ok(["CTRU-Prime-653", "CTRU-Prime-761", "CTRU-Prime-1277"].map(row).into())
+}
+
+fn sm2() -> io::Result<Vec<String>> {
+    let record = Record::read("2026-11-21-h200-sm2.json", "sm2_lines")?;
+    let row = |label: &str, name: &str| {
+        let get = |batch: u64, field: &str| record.get(&[("name", name.into()), ("batch", batch.into())], field);
+        let latency = |batch: u64| match get(batch, "median_seconds") {
+            seconds if seconds < 1e-3 => digits(1e6 * seconds) + " µs",
+            seconds => digits(1e3 * seconds) + " ms",
+        };
+        let rate = digits(get(1 << 20, "items_per_second") / 1e6);
+        let share = format!("{:.0} %", get(1 << 20, "percent_of_floor"));
+        cells(label, [rate, share, latency(1 << 12), latency(1 << 6)])
+    };
+    Ok(vec![
+        row("sign, one key", "SM2 sign, one key"),
+        row("the same without secret-dependent addresses", "SM2 sign, one key, scan"),
+        row("verify, unknown keys", "SM2 verify"),
+        row("verify, 256 cached keys", "SM2 verify, cached keys"),
+        row("sign messages", "SM2 sign messages of 64 bytes"),
+        row("verify messages, unknown keys", "SM2 verify messages of 64 bytes"),
+    ])
+}
+
 fn cpu() -> io::Result<Vec<String>> {
     let record = Record::read("2026-11-21-xeon-cpu-peers.json", "peer_lines")?;
     let row = |label: &str, name: &str, op: &str, peer: &str| {
@@ -177,6 +209,6 @@ fn rows(text: &str) -> Vec<String> {
 fn figures_of_the_readme_are_those_of_the_records() -> io::Result<()> {
     let readme = fs::read_to_string(root().join("README.md"))?;
     let speed = readme.split("\n## ").find(|part| part.starts_with("Speed\n")).unwrap_or_default();
-    assert_eq!(rows(speed), [foundation()?, fhe()?, proofs()?, ctru()?, ml_kem()?, cpu()?].concat());
+    assert_eq!(rows(speed), [foundation()?, fhe()?, proofs()?, ctru()?, ml_kem()?, ctru_prime()?, sm2()?, cpu()?].concat());
     Ok(())
 }

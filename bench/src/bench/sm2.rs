@@ -7,6 +7,8 @@ use ringforge_sm2::{Digests, Mode, Signer, Verifier, outcome};
 use serde::Serialize;
 
 use super::{Bench, Options, is_reference};
+use crate::floor::Floor;
+use crate::floor::sm2::Operation;
 use crate::measure::{self, Times};
 use crate::{environment, show};
 
@@ -27,6 +29,21 @@ enum What {
     VerifyCached,
     SignMessages,
     VerifyMessages,
+}
+
+impl What {
+    fn floor(self, bench: &Bench) -> Floor {
+        let (digest, pair, word) = (32, 64, 4);
+        let (operation, bytes) = match self {
+            Self::Sign(_) | Self::SignMessages => (Operation::Sign, digest + pair + word),
+            Self::Verify | Self::VerifyMessages => (Operation::Verify, digest + 2 * pair + word),
+            Self::VerifyCached => (Operation::VerifyCached, digest + pair + 2 * word),
+        };
+        let is_message = matches!(self, Self::SignMessages | Self::VerifyMessages);
+        // Z_A, the message, and the padding
+        let (blocks, text) = if is_message { ((digest + MESSAGE + 8) / 64 + 1, MESSAGE + word) } else { (0, 0) };
+        Floor::of_sm2(operation, blocks, bytes + text, bench.bandwidth, bench.device.limits())
+    }
 }
 
 const ALL: [(&str, What, Option<f64>); 6] = [
@@ -54,6 +71,9 @@ pub(super) struct Line {
     median_seconds: f64,
     p95_seconds: f64,
     items_per_second: f64,
+    floor: Floor,
+    /// Share of the floor's speed that was reached.
+    percent_of_floor: f64,
     /// What is wanted at least; on an H200 only.
     bar: Option<f64>,
     pub(super) right: bool,
@@ -84,12 +104,16 @@ impl Task {
     pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
         let (times, right) = self.measure(bench)?;
         let Times { median_seconds, p95_seconds, .. } = times;
+        let items_per_second = self.batch as f64 / median_seconds;
+        let floor = self.what.floor(bench);
         Ok(vec![Line {
             name: self.title(),
             batch: self.batch,
             median_seconds,
             p95_seconds,
-            items_per_second: self.batch as f64 / median_seconds,
+            items_per_second,
+            floor,
+            percent_of_floor: 100.0 * floor.limit().0 * items_per_second,
             bar: self.bar.filter(|_| is_reference(bench.device.limits())),
             right,
         }])
@@ -161,7 +185,7 @@ impl Task {
 
 /// The lines as a table.
 pub(super) fn table(lines: &[Line]) -> String {
-    let mut table = show::table(&["name", "batch", "median", "p95", "items/s", "bar", "right"], &[1, 2, 3, 4, 5]);
+    let mut table = show::table(&["name", "batch", "median", "p95", "items/s", "% of floor", "bar", "right"], &[1, 2, 3, 4, 5, 6]);
     for line in lines {
         table.add_row([
             line.name.clone(),
@@ -169,6 +193,7 @@ pub(super) fn table(lines: &[Line]) -> String {
             show::time(line.median_seconds),
             show::time(line.p95_seconds),
             show::short(line.items_per_second),
+            format!("{:.0}", line.percent_of_floor),
             line.bar.map_or("–".into(), show::short),
             show::yes_or_no(line.right),
         ]);
