@@ -6,6 +6,7 @@ mod kems;
 #[cfg(feature = "peers")]
 mod peers;
 mod rings;
+mod seeds;
 mod sm2;
 mod zk;
 mod zk_host;
@@ -15,7 +16,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ringforge::{Buffer, Device, Error, Held, Limits, Plan};
 use serde::Serialize;
 
@@ -44,6 +45,9 @@ fn own(held: Held) -> Option<Buffer> {
 /// Options of `ringforge bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
+    /// Measure this instead of the usual lines.
+    #[arg(value_enum)]
+    suite: Option<Suite>,
     /// Only lines whose "name ring op" contains this; for schemes "name op".
     #[arg(long, default_value = "")]
     filter: String,
@@ -59,6 +63,13 @@ pub(crate) struct Options {
     /// Measure the time from the start of a process to its first product instead, with an empty and a filled cache.
     #[arg(long)]
     pub(crate) start_up: bool,
+}
+
+/// What there is to measure other than the usual lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// The experiments of the documents that the engine came from.
+    Seeds,
 }
 
 /// A number of items that is not zero.
@@ -192,6 +203,9 @@ struct Report {
 
 /// `ringforge bench`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
+    if let Some(Suite::Seeds) = options.suite {
+        return seeds::main(options, choice, json);
+    }
     let device = choice.open()?.device;
     let (samples, total_seconds) = if options.quick { (15, 0.15) } else { (60, 1.0) };
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
@@ -256,7 +270,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
 }
 
 /// Writes the report to the file that the user named.
-fn write(options: &Options, report: &Report) -> Result<()> {
+fn write(options: &Options, report: &impl Serialize) -> Result<()> {
     let Some(path) = &options.out else { return Ok(()) };
     let text = serde_json::to_string_pretty(report)? + "\n";
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))

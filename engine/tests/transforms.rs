@@ -3,8 +3,8 @@
 #[path = "support/rings.rs"]
 mod rings;
 
-use ringforge::testkit::residues;
-use ringforge::{Device, Job, Op, Order, Planner, Quotient, Ring, Split, U256, naive};
+use ringforge::testkit::{devices, residues};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, Quotient, Ring, Split, U256, naive};
 
 use rings::{modulus, prime, rings};
 
@@ -173,6 +173,6 @@ fn a_timed_run_tells_each_step_and_leaves_the_same() {
         let ((seconds, timed), (_, plain)) = (run(true), run(false));
         assert!(timed == plain, "{device}");
         assert!(seconds.len() == plan.steps().len() && seconds.iter().all(|&seconds| seconds > 0.0), "{device}");
-        assert_eq!(device.held_bytes().is_none(), device.limits().is_cpu());
+        assert!(!device.limits().is_cpu() || device.held_bytes().is_none());
     }
 }
