@@ -4,7 +4,7 @@
 #   scripts/gpu-check.sh bundle          here: builds the test programs and the command into target/gpu (ignored by git)
 #   scripts/gpu-check.sh run [STAGE ...] there, in the repository's root, with target/gpu carried along
 #
-# Stages, all of them if none is named: correctness, sanitize, start, bench. Results go to $OUT, or target/gpu/out.
+# Stages, all of them if none is named: correctness, sanitize, start, bench, seeds. Results go to $OUT, or target/gpu/out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=target/gpu
@@ -105,6 +105,11 @@ bench() {
     cat "$out/bench-ml-kem.log"
 }
 
+seeds() {
+    try seeds "$bundle/ringforge" bench seeds --device cuda --out "$out/seeds.json"
+    cat "$out/seeds.log"
+}
+
 run() {
     out="${OUT:-$bundle/out}"
     failures=0
@@ -120,8 +125,8 @@ run() {
     local stage
     for stage in "${@:-all}"; do
         case "$stage" in
-            correctness | sanitize | start | bench) "$stage" ;;
-            all) correctness && sanitize && start && bench ;;
+            correctness | sanitize | start | bench | seeds) "$stage" ;;
+            all) correctness && sanitize && start && bench && seeds ;;
             *) echo "no stage $stage" >&2 && return 2 ;;
         esac
     done

@@ -48,7 +48,7 @@ pub(crate) struct Options {
     /// Measure this instead of the usual lines.
     #[arg(value_enum)]
     suite: Option<Suite>,
-    /// Only lines whose "name ring op" contains this; for schemes "name op".
+    /// Only lines whose "name ring op" contains this; for schemes "name op", for seeds the name of a suite and its source.
     #[arg(long, default_value = "")]
     filter: String,
     /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.

@@ -57,8 +57,12 @@ const PRIME_TABLE_7: [(&str, Rates); 3] = [
 const PRIME_TABLE_5: [f64; 11] = [4.93, 5.09, 5.47, 5.34, 5.41, 5.34, 4.19, 5.12, 6.14, 7.74, 11.26];
 /// The same for n = 761 and 1277 is not printed.
 const ENCODED: &str = "CTRU-Prime-653";
-/// What figure 7 of the CTRU-Prime paper splits, and over how many streams.
-const STREAMED: (&str, usize, [usize; 4]) = ("CTRU-Prime-761", 768, [1, 2, 4, 8]);
+/// What figure 7 of the CTRU-Prime paper splits.
+const STREAMED: (&str, usize) = ("CTRU-Prime-761", 768);
+/// The same on a CPU.
+const CPU_STREAMED: usize = 32;
+/// Over how many streams.
+const STREAMS: [usize; 4] = [1, 2, 4, 8];
 
 /// A scheme by its plans.
 struct Scheme {
@@ -139,7 +143,7 @@ fn launches(seeds: &Seeds, names: impl Iterator<Item = &'static str>) -> Result<
     for name in names {
         let scheme = Scheme::named(name)?;
         for batch in seeds.large() {
-            let lines = scheme.measure(seeds, batch, Ask::Launches, |operation, probe| {
+            let lines = scheme.measure(seeds, batch, Ask::Power, |operation, probe| {
                 measured.launches.extend(LaunchLine::all(name, operation, batch, probe));
             })?;
             measured.lines.extend(lines.into_iter().map(|(_, line)| line));
@@ -191,13 +195,14 @@ pub(super) fn prime_encoding(seeds: &Seeds) -> Result<Measured> {
 /// From host memory to host memory over 1, 2, 4 and 8 streams, each with a thread and a share of the items.
 pub(super) fn prime_streams(seeds: &Seeds) -> Result<Measured> {
     let mut measured = Measured::default();
-    let (name, items, counts) = STREAMED;
+    let (name, items) = STREAMED;
+    let items = if seeds.is_cpu() { CPU_STREAMED } else { items };
     let scheme = Scheme::named(name)?;
     let mut right = true;
     let (_, agree) = round_trip(items, |operation, inputs| {
         let plan = scheme.plan(operation, seeds.bench.device.limits())?;
         let mut first = None;
-        for streams in counts {
+        for streams in STREAMS {
             let (times, results) = streams::measure(seeds, &plan, items, streams, inputs)?;
             let line = Line::timed(name, operation, items, times, true).varied(format!("{streams} streams"));
             measured.lines.push(line);
@@ -243,7 +248,7 @@ pub(super) fn compared(seeds: &Seeds) -> Result<Measured> {
         let mut base = None;
         for (name, source_ratios) in COMPARED {
             let scheme = Scheme::named(name)?;
-            let lines = scheme.measure(seeds, batch, Ask::Launches, |operation, probe| {
+            let lines = scheme.measure(seeds, batch, Ask::Power, |operation, probe| {
                 measured.launches.extend(LaunchLine::all(name, operation, batch, probe));
             })?;
             let right = lines.iter().all(|(_, line)| line.right);

@@ -20,12 +20,14 @@ const LOAD_RUNS: usize = 64;
 const TIMED_RUNS: usize = 9;
 
 /// How much is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ask {
     /// Times, memory and results.
     Times,
-    /// Each launch and the power as well.
+    /// Each launch as well.
     Launches,
+    /// And the power, which takes seconds.
+    Power,
 }
 
 /// What a program was measured to take.
@@ -83,12 +85,8 @@ pub(super) fn probe(seeds: &Seeds, plan: &Plan, batch: usize, inputs: &[&[u8]], 
         sets.push(work.buffers(batch, inputs)?);
     }
     let times = measure::measure(&work, batch, &mut sets, seeds.bench.effort)?;
-    let launches = match ask {
-        Ask::Launches => launches(&work, batch, &mut sets)?,
-        Ask::Times => Vec::new(),
-    };
-    let is_loaded = ask == Ask::Launches && seeds.reads_power;
-    let watts = if is_loaded { watts(&work, batch, &mut sets)? } else { None };
+    let launches = if ask >= Ask::Launches { launches(&work, batch, &mut sets)? } else { Vec::new() };
+    let watts = if ask == Ask::Power && seeds.reads_power { watts(&work, batch, &mut sets)? } else { None };
     let results = sets.last().map(|buffers| work.results(buffers)).transpose()?.unwrap_or_default();
     Ok(Probe { times, launches, memory_bytes, watts, results })
 }

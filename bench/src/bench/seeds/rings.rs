@@ -61,7 +61,7 @@ pub(super) fn ctru_fusion(seeds: &Seeds) -> Result<Measured> {
         let inputs = [1, 2].map(|seed| sample::elements(&ring, seed, 4, batch));
         let slices = inputs.each_ref().map(Vec::as_slice);
         for (variant, plan) in &plans {
-            let probe = probe(seeds, plan, batch, &slices, Ask::Launches)?;
+            let probe = probe(seeds, plan, batch, &slices, Ask::Power)?;
             let result = probe.results.last().context("a product is written")?;
             let right = rings::is_right(&job, device, batch, &inputs, result)?;
             let floor = Floor::of(&job, plans[0].1.floor_bytes_per_item(), seeds.bench.bandwidth, limits);
@@ -143,13 +143,22 @@ pub(super) fn fhe_transforms(seeds: &Seeds) -> Result<Measured> {
             let peers = OVER_100X.iter().find(|(log, _)| *log == log_n && batch == most).map(|(_, peers)| *peers);
             let peers = peers.filter(|_| is_reference(seeds.bench.device.limits()));
             let rates = peers.map(|peers| peers.map(|ns| 1e9 / (ns * count as f64)));
-            fhe_size(seeds, &ring, batch, rates, &mut measured)?;
+            let ask = if batch == most { Ask::Power } else { Ask::Times };
+            fhe_size(seeds, &ring, batch, ask, rates, &mut measured)?;
         }
     }
     Ok(measured)
 }
 
-fn fhe_size(seeds: &Seeds, ring: &Ring, batch: usize, rates: Option<[f64; 2]>, measured: &mut Measured) -> Result<()> {
+/// Measures one size and batch, both ways of exchange, forward and back.
+fn fhe_size(
+    seeds: &Seeds,
+    ring: &Ring,
+    batch: usize,
+    ask: Ask,
+    rates: Option<[f64; 2]>,
+    measured: &mut Measured,
+) -> Result<()> {
     let name = format!("2^{}, 32 moduli of 60 bits", ring.degree().ilog2());
     let mut random = Random::new(1);
     let inputs = sample::elements(ring, 2, 2, batch);
@@ -162,7 +171,7 @@ fn fhe_size(seeds: &Seeds, ring: &Ring, batch: usize, rates: Option<[f64; 2]>, m
             let job = Job::new(ring, op).batch_hint(batch);
             let from = if op == Op::Forward { &inputs } else { &values };
             let plan = planner.plan(&job)?;
-            let mut probe = probe(seeds, &plan, batch, &[from], Ask::Launches)?;
+            let mut probe = probe(seeds, &plan, batch, &[from], ask)?;
             let result = probe.results.pop().context("a transform writes")?;
             let right = match op {
                 Op::Forward => {

@@ -15,6 +15,8 @@ const TABLE_4: [f64; 2] = [6.816e6, 1.385e6];
 const BLOCKS: [u32; 6] = [64, 128, 256, 512, 640, 1024];
 /// The engine's own choice.
 const OWN: u32 = 128;
+/// Items of the paper's launch: 480 blocks of 512.
+const BATCH: usize = 480 * 512;
 
 /// One batch, signed and verified by plans with blocks of one size.
 struct Trip {
@@ -27,8 +29,12 @@ struct Trip {
 pub(super) fn throughput(seeds: &Seeds) -> Result<Measured> {
     let mut measured = Measured::default();
     let plans = plans_in_blocks(seeds.bench.device.limits(), OWN)?;
-    for batch in seeds.batches() {
-        let ask = if seeds.large().contains(&batch) { Ask::Launches } else { Ask::Times };
+    let largest = seeds.large_or(BATCH);
+    let mut batches = [seeds.batches(), largest.clone()].concat();
+    batches.sort_unstable();
+    batches.dedup();
+    for batch in batches {
+        let ask = if largest.contains(&batch) { Ask::Power } else { Ask::Times };
         let trip = trip(seeds, &plans, batch, ask)?;
         for ((op, probe), rate) in trip.operations().into_iter().zip(TABLE_4) {
             measured.launches.extend(LaunchLine::all("SM2", op, batch, probe));
@@ -39,14 +45,14 @@ pub(super) fn throughput(seeds: &Seeds) -> Result<Measured> {
     Ok(measured)
 }
 
-/// The same for a batch that fills the device, with blocks of several sizes.
+/// The same for the paper's batch, with blocks of several sizes.
 pub(super) fn blocks(seeds: &Seeds) -> Result<Measured> {
     let mut measured = Measured::default();
     let sizes = if seeds.is_cpu() { vec![OWN] } else { BLOCKS.to_vec() };
     for threads in sizes {
         let plans = plans_in_blocks(seeds.bench.device.limits(), threads)?;
-        for batch in seeds.filling() {
-            let trip = trip(seeds, &plans, batch, Ask::Launches)?;
+        for batch in seeds.large_or(BATCH) {
+            let trip = trip(seeds, &plans, batch, Ask::Power)?;
             for (op, probe) in trip.operations() {
                 let variant = format!("blocks of {threads}");
                 measured.lines.push(Line::new("SM2", op, batch, probe, trip.right).varied(&variant));

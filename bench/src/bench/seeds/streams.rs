@@ -9,7 +9,7 @@ use super::Seeds;
 use crate::measure::{self, Times};
 use crate::work::Work;
 
-/// Rounds of a thread in one measurement, which hide what it takes to start it.
+/// Rounds of a thread in one measurement on a GPU, which hide what it takes to start it.
 const ROUNDS: usize = 16;
 
 /// A stream with its share of the items, all memory allocated before.
@@ -31,7 +31,7 @@ pub(super) fn measure(
 ) -> Result<(Times, Vec<Vec<u8>>)> {
     let device = &seeds.bench.device;
     let program = device.compile(plan)?;
-    let share = items / streams;
+    let (share, rounds) = (items / streams, if seeds.is_cpu() { 1 } else { ROUNDS });
     let lane = |number: usize| {
         let inputs = inputs.iter().map(|input| {
             let size = input.len() / items;
@@ -43,13 +43,13 @@ pub(super) fn measure(
     let mut lanes = (0..streams).map(lane).collect::<Result<Vec<_>>>()?;
     let times = measure::wall(seeds.bench.effort, || {
         thread::scope(|scope| {
-            let runs: Vec<_> = lanes.iter_mut().map(|lane| scope.spawn(|| lane.run())).collect();
+            let runs: Vec<_> = lanes.iter_mut().map(|lane| scope.spawn(|| lane.run(rounds))).collect();
             runs.into_iter().try_for_each(|run| run.join().ok().context("a stream's thread failed")?)
         })
     })?;
-    let of_round = |seconds: f64| seconds / ROUNDS as f64;
+    let of_round = |seconds: f64| seconds / rounds as f64;
     let (median_seconds, p95_seconds) = (of_round(times.median_seconds), of_round(times.p95_seconds));
-    let times = Times { median_seconds, p95_seconds, runs_per_sample: ROUNDS, ..times };
+    let times = Times { median_seconds, p95_seconds, runs_per_sample: rounds, ..times };
     let written = |arg: usize| lanes.iter().flat_map(|lane| lane.host[arg].iter().copied()).collect();
     let outputs = (0..plan.args().len()).filter(|&arg| plan.args()[arg].role != Role::In);
     Ok((times, outputs.map(written).collect()))
@@ -73,10 +73,10 @@ impl Lane {
     }
 
     /// Copies in, runs and copies out, again and again.
-    fn run(&mut self) -> Result<()> {
+    fn run(&mut self, rounds: usize) -> Result<()> {
         let Self { work, batch, buffers, host } = self;
         let args = work.program.plan().args();
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             for ((buffer, memory), arg) in buffers.iter_mut().zip(&*host).zip(args) {
                 if arg.role != Role::Out {
                     work.stream.write::<u8>(buffer, memory)?;
