@@ -69,7 +69,7 @@ fn a_record_has_its_fields_and_makes_a_page() -> Result<()> {
 fn tables_are_told_by_size_and_unknown_suites_refused() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let record = record("zk tables", &folder.path().join("tables.json"))?;
-    let fields = ["table_bytes", "table_seconds", "transform_seconds", "upload_seconds", "percent_of_first", "hidden"];
+    let fields = ["table_bytes", "table_seconds", "transform_seconds", "percent_of_first", "percent_of_proof", "right"];
     check(lines(&record, "seed_tables"), &fields);
     assert!(lines(&record, "seed_lines").is_empty());
     assert!(run(&["bench", "seeds", "--device", "cpu", "--filter", "no such suite"]).is_err());

@@ -204,7 +204,8 @@ pub(super) fn prime_streams(seeds: &Seeds) -> Result<Measured> {
         let mut first = None;
         for streams in STREAMS {
             let (times, results) = streams::measure(seeds, &plan, items, streams, inputs)?;
-            let line = Line::timed(name, operation, items, times, true).varied(format!("{streams} streams"));
+            let variant = format!("{streams} stream{}", if streams == 1 { "" } else { "s" });
+            let line = Line::timed(name, operation, items, times, true).varied(variant);
             measured.lines.push(line);
             right &= *first.get_or_insert_with(|| results.clone()) == results;
         }

@@ -111,8 +111,8 @@ fn tables(lines: &[&TableLine]) -> String {
             show::time(line.transform_seconds),
             format!("{:.0}", line.percent_of_first),
             format!("{:.0}", line.percent_of_proof),
-            show::time(line.upload_seconds),
-            if line.hidden { "yes" } else { "no" }.into(),
+            or_dash(line.upload_seconds, show::time),
+            or_dash(line.hidden, |hidden| if hidden { "yes" } else { "no" }.into()),
             show::yes_or_no(line.right),
         ]);
     }

@@ -16,8 +16,10 @@ use crate::work::Work;
 const LOADED: Duration = Duration::from_millis(1500);
 /// Runs that are started before they are waited for, to keep a GPU busy.
 const LOAD_RUNS: usize = 64;
+/// Sets of buffers on a CPU, whose runs take long.
+const CPU_SETS: usize = 2;
 /// Runs whose launches are timed.
-const TIMED_RUNS: usize = 9;
+const TIMED_RUNS: usize = 7;
 
 /// How much is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +83,8 @@ pub(super) fn probe(seeds: &Seeds, plan: &Plan, batch: usize, inputs: &[&[u8]], 
     work.start(batch, &mut sets[0])?;
     work.stream.synchronize()?;
     let memory_bytes = device.held_bytes();
-    for _ in 1..measure::sets(&work, batch) {
+    let most = if seeds.is_cpu() { CPU_SETS } else { usize::MAX };
+    for _ in 1..measure::sets(&work, batch).min(most) {
         sets.push(work.buffers(batch, inputs)?);
     }
     let times = measure::measure(&work, batch, &mut sets, seeds.bench.effort)?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ringforge::testkit::Random;
-use ringforge::{Kernel, Op, Plan, Planner, Slot, Step, Table};
+use ringforge::{Buffer, Kernel, Op, Plan, Planner, Slot, Step, Table};
 use serde::Serialize;
 
 use super::rings::{zk_job, zk_name, zk_sizes};
@@ -26,14 +26,14 @@ pub(super) struct TableLine {
     /// To make the tables on the device.
     pub(super) table_seconds: f64,
     pub(super) transform_seconds: f64,
-    /// To copy the inputs to the device, from page-locked memory.
-    pub(super) upload_seconds: f64,
+    /// To copy the inputs to a GPU, from page-locked memory.
+    pub(super) upload_seconds: Option<f64>,
     /// Of the tables and one transform.
     pub(super) percent_of_first: f64,
     /// Of the tables and the seven transforms of a proof.
     pub(super) percent_of_proof: f64,
     /// Whether the tables take less than the copy, behind which they can then be made.
-    pub(super) hidden: bool,
+    pub(super) hidden: Option<bool>,
     /// Whether a transform by these tables is.
     pub(super) right: bool,
 }
@@ -56,13 +56,8 @@ pub(super) fn zk_tables(seeds: &Seeds) -> Result<Measured> {
         let mut sets = [work.buffers(1, &[&inputs])?];
         let transform_seconds = measure::measure(&work, 1, &mut sets, seeds.bench.effort)?.median_seconds;
         let right = zk::some_are_right(&work.result(&sets[0])?, &inputs, Fr::ONE, &mut Random::new(2))?;
-        let mut host = device.pinned(inputs.len())?;
-        host.copy_from_slice(&inputs);
-        let upload_seconds = measure::wall(seeds.bench.effort, || {
-            work.stream.write::<u8>(&mut sets[0][0], &host)?;
-            Ok(work.stream.synchronize()?)
-        })?
-        .median_seconds;
+        // a CPU's memory is the host's
+        let upload_seconds = (!seeds.is_cpu()).then(|| upload(seeds, &work, &mut sets[0][0], &inputs)).transpose()?;
 
         let percent_of = |transforms: f64| 100.0 * table_seconds / (table_seconds + transforms * transform_seconds);
         measured.tables.push(TableLine {
@@ -73,11 +68,22 @@ pub(super) fn zk_tables(seeds: &Seeds) -> Result<Measured> {
             upload_seconds,
             percent_of_first: percent_of(1.0),
             percent_of_proof: percent_of(TRANSFORMS),
-            hidden: table_seconds < upload_seconds,
+            hidden: upload_seconds.map(|seconds| table_seconds < seconds),
             right,
         });
     }
     Ok(measured)
+}
+
+/// Seconds to copy these bytes to a device, from page-locked memory.
+fn upload(seeds: &Seeds, work: &Work, to: &mut Buffer, bytes: &[u8]) -> Result<f64> {
+    let mut host = work.device().pinned(bytes.len())?;
+    host.copy_from_slice(bytes);
+    let times = measure::wall(seeds.bench.effort, || {
+        work.stream.write::<u8>(to, &host)?;
+        Ok(work.stream.synchronize()?)
+    })?;
+    Ok(times.median_seconds)
 }
 
 /// The tables of a plan, each once.
