@@ -54,7 +54,8 @@ const SUITES: &[Suite] = &[
         source: "CTRU paper, table 3",
         note: "The source's three kernels take 800 to 1000 µs for 10 000 items on an RTX 4090, with 78, 40 and 53 \
                registers, 3168, 1632 and 4704 bytes of shared memory, and occupancies of 50, 100 and 75 %. Ours are cut \
-               elsewhere: see the launches of each operation.",
+               elsewhere: see the launches of each operation. Occupancies are theoretical, and how busy memory and \
+               arithmetic are takes a profiler to tell.",
         measure: kems::ctru_launches,
     },
     Suite {
@@ -359,12 +360,14 @@ impl Report {
 /// `ringforge bench seeds`: whether every result is right.
 pub(super) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
     let suites: Vec<&Suite> = SUITES.iter().filter(|suite| suite.title().contains(&options.filter)).collect();
-    ensure!(!suites.is_empty(), "no suite contains {:?}", options.filter);
+    let names = || SUITES.iter().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
+    ensure!(!suites.is_empty(), "no suite contains {:?}; there are {}", options.filter, names());
     let device = choice.open()?.device;
     let (samples, total_seconds) = if options.quick { (7, 0.02) } else { (30, 0.25) };
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
     let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
-    let reads_power = !device.limits().is_cpu() && !options.quick;
+    // the driver's tool is asked about the first GPU
+    let reads_power = !options.quick && matches!(choice, Choice::Best | Choice::Cuda(0)) && !device.limits().is_cpu();
     let bench = Bench { device, bandwidth, effort };
     let seeds = Seeds { bench, quick: options.quick, batches: options.batch.clone(), reads_power };
     let mut report = Report {

@@ -55,7 +55,7 @@ const PRIME_TABLE_7: [(&str, Rates); 3] = [
 ];
 /// Table 5 of the CTRU-Prime paper: microseconds of its kernel that rounds, encodes and packs, for batches 1, 2, 4, …
 const PRIME_TABLE_5: [f64; 11] = [4.93, 5.09, 5.47, 5.34, 5.41, 5.34, 4.19, 5.12, 6.14, 7.74, 11.26];
-/// The same for n = 761 and 1277 is not printed.
+/// The parameter set of that table.
 const ENCODED: &str = "CTRU-Prime-653";
 /// What figure 7 of the CTRU-Prime paper splits.
 const STREAMED: (&str, usize) = ("CTRU-Prime-761", 768);
