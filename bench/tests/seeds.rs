@@ -39,7 +39,7 @@ fn a_record_has_its_fields_and_makes_a_page() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("seeds.json");
     let record = record("schemes", &path)?;
-    check(&[record.clone()], &["device", "cpu", "date", "version", "copy_bytes_per_second"]);
+    check(std::slice::from_ref(&record), &["device", "cpu", "date", "version", "copy_bytes_per_second"]);
     check(lines(&record, "seed_suites"), &["name", "source", "note"]);
     let timed = ["suite", "name", "op", "batch", "median_seconds", "p95_seconds", "items_per_second", "right"];
     check(lines(&record, "seed_lines"), &timed);

@@ -73,7 +73,7 @@ fn every_depth_equals_the_oracle() {
 /// Sizes at which the work is cut into near blocks, tasks and tiles: checked at a few values and by the way back.
 #[test]
 fn large_transforms_equal_the_oracle_where_it_is_asked() {
-    let bls = ringforge::Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
+    let bls = Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
     let rings = [
         Ring::cyclic(1 << 15, modulus(0xffff_ffff_0000_0001)),
         Ring::negacyclic(1 << 16, prime(60, 1 << 17)),

@@ -13,10 +13,11 @@ use crate::work::Work;
 const TABLE_4: [f64; 2] = [6.816e6, 1.385e6];
 /// Threads of a block, around those of the engine's own choice and of the paper's, and beyond.
 const BLOCKS: [u32; 6] = [64, 128, 256, 512, 640, 1024];
-/// The engine's own choice.
+/// The engine's own choice, and the paper's.
 const OWN: u32 = 128;
-/// Items of the paper's launch: 480 blocks of 512.
-const BATCH: usize = 480 * 512;
+const PAPERS: u32 = 512;
+/// Items of the paper's launch: 480 blocks.
+const BATCH: usize = 480 * PAPERS as usize;
 
 /// One batch, signed and verified by plans with blocks of one size.
 struct Trip {
@@ -48,8 +49,12 @@ pub(super) fn throughput(seeds: &Seeds) -> Result<Measured> {
 /// The same for the paper's batch, with blocks of several sizes.
 pub(super) fn blocks(seeds: &Seeds) -> Result<Measured> {
     let mut measured = Measured::default();
-    let sizes = if seeds.is_cpu() { vec![OWN] } else { BLOCKS.to_vec() };
-    for threads in sizes {
+    let sizes = match (seeds.is_cpu(), seeds.quick) {
+        (true, _) => &[OWN][..],
+        (_, true) => &[OWN, PAPERS],
+        _ => &BLOCKS,
+    };
+    for &threads in sizes {
         let plans = plans_in_blocks(seeds.bench.device.limits(), threads)?;
         for batch in seeds.large_or(BATCH) {
             let trip = trip(seeds, &plans, batch, Ask::Power)?;
