@@ -31,7 +31,7 @@ build() {
     while read -r name path; do
         # these ask nothing of a GPU
         case "$name" in
-            tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
+            bench-seeds | tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
             sm2-encodings | sm2-vectors) continue ;;
             ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
         esac
