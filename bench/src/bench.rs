@@ -5,6 +5,7 @@ mod host;
 mod kems;
 #[cfg(feature = "peers")]
 mod peers;
+mod rates;
 mod rings;
 mod seeds;
 mod sm2;
@@ -17,15 +18,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use ringforge::{Buffer, Device, Error, Held, Limits, Plan};
+use ringforge::{Buffer, Device, Error, Held, Job, Limits, Plan, Planner};
 use serde::Serialize;
 
+use crate::ceilings::{Ceilings, Pipes};
 use crate::copy;
 use crate::devices::Choice;
 use crate::environment::Environment;
 use crate::floor::Floor;
 use crate::measure::{Effort, Times};
 use crate::show;
+use crate::tune::TuningFile;
+use crate::work::Work;
 
 /// The device that peers were measured on and bars are set for.
 const REFERENCE: &str = "H200";
@@ -42,11 +46,19 @@ fn own(held: Held) -> Option<Buffer> {
     }
 }
 
+/// What is measured instead of the usual lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// What a GPU's memory and pipes do at best.
+    Rates,
+    /// The experiments of the documents that the engine came from.
+    Seeds,
+}
+
 /// Options of `ringforge bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Measure this instead of the usual lines.
-    #[arg(value_enum)]
     suite: Option<Suite>,
     /// Only lines whose "name ring op" contains this; for schemes "name op", for seeds the name of a suite and its source.
     #[arg(long, default_value = "")]
@@ -60,16 +72,15 @@ pub(crate) struct Options {
     /// Write JSON to this file too.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Floors by the ceilings in this file, as `ringforge bench rates --out` writes it for the device, in place of those
+    /// of an H200.
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
+    #[command(flatten)]
+    tuning: TuningFile,
     /// Measure the time from the start of a process to its first product instead, with an empty and a filled cache.
     #[arg(long)]
     pub(crate) start_up: bool,
-}
-
-/// What there is to measure other than the usual lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Suite {
-    /// The experiments of the documents that the engine came from.
-    Seeds,
 }
 
 /// A number of items that is not zero.
@@ -78,6 +89,11 @@ fn batch(text: &str) -> Result<usize, String> {
 }
 
 impl Options {
+    fn effort(&self) -> Effort {
+        let (samples, total_seconds) = if self.quick { (15, 0.15) } else { (60, 1.0) };
+        Effort { samples, sample_seconds: 0.002, total_seconds }
+    }
+
     /// The batches that were asked for, else these.
     fn batches(&self, usual: impl FnOnce() -> Vec<usize>) -> Vec<usize> {
         if self.batch.is_empty() { usual() } else { self.batch.clone() }
@@ -87,9 +103,34 @@ impl Options {
 /// What lines are measured with.
 struct Bench {
     device: Device,
-    /// Bytes per second that copying memory on the device reads and writes.
-    bandwidth: f64,
+    planner: Planner,
+    ceilings: Ceilings,
     effort: Effort,
+}
+
+impl Bench {
+    /// The device with what the user says of it.
+    fn open(options: &Options, device: Device, effort: Effort) -> Result<Self> {
+        let planner = options.tuning.planner(device.limits())?;
+        let pipes = match &options.rates {
+            Some(path) => Some(Pipes::read(path, device.limits())?),
+            None => Pipes::of(device.limits()),
+        };
+        let copy = copy::bandwidth(&device, effort).context("copying memory")?;
+        Ok(Self { device, planner, ceilings: Ceilings { copy, pipes }, effort })
+    }
+
+    /// The job on the device, as its planner plans it.
+    fn work(&self, job: &Job) -> Result<Work> {
+        Work::of_plan(&self.device, &self.planner.plan(job)?)
+    }
+
+    /// The CPU, measured as little as possible.
+    #[cfg(test)]
+    fn of_cpu() -> Self {
+        let ceilings = Ceilings { copy: 1e9, pipes: None };
+        Self { device: Device::cpu(), planner: Planner::default(), ceilings, effort: Effort::LEAST }
+    }
 }
 
 /// What is measured at once.
@@ -180,6 +221,9 @@ impl Line {
 struct Report {
     #[serde(flatten)]
     environment: Environment,
+    /// The file of choices that plans were made by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<String>,
     copy_bytes_per_second: f64,
     lines: Vec<Line>,
     /// Transforms as FHE has them.
@@ -203,12 +247,12 @@ struct Report {
 
 /// `ringforge bench`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
-    if let Some(Suite::Seeds) = options.suite {
-        return seeds::main(options, choice, json);
+    match options.suite {
+        Some(Suite::Rates) => return rates::main(options, choice, json),
+        Some(Suite::Seeds) => return seeds::main(options, choice, json),
+        None => {}
     }
     let device = choice.open()?.device;
-    let (samples, total_seconds) = if options.quick { (15, 0.15) } else { (60, 1.0) };
-    let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
     let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
@@ -221,11 +265,11 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));
     let tasks: Vec<_> = tasks.collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
-    let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
-    let bench = Bench { device, bandwidth, effort };
+    let bench = Bench::open(options, device, options.effort())?;
     let mut report = Report {
         environment: Environment::of(&bench.device),
-        copy_bytes_per_second: bandwidth,
+        tuning: options.tuning.name(),
+        copy_bytes_per_second: bench.ceilings.copy,
         lines: Vec::new(),
         fhe_lines: Vec::new(),
         zk_lines: Vec::new(),
@@ -269,10 +313,10 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).chain(sm2).all(|right| right))
 }
 
-/// Writes the report to the file that the user named.
-fn write(options: &Options, report: &impl Serialize) -> Result<()> {
+/// Writes a record to the file that the user named.
+fn write(options: &Options, record: &impl Serialize) -> Result<()> {
     let Some(path) = &options.out else { return Ok(()) };
-    let text = serde_json::to_string_pretty(report)? + "\n";
+    let text = serde_json::to_string_pretty(record)? + "\n";
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 

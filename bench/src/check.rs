@@ -14,6 +14,7 @@ use crate::environment;
 use crate::kems::SETS;
 use crate::rings::CHECKED;
 use crate::show;
+use crate::tune::TuningFile;
 
 /// Options of `ringforge check`.
 #[derive(Debug, Args)]
@@ -27,6 +28,8 @@ pub(crate) struct Options {
     /// Seed of the random polynomials and keys; without it, a new one is drawn.
     #[arg(long)]
     seed: Option<u64>,
+    #[command(flatten)]
+    tuning: TuningFile,
 }
 
 /// `ringforge check`: whether every line agrees.
@@ -34,6 +37,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let start = Instant::now();
     let chosen = choice.open()?;
     let device = &chosen.device;
+    let planner = options.tuning.planner(device.limits())?;
     let Options { filter, quick, .. } = options;
     let seed = options.seed.unwrap_or_else(drawn);
     let wanted: Vec<_> = CHECKED.iter().filter(|(name, ring)| name.contains(filter) || ring.contains(filter)).collect();
@@ -44,7 +48,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let (mut rings, mut kems) = (Vec::new(), Vec::new());
     for (name, ring) in wanted {
         bar.set_message(*name);
-        rings.push(rings::check(name, ring, device, seed, *quick)?);
+        rings.push(rings::check(name, ring, (device, &planner), seed, *quick)?);
         bar.inc(1);
     }
     for set in wanted_kems {

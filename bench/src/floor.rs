@@ -5,9 +5,7 @@ mod kem;
 use ringforge::{Arithmetic, Job, Layer, Limits, Op, Quotient, Split};
 use serde::Serialize;
 
-/// Instructions that a pipe of a multiprocessor does in a second: 64 a clock at 1.94 GHz, as measured on an H200. Of
-/// such pipes there is one for 32-bit multiply-adds and one for logic and shifts.
-const PIPE: f64 = 16.4e12 / 132.0;
+use crate::ceilings::Ceilings;
 
 /// What the best known arithmetic takes for a product by a known factor, in slots of a 32-bit multiply-add: a wide
 /// product takes two. Shoup's method for words and for 256 bits, there with two digits of the modulus that cost nothing;
@@ -49,22 +47,20 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    /// The floor of a job that moves so many bytes for an item, at a bandwidth in bytes per second.
-    pub(crate) fn of(job: &Job, bytes_per_item: usize, bandwidth: f64, limits: &Limits) -> Self {
-        Self::new(slots_per_item(job, limits), None, bytes_per_item, bandwidth, limits)
+    /// The floor of a job that moves so many bytes for an item.
+    pub(crate) fn of(job: &Job, bytes_per_item: usize, ceilings: &Ceilings, limits: &Limits) -> Self {
+        Self::new(slots_per_item(job, limits), None, bytes_per_item, ceilings)
     }
 
-    fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, bandwidth: f64, limits: &Limits) -> Self {
-        let rate = (!limits.is_cpu()).then_some(PIPE * f64::from(limits.processors));
-        let seconds =
-            |instructions: Option<f64>| instructions.zip(rate).map(|(instructions, rate)| instructions / rate);
+    fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
+        let Ceilings { copy, pipes } = ceilings;
         Self {
             bytes_per_item,
-            memory_seconds: bytes_per_item as f64 / bandwidth,
+            memory_seconds: bytes_per_item as f64 / copy,
             slots_per_item: slots,
-            multiply_seconds: seconds(slots),
+            multiply_seconds: slots.zip(*pipes).map(|(slots, pipes)| slots / pipes.multiply),
             logic_per_item: logic,
-            logic_seconds: seconds(logic),
+            logic_seconds: logic.zip(*pipes).map(|(logic, pipes)| logic / pipes.logic),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The `ringforge` command: checks, plans and measures the engine on this machine.
 
 mod bench;
+mod ceilings;
 mod check;
 mod copy;
 mod devices;
@@ -15,6 +16,7 @@ mod rings;
 mod sample;
 mod show;
 mod start_up;
+mod tune;
 mod work;
 
 use std::process::ExitCode;
@@ -49,6 +51,8 @@ enum Command {
     Bench(bench::Options),
     /// Make a page of plots and tables from recorded measurements.
     Report(report::Options),
+    /// Measure the planner's alternatives on this device and write the choices into a file.
+    Tune(tune::Options),
     /// One product from nothing, for `bench --start-up`.
     #[command(hide = true)]
     StartUp,
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Command::Bench(options) if options.start_up => start_up::main(cli.device, cli.json).map(|()| true),
         Command::Bench(options) => bench::main(options, cli.device, cli.json),
         Command::Report(options) => report::main(options).map(|()| true),
+        Command::Tune(options) => tune::main(options, cli.device, cli.json).map(|()| true),
         Command::StartUp => start_up::child(cli.device).map(|()| true),
     };
     match outcome {

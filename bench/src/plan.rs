@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use ringforge::{Job, Limits, Op, Order, Planner, Ring, Role};
+use ringforge::{Job, Limits, Op, Order, Ring, Role};
 use serde_json::json;
 
 use crate::devices::Choice;
 use crate::show;
+use crate::tune::TuningFile;
 
 /// Options of `ringforge plan`.
 #[derive(Debug, Args)]
@@ -37,6 +38,8 @@ pub(crate) struct Options {
     /// Plan for another device: cpu, h200, or a GPU's compute capability such as sm_90.
     #[arg(long, value_parser = target)]
     target: Option<Limits>,
+    #[command(flatten)]
+    tuning: TuningFile,
 }
 
 fn order(text: &str) -> Result<Order, String> {
@@ -87,7 +90,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
         None => choice.open()?.device.limits().clone(),
     };
     let job = options.job();
-    let plan = Planner::new(limits.clone()).plan(&job)?;
+    let plan = options.tuning.planner(&limits)?.plan(&job)?;
     let mut launches = Vec::new();
     for step in plan.steps() {
         let built = (!limits.is_cpu()).then(|| step.kernel.build(&limits)).transpose();

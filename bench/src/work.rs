@@ -21,9 +21,11 @@ impl Work {
         Ok(Self { program: device.compile(plan)?, stream: device.stream()? })
     }
 
-    /// The job on this device, or on the CPU where the device does not support it; then with the reason.
-    pub(crate) fn with_fallback(device: &Device, job: &Job) -> Result<(Self, Option<String>)> {
-        match Self::new(device, job) {
+    /// The job on this device as its planner plans it, or on the CPU where the device does not support it; then with the
+    /// reason.
+    pub(crate) fn with_fallback(device: &Device, planner: &Planner, job: &Job) -> Result<(Self, Option<String>)> {
+        let planned = planner.plan(job).map_err(Into::into).and_then(|plan| Self::of_plan(device, &plan));
+        match planned {
             Err(error) if !device.limits().is_cpu() => match error.downcast_ref::<Error>() {
                 Some(Error::Unsupported { why, .. }) => {
                     let why = why.clone();

@@ -29,6 +29,9 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Mod16, Self::Mod32, Self::Mod50, Self::Mod64, Self::Mod64Full, Self::Mod255, Self::Mod256];
+
     /// The fastest that serves every modulus of the ring at the ring's width.
     #[must_use]
     pub fn of(ring: &Ring) -> Self {
@@ -52,14 +55,23 @@ impl Arithmetic {
     /// It serves rings that split by layers of two down to degree 1.
     #[must_use]
     pub fn of_device(ring: &Ring, limits: &Limits) -> Self {
+        Self::all_of_device(ring, limits).next().unwrap_or(Self::of(ring))
+    }
+
+    /// All that serve such kernels on such a device, the fastest first as far as can be known without measuring.
+    pub fn all_of_device(ring: &Ring, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
+        let general = Self::of(ring);
         let small = ring.width() == Width::W64 && ring.basis().iter().all(|q| q.bits() <= 50);
         let table = 2 * ring.degree() as u64 * Self::Mod255.twiddle_bytes() as u64;
-        let room = !limits.is_cpu() && table <= limits.memory_bytes / 4;
-        match (Self::of(ring), ring.moduli()) {
-            (Self::Mod64, _) if small && limits.has_fast_doubles() => Self::Mod50,
-            (Self::Mod256, [q]) if room && digits::in_range(q) => Self::Mod255,
-            (other, _) => other,
-        }
+        let (other, is_faster) = match (general, ring.moduli()) {
+            (Self::Mod64, _) if small => (Some(Self::Mod50), limits.has_fast_doubles()),
+            (Self::Mod256, [q]) if table <= limits.memory_bytes / 4 && digits::in_range(q) => {
+                (Some(Self::Mod255), !limits.is_cpu())
+            }
+            _ => (None, false),
+        };
+        let (first, last) = if is_faster { (other, None) } else { (None, other) };
+        first.into_iter().chain([general]).chain(last)
     }
 
     /// The type for a modulus in the headers: its name, and for [`Arithmetic::Mod255`] the pattern of the modulus.

@@ -200,6 +200,14 @@ pub enum Error {
         /// The size asked for.
         bytes: usize,
     },
+    /// A file cannot be read or written, or says what makes no sense.
+    #[error("{path}: {why}")]
+    File {
+        /// Where it is.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A driver call failed.
     #[error("{call} failed: {message} ({code})")]
     Driver {
@@ -219,6 +227,10 @@ impl Error {
         why: impl Into<String>,
     ) -> Self {
         Self::Unsupported { job: format!("{op} in {ring}"), why: why.into() }
+    }
+
+    pub(crate) fn file(path: impl core::fmt::Display, why: impl core::fmt::Display) -> Self {
+        Self::File { path: path.to_string(), why: why.to_string() }
     }
 }
 

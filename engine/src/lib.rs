@@ -101,7 +101,7 @@ pub use ring::{MAX_DEGREE, Quotient, Ring};
 pub use ringforge_kernels::Header;
 pub use rows::Rows;
 pub use transform::{Transform, Word};
-pub use tuning::{Exchange, Tuning};
+pub use tuning::{Choice, Exchange, Tuning};
 
 /// The pages' examples, as tests.
 #[cfg(doctest)]

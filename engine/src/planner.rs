@@ -100,7 +100,7 @@ impl Planner {
         let limits = &self.limits;
         let ring = &job.ring;
         let [a, b, c] = [0, 1, 2].map(Slot::Arg);
-        let fused = RingMul::new(ring, split, limits);
+        let fused = RingMul::new(ring, split, limits).chosen(self.tuning.choice(job));
         let steps = if limits.is_cpu() || fused.fits(limits) {
             vec![fused.step(a, b, c)]
         } else {
@@ -112,8 +112,8 @@ impl Planner {
 
     /// Rows of the job's ring as transforms work on them.
     fn rows(&self, job: &Job, split: &Split, order: Order) -> Rows {
-        let rows = Rows::with_split(&job.ring, split, &self.limits).order(order).fastest();
-        rows.exchange(self.tuning.exchange).scale(job.scale.unwrap_or(U256::ONE))
+        let rows = Rows::with_split(&job.ring, split, &self.limits).order(order).chosen(self.tuning.choice(job));
+        rows.scale(job.scale.unwrap_or(U256::ONE))
     }
 }
 

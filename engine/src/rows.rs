@@ -17,7 +17,7 @@ use crate::limits::Limits;
 use crate::plan::{Slot, Table};
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
-use crate::tuning::Exchange;
+use crate::tuning::Choice;
 
 use block::{Block, parts};
 use twiddles::{Layout, table};
@@ -49,7 +49,7 @@ pub struct Rows {
     pub(crate) held: usize,
     pub(crate) per_item: usize,
     pub(crate) extra: usize,
-    pub(crate) exchange: Exchange,
+    pub(crate) choice: Choice,
     /// What the inverse transform's scale is times.
     pub(crate) scale: U256,
     /// Of the table of factors: by columns from the last pass on, where a row fits a block of the device planned for.
@@ -78,7 +78,7 @@ impl Rows {
             held: 1,
             per_item: ring.basis().len(),
             extra: 0,
-            exchange: Exchange::default(),
+            choice: Choice::default(),
             scale: U256::ONE,
             layout: Layout::of(split, split.layers.len()),
             limits: limits.clone(),
@@ -129,17 +129,19 @@ impl Rows {
     /// The same in the arithmetic that is fastest on the device planned for: [`Arithmetic::of_device`], if the ring splits
     /// down to degree 1 by layers of two.
     #[must_use]
-    pub fn fastest(mut self) -> Self {
-        if self.split.base == 1 && self.split.layers.iter().all(|layer| *layer == Layer::Two) {
-            self.arithmetic = Arithmetic::of_device(&self.ring, &self.limits);
-        }
-        self.laid_out()
+    pub fn fastest(self) -> Self {
+        self.chosen(Choice::default())
     }
 
-    /// The same with residues changing threads between passes in this way, where it can be.
-    pub(crate) fn exchange(mut self, exchange: Exchange) -> Self {
-        self.exchange = exchange;
-        self
+    /// The same by a choice, as far as it can be.
+    pub(crate) fn chosen(mut self, choice: Choice) -> Self {
+        if self.split.base == 1 && self.split.layers.iter().all(|layer| *layer == Layer::Two) {
+            let mut all = Arithmetic::all_of_device(&self.ring, &self.limits);
+            let chosen = all.find(|arithmetic| choice.arithmetic == Some(*arithmetic));
+            self.arithmetic = chosen.unwrap_or_else(|| Arithmetic::of_device(&self.ring, &self.limits));
+        }
+        self.choice = choice;
+        self.laid_out()
     }
 
     /// The same with inverse transforms times this constant.

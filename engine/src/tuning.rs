@@ -1,5 +1,16 @@
 //! Choices of a planner that change speed and nothing else.
 
+mod file;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::arithmetic::Arithmetic;
+use crate::error::{Error, Result};
+use crate::job::{Job, Op};
+use crate::limits::Limits;
+use crate::modulus::Modulus;
+
 /// How residues change threads between two passes of a transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Exchange {
@@ -12,20 +23,131 @@ pub enum Exchange {
     Shuffle,
 }
 
-/// Choices that change the speed of plans and nothing else. The default is what was measured to be fastest.
+/// How a transform, or a product by transforms, is done. The default is what was measured to be fastest on an H200; what
+/// a job or a device does not allow is as by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Choice {
+    /// How residues change threads between passes.
+    pub exchange: Exchange,
+    /// In which arithmetic: of [`Arithmetic::all_of_device`].
+    pub arithmetic: Option<Arithmetic>,
+    /// Among how many kernels the layers of a transform are shared out.
+    pub kernels: Option<usize>,
+    /// Coefficients in the registers of a thread.
+    pub per_thread: Option<usize>,
+}
+
+/// What a choice is for: jobs that differ in no more than order, quotient and number of moduli.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Shape {
+    op: Op,
+    /// Bits of the largest modulus that arithmetic for this one serves.
+    bits: u32,
+    /// Degree of the ring.
+    n: usize,
+}
+
+impl Shape {
+    /// The numbers of bits at which arithmetic changes.
+    const BITS: [u32; 6] = [16, 30, 50, 62, 64, 256];
+
+    fn of(job: &Job) -> Self {
+        let bits = job.ring.basis().iter().map(Modulus::bits).max().unwrap_or(0);
+        let bits = Self::BITS.into_iter().find(|most| bits <= *most).unwrap_or(bits);
+        Self { op: job.op, bits, n: job.ring.degree() }
+    }
+}
+
+/// Choices that change the speed of plans and nothing else, for one device: each for a shape of jobs, which are the
+/// operation, the size of moduli and the degree. What it says nothing about is done as was measured to be fastest on an
+/// H200.
+///
+/// `ringforge tune` measures a device and writes such choices into a file.
 ///
 /// ```
-/// use ringforge::{Exchange, Job, Limits, Modulus, Op, Planner, Ring, Tuning};
-/// let mut tuning = Tuning::default();
-/// tuning.exchange = Exchange::Shuffle;
-/// let planner = Planner::new(Limits::h200()).tuned(tuning);
+/// use ringforge::{Choice, Exchange, Job, Limits, Modulus, Op, Planner, Ring, Tuning};
+/// let limits = Limits::h200();
 /// let ring = Ring::negacyclic(1 << 16, Modulus::new(1_152_921_504_606_584_833u64)?)?;
-/// assert!(planner.plan(&Job::new(&ring, Op::Forward))?.to_string().contains("shuffle"));
+/// let job = Job::new(&ring, Op::Forward);
+///
+/// let mut choice = Choice::default();
+/// (choice.exchange, choice.kernels) = (Exchange::Shuffle, Some(3));
+/// let mut tuning = Tuning::default();
+/// tuning.choose(&job, choice);
+///
+/// // the same from a file
+/// let text = tuning.to_text(&limits);
+/// assert!(text.contains("kernels = 3"));
+/// let tuning = Tuning::from_text(&text, &limits)?;
+/// let plan = Planner::new(limits).tuned(tuning).plan(&job)?;
+/// assert_eq!(plan.steps().len(), 3);
+/// assert!(plan.to_string().contains("by shuffles"));
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
 pub struct Tuning {
-    /// How residues change threads between passes.
-    pub exchange: Exchange,
+    choices: Vec<(Shape, Choice)>,
+    schemes: BTreeMap<String, String>,
+}
+
+impl Tuning {
+    /// The choice for a job.
+    #[must_use]
+    pub fn choice(&self, job: &Job) -> Choice {
+        let shape = Shape::of(job);
+        self.choices.iter().find(|(of, _)| *of == shape).map_or_else(Choice::default, |(_, choice)| *choice)
+    }
+
+    /// Chooses for a job, and for all of its shape.
+    pub fn choose(&mut self, job: &Job, choice: Choice) {
+        let shape = Shape::of(job);
+        self.choices.retain(|(of, _)| *of != shape);
+        if choice != Choice::default() {
+            self.choices.push((shape, choice));
+        }
+    }
+
+    /// What was chosen for a scheme, in words that the scheme's crate gives their meaning.
+    ///
+    /// ```
+    /// let mut tuning = ringforge::Tuning::default();
+    /// tuning.choose_for_scheme("my scheme", "tables");
+    /// assert_eq!((tuning.scheme("my scheme"), tuning.scheme("another")), (Some("tables"), None));
+    /// ```
+    #[must_use]
+    pub fn scheme(&self, name: &str) -> Option<&str> {
+        self.schemes.get(name).map(String::as_str)
+    }
+
+    /// Chooses for a scheme.
+    pub fn choose_for_scheme(&mut self, name: &str, choice: &str) {
+        self.schemes.insert(name.into(), choice.into());
+    }
+
+    /// Reads a file that [`Tuning::save`] or `ringforge tune` wrote for a device with these limits.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it cannot be read or says what is no choice; [`Error::Mismatch`] where it is about a device of
+    /// another name.
+    pub fn load(path: impl AsRef<Path>, limits: &Limits) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path.display(), error))?;
+        Self::from_text(&text, limits).map_err(|error| match error {
+            Error::File { why, .. } => Error::file(path.display(), why),
+            Error::Mismatch { what, expected, got } => {
+                Error::Mismatch { what: format!("{}: {what}", path.display()), expected, got }
+            }
+            error => error,
+        })
+    }
+
+    /// Writes these choices into a file, for the device with these limits.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>, limits: &Limits) -> Result<()> {
+        let path = path.as_ref();
+        std::fs::write(path, self.to_text(limits)).map_err(|error| Error::file(path.display(), error))
+    }
 }

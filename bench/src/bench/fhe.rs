@@ -8,7 +8,7 @@
 
 use anyhow::{Result, ensure};
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Held, Job, Modulus, Op, Order, Plan, Planner, Ring, naive};
+use ringforge::{Buffer, Device, Held, Job, Modulus, Op, Order, Plan, Ring, naive};
 use serde::Serialize;
 
 use super::{Bench, Options, What, is_reference, own};
@@ -141,7 +141,7 @@ impl Task {
         }
         let Self { ring, batch, .. } = self;
         let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| Job::new(ring, op).batch_hint(*batch));
-        let (forward_work, inverse_work) = (Work::new(&bench.device, &forward)?, Work::new(&bench.device, &inverse)?);
+        let (forward_work, inverse_work) = (bench.work(&forward)?, bench.work(&inverse)?);
         let mut random = Random::new(std::process::id().into());
         // peers ran one polynomial again and again
         let sets = if self.shape.how == How::One { 1 } else { measure::sets(&forward_work, *batch) };
@@ -176,7 +176,7 @@ impl Task {
         let mut lines = Vec::new();
         for op in [Op::Forward, Op::Inverse] {
             let job = Job::new(&self.ring, op).batch_hint(1).in_place();
-            let plan = Planner::new(bench.device.limits().clone()).plan(&job)?;
+            let plan = bench.planner.plan(&job)?;
             // without contents, so that it may run on what it left
             let work = Work::of_plan(&bench.device, &Plan::new(plan.title(), plan.steps().to_vec())?)?;
             let buffers = work.buffers(1, &[&data])?;
@@ -204,7 +204,7 @@ impl Task {
         let Self { shape, ring, batch, .. } = self;
         let plan = work.program.plan();
         let limits = bench.device.limits();
-        let floor = Floor::of(job, plan.floor_bytes_per_item(), bench.bandwidth, limits);
+        let floor = Floor::of(job, plan.floor_bytes_per_item(), &bench.ceilings, limits);
         let what = What { name: shape.name, ring: ring.to_string(), op: job.op.to_string() };
         let item_ns = 1e9 * times.median_seconds / *batch as f64;
         let limbs = ring.basis().len();
@@ -319,14 +319,10 @@ mod tests {
         Ok(Task { shape, ring, batch: polynomials, wanted: vec![Op::Forward, Op::Inverse] })
     }
 
-    fn cpu() -> Bench {
-        Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST }
-    }
-
     #[test]
     fn lines_are_right() -> Result<()> {
         for how in [How::Batch, How::One, How::OneBound] {
-            let lines = task(how)?.lines(&cpu())?;
+            let lines = task(how)?.lines(&Bench::of_cpu())?;
             assert_eq!(lines.iter().map(|line| line.line.what.op.as_str()).collect::<Vec<_>>(), ["forward", "inverse"]);
             assert!(lines.iter().all(|line| line.line.right && line.peer.is_none() && line.limbs == MODULI));
             let rows = if how == How::Batch { 3.0 * 32.0 } else { 32.0 };
@@ -335,7 +331,7 @@ mod tests {
         }
         let inverse = Task { wanted: vec![Op::Inverse], ..task(How::Batch)? };
         assert_eq!(
-            inverse.lines(&cpu())?.iter().map(|line| line.line.what.op.as_str()).collect::<Vec<_>>(),
+            inverse.lines(&Bench::of_cpu())?.iter().map(|line| line.line.what.op.as_str()).collect::<Vec<_>>(),
             ["inverse"]
         );
         Ok(())

@@ -114,7 +114,7 @@ pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
 
 /// Measures an operation, and gives what it wrote; whether that is right is not known yet.
 fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> Result<(Line, Vec<Vec<u8>>)> {
-    let (Bench { device, bandwidth, .. }, parameters) = (bench, &task.set.parameters);
+    let (Bench { device, ceilings, .. }, parameters) = (bench, &task.set.parameters);
     let each = |operation| (task.set.plan)(operation, device.limits());
     let plan = &match operation {
         Operation::KeyGen => each(ringforge_batch::Operation::Generate(Randomness::Seeds))?,
@@ -128,7 +128,7 @@ fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> R
     let mut sets = sets.collect::<Result<Vec<_>>>()?;
     let times = measure::measure(&work, task.batch, &mut sets, task.effort(operation, bench))?;
     let results = sets.last().map(|buffers| work.results(buffers)).transpose()?.unwrap_or_default();
-    let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), *bandwidth, device.limits())?;
+    let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), ceilings, device.limits())?;
     Ok((Line::new(task.what(operation), task.batch, plan, times, floor, false), results))
 }
 
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn lines_are_right_and_have_limits() -> Result<()> {
-        let bench = Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST };
+        let bench = Bench::of_cpu();
         let task = Task { set: &SETS[1], batch: 9, wanted: vec![Operation::KeyGen, Operation::Decaps] };
         let resident = lines(&task, &bench)?;
         assert_eq!(resident.iter().map(|line| line.what.op.as_str()).collect::<Vec<_>>(), ["KeyGen", "Decaps"]);

@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn lines_are_right() -> Result<()> {
-        let bench = Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST };
+        let bench = Bench::of_cpu();
         for task in [Task::ArkPoly { log_n: 10 }, Task::TfheNtt { log_n: 10 }, Task::Sm2, Task::MlKem] {
             let lines = task.lines(&bench)?;
             assert!(lines.len() >= 2 && lines.iter().all(|line| line.right && line.ratio > 0.0), "{task:?}: {lines:?}");

@@ -61,8 +61,8 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Result<Vec<Task>> {
 
 /// Measures a line.
 pub(super) fn line(Task { name, job, batch }: &Task, bench: &Bench) -> Result<Line> {
-    let Bench { device, bandwidth, effort } = bench;
-    let work = Work::new(device, job)?;
+    let Bench { device, ceilings, effort, .. } = bench;
+    let work = bench.work(job)?;
     let batch = match *batch {
         Some(batch) => batch,
         None => suiting_batch(&work, job)?,
@@ -81,7 +81,7 @@ pub(super) fn line(Task { name, job, batch }: &Task, bench: &Bench) -> Result<Li
     drop(sets);
     let right = is_right(job, device, batch, &inputs, &result)?;
     let plan = work.program.plan();
-    let floor = Floor::of(job, plan.floor_bytes_per_item(), *bandwidth, device.limits());
+    let floor = Floor::of(job, plan.floor_bytes_per_item(), ceilings, device.limits());
     let what = What { name, ring: job.ring.to_string(), op: job.op.to_string() };
     Ok(Line::new(what, batch, plan, times, floor, right))
 }

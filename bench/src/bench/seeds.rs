@@ -11,12 +11,11 @@ mod tables;
 
 use core::fmt::Display;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use ringforge::Error;
 use serde::Serialize;
 
 use super::{Bench, Options, write};
-use crate::copy;
 use crate::devices::Choice;
 use crate::environment::Environment;
 use crate::floor::Floor;
@@ -327,6 +326,9 @@ fn of<T>(suite: &Suite, lines: Vec<T>) -> impl Iterator<Item = Of<T>> {
 struct Report {
     #[serde(flatten)]
     environment: Environment,
+    /// The file of choices that plans were made by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<String>,
     copy_bytes_per_second: f64,
     /// The suites that were measured.
     seed_suites: Vec<Suite>,
@@ -365,14 +367,14 @@ pub(super) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let device = choice.open()?.device;
     let (samples, total_seconds) = if options.quick { (7, 0.02) } else { (30, 0.25) };
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
-    let bandwidth = copy::bandwidth(&device, effort).context("copying memory")?;
     // the driver's tool is asked about the first GPU
     let reads_power = !options.quick && matches!(choice, Choice::Best | Choice::Cuda(0)) && !device.limits().is_cpu();
-    let bench = Bench { device, bandwidth, effort };
+    let bench = Bench::open(options, device, effort)?;
     let seeds = Seeds { bench, quick: options.quick, batches: options.batch.clone(), reads_power };
     let mut report = Report {
         environment: Environment::of(&seeds.bench.device),
-        copy_bytes_per_second: bandwidth,
+        tuning: options.tuning.name(),
+        copy_bytes_per_second: seeds.bench.ceilings.copy,
         seed_suites: Vec::new(),
         seed_lines: Vec::new(),
         seed_launches: Vec::new(),
@@ -414,14 +416,13 @@ impl Suite {
 mod tests {
     use std::collections::BTreeSet;
 
-    use ringforge::Device;
+    use anyhow::Context;
 
     use super::*;
 
     #[test]
     fn every_suite_is_right_on_a_cpu() -> Result<()> {
-        let bench = Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST };
-        let seeds = Seeds { bench, quick: true, batches: vec![2], reads_power: false };
+        let seeds = Seeds { bench: Bench::of_cpu(), quick: true, batches: vec![2], reads_power: false };
         for suite in SUITES {
             let measured = (suite.measure)(&seeds).with_context(|| suite.title())?;
             let count = measured.lines.len() + measured.tables.len() + measured.schemes.len();

@@ -177,11 +177,10 @@ pub(super) fn table(lines: &[Line]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Effort;
 
     #[test]
     fn lines_are_right() -> Result<()> {
-        let bench = Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST };
+        let bench = Bench::of_cpu();
         for (name, what, bar) in ALL {
             let lines = Task { name, what, batch: 9, bar }.lines(&bench)?;
             assert!(!lines.is_empty() && lines.iter().all(|line| line.right && line.bar.is_none()), "{name}");

@@ -17,7 +17,6 @@ use serde::Serialize;
 use super::{Bench, Options, What, is_reference, own};
 use crate::floor::Floor;
 use crate::measure::{self, Effort};
-use crate::work::Work;
 use crate::{sample, show};
 
 /// Up to this many points, all values are compared.
@@ -145,7 +144,7 @@ impl Task {
         check: impl FnOnce(&[u8]) -> Result<bool>,
     ) -> Result<(Line, Buffer)> {
         let job = Job::new(ring, op).order(Order::Natural).batch_hint(1);
-        let work = Work::new(&bench.device, &job)?;
+        let work = bench.work(&job)?;
         let to = bench.device.buffer(ring.bytes())?;
         let mut bound = [work.program.bind(&work.stream, 1, vec![from.into(), to.into()])?];
         let effort = if self.wanted.contains(&op) { bench.effort } else { Effort::LEAST };
@@ -157,7 +156,7 @@ impl Task {
         let Shape { log_n, peers, bar, .. } = *self.shape;
         let plan = work.program.plan();
         let limits = bench.device.limits();
-        let floor = Floor::of(&job, plan.floor_bytes_per_item(), bench.bandwidth, limits);
+        let floor = Floor::of(&job, plan.floor_bytes_per_item(), &bench.ceilings, limits);
         let what = What { name: "zk", ring: ring.to_string(), op: op.to_string() };
         let seconds = |ms: Option<f64>| ms.filter(|_| is_reference(limits)).map(|ms| 1e-3 * ms);
         let peer = peers.map(|peers| peers[usize::from(self.is_coset)][usize::from(op == Op::Inverse)]);
@@ -268,10 +267,7 @@ pub(super) fn table(lines: &[Line]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn cpu() -> Bench {
-        Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST }
-    }
+    use crate::work::Work;
 
     fn task(log_n: u32, is_coset: bool) -> Task {
         let shape = Box::leak(Box::new(alone(log_n)));
@@ -281,7 +277,7 @@ mod tests {
     #[test]
     fn lines_are_right() -> Result<()> {
         for (log_n, is_coset) in [(1, false), (6, false), (6, true), (11, true)] {
-            let lines = task(log_n, is_coset).lines(&cpu())?;
+            let lines = task(log_n, is_coset).lines(&Bench::of_cpu())?;
             assert_eq!(lines.iter().map(|line| line.line.what.op.as_str()).collect::<Vec<_>>(), ["forward", "inverse"]);
             assert!(lines.iter().all(|line| line.line.right && line.peer_seconds.is_none() && line.coset == is_coset));
         }

@@ -95,7 +95,7 @@ impl Task {
             if !wanted.contains(&op) {
                 continue;
             }
-            let program = Work::new(&bench.device, &job(op))?.program;
+            let program = bench.work(&job(op))?.program;
             let mut out = vec![0; from.len()];
             let run = |from: &[u8], out: &mut [u8]| -> Result<(Times, bool)> {
                 let times = measure::wall(bench.effort, || {

@@ -120,11 +120,10 @@ pub(super) fn table(lines: &[Line]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Effort;
 
     #[test]
     fn lines_are_right_and_wrong_quotients_noticed() -> Result<()> {
-        let bench = Bench { device: Device::cpu(), bandwidth: 1e9, effort: Effort::LEAST };
+        let bench = Bench::of_cpu();
         let line = Task { log_n: 6, bar: Some(1.0) }.line(&bench)?;
         assert!(line.right && line.bar_seconds.is_none());
         // 0 = 1·1 − 1, and nothing else

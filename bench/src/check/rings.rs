@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Ring, Split, U256, naive};
+use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Planner, Ring, Split, U256, naive};
 use serde::Serialize;
 
 use crate::measure;
@@ -51,8 +51,14 @@ pub(super) struct Line {
 }
 
 /// What is to be found about a ring: products, transforms, sums, integers and other bases.
-pub(super) fn check(name: &'static str, ring: &str, device: &Device, seed: u64, quick: bool) -> Result<Line> {
-    let check = Check { ring: ring.parse()?, device, seed, quick };
+pub(super) fn check(
+    name: &'static str,
+    ring: &str,
+    (device, planner): (&Device, &Planner),
+    seed: u64,
+    quick: bool,
+) -> Result<Line> {
+    let check = Check { ring: ring.parse()?, device, planner, seed, quick };
     check.line(name).with_context(|| format!("{name}, seed {seed}"))
 }
 
@@ -75,6 +81,7 @@ pub(super) fn table(lines: &[Line]) -> String {
 struct Check<'a> {
     ring: Ring,
     device: &'a Device,
+    planner: &'a Planner,
     seed: u64,
     quick: bool,
 }
@@ -123,7 +130,7 @@ impl Check<'_> {
     }
 
     fn work(&self, op: Op) -> Result<(Work, Option<String>)> {
-        Work::with_fallback(self.device, &Job::new(&self.ring, op))
+        Work::with_fallback(self.device, self.planner, &Job::new(&self.ring, op))
     }
 
     fn oracle_items(&self) -> usize {
@@ -194,7 +201,8 @@ impl Check<'_> {
     fn check_transforms(&self, batch: usize, [a, b, product]: [&[u8]; 3], wrong: &mut Vec<&'static str>) -> Result<()> {
         let [forward, inverse, point_mul, mul_add] =
             [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd].map(|op| Job::new(&self.ring, op));
-        let call = |job: &Job, inputs: &[&[u8]]| Work::with_fallback(self.device, job)?.0.call(batch, inputs);
+        let call =
+            |job: &Job, inputs: &[&[u8]]| Work::with_fallback(self.device, self.planner, job)?.0.call(batch, inputs);
         let (a_values, b_values) = (call(&forward, &[a])?, call(&forward, &[b])?);
         if call(&inverse, &[&a_values])? != a {
             wrong.push("inverse of forward");
@@ -225,7 +233,8 @@ impl Check<'_> {
     /// The integers that RNS rows stand for have these rows as residues, and are below the product of the moduli; rows
     /// of other primes are those of the integers.
     fn check_integers(&self, batch: usize, sampled: &[usize], a: &[u8], wrong: &mut Vec<&'static str>) -> Result<()> {
-        let call = |job: &Job, input: &[u8]| Work::with_fallback(self.device, job)?.0.call(batch, &[input]);
+        let call =
+            |job: &Job, input: &[u8]| Work::with_fallback(self.device, self.planner, job)?.0.call(batch, &[input]);
         let limbs = call(&Job::new(&self.ring, Op::Combine), a)?;
         if call(&Job::new(&self.ring, Op::Decompose), &limbs)? != a {
             wrong.push("rows of integers");

@@ -3,6 +3,7 @@
 use ringforge::{Job, Limits, Modulus, Op, Result, Ring};
 
 use super::{Floor, slots_per_item};
+use crate::ceilings::Ceilings;
 use crate::kems::{Operation, Parameters};
 
 /// Instructions of a Keccak permutation: 24 rounds, each with 80 for the column parities, 48 for the rotations, 50 for
@@ -16,12 +17,12 @@ const SHA3_512: usize = 72;
 const MODULI: [u32; 2] = [3457, 25_178_113];
 
 impl Floor {
-    /// The floor of an operation that moves so many bytes for an item, at a bandwidth in bytes per second.
+    /// The floor of an operation that moves so many bytes for an item.
     pub(crate) fn of_kem(
         set: &Parameters,
         operation: Operation,
         bytes_per_item: usize,
-        bandwidth: f64,
+        ceilings: &Ceilings,
         limits: &Limits,
     ) -> Result<Self> {
         let slots = match set {
@@ -29,7 +30,7 @@ impl Floor {
             Parameters::Prime(set) => prime_slots(set.n, operation, limits)?,
         };
         let logic = (permutations(set, operation) * PERMUTATION) as f64;
-        Ok(Self::new(slots, Some(logic), bytes_per_item, bandwidth, limits))
+        Ok(Self::new(slots, Some(logic), bytes_per_item, ceilings))
     }
 }
 
@@ -78,6 +79,7 @@ fn prime_slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ceilings::Pipes;
     use crate::kems::SETS;
 
     #[test]
@@ -94,7 +96,9 @@ mod tests {
 
     #[test]
     fn the_largest_floor_limits() -> Result<()> {
-        let floor = Floor::of_kem(&SETS[0].parameters, Operation::Encaps, 1152 + 960, 4e12, &Limits::h200())?;
+        let limits = Limits::h200();
+        let ceilings = Ceilings { copy: 4e12, pipes: Pipes::of(&limits) };
+        let floor = Floor::of_kem(&SETS[0].parameters, Operation::Encaps, 1152 + 960, &ceilings, &limits)?;
         let (seconds, name) = floor.limit();
         assert_eq!(name, "logic");
         assert!((seconds * 16.4e12 / (9.0 * 24.0 * 180.0) - 1.0).abs() < 1e-9);

@@ -26,7 +26,18 @@ enum Show {
 type Column = (&'static str, &'static str, Show);
 
 /// A kind of lines, its title, its columns. Columns that no line has are left out.
-const KINDS: [(&str, &str, &[Column]); 14] = [
+const KINDS: [(&str, &str, &[Column]); 15] = [
+    (
+        "rate_lines",
+        "What the chip's pipes do at best",
+        &[
+            ("name", "name", Show::Text),
+            ("what is counted", "unit", Show::Text),
+            ("a second", "per_second", Show::Rate),
+            ("a clock and multiprocessor", "per_processor_and_clock", Show::Ratio),
+            ("right", "right", Show::Right),
+        ],
+    ),
     (
         "lines",
         "On the device",
@@ -274,4 +285,21 @@ fn text(value: &Value, how: Show) -> String {
         Show::Ratio => number(&|x| format!("{x:.2}")),
     };
     text.unwrap_or_else(|| "–".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rates_make_a_table() {
+        let line = json!({ "name": "multiply", "unit": "IMAD", "per_second": 16.4e12, "right": true });
+        let record = Record { name: "rates".into(), value: json!({ "rate_lines": [line] }) };
+        let tables = of(&record);
+        assert_eq!(tables.len(), 1);
+        let (title, table) = &tables[0];
+        assert!(title.contains("pipes") && table.0.contains("16.4 T") && !table.0.contains("clock"));
+    }
 }

@@ -16,6 +16,7 @@ use crate::plan::{Slot, Step};
 use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::rows::Rows;
+use crate::tuning::Choice;
 
 /// The product of two elements of a ring.
 ///
@@ -31,7 +32,15 @@ impl RingMul {
     /// The product by transforms with this split.
     #[must_use]
     pub fn new(ring: &Ring, split: &Split, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).holding(2).fastest();
+        Self::of(Rows::with_split(ring, split, limits).holding(2).fastest())
+    }
+
+    /// The same by a choice, as far as it can be.
+    pub(crate) fn chosen(self, choice: Choice) -> Self {
+        Self::of(self.rows.chosen(choice))
+    }
+
+    fn of(rows: Rows) -> Self {
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -72,7 +81,7 @@ impl Kernel for RingMul {
     }
 
     fn describe(&self) -> String {
-        self.rows.describe()
+        self.rows.describe() + &self.rows.describe_choice()
     }
 }
 

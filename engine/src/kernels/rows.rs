@@ -49,7 +49,20 @@ impl Rows {
         if !self.is_whole() {
             text += &format!(" layers {}..{}", self.part.start, self.part.end);
         }
-        if Block::of(self, &self.limits).is_some_and(|block| block.shuffles(self)) {
+        text + &self.describe_choice()
+    }
+
+    /// In what the kernel differs from what is done by default.
+    pub(crate) fn describe_choice(&self) -> String {
+        let mut text = String::new();
+        if self.choice.arithmetic == Some(self.arithmetic) {
+            text += &format!(" in {}", self.arithmetic.name());
+        }
+        let Some(block) = Block::of(self, &self.limits) else { return text };
+        if self.choice.per_thread == Some(block.per_thread()) {
+            text += &format!(" with {} a thread", block.per_thread());
+        }
+        if block.shuffles(self) {
             text += " by shuffles";
         }
         text

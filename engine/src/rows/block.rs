@@ -98,15 +98,16 @@ impl Block {
         // a large base degree under radix 3 may want more registers: better a slow transform than none
         let most_alone = if *held == 1 { MOST_BEYOND * most } else { 0 };
         let beyond = || (most + 1..=length.min(most_alone)).find_map(shape);
-        let (passes, threads, per_thread) = (1..=length.min(most))
-            .filter_map(shape)
-            .min_by_key(|(passes, threads, per_thread)| {
+        let usual = || {
+            (1..=length.min(most)).filter_map(shape).min_by_key(|(passes, threads, per_thread)| {
                 let whole_warps = threads.is_multiple_of(32) || 32usize.is_multiple_of(*threads);
                 // one pass over a long row would leave each thread alone with memory that no other thread reads
                 let passes = if length > target { passes.len().max(3) } else { passes.len() };
                 (passes, !whole_warps, per_thread.abs_diff(target))
             })
-            .or_else(beyond)?;
+        };
+        let chosen = rows.choice.per_thread.filter(|per_thread| (1..=most).contains(per_thread));
+        let (passes, threads, per_thread) = chosen.and_then(shape).or_else(usual).or_else(beyond)?;
 
         let store = ring.width().bytes();
         let first_span = span(split, &passes, 0);
@@ -186,12 +187,17 @@ impl Block {
         (threads / block).clamp(1, MOST_BLOCKS)
     }
 
+    /// Coefficients in the registers of a thread.
+    pub(crate) fn per_thread(&self) -> usize {
+        self.per_thread
+    }
+
     /// Whether residues can and should change threads by shuffles: between two passes of rows in a warp, where the bits
     /// of a register's number that the first pass combines become those of the thread's, and the other way round.
     pub(crate) fn shuffles(&self, rows: &Rows) -> bool {
         let first = span(&rows.split, &self.passes, 0);
         let in_warp = self.stride == 1 && self.threads > 1 && self.threads <= 32 && self.vector == 1;
-        rows.exchange == Exchange::Shuffle
+        rows.choice.exchange == Exchange::Shuffle
             && rows.split.base == 1
             && self.cell_bytes == self.store_bytes.clamp(4, 8)
             && self.passes.len() == 3
@@ -269,7 +275,7 @@ impl Block {
 }
 
 /// The layers that each kernel of a transform of these rows does, from the top: all of them where a row suits a block,
-/// else as few kernels as can be, with equal shares; `None` where there is no way.
+/// else as few kernels as can be, with equal shares; or as many as were chosen; `None` where there is no way.
 pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
     let layers = rows.split.layers.len();
     let bytes = rows.arithmetic.word_bytes();
@@ -282,8 +288,13 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
     };
     let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
     let small = rows.split.n * bytes <= WHOLE_BYTES;
-    if rows.held > 1 || limits.is_cpu() || (small && whole.is_some()) {
+    if rows.held > 1 || limits.is_cpu() {
         return whole;
+    }
+    let can_be = |count: &usize| (1..=layers / unit).contains(count);
+    let chosen = rows.choice.kernels.filter(can_be).map(shares).filter(|parts| parts.iter().all(fits));
+    if chosen.is_some() || (small && whole.is_some()) {
+        return chosen.or(whole);
     }
     let suit = |parts: &Vec<Range<usize>>| {
         let most = if parts.len() == 2 { 2 * SHARE_BYTES } else { SHARE_BYTES };

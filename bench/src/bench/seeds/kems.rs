@@ -110,8 +110,8 @@ impl Scheme {
             see(operation, &probe);
             let mut line = Line::new(self.name, operation, batch, &probe, false);
             if let Some(parameters) = &self.parameters {
-                let (bytes, bandwidth) = (plan.floor_bytes_per_item(), seeds.bench.bandwidth);
-                line = line.above(Floor::of_kem(parameters, operation, bytes, bandwidth, limits)?);
+                let (bytes, ceilings) = (plan.floor_bytes_per_item(), &seeds.bench.ceilings);
+                line = line.above(Floor::of_kem(parameters, operation, bytes, ceilings, limits)?);
             }
             lines.push((operation, line));
             Ok(probe.results)

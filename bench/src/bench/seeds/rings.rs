@@ -4,7 +4,9 @@ use anyhow::{Context, Result, ensure};
 use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ringforge::testkit::Random;
-use ringforge::{Device, Exchange, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, Slot, Step, Tuning, naive};
+use ringforge::{
+    Choice, Device, Exchange, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, Slot, Step, Tuning, naive,
+};
 
 use super::probe::{Ask, probe};
 use super::{LaunchLine, Line, Measured, Seeds};
@@ -64,7 +66,7 @@ pub(super) fn ctru_fusion(seeds: &Seeds) -> Result<Measured> {
             let probe = probe(seeds, plan, batch, &slices, Ask::Power)?;
             let result = probe.results.last().context("a product is written")?;
             let right = rings::is_right(&job, device, batch, &inputs, result)?;
-            let floor = Floor::of(&job, plans[0].1.floor_bytes_per_item(), seeds.bench.bandwidth, limits);
+            let floor = floor(seeds, &job, &plans[0].1);
             measured.lines.push(Line::new(name, job.op, batch, &probe, right).varied(*variant).above(floor));
             measured.launches.extend(LaunchLine::all(name, job.op, batch, &probe).map(|line| line.varied(variant)));
         }
@@ -166,14 +168,15 @@ fn fhe_size(
     // on a CPU nothing is exchanged
     let ways = if seeds.is_cpu() { &[(Exchange::Shared, "one thread a row")] } else { &WAYS[..] };
     for &(exchange, variant) in ways {
-        let mut tuning = Tuning::default();
-        tuning.exchange = exchange;
-        let planner = Planner::new(seeds.bench.device.limits().clone()).tuned(tuning);
         let mut values = Vec::new();
         for op in [Op::Forward, Op::Inverse] {
             let job = Job::new(ring, op).batch_hint(batch);
             let from = if op == Op::Forward { &inputs } else { &values };
-            let plan = planner.plan(&job)?;
+            let mut choice = Choice::default();
+            choice.exchange = exchange;
+            let mut tuning = Tuning::default();
+            tuning.choose(&job, choice);
+            let plan = Planner::new(seeds.bench.device.limits().clone()).tuned(tuning).plan(&job)?;
             let mut probe = probe(seeds, &plan, batch, &[from], ask)?;
             let result = probe.results.pop().context("a transform writes")?;
             let right = match op {
@@ -206,7 +209,7 @@ pub(super) fn zk_transforms(seeds: &Seeds) -> Result<Measured> {
         let mut values = Vec::new();
         for op in [Op::Forward, Op::Inverse] {
             let job = zk_job(&ring, op);
-            let plan = Planner::new(seeds.bench.device.limits().clone()).plan(&job)?;
+            let plan = seeds.bench.planner.plan(&job)?;
             let from = if op == Op::Forward { &inputs } else { &values };
             let mut probe = probe(seeds, &plan, 1, &[from], Ask::Launches)?;
             let result = probe.results.pop().context("a transform writes")?;
@@ -243,5 +246,5 @@ pub(super) fn zk_job(ring: &Ring, op: Op) -> Job {
 
 fn floor(seeds: &Seeds, job: &Job, plan: &Plan) -> Floor {
     let device: &Device = &seeds.bench.device;
-    Floor::of(job, plan.floor_bytes_per_item(), seeds.bench.bandwidth, device.limits())
+    Floor::of(job, plan.floor_bytes_per_item(), &seeds.bench.ceilings, device.limits())
 }

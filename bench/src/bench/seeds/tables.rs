@@ -6,7 +6,7 @@ use anyhow::Result;
 use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Kernel, Op, Plan, Planner, Slot, Step, Table};
+use ringforge::{Buffer, Kernel, Op, Plan, Slot, Step, Table};
 use serde::Serialize;
 
 use super::rings::{zk_job, zk_name, zk_sizes};
@@ -44,7 +44,7 @@ pub(super) fn zk_tables(seeds: &Seeds) -> Result<Measured> {
     for log_n in zk_sizes(seeds) {
         let ring = zk::cyclic(1 << log_n)?;
         let device = &seeds.bench.device;
-        let plan = Planner::new(device.limits().clone()).plan(&zk_job(&ring, Op::Forward))?;
+        let plan = seeds.bench.planner.plan(&zk_job(&ring, Op::Forward))?;
         let tables = tables(&plan);
         let mut table_seconds = 0.0;
         for table in &tables {

@@ -1,0 +1,119 @@
+//! Tuning files: TOML that people can read and change.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Choice, Exchange, Shape, Tuning};
+use crate::arithmetic::Arithmetic;
+use crate::error::{Error, Result};
+use crate::limits::Limits;
+
+/// What an error calls a text that is in no file.
+const TEXT: &str = "tuning";
+
+const HEAD: &str =
+    "# Choices of Ringforge's planner that change speed and nothing else, as `ringforge tune` writes them.\n";
+
+/// A file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// The name of the device that was measured.
+    device: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    schemes: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    choice: Vec<Entry>,
+}
+
+/// A choice, and the shape of jobs that it is for.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    op: String,
+    bits: u32,
+    n: usize,
+    arithmetic: Option<String>,
+    kernels: Option<usize>,
+    per_thread: Option<usize>,
+    exchange: Option<String>,
+}
+
+impl Entry {
+    fn new((shape, choice): &(Shape, Choice)) -> Self {
+        let exchange = match choice.exchange {
+            Exchange::Shared => None,
+            Exchange::Shuffle => Some("shuffle".into()),
+        };
+        Self {
+            op: shape.op.to_string(),
+            bits: shape.bits,
+            n: shape.n,
+            arithmetic: choice.arithmetic.map(|arithmetic| arithmetic.name().into()),
+            kernels: choice.kernels,
+            per_thread: choice.per_thread,
+            exchange,
+        }
+    }
+
+    fn read(self) -> Result<(Shape, Choice)> {
+        let shape = Shape { op: self.op.parse().map_err(malformed)?, bits: self.bits, n: self.n };
+        if !Shape::BITS.contains(&shape.bits) {
+            return Err(malformed(format!("bits = {}: one of {:?} is wanted", shape.bits, Shape::BITS)));
+        }
+        let named = |name: String| {
+            let found = Arithmetic::ALL.into_iter().find(|arithmetic| arithmetic.name() == name);
+            found.ok_or_else(|| malformed(format!("{name:?} is no arithmetic")))
+        };
+        let exchange = match self.exchange.as_deref() {
+            None | Some("shared") => Exchange::Shared,
+            Some("shuffle") => Exchange::Shuffle,
+            Some(other) => return Err(malformed(format!("exchange = {other:?}: \"shared\" or \"shuffle\" is wanted"))),
+        };
+        if self.kernels == Some(0) || self.per_thread == Some(0) {
+            return Err(malformed("kernels and per_thread are at least 1"));
+        }
+        let arithmetic = self.arithmetic.map(named).transpose()?;
+        Ok((shape, Choice { exchange, arithmetic, kernels: self.kernels, per_thread: self.per_thread }))
+    }
+}
+
+impl Tuning {
+    /// These choices as the text of a file, for the device with these limits.
+    #[must_use]
+    pub fn to_text(&self, limits: &Limits) -> String {
+        let choice = self.choices.iter().map(Entry::new).collect();
+        let file = File { device: limits.name.clone(), schemes: self.schemes.clone(), choice };
+        // strings and numbers in tables: there is nothing that TOML could not say
+        HEAD.to_owned() + &toml::to_string(&file).unwrap_or_default()
+    }
+
+    /// The choices that the text of a file makes for a device with these limits.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it says what is no choice; [`Error::Mismatch`] where it is about a device of another name.
+    pub fn from_text(text: &str, limits: &Limits) -> Result<Self> {
+        let file: File = toml::from_str(text).map_err(malformed)?;
+        if file.device != limits.name {
+            return Err(Error::Mismatch {
+                what: "device that was tuned".into(),
+                expected: limits.name.clone(),
+                got: file.device,
+            });
+        }
+        let choices = file.choice.into_iter().map(Entry::read).collect::<Result<Vec<_>>>()?;
+        for (i, (shape, _)) in choices.iter().enumerate() {
+            if choices[..i].iter().any(|(before, _)| before == shape) {
+                let Shape { op, bits, n } = shape;
+                return Err(malformed(format!("two choices for op = \"{op}\", bits = {bits}, n = {n}")));
+            }
+        }
+        Ok(Self { choices, schemes: file.schemes })
+    }
+}
+
+fn malformed(why: impl fmt::Display) -> Error {
+    Error::file(TEXT, why)
+}
