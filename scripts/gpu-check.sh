@@ -4,7 +4,7 @@
 #   scripts/gpu-check.sh bundle          here: builds the test programs and the command into target/gpu (ignored by git)
 #   scripts/gpu-check.sh run [STAGE ...] there, in the repository's root, with target/gpu carried along
 #
-# Stages, the first four if none is named: correctness, sanitize, start, bench, tune. Results go to $OUT, or target/gpu/out.
+# Stages, the first four if none is named: correctness, sanitize, start, bench, tune, seeds. Results go to $OUT, or target/gpu/out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=target/gpu
@@ -31,7 +31,7 @@ build() {
     while read -r name path; do
         # these ask nothing of a GPU
         case "$name" in
-            bench-command | tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
+            bench-command | bench-seeds | tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
             sm2-encodings | sm2-vectors) continue ;;
             ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
         esac
@@ -107,6 +107,11 @@ bench() {
     cat "$out/bench-ml-kem.log"
 }
 
+seeds() {
+    try seeds "$bundle/ringforge" bench seeds --device cuda --out "$out/seeds.json"
+    cat "$out/seeds.log"
+}
+
 tune() {
     try tune "$bundle/ringforge" tune --device cuda --out "$out/tuning.toml"
     cat "$out/tune.log"
@@ -127,7 +132,7 @@ run() {
     local stage
     for stage in "${@:-all}"; do
         case "$stage" in
-            correctness | sanitize | start | bench | tune) "$stage" ;;
+            correctness | sanitize | start | bench | tune | seeds) "$stage" ;;
             all) correctness && sanitize && start && bench ;;
             *) echo "no stage $stage" >&2 && return 2 ;;
         esac

@@ -7,6 +7,7 @@ mod kems;
 mod peers;
 mod rates;
 mod rings;
+mod seeds;
 mod sm2;
 mod zk;
 mod zk_host;
@@ -50,6 +51,8 @@ fn own(held: Held) -> Option<Buffer> {
 enum Suite {
     /// What a GPU's memory and pipes do at best.
     Rates,
+    /// The experiments of the documents that the engine came from.
+    Seeds,
 }
 
 /// Options of `ringforge bench`.
@@ -57,7 +60,7 @@ enum Suite {
 pub(crate) struct Options {
     /// Measure this instead of the usual lines.
     suite: Option<Suite>,
-    /// Only lines whose "name ring op" contains this; for schemes "name op".
+    /// Only lines whose "name ring op" contains this; for schemes "name op", for seeds the name of a suite and its source.
     #[arg(long, default_value = "")]
     filter: String,
     /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.
@@ -106,6 +109,17 @@ struct Bench {
 }
 
 impl Bench {
+    /// The device with what the user says of it.
+    fn open(options: &Options, device: Device, effort: Effort) -> Result<Self> {
+        let planner = options.tuning.planner(device.limits())?;
+        let pipes = match &options.rates {
+            Some(path) => Some(Pipes::read(path, device.limits())?),
+            None => Pipes::of(device.limits()),
+        };
+        let copy = copy::bandwidth(&device, effort).context("copying memory")?;
+        Ok(Self { device, planner, ceilings: Ceilings { copy, pipes }, effort })
+    }
+
     /// The job on the device, as its planner plans it.
     fn work(&self, job: &Job) -> Result<Work> {
         Work::of_plan(&self.device, &self.planner.plan(job)?)
@@ -233,16 +247,12 @@ struct Report {
 
 /// `ringforge bench`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
-    if options.suite == Some(Suite::Rates) {
-        return rates::main(options, choice, json);
+    match options.suite {
+        Some(Suite::Rates) => return rates::main(options, choice, json),
+        Some(Suite::Seeds) => return seeds::main(options, choice, json),
+        None => {}
     }
     let device = choice.open()?.device;
-    let planner = options.tuning.planner(device.limits())?;
-    let pipes = match &options.rates {
-        Some(path) => Some(Pipes::read(path, device.limits())?),
-        None => Pipes::of(device.limits()),
-    };
-    let effort = options.effort();
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
     let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
@@ -255,12 +265,11 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));
     let tasks: Vec<_> = tasks.collect();
     ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
-    let copy = copy::bandwidth(&device, effort).context("copying memory")?;
-    let bench = Bench { device, planner, ceilings: Ceilings { copy, pipes }, effort };
+    let bench = Bench::open(options, device, options.effort())?;
     let mut report = Report {
         environment: Environment::of(&bench.device),
         tuning: options.tuning.name(),
-        copy_bytes_per_second: copy,
+        copy_bytes_per_second: bench.ceilings.copy,
         lines: Vec::new(),
         fhe_lines: Vec::new(),
         zk_lines: Vec::new(),

@@ -58,6 +58,11 @@ fn commit() -> Option<String> {
     named.or_else(|| first_line(Command::new("git").args(["rev-parse", "HEAD"])))
 }
 
+/// Watts that the first GPU draws now, if the driver's tool is there and tells.
+pub(crate) fn gpu_watts() -> Option<f64> {
+    nvidia_smi("power.draw")?.split(' ').next()?.parse().ok()
+}
+
 fn nvidia_smi(what: &str) -> Option<String> {
     first_line(Command::new("nvidia-smi").args([&format!("--query-gpu={what}"), "--format=csv,noheader"]))
 }

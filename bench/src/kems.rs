@@ -4,7 +4,7 @@ use core::fmt;
 
 use ringforge::testkit::NamedPlan;
 use ringforge::{Device, Limits, Plan};
-use ringforge_batch::{Batch, Ciphertexts, DeterministicKem, PublicKeys, SecretKeys, SharedKeys};
+use ringforge_batch::{Batch, Ciphertexts, DeterministicKem, PublicKeys, SecretKeys, SharedKeys, Sizes};
 use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
@@ -90,6 +90,7 @@ impl Parameters {
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) parameters: Parameters,
+    pub(crate) sizes: Sizes,
     /// The plan of an operation.
     pub(crate) plan: fn(ringforge_batch::Operation, &Limits) -> ringforge::Result<Plan>,
     /// Makes it ready on a device.
@@ -100,12 +101,12 @@ pub(crate) struct Set {
 
 const fn set<P: ringforge_ctru::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Ctru(P::PARAMETERS);
-    Set { parameters, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+    Set { parameters, sizes: P::SIZES, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
 }
 
 const fn prime<P: ringforge_ctru_prime::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Prime(P::PARAMETERS);
-    Set { parameters, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+    Set { parameters, sizes: P::SIZES, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
 }
 
 /// All sets.

@@ -62,13 +62,17 @@ impl Work {
 
     /// Starts one run.
     pub(crate) fn start(&self, batch: usize, buffers: &mut [Buffer]) -> Result<()> {
-        let args = self.program.plan().args().iter();
-        let mut bound: Vec<Arg<'_>> = buffers
-            .iter_mut()
-            .zip(args)
-            .map(|(buffer, arg)| if arg.role == Role::In { Arg::In(buffer) } else { Arg::Out(buffer) })
-            .collect();
-        Ok(self.program.run(&self.stream, batch, &mut bound)?)
+        Ok(self.program.run(&self.stream, batch, &mut self.args(buffers))?)
+    }
+
+    /// Seconds of each step of one run.
+    pub(crate) fn steps(&self, batch: usize, buffers: &mut [Buffer]) -> Result<Vec<f64>> {
+        Ok(self.program.run_timed(&self.stream, batch, &mut self.args(buffers))?)
+    }
+
+    fn args<'b>(&self, buffers: &'b mut [Buffer]) -> Vec<Arg<'b>> {
+        let args = buffers.iter_mut().zip(self.program.plan().args());
+        args.map(|(buffer, arg)| if arg.role == Role::In { Arg::In(buffer) } else { Arg::Out(buffer) }).collect()
     }
 
     /// What a run left in its last argument.

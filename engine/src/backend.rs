@@ -54,6 +54,11 @@ pub(crate) trait Backend: Debug + Send + Sync {
         Ok(PinnedBuffer::new(Pinned::Host(memory), bytes))
     }
 
+    /// Bytes of its memory in use or kept for later, where it has memory of its own.
+    fn held_bytes(&self) -> Option<usize> {
+        None
+    }
+
     /// Gives back memory and code that nobody uses.
     fn trim(&self) {}
 }

@@ -165,6 +165,10 @@ impl Backend for Cuda {
         PinnedBytes::new(&self.0, bytes.max(1)).map(|memory| PinnedBuffer::new(Pinned::Cuda(memory), bytes))
     }
 
+    fn held_bytes(&self) -> Option<usize> {
+        Some(self.0.pool.held_bytes())
+    }
+
     fn trim(&self) {
         self.0.codes.trim();
         self.0.pool.release(&self.0.context);

@@ -111,6 +111,13 @@ impl Device {
         self.0.backend.pinned(bytes)
     }
 
+    /// Bytes of the device's own memory that buffers, tables and temporaries take, with what is kept for later: as that is
+    /// kept until [`trim`](Self::trim), the most that was in use since then. None where memory is the host's.
+    #[must_use]
+    pub fn held_bytes(&self) -> Option<usize> {
+        self.0.backend.held_bytes()
+    }
+
     /// Gives back what is kept for later: tables and code that no program uses, and free memory.
     pub fn trim(&self) {
         self.tables().retain(|_, table| Arc::strong_count(table) > 1);

@@ -178,6 +178,29 @@ impl Program {
         })
     }
 
+    /// As [`run`](Self::run), but waits until it is done, and gives the seconds that each step took, by the device's own
+    /// clock. On a GPU a step that takes less than its launch counts as long as that, unless earlier work of the stream
+    /// keeps the GPU busy until all launches are made.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and [`Mark::seconds_since`](crate::Mark::seconds_since).
+    pub fn run_timed(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<Vec<f64>> {
+        let mut marks = Vec::with_capacity(self.0.steps.len() + 1);
+        self.run_by(stream, batch, args, |places| {
+            let temps = &mut self.temporaries(batch)?;
+            let outcome = stream.mark().and_then(|mark| {
+                marks.push(mark);
+                self.execute_each(stream, 0..batch, places, temps, || {
+                    marks.push(stream.mark()?);
+                    Ok(())
+                })
+            });
+            outcome.and(self.wipe_temporaries(stream, temps))
+        })?;
+        stream.synchronize()?;
+        marks.windows(2).map(|pair| pair[1].seconds_since(&pair[0])).collect()
+    }
+
     /// Checks arguments, and if `ready` also whether they hold what the plan reads.
     pub(crate) fn check(&self, stream: &Stream, batch: usize, args: &[Arg<'_>], ready: bool) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
@@ -261,13 +284,26 @@ impl Program {
         &self,
         stream: &Stream,
         items: Range<usize>,
+        places: Vec<Place<'p>>,
+        temps: &'p mut [Memory],
+    ) -> Result<()> {
+        self.execute_each(stream, items, places, temps, || Ok(()))
+    }
+
+    /// The same, with something to do behind each step.
+    fn execute_each<'p>(
+        &self,
+        stream: &Stream,
+        items: Range<usize>,
         mut places: Vec<Place<'p>>,
         temps: &'p mut [Memory],
+        mut behind: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
         (0..self.0.steps.len()).try_for_each(|step| {
             let (kernel, ports) = self.step(step, &mut places)?;
-            self.device().backend().launch(stream.queue(), kernel, items.clone(), ports)
+            self.device().backend().launch(stream.queue(), kernel, items.clone(), ports)?;
+            behind()
         })
     }
 

@@ -552,6 +552,7 @@ fn time_and_occupancy_are_told() {
     let program = device.compile(&one_step(kernel, false)).unwrap();
     let [occupancy] = &program.occupancy().unwrap()[..] else { panic!("one step") };
     assert!(occupancy.registers > 0 && occupancy.local_bytes == 0 && occupancy.blocks_per_processor > 0);
+    assert!(occupancy.static_shared_bytes < 1024 && occupancy.share() > 0.0 && occupancy.share() <= 1.0);
     let stream = device.stream().unwrap();
     let (x, key) = (stream.upload(&words(1000 * WORDS)).unwrap(), stream.upload(&[1u32]).unwrap());
     let mut out = device.buffer(1000 * BYTES).unwrap();
@@ -559,5 +560,8 @@ fn time_and_occupancy_are_told() {
     program.run(&stream, 1000, &mut [(&x).into(), (&key).into(), (&mut out).into()]).unwrap();
     let seconds = stream.mark().unwrap().seconds_since(&before).unwrap();
     assert!((1e-6..1.0).contains(&seconds), "{seconds}");
+    let steps = program.run_timed(&stream, 1000, &mut [(&x).into(), (&key).into(), (&mut out).into()]).unwrap();
+    assert!(steps.len() == 1 && (1e-6..1.0).contains(&steps[0]), "{steps:?}");
+    assert!(device.held_bytes().is_some_and(|bytes| bytes >= 2 * 1000 * BYTES));
     eprintln!("{occupancy:?}, {:.1} µs", 1e6 * seconds);
 }

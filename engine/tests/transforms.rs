@@ -3,8 +3,8 @@
 #[path = "support/rings.rs"]
 mod rings;
 
-use ringforge::testkit::residues;
-use ringforge::{Device, Job, Op, Order, Planner, Quotient, Ring, Split, U256, naive};
+use ringforge::testkit::{devices, residues};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, Quotient, Ring, Split, U256, naive};
 
 use rings::{modulus, prime, rings};
 
@@ -73,7 +73,7 @@ fn every_depth_equals_the_oracle() {
 /// Sizes at which the work is cut into near blocks, tasks and tiles: checked at a few values and by the way back.
 #[test]
 fn large_transforms_equal_the_oracle_where_it_is_asked() {
-    let bls = ringforge::Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
+    let bls = Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
     let rings = [
         Ring::cyclic(1 << 15, modulus(0xffff_ffff_0000_0001)),
         Ring::negacyclic(1 << 16, prime(60, 1 << 17)),
@@ -149,4 +149,30 @@ fn root_55_leads_to_its_own_leaves() {
 
 fn bytes(words: &[u16]) -> &[u8] {
     bytemuck::cast_slice(words)
+}
+
+#[test]
+fn a_timed_run_tells_each_step_and_leaves_the_same() {
+    // two kernels on a GPU, one on a CPU
+    let q = Modulus::new(1_152_921_504_606_584_833u64).expect("a modulus");
+    let ring = Ring::negacyclic(1 << 14, q).expect("a ring");
+    for device in devices() {
+        let plan = Planner::new(device.limits().clone()).plan(&Job::new(&ring, Op::Forward)).expect("a plan");
+        let program = device.compile(&plan).expect("a program");
+        let stream = device.stream().expect("a stream");
+        let input = stream.upload(&residues(&ring, 1, 2)).expect("a buffer");
+        let run = |timed: bool| {
+            let mut out = device.buffer(2 * ring.bytes()).expect("a buffer");
+            let args = &mut [(&input).into(), (&mut out).into()];
+            let seconds = match timed {
+                true => program.run_timed(&stream, 2, args),
+                false => program.run(&stream, 2, args).map(|()| Vec::new()),
+            };
+            (seconds.expect("a run"), stream.download::<u8>(&out).expect("bytes"))
+        };
+        let ((seconds, timed), (_, plain)) = (run(true), run(false));
+        assert!(timed == plain, "{device}");
+        assert!(seconds.len() == plan.steps().len() && seconds.iter().all(|&seconds| seconds > 0.0), "{device}");
+        assert!(!device.limits().is_cpu() || device.held_bytes().is_none());
+    }
 }

@@ -67,23 +67,33 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
     tasks
 }
 
-/// Measures a task's lines. All items go from their key's seed to both ends.
-pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
+/// Takes items from their key's seed to both ends: `run` does an operation on some inputs and gives what it wrote. Gives
+/// the keys, and whether both ends agree.
+pub(super) fn round_trip(
+    batch: usize,
+    mut run: impl FnMut(Operation, &[&[u8]]) -> Result<Vec<Vec<u8>>>,
+) -> Result<(Vec<Vec<u8>>, bool)> {
     let mut random = Random::new(std::process::id().into());
-    let mut seeds = |size| bytes(random.bits(), task.batch * size);
+    let mut seeds = |size| bytes(random.bits(), batch * size);
+    let keys = run(Operation::KeyGen, &[&seeds(KEY_SEED)])?;
+    let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)])?;
+    let received = run(Operation::Decaps, &[&keys[1], &sent[0]])?;
+    // operations that cannot fail have no statuses
+    let statuses = |results: &[Vec<u8>], at| results.get(at).cloned().unwrap_or_else(|| vec![0; 4 * batch]);
+    let (made, sealed, opened) = (statuses(&keys, 2), statuses(&sent, 2), statuses(&received, 1));
+    let right = both_ends_agree(batch, &made, [&sent[1], &sealed], [&received[0], &opened]);
+    Ok((keys, right))
+}
+
+/// Measures a task's lines.
+pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
     let mut run = |operation, inputs: &[&[u8]]| {
         let (line, results) = line(task, bench, operation, inputs)?;
         lines.extend(task.wants(operation).then_some(line));
         anyhow::Ok(results)
     };
-    let keys = run(Operation::KeyGen, &[&seeds(KEY_SEED)])?;
-    let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)])?;
-    let received = run(Operation::Decaps, &[&keys[1], &sent[0]])?;
-    // operations that cannot fail have no statuses
-    let statuses = |results: &[Vec<u8>]| results.get(2).cloned().unwrap_or_else(|| vec![0; 4 * task.batch]);
-    let (made, sealed) = (statuses(&keys), statuses(&sent));
-    let mut right = both_ends_agree(task.batch, &made, [&sent[1], &sealed], [&received[0], &received[1]]);
+    let (keys, mut right) = round_trip(task.batch, &mut run)?;
     if Operation::ONE.into_iter().any(|operation| task.wants(operation)) {
         let prepare = |what, keys: &[u8]| {
             let plan = plan(task, &bench.device, what)?;
@@ -93,7 +103,8 @@ pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
         };
         let public = prepare("prepare public keys", &keys[0])?;
         let secret = prepare("prepare secret keys", &keys[1])?;
-        let sent = run(Operation::EncapsOne, &[&public, &seeds(ENCAPSULATION_SEED)])?;
+        let seeds = bytes(1, task.batch * ENCAPSULATION_SEED);
+        let sent = run(Operation::EncapsOne, &[&public, &seeds])?;
         let received = run(Operation::DecapsOne, &[&secret, &public, &sent[0]])?;
         right &= sent[1] == received[0];
     }

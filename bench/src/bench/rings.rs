@@ -96,7 +96,7 @@ fn suiting_batch(work: &Work, job: &Job) -> Result<usize> {
 }
 
 /// Whether items of the result are what the oracle says, and on a GPU what the CPU says of more of them.
-fn is_right(job: &Job, device: &Device, batch: usize, inputs: &[Vec<u8>], result: &[u8]) -> Result<bool> {
+pub(super) fn is_right(job: &Job, device: &Device, batch: usize, inputs: &[Vec<u8>], result: &[u8]) -> Result<bool> {
     let ring = &job.ring;
     let size = ring.bytes();
     let products = ring.basis().len() * ring.degree().pow(2);

@@ -183,13 +183,19 @@ impl Task {
                 .zip(values.par_chunks_exact(32))
                 .all(|(x, value)| bytes(x).as_flattened() == value));
         }
-        let root = root(n)?;
-        let places: Vec<usize> = [0, n - 1].into_iter().chain((2..PLACES).map(|_| random.below(n))).collect();
-        Ok(places.into_iter().all(|place| {
-            let value = evaluate(inputs, offset * root.pow([place as u64]));
-            bytes(&value).as_flattened() == &values[32 * place..][..32]
-        }))
+        some_are_right(values, inputs, offset, random)
     }
+}
+
+/// Whether values on a coset are those of the inputs in a few places.
+pub(super) fn some_are_right(values: &[u8], inputs: &[u8], offset: Fr, random: &mut Random) -> Result<bool> {
+    let n = inputs.len() / 32;
+    let root = root(n)?;
+    let places: Vec<usize> = [0, n - 1].into_iter().chain((2..PLACES).map(|_| random.below(n))).collect();
+    Ok(places.into_iter().all(|place| {
+        let value = evaluate(inputs, offset * root.pow([place as u64]));
+        bytes(&value).as_flattened() == &values[32 * place..][..32]
+    }))
 }
 
 /// x^n − 1 with arkworks' root.

@@ -55,7 +55,7 @@ fn floor(line: &Value) -> Option<f64> {
 /// All plots of a record.
 pub(super) fn of(record: &Record) -> Vec<Plot> {
     let sizes = [zk(record), fhe(record)].into_iter().flatten();
-    sizes.chain(batches(record, "lines")).chain(batches(record, "sm2_lines")).collect()
+    sizes.chain(batches(record, "lines")).chain(batches(record, "sm2_lines")).chain(seeds(record)).collect()
 }
 
 /// Time against size, beside sppark and the floor.
@@ -106,4 +106,26 @@ fn batches(record: &Record, kind: &str) -> Vec<Plot> {
     let plot =
         |(name, curves): (String, Curves)| curves.plot(format!("{name} against the batch"), "batch", Unit::PerSecond);
     by_name.into_iter().filter_map(plot).collect()
+}
+
+/// The sources' experiments against the batch, a plot of throughput and one of latency for each suite and name.
+fn seeds(record: &Record) -> Vec<Plot> {
+    let mut by_name: BTreeMap<String, [Curves; 2]> = BTreeMap::new();
+    for line in record.lines("seed_lines") {
+        let [throughput, latency] =
+            by_name.entry(format!("{}: {}", text(line, "suite"), text(line, "name"))).or_default();
+        let variant = line["variant"].as_str().map(|variant| format!(", {variant}")).unwrap_or_default();
+        let name = format!("{}{variant}", text(line, "op"));
+        let batch = number(line, "batch");
+        throughput.add(false, &name, batch, number(line, "items_per_second"));
+        throughput.add(true, &format!("the source, {name}"), batch, number(line, "source_items_per_second"));
+        latency.add(false, &name, batch, number(line, "median_seconds"));
+    }
+    let plots = by_name.into_iter().flat_map(|(name, [throughput, latency])| {
+        [
+            throughput.plot(format!("{name}, throughput"), "batch", Unit::PerSecond),
+            latency.plot(format!("{name}, latency"), "batch", Unit::Seconds),
+        ]
+    });
+    plots.flatten().collect()
 }

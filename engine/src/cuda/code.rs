@@ -21,12 +21,16 @@ use crate::kernel::{Grid, Kernel, Launch};
 
 /// Dynamic shared memory that a block gets without asking.
 const FREE_SHARED_BYTES: u32 = 48 << 10;
+/// Threads of a warp.
+const WARP: u32 = 32;
 
 /// A function on a GPU.
 pub(crate) struct CudaCode {
     name: &'static str,
     function: CudaFunction,
     launch: Launch,
+    /// Threads that a multiprocessor of the GPU holds at most.
+    processor_threads: u32,
 }
 
 /// What a loaded kernel takes of a multiprocessor, as the driver reports it.
@@ -41,8 +45,21 @@ pub struct Occupancy {
     pub registers: u32,
     /// Bytes of local memory of a thread: stack and spilled registers.
     pub local_bytes: u32,
+    /// Bytes of shared memory of a block that its text asks for; [`Launch::shared_bytes`] come on top.
+    pub static_shared_bytes: u32,
     /// Blocks that fit on a multiprocessor at once.
     pub blocks_per_processor: u32,
+    /// Threads that a multiprocessor holds at most.
+    pub processor_threads: u32,
+}
+
+impl Occupancy {
+    /// The theoretical occupancy: the share of a multiprocessor's threads that fit at once, 1 being all of them.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        f64::from(self.blocks_per_processor * self.launch.threads.next_multiple_of(WARP))
+            / f64::from(self.processor_threads.max(1))
+    }
 }
 
 /// All code that a GPU has loaded.
@@ -151,7 +168,11 @@ impl CudaCode {
                 .set_attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes)
                 .map_err(failed("cuFuncSetAttribute"))?;
         }
-        Ok(Self { name: unit.entry, function, launch: unit.launch })
+        let processor_threads = gpu
+            .context
+            .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
+            .map_err(failed("cuDeviceGetAttribute"))?;
+        Ok(Self { name: unit.entry, function, launch: unit.launch, processor_threads: unsigned(processor_threads) })
     }
 
     /// Starts the kernel on these items, or some blocks of the one item that there is.
@@ -190,7 +211,6 @@ impl CudaCode {
 
     /// What the kernel takes of a multiprocessor.
     pub(crate) fn occupancy(&self) -> Result<Occupancy> {
-        let unsigned = |value: i32| u32::try_from(value).unwrap_or(0);
         let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(
             self.launch.threads,
             self.launch.shared_bytes as usize,
@@ -201,7 +221,9 @@ impl CudaCode {
             launch: self.launch,
             registers: unsigned(self.function.num_regs().map_err(failed("cuFuncGetAttribute"))?),
             local_bytes: unsigned(self.function.local_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
+            static_shared_bytes: unsigned(self.function.shared_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
             blocks_per_processor: blocks.map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?,
+            processor_threads: self.processor_threads,
         })
     }
 }
@@ -210,6 +232,11 @@ impl core::fmt::Debug for CudaCode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "CudaCode({})", self.name)
     }
+}
+
+/// A number that the driver gives as a signed one.
+fn unsigned(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

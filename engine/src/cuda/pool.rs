@@ -1,6 +1,7 @@
 //! Device memory that is kept when freed: taking it again costs no driver call, and freeing it waits for nothing.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::{CudaContext, DriverError, result, sys};
@@ -17,9 +18,12 @@ pub(crate) struct Block {
     pub(crate) points: Vec<Point>,
 }
 
-/// Free blocks by capacity.
+/// Free blocks by capacity, and how much the driver gave for these and those in use.
 #[derive(Default)]
-pub(crate) struct Pool(Mutex<BTreeMap<usize, Vec<Block>>>);
+pub(crate) struct Pool {
+    free: Mutex<BTreeMap<usize, Vec<Block>>>,
+    held: AtomicUsize,
+}
 
 impl Pool {
     /// A block of at least this many bytes; its contents are those of its last user.
@@ -35,10 +39,18 @@ impl Pool {
             outcome = allocate(capacity);
         }
         match outcome {
-            Ok(address) => Ok(Block { address, capacity, points: Vec::new() }),
+            Ok(address) => {
+                self.held.fetch_add(capacity, Ordering::Relaxed);
+                Ok(Block { address, capacity, points: Vec::new() })
+            }
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Err(Error::OutOfMemory { bytes }),
             Err(error) => Err(failed("cuMemAlloc")(error)),
         }
+    }
+
+    /// Bytes that the driver gave and did not get back.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// Takes a block back. It may still be in use up to its points.
@@ -56,8 +68,9 @@ impl Pool {
             // a failure here is that of the work waited for: whoever waits for that hears of it
             let _ = block.points.iter_mut().try_for_each(Point::finish);
             // SAFETY: the block was allocated by `allocate`, is in nobody's hands, and its users are done.
-            if let Err(error) = unsafe { result::free_sync(block.address) } {
-                log::warn!("device memory was not freed: {error}");
+            match unsafe { result::free_sync(block.address) } {
+                Ok(()) => _ = self.held.fetch_sub(block.capacity, Ordering::Relaxed),
+                Err(error) => log::warn!("device memory was not freed: {error}"),
             }
         }
     }
@@ -78,7 +91,7 @@ impl Pool {
     }
 
     fn blocks(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<Block>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

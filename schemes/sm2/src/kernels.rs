@@ -69,6 +69,13 @@ impl Tuning {
     pub(crate) const SMALL: Self = Self { threads: 8, per_thread: 2, resident: 1 };
     /// For GPUs.
     pub(crate) const LARGE: Self = Self { threads: 128, per_thread: 16, resident: 4 };
+
+    /// For GPUs, with blocks of so many threads, as many of which are resident as make the same number.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn in_blocks(threads: u32) -> Self {
+        let resident = (Self::LARGE.threads * Self::LARGE.resident / threads.max(1)).max(1);
+        Self { threads, resident, ..Self::LARGE }
+    }
 }
 
 /// A stage and how it is cut up.

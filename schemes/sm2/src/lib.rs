@@ -53,5 +53,5 @@ pub use params::{DEFAULT_ID, MAX_ID_BYTES, TLS13_ID};
 pub use ringforge_batch::Reason;
 pub use rustcrypto::{SigningKey, VerifyingKey};
 #[cfg(feature = "testkit")]
-pub use scheme::{Sm2, full_plans};
+pub use scheme::{Sm2, full_plans, plans_in_blocks};
 pub use windows::Mode;

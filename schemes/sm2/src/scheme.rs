@@ -3,7 +3,7 @@
 use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
 use ringforge::{Draws, Limits, Plan, Result};
 
-use crate::kernels::RETRY;
+use crate::kernels::{RETRY, Tuning};
 use crate::key::PrivateKey;
 use crate::plans::Plans;
 use crate::windows::Mode;
@@ -123,6 +123,16 @@ impl Scheme for Sm2 {
         }
         Ok(plans)
     }
+}
+
+/// The plans of throughput mode with blocks of so many threads, for measurements: private keys → prepared keys; one
+/// prepared key, digests, draws → signatures, statuses; public keys, digests, signatures → statuses.
+///
+/// # Errors
+/// What makes planning fail.
+pub fn plans_in_blocks(limits: &Limits, threads: u32) -> Result<[Plan; 3]> {
+    let plans = Plans { tuning: Tuning::in_blocks(threads), ..Plans::new(limits, Mode::Throughput) };
+    Ok([plans.prepare()?, plans.sign(true)?, plans.verify()?])
 }
 
 /// Every plan at full size for a device with these limits: for compilers, not for runs, whose samples would be other ones.
