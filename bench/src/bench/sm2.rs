@@ -42,7 +42,7 @@ impl What {
         let is_message = matches!(self, Self::SignMessages | Self::VerifyMessages);
         // Z_A, the message, and the padding
         let (blocks, text) = if is_message { ((digest + MESSAGE + 8) / 64 + 1, MESSAGE + word) } else { (0, 0) };
-        Floor::of_sm2(operation, blocks, bytes + text, bench.bandwidth, bench.device.limits())
+        Floor::of_sm2(operation, blocks, bytes + text, &bench.ceilings)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The floor of SM2: products of the field that its points cannot do without, and SM3.
 
-use ringforge::Limits;
-
 use super::Floor;
+use crate::ceilings::Ceilings;
 
 /// Slots of a product and of a square modulo p, whose reduction takes none: wide products of 32-bit limbs.
 const PRODUCT: usize = 2 * 64;
@@ -41,8 +40,7 @@ impl Floor {
         operation: Operation,
         hashed_blocks: usize,
         bytes_per_item: usize,
-        bandwidth: f64,
-        limits: &Limits,
+        ceilings: &Ceilings,
     ) -> Self {
         let slots = match operation {
             // k G and its abscissa; then (1 + d)^-1 (k + r)
@@ -54,6 +52,6 @@ impl Floor {
             Operation::VerifyCached => (CACHED_ROWS - 1 + BASE_ROWS) * ADDITION,
         };
         let logic = (hashed_blocks > 0).then_some((hashed_blocks * SM3_BLOCK) as f64);
-        Self::new(Some(slots as f64), logic, bytes_per_item, bandwidth, limits)
+        Self::new(Some(slots as f64), logic, bytes_per_item, ceilings)
     }
 }
