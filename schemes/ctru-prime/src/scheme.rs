@@ -1,12 +1,13 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
 use ringforge::testkit::{Compiled, NamedPlan, Random, Scheme, bytes};
-use ringforge::{Device, Draws, Limits, Result};
+use ringforge::{Device, Draws, Limits, Plan, Result};
 
 use crate::kem::{Kem, Memory, Seed};
 use crate::naive::Naive;
 use crate::params::{Parameters, SEED_BYTES, SETS};
 use crate::plans::Plans;
+use crate::product::Way;
 
 /// CTRU-Prime as the engine's tests see it.
 #[derive(Debug)]
@@ -25,59 +26,76 @@ impl Scheme for CtruPrime {
 /// # Errors
 /// What makes planning fail.
 pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let mut named = key_plans(set, limits)?;
+    for way in [Way::Transform, Way::Tensor] {
+        named.extend(product_plans(set, way, limits)?);
+    }
+    Ok(named)
+}
+
+fn named(plan: Plan) -> NamedPlan {
+    NamedPlan::new(plan.title().to_owned(), plan)
+}
+
+/// Plans that make and check keys.
+fn key_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let plans = Plans::new(set, limits);
     let (set, naive) = (*set, Naive(*set));
-    let named = |plan: ringforge::Plan| NamedPlan::new(plan.title().to_owned(), plan);
+    Ok(vec![
+        named(plans.generate_from()?).expecting(move |_, inputs| naive.generate_from(&inputs[0])),
+        named(plans.generate()?).expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
+        named(plans.check_secret()?)
+            .sampled(move |seed, batch| vec![received(&set, seed, batch)[0].clone()])
+            .expecting(move |_, inputs| naive.check_secret(&inputs[0])),
+    ])
+}
+
+/// Plans that use keys, with products made in one of the ways.
+fn product_plans(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let plans = Plans::new(set, limits).multiplying(way);
+    let (set, naive) = (*set, Naive(*set));
+    // the key at the end of what is prepared of it
+    let key = move |prepared: &[u8], size| prepared[way.values_bytes(&set)..][..size].to_vec();
     Ok(vec![
         named(plans.multiply()?)
             .sampled(move |seed, batch| factors(&set, seed, batch).into())
             .expecting(move |_, inputs| naive.multiply(&inputs[0], &inputs[1])),
-        named(plans.generate_from()?).expecting(move |_, inputs| naive.generate_from(&inputs[0])),
-        named(plans.generate()?).expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
         // any bytes are a public key
         named(plans.encapsulate_from()?).expecting(move |_, inputs| naive.encapsulate_from(&inputs[0], &inputs[1])),
         named(plans.encapsulate()?).expecting(move |batch, inputs| naive.encapsulate(batch, &inputs[0], &inputs[1])),
         named(plans.decapsulate()?)
             .sampled(move |seed, batch| received(&set, seed, batch).into())
             .expecting(move |_, inputs| naive.decapsulate(&inputs[0], &inputs[1])),
-        named(plans.check_secret()?)
-            .sampled(move |seed, batch| vec![received(&set, seed, batch)[0].clone()])
-            .expecting(move |_, inputs| naive.check_secret(&inputs[0])),
         named(plans.prepare_public()?),
         named(plans.prepare_secret()?),
         named(plans.encapsulate_to_one_from()?)
-            .sampled(move |seed, batch| vec![prepared(&set, seed)[0].clone(), bytes(seed, batch * SEED_BYTES)])
+            .sampled(move |seed, batch| vec![prepared(&set, way, seed)[0].clone(), bytes(seed, batch * SEED_BYTES)])
             .expecting(move |batch, inputs| {
-                naive.encapsulate_from(&key(&set, &inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
+                naive.encapsulate_from(&key(&inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
             }),
         named(plans.encapsulate_to_one()?)
-            .sampled(move |seed, _| vec![prepared(&set, seed)[0].clone(), bytes(!seed, Draws::BYTES)])
+            .sampled(move |seed, _| vec![prepared(&set, way, seed)[0].clone(), bytes(!seed, Draws::BYTES)])
             .expecting(move |batch, inputs| {
-                naive.encapsulate(batch, &key(&set, &inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
+                naive.encapsulate(batch, &key(&inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
             }),
-        named(plans.decapsulate_with_one()?).sampled(move |seed, batch| received_by_one(&set, seed, batch)).expecting(
-            move |batch, inputs| {
-                let keys = key(&set, &inputs[0], set.secret_key_bytes()).repeat(batch);
+        named(plans.decapsulate_with_one()?)
+            .sampled(move |seed, batch| received_by_one(&set, way, seed, batch))
+            .expecting(move |batch, inputs| {
+                let keys = key(&inputs[0], set.secret_key_bytes()).repeat(batch);
                 naive.decapsulate(&keys, &inputs[2]).into_iter().take(1).collect()
-            },
-        ),
+            }),
     ])
 }
 
-/// The key at the end of what is prepared of it.
-fn key(set: &Parameters, prepared: &[u8], size: usize) -> Vec<u8> {
-    prepared[set.values_bytes()..][..size].to_vec()
-}
-
 /// What the CPU prepares of a key pair: of the public key, and of the secret one.
-fn prepared(set: &Parameters, seed: u64) -> [Vec<u8>; 2] {
+fn prepared(set: &Parameters, way: Way, seed: u64) -> [Vec<u8>; 2] {
     let mut memory = Memory::new(set);
     let (mut public_key, mut secret_key) = (vec![0; set.public_key_bytes()], bytes(seed, set.secret_key_bytes()));
     let kem = Kem::of(set).expect("the products of a parameter set");
     let d = secret_key[..SEED_BYTES].try_into().expect("as many bytes");
     kem.key_pair(&d, &mut public_key, &mut secret_key, &mut memory).expect("lengths are right");
-    let plans = Plans::new(set, &Limits::cpu());
-    let prepare = |plan: Result<ringforge::Plan>, key: Vec<u8>| {
+    let plans = Plans::new(set, &Limits::cpu()).multiplying(way);
+    let prepare = |plan: Result<Plan>, key: Vec<u8>| {
         let compiled = Compiled::new(&NamedPlan::new("prepare", plan?), &Device::cpu())?;
         Ok::<_, ringforge::Error>(compiled.run(1, &[key])?.concat())
     };
@@ -86,16 +104,16 @@ fn prepared(set: &Parameters, seed: u64) -> [Vec<u8>; 2] {
 }
 
 /// A key pair as it is prepared, secret key first, and ciphertexts, of which every other one is sound.
-fn received_by_one(set: &Parameters, seed: u64, batch: usize) -> Vec<Vec<u8>> {
-    let [public, secret] = prepared(set, seed);
-    let public_key = key(set, &public, set.public_key_bytes());
+fn received_by_one(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<Vec<u8>> {
+    let [public, secret] = prepared(set, way, seed);
+    let public_key = &public[way.values_bytes(set)..][..set.public_key_bytes()];
     let kem = Kem::of(set).expect("the products of a parameter set");
     let mut memory = Memory::new(set);
     let mut ciphertexts = bytes(seed ^ 1, batch * set.ciphertext_bytes());
     for (i, ciphertext) in ciphertexts.chunks_exact_mut(set.ciphertext_bytes()).enumerate() {
         if (batch + i) % 2 == 1 {
             let (item_seed, mut shared_key) = ([i as u8; SEED_BYTES], Seed::default());
-            kem.encapsulate(&public_key, &item_seed, ciphertext, &mut shared_key, &mut memory)
+            kem.encapsulate(public_key, &item_seed, ciphertext, &mut shared_key, &mut memory)
                 .expect("lengths are right");
         }
     }

@@ -7,7 +7,7 @@
 //
 // Secrets decide neither how many products are made nor where anything lies. Include it after the prelude.
 #pragma once
-#include "ctru_prime_ring.cuh"
+#include "ctru_prime_transform.cuh"
 
 namespace rf {
 
