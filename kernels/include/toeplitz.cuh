@@ -32,35 +32,49 @@ struct Toeplitz {
     // The word of a coefficient of the product.
     RF_FN u32 place(u32 k) { return k + k / (2 * block) * skew; }
 
-    // The first copy of a: to(c) gives both digits of coefficient c, each a signed byte. Then the others from it.
-    // All lanes call it, and meet at its end.
+    // The words of the first copy that a lane has, of both digits: word w of a copy is lane w % 32's.
+    static constexpr u32 each = (pitch + 31) / 32;
+    using Words = u32[each][digits];
+
+    // in: get(c, low, high) gives both digits of coefficient c < N, each a signed byte   out: the lane's words
     template <class Get>
-    RF_FN void store(u32* copies, u32 lane, Get get) {
-        RF_LOOP
-        for (u32 w = lane; w < pitch; w += 32) {
-            u32 word[digits] = {0, 0};
+    RF_FN void digits_of(Words& words, u32 lane, Get get) {
+        RF_UNROLL
+        for (u32 i = 0; i < each; i++) {
+            words[i][0] = words[i][1] = 0;
             RF_UNROLL
             for (u32 j = 0; j < 4; j++) {
-                u32 c = origin - 4 * w - j;  // wraps for what lies before coefficient 0
+                u32 c = origin - 4 * (lane + 32 * i) - j;  // wraps for what lies before coefficient 0
                 if (c >= N) continue;
                 u32 low, high;
                 get(c, low, high);
-                word[0] |= (low & 0xff) << 8 * j;
-                word[1] |= (high & 0xff) << 8 * j;
+                words[i][0] |= (low & 0xff) << 8 * j;
+                words[i][1] |= (high & 0xff) << 8 * j;
             }
-            RF_UNROLL
-            for (u32 d = 0; d < digits; d++) copies[d * 4 * pitch + w] = word[d];
         }
-        __syncwarp();
-        RF_LOOP
-        for (u32 w = lane; w < digits * pitch; w += 32) {
-            u32* copy = copies + w / pitch * 4 * pitch + w % pitch;
-            u64 pair = join(w % pitch == 0 ? 0 : copy[-1], copy[0]);
+    }
+
+    // All copies from the first one.   All lanes call it, and meet at its end.
+    RF_FN void store(u32* copies, const Words& words, u32 lane) {
+        RF_UNROLL
+        for (u32 i = 0; i < each; i++) {
             RF_UNROLL
-            for (u32 m = 1; m < 4; m++) copy[m * pitch] = (u32)(pair >> (32 - 8 * m));
+            for (u32 d = 0; d < digits; d++) {
+                // the word before, which the lane below has; for the first lane the last one, of 32 words before
+                u32 last = i == 0 ? 0 : words[i == 0 ? 0 : i - 1][d];
+                u32 before = __shfl_sync(0xffffffff, lane == 31 ? last : words[i][d], (int)((lane + 31) % 32));
+                u64 pair = join(before, words[i][d]);
+                u32 w = lane + 32 * i;
+                if (pitch % 32 != 0 && w >= pitch) continue;
+                RF_UNROLL
+                for (u32 m = 0; m < 4; m++) copies[(4 * d + m) * pitch + w] = (u32)(pair >> (32 - 8 * m));
+            }
         }
         __syncwarp();
     }
+
+    // The place of a lane's word k of b, four coefficients each.
+    RF_FN u32 word_of_block(u32 lane, u32 k) { return (lane / 4 * block + 16 * k) / 4 + lane % 4; }
 
     // The blocks of b as a lane has them.   in: get(c), coefficient c < N, a signed byte
     template <class Get>
@@ -70,19 +84,23 @@ struct Toeplitz {
             b[k] = 0;
             RF_UNROLL
             for (u32 j = 0; j < 4; j++) {
-                u32 c = lane / 4 * block + 16 * k + lane % 4 * 4 + j;
+                u32 c = 4 * word_of_block(lane, k) + j;
                 if (c < N) b[k] |= ((u32)get(c) & 0xff) << 8 * j;
             }
         }
     }
 
-    // Adds the product to sums, which all lanes have cleared before; coefficient k stands at place(k).
-    // in: digits with a = 2^Bits high + low.   All lanes call it, and meet at its end.
+    // The product to sums: coefficient k stands at place(k).   in: digits with a = 2^Bits high + low
+    // All lanes call it, and meet at its end; they met since sums were last read.
     //
     // What a step takes of A, the next step takes two tiles later: one fragment of each digit is new in a tile. As many tiles
-    // as a column's distance are unrolled, so that fragments and sums stay where they are.
+    // as a column's distance are unrolled, so that fragments and sums stay where they are. Tiles come in pairs and digits
+    // have sums of their own, so that four chains of products run side by side.
     template <u32 Bits>
     RF_FN void multiply(const u32* copies, const u32 (&b)[2 * steps], i32* sums, u32 lane) {
+        static_assert(delay % 2 == 0 && sum_words % 4 == 0, "tiles must come in pairs, sums in vectors");
+        for (u32 i = lane; i < sum_words / 4; i += 32) ((u32x4*)sums)[i] = u32x4{0, 0, 0, 0};
+        __syncwarp();
         const u32 g = lane / 4, t = lane % 4;
         const u32* from = copies + (g % 4) * pitch + (origin - (g & ~3u)) / 4 + t;
         i32* to = sums + g + t * (2 * block + skew);  // where column 2 t begins
@@ -91,26 +109,35 @@ struct Toeplitz {
         RF_LOOP
         for (u32 turn = 0; turn < turns; turn++) {
             RF_UNROLL
-            for (u32 r = 0; r < delay; r++) {
-                i32 sum[4] = {};
+            for (u32 pair = 0; pair < delay; pair += 2) {
+                i32 sum[2][digits][4] = {};
                 RF_UNROLL
-                for (u32 d = digits; d-- > 0;) {
-                    const u32* at = from + d * 4 * pitch - 4 * r;
-                    u32(&fragments)[steps][4] = window[d][r % 2];
+                for (u32 r = pair; r < pair + 2; r++) {
                     RF_UNROLL
-                    for (u32 i = 0; i < 4; i++) fragments[slot(0, r)][i] = at[(i32)(i / 2 * 4) - (i32)(i % 2 * 2)];
-                    RF_UNROLL
-                    for (u32 i = 0; i < 4 && d + 1 < digits; i++) sum[i] *= 1 << Bits;
-                    RF_UNROLL
-                    for (u32 k = 0; k < steps; k++) {
-                        u32 factor[2] = {b[2 * k], b[2 * k + 1]};
-                        mma_bytes(sum, fragments[slot(k, r)], factor);
+                    for (u32 d = 0; d < digits; d++) {
+                        const u32* at = from + d * 4 * pitch - 4 * r;
+                        RF_UNROLL
+                        for (u32 i = 0; i < 4; i++)
+                            window[d][r % 2][slot(0, r)][i] = at[(i32)(i / 2 * 4) - (i32)(i % 2 * 2)];
                     }
                 }
                 RF_UNROLL
-                for (u32 h = 0; h < 2; h++) {
-                    atomicAdd(to + 16 * r + 8 * h, sum[2 * h] + held[r][h]);
-                    held[r][h] = sum[2 * h + 1];
+                for (u32 k = 0; k < steps; k++) {
+                    u32 factor[2] = {b[2 * k], b[2 * k + 1]};
+                    RF_UNROLL
+                    for (u32 r = pair; r < pair + 2; r++) {
+                        RF_UNROLL
+                        for (u32 d = 0; d < digits; d++) mma_bytes(sum[r % 2][d], window[d][r % 2][slot(k, r)], factor);
+                    }
+                }
+                RF_UNROLL
+                for (u32 r = pair; r < pair + 2; r++) {
+                    RF_UNROLL
+                    for (u32 h = 0; h < 2; h++) {
+                        auto whole = [&](u32 i) { return sum[r % 2][1][i] * (1 << Bits) + sum[r % 2][0][i]; };
+                        atomicAdd(to + 16 * r + 8 * h, whole(2 * h) + held[r][h]);
+                        held[r][h] = whole(2 * h + 1);
+                    }
                 }
             }
             from -= 4 * delay;

@@ -24,6 +24,9 @@ const GROUP: usize = 16;
 /// Groups that share an inversion, which takes as long as a few hundred products.
 const GROUPS: usize = 8;
 
+/// Bytes for a coefficient of two polynomials beside a row, of 16 bits each.
+const POLYNOMIALS: usize = 4;
+
 /// What a kernel does to each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -90,7 +93,7 @@ enum Work {
 }
 
 impl PrimeKernel {
-    /// The kernel of a stage. Keys are made by transforms whichever way other products are made.
+    /// The kernel of a stage. Inverses are made by transforms whichever way other products are made.
     ///
     /// # Errors
     /// What makes the rings' rows fail.
@@ -98,7 +101,7 @@ impl PrimeKernel {
         let rows = |bounds, extra| {
             Ok::<_, ringforge::Error>(match way {
                 Way::Transform => Work::Transform(integer_rows(p.n, bounds, limits)?.extra_shared(extra)),
-                Way::Tensor => Work::Tensor(TensorRows::new(p.n, extra)),
+                Way::Tensor => Work::Tensor(TensorRows::of_degree(p.n).extra_shared(extra)),
             })
         };
         let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
@@ -110,10 +113,11 @@ impl PrimeKernel {
             #[cfg(feature = "testkit")]
             Stage::Multiply => rows(Bounds::of_encryption(p), 0)?,
             Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes())?,
-            Stage::Gather | Stage::Invert | Stage::Generate => {
+            Stage::Gather | Stage::Generate => rows(Bounds::of_limbs(p), POLYNOMIALS * p.n.next_multiple_of(8))?,
+            // a warp is too few for division steps
+            Stage::Invert => {
                 let rows = integer_rows(p.n, Bounds::of_limbs(p), limits)?;
-                let polynomial = rows.ring().degree();
-                Work::Transform(rows.extra_shared(2 * polynomial))
+                Work::Transform(rows.extra_shared(POLYNOMIALS * p.n.next_multiple_of(8)))
             }
         };
         let mut ports = ports(stage, keys, way, p);
@@ -158,22 +162,30 @@ impl Parameters {
 }
 
 impl Way {
-    /// What a factor is once it is prepared: the values of its transform, or its coefficients in 16 bits each.
-    pub(crate) const fn values_bytes(self, p: &Parameters) -> usize {
+    /// What the large factor is once it is prepared: the values of its transform, or words of the matrix.
+    pub(crate) const fn large_bytes(self, p: &Parameters) -> usize {
         match self {
             Self::Transform => 4 * integer_length(p.n),
-            Self::Tensor => (2 * p.n).next_multiple_of(16),
+            Self::Tensor => TensorRows::of_degree(p.n).large_bytes(),
+        }
+    }
+
+    /// The same of the small factor.
+    pub(crate) const fn small_bytes(self, p: &Parameters) -> usize {
+        match self {
+            Self::Transform => 4 * integer_length(p.n),
+            Self::Tensor => TensorRows::of_degree(p.n).small_bytes(),
         }
     }
 
     /// What is prepared of a public key: h as a factor, then the key, up to a whole vector.
     pub(crate) const fn prepared_public_bytes(self, p: &Parameters) -> usize {
-        self.values_bytes(p) + p.public_key_bytes().next_multiple_of(16)
+        self.large_bytes(p) + p.public_key_bytes().next_multiple_of(16)
     }
 
     /// What is prepared of a secret key: f as a factor, then the key, up to a whole vector.
     pub(crate) const fn prepared_secret_bytes(self, p: &Parameters) -> usize {
-        self.values_bytes(p) + p.secret_key_bytes().next_multiple_of(16)
+        self.small_bytes(p) + p.secret_key_bytes().next_multiple_of(16)
     }
 }
 

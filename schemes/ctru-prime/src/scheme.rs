@@ -26,62 +26,52 @@ impl Scheme for CtruPrime {
 /// # Errors
 /// What makes planning fail.
 pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let mut named = key_plans(set, limits)?;
-    for way in [Way::Transform, Way::Tensor] {
-        named.extend(product_plans(set, way, limits)?);
-    }
-    Ok(named)
+    let plans = [Way::Transform, Way::Tensor].map(|way| plans_in(set, way, limits));
+    Ok(plans.into_iter().collect::<Result<Vec<_>>>()?.concat())
 }
 
 fn named(plan: Plan) -> NamedPlan {
     NamedPlan::new(plan.title().to_owned(), plan)
 }
 
-/// Plans that make and check keys.
-fn key_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let plans = Plans::new(set, limits);
-    let (set, naive) = (*set, Naive(*set));
-    Ok(vec![
-        named(plans.generate_from()?).expecting(move |_, inputs| naive.generate_from(&inputs[0])),
-        named(plans.generate()?).expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
-        named(plans.check_secret()?)
-            .sampled(move |seed, batch| vec![received(&set, seed, batch)[0].clone()])
-            .expecting(move |_, inputs| naive.check_secret(&inputs[0])),
-    ])
-}
-
-/// Plans that use keys, with products made in one of the ways.
-fn product_plans(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
+/// The plans with products made in one of the ways.
+fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let plans = Plans::new(set, limits).multiplying(way);
     let (set, naive) = (*set, Naive(*set));
     // the key at the end of what is prepared of it
-    let key = move |prepared: &[u8], size| prepared[way.values_bytes(&set)..][..size].to_vec();
+    let public_key = move |prepared: &[u8]| prepared[way.large_bytes(&set)..][..set.public_key_bytes()].to_vec();
+    let secret_key = move |prepared: &[u8]| prepared[way.small_bytes(&set)..][..set.secret_key_bytes()].to_vec();
     Ok(vec![
         named(plans.multiply()?)
             .sampled(move |seed, batch| factors(&set, seed, batch).into())
             .expecting(move |_, inputs| naive.multiply(&inputs[0], &inputs[1])),
+        named(plans.generate_from()?).expecting(move |_, inputs| naive.generate_from(&inputs[0])),
+        named(plans.generate()?).expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
         // any bytes are a public key
         named(plans.encapsulate_from()?).expecting(move |_, inputs| naive.encapsulate_from(&inputs[0], &inputs[1])),
         named(plans.encapsulate()?).expecting(move |batch, inputs| naive.encapsulate(batch, &inputs[0], &inputs[1])),
         named(plans.decapsulate()?)
             .sampled(move |seed, batch| received(&set, seed, batch).into())
             .expecting(move |_, inputs| naive.decapsulate(&inputs[0], &inputs[1])),
+        named(plans.check_secret()?)
+            .sampled(move |seed, batch| vec![received(&set, seed, batch)[0].clone()])
+            .expecting(move |_, inputs| naive.check_secret(&inputs[0])),
         named(plans.prepare_public()?),
         named(plans.prepare_secret()?),
         named(plans.encapsulate_to_one_from()?)
             .sampled(move |seed, batch| vec![prepared(&set, way, seed)[0].clone(), bytes(seed, batch * SEED_BYTES)])
             .expecting(move |batch, inputs| {
-                naive.encapsulate_from(&key(&inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
+                naive.encapsulate_from(&public_key(&inputs[0]).repeat(batch), &inputs[1])
             }),
         named(plans.encapsulate_to_one()?)
             .sampled(move |seed, _| vec![prepared(&set, way, seed)[0].clone(), bytes(!seed, Draws::BYTES)])
             .expecting(move |batch, inputs| {
-                naive.encapsulate(batch, &key(&inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
+                naive.encapsulate(batch, &public_key(&inputs[0]).repeat(batch), &inputs[1])
             }),
         named(plans.decapsulate_with_one()?)
             .sampled(move |seed, batch| received_by_one(&set, way, seed, batch))
             .expecting(move |batch, inputs| {
-                let keys = key(&inputs[0], set.secret_key_bytes()).repeat(batch);
+                let keys = secret_key(&inputs[0]).repeat(batch);
                 naive.decapsulate(&keys, &inputs[2]).into_iter().take(1).collect()
             }),
     ])
@@ -106,7 +96,7 @@ fn prepared(set: &Parameters, way: Way, seed: u64) -> [Vec<u8>; 2] {
 /// A key pair as it is prepared, secret key first, and ciphertexts, of which every other one is sound.
 fn received_by_one(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<Vec<u8>> {
     let [public, secret] = prepared(set, way, seed);
-    let public_key = &public[way.values_bytes(set)..][..set.public_key_bytes()];
+    let public_key = &public[way.large_bytes(set)..][..set.public_key_bytes()];
     let kem = Kem::of(set).expect("the products of a parameter set");
     let mut memory = Memory::new(set);
     let mut ciphertexts = bytes(seed ^ 1, batch * set.ciphertext_bytes());

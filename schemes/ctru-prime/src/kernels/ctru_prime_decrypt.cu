@@ -7,7 +7,7 @@ using namespace rf;
 
 static_assert(Rq::extra >= 2 * Set::message, "nibbles beside the row");
 
-extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     ctru_prime_decrypt(const u8* secrets, const u8* ciphertexts, u8* messages, u8* rejections, u32* status,
                        const Twiddle* table, u64 first, u64 end) {
     RF_SHARED(shared);
@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     Product product(row, table);
 
     const u8* prepared = secrets + item * Set::secret_pitch;
-    const u8* secret = prepared + Set::values_bytes;
+    const u8* secret = prepared + Set::small_bytes;
     u32 bad = Set::n + 1;
     if constexpr (Set::one_key) {
         product.take_prepared(product.small, prepared);

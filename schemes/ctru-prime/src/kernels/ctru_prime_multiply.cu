@@ -4,7 +4,7 @@
 #include "ctru_prime_ring.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     ctru_prime_multiply(const u16* large, const short* small, u16* out, const Twiddle* table, u64 first, u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);

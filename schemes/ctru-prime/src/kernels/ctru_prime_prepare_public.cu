@@ -16,5 +16,5 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     load_key(row, key);
     Product product(row, table);
     product.prepare(product.large, [&](u32 c) { return centre(cells_of(row)[c]); }, to);
-    store_key<Set::public_key>(row, key, to);
+    store_key<Set::public_key>(row, key, to + Set::large_bytes);
 }

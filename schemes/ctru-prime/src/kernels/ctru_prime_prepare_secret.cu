@@ -14,5 +14,5 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     load_secret(row, key);
     Product product(row, table);
     product.prepare(product.small, [&](u32 c) { return (i32)cells_of(row)[c]; }, to);
-    store_key<Set::secret_key>(row, key, to);
+    store_key<Set::secret_key>(row, key, to + Set::small_bytes);
 }

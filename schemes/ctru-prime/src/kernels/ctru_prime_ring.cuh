@@ -1,13 +1,15 @@
 // Rows of CTRU-Prime, whichever way products are made: numbers modulo q, small polynomials, packed ciphertexts. Include it
 // after the prelude, which includes the way: ctru_prime_transform.cuh or ctru_prime_tensor.cuh, each of them with
-//   struct Product           two factors at work, `large` with |x| <= q / 2 and `small` with |x| < 64
-//     take(factor, get)      a factor from its coefficients get(c), c < n
-//     prepare(factor, get, to)   the same, and what is prepared of it: Set::values_bytes
-//     take_prepared(factor, from)   a factor from that
-//     multiply()             their product over the integers
-//     fold(get)              that modulo x^n - x - 1: cells with get(coefficient), c < n
-// All threads of the row call these, in this order. Before they write to cells that `get` reads, or any others, they meet at
-// sync_row; `multiply` and `fold` begin and end where threads have met.
+//   struct Product               two factors at work, `large` with |x| <= q / 2 and `small` with |x| < 64
+//     take(factor, get)          a factor from its coefficients get(c), c < n
+//     prepare(factor, get, to)   what is prepared of a factor
+//     take_prepared(factor, from)
+//     multiply()                 their product over the integers; the large factor stays
+//     fold(get)                  that modulo x^n - x - 1: get(coefficient) to cells, c by thread c mod Rq::threads
+//   resident                     blocks that a multiprocessor should hold at once
+// All threads of the row call these, in this order. They meet at sync_row between writing to memory and a `take` of it, and
+// between a `take` and writing to cells; `multiply` ends where they have met, and what `fold` left others read after
+// sync_row.
 //
 // Cells are words of the row's shared memory, Rq::n of them.
 #pragma once
@@ -52,12 +54,12 @@ RF_FN void sample_row(const Row<Rq>& row, const u32* stream, To to) {
     sync_row<Rq>();
 }
 
-// Behind what is prepared of it, the key of `Bytes` bytes, zeros up to a whole vector.
+// A key of `Bytes` bytes, zeros up to a whole vector.
 template <u32 Bytes>
-RF_FN void store_key(const Row<Rq>& row, const u8* key, u8* prepared) {
+RF_FN void store_key(const Row<Rq>& row, const u8* key, u8* to) {
     if (!row.live) return;
     for (u32 i = row.thread; i < (Bytes + 15) / 16 * 16; i += Rq::threads)
-        prepared[Set::values_bytes + i] = i < Bytes ? key[i] : 0;
+        to[i] = i < Bytes ? key[i] : 0;
 }
 
 // The item of a row; threads beyond the end compute along with the first one.

@@ -11,6 +11,8 @@
 namespace rf {
 
 using Twiddle = Rq::M::Twiddle;
+// Two factors and their places take 128 registers, where a thread has 24 coefficients of each, and else 255.
+constexpr u32 resident = (Rq::per_thread <= 24 ? 512 : 256) / (Rq::threads * Rq::tile);
 // Kernels leave out barriers before a transform, for its first exchange begins with one.
 static_assert(Rq::passes > 1 && !Rq::shuffles, "transforms must exchange through shared memory");
 
@@ -18,7 +20,7 @@ static_assert(Rq::passes > 1 && !Rq::shuffles, "transforms must exchange through
 RF_FN u32 lift(const Rq::M& m, i32 x) { return (u32)x + (m.q & (u32)(x >> 31)); }
 
 // A factor to registers, in the layout of the first pass.   in: get(c), the coefficient c < n modulo the prime
-// Thread c % Rq::threads gets coefficient c here and in `fold`, so what a thread wrote there it reads back without a barrier.
+// Thread c % Rq::threads gets coefficient c.
 template <class Get>
 RF_FN void load_factor(u32* x, u32 thread, Get get) {
     using S = Pass<Rq, 0>;
@@ -32,8 +34,8 @@ RF_FN void load_factor(u32* x, u32 thread, Get get) {
     }
 }
 
-// in: values of two factors   out: their product over the integers, not folded, in cells.   All threads of the row call it,
-// and meet at its end.
+// in: values of two factors   out: their product over the integers, not folded, in cells; x is lost.   All threads of the row
+// call it, and meet at its end.
 RF_FN void multiply_transformed(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, const Twiddle* table) {
     using S = Pass<Rq, 0>;
     constexpr u32 bound = ntt_forward_bound<Rq>();
@@ -48,29 +50,7 @@ RF_FN void multiply_transformed(const Row<Rq>& row, const Rq::M& m, u32* x, cons
     sync_row<Rq>();
 }
 
-// The same with a factor whose coefficients are in registers.
-RF_FN void multiply(const Row<Rq>& row, const Rq::M& m, u32* x, const u32* y, const Twiddle* table) {
-    ntt_forward<Rq>(m, x, table, row.shared, row.thread);
-    multiply_transformed(row, m, x, y, table);
-}
-
-// The same with a factor whose coefficients are in cells, each written by its thread, or the threads having met.
-RF_FN void multiply_by_cells(const Row<Rq>& row, const Rq::M& m, const u32* y, const Twiddle* table) {
-    u32 x[Rq::per_thread];
-    load_factor(x, row.thread, [&](u32 c) { return cells_of(row)[c]; });
-    multiply(row, m, x, y, table);
-}
-
-// Coefficients of the product modulo x^n - x - 1: put(i, integer) takes them in turn, and may write to cell i: other threads
-// read cells from n on alone.
-// (x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero.)
-template <class Put>
-RF_FN void fold(const Row<Rq>& row, Put put) {
-    const u32* s = cells_of(row);
-    for (u32 i = row.thread; i < Set::n; i += Rq::threads)
-        put(i, (i32)(s[i] + s[Set::n + i] + (i == 0 ? 0 : s[Set::n + i - 1])));
-}
-
+// The small factor is lost in a product, the large one stays.
 struct Product {
     struct Factor {
         u32 values[Rq::per_thread];
@@ -98,12 +78,14 @@ struct Product {
     RF_METHOD void take_prepared(Factor& factor, const u8* from) {
         load_row<Rq, Rq::passes - 1>(factor.values, (const u32*)from, row.thread, true);
     }
-    RF_METHOD void multiply() { multiply_transformed(row, m, large.values, small.values, table); }
+    RF_METHOD void multiply() { multiply_transformed(row, m, small.values, large.values, table); }
+    // x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero. Other threads read cells from n on alone.
     template <class Get>
     RF_METHOD u32* fold(Get get) {
-        u32* cells = cells_of(row);
-        rf::fold(row, [&](u32 c, i32 integer) { cells[c] = get(integer); });
-        return cells;
+        u32* s = cells_of(row);
+        for (u32 c = row.thread; c < Set::n; c += Rq::threads)
+            s[c] = get((i32)(s[c] + s[Set::n + c] + (c == 0 ? 0 : s[Set::n + c - 1])));
+        return s;
     }
 };
 

@@ -8,9 +8,10 @@ use ringforge_e8::select;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use super::tensor::TensorRows;
 use super::{Keys, Stage};
 use crate::kem::{Kem, Memory, Seed, expand, hash_message, hash_seed};
-use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
+use crate::params::{ID_BYTES, SEED_BYTES};
 use crate::pke::Polynomials;
 use crate::product::Way;
 
@@ -45,11 +46,12 @@ fn each<'a>(keys: Keys, bytes: &'a [u8], size: usize) -> Box<dyn Iterator<Item =
 
 /// Takes the factor of a prepared public key; returns the key.
 fn take_public<'a>(way: Way, kem: &Kem, prepared: &'a [u8], memory: &mut Polynomials) -> Result<&'a [u8]> {
-    let (factor, key) = prepared.split_at(way.values_bytes(kem.parameters()));
+    let p = kem.parameters();
+    let (factor, key) = prepared.split_at(way.large_bytes(p));
     match way {
         Way::Transform => take_values(factor, &mut memory.factors.left),
         Way::Tensor => {
-            take_coefficients(factor, &mut memory.large);
+            TensorRows::of_degree(p.n).take_large(factor, &mut memory.large);
             kem.pke.transform_large(memory)?;
         }
     }
@@ -58,15 +60,16 @@ fn take_public<'a>(way: Way, kem: &Kem, prepared: &'a [u8], memory: &mut Polynom
 
 /// The same for a secret key.
 fn take_secret<'a>(way: Way, kem: &Kem, prepared: &'a [u8], memory: &mut Polynomials) -> Result<&'a [u8]> {
-    let (factor, key) = prepared.split_at(way.values_bytes(kem.parameters()));
+    let p = kem.parameters();
+    let (factor, key) = prepared.split_at(way.small_bytes(p));
     match way {
         Way::Transform => take_values(factor, &mut memory.factors.left),
         Way::Tensor => {
-            take_coefficients(factor, &mut memory.small);
+            memory.small.iter_mut().zip(factor).for_each(|(to, &byte)| *to = i16::from(byte as i8));
             kem.pke.transform_small(memory)?;
         }
     }
-    Ok(&key[..kem.parameters().secret_key_bytes()])
+    Ok(&key[..p.secret_key_bytes()])
 }
 
 fn take_values(factor: &[u8], values: &mut Vec<u32>) {
@@ -74,20 +77,12 @@ fn take_values(factor: &[u8], values: &mut Vec<u32>) {
     values.extend(factor.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)));
 }
 
-fn take_coefficients(factor: &[u8], coefficients: &mut [i16]) {
-    coefficients.iter_mut().zip(factor.as_chunks().0).for_each(|(to, word)| *to = i16::from_le_bytes(*word));
+fn put_values(values: &[u32], factor: &mut [u8]) {
+    factor.as_chunks_mut().0.iter_mut().zip(values).for_each(|(to, x)| *to = x.to_le_bytes());
 }
 
-/// A prepared key: the factor, from values or from coefficients, then the key, zeros up to a whole vector.
-fn put(way: Way, p: &Parameters, values: &[u32], coefficients: &[i16], key: &[u8], prepared: &mut [u8]) {
-    let (factor, rest) = prepared.split_at_mut(way.values_bytes(p));
-    match way {
-        Way::Transform => factor.as_chunks_mut().0.iter_mut().zip(values).for_each(|(to, x)| *to = x.to_le_bytes()),
-        Way::Tensor => {
-            factor.fill(0);
-            factor.as_chunks_mut().0.iter_mut().zip(coefficients).for_each(|(to, x)| *to = x.to_le_bytes());
-        }
-    }
+/// A key behind what is prepared of it, and zeros up to a whole vector.
+fn put_key(key: &[u8], rest: &mut [u8]) {
     rest.fill(0);
     rest[..key.len()].copy_from_slice(key);
 }
@@ -115,7 +110,12 @@ fn prepare_public(way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     for (key, prepared) in args.input::<u8>(0)?.chunks_exact(p.public_key_bytes()).zip(prepared) {
         let polynomials = &mut memory.polynomials;
         kem.pke.transform_public(key, polynomials)?;
-        put(way, p, &polynomials.factors.left, &polynomials.large, key, prepared);
+        let (factor, rest) = prepared.split_at_mut(way.large_bytes(p));
+        match way {
+            Way::Transform => put_values(&polynomials.factors.left, factor),
+            Way::Tensor => TensorRows::of_degree(p.n).prepare_large(&polynomials.large, factor),
+        }
+        put_key(key, rest);
     }
     Ok(())
 }
@@ -127,7 +127,15 @@ fn prepare_secret(way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     for (key, prepared) in args.input::<u8>(0)?.chunks_exact(p.secret_key_bytes()).zip(prepared) {
         let polynomials = &mut memory.polynomials;
         kem.pke.transform_secret(p.parts(key)[0], polynomials)?;
-        put(way, p, &polynomials.factors.left, &polynomials.small, key, prepared);
+        let (factor, rest) = prepared.split_at_mut(way.small_bytes(p));
+        match way {
+            Way::Transform => put_values(&polynomials.factors.left, factor),
+            Way::Tensor => {
+                factor.fill(0);
+                factor.iter_mut().zip(&polynomials.small).for_each(|(to, &x)| *to = x as u8);
+            }
+        }
+        put_key(key, rest);
     }
     Ok(())
 }
@@ -179,7 +187,7 @@ fn encapsulate(keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<(
         message.fill(0);
         coins.fill(0);
         let message = &mut message[..p.message_bytes()];
-        let id = if keys == Keys::One { &public_key[way.values_bytes(p)..] } else { public_key };
+        let id = if keys == Keys::One { &public_key[way.large_bytes(p)..] } else { public_key };
         hash_seed(id, seed, message, shared_key, &mut coins[..p.polynomial_coins_bytes()]);
     }
     Ok(())

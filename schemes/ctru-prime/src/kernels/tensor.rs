@@ -8,6 +8,13 @@ const COLUMNS: usize = 8;
 /// Rows of a tile, which is what a tensor core makes at once.
 const TILE: usize = 16;
 
+/// Digits of a coefficient of the large factor, and their bits.
+const DIGITS: usize = 2;
+const DIGIT_BITS: u32 = 7;
+
+/// Copies of a digit, each a byte further.
+const COPIES: usize = 4;
+
 /// Threads of a row.
 const WARP: u32 = 32;
 
@@ -19,9 +26,14 @@ pub(super) struct TensorRows {
 }
 
 impl TensorRows {
-    /// Rows with this much shared memory of the kernel's own.
-    pub(super) fn new(n: usize, extra: usize) -> Self {
-        Self { n, extra: extra.next_multiple_of(16) }
+    /// Rows for polynomials of degree below n.
+    pub(super) const fn of_degree(n: usize) -> Self {
+        Self { n, extra: 0 }
+    }
+
+    /// The same with this much shared memory of the kernel's own.
+    pub(super) const fn extra_shared(self, bytes: usize) -> Self {
+        Self { extra: bytes.next_multiple_of(16), ..self }
     }
 
     /// Coefficients of a column.
@@ -39,11 +51,50 @@ impl TensorRows {
         TILE * self.tiles() + (COLUMNS - 1) * self.block()
     }
 
+    /// The place in a copy of the coefficient 0, from which the others go back, a byte each.
+    const fn origin(&self) -> usize {
+        TILE * self.tiles()
+    }
+
+    /// Words between a copy and the next one.
+    const fn pitch(&self) -> usize {
+        ((self.origin() + self.block()) / 4 + 1 + 23) / 32 * 32 + 8
+    }
+
     const fn row_bytes(&self) -> usize {
-        let copy = (TILE * self.tiles() + self.block()) / 4 + 1;
-        let pitch = (copy + 23) / 32 * 32 + 8;
         let sums = self.cells() + self.cells() / (2 * self.block()) * 8 + 8;
-        4 * (2 * 4 * pitch + sums)
+        4 * (DIGITS * COPIES * self.pitch() + sums)
+    }
+
+    /// Bytes of a large factor as it is prepared: the first copy of each digit.
+    pub(super) const fn large_bytes(&self) -> usize {
+        4 * DIGITS * self.pitch()
+    }
+
+    /// Bytes of a small factor as it is prepared: its coefficients, and zeros.
+    pub(super) const fn small_bytes(&self) -> usize {
+        COLUMNS * self.block()
+    }
+
+    /// Prepares a large factor.
+    pub(super) fn prepare_large(&self, coefficients: &[i16], prepared: &mut [u8]) {
+        prepared.fill(0);
+        let (low, high) = prepared.split_at_mut(4 * self.pitch());
+        for (c, &x) in coefficients.iter().enumerate() {
+            let above = (x + (1 << (DIGIT_BITS - 1))) >> DIGIT_BITS;
+            let at = self.origin() - c;
+            (low[at], high[at]) = ((x - (above << DIGIT_BITS)) as u8, above as u8);
+        }
+    }
+
+    /// A large factor from what is prepared of it.
+    pub(super) fn take_large(&self, prepared: &[u8], coefficients: &mut [i16]) {
+        let (low, high) = prepared.split_at(4 * self.pitch());
+        let digit = |byte: u8| i16::from(byte as i8);
+        for (c, x) in coefficients.iter_mut().enumerate() {
+            let at = self.origin() - c;
+            *x = (digit(high[at]) << DIGIT_BITS) + digit(low[at]);
+        }
     }
 
     /// The port in place of a table of factors, which transforms have: a word that nobody reads.

@@ -57,7 +57,7 @@ pub(super) const fn of(stage: Stage) -> (&'static str, &'static str) {
 /// A parameter set, for kernels on rows of this many cells, 0 for those that hash, and keys as they are taken.
 pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
     let (reciprocal, shift) = p.reciprocal();
-    let values = if keys == Keys::Plain { 0 } else { way.values_bytes(p) };
+    let prepared = |bytes| if keys == Keys::Plain { 0 } else { bytes };
     // all items have the one key
     let pitch = |bytes, prepared| match keys {
         Keys::Plain => bytes,
@@ -78,7 +78,8 @@ pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
         ("secret_key", p.secret_key_bytes()),
         ("ciphertext", p.ciphertext_bytes()),
         ("one_key", usize::from(keys == Keys::One)),
-        ("values_bytes", values),
+        ("large_bytes", prepared(way.large_bytes(p))),
+        ("small_bytes", prepared(way.small_bytes(p))),
         ("public_pitch", pitch(p.public_key_bytes(), way.prepared_public_bytes(p))),
         ("secret_pitch", pitch(p.secret_key_bytes(), way.prepared_secret_bytes(p))),
         ("message", p.message_bytes()),
