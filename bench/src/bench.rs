@@ -9,6 +9,7 @@ mod rates;
 mod rings;
 mod seeds;
 mod sm2;
+mod ways;
 mod zk;
 mod zk_host;
 mod zk_witness;
@@ -142,6 +143,7 @@ enum Task {
     ZkHost(zk_host::Task),
     ZkWitness(zk_witness::Task),
     Sm2(sm2::Task),
+    Ways(ways::Task),
     #[cfg(feature = "peers")]
     Peers(peers::Task),
 }
@@ -156,6 +158,7 @@ impl Task {
             Self::ZkHost(task) => task.title(),
             Self::ZkWitness(task) => task.title(),
             Self::Sm2(task) => task.title(),
+            Self::Ways(task) => task.title(),
             #[cfg(feature = "peers")]
             Self::Peers(task) => task.title(),
         }
@@ -170,6 +173,7 @@ impl Task {
             Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
             Self::ZkWitness(task) => report.zk_witness_lines.push(task.line(bench)?),
             Self::Sm2(task) => report.sm2_lines.extend(task.lines(bench)?),
+            Self::Ways(task) => report.way_lines.push(task.line(bench)?),
             #[cfg(feature = "peers")]
             Self::Peers(task) => report.peer_lines.extend(task.lines(bench)?),
             Self::Kem(task) => {
@@ -238,6 +242,8 @@ struct Report {
     zk_witness_lines: Vec<zk_witness::Line>,
     /// SM2 signatures.
     sm2_lines: Vec<sm2::Line>,
+    /// CTRU-Prime's products, by transforms and on tensor cores.
+    way_lines: Vec<ways::Line>,
     /// The CPU beside other crates.
     #[cfg(feature = "peers")]
     peer_lines: Vec<peers::Line>,
@@ -260,7 +266,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let zk_witness = zk_witness::tasks(options, &device).into_iter().map(Task::ZkWitness);
     let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
     let sm2 = sm2::tasks(options, &device).into_iter().map(Task::Sm2);
-    let tasks = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(sm2);
+    let ways = ways::tasks(options, &device).into_iter().map(Task::Ways);
+    let tasks = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(ways).chain(sm2);
     #[cfg(feature = "peers")]
     let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));
     let tasks: Vec<_> = tasks.collect();
@@ -277,6 +284,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         zk_host_lines: Vec::new(),
         zk_witness_lines: Vec::new(),
         sm2_lines: Vec::new(),
+        way_lines: Vec::new(),
         #[cfg(feature = "peers")]
         peer_lines: Vec::new(),
         unsupported: Vec::new(),
@@ -308,9 +316,11 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let zk_hosts = report.zk_host_lines.iter().map(|line| line.right);
     let zk_witnesses = report.zk_witness_lines.iter().map(|line| line.right);
     let sm2 = report.sm2_lines.iter().map(|line| line.right);
+    let ways = report.way_lines.iter().map(|line| line.right);
+    let schemes = sm2.chain(ways);
     #[cfg(feature = "peers")]
-    let sm2 = sm2.chain(report.peer_lines.iter().map(|line| line.right));
-    Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).chain(sm2).all(|right| right))
+    let schemes = schemes.chain(report.peer_lines.iter().map(|line| line.right));
+    Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).chain(schemes).all(|right| right))
 }
 
 /// Writes a record to the file that the user named.
@@ -351,6 +361,10 @@ fn print(report: &Report) -> Result<()> {
     if !report.sm2_lines.is_empty() {
         show::print("SM2, all data on the device; bars are those of an H200:")?;
         show::print(&sm2::table(&report.sm2_lines))?;
+    }
+    if !report.way_lines.is_empty() {
+        show::print("CTRU-Prime, products by transforms and on tensor cores:")?;
+        show::print(&ways::table(&report.way_lines))?;
     }
     #[cfg(feature = "peers")]
     if !report.peer_lines.is_empty() {

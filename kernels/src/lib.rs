@@ -38,7 +38,9 @@ pub const HEADERS: &[Header] = headers![
     "keccak.cuh",
     "drbg.cuh",
     "field256.cuh",
-    "curve.cuh"
+    "curve.cuh",
+    "mma.cuh",
+    "toeplitz.cuh"
 ];
 
 macro_rules! kernels {

@@ -1,6 +1,7 @@
 //! The kernels of key generation, encapsulation and decapsulation: what they read and write, and their text.
 
 mod on_cpu;
+mod tensor;
 mod text;
 
 use core::fmt;
@@ -11,7 +12,8 @@ use ringforge::{Args, Built, Header, Kernel, Launch, Limits, Port, Result, Rows,
 
 use crate::kem::Kem;
 use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
-use crate::product::{Bounds, integer_length, integer_rows};
+use crate::product::{Bounds, Way, integer_length, integer_rows};
+use tensor::TensorRows;
 
 /// Threads of a block that hashes, one item each.
 const HASH_THREADS: u32 = 128;
@@ -21,6 +23,9 @@ const GROUP: usize = 16;
 
 /// Groups that share an inversion, which takes as long as a few hundred products.
 const GROUPS: usize = 8;
+
+/// Bytes for a coefficient of two polynomials beside a row, of 16 bits each.
+const POLYNOMIALS: usize = 4;
 
 /// What a kernel does to each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,37 +75,58 @@ pub(crate) enum Keys {
 pub(crate) struct PrimeKernel {
     stage: Stage,
     keys: Keys,
+    way: Way,
     kem: &'static Kem,
-    /// The rows that it works on; none for stages that hash, one thread an item.
-    rows: Option<Rows>,
+    work: Work,
     ports: Vec<Port>,
 }
 
+/// How the threads share the work.
+#[derive(Debug, Clone)]
+enum Work {
+    /// A thread an item.
+    Hash,
+    /// Rows of a cyclic ring.
+    Transform(Rows),
+    /// A warp an item.
+    Tensor(TensorRows),
+}
+
 impl PrimeKernel {
-    /// The kernel of a stage.
+    /// The kernel of a stage. Inverses are made by transforms whichever way other products are made.
     ///
     /// # Errors
     /// What makes the rings' rows fail.
-    pub(crate) fn new(stage: Stage, keys: Keys, p: &Parameters, limits: &Limits) -> Result<Self> {
-        let rows = |bounds, extra| Ok::<_, ringforge::Error>(integer_rows(p.n, bounds, limits)?.extra_shared(extra));
+    pub(crate) fn new(stage: Stage, keys: Keys, way: Way, p: &Parameters, limits: &Limits) -> Result<Self> {
+        let rows = |bounds, extra| {
+            Ok::<_, ringforge::Error>(match way {
+                Way::Transform => Work::Transform(integer_rows(p.n, bounds, limits)?.extra_shared(extra)),
+                Way::Tensor => Work::Tensor(TensorRows::of_degree(p.n).extra_shared(extra)),
+            })
+        };
         let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
-        let rows = match stage {
-            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => None,
+        let work = match stage {
+            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => Work::Hash,
             Stage::Encrypt | Stage::Compare | Stage::PreparePublic => {
-                Some(rows(Bounds::of_encryption(p), key_or_ciphertext)?)
+                rows(Bounds::of_encryption(p), key_or_ciphertext)?
             }
             #[cfg(feature = "testkit")]
-            Stage::Multiply => Some(rows(Bounds::of_encryption(p), 0)?),
-            Stage::Decrypt | Stage::PrepareSecret => Some(rows(Bounds::of_decryption(p), 2 * p.message_bytes())?),
-            Stage::Gather | Stage::Invert | Stage::Generate => {
-                let rows = rows(Bounds::of_limbs(p), 0)?;
-                let polynomial = rows.ring().degree();
-                Some(rows.extra_shared(2 * polynomial))
+            Stage::Multiply => rows(Bounds::of_encryption(p), 0)?,
+            Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes())?,
+            Stage::Gather | Stage::Generate => rows(Bounds::of_limbs(p), POLYNOMIALS * p.n.next_multiple_of(8))?,
+            // a warp is too few for division steps
+            Stage::Invert => {
+                let rows = integer_rows(p.n, Bounds::of_limbs(p), limits)?;
+                Work::Transform(rows.extra_shared(POLYNOMIALS * p.n.next_multiple_of(8)))
             }
         };
-        let mut ports = ports(stage, keys, p);
-        ports.extend(rows.iter().map(Rows::table_port));
-        Ok(Self { stage, keys, kem: Kem::of(p)?, rows, ports })
+        let mut ports = ports(stage, keys, way, p);
+        ports.extend(match &work {
+            Work::Hash => None,
+            Work::Transform(rows) => Some(rows.table_port()),
+            Work::Tensor(rows) => Some(rows.table_port()),
+        });
+        Ok(Self { stage, keys, way, kem: Kem::of(p)?, work, ports })
     }
 
     fn parameters(&self) -> &Parameters {
@@ -109,7 +135,11 @@ impl PrimeKernel {
 
     /// The step with these slots, to which that of the table is added where the kernel has one.
     pub(crate) fn step(self, mut slots: Vec<Slot>) -> Step {
-        slots.extend(self.rows.iter().map(Rows::table_slot));
+        slots.extend(match &self.work {
+            Work::Hash => None,
+            Work::Transform(rows) => Some(rows.table_slot()),
+            Work::Tensor(rows) => Some(rows.table_slot()),
+        });
         Step { kernel: Arc::new(self), slots }
     }
 }
@@ -118,21 +148,6 @@ impl Parameters {
     /// Bytes between the coins of one polynomial and the next in temporary memory: whole vectors.
     const fn coins_pitch(&self) -> usize {
         self.polynomial_coins_bytes().next_multiple_of(16)
-    }
-
-    /// The values of a polynomial.
-    pub(crate) const fn values_bytes(&self) -> usize {
-        4 * integer_length(self.n)
-    }
-
-    /// What is prepared of a public key: the values of h, then the key, up to a whole vector.
-    pub(crate) const fn prepared_public_bytes(&self) -> usize {
-        self.values_bytes() + self.public_key_bytes().next_multiple_of(16)
-    }
-
-    /// What is prepared of a secret key: the values of f, then the key, up to a whole vector.
-    pub(crate) const fn prepared_secret_bytes(&self) -> usize {
-        self.values_bytes() + self.secret_key_bytes().next_multiple_of(16)
     }
 
     /// Bytes between messages.
@@ -146,15 +161,43 @@ impl Parameters {
     }
 }
 
+impl Way {
+    /// What the large factor is once it is prepared: the values of its transform, or words of the matrix.
+    pub(crate) const fn large_bytes(self, p: &Parameters) -> usize {
+        match self {
+            Self::Transform => 4 * integer_length(p.n),
+            Self::Tensor => TensorRows::of_degree(p.n).large_bytes(),
+        }
+    }
+
+    /// The same of the small factor.
+    pub(crate) const fn small_bytes(self, p: &Parameters) -> usize {
+        match self {
+            Self::Transform => 4 * integer_length(p.n),
+            Self::Tensor => TensorRows::of_degree(p.n).small_bytes(),
+        }
+    }
+
+    /// What is prepared of a public key: h as a factor, then the key, up to a whole vector.
+    pub(crate) const fn prepared_public_bytes(self, p: &Parameters) -> usize {
+        self.large_bytes(p) + p.public_key_bytes().next_multiple_of(16)
+    }
+
+    /// What is prepared of a secret key: f as a factor, then the key, up to a whole vector.
+    pub(crate) const fn prepared_secret_bytes(self, p: &Parameters) -> usize {
+        self.small_bytes(p) + p.secret_key_bytes().next_multiple_of(16)
+    }
+}
+
 /// The ports of a stage, without that of the table of factors.
-fn ports(stage: Stage, keys: Keys, p: &Parameters) -> Vec<Port> {
+fn ports(stage: Stage, keys: Keys, way: Way, p: &Parameters) -> Vec<Port> {
     let key = |bytes, prepared| match keys {
         Keys::Plain => Port::input(bytes),
         Keys::Prepared => Port::input(prepared),
         Keys::One => Port::shared(prepared),
     };
-    let public_key = key(p.public_key_bytes(), p.prepared_public_bytes());
-    let secret_key = key(p.secret_key_bytes(), p.prepared_secret_bytes()).secret();
+    let public_key = key(p.public_key_bytes(), way.prepared_public_bytes(p));
+    let secret_key = key(p.secret_key_bytes(), way.prepared_secret_bytes(p)).secret();
     let ciphertext = Port::input(p.ciphertext_bytes());
     let message = Port::input(p.message_pitch()).secret();
     let rejection = Port::input(p.rejection_pitch()).secret();
@@ -205,7 +248,7 @@ impl Kernel for PrimeKernel {
     }
 
     fn headers(&self) -> &[Header] {
-        if self.rows.is_some() { text::RING_HEADERS } else { text::HASH_HEADERS }
+        if matches!(self.work, Work::Hash) { text::HASH_HEADERS } else { text::RING_HEADERS }
     }
 
     fn ports(&self) -> &[Port] {
@@ -213,12 +256,18 @@ impl Kernel for PrimeKernel {
     }
 
     fn build(&self, limits: &Limits) -> Result<Built> {
-        let Some(rows) = &self.rows else {
-            let prelude =
-                format!("#pragma once\n#include \"word.cuh\"\n{}", text::set(self.parameters(), 0, self.keys));
-            return Ok(Built { prelude, launch: Launch::thread_per_item(HASH_THREADS) });
+        let set = |row| text::set(self.parameters(), row, self.way, self.keys);
+        let mut built = match &self.work {
+            Work::Hash => {
+                let prelude = format!("#pragma once\n#include \"word.cuh\"\n{}", set(0));
+                return Ok(Built { prelude, launch: Launch::thread_per_item(HASH_THREADS) });
+            }
+            Work::Transform(rows) => {
+                let further = set(rows.ring().degree()) + "#include \"ctru_prime_transform.cuh\"\n";
+                rows.build(limits, &further)?
+            }
+            Work::Tensor(rows) => rows.build(&set(rows.cells())),
         };
-        let mut built = rows.build(limits, &text::set(self.parameters(), rows.ring().degree(), self.keys))?;
         built.launch.items_per_block *= match self.stage {
             Stage::Gather | Stage::Generate => GROUP as u32,
             Stage::Invert => (GROUP * GROUPS) as u32,
@@ -228,16 +277,19 @@ impl Kernel for PrimeKernel {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        on_cpu::run(self.stage, self.keys, self.kem, args)
+        on_cpu::run(self.stage, self.keys, self.way, self.kem, args)
     }
 
     fn describe(&self) -> String {
-        self.parameters().name.into()
+        match self.work {
+            Work::Tensor(_) => format!("{}, tensor cores", self.parameters().name),
+            _ => self.parameters().name.into(),
+        }
     }
 }
 
 impl fmt::Debug for PrimeKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}, {:?} keys, {}, {:?}", self.stage, self.keys, self.parameters().name, self.rows)
+        write!(f, "{:?}, {:?} keys, {}, {:?}", self.stage, self.keys, self.parameters().name, self.work)
     }
 }

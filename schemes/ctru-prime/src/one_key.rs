@@ -7,6 +7,7 @@ use ringforge::{Buffer, Device, Drbg, Error, Plan, Program, Result, Stream};
 
 use crate::params::{ParameterSet, SEED_BYTES};
 use crate::plans::Plans;
+use crate::product::Way;
 
 /// A parameter set made ready on a device for one key that serves many items: the same bytes as a
 /// [`Batch`](crate::Batch) gives for as many copies of the key, sooner.
@@ -30,6 +31,7 @@ use crate::plans::Plans;
 /// ```
 pub struct OneKey<P> {
     drbg: Drbg,
+    way: Way,
     prepare_public: Program,
     prepare_secret: Program,
     encapsulate: Program,
@@ -66,6 +68,7 @@ impl<P: ParameterSet> OneKey<P> {
         let compile = |plan: Result<Plan>| device.compile(&plan?);
         Ok(Self {
             drbg: Drbg::from_os()?,
+            way: plans.way(),
             prepare_public: compile(plans.prepare_public())?,
             prepare_secret: compile(plans.prepare_secret())?,
             encapsulate: compile(plans.encapsulate_to_one())?,
@@ -82,7 +85,7 @@ impl<P: ParameterSet> OneKey<P> {
         let p = P::PARAMETERS;
         length("bytes of a public key", key.len(), p.public_key_bytes())?;
         let key = stream.upload(key)?;
-        let mut prepared = stream.device().buffer(p.prepared_public_bytes())?;
+        let mut prepared = stream.device().buffer(self.way.prepared_public_bytes(&p))?;
         self.prepare_public.run(stream, 1, &mut [(&key).into(), (&mut prepared).into()])?;
         Ok(PreparedPublicKey(prepared, PhantomData))
     }
@@ -96,7 +99,7 @@ impl<P: ParameterSet> OneKey<P> {
         length("bytes of a secret key", key.len(), p.secret_key_bytes())?;
         let public = self.public_key(stream, p.parts(key)[1])?;
         let key = Secret(stream.clone(), stream.upload(key)?);
-        let mut secret = Secret(stream.clone(), stream.device().buffer(p.prepared_secret_bytes())?);
+        let mut secret = Secret(stream.clone(), stream.device().buffer(self.way.prepared_secret_bytes(&p))?);
         self.prepare_secret.run(stream, 1, &mut [(&key.1).into(), (&mut secret.1).into()])?;
         Ok(PreparedSecretKey { secret, public })
     }

@@ -26,25 +26,21 @@ pub(crate) struct Pke {
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Polynomials {
     /// A large factor, centred.
-    large: Vec<i16>,
+    pub(crate) large: Vec<i16>,
     /// A small one.
-    small: Vec<i16>,
+    pub(crate) small: Vec<i16>,
     /// A product over the integers.
     product: Vec<i32>,
     /// Residues modulo q.
     residues: Vec<u32>,
     /// What is packed or was unpacked: f with a field of padding, or coefficients of a ciphertext.
     fields: Vec<u16>,
-    factors: Factors,
+    /// In its left one the values that a transform left, or that the next product takes.
+    pub(crate) factors: Factors,
     steps: Steps,
 }
 
 impl Polynomials {
-    /// The values that a transform left, or that the next product takes.
-    pub(crate) fn values(&mut self) -> &mut Vec<u32> {
-        &mut self.factors.left
-    }
-
     pub(crate) fn new(n: usize) -> Self {
         Self {
             large: vec![0; n],
@@ -110,10 +106,14 @@ impl Pke {
 
     /// The values of a public key, into memory.
     pub(crate) fn transform_public(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<()> {
-        let Polynomials { large, residues, factors, .. } = memory;
-        radix::decode(public_key, self.parameters.q, residues)?;
-        centre(residues, self.parameters.q, large);
-        self.encryption.forward(large, &mut factors.left)
+        radix::decode(public_key, self.parameters.q, &mut memory.residues)?;
+        centre(&memory.residues, self.parameters.q, &mut memory.large);
+        self.transform_large(memory)
+    }
+
+    /// The values of the large factor in memory, as encryption takes them.
+    pub(crate) fn transform_large(&self, memory: &mut Polynomials) -> Result<()> {
+        self.encryption.forward(&memory.large, &mut memory.factors.left)
     }
 
     /// Encrypts to the public key whose values are in memory, where they do not stay.
@@ -148,10 +148,15 @@ impl Pke {
     /// The values of the f of a secret key, into memory.
     pub(crate) fn transform_secret(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<()> {
         let offset = self.parameters.key_offset() as i16;
-        let Polynomials { small, fields, factors, .. } = memory;
+        let Polynomials { small, fields, .. } = memory;
         unpack(KEY_WIDTH, pke_key, fields)?;
         small.iter_mut().zip(&*fields).for_each(|(f, field)| *f = offset - *field as i16);
-        self.decryption.forward(small, &mut factors.left)
+        self.transform_small(memory)
+    }
+
+    /// The values of the small factor in memory, as decryption takes them.
+    pub(crate) fn transform_small(&self, memory: &mut Polynomials) -> Result<()> {
+        self.decryption.forward(&memory.small, &mut memory.factors.left)
     }
 
     /// Decrypts with the f whose values are in memory, where they do not stay.

@@ -6,6 +6,7 @@ use ringforge_batch::{Operation, Randomness};
 
 use crate::kernels::{Keys, PrimeKernel, Stage};
 use crate::params::Parameters;
+use crate::product::Way;
 
 use Slot::{Arg, Temp};
 
@@ -30,11 +31,24 @@ pub(crate) fn plan(p: &Parameters, operation: Operation, limits: &Limits) -> Res
 pub(crate) struct Plans {
     parameters: Parameters,
     limits: Limits,
+    way: Way,
 }
 
 impl Plans {
+    /// Plans that multiply in the way that is fastest.
     pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Self {
-        Self { parameters: *parameters, limits: limits.clone() }
+        Self { parameters: *parameters, limits: limits.clone(), way: Way::Transform }
+    }
+
+    /// The same with this way to multiply.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn multiplying(mut self, way: Way) -> Self {
+        self.way = way;
+        self
+    }
+
+    pub(crate) fn way(&self) -> Way {
+        self.way
     }
 
     /// Seeds d ‖ z → public keys, secret keys.
@@ -148,10 +162,11 @@ impl Plans {
     }
 
     fn step(&self, stage: Stage, keys: Keys, slots: Vec<Slot>) -> Result<Step> {
-        Ok(PrimeKernel::new(stage, keys, &self.parameters, &self.limits)?.step(slots))
+        Ok(PrimeKernel::new(stage, keys, self.way, &self.parameters, &self.limits)?.step(slots))
     }
 
     fn plan(&self, what: &str, steps: Vec<Step>) -> Result<Plan> {
-        Plan::new(format!("{} {what}", self.parameters.name), steps)
+        let way = if self.way == Way::Tensor { ", tensor cores" } else { "" };
+        Plan::new(format!("{} {what}{way}", self.parameters.name), steps)
     }
 }

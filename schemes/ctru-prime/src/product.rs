@@ -13,6 +13,15 @@ const LEAVES: usize = 1 << LAYERS;
 /// Bits of a coefficient modulo q that the lower limb of a large factor takes, where both factors are large.
 pub(crate) const LIMB_BITS: u32 = 6;
 
+/// The way that a GPU makes products of keys by small polynomials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By transforms in a cyclic ring.
+    Transform,
+    /// By Toeplitz matrices of bytes on tensor cores.
+    Tensor,
+}
+
 /// Bounds of two factors' centred coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {

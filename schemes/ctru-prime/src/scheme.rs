@@ -1,12 +1,13 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
 use ringforge::testkit::{Compiled, NamedPlan, Random, Scheme, bytes};
-use ringforge::{Device, Draws, Limits, Result};
+use ringforge::{Device, Draws, Limits, Plan, Result};
 
 use crate::kem::{Kem, Memory, Seed};
 use crate::naive::Naive;
 use crate::params::{Parameters, SEED_BYTES, SETS};
 use crate::plans::Plans;
+use crate::product::Way;
 
 /// CTRU-Prime as the engine's tests see it.
 #[derive(Debug)]
@@ -25,9 +26,21 @@ impl Scheme for CtruPrime {
 /// # Errors
 /// What makes planning fail.
 pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let plans = Plans::new(set, limits);
+    let plans = [Way::Transform, Way::Tensor].map(|way| plans_in(set, way, limits));
+    Ok(plans.into_iter().collect::<Result<Vec<_>>>()?.concat())
+}
+
+fn named(plan: Plan) -> NamedPlan {
+    NamedPlan::new(plan.title().to_owned(), plan)
+}
+
+/// The plans with products made in one of the ways.
+fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let plans = Plans::new(set, limits).multiplying(way);
     let (set, naive) = (*set, Naive(*set));
-    let named = |plan: ringforge::Plan| NamedPlan::new(plan.title().to_owned(), plan);
+    // the key at the end of what is prepared of it
+    let public_key = move |prepared: &[u8]| prepared[way.large_bytes(&set)..][..set.public_key_bytes()].to_vec();
+    let secret_key = move |prepared: &[u8]| prepared[way.small_bytes(&set)..][..set.secret_key_bytes()].to_vec();
     Ok(vec![
         named(plans.multiply()?)
             .sampled(move |seed, batch| factors(&set, seed, batch).into())
@@ -46,38 +59,33 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
         named(plans.prepare_public()?),
         named(plans.prepare_secret()?),
         named(plans.encapsulate_to_one_from()?)
-            .sampled(move |seed, batch| vec![prepared(&set, seed)[0].clone(), bytes(seed, batch * SEED_BYTES)])
+            .sampled(move |seed, batch| vec![prepared(&set, way, seed)[0].clone(), bytes(seed, batch * SEED_BYTES)])
             .expecting(move |batch, inputs| {
-                naive.encapsulate_from(&key(&set, &inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
+                naive.encapsulate_from(&public_key(&inputs[0]).repeat(batch), &inputs[1])
             }),
         named(plans.encapsulate_to_one()?)
-            .sampled(move |seed, _| vec![prepared(&set, seed)[0].clone(), bytes(!seed, Draws::BYTES)])
+            .sampled(move |seed, _| vec![prepared(&set, way, seed)[0].clone(), bytes(!seed, Draws::BYTES)])
             .expecting(move |batch, inputs| {
-                naive.encapsulate(batch, &key(&set, &inputs[0], set.public_key_bytes()).repeat(batch), &inputs[1])
+                naive.encapsulate(batch, &public_key(&inputs[0]).repeat(batch), &inputs[1])
             }),
-        named(plans.decapsulate_with_one()?).sampled(move |seed, batch| received_by_one(&set, seed, batch)).expecting(
-            move |batch, inputs| {
-                let keys = key(&set, &inputs[0], set.secret_key_bytes()).repeat(batch);
+        named(plans.decapsulate_with_one()?)
+            .sampled(move |seed, batch| received_by_one(&set, way, seed, batch))
+            .expecting(move |batch, inputs| {
+                let keys = secret_key(&inputs[0]).repeat(batch);
                 naive.decapsulate(&keys, &inputs[2]).into_iter().take(1).collect()
-            },
-        ),
+            }),
     ])
 }
 
-/// The key at the end of what is prepared of it.
-fn key(set: &Parameters, prepared: &[u8], size: usize) -> Vec<u8> {
-    prepared[set.values_bytes()..][..size].to_vec()
-}
-
 /// What the CPU prepares of a key pair: of the public key, and of the secret one.
-fn prepared(set: &Parameters, seed: u64) -> [Vec<u8>; 2] {
+fn prepared(set: &Parameters, way: Way, seed: u64) -> [Vec<u8>; 2] {
     let mut memory = Memory::new(set);
     let (mut public_key, mut secret_key) = (vec![0; set.public_key_bytes()], bytes(seed, set.secret_key_bytes()));
     let kem = Kem::of(set).expect("the products of a parameter set");
     let d = secret_key[..SEED_BYTES].try_into().expect("as many bytes");
     kem.key_pair(&d, &mut public_key, &mut secret_key, &mut memory).expect("lengths are right");
-    let plans = Plans::new(set, &Limits::cpu());
-    let prepare = |plan: Result<ringforge::Plan>, key: Vec<u8>| {
+    let plans = Plans::new(set, &Limits::cpu()).multiplying(way);
+    let prepare = |plan: Result<Plan>, key: Vec<u8>| {
         let compiled = Compiled::new(&NamedPlan::new("prepare", plan?), &Device::cpu())?;
         Ok::<_, ringforge::Error>(compiled.run(1, &[key])?.concat())
     };
@@ -86,16 +94,16 @@ fn prepared(set: &Parameters, seed: u64) -> [Vec<u8>; 2] {
 }
 
 /// A key pair as it is prepared, secret key first, and ciphertexts, of which every other one is sound.
-fn received_by_one(set: &Parameters, seed: u64, batch: usize) -> Vec<Vec<u8>> {
-    let [public, secret] = prepared(set, seed);
-    let public_key = key(set, &public, set.public_key_bytes());
+fn received_by_one(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<Vec<u8>> {
+    let [public, secret] = prepared(set, way, seed);
+    let public_key = &public[way.large_bytes(set)..][..set.public_key_bytes()];
     let kem = Kem::of(set).expect("the products of a parameter set");
     let mut memory = Memory::new(set);
     let mut ciphertexts = bytes(seed ^ 1, batch * set.ciphertext_bytes());
     for (i, ciphertext) in ciphertexts.chunks_exact_mut(set.ciphertext_bytes()).enumerate() {
         if (batch + i) % 2 == 1 {
             let (item_seed, mut shared_key) = ([i as u8; SEED_BYTES], Seed::default());
-            kem.encapsulate(&public_key, &item_seed, ciphertext, &mut shared_key, &mut memory)
+            kem.encapsulate(public_key, &item_seed, ciphertext, &mut shared_key, &mut memory)
                 .expect("lengths are right");
         }
     }

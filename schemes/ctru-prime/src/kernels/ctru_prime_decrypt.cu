@@ -7,23 +7,22 @@ using namespace rf;
 
 static_assert(Rq::extra >= 2 * Set::message, "nibbles beside the row");
 
-extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     ctru_prime_decrypt(const u8* secrets, const u8* ciphertexts, u8* messages, u8* rejections, u32* status,
                        const Twiddle* table, u64 first, u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
     u64 item = item_of(row, first);
-    auto m = Rq::modulus(nullptr, 0);
-    u32* cells = cells_of(row);
-    u32 x[Rq::per_thread], y[Rq::per_thread];
+    Product product(row, table);
 
     const u8* prepared = secrets + item * Set::secret_pitch;
-    const u8* secret = prepared + Set::values_bytes;
+    const u8* secret = prepared + Set::small_bytes;
     u32 bad = Set::n + 1;
     if constexpr (Set::one_key) {
-        load_row<Rq, Rq::passes - 1>(y, (const u32*)prepared, row.thread, true);
+        product.take_prepared(product.small, prepared);
     } else {
-        bad = transform_secret(row, m, secret, y, table);
+        bad = load_secret(row, secret);
+        product.take(product.small, [&](u32 c) { return (i32)cells_of(row)[c]; });
         sync_row<Rq>();
     }
 
@@ -40,14 +39,13 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
         }
         packed.unpack(values);
         // centred, so that the product is exact for every key
-        Move<u32, 8, 16>::store(cells + unit * 8, [&](u32 i) {
-            return values[i] + (m.q - (1u << Unit::width) & 0u - (values[i] >> (Unit::width - 1)));
-        });
+        Move<u32, 8, 16>::store(cells_of(row) + unit * 8,
+                                [&](u32 i) { return values[i] - ((values[i] >> (Unit::width - 1)) << Unit::width); });
     }
     sync_row<Rq>();
-    load_factor(x, row.thread, [&](u32 c) { return cells[c]; });
-    multiply(row, m, x, y, table);
-    fold(row, [&](u32 i, i32 v) { cells[i] = (u32)v & ((1u << Set::q2_bits) - 1); });
+    product.take(product.large, [&](u32 c) { return (i32)cells_of(row)[c]; });
+    product.multiply();
+    u32* cells = product.fold([&](i32 v) { return (u32)v & ((1u << Set::q2_bits) - 1); });
     sync_row<Rq>();
     for (u32 block = row.thread; block < 2 * Set::message; block += Rq::threads) {
         u32 v[8];

@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(Set::hash_threads)
     shake.squeeze<message_words>(
         [&](u32 i, u64 word) { message[i] = i == message_words - 1 ? word & last : word; });
     // keys begin at any byte
-    const u8* key = keys + item * Set::public_pitch + Set::values_bytes;
+    const u8* key = keys + item * Set::public_pitch + Set::large_bytes;
     auto id = [&](u32 i) {
         u64 word = 0;
         RF_UNROLL

@@ -4,7 +4,7 @@
 #include "ctru_prime_encrypt.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     ctru_prime_encrypt(const u8* keys, const u8* messages, const u32* coins, u8* ciphertexts, const Twiddle* table,
                        u64 first, u64 end) {
     RF_SHARED(shared);

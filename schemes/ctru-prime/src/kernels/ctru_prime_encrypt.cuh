@@ -14,26 +14,21 @@ RF_FN u32 compress(u32 sigma, u32 bit) {
     return rounded + (bit << (Set::q2_bits - 1)) & ((1u << Set::q2_bits) - 1);
 }
 
-// out: the values of a public key, which may be what is prepared of it.   All threads of the row call it, and meet at its end.
-RF_FN void load_public_key(const Row<Rq>& row, const Rq::M& m, const u8* key, u32* y, const Twiddle* table) {
+// Encrypts a message to a public key, or to what is prepared of one.   out: the ciphertext in row.extra.   All threads of
+// the row call it, and meet at its end.
+RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u32* coins, const Twiddle* table) {
+    Product product(row, table);
     if constexpr (Set::one_key) {
-        load_row<Rq, Rq::passes - 1>(y, (const u32*)key, row.thread, true);
+        product.take_prepared(product.large, key);
     } else {
-        transform_key(row, m, key, y, table);
+        load_key(row, key);
+        product.take(product.large, [&](u32 c) { return centre(cells_of(row)[c]); });
         sync_row<Rq>();
     }
-}
-
-// Encrypts a message.   out: the ciphertext in row.extra.   All threads of the row call it, and meet at its end.
-RF_FN void encrypt(const Row<Rq>& row, const u8* key, const u8* message, const u32* coins, const Twiddle* table) {
-    auto m = Rq::modulus(nullptr, 0);
-    u32* cells = cells_of(row);
-    u32 x[Rq::per_thread], y[Rq::per_thread];
-    load_public_key(row, m, key, y, table);
-    sample_row(row, coins, [&](i32 r, u32) { return lift(m, r); });
-    load_factor(x, row.thread, [&](u32 c) { return cells[c]; });
-    multiply(row, m, x, y, table);
-    fold(row, [&](u32 i, i32 sigma) { cells[i] = reduce_integer(sigma); });
+    sample_row(row, coins, [&](i32 r, u32) { return r; });
+    product.take(product.small, [&](u32 c) { return (i32)cells_of(row)[c]; });
+    product.multiply();
+    const u32* cells = product.fold(reduce_integer);
     sync_row<Rq>();
 
     for (u32 unit = row.thread; unit < units; unit += Rq::threads) {

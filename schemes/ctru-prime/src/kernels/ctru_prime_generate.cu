@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                         u8* secret_keys, const Twiddle* table, u64 first, u64 end) {
     RF_SHARED(shared);
     auto row = row_of<Set::group>(shared, first, end);
-    auto m = Rq::modulus(nullptr, 0);
+    Product product(row, table);
     Keys keys(row, first, end);
     u32* cells = cells_of(row);
     u16 *inverse = (u16*)row.extra, *scratch = inverse + half;
@@ -23,16 +23,14 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
         const u32* stream = coins + item * (Set::coins_pitch / 2);
         const u16* numerator = numerators + polynomial_at(item);
         const bool live = keys.has(i);
-        u32 y[Rq::per_thread];
-        transform_words(row, m, inverse, y, table);
-        sync_row<Rq>();
+        take_words(row, product, inverse);
         if (i > 0) {
-            sample_f(row, m, stream, live);
-            multiply_by_cells(row, m, y, table);
-            fold(row, [&](u32 c, i32 integer) { inverse[c] = (u16)reduce_integer(integer); });
+            sample_f(row, stream, live);
+            multiply_cells(row, product);
+            for (u32 c = row.thread; c < Set::n; c += Rq::threads) inverse[c] = (u16)cells[c];
         }
         multiply_large(
-            row, m, y, table, scratch, [&](u32 c) -> u32 { return live ? numerator[c] : 0; },
+            row, product, scratch, [&](u32 c) -> u32 { return live ? numerator[c] : 0; },
             [&](u32 c, u32 x) { cells[c] = x; });
         u8* key = (u8*)scratch;
         encode_key(cells, key, row.thread);

@@ -47,36 +47,46 @@ RF_FN Row<Rq> row_of(unsigned char* shared, u64 first, u64 end) {
 RF_FN i32 high_limb_of(i32 x) { return x + (1 << (Set::limb_bits - 1)) >> Set::limb_bits; }
 RF_FN i32 low_limb_of(i32 x) { return x - high_limb_of(x) * (1 << Set::limb_bits); }
 
-// The product modulo q of a polynomial, whose values are given, by one with coefficients get(c) < q: put(c, coefficient)
-// takes it, and may write to cell c. scratch: n words.   All threads of the row call it, and meet at its end.
+// The product modulo q of the large factor at work by a polynomial with coefficients get(c) < q: put(c, coefficient) takes
+// it, and may write to cell c. scratch: n words.   All threads of the row call it, and meet at its end.
 template <class Get, class Put>
-RF_FN void multiply_large(const Row<Rq>& row, const Rq::M& m, const u32* y, const Twiddle* table, u16* scratch, Get get,
-                          Put put) {
+RF_FN void multiply_large(const Row<Rq>& row, Product& product, u16* scratch, Get get, Put put) {
     RF_LOOP
     for (u32 limb = 0; limb < 2; limb++) {
-        for (u32 c = row.thread; c < Set::n; c += Rq::threads) {
+        product.take(product.small, [&](u32 c) {
             i32 x = centre(get(c));
-            cells_of(row)[c] = lift(m, limb == 0 ? high_limb_of(x) : low_limb_of(x));
-        }
-        multiply_by_cells(row, m, y, table);
-        fold(row, [&](u32 c, i32 integer) {
-            u32 found = reduce_integer(integer);
+            return limb == 0 ? high_limb_of(x) : low_limb_of(x);
+        });
+        product.multiply();
+        const u32* cells = product.fold(reduce_integer);
+        for (u32 c = row.thread; c < Set::n; c += Rq::threads) {
+            u32 found = cells[c];
             if (limb == 0) scratch[c] = (u16)found;
             else put(c, reduce_integer((i32)(found + ((u32)scratch[c] << Set::limb_bits))));
-        });
+        }
     }
     sync_row<Rq>();
 }
 
-// in: coefficients < q   out: values
-RF_FN void transform_words(const Row<Rq>& row, const Rq::M& m, const u16* from, u32* y, const Twiddle* table) {
-    load_factor(y, row.thread, [&](u32 c) { return lift(m, centre(from[c])); });
-    ntt_forward<Rq>(m, y, table, row.shared, row.thread);
+// The large factor at work, of coefficients < q, which threads may have written just now.   All threads of the row call it,
+// and meet at its end.
+RF_FN void take_words(const Row<Rq>& row, Product& product, const u16* from) {
+    sync_row<Rq>();
+    product.take(product.large, [&](u32 c) { return centre(from[c]); });
+    sync_row<Rq>();
 }
 
 // f of a key to cells; 1 for a member that is none.
-RF_FN void sample_f(const Row<Rq>& row, const Rq::M& m, const u32* stream, bool live) {
-    sample_row(row, stream, [&](i32 f, u32 c) { return lift(m, (live ? 2 * f : 0) + (c == 0)); });
+RF_FN void sample_f(const Row<Rq>& row, const u32* stream, bool live) {
+    sample_row(row, stream, [&](i32 f, u32 c) { return (live ? 2 * f : 0) + (c == 0); });
+}
+
+// The product of the large factor at work by the polynomial in cells, the same way round: in cells, < q. What a thread reads
+// of it, c mod Rq::threads, it may read without a barrier.
+RF_FN const u32* multiply_cells(const Row<Rq>& row, Product& product) {
+    product.take(product.small, [&](u32 c) { return (i32)cells_of(row)[c]; });
+    product.multiply();
+    return product.fold(reduce_integer);
 }
 
 }  // namespace rf

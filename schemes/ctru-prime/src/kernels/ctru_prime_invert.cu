@@ -11,10 +11,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ctru_prime_invert(const u16* products, u16* inverses, const Twiddle* table, u64 first, u64 end) {
     RF_SHARED(shared);
     auto row = row_of<Set::group * Set::groups>(shared, first, end);
-    auto m = Rq::modulus(nullptr, 0);
+    Product at_work(row, table);
     Groups groups(row, first, end);
     u16 *product = (u16*)row.extra, *scratch = product + half;
-    u32 y[Rq::per_thread];
     // the product of a group stands at its last item; a member that is none has the product 1
     auto member = [&](u32 i, u32 c) -> u32 {
         return groups.has(i) ? products[polynomial_at(groups.item(i) + groups.span(i) - 1) + c] : c == 0;
@@ -27,10 +26,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
             u16* before = inverses + polynomial_at(groups.item(i));
             for (u32 c = row.thread; c < groups.span(i) * Set::n; c += Rq::threads) before[c] = c < Set::n ? product[c] : 0;
         }
-        transform_words(row, m, product, y, table);
-        sync_row<Rq>();
+        take_words(row, at_work, product);
         multiply_large(
-            row, m, y, table, scratch, [&](u32 c) { return member(i, c); }, [&](u32 c, u32 x) { product[c] = (u16)x; });
+            row, at_work, scratch, [&](u32 c) { return member(i, c); }, [&](u32 c, u32 x) { product[c] = (u16)x; });
     }
     invert_row(row, product);
 
@@ -38,12 +36,11 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     for (u32 i = groups.count; i-- > 0;) {
         u16* inverse = inverses + polynomial_at(groups.item(i));  // and until then the product of the groups before
         const bool live = groups.has(i);
-        transform_words(row, m, product, y, table);
-        sync_row<Rq>();
+        take_words(row, at_work, product);
         RF_LOOP
         for (u32 turn = 0; turn < 2; turn++) {
             multiply_large(
-                row, m, y, table, scratch, [&](u32 c) -> u32 { return turn == 0 || !live ? member(i, c) : inverse[c]; },
+                row, at_work, scratch, [&](u32 c) -> u32 { return turn == 0 || !live ? member(i, c) : inverse[c]; },
                 [&](u32 c, u32 x) {
                     if (turn == 0) product[c] = (u16)x;
                     else if (live) inverse[c] = (u16)x;

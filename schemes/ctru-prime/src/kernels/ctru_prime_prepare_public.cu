@@ -12,8 +12,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     Row<Rq> row(shared, first, end);
     u64 item = item_of(row, first);
     const u8* key = keys + item * Set::public_key;
-    auto m = Rq::modulus(nullptr, 0);
-    u32 y[Rq::per_thread];
-    transform_key(row, m, key, y, table);
-    store_prepared<Set::public_key>(row, m, y, key, prepared + item * Set::public_pitch);
+    u8* to = prepared + item * Set::public_pitch;
+    load_key(row, key);
+    Product product(row, table);
+    product.prepare(product.large, [&](u32 c) { return centre(cells_of(row)[c]); }, to);
+    store_key<Set::public_key>(row, key, to + Set::large_bytes);
 }

@@ -10,8 +10,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     Row<Rq> row(shared, first, end);
     u64 item = item_of(row, first);
     const u8* key = keys + item * Set::secret_key;
-    auto m = Rq::modulus(nullptr, 0);
-    u32 y[Rq::per_thread];
-    transform_secret(row, m, key, y, table);
-    store_prepared<Set::secret_key>(row, m, y, key, prepared + item * Set::secret_pitch);
+    u8* to = prepared + item * Set::secret_pitch;
+    load_secret(row, key);
+    Product product(row, table);
+    product.prepare(product.small, [&](u32 c) { return (i32)cells_of(row)[c]; }, to);
+    store_key<Set::secret_key>(row, key, to + Set::small_bytes);
 }

@@ -55,14 +55,11 @@ RF_FN void decode_key(const u8* bytes, u32* cells, u32 thread) {
     sync_row<Rq>();
 }
 
-// out: the values of a public key; its bytes in row.extra.   All threads of the row call it.
-RF_FN void transform_key(const Row<Rq>& row, const Rq::M& m, const u8* key, u32* y, const Twiddle* table) {
-    const u32* cells = cells_of(row);
+// out: the digits of a public key in cells, its bytes in row.extra.   All threads of the row call it, and meet at its end.
+RF_FN void load_key(const Row<Rq>& row, const u8* key) {
     for (u32 i = row.thread; i < Set::public_key; i += Rq::threads) row.extra[i] = key[i];
     sync_row<Rq>();
     decode_key(row.extra, cells_of(row), row.thread);
-    load_factor(y, row.thread, [&](u32 c) { return lift(m, centre(cells[c])); });
-    ntt_forward<Rq>(m, y, table, row.shared, row.thread);
 }
 
 // in: digits < q in cells   out: the bytes of a key.   All threads of the row call it. At its end cells below Rq::n / 2 are

@@ -5,9 +5,9 @@
 
 namespace rf {
 
-// out: the values of f; returns the first bad place that this thread saw, beyond n if none was.
-// All threads of the row call it.
-RF_FN u32 transform_secret(const Row<Rq>& row, const Rq::M& m, const u8* secret, u32* y, const Twiddle* table) {
+// out: f in cells; returns the first bad place that this thread saw, beyond n if none was.   All threads of the row call it,
+// and meet at its end.
+RF_FN u32 load_secret(const Row<Rq>& row, const u8* secret) {
     u32* cells = cells_of(row);
     u32 bad = Set::n + 1;
     for (u32 i = row.thread; i < Set::pke_key; i += Rq::threads) {
@@ -16,12 +16,10 @@ RF_FN u32 transform_secret(const Row<Rq>& row, const Rq::M& m, const u8* secret,
         for (u32 j = 0; j < 2; j++) {
             u32 place = 2 * i + j;
             bad = min_word(bad, bad_place(fields[j], place));
-            cells[place] = lift(m, (i32)Set::key_offset - (i32)fields[j]);
+            cells[place] = Set::key_offset - fields[j];
         }
     }
     sync_row<Rq>();
-    load_factor(y, row.thread, [&](u32 c) { return cells[c]; });
-    ntt_forward<Rq>(m, y, table, row.shared, row.thread);
     return bad;
 }
 

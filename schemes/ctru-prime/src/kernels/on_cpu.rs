@@ -8,27 +8,29 @@ use ringforge_e8::select;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use super::tensor::TensorRows;
 use super::{Keys, Stage};
 use crate::kem::{Kem, Memory, Seed, expand, hash_message, hash_seed};
-use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
+use crate::params::{ID_BYTES, SEED_BYTES};
 use crate::pke::Polynomials;
+use crate::product::Way;
 
 /// Runs a stage on the items of these arguments.
-pub(super) fn run(stage: Stage, keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+pub(super) fn run(stage: Stage, keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     match stage {
         Stage::Expand => expand_all(kem, args),
         // on the CPU keys are made one by one
         Stage::Gather => leave_empty(args, 1..=2),
         Stage::Invert => leave_empty(args, 1..=1),
         Stage::Generate => generate(kem, args),
-        Stage::PreparePublic => prepare_public(kem, args),
-        Stage::PrepareSecret => prepare_secret(kem, args),
+        Stage::PreparePublic => prepare_public(way, kem, args),
+        Stage::PrepareSecret => prepare_secret(way, kem, args),
         Stage::CheckSecret => check_secret(kem, args),
-        Stage::Encapsulate => encapsulate(keys, kem, args),
-        Stage::Encrypt => encrypt(keys, kem, args),
-        Stage::Decrypt => decrypt(keys, kem, args),
+        Stage::Encapsulate => encapsulate(keys, way, kem, args),
+        Stage::Encrypt => encrypt(keys, way, kem, args),
+        Stage::Decrypt => decrypt(keys, way, kem, args),
         Stage::Decapsulate => decapsulate(kem, args),
-        Stage::Compare => compare(keys, kem, args),
+        Stage::Compare => compare(keys, way, kem, args),
         #[cfg(feature = "testkit")]
         Stage::Multiply => multiply(kem, args),
     }
@@ -42,20 +44,45 @@ fn each<'a>(keys: Keys, bytes: &'a [u8], size: usize) -> Box<dyn Iterator<Item =
     }
 }
 
-/// What a prepared key begins with, as the values that the next product takes; and the key.
-fn take_values<'a>(p: &Parameters, prepared: &'a [u8], memory: &mut Polynomials) -> &'a [u8] {
-    let (values, key) = prepared.split_at(p.values_bytes());
-    let words = values.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
-    let to = memory.values();
-    to.clear();
-    to.extend(words);
-    key
+/// Takes the factor of a prepared public key; returns the key.
+fn take_public<'a>(way: Way, kem: &Kem, prepared: &'a [u8], memory: &mut Polynomials) -> Result<&'a [u8]> {
+    let p = kem.parameters();
+    let (factor, key) = prepared.split_at(way.large_bytes(p));
+    match way {
+        Way::Transform => take_values(factor, &mut memory.factors.left),
+        Way::Tensor => {
+            TensorRows::of_degree(p.n).take_large(factor, &mut memory.large);
+            kem.pke.transform_large(memory)?;
+        }
+    }
+    Ok(key)
 }
 
-/// The values that a transform left, then the key, zeros up to the end.
-fn put_values(p: &Parameters, memory: &mut Polynomials, key: &[u8], prepared: &mut [u8]) {
-    let (values, rest) = prepared.split_at_mut(p.values_bytes());
-    values.as_chunks_mut().0.iter_mut().zip(memory.values()).for_each(|(to, word)| *to = word.to_le_bytes());
+/// The same for a secret key.
+fn take_secret<'a>(way: Way, kem: &Kem, prepared: &'a [u8], memory: &mut Polynomials) -> Result<&'a [u8]> {
+    let p = kem.parameters();
+    let (factor, key) = prepared.split_at(way.small_bytes(p));
+    match way {
+        Way::Transform => take_values(factor, &mut memory.factors.left),
+        Way::Tensor => {
+            memory.small.iter_mut().zip(factor).for_each(|(to, &byte)| *to = i16::from(byte as i8));
+            kem.pke.transform_small(memory)?;
+        }
+    }
+    Ok(&key[..p.secret_key_bytes()])
+}
+
+fn take_values(factor: &[u8], values: &mut Vec<u32>) {
+    values.clear();
+    values.extend(factor.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)));
+}
+
+fn put_values(values: &[u32], factor: &mut [u8]) {
+    factor.as_chunks_mut().0.iter_mut().zip(values).for_each(|(to, x)| *to = x.to_le_bytes());
+}
+
+/// A key behind what is prepared of it, and zeros up to a whole vector.
+fn put_key(key: &[u8], rest: &mut [u8]) {
     rest.fill(0);
     rest[..key.len()].copy_from_slice(key);
 }
@@ -76,24 +103,39 @@ fn check_secret(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-fn prepare_public(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+fn prepare_public(way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let p = kem.parameters();
     let mut memory = Memory::new(p);
-    let prepared = args.output::<u8>(1)?.chunks_exact_mut(p.prepared_public_bytes());
+    let prepared = args.output::<u8>(1)?.chunks_exact_mut(way.prepared_public_bytes(p));
     for (key, prepared) in args.input::<u8>(0)?.chunks_exact(p.public_key_bytes()).zip(prepared) {
-        kem.pke.transform_public(key, &mut memory.polynomials)?;
-        put_values(p, &mut memory.polynomials, key, prepared);
+        let polynomials = &mut memory.polynomials;
+        kem.pke.transform_public(key, polynomials)?;
+        let (factor, rest) = prepared.split_at_mut(way.large_bytes(p));
+        match way {
+            Way::Transform => put_values(&polynomials.factors.left, factor),
+            Way::Tensor => TensorRows::of_degree(p.n).prepare_large(&polynomials.large, factor),
+        }
+        put_key(key, rest);
     }
     Ok(())
 }
 
-fn prepare_secret(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+fn prepare_secret(way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let p = kem.parameters();
     let mut memory = Memory::new(p);
-    let prepared = args.output::<u8>(1)?.chunks_exact_mut(p.prepared_secret_bytes());
+    let prepared = args.output::<u8>(1)?.chunks_exact_mut(way.prepared_secret_bytes(p));
     for (key, prepared) in args.input::<u8>(0)?.chunks_exact(p.secret_key_bytes()).zip(prepared) {
-        kem.pke.transform_secret(p.parts(key)[0], &mut memory.polynomials)?;
-        put_values(p, &mut memory.polynomials, key, prepared);
+        let polynomials = &mut memory.polynomials;
+        kem.pke.transform_secret(p.parts(key)[0], polynomials)?;
+        let (factor, rest) = prepared.split_at_mut(way.small_bytes(p));
+        match way {
+            Way::Transform => put_values(&polynomials.factors.left, factor),
+            Way::Tensor => {
+                factor.fill(0);
+                factor.iter_mut().zip(&polynomials.small).for_each(|(to, &x)| *to = x as u8);
+            }
+        }
+        put_key(key, rest);
     }
     Ok(())
 }
@@ -132,7 +174,7 @@ fn generate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-fn encapsulate(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+fn encapsulate(keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let p = kem.parameters();
     let public_keys = each(keys, args.input::<u8>(0)?, p.public_key_bytes());
     let seeds = args.input::<Seed>(1)?;
@@ -145,13 +187,13 @@ fn encapsulate(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
         message.fill(0);
         coins.fill(0);
         let message = &mut message[..p.message_bytes()];
-        let id = if keys == Keys::One { &public_key[p.values_bytes()..] } else { public_key };
+        let id = if keys == Keys::One { &public_key[way.large_bytes(p)..] } else { public_key };
         hash_seed(id, seed, message, shared_key, &mut coins[..p.polynomial_coins_bytes()]);
     }
     Ok(())
 }
 
-fn encrypt(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+fn encrypt(keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let p = kem.parameters();
     let mut memory = Memory::new(p);
     let public_keys = each(keys, args.input::<u8>(0)?, p.public_key_bytes());
@@ -160,7 +202,7 @@ fn encrypt(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let ciphertexts = args.output::<u8>(3)?.chunks_exact_mut(p.ciphertext_bytes());
     for (((public_key, message), coins), ciphertext) in public_keys.zip(messages).zip(coins).zip(ciphertexts) {
         let (message, coins) = (&message[..p.message_bytes()], &coins[..p.polynomial_coins_bytes()]);
-        encrypt_one(keys, kem, public_key, [message, coins], ciphertext, &mut memory.polynomials)?;
+        encrypt_one(keys, way, kem, public_key, [message, coins], ciphertext, &mut memory.polynomials)?;
     }
     Ok(())
 }
@@ -168,6 +210,7 @@ fn encrypt(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
 /// Encrypts to a public key, or to what is prepared of one.
 fn encrypt_one(
     keys: Keys,
+    way: Way,
     kem: &Kem,
     public_key: &[u8],
     [message, coins]: [&[u8]; 2],
@@ -175,14 +218,14 @@ fn encrypt_one(
     memory: &mut Polynomials,
 ) -> Result<()> {
     if keys == Keys::One {
-        take_values(kem.parameters(), public_key, memory);
+        take_public(way, kem, public_key, memory)?;
         kem.pke.encrypt_to_values(message, coins, ciphertext, memory)
     } else {
         kem.pke.encrypt(public_key, message, coins, ciphertext, memory)
     }
 }
 
-fn decrypt(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+fn decrypt(keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let p = kem.parameters();
     let mut memory = Memory::new(p);
     let secret_keys = each(keys, args.input::<u8>(0)?, p.secret_key_bytes());
@@ -198,9 +241,9 @@ fn decrypt(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
         let message = &mut message[..p.message_bytes()];
         let secret_key = if keys == Keys::One {
             *found = 0;
-            let secret_key = take_values(p, secret_key, polynomials);
+            let secret_key = take_secret(way, kem, secret_key, polynomials)?;
             kem.pke.decrypt_with_values(ciphertext, message, polynomials)?;
-            &secret_key[..p.secret_key_bytes()]
+            secret_key
         } else {
             let [pke_key, ..] = p.parts(secret_key);
             *found = status(kem, pke_key, polynomials)?;
@@ -233,7 +276,7 @@ fn decapsulate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-fn compare(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
+fn compare(keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let p = kem.parameters();
     let mut memory = Memory::new(p);
     let mut again = Zeroizing::new(vec![0; p.ciphertext_bytes()]);
@@ -248,7 +291,7 @@ fn compare(keys: Keys, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     for ((((((secret_key, ciphertext), message), coins), [agreed, rejected]), status), shared_key) in items {
         let public_key = if keys == Keys::One { secret_key } else { p.parts(secret_key)[1] };
         let (message, coins) = (&message[..p.message_bytes()], &coins[..p.polynomial_coins_bytes()]);
-        encrypt_one(keys, kem, public_key, [message, coins], &mut again, &mut memory.polynomials)?;
+        encrypt_one(keys, way, kem, public_key, [message, coins], &mut again, &mut memory.polynomials)?;
         *shared_key = if *status == 0 { select(ciphertext.ct_eq(&again), agreed, rejected) } else { Seed::default() };
     }
     Ok(())

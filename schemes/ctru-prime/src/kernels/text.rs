@@ -4,11 +4,13 @@ use ringforge::Header;
 
 use super::{GROUP, GROUPS, HASH_THREADS, Keys, Stage};
 use crate::params::Parameters;
-use crate::product::LIMB_BITS;
+use crate::product::{LIMB_BITS, Way};
 use crate::radix::{Level, levels};
 
 const RADIX: Header = Header { name: "ctru_prime_radix.cuh", text: include_str!("ctru_prime_radix.cuh") };
 const RING: Header = Header { name: "ctru_prime_ring.cuh", text: include_str!("ctru_prime_ring.cuh") };
+const TRANSFORM: Header = Header { name: "ctru_prime_transform.cuh", text: include_str!("ctru_prime_transform.cuh") };
+const TENSOR: Header = Header { name: "ctru_prime_tensor.cuh", text: include_str!("ctru_prime_tensor.cuh") };
 const GROUP_TEXT: Header = Header { name: "ctru_prime_group.cuh", text: include_str!("ctru_prime_group.cuh") };
 const INVERSE: Header = Header { name: "ctru_prime_inverse.cuh", text: include_str!("ctru_prime_inverse.cuh") };
 const FIELDS: Header = Header { name: "ctru_prime_fields.cuh", text: include_str!("ctru_prime_fields.cuh") };
@@ -19,6 +21,8 @@ const HASH: Header = Header { name: "ctru_prime_hash.cuh", text: include_str!("c
 pub(super) const RING_HEADERS: &[Header] = &[
     RADIX,
     RING,
+    TRANSFORM,
+    TENSOR,
     GROUP_TEXT,
     INVERSE,
     FIELDS,
@@ -50,10 +54,10 @@ pub(super) const fn of(stage: Stage) -> (&'static str, &'static str) {
     }
 }
 
-/// A parameter set, for kernels on rows of this many coefficients, 0 for those that hash, and keys as they are taken.
-pub(super) fn set(p: &Parameters, row: usize, keys: Keys) -> String {
+/// A parameter set, for kernels on rows of this many cells, 0 for those that hash, and keys as they are taken.
+pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
     let (reciprocal, shift) = p.reciprocal();
-    let values = if keys == Keys::Plain { 0 } else { p.values_bytes() };
+    let prepared = |bytes| if keys == Keys::Plain { 0 } else { bytes };
     // all items have the one key
     let pitch = |bytes, prepared| match keys {
         Keys::Plain => bytes,
@@ -74,9 +78,10 @@ pub(super) fn set(p: &Parameters, row: usize, keys: Keys) -> String {
         ("secret_key", p.secret_key_bytes()),
         ("ciphertext", p.ciphertext_bytes()),
         ("one_key", usize::from(keys == Keys::One)),
-        ("values_bytes", values),
-        ("public_pitch", pitch(p.public_key_bytes(), p.prepared_public_bytes())),
-        ("secret_pitch", pitch(p.secret_key_bytes(), p.prepared_secret_bytes())),
+        ("large_bytes", prepared(way.large_bytes(p))),
+        ("small_bytes", prepared(way.small_bytes(p))),
+        ("public_pitch", pitch(p.public_key_bytes(), way.prepared_public_bytes(p))),
+        ("secret_pitch", pitch(p.secret_key_bytes(), way.prepared_secret_bytes(p))),
         ("message", p.message_bytes()),
         ("message_pitch", p.message_pitch()),
         ("rejection_pitch", p.rejection_pitch()),

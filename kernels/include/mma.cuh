@@ -1,0 +1,49 @@
+// Products of small matrices by the lanes of a warp together, on tensor cores. The other header with inline PTX.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+#if !RF_PTX
+// in: four signed bytes in each word   out: c + their scalar product
+RF_FN i32 dot_bytes(u32 a, u32 b, i32 c) {
+    RF_UNROLL
+    for (u32 i = 0; i < 32; i += 8) c += (i32)(signed char)(a >> i) * (i32)(signed char)(b >> i);
+    return c;
+}
+#endif
+
+// c + a b, for a with 16 rows and 32 columns, b with 32 and 8, of signed bytes. With g = lane / 4 and t = lane % 4, lowest
+// byte first:
+//   a[h + 2 k]  row g + 8 h, columns 16 k + 4 t and the three behind it
+//   b[k]        column g, rows 16 k + 4 t and the three below it
+//   c[e + 2 h]  row g + 8 h, column 2 t + e
+// All lanes of the warp call it.
+RF_FN void mma_bytes(i32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#if RF_PTX
+    i32 sum[4];
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+        : "=r"(sum[0]), "=r"(sum[1]), "=r"(sum[2]), "=r"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
+    RF_UNROLL
+    for (u32 i = 0; i < 4; i++) c[i] = sum[i];
+#else
+    const u32 lane = threadIdx.x % 32, row = lane & ~3u, column = lane % 4 * 8;
+    RF_UNROLL
+    for (u32 k = 0; k < 2; k++) {
+        RF_UNROLL
+        for (u32 part = 0; part < 4; part++) {
+            u32 upper = __shfl_sync(0xffffffff, a[2 * k], (int)(row + part));
+            u32 lower = __shfl_sync(0xffffffff, a[2 * k + 1], (int)(row + part));
+            RF_UNROLL
+            for (u32 e = 0; e < 2; e++) {
+                u32 factor = __shfl_sync(0xffffffff, b[k], (int)(column + 4 * e + part));
+                c[e] = dot_bytes(upper, factor, c[e]);
+                c[2 + e] = dot_bytes(lower, factor, c[2 + e]);
+            }
+        }
+    }
+#endif
+}
+
+}  // namespace rf

@@ -1,0 +1,159 @@
+// Products of polynomials over the integers on tensor cores, a warp each: one factor in two digits, the other one small.
+//
+// The small factor b is cut into 8 blocks of `block` coefficients, which are columns of a matrix; the other factor a makes a
+// Toeplitz matrix, A[i][t] = a[i - t], of which no more is stored than the polynomial itself. Their product has
+// sum over t of a[i - t] b[block s + t] in row i and column s, and belongs to the coefficient i + block s.
+//
+// A word of A has four coefficients of falling index at any place, so a is stored backwards, four times, each one byte further:
+// lanes whose rows differ by one read another copy at the same place.
+#pragma once
+#include "mma.cuh"
+
+namespace rf {
+
+// N: coefficients of either factor.
+template <u32 N>
+struct Toeplitz {
+    static constexpr u32 steps = (N + 255) / 256;                  // along a block, 32 coefficients each
+    static constexpr u32 block = 32 * steps;
+    static constexpr u32 delay = block / 16;                       // tiles from a column to the next one, 16 rows each
+    static constexpr u32 turns = (N + block - 1 + block - 1) / block;
+    static constexpr u32 tiles = turns * delay;                    // along the rows
+    static constexpr u32 origin = 16 * tiles;                      // where coefficient 0 of a stands in a copy
+    static constexpr u32 words = (origin + block) / 4 + 1;         // of a copy
+    static constexpr u32 pitch = (words + 23) / 32 * 32 + 8;       // so that copies lie on other banks
+    static constexpr u32 digits = 2;
+    static constexpr u32 skew = 8;                                 // words between two blocks of sums, for the same reason
+    static constexpr u32 sums = (tiles + delay + 6 * delay) * 16;  // coefficients of the product and zeros behind them
+    static constexpr u32 sum_words = sums + sums / (2 * block) * skew + skew;
+    static constexpr u32 bytes = 4 * (digits * 4 * pitch + sum_words);
+    static_assert(pitch >= words && pitch % 32 == 8, "copies must lie 8 banks apart");
+
+    // The word of a coefficient of the product.
+    RF_FN u32 place(u32 k) { return k + k / (2 * block) * skew; }
+
+    // The words of the first copy that a lane has, of both digits: word w of a copy is lane w % 32's.
+    static constexpr u32 each = (pitch + 31) / 32;
+    using Words = u32[each][digits];
+
+    // in: get(c, low, high) gives both digits of coefficient c < N, each a signed byte   out: the lane's words
+    template <class Get>
+    RF_FN void digits_of(Words& words, u32 lane, Get get) {
+        RF_UNROLL
+        for (u32 i = 0; i < each; i++) {
+            words[i][0] = words[i][1] = 0;
+            RF_UNROLL
+            for (u32 j = 0; j < 4; j++) {
+                u32 c = origin - 4 * (lane + 32 * i) - j;  // wraps for what lies before coefficient 0
+                if (c >= N) continue;
+                u32 low, high;
+                get(c, low, high);
+                words[i][0] |= (low & 0xff) << 8 * j;
+                words[i][1] |= (high & 0xff) << 8 * j;
+            }
+        }
+    }
+
+    // All copies from the first one.   All lanes call it, and meet at its end.
+    RF_FN void store(u32* copies, const Words& words, u32 lane) {
+        RF_UNROLL
+        for (u32 i = 0; i < each; i++) {
+            RF_UNROLL
+            for (u32 d = 0; d < digits; d++) {
+                // the word before, which the lane below has; for the first lane the last one, of 32 words before
+                u32 last = i == 0 ? 0 : words[i == 0 ? 0 : i - 1][d];
+                u32 before = __shfl_sync(0xffffffff, lane == 31 ? last : words[i][d], (int)((lane + 31) % 32));
+                u64 pair = join(before, words[i][d]);
+                u32 w = lane + 32 * i;
+                if (pitch % 32 != 0 && w >= pitch) continue;
+                RF_UNROLL
+                for (u32 m = 0; m < 4; m++) copies[(4 * d + m) * pitch + w] = (u32)(pair >> (32 - 8 * m));
+            }
+        }
+        __syncwarp();
+    }
+
+    // The place of a lane's word k of b, four coefficients each.
+    RF_FN u32 word_of_block(u32 lane, u32 k) { return (lane / 4 * block + 16 * k) / 4 + lane % 4; }
+
+    // The blocks of b as a lane has them.   in: get(c), coefficient c < N, a signed byte
+    template <class Get>
+    RF_FN void load(u32 (&b)[2 * steps], u32 lane, Get get) {
+        RF_UNROLL
+        for (u32 k = 0; k < 2 * steps; k++) {
+            b[k] = 0;
+            RF_UNROLL
+            for (u32 j = 0; j < 4; j++) {
+                u32 c = 4 * word_of_block(lane, k) + j;
+                if (c < N) b[k] |= ((u32)get(c) & 0xff) << 8 * j;
+            }
+        }
+    }
+
+    // The product to sums: coefficient k stands at place(k).   in: digits with a = 2^Bits high + low
+    // All lanes call it, and meet at its end; they met since sums were last read.
+    //
+    // What a step takes of A, the next step takes two tiles later: one fragment of each digit is new in a tile. As many tiles
+    // as a column's distance are unrolled, so that fragments and sums stay where they are. Tiles come in pairs and digits
+    // have sums of their own, so that four chains of products run side by side.
+    template <u32 Bits>
+    RF_FN void multiply(const u32* copies, const u32 (&b)[2 * steps], i32* sums, u32 lane) {
+        static_assert(delay % 2 == 0 && sum_words % 4 == 0, "tiles must come in pairs, sums in vectors");
+        for (u32 i = lane; i < sum_words / 4; i += 32) ((u32x4*)sums)[i] = u32x4{0, 0, 0, 0};
+        __syncwarp();
+        const u32 g = lane / 4, t = lane % 4;
+        const u32* from = copies + (g % 4) * pitch + (origin - (g & ~3u)) / 4 + t;
+        i32* to = sums + g + t * (2 * block + skew);  // where column 2 t begins
+        u32 window[digits][2][steps][4] = {};         // for tiles of either parity; before coefficient 0 there are zeros
+        i32 held[delay][2] = {};                      // sums of columns 2 t + 1, until their rows come
+        RF_LOOP
+        for (u32 turn = 0; turn < turns; turn++) {
+            RF_UNROLL
+            for (u32 pair = 0; pair < delay; pair += 2) {
+                i32 sum[2][digits][4] = {};
+                RF_UNROLL
+                for (u32 r = pair; r < pair + 2; r++) {
+                    RF_UNROLL
+                    for (u32 d = 0; d < digits; d++) {
+                        const u32* at = from + d * 4 * pitch - 4 * r;
+                        RF_UNROLL
+                        for (u32 i = 0; i < 4; i++)
+                            window[d][r % 2][slot(0, r)][i] = at[(i32)(i / 2 * 4) - (i32)(i % 2 * 2)];
+                    }
+                }
+                RF_UNROLL
+                for (u32 k = 0; k < steps; k++) {
+                    u32 factor[2] = {b[2 * k], b[2 * k + 1]};
+                    RF_UNROLL
+                    for (u32 r = pair; r < pair + 2; r++) {
+                        RF_UNROLL
+                        for (u32 d = 0; d < digits; d++) mma_bytes(sum[r % 2][d], window[d][r % 2][slot(k, r)], factor);
+                    }
+                }
+                RF_UNROLL
+                for (u32 r = pair; r < pair + 2; r++) {
+                    RF_UNROLL
+                    for (u32 h = 0; h < 2; h++) {
+                        auto whole = [&](u32 i) { return sum[r % 2][1][i] * (1 << Bits) + sum[r % 2][0][i]; };
+                        atomicAdd(to + 16 * r + 8 * h, whole(2 * h) + held[r][h]);
+                        held[r][h] = whole(2 * h + 1);
+                    }
+                }
+            }
+            from -= 4 * delay;
+            to += block + turn % 2 * skew;
+        }
+        RF_UNROLL
+        for (u32 r = 0; r < delay; r++) {
+            RF_UNROLL
+            for (u32 h = 0; h < 2; h++) atomicAdd(to + 16 * r + 8 * h, held[r][h]);
+        }
+        __syncwarp();
+    }
+
+   private:
+    // Where the fragment of a step is in the tile with this number.
+    RF_CONST u32 slot(u32 k, u32 r) { return (k + delay - r / 2) % steps; }
+};
+
+}  // namespace rf

@@ -1,0 +1,117 @@
+// Products modulo x^n - x - 1 over the integers, on tensor cores: a row is a warp. The prelude includes it.
+//
+// The large factor, in digits of seven bits, fills the copies; the small one stays in registers. Cells are the sums, until
+// a product is made.
+#pragma once
+#include "ctru_prime_ring.cuh"
+#include "toeplitz.cuh"
+
+namespace rf {
+
+using Twiddle = Rq::M::Twiddle;
+constexpr u32 resident = 1;
+using Matrix = Toeplitz<Set::n>;
+static_assert(Rq::threads == 32 && Rq::row_bytes == Matrix::bytes && Rq::n <= Matrix::sums, "a row must be a warp's");
+
+struct Product {
+    static constexpr u32 digit_bits = 7;
+    // Sums of folded products, as fold adds them, and digits.
+    static_assert((2ull * Set::n - 1) * (q / 2) * 63 < 1u << 30 && q / 2 < 1u << 13, "products must be exact");
+    struct Large {};
+    struct Small {
+        u32 blocks[2 * Matrix::steps];
+    };
+    const Row<Rq>& row;
+    Large large;
+    Small small;
+
+    RF_METHOD Product(const Row<Rq>& row, const Twiddle*) : row(row) {}
+
+    template <class Get>
+    RF_METHOD void take(Large, Get get) {
+        Matrix::Words words;
+        split(words, get);
+        Matrix::store(copies(), words, row.thread);
+    }
+    // Words of digits are prepared.
+    template <class Get>
+    RF_METHOD void prepare(Large, Get get, u8* to) {
+        Matrix::Words words;
+        split(words, get);
+        each_word([&](u32 i, u32 d, u32 at) {
+            if (row.live) ((u32*)to)[at] = words[i][d];
+        });
+    }
+    RF_METHOD void take_prepared(Large, const u8* from) {
+        Matrix::Words words = {};
+        each_word([&](u32 i, u32 d, u32 at) { words[i][d] = ((const u32*)from)[at]; });
+        Matrix::store(copies(), words, row.thread);
+    }
+
+    template <class Get>
+    RF_METHOD void take(Small& factor, Get get) {
+        Matrix::load(factor.blocks, row.thread, get);
+    }
+    // Coefficients are prepared as bytes.
+    template <class Get>
+    RF_METHOD void prepare(Small& factor, Get get, u8* to) {
+        take(factor, get);
+        RF_UNROLL
+        for (u32 k = 0; k < 2 * Matrix::steps; k++)
+            if (row.live) ((u32*)to)[Matrix::word_of_block(row.thread, k)] = factor.blocks[k];
+    }
+    RF_METHOD void take_prepared(Small& factor, const u8* from) {
+        RF_UNROLL
+        for (u32 k = 0; k < 2 * Matrix::steps; k++)
+            factor.blocks[k] = ((const u32*)from)[Matrix::word_of_block(row.thread, k)];
+    }
+
+    RF_METHOD void multiply() {
+        sync_row<Rq>();
+        Matrix::multiply<digit_bits>(copies(), small.blocks, (i32*)cells_of(row), row.thread);
+    }
+    // x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero.
+    template <class Get>
+    RF_METHOD u32* fold(Get get) {
+        u32* s = cells_of(row);
+        auto at = [&](u32 k) { return s[Matrix::place(k)]; };
+        u32 found[(Set::n + Rq::threads - 1) / Rq::threads];
+        RF_UNROLL
+        for (u32 i = 0; i < sizeof(found) / sizeof(u32); i++) {
+            u32 c = row.thread + i * Rq::threads;
+            if (c < Set::n) found[i] = get((i32)(at(c) + at(Set::n + c) + (c == 0 ? 0 : at(Set::n + c - 1))));
+        }
+        sync_row<Rq>();
+        RF_UNROLL
+        for (u32 i = 0; i < sizeof(found) / sizeof(u32); i++) {
+            u32 c = row.thread + i * Rq::threads;
+            if (c < Set::n) s[c] = found[i];
+        }
+        return s;
+    }
+
+   private:
+    RF_METHOD u32* copies() const { return cells_of(row) + Matrix::sum_words; }
+    template <class Get>
+    RF_METHOD void split(Matrix::Words& words, Get get) const {
+        Matrix::digits_of(words, row.thread, [&](u32 c, u32& low, u32& high) {
+            i32 x = get(c);
+            i32 above = x + (1 << (digit_bits - 1)) >> digit_bits;
+            high = (u32)above;
+            low = (u32)(x - above * (1 << digit_bits));
+        });
+    }
+    // each(i, d, at): the lane's word i of digit d, and its place among those of all lanes
+    template <class Each>
+    RF_METHOD void each_word(Each each) const {
+        RF_UNROLL
+        for (u32 i = 0; i < Matrix::each; i++) {
+            u32 w = row.thread + 32 * i;
+            RF_UNROLL
+            for (u32 d = 0; d < Matrix::digits; d++)
+                if (w < Matrix::pitch) each(i, d, d * Matrix::pitch + w);
+        }
+    }
+};
+
+}  // namespace rf
