@@ -173,7 +173,7 @@ impl Task {
             Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
             Self::ZkWitness(task) => report.zk_witness_lines.push(task.line(bench)?),
             Self::Sm2(task) => report.sm2_lines.extend(task.lines(bench)?),
-            Self::Ways(task) => report.way_lines.push(task.line(bench)?),
+            Self::Ways(task) => report.way_lines.extend(task.lines(bench)?),
             #[cfg(feature = "peers")]
             Self::Peers(task) => report.peer_lines.extend(task.lines(bench)?),
             Self::Kem(task) => {

@@ -209,6 +209,9 @@ fn rows(text: &str) -> Vec<String> {
 fn figures_of_the_readme_are_those_of_the_records() -> io::Result<()> {
     let readme = fs::read_to_string(root().join("README.md"))?;
     let speed = readme.split("\n## ").find(|part| part.starts_with("Speed\n")).unwrap_or_default();
-    assert_eq!(rows(speed), [foundation()?, fhe()?, proofs()?, ctru()?, ml_kem()?, ctru_prime()?, sm2()?, cpu()?].concat());
+    assert_eq!(
+        rows(speed),
+        [foundation()?, fhe()?, proofs()?, ctru()?, ml_kem()?, ctru_prime()?, sm2()?, cpu()?].concat()
+    );
     Ok(())
 }

@@ -185,7 +185,8 @@ impl Task {
 
 /// The lines as a table.
 pub(super) fn table(lines: &[Line]) -> String {
-    let mut table = show::table(&["name", "batch", "median", "p95", "items/s", "% of floor", "bar", "right"], &[1, 2, 3, 4, 5, 6]);
+    let mut table =
+        show::table(&["name", "batch", "median", "p95", "items/s", "% of floor", "bar", "right"], &[1, 2, 3, 4, 5, 6]);
     for line in lines {
         table.add_row([
             line.name.clone(),

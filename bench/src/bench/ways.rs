@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 use ringforge::Device;
-use ringforge::testkit::NamedPlan;
+use ringforge::testkit::{NamedPlan, bytes};
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet, Parameters, named_plans};
 use serde::Serialize;
 
@@ -14,28 +15,18 @@ use crate::work::Work;
 /// From one item, whose latency shows, to full throughput.
 const BATCHES: [usize; 5] = [1, 64, 1024, 8192, 1 << 15];
 
-/// What the plans of the second way add to their names.
-const TENSOR: &str = ", tensor cores";
-
-/// Plans that exist in both ways.
-const OPERATIONS: [&str; 5] = [
-    "multiply",
-    "encapsulate from seeds",
-    "decapsulate",
-    "encapsulate to one key from seeds",
-    "decapsulate with one key",
-];
+/// What the plans of each way add to their names: by transforms, and on tensor cores.
+const WAYS: [&str; 2] = ["", ", tensor cores"];
 
 const SETS: [Parameters; 3] = [CtruPrime761::PARAMETERS, CtruPrime653::PARAMETERS, CtruPrime1277::PARAMETERS];
 
-/// An operation and a batch.
+/// A parameter set and a batch.
 pub(super) struct Task {
     set: Parameters,
-    operation: &'static str,
     batch: usize,
 }
 
-/// Both ways side by side.
+/// An operation in both ways.
 #[derive(Debug, Serialize)]
 pub(super) struct Line {
     name: String,
@@ -54,33 +45,76 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
         return Vec::new();
     }
     let batches = options.batches(|| BATCHES.to_vec());
-    let named = SETS.iter().flat_map(|set| OPERATIONS.map(|operation| (set, operation)));
-    let wanted = named.filter(|(set, operation)| format!("{} ways, {operation}", set.name).contains(&options.filter));
-    wanted.flat_map(|(&set, operation)| batches.iter().map(move |&batch| Task { set, operation, batch })).collect()
+    let wanted = SETS.iter().filter(|set| format!("{} ways", set.name).contains(&options.filter));
+    wanted.flat_map(|&set| batches.iter().map(move |&batch| Task { set, batch })).collect()
 }
+
+/// Buffers in host memory.
+type Buffers = Vec<Vec<u8>>;
 
 impl Task {
     pub(super) fn title(&self) -> String {
-        format!("{} {}", self.set.name, self.operation)
+        format!("{} ways", self.set.name)
     }
 
-    pub(super) fn line(&self, bench: &Bench) -> Result<Line> {
+    /// All operations: keys are made from seeds, and ciphertexts to them.
+    pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
         let plans = named_plans(&self.set, bench.device.limits())?;
-        let plan = |suffix: &str| {
-            let name = self.title() + suffix;
-            plans.iter().find(|plan| plan.name == name).with_context(|| format!("no plan is called {name}"))
+        let mut lines = Vec::new();
+        let factors = self.plan(&plans, "multiply", WAYS[0])?.sample(7, self.batch);
+        self.line(bench, &plans, "multiply", &[factors.clone(), factors], &mut lines)?;
+        let seeds = vec![bytes(8, KEY_SEED * self.batch)];
+        let keys = self.line(bench, &plans, "generate from seeds", &[seeds.clone(), seeds], &mut lines)?;
+        let (public_keys, secret_keys) = (&keys[0], &keys[1]);
+        let seeds = bytes(9, ENCAPSULATION_SEED * self.batch);
+        let to_each = vec![public_keys.clone(), seeds.clone()];
+        let sent = self.line(bench, &plans, "encapsulate from seeds", &[to_each.clone(), to_each], &mut lines)?;
+        let by_each = vec![secret_keys.clone(), sent[0].clone()];
+        self.line(bench, &plans, "decapsulate", &[by_each.clone(), by_each], &mut lines)?;
+
+        // what is prepared of a key is another thing in each way
+        let prepare = |operation: &str, keys: &[u8], way| -> Result<Vec<u8>> {
+            let key = &keys[..keys.len() / self.batch];
+            Work::of_plan(&bench.device, &self.plan(&plans, operation, way)?.plan)?.call(1, &[key])
         };
-        let (transform, tensor) = (self.measure(plan("")?, bench)?, self.measure(plan(TENSOR)?, bench)?);
-        let ratio = transform.0.median_seconds / tensor.0.median_seconds;
-        let right = transform.1 == tensor.1;
-        Ok(Line { name: self.title(), batch: self.batch, transform: transform.0, tensor: tensor.0, ratio, right })
+        let public = |way| prepare("prepare public keys", public_keys, way);
+        let secret = |way| prepare("prepare secret keys", secret_keys, way);
+        let [public, secret] = [[public(WAYS[0])?, public(WAYS[1])?], [secret(WAYS[0])?, secret(WAYS[1])?]];
+        let to_one = public.clone().map(|key| vec![key, seeds.clone()]);
+        let sent = self.line(bench, &plans, "encapsulate to one key from seeds", &to_one, &mut lines)?;
+        let [transform, tensor] = secret;
+        let by_one =
+            [vec![transform, public[0].clone(), sent[0].clone()], vec![tensor, public[1].clone(), sent[0].clone()]];
+        self.line(bench, &plans, "decapsulate with one key", &by_one, &mut lines)?;
+        Ok(lines)
+    }
+
+    /// Measures an operation with the inputs of each way; returns what it wrote.
+    fn line(
+        &self,
+        bench: &Bench,
+        plans: &[NamedPlan],
+        operation: &str,
+        inputs: &[Buffers; 2],
+        lines: &mut Vec<Line>,
+    ) -> Result<Buffers> {
+        let measure = |way: usize| self.measure(self.plan(plans, operation, WAYS[way])?, &inputs[way], bench);
+        let ((transform, found), (tensor, other)) = (measure(0)?, measure(1)?);
+        let ratio = transform.median_seconds / tensor.median_seconds;
+        let name = format!("{} {operation}", self.set.name);
+        lines.push(Line { name, batch: self.batch, transform, tensor, ratio, right: found == other });
+        Ok(found)
+    }
+
+    fn plan<'a>(&self, plans: &'a [NamedPlan], operation: &str, way: &str) -> Result<&'a NamedPlan> {
+        let name = format!("{} {operation}{way}", self.set.name);
+        plans.iter().find(|plan| plan.name == name).with_context(|| format!("no plan is called {name}"))
     }
 
     /// Times, and what a run wrote.
-    fn measure(&self, plan: &NamedPlan, bench: &Bench) -> Result<(Times, Vec<Vec<u8>>)> {
+    fn measure(&self, plan: &NamedPlan, inputs: &[Vec<u8>], bench: &Bench) -> Result<(Times, Buffers)> {
         let work = Work::of_plan(&bench.device, &plan.plan)?;
-        let samples = plan.sample(7, self.batch);
-        let inputs: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+        let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let sets = (0..measure::sets(&work, self.batch)).map(|_| work.buffers(self.batch, &inputs));
         let mut sets = sets.collect::<Result<Vec<_>>>()?;
         let times = measure::measure(&work, self.batch, &mut sets, bench.effort)?;

@@ -60,9 +60,7 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
         named(plans.prepare_secret()?),
         named(plans.encapsulate_to_one_from()?)
             .sampled(move |seed, batch| vec![prepared(&set, way, seed)[0].clone(), bytes(seed, batch * SEED_BYTES)])
-            .expecting(move |batch, inputs| {
-                naive.encapsulate_from(&public_key(&inputs[0]).repeat(batch), &inputs[1])
-            }),
+            .expecting(move |batch, inputs| naive.encapsulate_from(&public_key(&inputs[0]).repeat(batch), &inputs[1])),
         named(plans.encapsulate_to_one()?)
             .sampled(move |seed, _| vec![prepared(&set, way, seed)[0].clone(), bytes(!seed, Draws::BYTES)])
             .expecting(move |batch, inputs| {
