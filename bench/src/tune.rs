@@ -1,8 +1,7 @@
 //! `ringforge tune`: measures what the planner could do otherwise, and writes what was faster into a file that it reads.
 //!
 //! Every alternative must leave the bytes that the usual plan leaves; one that does not is an error. The gain is measured
-//! in a second run, by the file. A scheme that has several ways puts their plans into a [`Contest`] as jobs do, and the
-//! name of the fastest into [`Tuning::choose_for_scheme`].
+//! in a second run, by the file.
 
 mod contest;
 mod file;

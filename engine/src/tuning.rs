@@ -2,7 +2,6 @@
 
 mod file;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::arithmetic::Arithmetic;
@@ -88,7 +87,6 @@ impl Shape {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Tuning {
     choices: Vec<(Shape, Choice)>,
-    schemes: BTreeMap<String, String>,
 }
 
 impl Tuning {
@@ -106,23 +104,6 @@ impl Tuning {
         if choice != Choice::default() {
             self.choices.push((shape, choice));
         }
-    }
-
-    /// What was chosen for a scheme, in words that the scheme's crate gives their meaning.
-    ///
-    /// ```
-    /// let mut tuning = ringforge::Tuning::default();
-    /// tuning.choose_for_scheme("my scheme", "tables");
-    /// assert_eq!((tuning.scheme("my scheme"), tuning.scheme("another")), (Some("tables"), None));
-    /// ```
-    #[must_use]
-    pub fn scheme(&self, name: &str) -> Option<&str> {
-        self.schemes.get(name).map(String::as_str)
-    }
-
-    /// Chooses for a scheme.
-    pub fn choose_for_scheme(&mut self, name: &str, choice: &str) {
-        self.schemes.insert(name.into(), choice.into());
     }
 
     /// Reads a file that [`Tuning::save`] or `ringforge tune` wrote for a device with these limits.

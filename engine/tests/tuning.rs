@@ -41,13 +41,12 @@ fn a_file_says_what_was_chosen() -> ringforge::Result<()> {
     let mut tuning = Tuning::default();
     tuning.choose(&job, all());
     tuning.choose(&Job::new(&ring(256, 7681), Op::Mul), choice(|choice| choice.per_thread = Some(4)));
-    tuning.choose_for_scheme("a scheme", "one way");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("h200.toml");
     tuning.save(&path, &limits)?;
     let read = Tuning::load(&path, &limits)?;
     assert_eq!(read, tuning);
-    assert_eq!((read.choice(&job), read.scheme("a scheme")), (all(), Some("one way")));
+    assert_eq!(read.choice(&job), all());
 
     // any modulus of the size, any order; no other operation, size, degree
     let alike = Job::new(&Ring::cyclic(1 << 16, Modulus::new(1_125_899_906_826_241u64)?)?, Op::Forward);

@@ -26,7 +26,7 @@ struct Toeplitz {
     static constexpr u32 skew = 8;                                 // words between two blocks of sums, for the same reason
     static constexpr u32 sums = (tiles + delay + 6 * delay) * 16;  // coefficients of the product and zeros behind them
     static constexpr u32 sum_words = sums + sums / (2 * block) * skew + skew;
-    static constexpr u32 bytes = 4 * (digits * 4 * pitch + sum_words);
+    static constexpr u32 copy_words = digits * 4 * pitch;          // of all copies
     static_assert(pitch >= words && pitch % 32 == 8, "copies must lie 8 banks apart");
 
     // The word of a coefficient of the product.
@@ -71,6 +71,17 @@ struct Toeplitz {
             }
         }
         __syncwarp();
+    }
+
+    // The same from the words of all lanes, one digit behind the other, by so many threads, which are to meet then.
+    RF_FN void store_from(u32* copies, const u32* words, u32 thread, u32 threads) {
+        RF_LOOP
+        for (u32 w = thread; w < digits * pitch; w += threads) {
+            u64 pair = join(w % pitch == 0 ? 0 : words[w - 1], words[w]);
+            u32* copy = copies + w / pitch * 4 * pitch + w % pitch;
+            RF_UNROLL
+            for (u32 m = 0; m < 4; m++) copy[m * pitch] = (u32)(pair >> (32 - 8 * m));
+        }
     }
 
     // The place of a lane's word k of b, four coefficients each.

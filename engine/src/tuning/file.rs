@@ -1,7 +1,6 @@
 //! Tuning files: TOML that people can read and change.
 
 use core::fmt;
-use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +21,6 @@ const HEAD: &str =
 struct File {
     /// The name of the device that was measured.
     device: String,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    schemes: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     choice: Vec<Entry>,
 }
@@ -85,7 +82,7 @@ impl Tuning {
     #[must_use]
     pub fn to_text(&self, limits: &Limits) -> String {
         let choice = self.choices.iter().map(Entry::new).collect();
-        let file = File { device: limits.name.clone(), schemes: self.schemes.clone(), choice };
+        let file = File { device: limits.name.clone(), choice };
         // strings and numbers in tables: there is nothing that TOML could not say
         HEAD.to_owned() + &toml::to_string(&file).unwrap_or_default()
     }
@@ -110,7 +107,7 @@ impl Tuning {
                 return Err(malformed(format!("two choices for op = \"{op}\", bits = {bits}, n = {n}")));
             }
         }
-        Ok(Self { choices, schemes: file.schemes })
+        Ok(Self { choices })
     }
 }
 

@@ -24,9 +24,6 @@ const GROUP: usize = 16;
 /// Groups that share an inversion, which takes as long as a few hundred products.
 const GROUPS: usize = 8;
 
-/// Bytes for a coefficient of two polynomials beside a row, of 16 bits each.
-const POLYNOMIALS: usize = 4;
-
 /// What a kernel does to each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -101,10 +98,16 @@ impl PrimeKernel {
         let rows = |bounds, extra| {
             Ok::<_, ringforge::Error>(match way {
                 Way::Transform => Work::Transform(integer_rows(p.n, bounds, limits)?.extra_shared(extra)),
-                Way::Tensor => Work::Tensor(TensorRows::of_degree(p.n).extra_shared(extra)),
+                Way::Tensor => {
+                    let rows = TensorRows::of_degree(p.n).extra_shared(extra);
+                    let one_matrix = keys == Keys::One && matches!(stage, Stage::Encrypt | Stage::Compare);
+                    Work::Tensor(if one_matrix { rows.one_matrix() } else { rows })
+                }
             })
         };
         let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
+        // two beside the row, 16 bits a coefficient, each as long as half a row of either way
+        let polynomials = 2 * integer_length(p.n);
         let work = match stage {
             Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => Work::Hash,
             Stage::Encrypt | Stage::Compare | Stage::PreparePublic => {
@@ -113,12 +116,9 @@ impl PrimeKernel {
             #[cfg(feature = "testkit")]
             Stage::Multiply => rows(Bounds::of_encryption(p), 0)?,
             Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes())?,
-            Stage::Gather | Stage::Generate => rows(Bounds::of_limbs(p), POLYNOMIALS * p.n.next_multiple_of(8))?,
+            Stage::Gather | Stage::Generate => rows(Bounds::of_limbs(p), polynomials)?,
             // a warp is too few for division steps
-            Stage::Invert => {
-                let rows = integer_rows(p.n, Bounds::of_limbs(p), limits)?;
-                Work::Transform(rows.extra_shared(POLYNOMIALS * p.n.next_multiple_of(8)))
-            }
+            Stage::Invert => Work::Transform(integer_rows(p.n, Bounds::of_limbs(p), limits)?.extra_shared(polynomials)),
         };
         let mut ports = ports(stage, keys, way, p);
         ports.extend(match &work {

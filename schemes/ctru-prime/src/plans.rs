@@ -37,7 +37,7 @@ pub(crate) struct Plans {
 impl Plans {
     /// Plans that multiply in the way that is fastest.
     pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Self {
-        Self { parameters: *parameters, limits: limits.clone(), way: Way::Transform }
+        Self { parameters: *parameters, limits: limits.clone(), way: Way::fastest(limits) }
     }
 
     /// The same with this way to multiply.

@@ -26,8 +26,7 @@ impl Scheme for CtruPrime {
 /// # Errors
 /// What makes planning fail.
 pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let plans = [Way::Transform, Way::Tensor].map(|way| plans_in(set, way, limits));
-    Ok(plans.into_iter().collect::<Result<Vec<_>>>()?.concat())
+    Way::on(limits).map(|way| plans_in(set, way, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
 }
 
 fn named(plan: Plan) -> NamedPlan {

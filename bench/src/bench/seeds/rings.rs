@@ -106,7 +106,7 @@ pub(super) fn prime_products(seeds: &Seeds) -> Result<Measured> {
         let plans = set.with_context(|| format!("no parameter set is called {name}"))?;
         let Parameters::Prime(_) = plans else { anyhow::bail!("{name} is no set of CTRU-Prime") };
         let plans = plans.one_key_plans(seeds.bench.device.limits())?;
-        let product = plans.into_iter().find(|plan| plan.name == format!("{name} multiply"));
+        let product = plans.into_iter().rfind(|plan| plan.name.starts_with(&format!("{name} multiply")));
         let product = product.with_context(|| format!("{name} has no product"))?;
         for batch in seeds.batches() {
             let inputs = product.sample(1, batch);

@@ -1,7 +1,8 @@
 // Products modulo x^n - x - 1 over the integers, on tensor cores: a row is a warp. The prelude includes it.
 //
 // The large factor, in digits of seven bits, fills the copies; the small one stays in registers. Cells are the sums, until
-// a product is made.
+// a product is made. Copies lie behind the cells of their row; with Rq::one_matrix a block has one large factor, prepared,
+// and its copies behind all rows.
 #pragma once
 #include "ctru_prime_ring.cuh"
 #include "toeplitz.cuh"
@@ -9,9 +10,11 @@
 namespace rf {
 
 using Twiddle = Rq::M::Twiddle;
-constexpr u32 resident = 1;
 using Matrix = Toeplitz<Set::n>;
-static_assert(Rq::threads == 32 && Rq::row_bytes == Matrix::bytes && Rq::n <= Matrix::sums, "a row must be a warp's");
+// Shared memory leaves room for thirteen warps; where they have one matrix, 128 registers a thread for sixteen of them.
+constexpr u32 resident = Rq::one_matrix && Matrix::steps <= 3 ? 4 : 1;
+constexpr u32 row_words = Matrix::sum_words + (Rq::one_matrix ? 0 : Matrix::copy_words);
+static_assert(Rq::threads == 32 && Rq::row_bytes == 4 * row_words && Rq::n <= Matrix::sums, "a row must be a warp's");
 
 struct Product {
     static constexpr u32 digit_bits = 7;
@@ -38,14 +41,17 @@ struct Product {
     RF_METHOD void prepare(Large, Get get, u8* to) {
         Matrix::Words words;
         split(words, get);
-        each_word([&](u32 i, u32 d, u32 at) {
-            if (row.live) ((u32*)to)[at] = words[i][d];
-        });
+        RF_UNROLL
+        for (u32 i = 0; i < Matrix::each; i++) {
+            u32 w = row.thread + 32 * i;
+            RF_UNROLL
+            for (u32 d = 0; d < Matrix::digits; d++)
+                if (row.live && w < Matrix::pitch) ((u32*)to)[d * Matrix::pitch + w] = words[i][d];
+        }
     }
     RF_METHOD void take_prepared(Large, const u8* from) {
-        Matrix::Words words = {};
-        each_word([&](u32 i, u32 d, u32 at) { words[i][d] = ((const u32*)from)[at]; });
-        Matrix::store(copies(), words, row.thread);
+        Matrix::store_from(copies(), (const u32*)from, threadIdx.x, Rq::threads * Rq::tile);
+        __syncthreads();
     }
 
     template <class Get>
@@ -91,7 +97,11 @@ struct Product {
     }
 
    private:
-    RF_METHOD u32* copies() const { return cells_of(row) + Matrix::sum_words; }
+    RF_METHOD u32* copies() const {
+        if constexpr (!Rq::one_matrix) return cells_of(row) + Matrix::sum_words;
+        constexpr u32 row_and_extra = Rq::row_bytes + Rq::extra;
+        return (u32*)(row.shared + (Rq::tile - threadIdx.x / Rq::threads) * row_and_extra);
+    }
     template <class Get>
     RF_METHOD void split(Matrix::Words& words, Get get) const {
         Matrix::digits_of(words, row.thread, [&](u32 c, u32& low, u32& high) {
@@ -100,17 +110,6 @@ struct Product {
             high = (u32)above;
             low = (u32)(x - above * (1 << digit_bits));
         });
-    }
-    // each(i, d, at): the lane's word i of digit d, and its place among those of all lanes
-    template <class Each>
-    RF_METHOD void each_word(Each each) const {
-        RF_UNROLL
-        for (u32 i = 0; i < Matrix::each; i++) {
-            u32 w = row.thread + 32 * i;
-            RF_UNROLL
-            for (u32 d = 0; d < Matrix::digits; d++)
-                if (w < Matrix::pitch) each(i, d, d * Matrix::pitch + w);
-        }
     }
 };
 

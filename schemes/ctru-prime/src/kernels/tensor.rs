@@ -15,6 +15,9 @@ const DIGIT_BITS: u32 = 7;
 /// Copies of a digit, each a byte further.
 const COPIES: usize = 4;
 
+/// Rows of a block that share copies.
+const SHARING: usize = 4;
+
 /// Threads of a row.
 const WARP: u32 = 32;
 
@@ -23,17 +26,24 @@ const WARP: u32 = 32;
 pub(super) struct TensorRows {
     n: usize,
     extra: usize,
+    /// Rows of a block, if they multiply by one large factor, which is prepared.
+    sharing: Option<usize>,
 }
 
 impl TensorRows {
     /// Rows for polynomials of degree below n.
     pub(super) const fn of_degree(n: usize) -> Self {
-        Self { n, extra: 0 }
+        Self { n, extra: 0, sharing: None }
     }
 
     /// The same with this much shared memory of the kernel's own.
     pub(super) const fn extra_shared(self, bytes: usize) -> Self {
         Self { extra: bytes.next_multiple_of(16), ..self }
+    }
+
+    /// The same for a kernel whose items have one large factor, which is prepared.
+    pub(super) const fn one_matrix(self) -> Self {
+        Self { sharing: Some(SHARING), ..self }
     }
 
     /// Coefficients of a column.
@@ -61,9 +71,12 @@ impl TensorRows {
         ((self.origin() + self.block()) / 4 + 1 + 23) / 32 * 32 + 8
     }
 
-    const fn row_bytes(&self) -> usize {
-        let sums = self.cells() + self.cells() / (2 * self.block()) * 8 + 8;
-        4 * (DIGITS * COPIES * self.pitch() + sums)
+    const fn copies_bytes(&self) -> usize {
+        4 * DIGITS * COPIES * self.pitch()
+    }
+
+    const fn sums_bytes(&self) -> usize {
+        4 * (self.cells() + self.cells() / (2 * self.block()) * 8 + 8)
     }
 
     /// Bytes of a large factor as it is prepared: the first copy of each digit.
@@ -109,7 +122,9 @@ impl TensorRows {
 
     /// The kernel made concrete: these rows as `Rq`, then further lines of its own.
     pub(super) fn build(&self, further: &str) -> Built {
-        let (cells, row_bytes, extra) = (self.cells(), self.row_bytes(), self.extra);
+        let (cells, extra, copies) = (self.cells(), self.extra, self.copies_bytes());
+        let (one_matrix, tile) = (self.sharing.is_some(), self.sharing.unwrap_or(1));
+        let row_bytes = self.sums_bytes() + if one_matrix { 0 } else { copies };
         let prelude = format!(
             r#"#pragma once
 #include "ring.cuh"
@@ -119,13 +134,19 @@ struct Rq {{
         using Twiddle = rf::u32;
     }};
     static constexpr rf::u32 n = {cells}, base = 1, rows = 1, moduli = 1, per_item = 1, above = 1, stride = 1;
-    static constexpr rf::u32 threads = {WARP}, tile = 1, row_bytes = {row_bytes}, extra = {extra};
-    static constexpr bool mapped = false, natural_order = false, whole_warps = true;
+    static constexpr rf::u32 threads = {WARP}, tile = {tile}, row_bytes = {row_bytes}, extra = {extra};
+    static constexpr bool one_matrix = {one_matrix}, mapped = false, natural_order = false, whole_warps = true;
 }};
 {further}#include "ctru_prime_tensor.cuh"
 "#
         );
-        let shared_bytes = (row_bytes + extra) as u32;
-        Built { prelude, launch: Launch { threads: WARP, items_per_block: 1, blocks_per_item: 1, shared_bytes } }
+        let shared = tile * (row_bytes + extra) + if one_matrix { copies } else { 0 };
+        let launch = Launch {
+            threads: WARP * tile as u32,
+            items_per_block: tile as u32,
+            blocks_per_item: 1,
+            shared_bytes: shared as u32,
+        };
+        Built { prelude, launch }
     }
 }
