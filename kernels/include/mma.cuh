@@ -1,4 +1,4 @@
-// Products of small matrices by the lanes of a warp together, on tensor cores. The other header with inline PTX.
+// Products of small matrices by the lanes of a warp together, on tensor cores. Inline PTX, with a portable twin.
 #pragma once
 #include "word.cuh"
 

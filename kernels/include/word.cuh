@@ -1,4 +1,4 @@
-// Machine words, wide products and carry chains: the one header of the project that holds inline PTX.
+// Machine words, wide products and carry chains. No other header holds inline PTX but mma.cuh.
 //
 // Every PTX function has a portable twin below it with the same meaning for every input. Host compilers always take the
 // twins; -DRF_PORTABLE makes the device take them too, so that the two can be compared there bit for bit.

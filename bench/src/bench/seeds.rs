@@ -83,7 +83,8 @@ const SUITES: &[Suite] = &[
         name: "prime products",
         source: "CTRU-Prime paper, table 4 and the figures about NTT products",
         note: "The source's rates are its NTT on CUDA cores of an RTX 3060, from its gain over C code: for n = 653 by \
-               batch, else the best, at 1024. Products on tensor cores are not in the engine.",
+               batch, else the best, at 1024. Ours are in the way that is fastest on the device, on tensor cores where it \
+               has them; `ringforge bench --filter ways` has both ways side by side.",
         measure: rings::prime_products,
     },
     Suite {
