@@ -16,8 +16,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     encrypt(row, key, messages + item * Set::message_pitch,
             coins + item * (Set::coins_pitch / 4), table);
     u32 difference = 0;
-    for (u32 i = row.thread; i < Set::ciphertext; i += Rq::threads)
-        difference |= (u32)(row.extra[i] ^ ciphertexts[item * Set::ciphertext + i]);
+    const u8* ciphertext = ciphertexts + item * Set::ciphertext;
+    move_bytes<Set::ciphertext>(
+        row.thread, [&](u32 i) -> u32 { return row.extra[i] ^ ciphertext[i]; }, [&](u32, u32 byte) { difference |= byte; });
     u32 agrees = least_in_row(row, difference == 0, cells_of(row));
     if (!row.live) return;
     const u32 kept = 0u - (u32)(status[item] == 0);

@@ -27,7 +27,10 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     }
 
     const u8* ciphertext = ciphertexts + item * Set::ciphertext;
-    for (u32 unit = row.thread; unit < units; unit += Rq::threads) {
+    RF_UNROLL
+    for (u32 k = 0; k < (units + Rq::threads - 1) / Rq::threads; k++) {
+        u32 unit = row.thread + k * Rq::threads;
+        if (unit >= units) continue;
         Unit packed{0, 0};
         u32 values[8];
         RF_UNROLL
@@ -62,7 +65,8 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     u8* rejection = rejections + item * Set::rejection_pitch;
     const u8 *id = secret + Set::pke_key, *z = secret + Set::secret_key - 32;
     for (u32 i = row.thread; i < 65; i += Rq::threads) rejection[i] = i < 33 ? id[i] : z[i - 33];
-    for (u32 i = row.thread; i < Set::rejection_pitch - 65; i += Rq::threads)
-        rejection[65 + i] = i < Set::ciphertext ? ciphertext[i] : 0;
+    move_bytes<Set::rejection_pitch - 65>(
+        row.thread, [&](u32 i) -> u32 { return i < Set::ciphertext ? ciphertext[i] : 0; },
+        [&](u32 i, u32 byte) { rejection[65 + i] = (u8)byte; });
     if (row.thread == 0) status[item] = status_of(bad);
 }

@@ -13,5 +13,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     encrypt(row, keys + item * Set::public_pitch, messages + item * Set::message_pitch,
             coins + item * (Set::coins_pitch / 4), table);
     if (!row.live) return;
-    for (u32 i = row.thread; i < Set::ciphertext; i += Rq::threads) ciphertexts[item * Set::ciphertext + i] = row.extra[i];
+    u8* to = ciphertexts + item * Set::ciphertext;
+    move_bytes<Set::ciphertext>(
+        row.thread, [&](u32 i) -> u32 { return row.extra[i]; }, [&](u32 i, u32 byte) { to[i] = (u8)byte; });
 }

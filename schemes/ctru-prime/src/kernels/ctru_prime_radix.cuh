@@ -57,7 +57,8 @@ RF_FN void decode_key(const u8* bytes, u32* cells, u32 thread) {
 
 // out: the digits of a public key in cells, its bytes in row.extra.   All threads of the row call it, and meet at its end.
 RF_FN void load_key(const Row<Rq>& row, const u8* key) {
-    for (u32 i = row.thread; i < Set::public_key; i += Rq::threads) row.extra[i] = key[i];
+    move_bytes<Set::public_key>(
+        row.thread, [&](u32 i) -> u32 { return key[i]; }, [&](u32 i, u32 byte) { row.extra[i] = (u8)byte; });
     sync_row<Rq>();
     decode_key(row.extra, cells_of(row), row.thread);
 }

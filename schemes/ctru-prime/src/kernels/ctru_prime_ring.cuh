@@ -54,12 +54,29 @@ RF_FN void sample_row(const Row<Rq>& row, const u32* stream, To to) {
     sync_row<Rq>();
 }
 
+// The bytes get(i), i < Count, by the threads of a row: put(i, byte), after each thread has got all of its own.
+template <u32 Count, class Get, class Put>
+RF_FN void move_bytes(u32 thread, Get get, Put put) {
+    constexpr u32 each = (Count + Rq::threads - 1) / Rq::threads;
+    u32 bytes[each];
+    RF_UNROLL
+    for (u32 k = 0; k < each; k++) {
+        u32 i = thread + k * Rq::threads;
+        bytes[k] = i < Count ? get(i) : 0;
+    }
+    RF_UNROLL
+    for (u32 k = 0; k < each; k++) {
+        u32 i = thread + k * Rq::threads;
+        if (i < Count) put(i, bytes[k]);
+    }
+}
+
 // A key of `Bytes` bytes, zeros up to a whole vector.
 template <u32 Bytes>
 RF_FN void store_key(const Row<Rq>& row, const u8* key, u8* to) {
     if (!row.live) return;
-    for (u32 i = row.thread; i < (Bytes + 15) / 16 * 16; i += Rq::threads)
-        to[i] = i < Bytes ? key[i] : 0;
+    move_bytes<(Bytes + 15) / 16 * 16>(
+        row.thread, [&](u32 i) -> u32 { return i < Bytes ? key[i] : 0; }, [&](u32 i, u32 byte) { to[i] = (u8)byte; });
 }
 
 // The item of a row; threads beyond the end compute along with the first one.
