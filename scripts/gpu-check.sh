@@ -44,7 +44,7 @@ build() {
     git rev-parse HEAD >"$bundle/commit"
     git diff --quiet HEAD || sed -i 's/$/ and changes/' "$bundle/commit"
     # the programs have most of their code in common: a window that spans several of them
-    tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests | xz -T2 -6 --lzma2=dict=192MiB >"$bundle/programs.tar.xz"
+    tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
     local bytes
     bytes=$(du -sb "$bundle" | cut -f1)
     tar -tvJf "$bundle/programs.tar.xz"
