@@ -13,6 +13,14 @@ RF_FN i32 dot_bytes(u32 a, u32 b, i32 c) {
 }
 #endif
 
+// Between what lanes write to shared memory and what they do there after `mma_bytes`: all lanes of the warp meet. The
+// twin's lanes meet by themselves, in its shuffles.
+RF_FN void meet_before_mma() {
+#if RF_PTX
+    asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+#endif
+}
+
 // c + a b, for a with 16 rows and 32 columns, b with 32 and 8, of signed bytes. With g = lane / 4 and t = lane % 4, lowest
 // byte first:
 //   a[h + 2 k]  row g + 8 h, columns 16 k + 4 t and the three behind it

@@ -54,7 +54,7 @@ struct Toeplitz {
         }
     }
 
-    // All copies from the first one.   All lanes call it, and meet at its end.
+    // All copies from the first one.   All lanes call it, and are to meet before `multiply`.
     RF_FN void store(u32* copies, const Words& words, u32 lane) {
         RF_UNROLL
         for (u32 i = 0; i < each; i++) {
@@ -70,7 +70,6 @@ struct Toeplitz {
                 for (u32 m = 0; m < 4; m++) copies[(4 * d + m) * pitch + w] = (u32)(pair >> (32 - 8 * m));
             }
         }
-        __syncwarp();
     }
 
     // The same from the words of all lanes, one digit behind the other, by so many threads, which are to meet then.
@@ -102,7 +101,7 @@ struct Toeplitz {
     }
 
     // The product to sums: coefficient k stands at place(k).   in: digits with a = 2^Bits high + low
-    // All lanes call it, and meet at its end; they met since sums were last read.
+    // All lanes call it, and meet at its end; they met since sums were last read and copies written.
     //
     // What a step takes of A, the next step takes two tiles later: one fragment of each digit is new in a tile. As many tiles
     // as a column's distance are unrolled, so that fragments and sums stay where they are. Tiles come in pairs and digits
@@ -111,7 +110,7 @@ struct Toeplitz {
     RF_FN void multiply(const u32* copies, const u32 (&b)[2 * steps], i32* sums, u32 lane) {
         static_assert(delay % 2 == 0 && sum_words % 4 == 0, "tiles must come in pairs, sums in vectors");
         for (u32 i = lane; i < sum_words / 4; i += 32) ((u32x4*)sums)[i] = u32x4{0, 0, 0, 0};
-        __syncwarp();
+        meet_before_mma();
         const u32 g = lane / 4, t = lane % 4;
         const u32* from = copies + (g % 4) * pitch + (origin - (g & ~3u)) / 4 + t;
         i32* to = sums + g + t * (2 * block + skew);  // where column 2 t begins

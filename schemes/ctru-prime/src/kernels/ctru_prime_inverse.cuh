@@ -29,7 +29,7 @@ RF_FN u32 reciprocal(u32 x) {
 }
 
 // in: a polynomial that is not zero, coefficients < q   out: its inverse, < q.   All threads of the row call it; they met
-// before, and meet at its end. The row's cells are used.
+// before, and are to meet before they read it. The row's cells are used.
 RF_FN void invert_row(const Row<Rq>& row, u16* polynomial) {
     constexpr u32 n = Set::n, share = (n + Rq::threads) / Rq::threads, steps = 2 * n - 1;
     const u32 thread = row.thread, first = thread * share;
@@ -93,7 +93,6 @@ RF_FN void invert_row(const Row<Rq>& row, u16* polynomial) {
     RF_UNROLL
     for (u32 r = 0; r < share; r++)
         if (first + r < n) polynomial[n - 1 - first - r] = (u16)sub_once(reduce_word(unit * sub_once(v[r], q)), q);
-    sync_row<Rq>();
 }
 
 }  // namespace rf

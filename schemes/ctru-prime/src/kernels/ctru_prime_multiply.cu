@@ -14,7 +14,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     product.take(product.small, [&](u32 c) -> i32 { return small[at + c]; });
     product.multiply();
     const u32* cells = product.fold(reduce_integer);
-    sync_row<Rq>();
     if (!row.live) return;
     for (u32 c = row.thread; c < Set::n; c += Rq::threads) out[at + c] = (u16)cells[c];
 }
