@@ -38,16 +38,16 @@ RF_FN void mma_bytes(i32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #else
     const u32 lane = threadIdx.x % 32, row = lane & ~3u, column = lane % 4 * 8;
     RF_UNROLL
-    for (u32 k = 0; k < 2; k++) {
+    for (u32 part = 0; part < 4; part++) {
+        const u64 rows[2] = {__shfl_sync(0xffffffff, join(a[0], a[1]), (int)(row + part)),
+                             __shfl_sync(0xffffffff, join(a[2], a[3]), (int)(row + part))};
         RF_UNROLL
-        for (u32 part = 0; part < 4; part++) {
-            u32 upper = __shfl_sync(0xffffffff, a[2 * k], (int)(row + part));
-            u32 lower = __shfl_sync(0xffffffff, a[2 * k + 1], (int)(row + part));
+        for (u32 e = 0; e < 2; e++) {
+            const u64 factors = __shfl_sync(0xffffffff, join(b[0], b[1]), (int)(column + 4 * e + part));
             RF_UNROLL
-            for (u32 e = 0; e < 2; e++) {
-                u32 factor = __shfl_sync(0xffffffff, b[k], (int)(column + 4 * e + part));
-                c[e] = dot_bytes(upper, factor, c[e]);
-                c[2 + e] = dot_bytes(lower, factor, c[2 + e]);
+            for (u32 k = 0; k < 2; k++) {
+                c[e] = dot_bytes((u32)rows[k], (u32)(factors >> 32 * k), c[e]);
+                c[2 + e] = dot_bytes((u32)(rows[k] >> 32), (u32)(factors >> 32 * k), c[2 + e]);
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::program::{Arg, Program, arg_bytes};
 use crate::ring::Ring;
 
 use super::scheme::NamedPlan;
+use super::text;
 
 /// A plan compiled for a device, with a stream to run it on.
 #[derive(Debug)]
@@ -55,6 +56,9 @@ impl Compiled {
     }
 }
 
+/// The smallest batches.
+const SMALLEST: [usize; 3] = [1, 2, 3];
+
 /// Runs a plan on all devices with the same samples, in batches of 1, 2, 3 and around a block's share of items, and
 /// compares them with the first device: bit for bit, or modulo q where the plan promises no more.
 ///
@@ -67,7 +71,8 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
         .map(|device| (device, Compiled::new(named, device).unwrap_or_else(|e| panic!("{name} on {device}: {e}"))))
         .collect();
     let limits: Vec<&Limits> = devices.iter().map(Device::limits).collect();
-    for batch in batches(&named.plan, &limits) {
+    let few = named.few_as_text && limits.iter().any(|limits| text::is_text(limits));
+    for batch in if few { BTreeSet::from(SMALLEST) } else { batches(&named.plan, &limits) } {
         let inputs = named.sample(seed, batch);
         let mut first: Option<Vec<Vec<u8>>> = None;
         for (device, compiled) in &compiled {
@@ -86,7 +91,7 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
 
 /// Batches worth testing: small ones, and one item less and more than a block takes.
 pub(super) fn batches(plan: &Plan, devices: &[&Limits]) -> BTreeSet<usize> {
-    let mut batches = BTreeSet::from([1, 2, 3]);
+    let mut batches = BTreeSet::from(SMALLEST);
     for limits in devices.iter().filter(|limits| !limits.is_cpu()) {
         // a kernel that does not fit the device fails when it is compiled for it
         let tiles = plan.steps().iter().filter_map(|step| step.kernel.build(limits).ok());

@@ -43,6 +43,8 @@ pub struct NamedPlan {
     pub plan: Plan,
     sample: Arc<Sample>,
     oracle: Option<Arc<Oracle>>,
+    /// Whether only the smallest batches are run as text.
+    pub(super) few_as_text: bool,
 }
 
 impl NamedPlan {
@@ -64,7 +66,7 @@ impl NamedPlan {
             })
             .collect()
         };
-        Self { name: name.into(), plan, sample: Arc::new(sample), oracle: None }
+        Self { name: name.into(), plan, sample: Arc::new(sample), oracle: None, few_as_text: false }
     }
 
     /// The plan for a job on a device with these limits.
@@ -87,6 +89,13 @@ impl NamedPlan {
     #[must_use]
     pub fn expecting(mut self, oracle: impl Fn(usize, &[Vec<u8>]) -> Vec<Vec<u8>> + Send + Sync + 'static) -> Self {
         self.oracle = Some(Arc::new(oracle));
+        self
+    }
+
+    /// Run in the smallest batches alone on devices that run kernels' text, where larger ones would take minutes.
+    #[must_use]
+    pub fn few_as_text(mut self) -> Self {
+        self.few_as_text = true;
         self
     }
 

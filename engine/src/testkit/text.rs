@@ -50,6 +50,14 @@ impl Default for Options {
     }
 }
 
+/// What the names of such devices begin with.
+const NAME: &str = "text";
+
+/// Whether a device with these limits runs kernels' text.
+pub(super) fn is_text(limits: &Limits) -> bool {
+    limits.name.starts_with(NAME)
+}
+
 /// A device that runs kernels' text.
 ///
 /// # Errors
@@ -63,8 +71,8 @@ pub fn device(options: Options) -> Result<Device> {
         why: "there is no C++ compiler (tried $CXX, g++, clang++, c++)".into(),
     })?;
     let mut options = options;
-    let how = if options.sanitize { "text, sanitized" } else { "text" };
-    options.limits.name = format!("{how}, of {}", options.limits.name);
+    let how = if options.sanitize { ", sanitized" } else { "" };
+    options.limits.name = format!("{NAME}{how}, of {}", options.limits.name);
     Ok(Device::new(Text { options, compiler }))
 }
 
