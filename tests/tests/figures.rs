@@ -139,7 +139,8 @@ fn ctru_prime() -> io::Result<Vec<String>> {
     let record = Record::read("2026-11-21-h200-ctru-prime.json", "lines")?;
     let row = |set: &str| {
         let operations = ["KeyGen", "Encaps", "Decaps", "EncapsOne", "DecapsOne"];
-        let rate = |op: &str| record.get(&[("name", set.into()), ("op", op.into())], "items_per_second") / 1e6;
+        let has = |op: &str| [("name", Value::from(set)), ("op", op.into()), ("batch", (1u64 << 15).into())];
+        let rate = |op: &str| record.get(&has(op), "items_per_second") / 1e6;
         cells(set, operations.map(|op| digits(rate(op))))
     };
     Ok(["CTRU-Prime-653", "CTRU-Prime-761", "CTRU-Prime-1277"].map(row).into())

@@ -26,7 +26,7 @@ enum Show {
 type Column = (&'static str, &'static str, Show);
 
 /// A kind of lines, its title, its columns. Columns that no line has are left out.
-const KINDS: [(&str, &str, &[Column]); 15] = [
+const KINDS: [(&str, &str, &[Column]); 16] = [
     (
         "rate_lines",
         "What the chip's pipes do at best",
@@ -136,7 +136,20 @@ const KINDS: [(&str, &str, &[Column]); 15] = [
             ("median", "median_seconds", Show::Seconds),
             ("p95", "p95_seconds", Show::Seconds),
             ("items/s", "items_per_second", Show::Rate),
+            ("of the floor", "percent_of_floor", Show::Percent),
             ("wanted", "bar", Show::Rate),
+            ("right", "right", Show::Right),
+        ],
+    ),
+    (
+        "way_lines",
+        "CTRU-Prime, products by transforms and on tensor cores",
+        &[
+            ("operation", "name", Show::Text),
+            ("batch", "batch", Show::Count),
+            ("transforms", "transform.median_seconds", Show::Seconds),
+            ("tensor cores", "tensor.median_seconds", Show::Seconds),
+            ("times as fast", "ratio", Show::Ratio),
             ("right", "right", Show::Right),
         ],
     ),
