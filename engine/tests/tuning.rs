@@ -88,7 +88,6 @@ fn malformed_files_are_refused() {
         (String::new(), "missing field `device`"),
         ("device = CPU".into(), "line 1"),
         ("device = \"CPU\"\nspeed = 9".into(), "unknown field `speed`"),
-        ("device = \"CPU\"\nschemes = { a = 1 }".into(), "expected a string"),
         (entry(""), "missing field `op`"),
         (entry("op = \"fly\"\nbits = 62\nn = 64"), "no such operation"),
         (entry("op = \"forward\"\nbits = 61\nn = 64"), "bits = 61"),

@@ -6,7 +6,7 @@ pub mod mma;
 pub mod slow;
 
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Error, Header, Limits, Result, U256};
+use ringforge::{Error, Limits, Result, U256};
 
 /// All stubs.
 #[derive(Debug)]
@@ -19,8 +19,6 @@ impl Scheme for Shape {
         Ok(vec![kem::plan(limits)?, curve::plan()?, mma::plan()?])
     }
 }
-
-const MMA: Header = Header { name: "mma.cuh", text: include_str!("shape/mma.cuh") };
 
 /// 256 bits, least significant byte first.
 fn from_bytes(bytes: &[u8]) -> U256 {

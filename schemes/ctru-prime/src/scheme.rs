@@ -37,8 +37,8 @@ fn named(plan: Plan) -> NamedPlan {
 fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let plans = Plans::new(set, limits).multiplying(way);
     let (set, naive) = (*set, Naive(*set));
-    // a block takes 128 keys, and text a second for some of them on tensor cores
-    let key_plan = |plan| if way == Way::Tensor { named(plan).few_as_text() } else { named(plan) };
+    // as text, a product on tensor cores is thousands of shuffles
+    let named = |plan| if way == Way::Tensor { named(plan).few_as_text() } else { named(plan) };
     // the key at the end of what is prepared of it
     let public_key = move |prepared: &[u8]| prepared[way.large_bytes(&set)..][..set.public_key_bytes()].to_vec();
     let secret_key = move |prepared: &[u8]| prepared[way.small_bytes(&set)..][..set.secret_key_bytes()].to_vec();
@@ -46,8 +46,8 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
         named(plans.multiply()?)
             .sampled(move |seed, batch| factors(&set, seed, batch).into())
             .expecting(move |_, inputs| naive.multiply(&inputs[0], &inputs[1])),
-        key_plan(plans.generate_from()?).expecting(move |_, inputs| naive.generate_from(&inputs[0])),
-        key_plan(plans.generate()?).expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
+        named(plans.generate_from()?).expecting(move |_, inputs| naive.generate_from(&inputs[0])),
+        named(plans.generate()?).expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
         // any bytes are a public key
         named(plans.encapsulate_from()?).expecting(move |_, inputs| naive.encapsulate_from(&inputs[0], &inputs[1])),
         named(plans.encapsulate()?).expecting(move |batch, inputs| naive.encapsulate(batch, &inputs[0], &inputs[1])),

@@ -14,7 +14,7 @@ extern "C" __global__ void mma(const u32* left, const u32* right, i32* out, u64 
     for (u32 k = 0; k < words; k += 8) {
         u32 rows[4] = {a[k], a[k + 8 * words], a[k + 4], a[k + 8 * words + 4]};
         u32 columns[2] = {b[k], b[k + 4]};
-        mma_16x8x32(c, rows, columns);
+        mma_bytes(c, rows, columns);
     }
     i32* to = out + item * 128 + row * 8 + part * 2;
     to[0] = c[0], to[1] = c[1], to[64] = c[2], to[65] = c[3];

@@ -4,9 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::testkit::NamedPlan;
-use ringforge::{Args, Built, Header, Kernel, Launch, Limits, Plan, Port, Result, Slot, Step};
-
-use super::MMA;
+use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Step};
 
 const DEPTH: usize = 96;
 const PORTS: &[Port] = &[Port::input(16 * DEPTH), Port::input(8 * DEPTH), Port::output(16 * 8 * 4)];
@@ -22,10 +20,6 @@ impl Kernel for Mma {
 
     fn source(&self) -> &'static str {
         include_str!("mma.cu")
-    }
-
-    fn headers(&self) -> &[Header] {
-        &[MMA]
     }
 
     fn ports(&self) -> &[Port] {
