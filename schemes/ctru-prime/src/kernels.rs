@@ -84,9 +84,15 @@ enum Work {
     /// A thread an item.
     Hash,
     /// Rows of a cyclic ring.
-    Transform(Rows),
+    Transform(Box<Rows>),
     /// A warp an item.
     Tensor(TensorRows),
+}
+
+impl Work {
+    fn transform(rows: Rows) -> Self {
+        Self::Transform(Box::new(rows))
+    }
 }
 
 impl PrimeKernel {
@@ -97,7 +103,7 @@ impl PrimeKernel {
     pub(crate) fn new(stage: Stage, keys: Keys, way: Way, p: &Parameters, limits: &Limits) -> Result<Self> {
         let rows = |bounds, extra| {
             Ok::<_, ringforge::Error>(match way {
-                Way::Transform => Work::Transform(integer_rows(p.n, bounds, limits)?.extra_shared(extra)),
+                Way::Transform => Work::transform(integer_rows(p.n, bounds, limits)?.extra_shared(extra)),
                 Way::Tensor => {
                     let rows = TensorRows::of_degree(p.n).extra_shared(extra);
                     let one_matrix = keys == Keys::One && matches!(stage, Stage::Encrypt | Stage::Compare);
@@ -118,7 +124,7 @@ impl PrimeKernel {
             Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes())?,
             Stage::Gather | Stage::Generate => rows(Bounds::of_limbs(p), polynomials)?,
             // a warp is too few for division steps
-            Stage::Invert => Work::Transform(integer_rows(p.n, Bounds::of_limbs(p), limits)?.extra_shared(polynomials)),
+            Stage::Invert => Work::transform(integer_rows(p.n, Bounds::of_limbs(p), limits)?.extra_shared(polynomials)),
         };
         let mut ports = ports(stage, keys, way, p);
         ports.extend(match &work {
