@@ -23,15 +23,16 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// The ways that a device has: those in which the CPU follows a GPU are all of them.
+    /// The ways that a device has. The CPU has both: it takes and gives what either way prepares of keys.
     pub(crate) fn on(limits: &Limits) -> impl Iterator<Item = Self> {
         let has_tensor_cores = limits.is_cpu() || limits.capability >= 80;
         core::iter::once(Self::Transform).chain(has_tensor_cores.then_some(Self::Tensor))
     }
 
-    /// The way that is fastest on a device. Measured on an H200 (the table is in the crate's README): on tensor cores
-    /// operations with keys take as long in batches of up to 64 and two thirds of the time in large ones, whether the key is
-    /// one or each item has its own; making keys takes a tenth longer in batches of up to 1024, and a sixth less in large ones.
+    /// The way that is fastest on a device. Measured on an H200 for n = 761 (the table is in the crate's README): on tensor
+    /// cores operations with keys take as long in batches of up to 64 and two thirds of the time in large ones, whether the
+    /// key is one or each item has its own; making keys takes a tenth longer in batches of up to 1024, and a sixth less in
+    /// large ones.
     pub(crate) fn fastest(limits: &Limits) -> Self {
         if limits.is_cpu() { Self::Transform } else { Self::on(limits).last().unwrap_or(Self::Transform) }
     }

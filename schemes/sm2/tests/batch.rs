@@ -310,7 +310,7 @@ fn messages_in_batches() {
 
 /// 10^8 signatures made and verified on the GPU, the last 10^6 by the crate `sm2` too: rare carries have odds around 2^-32.
 #[test]
-#[ignore = "minutes on a GPU"]
+#[ignore = "half a minute of a GPU alone"]
 fn a_hundred_million_signatures() {
     use rayon::prelude::*;
     let Some(device) = Target::Cuda.device() else { return };
