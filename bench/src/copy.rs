@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use anyhow::Result;
-use ringforge::{Args, Built, Device, Kernel, Launch, Limits, Plan, Port, Slot, Step};
+use ringforge::{Args, Built, Device, Kernel, Launch, Limits, Plan, Port, Slot, Source, Step};
 
 use crate::measure::{self, Effort};
 use crate::work::Work;
@@ -21,18 +21,17 @@ impl Kernel for Copy {
         "copy"
     }
 
-    fn source(&self) -> &'static str {
-        include_str!("copy.cu")
-    }
-
     fn ports(&self) -> &[Port] {
         const PORTS: &[Port] = &[Port::input(ITEM), Port::output(ITEM)];
         PORTS
     }
 
-    fn build(&self, _: &Limits) -> ringforge::Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> ringforge::Result<Source> {
         let launch = Launch { threads: (ITEM / 16) as u32, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0 };
-        Ok(Built { prelude: format!("#pragma once\nconstexpr unsigned ITEM = {ITEM};\n"), launch })
+        let built = Built { prelude: format!("#pragma once\nconstexpr unsigned ITEM = {ITEM};\n"), launch };
+        // SAFETY: copy.cu copies 16 bytes a thread of its own item, of which there are as many as threads.
+        Ok(unsafe { Source::new(self, include_str!("copy.cu"), &[], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> ringforge::Result<()> {

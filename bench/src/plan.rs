@@ -93,8 +93,9 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
     let plan = options.tuning.planner(&limits)?.plan(&job)?;
     let mut launches = Vec::new();
     for step in plan.steps() {
-        let built = (!limits.is_cpu()).then(|| step.kernel.build(&limits)).transpose();
-        launches.push(built.with_context(|| format!("{} on {}", step.kernel.name(), limits.name))?.map(|b| b.launch));
+        let source = (!limits.is_cpu()).then(|| step.kernel.source(&limits)).transpose();
+        let source = source.with_context(|| format!("{} on {}", step.kernel.name(), limits.name))?;
+        launches.push(source.map(|source| source.launch()));
     }
     if json {
         let steps = plan.steps().iter().zip(&launches).map(|(step, launch)| {

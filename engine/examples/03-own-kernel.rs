@@ -6,8 +6,25 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::{
-    Args, Built, Device, HostArg, Job, Kernel, Launch, Limits, Op, Plan, Planner, Port, Result, Ring, Slot, Step,
+    Args, Built, Device, HostArg, Job, Kernel, Launch, Limits, Op, Plan, Planner, Port, Result, Ring, Slot, Source,
+    Step,
 };
+
+/// What a GPU runs: one entry point, one pointer for each port, then the items. Usually a file beside this one.
+const TEXT: &str = r#"
+#include "word.cuh"
+#include "prelude.cuh"
+using namespace rf;
+
+extern "C" __global__ void round_residues(const u16* in, u16* out, u64 first, u64 end) {
+    const u64 item = first + blockIdx.x;
+    if (item >= end) return;
+    for (u32 i = threadIdx.x; i < N; i += blockDim.x) {
+        const u32 x = in[item * N + i];
+        out[item * N + i] = (u16)((x * P + Q / 2) / Q % P);
+    }
+}
+"#;
 
 /// Rounds residues modulo q to p: y = ⌊x·p / q + 1/2⌋ mod p, as schemes on learning with rounding do.
 #[derive(Debug)]
@@ -29,34 +46,19 @@ impl Kernel for Round {
         "round_residues"
     }
 
-    // what a GPU runs: one entry point, one pointer for each port, then the items; usually a file beside this one
-    fn source(&self) -> &'static str {
-        r#"
-        #include "word.cuh"
-        #include "prelude.cuh"
-        using namespace rf;
-
-        extern "C" __global__ void round_residues(const u16* in, u16* out, u64 first, u64 end) {
-            const u64 item = first + blockIdx.x;
-            if (item >= end) return;
-            for (u32 i = threadIdx.x; i < N; i += blockDim.x) {
-                const u32 x = in[item * N + i];
-                out[item * N + i] = (u16)((x * P + Q / 2) / Q % P);
-            }
-        }
-        "#
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    // the constants that the text names, and the launch that it assumes: a block an item
-    fn build(&self, _: &Limits) -> Result<Built> {
+    // the text with the constants that it names and the launch that it assumes, a block an item: the one thing to vouch for
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let Self { n, q, p, .. } = self;
         let prelude = format!("#pragma once\nconstexpr unsigned N = {n}, Q = {q}, P = {p};\n");
         let launch = Launch { threads: 128, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0 };
-        Ok(Built { prelude, launch })
+        let built = Built { prelude, launch };
+        // SAFETY: a block reads and writes the N residues of its own item, as the ports say.
+        Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
     // the same meaning in Rust: the reference for the text, and what a CPU runs

@@ -5,7 +5,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Port};
 use crate::limits::Limits;
 use crate::memory::{HostMemory, Memory, Read, Write};
 use crate::pinned::{Pinned, PinnedBuffer};
@@ -96,6 +96,8 @@ impl Recording {
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) kernel: Arc<dyn Kernel>,
+    /// The kernel's ports when it was loaded, which its source was made for.
+    pub(crate) ports: Vec<Port>,
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     pub(crate) code: Code,
 }

@@ -44,7 +44,10 @@ impl Backend for Cpu {
     }
 
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
-        Ok(kernels.iter().map(|kernel| Loaded { kernel: kernel.clone(), code: Code::Cpu }).collect())
+        Ok(kernels
+            .iter()
+            .map(|kernel| Loaded { kernel: kernel.clone(), ports: kernel.ports().to_vec(), code: Code::Cpu })
+            .collect())
     }
 
     fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {

@@ -4,11 +4,11 @@ use core::fmt::{self, Debug};
 use core::ops::Range;
 
 use bytemuck::{Pod, PodCastError};
-use ringforge_kernels::Header;
 
 use crate::columns::Columns;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
+use crate::source::Source;
 
 /// How a kernel uses a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -161,43 +161,23 @@ pub(crate) struct Grid {
     pub(crate) end: u64,
 }
 
-/// A kernel made concrete for a device: the generated header `prelude.cuh`, and the launch it assumes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Built {
-    /// Text of `prelude.cuh`: constants and types that the kernel's text names.
-    pub prelude: String,
-    /// The launch.
-    pub launch: Launch,
-}
-
 /// One step: its meaning on the CPU and its text for CUDA.
 ///
-/// The text defines `extern "C" __global__ void NAME(P0, P1, …, u64 first, u64 end)` with one pointer for each port, in
-/// order, and works on the items `first..end`: pointers of [`Per::Item`] ports point to item 0, not to item `first`.
-/// It may include the engine's headers and its own, and `prelude.cuh` after them. Dynamic shared memory is declared by
-/// `RF_SHARED(name);` and there is no other shared memory.
+/// The trait is safe to implement; what a GPU does to memory is vouched for where the text becomes a [`Source`].
 ///
 /// `Debug` must print every parameter that decides the kernel's result: tables are cached under that text.
 pub trait Kernel: Debug + Send + Sync {
     /// Name of the entry point; also the stem of the file that holds its text.
     fn name(&self) -> &'static str;
 
-    /// The CUDA text.
-    fn source(&self) -> &'static str;
-
-    /// Headers that the text includes beyond the engine's own.
-    fn headers(&self) -> &[Header] {
-        &[]
-    }
-
-    /// The ports, in the order of the entry point's parameters.
+    /// The ports, in the order of the entry point's parameters; the same at each call.
     fn ports(&self) -> &[Port];
 
-    /// The constants and the launch for a device with these limits.
+    /// The CUDA text, made concrete for a device with these limits.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the device cannot hold the kernel.
-    fn build(&self, limits: &Limits) -> Result<Built>;
+    fn source(&self, limits: &Limits) -> Result<Source>;
 
     /// For a port of items of which each block reads, or writes, a part of its own and nothing else: how the blocks share
     /// it out. Over host memory the engine then starts with what was copied already, and copies what is done already.

@@ -73,6 +73,7 @@ mod residues;
 mod ring;
 mod rows;
 mod simd;
+mod source;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod transfer;
@@ -88,7 +89,7 @@ pub use device::{Buffer, Device, Reason, Stream};
 pub use drbg::{Draws, Drbg};
 pub use error::{Error, NoDevice, Result};
 pub use job::{Bounds, Job, Op, Order};
-pub use kernel::{Args, Built, Kernel, Launch, Per, Port, Role, Values};
+pub use kernel::{Args, Kernel, Launch, Per, Port, Role, Values};
 pub use limits::Limits;
 pub use mark::Mark;
 pub use modulus::{Modulus, Width};
@@ -100,6 +101,7 @@ pub use ring::split::{self, Layer, Roots, Split};
 pub use ring::{MAX_DEGREE, Quotient, Ring};
 pub use ringforge_kernels::Header;
 pub use rows::Rows;
+pub use source::{Built, Source};
 pub use transform::{Transform, Word};
 pub use tuning::{Choice, Exchange, Tuning};
 

@@ -12,11 +12,12 @@ use crate::arithmetic::Arithmetic;
 use crate::columns::Columns;
 use crate::error::{Error, Result};
 use crate::job::Order;
-use crate::kernel::{Built, Launch, Port};
+use crate::kernel::{Launch, Port};
 use crate::limits::Limits;
 use crate::plan::{Slot, Table};
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
+use crate::source::Built;
 use crate::tuning::Choice;
 
 use block::{Block, parts};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ringforge::cuda::{compile_check, is_compiler_present};
 use ringforge::{
     Args, Built, Device, Error, Header, HostArg, Job, Kernel, Launch, Limits, Modulus, Op, Order, PinnedBuffer, Plan,
-    Planner, Port, Program, Result, Ring, Slot, Step,
+    Planner, Port, Program, Result, Ring, Slot, Source, Step,
 };
 
 const WORDS: usize = 256;
@@ -38,8 +38,13 @@ impl Kernel for Affine {
         "affine"
     }
 
-    fn source(&self) -> &'static str {
-        "#include \"own.cuh\"\n#include \"prelude.cuh\"\n\
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let text = "#include \"own.cuh\"\n#include \"prelude.cuh\"\n\
          extern \"C\" __global__ void affine(const u32* x, const u32* key, u32* out, u64 first, u64 end) {\n\
              const u64 item = first + blockIdx.x;\n\
              if (item >= end) return;\n\
@@ -48,24 +53,15 @@ impl Kernel for Affine {
                  for (u32 round = 0; round < ROUNDS; round++) value = times_plus(value, FACTOR, *key + (u32)item);\n\
                  out[item * WORDS + j] = value;\n\
              }\n\
-         }\n"
-    }
-
-    fn headers(&self) -> &[Header] {
+         }\n";
         const TEXT: &str = "typedef unsigned int u32;\ntypedef unsigned long long u64;\n\
             static __device__ u32 times_plus(u32 x, u32 factor, u32 more) { return x * factor + more; }\n";
-        &[Header { name: "own.cuh", text: TEXT }]
-    }
-
-    fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
-    fn build(&self, _: &Limits) -> Result<Built> {
+        let headers = &[Header { name: "own.cuh", text: TEXT }];
         let Self { factor, rounds, .. } = self;
         let prelude = format!("#define WORDS {WORDS}\n#define FACTOR {factor}u\n#define ROUNDS {rounds}u\n");
         let launch = Launch { threads: 64, items_per_block: 1, blocks_per_item: 1, shared_bytes: self.shared_bytes };
-        Ok(Built { prelude, launch })
+        // SAFETY: a block works on the words of its own item.
+        Ok(unsafe { Source::new(self, text, headers, Built { prelude, launch }) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -179,20 +175,15 @@ impl Kernel for Text {
         "text"
     }
 
-    fn source(&self) -> &'static str {
-        self.0
-    }
-
-    fn headers(&self) -> &[Header] {
-        self.1
-    }
-
     fn ports(&self) -> &[Port] {
         &[]
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
-        Ok(Built { prelude: String::new(), launch: Launch::thread_per_item(32) })
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let built = Built { prelude: String::new(), launch: Launch::thread_per_item(32) };
+        // SAFETY: never run, only compiled.
+        Ok(unsafe { Source::new(self, self.0, self.1, built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, _: &mut Args<'_>) -> Result<()> {
@@ -220,6 +211,23 @@ fn broken_text_is_an_error() {
         matches!(check("#include \"Cargo.toml\"\n", &[]), Err(Error::Compile { log, .. }) if log.contains("cannot open"))
     );
     assert!(matches!(check("\0", &[]), Err(Error::Kernel { .. })));
+}
+
+#[test]
+fn parameters_are_compared_with_ports() {
+    let Some(device) = gpu() else { return };
+    let load = |text| {
+        let kernel: Arc<dyn Kernel> = Arc::new(Text(text, &[]));
+        device.compile(&Plan::new("text", vec![Step { kernel, slots: Vec::new() }]).unwrap()).map(|_| ())
+    };
+    let fits = "extern \"C\" __global__ void text(unsigned long long first, unsigned long long end) {}";
+    assert_eq!(load(fits), Ok(()));
+    // a launch would read a third and a fourth parameter from beyond the host's list
+    let more = "extern \"C\" __global__ void text(int* a, int* b, unsigned long long first, unsigned long long end) {}";
+    let narrow = "extern \"C\" __global__ void text(unsigned first, unsigned long long end) {}";
+    for text in [more, narrow] {
+        assert!(matches!(load(text), Err(Error::Kernel { kernel, .. }) if kernel == "text"));
+    }
 }
 
 #[test]

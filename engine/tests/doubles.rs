@@ -23,8 +23,8 @@ fn planned(job: &Job) -> Plan {
     let limits = Limits::of_capability(90);
     let plan = Planner::new(limits.clone()).plan(job).unwrap_or_else(|e| panic!("{job}: {e}"));
     for step in plan.steps() {
-        let built = step.kernel.build(&limits).unwrap_or_else(|e| panic!("{plan}: {e}"));
-        assert!(built.prelude.contains("using M = rf::Mod50;"), "{plan}");
+        let source = step.kernel.source(&limits).unwrap_or_else(|e| panic!("{plan}: {e}"));
+        assert!(source.prelude().contains("using M = rf::Mod50;"), "{plan}");
     }
     plan
 }
@@ -91,7 +91,7 @@ fn doubles_are_taken_where_they_are_fast_and_serve() {
     // down to degree 2 only, and by thirds
     for ring in [Ring::negacyclic(64, modulus(HALF)), Ring::cyclic(72, modulus(THIRDS))] {
         let plan = Planner::new(fast.clone()).plan(&Job::new(&ring.expect("a ring"), Op::Forward)).expect("a plan");
-        let built = plan.steps()[0].kernel.build(&fast).expect("a kernel");
-        assert!(built.prelude.contains("using M = rf::Mod64;"), "{plan}");
+        let source = plan.steps()[0].kernel.source(&fast).expect("a kernel");
+        assert!(source.prelude().contains("using M = rf::Mod64;"), "{plan}");
     }
 }

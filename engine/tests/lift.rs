@@ -209,7 +209,7 @@ fn folding_in_rounds_needs_shared_memory() {
     let build = |n| {
         let plan =
             Planner::new(limits.clone()).plan(&Job::new(&sparse(4591, n, &[(n - 1, 1), (0, 1)]), Op::Mul)).unwrap();
-        plan.steps().last().unwrap().kernel.build(&limits)
+        plan.steps().last().unwrap().kernel.source(&limits)
     };
     assert!(build(1000).is_ok());
     assert!(matches!(build(200_000), Err(Error::Unsupported { .. })));

@@ -6,3 +6,5 @@
 #include RF_KERNEL_FILE
 
 constexpr rf_host::Kernel rf_host::kernel = rf_host::kernel_of<RF_KERNEL>(RF_KERNEL);
+
+static_assert(rf_host::kernel.pointers == RF_PORTS, "a kernel takes one pointer for each port, then first and end");

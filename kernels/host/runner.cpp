@@ -1,7 +1,7 @@
 // Runs one kernel on the CPU for tests: reads requests on standard input, answers each on standard output, until the input ends.
 //
 //   c++ FLAGS -c runner.cpp block.cpp
-//   c++ FLAGS -I<headers> -I<folder of prelude.cuh> -DRF_KERNEL_FILE='"/path/forward.cu"' -DRF_KERNEL=forward
+//   c++ FLAGS -I<headers> -I<folder of prelude.cuh> -DRF_KERNEL_FILE='"/path/forward.cu"' -DRF_KERNEL=forward -DRF_PORTS=3
 //       -o runner kernel.cpp runner.o block.o
 //   FLAGS: -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing
 //          [-g1 -fsanitize=address,undefined -fno-sanitize-recover=all]

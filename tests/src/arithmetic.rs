@@ -6,7 +6,9 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::testkit::NamedPlan;
-use ringforge::{Args, Arithmetic, Built, Error, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Step};
+use ringforge::{
+    Args, Arithmetic, Built, Error, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Source, Step,
+};
 
 const TEXT: &str = include_str!("arithmetic.cu");
 const PORTABLE_TEXT: &str = concat!("#define RF_PORTABLE 1\n", include_str!("arithmetic.cu"));
@@ -151,15 +153,12 @@ impl Kernel for Probe {
         }
     }
 
-    fn source(&self) -> &'static str {
-        if self.portable { PORTABLE_TEXT } else { TEXT }
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let Self { which, modulus, .. } = self;
         let (bound, products) = (which.bound(modulus), which.products(modulus));
         let name = which.arithmetic().type_name(modulus);
@@ -174,7 +173,9 @@ impl Kernel for Probe {
              constexpr u32 products = {products}u;\n\
              }}\n"
         );
-        Ok(Built { prelude, launch: Launch::thread_per_item(128) })
+        let built = Built { prelude, launch: Launch::thread_per_item(128) };
+        // SAFETY: a thread of either text reads the operands of its item and writes its results.
+        Ok(unsafe { Source::new(self, if self.portable { PORTABLE_TEXT } else { TEXT }, &[], built) })
     }
 
     /// Lazy results are some residues of a range: which ones, only the text says.

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Source, Step};
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::{ExtendableOutput, Shake128, Shake256, XofReader};
 
@@ -63,15 +63,12 @@ impl Kernel for Sponge {
         "sponge"
     }
 
-    fn source(&self) -> &'static str {
-        include_str!("sponge.cu")
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let words = self.bytes / 8;
         let item_words = words * LENGTHS.len();
         let lengths = LENGTHS.map(|length| length.to_string()).join(", ");
@@ -87,7 +84,9 @@ impl Kernel for Sponge {
              \x20   static constexpr rf::u32 message_words = {MESSAGE_WORDS}, item_words = {item_words};\n\
              }};\n"
         );
-        Ok(Built { prelude, launch: Launch::thread_per_item(THREADS) })
+        let built = Built { prelude, launch: Launch::thread_per_item(THREADS) };
+        // SAFETY: sponge.cu reads the words of its item and writes the hashes of each length, as the ports say.
+        Ok(unsafe { Source::new(self, include_str!("sponge.cu"), &[], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

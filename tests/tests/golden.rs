@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use ringforge::{Built, Job, Launch, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring};
+use ringforge::{Job, Launch, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring};
 
 fn jobs() -> Result<Vec<Job>> {
     let q = |q: u64| Modulus::new(q);
@@ -43,8 +43,8 @@ fn plans(limits: &Limits) -> Result<String> {
         let _ = writeln!(text, "{plan}");
         for step in plan.steps().iter().filter(|_| !limits.is_cpu()) {
             let name = step.kernel.name();
-            let launch = match step.kernel.build(limits) {
-                Ok(Built { launch: Launch { threads, items_per_block, blocks_per_item, shared_bytes }, .. }) => {
+            let launch = match step.kernel.source(limits).map(|source| source.launch()) {
+                Ok(Launch { threads, items_per_block, blocks_per_item, shared_bytes }) => {
                     format!(
                         "{threads} threads, items/block {items_per_block}, blocks/item {blocks_per_item}, \
                      {shared_bytes} bytes shared"

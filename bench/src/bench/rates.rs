@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use ringforge::testkit::Random;
-use ringforge::{Args, Built, Device, Error, Kernel, Launch, Limits, Plan, Port, Slot, Step};
+use ringforge::{Args, Built, Device, Error, Kernel, Launch, Limits, Plan, Port, Slot, Source, Step};
 use serde::Serialize;
 
 use super::{Options, write};
@@ -117,16 +117,13 @@ impl Kernel for Chains {
         "rates"
     }
 
-    fn source(&self) -> &'static str {
-        include_str!("rates.cu")
-    }
-
     fn ports(&self) -> &[Port] {
         const PORTS: &[Port] = &[Port::input(THREADS * 4), Port::output(THREADS * 8)];
         PORTS
     }
 
-    fn build(&self, limits: &Limits) -> ringforge::Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, limits: &Limits) -> ringforge::Result<Source> {
         let Self(operation) = self;
         if *operation == Operation::Tensor && limits.capability < 80 {
             let why = format!("{} has no such tensor cores", limits.name);
@@ -138,7 +135,9 @@ impl Kernel for Chains {
              constexpr unsigned THREADS = {THREADS}, CHAINS = {CHAINS}, STEPS = {STEPS}, UNROLLED = {UNROLLED};\n\
              using Task = struct {operation:?};\n"
         );
-        Ok(Built { prelude, launch })
+        let built = Built { prelude, launch };
+        // SAFETY: a thread of rates.cu reads one word and writes one result, of its own item.
+        Ok(unsafe { Source::new(self, include_str!("rates.cu"), &[], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> ringforge::Result<()> {
@@ -312,7 +311,7 @@ mod tests {
             }
         }
         let old = Limits::of_capability(75);
-        assert!(matches!(Chains(Operation::Tensor).build(&old), Err(Error::Unsupported { .. })));
+        assert!(matches!(Chains(Operation::Tensor).source(&old), Err(Error::Unsupported { .. })));
         assert!(ringforge::cuda::compile_check(&Chains(Operation::Logic), &old, false).is_ok());
     }
 }

@@ -93,8 +93,9 @@ fn texts(plan: &Plan, limits: &Limits) -> Result<String> {
     if limits.is_cpu() {
         return Ok(plan.to_string());
     }
-    let built = plan.steps().iter().map(|step| Ok(format!("{} {:?}", step.kernel.name(), step.kernel.build(limits)?)));
-    Ok(built.collect::<ringforge::Result<Vec<_>>>()?.concat())
+    let sources =
+        plan.steps().iter().map(|step| Ok(format!("{} {:?}", step.kernel.name(), step.kernel.source(limits)?)));
+    Ok(sources.collect::<ringforge::Result<Vec<_>>>()?.concat())
 }
 
 /// A way as people read it.

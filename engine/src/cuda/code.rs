@@ -17,12 +17,18 @@ use crate::cuda::nvrtc;
 use crate::cuda::queue::CudaQueue;
 use crate::cuda::text::{Key, Unit};
 use crate::error::{Error, Result};
-use crate::kernel::{Grid, Kernel, Launch};
+use crate::kernel::{Grid, Kernel, Launch, Port};
 
 /// Dynamic shared memory that a block gets without asking.
 const FREE_SHARED_BYTES: u32 = 48 << 10;
 /// Threads of a warp.
 const WARP: u32 = 32;
+/// Parameters of a kernel behind its pointers: the first item, and the end.
+const RANGE: usize = 2;
+/// Bytes of a parameter.
+const POINTER: usize = 8;
+/// The driver that tells of a function's parameters.
+const TELLS_PARAMETERS: i32 = 12_040;
 
 /// A function on a GPU.
 pub(crate) struct CudaCode {
@@ -31,6 +37,8 @@ pub(crate) struct CudaCode {
     launch: Launch,
     /// Threads that a multiprocessor of the GPU holds at most.
     processor_threads: u32,
+    /// Bytes of each parameter, where the driver tells.
+    parameters: Option<Vec<usize>>,
 }
 
 /// What a loaded kernel takes of a multiprocessor, as the driver reports it.
@@ -98,11 +106,12 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     let mut units: Vec<(Unit, Arc<Slot>, Key)> = Vec::new();
     let mut of_kernel = Vec::with_capacity(kernels.len());
     for kernel in kernels {
-        let unit = Unit::new(&**kernel, &gpu.limits, false)?;
+        let mut unit = Unit::new(&**kernel, &gpu.limits, false)?;
+        let ports = core::mem::take(&mut unit.ports);
         let key = unit.key();
         let slot = gpu.codes.slot(&unit, key);
         let known = units.iter().position(|(_, known, _)| Arc::ptr_eq(known, &slot));
-        of_kernel.push(known.unwrap_or(units.len()));
+        of_kernel.push((known.unwrap_or(units.len()), ports));
         if known.is_none() {
             units.push((unit, slot, key));
         }
@@ -132,9 +141,10 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     kernels
         .iter()
         .zip(of_kernel)
-        .map(|(kernel, at)| {
+        .map(|(kernel, (at, ports))| {
             let code = codes.get(at).and_then(|code| lock(code).clone()).ok_or_else(|| lost(kernel))??;
-            Ok(Loaded { kernel: kernel.clone(), code: Code::Cuda(code) })
+            code.takes(&ports)?;
+            Ok(Loaded { kernel: kernel.clone(), ports, code: Code::Cuda(code) })
         })
         .collect()
 }
@@ -172,7 +182,25 @@ impl CudaCode {
             .context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
             .map_err(failed("cuDeviceGetAttribute"))?;
-        Ok(Self { name: unit.entry, function, launch: unit.launch, processor_threads: unsigned(processor_threads) })
+        Ok(Self {
+            name: unit.entry,
+            parameters: parameters(gpu, &function),
+            function,
+            launch: unit.launch,
+            processor_threads: unsigned(processor_threads),
+        })
+    }
+
+    /// Whether the function takes one pointer for each port, and two numbers of 64 bits: a launch reads as many from the
+    /// host's memory as it takes.
+    fn takes(&self, ports: &[Port]) -> Result<()> {
+        match &self.parameters {
+            Some(sizes) if sizes.len() != ports.len() + RANGE || sizes.iter().any(|&size| size != POINTER) => {
+                let why = format!("takes parameters of {sizes:?} bytes, for {} pointers and two numbers", ports.len());
+                Err(Error::Kernel { kernel: self.name.into(), why })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Starts the kernel on these items, or some blocks of the one item that there is.
@@ -232,6 +260,22 @@ impl core::fmt::Debug for CudaCode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "CudaCode({})", self.name)
     }
+}
+
+/// Bytes of each parameter of a function; nothing where the driver is too old to tell.
+fn parameters(gpu: &Gpu, function: &CudaFunction) -> Option<Vec<usize>> {
+    if gpu.driver < TELLS_PARAMETERS {
+        return None;
+    }
+    let size = |index| {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the function is loaded; the call writes two integers, and says so where there is no such parameter.
+        unsafe { sys::cuFuncGetParamInfo(function.cu_function(), index, &raw mut offset, &raw mut size) }
+            .result()
+            .is_ok()
+            .then_some(size)
+    };
+    Some((0..).map_while(size).collect())
 }
 
 /// A number that the driver gives as a signed one.

@@ -58,7 +58,7 @@ pub(crate) struct Work<'a> {
 impl<'a> Work<'a> {
     pub(crate) fn new(kernel: &'a Loaded, items: Range<usize>, targets: &[Target<'a>]) -> Result<Self> {
         let broken = |why: &str| Error::Kernel { kernel: kernel.kernel.name().into(), why: why.into() };
-        let ports = kernel.kernel.ports();
+        let ports = &kernel.ports;
         let Code::Cuda(code) = &kernel.code else { return Err(broken("was loaded for another device")) };
         if ports.len() != targets.len() {
             return Err(broken("has another number of ports than are bound"));
@@ -69,6 +69,7 @@ impl<'a> Work<'a> {
             let memory =
                 memory_of(targets, number).ok_or_else(|| broken("runs in place with a port that is not written"))?;
             match *target {
+                Target::Read(_) if port.role != Role::In => return Err(broken("writes to memory that is read only")),
                 Target::Read(_) => used.push((memory, Access::Read)),
                 Target::Write(_) => {
                     let in_place = targets.iter().any(|other| matches!(other, Target::SameAs(same) if *same == number));

@@ -112,7 +112,7 @@ struct Program {
 
 impl Program {
     fn new(unit: &Unit) -> Result<Self> {
-        let source = c_string(unit, unit.source)?;
+        let source = c_string(unit, &unit.source)?;
         // a folder that is not there: without it the compiler would look for headers in the working folder
         let name = c_string(unit, &format!("/ringforge/{}.cu", unit.entry))?;
         let names = unit.headers.iter().map(|(name, _)| c_string(unit, name)).collect::<Result<Vec<_>>>()?;

@@ -6,8 +6,9 @@ use ringforge_kernels::HEADERS;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Launch};
+use crate::kernel::{Kernel, Launch, Port};
 use crate::limits::Limits;
+use crate::source::Source;
 
 /// What changes whenever the same text and options would have to be compiled anew.
 const KEY_VERSION: &str = "ringforge kernel 1";
@@ -22,9 +23,11 @@ pub(crate) struct Unit {
     /// Name of the entry point.
     pub(crate) entry: &'static str,
     /// The kernel's own text.
-    pub(crate) source: &'static str,
+    pub(crate) source: Cow<'static, str>,
     /// Name and text of each header that the text includes, directly or not.
     pub(crate) headers: Vec<(&'static str, Cow<'static, str>)>,
+    /// The ports that the text has pointers for.
+    pub(crate) ports: Vec<Port>,
     /// The launch that the text assumes.
     pub(crate) launch: Launch,
     /// Compute capability of the device.
@@ -40,10 +43,10 @@ impl Unit {
     /// [`Error::Unsupported`] where the kernel does not fit the device; [`Error::Kernel`] where a header of the kernel
     /// has the name of another one.
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
-        let built = kernel.build(limits)?;
+        let Source { entry, ports, text, headers, built } = Source::of(kernel, limits)?;
         check_launch(kernel, &built.launch, limits)?;
         let mut known: Vec<(&'static str, Cow<'static, str>)> = vec![("prelude.cuh", Cow::Owned(built.prelude))];
-        for header in HEADERS.iter().chain(kernel.headers()) {
+        for header in HEADERS.iter().chain(&headers) {
             match known.iter().find(|(name, _)| *name == header.name) {
                 Some((_, text)) if text == header.text => {}
                 Some(_) => {
@@ -59,9 +62,8 @@ impl Unit {
         if portable {
             options.push("-DRF_PORTABLE");
         }
-        let source = kernel.source();
-        let headers = reachable(source, known);
-        Ok(Self { entry: kernel.name(), source, headers, launch: built.launch, capability: limits.capability, options })
+        let headers = reachable(&text, known);
+        Ok(Self { entry, source: text, headers, ports, launch: built.launch, capability: limits.capability, options })
     }
 
     /// The key of this text with these options for this architecture.
@@ -78,7 +80,7 @@ impl Unit {
             field(option);
         }
         field(self.entry);
-        field(self.source);
+        field(&self.source);
         for (name, text) in &self.headers {
             field(name);
             field(text);
@@ -156,10 +158,11 @@ mod tests {
 
     #[test]
     fn key_depends_on_every_part() {
-        let unit = |source, text: &'static str, capability, option| Unit {
+        let unit = |source: &'static str, text: &'static str, capability, option| Unit {
             entry: "k",
-            source,
+            source: Cow::Borrowed(source),
             headers: known(&[("a.cuh", text)]),
+            ports: Vec::new(),
             launch: Launch::thread_per_item(32),
             capability,
             options: vec![option],

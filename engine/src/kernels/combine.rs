@@ -7,13 +7,14 @@ use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
 use crate::job::Op;
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Divisor, Stored, mul_hi, with_stored};
 use crate::kernels::rns;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
 use crate::plan::Table;
 use crate::ring::Ring;
+use crate::source::Source;
 
 /// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i.
 /// Ports: element in, constants ([`Combine::table`]), integers out.
@@ -120,16 +121,19 @@ impl Kernel for Combine {
         "combine"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::COMBINE
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
-        rns::build_integers(limits, Op::Combine, &self.ring, self.product.len(), self.parts.len() + self.product.len())
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        let built = rns::build_integers(
+            limits,
+            Op::Combine,
+            &self.ring,
+            self.product.len(),
+            self.parts.len() + self.product.len(),
+        )?;
+        Ok(Source::of_engine(self, ringforge_kernels::COMBINE, built))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

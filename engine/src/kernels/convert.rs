@@ -7,13 +7,14 @@ use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
 use crate::job::Op;
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Divisor, Stored, store_type, sub_mod, with_stored};
 use crate::kernels::rns::{self, MAX_MODULI, Shared, Weighted};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
 use crate::plan::Table;
 use crate::ring::Ring;
+use crate::source::Source;
 
 /// From the moduli q_i with product Q to the moduli p_j: an integer is written as x = Σ digit_i·weight_i, and the sum is
 /// taken modulo each p_j.
@@ -28,7 +29,7 @@ pub(crate) struct Convert {
     op: Op,
     from: Ring,
     to: Ring,
-    sources: Vec<Source>,
+    sources: Vec<SourceModulus>,
     targets: Vec<Target>,
     /// Whether all digits add up to at most 2^64.
     narrow: bool,
@@ -36,7 +37,7 @@ pub(crate) struct Convert {
 }
 
 #[derive(Debug, Clone)]
-struct Source {
+struct SourceModulus {
     /// Of the digits that are known before this one, modulo q_i.
     before: Weighted,
     q: u64,
@@ -75,7 +76,7 @@ impl Convert {
             let weights = (0..if exact { i } else { 0 }).map(|i| weight(i, q, &divisor)).collect();
             let factor = modulus.inverse(&U256::from(weight(i, q, &divisor)));
             let factor = factor.ok_or_else(|| Error::unsupported(op, from, "no inverse"))?;
-            Ok(Source { before: Weighted { divisor, weights }, q, factor: low_u64(&factor), half: half[i] })
+            Ok(SourceModulus { before: Weighted { divisor, weights }, q, factor: low_u64(&factor), half: half[i] })
         };
         let sources = from.basis().iter().enumerate().map(source).collect::<Result<Vec<_>>>()?;
         let target = |&p: &u64| {
@@ -111,7 +112,7 @@ impl Convert {
         for (from, to) in from.chunks_exact(sources * n).zip(to.chunks_exact_mut(targets * n)) {
             for cell in 0..n {
                 let mut above_half = false;
-                for (i, Source { before, q, factor, half }) in self.sources.iter().enumerate() {
+                for (i, SourceModulus { before, q, factor, half }) in self.sources.iter().enumerate() {
                     let x = sub_mod(from[i * n + cell].get(), before.sum(&digits[..i]), *q);
                     let digit = before.divisor.mul(x, *factor);
                     above_half = digit > *half || (digit == *half && above_half);
@@ -144,15 +145,11 @@ impl Kernel for Convert {
         "convert"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::CONVERT
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
+    fn source(&self, limits: &Limits) -> Result<Source> {
         let sources = self.sources.len();
         let rows = format!(
             "    using From = {};\n\
@@ -167,7 +164,9 @@ impl Kernel for Convert {
             self.narrow,
         );
         let Self { op, from, to, .. } = self;
-        rns::build(limits, *op, from, &format!("{from} to {to}"), &rows, Shared { each: sources, more: 0 })
+        let built =
+            rns::build(limits, *op, from, &format!("{from} to {to}"), &rows, Shared { each: sources, more: 0 })?;
+        Ok(Source::of_engine(self, ringforge_kernels::CONVERT, built))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

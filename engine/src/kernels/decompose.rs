@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::job::Op;
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Divisor, Stored, with_stored};
 use crate::kernels::rns::{self, Weighted};
 use crate::limits::Limits;
 use crate::plan::Table;
 use crate::ring::Ring;
+use crate::source::Source;
 
 /// RNS rows from integers of as many 64-bit limbs as Q has, whatever their value: limb l counts 2^(64 l) mod q.
 /// Ports: integers in, constants ([`Decompose::table`]), element out.
@@ -61,16 +62,13 @@ impl Kernel for Decompose {
         "decompose"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::DECOMPOSE
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
-        rns::build_integers(limits, Op::Decompose, &self.ring, self.limbs, self.limbs)
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        let built = rns::build_integers(limits, Op::Decompose, &self.ring, self.limbs, self.limbs)?;
+        Ok(Source::of_engine(self, ringforge_kernels::DECOMPOSE, built))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

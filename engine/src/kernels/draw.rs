@@ -7,9 +7,10 @@ use zeroize::Zeroizing;
 
 use crate::drbg::Draws;
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Built, Kernel, Launch, Port};
+use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
+use crate::source::{Built, Source};
 
 const THREADS: u32 = 128;
 
@@ -49,15 +50,11 @@ impl Kernel for Draw {
         "draw"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::DRAW
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    fn source(&self, _: &Limits) -> Result<Source> {
         let prelude = format!(
             "#pragma once\n\
              struct Task {{\n\
@@ -66,7 +63,8 @@ impl Kernel for Draw {
             self.ports[1].bytes / 4,
             self.attempt,
         );
-        Ok(Built { prelude, launch: Launch::thread_per_item(THREADS) })
+        let built = Built { prelude, launch: Launch::thread_per_item(THREADS) };
+        Ok(Source::of_engine(self, ringforge_kernels::DRAW, built))
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

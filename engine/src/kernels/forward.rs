@@ -7,7 +7,7 @@ use crate::columns::Columns;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::rows::in_place;
 use crate::limits::Limits;
@@ -15,6 +15,7 @@ use crate::plan::{Slot, Step};
 use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::rows::Rows;
+use crate::source::Source;
 
 /// The forward transform of elements of a ring.
 ///
@@ -63,16 +64,12 @@ impl Kernel for Forward {
         "forward"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::FORWARD
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
-        self.rows.build_part(limits, "")
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        Ok(Source::of_engine(self, ringforge_kernels::FORWARD, self.rows.build_part(limits, "")?))
     }
 
     fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {

@@ -4,12 +4,13 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Built, Kernel, Launch, Port};
+use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::kernels::crt::{Rebuild, Stored, add_mod, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::limits::Limits;
 use crate::modulus::low_u64;
 use crate::plan::Table;
+use crate::source::{Built, Source};
 
 /// Most threads of a block.
 const THREADS: usize = 512;
@@ -79,15 +80,11 @@ impl Kernel for LiftFold {
         "lift_fold"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::LIFT_FOLD
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
+    fn source(&self, limits: &Limits) -> Result<Source> {
         let n = self.lift.n();
         let threads = n.div_ceil(4).next_multiple_of(32).min(THREADS);
         let shared_bytes = (2 * n - 1) * self.lift.ring.width().bytes();
@@ -115,7 +112,8 @@ impl Kernel for LiftFold {
             blocks_per_item: 1,
             shared_bytes: shared_bytes as u32,
         };
-        Ok(Built { prelude: format!("#pragma once\n{}", self.lift.prelude(&further)), launch })
+        let built = Built { prelude: format!("#pragma once\n{}", self.lift.prelude(&further)), launch };
+        Ok(Source::of_engine(self, ringforge_kernels::LIFT_FOLD, built))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

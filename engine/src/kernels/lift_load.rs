@@ -3,12 +3,13 @@
 use core::ops::Range;
 
 use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Barrett, Stored, choice, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::low_u64;
+use crate::source::{Built, Source};
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -64,15 +65,11 @@ impl Kernel for LiftLoad {
         "lift_load"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::LIFT_LOAD
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    fn source(&self, _: &Limits) -> Result<Source> {
         let (cells, launch) = spread(self.lift.length(), THREADS);
         let barretts =
             choice("rf::Barrett barrett(rf::u32 j)", "j", self.primes.iter().map(|prime| prime.barrett.initializer()));
@@ -80,7 +77,8 @@ impl Kernel for LiftLoad {
             choice("rf::u64 minus_q(rf::u32 j)", "j", self.primes.iter().map(|prime| format!("{}ull", prime.minus_q)));
         let below = self.primes.iter().all(|prime| self.lift.q <= prime.p);
         let further = format!("    static constexpr bool below_primes = {below};\n{barretts}{minus_q}");
-        Ok(Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude(&further)), launch })
+        let built = Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude(&further)), launch };
+        Ok(Source::of_engine(self, ringforge_kernels::LIFT_LOAD, built))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -3,12 +3,13 @@
 use core::ops::Range;
 
 use crate::error::Result;
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Rebuild, Stored, add_mod, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::low_u64;
+use crate::source::{Built, Source};
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -78,15 +79,11 @@ impl Kernel for LiftStore {
         "lift_store"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::LIFT_STORE
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    fn source(&self, _: &Limits) -> Result<Source> {
         let (cells, launch) = spread(self.lift.n(), THREADS);
         let further = format!(
             "    static constexpr rf::u32 high = {};\n    static constexpr rf::u64 c0 = {}ull, c1 = {}ull;\n\
@@ -97,7 +94,8 @@ impl Kernel for LiftStore {
             self.lift.clears(),
             self.rebuild.prelude(self.lift.word_bits()),
         );
-        Ok(Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude(&further)), launch })
+        let built = Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude(&further)), launch };
+        Ok(Source::of_engine(self, ringforge_kernels::LIFT_STORE, built))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::base::products;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
 use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::rows::Rows;
+use crate::source::{Built, Source};
 
 /// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
 ///
@@ -55,17 +56,14 @@ impl Kernel for PointMul {
         if self.adds { "mul_add" } else { "point_mul" }
     }
 
-    fn source(&self) -> &'static str {
-        if self.adds { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL }
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
+    fn source(&self, limits: &Limits) -> Result<Source> {
         let built = self.rows.build_part(limits, "")?;
-        Ok(Built { launch: self.rows.leaf_launch(), ..built })
+        let text = if self.adds { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL };
+        Ok(Source::of_engine(self, text, Built { launch: self.rows.leaf_launch(), ..built }))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

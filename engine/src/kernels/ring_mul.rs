@@ -7,7 +7,7 @@ use bytemuck::Zeroable;
 
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::base::products;
 use crate::kernels::rows::in_place;
 use crate::kernels::tree::{Origin, TASK_BYTES};
@@ -16,6 +16,7 @@ use crate::plan::{Slot, Step};
 use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::rows::Rows;
+use crate::source::Source;
 use crate::tuning::Choice;
 
 /// The product of two elements of a ring.
@@ -64,16 +65,12 @@ impl Kernel for RingMul {
         "ring_mul"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::RING_MUL
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
-        self.rows.build(limits, "")
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        Ok(Source::of_engine(self, ringforge_kernels::RING_MUL, self.rows.build(limits, "")?))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

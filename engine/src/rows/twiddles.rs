@@ -11,13 +11,14 @@ use crypto_bigint::U256;
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit, dispatch};
-use crate::kernel::{Args, Built, Kernel, Launch, Port};
+use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::plan::Table;
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Roots, Split};
 use crate::rows::Rows;
+use crate::source::{Built, Source};
 
 use fill::RowFill;
 
@@ -244,19 +245,16 @@ impl Kernel for Twiddles {
         "twiddles"
     }
 
-    fn source(&self) -> &'static str {
-        ringforge_kernels::TWIDDLES
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
+    fn source(&self, limits: &Limits) -> Result<Source> {
         let Self { arithmetic, layout, .. } = self.clone();
         let rows = Rows { arithmetic, layout, ..Rows::with_split(&self.ring, &self.split, limits) };
         let built = rows.build_part(limits, "")?;
-        Ok(Built { launch: Launch::thread_per_item(THREADS), ..built })
+        let built = Built { launch: Launch::thread_per_item(THREADS), ..built };
+        Ok(Source::of_engine(self, ringforge_kernels::TWIDDLES, built))
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

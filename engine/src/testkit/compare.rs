@@ -94,8 +94,8 @@ pub(super) fn batches(plan: &Plan, devices: &[&Limits]) -> BTreeSet<usize> {
     let mut batches = BTreeSet::from(SMALLEST);
     for limits in devices.iter().filter(|limits| !limits.is_cpu()) {
         // a kernel that does not fit the device fails when it is compiled for it
-        let tiles = plan.steps().iter().filter_map(|step| step.kernel.build(limits).ok());
-        for tile in tiles.map(|built| built.launch.items_per_block as usize) {
+        let tiles = plan.steps().iter().filter_map(|step| step.kernel.source(limits).ok());
+        for tile in tiles.map(|source| source.launch().items_per_block as usize) {
             batches.extend([tile.saturating_sub(1), tile, tile + 1]);
         }
     }

@@ -10,18 +10,21 @@ use ringforge_kernels::{HEADERS, Header};
 use crate::columns::Columns;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Built, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::limits::Limits;
 use crate::plan::{Plan, Slot, Step, Table};
+use crate::source::Source;
 
 use super::compare::{Compiled, difference};
 use super::scheme::NamedPlan;
+use super::text::is_text;
 
-/// A kernel with another text or launch than its own; its meaning on the CPU stays.
+/// A kernel with another text or launch than its own; its meaning on the CPU stays. It runs on the CPU and the text device
+/// alone, which watch what a text does.
 pub struct Altered {
     inner: Arc<dyn Kernel>,
-    source: &'static str,
-    headers: Vec<Header>,
+    /// In place of its own, by name.
+    files: Vec<Header>,
     halves_shared: bool,
 }
 
@@ -29,21 +32,14 @@ impl Altered {
     /// The kernel as it is.
     #[must_use]
     pub fn new(inner: &Arc<dyn Kernel>) -> Self {
-        let (source, headers) = (inner.source(), inner.headers().to_vec());
-        Self { inner: inner.clone(), source, headers, halves_shared: false }
+        Self { inner: inner.clone(), files: Vec::new(), halves_shared: false }
     }
 
     /// With this text in place of a file: its source (`NAME.cu`), a header of its own, or one of the engine's. The text
     /// stays in memory until the process ends, as other kernels' texts do.
     #[must_use]
     pub fn with_text(mut self, file: &'static str, text: String) -> Self {
-        let text: &'static str = text.leak();
-        if file == source_name(self.inner.name()) {
-            self.source = text;
-        } else {
-            self.headers.retain(|header| header.name != file);
-            self.headers.push(Header { name: file, text });
-        }
+        self.files.push(Header { name: file, text: text.leak() });
         self
     }
 
@@ -57,8 +53,8 @@ impl Altered {
 
 impl fmt::Debug for Altered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inner, source, headers, halves_shared } = self;
-        write!(f, "Altered({inner:?}, {source:?}, {headers:?}, {halves_shared})")
+        let Self { inner, files, halves_shared } = self;
+        write!(f, "Altered({inner:?}, {files:?}, {halves_shared})")
     }
 }
 
@@ -67,24 +63,28 @@ impl Kernel for Altered {
         self.inner.name()
     }
 
-    fn source(&self) -> &'static str {
-        self.source
-    }
-
-    fn headers(&self) -> &[Header] {
-        &self.headers
-    }
-
     fn ports(&self) -> &[Port] {
         self.inner.ports()
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
-        let mut built = self.inner.build(limits)?;
-        if self.halves_shared {
-            built.launch.shared_bytes /= 2;
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        if !is_text(limits) {
+            let why = format!("an altered kernel runs on the text device, not on {}", limits.name);
+            return Err(Error::Unsupported { job: self.name().into(), why });
         }
-        Ok(built)
+        let mut source = self.inner.source(limits)?;
+        for file in &self.files {
+            if file.name == source_name(self.name()) {
+                source.text = file.text.into();
+            } else {
+                source.headers.retain(|header| header.name != file.name);
+                source.headers.push(*file);
+            }
+        }
+        if self.halves_shared {
+            source.built.launch.shared_bytes /= 2;
+        }
+        Ok(source)
     }
 
     fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
@@ -136,13 +136,13 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
     let mut found = Vec::new();
     for (s, step) in named.plan.steps().iter().enumerate() {
         let name = step.kernel.name();
-        let built = step.kernel.build(limits)?;
+        let source = step.kernel.source(limits)?;
         let mut add = |what: String, step: Step| -> Result<()> {
             found.push(Injection { what, plan: with_step(named, s, step)? });
             Ok(())
         };
         let by_slabs = (0..step.slots.len()).any(|port| step.kernel.columns(port, limits).is_some());
-        for file in texts(&*step.kernel, &built.prelude).values() {
+        for file in texts(name, &source).values() {
             if by_slabs && file.text.contains(SKIPPED) {
                 let altered = Altered::new(&step.kernel).with_text(file.name, file.text.replace(SKIPPED, "0"));
                 add(format!("{SKIPPED} in {} made 0", file.name), with_kernel(step, altered))?;
@@ -152,7 +152,7 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
                 add(format!("{}:{line} deleted", file.name), with_kernel(step, altered))?;
             }
         }
-        if built.launch.shared_bytes > 0 {
+        if source.launch().shared_bytes > 0 {
             let altered = Altered::new(&step.kernel).with_half_shared();
             add(format!("shared memory of {name} halved"), with_kernel(step, altered))?;
         }
@@ -188,15 +188,15 @@ fn source_name(kernel: &str) -> String {
     format!("{kernel}.cu")
 }
 
-/// The kernel's source and all headers that it includes, directly or not, by name.
-fn texts(kernel: &dyn Kernel, prelude: &str) -> BTreeMap<&'static str, Header> {
-    let source = Header { name: source_name(kernel.name()).leak(), text: kernel.source() };
-    let mut files = BTreeMap::from([(source.name, source)]);
-    let mut open: Vec<&str> = vec![source.text, prelude];
+/// The kernel's text and all headers that it includes, directly or not, by name.
+fn texts(kernel: &str, source: &Source) -> BTreeMap<&'static str, Header> {
+    let main = Header { name: source_name(kernel).leak(), text: source.text().to_owned().leak() };
+    let mut files = BTreeMap::from([(main.name, main)]);
+    let mut open: Vec<&str> = vec![main.text, source.prelude()];
     while let Some(text) = open.pop() {
         let names = text.lines().filter_map(|line| line.trim().strip_prefix("#include \"")?.split('"').next());
         for name in names {
-            let header = kernel.headers().iter().chain(HEADERS).find(|header| header.name == name);
+            let header = source.headers().iter().chain(HEADERS).find(|header| header.name == name);
             if let Some(header) = header.filter(|header| !files.contains_key(header.name)) {
                 files.insert(header.name, *header);
                 open.push(header.text);

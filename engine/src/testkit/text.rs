@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
 use crate::memory::{Memory, Read, Write};
+use crate::source::Source;
 
 use cache::Compiler;
 use process::Runner;
@@ -84,10 +85,10 @@ struct Text {
 
 impl Text {
     fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
-        let built = kernel.build(&self.options.limits)?;
-        let program = self.compiler.program(&**kernel, &built.prelude)?;
-        let runner = Runner::new(kernel.name(), program, built.launch, self.options.timeout);
-        Ok(Loaded { kernel: kernel.clone(), code: Code::Text(Arc::new(runner)) })
+        let source = Source::of(&**kernel, &self.options.limits)?;
+        let program = self.compiler.program(&source)?;
+        let runner = Runner::new(source.entry, program, source.launch(), self.options.timeout);
+        Ok(Loaded { kernel: kernel.clone(), ports: source.ports, code: Code::Text(Arc::new(runner)) })
     }
 }
 
@@ -122,7 +123,7 @@ impl Backend for Text {
 
     fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
         match &kernel.code {
-            Code::Text(runner) => launch::run(runner, &*kernel.kernel, &self.options, items, ports),
+            Code::Text(runner) => launch::run(runner, kernel, &self.options, items, ports),
             _ => Err(Error::ForeignDevice {
                 what: format!("kernel {}", kernel.kernel.name()),
                 expected: self.options.limits.name.clone(),

@@ -4,7 +4,9 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Per, Port, Result, Role, Rows, Slot, Step};
+use ringforge::{
+    Args, Built, Error, Header, Kernel, Launch, Limits, Per, Port, Result, Role, Rows, Slot, Source, Step,
+};
 use ringforge_batch::{Reason, STATUS};
 
 use crate::item::Scheme;
@@ -135,29 +137,9 @@ impl MlKemKernel {
         let numbers = format!("k = {k}, eta1 = {eta1}, du = {du}, dv = {dv}, hash_threads = {HASH_THREADS}");
         format!("// {name}\nstruct Set {{\n    static constexpr rf::u32 {numbers};\n}};\n")
     }
-}
 
-impl Kernel for MlKemKernel {
-    fn name(&self) -> &'static str {
-        self.stage.text().0
-    }
-
-    fn source(&self) -> &'static str {
-        self.stage.text().1
-    }
-
-    fn headers(&self) -> &[Header] {
-        HEADERS
-    }
-
-    fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
-    fn build(&self, limits: &Limits) -> Result<Built> {
-        if let Some(rows) = &self.rows {
-            return rows.build(limits, &self.set());
-        }
+    /// The prelude and the launch of a kernel that hashes or samples, a thread an item.
+    fn build_hash(&self) -> Built {
         let mut prelude = format!("#pragma once\n#include \"word.cuh\"\n{}", self.set());
         let mut launch = Launch::thread_per_item(HASH_THREADS);
         if let Stage::Matrix { transposed } = self.stage {
@@ -167,7 +149,28 @@ impl Kernel for MlKemKernel {
             launch.items_per_block = (SAMPLE_THREADS / self.scheme.parameters.k.pow(2)) as u32;
             launch.shared_bytes = (SAMPLE_THREADS * PITCH) as u32;
         }
-        Ok(Built { prelude, launch })
+        Built { prelude, launch }
+    }
+}
+
+impl Kernel for MlKemKernel {
+    fn name(&self) -> &'static str {
+        self.stage.text().0
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    #[allow(unsafe_code)]
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        let built = match &self.rows {
+            Some(rows) => rows.build(limits, &self.set())?,
+            None => self.build_hash(),
+        };
+        // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set of
+        // parameters gives to ports and prelude alike.
+        Ok(unsafe { Source::new(self, self.stage.text().1, HEADERS, built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -8,7 +8,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Rows, Slot, Source, Step};
 
 use crate::kem::Kem;
 use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
@@ -249,24 +249,17 @@ impl Kernel for PrimeKernel {
         text::of(self.stage).0
     }
 
-    fn source(&self) -> &'static str {
-        text::of(self.stage).1
-    }
-
-    fn headers(&self) -> &[Header] {
-        if matches!(self.work, Work::Hash) { text::HASH_HEADERS } else { text::RING_HEADERS }
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, limits: &Limits) -> Result<Source> {
         let set = |row| text::set(self.parameters(), row, self.way, self.keys);
         let mut built = match &self.work {
             Work::Hash => {
                 let prelude = format!("#pragma once\n#include \"word.cuh\"\n{}", set(0));
-                return Ok(Built { prelude, launch: Launch::thread_per_item(HASH_THREADS) });
+                Built { prelude, launch: Launch::thread_per_item(HASH_THREADS) }
             }
             Work::Transform(rows) => {
                 let further = set(rows.ring().degree()) + "#include \"ctru_prime_transform.cuh\"\n";
@@ -279,7 +272,10 @@ impl Kernel for PrimeKernel {
             Stage::Invert => (GROUP * GROUPS) as u32,
             _ => 1,
         };
-        Ok(built)
+        let headers = if matches!(self.work, Work::Hash) { text::HASH_HEADERS } else { text::RING_HEADERS };
+        // SAFETY: a thread, a warp or a block works on the bytes of its own items, of the sizes that the set of parameters
+        // gives to ports and prelude alike, and on the shared memory of its rows.
+        Ok(unsafe { Source::new(self, text::of(self.stage).1, headers, built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -6,7 +6,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Step};
+use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Source, Step};
 use ringforge_batch::STATUS;
 
 use crate::kem::Kem;
@@ -129,6 +129,22 @@ impl Stage {
             Self::CheckSecret => vec![secret_key, out(status)],
         }
     }
+
+    /// The name and the text of a stage.
+    const fn text(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Expand => ("ctru_expand", include_str!("kernels/ctru_expand.cu")),
+            Self::Generate => ("ctru_generate", include_str!("kernels/ctru_generate.cu")),
+            Self::Retry => ("ctru_retry", include_str!("kernels/ctru_retry.cu")),
+            Self::Encapsulate => ("ctru_encapsulate", include_str!("kernels/ctru_encapsulate.cu")),
+            Self::Encrypt => ("ctru_encrypt", include_str!("kernels/ctru_encrypt.cu")),
+            Self::Decrypt => ("ctru_decrypt", include_str!("kernels/ctru_decrypt.cu")),
+            Self::Decapsulate => ("ctru_decapsulate", include_str!("kernels/ctru_decapsulate.cu")),
+            Self::Compare => ("ctru_compare", include_str!("kernels/ctru_compare.cu")),
+            Self::CheckPublic => ("ctru_check_public", include_str!("kernels/ctru_check_public.cu")),
+            Self::CheckSecret => ("ctru_check_secret", include_str!("kernels/ctru_check_secret.cu")),
+        }
+    }
 }
 
 /// The same port, written.
@@ -143,44 +159,15 @@ fn both(port: Port) -> Port {
 
 impl Kernel for CtruKernel {
     fn name(&self) -> &'static str {
-        match self.stage {
-            Stage::Expand => "ctru_expand",
-            Stage::Generate => "ctru_generate",
-            Stage::Retry => "ctru_retry",
-            Stage::Encapsulate => "ctru_encapsulate",
-            Stage::Encrypt => "ctru_encrypt",
-            Stage::Decrypt => "ctru_decrypt",
-            Stage::Decapsulate => "ctru_decapsulate",
-            Stage::Compare => "ctru_compare",
-            Stage::CheckPublic => "ctru_check_public",
-            Stage::CheckSecret => "ctru_check_secret",
-        }
-    }
-
-    fn source(&self) -> &'static str {
-        match self.stage {
-            Stage::Expand => include_str!("kernels/ctru_expand.cu"),
-            Stage::Generate => include_str!("kernels/ctru_generate.cu"),
-            Stage::Retry => include_str!("kernels/ctru_retry.cu"),
-            Stage::Encapsulate => include_str!("kernels/ctru_encapsulate.cu"),
-            Stage::Encrypt => include_str!("kernels/ctru_encrypt.cu"),
-            Stage::Decrypt => include_str!("kernels/ctru_decrypt.cu"),
-            Stage::Decapsulate => include_str!("kernels/ctru_decapsulate.cu"),
-            Stage::Compare => include_str!("kernels/ctru_compare.cu"),
-            Stage::CheckPublic => include_str!("kernels/ctru_check_public.cu"),
-            Stage::CheckSecret => include_str!("kernels/ctru_check_secret.cu"),
-        }
-    }
-
-    fn headers(&self) -> &[Header] {
-        if self.rows.is_some() { RING_HEADERS } else { ITEM_HEADERS }
+        self.stage.text().0
     }
 
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, limits: &Limits) -> Result<Source> {
         let parameters = self.parameters();
         if parameters.profile != Profile::S {
             return Err(Error::Unsupported {
@@ -189,13 +176,16 @@ impl Kernel for CtruKernel {
             });
         }
         let set = set(parameters);
-        match &self.rows {
-            Some(rows) => rows.build(limits, &set),
-            None => Ok(Built {
-                prelude: format!("#pragma once\n#include \"word.cuh\"\n{set}"),
-                launch: Launch::thread_per_item(ITEM_THREADS),
-            }),
-        }
+        let (headers, built) = match &self.rows {
+            Some(rows) => (RING_HEADERS, rows.build(limits, &set)?),
+            None => {
+                let prelude = format!("#pragma once\n#include \"word.cuh\"\n{set}");
+                (ITEM_HEADERS, Built { prelude, launch: Launch::thread_per_item(ITEM_THREADS) })
+            }
+        };
+        // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set of
+        // parameters gives to ports and prelude alike.
+        Ok(unsafe { Source::new(self, self.stage.text().1, headers, built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -5,7 +5,7 @@ mod plans;
 
 use core::ops::Range;
 
-use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result};
+use ringforge::{Args, Built, Error, Kernel, Launch, Limits, Port, Result, Source};
 
 use crate::{E8, PACK, SAMPLE};
 
@@ -88,32 +88,28 @@ impl Kernel for ComponentKernel {
         }
     }
 
-    fn source(&self) -> &'static str {
-        match self.component {
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let text = match self.component {
             Component::Encode => include_str!("kernels/e8_encode_bytes.cu"),
             Component::Decode { .. } => include_str!("kernels/e8_decode_blocks.cu"),
             Component::Sample { .. } => include_str!("kernels/sample_blocks.cu"),
             Component::Pack { .. } => include_str!("kernels/pack_units.cu"),
             Component::Unpack { .. } => include_str!("kernels/unpack_units.cu"),
-        }
-    }
-
-    fn headers(&self) -> &[Header] {
-        &[E8, SAMPLE, PACK]
-    }
-
-    fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
-    fn build(&self, _: &Limits) -> Result<Built> {
+        };
         let constant = match self.component {
             Component::Encode => String::new(),
             Component::Decode { q2 } => format!("constexpr rf::u32 Q2 = {q2};\n"),
             Component::Sample { eta } => format!("constexpr rf::u32 Eta = {eta}, Count = {SAMPLED};\n"),
             Component::Pack { width } | Component::Unpack { width } => format!("constexpr rf::u32 Width = {width};\n"),
         };
-        Ok(Built { prelude: format!("#pragma once\n{constant}"), launch: Launch::thread_per_item(THREADS) })
+        let built = Built { prelude: format!("#pragma once\n{constant}"), launch: Launch::thread_per_item(THREADS) };
+        // SAFETY: a thread of each text reads its own item, of the bytes that `Components` gives the port, and writes it.
+        Ok(unsafe { Source::new(self, text, &[E8, SAMPLE, PACK], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

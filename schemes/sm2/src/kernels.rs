@@ -7,7 +7,7 @@ pub(crate) use on_cpu::RETRY;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Draws, Header, Kernel, Launch, Limits, Port, Result, Slot, Step};
+use ringforge::{Args, Built, Draws, Header, Kernel, Launch, Limits, Port, Result, Slot, Source, Step};
 
 use crate::point::Affine;
 use crate::windows::{Mode, Windows};
@@ -161,6 +161,20 @@ impl Stage {
             Self::Digest { words, one_identity } => number("words", words) + &flag("one_identity", one_identity),
         }
     }
+
+    /// The name and the text of a stage.
+    const fn text(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Table { .. } => ("sm2_table", include_str!("kernels/sm2_table.cu")),
+            Self::Points { .. } => ("sm2_points", include_str!("kernels/sm2_points.cu")),
+            Self::Sign { .. } => ("sm2_sign", include_str!("kernels/sm2_sign.cu")),
+            Self::SignAgain { .. } => ("sm2_sign_again", include_str!("kernels/sm2_sign_again.cu")),
+            Self::Public => ("sm2_public", include_str!("kernels/sm2_public.cu")),
+            Self::Prepare => ("sm2_prepare", include_str!("kernels/sm2_prepare.cu")),
+            Self::Verify { .. } => ("sm2_verify", include_str!("kernels/sm2_verify.cu")),
+            Self::Digest { .. } => ("sm2_digest", include_str!("kernels/sm2_digest.cu")),
+        }
+    }
 }
 
 impl Windows {
@@ -211,40 +225,15 @@ impl Sm2Kernel {
 
 impl Kernel for Sm2Kernel {
     fn name(&self) -> &'static str {
-        match self.stage {
-            Stage::Table { .. } => "sm2_table",
-            Stage::Points { .. } => "sm2_points",
-            Stage::Sign { .. } => "sm2_sign",
-            Stage::SignAgain { .. } => "sm2_sign_again",
-            Stage::Public => "sm2_public",
-            Stage::Prepare => "sm2_prepare",
-            Stage::Verify { .. } => "sm2_verify",
-            Stage::Digest { .. } => "sm2_digest",
-        }
-    }
-
-    fn source(&self) -> &'static str {
-        match self.stage {
-            Stage::Table { .. } => include_str!("kernels/sm2_table.cu"),
-            Stage::Points { .. } => include_str!("kernels/sm2_points.cu"),
-            Stage::Sign { .. } => include_str!("kernels/sm2_sign.cu"),
-            Stage::SignAgain { .. } => include_str!("kernels/sm2_sign_again.cu"),
-            Stage::Public => include_str!("kernels/sm2_public.cu"),
-            Stage::Prepare => include_str!("kernels/sm2_prepare.cu"),
-            Stage::Verify { .. } => include_str!("kernels/sm2_verify.cu"),
-            Stage::Digest { .. } => include_str!("kernels/sm2_digest.cu"),
-        }
-    }
-
-    fn headers(&self) -> &[Header] {
-        &[SM2, SM3]
+        self.stage.text().0
     }
 
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let (threads, per_thread, launch) = self.shape();
         // the masked last addition keeps more at hand than a quarter of the registers
         let is_complete = matches!(self.stage, Stage::Points { given: true, .. });
@@ -254,7 +243,9 @@ impl Kernel for Sm2Kernel {
              \x20   static constexpr rf::u32 threads = {threads}, per_thread = {per_thread}, resident = {resident};\n{}}};\n",
             self.stage.constants(),
         );
-        Ok(Built { prelude, launch })
+        let built = Built { prelude, launch };
+        // SAFETY: a thread works on the bytes of its own items; tables are read within their windows, whatever the digit.
+        Ok(unsafe { Source::new(self, self.stage.text().1, &[SM2, SM3], built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

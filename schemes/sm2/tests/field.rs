@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::testkit::{NamedPlan, Random, Scheme};
-use ringforge::{Args, Built, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Step, U256};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Source, Step, U256};
 
 const P: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";
 const N: &str = "fffffffeffffffffffffffffffffffff7203df6b21c6052b53bbf40939d54123";
@@ -21,15 +21,12 @@ impl Kernel for Field {
         "field"
     }
 
-    fn source(&self) -> &'static str {
-        include_str!("field.cu")
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let q = limbs(&self.q.value());
         let r2 = limbs(&self.q.to_montgomery(&self.q.to_montgomery(&U256::ONE)));
         let list = |limbs: [u32; 8]| limbs.map(|limb| limb.to_string() + "u").join(", ");
@@ -46,7 +43,9 @@ impl Kernel for Field {
             function("limb", q),
             function("r2", r2),
         );
-        Ok(Built { prelude, launch: Launch::thread_per_item(64) })
+        let built = Built { prelude, launch: Launch::thread_per_item(64) };
+        // SAFETY: a thread of field.cu reads and writes the numbers of its own item.
+        Ok(unsafe { Source::new(self, include_str!("field.cu"), &[], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

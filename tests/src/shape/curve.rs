@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use num_bigint::BigUint;
 use ringforge::testkit::{NamedPlan, Random};
-use ringforge::{Args, Arithmetic, Built, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Step, U256};
+use ringforge::{
+    Args, Arithmetic, Built, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Source, Step, U256,
+};
 
 use super::{from_bytes, to_bytes};
 
@@ -60,15 +62,12 @@ impl Kernel for Curve {
         "curve"
     }
 
-    fn source(&self) -> &'static str {
-        include_str!("curve.cu")
-    }
-
     fn ports(&self) -> &[Port] {
         PORTS
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let header = Arithmetic::Mod256.header();
         let field = Arithmetic::Mod256.initializer(&self.q);
         let a = to_bytes(&self.q.to_montgomery(&self.q.reduce_i64(-3)));
@@ -82,7 +81,9 @@ impl Kernel for Curve {
              static RF_METHOD rf::u256 a() {{ return {{{{{}}}}}; }}\n}};\n",
             a.join(", ")
         );
-        Ok(Built { prelude, launch: Launch::thread_per_item(32) })
+        let built = Built { prelude, launch: Launch::thread_per_item(32) };
+        // SAFETY: a thread of curve.cu reads and writes the points of its own item.
+        Ok(unsafe { Source::new(self, include_str!("curve.cu"), &[], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringforge::kernels::Inverse;
 use ringforge::testkit::NamedPlan;
 use ringforge::{
-    Args, Built, Content, Device, HostArg, Kernel, Limits, Modulus, Order, Plan, Port, Result, Ring, Rows, Slot, Step,
+    Args, Content, Device, HostArg, Kernel, Limits, Modulus, Order, Plan, Port, Result, Ring, Rows, Slot, Source, Step,
 };
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
@@ -44,16 +44,15 @@ impl Kernel for Kem {
         "kem"
     }
 
-    fn source(&self) -> &'static str {
-        include_str!("kem.cu")
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, limits: &Limits) -> Result<Built> {
-        self.rows.build(limits, &format!("struct Task {{ static constexpr rf::u32 q = {Q}; }};\n"))
+    #[allow(unsafe_code)]
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        let built = self.rows.build(limits, &format!("struct Task {{ static constexpr rf::u32 q = {Q}; }};\n"))?;
+        // SAFETY: kem.cu works on rows by `Row`, whose block `Rows` made, and packs them to its own item.
+        Ok(unsafe { Source::new(self, include_str!("kem.cu"), &[], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::testkit::NamedPlan;
-use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Source, Step};
 
 const DEPTH: usize = 96;
 const PORTS: &[Port] = &[Port::input(16 * DEPTH), Port::input(8 * DEPTH), Port::output(16 * 8 * 4)];
@@ -18,17 +18,17 @@ impl Kernel for Mma {
         "mma"
     }
 
-    fn source(&self) -> &'static str {
-        include_str!("mma.cu")
-    }
-
     fn ports(&self) -> &[Port] {
         PORTS
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let prelude = format!("#pragma once\nstruct Task {{ static constexpr unsigned depth = {DEPTH}; }};\n");
-        Ok(Built { prelude, launch: Launch { threads: 128, items_per_block: 4, blocks_per_item: 1, shared_bytes: 0 } })
+        let built =
+            Built { prelude, launch: Launch { threads: 128, items_per_block: 4, blocks_per_item: 1, shared_bytes: 0 } };
+        // SAFETY: mma.cu reads and writes the matrices of its own items, which have the sizes of the ports.
+        Ok(unsafe { Source::new(self, include_str!("mma.cu"), &[], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

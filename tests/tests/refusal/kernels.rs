@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Role, Slot, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Role, Slot, Source, Step};
 
 /// A kernel that fills its outputs with a byte, and does what it is told besides.
 #[derive(Debug, Clone)]
@@ -64,17 +64,16 @@ impl Kernel for Fake {
         "fake"
     }
 
-    fn source(&self) -> &'static str {
-        self.text
-    }
-
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let launch = Launch { threads: 1, items_per_block: 1 << 20, blocks_per_item: 1, shared_bytes: 0 };
-        Ok(Built { prelude: String::new(), launch })
+        let built = Built { prelude: String::new(), launch };
+        // SAFETY: on the text device only, which watches what a text does.
+        Ok(unsafe { Source::new(self, self.text, &[], built) })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -96,5 +95,37 @@ impl Kernel for Fake {
             }
         }
         Ok(())
+    }
+}
+
+/// A kernel that takes another one's source, for ports of its own.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    pub(crate) of: Fake,
+    pub(crate) ports: Vec<Port>,
+}
+
+impl Lent {
+    pub(crate) fn plan(self) -> Result<Plan> {
+        let slots = (0..self.ports.len()).map(Slot::Arg).collect();
+        Plan::new("lent", vec![Step { kernel: Arc::new(self), slots }])
+    }
+}
+
+impl Kernel for Lent {
+    fn name(&self) -> &'static str {
+        self.of.name()
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        self.of.source(limits)
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        self.of.on_cpu(items, args)
     }
 }

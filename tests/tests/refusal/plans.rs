@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringforge::testkit::Target;
 use ringforge::{Arg, Content, Device, Error, Modulus, Plan, Port, Result, Ring, Slot, Table};
 
-use crate::kernels::{Fake, Misuse};
+use crate::kernels::{Fake, Lent, Misuse};
 use crate::refused;
 
 const IN: Port = Port::input(4);
@@ -155,6 +155,17 @@ fn broken_kernels() -> Result<()> {
 }
 
 #[test]
+fn a_source_is_not_lent_to_a_kernel_with_other_ports() -> Result<()> {
+    let Some(device) = Target::Text.device() else { return Ok(()) };
+    let lent = |ports: &[Port]| Lent { of: Fake::new(&[IN, OUT]), ports: ports.to_vec() }.plan();
+    device.compile(&lent(&[IN, OUT])?)?;
+    for ports in [&[Port::input(8), OUT][..], &[IN, Port::in_out(4)], &[Port::shared(4), OUT], &[IN, IN, OUT]] {
+        refused!(device.compile(&lent(ports)?), Error::Kernel { ref kernel, .. } if kernel == "fake");
+    }
+    Ok(())
+}
+
+#[test]
 fn texts_with_other_parameters_than_ports() -> Result<()> {
     let Some(device) = Target::Text.device() else { return Ok(()) };
     let stream = device.stream()?;
@@ -165,8 +176,10 @@ fn texts_with_other_parameters_than_ports() -> Result<()> {
         program.run(&stream, 1, &mut args)
     };
     run(Fake::new(&[IN, OUT]))?;
-    refused!(run(Fake::new(&[OUT])), Error::Kernel { .. });
-    refused!(run(Fake::new(&[IN, IN, OUT])), Error::Kernel { .. });
+    // more or fewer parameters than ports are seen before anything runs
+    for ports in [&[OUT][..], &[IN, IN, OUT]] {
+        refused!(device.compile(&Fake::new(ports).plan()?), Error::Compile { ref kernel, .. } if kernel == "fake");
+    }
     let unnamed = Fake { text: "// nothing\n", ..Fake::new(&[IN, OUT]) };
     refused!(run(unnamed), Error::Compile { ref kernel, .. } if kernel == "fake");
     Ok(())

@@ -71,7 +71,7 @@ fn slabs(step: &Step, ins: Vec<Moved>, outs: Vec<Moved>, limits: &Limits) -> Res
     if let (Some(columns), 2..) = (columns, wanted)
         && let Some(first) = columns.first()
     {
-        let blocks = step.kernel.build(limits)?.launch.blocks_per_item as usize;
+        let blocks = step.kernel.source(limits)?.launch().blocks_per_item as usize;
         let part = |(whole, columns): (&Moved, &Columns), cut: &Range<usize>| {
             Some(Moved { shape: columns.shape(whole.shape.bytes(), blocks, cut)?, ..*whole })
         };

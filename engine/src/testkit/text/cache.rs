@@ -11,7 +11,7 @@ use ringforge_kernels::{HEADERS, host};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::source::Source;
 
 const FLAGS: &[&str] = &["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-I."];
 const SANITIZE: &[&str] = &["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
@@ -39,18 +39,18 @@ impl Compiler {
     }
 
     /// The program that runs a kernel, compiled now unless it was before.
-    pub(super) fn program(&self, kernel: &dyn Kernel, prelude: &str) -> Result<PathBuf> {
-        let name = kernel.name();
+    pub(super) fn program(&self, source: &Source) -> Result<PathBuf> {
+        let name = source.entry;
         let failed = |e: io::Error| Error::Kernel {
             kernel: name.into(),
             why: format!("its text cannot be compiled in {}: {e}", root().display()),
         };
         let main = format!("{name}.cu");
         // a kernel's own header comes before the engine's of the same name
-        let shared = HEADERS.iter().filter(|header| kernel.headers().iter().all(|own| own.name != header.name));
-        let files: Vec<(&str, &str)> = [(main.as_str(), kernel.source()), ("prelude.cuh", prelude)]
+        let shared = HEADERS.iter().filter(|header| source.headers().iter().all(|own| own.name != header.name));
+        let files: Vec<(&str, &str)> = [(main.as_str(), source.text()), ("prelude.cuh", source.prelude())]
             .into_iter()
-            .chain(kernel.headers().iter().chain(shared).map(|file| (file.name, file.text)))
+            .chain(source.headers().iter().chain(shared).map(|file| (file.name, file.text)))
             .chain(shim())
             .collect();
         let made = |made: io::Result<Made>| match made {
@@ -64,6 +64,7 @@ impl Compiler {
         let arguments = [
             format!("-DRF_KERNEL_FILE=\"{main}\""),
             format!("-DRF_KERNEL={name}"),
+            format!("-DRF_PORTS={}", source.ports.len()),
             "-o".into(),
             "runner".into(),
             "kernel.cpp".into(),

@@ -4,7 +4,7 @@
 
 use core::ops::Range;
 
-use crate::backend::Bound;
+use crate::backend::{Bound, Loaded};
 use crate::columns::Shape;
 use crate::cpu::{host_read, host_write};
 use crate::error::Result;
@@ -43,7 +43,7 @@ struct Slab {
 /// Runs a kernel for a range of items under every schedule.
 pub(super) fn run(
     runner: &Runner,
-    kernel: &dyn Kernel,
+    Loaded { kernel, ports, .. }: &Loaded,
     Options { schedules, limits, .. }: &Options,
     items: Range<usize>,
     bound: Vec<Bound<'_>>,
@@ -51,9 +51,9 @@ pub(super) fn run(
     if items.is_empty() {
         return Ok(());
     }
-    let (mut places, place_of) = places(runner, kernel.ports(), items.end, bound)?;
-    let slabs = slabs(runner, kernel, limits, &place_of, places.len());
-    let joint = kernel.ports().iter().any(|port| port.joint);
+    let (mut places, place_of) = places(runner, ports, items.end, bound)?;
+    let slabs = slabs(runner, &**kernel, limits, &place_of, places.len());
+    let joint = ports.iter().any(|port| port.joint);
     let mut reference: Option<Vec<Vec<u8>>> = None;
     for (round, &schedule) in schedules.iter().enumerate() {
         let mut images: Vec<Vec<u8>> = places.iter().map(|place| poisoned(place, &items, round)).collect();

@@ -1,0 +1,108 @@
+//! A kernel's CUDA text, made concrete for a device: code that is trusted, and what it is trusted to do.
+
+use std::borrow::Cow;
+
+use ringforge_kernels::Header;
+
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, Launch, Port};
+
+/// What a kernel generates for a device: the header `prelude.cuh`, and the launch it assumes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Built {
+    /// Text of `prelude.cuh`: constants and types that the kernel's text names.
+    pub prelude: String,
+    /// The launch.
+    pub launch: Launch,
+}
+
+/// The CUDA text of a kernel for a device, with all that decides what it does to memory: trusted code.
+///
+/// The text may include the engine's headers and its own, and `prelude.cuh` after them. Dynamic shared memory is declared
+/// by `RF_SHARED(name);` and there is no other shared memory.
+///
+/// A GPU checks no bounds, so whoever writes a text vouches for it, by the `unsafe` of [`Source::new`]; everything else
+/// about a kernel is safe to write. A source holds for the ports of the kernel that it was made for: the engine compares
+/// them, so it cannot be lent to a kernel with others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    pub(crate) entry: &'static str,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) text: Cow<'static, str>,
+    pub(crate) headers: Vec<Header>,
+    pub(crate) built: Built,
+}
+
+impl Source {
+    /// The text of this kernel, with the headers that it includes beyond the engine's own.
+    ///
+    /// # Safety
+    /// The text, with these headers and this prelude, defines
+    /// `extern "C" __global__ void NAME(P0 *p0, P1 *p1, …, u64 first, u64 end)`, where `NAME` is the kernel's name and
+    /// there is one pointer for each of its ports, in order. Launched as `built` says for the items `first..end`,
+    ///
+    /// - it reads and writes nothing but the bytes of these items at ports of [`Per::Item`](crate::Per::Item), whose
+    ///   pointers are to item 0, the bytes of ports of [`Per::Shared`](crate::Per::Shared), and as much dynamic shared
+    ///   memory as the launch has;
+    /// - it writes nothing at a port of [`Role::In`](crate::Role::In), and every byte of these items at one of
+    ///   [`Role::Out`](crate::Role::Out);
+    /// - it takes no address from elsewhere: not from the prelude, nor from what a port holds;
+    /// - where [`Kernel::columns`] says so, the same holds for some of its blocks.
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub unsafe fn new(kernel: &dyn Kernel, text: &'static str, headers: &[Header], built: Built) -> Self {
+        Self {
+            entry: kernel.name(),
+            ports: kernel.ports().to_vec(),
+            text: text.into(),
+            headers: headers.to_vec(),
+            built,
+        }
+    }
+
+    /// The source of an engine's kernel, whose text is one of `ringforge-kernels`, and whose ports and constants come
+    /// from the same values.
+    #[allow(unsafe_code)]
+    pub(crate) fn of_engine(kernel: &dyn Kernel, text: &'static str, built: Built) -> Self {
+        // SAFETY: the crate's texts keep the contract; the test kit runs each under sanitizers and with its memory poisoned.
+        unsafe { Self::new(kernel, text, &[], built) }
+    }
+
+    /// The source of a kernel on a device with these limits, if it holds for the kernel.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the device cannot hold the kernel; [`Error::Kernel`] where the source was made for a
+    /// kernel with another name or other ports.
+    pub(crate) fn of(kernel: &dyn Kernel, limits: &crate::limits::Limits) -> Result<Self> {
+        let source = kernel.source(limits)?;
+        if (source.entry, &source.ports[..]) != (kernel.name(), kernel.ports()) {
+            let why = format!("has a source that was made for {} with {} ports", source.entry, source.ports.len());
+            return Err(Error::Kernel { kernel: kernel.name().into(), why });
+        }
+        Ok(source)
+    }
+
+    /// The CUDA text of the entry point.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The headers that the text includes beyond the engine's own.
+    #[must_use]
+    pub fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+
+    /// The text of `prelude.cuh`.
+    #[must_use]
+    pub fn prelude(&self) -> &str {
+        &self.built.prelude
+    }
+
+    /// The launch that the text assumes.
+    #[must_use]
+    pub const fn launch(&self) -> Launch {
+        self.built.launch
+    }
+}

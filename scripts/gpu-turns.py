@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Compares two builds on a GPU: their benches take turns, so that a GPU's mood strikes both alike.
+
+    scripts/gpu-turns.py OLD NEW [--turns 3] [--out FILE] FILTER ...
+
+OLD and NEW are folders with `ringforge` and, for the filter `ml-kem`, `bench-ml-kem`. A FILTER is one of `ringforge bench`,
+with its other options behind it if need be ('CTRU-768 --batch 65536'). A line's time is the median of its turns' medians.
+Exits with 1 if a line of NEW takes more than 2 % longer than OLD's.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+MOST = 1.02
+
+
+def records(node, path=()):
+    """Every measurement in a report: what it is of, and its seconds."""
+    if isinstance(node, list):
+        for entry in node:
+            yield from records(entry, path)
+    elif isinstance(node, dict):
+        name = path + tuple(str(node[key]) for key in ("name", "ring", "op", "batch", "rows", "log_n", "order") if key in node)
+        if "median_seconds" in node:
+            yield name, node["median_seconds"]
+        for key, entry in node.items():
+            if isinstance(entry, (dict, list)):
+                yield from records(entry, name + (key,))
+
+
+def ml_kem(folder):
+    text = subprocess.run([folder / "bench-ml-kem"], check=True, capture_output=True, text=True).stdout
+    for line in text.splitlines():
+        words = line.split()
+        if words and words[0].startswith("ML-KEM-"):
+            for op, rate in zip(words[1:-1:2], words[2:-1:2]):
+                yield (words[0], op), 1 / float(rate)
+
+
+def measure(folder, filter):
+    if filter == "ml-kem":
+        return dict(ml_kem(folder))
+    name, *more = shlex.split(filter)
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "bench.json"
+        command = [folder / "ringforge", "bench", "--device", "cuda", "--filter", name, *more, "--out", out]
+        subprocess.run(command, check=True, capture_output=True)
+        return dict(records(json.loads(out.read_text())))
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("old", type=pathlib.Path)
+    arguments.add_argument("new", type=pathlib.Path)
+    arguments.add_argument("filters", nargs="+")
+    arguments.add_argument("--turns", type=int, default=3)
+    arguments.add_argument("--out", type=pathlib.Path)
+    options = arguments.parse_args()
+    lines = {}
+    for filter in options.filters:
+        for _ in range(options.turns):
+            for side in ("old", "new"):
+                for name, seconds in measure(getattr(options, side), filter).items():
+                    lines.setdefault(name, {"old": [], "new": []})[side].append(seconds)
+    table, slower = [], 0
+    for name, sides in lines.items():
+        title = " ".join(name)
+        if not sides["old"] or not sides["new"]:
+            print(f"only {'new' if sides['new'] else 'old'}: {title}")
+            continue
+        old, new = (statistics.median(sides[side]) for side in ("old", "new"))
+        table.append({"line": title, "old_seconds": sides["old"], "new_seconds": sides["new"], "ratio": new / old})
+        slower += new / old > MOST
+        print(f"{new / old:6.3f}  {old:.4e} -> {new:.4e}  {title}{'  SLOWER' if new / old > MOST else ''}")
+    print(f"{len(table)} lines, {slower} more than {MOST - 1:.0%} slower")
+    if options.out:
+        options.out.write_text(json.dumps(table, indent=1) + "\n")
+    return slower > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
