@@ -59,6 +59,12 @@ pub(crate) trait Backend: Debug + Send + Sync {
         None
     }
 
+    /// What memory kept for later holds, a vector for each piece: for tests that what went back was wiped.
+    #[cfg(feature = "testkit")]
+    fn kept(&self) -> Result<Vec<Vec<u8>>> {
+        Ok(Vec::new())
+    }
+
     /// Gives back memory and code that nobody uses.
     fn trim(&self) {}
 }

@@ -8,8 +8,8 @@ use bytemuck::Pod;
 use crate::backend::{Queue, Recording};
 use crate::device::{Buffer, Stream};
 use crate::error::{Error, Result, same_length};
+use crate::guarded::Guarded;
 use crate::kernel::Role;
-use crate::memory::Memory;
 use crate::program::{Arg, Place, Program};
 
 /// An argument that a [`Bound`] program keeps.
@@ -80,7 +80,7 @@ pub struct Bound {
     stream: Stream,
     batch: usize,
     args: Vec<Held>,
-    temps: Vec<Memory>,
+    temps: Vec<Guarded>,
 }
 
 impl Program {
@@ -106,7 +106,7 @@ impl Bound {
     pub(crate) fn new(program: &Program, stream: &Stream, batch: usize, mut args: Vec<Held>) -> Result<Self> {
         let mut bound_args = arguments(program, &mut args);
         program.check(stream, batch, &bound_args, false)?;
-        let mut temps = program.temporaries(batch)?;
+        let mut temps = program.temporaries(stream, batch)?;
         let mut work = |queue: &Queue| {
             let recorder = Stream::on(program.device(), queue.clone());
             program.execute_and_wipe(&recorder, batch, bound_args.iter_mut().map(Arg::place).collect(), &mut temps)
@@ -123,7 +123,7 @@ impl Bound {
         let Self { recording, program, stream, batch, args, temps } = self;
         program.run_by(stream, *batch, &mut arguments(program, args), |places| match recording {
             Some(recording) => {
-                let temps = temps.iter().map(Memory::read);
+                let temps = temps.iter().map(|memory| memory.read());
                 let memories = places.iter().map(Place::as_read).chain(temps).chain(program.tables());
                 recording.replay(stream.queue(), &memories.collect::<Vec<_>>())
             }

@@ -3,13 +3,12 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use zeroize::Zeroize;
-
 use crate::backend::{Backend, Bound, Code, Loaded, Queue};
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Per, Port, Slice};
 use crate::limits::Limits;
 use crate::memory::{HostMemory, Memory, Read, Write};
+use crate::wipe;
 
 /// Bytes of work below which a range of items is not split over threads.
 const GRAIN_BYTES: usize = 32 << 10;
@@ -40,7 +39,7 @@ impl Backend for Cpu {
     }
 
     fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
-        wipe(memory)
+        zero(memory)
     }
 
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
@@ -85,8 +84,8 @@ pub(crate) fn download(from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<(
     Ok(())
 }
 
-pub(crate) fn wipe(memory: Write<'_>) -> Result<()> {
-    host_write(memory)?.zeroize();
+pub(crate) fn zero(memory: Write<'_>) -> Result<()> {
+    wipe::bytes(host_write(memory)?);
     Ok(())
 }
 

@@ -169,6 +169,13 @@ impl Backend for Cuda {
         Some(self.0.pool.held_bytes())
     }
 
+    #[cfg(feature = "testkit")]
+    fn kept(&self) -> Result<Vec<Vec<u8>>> {
+        let mut kept = self.0.pool.kept(&self.0)?;
+        kept.extend(self.0.staging.kept());
+        Ok(kept)
+    }
+
     fn trim(&self) {
         self.0.codes.trim();
         self.0.pool.release(&self.0.context);

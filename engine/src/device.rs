@@ -9,6 +9,7 @@ use bytemuck::Pod;
 use crate::backend::{Backend, Bound, Loaded, Queue};
 use crate::cpu::Cpu;
 use crate::error::{Error, Result, same_length};
+use crate::guarded::Guarded;
 use crate::kernel::Kernel;
 use crate::limits::Limits;
 use crate::mark::Mark;
@@ -98,8 +99,7 @@ impl Device {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn buffer(&self, bytes: usize) -> Result<Buffer> {
-        let memory = self.allocate(bytes)?;
-        Ok(Buffer { device: self.clone(), memory, len: bytes, written: false, content: None })
+        Ok(Buffer::new(self, self.allocate(bytes)?.into(), bytes))
     }
 
     /// Host memory of this many bytes, all zero, that copies to and from this device go fastest with:
@@ -211,6 +211,26 @@ impl Stream {
     /// [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn upload<T: Pod>(&self, from: &[T]) -> Result<Buffer> {
         let mut buffer = self.device.buffer(size_of_val(from))?;
+        self.write(&mut buffer, from)?;
+        Ok(buffer)
+    }
+
+    /// A buffer for secrets: as [`Device::buffer`], and wiped when it is dropped, in this stream's order, whether what was
+    /// done with it ended well, with an error or with a panic.
+    ///
+    /// # Errors
+    /// As [`Device::buffer`].
+    pub fn secret_buffer(&self, bytes: usize) -> Result<Buffer> {
+        let memory = Guarded::new(self, self.device.allocate(bytes)?, true);
+        Ok(Buffer::new(&self.device, memory, bytes))
+    }
+
+    /// A new [buffer for secrets](Self::secret_buffer) with these elements.
+    ///
+    /// # Errors
+    /// As [`Stream::upload`].
+    pub fn upload_secret<T: Pod>(&self, from: &[T]) -> Result<Buffer> {
+        let mut buffer = self.secret_buffer(size_of_val(from))?;
         self.write(&mut buffer, from)?;
         Ok(buffer)
     }
@@ -333,13 +353,17 @@ impl Stream {
 #[derive(Debug)]
 pub struct Buffer {
     device: Device,
-    pub(crate) memory: Memory,
+    pub(crate) memory: Guarded,
     len: usize,
     pub(crate) written: bool,
     pub(crate) content: Option<Content>,
 }
 
 impl Buffer {
+    fn new(device: &Device, memory: Guarded, len: usize) -> Self {
+        Self { device: device.clone(), memory, len, written: false, content: None }
+    }
+
     /// Size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -367,7 +391,7 @@ impl Buffer {
     /// A buffer in memory that somebody else has written.
     #[cfg(feature = "cuda")]
     pub(crate) fn foreign(device: &Device, memory: Memory, len: usize) -> Self {
-        Self { device: device.clone(), memory, len, written: true, content: None }
+        Self { written: true, ..Self::new(device, memory.into(), len) }
     }
 
     pub(crate) fn readable(&self, what: &str) -> Result<()> {

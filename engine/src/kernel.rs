@@ -54,6 +54,9 @@ pub struct Port {
     pub secret: bool,
     /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
     pub draws: bool,
+    /// Whether it holds statuses, words that say how items fared. The engine makes them 0 before the first step of a run
+    /// that does not read them: an item that no kernel reached then has the status 0, which must not mean that it is fine.
+    pub status: bool,
     /// Whether items lean on their neighbours: what it holds depends on the range of items that a launch is for, and only
     /// a step of the same run knows what to make of it. Tests do not take a kernel's items apart where it has such a port.
     pub joint: bool,
@@ -61,7 +64,7 @@ pub struct Port {
 
 impl Port {
     const fn new(role: Role, per: Per, bytes: usize) -> Self {
-        Self { bytes, role, per, range: Values::Canonical, secret: false, draws: false, joint: false }
+        Self { bytes, role, per, range: Values::Canonical, secret: false, draws: false, status: false, joint: false }
     }
 
     /// An input of `bytes` for each item.
@@ -92,6 +95,12 @@ impl Port {
     #[must_use]
     pub const fn draws() -> Self {
         Self { draws: true, ..Self::shared(crate::Draws::BYTES).secret() }
+    }
+
+    /// An output of a status for each item, a word of 32 bits, which is 0 until a kernel writes it.
+    #[must_use]
+    pub const fn status() -> Self {
+        Self { status: true, ..Self::output(size_of::<u32>()) }
     }
 
     /// The same port, holding secrets.

@@ -55,6 +55,7 @@ mod draws;
 mod drbg;
 mod error;
 mod field;
+mod guarded;
 mod job;
 mod kernel;
 pub mod kernels;
@@ -79,6 +80,7 @@ pub mod testkit;
 mod transfer;
 mod transform;
 mod tuning;
+mod wipe;
 
 pub use crypto_bigint::U256;
 

@@ -7,9 +7,11 @@ use bytemuck::Pod;
 
 use crate::error::{Error, Result};
 use crate::memory::HostMemory;
+use crate::wipe;
 
 /// Bytes in host memory, made by [`Device::pinned`](crate::Device::pinned): page-locked for a GPU, so that copies need
-/// no staging memory and run at full speed. Making it is slow; make it once and use it again.
+/// no staging memory and run at full speed. Making it is slow; make it once and use it again. It may have held keys, so it is
+/// wiped when dropped.
 pub struct PinnedBuffer {
     memory: Pinned,
     len: usize,
@@ -71,6 +73,12 @@ impl DerefMut for PinnedBuffer {
             #[cfg(feature = "cuda")]
             Pinned::Cuda(memory) => &mut memory.bytes_mut()[..self.len],
         }
+    }
+}
+
+impl Drop for PinnedBuffer {
+    fn drop(&mut self) {
+        wipe::bytes(self);
     }
 }
 

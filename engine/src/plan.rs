@@ -120,6 +120,8 @@ pub struct PlanArg {
     pub bytes: usize,
     /// Whether it holds secrets.
     pub secret: bool,
+    /// Whether it holds [statuses](crate::Port::status) that the plan does not read: they are 0 before its first step.
+    pub status: bool,
     /// What it holds, where that is known: before the run if the plan reads it, else after.
     pub content: Option<Content>,
     /// What it holds after the run, where that is something else.
@@ -133,6 +135,8 @@ pub struct Temp {
     pub bytes: usize,
     /// Whether it holds secrets and is wiped after the run.
     pub secret: bool,
+    /// Whether it holds [statuses](crate::Port::status): they are 0 before the first step.
+    pub status: bool,
 }
 
 /// The steps that do a job. Made by a [`Planner`](crate::Planner) or put together by a scheme; both compile alike.
@@ -292,6 +296,7 @@ fn merge_arg(known: &mut Option<PlanArg>, port: &Port) -> Result<(), &'static st
                 per: port.per,
                 bytes: port.bytes,
                 secret: port.secret,
+                status: port.status && port.role == Role::Out,
                 content: None,
                 becomes: None,
             });
@@ -299,6 +304,7 @@ fn merge_arg(known: &mut Option<PlanArg>, port: &Port) -> Result<(), &'static st
         Some(arg) if arg.bytes != port.bytes || arg.per != port.per => return Err("has two sizes"),
         Some(arg) => {
             arg.secret |= port.secret;
+            arg.status |= port.status && arg.role == Role::Out;
             if arg.role == Role::In && port.role != Role::In {
                 arg.role = Role::InOut;
             }
@@ -311,9 +317,12 @@ fn merge_temp(known: &mut Option<Temp>, port: &Port) -> Result<(), &'static str>
     match known {
         _ if port.per == Per::Shared => return Err("is shared by all items"),
         None if port.role != Role::Out => return Err("is read before it is written"),
-        None => *known = Some(Temp { bytes: port.bytes, secret: port.secret }),
+        None => *known = Some(Temp { bytes: port.bytes, secret: port.secret, status: port.status }),
         Some(temp) if temp.bytes != port.bytes => return Err("has two sizes"),
-        Some(temp) => temp.secret |= port.secret,
+        Some(temp) => {
+            temp.secret |= port.secret;
+            temp.status |= port.status;
+        }
     }
     Ok(())
 }

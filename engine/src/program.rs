@@ -9,9 +9,10 @@ use bytemuck::Pod;
 use crate::backend::{Bound, Loaded};
 use crate::device::{Buffer, Device, Stream};
 use crate::error::{Error, Result, same_length};
+use crate::guarded::Guarded;
 use crate::kernel::{Kernel, Per, Role};
 use crate::memory::{Memory, Read, Write};
-use crate::plan::{Plan, PlanArg, Slot};
+use crate::plan::{Plan, PlanArg, Slot, Temp};
 
 /// A plan made ready on a device: immutable, shareable between threads, cheap to clone.
 #[derive(Clone)]
@@ -174,7 +175,7 @@ impl Program {
     /// ring or order, [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<()> {
         self.run_by(stream, batch, args, |places| {
-            self.execute_and_wipe(stream, batch, places, &mut self.temporaries(batch)?)
+            self.execute_and_wipe(stream, batch, places, &mut self.temporaries(stream, batch)?)
         })
     }
 
@@ -187,15 +188,15 @@ impl Program {
     pub fn run_timed(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<Vec<f64>> {
         let mut marks = Vec::with_capacity(self.0.steps.len() + 1);
         self.run_by(stream, batch, args, |places| {
-            let temps = &mut self.temporaries(batch)?;
-            let outcome = stream.mark().and_then(|mark| {
+            let temps = &mut self.temporaries(stream, batch)?;
+            stream.mark().and_then(|mark| {
                 marks.push(mark);
                 self.execute_each(stream, 0..batch, places, temps, || {
                     marks.push(stream.mark()?);
                     Ok(())
                 })
-            });
-            outcome.and(self.wipe_temporaries(stream, temps))
+            })?;
+            wipe(stream, temps)
         })?;
         stream.synchronize()?;
         marks.windows(2).map(|pair| pair[1].seconds_since(&pair[0])).collect()
@@ -254,10 +255,10 @@ impl Program {
         stream: &Stream,
         batch: usize,
         places: Vec<Place<'_>>,
-        temps: &mut [Memory],
+        temps: &mut [Guarded],
     ) -> Result<()> {
         let outcome = self.execute(stream, 0..batch, places, temps);
-        let wiped = self.wipe_temporaries(stream, temps);
+        let wiped = wipe(stream, temps);
         outcome.and(wiped)
     }
 
@@ -266,17 +267,24 @@ impl Program {
         self.0.steps.iter().flat_map(|step| &step.tables).flatten().map(|table| table.read())
     }
 
-    /// New temporaries for this many items.
-    pub(crate) fn temporaries(&self, items: usize) -> Result<Vec<Memory>> {
+    /// New temporaries for this many items, to be used in the order of the stream.
+    pub(crate) fn temporaries(&self, stream: &Stream, items: usize) -> Result<Vec<Guarded>> {
         let Parts { device, plan, .. } = &*self.0;
-        plan.temps().iter().map(|temp| device.allocate(product(temp.bytes, items)?)).collect()
+        let new = |temp: &Temp| {
+            let memory = device.allocate(product(temp.bytes, items)?)?;
+            Ok(Guarded::new(stream, memory, temp.secret))
+        };
+        plan.temps().iter().map(new).collect()
     }
 
-    /// Wipes those temporaries that held secrets.
-    pub(crate) fn wipe_temporaries(&self, stream: &Stream, temps: &mut [Memory]) -> Result<()> {
+    /// Has statuses say that no item was reached, before the first step. The places are those of arguments and temporaries.
+    pub(crate) fn clear_statuses(&self, stream: &Stream, places: &mut [Place<'_>]) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
-        let secret = temps.iter_mut().zip(plan.temps()).filter(|(_, temp)| temp.secret);
-        secret.map(|(memory, _)| device.backend().wipe(stream.queue(), memory.write())).fold(Ok(()), Result::and)
+        let statuses = plan.args().iter().map(|arg| arg.status).chain(plan.temps().iter().map(|temp| temp.status));
+        places.iter_mut().zip(statuses).try_for_each(|(place, status)| match place {
+            Place::Write(memory) if status => device.backend().wipe(stream.queue(), memory.reborrow()),
+            _ => Ok(()),
+        })
     }
 
     /// Runs all steps on a range of items.
@@ -285,7 +293,7 @@ impl Program {
         stream: &Stream,
         items: Range<usize>,
         places: Vec<Place<'p>>,
-        temps: &'p mut [Memory],
+        temps: &'p mut [Guarded],
     ) -> Result<()> {
         self.execute_each(stream, items, places, temps, || Ok(()))
     }
@@ -296,10 +304,11 @@ impl Program {
         stream: &Stream,
         items: Range<usize>,
         mut places: Vec<Place<'p>>,
-        temps: &'p mut [Memory],
+        temps: &'p mut [Guarded],
         mut behind: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
+        self.clear_statuses(stream, &mut places)?;
         (0..self.0.steps.len()).try_for_each(|step| {
             let (kernel, ports) = self.step(step, &mut places)?;
             self.device().backend().launch(stream.queue(), kernel, items.clone(), ports)?;
@@ -335,6 +344,11 @@ impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Program({} on {})", self.plan().title(), self.device())
     }
+}
+
+/// Wipes those temporaries that held secrets.
+fn wipe(stream: &Stream, temps: &mut [Guarded]) -> Result<()> {
+    temps.iter_mut().map(|temp| temp.wipe(stream.queue())).fold(Ok(()), Result::and)
 }
 
 /// Shares out places among the ports of one step: a written place goes to one port, a read one to any number.

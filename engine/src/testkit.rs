@@ -11,6 +11,9 @@
 //! | `CXX` | the C++ compiler |
 //! | `RINGFORGE_TEXT_DIR` | where compiled kernel texts are kept |
 
+use crate::device::Device;
+use crate::error::Result;
+
 mod compare;
 pub mod inject;
 mod samples;
@@ -22,3 +25,12 @@ pub use compare::{Compiled, check_plan, difference};
 pub use samples::{Random, bytes, residues, seed};
 pub use scheme::{NamedPlan, Scheme, check_scheme};
 pub use target::{Target, devices};
+
+/// What a device's memory holds that went back and is kept for later, a vector for each piece, after the work that used it:
+/// to look for secrets that were not wiped. Nothing where memory is the host's.
+///
+/// # Errors
+/// [`Error::Driver`](crate::Error::Driver).
+pub fn kept_memory(device: &Device) -> Result<Vec<Vec<u8>>> {
+    device.backend().kept()
+}

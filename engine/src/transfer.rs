@@ -59,7 +59,7 @@ impl Program {
                 HostArg::In(bytes) => Place::Read(Read::Host(bytes)),
                 HostArg::Out(bytes) => Place::Write(Write::Host(bytes)),
             });
-            return self.execute_and_wipe(&stream, batch, places.collect(), &mut self.temporaries(batch)?);
+            return self.execute_and_wipe(&stream, batch, places.collect(), &mut self.temporaries(&stream, batch)?);
         }
         run_chunked(self, batch, args)
     }

@@ -15,6 +15,7 @@ use crate::kernels::tree::{Origin, Tree};
 use crate::ring::split::{MAX_BASE, Split};
 use crate::rows::Rows;
 use crate::rows::twiddles::{Layout, factors_of_row};
+use crate::wipe;
 
 /// A residue of a row on the CPU: `u32` below 2^30, `u64` below 2^64, `[u64; 4]` in Montgomery form beyond.
 pub trait Word: sealed::Word {}
@@ -33,7 +34,8 @@ mod sealed {
 /// Transforms and products of one row of n residues on the CPU, where they lie: what fused kernels mean there.
 ///
 /// All residues are canonical, below the row's modulus. Values are in tree order, leaf by leaf and low degree first, as in
-/// [`Order::Any`](crate::Order::Any). Neither time nor addresses depend on residues. Cloning is cheap.
+/// [`Order::Any`](crate::Order::Any). Neither time nor addresses depend on residues, and what they leave on the stack is
+/// wiped; only a row of more than 64 KiB also takes other threads, whose stacks keep it. Cloning is cheap.
 ///
 /// ```
 /// # use ringforge::{Limits, Modulus, Ring, Rows, Transform};
@@ -52,6 +54,9 @@ mod sealed {
 pub struct Transform<W>(Arc<dyn Row<W>>);
 
 impl<W: Word> Transform<W> {
+    /// Words of a tile of a tree's last layers, where there are tiles.
+    const TILE: usize = if size_of::<W>() == 4 { 1 << 10 } else { 0 };
+
     /// The transform modulo this one of the ring's [moduli](crate::Ring::moduli), split as these rows are.
     ///
     /// # Errors
@@ -75,6 +80,7 @@ impl<W: Word> Transform<W> {
     pub fn forward(&self, row: &mut [W]) -> Result<()> {
         self.check(row)?;
         self.0.forward(row);
+        wipe::stack(Self::stack(Self::TILE));
         Ok(())
     }
 
@@ -85,6 +91,7 @@ impl<W: Word> Transform<W> {
     pub fn inverse(&self, row: &mut [W]) -> Result<()> {
         self.check(row)?;
         self.0.inverse(row);
+        wipe::stack(Self::stack(Self::TILE));
         Ok(())
     }
 
@@ -96,6 +103,7 @@ impl<W: Word> Transform<W> {
         self.check(a)?;
         self.check(b)?;
         self.0.multiply(a, b);
+        wipe::stack(Self::stack(PIECE + (2 * self.0.split().base + 6) * LANES));
         Ok(())
     }
 
@@ -110,7 +118,14 @@ impl<W: Word> Transform<W> {
             let job = format!("an inverse modulo leaves of degree {base}");
             return Err(Error::Unsupported { job, why: "norms halve degrees down to 1 and 3".into() });
         }
-        Ok(self.0.invert(row))
+        let exists = self.0.invert(row);
+        wipe::stack(Self::stack(0));
+        Ok(exists)
+    }
+
+    /// Bytes of the stack that a call on so many words of its own takes, with frames, entries of tables and spilled vectors.
+    const fn stack(words: usize) -> usize {
+        words * size_of::<W>() + (2 << 10)
     }
 
     fn check(&self, row: &[W]) -> Result<()> {

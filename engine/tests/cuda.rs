@@ -542,6 +542,92 @@ fn threads_share_programs_and_devices() {
     });
 }
 
+/// Secrets in memory that went back: device memory in the pool, staging memory on the host.
+#[cfg(feature = "testkit")]
+#[test]
+fn memory_goes_back_without_secrets() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use ringforge::testkit::kept_memory;
+
+    let Some(device) = gpu() else { return };
+    // the first step adds 0, so that the temporary holds the secret itself
+    let secret = vec![0x5ec2_e7a1u32; 64 * WORDS];
+    let found = |what: &str| {
+        device.stream().unwrap().synchronize().unwrap();
+        let kept = kept_memory(&device).unwrap();
+        assert!(!kept.is_empty(), "{what}: nothing went back");
+        let secret: &[u8] = bytemuck::cast_slice(&secret[..4]);
+        kept.iter().filter(|bytes| bytes.chunks_exact(16).any(|chunk| chunk == secret)).count()
+    };
+    let plan = |last| {
+        let slots = [[Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)], [Slot::Temp(0), Slot::Arg(1), Slot::Arg(2)]];
+        let steps = [Affine::new(1), last].into_iter().zip(slots);
+        let steps = steps.map(|(kernel, slots): (Arc<Affine>, _)| Step { kernel, slots: slots.into() });
+        Plan::new("secrets", steps.collect()).unwrap()
+    };
+    let stream = device.stream().unwrap();
+    let zero = stream.upload(&[0u32]).unwrap();
+
+    // the hook sees what is not wiped
+    drop(stream.upload(&secret).unwrap());
+    assert_eq!(found("a buffer that is not secret"), 1);
+    device.trim();
+
+    // items that differ from the secret by their number; item 0 has it
+    let works = device.compile(&plan(Affine::new(3))).unwrap();
+    let mut out = vec![0; secret.len()];
+    run_host(&works, &secret, 0, &mut out).unwrap();
+    assert_eq!(found("success over host memory"), 0);
+    {
+        let from = stream.upload_secret(&secret).unwrap();
+        let mut to = stream.secret_buffer(4 * secret.len()).unwrap();
+        works.run(&stream, 64, &mut [(&from).into(), (&zero).into(), (&mut to).into()]).unwrap();
+    }
+    assert_eq!(found("success on buffers"), 0);
+
+    // out of memory, with the secret uploaded as what all items share, or in buffers
+    let beyond = Arc::new(Affine {
+        factor: 1,
+        rounds: 1,
+        shared_bytes: 0,
+        ports: [Port::input(1 << 44).secret(), Port::shared(4 * secret.len()).secret(), Port::output(BYTES).secret()],
+    });
+    let first = Arc::new(Affine {
+        factor: 1,
+        rounds: 1,
+        shared_bytes: 0,
+        ports: [Port::input(BYTES).secret(), Port::shared(4 * secret.len()).secret(), Port::output(1 << 44).secret()],
+    });
+    let step = |kernel, slots: [Slot; 3]| Step { kernel, slots: slots.into() };
+    let steps = vec![
+        step(first, [Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)]),
+        step(beyond, [Slot::Temp(0), Slot::Arg(1), Slot::Arg(2)]),
+    ];
+    let fails = device.compile(&Plan::new("too much", steps).unwrap()).unwrap();
+    let one = &secret[..WORDS];
+    let args = &mut [HostArg::from(one), HostArg::from(&secret[..]), HostArg::from(&mut out[..WORDS])];
+    assert!(matches!(fails.run_host(1, args), Err(Error::OutOfMemory { .. })));
+    assert_eq!(found("out of memory over host memory"), 0);
+    {
+        let (from, shared) = (stream.upload_secret(one).unwrap(), stream.upload_secret(&secret).unwrap());
+        let mut to = stream.secret_buffer(BYTES).unwrap();
+        let outcome = fails.run(&stream, 1, &mut [(&from).into(), (&shared).into(), (&mut to).into()]);
+        assert!(matches!(outcome, Err(Error::OutOfMemory { .. })));
+    }
+    assert_eq!(found("out of memory on buffers"), 0);
+
+    // a panic while buffers are at work
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let from = stream.upload_secret(&secret).unwrap();
+        let mut to = stream.secret_buffer(4 * secret.len()).unwrap();
+        works.run(&stream, 64, &mut [(&from).into(), (&zero).into(), (&mut to).into()]).unwrap();
+        panic!("as it was told");
+    }));
+    assert!(unwound.is_err());
+    assert_eq!(found("a panic"), 0);
+}
+
 #[test]
 fn too_much_is_an_error() {
     let Some(device) = gpu() else { return };

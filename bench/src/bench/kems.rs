@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use ringforge::Device;
 use ringforge::testkit::{Compiled, NamedPlan, Random, bytes};
-use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Randomness};
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Randomness, Reason};
 
 use super::{Bench, Line, Options, What};
 use crate::environment;
@@ -79,7 +79,8 @@ pub(super) fn round_trip(
     let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)])?;
     let received = run(Operation::Decaps, &[&keys[1], &sent[0]])?;
     // operations that cannot fail have no statuses
-    let statuses = |results: &[Vec<u8>], at| results.get(at).cloned().unwrap_or_else(|| vec![0; 4 * batch]);
+    let statuses =
+        |results: &[Vec<u8>], at| results.get(at).cloned().unwrap_or_else(|| Reason::FINE.to_ne_bytes().repeat(batch));
     let (made, sealed, opened) = (statuses(&keys, 2), statuses(&sent, 2), statuses(&received, 1));
     let right = both_ends_agree(batch, &made, [&sent[1], &sealed], [&received[0], &opened]);
     Ok((keys, right))
@@ -142,7 +143,7 @@ fn plan(task: &Task, device: &Device, what: &str) -> Result<NamedPlan> {
 
 /// Whether shared keys agree wherever there is a key, as there is nearly everywhere, and every other status is fine.
 fn both_ends_agree(batch: usize, key_statuses: &[u8], sent: [&[u8]; 2], received: [&[u8]; 2]) -> bool {
-    let is_fine = |status: &[u8]| status.iter().all(|&byte| byte == 0);
+    let is_fine = |statuses: &[u8]| statuses.chunks(4).all(|status| status == Reason::FINE.to_ne_bytes());
     let shared_keys = sent[0].chunks_exact(32).zip(received[0].chunks_exact(32));
     let items = key_statuses.chunks_exact(4).zip(shared_keys);
     let (with_key, without): (Vec<_>, Vec<_>) = items.partition(|(status, _)| is_fine(status));
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn ends_that_differ_are_noticed() {
-        let (fine, keys) = ([0; 8], [7; 64]);
+        let (fine, keys) = (Reason::FINE.to_ne_bytes().repeat(2), [7; 64]);
         let agree = |statuses: &[u8], received: &[u8], last: &[u8]| {
             both_ends_agree(2, statuses, [&keys, &fine], [received, last])
         };
@@ -185,7 +186,7 @@ mod tests {
         assert!(agree(&fine, &keys, &fine));
         assert!(!agree(&fine, &other, &fine));
         // the second item has no key
-        let without = [0, 0, 0, 0, 1, 0, 0, 0];
+        let without = [Reason::FINE, 1].map(u32::to_ne_bytes).concat();
         assert!(agree(&without, &other, &fine));
         assert!(!agree(&without, &other, &without));
         assert!(!agree(&[1; 8], &keys, &fine));

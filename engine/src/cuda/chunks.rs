@@ -14,6 +14,7 @@ use crate::cuda::queue::CudaQueue;
 use crate::cuda::staging::Staged;
 use crate::device::Stream;
 use crate::error::{Error, Result};
+use crate::guarded::Guarded;
 use crate::kernel::{Per, Role};
 use crate::memory::Memory;
 use crate::plan::PlanArg;
@@ -39,8 +40,9 @@ pub(crate) fn run(
     let outcome = work(program, batch, chunk, args, &mut shared, &mut lanes);
     // before anything else, even the return of an error: copies from and to the caller's memory must end
     let ended = lanes.iter().map(Lane::synchronize).fold(Ok(()), Result::and);
-    let wiped = lanes.iter_mut().map(|lane| lane.wipe(program)).fold(Ok(()), Result::and);
-    outcome.and(ended).and(wiped).and(shared.finish(program, args))
+    drop(lanes);
+    outcome.and(ended)?;
+    shared.finish(program, args)
 }
 
 /// As many lanes as there is work for, with the largest chunk up to this one for which there is memory.
@@ -88,7 +90,7 @@ fn work(
 /// Arguments that all items share: uploaded once, read by all lanes.
 struct Shared {
     stream: Stream,
-    memories: Vec<Option<Memory>>,
+    memories: Vec<Option<Guarded>>,
 }
 
 impl Shared {
@@ -97,7 +99,7 @@ impl Shared {
         let mut memories = Vec::new();
         for (arg, host) in program.plan().args().iter().zip(args) {
             memories.push(if arg.per == Per::Shared {
-                let mut memory = program.device().allocate(arg.bytes)?;
+                let mut memory = Guarded::new(&stream, program.device().allocate(arg.bytes)?, arg.secret);
                 if arg.role != Role::Out {
                     backend.upload(stream.queue(), host.bytes(), memory.write(), 0)?;
                 }
@@ -109,21 +111,16 @@ impl Shared {
         Ok(Self { stream, memories })
     }
 
-    /// Copies out what was written, and wipes secrets.
-    fn finish(&mut self, program: &Program, args: &mut [HostArg<'_>]) -> Result<()> {
+    /// Copies out what was written.
+    fn finish(&self, program: &Program, args: &mut [HostArg<'_>]) -> Result<()> {
         let backend = program.device().backend();
         let queue = self.stream.queue();
-        let mut outcome = Ok(());
-        for ((arg, host), memory) in program.plan().args().iter().zip(args).zip(&mut self.memories) {
-            let Some(memory) = memory else { continue };
-            if let (HostArg::Out(host), true) = (host, arg.role != Role::In) {
-                outcome = outcome.and(backend.download(queue, memory.read(), 0, host));
-            }
-            if arg.secret {
-                outcome = outcome.and(backend.wipe(queue, memory.write()));
+        for ((arg, host), memory) in program.plan().args().iter().zip(args).zip(&self.memories) {
+            if let (Some(memory), HostArg::Out(host), true) = (memory, host, arg.role != Role::In) {
+                backend.download(queue, memory.read(), 0, host)?;
             }
         }
-        outcome.and(backend.synchronize(queue))
+        backend.synchronize(queue)
     }
 }
 
@@ -131,7 +128,7 @@ impl Shared {
 struct Lane<'f> {
     stream: Stream,
     args: Vec<Option<LaneArg>>,
-    temps: Vec<Memory>,
+    temps: Vec<Guarded>,
     /// The chunk under way.
     items: Range<usize>,
     /// Where chunks are single items that are copied and worked on by slabs.
@@ -139,7 +136,7 @@ struct Lane<'f> {
 }
 
 struct LaneArg {
-    memory: Memory,
+    memory: Guarded,
     /// Whether the caller's memory is page-locked.
     direct: bool,
     /// Memory that copies of chunks pass through otherwise.
@@ -155,7 +152,7 @@ impl<'f> Lane<'f> {
                 return Ok(None);
             }
             let bytes = arg.bytes * chunk;
-            let memory = program.device().allocate(bytes)?;
+            let memory = Guarded::new(&stream, program.device().allocate(bytes)?, arg.secret);
             let direct = bytes == 0 || gpu.pinned.contain(host.bytes());
             let staged = !direct && flow.is_none();
             let staged = if staged { Some(Staged::new(&gpu, bytes, arg.secret)?) } else { None };
@@ -163,7 +160,7 @@ impl<'f> Lane<'f> {
         };
         let args = program.plan().args().iter().zip(args).map(lane_arg).collect::<Result<_>>()?;
         let slabs = flow.map(|flow| Ok((flow, Beside::new(program)?))).transpose()?;
-        Ok(Self { args, temps: program.temporaries(chunk)?, items: 0..0, stream, slabs })
+        Ok(Self { args, temps: program.temporaries(&stream, chunk)?, items: 0..0, stream, slabs })
     }
 
     /// Starts a chunk: copies in, steps, copies out. The lane is idle.
@@ -221,23 +218,12 @@ impl<'f> Lane<'f> {
         let beside = self.slabs.as_ref().map(|(_, beside)| beside.synchronize());
         cuda_queue(&self.stream)?.synchronize().and(beside.unwrap_or(Ok(())))
     }
-
-    /// Wipes secrets from device memory; staging memory is wiped when it goes back.
-    fn wipe(&mut self, program: &Program) -> Result<()> {
-        let backend = program.device().backend();
-        let mut outcome = program.wipe_temporaries(&self.stream, &mut self.temps);
-        for (arg, lane) in program.plan().args().iter().zip(&mut self.args) {
-            if let (Some(lane), true) = (lane, arg.secret) {
-                outcome = outcome.and(backend.wipe(self.stream.queue(), lane.memory.write()));
-            }
-        }
-        outcome
-    }
 }
 
 impl Drop for Lane<'_> {
     fn drop(&mut self) {
-        // reached with work under way only by a panic: copies from and to the caller's memory must end all the same
+        // reached with work under way only by a panic: copies from and to the caller's memory must end all the same, before
+        // the guards wipe what the lane has, and staging memory goes back
         let _ = self.synchronize();
     }
 }

@@ -75,6 +75,21 @@ impl Pool {
         }
     }
 
+    /// What all free blocks hold, after their users.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn kept(&self, gpu: &Gpu) -> Result<Vec<Vec<u8>>> {
+        gpu.bind()?;
+        let mut blocks = self.blocks();
+        let read = |block: &mut Block| {
+            block.points.iter_mut().try_for_each(Point::finish)?;
+            let mut bytes = vec![0u8; block.capacity];
+            // SAFETY: the block is in nobody's hands and has this size; its users are done, and the lock keeps new ones off.
+            unsafe { result::memcpy_dtoh_sync(&mut bytes, block.address) }.map_err(failed("cuMemcpyDtoH"))?;
+            Ok(bytes)
+        };
+        blocks.values_mut().flatten().map(read).collect()
+    }
+
     /// Takes a block of this capacity or up to a quarter more: one whose users are done, else the one freed last, which
     /// most likely was used by the queue that will use it again.
     fn reuse(&self, capacity: usize) -> Option<Block> {

@@ -27,7 +27,7 @@ impl Buffer {
     /// memory may still be in use by work on buffers that are gone.
     #[must_use]
     pub fn device_pointer(&self) -> Option<u64> {
-        match &self.memory {
+        match &*self.memory {
             Memory::Cuda(memory) if memory.len() > 0 => Some(memory.address(0)),
             _ => None,
         }
@@ -42,7 +42,7 @@ impl Buffer {
     /// # Safety
     /// All of the memory must be written before the engine reads it.
     pub unsafe fn assume_written(&mut self) -> Result<()> {
-        if let Memory::Cuda(memory) = &mut self.memory {
+        if let Memory::Cuda(memory) = &mut *self.memory {
             memory.assume_written()?;
         }
         self.written = true;

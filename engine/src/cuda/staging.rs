@@ -12,6 +12,7 @@ use crate::cuda::memory::CudaMemory;
 use crate::cuda::pinned::Pinned;
 use crate::cuda::queue::CudaQueue;
 use crate::error::{Error, Result};
+use crate::wipe;
 
 /// More than this is not kept.
 const KEPT_BYTES: usize = 512 << 20;
@@ -35,10 +36,7 @@ impl Piece {
 
     fn wipe(&mut self) {
         let tainted = std::mem::take(&mut self.tainted);
-        // plain stores, which are fast, and which the compiler must believe to be looked at
-        let bytes = &mut self.memory.bytes_mut()[..tainted];
-        bytes.fill(0);
-        std::hint::black_box(bytes);
+        wipe::bytes(&mut self.memory.bytes_mut()[..tainted]);
     }
 }
 
@@ -50,6 +48,14 @@ impl Staging {
                 piece.wipe();
             }
         }
+    }
+
+    /// What pieces hold that no copy uses any more, as a sweep leaves them.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn kept(&self) -> Vec<Vec<u8>> {
+        self.sweep();
+        let pieces = self.pieces();
+        pieces.iter().filter(|piece| piece.is_idle()).map(|piece| piece.memory.bytes().to_vec()).collect()
     }
 
     /// Waits for all copies, wipes and frees the memory.

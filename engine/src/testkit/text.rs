@@ -114,7 +114,7 @@ impl Backend for Text {
     }
 
     fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
-        cpu::wipe(memory)
+        cpu::zero(memory)
     }
 
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {

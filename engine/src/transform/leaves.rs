@@ -5,13 +5,13 @@
 
 use bytemuck::Zeroable;
 use crypto_bigint::U256;
-use zeroize::Zeroize;
 
 use crate::field::Field;
 use crate::kernels::tree::Tree;
 use crate::modulus::Modulus;
 use crate::ring::split::MAX_BASE;
 use crate::simd::wide;
+use crate::wipe;
 
 /// Coefficients of half the largest leaf.
 type Half<F> = [<F as Field>::Word; MAX_BASE / 2];
@@ -47,7 +47,7 @@ pub(super) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Modulus, row: &mut [F::Wo
             for (leaf, norm) in row.chunks_exact_mut(tree.split.base).zip(norms) {
                 leaf.iter_mut().for_each(|x| *x = mul(&field, *x, *norm));
             }
-            bytemuck::cast_slice_mut::<_, u8>(&mut memory).zeroize();
+            wipe::bytes(bytemuck::cast_slice_mut(&mut memory));
             exist
         },
     )

@@ -91,7 +91,7 @@ impl Stage {
         let [seed, seeds] = [SEED, 2 * SEED].map(|bytes| input(bytes).secret());
         let [new_seed, new_seeds] = [SEED, 2 * SEED].map(|bytes| output(bytes).secret());
         let (rho, new_rho) = (input(SEED), output(SEED));
-        let (matrix, status) = (input(p.matrix()), output(size_of::<u32>()));
+        let (matrix, status) = (input(p.matrix()), Port::status());
         let (noise, new_noise) = (input(p.noise()).secret(), output(p.noise()).secret());
         match self {
             Self::Seed => vec![seeds, new_rho, output(p.key_noise()).secret()],

@@ -9,7 +9,7 @@ use ringforge::{Arg, Buffer, Device, Drbg, Error, HostArg, Plan, Program, Result
 
 #[cfg(feature = "hazmat")]
 use crate::deterministic::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
-use crate::items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, room};
+use crate::items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, bytes_of};
 use crate::kem::BatchKem;
 use crate::mechanism::{Mechanism, Operation, Randomness};
 use crate::outcome::{Outcome, Reason};
@@ -74,10 +74,12 @@ impl<M: Mechanism> Batch<M> {
         mut outputs: [(&mut [u8], usize); N],
     ) -> Result<Outcome> {
         let program = self.program(operation, true)?;
-        let mut statuses = vec![0u32; batch];
         let mut args: Vec<HostArg<'_>> = inputs.iter().map(|bytes| HostArg::from(*bytes)).collect();
         args.extend(outputs.iter_mut().map(|(bytes, _)| HostArg::from(&mut **bytes)));
-        if program.plan().args().len() > args.len() {
+        // what cannot fail has no statuses
+        let has_statuses = program.plan().args().len() > args.len();
+        let mut statuses = vec![Reason::NOT_REACHED; if has_statuses { batch } else { 0 }];
+        if has_statuses {
             args.push(statuses.as_mut_slice().into());
         }
         program.run_host(batch, &mut args)?;
@@ -99,7 +101,7 @@ impl<M: Mechanism> Batch<M> {
             let mut args = args;
             return program.run(stream, batch, &mut args).map(|()| None);
         }
-        let mut statuses = room(stream, batch, size_of::<u32>())?;
+        let mut statuses = self.device.buffer(bytes_of(batch, size_of::<u32>())?)?;
         let mut args: Vec<Arg<'_>> = args.into_iter().chain([(&mut statuses).into()]).collect();
         program.run(stream, batch, &mut args)?;
         drop(args);

@@ -13,7 +13,6 @@ use crate::sizes::Sizes;
 
 /// Items of one kind on a device, wiped when dropped if they are secret.
 pub struct Items<K: Kind> {
-    stream: Stream,
     pub(crate) bytes: Buffer,
     /// The mechanism's name, and bytes of an item.
     of: (&'static str, usize),
@@ -86,8 +85,9 @@ impl<K: Kind> Items<K> {
     /// Room for new items.
     pub(crate) fn new<M: Mechanism>(stream: &Stream, batch: usize) -> Result<Self> {
         let size = K::size(&M::SIZES);
-        let bytes = room(stream, batch, size)?;
-        Ok(Self { stream: stream.clone(), bytes, of: (M::NAME, size), statuses: Vec::new(), kind: PhantomData })
+        let bytes = bytes_of(batch, size)?;
+        let bytes = if K::SECRET { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;
+        Ok(Self { bytes, of: (M::NAME, size), statuses: Vec::new(), kind: PhantomData })
     }
 
     /// The same, made by a run with these statuses.
@@ -113,11 +113,9 @@ impl<K: Kind> Items<K> {
     }
 }
 
-/// Memory for so many items.
-pub(crate) fn room(stream: &Stream, batch: usize, size: usize) -> Result<Buffer> {
-    let limit = usize::MAX / size;
-    let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
-    stream.device().buffer(bytes)
+/// Bytes of so many items.
+pub(crate) fn bytes_of(batch: usize, size: usize) -> Result<usize> {
+    batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit: usize::MAX / size, got: batch })
 }
 
 impl<K: Kind> Resident for Items<K> {
@@ -138,17 +136,8 @@ impl<K: Kind> Resident for Items<K> {
     }
 }
 
-impl<K: Kind> Drop for Items<K> {
-    fn drop(&mut self) {
-        if K::SECRET {
-            // nobody is left to hear of a device that no longer answers
-            let _ = self.stream.wipe(&mut self.bytes);
-        }
-    }
-}
-
 impl<K: Kind> fmt::Debug for Items<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.of.0, self.stream.device())
+        write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.of.0, self.bytes.device())
     }
 }

@@ -1,14 +1,19 @@
-// The status of an item of a key encapsulation mechanism: 0 if it is fine, else a reason and the coefficient it is about.
+// The status of an item of a key encapsulation mechanism, a word: `fine`, or a reason in the low byte, and above it the
+// coefficient that it is about. `ringforge_batch::Reason` has the same words, and takes any other for a fault.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
 struct Status {
-    static constexpr u32 fine = 0, not_invertible = 1, invalid_public_key = 2, invalid_secret_key = 3, wrong_hash = 4;
+    // fine: nothing holds it by accident. pending: fine so far, and a later step has the last word.
+    // Before the first step all statuses are 0, by the engine: an item that keeps that was reached by no kernel.
+    static constexpr u32 fine = 0x600df17e, pending = 0x9e2d126a;
+    static constexpr u32 not_invertible = 1, invalid_public_key = 2, invalid_secret_key = 3, wrong_hash = 4;
 
-    // in: a reason, the first coefficient of n that it is about, or any larger number   out: fine if there is none
-    RF_FN u32 at(u32 reason, u32 first, u32 n) { return first < n ? reason | first << 8 : fine; }
+    // in: a reason, the first coefficient of n that it is about, or any larger number
+    // out: the reason, or what the status is if there is none
+    RF_FN u32 at(u32 reason, u32 first, u32 n, u32 none = fine) { return first < n ? reason | first << 8 : none; }
 };
 
 }  // namespace rf

@@ -39,17 +39,36 @@ pub enum Reason {
     /// A signature is not one of this digest by this key.
     #[error("the signature is wrong")]
     SignatureWrong,
+    /// No kernel came to the item, or not all that must.
+    #[error("no kernel has finished the item")]
+    NotReached,
+    /// The status is a word that no kernel should write.
+    #[error("{status:#010x} is no status of an item")]
+    Unknown {
+        /// The word.
+        status: u32,
+    },
 }
 
 /// Bits of a status that say which reason it is; above them is the coefficient.
 const REASON_BITS: u32 = 8;
 
 impl Reason {
-    /// The status of an item, as kernels write it (`kem_status.cuh`, `sm2.cuh`): 0 if it is fine.
+    /// The status of an item that is fine: a word that nothing holds by accident.
+    pub const FINE: u32 = 0x600d_f17e;
+    /// The status of an item that is fine so far, where a later step has the last word. One that is left with it was not
+    /// reached by that step.
+    pub const PENDING: u32 = 0x9e2d_126a;
+    /// The status of an item before the first step, from the engine.
+    pub const NOT_REACHED: u32 = 0;
+
+    /// The status of an item, as kernels write it (`kem_status.cuh`, `sm2.cuh`): [`Reason::FINE`], or what is wrong.
     #[must_use]
     pub const fn status(found: Option<Self>) -> u32 {
         let (reason, coefficient) = match found {
-            None => (0, 0),
+            None => return Self::FINE,
+            Some(Self::NotReached) => return Self::NOT_REACHED,
+            Some(Self::Unknown { status }) => return status,
             Some(Self::NotInvertible) => (1, 0),
             Some(Self::InvalidPublicKey { coefficient }) => (2, coefficient),
             Some(Self::InvalidSecretKey { coefficient }) => (3, coefficient),
@@ -66,23 +85,27 @@ impl Reason {
     /// The faults that these statuses tell of, one status an item.
     #[must_use]
     pub fn faults(statuses: &[u32]) -> Vec<Fault> {
-        let fault = |(item, &status): (usize, &u32)| {
-            let coefficient = (status >> REASON_BITS) as usize;
-            let why = match status & ((1 << REASON_BITS) - 1) {
-                0 => return None,
-                1 => Self::NotInvertible,
-                2 => Self::InvalidPublicKey { coefficient },
-                3 => Self::InvalidSecretKey { coefficient },
-                4 => Self::WrongHash,
-                5 => Self::PrivateKeyRange,
-                6 => Self::PublicKeyPoint,
-                7 => Self::NonceRefused,
-                8 => Self::SignatureRange,
-                _ => Self::SignatureWrong,
-            };
-            Some(Fault { item, why })
-        };
+        let fault = |(item, &status): (usize, &u32)| Some(Fault { item, why: Self::of(status)? });
         statuses.iter().enumerate().filter_map(fault).collect()
+    }
+
+    /// What a status tells of; none if the item is fine, which is one word of all.
+    fn of(status: u32) -> Option<Self> {
+        let coefficient = (status >> REASON_BITS) as usize;
+        Some(match (status & ((1 << REASON_BITS) - 1), coefficient) {
+            _ if status == Self::FINE => return None,
+            _ if status == Self::NOT_REACHED || status == Self::PENDING => Self::NotReached,
+            (1, 0) => Self::NotInvertible,
+            (2, _) => Self::InvalidPublicKey { coefficient },
+            (3, _) => Self::InvalidSecretKey { coefficient },
+            (4, 0) => Self::WrongHash,
+            (5, 0) => Self::PrivateKeyRange,
+            (6, 0) => Self::PublicKeyPoint,
+            (7, 0) => Self::NonceRefused,
+            (8, 0) => Self::SignatureRange,
+            (9, 0) => Self::SignatureWrong,
+            _ => Self::Unknown { status },
+        })
     }
 }
 
@@ -147,10 +170,24 @@ mod tests {
             Some(Reason::InvalidPublicKey { coefficient: 0 }),
             Some(Reason::InvalidSecretKey { coefficient: 1276 }),
             Some(Reason::WrongHash),
+            Some(Reason::SignatureWrong),
+            Some(Reason::NotReached),
+            Some(Reason::Unknown { status: 255 }),
         ];
         let told = Reason::faults(&reasons.map(Reason::status));
         let faults = reasons.iter().enumerate().filter_map(|(item, why)| Some(Fault { item, why: (*why)? }));
         assert_eq!(told, faults.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn only_one_word_is_fine() {
+        let fault = |status| Reason::faults(&[status]).first().map(|fault| fault.why);
+        assert_eq!(fault(Reason::FINE), None);
+        assert_eq!(fault(0), Some(Reason::NotReached), "what memory holds at first");
+        assert_eq!(fault(Reason::PENDING), Some(Reason::NotReached), "what an earlier step leaves");
+        let others =
+            (0..32).map(|bit| Reason::FINE ^ 1 << bit).chain([10, 255, 0x104, 0x1_0001, u32::MAX, 0xa5a5_a5a5]);
+        others.for_each(|status| assert_eq!(fault(status), Some(Reason::Unknown { status }), "{status:#x}"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Rows, Slot, Source, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Role, Rows, Slot, Source, Step};
 
 use crate::kem::Kem;
 use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
@@ -213,7 +213,7 @@ fn ports(stage: Stage, keys: Keys, way: Way, p: &Parameters) -> Vec<Port> {
     let polynomial = Port::input(2 * p.n).secret().joint();
     let seed = Port::input(SEED_BYTES).secret();
     let two_seeds = Port::input(2 * SEED_BYTES).secret();
-    let status = Port::input(size_of::<u32>());
+    let status = Port::status();
     match stage {
         Stage::Expand => vec![two_seeds, out(both_coins)],
         Stage::Gather => vec![both_coins, out(polynomial), out(polynomial)],
@@ -221,15 +221,15 @@ fn ports(stage: Stage, keys: Keys, way: Way, p: &Parameters) -> Vec<Port> {
         Stage::Generate => vec![two_seeds, both_coins, polynomial, polynomial, out(public_key), out(secret_key)],
         Stage::PreparePublic => vec![Port::input(p.public_key_bytes()), out(public_key)],
         Stage::PrepareSecret => vec![Port::input(p.secret_key_bytes()).secret(), out(secret_key)],
-        Stage::CheckSecret => vec![secret_key, out(status)],
+        Stage::CheckSecret => vec![secret_key, status],
         Stage::Encapsulate => vec![public_key, seed, out(message), out(coins), out(seed)],
         Stage::Encrypt => vec![public_key, message, coins, out(ciphertext)],
-        Stage::Decrypt => vec![secret_key, ciphertext, out(message), out(rejection), out(status)],
+        Stage::Decrypt => vec![secret_key, ciphertext, out(message), out(rejection), status],
         Stage::Decapsulate => vec![message, rejection, out(two_seeds), out(coins)],
         Stage::Compare => {
             // all that it takes of a prepared key is the public one's values
             let key = if keys == Keys::One { public_key } else { secret_key };
-            vec![key, ciphertext, message, coins, two_seeds, status, out(seed)]
+            vec![key, ciphertext, message, coins, two_seeds, Port { role: Role::InOut, ..status }, out(seed)]
         }
         #[cfg(feature = "testkit")]
         Stage::Multiply => {

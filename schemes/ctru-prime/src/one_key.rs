@@ -44,18 +44,8 @@ pub struct PreparedPublicKey<P>(Buffer, PhantomData<fn() -> P>);
 
 /// A secret key on a device, made ready by [`OneKey::secret_key`] and wiped when dropped.
 pub struct PreparedSecretKey<P> {
-    secret: Secret,
+    secret: Buffer,
     public: PreparedPublicKey<P>,
-}
-
-/// Bytes that are wiped when dropped.
-struct Secret(Stream, Buffer);
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        // nobody is left to hear of a device that no longer answers
-        let _ = self.0.wipe(&mut self.1);
-    }
 }
 
 impl<P: ParameterSet> OneKey<P> {
@@ -98,13 +88,13 @@ impl<P: ParameterSet> OneKey<P> {
         let p = P::PARAMETERS;
         length("bytes of a secret key", key.len(), p.secret_key_bytes())?;
         let public = self.public_key(stream, p.parts(key)[1])?;
-        let key = Secret(stream.clone(), stream.upload(key)?);
-        let mut secret = Secret(stream.clone(), stream.device().buffer(self.way.prepared_secret_bytes(&p))?);
-        self.prepare_secret.run(stream, 1, &mut [(&key.1).into(), (&mut secret.1).into()])?;
+        let key = stream.upload_secret(key)?;
+        let mut secret = stream.secret_buffer(self.way.prepared_secret_bytes(&p))?;
+        self.prepare_secret.run(stream, 1, &mut [(&key).into(), (&mut secret).into()])?;
         Ok(PreparedSecretKey { secret, public })
     }
 
-    /// New ciphertexts, and the shared keys in them, which are the caller's to wipe.
+    /// New ciphertexts, and the shared keys in them, which are wiped when dropped.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if they cannot be addressed; as [`Program::run`].
@@ -112,7 +102,7 @@ impl<P: ParameterSet> OneKey<P> {
         let size = P::PARAMETERS.ciphertext_bytes();
         let limit = usize::MAX / size;
         let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
-        let mut made = [stream.device().buffer(bytes)?, stream.device().buffer(batch * SEED_BYTES)?];
+        let mut made = [stream.device().buffer(bytes)?, stream.secret_buffer(batch * SEED_BYTES)?];
         let [ciphertexts, shared_keys] = &mut made;
         self.drbg.with_draws(stream, batch as u64, |draws| {
             let args = &mut [(&key.0).into(), draws.into(), ciphertexts.into(), shared_keys.into()];
@@ -121,7 +111,7 @@ impl<P: ParameterSet> OneKey<P> {
         Ok(made)
     }
 
-    /// The shared keys in ciphertexts, which are the caller's to wipe.
+    /// The shared keys in ciphertexts, which are wiped when dropped.
     ///
     /// # Errors
     /// [`Error::Length`] unless the ciphertexts are whole; as [`Program::run`].
@@ -129,8 +119,8 @@ impl<P: ParameterSet> OneKey<P> {
         let size = P::PARAMETERS.ciphertext_bytes();
         let batch = ciphertexts.len() / size;
         length("bytes of ciphertexts", ciphertexts.len(), batch * size)?;
-        let mut shared_keys = stream.device().buffer(batch * SEED_BYTES)?;
-        let (secret, public) = (&key.secret.1, &key.public.0);
+        let mut shared_keys = stream.secret_buffer(batch * SEED_BYTES)?;
+        let (secret, public) = (&key.secret, &key.public.0);
         let args = &mut [secret.into(), public.into(), ciphertexts.into(), (&mut shared_keys).into()];
         self.decapsulate.run(stream, batch, args)?;
         Ok(shared_keys)

@@ -6,7 +6,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Rows, Slot, Source, Step};
+use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Role, Rows, Slot, Source, Step};
 use ringforge_batch::STATUS;
 
 use crate::kem::Kem;
@@ -111,22 +111,22 @@ impl Stage {
         let seeds = Port::input(2 * SEED_BYTES).secret();
         let both_keys = Port::input(2 * SEED_BYTES).secret();
         let shared_key = Port::input(SEED_BYTES).secret();
-        let status = Port::input(size_of::<u32>());
+        let status = Port::status();
         match self {
             Self::Expand => vec![seeds, out(generate_coins)],
-            Self::Generate => vec![seeds, generate_coins, out(public_key), out(secret_key), out(status)],
+            Self::Generate => vec![seeds, generate_coins, out(public_key), out(secret_key), status],
             Self::Retry => vec![Port::draws(), seeds, both(public_key), both(secret_key), both(status)],
             Self::Encapsulate => {
                 vec![public_key, Port::input(SEED_BYTES).secret(), out(message), out(coins), out(shared_key)]
             }
-            Self::Encrypt => vec![public_key, message, coins, out(ciphertext), both(shared_key), out(status)],
-            Self::Decrypt => vec![secret_key, ciphertext, out(message), out(status)],
+            Self::Encrypt => vec![public_key, message, coins, out(ciphertext), both(shared_key), status],
+            Self::Decrypt => vec![secret_key, ciphertext, out(message), status],
             Self::Decapsulate => vec![secret_key, ciphertext, message, out(both_keys), out(coins)],
             Self::Compare => {
                 vec![secret_key, ciphertext, message, coins, both_keys, out(shared_key), both(status)]
             }
-            Self::CheckPublic => vec![public_key, out(status)],
-            Self::CheckSecret => vec![secret_key, out(status)],
+            Self::CheckPublic => vec![public_key, status],
+            Self::CheckSecret => vec![secret_key, status],
         }
     }
 
@@ -154,7 +154,7 @@ fn out(port: Port) -> Port {
 
 /// The same port, read and written.
 fn both(port: Port) -> Port {
-    Port { secret: port.secret, ..Port::in_out(port.bytes) }
+    Port { role: Role::InOut, ..port }
 }
 
 impl Kernel for CtruKernel {

@@ -43,7 +43,7 @@ impl Naive {
         let keys = public_keys.chunks(public_key).zip(secret_keys.chunks(secret_key));
         let items = keys.zip(seeds.chunks(64)).zip(statuses.chunks(4)).enumerate();
         let keys = items.map(|(item, (((public_key, secret_key), seed), status))| {
-            if status == [0; 4] {
+            if status == Reason::FINE.to_le_bytes() {
                 return Ok([public_key.to_vec(), secret_key.to_vec()]);
             }
             let again = (1..).find_map(|attempt| self.key_pair(&draw(draws, item, attempt)[..32], &seed[32..]));

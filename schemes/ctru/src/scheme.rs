@@ -2,7 +2,7 @@
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
 use ringforge::{Drbg, Limits, Plan, Result};
-use ringforge_batch::{Operation, Randomness};
+use ringforge_batch::{Operation, Randomness, Reason};
 use shake::{ExtendableOutput, Shake256, Update};
 
 use crate::kem::{Kem, Memory, Seed};
@@ -58,7 +58,8 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
         // every second item waits
         retry
             .sampled(move |seed, batch| {
-                let status = (0..batch).flat_map(|i| ((i + 1) as u32 % 2).to_le_bytes()).collect();
+                let words = [Reason::status(Some(Reason::NotInvertible)), Reason::FINE];
+                let status = (0..batch).flat_map(|i| words[i % 2].to_le_bytes()).collect();
                 let items = Items::new(&set, seed, batch);
                 let mut key = [0; 32];
                 key[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());

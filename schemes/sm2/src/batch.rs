@@ -48,7 +48,6 @@ pub struct Signer {
 #[derive(Debug)]
 pub struct PreparedKeys {
     keys: Buffer,
-    stream: Stream,
 }
 
 impl PreparedKeys {
@@ -62,13 +61,6 @@ impl PreparedKeys {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
-    }
-}
-
-impl Drop for PreparedKeys {
-    fn drop(&mut self) {
-        // a failure here shows in the stream's next call
-        let _ = self.stream.wipe(&mut self.keys);
     }
 }
 
@@ -178,11 +170,10 @@ impl Signer {
     /// [`Error::Length`] unless they are whole; [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn prepare(&self, stream: &Stream, private_keys: &[u8]) -> Result<PreparedKeys> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
-        let mut raw = stream.upload(private_keys)?;
-        let mut prepared = PreparedKeys { keys: self.device.buffer(private_keys.len())?, stream: stream.clone() };
-        let done = self.prepare.run(stream, batch, &mut [(&raw).into(), (&mut prepared.keys).into()]);
-        stream.wipe(&mut raw)?;
-        done.map(|()| prepared)
+        let raw = stream.upload_secret(private_keys)?;
+        let mut keys = stream.secret_buffer(private_keys.len())?;
+        self.prepare.run(stream, batch, &mut [(&raw).into(), (&mut keys).into()])?;
+        Ok(PreparedKeys { keys })
     }
 
     /// As [`Signer::sign`], on buffers of the device in a stream's order: digests to signatures and statuses, a word of 32
@@ -375,7 +366,7 @@ pub fn outcome(stream: &Stream, statuses: &Buffer) -> Result<Outcome> {
 
 /// Runs a program over host memory and reads the statuses, its last argument.
 fn run_host(program: &Program, batch: usize, args: Vec<HostArg<'_>>) -> Result<Outcome> {
-    let mut statuses = vec![0u32; batch];
+    let mut statuses = vec![Reason::NOT_REACHED; batch];
     let mut args: Vec<HostArg<'_>> = args.into_iter().chain([statuses.as_mut_slice().into()]).collect();
     program.run_host(batch, &mut args)?;
     drop(args);

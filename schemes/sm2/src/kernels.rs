@@ -7,7 +7,7 @@ pub(crate) use on_cpu::RETRY;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Draws, Header, Kernel, Launch, Limits, Port, Result, Slot, Source, Step};
+use ringforge::{Args, Built, Draws, Header, Kernel, Launch, Limits, Port, Result, Role, Slot, Source, Step};
 
 use crate::point::Affine;
 use crate::windows::{Mode, Windows};
@@ -91,7 +91,7 @@ const SM3: Header = Header { name: "sm3.cuh", text: include_str!("kernels/sm3.cu
 
 impl Stage {
     fn ports(self) -> Vec<Port> {
-        let (digest, signature, status) = (Port::input(WORD), Port::output(PAIR), Port::output(STATUS));
+        let (digest, signature, status) = (Port::input(WORD), Port::output(PAIR), Port::status());
         let key = |one: bool| if one { Port::shared(WORD).secret() } else { Port::input(WORD).secret() };
         let base = |windows: Windows| Port::shared(windows.bytes());
         let (scalar, point) = (Port::input(WORD).secret(), Port::input(3 * WORD).secret());
@@ -107,7 +107,7 @@ impl Stage {
             }
             Self::Sign { one_key, .. } => vec![key(one_key), digest, scalar, point, signature, status],
             Self::SignAgain { base: windows, one_key, .. } => {
-                let (signature, status) = (Port::in_out(PAIR), Port::in_out(STATUS));
+                let (signature, status) = (Port::in_out(PAIR), Port { role: Role::InOut, ..status });
                 vec![Port::draws(), base(windows), key(one_key), digest, signature, status]
             }
             Self::Public => vec![scalar, point, new(scalar), Port::output(PAIR), status],

@@ -2,6 +2,7 @@
 
 use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
 use ringforge::{Draws, Limits, Plan, Result};
+use ringforge_batch::Reason;
 
 use crate::kernels::{RETRY, Tuning};
 use crate::key::PrivateKey;
@@ -98,7 +99,7 @@ impl Scheme for Sm2 {
             }));
             // every second item waits
             plans.push(named(&what, plans_of.sign_again(false)?, |seed, batch, items| {
-                let statuses = words((0..batch).map(|i| if i % 2 == 0 { RETRY } else { 0 }));
+                let statuses = words((0..batch).map(|i| if i % 2 == 0 { RETRY } else { Reason::FINE }));
                 vec![prepared(seed, batch), items.digests, draws(seed), items.signatures, statuses]
             }));
         }

@@ -2,9 +2,13 @@
 
 mod support;
 
-use ringforge::testkit::{Target, bytes as random_bytes, devices};
-use ringforge::{Device, Error};
-use ringforge_sm2::{Digests, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Verifier, outcome};
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::testkit::inject::Altered;
+use ringforge::testkit::{Scheme, Target, bytes as random_bytes, devices};
+use ringforge::{Args, Built, Device, Error, Header, HostArg, Kernel, Limits, Plan, Port, Step};
+use ringforge_sm2::{Digests, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Sm2, Verifier, outcome};
 use serde_json::Value;
 use support::{bytes, pair, records, word};
 
@@ -382,5 +386,77 @@ fn digests_are_the_hash() {
             hash.digest(&identities, &messages, &lengths, &mut found).expect("it runs");
             assert_eq!(found, expected, "{device}, slots of {slot} bytes");
         }
+    }
+}
+
+/// A step that passes over an item, in its text as in its meaning.
+#[derive(Debug)]
+struct Skips {
+    inner: Arc<dyn Kernel>,
+    altered: Altered,
+    item: usize,
+}
+
+impl Skips {
+    const GUARD: &str = "if (item >= end) return;";
+
+    fn new(step: &Step, item: usize) -> Self {
+        let (file, text) = ("sm2_verify.cu", include_str!("../src/kernels/sm2_verify.cu"));
+        assert!(text.contains(Self::GUARD), "{file} has another guard");
+        let text = text.replace(Self::GUARD, &format!("if (item >= end || item == {item}) return;"));
+        Self { inner: step.kernel.clone(), altered: Altered::new(&step.kernel).with_text(file, text), item }
+    }
+}
+
+impl Kernel for Skips {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn source(&self) -> &'static str {
+        self.altered.source()
+    }
+
+    fn headers(&self) -> &[Header] {
+        self.inner.headers()
+    }
+
+    fn ports(&self) -> &[Port] {
+        self.inner.ports()
+    }
+
+    fn build(&self, limits: &Limits) -> ringforge::Result<Built> {
+        self.inner.build(limits)
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> ringforge::Result<()> {
+        // with its neighbours, which nobody reaches then either
+        if items.contains(&self.item) { Ok(()) } else { self.inner.on_cpu(items, args) }
+    }
+}
+
+#[test]
+fn a_signature_that_no_kernel_saw_is_not_valid() {
+    const BATCH: usize = 5;
+    for device in devices() {
+        let plans = Sm2::plans(device.limits()).expect("plans");
+        let named = plans.iter().find(|named| named.name == "SM2 verify").expect("a plan that verifies");
+        let inputs = named.sample(2, BATCH);
+        let told = |plan: &Plan| {
+            // as after another run, whose items were all fine
+            let mut statuses = [Reason::FINE; BATCH];
+            let mut args: Vec<HostArg<'_>> = inputs.iter().map(|bytes| HostArg::from(&bytes[..])).collect();
+            args.push(HostArg::from(&mut statuses[..]));
+            device.compile(plan).expect("it compiles").run_host(BATCH, &mut args).expect("it runs");
+            Reason::faults(&statuses)
+        };
+        let sound = told(&named.plan);
+        let valid = (0..BATCH).find(|item| sound.iter().all(|fault| fault.item != *item)).expect("a valid one");
+        let mut steps = named.plan.steps().to_vec();
+        let last = steps.last_mut().expect("a step");
+        last.kernel = Arc::new(Skips::new(last, valid));
+        let skipped = told(&Plan::new("SM2 verify, but not all", steps).expect("a plan"));
+        let about = |item: usize| skipped.iter().find(|fault| fault.item == item).map(|fault| fault.why);
+        assert_eq!(about(valid), Some(Reason::NotReached), "{device}");
     }
 }

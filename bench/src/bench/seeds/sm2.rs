@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use ringforge::testkit::bytes;
 use ringforge::{Draws, Plan};
-use ringforge_sm2::{PrivateKey, plans_in_blocks};
+use ringforge_sm2::{PrivateKey, Reason, plans_in_blocks};
 
 use super::probe::{Ask, Probe, probe};
 use super::{LaunchLine, Line, Measured, Seeds};
@@ -84,7 +84,9 @@ fn trip(seeds: &Seeds, [prepare, sign, verify]: &[Plan; 3], batch: usize, ask: A
     let signed = probe(seeds, sign, batch, &[&key, &digests, &bytes(2, Draws::BYTES)], ask)?;
     let [signatures, made] = &signed.results[..] else { anyhow::bail!("signing writes signatures and statuses") };
     let verified = probe(seeds, verify, batch, &[&public_keys, &digests, signatures], ask)?;
-    let fine = |statuses: &[u8]| statuses.chunks_exact(4).map(|status| status == [0; 4]).collect::<Vec<_>>();
+    let fine = |statuses: &[u8]| {
+        statuses.chunks_exact(4).map(|status| status == Reason::FINE.to_ne_bytes()).collect::<Vec<_>>()
+    };
     let all = verified.results.last().context("verification writes statuses")?;
     ensure!(all.len() == 4 * batch, "a status for each item");
 

@@ -67,6 +67,7 @@ impl Lane<'_> {
         let direct: Vec<bool> = lane_args.iter().map(|arg| arg.as_ref().is_some_and(|arg| arg.direct)).collect();
         let mut places = places(program, lane_args, shared)?;
         places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
+        program.clear_statuses(stream, &mut places)?;
         for (number, slabs) in steps.iter().enumerate() {
             let (kernel, ports) = program.step(number, &mut places)?;
             let targets = ports.into_iter().map(Target::of).collect::<Result<Vec<_>>>()?;

@@ -121,7 +121,9 @@ fn places<'a>(
             }
         };
         of[p] = places.len();
-        places.push(Place { first: p, before, result, item, fresh: port.role == Role::Out });
+        // statuses are 0 where nothing is written, which the engine promises
+        let fresh = port.role == Role::Out && !port.status;
+        places.push(Place { first: p, before, result, item, fresh });
     }
     for (p, output) in aliases {
         let place = of.get(output).and_then(|&place| places.get_mut(place));

@@ -6,7 +6,7 @@ using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     ctru_prime_compare(const u8* keys, const u8* ciphertexts, const u8* messages, const u32* coins,
-                       const u32* both_keys, const u32* status, u32* shared_keys, const Twiddle* table, u64 first,
+                       const u32* both_keys, u32* status, u32* shared_keys, const Twiddle* table, u64 first,
                        u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end);
@@ -19,10 +19,13 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     const u8* ciphertext = ciphertexts + item * Set::ciphertext;
     move_bytes<Set::ciphertext>(
         row.thread, [&](u32 i) -> u32 { return row.extra[i] ^ ciphertext[i]; }, [&](u32, u32 byte) { difference |= byte; });
+    // read by all before the row meets, and written behind that
+    const bool sound = status[item] == Status::pending;
     u32 agrees = least_in_row(row, difference == 0, cells_of(row));
     if (!row.live) return;
-    const u32 kept = 0u - (u32)(status[item] == 0);
+    const u32 kept = 0u - (u32)sound;
     const u32* candidates = both_keys + item * 16;
     for (u32 i = row.thread; i < 8; i += Rq::threads)
         shared_keys[item * 8 + i] = select(agrees, candidates[i], candidates[8 + i]) & kept;
+    if (row.thread == 0 && sound) status[item] = Status::fine;
 }

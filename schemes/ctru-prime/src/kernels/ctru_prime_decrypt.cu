@@ -68,5 +68,5 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     move_bytes<Set::rejection_pitch - 65>(
         row.thread, [&](u32 i) -> u32 { return i < Set::ciphertext ? ciphertext[i] : 0; },
         [&](u32 i, u32 byte) { rejection[65 + i] = (u8)byte; });
-    if (row.thread == 0) status[item] = status_of(bad);
+    if (row.thread == 0) status[item] = status_of(bad, Status::pending);
 }

@@ -11,7 +11,7 @@ RF_FN u32 bad_place(u32 field, u32 place) {
     return select((field ^ odd) & 1 | most - field >> 31, place, Set::n + 1);
 }
 
-// in: the least bad place   out: the status of the item
-RF_FN u32 status_of(u32 bad) { return Status::at(Status::invalid_secret_key, bad, Set::n + 1); }
+// in: the least bad place   out: the status of the item, this one if there is no such place
+RF_FN u32 status_of(u32 bad, u32 none) { return Status::at(Status::invalid_secret_key, bad, Set::n + 1, none); }
 
 }  // namespace rf

@@ -240,13 +240,16 @@ fn decrypt(keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
         message.fill(0);
         let message = &mut message[..p.message_bytes()];
         let secret_key = if keys == Keys::One {
-            *found = 0;
+            *found = Reason::PENDING;
             let secret_key = take_secret(way, kem, secret_key, polynomials)?;
             kem.pke.decrypt_with_values(ciphertext, message, polynomials)?;
             secret_key
         } else {
             let [pke_key, ..] = p.parts(secret_key);
-            *found = status(kem, pke_key, polynomials)?;
+            *found = match status(kem, pke_key, polynomials)? {
+                Reason::FINE => Reason::PENDING,
+                found => found,
+            };
             kem.pke.decrypt(pke_key, ciphertext, message, polynomials)?;
             secret_key
         };
@@ -285,14 +288,17 @@ fn compare(keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let messages = args.input::<u8>(2)?.chunks_exact(p.message_pitch());
     let coins = args.input::<u8>(3)?.chunks_exact(p.coins_pitch());
     let both_keys = args.input::<[Seed; 2]>(4)?;
-    let statuses = args.input::<u32>(5)?;
+    let statuses = args.output::<u32>(5)?;
     let shared_keys = args.output::<Seed>(6)?;
     let items = secret_keys.zip(ciphertexts).zip(messages).zip(coins).zip(both_keys).zip(statuses).zip(shared_keys);
     for ((((((secret_key, ciphertext), message), coins), [agreed, rejected]), status), shared_key) in items {
         let public_key = if keys == Keys::One { secret_key } else { p.parts(secret_key)[1] };
         let (message, coins) = (&message[..p.message_bytes()], &coins[..p.polynomial_coins_bytes()]);
         encrypt_one(keys, way, kem, public_key, [message, coins], &mut again, &mut memory.polynomials)?;
-        *shared_key = if *status == 0 { select(ciphertext.ct_eq(&again), agreed, rejected) } else { Seed::default() };
+        // the public key may be any bytes
+        *status = if *status == Reason::PENDING { Reason::FINE } else { *status };
+        let is_fine = *status == Reason::FINE;
+        *shared_key = if is_fine { select(ciphertext.ct_eq(&again), agreed, rejected) } else { Seed::default() };
     }
     Ok(())
 }

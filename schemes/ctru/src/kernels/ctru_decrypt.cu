@@ -89,5 +89,5 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     if (!row.live) return;
     for (u32 i = row.thread; i < Set::message; i += Rq::threads)
         messages[item * Set::message + i] = (u8)(nibbles[2 * i] | nibbles[2 * i + 1] << 4);
-    if (row.thread == 0) status[item] = Status::at(Status::invalid_secret_key, beyond, Rq::n);
+    if (row.thread == 0) status[item] = Status::at(Status::invalid_secret_key, beyond, Rq::n, Status::pending);
 }

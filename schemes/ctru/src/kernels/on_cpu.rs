@@ -14,7 +14,7 @@ use crate::params::SEED_BYTES;
 use crate::pke::Polynomials;
 
 /// The status of an item that is fine.
-const FINE: u32 = Reason::status(None);
+const FINE: u32 = Reason::FINE;
 /// The status of a seed that gives no key.
 const NOT_INVERTIBLE: u32 = Reason::status(Some(Reason::NotInvertible));
 
@@ -150,7 +150,11 @@ fn decrypt(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     for (((secret_key, ciphertext), message), status) in secret_keys.zip(ciphertexts).zip(messages).zip(statuses) {
         let [pke_key, ..] = p.parts(secret_key);
         let polynomials = &mut memory.polynomials;
-        *status = pke_key_status(kem, pke_key, polynomials)?;
+        // the public key is looked at later
+        *status = match pke_key_status(kem, pke_key, polynomials)? {
+            FINE => Reason::PENDING,
+            found => found,
+        };
         kem.pke.decrypt(pke_key, ciphertext, message, polynomials)?;
     }
     Ok(())
@@ -188,7 +192,7 @@ fn compare(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     for ((((((secret_key, ciphertext), message), coins), [agreed, rejected]), shared_key), status) in items {
         let [_, public_key, _] = p.parts(secret_key);
         let polynomials = &mut memory.polynomials;
-        if *status == FINE {
+        if *status == Reason::PENDING {
             *status = public_key_status(kem, public_key, polynomials)?;
         }
         if *status == FINE {

@@ -14,7 +14,7 @@ use crate::item;
 use crate::point::{Affine, Jacobian};
 use crate::windows::Windows;
 
-const FINE: u32 = Reason::status(None);
+const FINE: u32 = Reason::FINE;
 /// The nonce was refused, and another one is to be drawn: what no item is left with.
 pub(crate) const RETRY: u32 = 255;
 pub(super) const NONCE_REFUSED: u32 = Reason::status(Some(Reason::NonceRefused));

@@ -1,0 +1,340 @@
+//! What held secrets is zero when its memory goes back: after success, after an error, and after a panic. An allocator
+//! looks at what it is handed back, and the kernel at the stack of a thread that waits.
+
+#![allow(unsafe_code)]
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::alloc::System;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ringforge::testkit::{Target, residues};
+use ringforge::{
+    Args, Built, Device, Drbg, Error, HostArg, Kernel, Launch, Limits, Modulus, Plan, Port, Program, Result, Ring,
+    Rows, Slot, Step, Stream, Transform,
+};
+use ringforge_sm2::{Mode, Signer};
+
+/// An allocator that looks for two neighbouring words of a secret in memory that is given back.
+struct Watching;
+
+static ARMED: AtomicBool = AtomicBool::new(false);
+static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+/// Blocks that held the secret: memory of devices, which lies in whole cache lines, and any other.
+static LINES: AtomicUsize = AtomicUsize::new(0);
+static OTHERS: AtomicUsize = AtomicUsize::new(0);
+/// Blocks of whole cache lines that there is still memory for.
+static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
+
+const LINE: usize = 64;
+
+// SAFETY: the system's allocator does the work; what is looked at is still allocated.
+unsafe impl GlobalAlloc for Watching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() == LINE && LEFT.fetch_sub(1, SeqCst) <= 0 {
+            return core::ptr::null_mut();
+        }
+        // zeroed, so that what is looked at later was written in any case
+        // SAFETY: as the caller says.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if ARMED.load(SeqCst) {
+            let secret = SECRET.each_ref().map(|word| word.load(SeqCst));
+            let skipped = block.align_offset(8);
+            let words = layout.size().saturating_sub(skipped) / 8;
+            // SAFETY: inside the block, aligned, and initialised since `alloc`.
+            let words = unsafe { core::slice::from_raw_parts(block.wrapping_add(skipped).cast::<u64>(), words) };
+            if words.windows(2).any(|pair| pair == secret) {
+                let count = if layout.align() == LINE { &LINES } else { &OTHERS };
+                count.fetch_add(1, SeqCst);
+            }
+        }
+        // SAFETY: as the caller says.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watching = Watching;
+
+/// One test at a time: all share the allocator.
+static TURN: Mutex<()> = Mutex::new(());
+
+const WORD: u64 = 0x5ec2_e7a1_d00d_f00d;
+
+/// Does something with the secret, and counts the blocks with it that went back: those of devices, and others.
+fn leaks(work: impl FnOnce()) -> (usize, usize) {
+    LINES.store(0, SeqCst);
+    OTHERS.store(0, SeqCst);
+    SECRET.iter().for_each(|word| word.store(WORD, SeqCst));
+    ARMED.store(true, SeqCst);
+    work();
+    ARMED.store(false, SeqCst);
+    (LINES.load(SeqCst), OTHERS.load(SeqCst))
+}
+
+/// Bytes of an item.
+const ITEM: usize = 1 << 10;
+/// Enough items for several threads.
+const BATCH: usize = 300;
+
+/// Writes the secret, or reads it and ends as it is told to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ends {
+    Writing,
+    Well,
+    WithAnError,
+    WithAPanic,
+}
+
+#[derive(Debug)]
+struct Stage(Ends, [Port; 2]);
+
+impl Kernel for Stage {
+    fn name(&self) -> &'static str {
+        "stage"
+    }
+
+    fn source(&self) -> &'static str {
+        "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+         extern \"C\" __global__ void stage(const u64* in, u64* out, u64 first, u64 end) {\n\
+             const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
+             if (item >= end) return;\n\
+             if (WRITES) { for (u32 i = 0; i < 128; i++) out[128 * item + i] = in[item]; }\n\
+             else out[FAILS ? item + ((u64)1 << 40) : item] = in[128 * item] + 1;\n\
+         }\n"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.1
+    }
+
+    fn build(&self, _: &Limits) -> Result<Built> {
+        let (writes, fails) = (u8::from(self.0 == Ends::Writing), u8::from(self.0 == Ends::WithAnError));
+        let prelude = format!("#define WRITES {writes}\n#define FAILS {fails}\n");
+        Ok(Built { prelude, launch: Launch::thread_per_item(64) })
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let (read, out) = (args.input::<u64>(0)?, args.output::<u64>(1)?);
+        match self.0 {
+            Ends::Writing => {
+                for (words, word) in out.chunks_mut(ITEM / 8).zip(read) {
+                    words.fill(*word);
+                }
+            }
+            // not those that are worked on last
+            Ends::WithAnError if items.contains(&7) => {
+                return Err(Error::Kernel { kernel: "stage".into(), why: "as it was told".into() });
+            }
+            Ends::WithAPanic if items.contains(&7) => panic!("as it was told"),
+            _ => out.iter_mut().zip(read.chunks(ITEM / 8)).for_each(|(out, words)| *out = words[0] + 1),
+        }
+        Ok(())
+    }
+}
+
+/// Words to a secret temporary, and that to words.
+fn program(device: &Device, ends: Ends) -> Program {
+    let step = |ends, ports, slots| Step { kernel: Arc::new(Stage(ends, ports)), slots };
+    let [word, secret] = [Port::input(8), Port::input(ITEM).secret()];
+    let steps = vec![
+        step(Ends::Writing, [word, Port::output(ITEM).secret()], vec![Slot::Arg(0), Slot::Temp(0)]),
+        step(ends, [secret, Port::output(8)], vec![Slot::Temp(0), Slot::Arg(1)]),
+    ];
+    device.compile(&Plan::new("secrets", steps).expect("a plan")).expect("a program")
+}
+
+fn words() -> &'static [u64] {
+    static WORDS: [u64; BATCH] = [WORD; BATCH];
+    &WORDS
+}
+
+/// Runs over host memory, over buffers, timed and bound: what became of each.
+fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
+    let stream = device.stream().expect("a stream");
+    let outcome = |run: &mut dyn FnMut() -> Result<()>| catch_unwind(AssertUnwindSafe(run)).ok();
+    let buffers = || [stream.upload(words()).expect("a buffer"), device.buffer(8 * BATCH).expect("a buffer")];
+    // never freed, so that the allocator sees the engine's own memory alone
+    let forget = core::mem::forget::<[ringforge::Buffer; 2]>;
+    let mut out = [0u64; BATCH];
+    let host = outcome(&mut || program.run_host(BATCH, &mut [HostArg::from(words()), HostArg::from(&mut out[..])]));
+    let mut run = |timed: bool| {
+        let mut held = buffers();
+        let [from, to] = &mut held;
+        let args = &mut [(&*from).into(), to.into()];
+        let outcome = outcome(&mut || match timed {
+            true => program.run_timed(&stream, BATCH, args).map(drop),
+            false => program.run(&stream, BATCH, args),
+        });
+        forget(held);
+        outcome
+    };
+    let (run, timed) = (run(false), run(true));
+    let mut bound = program.bind(&stream, BATCH, buffers().map(Into::into).into()).expect("a bound program");
+    let bound_run = outcome(&mut || bound.run());
+    core::mem::forget(bound.into_args());
+    [host, run, timed, bound_run]
+}
+
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn the_allocator_sees_what_is_left() {
+    let _turn = turn();
+    assert_eq!(leaks(|| drop(vec![WORD; 9])), (0, 1));
+    assert_eq!(leaks(|| drop(Device::cpu().stream().and_then(|stream| stream.upload(words())))), (1, 0));
+    assert_eq!(leaks(|| drop(vec![WORD + 1; 9])), (0, 0));
+}
+
+#[test]
+fn temporaries_are_wiped_however_a_run_ends() {
+    let _turn = turn();
+    let device = Device::cpu();
+    for ends in [Ends::Well, Ends::WithAnError, Ends::WithAPanic] {
+        let program = program(&device, ends);
+        let found = leaks(|| {
+            for outcome in runs(&device, &program) {
+                let as_told = match ends {
+                    Ends::WithAPanic => outcome.is_none(),
+                    Ends::WithAnError => matches!(outcome, Some(Err(Error::Kernel { .. }))),
+                    _ => outcome == Some(Ok(())),
+                };
+                assert!(as_told, "{ends:?}: {outcome:?}");
+            }
+        });
+        assert_eq!(found, (0, 0), "{ends:?}");
+    }
+}
+
+#[test]
+fn temporaries_are_wiped_where_text_fails() {
+    let _turn = turn();
+    let Some(device) = Target::Text.device() else { return };
+    for ends in [Ends::Well, Ends::WithAnError] {
+        let program = program(&device, ends);
+        // the device's own memory; the copies that the test's device makes for its runners are not the engine's
+        let (found, _) = leaks(|| {
+            for outcome in runs(&device, &program) {
+                assert_eq!(outcome.expect("no panic").is_ok(), ends == Ends::Well);
+            }
+        });
+        assert_eq!(found, 0, "{ends:?}");
+    }
+}
+
+#[test]
+fn draws_are_wiped_however_their_run_ends() {
+    let _turn = turn();
+    let stream = Device::cpu().stream().expect("a stream");
+    let drbg = Drbg::from_os().expect("a generator");
+    let fails = || Error::Kernel { kernel: "run".into(), why: "as it was told".into() };
+    for ends in [Ends::Well, Ends::WithAnError, Ends::WithAPanic] {
+        let found = leaks(|| {
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                drbg.with_draws(&stream, 3, |draws| {
+                    let read = stream.download::<u64>(draws)?.leak();
+                    SECRET.iter().zip(read).for_each(|(word, read)| word.store(*read, SeqCst));
+                    match ends {
+                        Ends::WithAPanic => panic!("as it was told"),
+                        Ends::WithAnError => Err(fails()),
+                        _ => Ok(()),
+                    }
+                })
+            }));
+        });
+        assert_eq!(found, (0, 0), "{ends:?}");
+    }
+}
+
+#[test]
+fn page_locked_memory_is_wiped() {
+    let _turn = turn();
+    let found = leaks(|| {
+        let mut memory = Device::cpu().pinned(ITEM).expect("memory");
+        memory.elements_mut::<u64>().expect("words").fill(WORD);
+    });
+    assert_eq!(found, (0, 0));
+}
+
+#[test]
+fn private_keys_are_wiped_where_memory_ends() {
+    let _turn = turn();
+    let device = Device::cpu();
+    let signer = Signer::new(&device, Mode::Scan).expect("a signer");
+    let stream: Stream = device.stream().expect("a stream");
+    let keys: &[u8] = bytemuck::cast_slice(words());
+    for blocks in 0..4 {
+        let found = leaks(|| {
+            LEFT.store(blocks, SeqCst);
+            let prepared = signer.prepare(&stream, keys);
+            LEFT.store(i64::MAX, SeqCst);
+            let enough = blocks > 1;
+            assert_eq!(prepared.is_ok(), enough, "{blocks} blocks: {prepared:?}");
+        });
+        assert_eq!(found, (0, 0), "{blocks} blocks");
+    }
+}
+
+/// What a transform leaves on its thread's stack, below the frame that it was called from.
+#[cfg(target_os = "linux")]
+#[test]
+fn transforms_leave_nothing_on_the_stack() {
+    use std::os::unix::fs::FileExt;
+    use std::sync::mpsc::channel;
+
+    /// Bytes below a frame that are looked at.
+    const DEEP: usize = 128 << 10;
+
+    /// In a frame of its own, so that all of its stack is below the caller's.
+    #[inline(never)]
+    fn work(transform: &Transform<u64>, step: usize, row: &mut [u64], other: &[u64]) {
+        match step {
+            0 => transform.forward(row).expect("a transform"),
+            1 => transform.inverse(row).expect("a transform"),
+            2 => transform.multiply(row, other).expect("a product"),
+            _ => drop(transform.invert(row).expect("leaves that can be inverted")),
+        }
+    }
+
+    let q = Modulus::ntt_primes(1 << 10, 60, 1).expect("a prime")[0];
+    let mut found = Vec::new();
+    for (ring, depth) in [(Ring::negacyclic(512, q), 9), (Ring::negacyclic(512, q), 6), (Ring::cyclic(768, q), 8)] {
+        let ring = ring.expect("a ring");
+        let rows = Rows::of(&ring, &Limits::default()).expect("rows").depth(depth).expect("layers");
+        let transform = Transform::<u64>::of(&rows, 0).expect("a transform");
+        let words = |seed| bytemuck::cast_slice::<u8, u64>(&residues(&ring, seed, 1)).to_vec();
+        for step in 0..4 {
+            let (row, other) = (words(1), words(2));
+            let (tell, told) = channel();
+            let (go, wait) = channel::<()>();
+            let (transform, start, second) = (transform.clone(), row.clone(), other.clone());
+            let thread = std::thread::spawn(move || {
+                let mut row = start;
+                let frame = 0u64;
+                work(&transform, step, &mut row, &second);
+                tell.send((&raw const frame as u64, row)).expect("a listener");
+                let _ = wait.recv();
+            });
+            let (frame, after) = told.recv().expect("a result");
+            let mut stack = vec![0u8; DEEP];
+            let memory = std::fs::File::open("/proc/self/mem").expect("this process's memory");
+            memory.read_exact_at(&mut stack, frame - DEEP as u64).expect("a stack");
+            go.send(()).expect("a thread that waits");
+            thread.join().expect("no panic");
+            let left = stack.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")));
+            let known = |word: &u64| row.contains(word) || other.contains(word) || after.contains(word);
+            let count = left.filter(|word| *word > 1 << 40 && known(word)).count();
+            if count > 0 {
+                found.push(format!("{count} words, {ring}, {depth} layers, step {step}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
