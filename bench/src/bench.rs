@@ -3,6 +3,7 @@
 mod fhe;
 mod host;
 mod kems;
+mod ml_kem;
 #[cfg(feature = "peers")]
 mod peers;
 mod rates;
@@ -140,6 +141,7 @@ enum Task {
     Fhe(fhe::Task),
     Zk(zk::Task),
     Kem(kems::Task),
+    MlKem(ml_kem::Task),
     ZkHost(zk_host::Task),
     ZkWitness(zk_witness::Task),
     Sm2(sm2::Task),
@@ -155,6 +157,7 @@ impl Task {
             Self::Fhe(task) => task.title(),
             Self::Zk(task) => task.title(),
             Self::Kem(task) => task.title(),
+            Self::MlKem(task) => task.title(),
             Self::ZkHost(task) => task.title(),
             Self::ZkWitness(task) => task.title(),
             Self::Sm2(task) => task.title(),
@@ -170,6 +173,7 @@ impl Task {
             Self::Ring(task) => report.lines.push(rings::line(task, bench)?),
             Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
             Self::Zk(task) => report.zk_lines.extend(task.lines(bench)?),
+            Self::MlKem(task) => report.kem_rates.push(task.line(bench)?),
             Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
             Self::ZkWitness(task) => report.zk_witness_lines.push(task.line(bench)?),
             Self::Sm2(task) => report.sm2_lines.extend(task.lines(bench)?),
@@ -234,6 +238,8 @@ struct Report {
     fhe_lines: Vec<fhe::Line>,
     /// Transforms as provers have them.
     zk_lines: Vec<zk::Line>,
+    /// ML-KEM, the example crate.
+    kem_rates: Vec<ml_kem::Line>,
     /// From host memory to host memory.
     host_lines: Vec<host::Line>,
     /// Large transforms from host memory to host memory.
@@ -265,9 +271,11 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let zk_host = zk_host::tasks(options, &device).into_iter().map(Task::ZkHost);
     let zk_witness = zk_witness::tasks(options, &device).into_iter().map(Task::ZkWitness);
     let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
+    let ml_kem = ml_kem::tasks(options, &device).into_iter().map(Task::MlKem);
     let sm2 = sm2::tasks(options, &device).into_iter().map(Task::Sm2);
     let ways = ways::tasks(options, &device).into_iter().map(Task::Ways);
-    let tasks = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(ways).chain(sm2);
+    let tasks = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(ways);
+    let tasks = tasks.chain(ml_kem).chain(sm2);
     #[cfg(feature = "peers")]
     let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));
     let tasks: Vec<_> = tasks.collect();
@@ -280,6 +288,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         lines: Vec::new(),
         fhe_lines: Vec::new(),
         zk_lines: Vec::new(),
+        kem_rates: Vec::new(),
         host_lines: Vec::new(),
         zk_host_lines: Vec::new(),
         zk_witness_lines: Vec::new(),
@@ -317,7 +326,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let zk_witnesses = report.zk_witness_lines.iter().map(|line| line.right);
     let sm2 = report.sm2_lines.iter().map(|line| line.right);
     let ways = report.way_lines.iter().map(|line| line.right);
-    let schemes = sm2.chain(ways);
+    let ml_kem = report.kem_rates.iter().map(|line| line.right);
+    let schemes = sm2.chain(ways).chain(ml_kem);
     #[cfg(feature = "peers")]
     let schemes = schemes.chain(report.peer_lines.iter().map(|line| line.right));
     Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).chain(schemes).all(|right| right))
@@ -345,6 +355,10 @@ fn print(report: &Report) -> Result<()> {
     if !report.zk_lines.is_empty() {
         show::print("zk, BLS12-381 Fr, natural order; peers and bars are those of an H200:")?;
         show::print(&zk::table(&report.zk_lines))?;
+    }
+    if !report.kem_rates.is_empty() {
+        show::print("ML-KEM, the example crate:")?;
+        show::print(&ml_kem::table(&report.kem_rates))?;
     }
     if !report.host_lines.is_empty() {
         show::print("from host memory to host memory:")?;

@@ -3,11 +3,20 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
+use clap::Args;
 use ringforge::{Device, Limits};
 use serde::Serialize;
 
 use crate::environment;
 use crate::show;
+
+/// Options of `ringforge devices`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+}
 
 /// A device as the user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +95,7 @@ impl Found {
 }
 
 /// `ringforge devices`.
-pub(crate) fn main(json: bool) -> Result<()> {
+pub(crate) fn main(options: &Options) -> Result<()> {
     let mut found = vec![Found::new("cpu".into(), Device::cpu().limits())];
     let mut reason = None;
     for ordinal in 0.. {
@@ -98,7 +107,7 @@ pub(crate) fn main(json: bool) -> Result<()> {
             }
         }
     }
-    if json {
+    if options.json {
         return show::print_json(&serde_json::json!({ "devices": found, "no_gpu_because": reason }));
     }
     let headings = ["device", "name", "capability", "processors", "threads/block", "shared/block", "memory"];

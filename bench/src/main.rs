@@ -1,6 +1,7 @@
 //! The `ringforge` command: checks, plans and measures the engine on this machine.
 
 mod bench;
+mod cache;
 mod ceilings;
 mod check;
 mod copy;
@@ -9,6 +10,7 @@ mod environment;
 mod floor;
 mod kems;
 mod measure;
+mod memory;
 mod oracle;
 mod plan;
 mod report;
@@ -19,9 +21,11 @@ mod start_up;
 mod tune;
 mod work;
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use env_logger::Env;
 
 use devices::Choice;
 
@@ -31,44 +35,62 @@ use devices::Choice;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print JSON instead of tables.
-    #[arg(long, global = true)]
-    json: bool,
-    /// Where to run: best, cpu, cuda or cuda:N.
-    #[arg(long, global = true, default_value = "best", value_name = "DEVICE")]
-    device: Choice,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Multiply random polynomials in rings of every kind, encapsulate keys, and compare with slow, obvious arithmetic.
-    Check(check::Options),
+    Check(On<check::Options>),
     /// List the devices of this machine, or why there is none.
-    Devices,
+    Devices(devices::Options),
     /// Print the plan for an operation on a ring.
-    Plan(plan::Options),
+    Plan(On<plan::Options>),
     /// Measure throughput for each ring, operation and batch.
-    Bench(bench::Options),
+    Bench(On<bench::Options>),
     /// Make a page of plots and tables from recorded measurements.
     Report(report::Options),
     /// Measure the planner's alternatives on this device and write the choices into a file.
-    Tune(tune::Options),
+    Tune(On<tune::Options>),
+    /// Show where compiled kernels are kept and how much they take, or clear them.
+    Cache(cache::Options),
     /// One product from nothing, for `bench --start-up`.
     #[command(hide = true)]
-    StartUp,
+    StartUp(On<Nothing>),
 }
 
+/// Options of what runs on a device.
+#[derive(Debug, Args)]
+struct On<O: Args> {
+    #[command(flatten)]
+    options: O,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Where to run: best, cpu, cuda or cuda:N.
+    #[arg(long, default_value = "best", value_name = "DEVICE")]
+    device: Choice,
+}
+
+/// No options of its own.
+#[derive(Debug, Args)]
+struct Nothing {}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let outcome = match &cli.command {
-        Command::Check(options) => check::main(options, cli.device, cli.json),
-        Command::Devices => devices::main(cli.json).map(|()| true),
-        Command::Plan(options) => plan::main(options, cli.device, cli.json).map(|()| true),
-        Command::Bench(options) if options.start_up => start_up::main(cli.device, cli.json).map(|()| true),
-        Command::Bench(options) => bench::main(options, cli.device, cli.json),
+    // what the engine would say, such as that its cache cannot be used
+    let level = |record: &log::Record<'_>| record.level().as_str().to_lowercase();
+    env_logger::Builder::from_env(Env::default().default_filter_or("warn"))
+        .format(move |to, record| writeln!(to, "{}: {}", level(record), record.args()))
+        .init();
+    let outcome = match &Cli::parse().command {
+        Command::Check(on) => check::main(&on.options, on.device, on.json),
+        Command::Devices(options) => devices::main(options).map(|()| true),
+        Command::Plan(on) => plan::main(&on.options, on.device, on.json).map(|()| true),
+        Command::Bench(on) if on.options.start_up => start_up::main(on.device, on.json).map(|()| true),
+        Command::Bench(on) => bench::main(&on.options, on.device, on.json),
         Command::Report(options) => report::main(options).map(|()| true),
-        Command::Tune(options) => tune::main(options, cli.device, cli.json).map(|()| true),
-        Command::StartUp => start_up::child(cli.device).map(|()| true),
+        Command::Tune(on) => tune::main(&on.options, on.device, on.json).map(|()| true),
+        Command::Cache(options) => cache::main(options).map(|()| true),
+        Command::StartUp(on) => start_up::child(on.device).map(|()| true),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ mod plot;
 mod record;
 mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -20,13 +20,16 @@ pub(crate) struct Options {
     /// Records to begin with, as `ringforge bench --out` writes them.
     #[arg(value_name = "FILE")]
     records: Vec<PathBuf>,
-    /// Folder with more records.
-    #[arg(long, value_name = "FOLDER", default_value = "bench/results")]
-    results: PathBuf,
+    /// Folder with more records; if not given, those of the checkout that this is run in.
+    #[arg(long, value_name = "FOLDER")]
+    results: Option<PathBuf>,
     /// Write the page to this file.
     #[arg(long, value_name = "FILE", default_value = "ringforge-report.html")]
     out: PathBuf,
 }
+
+/// Where a checkout has records.
+const RECORDED: &str = "bench/results";
 
 const STYLE: &str = "
     body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1c2330; }
@@ -47,11 +50,13 @@ const STYLE: &str = "
 /// `ringforge report`.
 pub(crate) fn main(options: &Options) -> Result<()> {
     let own = options.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>>>()?;
-    let records = [own, Record::all(&options.results)?].concat();
-    ensure!(!records.is_empty(), "no records in {}", options.results.display());
+    let recorded = options.results.as_deref().or_else(|| Some(Path::new(RECORDED)).filter(|folder| folder.is_dir()));
+    let records = [own, recorded.map(Record::all).transpose()?.unwrap_or_default()].concat();
+    ensure!(!records.is_empty(), "there are no records: name a file, or a folder by --results");
     let page = page(&records)?.into_string();
     std::fs::write(&options.out, page).with_context(|| format!("writing {}", options.out.display()))?;
-    show::print(&format!("{} records, {}", records.len(), options.out.display()))
+    let rest = if recorded.is_none() { ", none of a checkout: there is no bench/results here" } else { "" };
+    show::print(&format!("{} records{rest}; {}", records.len(), options.out.display()))
 }
 
 fn page(records: &[Record]) -> Result<Markup> {
@@ -121,7 +126,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let page = page(&Record::all(&root.join("results"))?)?.into_string();
         let path = root.join("../docs/report.html");
-        if std::env::var_os("RINGFORGE_BLESS").is_some() {
+        if std::env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
             std::fs::write(&path, &page)?;
         }
         assert!(std::fs::read_to_string(path)? == page, "docs/report.html is of other records");
@@ -131,10 +136,27 @@ mod tests {
     #[test]
     fn what_is_no_record_is_refused_by_name() -> Result<()> {
         let folder = tempfile::tempdir()?;
-        std::fs::write(folder.path().join("torn.json"), "{\"device\": \"CPU\"")?;
-        let error = Record::all(folder.path()).err().map(|error| format!("{error:#}")).unwrap_or_default();
-        assert!(error.contains("torn.json"), "{error}");
+        let not_records = [r#"{"device": "CPU""#, "null", "[]", "{}", r#"{"device": "CPU"}"#, r#"{"lines": []}"#];
+        for text in not_records.into_iter().chain([r#"{"device": "CPU", "lines": 7}"#]) {
+            std::fs::write(folder.path().join("torn.json"), text)?;
+            let error = Record::all(folder.path()).err().map(|error| format!("{error:#}")).unwrap_or_default();
+            assert!(error.contains("torn.json"), "{text}: {error}");
+        }
         assert!(Record::all(&folder.path().join("absent")).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn what_no_measurement_gives_is_not_drawn() -> Result<()> {
+        let line = |batch: f64, rate: f64| serde_json::json!({"name": "own", "op": "mul", "batch": batch, "items_per_second": rate, "right": true});
+        let page = |odd: serde_json::Value| {
+            let lines = [line(1.0, 1e6), odd];
+            page(&[Record { name: "own".into(), value: serde_json::json!({"device": "CPU", "lines": lines}) }])
+        };
+        assert!(page(line(2.0, 2e6))?.into_string().contains("<svg"));
+        for odd in [line(2.0, 1e308), line(2.0, 1e-320), line(1e308, 2e6), line(1e-320, 2e6), line(2.0, 0.0)] {
+            assert!(!page(odd)?.into_string().contains("<svg"));
+        }
         Ok(())
     }
 

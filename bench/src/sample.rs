@@ -1,15 +1,18 @@
-//! Random elements of rings, made fast enough for batches of a gigabyte.
+//! Random bytes and elements of rings, made fast enough for batches of a gigabyte; an error where they would not fit.
 
 use rayon::prelude::*;
 use ringforge::testkit::{self, Random};
-use ringforge::{Modulus, Ring, U256, Width};
+use ringforge::{Modulus, Result, Ring, U256, Width};
+
+use crate::memory;
 
 /// What a thread makes at a time.
 const SHARE_BYTES: usize = 1 << 20;
 
 /// `batch` elements of a ring. The first `edges` of them mix random residues and those at which reductions change
 /// course; the others are uniformly random.
-pub(crate) fn elements(ring: &Ring, seed: u64, edges: usize, batch: usize) -> Vec<u8> {
+pub(crate) fn elements(ring: &Ring, seed: u64, edges: usize, batch: usize) -> Result<Vec<u8>> {
+    memory::fits(batch, ring.bytes())?;
     let row_bytes = ring.degree() * ring.width().bytes();
     let mut bytes = vec![0; batch * ring.bytes()];
     bytes.par_chunks_mut(row_bytes).enumerate().for_each(|(row, bytes)| {
@@ -21,7 +24,13 @@ pub(crate) fn elements(ring: &Ring, seed: u64, edges: usize, batch: usize) -> Ve
     });
     let edges = testkit::residues(ring, seed, edges.min(batch));
     bytes[..edges.len()].copy_from_slice(&edges);
-    bytes
+    Ok(bytes)
+}
+
+/// `batch` items of random bytes.
+pub(crate) fn bytes(seed: u64, size: usize, batch: usize) -> Result<Vec<u8>> {
+    memory::fits(batch, size)?;
+    Ok(testkit::bytes(seed, size * batch))
 }
 
 /// Residues in [0, q), as they are stored.

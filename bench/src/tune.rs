@@ -105,7 +105,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
 /// Measures the ways of a job, and chooses one.
 fn line(subject: &Subject, device: &Device, effort: Effort, tuning: &mut Tuning) -> Result<Line> {
     let Subject { job, batch } = subject;
-    let mut contest = Contest::new(device, *batch, subject.inputs(), effort);
+    let mut contest = Contest::new(device, *batch, subject.inputs()?, effort);
     let (choice, alternatives) = search::fastest(job, &mut contest)?;
     tuning.choose(job, choice);
     Ok(Line { job: job.to_string(), batch: *batch, alternatives, chosen: search::name(choice), second_run: None })
@@ -114,7 +114,7 @@ fn line(subject: &Subject, device: &Device, effort: Effort, tuning: &mut Tuning)
 /// Measures the usual plan and this planner's.
 fn second_run(subject: &Subject, device: &Device, effort: Effort, planner: &Planner) -> Result<SecondRun> {
     let Subject { job, batch } = subject;
-    let mut contest = Contest::new(device, *batch, subject.inputs(), effort);
+    let mut contest = Contest::new(device, *batch, subject.inputs()?, effort);
     let usual = contest.enter("usual", &Planner::new(device.limits().clone()).plan(job)?)?.median_seconds;
     let chosen = contest.enter("chosen", &planner.plan(job)?)?.median_seconds;
     Ok(SecondRun { usual_seconds: usual, chosen_seconds: chosen, gain_percent: 100.0 * (usual / chosen - 1.0) })

@@ -3,6 +3,8 @@
 use anyhow::{Context, Result};
 use ringforge::{Arg, Buffer, Device, Error, Job, Per, Plan, Planner, Program, Role, Stream};
 
+use crate::memory;
+
 /// A plan made ready on a device.
 #[derive(Debug)]
 pub(crate) struct Work {
@@ -46,11 +48,16 @@ impl Work {
     /// Bytes of all arguments for this many items.
     pub(crate) fn bytes(&self, batch: usize) -> usize {
         let args = self.program.plan().args().iter();
-        args.map(|arg| if arg.per == Per::Item { arg.bytes * batch } else { arg.bytes }).sum()
+        let bytes = args.map(|arg| if arg.per == Per::Item { arg.bytes.saturating_mul(batch) } else { arg.bytes });
+        bytes.fold(0, usize::saturating_add)
     }
 
     /// Buffers for one run: inputs are uploaded, in order; outputs are new.
     pub(crate) fn buffers(&self, batch: usize, inputs: &[&[u8]]) -> Result<Vec<Buffer>> {
+        // a GPU has memory of its own, and says itself when there is no more
+        if self.device().limits().is_cpu() {
+            memory::fits(1, self.bytes(batch))?;
+        }
         let mut inputs = inputs.iter();
         let args = self.program.plan().args().iter();
         let buffers = args.map(|arg| match arg.role {

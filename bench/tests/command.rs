@@ -1,12 +1,19 @@
-//! The command from outside: tuning files are written, read, and refused for another device; rates need a GPU.
+//! The command from outside: tuning files are written, read, and refused for another device; rates need a GPU; what makes no
+//! sense is refused; caches are shown and cleared.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ringforge"));
+    command.args(args);
+    command
+}
+
 fn ringforge(args: &[&str]) -> Result<Output> {
-    Command::new(env!("CARGO_BIN_EXE_ringforge")).args(args).output().context("starting the command")
+    command(args).output().context("starting the command")
 }
 
 /// What it prints where it succeeds.
@@ -68,5 +75,83 @@ fn tuning_goes_through_a_file() -> Result<()> {
 fn rates_need_a_gpu() -> Result<()> {
     let why = refused(&["bench", "rates", "--device", "cpu"])?;
     assert!(why.contains("bench rates is not supported: it measures the pipes of a GPU"), "{why}");
+    Ok(())
+}
+
+#[test]
+fn a_device_is_no_option_of_what_uses_none() -> Result<()> {
+    for command in ["devices", "report", "cache"] {
+        let why = refused(&[command, "--device", "cuda"])?;
+        assert!(why.contains("unexpected argument '--device'"), "{command}: {why}");
+    }
+    assert!(printed(&["devices", "--json"])?.contains("\"cpu\""));
+    Ok(())
+}
+
+#[test]
+fn batches_beyond_memory_are_refused() -> Result<()> {
+    let usual = ["ML-KEM 3329:x^256+1 forward", "FHE 2^14", "CTRU-768 KeyGen", "zk host stream", "SM2 verify"];
+    let lines = usual.map(|filter| vec!["bench", "--filter", filter]);
+    let suites = ["fusion", "SM2", "CTRU-Prime"].map(|filter| vec!["bench", "seeds", "--filter", filter]);
+    for line in lines.iter().chain(&suites) {
+        for batch in ["100000000000", "18446744073709551615"] {
+            let why = refused(&[&line[..], &["--quick", "--device", "cpu", "--batch", batch]].concat())?;
+            assert!(why.contains("the memory for a batch is too large"), "{line:?}: {why}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_page_needs_no_checkout() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let report = |args: &[&str]| command(&[&["report"], args].concat()).current_dir(folder.path()).output();
+    let none = report(&[])?;
+    assert_eq!(none.status.code(), Some(2));
+    std::fs::write(folder.path().join("mine.json"), "{\"device\": \"CPU\", \"lines\": []}")?;
+    let own = report(&["mine.json"])?;
+    assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
+    assert!(String::from_utf8(own.stdout)?.starts_with("1 records, none of a checkout"));
+    assert!(folder.path().join("ringforge-report.html").exists());
+    Ok(())
+}
+
+#[test]
+fn caches_are_shown_and_cleared() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let entry = folder.path().join("text/0123.ringforge");
+    std::fs::create_dir(folder.path().join("text"))?;
+    std::fs::write(&entry, [0; 1000])?;
+    let cache = |args: &[&str]| {
+        let mut command = command(&[&["cache"], args].concat());
+        command.env("RINGFORGE_CACHE_DIR", folder.path()).env("RINGFORGE_CACHE_MIB", "much").output()
+    };
+    let text = |args: &[&str]| -> Result<serde_json::Value> {
+        let shown: serde_json::Value = serde_json::from_slice(&cache(args)?.stdout)?;
+        let text = shown["caches"].as_array().and_then(|caches| caches.iter().find(|cache| cache["name"] == "text"));
+        text.cloned().context("there is a cache of texts")
+    };
+    let shown = text(&["--json"])?;
+    assert_eq!([&shown["entries"], &shown["bytes"], &shown["most_bytes"]], [1, 1000, 1 << 30]);
+    let shown = cache(&[])?;
+    assert!(String::from_utf8(shown.stdout)?.contains("1.00 kB"));
+    // what the engine warns of is seen
+    assert!(String::from_utf8(shown.stderr)?.contains("warn: RINGFORGE_CACHE_MIB=much is no number"));
+    assert_eq!(text(&["--json", "clear"])?["entries"], 0);
+    assert!(!entry.exists());
+    Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cache_that_others_write_to_is_refused() -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir()?;
+    std::fs::create_dir(folder.path().join("text"))?;
+    std::fs::set_permissions(folder.path().join("text"), std::fs::Permissions::from_mode(0o777))?;
+    let output = command(&["cache"]).env("RINGFORGE_CACHE_DIR", folder.path()).output()?;
+    let why = String::from_utf8(output.stderr)?;
+    assert!(output.status.code() == Some(2) && why.contains("text can be written by others"), "{why}");
     Ok(())
 }

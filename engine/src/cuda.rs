@@ -1,8 +1,9 @@
 //! The CUDA backend: NVIDIA GPUs through the driver, kernels compiled at run time by NVRTC.
 //!
 //! Driver and compiler are loaded when first needed; a machine without them gets errors, and nothing else changes.
-//! Compiled kernels are kept in a folder: `RINGFORGE_CACHE_DIR`, or `ringforge` in the user's cache folder;
-//! `RINGFORGE_CACHE=off` turns that off. A filled folder serves a machine without NVRTC.
+//! Compiled kernels are kept in a folder, a [`Cache`](crate::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in `ringforge`
+//! in the user's cache folder; `RINGFORGE_CACHE=off` turns that off. A compiler uses what itself has made; a machine without
+//! one is served by a filled folder of any.
 
 #![allow(unsafe_code)]
 

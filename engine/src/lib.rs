@@ -45,6 +45,8 @@
 mod arithmetic;
 mod backend;
 mod bound;
+#[cfg(any(feature = "cuda", feature = "testkit"))]
+mod cache;
 mod columns;
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -86,6 +88,8 @@ pub use crypto_bigint::U256;
 
 pub use arithmetic::Arithmetic;
 pub use bound::{Bound, Held};
+#[cfg(any(feature = "cuda", feature = "testkit"))]
+pub use cache::{Cache, Usage};
 pub use columns::Columns;
 pub use device::{Buffer, Device, Reason, Stream};
 pub use drbg::{Draws, Drbg};

@@ -9,7 +9,7 @@
 //! | `RINGFORGE_REQUIRE_TEXT=1` | a missing C++ compiler is a failure, not a skip |
 //! | `RINGFORGE_REQUIRE_GPU=1` | a missing GPU is a failure, not a skip |
 //! | `CXX` | the C++ compiler |
-//! | `RINGFORGE_TEXT_DIR` | where compiled kernel texts are kept |
+//! | `RINGFORGE_CACHE_DIR` | compiled kernel texts are kept in `text` there; else in `ringforge/text` in the user's cache folder |
 
 use crate::device::Device;
 use crate::error::Result;

@@ -80,7 +80,10 @@ fn spilled(resources: &Resources) -> u32 {
 #[test]
 fn the_catalogue_compiles_within_its_budget() -> Result<()> {
     if !is_compiler_present() {
-        assert!(env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none(), "NVRTC is required and not there");
+        assert!(
+            env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"),
+            "NVRTC is required and not there"
+        );
         eprintln!("skipped: NVRTC is not on this machine");
         return Ok(());
     }
@@ -96,7 +99,7 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
     };
     let compiled: BTreeMap<String, Resources> = instances.par_iter().map(compile).collect::<Result<_>>()?;
     println!("{} kernels compiled", compiled.len());
-    if env::var_os("RINGFORGE_BLESS").is_some() {
+    if env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
         let lines = compiled.iter().map(|(what, found)| format!("{} {} {what}\n", found.registers, spilled(found)));
         fs::write(budget_file(), lines.collect::<String>()).expect("the budget file can be written");
     }

@@ -145,7 +145,7 @@ impl Task {
         let mut random = Random::new(std::process::id().into());
         // peers ran one polynomial again and again
         let sets = if self.shape.how == How::One { 1 } else { measure::sets(&forward_work, *batch) };
-        let inputs = sample::elements(ring, random.bits(), EDGES, sets * batch);
+        let inputs = sample::elements(ring, random.bits(), EDGES, batch.saturating_mul(sets))?;
         let buffers = inputs.chunks_exact(batch * ring.bytes()).map(|set| forward_work.buffers(*batch, &[set]));
         let mut buffers = buffers.collect::<Result<Vec<_>>>()?;
 
@@ -171,7 +171,7 @@ impl Task {
     /// Measures both directions of a bound program in place.
     fn bound_lines(&self, bench: &Bench) -> Result<Vec<Line>> {
         let mut random = Random::new(std::process::id().into());
-        let inputs = sample::elements(&self.ring, random.bits(), EDGES, 1);
+        let inputs = sample::elements(&self.ring, random.bits(), EDGES, 1)?;
         let mut data = inputs.clone();
         let mut lines = Vec::new();
         for op in [Op::Forward, Op::Inverse] {
@@ -341,7 +341,7 @@ mod tests {
     fn wrong_outputs_are_noticed() -> Result<()> {
         let task = task(How::Batch)?;
         let work = Work::new(&Device::cpu(), &Job::new(&task.ring, Op::Forward))?;
-        let inputs = sample::elements(&task.ring, 1, EDGES, task.batch);
+        let inputs = sample::elements(&task.ring, 1, EDGES, task.batch)?;
         let mut random = Random::new(2);
         let mut set = work.buffers(task.batch, &[&inputs])?;
         work.start(task.batch, &mut set)?;

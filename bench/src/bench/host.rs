@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Bench, What, kems};
 use crate::kems::Operation;
 use crate::measure::{self, Effort, Times};
-use crate::show;
+use crate::{memory, show};
 
 /// One measurement, by the wall's clock, with page-locked memory on a GPU.
 #[derive(Debug, Serialize)]
@@ -45,6 +45,7 @@ pub(super) fn lines(task: &kems::Task, bench: &Bench, resident: &[super::Line]) 
     let (device, batch) = (&bench.device, task.batch);
     let kem = (task.set.on)(device)?;
     let sizes = kem.sizes();
+    memory::fits(batch, sizes.public_key + sizes.secret_key + sizes.ciphertext + 2 * sizes.shared_key)?;
     let pinned = |size| device.pinned(batch * size);
     let (mut public_keys, mut secret_keys) = (pinned(sizes.public_key)?, pinned(sizes.secret_key)?);
     let (mut ciphertexts, mut sent) = (pinned(sizes.ciphertext)?, pinned(sizes.shared_key)?);

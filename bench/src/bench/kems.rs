@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use ringforge::Device;
-use ringforge::testkit::{Compiled, NamedPlan, Random, bytes};
+use ringforge::testkit::{Compiled, NamedPlan, Random};
 use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Randomness, Reason};
 
 use super::{Bench, Line, Options, What};
@@ -10,6 +10,7 @@ use crate::environment;
 use crate::floor::Floor;
 use crate::kems::{Operation, SETS, Set};
 use crate::measure::{self, Effort};
+use crate::sample;
 use crate::work::Work;
 
 /// Batches on a GPU; the first one in a hurry.
@@ -74,9 +75,9 @@ pub(super) fn round_trip(
     mut run: impl FnMut(Operation, &[&[u8]]) -> Result<Vec<Vec<u8>>>,
 ) -> Result<(Vec<Vec<u8>>, bool)> {
     let mut random = Random::new(std::process::id().into());
-    let mut seeds = |size| bytes(random.bits(), batch * size);
-    let keys = run(Operation::KeyGen, &[&seeds(KEY_SEED)])?;
-    let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)])?;
+    let mut seeds = |size| sample::bytes(random.bits(), size, batch);
+    let keys = run(Operation::KeyGen, &[&seeds(KEY_SEED)?])?;
+    let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)?])?;
     let received = run(Operation::Decaps, &[&keys[1], &sent[0]])?;
     // operations that cannot fail have no statuses
     let statuses =
@@ -104,7 +105,7 @@ pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
         };
         let public = prepare("prepare public keys", &keys[0])?;
         let secret = prepare("prepare secret keys", &keys[1])?;
-        let seeds = bytes(1, task.batch * ENCAPSULATION_SEED);
+        let seeds = sample::bytes(1, ENCAPSULATION_SEED, task.batch)?;
         let sent = run(Operation::EncapsOne, &[&public, &seeds])?;
         let received = run(Operation::DecapsOne, &[&secret, &public, &sent[0]])?;
         right &= sent[1] == received[0];

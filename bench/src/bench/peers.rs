@@ -98,7 +98,7 @@ impl Task {
     fn against_ark_poly(&self, log_n: u32, effort: Effort) -> Result<Vec<Line>> {
         let domain = Domain::new(1 << log_n).context("no domain of this size")?;
         let ring = zk::cyclic(1 << log_n)?;
-        let inputs = sample::elements(&ring, 1, 0, 1);
+        let inputs = sample::elements(&ring, 1, 0, 1)?;
         let sides: [Side; 2] = [
             (Op::Forward, "forward", |domain, data| domain.fft_in_place(data)),
             (Op::Inverse, "inverse", |domain, data| domain.ifft_in_place(data)),
@@ -128,7 +128,7 @@ impl Task {
         let ring = Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, 60, 1)?)?;
         let q = ring.moduli()[0].value_u64().context("a prime of 60 bits")?;
         let peer = Peer::try_new(n, q).context("no plan for this prime")?;
-        let inputs = sample::elements(&ring, 2, 0, 1);
+        let inputs = sample::elements(&ring, 2, 0, 1)?;
         let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| program(&Job::new(&ring, op).in_place()));
         let (forward, inverse) = (forward?, inverse?);
         let (mut ours, mut theirs) = (inputs.clone(), words(&inputs));

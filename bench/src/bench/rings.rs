@@ -72,7 +72,9 @@ pub(super) fn line(Task { name, job, batch }: &Task, bench: &Bench) -> Result<Li
     let (mut sets, mut inputs) = (Vec::new(), Vec::new());
     for _ in 0..measure::sets(&work, batch) {
         // values are residues like any others
-        inputs = (0..operands).map(|_| sample::elements(&job.ring, random.bits(), 4, batch)).collect::<Vec<_>>();
+        inputs = (0..operands)
+            .map(|_| sample::elements(&job.ring, random.bits(), 4, batch))
+            .collect::<ringforge::Result<Vec<_>>>()?;
         let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         sets.push(work.buffers(batch, &inputs)?);
     }

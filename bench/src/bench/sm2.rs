@@ -10,7 +10,7 @@ use super::{Bench, Options, is_reference};
 use crate::floor::Floor;
 use crate::floor::sm2::Operation;
 use crate::measure::{self, Times};
-use crate::{environment, show};
+use crate::{environment, memory, sample, show};
 
 /// Batches on a GPU; the first one is what bars are set for, the others tell how long few items take.
 const GPU_BATCHES: [usize; 3] = [1 << 20, 1 << 12, 1 << 6];
@@ -20,6 +20,10 @@ const ITEMS_PER_THREAD: usize = 1 << 10;
 const CACHED: usize = 256;
 /// Bytes of a message.
 const MESSAGE: usize = 64;
+/// Bytes of both keys.
+const KEY_PAIR: usize = 32 + 64;
+/// Bytes of a digest, a signature and a status.
+const SIGNED: usize = 32 + 64 + 4;
 
 /// What is measured, with the millions a second that are wanted at least on an H200.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +129,7 @@ impl Task {
         let mode = if let What::Sign(mode) = self.what { mode } else { Mode::Throughput };
         let signer = Signer::new(device, mode)?;
         let keys = if matches!(self.what, What::Verify | What::VerifyMessages) { batch } else { CACHED.min(batch) };
+        memory::fits(batch, KEY_PAIR + MESSAGE + SIGNED)?;
         let (mut private, mut public) = (vec![0; 32 * keys], vec![0; 64 * keys]);
         signer.generate(&mut private, &mut public)?.all()?;
         let by_one = matches!(self.what, What::Sign(_) | What::SignMessages);
@@ -138,7 +143,7 @@ impl Task {
 
         let hash = Digests::new(device, MESSAGE)?;
         let identity = stream.upload(&bytes(7, 32))?;
-        let messages = stream.upload(&bytes(8, MESSAGE * batch))?;
+        let messages = stream.upload(&sample::bytes(8, MESSAGE, batch)?)?;
         let lengths = stream.upload(&vec![MESSAGE as u32; batch])?;
         let mut digests = device.buffer(32 * batch)?;
         hash.digest_on(&stream, &identity, &messages, &lengths, &mut digests)?;

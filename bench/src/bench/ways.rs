@@ -2,15 +2,15 @@
 
 use anyhow::{Context, Result};
 use ringforge::Device;
-use ringforge::testkit::{NamedPlan, bytes};
+use ringforge::testkit::NamedPlan;
 use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet, Parameters, named_plans};
 use serde::Serialize;
 
 use super::{Bench, Options};
 use crate::measure::{self, Times};
-use crate::show;
 use crate::work::Work;
+use crate::{memory, sample, show};
 
 /// From one item, whose latency shows, to full throughput.
 const BATCHES: [usize; 5] = [1, 64, 1024, 8192, 1 << 15];
@@ -61,12 +61,14 @@ impl Task {
     pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
         let plans = named_plans(&self.set, bench.device.limits())?;
         let mut lines = Vec::new();
-        let factors = self.plan(&plans, "multiply", WAYS[0])?.sample(7, self.batch);
+        let product = self.plan(&plans, "multiply", WAYS[0])?;
+        memory::fits(self.batch, product.plan.floor_bytes_per_item())?;
+        let factors = product.sample(7, self.batch);
         self.line(bench, &plans, "multiply", &[factors.clone(), factors], &mut lines)?;
-        let seeds = vec![bytes(8, KEY_SEED * self.batch)];
+        let seeds = vec![sample::bytes(8, KEY_SEED, self.batch)?];
         let keys = self.line(bench, &plans, "generate from seeds", &[seeds.clone(), seeds], &mut lines)?;
         let (public_keys, secret_keys) = (&keys[0], &keys[1]);
-        let seeds = bytes(9, ENCAPSULATION_SEED * self.batch);
+        let seeds = sample::bytes(9, ENCAPSULATION_SEED, self.batch)?;
         let to_each = vec![public_keys.clone(), seeds.clone()];
         let sent = self.line(bench, &plans, "encapsulate from seeds", &[to_each.clone(), to_each], &mut lines)?;
         let by_each = vec![secret_keys.clone(), sent[0].clone()];

@@ -118,7 +118,7 @@ impl Task {
     pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
         let ring = self.ring()?;
         let mut random = Random::new(std::process::id().into());
-        let mut inputs = sample::elements(&ring, random.bits(), 0, 1);
+        let mut inputs = sample::elements(&ring, random.bits(), 0, 1)?;
         // edges: 0, 1 as it is stored, q − 1
         for (place, x) in [Fr::ZERO, Fr::ONE, -Fr::ONE].into_iter().enumerate().take(ring.degree()) {
             inputs[32 * place..][..32].copy_from_slice(bytes(&x).as_flattened());
@@ -288,7 +288,7 @@ mod tests {
     fn evaluation_is_arkworks_transform() -> Result<()> {
         let n = 4 * SHARE;
         let task = task(n.ilog2(), true);
-        let inputs = sample::elements(&task.ring()?, 1, 0, 1);
+        let inputs = sample::elements(&task.ring()?, 1, 0, 1)?;
         let domain = Radix2EvaluationDomain::<Fr>::new(n).context("a domain")?;
         let domain = domain.get_coset(task.offset()).context("a coset")?;
         let values = domain.fft(&inputs.chunks_exact(32).map(element).collect::<Vec<_>>());
@@ -302,7 +302,7 @@ mod tests {
     fn wrong_values_are_noticed() -> Result<()> {
         for is_coset in [false, true] {
             let (here, other) = (task(5, is_coset), task(5, !is_coset));
-            let inputs = sample::elements(&here.ring()?, 1, 0, 1);
+            let inputs = sample::elements(&here.ring()?, 1, 0, 1)?;
             let job = Job::new(&other.ring()?, Op::Forward).order(Order::Natural);
             let values = Work::new(&Device::cpu(), &job)?.call(1, &[&inputs])?;
             assert!(other.values_are_right(&values, &inputs, &mut Random::new(1))?);

@@ -84,7 +84,7 @@ impl Task {
         let Self { shape, batch, log_n, wanted } = self;
         let ring: Ring = format!("{}:x^{}-1", rings::BLS12_381, 1u64 << log_n).parse()?;
         let mut random = Random::new(std::process::id().into());
-        let inputs = sample::elements(&ring, random.bits(), EDGES, *batch);
+        let inputs = sample::elements(&ring, random.bits(), EDGES, *batch)?;
         let job = |op| Job::new(&ring, op).order(Order::Natural).batch_hint(*batch);
         let mut values = vec![0; inputs.len()];
         let cpu = Work::new(&Device::cpu(), &job(Op::Forward))?.program;

@@ -64,7 +64,7 @@ impl Task {
         let n = 1 << self.log_n;
         let ring = Ring::cyclic(n, modulus()?)?;
         let mut random = Random::new(std::process::id().into());
-        let values = sample::elements(&ring, random.bits(), 0, 2);
+        let values = sample::elements(&ring, random.bits(), 0, 2)?;
         let (a, b) = values.split_at(ring.bytes());
         let products = a.par_chunks_exact(32).zip(b.par_chunks_exact(32));
         let c: Vec<[[u8; 8]; 4]> = products.map(|(a, b)| bytes(&(element(a) * element(b)))).collect();

@@ -94,7 +94,7 @@ impl Check<'_> {
         let batch = self.batch(&work, items)?;
         let mut random = Random::new(self.seed);
         let mut operand = || sample::elements(ring, random.bits(), items, batch);
-        let (a, b) = (operand(), operand());
+        let (a, b) = (operand()?, operand()?);
         let mut buffers = work.buffers(batch, &[&a, &b])?;
         work.start(batch, &mut buffers)?;
         let product = work.result(&buffers)?;

@@ -1,6 +1,7 @@
 //! Which plots a record gives.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
@@ -9,17 +10,19 @@ use super::record::{Record, at};
 
 /// Fewest points of a curve.
 const POINTS: usize = 2;
+/// What measurements give, with room to spare; axes of what is not among these have no end.
+const DRAWN: RangeInclusive<f64> = 1e-18..=1e18;
 
 /// Curves by name, each with its points by first coordinate.
 #[derive(Default)]
 struct Curves(BTreeMap<(bool, String), Vec<(f64, f64)>>);
 
 impl Curves {
-    /// Adds a point, if there is one.
+    /// Adds a point, if there is one that can be drawn.
     fn add(&mut self, reference: bool, name: &str, x: Option<f64>, y: Option<f64>) {
         if let (Some(x), Some(y)) = (x, y)
-            && x > 0.0
-            && y > 0.0
+            && DRAWN.contains(&x)
+            && DRAWN.contains(&y)
         {
             self.0.entry((reference, name.to_owned())).or_default().push((x, y));
         }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+
+use super::tables;
 
 /// A file of a run.
 #[derive(Clone)]
@@ -24,12 +26,15 @@ impl Record {
         paths.iter().map(|path| Self::read(path)).collect()
     }
 
-    /// One record.
+    /// One record: it names a device and has lines of a kind that there are tables of.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let context = || format!("reading {}", path.display());
         let text = fs::read_to_string(path).with_context(context)?;
-        Ok(Self { name, value: serde_json::from_str(&text).with_context(context)? })
+        let value: Value = serde_json::from_str(&text).with_context(context)?;
+        let has_lines = tables::kinds().any(|kind| value[kind].is_array());
+        ensure!(value["device"].is_string() && has_lines, "{} is no record of measurements", path.display());
+        Ok(Self { name, value })
     }
 
     /// Measurements of one kind.

@@ -58,9 +58,11 @@ const KINDS: [(&str, &str, &[Column]); 16] = [
         "Operations a second, on the device",
         &[
             ("name", "name", Show::Text),
+            ("batch", "batch", Show::Count),
             ("KeyGen", "key_generation", Show::Rate),
             ("Encaps", "encapsulation", Show::Rate),
             ("Decaps", "decapsulation", Show::Rate),
+            ("right", "right", Show::Right),
         ],
     ),
     (
@@ -251,6 +253,11 @@ const KINDS: [(&str, &str, &[Column]); 16] = [
         ],
     ),
 ];
+
+/// The kinds of lines that there are tables of.
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(kind, ..)| *kind)
+}
 
 /// The tables of a record, each with its title.
 pub(super) fn of(record: &Record) -> Vec<(&'static str, Markup)> {

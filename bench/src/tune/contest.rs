@@ -52,7 +52,7 @@ mod tests {
     fn a_plan_that_does_another_thing_is_refused() -> Result<()> {
         let ring: Ring = "3329:x^256+1".parse()?;
         let device = Device::cpu();
-        let mut contest = Contest::new(&device, 3, vec![sample::elements(&ring, 1, 0, 3)], Effort::LEAST);
+        let mut contest = Contest::new(&device, 3, vec![sample::elements(&ring, 1, 0, 3)?], Effort::LEAST);
         let plan = |op| Planner::default().plan(&Job::new(&ring, op));
         contest.enter("usual", &plan(Op::Forward)?)?;
         contest.enter("again", &plan(Op::Forward)?)?;

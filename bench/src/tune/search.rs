@@ -131,7 +131,7 @@ mod tests {
         ] {
             let ring: Ring = text.parse()?;
             let device = Device::cpu();
-            let mut contest = Contest::new(&device, 2, vec![sample::elements(&ring, 1, 0, 2)], Effort::LEAST);
+            let mut contest = Contest::new(&device, 2, vec![sample::elements(&ring, 1, 0, 2)?], Effort::LEAST);
             let (_, found) = fastest(&Job::new(&ring, Op::Forward), &mut contest)?;
             assert_eq!(found.iter().map(|way| way.name.as_str()).collect::<Vec<_>>(), ways);
         }
@@ -164,7 +164,7 @@ mod tests {
     fn all_ways_of_a_gpu_leave_the_same() -> Result<()> {
         let ring: Ring = "562949953408001:x^64+1".parse()?;
         for device in [Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
-            let mut contest = Contest::new(&device, 2, vec![sample::elements(&ring, 1, 0, 2)], Effort::LEAST);
+            let mut contest = Contest::new(&device, 2, vec![sample::elements(&ring, 1, 0, 2)?], Effort::LEAST);
             let (_, found) = fastest(&Job::new(&ring, Op::Inverse).order(Order::Natural), &mut contest)?;
             assert!(found.len() > 5, "{found:?}");
         }
@@ -176,7 +176,7 @@ mod tests {
     fn the_text_of_every_way_compiles() -> Result<()> {
         use rayon::prelude::*;
 
-        let is_required = std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some();
+        let is_required = std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some_and(|value| value == "1");
         if !ringforge::cuda::is_compiler_present() {
             assert!(!is_required, "NVRTC is not on this machine");
             eprintln!("skipped: NVRTC is not on this machine");

@@ -21,7 +21,7 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Random operands, some of them with edges.
-    pub(super) fn inputs(&self) -> Vec<Vec<u8>> {
+    pub(super) fn inputs(&self) -> ringforge::Result<Vec<Vec<u8>>> {
         let mut random = Random::new(std::process::id().into());
         let operands = if self.job.op == Op::Mul { 2 } else { 1 };
         (0..operands).map(|_| sample::elements(&self.job.ring, random.bits(), 2, self.batch)).collect()

@@ -1,13 +1,12 @@
-//! Compiled kernels on disk. An entry is code that will run, so nothing is trusted that others could have written.
+//! Compiled kernels on disk: what an entry says, and how it is found.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::cache::{Cache, KERNELS};
 use crate::cuda::nvrtc::Image;
 use crate::cuda::text::Key;
 
@@ -19,106 +18,78 @@ const MOST_BYTES: u64 = 256 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) image: Image,
-    /// Version of the compiler: told, but not compared, so that a shipped cache serves a machine without one.
+    /// Version of the compiler.
     pub(crate) compiler: String,
 }
 
-/// A folder of compiled kernels, one file for each key.
-#[derive(Debug)]
-pub(crate) struct Cache {
-    folder: PathBuf,
-}
-
-impl Cache {
-    /// The cache that the environment names: `RINGFORGE_CACHE_DIR`, or `ringforge` in the user's cache folder.
-    /// None with `RINGFORGE_CACHE=off`, or where the folder cannot be made or trusted.
-    pub(crate) fn from_environment() -> Option<Self> {
-        let folder = folder_from(|name| std::env::var_os(name).filter(|value| !value.is_empty()))?;
-        match Self::at(&folder) {
-            Ok(cache) => Some(cache),
-            Err(error) => {
-                log::warn!("kernels are not cached in {}: {error}", folder.display());
-                None
-            }
-        }
-    }
-
-    /// The cache in this folder, which is made if it is not there.
-    ///
-    /// # Errors
-    /// Where it cannot be made, or others could write to it.
-    pub(crate) fn at(folder: &Path) -> io::Result<Self> {
-        if !folder.exists() {
-            make_private(folder)?;
-        }
-        // links are followed once and for all
-        let folder = folder.canonicalize()?;
-        let about = fs::metadata(&folder)?;
-        if !about.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::NotADirectory, "is no folder"));
-        }
-        check_owner(&about)?;
-        Ok(Self { folder })
-    }
-
-    /// The entry of a key, if there is a sound one.
-    pub(crate) fn load(&self, key: &Key) -> Option<Entry> {
-        let path = self.path(key);
-        match read_trusted(&path) {
-            Ok(bytes) => {
-                let entry = decode(&bytes, key);
-                if entry.is_none() {
-                    log::warn!("{} is damaged and is not used", path.display());
-                }
-                entry
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
-                log::warn!("{} is not used: {error}", path.display());
-                None
-            }
-        }
-    }
-
-    /// Keeps an entry, in place of what was there. A failure is logged and harms nothing.
-    pub(crate) fn store(&self, key: &Key, entry: &Entry) {
-        if let Err(error) = self.write(key, entry) {
-            log::warn!("a kernel was not cached in {}: {error}", self.folder.display());
-        }
-    }
-
-    fn write(&self, key: &Key, entry: &Entry) -> io::Result<()> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let path = self.path(key);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
-        // readers see the old file or the whole new one
-        let written = create_private(&temporary)
-            .and_then(|mut file| file.write_all(&encode(key, entry)))
-            .and_then(|()| fs::rename(&temporary, &path));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written
-    }
-
-    fn path(&self, key: &Key) -> PathBuf {
-        let name: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(name + ".bin")
-    }
-}
-
-fn folder_from(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let switch = variable("RINGFORGE_CACHE").unwrap_or_default();
-    if ["off", "0", "no"].iter().any(|off| switch.eq_ignore_ascii_case(off)) {
+/// The cache of the environment. None with `RINGFORGE_CACHE=off`, or where there is no folder that can be trusted.
+pub(crate) fn from_environment() -> Option<Cache> {
+    if is_off(&std::env::var("RINGFORGE_CACHE").unwrap_or_default()) {
         return None;
     }
-    if let Some(folder) = variable("RINGFORGE_CACHE_DIR") {
-        return Some(folder.into());
+    let opened = Cache::from_environment(KERNELS).and_then(|cache| match cache.open() {
+        Ok(_) => Ok(cache),
+        Err(error) => Err(cache.failed(error)),
+    });
+    opened.inspect_err(|error| log::warn!("kernels are not cached: {error}")).ok()
+}
+
+fn is_off(switch: &str) -> bool {
+    ["off", "0", "no"].iter().any(|off| switch.eq_ignore_ascii_case(off))
+}
+
+/// Sound entries of a key: the one of this compiler, or where there is no compiler those of any, so that a shipped cache
+/// serves.
+pub(crate) fn load(cache: &Cache, key: &Key, compiler: Option<&str>) -> impl Iterator<Item = Entry> {
+    let names = match compiler {
+        Some(compiler) => vec![name(key, compiler)],
+        None => cache.names(&hex(key)).unwrap_or_else(|error| {
+            log::warn!("compiled kernels are not used: {}", cache.failed(error));
+            Vec::new()
+        }),
+    };
+    names.into_iter().filter_map(|entry| match read(cache, &entry) {
+        Ok(Some(bytes)) => {
+            let decoded = decode(&bytes, key).filter(|decoded| name(key, &decoded.compiler) == entry);
+            if decoded.is_none() {
+                log::warn!("{entry} in {} is damaged and is not used", cache.folder().display());
+            }
+            decoded
+        }
+        Ok(None) => None,
+        Err(error) => {
+            log::warn!("a compiled kernel is not used: {error}");
+            None
+        }
+    })
+}
+
+/// Keeps an entry, in place of what was there. A failure is logged and harms nothing.
+pub(crate) fn store(cache: &Cache, key: &Key, entry: &Entry) {
+    let write = |folder: &Path| {
+        let file = folder.join("entry");
+        fs::write(&file, encode(key, entry))?;
+        io::Result::Ok(file)
+    };
+    if let Err(error) = cache.keep(&name(key, &entry.compiler), write) {
+        log::warn!("a kernel was not cached: {}", cache.failed(error));
     }
-    let home = || variable("HOME").map(|home| Path::new(&home).join(".cache"));
-    let base = variable("XDG_CACHE_HOME").or_else(|| variable("LOCALAPPDATA")).map(PathBuf::from).or_else(home)?;
-    base.is_absolute().then(|| base.join("ringforge"))
+}
+
+fn hex(key: &Key) -> String {
+    key.0.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The name of a key's entry by a compiler, such as `0123…-NVRTC-13.0`.
+fn name(key: &Key, compiler: &str) -> String {
+    format!("{}-{}", hex(key), compiler.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-"))
+}
+
+fn read(cache: &Cache, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let Some(path) = cache.find(name)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 /// Magic, key, SHA-256 of the rest, kind, length and text of the compiler's version, length of the image, image.
@@ -155,65 +126,6 @@ fn decode(bytes: &[u8], key: &Key) -> Option<Entry> {
 fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (count, rest) = bytes.split_first_chunk::<8>()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*count)).ok()?)
-}
-
-fn read_trusted(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let about = file.metadata()?;
-    check_owner(&about)?;
-    if !about.is_file() || about.len() > MOST_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "is no file of the cache"));
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-#[cfg(unix)]
-fn check_owner(about: &fs::Metadata) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
-
-    // SAFETY: the C library's function of this signature; uid_t has 32 bits on every system that Rust's `uid()` serves.
-    unsafe extern "C" {
-        safe fn geteuid() -> u32;
-    }
-    let refuse = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    // root may do anything anyway, and may have shipped the cache
-    if about.uid() != geteuid() && about.uid() != 0 {
-        return refuse("belongs to another user");
-    }
-    if about.mode() & 0o022 != 0 {
-        return refuse("can be written by others");
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_owner(_: &fs::Metadata) -> io::Result<()> {
-    // the user's own cache folder is private there
-    Ok(())
-}
-
-fn make_private(folder: &Path) -> io::Result<()> {
-    if let Some(parent) = folder.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(folder) {
-        // another process was faster
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        outcome => outcome,
-    }
-}
-
-fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 #[cfg(test)]

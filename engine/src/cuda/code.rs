@@ -11,7 +11,8 @@ use cudarc::driver::{CudaFunction, result, sys};
 use cudarc::nvrtc::Ptx;
 
 use crate::backend::{Code, Loaded};
-use crate::cuda::cache::{Cache, Entry};
+use crate::cache::Cache;
+use crate::cuda::cache::{self, Entry};
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::nvrtc;
 use crate::cuda::queue::CudaQueue;
@@ -82,7 +83,7 @@ type Slot = Mutex<Option<Arc<CudaCode>>>;
 
 impl Codes {
     pub(crate) fn from_environment() -> Self {
-        Self { loaded: Mutex::default(), cache: Cache::from_environment() }
+        Self { loaded: Mutex::default(), cache: cache::from_environment() }
     }
 
     /// Forgets what no program uses.
@@ -150,8 +151,9 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
 }
 
 fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<CudaCode>> {
-    let cache = gpu.codes.cache.as_ref();
-    if let Some(entry) = cache.and_then(|cache| cache.load(key)) {
+    let cached = gpu.codes.cache.as_ref();
+    let compiler = cached.and_then(|_| nvrtc::version());
+    for entry in cached.into_iter().flat_map(|cache| cache::load(cache, key, compiler.as_deref())) {
         match CudaCode::new(gpu, unit, entry.image) {
             Ok(code) => return Ok(Arc::new(code)),
             Err(error) => log::warn!("cached {} by {} is of no use: {error}", unit.entry, entry.compiler),
@@ -161,8 +163,8 @@ fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<CudaCode>> {
     log::debug!("compiled {} with {}: {}", unit.entry, compiled.compiler, compiled.log);
     let entry = Entry { image: compiled.image, compiler: compiled.compiler };
     let code = CudaCode::new(gpu, unit, entry.image.clone())?;
-    if let Some(cache) = cache {
-        cache.store(key, &entry);
+    if let Some(cached) = cached {
+        cache::store(cached, key, &entry);
     }
     Ok(Arc::new(code))
 }

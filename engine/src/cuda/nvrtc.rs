@@ -48,15 +48,13 @@ pub(crate) fn is_present() -> bool {
 /// # Errors
 /// [`Error::NoCompiler`] without NVRTC, [`Error::Compile`] where it refuses the text.
 pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
-    if !is_present() {
-        return Err(Error::NoCompiler { kernel: unit.entry.into() });
-    }
+    let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.into() })?;
     let known = architectures()?;
     let (kind, number) = if known.contains(&unit.capability) {
         ("sm", unit.capability)
     } else {
         let newest = known.iter().copied().filter(|&known| known <= unit.capability).max();
-        let why = || format!("NVRTC {} knows no architecture as old as sm_{}", version(), unit.capability);
+        let why = || format!("{compiler} knows no architecture as old as sm_{}", unit.capability);
         ("compute", newest.ok_or_else(|| Error::Unsupported { job: unit.entry.into(), why: why() })?)
     };
     let mut options = vec![c_string(unit, &format!("--gpu-architecture={kind}_{number}"))?];
@@ -73,7 +71,7 @@ pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
         return Err(Error::Compile { kernel: unit.entry.into(), log });
     }
     let image = if kind == "sm" { Image::Cubin(program.cubin()?) } else { Image::Ptx(program.ptx()?) };
-    Ok(Compiled { image, log, compiler: version() })
+    Ok(Compiled { image, log, compiler })
 }
 
 /// The architectures that the compiler makes machine code for, as `10 * major + minor`.
@@ -87,8 +85,10 @@ fn architectures() -> Result<Vec<u32>> {
     Ok(list.into_iter().filter_map(|number| u32::try_from(number).ok()).collect())
 }
 
-fn version() -> String {
-    version_numbers().map_or_else(|| "NVRTC".into(), |(major, minor)| format!("NVRTC {major}.{minor}"))
+/// The compiler's name and version, if it is on this machine.
+pub(crate) fn version() -> Option<String> {
+    let number = || version_numbers().map_or_else(String::new, |(major, minor)| format!(" {major}.{minor}"));
+    is_present().then(|| format!("NVRTC{}", number()))
 }
 
 fn version_numbers() -> Option<(i32, i32)> {

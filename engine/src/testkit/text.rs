@@ -4,7 +4,7 @@
 //! several places, by slabs of an item where the kernel tells its columns, and over memory that held something else before. What differs between the runs is an error, as is
 //! whatever the shim reports (a barrier that not all threads reach, a write outside memory, …).
 
-mod cache;
+mod compiler;
 mod launch;
 pub(crate) mod process;
 
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::backend::{Backend, Bound, Code, Loaded, Queue};
+use crate::cache::{Cache, TEXT};
 use crate::cpu;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ use crate::limits::Limits;
 use crate::memory::{Memory, Read, Write};
 use crate::source::Source;
 
-use cache::Compiler;
+use compiler::Compiler;
 use process::Runner;
 
 /// How kernel texts are compiled and run.
@@ -62,33 +63,38 @@ pub(super) fn is_text(limits: &Limits) -> bool {
 /// A device that runs kernels' text.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where there is no C++ compiler; [`Error::Length`] if there is no schedule.
+/// [`Error::Unsupported`] where there is no C++ compiler; [`Error::Length`] if there is no schedule; [`Error::File`] where
+/// there is no folder for what is compiled.
 pub fn device(options: Options) -> Result<Device> {
     if options.schedules.is_empty() {
         return Err(Error::Length { what: "schedules", expected: 1, got: 0 });
     }
-    let compiler = Compiler::find(options.sanitize).ok_or_else(|| Error::Unsupported {
+    let cache = Cache::from_environment(TEXT)?;
+    let compiler = Compiler::find(options.sanitize, &cache).ok_or_else(|| Error::Unsupported {
         job: "running kernels' text on the CPU".into(),
         why: "there is no C++ compiler (tried $CXX, g++, clang++, c++)".into(),
     })?;
     let mut options = options;
     let how = if options.sanitize { ", sanitized" } else { "" };
     options.limits.name = format!("{NAME}{how}, of {}", options.limits.name);
-    Ok(Device::new(Text { options, compiler }))
+    Ok(Device::new(Text { options, compiler: Arc::new(compiler) }))
 }
 
 #[derive(Debug)]
 struct Text {
     options: Options,
-    compiler: Compiler,
+    compiler: Arc<Compiler>,
 }
 
 impl Text {
     fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
         let source = Source::of(&**kernel, &self.options.limits)?;
-        let program = self.compiler.program(&source)?;
-        let runner = Runner::new(source.entry, program, source.launch(), self.options.timeout);
-        Ok(Loaded { kernel: kernel.clone(), ports: source.ports, code: Code::Text(Arc::new(runner)) })
+        let (launch, ports) = (source.launch(), source.ports.clone());
+        let compiler = self.compiler.clone();
+        let program = move || compiler.program(&source);
+        program()?;
+        let runner = Runner::new(kernel.name(), program, launch, self.options.timeout);
+        Ok(Loaded { kernel: kernel.clone(), ports, code: Code::Text(Arc::new(runner)) })
     }
 }
 

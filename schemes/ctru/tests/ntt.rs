@@ -40,7 +40,9 @@ struct Product {
 
 fn file() -> File {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kat/ntt.json");
-    serde_json::from_slice(&std::fs::read(path).expect("the file")).expect("its vectors")
+    let file: File = serde_json::from_slice(&std::fs::read(path).expect("the file")).expect("its vectors");
+    assert!(!file.vectors.is_empty() && !file.q7681.vectors.is_empty());
+    file
 }
 
 fn bytes<T: Copy + Into<u64>>(words: &[T], size: usize) -> Vec<u8> {

@@ -24,6 +24,7 @@ fn code() -> Code {
 }
 
 fn run(component: Component, batch: usize, input: Vec<u8>, expected: &[u8]) {
+    assert!(batch > 0, "no vectors of {component:?}");
     let named = plan(component).unwrap();
     for device in devices() {
         let found = Compiled::new(&named, &device).unwrap().run(batch, std::slice::from_ref(&input)).unwrap();
@@ -50,6 +51,7 @@ fn blocks_decode() {
 #[test]
 fn streams_sample() {
     let samples: Samples = serde_json::from_str(include_str!("kat/cbd.json")).unwrap();
+    assert!(!samples.vectors.is_empty());
     for (eta, hex, coefficients) in samples.vectors {
         let bytes = (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect();
         let expected: Vec<u8> = coefficients.iter().flat_map(|x| x.to_le_bytes()).collect();

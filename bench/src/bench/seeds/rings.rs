@@ -13,7 +13,7 @@ use super::{LaunchLine, Line, Measured, Seeds};
 use crate::bench::{is_reference, rings, zk};
 use crate::floor::Floor;
 use crate::kems::{Parameters, SETS};
-use crate::{oracle, sample};
+use crate::{memory, oracle, sample};
 
 /// The ring of the CTRU paper's products.
 const CTRU: (&str, &str) = ("CTRU-768", "3457:x^768-x^384+1");
@@ -60,7 +60,7 @@ pub(super) fn ctru_fusion(seeds: &Seeds) -> Result<Measured> {
     let plans = [("one kernel", fused), ("four kernels", unfused(&ring, limits)?)];
     let mut measured = Measured::default();
     for batch in seeds.large() {
-        let inputs = [1, 2].map(|seed| sample::elements(&ring, seed, 4, batch));
+        let inputs = [sample::elements(&ring, 1, 4, batch)?, sample::elements(&ring, 2, 4, batch)?];
         let slices = inputs.each_ref().map(Vec::as_slice);
         for (variant, plan) in &plans {
             let probe = probe(seeds, plan, batch, &slices, Ask::Power)?;
@@ -109,6 +109,7 @@ pub(super) fn prime_products(seeds: &Seeds) -> Result<Measured> {
         let product = plans.into_iter().rfind(|plan| plan.name.starts_with(&format!("{name} multiply")));
         let product = product.with_context(|| format!("{name} has no product"))?;
         for batch in seeds.batches() {
+            memory::fits(batch, product.plan.floor_bytes_per_item())?;
             let inputs = product.sample(1, batch);
             let slices: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
             let probe = probe(seeds, &product.plan, batch, &slices, Ask::Launches)?;
@@ -163,7 +164,7 @@ fn fhe_size(
 ) -> Result<()> {
     let name = format!("2^{}, 32 moduli of 60 bits", ring.degree().ilog2());
     let mut random = Random::new(1);
-    let inputs = sample::elements(ring, 2, 2, batch);
+    let inputs = sample::elements(ring, 2, 2, batch)?;
     const WAYS: [(Exchange, &str); 2] = [(Exchange::Shared, "shared memory"), (Exchange::Shuffle, "shuffles")];
     // on a CPU nothing is exchanged
     let ways = if seeds.is_cpu() { &[(Exchange::Shared, "one thread a row")] } else { &WAYS[..] };
@@ -205,7 +206,7 @@ pub(super) fn zk_transforms(seeds: &Seeds) -> Result<Measured> {
     for log_n in zk_sizes(seeds) {
         let ring = zk::cyclic(1 << log_n)?;
         let name = zk_name(log_n);
-        let inputs = sample::elements(&ring, 1, 0, 1);
+        let inputs = sample::elements(&ring, 1, 0, 1)?;
         let mut values = Vec::new();
         for op in [Op::Forward, Op::Inverse] {
             let job = zk_job(&ring, op);

@@ -7,6 +7,7 @@ use ringforge_sm2::{PrivateKey, Reason, plans_in_blocks};
 
 use super::probe::{Ask, Probe, probe};
 use super::{LaunchLine, Line, Measured, Seeds};
+use crate::sample;
 use crate::work::Work;
 
 /// Operations a second of the paper's table 4, on a Hygon DCU: signatures and verifications.
@@ -78,9 +79,9 @@ impl Trip {
 /// Signs digests with one key, and verifies all signatures; then once more with one that is spoilt, which must show.
 fn trip(seeds: &Seeds, [prepare, sign, verify]: &[Plan; 3], batch: usize, ask: Ask) -> Result<Trip> {
     const KEY: [u8; 32] = [0x42; 32];
+    let digests = sample::bytes(1, 32, batch)?;
     let public_keys = PrivateKey::from_bytes(&KEY)?.public_key().to_bytes().repeat(batch);
     let key = Work::of_plan(&seeds.bench.device, prepare)?.call(1, &[&KEY])?;
-    let digests = bytes(1, 32 * batch);
     let signed = probe(seeds, sign, batch, &[&key, &digests, &bytes(2, Draws::BYTES)], ask)?;
     let [signatures, made] = &signed.results[..] else { anyhow::bail!("signing writes signatures and statuses") };
     let verified = probe(seeds, verify, batch, &[&public_keys, &digests, signatures], ask)?;

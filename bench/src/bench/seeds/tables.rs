@@ -51,7 +51,7 @@ pub(super) fn zk_tables(seeds: &Seeds) -> Result<Measured> {
             table_seconds += seconds(seeds, table)?;
         }
 
-        let inputs = sample::elements(&ring, 1, 0, 1);
+        let inputs = sample::elements(&ring, 1, 0, 1)?;
         let work = Work::of_plan(device, &plan)?;
         let mut sets = [work.buffers(1, &[&inputs])?];
         let transform_seconds = measure::measure(&work, 1, &mut sets, seeds.bench.effort)?.median_seconds;

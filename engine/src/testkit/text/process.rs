@@ -16,10 +16,10 @@ use crate::kernel::{Grid, Launch};
 const REPORT_BYTES: u64 = 8 << 10;
 
 /// A program that runs a kernel, started when it is first needed, and again after it ended.
-#[derive(Debug)]
 pub(crate) struct Runner {
     kernel: &'static str,
-    program: PathBuf,
+    /// Finds the program, or makes it anew, and sees that it is nobody else's; asked each time that it is started.
+    program: Box<dyn Fn() -> Result<PathBuf> + Send + Sync>,
     launch: Launch,
     timeout: Duration,
     process: Mutex<Option<Process>>,
@@ -34,8 +34,13 @@ pub(super) enum Part {
 }
 
 impl Runner {
-    pub(super) fn new(kernel: &'static str, program: PathBuf, launch: Launch, timeout: Duration) -> Self {
-        Self { kernel, program, launch, timeout, process: Mutex::default() }
+    pub(super) fn new(
+        kernel: &'static str,
+        program: impl Fn() -> Result<PathBuf> + Send + Sync + 'static,
+        launch: Launch,
+        timeout: Duration,
+    ) -> Self {
+        Self { kernel, program: Box::new(program), launch, timeout, process: Mutex::default() }
     }
 
     pub(super) fn launch(&self) -> Launch {
@@ -55,7 +60,10 @@ impl Runner {
         let mut slot = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let mut process = match slot.take() {
             Some(process) => process,
-            None => Process::start(&self.program).map_err(|e| self.error(format!("its runner does not start: {e}")))?,
+            None => {
+                let start = Process::start(&(self.program)()?);
+                start.map_err(|e| self.error(format!("its runner does not start: {e}")))?
+            }
         };
         let (exchanged, late) = process.exchange(&request, self.timeout);
         let response = match exchanged {
@@ -100,6 +108,12 @@ impl Runner {
             }
         }
         bytes
+    }
+}
+
+impl core::fmt::Debug for Runner {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Runner({})", self.kernel)
     }
 }
 

@@ -10,9 +10,11 @@ pub(crate) fn file(name: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).expect("the vectors are there")).expect("they are JSON")
 }
 
-/// The records of a list in a file.
+/// The records of a list in a file; there are some.
 pub(crate) fn records(name: &str, list: &str) -> Vec<Value> {
-    file(name)[list].as_array().expect("a list").clone()
+    let records = file(name)[list].as_array().expect("a list").clone();
+    assert!(!records.is_empty(), "{name} has no {list}");
+    records
 }
 
 /// A field's bytes.

@@ -1,0 +1,172 @@
+//! From a kernel's text to a program: finds the compiler, and keeps what it made under a hash of what it was made from.
+
+use core::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs, io};
+
+use ringforge_kernels::{HEADERS, host};
+use sha2::{Digest, Sha256};
+
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::source::Source;
+
+const FLAGS: &[&str] = &["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-I."];
+/// What the compiler's result is called at first.
+const MADE: &str = "made";
+const SANITIZE: &[&str] = &["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+/// A C++ compiler and how it is called.
+#[derive(Debug)]
+pub(super) struct Compiler {
+    /// Program and first arguments.
+    command: Vec<String>,
+    version: Vec<u8>,
+    flags: Vec<&'static str>,
+    /// Where its results are kept.
+    cache: Cache,
+}
+
+/// Why there is no result.
+enum Failure {
+    /// The compiler says what is wrong.
+    Refused(String),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Compiler {
+    /// The first that answers, of the environment's `CXX` and the usual names.
+    pub(super) fn find(sanitize: bool, cache: &Cache) -> Option<Self> {
+        let named = env::var("CXX").ok();
+        let flags: Vec<_> = FLAGS.iter().chain(if sanitize { SANITIZE } else { &[] }).copied().collect();
+        named.as_deref().into_iter().chain(["g++", "clang++", "c++"]).find_map(|name| {
+            let command: Vec<String> = name.split_whitespace().map(Into::into).collect();
+            let (program, first) = command.split_first()?;
+            let output = Command::new(program).args(first).arg("--version").stdin(Stdio::null()).output().ok()?;
+            let (version, flags, cache) = (output.stdout, flags.clone(), cache.clone());
+            output.status.success().then_some(Self { command, version, flags, cache })
+        })
+    }
+
+    /// The program that runs a kernel, compiled now unless it was before.
+    pub(super) fn program(&self, source: &Source) -> Result<PathBuf> {
+        let name = source.entry;
+        let failed = |failure| match failure {
+            Failure::Refused(log) => Error::Compile { kernel: name.into(), log },
+            Failure::Io(e) => Error::Kernel {
+                kernel: name.into(),
+                why: format!("its text cannot be compiled in {}: {e}", self.cache.folder().display()),
+            },
+        };
+        let main = format!("{name}.cu");
+        // a kernel's own header comes before the engine's of the same name
+        let shared = HEADERS.iter().filter(|header| source.headers().iter().all(|own| own.name != header.name));
+        let files: Vec<(&str, &str)> = [(main.as_str(), source.text()), ("prelude.cuh", source.prelude())]
+            .into_iter()
+            .chain(source.headers().iter().chain(shared).map(|file| (file.name, file.text)))
+            .chain(shim())
+            .collect();
+        let object = |part: &str| Ok(self.make(&["-c".into(), part.into()], &shim())?.display().to_string());
+        let arguments = |[runner, block]: [String; 2]| {
+            let ports = source.ports.len();
+            let defined =
+                [format!("-DRF_KERNEL_FILE=\"{main}\""), format!("-DRF_KERNEL={name}"), format!("-DRF_PORTS={ports}")];
+            // what has no ending that the compiler knows is one for the linker
+            [&defined[..], &["kernel.cpp".into(), runner, block]].concat()
+        };
+        let objects = object("runner.cpp").and_then(|runner| Ok([runner, object("block.cpp")?]));
+        objects.and_then(|objects| self.make(&arguments(objects), &files)).map_err(failed)
+    }
+
+    /// The file that the compiler makes of these, now or some time before.
+    fn make(&self, arguments: &[String], files: &[(&str, &str)]) -> Result<PathBuf, Failure> {
+        let key = self.key(arguments, files);
+        match self.cache.find(&key)? {
+            Some(path) => Ok(path),
+            None => self.cache.keep(&key, |folder| self.compile(folder, arguments, files)),
+        }
+    }
+
+    fn compile(&self, folder: &Path, arguments: &[String], files: &[(&str, &str)]) -> Result<PathBuf, Failure> {
+        for (name, text) in files {
+            fs::write(folder.join(name), text)?;
+        }
+        let output = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            .args(&self.flags)
+            .args(["-o", MADE])
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .output()?;
+        if !output.status.success() {
+            return Err(Failure::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        Ok(folder.join(MADE))
+    }
+
+    fn key(&self, arguments: &[String], files: &[(&str, &str)]) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &[u8]| {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        };
+        self.command.iter().chain(arguments).for_each(|word| add(word.as_bytes()));
+        self.flags.iter().for_each(|flag| add(flag.as_bytes()));
+        add(&self.version);
+        for (name, text) in files {
+            add(name.as_bytes());
+            add(text.as_bytes());
+        }
+        hash.finalize().iter().fold(String::new(), |mut key, byte| {
+            // writing to a string does not fail
+            let _ = write!(key, "{byte:02x}");
+            key
+        })
+    }
+}
+
+fn shim() -> Vec<(&'static str, &'static str)> {
+    host::FILES.iter().map(|file| (file.name, file.text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A compiler that makes the text `ours` of everything.
+    fn compiler(folder: &Path) -> Compiler {
+        let script = folder.join("cxx.sh");
+        fs::write(&script, format!("echo ours > {MADE}\n")).unwrap();
+        let command = vec!["sh".into(), script.display().to_string()];
+        Compiler { command, version: Vec::new(), flags: Vec::new(), cache: Cache::at(&folder.join("cache"), 1 << 20) }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_another_user_planted_is_not_run() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = compiler(folder.path());
+        let made = || compiler.make(&["kernel.cpp".into()], &[("kernel.cpp", "")]).ok();
+        let path = made().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), made()), (b"ours\n".to_vec(), Some(path.clone())));
+        fs::write(&path, "planted").unwrap();
+        match chown(&path, Some(12_345), None) {
+            Ok(()) => {}
+            // only root can give files away
+            Err(_) => fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap(),
+        }
+        assert_eq!(made(), None);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(made(), Some(path));
+    }
+}
