@@ -46,7 +46,10 @@ pub(crate) fn apart<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("adx")
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("adx")
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -60,4 +63,26 @@ fn with_avx2<R>(run: impl FnOnce() -> R) -> R {
 #[inline(never)]
 fn apart_with_avx2<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&mut [W], &mut [W], &mut [W])) {
     run(a, b, c);
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// The words between these marks, of all lists of words there.
+    fn listed<'t>(text: &'t str, from: &str, to: &str) -> BTreeSet<&'t str> {
+        let lists = text.split(from).skip(1).filter_map(|rest| rest.split(to).next());
+        lists.flat_map(|list| list.split(',')).collect()
+    }
+
+    #[test]
+    fn what_is_enabled_is_detected() {
+        let files = [include_str!("simd.rs"), include_str!("simd/avx2.rs"), include_str!("simd/avx512.rs")];
+        for text in files {
+            let code = text.split("mod tests").next().unwrap_or_default();
+            let enabled = listed(code, "target_feature(enable = \"", "\"");
+            let detected = listed(code, "is_x86_feature_detected!(\"", "\"");
+            assert!(!enabled.is_empty() && enabled == detected, "{enabled:?}, {detected:?}");
+        }
+    }
 }

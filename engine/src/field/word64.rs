@@ -23,13 +23,13 @@ fn square_of_radix(q: &Modulus) -> u64 {
 
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // the high half
-fn mul_high(a: u64, b: u64) -> u64 {
+pub(super) fn mul_high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
 /// in: x < 2m   out: x mod m
 #[inline(always)]
-fn sub_once(x: u64, m: u64) -> u64 {
+pub(super) fn sub_once(x: u64, m: u64) -> u64 {
     x.min(x.wrapping_sub(m))
 }
 

@@ -1,5 +1,6 @@
 //! Items on a device: their bytes, without gaps, and what is known of how they fared.
 
+use core::any::TypeId;
 use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -14,8 +15,10 @@ use crate::sizes::Sizes;
 /// Items of one kind on a device, wiped when dropped if they are secret.
 pub struct Items<K: Kind> {
     pub(crate) bytes: Buffer,
-    /// The mechanism's name, and bytes of an item.
-    of: (&'static str, usize),
+    /// The mechanism, and its name.
+    mechanism: (TypeId, &'static str),
+    /// Bytes of an item.
+    size: usize,
     /// Statuses of the runs that these items come from.
     statuses: Vec<Arc<Buffer>>,
     kind: PhantomData<K>,
@@ -82,12 +85,20 @@ pub mod kinds {
 }
 
 impl<K: Kind> Items<K> {
-    /// Room for new items.
-    pub(crate) fn new<M: Mechanism>(stream: &Stream, batch: usize) -> Result<Self> {
-        let size = K::size(&M::SIZES);
+    /// Room for new items, for schemes with plans beside those of their [`Mechanism`].
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if they cannot be addressed; [`Error::OutOfMemory`].
+    pub fn new<M: Mechanism>(stream: &Stream, batch: usize) -> Result<Self> {
+        let (mechanism, size) = ((TypeId::of::<M>(), M::NAME), K::size(&M::SIZES));
         let bytes = bytes_of(batch, size)?;
         let bytes = if K::SECRET { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;
-        Ok(Self { bytes, of: (M::NAME, size), statuses: Vec::new(), kind: PhantomData })
+        Ok(Self { bytes, mechanism, size, statuses: Vec::new(), kind: PhantomData })
+    }
+
+    /// Their bytes, for a plan to write. A copy of secret ones is the caller's to wipe.
+    pub fn bytes_mut(&mut self) -> &mut Buffer {
+        &mut self.bytes
     }
 
     /// The same, made by a run with these statuses.
@@ -104,12 +115,12 @@ impl<K: Kind> Items<K> {
 
     /// The number of items, if they are of this mechanism.
     pub(crate) fn batch<M: Mechanism>(&self) -> Result<usize> {
-        let (got, expected) = (self.of.0, M::NAME);
-        if got == expected {
+        let (mechanism, got) = self.mechanism;
+        if mechanism == TypeId::of::<M>() {
             return Ok(self.len());
         }
         let what = format!("{} on a device", K::BYTES);
-        Err(Error::Mismatch { what, expected: expected.into(), got: got.into() })
+        Err(Error::Mismatch { what, expected: M::NAME.into(), got: got.into() })
     }
 }
 
@@ -120,7 +131,7 @@ pub(crate) fn bytes_of(batch: usize, size: usize) -> Result<usize> {
 
 impl<K: Kind> Resident for Items<K> {
     fn len(&self) -> usize {
-        self.bytes.len() / self.of.1
+        self.bytes.len() / self.size
     }
 
     fn outcome(&self, stream: &Stream) -> Result<Outcome> {
@@ -131,13 +142,13 @@ impl<K: Kind> Resident for Items<K> {
     fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Outcome> {
         stream.read(&self.bytes, to)?;
         let outcome = self.outcome(stream)?;
-        outcome.clear(to, self.of.1);
+        outcome.clear(to, self.size);
         Ok(outcome)
     }
 }
 
 impl<K: Kind> fmt::Debug for Items<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.of.0, self.bytes.device())
+        write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.mechanism.1, self.bytes.device())
     }
 }

@@ -10,7 +10,7 @@ use crate::sizes::Sizes;
 /// All arguments of plans are tight bytes, item i at i times its size. A plan of an operation may have one argument
 /// more than is said: the [status](crate::Reason::status) of each item, whose outputs are then zero where it is not fine.
 pub trait Mechanism: 'static {
-    /// The name.
+    /// The name, for people; handles belong to the type.
     const NAME: &'static str;
     /// Sizes of items.
     const SIZES: Sizes;

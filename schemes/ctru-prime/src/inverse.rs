@@ -5,11 +5,12 @@
 //! F becomes (a·F − b·Φ)/x, and S becomes a·S − b·x·V; Φ and V stay, V times x, or become what F and S were. Then
 //! both new polynomials are the other way round, which changes the signs of a and b and nothing else.
 
+use ringforge_e8::Divisor;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The four polynomials at work, wiped when dropped.
 ///
-/// F moves down through its memory and V up, so that neither is ever shifted. Coefficients are below 2q.
+/// F moves down through its memory and V up, so that neither is ever shifted. Coefficients are below q.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Steps {
     phi: Vec<u32>,
@@ -21,8 +22,8 @@ pub(crate) struct Steps {
 /// Replaces a polynomial that is not zero by its inverse; zero gives zero. in, out: coefficients below q
 ///
 /// Neither time nor addresses depend on the polynomial.
-pub(crate) fn invert(f: &mut [u32], q: u32, memory: &mut Steps) {
-    let n = f.len();
+pub(crate) fn invert(f: &mut [u32], by_q: Divisor, memory: &mut Steps) {
+    let (n, q) = (f.len(), by_q.get());
     let steps = 2 * n - 1;
     let Steps { phi, f: low, v, s } = memory;
     for (polynomial, len) in
@@ -35,13 +36,9 @@ pub(crate) fn invert(f: &mut [u32], q: u32, memory: &mut Steps) {
     low.iter_mut().zip(f.iter().rev()).for_each(|(low, f)| *low = *f);
     s[0] = 1;
 
-    let ratio = (1u64 << 32) / u64::from(q);
-    // in: x < 2^32   out: x modulo q, below 2q
-    let reduce = |x: u32| x - ((u64::from(x) * ratio) >> 32) as u32 * q;
-    let canonical = |x: u32| x.min(x.wrapping_sub(q));
     let mut delta = 1i32;
     for step in 0..steps {
-        let (a, b) = (canonical(phi[0]), canonical(low[step]));
+        let (a, b) = (phi[0], low[step]);
         // all ones if delta is positive and b is not zero
         let swap = ((-delta & -(b as i32)) >> 31) as u32;
         delta = 1 + ((delta ^ swap as i32) - swap as i32);
@@ -51,29 +48,29 @@ pub(crate) fn invert(f: &mut [u32], q: u32, memory: &mut Steps) {
         // what later steps read, and what is not zero yet
         let (reads, grown) = ((steps - step).min(n) + 1, step.min(n) + 1);
         for (phi, low) in phi[..reads].iter_mut().zip(&mut low[step..]) {
-            let next = reduce(a * *low + b * *phi);
+            let next = by_q.remainder(a * *low + b * *phi);
             *phi = choose(*low, *phi);
             *low = next;
         }
         // V(x) begins at v[steps - step], x·V one before
         for (v, s) in v[steps - step - 1..][..grown].iter_mut().zip(&mut s[..grown]) {
-            let next = reduce(a * *s + b * *v);
+            let next = by_q.remainder(a * *s + b * *v);
             *v = choose(*s, *v);
             *s = next;
         }
     }
-    let unit = power(canonical(phi[0]), q - 2, q);
+    let unit = power(phi[0], q - 2, by_q);
     for (f, v) in f.iter_mut().zip(v[..n].iter().rev()) {
-        *f = unit * canonical(*v) % q;
+        *f = by_q.remainder(unit * *v);
     }
 }
 
 /// x^exponent modulo q. Time depends on the exponent alone.
-fn power(x: u32, exponent: u32, q: u32) -> u32 {
+fn power(x: u32, exponent: u32, by_q: Divisor) -> u32 {
     let bits = u32::BITS - exponent.leading_zeros();
     (0..bits).rev().fold(1, |power, bit| {
-        let square = power * power % q;
-        if exponent >> bit & 1 == 1 { square * x % q } else { square }
+        let square = by_q.remainder(power * power);
+        if exponent >> bit & 1 == 1 { by_q.remainder(square * x) } else { square }
     })
 }
 
@@ -99,14 +96,14 @@ mod tests {
                 };
                 let signed = |x: &[u32]| x.iter().map(|&x| x.into()).collect::<Vec<i64>>();
                 let before = signed(&f);
-                invert(&mut f, q, &mut Steps::default());
+                invert(&mut f, Divisor::new(q), &mut Steps::default());
                 assert!(f.iter().all(|x| *x < q));
                 let product = product(&before, &signed(&f));
                 let one = product.iter().enumerate().all(|(i, x)| x.rem_euclid(q.into()) == i64::from(i == 0));
                 assert!(one, "{}, {kind}", set.name);
             }
             let mut zero = vec![0; n];
-            invert(&mut zero, q, &mut Steps::default());
+            invert(&mut zero, Divisor::new(q), &mut Steps::default());
             assert_eq!(zero, vec![0; n]);
         }
     }

@@ -4,10 +4,12 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use ringforge::{Buffer, Device, Drbg, Error, Plan, Program, Result, Stream};
+use ringforge_batch::{Reason, SharedKeys};
 
-use crate::params::{ParameterSet, SEED_BYTES};
+use crate::params::ParameterSet;
 use crate::plans::Plans;
 use crate::product::Way;
+use crate::single::check_secret_key;
 
 /// A parameter set made ready on a device for one key that serves many items: the same bytes as a
 /// [`Batch`](crate::Batch) gives for as many copies of the key, sooner.
@@ -15,7 +17,7 @@ use crate::product::Way;
 /// ```
 /// use ringforge::Device;
 /// use ringforge_ctru_prime::{Batch, CtruPrime653, OneKey};
-/// use ringforge_batch::BatchKem;
+/// use ringforge_batch::{BatchKem, Resident};
 ///
 /// let (device, stream) = (Device::cpu(), Device::cpu().stream()?);
 /// let kem = Batch::<CtruPrime653>::new(&device)?;
@@ -24,9 +26,13 @@ use crate::product::Way;
 ///
 /// let one = OneKey::<CtruPrime653>::new(&device)?;
 /// # let stream = device.stream()?;
-/// let [ciphertexts, sent] = one.encapsulate(&stream, &one.public_key(&stream, &public_key)?, 3)?;
-/// let received = one.decapsulate(&stream, &one.secret_key(&stream, &secret_key)?, &ciphertexts)?;
-/// assert_eq!(stream.download::<u8>(&sent)?, stream.download::<u8>(&received)?);
+/// let (ciphertexts, sent) = one.encapsulate(&stream, &one.public_key(&stream, &public_key)?, 3)?;
+/// let received = one.decapsulate(&stream, &one.secret_key(&stream, &secret_key)??, &ciphertexts)?;
+///
+/// let (mut here, mut there) = ([0; 3 * 32], [0; 3 * 32]);
+/// sent.export(&stream, &mut here)?.all()?;
+/// received.export(&stream, &mut there)?.all()?;
+/// assert_eq!(here, there);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct OneKey<P> {
@@ -80,48 +86,54 @@ impl<P: ParameterSet> OneKey<P> {
         Ok(PreparedPublicKey(prepared, PhantomData))
     }
 
-    /// Makes a secret key ready. It is not checked: see [`check_secret_key`](crate::check_secret_key).
+    /// Checks a secret key and makes it ready, or says what is wrong with it.
     ///
     /// # Errors
     /// As [`OneKey::public_key`].
-    pub fn secret_key(&self, stream: &Stream, key: &[u8]) -> Result<PreparedSecretKey<P>> {
+    pub fn secret_key(&self, stream: &Stream, key: &[u8]) -> Result<Result<PreparedSecretKey<P>, Reason>> {
         let p = P::PARAMETERS;
-        length("bytes of a secret key", key.len(), p.secret_key_bytes())?;
+        if let Some(why) = check_secret_key::<P>(key)? {
+            return Ok(Err(why));
+        }
         let public = self.public_key(stream, p.parts(key)[1])?;
         let key = stream.upload_secret(key)?;
         let mut secret = stream.secret_buffer(self.way.prepared_secret_bytes(&p))?;
         self.prepare_secret.run(stream, 1, &mut [(&key).into(), (&mut secret).into()])?;
-        Ok(PreparedSecretKey { secret, public })
+        Ok(Ok(PreparedSecretKey { secret, public }))
     }
 
     /// New ciphertexts, and the shared keys in them, which are wiped when dropped.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if they cannot be addressed; as [`Program::run`].
-    pub fn encapsulate(&self, stream: &Stream, key: &PreparedPublicKey<P>, batch: usize) -> Result<[Buffer; 2]> {
+    pub fn encapsulate(
+        &self,
+        stream: &Stream,
+        key: &PreparedPublicKey<P>,
+        batch: usize,
+    ) -> Result<(Buffer, SharedKeys)> {
         let size = P::PARAMETERS.ciphertext_bytes();
         let limit = usize::MAX / size;
         let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
-        let mut made = [stream.device().buffer(bytes)?, stream.secret_buffer(batch * SEED_BYTES)?];
-        let [ciphertexts, shared_keys] = &mut made;
+        let (mut ciphertexts, mut shared_keys) = (stream.device().buffer(bytes)?, SharedKeys::new::<P>(stream, batch)?);
         self.drbg.with_draws(stream, batch as u64, |draws| {
-            let args = &mut [(&key.0).into(), draws.into(), ciphertexts.into(), shared_keys.into()];
-            self.encapsulate.run(stream, batch, args)
+            let (sent, shared) = ((&mut ciphertexts).into(), shared_keys.bytes_mut().into());
+            self.encapsulate.run(stream, batch, &mut [(&key.0).into(), draws.into(), sent, shared])
         })?;
-        Ok(made)
+        Ok((ciphertexts, shared_keys))
     }
 
     /// The shared keys in ciphertexts, which are wiped when dropped.
     ///
     /// # Errors
     /// [`Error::Length`] unless the ciphertexts are whole; as [`Program::run`].
-    pub fn decapsulate(&self, stream: &Stream, key: &PreparedSecretKey<P>, ciphertexts: &Buffer) -> Result<Buffer> {
+    pub fn decapsulate(&self, stream: &Stream, key: &PreparedSecretKey<P>, ciphertexts: &Buffer) -> Result<SharedKeys> {
         let size = P::PARAMETERS.ciphertext_bytes();
         let batch = ciphertexts.len() / size;
         length("bytes of ciphertexts", ciphertexts.len(), batch * size)?;
-        let mut shared_keys = stream.secret_buffer(batch * SEED_BYTES)?;
+        let mut shared_keys = SharedKeys::new::<P>(stream, batch)?;
         let (secret, public) = (&key.secret, &key.public.0);
-        let args = &mut [secret.into(), public.into(), ciphertexts.into(), (&mut shared_keys).into()];
+        let args = &mut [secret.into(), public.into(), ciphertexts.into(), shared_keys.bytes_mut().into()];
         self.decapsulate.run(stream, batch, args)?;
         Ok(shared_keys)
     }

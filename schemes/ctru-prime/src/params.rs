@@ -90,20 +90,6 @@ impl Parameters {
         let (public_key, z) = rest.split_at(self.public_key_bytes());
         [pke_key, public_key, z]
     }
-
-    /// C and s with floor(x/q) = floor(x·C / 2^s), s from 32, for all x that rounding to q2 divides.
-    pub(crate) const fn reciprocal(&self) -> (u32, u32) {
-        let most = ((self.q - 1) as u64) * self.q2() as u64 + (self.q as u64 - 1) / 2;
-        let mut s = 32;
-        loop {
-            let c = (1u64 << s).div_ceil(self.q as u64);
-            if most * (c * self.q as u64 - (1 << s)) < 1 << s {
-                assert!(c <= u32::MAX as u64);
-                return (c as u32, s);
-            }
-            s += 1;
-        }
-    }
 }
 
 /// One of the parameter sets of this crate, as a type.
@@ -162,20 +148,4 @@ sets! {
     CtruPrime761 { "CTRU-Prime-761", n: 761, q: 4591, q2_bits: 10, eta: 2, sizes: 1158, 1571, 952 }
     /// CTRU-Prime-1277: public keys of 2067 bytes, secret keys of 2738, ciphertexts of 1597.
     CtruPrime1277 { "CTRU-Prime-1277", n: 1277, q: 7879, q2_bits: 10, eta: 2, sizes: 2067, 2738, 1597 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reciprocals_divide() {
-        for set in SETS {
-            let (c, s) = set.reciprocal();
-            for sigma in 0..set.q {
-                let x = sigma * set.q2() + (set.q - 1) / 2;
-                assert_eq!(x / set.q, ((u64::from(x) * u64::from(c)) >> s) as u32, "{}, {sigma}", set.name);
-            }
-        }
-    }
 }

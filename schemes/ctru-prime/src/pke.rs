@@ -1,7 +1,7 @@
 //! The public-key encryption inside: all that is arithmetic, one item at a time.
 
 use ringforge::Result;
-use ringforge_e8::{centred_binomial, decode, encode, pack, unpack};
+use ringforge_e8::{Divisor, centred_binomial, decode, encode, first_nonzero, pack, unpack};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::inverse::{self, Steps};
@@ -18,6 +18,7 @@ const KEY_WIDTH: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Pke {
     pub(crate) parameters: Parameters,
+    by_q: Divisor,
     encryption: Product,
     decryption: Product,
 }
@@ -59,6 +60,7 @@ impl Pke {
         let product = |bounds| Product::new(parameters.n, bounds);
         Ok(Self {
             parameters: *parameters,
+            by_q: Divisor::new(parameters.q),
             encryption: product(Bounds::of_encryption(parameters))?,
             decryption: product(Bounds::of_decryption(parameters))?,
         })
@@ -81,13 +83,13 @@ impl Pke {
         fields.fill(0);
         fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (offset - f) as u16);
         pack(KEY_WIDTH, fields, pke_key)?;
-        residues.iter_mut().zip(&*small).for_each(|(residue, f)| *residue = f.rem_euclid(q as i16) as u32);
-        inverse::invert(residues, q, steps);
+        ringforge_e8::residues(small, q, residues);
+        inverse::invert(residues, self.by_q, steps);
 
         centred_binomial(eta, coins[1], small)?;
         centre(residues, q, large);
         self.encryption.multiply(large, small, factors, product)?;
-        reduce(product, q, residues);
+        reduce(product, self.by_q, residues);
         radix::encode(residues, q, public_key)
     }
 
@@ -124,11 +126,11 @@ impl Pke {
         ciphertext: &mut [u8],
         memory: &mut Polynomials,
     ) -> Result<()> {
-        let Parameters { q, eta, q2_bits, n, .. } = self.parameters;
+        let Parameters { eta, q2_bits, n, .. } = self.parameters;
         let Polynomials { small, product, residues, fields, factors, .. } = memory;
         centred_binomial(eta, coins, small)?;
         self.encryption.multiply_values(small, factors, product)?;
-        reduce(product, q, residues);
+        reduce(product, self.by_q, residues);
         self.compress(message, residues, fields);
         pack(q2_bits, &fields[..n], ciphertext)
     }
@@ -196,7 +198,7 @@ impl Pke {
         residues.iter_mut().zip(large).for_each(|(residue, &x)| *residue = x.into());
         centre(residues, self.parameters.q, centred);
         self.encryption.multiply(centred, small, factors, product)?;
-        reduce(product, self.parameters.q, residues);
+        reduce(product, self.by_q, residues);
         out.iter_mut().zip(&*residues).for_each(|(out, &x)| *out = x as u16);
         Ok(())
     }
@@ -206,27 +208,29 @@ impl Pke {
         let Parameters { n, eta, .. } = self.parameters;
         unpack(KEY_WIDTH, pke_key, &mut memory.fields)?;
         // the offset is odd, and f but for its constant term even
-        let is_bad = |(i, &field): (usize, &u16)| match i {
-            0 => field % 2 == 1 || u32::from(field) > 4 * eta,
-            _ if i == n => field != 0,
-            _ => field % 2 == 0 || u32::from(field) > 4 * eta + 1,
+        let largest = 4 * eta as u16 + 1;
+        let fault = |(i, &field): (usize, &u16)| {
+            let (largest, parity) = match i {
+                0 => (largest - 1, 0),
+                _ if i == n => (0, 0),
+                _ => (largest, 1),
+            };
+            (largest.wrapping_sub(field) >> 15) | ((field ^ parity) & 1)
         };
-        Ok(memory.fields.iter().enumerate().position(is_bad))
+        Ok(first_nonzero(memory.fields.iter().enumerate().map(fault)))
     }
 
     /// Rounds sigma to coefficients modulo q2 and adds the codeword of a message.
     fn compress(&self, message: &[u8], sigma: &[u32], out: &mut [u16]) {
         let Parameters { q, q2_bits, .. } = self.parameters;
-        let (reciprocal, shift) = self.parameters.reciprocal();
         let nibbles = message.iter().flat_map(|byte| [byte & 15, byte >> 4]);
         // the last coefficients carry nothing
         let codewords = nibbles.map(encode).chain(core::iter::repeat(0));
         for ((codeword, sigma), out) in codewords.zip(sigma.chunks(8)).zip(out.chunks_mut(8)) {
             for (j, (sigma, out)) in sigma.iter().zip(out).enumerate() {
-                let x = (sigma << q2_bits) + (q - 1) / 2;
-                let rounded = (u64::from(x) * u64::from(reciprocal)) >> shift;
+                let rounded = self.by_q.quotient((sigma << q2_bits) + (q - 1) / 2);
                 let bit = u32::from(codeword >> j & 1) << (q2_bits - 1);
-                *out = ((rounded as u32 + bit) & ((1 << q2_bits) - 1)) as u16;
+                *out = ((rounded + bit) & ((1 << q2_bits) - 1)) as u16;
             }
         }
     }
@@ -240,14 +244,12 @@ fn centre(residues: &[u32], q: u32, out: &mut [i16]) {
     }
 }
 
-/// Integers modulo q. Time does not depend on them: the remainder is that of a division by a multiplication.
-fn reduce(integers: &[i32], q: u32, out: &mut [u32]) {
-    let ratio = (1u64 << 32) / u64::from(q);
+/// Integers modulo q, below 2^30 − q in absolute value.
+fn reduce(integers: &[i32], by_q: Divisor, out: &mut [u32]) {
+    const TOP: u32 = 1 << 30;
     // a multiple of q beyond all of them
-    let lift = (1 << 30) / q * q;
+    let lift = TOP - by_q.remainder(TOP);
     for (out, &x) in out.iter_mut().zip(integers) {
-        let x = (x as u32).wrapping_add(lift);
-        let x = x - ((u64::from(x) * ratio) >> 32) as u32 * q;
-        *out = x.min(x.wrapping_sub(q));
+        *out = by_q.remainder((x as u32).wrapping_add(lift));
     }
 }

@@ -2,6 +2,7 @@
 //! that is large enough, as bounds of the operands prove.
 
 use ringforge::{Error, Limits, Modulus, Result, Ring, Rows, Transform, U256};
+use ringforge_e8::residues;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::Parameters;
@@ -173,10 +174,7 @@ impl Product {
     fn load(&self, from: &[i16], to: &mut Vec<u32>) {
         to.resize(self.length, 0);
         to[from.len()..].fill(0);
-        for (to, &x) in to.iter_mut().zip(from) {
-            let x = i32::from(x);
-            *to = (x as u32).wrapping_add(self.prime & (x >> 31) as u32);
-        }
+        residues(from, self.prime, to);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ringforge::testkit::{Random, Target, bytes, devices, seed};
 use ringforge::{Device, Error};
-use ringforge_batch::{BatchKem, DeterministicKem, Fault, KEY_SEED, Outcome, Reason, Resident};
+use ringforge_batch::{BatchKem, DeterministicKem, Fault, KEY_SEED, Outcome, Reason, Resident, SharedKeys};
 use ringforge_ctru_prime::{Batch, CtruPrime653, CtruPrime761, CtruPrime1277, OneKey, ParameterSet, is_canonical};
 use sha3::{Digest, Sha3_256, Sha3_512};
 
@@ -195,11 +195,15 @@ fn one_key_serves_many() -> Outcomes {
         let stream = device.stream()?;
         let trip = Trip::random(&kem, 1)?;
         let to = one.public_key(&stream, &trip.public_keys)?;
-        let with = one.secret_key(&stream, &trip.secret_keys)?;
-        let [ciphertexts, shared_keys] = one.encapsulate(&stream, &to, 5)?;
-        let sent = stream.download::<u8>(&shared_keys)?;
-        let received = one.decapsulate(&stream, &with, &ciphertexts)?;
-        assert_eq!(stream.download::<u8>(&received)?, sent, "{device}");
+        let with = one.secret_key(&stream, &trip.secret_keys)??;
+        let exported = |shared_keys: SharedKeys| -> Result<_, Box<dyn std::error::Error>> {
+            let mut bytes = [1; 5 * 32];
+            shared_keys.export(&stream, &mut bytes)?.all()?;
+            Ok(bytes)
+        };
+        let (ciphertexts, shared_keys) = one.encapsulate(&stream, &to, 5)?;
+        let sent = exported(shared_keys)?;
+        assert_eq!(exported(one.decapsulate(&stream, &with, &ciphertexts)?)?, sent, "{device}");
 
         // the same key by key, also for a spoilt one
         let mut texts = stream.download::<u8>(&ciphertexts)?;
@@ -207,12 +211,17 @@ fn one_key_serves_many() -> Outcomes {
         let mut single = vec![1; 5 * 32];
         kem.decapsulate(&trip.secret_keys.repeat(5), &texts, &mut single)?.all()?;
         let received = one.decapsulate(&stream, &with, &stream.upload(&texts)?)?;
-        assert_eq!(stream.download::<u8>(&received)?, single, "{device}");
+        assert_eq!(exported(received)?, *single, "{device}");
         assert_eq!(single[..64], sent[..64]);
         assert!(single[64..96] != sent[64..96] && single[96..] == sent[96..]);
 
         assert!(matches!(one.public_key(&stream, &trip.public_keys[1..]), Err(Error::Length { .. })));
         assert!(matches!(one.secret_key(&stream, &trip.secret_keys[1..]), Err(Error::Length { .. })));
+        // a secret key is checked as a batch's are
+        let mut spoilt = trip.secret_keys.clone();
+        spoilt[3] |= 0xf0;
+        let why = one.secret_key(&stream, &spoilt)?.err();
+        assert_eq!(why, Some(Reason::InvalidSecretKey { coefficient: 7 }), "{device}");
         let cut = stream.upload(&texts[1..])?;
         assert!(matches!(one.decapsulate(&stream, &with, &cut), Err(Error::Length { .. })));
     }

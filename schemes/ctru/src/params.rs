@@ -23,7 +23,7 @@ pub(crate) const ID_BYTES: usize = 33;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Parameters {
-    /// The name in the literature.
+    /// The name.
     pub name: &'static str,
     /// The degree n.
     pub n: usize,
@@ -204,5 +204,5 @@ sets! {
     /// CNTR-1024: public keys of 1536 bytes, secret keys of 2080, ciphertexts of 1280.
     Cntr1024 { "CNTR-1024", n: 1024, q2_bits: 10, eta: 2, noise: false, S, U1536, U2080, U1280 }
     /// CTRU-768 with the hash functions of the public C code of 2022, and its bytes wherever nothing is rejected.
-    Ctru768R { "CTRU-768", n: 768, q2_bits: 10, eta: 2, noise: true, R, U1152, U1568, U960 }
+    Ctru768R { "CTRU-768R", n: 768, q2_bits: 10, eta: 2, noise: true, R, U1152, U1568, U960 }
 }

@@ -4,7 +4,7 @@
 mod traces;
 
 use ringforge::{Limits, Modulus, Result, Ring, Rows, Transform};
-use ringforge_e8::{centred_binomial, decode, encode, pack, unpack};
+use ringforge_e8::{Divisor, centred_binomial, decode, encode, first_nonzero, pack, residues, unpack};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::{Parameters, Q};
@@ -14,6 +14,9 @@ const WIRE: u32 = (1 << 16) % Q;
 /// Its inverse.
 const UNWIRE: u32 = 2775;
 const _: () = assert!(WIRE * UNWIRE % Q == 1);
+
+/// Products and sums of a few residues are below 2^31.
+const BY_Q: Divisor = Divisor::new(Q);
 
 /// Bits of a packed value of h.
 const WIRE_WIDTH: u32 = 12;
@@ -103,7 +106,7 @@ impl Pke {
         residues(small, Q, b);
         self.wire.forward(b)?;
         self.wire.multiply(a, b)?;
-        fields.iter_mut().zip(&*a).for_each(|(field, h)| *field = (h * WIRE % Q) as u16);
+        fields.iter_mut().zip(&*a).for_each(|(field, h)| *field = BY_Q.remainder(h * WIRE) as u16);
         pack(WIRE_WIDTH, fields, public_key)?;
         Ok(invertible)
     }
@@ -134,7 +137,7 @@ impl Pke {
             small.fill(0);
         }
         for (x, e) in a.iter_mut().zip(&*small) {
-            *x = (*x * UNWIRE + (Q as i32 + i32::from(*e)) as u32) % Q;
+            *x = BY_Q.remainder(*x * UNWIRE + (Q as i32 + i32::from(*e)) as u32);
         }
         self.compress(message, a, fields);
         pack(q2_bits, fields, ciphertext)
@@ -161,13 +164,13 @@ impl Pke {
     /// The place of the first value of a public key that is not below q.
     pub(crate) fn bad_value(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         unpack(WIRE_WIDTH, public_key, &mut memory.fields)?;
-        Ok(memory.fields.iter().position(|&value| u32::from(value) >= Q))
+        Ok(first_above(&memory.fields, Q - 1))
     }
 
     /// The place of the first coefficient of a secret key that no sampler gives.
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         unpack(self.parameters.key_width(), pke_key, &mut memory.fields)?;
-        Ok(memory.fields.iter().position(|&field| u32::from(field) > self.parameters.largest_field()))
+        Ok(first_above(&memory.fields, self.parameters.largest_field()))
     }
 
     /// Adds the codeword of a message to sigma and rounds to coefficients modulo q2.
@@ -182,7 +185,7 @@ impl Pke {
             let codeword = u32::from(encode(nibble));
             for (j, (sigma, out)) in sigma.iter().zip(out).enumerate() {
                 let bit = codeword >> j & 1;
-                let rounded = ((sigma + bit * before) * q2 + Q / 2) / Q;
+                let rounded = BY_Q.quotient((sigma + bit * before) * q2 + Q / 2);
                 *out = ((rounded + bit * after) & (q2 - 1)) as u16;
             }
         }
@@ -216,10 +219,7 @@ fn centred(x: u16, bits: u32) -> i16 {
     ((x << unused) as i16) >> unused
 }
 
-/// Residues in [0, q) of small numbers.
-fn residues(small: &[i16], q: u32, out: &mut [u32]) {
-    for (out, &x) in out.iter_mut().zip(small) {
-        let x = i32::from(x);
-        *out = (x as u32).wrapping_add(q & (x >> 31) as u32);
-    }
+/// The place of the first field above the largest one that may be; all are below 2^15.
+fn first_above(fields: &[u16], largest: u32) -> Option<usize> {
+    first_nonzero(fields.iter().map(|field| (largest as u16).wrapping_sub(*field) >> 15))
 }

@@ -282,6 +282,25 @@ fn the_profile_of_2022_is_for_the_cpu() -> Outcomes {
     Ok(())
 }
 
+/// Sets that have all sizes in common, and differ in their hash functions.
+#[test]
+fn handles_of_another_profile_are_refused() -> Outcomes {
+    let device = Device::cpu();
+    let stream = device.stream()?;
+    let (kem, other) = (Batch::<Ctru768>::new(&device)?, Batch::<Ctru768R>::new(&device)?);
+    let (public_keys, secret_keys) = other.generate_on(&stream, 1)?;
+    let (ciphertexts, _) = other.encapsulate_on(&stream, &public_keys)?;
+    let refused = kem.encapsulate_on(&stream, &public_keys).err();
+    let mismatch =
+        |what: &str| Error::Mismatch { what: what.into(), expected: "CTRU-768".into(), got: "CTRU-768R".into() };
+    assert_eq!(refused, Some(mismatch("bytes of public keys on a device")));
+    assert_eq!(
+        kem.decapsulate_on(&stream, &secret_keys, &ciphertexts).err(),
+        Some(mismatch("bytes of secret keys on a device"))
+    );
+    Ok(())
+}
+
 /// Round trips: many on a GPU, a few elsewhere.
 fn round_trips<P: ParameterSet>(on_gpu: usize) -> Outcomes {
     for (device, mut left) in [(Target::Cpu.device(), 1000), (Target::Cuda.device(), on_gpu)] {

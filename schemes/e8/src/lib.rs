@@ -1,8 +1,9 @@
-//! What the key encapsulations of the CTRU family share: the E8 code, the centred binomial sampler, packings, and the
-//! choice of a key that ends decapsulation.
+//! What the key encapsulations of the CTRU family share: the E8 code, the centred binomial sampler, packings, residues
+//! without divisions, and the choice of a key that ends decapsulation.
 //!
-//! Each stands here twice, with one meaning: as Rust for CPUs, and as CUDA text for kernels ([`E8`], [`SAMPLE`],
-//! [`PACK`]), in registers and with all shifts known when it is compiled. Neither branches on data or indexes by it.
+//! The first three stand here twice, with one meaning: as Rust for CPUs, and as CUDA text for kernels ([`E8`], [`SAMPLE`],
+//! [`PACK`]), in registers and with all shifts known when it is compiled. Nothing here branches on data, indexes by it or
+//! divides it.
 //!
 //! ```
 //! // four bits travel as eight coordinates modulo 1024, and survive noise of norm below 512
@@ -29,6 +30,7 @@ mod code;
 #[cfg(feature = "testkit")]
 pub mod kernels;
 mod pack;
+mod residue;
 mod sample;
 mod select;
 
@@ -36,8 +38,9 @@ use ringforge::Header;
 
 pub use code::{decode, encode};
 pub use pack::{pack, packed_bytes, unpack};
+pub use residue::{Divisor, residues};
 pub use sample::{centred_binomial, sampled_bytes};
-pub use select::select;
+pub use select::{first_nonzero, select};
 
 /// `e8.cuh`: `e8_encode`, `e8_decode`.
 pub const E8: Header = Header { name: "e8.cuh", text: include_str!("e8.cuh") };

@@ -1,4 +1,4 @@
-//! The choice between the key that was agreed on and the one that hides a rejection.
+//! Choices that time tells nothing of.
 
 use subtle::{Choice, ConditionallySelectable};
 
@@ -9,9 +9,26 @@ pub fn select<const N: usize>(choice: Choice, a: &[u8; N], b: &[u8; N]) -> [u8; 
     core::array::from_fn(|i| u8::conditional_select(&b[i], &a[i], choice))
 }
 
+/// The place of the first number that is not zero, for faults of secrets: whether and where there is one will be told, and
+/// nothing else.
+#[must_use]
+pub fn first_nonzero(numbers: impl IntoIterator<Item = u16>) -> Option<usize> {
+    let place = numbers.into_iter().zip(0u32..).fold(u32::MAX, |first, (x, place)| {
+        let is_zero = (u32::from(x).wrapping_sub(1) as i32 >> 31) as u32; // all ones
+        first.min(place | is_zero)
+    });
+    (place != u32::MAX).then_some(place as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_is_found() {
+        assert_eq!([vec![], vec![0; 3]].map(first_nonzero), [None, None]);
+        assert_eq!([[0, 0, 9], [0, 1, 2], [u16::MAX, 0, 1]].map(first_nonzero), [Some(2), Some(1), Some(0)]);
+    }
 
     #[test]
     fn selects() {

@@ -49,3 +49,9 @@ fn mac(key: &[u8; 32], parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     let mac = parts.iter().fold(start, |mac, part| mac.chain_update(part));
     Zeroizing::new(mac.finalize().into_bytes().into())
 }
+
+/// What keys and nonces pass through is wiped when dropped: an `Hmac` is two states of its hash and that one's buffer.
+const _: () = {
+    const fn is_wiped<T: zeroize::ZeroizeOnDrop>() {}
+    is_wiped::<Sm3>();
+};

@@ -1,6 +1,7 @@
 //! The kernels' text, and the parameter sets as it knows them.
 
 use ringforge::Header;
+use ringforge_e8::Divisor;
 
 use super::{GROUP, GROUPS, HASH_THREADS, Keys, Stage};
 use crate::params::Parameters;
@@ -56,7 +57,7 @@ pub(super) const fn of(stage: Stage) -> (&'static str, &'static str) {
 
 /// A parameter set, for kernels on rows of this many cells, 0 for those that hash, and keys as they are taken.
 pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
-    let (reciprocal, shift) = p.reciprocal();
+    let (reciprocal, shift) = Divisor::new(p.q).reciprocal();
     let prepared = |bytes| if keys == Keys::Plain { 0 } else { bytes };
     // all items have the one key
     let pitch = |bytes, prepared| match keys {

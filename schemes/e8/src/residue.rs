@@ -1,0 +1,91 @@
+//! Residues of numbers that may be secret: by products and masks, for the time of a division tells of its operands.
+
+/// A number that divides others, by a product with its reciprocal.
+///
+/// Whatever the divisor d is, quotients and remainders are exact for all numbers below 2^31: with 2^k the power of two not
+/// below d, the reciprocal is C = ⌈2^(31 + k) / d⌉, which is below 2^32, and x·C/2^(31 + k) exceeds x/d by less than 1/d.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Divisor {
+    divisor: u32,
+    reciprocal: u32,
+    shift: u32,
+}
+
+impl Divisor {
+    /// Of no secret. By 0, all quotients are 0.
+    #[must_use]
+    pub const fn new(divisor: u32) -> Self {
+        if divisor == 0 {
+            return Self { divisor, reciprocal: 0, shift: 31 };
+        }
+        let shift = 31 + (u32::BITS - (divisor - 1).leading_zeros());
+        Self { divisor, reciprocal: (1u64 << shift).div_ceil(divisor as u64) as u32, shift }
+    }
+
+    /// The divisor itself.
+    #[inline(always)]
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.divisor
+    }
+
+    /// The reciprocal, and the bits by which a product with it is shifted to the right.
+    #[must_use]
+    pub const fn reciprocal(self) -> (u32, u32) {
+        (self.reciprocal, self.shift)
+    }
+
+    /// x / d, rounded down, for x below 2^31.
+    #[inline(always)]
+    #[must_use]
+    pub const fn quotient(self, x: u32) -> u32 {
+        ((x as u64 * self.reciprocal as u64) >> self.shift) as u32
+    }
+
+    /// x mod d, for x below 2^31.
+    #[inline(always)]
+    #[must_use]
+    pub const fn remainder(self, x: u32) -> u32 {
+        x.wrapping_sub(self.quotient(x).wrapping_mul(self.divisor))
+    }
+}
+
+/// Residues in [0, q) of numbers in (-q, q).
+pub fn residues(small: &[i16], q: u32, out: &mut [u32]) {
+    for (out, &x) in out.iter_mut().zip(small) {
+        let x = i32::from(x);
+        *out = (x as u32).wrapping_add(q & (x >> 31) as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Multiples of the divisor and their neighbours are where a quotient changes.
+    #[test]
+    fn quotients_are_exact() {
+        const TOP: u64 = 1 << 31;
+        let powers = (0..32).flat_map(|k| [(1u32 << k) - 1, 1 << k, (1 << k) + 1]);
+        // all moduli of the family, and numbers of all sizes
+        for d in powers.chain([2, 3, 3457, 4621, 4591, 7879, 12461, u32::MAX - 1, u32::MAX]).filter(|d| *d > 0) {
+            let divisor = Divisor::new(d);
+            assert_eq!(divisor.get(), d);
+            let last = (TOP - 1) / u64::from(d);
+            let multiples = (0..=last).step_by((last / 100_000 + 1) as usize).chain(last.saturating_sub(100)..=last);
+            let around = multiples.flat_map(|k| [k * u64::from(d), (k + 1) * u64::from(d) - 1]);
+            for x in around.chain([TOP - 1]).filter(|x| *x < TOP) {
+                let x = x as u32;
+                assert_eq!((divisor.quotient(x), divisor.remainder(x)), (x / d, x % d), "{x} by {d}");
+            }
+        }
+        assert_eq!((Divisor::new(0).quotient(7), Divisor::new(0).remainder(7)), (0, 7));
+    }
+
+    #[test]
+    fn residues_of_both_signs() {
+        let mut found = [9; 5];
+        residues(&[-10, -1, 0, 1, 10], 11, &mut found);
+        assert_eq!(found, [1, 10, 0, 1, 10]);
+    }
+}
