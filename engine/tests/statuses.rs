@@ -4,7 +4,9 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::testkit::devices;
-use ringforge::{Args, Built, Device, HostArg, Kernel, Launch, Limits, Plan, Port, Program, Result, Role, Slot, Step};
+use ringforge::{
+    Args, Built, Device, HostArg, Kernel, Launch, Limits, Plan, Port, Program, Result, Role, Slot, Source, Step,
+};
 
 /// What a kernel of these writes for an item that is fine, and what memory holds before.
 const FINE: u32 = 0x600d_f17e;
@@ -26,28 +28,29 @@ impl Check {
     }
 }
 
+const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+    extern \"C\" __global__ void check(const u32* in, u32* status, u64 first, u64 end) {\n\
+        const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
+        if (item >= end || item == SKIPPED) return;\n\
+        status[item] = PASSES_ON ? in[item] : 0x600df17e;\n\
+    }\n";
+
 impl Kernel for Check {
     fn name(&self) -> &'static str {
         "check"
-    }
-
-    fn source(&self) -> &'static str {
-        "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
-         extern \"C\" __global__ void check(const u32* in, u32* status, u64 first, u64 end) {\n\
-             const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
-             if (item >= end || item == SKIPPED) return;\n\
-             status[item] = PASSES_ON ? in[item] : 0x600df17e;\n\
-         }\n"
     }
 
     fn ports(&self) -> &[Port] {
         &self.ports
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let skipped = if self.skips { SKIPPED } else { usize::MAX };
         let prelude = format!("#define SKIPPED {skipped}u\n#define PASSES_ON {}\n", u8::from(self.passes_on));
-        Ok(Built { prelude, launch: Launch::thread_per_item(32) })
+        let built = Built { prelude, launch: Launch::thread_per_item(32) };
+        // SAFETY: a thread of the text works on its own item, or on none.
+        Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

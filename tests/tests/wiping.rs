@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ringforge::testkit::{Target, residues};
 use ringforge::{
     Args, Built, Device, Drbg, Error, HostArg, Kernel, Launch, Limits, Modulus, Plan, Port, Program, Result, Ring,
-    Rows, Slot, Step, Stream, Transform,
+    Rows, Slot, Source, Step, Stream, Transform,
 };
 use ringforge_sm2::{Mode, Signer};
 
@@ -94,29 +94,30 @@ enum Ends {
 #[derive(Debug)]
 struct Stage(Ends, [Port; 2]);
 
+const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+    extern \"C\" __global__ void stage(const u64* in, u64* out, u64 first, u64 end) {\n\
+        const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
+        if (item >= end) return;\n\
+        if (WRITES) { for (u32 i = 0; i < 128; i++) out[128 * item + i] = in[item]; }\n\
+        else out[FAILS ? item + ((u64)1 << 40) : item] = in[128 * item] + 1;\n\
+    }\n";
+
 impl Kernel for Stage {
     fn name(&self) -> &'static str {
         "stage"
-    }
-
-    fn source(&self) -> &'static str {
-        "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
-         extern \"C\" __global__ void stage(const u64* in, u64* out, u64 first, u64 end) {\n\
-             const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
-             if (item >= end) return;\n\
-             if (WRITES) { for (u32 i = 0; i < 128; i++) out[128 * item + i] = in[item]; }\n\
-             else out[FAILS ? item + ((u64)1 << 40) : item] = in[128 * item] + 1;\n\
-         }\n"
     }
 
     fn ports(&self) -> &[Port] {
         &self.1
     }
 
-    fn build(&self, _: &Limits) -> Result<Built> {
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
         let (writes, fails) = (u8::from(self.0 == Ends::Writing), u8::from(self.0 == Ends::WithAnError));
         let prelude = format!("#define WRITES {writes}\n#define FAILS {fails}\n");
-        Ok(Built { prelude, launch: Launch::thread_per_item(64) })
+        let built = Built { prelude, launch: Launch::thread_per_item(64) };
+        // SAFETY: a thread reads and writes its own item, but for the text that fails, which is for the text device.
+        Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -163,7 +164,7 @@ fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
     let forget = core::mem::forget::<[ringforge::Buffer; 2]>;
     let mut out = [0u64; BATCH];
     let host = outcome(&mut || program.run_host(BATCH, &mut [HostArg::from(words()), HostArg::from(&mut out[..])]));
-    let mut run = |timed: bool| {
+    let run = |timed: bool| {
         let mut held = buffers();
         let [from, to] = &mut held;
         let args = &mut [(&*from).into(), to.into()];
