@@ -133,7 +133,10 @@ fn gpu() -> Option<Device> {
 
 fn has_compiler() -> bool {
     let present = is_compiler_present();
-    assert!(present || std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"), "NVRTC is not on this machine");
+    assert!(
+        present || std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"),
+        "NVRTC is not on this machine"
+    );
     if !present {
         eprintln!("skipped: NVRTC is not on this machine");
     }

@@ -80,7 +80,10 @@ fn spilled(resources: &Resources) -> u32 {
 #[test]
 fn the_catalogue_compiles_within_its_budget() -> Result<()> {
     if !is_compiler_present() {
-        assert!(env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"), "NVRTC is required and not there");
+        assert!(
+            env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"),
+            "NVRTC is required and not there"
+        );
         eprintln!("skipped: NVRTC is not on this machine");
         return Ok(());
     }

@@ -20,7 +20,10 @@ const SPILLS: u32 = 8;
 #[test]
 fn kernels_compile_with_hardly_a_spill() -> Result<()> {
     if !is_compiler_present() {
-        assert!(env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"), "NVRTC is required and not there");
+        assert!(
+            env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"),
+            "NVRTC is required and not there"
+        );
         eprintln!("skipped: NVRTC is not on this machine");
         return Ok(());
     }
