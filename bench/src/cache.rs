@@ -25,7 +25,7 @@ enum Action {
 
 /// `ringforge cache`: what there is, once it is cleared if that was asked for.
 pub(crate) fn main(options: &Options) -> Result<()> {
-    let caches = Cache::all();
+    let caches = Cache::all()?;
     if let Some(Action::Clear) = options.action {
         caches.iter().try_for_each(Cache::clear)?;
     }

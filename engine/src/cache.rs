@@ -60,15 +60,17 @@ struct Found {
 
 impl Cache {
     /// The caches that this build uses in this environment, whether their folders are there or not.
-    #[must_use]
-    pub fn all() -> Vec<Self> {
+    ///
+    /// # Errors
+    /// [`Error::File`] where the environment names no folder, and the user has none for caches.
+    pub fn all() -> Result<Vec<Self>> {
         let names: &[&str] = &[
             #[cfg(feature = "cuda")]
             KERNELS,
             #[cfg(feature = "testkit")]
             TEXT,
         ];
-        names.iter().filter_map(|name| Self::from_environment(name).ok()).collect()
+        names.iter().map(|name| Self::from_environment(name)).collect()
     }
 
     /// The cache of this name, where the environment says.

@@ -62,7 +62,10 @@ impl Compiler {
             Failure::Refused(log) => Error::Compile { kernel: name.into(), log },
             Failure::Io(e) => Error::Kernel {
                 kernel: name.into(),
-                why: format!("its text cannot be compiled in {}: {e}", self.cache.folder().display()),
+                why: format!(
+                    "its text cannot be compiled in {} ($RINGFORGE_CACHE_DIR names another folder): {e}",
+                    self.cache.folder().display()
+                ),
             },
         };
         let main = format!("{name}.cu");
