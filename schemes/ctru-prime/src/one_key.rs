@@ -3,7 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use ringforge::{Buffer, Device, Drbg, Error, Plan, Program, Result, Stream};
+use ringforge::{Buffer, Device, Error, Plan, Program, Result, Stream};
 
 use crate::params::{ParameterSet, SEED_BYTES};
 use crate::plans::Plans;
@@ -30,7 +30,6 @@ use crate::product::Way;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct OneKey<P> {
-    drbg: Drbg,
     way: Way,
     prepare_public: Program,
     prepare_secret: Program,
@@ -62,12 +61,11 @@ impl<P: ParameterSet> OneKey<P> {
     /// Makes the programs ready.
     ///
     /// # Errors
-    /// As [`Device::compile`]; [`Error::Unsupported`] where the system gives no randomness.
+    /// As [`Device::compile`].
     pub fn new(device: &Device) -> Result<Self> {
         let plans = Plans::new(&P::PARAMETERS, device.limits());
         let compile = |plan: Result<Plan>| device.compile(&plan?);
         Ok(Self {
-            drbg: Drbg::from_os()?,
             way: plans.way(),
             prepare_public: compile(plans.prepare_public())?,
             prepare_secret: compile(plans.prepare_secret())?,
@@ -114,7 +112,7 @@ impl<P: ParameterSet> OneKey<P> {
         let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
         let mut made = [stream.device().buffer(bytes)?, stream.device().buffer(batch * SEED_BYTES)?];
         let [ciphertexts, shared_keys] = &mut made;
-        self.drbg.with_draws(stream, batch as u64, |draws| {
+        stream.with_draws(|draws| {
             let args = &mut [(&key.0).into(), draws.into(), ciphertexts.into(), shared_keys.into()];
             self.encapsulate.run(stream, batch, args)
         })?;
