@@ -32,7 +32,7 @@ build() {
         # these ask nothing of a GPU
         case "$name" in
             bench-command | bench-seeds | tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
-            sm2-encodings | sm2-vectors) continue ;;
+            sm2-encodings | sm2-fork | sm2-vectors) continue ;;
             ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
         esac
         cp "$path" "$bundle/tests/$name"

@@ -8,6 +8,7 @@ use bytemuck::Pod;
 
 use crate::backend::{Backend, Bound, Loaded, Queue};
 use crate::cpu::Cpu;
+use crate::draws::Draws;
 use crate::error::{Error, Result, same_length};
 use crate::guarded::Guarded;
 use crate::kernel::Kernel;
@@ -288,6 +289,20 @@ impl Stream {
         buffer.written = false;
         buffer.content = None;
         self.device.backend().wipe(&self.queue, buffer.memory.write())
+    }
+
+    /// One run that draws: calls `run` with fresh [`Draws`] in memory of the device, to be given to one
+    /// [`Program::run`](crate::Program::run) on this stream, and wipes that memory after it.
+    ///
+    /// This is how programs should be given randomness: the buffer does not outlive its run, so it cannot be given to
+    /// a second one by mistake. For [`Program::run_host`](crate::Program::run_host), make [`Draws`] before each call.
+    ///
+    /// # Errors
+    /// As [`Draws::from_os`] and [`Stream::upload`]; what `run` returns.
+    pub fn with_draws<T>(&self, run: impl FnOnce(&Buffer) -> Result<T>) -> Result<T> {
+        let mut buffer = self.upload_secret(Draws::from_os()?.as_bytes())?;
+        let value = run(&buffer)?;
+        buffer.memory.wipe(&self.queue).map(|()| value)
     }
 
     /// Copies a whole buffer out.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ringforge::kernels::Draw;
 use ringforge::testkit::{devices, residues};
-use ringforge::{Bound, Device, Drbg, Error, Held, Job, Modulus, Op, Plan, Planner, Program, Ring, Slot};
+use ringforge::{Bound, Device, Draws, Error, Held, Job, Modulus, Op, Plan, Planner, Program, Ring, Slot};
 
 fn ring() -> Ring {
     let q = Modulus::new(12289u32).expect("a modulus");
@@ -106,7 +106,7 @@ fn randomness_is_not_bound() {
     let plan = Plan::new("draw", vec![step]).expect("a plan");
     for device in devices() {
         let stream = device.stream().expect("a stream");
-        let draws = Drbg::from_os().expect("a generator").reserve(1).expect("draws");
+        let draws = Draws::from_os().expect("draws");
         let args = vec![
             stream.upload(draws.as_bytes()).expect("a buffer").into(),
             device.buffer(32).expect("a buffer").into(),

@@ -1,5 +1,5 @@
 // Random bytes for each item, an item a thread.
-#include "drbg.cuh"
+#include "draws.cuh"
 #include "prelude.cuh"
 using rf::u32;
 using rf::u32x4;

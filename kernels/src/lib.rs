@@ -36,7 +36,7 @@ pub const HEADERS: &[Header] = headers![
     "crt.cuh",
     "spread.cuh",
     "keccak.cuh",
-    "drbg.cuh",
+    "draws.cuh",
     "field256.cuh",
     "curve.cuh",
     "mma.cuh",

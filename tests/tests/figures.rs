@@ -159,11 +159,11 @@ fn sm2() -> io::Result<Vec<String>> {
         cells(label, [rate, share, latency(1 << 12), latency(1 << 6)])
     };
     Ok(vec![
-        row("sign, one key", "SM2 sign, one key"),
+        row("sign, one key, by table addresses that depend on nonces", "SM2 sign, one key"),
         row("the same without secret-dependent addresses", "SM2 sign, one key, scan"),
         row("verify, unknown keys", "SM2 verify"),
         row("verify, 256 cached keys", "SM2 verify, cached keys"),
-        row("sign messages", "SM2 sign messages of 64 bytes"),
+        row("sign messages, likewise", "SM2 sign messages of 64 bytes"),
         row("verify messages, unknown keys", "SM2 verify messages of 64 bytes"),
     ])
 }

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ringforge::testkit::{Target, residues};
 use ringforge::{
-    Args, Built, Device, Drbg, Error, HostArg, Kernel, Launch, Limits, Modulus, Plan, Port, Program, Result, Ring,
-    Rows, Slot, Source, Step, Stream, Transform,
+    Args, Built, Device, Error, HostArg, Kernel, Launch, Limits, Modulus, Plan, Port, Program, Result, Ring, Rows,
+    Slot, Source, Step, Stream, Transform,
 };
 use ringforge_sm2::{Mode, Signer};
 
@@ -234,12 +234,11 @@ fn temporaries_are_wiped_where_text_fails() {
 fn draws_are_wiped_however_their_run_ends() {
     let _turn = turn();
     let stream = Device::cpu().stream().expect("a stream");
-    let drbg = Drbg::from_os().expect("a generator");
     let fails = || Error::Kernel { kernel: "run".into(), why: "as it was told".into() };
     for ends in [Ends::Well, Ends::WithAnError, Ends::WithAPanic] {
         let found = leaks(|| {
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                drbg.with_draws(&stream, 3, |draws| {
+                stream.with_draws(|draws| {
                     let read = stream.download::<u64>(draws)?.leak();
                     SECRET.iter().zip(read).for_each(|(word, read)| word.store(*read, SeqCst));
                     match ends {

@@ -1,9 +1,8 @@
 //! Lines about SM2: signing and verification of digests and messages on the device.
 
 use anyhow::{Context, Result};
-use ringforge::testkit::bytes;
 use ringforge::{Buffer, Device};
-use ringforge_sm2::{Digests, Mode, Signer, Verifier, outcome};
+use ringforge_sm2::{DEFAULT_ID, Digests, Identities, Mode, Signer, Verifier, outcome};
 use serde::Serialize;
 
 use super::{Bench, Options, is_reference};
@@ -43,9 +42,14 @@ impl What {
             Self::Verify | Self::VerifyMessages => (Operation::Verify, digest + 2 * pair + word),
             Self::VerifyCached => (Operation::VerifyCached, digest + pair + 2 * word),
         };
-        let is_message = matches!(self, Self::SignMessages | Self::VerifyMessages);
-        // Z_A, the message, and the padding
-        let (blocks, text) = if is_message { ((digest + MESSAGE + 8) / 64 + 1, MESSAGE + word) } else { (0, 0) };
+        // blocks of a text and its padding
+        let blocks = |bytes: usize| (bytes + 8) / 64 + 1;
+        let (message, identity) = (blocks(digest + MESSAGE), blocks(2 + DEFAULT_ID.len() + 4 * 32 + pair));
+        let (blocks, text) = match self {
+            Self::SignMessages => (message, MESSAGE + word),
+            Self::VerifyMessages => (identity + message, MESSAGE + word),
+            _ => (0, 0),
+        };
         Floor::of_sm2(operation, blocks, bytes + text, &bench.ceilings)
     }
 }
@@ -141,12 +145,19 @@ impl Task {
             signer.prepare(&stream, &if by_one { private[..32].to_vec() } else { repeated(&private, 32) })?;
         let all_public = stream.upload(&repeated(&public, 64))?;
 
+        // Z_A: once for one key, with each message for unknown ones
+        let identify = Identities::new(device, DEFAULT_ID.len())?;
+        let (id, id_length) = (stream.upload(DEFAULT_ID)?, stream.upload(&[DEFAULT_ID.len() as u32])?);
+        let named = if by_one { 1 } else { batch };
+        let signers = stream.upload(&repeated(&public, 64)[..64 * named])?;
+        let mut identities = device.buffer(32 * named)?;
+        identify.identify_on(&stream, &id, &id_length, &signers, &mut identities)?;
+
         let hash = Digests::new(device, MESSAGE)?;
-        let identity = stream.upload(&bytes(7, 32))?;
         let messages = stream.upload(&sample::bytes(8, MESSAGE, batch)?)?;
         let lengths = stream.upload(&vec![MESSAGE as u32; batch])?;
         let mut digests = device.buffer(32 * batch)?;
-        hash.digest_on(&stream, &identity, &messages, &lengths, &mut digests)?;
+        hash.digest_on(&stream, &identities, &messages, &lengths, &mut digests)?;
 
         let (mut signatures, mut statuses) = (device.buffer(64 * batch)?, device.buffer(4 * batch)?);
         signer.sign_on(&stream, &prepared, &digests, &mut signatures, &mut statuses)?;
@@ -159,8 +170,11 @@ impl Task {
 
         let mut sets = [(digests, signatures, statuses)];
         let times = measure::runs(&stream, &mut sets, *effort, |(digests, signatures, statuses)| {
+            if self.what == What::VerifyMessages {
+                identify.identify_on(&stream, &id, &id_length, &signers, &mut identities)?;
+            }
             if matches!(self.what, What::SignMessages | What::VerifyMessages) {
-                hash.digest_on(&stream, &identity, &messages, &lengths, digests)?;
+                hash.digest_on(&stream, &identities, &messages, &lengths, digests)?;
             }
             match self.what {
                 What::Sign(_) | What::SignMessages => {

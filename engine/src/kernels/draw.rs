@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::drbg::Draws;
+use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::limits::Limits;
@@ -16,7 +16,7 @@ const THREADS: u32 = 128;
 
 /// Random bytes for each item, of one attempt.
 ///
-/// Ports: [`Draws`] reserved for this run (in, shared), the bytes (out). Both are secret.
+/// Ports: [`Draws`] of this run (in, shared), the bytes (out). Both are secret.
 #[derive(Debug, Clone)]
 pub struct Draw {
     attempt: u32,

@@ -29,6 +29,8 @@
 //! | `item.rs`, `coding.rs` | what each stage does to one item on the CPU, and its codes and samplers |
 //! | `kernels.rs`, `kernels/` | the stages as kernels: what they read and write, and their CUDA text |
 //! | `plans.rs` | stages put together, which `ringforge_batch::Batch` runs |
+//!
+//! Batches draw their seeds on the device; `ringforge_batch` says what follows if they repeat.
 
 mod coding;
 mod item;

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringforge::{Arg, Buffer, Device, Drbg, Error, HostArg, Plan, Program, Result, Slot, Step, Stream};
+use ringforge::{Arg, Buffer, Device, Error, HostArg, Plan, Program, Result, Slot, Step, Stream};
 
 #[cfg(feature = "hazmat")]
 use crate::deterministic::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
@@ -23,7 +23,6 @@ use Randomness::Draws;
 /// Keys from host memory are checked: with what is done with them, or when they are imported.
 pub struct Batch<M> {
     device: Device,
-    drbg: Drbg,
     programs: Mutex<HashMap<(Operation, bool), Program>>,
     mechanism: PhantomData<fn() -> M>,
 }
@@ -32,10 +31,9 @@ impl<M: Mechanism> Batch<M> {
     /// Makes the programs for handles ready. The others are compiled when they are first needed.
     ///
     /// # Errors
-    /// As [`Device::compile`]; [`Error::Unsupported`] where the system gives no randomness.
+    /// As [`Device::compile`].
     pub fn new(device: &Device) -> Result<Self> {
-        let (drbg, programs) = (Drbg::from_os()?, Mutex::default());
-        let batch = Self { device: device.clone(), drbg, programs, mechanism: PhantomData };
+        let batch = Self { device: device.clone(), programs: Mutex::default(), mechanism: PhantomData };
         [Generate(Draws), Encapsulate(Draws), Decapsulate].iter().try_for_each(|&operation| {
             batch.program(operation, false).map(drop) // kept for later
         })?;
@@ -166,13 +164,12 @@ impl<M: Mechanism> BatchKem for Batch<M> {
     }
 
     fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Outcome> {
-        let draws = self.drbg.reserve(M::SIZES.generations(public_keys, secret_keys)? as u64)?;
+        let draws = ringforge::Draws::from_os()?;
         self.generate_host(Draws, draws.as_bytes(), public_keys, secret_keys)
     }
 
     fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<Outcome> {
-        let batch = M::SIZES.encapsulations(public_keys, ciphertexts, shared_keys)?;
-        let draws = self.drbg.reserve(batch as u64)?;
+        let draws = ringforge::Draws::from_os()?;
         self.encapsulate_host(Draws, [public_keys, draws.as_bytes()], ciphertexts, shared_keys)
     }
 
@@ -197,7 +194,7 @@ impl<M: Mechanism> BatchKem for Batch<M> {
     fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys, SecretKeys)> {
         let mut public = PublicKeys::new::<M>(stream, batch)?;
         let mut secret = SecretKeys::new::<M>(stream, batch)?;
-        let statuses = self.drbg.with_draws(stream, batch as u64, |draws| {
+        let statuses = stream.with_draws(|draws| {
             let args = vec![draws.into(), (&mut public.bytes).into(), (&mut secret.bytes).into()];
             self.run(stream, Generate(Draws), batch, args)
         })?;
@@ -208,7 +205,7 @@ impl<M: Mechanism> BatchKem for Batch<M> {
         let batch = public_keys.batch::<M>()?;
         let mut sent = Ciphertexts::new::<M>(stream, batch)?.made_from(public_keys);
         let mut shared = SharedKeys::new::<M>(stream, batch)?.made_from(public_keys);
-        let statuses = self.drbg.with_draws(stream, batch as u64, |draws| {
+        let statuses = stream.with_draws(|draws| {
             let [sent, shared] = [&mut sent.bytes, &mut shared.bytes].map(Arg::from);
             self.run(stream, Encapsulate(Draws), batch, vec![(&public_keys.bytes).into(), draws.into(), sent, shared])
         })?;

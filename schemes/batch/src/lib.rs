@@ -29,6 +29,14 @@
 //!
 //! A scheme says its sizes and its plans, as a [`Mechanism`]; [`Batch`] makes a [`BatchKem`] of it on any device.
 //!
+//! # Randomness
+//!
+//! Each call that generates or encapsulates asks the system for a key of its own, under which the device draws the seeds
+//! ([`Draws`](ringforge::Draws)), so a process may `fork` at any time. Where a machine is copied in the middle of a call, or
+//! a snapshot is restored twice and the system repeats itself, both copies have the same seeds. Then they make the same key
+//! pairs, and encapsulate the same messages: to one public key with the same shared key, and to two such that either
+//! owner can find the other's shared key. Seeds are all that these schemes have, so there is nothing to hedge them with.
+//!
 //! Feature `hazmat` adds `DeterministicKem`: all randomness comes from the caller.
 
 mod batch;

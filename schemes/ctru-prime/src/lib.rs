@@ -15,6 +15,8 @@
 //!
 //! `README.md` says what the format rests on, how the GPU does it, and what is not done.
 //!
+//! Batches draw their seeds on the device; `ringforge_batch` says what follows if they repeat.
+//!
 //! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
 mod inverse;

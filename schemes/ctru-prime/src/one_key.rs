@@ -3,7 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use ringforge::{Buffer, Device, Drbg, Error, Plan, Program, Result, Stream};
+use ringforge::{Buffer, Device, Error, Plan, Program, Result, Stream};
 use ringforge_batch::{Reason, SharedKeys};
 
 use crate::params::ParameterSet;
@@ -36,7 +36,6 @@ use crate::single::check_secret_key;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct OneKey<P> {
-    drbg: Drbg,
     way: Way,
     prepare_public: Program,
     prepare_secret: Program,
@@ -58,12 +57,11 @@ impl<P: ParameterSet> OneKey<P> {
     /// Makes the programs ready.
     ///
     /// # Errors
-    /// As [`Device::compile`]; [`Error::Unsupported`] where the system gives no randomness.
+    /// As [`Device::compile`].
     pub fn new(device: &Device) -> Result<Self> {
         let plans = Plans::new(&P::PARAMETERS, device.limits());
         let compile = |plan: Result<Plan>| device.compile(&plan?);
         Ok(Self {
-            drbg: Drbg::from_os()?,
             way: plans.way(),
             prepare_public: compile(plans.prepare_public())?,
             prepare_secret: compile(plans.prepare_secret())?,
@@ -116,7 +114,7 @@ impl<P: ParameterSet> OneKey<P> {
         let limit = usize::MAX / size;
         let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
         let (mut ciphertexts, mut shared_keys) = (stream.device().buffer(bytes)?, SharedKeys::new::<P>(stream, batch)?);
-        self.drbg.with_draws(stream, batch as u64, |draws| {
+        stream.with_draws(|draws| {
             let (sent, shared) = ((&mut ciphertexts).into(), shared_keys.bytes_mut().into());
             self.encapsulate.run(stream, batch, &mut [(&key.0).into(), draws.into(), sent, shared])
         })?;

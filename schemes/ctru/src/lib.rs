@@ -46,6 +46,8 @@
 //! Source: Liang and others, *Compact and Efficient KEMs over NTRU Lattices*, ePrint 2022/579. `README.md` says which
 //! sets rest on what, how the GPU does it, and what is not done.
 //!
+//! Batches draw their seeds on the device; `ringforge_batch` says what follows if they repeat.
+//!
 //! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
 mod kem;

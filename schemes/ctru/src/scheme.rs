@@ -1,7 +1,7 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
-use ringforge::{Drbg, Limits, Plan, Result};
+use ringforge::{Limits, Plan, Result};
 use ringforge_batch::{Operation, Randomness, Reason};
 use shake::{ExtendableOutput, Shake256, Update};
 
@@ -47,7 +47,9 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
             .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 32 * batch)])
             .expecting(move |_, inputs| naive.encapsulate_from(&inputs[0], &inputs[1])),
         planned(Encapsulate(Draws))?
-            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 48)])
+            .sampled(move |seed, batch| {
+                vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, ringforge::Draws::BYTES)]
+            })
             .expecting(move |batch, inputs| naive.encapsulate(batch, &inputs[0], &inputs[1])),
         planned(Decapsulate)?
             .sampled(move |seed, batch| {
@@ -61,10 +63,9 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
                 let words = [Reason::status(Some(Reason::NotInvertible)), Reason::FINE];
                 let status = (0..batch).flat_map(|i| words[i % 2].to_le_bytes()).collect();
                 let items = Items::new(&set, seed, batch);
-                let mut key = [0; 32];
-                key[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());
-                let draws = Drbg::from_key(key).reserve(batch as u64).expect("a new generator has draws");
-                vec![draws.as_bytes().to_vec(), bytes(!seed, 64 * batch), items.public_keys, items.secret_keys, status]
+                let mut draws = vec![0; ringforge::Draws::BYTES];
+                draws[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());
+                vec![draws, bytes(!seed, 64 * batch), items.public_keys, items.secret_keys, status]
             })
             .expecting(move |_, inputs| naive.retry(inputs)),
         planned(CheckPublicKeys)?

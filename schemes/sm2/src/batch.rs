@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::OnceLock;
 
-use ringforge::{Buffer, Device, Drbg, Error, HostArg, Program, Result, Stream};
+use ringforge::{Buffer, Device, Draws, Error, HostArg, Program, Result, Stream};
 use ringforge_batch::{Fault, Outcome, Reason, batch_of};
 use zeroize::Zeroizing;
 
@@ -33,7 +33,6 @@ use crate::windows::Mode;
 /// ```
 pub struct Signer {
     device: Device,
-    drbg: Drbg,
     plans: Plans,
     prepare: Program,
     sign: Program,
@@ -69,7 +68,7 @@ impl Signer {
     /// [`Mode::Throughput`], 52 KiB for [`Mode::Scan`], once for each device.
     ///
     /// # Errors
-    /// As [`Device::compile`]; [`Error::Unsupported`] where the system gives no randomness.
+    /// As [`Device::compile`].
     pub fn new(device: &Device, mode: Mode) -> Result<Self> {
         Self::with_plans(device, Plans::new(device.limits(), mode))
     }
@@ -86,7 +85,6 @@ impl Signer {
     fn with_plans(device: &Device, plans: Plans) -> Result<Self> {
         Ok(Self {
             device: device.clone(),
-            drbg: Drbg::from_os()?,
             plans,
             prepare: device.compile(&plans.prepare()?)?,
             sign: device.compile(&plans.sign(false)?)?,
@@ -107,11 +105,12 @@ impl Signer {
     /// Fills the slices with new private keys of 32 bytes and public ones of 64, x ‖ y.
     ///
     /// # Errors
-    /// [`Error::Length`] unless both are of as many whole keys; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless both are of as many whole keys; [`Error::Unsupported`] where the system gives no
+    /// randomness; [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<Outcome> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         same("bytes of public keys", public_keys.len(), batch * PAIR)?;
-        let draws = self.drbg.reserve(batch as u64)?;
+        let draws = Draws::from_os()?;
         let program = later(&self.device, &self.generate, || self.plans.generate())?;
         run_host(program, batch, vec![draws.as_bytes().into(), private_keys.into(), public_keys.into()])
     }
@@ -136,7 +135,7 @@ impl Signer {
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<Outcome> {
         let (batch, one) = self.signing(private_keys.len(), digests.len(), signatures.len())?;
         let prepared = self.prepared(private_keys)?;
-        let draws = self.drbg.reserve(batch as u64)?;
+        let draws = Draws::from_os()?;
         let program = if one { &self.sign_by_one } else { &self.sign };
         run_host(program, batch, vec![(&**prepared).into(), digests.into(), draws.as_bytes().into(), signatures.into()])
     }
@@ -191,7 +190,7 @@ impl Signer {
     ) -> Result<()> {
         let (batch, one) = self.signing(keys.keys.len(), digests.len(), signatures.len())?;
         let program = if one { &self.sign_by_one } else { &self.sign };
-        self.drbg.with_draws(stream, batch as u64, |draws| {
+        stream.with_draws(|draws| {
             let mut args = [(&keys.keys).into(), digests.into(), draws.into(), signatures.into(), statuses.into()];
             program.run(stream, batch, &mut args)
         })

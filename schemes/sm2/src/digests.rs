@@ -11,7 +11,8 @@ use crate::windows::Mode;
 /// The digests of messages, made ready on a device: what [`Signer`](crate::Signer) and [`Verifier`](crate::Verifier) take.
 ///
 /// Message i lies in slot i, and takes as many bytes of it as `lengths[i]` says; a length beyond the slot counts as the
-/// slot's. [`Identity`](crate::Identity) is of 32 bytes, one for each message or one for all.
+/// slot's. An identity is of 32 bytes, one for each message or one for all: [`Identities`](crate::Identities) makes them on the
+/// device, [`Identity`](crate::Identity) one on the CPU.
 #[derive(Debug)]
 pub struct Digests {
     slot: usize,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ringforge::{Args, Built, Draws, Header, Kernel, Launch, Limits, Port, Result, Role, Slot, Source, Step};
 
+use crate::params::MAX_ID_BYTES;
 use crate::point::Affine;
 use crate::windows::{Mode, Windows};
 
@@ -30,6 +31,8 @@ pub(crate) enum Stage {
     Table { windows: Windows, shared: bool },
     /// Draws, or given scalars, to scalars and their multiples of the base point.
     Points { base: Windows, mode: Mode, given: bool },
+    /// Draws, prepared keys and digests to nonces and their multiples of the base point.
+    Nonces { base: Windows, mode: Mode, one_key: bool },
     /// Prepared keys, digests, nonces and points to signatures and statuses.
     Sign { one_key: bool, given: bool },
     /// Signatures again where the nonce was refused.
@@ -40,6 +43,8 @@ pub(crate) enum Stage {
     Prepare,
     /// Public keys, digests and signatures to statuses.
     Verify { base: Windows, keys: Keys },
+    /// Identifiers in slots of so many words, and public keys, to identities.
+    Identity { words: usize, one_id: bool },
     /// Identities and messages in slots of so many words to digests.
     Digest { words: usize, one_identity: bool },
 }
@@ -105,6 +110,9 @@ impl Stage {
                 let source = if given { scalar } else { Port::draws() };
                 vec![source, base(windows), new(scalar), new(point)]
             }
+            Self::Nonces { base: windows, one_key, .. } => {
+                vec![Port::draws(), base(windows), key(one_key), digest, new(scalar), new(point)]
+            }
             Self::Sign { one_key, .. } => vec![key(one_key), digest, scalar, point, signature, status],
             Self::SignAgain { base: windows, one_key, .. } => {
                 let (signature, status) = (Port::in_out(PAIR), Port { role: Role::InOut, ..status });
@@ -118,6 +126,10 @@ impl Stage {
                     Keys::Cached(windows, count) => (Port::input(STATUS), Port::shared(count * windows.bytes())),
                 };
                 vec![key, digest, Port::input(PAIR), base(windows), tables, status]
+            }
+            Self::Identity { words, one_id } => {
+                let port = if one_id { Port::shared } else { Port::input };
+                vec![port(4 * words), port(STATUS), Port::input(PAIR), Port::output(WORD)]
             }
             Self::Digest { words, one_identity } => {
                 let identity = if one_identity { Port::shared(WORD) } else { Port::input(WORD) };
@@ -140,6 +152,7 @@ impl Stage {
                 let source = if given { "rf::u256" } else { "rf::Draws" };
                 shape(base) + &scan(mode) + &flag("given", given) + &format!("    using Source = {source};\n")
             }
+            Self::Nonces { base, mode, one_key } => shape(base) + &scan(mode) + &flag("one_key", one_key),
             Self::Sign { one_key, given } => {
                 let refused = if given { on_cpu::NONCE_REFUSED } else { RETRY };
                 flag("one_key", one_key) + &number("refused", refused as usize)
@@ -158,6 +171,10 @@ impl Stage {
                     + &format!("    using Key = {key};\n")
                     + &number("cached", count)
             }
+            Self::Identity { words, one_id } => {
+                let longest = number("longest", MAX_ID_BYTES.min(4 * words));
+                number("words", words) + &longest + &flag("one_id", one_id)
+            }
             Self::Digest { words, one_identity } => number("words", words) + &flag("one_identity", one_identity),
         }
     }
@@ -167,11 +184,13 @@ impl Stage {
         match self {
             Self::Table { .. } => ("sm2_table", include_str!("kernels/sm2_table.cu")),
             Self::Points { .. } => ("sm2_points", include_str!("kernels/sm2_points.cu")),
+            Self::Nonces { .. } => ("sm2_nonces", include_str!("kernels/sm2_nonces.cu")),
             Self::Sign { .. } => ("sm2_sign", include_str!("kernels/sm2_sign.cu")),
             Self::SignAgain { .. } => ("sm2_sign_again", include_str!("kernels/sm2_sign_again.cu")),
             Self::Public => ("sm2_public", include_str!("kernels/sm2_public.cu")),
             Self::Prepare => ("sm2_prepare", include_str!("kernels/sm2_prepare.cu")),
             Self::Verify { .. } => ("sm2_verify", include_str!("kernels/sm2_verify.cu")),
+            Self::Identity { .. } => ("sm2_identity", include_str!("kernels/sm2_identity.cu")),
             Self::Digest { .. } => ("sm2_digest", include_str!("kernels/sm2_digest.cu")),
         }
     }
@@ -257,4 +276,4 @@ impl Kernel for Sm2Kernel {
     }
 }
 
-const _: () = assert!(Draws::BYTES == 48 && size_of::<Affine>() == PAIR);
+const _: () = assert!(Draws::BYTES == WORD && size_of::<Affine>() == PAIR);

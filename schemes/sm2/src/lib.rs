@@ -2,7 +2,7 @@
 //!
 //! One at a time, on the CPU: [`PrivateKey`], [`PublicKey`], [`Signature`] for digests, [`SigningKey`] and [`VerifyingKey`]
 //! for messages, with the traits of the crate `signature`. Batches of any size, on a CPU or a GPU: [`Signer`],
-//! [`Verifier`], [`CachedKeys`], and [`Digests`] for messages.
+//! [`Verifier`], [`CachedKeys`], and for messages [`Identities`] and [`Digests`].
 //!
 //! ```
 //! use ringforge_sm2::{DEFAULT_ID, PrivateKey, SigningKey};
@@ -22,7 +22,7 @@
 //! | `item.rs`, `nonce.rs`, `message.rs` | one item: the equations and checks, RFC 6979, Z_A and e |
 //! | `key.rs`, `encoding.rs`, `rustcrypto.rs` | keys and signatures, their encodings, RustCrypto's traits |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
-//! | `plans.rs`, `batch.rs`, `digests.rs` | stages put together, and how they are called |
+//! | `plans.rs`, `batch.rs`, `identities.rs`, `digests.rs` | stages put together, and how they are called |
 //!
 //! `docs/sm2.md` in the repository says what is checked, what constant time means here, and how a GPU does it.
 //!
@@ -32,6 +32,7 @@ mod batch;
 mod digests;
 mod encoding;
 mod field;
+mod identities;
 mod item;
 mod kernels;
 mod key;
@@ -47,6 +48,7 @@ mod windows;
 
 pub use batch::{CachedKeys, PreparedKeys, Signer, Verifier, outcome};
 pub use digests::Digests;
+pub use identities::Identities;
 pub use key::{PrivateKey, PublicKey, Signature};
 pub use message::Identity;
 pub use params::{DEFAULT_ID, MAX_ID_BYTES, TLS13_ID};

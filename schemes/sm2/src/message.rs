@@ -8,6 +8,19 @@ use crate::item::Digest;
 use crate::key::PublicKey;
 use crate::params::{A, B, G, MAX_ID_BYTES};
 
+/// Z_A of a key x ‖ y and an identifier that is not too long.
+pub(crate) fn identity(key: &[u8; 64], id: &[u8]) -> [u8; 32] {
+    let hash = Sm3::new()
+        .chain_update((8 * id.len() as u16).to_be_bytes())
+        .chain_update(id)
+        .chain_update(to_be(limbs(A)))
+        .chain_update(B.to_bytes())
+        .chain_update(G[0].to_bytes())
+        .chain_update(G[1].to_bytes())
+        .chain_update(key);
+    hash.finalize().into()
+}
+
 /// What a public key and its owner's identifier come to, Z_A: the same for all messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity([u8; 32]);
@@ -22,15 +35,7 @@ impl Identity {
         if id.len() > MAX_ID_BYTES {
             return Err(Error::TooLarge { what: "bytes of the identifier", limit: MAX_ID_BYTES, got: id.len() });
         }
-        let hash = Sm3::new()
-            .chain_update((8 * id.len() as u16).to_be_bytes())
-            .chain_update(id)
-            .chain_update(to_be(limbs(A)))
-            .chain_update(B.to_bytes())
-            .chain_update(G[0].to_bytes())
-            .chain_update(G[1].to_bytes())
-            .chain_update(key.to_bytes());
-        Ok(Self(hash.finalize().into()))
+        Ok(Self(identity(&key.to_bytes(), id)))
     }
 
     /// The 32 bytes of Z_A.

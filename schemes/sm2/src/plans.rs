@@ -52,9 +52,10 @@ impl Plans {
 
     /// Prepared keys (or one), digests, draws → signatures, statuses.
     pub(crate) fn sign(&self, one_key: bool) -> Result<Plan> {
+        let nonces = Stage::Nonces { base: self.secret, mode: self.mode, one_key };
         let sign = Stage::Sign { one_key, given: false };
         let steps = vec![
-            self.points(false, Arg(2)),
+            self.step(nonces, vec![Arg(2), self.base(self.secret), Arg(0), Arg(1), Temp(0), Temp(1)]),
             self.step(sign, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3), Arg(4)]),
             self.sign_again_step(one_key),
         ];
@@ -102,6 +103,12 @@ impl Plans {
         let stage = Stage::Verify { base: self.public, keys: Keys::Cached(self.cached, keys) };
         let slots = vec![Arg(0), Arg(1), Arg(2), self.base(self.public), Arg(3), Arg(4)];
         Plan::new("SM2 verify, cached keys", vec![self.step(stage, slots)])
+    }
+
+    /// Identifiers in slots of `words` words, their lengths in bytes (or one of each), public keys → identities.
+    pub(crate) fn identity(&self, words: usize, one_id: bool) -> Result<Plan> {
+        let stage = Stage::Identity { words, one_id };
+        Plan::new("SM2 identity", vec![self.step(stage, (0..4).map(Arg).collect())])
     }
 
     /// Identities (or one), messages in slots of `words` words, their lengths in bytes → digests.

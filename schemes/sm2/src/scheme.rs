@@ -116,6 +116,14 @@ impl Scheme for Sm2 {
             vec![numbers, digests, signatures, tables]
         });
         plans.push(cached);
+        for (slot, one) in [(1, true), (4, true), (15, false), (40, false)] {
+            plans.push(named(&format!(", {slot} words"), scan.identity(slot, one)?, move |seed, batch, items| {
+                // none, all and more than the slot has, among others
+                let count = if one { 1 } else { batch };
+                let lengths = words((0..count).map(|i| ((seed as usize + i) % (4 * slot + 2)) as u32));
+                vec![bytes(seed, 4 * slot * count), lengths, items.public]
+            }));
+        }
         for (slot, one) in [(1, true), (17, false), (40, false)] {
             plans.push(named(&format!(", {slot} words"), scan.digest(slot, one)?, move |seed, batch, _| {
                 let lengths = words((0..batch).map(|i| ((seed as usize + i) % (4 * slot + 1)) as u32));
@@ -152,6 +160,7 @@ pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         fast.verify()?,
         fast.cache()?,
         fast.verify_cached(256)?,
+        fast.identity(4, true)?,
         fast.digest(16, true)?,
     ];
     let of_scan = vec![scan.generate()?, scan.sign(true)?, scan.sign_with_nonces(false)?];

@@ -6,8 +6,11 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::testkit::{Scheme, Target, bytes as random_bytes, devices};
-use ringforge::{Args, Built, Device, Error, HostArg, Kernel, Limits, Plan, Port, Source, Step};
-use ringforge_sm2::{Digests, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Sm2, Verifier, outcome};
+use ringforge::{Args, Built, Device, Error, HostArg, Kernel, Limits, Plan, Port, Source, Step, U256};
+use ringforge_sm2::{
+    Digests, Identities, Identity, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Sm2, Verifier, outcome,
+    plans_in_blocks,
+};
 use serde_json::Value;
 use support::{bytes, pair, records, word};
 
@@ -252,6 +255,33 @@ fn what_is_signed_verifies() {
     }
 }
 
+/// Where a system repeats itself, as in two copies of a machine, draws are the same.
+#[test]
+fn nonces_are_hedged_with_key_and_digest() {
+    let device = Device::cpu();
+    let plans = plans_in_blocks(device.limits(), 128).expect("plans");
+    let [prepare, sign, _] = plans.map(|plan| device.compile(&plan).expect("a CPU"));
+    // what stands for the nonce k: the abscissa of k G modulo n, which is r - e
+    let nonce = |draws: u8, key: u8, digest: u8| {
+        let ([draws, key], digest) = ([draws, key].map(|byte| [byte; 32]), [digest; 32]);
+        let (mut prepared, mut signature, mut status) = ([0u8; 32], [0u8; 64], [1u32]);
+        prepare.run_host(1, &mut [(&key[..]).into(), (&mut prepared[..]).into()]).expect("it runs");
+        let outputs = [HostArg::from(&mut signature[..]), (&mut status[..]).into()];
+        let inputs = [&prepared, &digest, &draws].map(|input| HostArg::from(&input[..]));
+        sign.run_host(1, &mut inputs.into_iter().chain(outputs).collect::<Vec<_>>()).expect("it runs");
+        let key = PrivateKey::from_bytes(&key).expect("in range");
+        assert_eq!(key.public_key().verify_digest(&digest, &Signature::from_bytes(&signature)), Ok(()));
+        let n = U256::from_be_hex("fffffffeffffffffffffffffffffffff7203df6b21c6052b53bbf40939d54123");
+        let [r, e] = [&signature[..32], &digest].map(U256::from_be_slice);
+        if r >= e { r.wrapping_sub(&e) } else { r.wrapping_add(&n).wrapping_sub(&e) }
+    };
+    let one = nonce(1, 2, 3);
+    assert_eq!(nonce(1, 2, 3), one);
+    for (draws, key, digest) in [(9, 2, 3), (1, 9, 3), (1, 2, 9)] {
+        assert_ne!(nonce(draws, key, digest), one, "draws {draws}, key {key}, digest {digest}");
+    }
+}
+
 fn sm2_key(key: &[u8]) -> sm2::dsa::VerifyingKey {
     let key = [&[4], key].concat();
     sm2::dsa::VerifyingKey::from_sec1_bytes("1234567812345678", &key).expect("a key")
@@ -277,6 +307,53 @@ fn wrong_lengths_are_refused() {
     length(verifier.verify(&[0; 128], &[0; 32], &[0; 64]));
     assert_eq!(verifier.verify(&[], &[], &[]).map(|outcome| outcome.all()), Ok(Ok(())));
     assert_eq!(Signature::from_bytes(&[3; 64]).to_bytes(), [3; 64]);
+}
+
+#[test]
+fn identities_in_batches() {
+    let tests = records("random_valid", "tests");
+    let mut tests: Vec<Value> = tests.into_iter().chain(records("standard_examples", "message_level")).collect();
+    tests.retain(|record| record["curve"].is_null() || record["curve"] == "sm2p256v1");
+    let all = tests.len();
+    for (slot, wanted) in [(16, 100), (256, 190), (8192, all)] {
+        let fitting: Vec<&Value> = tests.iter().filter(|record| bytes(record, "id").len() <= slot).collect();
+        assert!(fitting.len() >= wanted && all > 200);
+        let (mut ids, mut lengths, mut keys, mut expected) = (vec![], vec![], vec![], vec![]);
+        for record in &fitting {
+            let id = bytes(record, "id");
+            lengths.push(id.len() as u32);
+            ids.extend(&id);
+            ids.resize(slot * lengths.len(), 0xee);
+            keys.extend(pair(record, "x", "y"));
+            expected.extend(word(record, "za"));
+        }
+        for device in devices() {
+            let identities = Identities::new(&device, slot).expect("it compiles");
+            let mut found = vec![0; expected.len()];
+            identities.identify(&ids, &lengths, &keys, &mut found).expect("it runs");
+            assert_eq!(found, expected, "{device}, slots of {slot} bytes");
+            // one identifier for all
+            identities.identify(&ids[..slot], &lengths[..1], &keys, &mut found).expect("it runs");
+            let id = bytes(fitting[0], "id");
+            for (key, found) in keys.chunks_exact(64).zip(found.chunks_exact(32)) {
+                let key = PublicKey::from_bytes(key.try_into().expect("64 bytes")).expect("a key");
+                assert_eq!(found, Identity::new(&key, &id).expect("short").as_bytes(), "{device}");
+            }
+        }
+    }
+    let cpu = Device::cpu();
+    assert!(Identities::new(&cpu, 6).is_err() && Identities::new(&cpu, 0).is_err());
+    assert!(Identities::new(&cpu, 8196).is_err());
+    let identities = Identities::new(&cpu, 4).expect("a CPU");
+    let refused = |result| assert!(matches!(result, Err(Error::Length { .. })), "{result:?}");
+    refused(identities.identify(&[0; 4], &[1, 1], &[0; 128], &mut [0; 64]));
+    refused(identities.identify(&[0; 12], &[1; 3], &[0; 128], &mut [0; 64]));
+    refused(identities.identify(&[0; 8], &[1; 2], &[0; 128], &mut [0; 32]));
+    // a length beyond the slot is the slot's
+    let (mut found, mut all) = ([0; 32], [0; 32]);
+    identities.identify(&[1; 4], &[5], &[2; 64], &mut found).expect("it runs");
+    identities.identify(&[1; 4], &[4], &[2; 64], &mut all).expect("it runs");
+    assert_eq!(found, all);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //
 // One item in 31 000 waits (n = 768; else hardly any): reading the statuses is all that most blocks do. What is left is the
 // latency of one item, whose row's first thread hashes alone.
-#include "drbg.cuh"
+#include "draws.cuh"
 #include "keccak.cuh"
 #include "prelude.cuh"
 

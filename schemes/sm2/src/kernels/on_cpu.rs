@@ -11,8 +11,10 @@ use zeroize::Zeroizing;
 use super::{ATTEMPTS, Keys, Stage};
 use crate::field::{Fp, Limbs, Scalar};
 use crate::item;
+use crate::message;
+use crate::params::MAX_ID_BYTES;
 use crate::point::{Affine, Jacobian};
-use crate::windows::Windows;
+use crate::windows::{Mode, Windows};
 
 const FINE: u32 = Reason::FINE;
 /// The nonce was refused, and another one is to be drawn: what no item is left with.
@@ -25,15 +27,37 @@ const TOGETHER: usize = 32;
 type Bytes32 = [u8; 32];
 type Bytes64 = [u8; 64];
 
-/// The first scalar in range of a draw's two candidates, if there is one.
-fn drawn(draws: &Draws, item: usize, attempt: u32) -> Scalar {
-    let block = Zeroizing::new(draws.block(item as u64, attempt));
+/// A nonce for this prepared key and this digest, or 0.
+fn drawn_nonce(draws: &Draws, item: usize, attempt: u32, key: &Limbs, e: &Bytes32) -> Scalar {
+    let mut context = Zeroizing::new([0; 64]);
+    context[..32].copy_from_slice(bytemuck::bytes_of(key));
+    context[32..].copy_from_slice(e);
+    first_scalar(Zeroizing::new(draws.hedged_block(item as u64, attempt, &context)))
+}
+
+/// The first scalar in range of a block's two candidates, or 0.
+fn first_scalar(block: Zeroizing<[u8; 64]>) -> Scalar {
     let candidates = block.as_chunks::<32>().0.iter().map(|bytes| {
         let mut bytes = Zeroizing::new(*bytes);
         bytes.reverse();
         item::nonce(&bytes).unwrap_or(Scalar::ZERO)
     });
     candidates.fold(Scalar::ZERO, |k, next| Scalar::conditional_select(&k, &next, k.is_zero()))
+}
+
+/// Writes scalars, and their multiples of the base point; for 0, which is none, the base point.
+fn multiples(
+    (base, table, mode): (Windows, &[Affine], Mode),
+    scalars: impl Iterator<Item = Scalar>,
+    out: &mut [Limbs],
+    points: &mut [Jacobian],
+) {
+    for ((k, out), point) in scalars.zip(out).zip(points) {
+        let k = Zeroizing::new(k);
+        *out = k.plain();
+        let k = Zeroizing::new(Scalar::conditional_select(&k, &Scalar::ONE, k.is_zero()));
+        *point = base.multiply(table, &k, mode);
+    }
 }
 
 /// What a nonce's point gives: the signature and whether the nonce must be refused.
@@ -54,20 +78,24 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             }
         }
         Stage::Points { base, mode, given } => {
-            let scalars: Vec<Zeroizing<Scalar>> = if given {
-                let given = args.input::<Bytes32>(0)?;
-                given.iter().map(|bytes| Zeroizing::new(item::nonce(bytes).unwrap_or(Scalar::ZERO))).collect()
+            let base = (base, args.input(1)?, mode);
+            let (out, points) = (args.output(2)?, args.output(3)?);
+            if given {
+                let given = args.input::<Bytes32>(0)?.iter();
+                multiples(base, given.map(|bytes| item::nonce(bytes).unwrap_or(Scalar::ZERO)), out, points);
             } else {
                 let draws = Draws::from_bytes(args.input(0)?)?;
-                items.map(|item| Zeroizing::new(drawn(&draws, item, 0))).collect()
-            };
-            let table = args.input(1)?;
-            let (out, points) = (args.output::<Limbs>(2)?, args.output::<Jacobian>(3)?);
-            for ((k, out), point) in scalars.iter().zip(out).zip(points) {
-                *out = k.plain();
-                let k = Zeroizing::new(Scalar::conditional_select(k, &Scalar::ONE, k.is_zero()));
-                *point = base.multiply(table, &k, mode);
+                let drawn = items.map(|item| first_scalar(Zeroizing::new(draws.block(item as u64, 0))));
+                multiples(base, drawn, out, points);
             }
+        }
+        Stage::Nonces { base, mode, one_key } => {
+            let draws = Draws::from_bytes(args.input(0)?)?;
+            let base = (base, args.input(1)?, mode);
+            let (keys, digests) = (args.input::<Limbs>(2)?, args.input::<Bytes32>(3)?);
+            let drawn = items.zip(digests).enumerate();
+            let drawn = drawn.map(|(i, (item, e))| drawn_nonce(&draws, item, 0, &keys[if one_key { 0 } else { i }], e));
+            multiples(base, drawn, args.output(4)?, args.output(5)?);
         }
         Stage::Sign { one_key, given } => {
             let (keys, digests) = (args.input::<Limbs>(0)?, args.input::<Bytes32>(1)?);
@@ -96,9 +124,10 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 if statuses[i] != RETRY {
                     continue;
                 }
-                let key = Scalar::new(keys[if one_key { 0 } else { i }]);
+                let prepared = &keys[if one_key { 0 } else { i }];
+                let key = Scalar::new(*prepared);
                 let signature = (1..=ATTEMPTS).find_map(|attempt| {
-                    let k = Zeroizing::new(drawn(&draws, item, attempt));
+                    let k = Zeroizing::new(drawn_nonce(&draws, item, attempt, prepared, &digests[i]));
                     if bool::from(k.is_zero()) {
                         return None;
                     }
@@ -163,6 +192,16 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             };
             for (i, status) in statuses.iter_mut().enumerate() {
                 *status = Reason::status(verdict(i)?.err());
+            }
+        }
+        Stage::Identity { words, one_id } => {
+            let (ids, lengths) = (args.input::<u8>(0)?, args.input::<u32>(1)?);
+            let (keys, identities) = (args.input::<Bytes64>(2)?, args.output::<Bytes32>(3)?);
+            for (i, (key, identity)) in keys.iter().zip(identities).enumerate() {
+                let place = if one_id { 0 } else { i };
+                let slot = &ids[4 * words * place..][..4 * words];
+                let length = slot.len().min(MAX_ID_BYTES).min(lengths[place] as usize);
+                *identity = message::identity(key, &slot[..length]);
             }
         }
         Stage::Digest { words, one_identity } => {

@@ -1,7 +1,7 @@
 // The curve sm2p256v1 for kernels: fields, base point, bytes, statuses, and the equations of a signature.
 #pragma once
 #include "curve.cuh"
-#include "drbg.cuh"
+#include "draws.cuh"
 
 namespace sm2 {
 
@@ -95,15 +95,36 @@ enum Status : u32 {
 
 // ---- signatures ----
 
-// Two candidates of a draw: the first one in range, or 0.   secret
-RF_FN u256 draw_scalar(const Draws& draws, u64 item, u32 attempt) {
-    u32 block[16];
-    draw(draws, item, attempt, block);
+// Two candidates of a block: the first one in range, or 0.   secret
+RF_FN u256 scalar_of(const u32* block) {
     u256 first, second;
     RF_UNROLL
     for (u32 i = 0; i < 8; i++) first.limb[i] = block[i], second.limb[i] = block[8 + i];
     u256 none = Fn::zero();
     return select(is_scalar(first), first, select(is_scalar(second), second, none));
+}
+
+// A private key, or 0.   secret
+RF_FN u256 draw_key(const Draws& draws, u64 item) {
+    u32 block[16];
+    draw(draws, item, 0, block);
+    return scalar_of(block);
+}
+
+// A nonce, or 0, for this digest in bytes and this key, (1 + d)^-1 in Montgomery form: hedged with both, so that no two digests
+// have the same one, also where the system repeats itself.   secret
+RF_FN u256 draw_nonce(const Draws& draws, u64 item, u32 attempt, const u256& key, const u256& digest) {
+    u32 block[16];
+    draw_hedged(draws, item, attempt, [&](u32 i) { return i < 8 ? key.limb[i] : digest.limb[i - 8]; }, block);
+    return scalar_of(block);
+}
+
+// out: k, and k G, not yet affine; for 0, which is none, G
+template <class Task, bool Complete>
+RF_FN void store_multiple(const u256& k, const Affine* table, u256* scalar, Jacobian* point) {
+    const u256 one = {{1, 0, 0, 0, 0, 0, 0, 0}};
+    *scalar = k;
+    *point = multiply_base<Fp, Task, Task::scan, Complete>(table, select(is_zero(k), one, k), Fn::modulus());
 }
 
 // in: key, (1 + d)^-1 in Montgomery form; 0 < k < n; x < p, plain

@@ -8,11 +8,12 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
                    u32* statuses, u64 first, u64 end) {
     const u64 item = first + (u64)blockIdx.x * Task::threads + threadIdx.x;
     if (item >= end || statuses[item] != retry) return;
-    u256 key = keys[Task::one_key ? 0 : item], e = load_be(digests + item), r, s;
+    const u256 key = keys[Task::one_key ? 0 : item], e = load_be(digests + item);
+    u256 r, s;
     u32 good = 0;
     RF_LOOP
     for (u32 attempt = 1; attempt <= Task::attempts && !good; attempt++) {
-        u256 k = draw_scalar(*draws, item, attempt);
+        u256 k = draw_nonce(*draws, item, attempt, key, digests[item]);
         if (is_zero(k)) continue;
         Jacobian point = multiply_base<Fp, Task, Task::scan, false>(table, k, Fn::modulus());
         u256 x = Fp::from_montgomery(Fp::mul(point.x, Fp::square(Fp::inverse(point.z))));

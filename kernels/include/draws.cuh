@@ -1,0 +1,56 @@
+// Random blocks on a device: the ChaCha20 stream cipher (RFC 8439, section 2.3) under a key of the host's, one thread a block.
+//
+// The block for (item, attempt) is that of counter `item` and nonce `attempt`, each of 64 bits, as in the cipher's original
+// form. The host makes a key for each run, so no two draws of any runs are the same block.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+// The randomness of a run; the host's `ringforge::Draws` writes it.
+struct Draws {
+    u32 key[8];
+};
+
+RF_FN void quarter_round(u32& a, u32& b, u32& c, u32& d) {
+    a += b, d = rotate_left(d ^ a, 16);
+    c += d, b = rotate_left(b ^ c, 12);
+    a += b, d = rotate_left(d ^ a, 8);
+    c += d, b = rotate_left(b ^ c, 7);
+}
+
+// in: 16 words   out: their permutation, the cipher's twenty rounds
+RF_FN void chacha_permute(u32* x) {
+    RF_LOOP
+    for (u32 round = 0; round < 20; round += 2) {
+        RF_UNROLL
+        for (u32 i = 0; i < 4; i++) quarter_round(x[i], x[4 + i], x[8 + i], x[12 + i]);
+        RF_UNROLL
+        for (u32 i = 0; i < 4; i++) quarter_round(x[i], x[4 + (i + 1) % 4], x[8 + (i + 2) % 4], x[12 + (i + 3) % 4]);
+    }
+}
+
+// out: 16 words, uniform and independent of those of every other (item, attempt)
+RF_FN void draw(const Draws& draws, u64 item, u32 attempt, u32* block) {
+    const u32 start[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574,  // "expand 32-byte k"
+                           draws.key[0], draws.key[1], draws.key[2], draws.key[3],
+                           draws.key[4], draws.key[5], draws.key[6], draws.key[7],
+                           low(item), high(item), attempt, 0};
+    RF_UNROLL
+    for (u32 i = 0; i < 16; i++) block[i] = start[i];
+    chacha_permute(block);
+    RF_UNROLL
+    for (u32 i = 0; i < 16; i++) block[i] += start[i];
+}
+
+// in: context(i), 16 words   out: as `draw`, and independent of the words for another context if the same draws serve again
+//     (`Draws::hedged_block` says why)
+template <class Context>
+RF_FN void draw_hedged(const Draws& draws, u64 item, u32 attempt, Context context, u32* block) {
+    draw(draws, item, attempt, block);
+    RF_UNROLL
+    for (u32 i = 0; i < 16; i++) block[i] ^= context(i);
+    chacha_permute(block);
+}
+
+}  // namespace rf

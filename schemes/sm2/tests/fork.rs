@@ -1,0 +1,36 @@
+//! A signer made before a fork. A program of its own, for the child has only the thread that forks.
+
+#[cfg(unix)]
+fn main() {
+    use std::io::{Read, Write, pipe};
+    use std::process::exit;
+
+    use ringforge::{Device, Draws};
+    use ringforge_sm2::{Mode, Signer};
+
+    // a pool of this thread alone, so that none is lost
+    rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("a pool");
+    let signer = Signer::new(&Device::cpu(), Mode::Scan).expect("it compiles");
+    let made = || {
+        let mut made = [0; 64 + Draws::BYTES];
+        signer.sign(&[7; 32], &[1; 32], &mut made[..64]).expect("it runs").all().expect("a signature");
+        made[64..].copy_from_slice(Draws::from_os().expect("draws").as_bytes());
+        made
+    };
+    let (mut from, mut to) = pipe().expect("a pipe");
+    // SAFETY: there is no other thread that could hold a lock or be in the middle of something.
+    #[allow(unsafe_code)]
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        exit(i32::from(to.write_all(&made()).is_err()));
+    }
+    assert!(child > 0, "no child");
+    drop(to);
+    let (ours, mut theirs) = (made(), [0; 64 + Draws::BYTES]);
+    from.read_exact(&mut theirs).expect("what the child made");
+    assert_ne!(ours[..32], theirs[..32], "the same nonce on both sides of a fork");
+    assert_ne!(ours[64..], theirs[64..], "the same draws on both sides of a fork");
+}
+
+#[cfg(not(unix))]
+fn main() {}

@@ -1,0 +1,79 @@
+//! Random blocks: those of the published cipher on every device, and none of them twice.
+
+use ringforge::kernels::Draw;
+use ringforge::testkit::{Target, devices};
+use ringforge::{Arg, Device, Draws, Error, Plan, Program, Result, Slot};
+
+fn program(device: &Device, bytes: usize, attempt: u32) -> Result<Program> {
+    device.compile(&Plan::new("draw", vec![Draw::new(bytes, attempt)?.step(Slot::Arg(0), Slot::Arg(1))])?)
+}
+
+fn draw_on_host(program: &Program, draws: &Draws, items: usize) -> Result<Vec<u8>> {
+    let mut out = vec![0u8; items * program.plan().args()[1].bytes];
+    program.run_host(items, &mut [draws.as_bytes().into(), out.as_mut_slice().into()])?;
+    Ok(out)
+}
+
+/// RFC 8439, section 2.3.2: its 32-bit counter and first word of the nonce make our counter, the item; its other words the
+/// attempt.
+#[test]
+fn blocks_are_those_of_the_standard() -> Result<()> {
+    let draws = Draws::from_bytes(&core::array::from_fn::<u8, { Draws::BYTES }, _>(|i| i as u8))?;
+    let (item, attempt) = (0x0900_0000_0000_0001, u32::from_le_bytes([0, 0, 0, 0x4a]));
+    let block = "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4e\
+                 d2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e";
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    assert_eq!(hex(&draws.block(item, attempt)), block);
+    for device in devices() {
+        for bytes in [32, 64] {
+            let drawn = draw_on_host(&program(&device, bytes, attempt)?, &draws, 3)?;
+            let blocks = (0..3).flat_map(|item| draws.block(item, attempt)[..bytes].to_vec());
+            assert!(blocks.eq(drawn), "{device}, {bytes} bytes");
+        }
+    }
+    Ok(())
+}
+
+/// Items enough that run_host cuts them into chunks on a GPU.
+#[test]
+fn no_block_is_drawn_twice() -> Result<()> {
+    let targets = [(Target::Cpu, 20_000), (Target::Text, 2_000), (Target::TextSanitized, 300), (Target::Cuda, 1 << 20)];
+    for (target, items) in targets {
+        let Some(device) = target.device() else { continue };
+        let stream = device.stream()?;
+        let mut all = Vec::new();
+        for attempt in [0, 1, u32::MAX] {
+            let program = program(&device, 32, attempt)?;
+            for _ in 0..2 {
+                let draws = Draws::from_os()?;
+                let found = draw_on_host(&program, &draws, items)?;
+                for (item, block) in found.chunks_exact(32).enumerate() {
+                    assert_eq!(block, &draws.block(item as u64, attempt)[..32], "{device}, item {item}");
+                }
+                all.extend(found);
+            }
+            let found = stream.with_draws(|draws| {
+                let mut out = device.buffer(32 * items)?;
+                program.run(&stream, items, &mut [draws.into(), Arg::Out(&mut out)])?;
+                Ok(out)
+            });
+            all.extend(stream.download::<u8>(&found?)?);
+        }
+        let mut blocks: Vec<&[u8]> = all.chunks_exact(32).collect();
+        blocks.sort_unstable();
+        assert_eq!(blocks.len(), 9 * items);
+        assert!(blocks.is_sorted_by(|a, b| a < b), "{device} draws a block twice");
+    }
+    Ok(())
+}
+
+#[test]
+fn keys_are_the_systems_and_stay_hidden() -> Result<()> {
+    let (one, other) = (Draws::from_os()?, Draws::from_os()?);
+    assert_ne!(one.as_bytes(), other.as_bytes());
+    assert_ne!(one.as_bytes(), [0; Draws::BYTES]);
+    assert_eq!(format!("{one:?}"), "Draws(..)");
+    assert!(matches!(Draws::from_bytes(&[0; 33]), Err(Error::Length { expected: 32, got: 33, .. })));
+    assert!(matches!(Draw::new(48, 0), Err(Error::Unsupported { .. })));
+    Ok(())
+}
