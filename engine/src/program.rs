@@ -235,6 +235,12 @@ impl Program {
         if batch == 0 {
             return Ok(());
         }
+        // not written while a panic may leave it half done
+        args.iter_mut().for_each(|arg| {
+            if let Arg::Out(buffer) = arg {
+                buffer.written = false;
+            }
+        });
         let outcome = work(args.iter_mut().map(Arg::place).collect());
         for (arg, wanted) in args.iter_mut().zip(plan.args()) {
             if let Arg::Out(buffer) = arg {
