@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::hint::black_box;
 
-use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
+use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport, TryKeyInit};
 use rand_core::{TryCryptoRng, TryRng};
 use ringforge::{Limits, Modulus, Ring, Rows, Transform};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
@@ -110,6 +110,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rng = &mut Bytes(1);
 
     let key = DecapsulationKey::<Ctru768>::generate_from_rng(rng);
+    let key = DecapsulationKey::<Ctru768>::new(&key.to_bytes())?;
     let (ciphertext, sent) = key.encapsulation_key().encapsulate_with_rng(rng);
     assert_eq!(opened(key.decapsulate(&ciphertext)), opened(sent));
 

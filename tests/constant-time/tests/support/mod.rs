@@ -24,7 +24,7 @@ struct Function {
     /// Addresses that it calls, jumps to, or takes.
     leads_to: BTreeSet<u64>,
     found: Vec<(u64, Finding)>,
-    /// Registers that hold what it took the address of, at some time.
+    /// Registers and places on the stack that hold, at some time, a function's address that it took.
     holding: BTreeSet<String>,
     /// The instruction before, up to its operands.
     before: String,
@@ -59,6 +59,8 @@ impl Function {
         } else {
             address(&operands).filter(|_| is_jump)
         };
+        let moved = operands.split_once(',').filter(|(from, _)| name == "mov" && self.holding.contains(*from));
+        self.holding.extend(moved.map(|(_, to)| to.to_owned()));
         self.leads_to.extend(target);
         let divides = ["div", "idiv", "vdiv", "fdiv", "fidiv", "fprem", "sqrt", "vsqrt", "fsqrt", "rcp", "vrcp"];
         if divides.iter().any(|prefix| name.starts_with(prefix)) {
@@ -132,44 +134,46 @@ impl Program {
     }
 
     /// All that is found in the functions of this name and in what they lead to, by functions whose names do not begin with
-    /// one of the ends.
+    /// one of the ends: by address, with the function's name.
     ///
     /// # Errors
     /// Where there is no such function.
-    pub fn find(&self, name: &str, ends: &[&str]) -> Result<BTreeSet<(u64, Finding)>, Box<dyn Error>> {
+    pub fn find(&self, name: &str, ends: &[&str]) -> Result<BTreeMap<u64, (Finding, &str)>, Box<dyn Error>> {
         let named = self.functions.iter().filter(|(_, function)| function.name == name);
         let mut open: Vec<u64> = named.map(|(start, _)| *start).collect();
         if open.is_empty() {
             return Err(format!("there is no function {name}").into());
         }
-        let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
+        let (mut seen, mut found) = (BTreeSet::new(), BTreeMap::new());
         while let Some(at) = open.pop() {
             // a jump into the middle of a function leads to all of it; other addresses are those of data
             let Some((start, function)) = self.functions.range(..=at).next_back() else { continue };
-            if at > function.last || !seen.insert(*start) || ends.iter().any(|end| function.name.starts_with(end)) {
+            if at > function.last
+                || !seen.insert(*start)
+                || ends.iter().any(|end| function.name.starts_with(end) || function.name.contains("@plt"))
+            {
                 continue;
             }
-            found.extend(&function.found);
+            found.extend(function.found.iter().map(|(at, finding)| (*at, (*finding, &*function.name))));
             open.extend(&function.leads_to);
         }
         Ok(found)
     }
 }
 
-/// The source functions that instructions come from, the innermost first where they were inlined.
-pub fn sources(path: &Path, addresses: &BTreeSet<u64>) -> Result<BTreeMap<u64, Vec<String>>, Box<dyn Error>> {
+/// The places in sources, as file and line, that instructions come from: the innermost first where functions were inlined.
+pub fn sources(path: &Path, addresses: &[u64]) -> Result<BTreeMap<u64, Vec<(String, usize)>>, Box<dyn Error>> {
     let input: String = addresses.iter().map(|at| format!("{at:x}\n")).collect();
-    let lines = run(Command::new("addr2line").args(["-a", "-C", "-f", "-i", "-e"]).arg(path), &input)?;
-    let mut sources: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    let mut lines = lines.lines();
+    let lines = run(Command::new("addr2line").args(["-a", "-i", "-e"]).arg(path), &input)?;
+    let mut sources: BTreeMap<u64, Vec<(String, usize)>> = BTreeMap::new();
     let mut at = 0;
-    while let Some(line) = lines.next() {
+    for line in lines.lines() {
         if line.starts_with("0x") {
             at = address(line).ok_or("no address")?;
-            continue;
+        } else if let Some((file, number)) = line.rsplit_once(':') {
+            let digits = number.split_whitespace().next().unwrap_or_default();
+            sources.entry(at).or_default().push((file.to_owned(), digits.parse().unwrap_or(0)));
         }
-        let place = lines.next().unwrap_or_default();
-        sources.entry(at).or_default().push(format!("{line} {}", place.rsplit('/').next().unwrap_or_default()));
     }
     Ok(sources)
 }
