@@ -31,11 +31,7 @@ pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
 pub fn to_stored(ring: &Ring, values: &[U256]) -> Vec<u8> {
     let width = ring.width();
     let bytes = values.iter().enumerate().flat_map(|(i, value)| {
-        let value = match width {
-            Width::W256 => modulus(ring, i).to_montgomery(value),
-            _ => *value,
-        };
-        value.to_le_bytes().as_ref()[..width.bytes()].to_vec()
+        modulus(ring, i).to_stored(value, width).to_le_bytes().as_ref()[..width.bytes()].to_vec()
     });
     bytes.collect()
 }
