@@ -193,7 +193,7 @@ impl Modulus {
     }
 
     /// The stored form of x < q in rows of this width.
-    pub(crate) fn to_stored(&self, x: &U256, width: Width) -> U256 {
+    pub(crate) fn stored(&self, x: &U256, width: Width) -> U256 {
         if width == Width::W256 && self.is_odd() { self.to_montgomery(x) } else { *x }
     }
 
