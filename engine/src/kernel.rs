@@ -6,12 +6,11 @@ use core::ops::Range;
 
 use bytemuck::{Pod, PodCastError};
 use ringforge_kernels::Header;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use crate::columns::Columns;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
-use crate::memory::HostMemory;
 
 /// How a kernel uses a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -292,18 +291,33 @@ impl Debug for Slice<'_> {
 }
 
 /// What inputs held that a kernel overwrites as it reads them: one place for each port, filled where it is needed.
-pub(crate) struct Copies(Vec<OnceCell<HostMemory>>);
+pub(crate) struct Copies(Vec<OnceCell<Kept>>);
+
+/// Bytes in words that are aligned for every element; wiped in the end.
+struct Kept {
+    words: Zeroizing<Vec<u128>>,
+    len: usize,
+}
+
+impl Kept {
+    /// A copy of these bytes, where there is memory for it.
+    fn new(bytes: &[u8]) -> Result<Self> {
+        let (len, count) = (bytes.len(), bytes.len().div_ceil(size_of::<u128>()));
+        let mut words = Zeroizing::new(Vec::new());
+        words.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: len })?;
+        words.resize(count, 0);
+        bytemuck::cast_slice_mut(&mut words)[..len].copy_from_slice(bytes);
+        Ok(Self { words, len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+}
 
 impl Copies {
     pub(crate) fn new(ports: usize) -> Self {
         Self((0..ports).map(|_| OnceCell::new()).collect())
-    }
-}
-
-impl Drop for Copies {
-    fn drop(&mut self) {
-        // they may be secret
-        self.0.iter_mut().filter_map(OnceCell::get_mut).for_each(|copy| copy.bytes_mut().zeroize());
     }
 }
 
@@ -387,8 +401,7 @@ impl<'a> Args<'a> {
         let Some(Slice::Out(bytes)) = self.slices.get(output) else {
             return Err(self.broken(input, &"is the same memory as a port that is no output"));
         };
-        let mut copy = HostMemory::zeroed(bytes.len()).ok_or(Error::OutOfMemory { bytes: bytes.len() })?;
-        copy.bytes_mut().copy_from_slice(bytes);
+        let copy = Kept::new(bytes)?;
         Ok(place.get_or_init(|| copy).bytes())
     }
 

@@ -4,10 +4,9 @@ use core::fmt;
 
 use crypto_bigint::U256;
 
-use crate::arithmetic::Arithmetic;
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, Width};
 use crate::ring::{Quotient, Ring};
 
 /// The largest degree at which a transform may stop.
@@ -81,8 +80,7 @@ impl Split {
             let allowed = top.allowed(q, named(i), twos, threes)?;
             (twos, threes) = (twos.min(allowed.0), threes.min(allowed.1));
         }
-        let small = Arithmetic::of(ring) == Arithmetic::Mod16;
-        if !small && ring.moduli().iter().any(|q| !q.is_odd()) {
+        if ring.width() != Width::W16 && ring.moduli().iter().any(|q| !q.is_odd()) {
             let why = "the modulus 2 shares its basis with one of more than 16 bits".into();
             return Err(Error::Unsupported { job: format!("a transform in {ring}"), why });
         }
@@ -264,7 +262,7 @@ impl Named {
         let named = [("root", self.root), ("step", self.step)];
         let named: Vec<String> =
             named.iter().filter_map(|(what, x)| x.map(|x| format!("the {what} {}", decimal(&x)))).collect();
-        let why = || format!("{} named for the modulus {q} split the polynomial no way", named.join(" and "));
+        let why = || format!("f does not split modulo {q} by {}", named.join(" and "));
         (!named.is_empty()).then(|| Error::Ring { why: why() })
     }
 }
