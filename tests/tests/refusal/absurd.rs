@@ -35,9 +35,12 @@ fn run_all(ring: &Ring, contents: &[u8]) -> Result<()> {
         let job = if op == Op::ConvertCentred { job.to(ring) } else { job };
         for limits in [Limits::cpu(), Limits::h200()] {
             let Ok(plan) = Planner::new(limits).plan(&job) else { continue };
-            let filled = |bytes: usize| contents.iter().copied().cycle().take(2 * bytes).collect::<Vec<u8>>();
-            let mut memory: Vec<Vec<u64>> =
-                plan.args().iter().map(|arg| bytemuck::pod_collect_to_vec(&filled(arg.bytes))).collect();
+            // in words, so that residues of all widths are aligned
+            let mut memory: Vec<Vec<u64>> = plan.args().iter().map(|arg| vec![0; arg.bytes.div_ceil(4)]).collect();
+            for words in &mut memory {
+                let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
+                bytes.iter_mut().zip(contents.iter().cycle()).for_each(|(to, byte)| *to = *byte);
+            }
             let mut args: Vec<HostArg<'_>> = memory
                 .iter_mut()
                 .zip(plan.args())

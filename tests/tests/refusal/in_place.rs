@@ -24,7 +24,7 @@ fn bound(step: &Step, args: [usize; 3]) -> Step {
 fn run(device: &Device, step: &Step, args: [usize; 3], inputs: &[Vec<u8>]) -> Result<Vec<u8>> {
     let plan = Plan::new("sharing", vec![bound(step, args)])?;
     let mut memory: Vec<Vec<u8>> = inputs[..plan.args().len()].to_vec();
-    let mut host = memory.iter_mut().zip(plan.args()).map(|(bytes, arg)| match arg.role {
+    let host = memory.iter_mut().zip(plan.args()).map(|(bytes, arg)| match arg.role {
         Role::In => HostArg::In(bytes),
         Role::Out | Role::InOut => HostArg::Out(bytes),
     });
