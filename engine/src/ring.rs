@@ -53,7 +53,7 @@ struct Parts {
 }
 
 impl Ring {
-    /// The ring with this basis and quotient.
+    /// The ring with this basis and quotient. A [`Quotient::Sparse`] that has a name of its own becomes that.
     ///
     /// # Errors
     /// [`Error::Ring`] for an empty basis, equal or not coprime moduli, a degree of 0 or a malformed quotient;
@@ -107,6 +107,7 @@ impl Ring {
                 moduli.push(*a);
             }
         }
+        let quotient = quotient.named(&moduli);
         Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots: Vec::new(), steps: Vec::new() })))
     }
 
@@ -187,7 +188,7 @@ impl Ring {
     ///
     /// # Errors
     /// [`Error::Ring`] for another number of roots, one that is not from 1 to q − 1, or one that does not split f;
-    /// [`Error::Unsupported`] where it splits f not far enough.
+    /// [`Error::Unsupported`] where it splits f not far enough; [`Error::NotPrime`].
     pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
         self.named("root", roots, |parts| &mut parts.roots)
     }
@@ -293,8 +294,38 @@ fn coprime(a: &Modulus, b: &Modulus) -> bool {
     x == U256::ONE
 }
 
+impl Ring {
+    /// The text that is parsed as this ring.
+    fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |values: &[U256]| values.iter().map(decimal).collect::<Vec<_>>().join(",");
+        f.write_str(&list(&self.moduli().iter().map(Modulus::value).collect::<Vec<_>>()))?;
+        if self.is_mapped() {
+            let map: Vec<String> = self.row_moduli().iter().map(usize::to_string).collect();
+            write!(f, " # {}", map.join(","))?;
+        }
+        write!(f, " : {}", self.quotient())?;
+        match (self.roots(), self.steps()) {
+            ([], []) => Ok(()),
+            (roots, []) => write!(f, " @ {}", list(roots)),
+            (roots, steps) => write!(f, " @ {} @ {}", list(roots), list(steps)),
+        }
+    }
+}
+
+/// As people read it, long lists shortened; with `{:#}` the whole, in the form that is parsed as this ring.
+///
+/// ```
+/// # use ringforge::Ring;
+/// let ring: Ring = "97,193:x^16+1@19,8".parse()?;
+/// assert_eq!(ring.to_string(), "Z_(97..193, 2 moduli)[x]/(x^16 + 1) with roots 19..8");
+/// assert_eq!(format!("{ring:#}"), "97,193 : x^16 + 1 @ 19,8");
+/// # Ok::<(), ringforge::Error>(())
+/// ```
 impl fmt::Display for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            return self.write_text(f);
+        }
         match self.moduli() {
             [q] => write!(f, "Z_{q}[x]/({})", self.quotient())?,
             [first, .., last] => {

@@ -247,7 +247,7 @@ fn large_moduli() {
 fn small_extensions_multiply_in_one_leaf() {
     for (q, n, c, leaf) in [(0x7800_0001, 4, 11u32, 4), (0xffff_ffff_0000_0001, 2, 7, 2), (0x7800_0001, 8, 11, 8)] {
         let ring = Ring::new(&[modulus(q)], Quotient::Binomial { n, c: U256::from(c) }).unwrap();
-        assert_eq!(Split::of(&ring, None).unwrap().base, leaf);
+        assert_eq!(Split::of(&ring, None).unwrap().base(), leaf);
         check(&ring, 3);
     }
 }

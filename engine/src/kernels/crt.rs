@@ -69,14 +69,15 @@ pub(super) fn mul_hi(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
-/// a + b mod q, for a, b < q.
+/// a + b mod q, for a, b < q; of others, some number.
 pub(super) fn add_mod(a: u64, b: u64, q: u64) -> u64 {
-    if a >= q - b { a - (q - b) } else { a + b }
+    let rest = q.wrapping_sub(b);
+    if a >= rest { a - rest } else { a.wrapping_add(b) }
 }
 
-/// a − b mod q, for a, b < q.
+/// a − b mod q, for a, b < q; of others, some number.
 pub(super) fn sub_mod(a: u64, b: u64, q: u64) -> u64 {
-    if a >= b { a - b } else { a + (q - b) }
+    if a >= b { a - b } else { a.wrapping_add(q.wrapping_sub(b)) }
 }
 
 /// Remainders of 64-bit values by q ≤ 2^63.

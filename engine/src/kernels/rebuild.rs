@@ -70,7 +70,7 @@ impl<T: Target> Rebuild<T> {
             let p = digit.p;
             let mut x = add_mod(residue(j), digit.offset, p);
             for (lower, &(inverse, quotient)) in digits.iter().zip(&digit.inverses) {
-                let difference = x + (p - lower);
+                let difference = x.wrapping_add(p.wrapping_sub(*lower));
                 x = difference.wrapping_mul(inverse).wrapping_sub(mul_hi(difference, quotient).wrapping_mul(p));
             }
             digits[j] = if x >= p { x - p } else { x };

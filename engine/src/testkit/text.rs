@@ -89,6 +89,7 @@ struct Text {
 impl Text {
     fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
         let source = Source::of(&**kernel, &self.options.limits)?;
+        source.launch().check(source.entry, &self.options.limits)?;
         let (launch, ports) = (source.launch(), source.ports.clone());
         let compiler = self.compiler.clone();
         let program = move || compiler.program(&source);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 /// What is wrong at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Finding {
+pub(crate) enum Finding {
     /// It divides.
     Division,
     /// It calls what a pointer says.
@@ -71,7 +71,7 @@ impl Function {
 }
 
 /// A program that is linked and has its symbols.
-pub struct Program {
+pub(crate) struct Program {
     /// By address.
     functions: BTreeMap<u64, Function>,
     /// What lies in the table through which libraries are called: addresses of functions here.
@@ -81,7 +81,7 @@ pub struct Program {
 }
 
 /// Runs a command; gives what it prints.
-pub fn run(command: &mut Command, input: &str) -> Result<String, Box<dyn Error>> {
+pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Box<dyn Error>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut stdin = child.stdin.take().ok_or("no input")?;
     let input = input.to_owned();
@@ -103,7 +103,7 @@ fn address(text: &str) -> Option<u64> {
 
 impl Program {
     /// Reads a program.
-    pub fn read(path: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn read(path: &Path) -> Result<Self, Box<dyn Error>> {
         let code = run(Command::new("objdump").args(["-d", "-C", "--no-show-raw-insn"]).arg(path), "")?;
         let relocations = run(Command::new("objdump").arg("-R").arg(path), "")?;
         let (mut table, mut foreign) = (BTreeMap::new(), BTreeSet::new());
@@ -138,7 +138,7 @@ impl Program {
     ///
     /// # Errors
     /// Where there is no such function.
-    pub fn find(&self, name: &str, ends: &[&str]) -> Result<BTreeMap<u64, (Finding, &str)>, Box<dyn Error>> {
+    pub(crate) fn find(&self, name: &str, ends: &[&str]) -> Result<BTreeMap<u64, (Finding, &str)>, Box<dyn Error>> {
         let named = self.functions.iter().filter(|(_, function)| function.name == name);
         let mut open: Vec<u64> = named.map(|(start, _)| *start).collect();
         if open.is_empty() {
@@ -162,7 +162,7 @@ impl Program {
 }
 
 /// The places in sources, as file and line, that instructions come from: the innermost first where functions were inlined.
-pub fn sources(path: &Path, addresses: &[u64]) -> Result<BTreeMap<u64, Vec<(String, usize)>>, Box<dyn Error>> {
+pub(crate) fn sources(path: &Path, addresses: &[u64]) -> Result<BTreeMap<u64, Vec<(String, usize)>>, Box<dyn Error>> {
     let input: String = addresses.iter().map(|at| format!("{at:x}\n")).collect();
     let lines = run(Command::new("addr2line").args(["-a", "-i", "-e"]).arg(path), &input)?;
     let mut sources: BTreeMap<u64, Vec<(String, usize)>> = BTreeMap::new();
