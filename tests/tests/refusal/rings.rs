@@ -143,7 +143,7 @@ fn roots() -> Result<()> {
     refused!(ring()?.with_root(3329u32), Error::Ring { .. });
     refused!(ring()?.with_root(0u32), Error::Ring { .. });
     refused!(ring()?.with_root(1u32), Error::Ring { .. });
-    // 7 has the order 2^4·13·…, which is no order of a root of a cyclic transform
+    // 7 has the order 2^7·13, which no root of a transform by radices 2 and 3 has
     refused!(Ring::cyclic(8, q(3329))?.with_root(7u32), Error::Ring { why } if why.contains("the root 7 does not split"));
     let binomial = |n, c: u32| Ring::new(&[q(3329)], Quotient::Binomial { n, c: U256::from(c) });
     refused!(binomial(8, 5)?.with_root(3u32), Error::Ring { why } if why.contains("the root 3 does not split"));
