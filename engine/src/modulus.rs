@@ -2,15 +2,15 @@
 
 use core::fmt;
 
-use crypto_bigint::{NonZero, U256};
+use crypto_bigint::{NonZero, U256, U768};
 
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
 
 /// How a residue is stored, alike on the CPU and on a GPU.
 ///
-/// 16-, 32- and 64-bit residues are plain values in [0, q). 256-bit residues are in Montgomery form, x·2^256 mod q,
-/// as four 64-bit limbs, least significant first.
+/// 16-, 32- and 64-bit residues are plain values in [0, q). 256-bit residues are four 64-bit limbs, least significant first,
+/// in Montgomery form, x·2^256 mod q; modulo an even q, which has no such form, they are plain values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// `u16`, for q of up to 16 bits.
@@ -125,6 +125,11 @@ impl Modulus {
         x.rem_vartime(&self.q)
     }
 
+    /// x mod q, for an x of up to 768 bits.
+    pub(crate) fn reduce_wide(&self, x: &U768) -> U256 {
+        x.rem_vartime(&self.q)
+    }
+
     /// x mod q, in [0, q), for a signed x.
     #[must_use]
     pub fn reduce_i64(&self, x: i64) -> U256 {
@@ -154,9 +159,7 @@ impl Modulus {
     #[must_use]
     pub fn mul(&self, a: &U256, b: &U256) -> U256 {
         if self.bits() <= 64 {
-            let product = u128::from(low_u64(a)) * u128::from(low_u64(b));
-            #[allow(clippy::cast_possible_truncation)] // the remainder is below a 64-bit q
-            return U256::from((product % u128::from(low_u64(&self.q))) as u64);
+            return U256::from(mul_mod(low_u64(a), low_u64(b), low_u64(&self.q)));
         }
         U256::rem_wide_vartime(a.widening_mul(b), &self.q)
     }
@@ -189,6 +192,11 @@ impl Modulus {
         inverse
     }
 
+    /// The stored form of x < q in rows of this width.
+    pub(crate) fn stored(&self, x: &U256, width: Width) -> U256 {
+        if width == Width::W256 && self.is_odd() { self.to_montgomery(x) } else { *x }
+    }
+
     /// x·2^256 mod q: the stored (Montgomery) form of a 256-bit residue.
     #[must_use]
     pub fn to_montgomery(&self, x: &U256) -> U256 {
@@ -207,52 +215,44 @@ impl Modulus {
     /// smallest g for which that has the full order: a search for the smallest would take too long.
     #[must_use]
     pub fn root(&self, order: u64) -> Option<U256> {
+        let root = self.first_root(&U256::from(order), &prime_factors(order).collect::<Vec<_>>())?;
+        match self.value_u64() {
+            Some(q) if order <= SMALLEST_ROOT_ORDER => Some(U256::from(smallest_root(q, low_u64(&root), order))),
+            _ => Some(root),
+        }
+    }
+
+    /// g^((q−1)/order) for the smallest g for which that has this order, whose prime factors are these.
+    pub(crate) fn first_root(&self, order: &U256, factors: &[u64]) -> Option<U256> {
         let (exponent, remainder) = self.order_cofactor(order)?;
         if !self.prime || remainder != U256::ZERO {
             return None;
         }
-        let mut base = U256::ONE;
-        let root = loop {
-            if base >= *self.q {
-                return None;
-            }
-            let candidate = self.pow(&base, &exponent);
-            if self.has_order(&candidate, order) {
-                break candidate;
-            }
-            base = base.wrapping_add(&U256::ONE);
-        };
-        if self.bits() > 64 || order > SMALLEST_ROOT_ORDER {
-            return Some(root);
-        }
-        let mut power = root;
-        let mut smallest = root;
-        for k in 2..order {
-            power = self.mul(&power, &root);
-            if power < smallest && gcd(k, order) == 1 {
-                smallest = power;
-            }
-        }
-        Some(smallest)
+        let bases = core::iter::successors(Some(U256::ONE), |base| Some(base.wrapping_add(&U256::ONE)));
+        let mut candidates = bases.take_while(|base| *base < *self.q).map(|base| self.pow(&base, &exponent));
+        candidates.find(|candidate| self.is_of_order(candidate, order, factors))
     }
 
     /// Whether x has exactly this multiplicative order.
     #[must_use]
     pub fn has_order(&self, x: &U256, order: u64) -> bool {
+        order > 0 && self.is_of_order(x, &U256::from(order), &prime_factors(order).collect::<Vec<_>>())
+    }
+
+    fn is_of_order(&self, x: &U256, order: &U256, factors: &[u64]) -> bool {
         let one = self.reduce(&U256::ONE);
-        order > 0
-            && self.pow(x, &U256::from(order)) == one
-            && prime_factors(order).all(|p| self.pow(x, &U256::from(order / p)) != one)
+        let part = |p: &u64| NonZero::new(U256::from(*p)).into_option().map(|p| order.div_rem_vartime(&p).0);
+        self.pow(x, order) == one && factors.iter().filter_map(part).all(|part| self.pow(x, &part) != one)
     }
 
     /// Whether q − 1 is divisible by `order`, for a prime q: then roots of that order exist.
     #[must_use]
     pub fn has_root(&self, order: u64) -> bool {
-        self.prime && self.order_cofactor(order).is_some_and(|(_, remainder)| remainder == U256::ZERO)
+        self.prime && self.order_cofactor(&U256::from(order)).is_some_and(|(_, remainder)| remainder == U256::ZERO)
     }
 
-    fn order_cofactor(&self, order: u64) -> Option<(U256, U256)> {
-        let order = NonZero::new(U256::from(order)).into_option()?;
+    fn order_cofactor(&self, order: &U256) -> Option<(U256, U256)> {
+        let order = NonZero::new(*order).into_option()?;
         Some(self.q.wrapping_sub(&U256::ONE).div_rem_vartime(&order))
     }
 
@@ -288,12 +288,34 @@ pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// The smallest of the powers of a root that have its order, modulo q.
+fn smallest_root(q: u64, root: u64, order: u64) -> u64 {
+    // of an even order, no even power
+    let (stride, step) = if order.is_multiple_of(2) { (2, mul_mod(root, root, q)) } else { (1, root) };
+    let quotient = ((u128::from(step) << 64) / u128::from(q)) as u64;
+    let (mut power, mut smallest) = (root, root);
+    for k in (1..order).step_by(stride) {
+        if power < smallest && gcd(k, order) == 1 {
+            smallest = power;
+        }
+        // Shoup's product: the quotient is exact or one less
+        let estimate = (u128::from(power) * u128::from(quotient)) >> 64;
+        let product = u128::from(power) * u128::from(step) - estimate * u128::from(q);
+        power = (if product >= u128::from(q) { product - u128::from(q) } else { product }) as u64;
+    }
+    smallest
+}
+
+fn mul_mod(a: u64, b: u64, q: u64) -> u64 {
+    (u128::from(a) * u128::from(b) % u128::from(q)) as u64
+}
+
 /// The distinct prime factors of x > 0, smallest first.
 fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
     let mut candidate = 2;
     core::iter::from_fn(move || {
         while x > 1 {
-            if candidate * candidate > x {
+            if candidate > x / candidate {
                 candidate = x;
             }
             if x.is_multiple_of(candidate) {

@@ -2,6 +2,7 @@
 
 mod parse;
 mod quotient;
+mod roots;
 pub mod split;
 
 use core::fmt;
@@ -185,8 +186,8 @@ impl Ring {
     /// The same ring with these roots of unity, one for each of [`Ring::moduli`].
     ///
     /// # Errors
-    /// [`Error::Ring`] for another number of roots or one that is not from 1 to q − 1; [`Error::NoRoot`] or
-    /// [`Error::Unsupported`] for one that does not split f.
+    /// [`Error::Ring`] for another number of roots, one that is not from 1 to q − 1, or one that does not split f;
+    /// [`Error::Unsupported`] where it splits f not far enough.
     pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
         self.named("root", roots, |parts| &mut parts.roots)
     }

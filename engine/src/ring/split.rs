@@ -7,6 +7,7 @@ use crypto_bigint::U256;
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
 use crate::modulus::Modulus;
+use crate::ring::roots::{self, Constant};
 use crate::ring::{Quotient, Ring};
 
 /// The largest degree at which a transform may stop.
@@ -80,7 +81,7 @@ impl Split {
             if !q.is_prime() {
                 return Err(Error::NotPrime { q: q.value() });
             }
-            let allowed = top.allowed(q, named(i), twos, threes)?;
+            let allowed = top.allowed(ring, q, named(i), twos, threes)?;
             (twos, threes) = (twos.min(allowed.0), threes.min(allowed.1));
         }
         let mut layers = Vec::new();
@@ -113,8 +114,8 @@ impl Split {
             };
         }
         for (i, q) in ring.moduli().iter().enumerate() {
-            let order = top.order_factor * full as u64;
-            let (start, step) = top.roots(q, named(i), full as u64).ok_or(Error::NoRoot { q: q.value(), order })?;
+            let refusal = || top.refusal(ring, q, named(i), full as u64);
+            let (start, step) = top.roots(q, named(i), full as u64).ok_or_else(refusal)?;
             let dropped = U256::from((full / t) as u64);
             roots.push(Roots { q: *q, start: q.pow(&start, &dropped), step: q.pow(&step, &dropped) });
         }
@@ -252,65 +253,60 @@ impl Top {
     }
 
     /// How many layers of radix 2 and 3 this modulus (and what is named) allows, at most `twos` and `threes`.
-    fn allowed(&self, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
-        let fits = |&(twos, threes): &(u32, u32)| self.roots(q, named, 2u64.pow(twos) * 3u64.pow(threes)).is_some();
-        let most = (0..=twos).rev().flat_map(|twos| (0..=threes).rev().map(move |threes| (twos, threes))).find(fits);
-        most.ok_or(Error::NoRoot { q: q.value(), order: self.order_factor })
+    fn allowed(&self, ring: &Ring, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
+        let constant = self.constant.as_ref().and_then(|c| Constant::new(q, q.reduce(c)));
+        let has_roots = |t: u64| match (&self.constant, named.root) {
+            (None, root) => roots::has_order(q, root, self.order_factor * t),
+            (Some(_), Some(_)) => self.leads_to_constant(q, named, t) && roots::has_order(q, named.step, t),
+            (Some(_), None) => constant.as_ref().is_some_and(|c| c.has_root(t)) && roots::has_order(q, named.step, t),
+        };
+        let leaves = |&(twos, threes): &(u32, u32)| 2u64.pow(twos) * 3u64.pow(threes);
+        let shapes = (0..=twos).rev().flat_map(|twos| (0..=threes).rev().map(move |threes| (twos, threes)));
+        shapes.clone().find(|shape| has_roots(leaves(shape))).ok_or_else(|| {
+            let leads_to_c = |t: &u64| self.leads_to_constant(q, named, *t);
+            self.refusal(ring, q, named, shapes.map(|shape| leaves(&shape)).find(leads_to_c).unwrap_or(1))
+        })
     }
 
     /// γ and ρ for trees of t leaves, where the modulus has them and the named ones are these (or generate them).
     fn roots(&self, q: &Modulus, named: Named, t: u64) -> Option<(U256, U256)> {
         if let Some(c) = &self.constant {
-            return constant_root(q, &q.reduce(c), named.root, t).zip(root_of_order(q, named.step, t));
+            let start = match named.root {
+                Some(root) => Some(root).filter(|_| self.leads_to_constant(q, named, t)),
+                None => Constant::new(q, q.reduce(c))?.root(t),
+            };
+            return start.zip(roots::root_of_order(q, named.step, t));
         }
-        let root = root_of_order(q, named.root, self.order_factor * t)?;
+        let root = roots::root_of_order(q, named.root, self.order_factor * t)?;
         let start = if self.order_factor == 1 { q.reduce(&U256::ONE) } else { root };
         Some((start, q.pow(&root, &U256::from(self.order_factor))))
     }
-}
 
-/// The power of the named root that has this order; without one, the modulus' own root of this order.
-fn root_of_order(q: &Modulus, named: Option<U256>, order: u64) -> Option<U256> {
-    let Some(named) = named else { return q.root(order) };
-    let found = smooth_order(q, &named).filter(|found| found % order == 0)?;
-    Some(q.pow(&named, &U256::from(found / order)))
-}
-
-/// γ with γ^t = c: the named one, or for c of an order 2^a·3^b one of that order times t.
-fn constant_root(q: &Modulus, c: &U256, named: Option<U256>, t: u64) -> Option<U256> {
-    let leads_to_c = |root: &U256| q.pow(root, &U256::from(t)) == *c;
-    if let Some(named) = named {
-        return Some(named).filter(leads_to_c);
+    /// Whether the t-th power of the named root is the constant.
+    fn leads_to_constant(&self, q: &Modulus, named: Named, t: u64) -> bool {
+        let power = named.root.map(|root| q.pow(&root, &U256::from(t)));
+        self.constant.is_some_and(|c| power == Some(q.reduce(&c)))
     }
-    let order = smooth_order(q, c)?;
-    let generator = q.root(order.checked_mul(t)?)?;
-    let mut root = generator;
-    for _ in 0..order {
-        if leads_to_c(&root) {
-            return Some(root);
-        }
-        root = q.mul(&root, &generator);
-    }
-    None
-}
 
-/// The multiplicative order of x, if it is 2^a·3^b with a ≤ 40 and b ≤ 13.
-fn smooth_order(q: &Modulus, x: &U256) -> Option<u64> {
-    let twos = prime_power_order(q, q.pow(x, &U256::from(3u64.pow(13))), 2, 40)?;
-    let threes = prime_power_order(q, q.pow(x, &U256::from(1u64 << 40)), 3, 13)?;
-    twos.checked_mul(threes).filter(|&order| q.has_order(x, order))
-}
-
-/// The order of x, if it is a power of `prime` with an exponent of at most `most`.
-fn prime_power_order(q: &Modulus, mut x: U256, prime: u64, most: u32) -> Option<u64> {
-    let one = q.reduce(&U256::ONE);
-    for exponent in 0..=most {
-        if x == one {
-            return Some(prime.pow(exponent));
-        }
-        x = q.pow(&x, &U256::from(prime));
+    /// Why there are no roots for trees of t leaves.
+    fn refusal(&self, ring: &Ring, q: &Modulus, named: Named, t: u64) -> Error {
+        let why = match (named.root, named.step) {
+            (None, None) if self.constant.is_none() => {
+                return Error::NoRoot { q: q.value(), order: self.order_factor * t };
+            }
+            (None, None) => {
+                let job = format!("a transform in {ring}");
+                return Error::Unsupported { job, why: format!("its constant is 0 modulo {q}") };
+            }
+            (Some(_), None) if self.leads_to_constant(q, named, t) => {
+                return Error::NoRoot { q: q.value(), order: t };
+            }
+            (Some(root), None) => format!("the root {}", decimal(&root)),
+            (None, Some(step)) => format!("the step {}", decimal(&step)),
+            (Some(root), Some(step)) => format!("the root {} with the step {}", decimal(&root), decimal(&step)),
+        };
+        Error::Ring { why: format!("{why} does not split {} modulo {q}", ring.quotient()) }
     }
-    None
 }
 
 fn multiplicity(mut n: usize, radix: usize) -> u32 {

@@ -1,0 +1,190 @@
+//! Roots of unity, and roots of constants, with which trees of radices 2 and 3 begin: all modulo a prime q.
+
+use crypto_bigint::{NonZero, U256};
+
+use crate::modulus::Modulus;
+
+/// Whether the named root has a power of this order; without one, whether the modulus has a root of it.
+pub(super) fn has_order(q: &Modulus, named: Option<U256>, order: u64) -> bool {
+    named.map_or_else(|| q.has_root(order), |named| smooth_order(q, &named).is_some_and(|found| found % order == 0))
+}
+
+/// The power of the named root that has this order; without one, the modulus' own root of this order.
+pub(super) fn root_of_order(q: &Modulus, named: Option<U256>, order: u64) -> Option<U256> {
+    let Some(named) = named else { return q.root(order) };
+    let found = smooth_order(q, &named).filter(|found| found % order == 0)?;
+    Some(q.pow(&named, &U256::from(found / order)))
+}
+
+/// The multiplicative order of x, if it is 2^a·3^b with a ≤ 40 and b ≤ 13.
+fn smooth_order(q: &Modulus, x: &U256) -> Option<u64> {
+    let twos = prime_power_order(q, q.pow(x, &U256::from(3u64.pow(13))), 2, 40)?;
+    let threes = prime_power_order(q, q.pow(x, &U256::from(1u64 << 40)), 3, 13)?;
+    twos.checked_mul(threes).filter(|&order| q.has_order(x, order))
+}
+
+/// The order of x, if it is a power of `prime` with an exponent of at most `most`.
+fn prime_power_order(q: &Modulus, mut x: U256, prime: u64, most: u32) -> Option<u64> {
+    let one = q.reduce(&U256::ONE);
+    for exponent in 0..=most {
+        if x == one {
+            return Some(prime.pow(exponent));
+        }
+        x = q.pow(&x, &U256::from(prime));
+    }
+    None
+}
+
+/// A constant c = u·v modulo a prime q: the order of u is 2^a·3^b, and that of v has neither factor.
+pub(super) struct Constant {
+    q: Modulus,
+    c: U256,
+    u: U256,
+    v: U256,
+    order_of_u: U256,
+    /// q − 1 without its factors 2 and 3.
+    rest: U256,
+}
+
+impl Constant {
+    /// `None` for c = 0.
+    pub(super) fn new(q: &Modulus, c: U256) -> Option<Self> {
+        let (smooth, rest) = without_small_primes(q.value().wrapping_sub(&U256::ONE));
+        let u = match smooth == U256::ONE {
+            true => q.reduce(&U256::ONE),
+            false => q.pow(&c, &rest.wrapping_mul(&inverse(&rest, smooth)?)),
+        };
+        let mut order_of_u = smooth;
+        for prime in [2, 3] {
+            while let Some(less) = divided(&order_of_u, prime).filter(|less| q.pow(&u, less) == q.reduce(&U256::ONE)) {
+                order_of_u = less;
+            }
+        }
+        Some(Self { q: *q, c, u, v: q.mul(&c, &q.inverse(&u)?), order_of_u, rest }).filter(|c| c.c != U256::ZERO)
+    }
+
+    /// Whether there is a γ with γ^t = c, and t-th roots of unity, for t = 2^a·3^b.
+    pub(super) fn has_root(&self, t: u64) -> bool {
+        self.order_of_root(t)
+            .is_some_and(|order| self.q.value().wrapping_sub(&U256::ONE).rem_vartime(&order) == U256::ZERO)
+    }
+
+    /// γ with γ^t = c: the product of a root of v, which is a power of v, and a root of u of t times its order, which is
+    /// the first among the powers of the modulus' own root of that order.
+    pub(super) fn root(&self, t: u64) -> Option<U256> {
+        let q = &self.q;
+        if t == 1 {
+            return Some(self.c);
+        }
+        let order = self.order_of_root(t)?;
+        let generator = match order.bits_vartime() {
+            ..=64 => q.root(crate::modulus::low_u64(&order))?,
+            _ => q.first_root(&order, &[2, 3])?,
+        };
+        let log = logarithm(q, q.pow(&generator, &U256::from(t)), self.u, self.order_of_u)?;
+        let root = q.pow(&generator, if log == U256::ZERO { &self.order_of_u } else { &log });
+        match self.rest == U256::ONE {
+            true => Some(root),
+            false => Some(q.mul(&root, &q.pow(&self.v, &inverse(&U256::from(t), self.rest)?))),
+        }
+    }
+
+    fn order_of_root(&self, t: u64) -> Option<NonZero<U256>> {
+        self.order_of_u.checked_mul(&U256::from(t)).into_option().and_then(|order| NonZero::new(order).into_option())
+    }
+}
+
+/// The k < order with base^k = x, for a base of this order 2^a·3^b and x a power of it (Pohlig and Hellman): k digit by
+/// digit, the lowest first.
+fn logarithm(q: &Modulus, mut base: U256, mut x: U256, mut order: U256) -> Option<U256> {
+    let (mut k, mut place) = (U256::ZERO, U256::ONE);
+    while order != U256::ONE {
+        let (radix, rest) = [2, 3].into_iter().find_map(|radix| Some((radix, divided(&order, radix)?)))?;
+        let (unit, seen) = (q.pow(&base, &rest), q.pow(&x, &rest));
+        let digit = (0..radix).find(|&digit| q.pow(&unit, &U256::from(digit)) == seen)?;
+        x = q.mul(&x, &q.pow(&q.inverse(&base)?, &U256::from(digit)));
+        k = k.wrapping_add(&place.wrapping_mul(&U256::from(digit)));
+        place = place.wrapping_mul(&U256::from(radix));
+        base = q.pow(&base, &U256::from(radix));
+        order = rest;
+    }
+    Some(k)
+}
+
+/// x as 2^a·3^b and what is left.
+fn without_small_primes(x: U256) -> (U256, U256) {
+    let (mut smooth, mut rest) = (U256::ONE, x);
+    for prime in [2, 3] {
+        while let Some(less) = divided(&rest, prime) {
+            (smooth, rest) = (smooth.wrapping_mul(&U256::from(prime)), less);
+        }
+    }
+    (smooth, rest)
+}
+
+/// x / prime, where that is whole.
+fn divided(x: &U256, prime: u64) -> Option<U256> {
+    let (quotient, remainder) = x.div_rem_vartime(&NonZero::new(U256::from(prime)).into_option()?);
+    (remainder == U256::ZERO).then_some(quotient)
+}
+
+/// x^-1 modulo m > 1, where there is one.
+fn inverse(x: &U256, m: U256) -> Option<U256> {
+    let m = NonZero::new(m).into_option()?;
+    x.rem_vartime(&m).invert_mod(&m).into_option()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The root that a search through the powers of the modulus' own root finds first.
+    fn searched(q: &Modulus, c: &U256, t: u64) -> Option<U256> {
+        let order = smooth_order(q, c)?;
+        let generator = q.root(order * t)?;
+        let powers = core::iter::successors(Some(generator), |root| Some(q.mul(root, &generator)));
+        powers.take(order as usize).find(|root| q.pow(root, &U256::from(t)) == *c)
+    }
+
+    /// Every constant modulo small primes: the roots of constants of an order 2^a·3^b are part of what a ring means.
+    #[test]
+    fn roots_of_constants_are_those_of_a_search() {
+        for q in [2u64, 3, 5, 7, 13, 19, 31, 37, 73, 97, 109, 163, 193] {
+            let all = || (1..q).map(U256::from);
+            let q = Modulus::new(q).unwrap();
+            assert!(Constant::new(&q, U256::ZERO).is_none());
+            for t in [1, 2, 3, 4, 6, 8, 9, 27, 36, 64, 81] {
+                let powers: Vec<U256> = all().map(|x| q.pow(&x, &U256::from(t))).collect();
+                for c in all() {
+                    let constant = Constant::new(&q, c).unwrap();
+                    assert_eq!(
+                        constant.has_root(t),
+                        powers.contains(&c) && q.has_root(t),
+                        "{t}-th roots of {c} mod {q}"
+                    );
+                    let root = constant.root(t).filter(|_| constant.has_root(t));
+                    assert_eq!(root.map(|root| q.pow(&root, &U256::from(t))), constant.has_root(t).then_some(c));
+                    if let Some(searched) = searched(&q, &c, t) {
+                        assert_eq!(root, Some(searched), "{t}-th root of {c} mod {q}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Groups of order 2^32·…, 2^96·… and 2^27·3·…, where a search would take minutes or for ever.
+    #[test]
+    fn roots_of_constants_in_large_groups() {
+        let p224 = "ffffffffffffffffffffffffffffffff000000000000000000000001";
+        let moduli = [Modulus::new(0xffff_ffff_0000_0001u64), Modulus::from_hex(p224), Modulus::new(0x7800_0001u64)];
+        for q in moduli.map(|q| q.unwrap()) {
+            for (x, t) in [(7u64, 2), (9_668_162_425_460_973_202, 8), (12_345, 1 << 20), (u64::MAX - 5, 3)] {
+                let c = q.pow(&q.reduce(&U256::from(x)), &U256::from(t));
+                let constant = Constant::new(&q, c).unwrap();
+                assert_eq!(constant.has_root(t), q.has_root(t));
+                let root = constant.root(t).filter(|_| q.has_root(t));
+                assert_eq!(root.map(|root| q.pow(&root, &U256::from(t))), q.has_root(t).then_some(c));
+            }
+        }
+    }
+}
