@@ -30,13 +30,10 @@ pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
 #[must_use]
 pub fn to_stored(ring: &Ring, values: &[U256]) -> Vec<u8> {
     let width = ring.width();
-    let bytes = values.iter().enumerate().flat_map(|(i, value)| {
-        let value = match width {
-            Width::W256 => modulus(ring, i).to_montgomery(value),
-            _ => *value,
-        };
-        value.to_le_bytes().as_ref()[..width.bytes()].to_vec()
-    });
+    let bytes = values
+        .iter()
+        .enumerate()
+        .flat_map(|(i, value)| modulus(ring, i).stored(value, width).to_le_bytes().as_ref()[..width.bytes()].to_vec());
     bytes.collect()
 }
 

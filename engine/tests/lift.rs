@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, Quotient, Ring, Split, U256, naive};
 
 /// What operands hold: residues modulo q from a number that runs over the coefficients.
-type Fill = fn(u64, u64) -> u64;
+type Fill = fn(&Modulus, u64) -> U256;
 
 fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -13,23 +13,28 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-fn random(q: u64, i: u64) -> u64 {
-    mix(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) % q
+fn number(below: u64, i: u64) -> u64 {
+    mix(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) % below
+}
+
+fn random(q: &Modulus, i: u64) -> U256 {
+    let words = (0..4).map(|word| U256::from(number(u64::MAX, i << 2 | word)));
+    q.reduce(&words.fold(U256::ZERO, |x, word| x.shl_vartime(64).bitor(&word)))
 }
 
 /// The largest centred value everywhere.
-fn highest(q: u64, _: u64) -> u64 {
-    q / 2
+fn highest(q: &Modulus, _: u64) -> U256 {
+    q.value().shr_vartime(1)
 }
 
 /// The lowest centred value everywhere.
-fn lowest(q: u64, _: u64) -> u64 {
-    (q / 2 + 1) % q
+fn lowest(q: &Modulus, i: u64) -> U256 {
+    q.add(&q.reduce(&highest(q, i)), &q.reduce_i64(1))
 }
 
 /// The two by turns, at random.
-fn extreme(q: u64, i: u64) -> u64 {
-    if random(2, i) == 0 { highest(q, i) } else { lowest(q, i) }
+fn extreme(q: &Modulus, i: u64) -> U256 {
+    if number(2, i) == 0 { highest(q, i) } else { lowest(q, i) }
 }
 
 fn modulus(q: u64) -> Modulus {
@@ -39,10 +44,7 @@ fn modulus(q: u64) -> Modulus {
 fn elements(ring: &Ring, batch: usize, seed: u64, fill: Fill) -> Vec<U256> {
     let n = ring.degree();
     let rows = ring.basis().len();
-    let values = (0..batch * rows * n).map(|i| {
-        let q = ring.basis()[i / n % rows].value_u64().unwrap();
-        U256::from(fill(q, (seed << 32) + i as u64))
-    });
+    let values = (0..batch * rows * n).map(|i| fill(&ring.basis()[i / n % rows], (seed << 32) + i as u64));
     values.collect()
 }
 
@@ -183,39 +185,103 @@ fn bounds_save_primes() {
     assert_eq!(primes(&Job::new(&ring, Op::Mul).bounds(1 << 40, 1)), 2);
     let small = Job::new(&ring, Op::Mul).bounds(1000, 3000);
     assert_eq!(primes(&small), 1);
-    fn at(bound: u64, q: u64, i: u64) -> u64 {
-        if random(2, i) == 0 { bound } else { q - bound }
+    fn at(bound: u64, q: &Modulus, i: u64) -> U256 {
+        if number(2, i) == 0 { U256::from(bound) } else { q.neg(&U256::from(bound)) }
     }
     let (left, right): (Fill, Fill) = (|q, i| at(1000, q, i), |q, i| at(3000, q, i));
     check_job(&small, 2, &elements(&ring, 2, 1, left), &elements(&ring, 2, 2, right));
-    let (left, right): (Fill, Fill) = (|_, _| 1000, |q, _| q - 3000);
+    let (left, right): (Fill, Fill) = (|_, _| U256::from(1000u32), |q, _| q.neg(&U256::from(3000u32)));
     check_job(&small, 1, &elements(&ring, 1, 1, left), &elements(&ring, 1, 2, right));
     // nothing but zeros may come: still a plan
     check_job(&Job::new(&ring, Op::Mul).bounds(0, 0), 1, &vec![U256::ZERO; 64], &vec![U256::ZERO; 64]);
 }
 
+/// The highest centred values have Montgomery forms that are nothing special: the forms themselves are lifted.
+fn stored(q: &Modulus, x: U256) -> U256 {
+    q.from_montgomery(&x).unwrap_or(x)
+}
+
 #[test]
-fn large_moduli_are_refused() {
+fn large_moduli() {
+    let digits = [
+        "10000000000000001",
+        "1000000000000000000",
+        "20000000000000000000000000000000000000000001",
+        "ffffffffffffffffffffffffffffffff00000000000000000000000000000000",
+        "8000000000000000000000000000000000000000000000000000000000000000",
+        "fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff3c1",
+        "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    ];
+    for q in digits.map(|digits| Modulus::from_hex(digits).unwrap()) {
+        let binomial = |n, c| Ring::new(&[q], Quotient::Binomial { n, c });
+        let sparse = |n, terms: &[(usize, i64)]| Ring::new(&[q], Quotient::Sparse { n, terms: terms.to_vec() });
+        let rings = [
+            Ring::prime_trinomial(37, q),
+            Ring::negacyclic(24, q),
+            Ring::trinomial(26, q),
+            binomial(13, q.value().shr_vartime(2)),
+            sparse(31, &[(0, 3), (1, -7), (27, i64::MAX), (28, i64::MIN)]),
+            sparse(20, &[(19, -1), (0, 1)]),
+            sparse(3, &[]),
+            Ring::new(&[q, modulus(3)], Quotient::PrimeTrinomial { p: 17 })
+                .or_else(|_| Ring::new(&[q, modulus(4)], Quotient::PrimeTrinomial { p: 17 }))
+                .or_else(|_| Ring::prime_trinomial(2, q)),
+        ];
+        for ring in rings.map(|ring| ring.unwrap()) {
+            check(&ring, 1);
+            let job = Job::new(&ring, Op::Mul);
+            let extremes = elements(&ring, 2, 5, |q, i| stored(q, extreme(q, i)));
+            let (a, b) = extremes.split_at(extremes.len() / 2);
+            check_job(&job, 1, a, b);
+            let high = elements(&ring, 1, 6, |q, i| stored(q, highest(q, i)));
+            check_job(&job, 1, &high, &high);
+        }
+    }
     let q = Modulus::from_hex("10000000000000001").unwrap();
-    let plan = Planner::default().plan(&Job::new(&Ring::prime_trinomial(7, q).unwrap(), Op::Mul));
-    assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
     let plan = Planner::default().plan(&Job::new(&Ring::prime_trinomial(7, q).unwrap(), Op::Combine));
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
 }
 
+/// Extensions of small degree that provers use: x^4 − 11 over BabyBear's field, x^2 − 7 over Goldilocks'.
 #[test]
-fn folding_in_rounds_needs_shared_memory() {
-    let limits = Limits::of_capability(90);
-    let build = |n| {
-        let plan =
-            Planner::new(limits.clone()).plan(&Job::new(&sparse(4591, n, &[(n - 1, 1), (0, 1)]), Op::Mul)).unwrap();
-        plan.steps().last().unwrap().kernel.build(&limits)
-    };
-    assert!(build(1000).is_ok());
-    assert!(matches!(build(200_000), Err(Error::Unsupported { .. })));
+fn small_extensions_multiply_in_one_leaf() {
+    for (q, n, c, leaf) in [(0x7800_0001, 4, 11u32, 4), (0xffff_ffff_0000_0001, 2, 7, 2), (0x7800_0001, 8, 11, 8)] {
+        let ring = Ring::new(&[modulus(q)], Quotient::Binomial { n, c: U256::from(c) }).unwrap();
+        assert_eq!(Split::of(&ring, None).unwrap().base, leaf);
+        check(&ring, 3);
+    }
 }
 
-fn check_combine(moduli: &[u64], n: usize, batch: usize, fill: Fill) {
+/// Rings whose plans once took minutes, or for ever.
+#[test]
+fn roots_of_constants_are_not_searched_for() {
+    let p224 = "0xffffffffffffffffffffffffffffffff000000000000000000000001";
+    for ring in ["18446744069414584321:x^2-9668162425460973202", "2013265921:x^64-5", &format!("{p224}:x^16-1234567")] {
+        check(&ring.parse().unwrap(), 1);
+    }
+}
+
+/// On a GPU rows that do not suit shared memory are folded in device memory, of any length.
+#[test]
+fn folding_in_rounds_in_device_memory() {
+    let limits = Limits::of_capability(90);
+    for (n, steps) in [(1000, 1), (200_000, 2)] {
+        let ring = sparse(4591, n, &[(n - 1, 1), (0, 1)]);
+        let plan = Planner::new(limits.clone()).plan(&Job::new(&ring, Op::Mul)).unwrap();
+        let names: Vec<_> = plan.steps().iter().map(|step| step.kernel.name()).collect();
+        assert!(names.ends_with(&["lift_store", "lift_fold"][2 - steps..]), "{plan}");
+        assert_eq!(names.contains(&"lift_store"), steps == 2, "{plan}");
+        for step in plan.steps() {
+            step.kernel.build(&limits).unwrap();
+        }
+    }
+    // in 2^28 coefficients there is no room for twice as many
+    let ring = Ring::prime_trinomial(1 << 28, modulus(4591)).unwrap();
+    let plan = Planner::default().plan(&Job::new(&ring, Op::Mul));
+    assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
+}
+
+fn check_combine(moduli: &[u64], n: usize, batch: usize, kind: fn(u64) -> u64) {
     let moduli: Vec<Modulus> = moduli.iter().copied().map(modulus).collect();
     let ring = Ring::new(&moduli, Quotient::Cyclic { n }).unwrap();
     let plan = Planner::default().plan(&Job::new(&ring, Op::Combine)).unwrap();
@@ -223,11 +289,11 @@ fn check_combine(moduli: &[u64], n: usize, batch: usize, fill: Fill) {
     let big = |q: &Modulus| BigUint::from(q.value_u64().unwrap());
     let product: BigUint = moduli.iter().map(big).product();
     let limbs = product.bits().div_ceil(64) as usize;
-    let digits = |i: usize| match fill(4, i as u64) {
+    let digits = |i: usize| match kind(i as u64) {
         0 => BigUint::ZERO,
         1 => product.clone() - 1u32,
-        2 => product.clone() >> (random(u64::MAX, i as u64) % (product.bits() + 1)),
-        _ => (0..2 * limbs).fold(BigUint::ZERO, |x, l| (x << 32) + random(1 << 32, (l + i * 99) as u64)) % &product,
+        2 => product.clone() >> (number(u64::MAX, i as u64) % (product.bits() + 1)),
+        _ => (0..2 * limbs).fold(BigUint::ZERO, |x, l| (x << 32) + number(1 << 32, (l + i * 99) as u64)) % &product,
     };
     let integers: Vec<BigUint> = (0..batch * n).map(digits).map(|x| x % &product).collect();
     let residues = integers.chunks(n).flat_map(|item| {
@@ -251,15 +317,15 @@ fn primes_below(bits: u32, count: usize) -> Vec<u64> {
 
 #[test]
 fn integers_from_rows() {
-    for fill in [random, |_, _| 0, |_, _| 1, |_, _| 2, |_, _| 3] as [Fill; 5] {
+    for kind in [|i| number(4, i), |_| 0, |_| 1, |_| 2, |_| 3] as [fn(u64) -> u64; 5] {
         for moduli in [&[2][..], &[1024], &[u64::MAX], &[3, 2], &[1 << 63, u64::MAX], &[4591, 1 << 16, 7681]] {
-            check_combine(moduli, 5, 3, fill);
+            check_combine(moduli, 5, 3, kind);
         }
-        check_combine(&primes_below(64, 2), 7, 2, fill);
-        check_combine(&primes_below(64, 64), 3, 2, fill);
-        check_combine(&primes_below(30, 64), 2, 3, fill);
+        check_combine(&primes_below(64, 2), 7, 2, kind);
+        check_combine(&primes_below(64, 64), 3, 2, kind);
+        check_combine(&primes_below(30, 64), 2, 3, kind);
         let mut mixed = primes_below(62, 10);
         mixed.extend([1 << 40, 3, 5]);
-        check_combine(&mixed, 64, 1, fill);
+        check_combine(&mixed, 64, 1, kind);
     }
 }

@@ -25,6 +25,9 @@ struct Divisor {
     u64 reciprocal;  // floor((2^128 - 1) / d) - 2^64
     u32 shift;
 
+    using Residue = u64;
+    using Factor = u64;
+
     // in: x < 2^64 q   out: x mod q
     RF_METHOD u64 rem(u128 x) const {
         u64 hi = x.hi << shift | (x.lo >> 1) >> (63 - shift);
@@ -37,6 +40,10 @@ struct Divisor {
     }
     // in: a, b < q   out: a b mod q
     RF_METHOD u64 mul(u64 a, u64 b) const { return rem(mul_wide(a, b)); }
+    // in: a, b < q   out: a + b mod q
+    RF_METHOD u64 add(u64 a, u64 b) const { return add_mod(a, b, modulus()); }
+    // in: a < q   out: -a mod q
+    RF_METHOD u64 negate(u64 a) const { return sub_mod(0, a, modulus()); }
     RF_METHOD u64 modulus() const { return d >> shift; }
 };
 
@@ -61,16 +68,36 @@ RF_FN u64 weighted_sum(const u64* digits, u32 stride, const u64* weights, u32 co
     return q.rem(u128{sum.lo, q.rem(u128{sum.hi, above})});
 }
 
+// out: whether a > b
+RF_FN u32 is_above(u64 a, u64 b) { return a > b; }
+// out: x mod p
+RF_FN u64 remainder(u64 x, Barrett p) { return p.rem(x); }
+
+// Sums of digits times weights, for `rebuild`: below 2^64, or below 2^64 q.
+struct NarrowSum {
+    u64 sum;
+    Barrett q;
+
+    RF_METHOD void add(u64 digit, u64 weight) { sum += digit * weight; }
+    RF_METHOD u64 rest() const { return q.rem(sum); }
+};
+struct WideSum {
+    u128 sum;
+    Divisor q;
+
+    RF_METHOD void add(u64 digit, u64 weight) { sum = mad_wide(digit, weight, sum); }
+    RF_METHOD u64 rest() const { return q.rem(sum); }
+};
+
 // in: residues of an integer x modulo the L::primes primes p_0 < p_1 < ... of the generated struct L, `stride` words
 //     apart; |x| <= H, H = floor(P / 2), P their product
-// out: x mod q
-// x + H is in [0, P). Garner finds its digits, x + H = d_0 + d_1 p_0 + d_2 p_0 p_1 + ...; L::weight(j) is p_0 ... p_(j-1)
-// mod q, L::inverse(i, j) is p_i^-1 modulo p_j, L::offset(j) is H mod p_j, L::correction is -H mod q.
+// out: s x mod q, s a factor of the engine's choice
+// x + H is in [0, P). Garner finds its digits, x + H = d_0 + d_1 p_0 + d_2 p_0 p_1 + ...; L::weight(j) is s p_0 ... p_(j-1)
+// mod q, L::inverse(i, j) is p_i^-1 modulo p_j, L::offset(j) is H mod p_j, L::sum() begins with -s H mod q.
 template <class L>
-RF_FN u64 rebuild(const typename L::Word* residues, u32 stride) {
+RF_FN typename L::Residue rebuild(const typename L::Word* residues, u32 stride) {
     typename L::Word digit[L::primes];
-    u64 sum = L::correction;
-    u128 wide{L::correction, 0};
+    auto sum = L::sum();
     RF_UNROLL
     for (u32 j = 0; j < L::primes; j++) {
         auto p = L::prime(j);
@@ -78,11 +105,20 @@ RF_FN u64 rebuild(const typename L::Word* residues, u32 stride) {
         RF_UNROLL
         for (u32 i = 0; i < j; i++) x = p.mul(x + (p.q - digit[i]), L::inverse(i, j));
         digit[j] = j == 0 ? x : p.template canonical<2>(x);
-        if constexpr (L::narrow) sum += (u64)digit[j] * L::weight(j);
-        else wide = mad_wide(digit[j], L::weight(j), wide);
+        sum.add(digit[j], L::weight(j));
     }
-    if constexpr (L::narrow) return L::barrett().rem(sum);
-    else return L::divisor().rem(wide);
+    return sum.rest();
+}
+
+// How x^n has a power of x in it.
+enum class Times : u32 { none, plus, minus, factor };
+
+// in: x < q   out: c x, c the coefficient that C and `factor` stand for
+template <Times C, class Q>
+RF_FN typename Q::Residue times(const Q& q, typename Q::Residue x, const typename Q::Factor& factor) {
+    if constexpr (C == Times::plus) return x;
+    else if constexpr (C == Times::minus) return q.negate(x);
+    else return q.mul(x, factor);
 }
 
 }  // namespace rf

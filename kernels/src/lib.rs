@@ -34,6 +34,7 @@ pub const HEADERS: &[Header] = headers![
     "ntt.cuh",
     "poly.cuh",
     "crt.cuh",
+    "divisor256.cuh",
     "spread.cuh",
     "keccak.cuh",
     "drbg.cuh",

@@ -2,7 +2,7 @@
 
 use ringforge::kernels::Draw;
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Job, Limits, Modulus, Op, Order, Plan, Quotient, Result, Ring, Slot};
+use ringforge::{Job, Limits, Modulus, Op, Order, Plan, Planner, Quotient, Result, Ring, Slot, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
@@ -71,6 +71,8 @@ pub fn jobs() -> Result<Vec<Job>> {
     add(&Ring::negacyclic(64, q(8192)?)?, &[Op::Mul]);
     add(&Ring::prime_trinomial(17, q(4591)?)?, &[Op::Mul]);
     add(&Ring::new(&[q(u64::MAX)?], Quotient::Sparse { n: 9, terms: vec![(8, -3), (0, 5)] })?, &[Op::Mul]);
+    add(&Ring::prime_trinomial(9, Modulus::new(U256::MAX)?)?, &[Op::Mul]);
+    add(&high_second_term()?, &[Op::Mul]);
 
     let natural = Ring::trinomial(768, q(3457)?)?;
     let kyber = Ring::negacyclic(256, q(3329)?)?;
@@ -89,6 +91,20 @@ pub fn jobs() -> Result<Vec<Job>> {
         jobs.extend(conversions.map(|op| Job::new(from, op).to(to)));
     }
     Ok(jobs)
+}
+
+/// A ring modulo 2^255, whose products are folded in rounds.
+fn high_second_term() -> Result<Ring> {
+    let q = Modulus::new(U256::ONE.shl_vartime(255))?;
+    Ring::new(&[q], Quotient::Sparse { n: 10, terms: vec![(8, -3), (7, 1), (0, 5)] })
+}
+
+/// The same planned for less shared memory, so that it is folded in device memory.
+fn folded_in_device_memory(limits: &Limits) -> Result<NamedPlan> {
+    let mut limits = limits.clone();
+    limits.block_shared_bytes = limits.block_shared_bytes.min(512);
+    let job = Job::new(&high_second_term()?, Op::Mul);
+    Ok(NamedPlan::new(format!("{job} in device memory"), Planner::new(limits).plan(&job)?))
 }
 
 /// Random bytes, as many as a draw can have.
@@ -120,6 +136,7 @@ pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
 fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut plans = shared_out::transforms()?;
     plans.extend(jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<Vec<_>>>()?);
+    plans.push(folded_in_device_memory(limits)?);
     plans.extend(draws()?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {

@@ -170,9 +170,19 @@ fn splitting() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Rings of any modulus up to 64 bits and any quotient: products go through the lift, where the ring does not split.
+/// Rings of any modulus up to 256 bits and any quotient: products go through the lift, where the ring does not split.
 fn any_ring() -> impl Strategy<Value = Case> {
-    let modulus = prop_oneof![2u64..=70_000, 2u64..=u64::MAX, (1u32..64).prop_map(|bits| 1 << bits), Just(u64::MAX)];
+    let wide = (any::<[u64; 4]>(), 65u32..=256).prop_map(|(words, bits)| {
+        let x = words.iter().fold(U256::ZERO, |x, &word| x.shl_vartime(64).bitor(&U256::from(word)));
+        x.bitor(&U256::ONE.shl_vartime(255)).shr_vartime(256 - bits)
+    });
+    let modulus = prop_oneof![
+        2 => (2u64..=70_000).prop_map(U256::from),
+        2 => (2u64..=u64::MAX).prop_map(U256::from),
+        2 => (1u32..256).prop_map(|bits| U256::ONE.shl_vartime(bits)),
+        1 => prop_oneof![Just(u64::MAX.into()), Just(U256::MAX)],
+        3 => wide,
+    ];
     let term = (any::<prop::sample::Index>(), prop_oneof![-3i64..4, any::<i64>()]);
     let terms = proptest::collection::vec(term, 0..5);
     let rest = (1usize..6, any::<u64>());

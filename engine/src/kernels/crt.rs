@@ -1,13 +1,12 @@
 //! Integers from their residues, and remainders by any modulus of up to 64 bits: constants and CPU twin of `crt.cuh`.
 
 use bytemuck::Pod;
-use crypto_bigint::U256;
+use crypto_bigint::U768;
 
-use crate::error::{Error, Result};
-use crate::modulus::{Modulus, Width, low_u64};
+use crate::modulus::{Modulus, Width};
 
-/// The most primes of an auxiliary basis.
-pub(crate) const MAX_PRIMES: usize = 8;
+/// The most primes of an auxiliary basis: of 62 bits, as many as products of 256-bit residues in rings of any degree take.
+pub(crate) const MAX_PRIMES: usize = 9;
 
 /// A residue as it is stored.
 pub(super) trait Stored: Pod + Send + Sync {
@@ -142,122 +141,6 @@ impl Divisor {
     }
 }
 
-/// A prime of an auxiliary basis and its part in [`Rebuild`].
-#[derive(Debug, Clone)]
-struct Digit {
-    p: u64,
-    /// H mod p.
-    offset: u64,
-    /// The product of the primes before it, mod q.
-    weight: u64,
-    /// The inverses of the primes before it, mod p, and floor(2^64·inverse / p) for each.
-    inverses: Vec<(u64, u64)>,
-}
-
-/// From an integer x with |x| ≤ H, given by residues modulo ascending primes with product P = 2H + 1, to x mod q.
-#[derive(Debug, Clone)]
-pub(super) struct Rebuild {
-    digits: Vec<Digit>,
-    /// −H mod q.
-    correction: u64,
-    /// Whether the weighted sum of digits fits 64 bits.
-    narrow: bool,
-    barrett: Barrett,
-    divisor: Divisor,
-}
-
-impl Rebuild {
-    /// The constants for primes in ascending order, each below 2^62, at most [`MAX_PRIMES`] of them.
-    pub(super) fn new(primes: &[Modulus], q: u64) -> Result<Self> {
-        let refuse = |why: &str| Error::Unsupported { job: format!("rebuilding from {primes:?}"), why: why.into() };
-        if primes.is_empty() || primes.len() > MAX_PRIMES || primes.iter().any(|p| p.bits() > 62) {
-            return Err(refuse("1 to 8 primes below 2^62 are wanted"));
-        }
-        let product = product(primes).ok_or_else(|| refuse("their product has more than 256 bits"))?;
-        let half = product.shr_vartime(1);
-        let modulus = Modulus::new(q)?;
-        let half_mod_q = low_u64(&modulus.reduce(&half));
-        let correction = if half_mod_q == 0 { 0 } else { q - half_mod_q };
-        let mut weight = modulus.reduce(&U256::ONE);
-        let mut most = u128::from(correction);
-        let mut digits = Vec::with_capacity(primes.len());
-        for (j, p) in primes.iter().enumerate() {
-            let value = low_u64(&p.value());
-            let inverse = |other: &Modulus| {
-                let inverse = low_u64(&p.inverse(&p.reduce(&other.value()))?);
-                Some((inverse, ((u128::from(inverse) << 64) / u128::from(value)) as u64))
-            };
-            let inverses: Option<Vec<_>> = primes[..j].iter().map(inverse).collect();
-            digits.push(Digit {
-                p: value,
-                offset: low_u64(&p.reduce(&half)),
-                weight: low_u64(&weight),
-                inverses: inverses.ok_or_else(|| refuse("they have a common factor"))?,
-            });
-            most = most.saturating_add(u128::from(value - 1) * u128::from(low_u64(&weight)));
-            weight = modulus.mul(&weight, &modulus.reduce(&p.value()));
-        }
-        if most >> 64 >= u128::from(q) {
-            return Err(refuse("the sum of their digits has more than 64 bits above q"));
-        }
-        let narrow = most >> 64 == 0 && q <= 1 << 63;
-        Ok(Self { digits, correction, narrow, barrett: Barrett::new(q), divisor: Divisor::new(q) })
-    }
-
-    /// x mod q from its residue modulo prime number j for each j.
-    pub(super) fn rebuild(&self, residue: impl Fn(usize) -> u64) -> u64 {
-        let mut digits = [0u64; MAX_PRIMES];
-        let mut narrow = self.correction;
-        let mut wide = u128::from(self.correction);
-        for (j, digit) in self.digits.iter().enumerate() {
-            let p = digit.p;
-            let mut x = add_mod(residue(j), digit.offset, p);
-            for (lower, &(inverse, quotient)) in digits.iter().zip(&digit.inverses) {
-                let difference = x + (p - lower);
-                x = difference.wrapping_mul(inverse).wrapping_sub(mul_hi(difference, quotient).wrapping_mul(p));
-            }
-            x = if x >= p { x - p } else { x };
-            digits[j] = x;
-            if self.narrow {
-                narrow += x * digit.weight;
-            } else {
-                wide += u128::from(x) * u128::from(digit.weight);
-            }
-        }
-        if self.narrow { self.barrett.rem(narrow) } else { self.divisor.rem(wide) }
-    }
-
-    pub(super) fn divisor(&self) -> &Divisor {
-        &self.divisor
-    }
-
-    /// The lines of a generated struct that `rebuild` of `crt.cuh` reads, beside `prime`.
-    pub(super) fn prelude(&self, word_bits: u32) -> String {
-        let twiddle = |p: u64, inverse: u64| {
-            let quotient = (u128::from(inverse) << word_bits) / u128::from(p);
-            format!("M::Twiddle{{{inverse}ull, {quotient}ull}}")
-                .replace("ull", if word_bits == 32 { "u" } else { "ull" })
-        };
-        let count = self.digits.len();
-        let of_pairs = self.digits.iter().flat_map(|digit| {
-            let missing = (digit.inverses.len()..count).map(|_| "M::Twiddle{0, 0}".to_string());
-            digit.inverses.iter().map(|&(inverse, _)| twiddle(digit.p, inverse)).chain(missing)
-        });
-        let inverses = choice("M::Twiddle inverse(rf::u32 i, rf::u32 j)", &format!("j * {count} + i"), of_pairs);
-        let offsets =
-            choice("Word offset(rf::u32 j)", "j", self.digits.iter().map(|digit| format!("{}ull", digit.offset)));
-        let weights =
-            choice("rf::u64 weight(rf::u32 j)", "j", self.digits.iter().map(|digit| format!("{}ull", digit.weight)));
-        let barrett = choice("rf::Barrett barrett()", "0", [self.barrett.initializer()]);
-        let divisor = choice("rf::Divisor divisor()", "0", [self.divisor.initializer()]);
-        format!(
-            "    static constexpr rf::u64 correction = {}ull;\n    static constexpr bool narrow = {};\n\
-             {inverses}{offsets}{weights}{barrett}{divisor}",
-            self.correction, self.narrow
-        )
-    }
-}
-
 /// A generated member function that gives the value with this number: known at compile time where the number is.
 pub(super) fn choice(signature: &str, number: &str, values: impl IntoIterator<Item = String>) -> String {
     let values: Vec<String> = values.into_iter().collect();
@@ -274,9 +157,9 @@ pub(super) fn choice(signature: &str, number: &str, values: impl IntoIterator<It
     }
 }
 
-/// The product of moduli, unless it has more than 256 bits.
-pub(crate) fn product(moduli: &[Modulus]) -> Option<U256> {
-    moduli.iter().try_fold(U256::ONE, |product, p| product.checked_mul(&p.value()).into_option())
+/// The product of moduli, unless it has more than 768 bits.
+pub(crate) fn product(moduli: &[Modulus]) -> Option<U768> {
+    moduli.iter().try_fold(U768::ONE, |product, p| product.checked_mul(&p.value()).into_option())
 }
 
 #[cfg(test)]

@@ -1,12 +1,21 @@
 //! One row of a ring and the auxiliary ring that its products go through: what the kernels of the lift share.
 
 use core::fmt::Write;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::Port;
-use crate::kernels::crt::{choice, store_type};
-use crate::modulus::Modulus;
+use crate::kernels::crt::choice;
+use crate::kernels::lift_fold::LiftFold;
+use crate::kernels::lift_load::LiftLoad;
+use crate::kernels::lift_store::LiftStore;
+use crate::kernels::target::{Row, Target};
+use crate::limits::Limits;
+use crate::modulus::{Modulus, Width};
+use crate::plan::{Slot, Step};
 use crate::ring::Ring;
 
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
@@ -15,24 +24,78 @@ pub(crate) struct LiftRow {
     pub(super) ring: Ring,
     pub(super) row: usize,
     pub(super) auxiliary: Ring,
-    /// The row's modulus.
-    pub(super) q: u64,
+    /// Whether a product is stored as it comes, 2n − 1 coefficients, in memory of its own.
+    unfolded: bool,
+}
+
+/// Gives what an expression says for the type in which a ring's residues are stored.
+macro_rules! with_row {
+    ($width:expr, $row:ident => $body:expr) => {
+        match $width {
+            Width::W16 => {
+                type $row = u16;
+                $body
+            }
+            Width::W32 => {
+                type $row = u32;
+                $body
+            }
+            Width::W64 => {
+                type $row = u64;
+                $body
+            }
+            Width::W256 => {
+                type $row = [u64; 4];
+                $body
+            }
+        }
+    };
 }
 
 impl LiftRow {
     /// The row of this number.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] where its modulus has more than 64 bits.
-    pub(crate) fn new(ring: &Ring, row: usize, auxiliary: &Ring) -> Result<Self> {
-        let q = ring.basis().get(row).and_then(Modulus::value_u64).ok_or_else(|| Error::Unsupported {
-            job: format!("the lift of row {row} in {ring}"),
-            why: "its modulus has more than 64 bits".into(),
-        })?;
-        Ok(Self { ring: ring.clone(), row, auxiliary: auxiliary.clone(), q })
+    pub(crate) fn new(ring: &Ring, row: usize, auxiliary: &Ring) -> Self {
+        Self { ring: ring.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
     }
 
-    /// Coefficients of the row.
+    /// The step from ring elements to auxiliary ones.
+    pub(crate) fn load(&self, from: Slot, to: Slot) -> Step {
+        with_row!(self.ring.width(), S => {
+            Step { kernel: Arc::new(LiftLoad::<S>::new(self.clone())), slots: vec![from, to] }
+        })
+    }
+
+    /// The steps from auxiliary products to ring elements; `between` is a free temporary.
+    pub(crate) fn store(&self, from: Slot, between: Slot, to: Slot, limits: &Limits) -> Result<Vec<Step>> {
+        with_row!(self.ring.width(), S => {
+            if let Some(store) = LiftStore::<S>::new(self)? {
+                return Ok(vec![Step { kernel: Arc::new(store), slots: vec![from, to] }]);
+            }
+            let fold = LiftFold::<S>::new(self, limits)?;
+            let table = Slot::Table(fold.table());
+            if !fold.is_in_place() {
+                return Ok(vec![Step { kernel: Arc::new(fold), slots: vec![from, table, to] }]);
+            }
+            let unfolded = LiftStore::<S>::unfolded(Self { unfolded: true, ..self.clone() })?;
+            Ok(vec![
+                Step { kernel: Arc::new(unfolded), slots: vec![from, between.clone()] },
+                Step { kernel: Arc::new(fold), slots: vec![between, table, to] },
+            ])
+        })
+    }
+
+    /// The row's modulus.
+    pub(super) fn q(&self) -> &Modulus {
+        &self.ring.basis()[self.row]
+    }
+
+    /// What products of stored residues are times, so that they are stored in the same way.
+    pub(super) fn scale(&self) -> U256 {
+        let radix = self.q().stored(&self.q().reduce(&U256::ONE), self.ring.width());
+        self.q().inverse(&radix).unwrap_or(U256::ONE)
+    }
+
+    /// Coefficients of a row of the ring.
     pub(super) fn n(&self) -> usize {
         self.ring.degree()
     }
@@ -42,32 +105,37 @@ impl LiftRow {
         self.auxiliary.degree()
     }
 
-    /// Whether products come unfolded: from a longer cyclic ring instead of one with the same quotient.
-    pub(super) fn is_longer(&self) -> bool {
-        self.length() > self.n()
+    /// Coefficients of the row as it is stored, and the number of rows there.
+    pub(super) fn stored(&self) -> (usize, usize) {
+        if self.unfolded { (2 * self.n() - 1, 1) } else { (self.n(), self.ring.basis().len()) }
+    }
+
+    /// Where the row begins among them.
+    pub(super) fn start(&self) -> usize {
+        if self.unfolded { 0 } else { self.row * self.n() }
+    }
+
+    /// Coefficients above x^(n−1) that are folded when the row is stored: none if products come folded, from a ring with the
+    /// same quotient instead of a longer one.
+    pub(super) fn high(&self) -> usize {
+        if self.length() > self.n() && !self.unfolded { self.n() - 1 } else { 0 }
     }
 
     /// Whether all rows but this one are cleared when it is stored: so for the first, with others to follow.
     pub(super) fn clears(&self) -> bool {
-        self.row == 0 && self.ring.basis().len() > 1
+        self.row == 0 && self.stored().1 > 1
     }
 
     /// The port that the row is stored to: rows stored before stay.
     pub(super) fn output(&self) -> Port {
-        match self.row {
-            0 => Port::output(self.ring.bytes()),
-            _ => Port::in_out(self.ring.bytes()),
-        }
+        let (n, rows) = self.stored();
+        let bytes = n * rows * self.ring.width().bytes();
+        if self.start() == 0 { Port::output(bytes) } else { Port::in_out(bytes) }
     }
 
     /// The residue of coefficient `j` modulo every prime, in one item of an auxiliary buffer.
     pub(super) fn place(&self, prime: usize, j: usize) -> usize {
         prime * self.length() + j
-    }
-
-    /// Where the row begins in one item of the ring.
-    pub(super) fn start(&self) -> usize {
-        self.row * self.n()
     }
 
     /// Bits of an auxiliary residue in a register.
@@ -76,34 +144,40 @@ impl LiftRow {
     }
 
     /// The generated struct `Lift`, with these further members.
-    pub(super) fn prelude(&self, further: &str) -> String {
+    pub(super) fn prelude<S: Row>(&self, further: &str) -> String {
         let arithmetic = Arithmetic::of(&self.auxiliary);
         let primes = self.auxiliary.basis();
         let prime = choice("M prime(rf::u32 j)", "j", primes.iter().map(|p| arithmetic.initializer(p)));
+        let target = <S::Target as Target>::new(self.q());
+        let modulo = choice(&format!("{} modulo()", target.type_name()), "0", [target.initializer()]);
+        let (n, rows) = self.stored();
         let mut text = String::new();
         // writing to a string does not fail
         let _ = write!(
             text,
             "#include \"{header}\"\n\
+             #include \"{target_header}\"\n\
              // row {row} of {ring} through {auxiliary}\n\
              struct Lift {{\n\
              \x20   using Store = {store};\n\
+             \x20   using Residue = {residue};\n\
+             \x20   using Factor = {target}::Factor;\n\
              \x20   using M = rf::{name};\n\
              \x20   using Word = M::Word;\n\
-             \x20   static constexpr rf::u32 n = {n}, rows = {rows}, row = {row}, length = {length}, primes = {count};\n\
-             \x20   static constexpr rf::u64 q = {q}ull;\n\
-             {prime}{further}}};\n",
+             \x20   static constexpr rf::u32 n = {n}, rows = {rows}, row = {place}, length = {length}, primes = {count};\n\
+             {prime}{modulo}{further}}};\n",
             header = arithmetic.header(),
+            target_header = <S::Target as Target>::HEADER,
             row = self.row,
             ring = self.ring,
             auxiliary = self.auxiliary,
-            store = store_type(self.ring.width()),
+            store = S::NAME,
+            residue = <S::Target as Target>::NAME,
+            target = target.type_name(),
             name = arithmetic.name(),
-            n = self.n(),
-            rows = self.ring.basis().len(),
+            place = self.start() / n,
             length = self.length(),
             count = primes.len(),
-            q = self.q,
         );
         text
     }
@@ -115,7 +189,7 @@ impl LiftRow {
         let primes = self.auxiliary.basis().len();
         format!(
             "{row}mod {} <-> {}, {primes} prime{}",
-            self.q,
+            self.q(),
             self.auxiliary.quotient(),
             if primes == 1 { "" } else { "s" }
         )
@@ -124,15 +198,9 @@ impl LiftRow {
 
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::kernel::Kernel;
     use crate::kernels::combine::Combine;
-    use crate::kernels::lift_fold::LiftFold;
-    use crate::kernels::lift_load::LiftLoad;
-    use crate::kernels::lift_store::LiftStore;
-    use crate::plan::{Content, Plan, Slot, Step};
+    use crate::plan::{Content, Plan};
     use crate::ring::Quotient;
     use crate::testkit::{NamedPlan, check_plan, devices, seed};
 
@@ -143,38 +211,47 @@ mod tests {
         primes
     }
 
-    fn check(kernel: Arc<dyn Kernel>, slots: Vec<Slot>, contents: Vec<Option<Content>>) {
-        let about = format!("{} {}", kernel.name(), kernel.describe());
-        let plan = Plan::new(about.clone(), vec![Step { kernel, slots }]).unwrap().with_contents(contents).unwrap();
+    fn check(steps: Vec<Step>, contents: [&Ring; 2]) {
+        let kernels: Vec<String> =
+            steps.iter().map(|step| format!("{} {}", step.kernel.name(), step.kernel.describe())).collect();
+        let about = kernels.join(", ");
+        let contents = contents.map(|ring| Some(Content::Coefficients(ring.clone()))).to_vec();
+        let plan = Plan::new(about.clone(), steps).unwrap().with_contents(contents).unwrap();
         check_plan(&NamedPlan::new(about, plan), &devices(), seed());
     }
 
-    /// Any residues, which products of operands within their bounds need not reach, for both sizes of primes.
+    /// Any residues, which products of operands within their bounds need not reach, for both sizes of primes, folded in
+    /// shared memory and out of it.
     #[test]
     fn text_and_cpu_agree() {
+        let small = |moduli: &[u64]| moduli.iter().map(|&q| Modulus::new(q).unwrap()).collect::<Vec<_>>();
+        let wide = |digits: &str| Modulus::from_hex(digits).unwrap();
+        let high = Quotient::Sparse { n: 6, terms: vec![(4, 3), (0, -1)] };
+        let units = Quotient::Sparse { n: 40, terms: vec![(39, 1), (38, -1), (0, -1)] };
+        let (all_ones, power_of_two) = (wide(&"f".repeat(64)), wide(&format!("8{:0>63}", 0)));
         let rings = [
-            (Quotient::Negacyclic { n: 5 }, 5, vec![1024u64], primes(62, 1)),
-            (Quotient::PrimeTrinomial { p: 5 }, 12, vec![u64::MAX, 4591], primes(62, 3)),
-            (Quotient::Sparse { n: 6, terms: vec![(4, 3), (0, -1)] }, 12, vec![u64::MAX - 58, 2], primes(62, 4)),
-            (Quotient::Sparse { n: 40, terms: vec![(39, 1), (0, -1)] }, 80, vec![3], primes(30, 8)),
+            (Quotient::Negacyclic { n: 5 }, 5, small(&[1024]), primes(62, 1)),
+            (Quotient::PrimeTrinomial { p: 5 }, 12, small(&[u64::MAX, 4591]), primes(62, 3)),
+            (high.clone(), 12, small(&[u64::MAX - 58, 2]), primes(62, 4)),
+            (units.clone(), 80, small(&[3]), primes(30, 8)),
+            (Quotient::Binomial { n: 5, c: U256::MAX.shr_vartime(3) }, 12, vec![all_ones], primes(62, 9)),
+            (high, 12, vec![power_of_two, Modulus::new(3u32).unwrap()], primes(62, 9)),
+            (units, 80, vec![wide("1000000000000000d")], primes(30, 5)),
         ];
+        let shared = Limits::of_capability(90);
+        let none = Limits { block_shared_bytes: 0, ..shared.clone() };
         for (quotient, length, moduli, primes) in rings {
-            let moduli: Vec<Modulus> = moduli.into_iter().map(|q| Modulus::new(q).unwrap()).collect();
             let ring = Ring::new(&moduli, quotient).unwrap();
             let auxiliary = Ring::new(&primes, Quotient::Cyclic { n: length }).unwrap();
-            let [element, product] = [&ring, &auxiliary].map(|ring| Some(Content::Coefficients(ring.clone())));
             for row in 0..moduli.len() {
-                let lift = LiftRow::new(&ring, row, &auxiliary).unwrap();
-                let contents = vec![element.clone(), product.clone()];
-                check(Arc::new(LiftLoad::new(lift.clone())), vec![Slot::Arg(0), Slot::Arg(1)], contents);
-                let contents = vec![product.clone(), element.clone()];
-                match LiftStore::new(&lift).unwrap() {
-                    Some(store) => check(Arc::new(store), vec![Slot::Arg(0), Slot::Arg(1)], contents),
-                    None => {
-                        let fold = LiftFold::new(lift).unwrap();
-                        let slots = vec![Slot::Arg(0), Slot::Table(fold.table()), Slot::Arg(1)];
-                        check(Arc::new(fold), slots, contents);
-                    }
+                let lift = LiftRow::new(&ring, row, &auxiliary);
+                let [from, to, between] = [Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)];
+                check(vec![lift.load(from.clone(), to.clone())], [&ring, &auxiliary]);
+                let store = |limits| lift.store(from.clone(), between.clone(), to.clone(), limits).unwrap();
+                check(store(&shared), [&auxiliary, &ring]);
+                // in two steps, where it is folded
+                if store(&none).len() == 2 {
+                    check(store(&none), [&auxiliary, &ring]);
                 }
             }
         }

@@ -3,78 +3,133 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use crypto_bigint::U256;
+
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Built, Kernel, Launch, Port};
-use crate::kernels::crt::{Rebuild, Stored, add_mod, with_stored};
+use crate::kernels::crt::{Stored, with_stored};
 use crate::kernels::lift::LiftRow;
+use crate::kernels::rebuild::Rebuild;
+use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
-use crate::modulus::low_u64;
 use crate::plan::Table;
 
 /// Most threads of a block.
 const THREADS: usize = 512;
 
 /// One row of ring elements from products in a longer auxiliary ring, by x^n = Σ c·x^k over the tail of f.
-/// Ports: auxiliary element in, the tail ([`LiftFold::table`]), element out (in and out for rows after the first).
+/// Ports: auxiliary element in, or where that does not suit shared memory the 2n − 1 coefficients of the row, which are
+/// folded in place; the tail ([`LiftFold::table`]); element out (in and out for rows after the first).
 #[derive(Debug)]
-pub(crate) struct LiftFold {
+pub(super) struct LiftFold<S: Row> {
     lift: LiftRow,
-    rebuild: Rebuild,
-    /// Pairs (k, c), c not 0, by ascending k.
-    tail: Vec<(usize, u64)>,
+    rebuild: Rebuild<S::Target>,
+    /// The terms c·x^k, c not 0, by ascending k.
+    tail: Vec<Term<<S::Target as Target>::Factor>>,
+    in_place: bool,
     ports: [Port; 3],
 }
 
-impl LiftFold {
-    pub(crate) fn new(lift: LiftRow) -> Result<Self> {
-        let tail = lift.ring.quotient().tail(&lift.ring.basis()[lift.row]);
-        let tail: Vec<_> = tail.iter().map(|(k, c)| (*k, low_u64(c))).filter(|&(_, c)| c != 0).collect();
-        let rebuild = Rebuild::new(lift.auxiliary.basis(), lift.q)?;
-        let table_bytes = 8 * (2 * tail.len() + lift.n() + 1);
-        let ports = [Port::input(lift.auxiliary.bytes()), Port::shared(table_bytes), lift.output()];
-        Ok(Self { lift, rebuild, tail, ports })
+#[derive(Debug)]
+struct Term<F> {
+    k: usize,
+    c: U256,
+    factor: F,
+}
+
+impl<S: Row> LiftFold<S> {
+    pub(super) fn new(lift: &LiftRow, limits: &Limits) -> Result<Self> {
+        let tail = lift.ring.quotient().tail(lift.q()).into_iter().filter(|&(_, c)| c != U256::ZERO);
+        let tail = tail.map(|(k, c)| Term { k, c, factor: <S::Target as Target>::factor(lift.q(), &c) }).collect();
+        let rebuild = Rebuild::new(lift.auxiliary.basis(), lift.q(), &lift.scale())?;
+        let row_bytes = (2 * lift.n() - 1) * lift.ring.width().bytes();
+        let in_place = !limits.is_cpu() && row_bytes > limits.block_shared_bytes as usize;
+        let input = if in_place { Port::in_out(row_bytes) } else { Port::input(lift.auxiliary.bytes()) };
+        let fold = Self { lift: lift.clone(), rebuild, tail, in_place, ports: [input, Port::shared(0), lift.output()] };
+        let table = Port::shared(fold.table().bytes());
+        Ok(Self { ports: [input, table, lift.output()], ..fold })
     }
 
-    /// The tail for the second port: its pairs (k, c), then for each e ≤ n the number of pairs with k < e.
-    pub(crate) fn table(&self) -> Table {
-        let pairs = self.tail.iter().flat_map(|&(k, c)| [k as u64, c]);
-        let below = (0..=self.lift.n()).map(|e| self.tail.partition_point(|&(k, _)| k < e) as u64);
-        let words: Vec<u64> = pairs.chain(below).collect();
-        Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
+    /// The tail for the second port: each c, then each k.
+    pub(super) fn table(&self) -> Table {
+        let one = self.lift.q().reduce(&U256::ONE);
+        let mut bytes = Vec::new();
+        for Term { c, factor, .. } in &self.tail {
+            match self.has_units() {
+                true => bytes.extend(u64::from(*c == one).to_ne_bytes()),
+                false => bytes.extend(bytemuck::bytes_of(factor)),
+            }
+        }
+        bytes.extend(self.tail.iter().flat_map(|term| (term.k as u64).to_ne_bytes()));
+        Table::Bytes(Arc::from(bytes))
+    }
+
+    pub(super) fn is_in_place(&self) -> bool {
+        self.in_place
+    }
+
+    /// Whether every c is 1 or −1.
+    fn has_units(&self) -> bool {
+        let q = self.lift.q();
+        self.tail.iter().all(|term| [q.reduce_i64(1), q.reduce_i64(-1)].contains(&term.c))
     }
 
     /// Coefficients that one round takes down.
     fn gap(&self) -> usize {
-        self.lift.n() - self.tail.last().map_or(0, |&(k, _)| k)
+        self.lift.n() - self.tail.last().map_or(0, |term| term.k)
     }
 
-    fn run<S: Stored, W: Stored>(&self, from: &[W], to: &mut [S]) {
-        let Self { lift, rebuild, tail, .. } = self;
+    fn run<W: Stored>(&self, from: &[W], to: &mut [S]) {
+        let Self { lift, rebuild, .. } = self;
         let n = lift.n();
-        let mut product = vec![0; 2 * n - 1];
+        let mut product = vec![<S::Target as Target>::residue(&U256::ZERO); 2 * n - 1];
         let items = from.chunks_exact(lift.auxiliary.basis().len() * lift.length());
         for (from, to) in items.zip(to.chunks_exact_mut(lift.ring.basis().len() * n)) {
             for (j, x) in product.iter_mut().enumerate() {
                 *x = rebuild.rebuild(|prime| from[lift.place(prime, j)].get());
             }
-            for source in (n..2 * n - 1).rev() {
-                let x = product[source];
-                for &(k, c) in tail {
-                    let target = &mut product[source - n + k];
-                    *target = add_mod(*target, rebuild.divisor().mul(x, c), lift.q);
-                }
+            self.fold(&mut product, |x| x, |x| x);
+            self.put(to, product.iter().map(|&x| S::put(x)));
+        }
+    }
+
+    fn run_in_place(&self, rows: &mut [S], to: &mut [S]) {
+        let n = self.lift.n();
+        let items = rows.chunks_exact_mut(2 * n - 1);
+        for (row, to) in items.zip(to.chunks_exact_mut(self.lift.ring.basis().len() * n)) {
+            self.fold(row, S::get, S::put);
+            self.put(to, row.iter().copied());
+        }
+    }
+
+    fn fold<X: Copy>(
+        &self,
+        row: &mut [X],
+        get: impl Fn(X) -> <S::Target as Target>::Residue,
+        put: impl Fn(<S::Target as Target>::Residue) -> X,
+    ) {
+        let n = self.lift.n();
+        let target = self.rebuild.target();
+        for source in (n..2 * n - 1).rev() {
+            let x = get(row[source]);
+            for Term { k, factor, .. } in &self.tail {
+                let to = &mut row[source - n + k];
+                *to = put(target.add(get(*to), target.mul(x, factor)));
             }
-            if lift.clears() {
-                to.fill(S::put(0));
-            }
-            for (to, &x) in to[lift.start()..].iter_mut().zip(&product[..n]) {
-                *to = S::put(x);
-            }
+        }
+    }
+
+    fn put(&self, to: &mut [S], row: impl Iterator<Item = S>) {
+        if self.lift.clears() {
+            to.fill(S::put(<S::Target as Target>::residue(&U256::ZERO)));
+        }
+        for (to, x) in to[self.lift.start()..][..self.lift.n()].iter_mut().zip(row) {
+            *to = x;
         }
     }
 }
 
-impl Kernel for LiftFold {
+impl<S: Row> Kernel for LiftFold<S> {
     fn name(&self) -> &'static str {
         "lift_fold"
     }
@@ -90,22 +145,26 @@ impl Kernel for LiftFold {
     fn build(&self, limits: &Limits) -> Result<Built> {
         let n = self.lift.n();
         let threads = n.div_ceil(4).next_multiple_of(32).min(THREADS);
-        let shared_bytes = (2 * n - 1) * self.lift.ring.width().bytes();
+        let shared_bytes = if self.in_place { 0 } else { (2 * n - 1) * self.lift.ring.width().bytes() };
         if shared_bytes > limits.block_shared_bytes as usize {
             return Err(Error::Unsupported {
                 job: format!("the lift of {}", self.lift.ring),
                 why: format!(
-                    "folding by this f takes rounds in {shared_bytes} bytes of shared memory, more than {} has",
+                    "it is planned to fold in {shared_bytes} bytes of shared memory, more than {} has",
                     limits.name
                 ),
             });
         }
-        let units = self.tail.iter().all(|&(_, c)| c == 1 || c == self.lift.q - 1);
+        let [source, coefficient] =
+            [if self.in_place { "Store" } else { "const Word" }, if self.has_units() { "rf::u64" } else { "Factor" }];
         let further = format!(
-            "    static constexpr rf::u32 threads = {threads}, terms = {}, gap = {};\n\
-             \x20   static constexpr bool units = {units}, clears = {};\n{}",
+            "    using Source = {source};\n    using Coefficient = {coefficient};\n\
+             \x20   static constexpr rf::u32 threads = {threads}, terms = {}, gap = {};\n\
+             \x20   static constexpr bool in_place = {}, units = {}, clears = {};\n{}",
             self.tail.len(),
             self.gap(),
+            self.in_place,
+            self.has_units(),
             self.lift.clears(),
             self.rebuild.prelude(self.lift.word_bits()),
         );
@@ -115,19 +174,22 @@ impl Kernel for LiftFold {
             blocks_per_item: 1,
             shared_bytes: shared_bytes as u32,
         };
-        Ok(Built { prelude: format!("#pragma once\n{}", self.lift.prelude(&further)), launch })
+        Ok(Built { prelude: format!("#pragma once\n{}", self.lift.prelude::<S>(&further)), launch })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        with_stored!(self, self.lift.ring.width(), S => {
-            with_stored!(self, self.lift.auxiliary.width(), W => {
-                self.run::<S, W>(args.input(0)?, args.output(2)?);
-                Ok(())
-            })
+        if self.in_place {
+            self.run_in_place(args.output(0)?, args.output(2)?);
+            return Ok(());
+        }
+        with_stored!(self, self.lift.auxiliary.width(), W => {
+            self.run::<W>(args.input(0)?, args.output(2)?);
+            Ok(())
         })
     }
 
     fn describe(&self) -> String {
-        format!("{}, {} terms", self.lift.describe(), self.tail.len())
+        let place = if self.in_place { ", in device memory" } else { "" };
+        format!("{}, {} terms{place}", self.lift.describe(), self.tail.len())
     }
 }

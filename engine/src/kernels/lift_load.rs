@@ -2,47 +2,54 @@
 
 use core::ops::Range;
 
+use crypto_bigint::U256;
+
 use crate::error::Result;
 use crate::kernel::{Args, Built, Kernel, Port};
-use crate::kernels::crt::{Barrett, Stored, choice, with_stored};
+use crate::kernels::crt::{Stored, choice, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::spread::spread;
+use crate::kernels::target::{Remainder, Row, Target};
 use crate::limits::Limits;
-use crate::modulus::low_u64;
+use crate::modulus::{Width, low_u64};
 
 /// Threads of a block.
 const THREADS: usize = 256;
 
 /// One row of ring elements into an auxiliary ring. Ports: element in, auxiliary element out.
 #[derive(Debug)]
-pub(crate) struct LiftLoad {
+pub(super) struct LiftLoad<S: Row> {
     lift: LiftRow,
     primes: Vec<Prime>,
+    /// floor(q / 2).
+    half: <S::Target as Target>::Residue,
     ports: [Port; 2],
 }
 
 #[derive(Debug)]
 struct Prime {
     p: u64,
-    barrett: Barrett,
+    remainder: Remainder,
     /// −q mod p.
     minus_q: u64,
 }
 
-impl LiftLoad {
-    pub(crate) fn new(lift: LiftRow) -> Self {
+impl<S: Row> LiftLoad<S> {
+    pub(super) fn new(lift: LiftRow) -> Self {
+        let q = lift.q().value();
         let primes = lift.auxiliary.basis().iter().map(|p| {
+            let minus_q = low_u64(&p.neg(&p.reduce(&q)));
             let p = low_u64(&p.value());
-            Prime { p, barrett: Barrett::new(p), minus_q: (p - lift.q % p) % p }
+            Prime { p, remainder: Remainder::new(p), minus_q }
         });
         let primes = primes.collect();
+        let half = <S::Target as Target>::residue(&q.shr_vartime(1));
         let ports = [Port::input(lift.ring.bytes()), Port::output(lift.auxiliary.bytes())];
-        Self { lift, primes, ports }
+        Self { lift, primes, half, ports }
     }
 
-    fn run<S: Stored, W: Stored>(&self, from: &[S], to: &mut [W]) {
+    fn run<W: Stored>(&self, from: &[S], to: &mut [W]) {
         let lift = &self.lift;
-        let half = lift.q / 2;
         let items = from.chunks_exact(lift.ring.basis().len() * lift.n());
         for (from, to) in items.zip(to.chunks_exact_mut(self.primes.len() * lift.length())) {
             let row = &from[lift.start()..][..lift.n()];
@@ -50,7 +57,8 @@ impl LiftLoad {
                 let (values, padding) = to.split_at_mut(lift.n());
                 for (to, x) in values.iter_mut().zip(row) {
                     let x = x.get();
-                    let r = prime.barrett.rem(x) + if x > half { prime.minus_q } else { 0 };
+                    let lift = if <S::Target as Target>::is_above(x, self.half) { prime.minus_q } else { 0 };
+                    let r = <S::Target as Target>::remainder(x, &prime.remainder) + lift;
                     *to = W::put(if r >= prime.p { r - prime.p } else { r });
                 }
                 padding.fill(W::put(0));
@@ -59,7 +67,7 @@ impl LiftLoad {
     }
 }
 
-impl Kernel for LiftLoad {
+impl<S: Row> Kernel for LiftLoad<S> {
     fn name(&self) -> &'static str {
         "lift_load"
     }
@@ -74,21 +82,22 @@ impl Kernel for LiftLoad {
 
     fn build(&self, _: &Limits) -> Result<Built> {
         let (cells, launch) = spread(self.lift.length(), THREADS);
-        let barretts =
-            choice("rf::Barrett barrett(rf::u32 j)", "j", self.primes.iter().map(|prime| prime.barrett.initializer()));
+        let target = <S::Target as Target>::remainder_type();
+        let dividers = self.primes.iter().map(|prime| <S::Target as Target>::remainder_initializer(&prime.remainder));
+        let dividers = choice(&format!("{target} divider(rf::u32 j)"), "j", dividers);
         let minus_q =
             choice("rf::u64 minus_q(rf::u32 j)", "j", self.primes.iter().map(|prime| format!("{}ull", prime.minus_q)));
-        let below = self.primes.iter().all(|prime| self.lift.q <= prime.p);
-        let further = format!("    static constexpr bool below_primes = {below};\n{barretts}{minus_q}");
-        Ok(Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude(&further)), launch })
+        let half = choice("Residue half()", "0", [<S::Target as Target>::literal(&self.half)]);
+        let q = self.lift.q().value();
+        let below = self.lift.ring.width() != Width::W256 && self.primes.iter().all(|prime| q <= U256::from(prime.p));
+        let further = format!("    static constexpr bool below_primes = {below};\n{dividers}{minus_q}{half}");
+        Ok(Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude::<S>(&further)), launch })
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        with_stored!(self, self.lift.ring.width(), S => {
-            with_stored!(self, self.lift.auxiliary.width(), W => {
-                self.run::<S, W>(args.input(0)?, args.output(1)?);
-                Ok(())
-            })
+        with_stored!(self, self.lift.auxiliary.width(), W => {
+            self.run::<W>(args.input(0)?, args.output(1)?);
+            Ok(())
         })
     }
 

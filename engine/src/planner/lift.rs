@@ -1,18 +1,12 @@
-//! Products in any ring with moduli of up to 64 bits, through an equal or longer product modulo auxiliary primes.
+//! Products in any ring, through an equal or longer product modulo auxiliary primes.
 
-use std::sync::Arc;
-
-use crypto_bigint::U256;
+use crypto_bigint::{U256, U768};
 
 use crate::error::{Error, Result};
 use crate::job::{Bounds, Job, Op};
-use crate::kernel::Kernel;
 use crate::kernels::lift::LiftRow;
-use crate::kernels::lift_fold::LiftFold;
-use crate::kernels::lift_load::LiftLoad;
-use crate::kernels::lift_store::LiftStore;
 use crate::limits::Limits;
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, Width};
 use crate::plan::{Content, Plan, Slot, Step};
 use crate::planner::{Planner, rns};
 use crate::ring::split::MAX_BASE;
@@ -24,21 +18,22 @@ const PRIME_BITS: [u32; 2] = [30, 62];
 /// Strategy: a product through an auxiliary ring, each row of the basis on its own.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for moduli of more than 64 bits, and what the planner says of the auxiliary product: it splits,
-/// so it never comes back here.
+/// [`Error::Unsupported`] where unfolded products are longer than rings can be, and what the planner says of the auxiliary
+/// product: it splits, so it never comes back here.
 pub(super) fn mul(job: &Job, limits: &Limits) -> Result<Plan> {
     let ring = &job.ring;
     let auxiliary = auxiliary_ring(ring, job.bounds)?;
     let inner = Job::new(&auxiliary, Op::Mul).batch_hint(job.batch_hint);
     let inner = Planner::new(limits.clone()).plan(&inner)?;
 
-    let (left, right, product) = (Slot::Temp(0), Slot::Temp(1), Slot::Temp(2));
+    let [left, right, product] = [0, 1, 2].map(Slot::Temp);
+    let unfolded = Slot::Temp(inner.args().len() + inner.temps().len());
     let mut steps = Vec::new();
     for row in 0..ring.basis().len() {
-        let lift = LiftRow::new(ring, row, &auxiliary)?;
-        let load: Arc<dyn Kernel> = Arc::new(LiftLoad::new(lift.clone()));
-        steps.push(Step { kernel: load.clone(), slots: vec![Slot::Arg(0), left.clone()] });
-        steps.push(Step { kernel: load, slots: vec![Slot::Arg(1), right.clone()] });
+        let lift = LiftRow::new(ring, row, &auxiliary);
+        let load = lift.load(Slot::Arg(0), left.clone());
+        let kernel = load.kernel.clone();
+        steps.extend([load, Step { kernel, slots: vec![Slot::Arg(1), right.clone()] }]);
         for step in inner.steps() {
             let slots = step.slots.iter().map(|slot| match slot {
                 Slot::Arg(i) => Slot::Temp(*i),
@@ -47,14 +42,7 @@ pub(super) fn mul(job: &Job, limits: &Limits) -> Result<Plan> {
             });
             steps.push(Step { kernel: step.kernel.clone(), slots: slots.collect() });
         }
-        steps.push(match LiftStore::new(&lift)? {
-            Some(store) => Step { kernel: Arc::new(store), slots: vec![product.clone(), Slot::Arg(2)] },
-            None => {
-                let fold = LiftFold::new(lift)?;
-                let slots = vec![product.clone(), Slot::Table(fold.table()), Slot::Arg(2)];
-                Step { kernel: Arc::new(fold), slots }
-            }
-        });
+        steps.extend(lift.store(product.clone(), unfolded.clone(), Slot::Arg(2), limits)?);
     }
     let element = Some(Content::Coefficients(ring.clone()));
     Plan::new(job.to_string(), steps)?.with_contents(vec![element; 3])
@@ -63,21 +51,27 @@ pub(super) fn mul(job: &Job, limits: &Limits) -> Result<Plan> {
 /// The cheapest ring through which products of elements within these bounds are exact: one with the same quotient if
 /// that splits, else a cyclic one of at least 2n − 1 coefficients.
 fn auxiliary_ring(ring: &Ring, bounds: Bounds) -> Result<Ring> {
-    let refuse = |why: &str| Error::unsupported(Op::Mul, ring, why);
-    let moduli: Option<Vec<u64>> = ring.basis().iter().map(Modulus::value_u64).collect();
-    let moduli = moduli.ok_or_else(|| refuse("the lift is for moduli of up to 64 bits"))?;
-    let half = moduli.iter().max().map_or(0, |q| q / 2);
-    let operand = |bound: Option<u64>| U256::from(bound.map_or(half, |bound| bound.min(half)));
-    let term = operand(bounds.left).wrapping_mul(&operand(bounds.right));
+    let half = ring.basis().iter().map(Modulus::value).max().unwrap_or(U256::ZERO).shr_vartime(1);
+    let operand = |bound: Option<u64>| match bound {
+        // of 256-bit residues the Montgomery form is lifted, which knows no bounds
+        Some(bound) if ring.width() != Width::W256 => half.min(U256::from(bound)),
+        _ => half,
+    };
+    let term = U768::from(&operand(bounds.left)).wrapping_mul(&operand(bounds.right));
+    let shapes = shapes(ring);
+    if shapes.is_empty() {
+        let why = "products come unfolded, and have more coefficients than a ring can have";
+        return Err(Error::unsupported(Op::Mul, ring, why));
+    }
     for bits in PRIME_BITS {
-        for shape in shapes(ring) {
-            let bound = term.wrapping_mul(&U256::from(shape.terms as u64));
+        for shape in &shapes {
+            let bound = term.wrapping_mul(&U768::from(shape.terms as u64));
             if let Some(primes) = rns::primes(shape.order, bits, &bound) {
-                return Ring::new(&primes, shape.quotient);
+                return Ring::new(&primes, shape.quotient.clone());
             }
         }
     }
-    Err(refuse("no length has enough auxiliary primes"))
+    Err(Error::unsupported(Op::Mul, ring, "no length has enough auxiliary primes"))
 }
 
 /// An auxiliary quotient that splits.

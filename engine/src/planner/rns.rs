@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crypto_bigint::U256;
+use crypto_bigint::U768;
 
 use crate::error::{Error, Result};
 use crate::job::{Job, Op};
@@ -52,19 +52,19 @@ pub(super) fn plan(job: &Job) -> Result<Plan> {
 ///
 /// # Errors
 /// [`Error::Inexact`].
-pub(super) fn prove(bound: &U256, primes: &[Modulus]) -> Result<()> {
+pub(super) fn prove(bound: &U768, primes: &[Modulus]) -> Result<()> {
     let twice = bound.wrapping_add(bound);
     match product(primes) {
         Some(product) if product <= twice => {
             Err(Error::Inexact { needed_bits: twice.bits_vartime(), available_bits: product.bits_vartime() - 1 })
         }
-        _ => Ok(()), // a product of more than 256 bits is beyond any bound
+        _ => Ok(()), // a product of more than 768 bits is beyond any bound
     }
 }
 
 /// The largest primes below 2^bits with roots of unity of this order, as many as `bound` needs, in ascending order;
 /// `None` where there are not enough.
-pub(super) fn primes(order: u64, bits: u32, bound: &U256) -> Option<Vec<Modulus>> {
+pub(super) fn primes(order: u64, bits: u32, bound: &U768) -> Option<Vec<Modulus>> {
     let mut basis = Vec::new();
     for p in primes::primes(order, bits).take(MAX_PRIMES) {
         basis.insert(0, p);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_basis_is_the_largest_that_is_needed() {
-        let bound = U256::from(1u64 << 40);
+        let bound = U768::from(1u64 << 40);
         let primes = primes(1536, 30, &bound).unwrap();
         let values: Vec<u64> = primes.iter().filter_map(Modulus::value_u64).collect();
         assert!(values.is_sorted() && values.len() == 2 && values.iter().all(|p| p % 1536 == 1 && p >> 30 == 0));
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn exactness_is_sharp() {
         let p = [Modulus::new(17u32).unwrap()];
-        assert_eq!(prove(&U256::from(8u32), &p), Ok(()));
-        assert_eq!(prove(&U256::from(9u32), &p), Err(Error::Inexact { needed_bits: 5, available_bits: 4 }));
+        assert_eq!(prove(&U768::from(8u32), &p), Ok(()));
+        assert_eq!(prove(&U768::from(9u32), &p), Err(Error::Inexact { needed_bits: 5, available_bits: 4 }));
     }
 
     #[test]
     fn large_orders_may_lack_primes() {
-        assert_eq!(primes(1 << 29, 30, &U256::ONE), None);
-        assert!(primes(1 << 29, 62, &U256::ONE).is_some());
+        assert_eq!(primes(1 << 29, 30, &U768::ONE), None);
+        assert!(primes(1 << 29, 62, &U768::ONE).is_some());
     }
 }

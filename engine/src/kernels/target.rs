@@ -1,0 +1,270 @@
+//! The arithmetic in which a lift ends: modulo the q of a row, of up to 64 bits or of up to 256.
+
+use core::fmt::Debug;
+
+use bytemuck::Pod;
+use crypto_bigint::U256;
+
+use super::divisor256::{self, Divisor256, Factor, Limbs, limbs};
+use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod};
+use crate::modulus::{Modulus, low_u64};
+
+/// How a residue of a row is stored.
+pub(super) trait Row: Pod + Debug + Send + Sync {
+    /// The arithmetic for residues so stored.
+    type Target: Target;
+    /// The type in CUDA text.
+    const NAME: &'static str;
+
+    fn get(self) -> <Self::Target as Target>::Residue;
+    fn put(x: <Self::Target as Target>::Residue) -> Self;
+}
+
+macro_rules! rows {
+    ($($store:ty = $name:literal),*) => {$(
+        impl Row for $store {
+            type Target = Divisor;
+            const NAME: &'static str = $name;
+
+            fn get(self) -> u64 {
+                Stored::get(self)
+            }
+            fn put(x: u64) -> Self {
+                Stored::put(x)
+            }
+        }
+    )*};
+}
+rows!(u16 = "rf::u16", u32 = "rf::u32", u64 = "rf::u64");
+
+impl Row for Limbs {
+    type Target = Divisor256;
+    const NAME: &'static str = Divisor256::NAME;
+
+    fn get(self) -> Self {
+        self
+    }
+    fn put(x: Self) -> Self {
+        x
+    }
+}
+
+/// How sums of digits times weights are reduced.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sum {
+    /// Once, from 64 bits.
+    Narrow(Barrett),
+    /// Otherwise.
+    Wide,
+}
+
+/// Arithmetic modulo any q of its width, on residues below q.
+pub(super) trait Target: Copy + Debug + Send + Sync {
+    type Residue: Pod + Debug + PartialEq + Send + Sync;
+    /// A known factor.
+    type Factor: Debug + Pod + Send + Sync;
+    /// The header of CUDA text that has it, and the type of a residue there.
+    const HEADER: &'static str;
+    const NAME: &'static str;
+
+    fn new(q: &Modulus) -> Self;
+    fn residue(x: &U256) -> Self::Residue;
+    fn factor(q: &Modulus, c: &U256) -> Self::Factor;
+    fn add(&self, a: Self::Residue, b: Self::Residue) -> Self::Residue;
+    fn mul(&self, a: Self::Residue, c: &Self::Factor) -> Self::Residue;
+    fn is_above(a: Self::Residue, b: Self::Residue) -> bool;
+    /// x mod p
+    fn remainder(x: Self::Residue, p: &Remainder) -> u64;
+    /// How a start and digits up to these times these weights are added up; `None` if there are too many.
+    fn sum(q: &Modulus, start: Self::Residue, most: impl Iterator<Item = (u64, Self::Residue)>) -> Option<Sum>;
+    fn add_up(
+        &self,
+        sum: &Sum,
+        start: Self::Residue,
+        terms: impl Iterator<Item = (u64, Self::Residue)>,
+    ) -> Self::Residue;
+
+    /// Literals and initializers of CUDA text.
+    fn literal(x: &Self::Residue) -> String;
+    fn factor_literal(c: &Self::Factor) -> String;
+    fn type_name(&self) -> String;
+    fn initializer(&self) -> String;
+    fn sum_initializer(&self, sum: &Sum, start: &Self::Residue) -> String;
+    fn remainder_type() -> &'static str;
+    fn remainder_initializer(p: &Remainder) -> String;
+}
+
+/// Remainders by a prime of an auxiliary basis.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Remainder {
+    barrett: Barrett,
+    divisor: Divisor,
+}
+
+impl Remainder {
+    pub(super) fn new(p: u64) -> Self {
+        Self { barrett: Barrett::new(p), divisor: Divisor::new(p) }
+    }
+}
+
+impl Target for Divisor {
+    type Residue = u64;
+    type Factor = u64;
+    const HEADER: &'static str = "crt.cuh";
+    const NAME: &'static str = "rf::u64";
+
+    fn new(q: &Modulus) -> Self {
+        Self::new(low_u64(&q.value()))
+    }
+
+    fn residue(x: &U256) -> u64 {
+        low_u64(x)
+    }
+
+    fn factor(_: &Modulus, c: &U256) -> u64 {
+        low_u64(c)
+    }
+
+    fn add(&self, a: u64, b: u64) -> u64 {
+        add_mod(a, b, self.d >> self.shift)
+    }
+
+    fn mul(&self, a: u64, c: &u64) -> u64 {
+        if *c == 1 { a } else { self.mul(a, *c) }
+    }
+
+    fn is_above(a: u64, b: u64) -> bool {
+        a > b
+    }
+
+    fn remainder(x: u64, p: &Remainder) -> u64 {
+        p.barrett.rem(x)
+    }
+
+    fn sum(q: &Modulus, start: u64, mut most: impl Iterator<Item = (u64, u64)>) -> Option<Sum> {
+        let q = low_u64(&q.value());
+        let term = |sum: u128, (digit, weight)| Some(sum.saturating_add(wide_mul(digit, weight)));
+        match most.try_fold(u128::from(start), term)? >> 64 {
+            0 if q <= 1 << 63 => Some(Sum::Narrow(Barrett::new(q))),
+            above => (above < u128::from(q)).then_some(Sum::Wide),
+        }
+    }
+
+    fn add_up(&self, sum: &Sum, start: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
+        match sum {
+            Sum::Narrow(barrett) => barrett.rem(terms.fold(start, |sum, (digit, weight)| sum + digit * weight)),
+            Sum::Wide => {
+                let term = |sum, (digit, weight)| sum + wide_mul(digit, weight);
+                self.rem(terms.fold(u128::from(start), term))
+            }
+        }
+    }
+
+    fn literal(x: &u64) -> String {
+        format!("{x}ull")
+    }
+
+    fn factor_literal(c: &u64) -> String {
+        format!("{c}ull")
+    }
+
+    fn type_name(&self) -> String {
+        "rf::Divisor".into()
+    }
+
+    fn initializer(&self) -> String {
+        self.initializer()
+    }
+
+    fn sum_initializer(&self, sum: &Sum, start: &u64) -> String {
+        match sum {
+            Sum::Narrow(barrett) => format!("rf::NarrowSum{{{start}ull, {}}}", barrett.initializer()),
+            Sum::Wide => format!("rf::WideSum{{{{{start}ull, 0}}, {}}}", self.initializer()),
+        }
+    }
+
+    fn remainder_type() -> &'static str {
+        "rf::Barrett"
+    }
+
+    fn remainder_initializer(p: &Remainder) -> String {
+        p.barrett.initializer()
+    }
+}
+
+fn wide_mul(a: u64, b: u64) -> u128 {
+    u128::from(a) * u128::from(b)
+}
+
+impl Target for Divisor256 {
+    type Residue = Limbs;
+    type Factor = Factor;
+    const HEADER: &'static str = "divisor256.cuh";
+    const NAME: &'static str = "rf::u256";
+
+    fn new(q: &Modulus) -> Self {
+        Self::new(q)
+    }
+
+    fn residue(x: &U256) -> Limbs {
+        limbs(x)
+    }
+
+    fn factor(q: &Modulus, c: &U256) -> Factor {
+        Self::factor(q, c)
+    }
+
+    fn add(&self, a: Limbs, b: Limbs) -> Limbs {
+        self.add(&a, &b)
+    }
+
+    fn mul(&self, a: Limbs, c: &Factor) -> Limbs {
+        self.mul(&a, c)
+    }
+
+    fn is_above(a: Limbs, b: Limbs) -> bool {
+        a.iter().rev().gt(b.iter().rev())
+    }
+
+    fn remainder(x: Limbs, p: &Remainder) -> u64 {
+        x.iter().rev().fold(0, |r, &limb| p.divisor.rem(u128::from(r) << 64 | u128::from(limb)))
+    }
+
+    /// One after another, reduced each time.
+    fn sum(_: &Modulus, _: Limbs, mut most: impl Iterator<Item = (u64, Limbs)>) -> Option<Sum> {
+        most.all(|(digit, _)| digit >> 62 == 0).then_some(Sum::Wide)
+    }
+
+    fn add_up(&self, _: &Sum, start: Limbs, terms: impl Iterator<Item = (u64, Limbs)>) -> Limbs {
+        terms.fold(start, |sum, (digit, weight)| self.mad(&sum, digit, &weight))
+    }
+
+    fn literal(x: &Limbs) -> String {
+        divisor256::literal(x)
+    }
+
+    fn factor_literal(c: &Factor) -> String {
+        let parts: Vec<String> = c.iter().map(divisor256::literal).collect();
+        format!("Factor{{{{{}}}}}", parts.join(", "))
+    }
+
+    fn type_name(&self) -> String {
+        self.type_name()
+    }
+
+    fn initializer(&self) -> String {
+        self.initializer()
+    }
+
+    fn sum_initializer(&self, _: &Sum, start: &Limbs) -> String {
+        format!("rf::Sum256<{}>{{{}, {}}}", self.bits, divisor256::literal(start), self.initializer())
+    }
+
+    fn remainder_type() -> &'static str {
+        "rf::Divisor"
+    }
+
+    fn remainder_initializer(p: &Remainder) -> String {
+        p.divisor.initializer()
+    }
+}
