@@ -139,7 +139,7 @@ impl Cache {
         let path = folder.join(name.to_owned() + ENDING);
         match trust::check_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            checked => checked.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?,
+            checked => checked?,
         }
         // one that root has shipped keeps its time
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
