@@ -163,7 +163,7 @@ fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
     let forget = core::mem::forget::<[ringforge::Buffer; 2]>;
     let mut out = [0u64; BATCH];
     let host = outcome(&mut || program.run_host(BATCH, &mut [HostArg::from(words()), HostArg::from(&mut out[..])]));
-    let mut run = |timed: bool| {
+    let run = |timed: bool| {
         let mut held = buffers();
         let [from, to] = &mut held;
         let args = &mut [(&*from).into(), to.into()];
