@@ -204,6 +204,7 @@ impl Pke {
     }
 
     /// The place of the first coefficient of a secret key that no sampler gives; n for padding that is not zero.
+    #[inline(never)] // the test of its machine code names it
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         let Parameters { n, eta, .. } = self.parameters;
         unpack(KEY_WIDTH, pke_key, &mut memory.fields)?;

@@ -73,6 +73,7 @@ impl Kem {
 
     /// A key pair but for z, the last bytes of the secret key; `false` where the seed gives none, and then the keys are
     /// useless.
+    #[inline(never)] // the test of its machine code names it
     pub(crate) fn key_pair(
         &self,
         seed: &Seed,
@@ -89,6 +90,7 @@ impl Kem {
     }
 
     /// A ciphertext and the shared key in it, from 32 random bytes.
+    #[inline(never)] // the test of its machine code names it
     pub(crate) fn encapsulate(
         &self,
         public_key: &[u8],
@@ -104,6 +106,7 @@ impl Kem {
     }
 
     /// The shared key of a ciphertext: for one that no encapsulation made, a hash of z and the ciphertext.
+    #[inline(never)] // the test of its machine code names it
     pub(crate) fn decapsulate(
         &self,
         secret_key: &[u8],

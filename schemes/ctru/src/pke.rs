@@ -168,6 +168,7 @@ impl Pke {
     }
 
     /// The place of the first coefficient of a secret key that no sampler gives.
+    #[inline(never)] // the test of its machine code names it
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
         unpack(self.parameters.key_width(), pke_key, &mut memory.fields)?;
         Ok(first_above(&memory.fields, self.parameters.largest_field()))

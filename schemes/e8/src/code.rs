@@ -17,7 +17,7 @@ pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
     let q2 = i32::from(q2);
     let distance = v.map(|v| i32::from(v).min(q2 - i32::from(v)));
     let pairs: [[i32; 2]; 4] = core::array::from_fn(|i| [distance[2 * i], distance[2 * i + 1]]);
-    let same = pairs.map(|[a, b]| q2 / 2 - a - b);
+    let same = pairs.map(|[a, b]| (q2 >> 1) - a - b);
     let other = pairs.map(|[a, b]| a - b);
     let (even, odd) = (Coset::new(same), Coset::new(other));
     let t = (even.score - odd.score) >> 31; // all ones for the odd coset

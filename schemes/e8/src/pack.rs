@@ -13,16 +13,14 @@ pub const fn packed_bytes(width: u32, count: usize) -> usize {
 /// # Errors
 /// [`Error::Unsupported`] for any other width; [`Error::Length`] unless `bytes` holds [`packed_bytes`].
 pub fn pack(width: u32, values: &[u16], bytes: &mut [u8]) -> Result<()> {
-    let pack = match width {
-        4 => pack_all::<4>,
-        5 => pack_all::<5>,
-        10 => pack_all::<10>,
-        11 => pack_all::<11>,
-        12 => pack_all::<12>,
-        _ => return Err(unsupported(width)),
-    };
     check(width, values.len(), bytes.len())?;
-    pack(values, bytes);
+    match width {
+        4 => pack_all::<4>(values, bytes),
+        5 => pack_all::<5>(values, bytes),
+        10 => pack_all::<10>(values, bytes),
+        11 => pack_all::<11>(values, bytes),
+        _ => pack_all::<12>(values, bytes),
+    }
     Ok(())
 }
 
@@ -31,24 +29,22 @@ pub fn pack(width: u32, values: &[u16], bytes: &mut [u8]) -> Result<()> {
 /// # Errors
 /// As [`pack`].
 pub fn unpack(width: u32, bytes: &[u8], values: &mut [u16]) -> Result<()> {
-    let unpack = match width {
-        4 => unpack_all::<4>,
-        5 => unpack_all::<5>,
-        10 => unpack_all::<10>,
-        11 => unpack_all::<11>,
-        12 => unpack_all::<12>,
-        _ => return Err(unsupported(width)),
-    };
     check(width, values.len(), bytes.len())?;
-    unpack(bytes, values);
+    match width {
+        4 => unpack_all::<4>(bytes, values),
+        5 => unpack_all::<5>(bytes, values),
+        10 => unpack_all::<10>(bytes, values),
+        11 => unpack_all::<11>(bytes, values),
+        _ => unpack_all::<12>(bytes, values),
+    }
     Ok(())
 }
 
-fn unsupported(width: u32) -> Error {
-    Error::Unsupported { job: format!("a packing of {width} bits"), why: "widths are 4, 5, 10, 11 and 12".into() }
-}
-
 fn check(width: u32, count: usize, got: usize) -> Result<()> {
+    if !matches!(width, 4 | 5 | 10 | 11 | 12) {
+        let job = format!("a packing of {width} bits");
+        return Err(Error::Unsupported { job, why: "widths are 4, 5, 10, 11 and 12".into() });
+    }
     let expected = packed_bytes(width, count);
     if got == expected { Ok(()) } else { Err(Error::Length { what: "packed bytes", expected, got }) }
 }

@@ -14,21 +14,20 @@ pub const fn sampled_bytes(eta: u32, count: usize) -> usize {
 /// # Errors
 /// [`Error::Unsupported`] for any other eta; [`Error::Length`] unless `bytes` holds [`sampled_bytes`].
 pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
-    let sample = match eta {
-        2 => words::<2, 16, 8>,
-        3 => words::<3, 8, 6>,
-        4 => words::<4, 8, 8>,
-        5 => words::<5, 4, 5>,
-        _ => {
-            let job = format!("the centred binomial distribution of eta {eta}");
-            return Err(Error::Unsupported { job, why: "eta is 2, 3, 4 or 5".into() });
-        }
-    };
+    if !(2..=5).contains(&eta) {
+        let job = format!("the centred binomial distribution of eta {eta}");
+        return Err(Error::Unsupported { job, why: "eta is 2, 3, 4 or 5".into() });
+    }
     let expected = sampled_bytes(eta, out.len());
     if bytes.len() != expected {
         return Err(Error::Length { what: "bytes to sample from", expected, got: bytes.len() });
     }
-    sample(bytes, out);
+    match eta {
+        2 => words::<2, 16, 8>(bytes, out),
+        3 => words::<3, 8, 6>(bytes, out),
+        4 => words::<4, 8, 8>(bytes, out),
+        _ => words::<5, 4, 5>(bytes, out),
+    }
     Ok(())
 }
 

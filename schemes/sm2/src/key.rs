@@ -86,6 +86,7 @@ impl PrivateKey {
         Ok(self.sign_with(digest, &*extra))
     }
 
+    #[inline(never)] // the test of its machine code names it
     fn sign_with(&self, digest: &Digest, extra: &[u8]) -> Signature {
         let mut nonces = Nonces::new(&self.d, digest, extra);
         loop {

@@ -1,0 +1,256 @@
+//! What handles secrets takes the same time whatever they are, as machine code at optimisation levels 3, s and z.
+//!
+//! The named functions, and all that they call, divide nothing by hardware, whose time tells of its operands. Lengths and
+//! other public numbers are divided, so each division is looked up: the source function that it comes from, inlined or
+//! not, must be one that divides what is public. And where there is valgrind, it runs the program with secrets that count
+//! as not initialised, and finds no branch and no address that depends on them.
+//!
+//! Needs `objdump` and `addr2line` (binutils), and compiles the engine three times: skipped without
+//! `RINGFORGE_MACHINE_CODE=1`.
+
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use support::{Finding, Program, run, sources};
+
+/// What handles secrets.
+const NAMED: &[&str] = &[
+    "ringforge_ctru::kem::Kem::key_pair",
+    "ringforge_ctru::kem::Kem::encapsulate",
+    "ringforge_ctru::kem::Kem::decapsulate",
+    "ringforge_ctru::pke::Pke::bad_field",
+    "ringforge_ctru_prime::kem::Kem::key_pair",
+    "ringforge_ctru_prime::kem::Kem::encapsulate",
+    "ringforge_ctru_prime::kem::Kem::decapsulate",
+    "ringforge_ctru_prime::pke::Pke::bad_field",
+    "ringforge_sm2::key::PrivateKey::sign_with",
+    // of every kind of vectors
+    "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::halves",
+    "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::nodes",
+    "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::quarters",
+    // of every arithmetic
+    "<ringforge::transform::Parts<F> as ringforge::transform::Row<<F as ringforge::field::Field>::Word>>::forward",
+    "<ringforge::transform::Parts<F> as ringforge::transform::Row<<F as ringforge::field::Field>::Word>>::inverse",
+    "<ringforge::transform::Parts<F> as ringforge::transform::Row<<F as ringforge::field::Field>::Word>>::multiply",
+    "<ringforge::transform::Parts<F> as ringforge::transform::Row<<F as ringforge::field::Field>::Word>>::invert",
+];
+
+/// Sources of the standard library and of others that divide lengths: by chunks, by sizes of items.
+const LENGTHS: &[&str] = &["/core/src/slice/iter.rs", "/core/src/ptr/const_ptr.rs", "/inout_buf.rs"];
+
+/// Lines that divide what is public, by their file and what they say; those that the compiler merged say nothing.
+const PUBLIC: &[(&str, &str)] = &[
+    // sizes and numbers of nodes
+    ("engine/src/kernels/tree.rs", "self.split.n / self.split.nodes("),
+    ("engine/src/kernels/tree.rs", "size / kind.radix()"),
+    ("engine/src/kernels/tree.rs", "self.split.nodes(l) / above"),
+    ("engine/src/kernels/tree.rs", "words.len() / radix"),
+    ("engine/src/kernels/tree/parts.rs", "words.len() / "),
+    ("engine/src/kernels/tree/tile.rs", "self.split.n / self.split.nodes("),
+    ("engine/src/kernels/tree/tile.rs", "split.n / nodes"),
+    ("engine/src/kernels/tree/tile.rs", "words.len() / size"),
+    ("engine/src/kernels/tree/tile.rs", "size / kind.radix()"),
+    ("engine/src/kernels/tree/tile.rs", "rows.len() / size"),
+    ("engine/src/kernels/base.rs", "out.len() / "),
+    ("engine/src/kernels/base.rs", ""),
+    ("engine/src/ring/split.rs", "self.n / self.base"),
+    ("engine/src/transform.rs", "PIECE / self.split.base"),
+    // digits of public keys
+    ("schemes/ctru-prime/src/radix.rs", "number(&bytes[level.offset..]) % level.last"),
+    ("schemes/ctru-prime/src/radix.rs", "r % level.modulus"),
+    ("schemes/ctru-prime/src/radix.rs", "r / level.modulus"),
+];
+
+/// Lines that may depend on a secret, as they tell what will be known: whether there is a key or a signature.
+const OUTCOMES: &[(&str, &str)] = &[
+    ("schemes/ctru/src/rustcrypto.rs", "there.then_some(key)"),
+    ("schemes/ctru/src/rustcrypto.rs", "Self::attempt(&seed)"),
+    ("schemes/ctru/src/rustcrypto.rs", "match kem::<P>().pke.bad_value("),
+    ("schemes/ctru/src/rustcrypto.rs", "match kem::<P>().pke.bad_field("),
+    ("schemes/ctru/src/rustcrypto.rs", "EncapsulationKey::from_bytes(public_key"),
+    ("schemes/ctru/src/rustcrypto.rs", "Self::from_bytes(bytes).map_err("),
+    ("schemes/sm2/src/field.rs", "(sub(x, M::Q).1 == 1).then("),
+    ("schemes/sm2/src/item.rs", "if bool::from(refused)"),
+    ("schemes/sm2/src/item.rs", "if bool::from(k.is_zero())"),
+    ("schemes/sm2/src/key.rs", "(!bool::from(refused)).then_some("),
+    ("tests/constant-time/src/main.rs", "check_secret_key::<CtruPrime761>("),
+];
+
+/// Sources that call by pointers, and functions without sources that do: what is named, or knows no secret.
+const POINTERS: &[&str] = &["engine/src/transform.rs", "engine/src/simd/vectors.rs"];
+
+/// Functions beyond which nobody looks, by how names begin: panics, threads, memory.
+const ENDS: &[&str] = &[
+    "core::panicking",
+    "core::option",
+    "core::result",
+    "core::slice::index::slice_",
+    "core::slice::copy_from_slice",
+    "core::fmt",
+    "<core::fmt",
+    "alloc::",
+    "<alloc::",
+    "std::",
+    "<std::",
+    "rayon_core",
+    "<rayon_core",
+    "crossbeam",
+    "<crossbeam",
+];
+
+/// Functions that must be found out.
+const PLANTED: [(&str, Finding); 4] = [
+    ("ringforge_constant_time::planted::divides", Finding::Division),
+    ("ringforge_constant_time::planted::divides_wide", Finding::Division),
+    ("ringforge_constant_time::planted::divides_double", Finding::Division),
+    ("ringforge_constant_time::planted::divides_somewhere", Finding::Pointer),
+];
+
+/// The program, compiled at this level; what it shares with other levels is compiled once.
+fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/machine-code");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args([
+        "build",
+        "--locked",
+        "--release",
+        "-p",
+        env!("CARGO_PKG_NAME"),
+        "--config",
+        "profile.release.strip='none'",
+    ]);
+    for package in ["", "-e8", "-batch", "-ctru", "-ctru-prime", "-sm2", "-constant-time"] {
+        for setting in [format!("opt-level={level}"), "debug='line-tables-only'".into()] {
+            cargo.args(["--config", &format!("profile.release.package.ringforge{package}.{setting}")]);
+        }
+    }
+    run(cargo.env("CARGO_TARGET_DIR", &folder).env_remove("RUSTFLAGS"), "")?;
+    Ok(folder.join("release").join(env!("CARGO_PKG_NAME")))
+}
+
+/// A place in a source of this workspace.
+struct Place {
+    /// From its root.
+    file: String,
+    /// From 1; 0 where the compiler has merged lines.
+    number: usize,
+    /// What the line says.
+    text: String,
+}
+
+impl Place {
+    /// The place, unless it is in other sources.
+    fn of(file: &str, number: usize) -> Result<Option<Self>, Box<dyn Error>> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+        let Ok(own) = Path::new(file).strip_prefix(&root) else { return Ok(None) };
+        let text = fs::read_to_string(file)?;
+        let line = number.checked_sub(1).and_then(|line| text.lines().nth(line)).unwrap_or_default();
+        Ok(Some(Self { file: own.display().to_string(), number, text: line.trim().to_owned() }))
+    }
+
+    /// Whether it is listed, by its file and what it says.
+    fn is_in(&self, list: &[(&str, &str)]) -> bool {
+        let says = |text: &str| if text.is_empty() { self.number == 0 } else { self.text.contains(text) };
+        list.iter().any(|(file, text)| self.file == *file && says(text))
+    }
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.number, self.text)
+    }
+}
+
+/// What is found in this function and beyond, but for what is known to be public: each with the place it comes from.
+fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, String)>, Box<dyn Error>> {
+    let found = program.find(name, ENDS)?;
+    let sources = sources(path, &found.keys().copied().collect::<Vec<_>>())?;
+    let mut faults = Vec::new();
+    for (at, (finding, function)) in found {
+        // what divides numbers is not the place: who calls it is
+        let mut places = sources.get(&at).into_iter().flatten().filter(|(file, _)| !file.contains("/core/src/num/"));
+        let (file, number) = places.next().map_or(("", 0), |(file, number)| (&**file, *number));
+        let place = Place::of(file, number)?;
+        let is_known = match finding {
+            Finding::Division => {
+                let divides_lengths = LENGTHS.iter().any(|lengths| file.ends_with(lengths));
+                divides_lengths || place.as_ref().is_some_and(|place| place.is_in(PUBLIC))
+            }
+            Finding::Pointer => place.as_ref().is_some_and(|place| POINTERS.contains(&&*place.file)),
+        };
+        if !is_known {
+            let place = place.map_or_else(|| format!("{file}:{number}"), |place| place.to_string());
+            faults.push((finding, format!("{finding:?} in {function}, {place}")));
+        }
+    }
+    Ok(faults)
+}
+
+/// The places where valgrind sees that the program depends on secrets, but for known outcomes.
+fn complaints(path: &Path, arguments: &[&str]) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--error-exitcode=9", "--error-limit=no", "--fullpath-after=", "--num-callers=60"]);
+    let output = valgrind.arg(path).args(arguments).output()?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    if !matches!(output.status.code(), Some(0 | 9)) {
+        return Err(format!("valgrind: {}\n{report}", output.status).into());
+    }
+    let mut wrong = Vec::new();
+    let mut is_placed = true;
+    for line in report.lines() {
+        // the innermost function, from which those that called it follow
+        is_placed &= !line.contains("   at 0x");
+        let place = line.rsplit_once('(').and_then(|(_, place)| place.trim_end_matches(')').rsplit_once(':'));
+        if let Some((file, number)) = place.filter(|_| !is_placed)
+            && let Some(place) = Place::of(file, number.parse().unwrap_or(0))?
+        {
+            is_placed = true;
+            if !place.is_in(OUTCOMES) {
+                wrong.push(format!("what is done depends on a secret, {place}"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+#[test]
+fn time_tells_nothing_of_secrets() -> Result<(), Box<dyn Error>> {
+    if std::env::var_os("RINGFORGE_MACHINE_CODE").is_none_or(|value| value != "1") {
+        eprintln!("skipped: compiles the engine three times; RINGFORGE_MACHINE_CODE=1 does it");
+        return Ok(());
+    }
+    let has_valgrind = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !has_valgrind {
+        eprintln!("skipped: branches, for want of valgrind");
+    }
+    let mut wrong = BTreeSet::new();
+    for level in ["3", "'s'", "'z'"] {
+        let path = program(level)?;
+        let program = Program::read(&path)?;
+        for name in NAMED {
+            wrong.extend(
+                faults(&program, &path, name)?.into_iter().map(|(_, fault)| format!("{level}: {name}: {fault}")),
+            );
+        }
+        for (name, finding) in PLANTED {
+            let found = faults(&program, &path, name)?;
+            assert!(found.iter().any(|(found, _)| *found == finding), "{level}: nothing is found in {name}");
+        }
+        assert!(program.find("ringforge_constant_time::planted::missing", ENDS).is_err());
+        if has_valgrind {
+            wrong.extend(complaints(&path, &[])?.into_iter().map(|complaint| format!("{level}: {complaint}")));
+            let planted = complaints(&path, &["branch"])?;
+            assert!(planted.iter().any(|place| place.contains("if secret == 1")), "{level}: a branch is not found");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
+    Ok(())
+}

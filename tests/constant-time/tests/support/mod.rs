@@ -1,0 +1,179 @@
+//! A program's machine code: its functions, what they call, and where they divide.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What is wrong at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Finding {
+    /// It divides.
+    Division,
+    /// It calls what a pointer says.
+    Pointer,
+}
+
+/// A function as far as anything matters here.
+#[derive(Default)]
+struct Function {
+    name: String,
+    /// The address of its last instruction.
+    last: u64,
+    /// Addresses that it calls, jumps to, or takes.
+    leads_to: BTreeSet<u64>,
+    found: Vec<(u64, Finding)>,
+    /// Registers and places on the stack that hold, at some time, a function's address that it took.
+    holding: BTreeSet<String>,
+    /// The instruction before, up to its operands.
+    before: String,
+}
+
+impl Function {
+    /// Takes the next instruction, as `objdump` writes it.
+    fn take(&mut self, at: u64, instruction: &str, table: &BTreeMap<u64, u64>, foreign: &BTreeSet<u64>) {
+        let (code, note) = instruction.split_once('#').unwrap_or((instruction, ""));
+        let mut words = code.split_whitespace();
+        // prefixes are words of their own
+        let name = words.find(|word| !["addr32", "bnd", "data16", "notrack", "rep", "repz"].contains(word));
+        let name = name.unwrap_or_default();
+        let operands = words.collect::<Vec<_>>().join(" ");
+        let is_jump = name.starts_with("call") || name.starts_with('j');
+        let target = if let Some(place) = address(note) {
+            let known = table.get(&place).copied();
+            if is_jump && known.is_none() && !foreign.contains(&place) {
+                self.found.push((at, Finding::Pointer));
+            }
+            if known.is_some() || foreign.contains(&place) || name == "lea" {
+                self.holding.extend(operands.rsplit(',').next().map(str::to_owned));
+            }
+            Some(known.unwrap_or(place))
+        } else if let Some(pointer) = operands.strip_prefix('*').filter(|_| is_jump) {
+            // a jump by a table of distances, as of a `match`, stays in the function
+            let is_switch = name == "jmp" && self.before == "add";
+            if !is_switch && !self.holding.contains(pointer) {
+                self.found.push((at, Finding::Pointer));
+            }
+            None
+        } else {
+            address(&operands).filter(|_| is_jump)
+        };
+        let moved = operands.split_once(',').filter(|(from, _)| name == "mov" && self.holding.contains(*from));
+        self.holding.extend(moved.map(|(_, to)| to.to_owned()));
+        self.leads_to.extend(target);
+        let divides = ["div", "idiv", "vdiv", "fdiv", "fidiv", "fprem", "sqrt", "vsqrt", "fsqrt", "rcp", "vrcp"];
+        if divides.iter().any(|prefix| name.starts_with(prefix)) {
+            self.found.push((at, Finding::Division));
+        }
+        (self.last, self.before) = (at, name.to_owned());
+    }
+}
+
+/// A program that is linked and has its symbols.
+pub(crate) struct Program {
+    /// By address.
+    functions: BTreeMap<u64, Function>,
+    /// What lies in the table through which libraries are called: addresses of functions here.
+    table: BTreeMap<u64, u64>,
+    /// The same for functions of libraries, which are the system's.
+    foreign: BTreeSet<u64>,
+}
+
+/// Runs a command; gives what it prints.
+pub(crate) fn run(command: &mut Command, input: &str) -> Result<String, Box<dyn Error>> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut stdin = child.stdin.take().ok_or("no input")?;
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output()?;
+    writer.join().map_err(|_| "the input's thread ended")??;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// The number that a text begins with.
+fn address(text: &str) -> Option<u64> {
+    let text = text.trim_start().trim_start_matches("0x");
+    let digits = text.split(|c: char| !c.is_ascii_hexdigit()).next().unwrap_or_default();
+    u64::from_str_radix(digits, 16).ok()
+}
+
+impl Program {
+    /// Reads a program.
+    pub(crate) fn read(path: &Path) -> Result<Self, Box<dyn Error>> {
+        let code = run(Command::new("objdump").args(["-d", "-C", "--no-show-raw-insn"]).arg(path), "")?;
+        let relocations = run(Command::new("objdump").arg("-R").arg(path), "")?;
+        let (mut table, mut foreign) = (BTreeMap::new(), BTreeSet::new());
+        for line in relocations.lines() {
+            let mut words = line.split_whitespace();
+            let (Some(place), Some(_), Some(value)) = (words.next().and_then(address), words.next(), words.next())
+            else {
+                continue;
+            };
+            match value.strip_prefix("*ABS*+").and_then(address) {
+                Some(target) => drop(table.insert(place, target)),
+                None => drop(foreign.insert(place)),
+            }
+        }
+        let mut program = Self { functions: BTreeMap::new(), table, foreign };
+        let mut function = None;
+        for line in code.lines() {
+            if let Some(name) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")) {
+                let entry = program.functions.entry(address(name.0).ok_or("no address")?).or_default();
+                entry.name = name.1.to_owned();
+                function = Some(entry);
+            } else if let (Some((at, instruction)), Some(function)) = (line.split_once(":\t"), &mut function) {
+                let at = address(at).ok_or("no address")?;
+                function.take(at, instruction, &program.table, &program.foreign);
+            }
+        }
+        Ok(program)
+    }
+
+    /// All that is found in the functions of this name and in what they lead to, by functions whose names do not begin with
+    /// one of the ends: by address, with the function's name.
+    ///
+    /// # Errors
+    /// Where there is no such function.
+    pub(crate) fn find(&self, name: &str, ends: &[&str]) -> Result<BTreeMap<u64, (Finding, &str)>, Box<dyn Error>> {
+        let named = self.functions.iter().filter(|(_, function)| function.name == name);
+        let mut open: Vec<u64> = named.map(|(start, _)| *start).collect();
+        if open.is_empty() {
+            return Err(format!("there is no function {name}").into());
+        }
+        let (mut seen, mut found) = (BTreeSet::new(), BTreeMap::new());
+        while let Some(at) = open.pop() {
+            // a jump into the middle of a function leads to all of it; other addresses are those of data
+            let Some((start, function)) = self.functions.range(..=at).next_back() else { continue };
+            if at > function.last
+                || !seen.insert(*start)
+                || ends.iter().any(|end| function.name.starts_with(end) || function.name.contains("@plt"))
+            {
+                continue;
+            }
+            found.extend(function.found.iter().map(|(at, finding)| (*at, (*finding, &*function.name))));
+            open.extend(&function.leads_to);
+        }
+        Ok(found)
+    }
+}
+
+/// The places in sources, as file and line, that instructions come from: the innermost first where functions were inlined.
+pub(crate) fn sources(path: &Path, addresses: &[u64]) -> Result<BTreeMap<u64, Vec<(String, usize)>>, Box<dyn Error>> {
+    let input: String = addresses.iter().map(|at| format!("{at:x}\n")).collect();
+    let lines = run(Command::new("addr2line").args(["-a", "-i", "-e"]).arg(path), &input)?;
+    let mut sources: BTreeMap<u64, Vec<(String, usize)>> = BTreeMap::new();
+    let mut at = 0;
+    for line in lines.lines() {
+        if line.starts_with("0x") {
+            at = address(line).ok_or("no address")?;
+        } else if let Some((file, number)) = line.rsplit_once(':') {
+            let digits = number.split_whitespace().next().unwrap_or_default();
+            sources.entry(at).or_default().push((file.to_owned(), digits.parse().unwrap_or(0)));
+        }
+    }
+    Ok(sources)
+}
