@@ -23,15 +23,15 @@ build() {
     export CARGO_TARGET_DIR
     release="$CARGO_TARGET_DIR/release"
     list=$(programs . && programs examples/ml-kem)
-    cargo build --release
-    cargo build --release -p ringforge-arkworks --example groth16
+    # with the features of the tests, so that nothing is compiled once more
+    cargo build --release --workspace --bins --examples
     (cd examples/ml-kem && cargo build --release --example bench)
     rm -rf "$bundle"
     mkdir -p "$bundle/tests"
     while read -r name path; do
         # these ask nothing of a GPU
         case "$name" in
-            bench-command | bench-seeds | tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
+            bench-command | bench-seeds | constant-time-* | tests-wiping | tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
             sm2-encodings | sm2-fork | sm2-vectors) continue ;;
             ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
         esac
