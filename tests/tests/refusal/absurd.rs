@@ -139,9 +139,9 @@ fn words_of_errors() -> Result<()> {
     let plan = |text: &str, op| Planner::default().plan(&Job::new(&text.parse()?, op)).map(drop);
     // a root of unity of another order is no missing root of order 1
     let root = words(Ring::cyclic(8, q)?.with_root(2u32).map(drop));
-    assert_eq!(root, "no such ring: f does not split modulo 3329 by the root 2");
-    let both = words("17:x^4-13@3@7".parse::<Ring>().map(drop));
-    assert_eq!(both, "no such ring: f does not split modulo 17 by the root 3 and the step 7");
+    assert_eq!(root, "no such ring: the root 2 does not split x^8 - 1 modulo 3329");
+    let both = words("17:x^4-13@3@1".parse::<Ring>().map(drop));
+    assert_eq!(both, "no such ring: the root 3 with the step 1 does not split x^4 - 13 modulo 17");
     // one even modulus shares its basis with none
     let even = words(plan("1099511627776:x^64+1", Op::Forward));
     assert!(even.starts_with("1099511627776 is not prime"), "{even}");
@@ -168,14 +168,12 @@ fn words_of_plans() -> Result<()> {
     let (input, output) = (Port::input(4), Port::output(4));
     let words = |outcome: Result<Plan>| outcome.expect_err("refused").to_string();
     let pair = |slots: [Slot; 2]| Plan::new("pair", vec![Fake::new(&[input, output]).step(&slots)]);
-    assert_eq!(
-        words(pair([Slot::Arg(0), Slot::Arg(2)])),
-        "plan pair: argument 1 is not used, and there are higher ones"
-    );
-    assert_eq!(
-        words(pair([Slot::Arg(0), Slot::Temp(1)])),
-        "plan pair: temporary 0 is not used, and there are higher ones"
-    );
+    let gap = |last: Slot| {
+        let step = Fake::new(&[input, input, output]).step(&[Slot::Arg(0), Slot::Arg(0), last]);
+        words(Plan::new("gap", vec![step]))
+    };
+    assert_eq!(gap(Slot::Arg(2)), "plan gap: argument 1 is not used, and there are higher ones");
+    assert_eq!(gap(Slot::Temp(1)), "plan gap: temporary 0 is not used, and there are higher ones");
     let sizes = |second: Port| {
         let step = Fake::new(&[input, output]).step(&[Slot::Arg(0), Slot::Arg(1)]);
         Plan::new("sizes", vec![step, Fake::new(&[second, output]).step(&[Slot::Arg(0), Slot::Arg(2)])])
