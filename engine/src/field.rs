@@ -24,6 +24,8 @@ use word64::{Mod64, Mod64Full};
 ///
 /// Ranges are named: *canonical* is below q, *relaxed* below 2q, *loose* below 4q. Strict arithmetic keeps every residue
 /// canonical. A wide product carries the factor 1/F, F = [`Arithmetic::product_factor`].
+///
+/// Words come from callers' memory as they are: out of range, they give words of no meaning, and nothing else. So sums wrap.
 pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// A residue in a register.
     type Word: Store<Self::Word>;

@@ -293,7 +293,7 @@ fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
     let mut candidate = 2;
     core::iter::from_fn(move || {
         while x > 1 {
-            if candidate * candidate > x {
+            if x / candidate < candidate {
                 candidate = x;
             }
             if x.is_multiple_of(candidate) {

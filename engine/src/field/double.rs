@@ -47,11 +47,11 @@ impl Field for Mod50 {
     }
 
     fn add(&self, a: u64, b: u64) -> u64 {
-        a + b
+        a.wrapping_add(b)
     }
 
     fn sub(&self, a: u64, b: u64) -> u64 {
-        a + (2 * self.q - b)
+        a.wrapping_add((2 * self.q).wrapping_sub(b))
     }
 
     fn relax(&self, x: u64) -> u64 {
@@ -67,7 +67,7 @@ impl Field for Mod50 {
     }
 
     fn wide_mad(&self, acc: u128, a: u64, b: u64) -> u128 {
-        acc + u128::from(a) * u128::from(b)
+        acc.wrapping_add(u128::from(a) * u128::from(b))
     }
 
     fn wide_reduce(&self, acc: u128) -> u64 {

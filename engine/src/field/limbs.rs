@@ -86,7 +86,7 @@ impl<const SPARE: bool> Mod256<SPARE> {
                 (t[j - 1], carry) = mad(m, q[j], sum, carry);
             }
             if SPARE {
-                t[3] = high + carry;
+                t[3] = high.wrapping_add(carry);
             } else {
                 let (sum, first) = high.overflowing_add(carry);
                 let (sum, second) = sum.overflowing_add(over);

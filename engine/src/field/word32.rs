@@ -59,11 +59,11 @@ macro_rules! lazy_32 {
         }
         #[inline(always)]
         fn add(&self, a: u32, b: u32) -> u32 {
-            a + b
+            a.wrapping_add(b)
         }
         #[inline(always)]
         fn sub(&self, a: u32, b: u32) -> u32 {
-            a + (2 * self.q - b)
+            a.wrapping_add((2 * self.q).wrapping_sub(b))
         }
         #[inline(always)]
         fn relax(&self, x: u32) -> u32 {
@@ -86,7 +86,7 @@ macro_rules! sums_64 {
         }
         #[inline(always)]
         fn wide_mad(&self, acc: u64, a: u32, b: u32) -> u64 {
-            acc + u64::from(a) * u64::from(b)
+            acc.wrapping_add(u64::from(a) * u64::from(b))
         }
     };
 }
@@ -119,12 +119,12 @@ impl Field for Mod14 {
 
     #[inline(always)]
     fn wide_mad(&self, acc: u32, a: u32, b: u32) -> u32 {
-        acc + a * b
+        acc.wrapping_add(a.wrapping_mul(b))
     }
 
     #[inline(always)]
     fn wide_reduce(&self, acc: u32) -> u32 {
-        acc - mul_high(acc, self.ratio) * self.q
+        acc.wrapping_sub(mul_high(acc, self.ratio).wrapping_mul(self.q))
     }
 }
 
@@ -153,7 +153,7 @@ impl Field for Mod16 {
     #[allow(clippy::cast_possible_truncation)] // the remainder is below 2q
     fn wide_reduce(&self, acc: u64) -> u32 {
         let quotient = ((u128::from(acc) * u128::from(self.ratio)) >> 64) as u64;
-        (acc - quotient * u64::from(self.q)) as u32
+        acc.wrapping_sub(quotient.wrapping_mul(u64::from(self.q))) as u32
     }
 }
 
@@ -182,6 +182,6 @@ impl Field for Mod32 {
     #[allow(clippy::cast_possible_truncation)] // halves
     fn wide_reduce(&self, acc: u64) -> u32 {
         let m = mul_high((acc as u32).wrapping_mul(self.inverse), self.q);
-        self.relax((acc >> 32) as u32 + self.q - m)
+        self.relax(((acc >> 32) as u32).wrapping_add(self.q - m))
     }
 }

@@ -83,12 +83,12 @@ impl Field for Mod64 {
 
     #[inline(always)]
     fn add(&self, a: u64, b: u64) -> u64 {
-        a + b
+        a.wrapping_add(b)
     }
 
     #[inline(always)]
     fn sub(&self, a: u64, b: u64) -> u64 {
-        a + (2 * self.q - b)
+        a.wrapping_add((2 * self.q).wrapping_sub(b))
     }
 
     #[inline(always)]
@@ -108,7 +108,7 @@ impl Field for Mod64 {
 
     #[inline(always)]
     fn wide_mad(&self, acc: u128, a: u64, b: u64) -> u128 {
-        acc + u128::from(a) * u128::from(b)
+        acc.wrapping_add(u128::from(a) * u128::from(b))
     }
 
     /// A sum of eight products is below 2^127, and its high word below 2q: the difference is below 3q.
@@ -116,7 +116,7 @@ impl Field for Mod64 {
     #[allow(clippy::cast_possible_truncation)] // halves
     fn wide_reduce(&self, acc: u128) -> u64 {
         let m = mul_high((acc as u64).wrapping_mul(self.inverse), self.q);
-        self.relax((acc >> 64) as u64 + self.q - m)
+        self.relax(((acc >> 64) as u64).wrapping_add(self.q - m))
     }
 
     fn vectors(&self) -> Option<Vectors> {
@@ -175,7 +175,7 @@ impl Field for Mod64Full {
 
     #[inline(always)]
     fn add(&self, a: u64, b: u64) -> u64 {
-        self.sub(a, self.q - b)
+        self.sub(a, self.q.wrapping_sub(b))
     }
 
     #[inline(always)]

@@ -70,14 +70,15 @@ pub(super) fn mul_hi(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
-/// a + b mod q, for a, b < q.
+/// a + b mod q, for a, b < q; of others, some number.
 pub(super) fn add_mod(a: u64, b: u64, q: u64) -> u64 {
-    if a >= q - b { a - (q - b) } else { a + b }
+    let rest = q.wrapping_sub(b);
+    if a >= rest { a - rest } else { a.wrapping_add(b) }
 }
 
-/// a − b mod q, for a, b < q.
+/// a − b mod q, for a, b < q; of others, some number.
 pub(super) fn sub_mod(a: u64, b: u64, q: u64) -> u64 {
-    if a >= b { a - b } else { a + (q - b) }
+    if a >= b { a - b } else { a.wrapping_add(q.wrapping_sub(b)) }
 }
 
 /// Remainders of 64-bit values by q ≤ 2^63.
@@ -213,15 +214,15 @@ impl Rebuild {
             let p = digit.p;
             let mut x = add_mod(residue(j), digit.offset, p);
             for (lower, &(inverse, quotient)) in digits.iter().zip(&digit.inverses) {
-                let difference = x + (p - lower);
+                let difference = x.wrapping_add(p.wrapping_sub(*lower));
                 x = difference.wrapping_mul(inverse).wrapping_sub(mul_hi(difference, quotient).wrapping_mul(p));
             }
             x = if x >= p { x - p } else { x };
             digits[j] = x;
             if self.narrow {
-                narrow += x * digit.weight;
+                narrow = narrow.wrapping_add(x.wrapping_mul(digit.weight));
             } else {
-                wide += u128::from(x) * u128::from(digit.weight);
+                wide = wide.wrapping_add(u128::from(x) * u128::from(digit.weight));
             }
         }
         if self.narrow { self.barrett.rem(narrow) } else { self.divisor.rem(wide) }
