@@ -52,7 +52,7 @@ struct Parts {
 }
 
 impl Ring {
-    /// The ring with this basis and quotient.
+    /// The ring with this basis and quotient. A [`Quotient::Sparse`] that has a name of its own becomes that.
     ///
     /// # Errors
     /// [`Error::Ring`] for an empty basis, equal or not coprime moduli, a degree of 0 or a malformed quotient;
@@ -106,6 +106,7 @@ impl Ring {
                 moduli.push(*a);
             }
         }
+        let quotient = quotient.named(&moduli);
         Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots: Vec::new(), steps: Vec::new() })))
     }
 
@@ -185,8 +186,8 @@ impl Ring {
     /// The same ring with these roots of unity, one for each of [`Ring::moduli`].
     ///
     /// # Errors
-    /// [`Error::Ring`] for another number of roots or one that is not from 1 to q − 1; [`Error::NoRoot`] or
-    /// [`Error::Unsupported`] for one that does not split f.
+    /// [`Error::Ring`] for another number of roots, one that is not from 1 to q − 1, or one that does not split f;
+    /// [`Error::NotPrime`] and [`Error::Unsupported`] as [`Split::of`](crate::Split::of).
     pub fn with_roots(self, roots: &[U256]) -> Result<Self> {
         self.named("root", roots, |parts| &mut parts.roots)
     }
@@ -292,8 +293,38 @@ fn coprime(a: &Modulus, b: &Modulus) -> bool {
     x == U256::ONE
 }
 
+impl Ring {
+    /// The text that is parsed as this ring.
+    fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |values: &[U256]| values.iter().map(decimal).collect::<Vec<_>>().join(",");
+        f.write_str(&list(&self.moduli().iter().map(Modulus::value).collect::<Vec<_>>()))?;
+        if self.is_mapped() {
+            let map: Vec<String> = self.row_moduli().iter().map(usize::to_string).collect();
+            write!(f, " # {}", map.join(","))?;
+        }
+        write!(f, " : {}", self.quotient())?;
+        match (self.roots(), self.steps()) {
+            ([], []) => Ok(()),
+            (roots, []) => write!(f, " @ {}", list(roots)),
+            (roots, steps) => write!(f, " @ {} @ {}", list(roots), list(steps)),
+        }
+    }
+}
+
+/// As people read it, long lists shortened; with `{:#}` the whole, in the form that is parsed as this ring.
+///
+/// ```
+/// # use ringforge::Ring;
+/// let ring: Ring = "97,193:x^16+1@19,8".parse()?;
+/// assert_eq!(ring.to_string(), "Z_(97..193, 2 moduli)[x]/(x^16 + 1) with roots 19..8");
+/// assert_eq!(format!("{ring:#}"), "97,193 : x^16 + 1 @ 19,8");
+/// # Ok::<(), ringforge::Error>(())
+/// ```
 impl fmt::Display for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            return self.write_text(f);
+        }
         match self.moduli() {
             [q] => write!(f, "Z_{q}[x]/({})", self.quotient())?,
             [first, .., last] => {

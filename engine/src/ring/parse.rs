@@ -5,14 +5,17 @@ use core::str::FromStr;
 use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, low_u64};
 use crate::ring::{Quotient, Ring};
 
 /// A ring from text such as `3457:x^768-x^384+1`.
 ///
-/// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; the polynomial is monic in `x`, its terms in
-/// any order; `@` and numbers at the end, separated by commas, name the roots of [`Ring::with_roots`], a second `@` and
-/// numbers the steps of [`Ring::with_steps`]. Spaces have no meaning.
+/// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; `#` and numbers behind them are the map of
+/// [`Ring::rows`]; the polynomial is monic in `x`, its terms in any order; `@` and numbers at the end, separated by commas,
+/// name the roots of [`Ring::with_roots`], a second `@` and numbers the steps of [`Ring::with_steps`]. A constant in brackets
+/// makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named. Spaces have no meaning.
+///
+/// `{:#}` prints any ring in this form.
 ///
 /// ```
 /// use ringforge::Ring;
@@ -34,16 +37,21 @@ impl FromStr for Ring {
         let Some((moduli, rest)) = text.split_once(':') else {
             return refuse(format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1"));
         };
-        let mut parts = rest.split('@');
-        let polynomial = parts.next().unwrap_or_default();
-        let mut numbers =
-            || parts.next().map(|part| part.split(',').map(number).collect::<Result<Vec<_>>>()).transpose();
-        let (roots, steps) = (numbers()?, numbers()?);
-        if parts.next().is_some() {
-            return refuse(format!("{text:?} has more than roots and steps"));
-        }
-        let basis = moduli.split(',').map(|q| Modulus::new(number(q)?)).collect::<Result<Vec<_>>>()?;
-        let mut ring = Self::new(&basis, quotient(polynomial, &basis)?)?;
+        let numbers = |part: &str| part.split(',').map(number).collect::<Result<Vec<_>>>();
+        let (polynomial, roots, steps) = match rest.split('@').collect::<Vec<_>>()[..] {
+            [polynomial] => (polynomial, None, None),
+            [polynomial, roots] => (polynomial, Some(numbers(roots)?), None),
+            [polynomial, "", steps] => (polynomial, None, Some(numbers(steps)?)),
+            [polynomial, roots, steps] => (polynomial, Some(numbers(roots)?), Some(numbers(steps)?)),
+            _ => return refuse(format!("{text:?} has more than roots and steps")),
+        };
+        let (moduli, map) = moduli.split_once('#').map_or((moduli, None), |(moduli, map)| (moduli, Some(map)));
+        let moduli = numbers(moduli)?.into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
+        let quotient = quotient(polynomial, &moduli)?;
+        let mut ring = match map {
+            Some(map) => Self::rows(&moduli, &map.split(',').map(index).collect::<Result<Vec<_>>>()?, quotient)?,
+            None => Self::new(&moduli, quotient)?,
+        };
         if let Some(roots) = roots {
             ring = ring.with_roots(&roots)?;
         }
@@ -60,45 +68,46 @@ struct Term {
     power: usize,
     negative: bool,
     size: U256,
+    bracketed: bool,
 }
 
 impl Term {
-    fn is(&self, power: usize, value: i8) -> bool {
-        self.power == power && self.size == U256::ONE && self.negative == (value < 0)
-    }
-
-    fn small(&self) -> Result<(usize, i64)> {
-        let limit = U256::from(i64::MAX as u64);
-        if self.size > limit {
-            return refuse(format!("the coefficient of x^{} does not fit 63 bits", self.power));
-        }
-        let size = crate::modulus::low_u64(&self.size).cast_signed();
-        Ok((self.power, if self.negative { -size } else { size }))
+    /// The coefficient, where it fits 64 bits.
+    fn small(&self) -> Option<i64> {
+        let size = i128::from(low_u64(&self.size));
+        let fits = self.size.bits_vartime() <= 64;
+        i64::try_from(if self.negative { -size } else { size }).ok().filter(|_| fits)
     }
 }
 
-fn quotient(text: &str, basis: &[Modulus]) -> Result<Quotient> {
+fn quotient(text: &str, moduli: &[Modulus]) -> Result<Quotient> {
     let mut terms = terms(text)?;
     terms.sort_by_key(|term| core::cmp::Reverse(term.power));
     let Some((head, lower)) = terms.split_first() else {
         return refuse("the polynomial is empty".into());
     };
     let n = head.power;
-    if !head.is(n, 1) {
+    if head.small() != Some(1) {
         return refuse(format!("{text} is not monic"));
     }
-    Ok(match lower {
-        [one] if one.is(0, -1) => Quotient::Cyclic { n },
-        [one] if one.is(0, 1) => Quotient::Negacyclic { n },
-        [c] if c.power == 0 && c.negative => Quotient::Binomial { n, c: c.size },
-        [c] if c.power == 0 && basis.len() == 1 => {
-            let q = &basis[0];
-            Quotient::Binomial { n, c: q.neg(&q.reduce(&c.size)) }
+    if let [c] = lower
+        && c.power == 0
+        && (c.bracketed || c.small().is_none())
+    {
+        match (c, moduli) {
+            (Term { negative: true, size, .. }, _) => return Ok(Quotient::Binomial { n, c: *size }),
+            (Term { bracketed: false, size, .. }, [q]) => {
+                return Ok(Quotient::Binomial { n, c: q.neg(&q.reduce(size)) });
+            }
+            _ => {}
         }
-        [half, one] if n.is_multiple_of(2) && half.is(n / 2, -1) && one.is(0, 1) => Quotient::Trinomial { n },
-        [x, one] if n > 1 && x.is(1, -1) && one.is(0, -1) => Quotient::PrimeTrinomial { p: n },
-        _ => Quotient::Sparse { n, terms: lower.iter().map(Term::small).collect::<Result<_>>()? },
-    })
+    }
+    let small = |term: &Term| match term.small() {
+        Some(c) if !term.bracketed => Ok((term.power, c)),
+        Some(_) => refuse(format!("{text} has brackets that are not those of x^n - (c)")),
+        None => refuse(format!("the coefficient of x^{} does not fit 64 bits", term.power)),
+    };
+    Ok(Quotient::Sparse { n, terms: lower.iter().map(small).collect::<Result<_>>()? })
 }
 
 fn terms(text: &str) -> Result<Vec<Term>> {
@@ -114,12 +123,13 @@ fn terms(text: &str) -> Result<Vec<Term>> {
     Ok(terms)
 }
 
-/// `5`, `x`, `5x`, `5*x`, `x^3`, `5x^3` or `5*x^3`. A hexadecimal coefficient of x needs the `*`.
+/// `5`, `(5)`, `x`, `5x`, `5*x`, `x^3`, `5x^3` or `5*x^3`. A hexadecimal coefficient of x needs the `*`.
 fn term(text: &str, negative: bool) -> Result<Term> {
     // the x of 0x is none
     let digits = if text.starts_with("0x") { 2 } else { 0 };
     let Some(at) = text[digits..].find('x').map(|at| at + digits) else {
-        return Ok(Term { power: 0, negative, size: number(text)? });
+        let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        return Ok(Term { power: 0, negative, size: number(inner.unwrap_or(text))?, bracketed: inner.is_some() });
     };
     let factor = text[..at].strip_suffix('*').unwrap_or(&text[..at]);
     let size = if at == 0 { U256::ONE } else { number(factor)? };
@@ -130,7 +140,11 @@ fn term(text: &str, negative: bool) -> Result<Term> {
             _ => return refuse(format!("{text:?} is no term of a polynomial in x")),
         },
     };
-    Ok(Term { power, negative, size })
+    Ok(Term { power, negative, size, bracketed: false })
+}
+
+fn index(text: &str) -> Result<usize> {
+    text.parse().or_else(|_| refuse(format!("{text:?} is no number of a modulus")))
 }
 
 fn number(text: &str) -> Result<U256> {

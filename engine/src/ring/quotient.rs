@@ -78,6 +78,23 @@ impl Quotient {
         tail
     }
 
+    /// The same polynomial by its name: what is sparse has its terms in descending order and none that is zero, and is
+    /// neither cyclic, negacyclic, a binomial nor one of the trinomials.
+    pub(super) fn named(self, basis: &[Modulus]) -> Self {
+        let Self::Sparse { n, mut terms } = self else { return self };
+        terms.retain(|&(_, c)| c != 0);
+        terms.sort_unstable_by_key(|&(k, _)| core::cmp::Reverse(k));
+        match (&terms[..], basis) {
+            ([(0, -1)], _) => Self::Cyclic { n },
+            ([(0, 1)], _) => Self::Negacyclic { n },
+            (&[(0, c)], _) if c < 0 => Self::Binomial { n, c: U256::from(c.unsigned_abs()) },
+            (&[(0, c)], [q]) => Self::Binomial { n, c: q.neg(&q.reduce_i64(c)) },
+            ([(k, -1), (0, 1)], _) if 2 * k == n => Self::Trinomial { n },
+            ([(1, -1), (0, -1)], _) => Self::PrimeTrinomial { p: n },
+            _ => Self::Sparse { n, terms },
+        }
+    }
+
     /// Whether it makes sense.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |why: &str| Err(Error::Ring { why: format!("{self}: {why}") });
@@ -112,6 +129,8 @@ impl fmt::Display for Quotient {
         match self {
             Self::Cyclic { n } => write!(f, "x^{n} - 1"),
             Self::Negacyclic { n } => write!(f, "x^{n} + 1"),
+            // in brackets: without, it would be cyclic, or no term
+            Self::Binomial { n, c } if *c <= U256::ONE => write!(f, "x^{n} - ({})", decimal(c)),
             Self::Binomial { n, c } => write!(f, "x^{n} - {}", decimal(c)),
             Self::Trinomial { n } => write!(f, "x^{n} - x^{} + 1", n / 2),
             Self::PrimeTrinomial { p } => write!(f, "x^{p} - x - 1"),
@@ -123,9 +142,11 @@ impl fmt::Display for Quotient {
                     let sign = if c < 0 { '-' } else { '+' };
                     match (k, c.unsigned_abs()) {
                         (0, c) => write!(f, " {sign} {c}")?,
+                        (1, 0) => write!(f, " {sign} 0*x")?,
                         (1, 1) => write!(f, " {sign} x")?,
                         (1, c) => write!(f, " {sign} {c}x")?,
                         (k, 1) => write!(f, " {sign} x^{k}")?,
+                        (k, 0) => write!(f, " {sign} 0*x^{k}")?, // 0x would be a hexadecimal number
                         (k, c) => write!(f, " {sign} {c}x^{k}")?,
                     }
                 }
