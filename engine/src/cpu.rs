@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 use crate::backend::{Backend, Bound, Code, Loaded, Queue};
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Per, Port, Slice};
+use crate::kernel::{Args, Copies, Kernel, Per, Port, Slice};
 use crate::limits::Limits;
 use crate::memory::{HostMemory, Memory, Read, Write};
 
@@ -55,7 +55,7 @@ impl Backend for Cpu {
             .map(|(bound, port)| host_slice(kernel, bound, port, &items))
             .collect::<Result<Vec<_>>>()?;
         let item_bytes = kernel.ports().iter().filter(|port| port.per == Per::Item).map(|port| port.bytes).sum();
-        run_items(kernel, items, Args { kernel: kernel.name(), slices }, item_bytes)
+        run_items(kernel, items, slices, item_bytes)
     }
 
     fn synchronize(&self, _: &Queue) -> Result<()> {
@@ -124,13 +124,14 @@ fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Ra
 }
 
 /// Halves the items until the halves are small, and runs them on rayon's threads.
-fn run_items(kernel: &dyn Kernel, items: Range<usize>, mut args: Args<'_>, item_bytes: usize) -> Result<()> {
+fn run_items(kernel: &dyn Kernel, items: Range<usize>, slices: Vec<Slice<'_>>, item_bytes: usize) -> Result<()> {
     let count = items.len();
-    if count < 2 || count * item_bytes <= GRAIN_BYTES {
-        return kernel.on_cpu(items, &mut args);
+    if count < 2 || count.saturating_mul(item_bytes) <= GRAIN_BYTES {
+        let copies = Copies::new(slices.len());
+        return kernel.on_cpu(items, &mut Args::new(kernel.name(), slices, &copies));
     }
     let middle = items.start + count / 2;
-    let (left, right) = split(kernel.ports(), args, count / 2);
+    let (left, right) = split(kernel.ports(), slices, count / 2);
     let (left, right) = rayon::join(
         || run_items(kernel, items.start..middle, left, item_bytes),
         || run_items(kernel, middle..items.end, right, item_bytes),
@@ -138,10 +139,8 @@ fn run_items(kernel: &dyn Kernel, items: Range<usize>, mut args: Args<'_>, item_
     left.and(right)
 }
 
-fn split<'a>(ports: &[Port], args: Args<'a>, items: usize) -> (Args<'a>, Args<'a>) {
-    let kernel = args.kernel;
-    let (left, right) = args
-        .slices
+fn split<'a>(ports: &[Port], slices: Vec<Slice<'a>>, items: usize) -> (Vec<Slice<'a>>, Vec<Slice<'a>>) {
+    slices
         .into_iter()
         .zip(ports)
         .map(|(slice, port)| match slice {
@@ -155,7 +154,7 @@ fn split<'a>(ports: &[Port], args: Args<'a>, items: usize) -> (Args<'a>, Args<'a
                 (Slice::Out(left), Slice::Out(right))
             }
             Slice::SameAs(port) => (Slice::SameAs(port), Slice::SameAs(port)),
+            Slice::Taken => (Slice::Taken, Slice::Taken),
         })
-        .unzip();
-    (Args { kernel, slices: left }, Args { kernel, slices: right })
+        .unzip()
 }

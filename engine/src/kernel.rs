@@ -1,10 +1,12 @@
 //! One step of a plan: a meaning written twice, in Rust for the CPU and in CUDA text for a GPU.
 
+use core::cell::OnceCell;
 use core::fmt::{self, Debug};
 use core::ops::Range;
 
 use bytemuck::{Pod, PodCastError};
 use ringforge_kernels::Header;
+use zeroize::Zeroizing;
 
 use crate::columns::Columns;
 use crate::error::{Error, Result};
@@ -136,25 +138,62 @@ impl Launch {
         Self { threads, items_per_block: threads, blocks_per_item: 1, shared_bytes: 0 }
     }
 
-    /// Blocks for this many items.
+    /// Blocks for this many items; none where a block works on no items, or there are more blocks than can be counted.
     #[must_use]
-    pub const fn blocks(&self, items: usize) -> usize {
-        items.div_ceil(self.items_per_block as usize) * self.blocks_per_item as usize
+    pub const fn blocks(&self, items: usize) -> Option<usize> {
+        match self.items_per_block {
+            0 => None,
+            per_block => items.div_ceil(per_block as usize).checked_mul(self.blocks_per_item as usize),
+        }
+    }
+
+    /// Whether a GPU with these limits takes such blocks.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`].
+    #[cfg(any(feature = "cuda", feature = "testkit"))]
+    pub(crate) fn check(&self, kernel: &'static str, limits: &Limits) -> Result<()> {
+        let refuse = |why: String| Err(Error::Unsupported { job: kernel.into(), why });
+        let threads = limits.block_threads.unwrap_or(0);
+        if self.threads == 0 || self.threads > threads {
+            return refuse(format!("a block of {} threads on a device for {threads}", self.threads));
+        }
+        if self.shared_bytes > limits.block_shared_bytes {
+            let (asked, has) = (self.shared_bytes, limits.block_shared_bytes);
+            return refuse(format!("{asked} bytes of shared memory on a device with {has}"));
+        }
+        if self.items_per_block == 0 || self.blocks_per_item == 0 {
+            return refuse("a launch of no blocks".into());
+        }
+        Ok(())
     }
 
     /// The launch for a range of items, or for some of the blocks of the one item that there is.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for more blocks than a GPU takes.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
-    pub(crate) fn grid(&self, items: &Range<usize>, part: Option<&Range<usize>>) -> Grid {
-        let (blocks, skipped) = part.map_or((self.blocks(items.len()), 0), |part| (part.len(), part.start));
-        Grid { blocks, first: items.start as u64, end: items.end as u64 + ((skipped as u64) << 32) }
+    pub(crate) fn grid(&self, items: &Range<usize>, part: Option<&Range<usize>>) -> Result<Grid> {
+        let (blocks, skipped) = part.map_or((self.blocks(items.len()), 0), |part| (Some(part.len()), part.start));
+        let blocks = blocks.unwrap_or(usize::MAX);
+        match u32::try_from(blocks) {
+            Ok(blocks) if blocks <= MOST_BLOCKS => {
+                Ok(Grid { blocks, first: items.start as u64, end: items.end as u64 + ((skipped as u64) << 32) })
+            }
+            _ => Err(Error::TooLarge { what: "the blocks of a launch", limit: MOST_BLOCKS as usize, got: blocks }),
+        }
     }
 }
+
+/// Blocks of a launch that any GPU takes.
+#[cfg(any(feature = "cuda", feature = "testkit"))]
+const MOST_BLOCKS: u32 = i32::MAX as u32;
 
 /// Blocks of a launch, and the last two parameters of a kernel's text.
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
-    pub(crate) blocks: usize,
+    pub(crate) blocks: u32,
     pub(crate) first: u64,
     /// As many above `first` as there are items; in the upper half of the difference, the blocks that are left out
     /// before the first one.
@@ -208,6 +247,14 @@ pub trait Kernel: Debug + Send + Sync {
         None
     }
 
+    /// Whether this input may be the same memory as this port that is written, so that the kernel runs in place; asked for
+    /// ports that each item has its own bytes of. The text must then read what it needs of an item's input before it
+    /// writes there, in whatever order threads and blocks run, and declare neither pointer `__restrict__`. On the CPU
+    /// [`Args`] see to it.
+    fn in_place(&self, _input: usize, _output: usize) -> bool {
+        false
+    }
+
     /// What the kernel means: the same bytes that its text writes (modulo q for ranged ports), for the items `items`.
     /// `args` holds exactly the bytes of these items, and the whole of shared ports.
     ///
@@ -227,6 +274,8 @@ pub(crate) enum Slice<'a> {
     Out(&'a mut [u8]),
     /// The same memory as an output port with this index: the kernel runs in place.
     SameAs(usize),
+    /// An output that was taken.
+    Taken,
 }
 
 impl Debug for Slice<'_> {
@@ -236,36 +285,83 @@ impl Debug for Slice<'_> {
             Self::In(bytes) => write!(f, "In({} bytes)", bytes.len()),
             Self::Out(bytes) => write!(f, "Out({} bytes)", bytes.len()),
             Self::SameAs(port) => write!(f, "SameAs({port})"),
+            Self::Taken => write!(f, "Taken"),
         }
     }
 }
 
+/// What inputs held that a kernel overwrites as it reads them: one place for each port, filled where it is needed.
+pub(crate) struct Copies(Vec<OnceCell<Kept>>);
+
+/// Bytes in words that are aligned for every element; wiped in the end.
+struct Kept {
+    words: Zeroizing<Vec<u128>>,
+    len: usize,
+}
+
+impl Kept {
+    /// A copy of these bytes, where there is memory for it.
+    fn new(bytes: &[u8]) -> Result<Self> {
+        let (len, count) = (bytes.len(), bytes.len().div_ceil(size_of::<u128>()));
+        let mut words = Zeroizing::new(Vec::new());
+        words.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: len })?;
+        words.resize(count, 0);
+        bytemuck::cast_slice_mut(&mut words)[..len].copy_from_slice(bytes);
+        Ok(Self { words, len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+}
+
+impl Copies {
+    pub(crate) fn new(ports: usize) -> Self {
+        Self((0..ports).map(|_| OnceCell::new()).collect())
+    }
+}
+
 /// The memory that [`Kernel::on_cpu`] works on, one entry for each port.
-#[derive(Debug)]
+///
+/// Inputs are what they were before the kernel began, also where it runs [in place](Kernel::in_place): of an input that it
+/// overwrites there is a copy then, unless it is taken by [`Args::transform`].
 pub struct Args<'a> {
     pub(crate) kernel: &'static str,
-    pub(crate) slices: Vec<Slice<'a>>,
+    slices: Vec<Slice<'a>>,
+    copies: &'a Copies,
 }
 
 impl<'a> Args<'a> {
+    pub(crate) fn new(kernel: &'static str, slices: Vec<Slice<'a>>, copies: &'a Copies) -> Self {
+        Self { kernel, slices, copies }
+    }
+
     /// The elements of an input port.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port is no input, or runs in place with an output: use [`Args::transform`] there;
-    /// [`Error::Alignment`] for host memory that is not aligned for the elements.
+    /// [`Error::Kernel`] if the port is no input, or [`Args::transform`] took it; [`Error::Alignment`] for host memory that
+    /// is not aligned for the elements; [`Error::OutOfMemory`] where a copy is needed.
     pub fn input<T: Pod>(&self, port: usize) -> Result<&'a [T]> {
-        match self.slices.get(port) {
-            Some(Slice::In(bytes)) => bytemuck::try_cast_slice(bytes).map_err(|e| self.not_cast::<T>(port, e)),
-            _ => Err(self.broken(port, &"is no separate input")),
-        }
+        let bytes = match self.slices.get(port) {
+            Some(Slice::In(bytes)) => bytes,
+            Some(Slice::SameAs(output)) => self.copy(port, *output)?,
+            _ => return Err(self.broken(port, &"is no input")),
+        };
+        bytemuck::try_cast_slice(bytes).map_err(|e| self.not_cast::<T>(port, e))
     }
 
     /// The elements of an output port, or of one that is read and written. Each can be taken once.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the port is no output or was taken before; [`Error::Alignment`] as [`Args::input`].
+    /// [`Error::Kernel`] if the port is no output or was taken before; [`Error::Alignment`] and [`Error::OutOfMemory`] as
+    /// [`Args::input`].
     pub fn output<T: Pod>(&mut self, port: usize) -> Result<&'a mut [T]> {
-        match self.slices.get_mut(port).map(|slice| core::mem::replace(slice, Slice::SameAs(usize::MAX))) {
+        for (input, slice) in self.slices.iter().enumerate() {
+            if matches!(slice, Slice::SameAs(output) if *output == port) {
+                self.copy(input, port)?;
+            }
+        }
+        match self.slices.get_mut(port).map(|slice| core::mem::replace(slice, Slice::Taken)) {
             Some(Slice::Out(bytes)) => bytemuck::try_cast_slice_mut(bytes).map_err(|e| self.not_cast::<T>(port, e)),
             _ => Err(self.broken(port, &"is no output, or was taken before")),
         }
@@ -278,8 +374,11 @@ impl<'a> Args<'a> {
     /// [`Error::Kernel`] if the ports are no such pair.
     pub fn transform<T: Pod>(&mut self, input: usize, output: usize) -> Result<&'a mut [T]> {
         match self.slices.get(input) {
-            Some(Slice::SameAs(port)) if *port == output => self.output(output),
-            Some(Slice::In(_)) => {
+            Some(Slice::SameAs(port)) if *port == output => {
+                self.slices[input] = Slice::Taken;
+                self.output(output)
+            }
+            Some(Slice::In(_) | Slice::SameAs(_)) => {
                 let from = self.input::<T>(input)?;
                 let to = self.output::<T>(output)?;
                 if from.len() != to.len() {
@@ -290,6 +389,20 @@ impl<'a> Args<'a> {
             }
             _ => Err(self.broken(input, &"is no input")),
         }
+    }
+
+    /// What an input held that is the same memory as an output, which is there until it is taken.
+    fn copy(&self, input: usize, output: usize) -> Result<&'a [u8]> {
+        let copies: &'a Copies = self.copies;
+        let place = copies.0.get(input).ok_or_else(|| self.broken(input, &"is no port of the kernel"))?;
+        if let Some(copy) = place.get() {
+            return Ok(copy.bytes());
+        }
+        let Some(Slice::Out(bytes)) = self.slices.get(output) else {
+            return Err(self.broken(input, &"is the same memory as a port that is no output"));
+        };
+        let copy = Kept::new(bytes)?;
+        Ok(place.get_or_init(|| copy).bytes())
     }
 
     /// Device memory is aligned for every element; host memory is as the caller gave it.
@@ -304,5 +417,11 @@ impl<'a> Args<'a> {
 
     fn broken(&self, port: usize, why: &dyn fmt::Display) -> Error {
         Error::Kernel { kernel: self.kernel.into(), why: format!("port {port} {why}") }
+    }
+}
+
+impl Debug for Args<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Args({}, {:?})", self.kernel, self.slices)
     }
 }

@@ -24,6 +24,15 @@ pub enum Content {
     },
 }
 
+impl Content {
+    /// The ring.
+    pub(crate) fn ring(&self) -> &Ring {
+        match self {
+            Self::Coefficients(ring) | Self::Values { ring, .. } => ring,
+        }
+    }
+}
+
 impl fmt::Display for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -147,12 +156,14 @@ pub struct Plan {
 impl Plan {
     /// A plan of these steps, run in order.
     ///
-    /// Arguments and temporaries are numbered from 0 and described by the ports they are bound to. A port that one
-    /// kernel reads and another slot of the same kernel writes may be the same argument: the kernel then runs in place.
+    /// Arguments and temporaries are numbered from 0 and described by the ports they are bound to. Ports that a kernel only
+    /// reads may be the same argument; one that it reads may be the same as one that it writes where the kernel
+    /// [can run in place](Kernel::in_place).
     ///
     /// # Errors
     /// [`Error::Plan`] if a step has another number of slots than ports, if an argument or temporary is used with two
-    /// sizes, is numbered with a gap, if a temporary is read before it is written, or a table is bound to an output.
+    /// sizes, is numbered with a gap, if a temporary is read before it is written, a table is bound to an output, or a
+    /// kernel is to run in place that does not say that it can.
     pub fn new(title: impl Into<String>, steps: Vec<Step>) -> Result<Self> {
         let title = title.into();
         let refuse = |why: String| Error::Plan { plan: title.clone(), why };
@@ -169,8 +180,21 @@ impl Plan {
                 let writers = ports.iter().zip(&step.slots).filter(|(port, _)| port.role != Role::In);
                 writers.filter(|(_, other)| same_place(slot, other)).count()
             };
-            if step.slots.iter().any(|slot| written(slot) > 1) {
-                return Err(refuse(format!("{name} writes twice to the same memory")));
+            if let Some(slot) = step.slots.iter().find(|slot| written(slot) > 1) {
+                return Err(refuse(format!("{name} writes twice to the same memory, {}", place(slot))));
+            }
+            let reads = ports.iter().enumerate().filter(|(_, port)| port.role == Role::In);
+            for (input, _) in reads {
+                let slot = &step.slots[input];
+                let shares = |output: &usize| ports[*output].role != Role::In && same_place(slot, &step.slots[*output]);
+                if let Some(output) = (0..ports.len()).find(shares)
+                    && !step.kernel.in_place(input, output)
+                {
+                    let place = place(slot);
+                    return Err(refuse(format!(
+                        "{name} cannot read {place} at port {input} and write it at port {output}"
+                    )));
+                }
             }
             // inputs first: a step reads before it writes
             let mut bound: Vec<(&Port, &Slot)> = ports.iter().zip(&step.slots).collect();
@@ -196,8 +220,8 @@ impl Plan {
                 }
             }
         }
-        let args = args.into_iter().collect::<Option<_>>().ok_or_else(|| refuse("an argument is not used".into()))?;
-        let temps = temps.into_iter().collect::<Option<_>>().ok_or_else(|| refuse("a temporary is not used".into()))?;
+        let (args, temps) =
+            (all_used(args, Slot::Arg).map_err(&refuse)?, all_used(temps, Slot::Temp).map_err(&refuse)?);
         Ok(Self { title, steps, args, temps })
     }
 
@@ -206,16 +230,16 @@ impl Plan {
     /// # Errors
     /// [`Error::Plan`] if the number is not that of the arguments, or an element of the ring has another size.
     pub fn with_contents(mut self, contents: Vec<Option<Content>>) -> Result<Self> {
-        let fits = contents.len() == self.args.len()
-            && contents.iter().zip(&self.args).all(|(content, arg)| {
-                content.as_ref().is_none_or(|content| match content {
-                    Content::Coefficients(ring) | Content::Values { ring, .. } => ring.bytes() == arg.bytes,
-                })
-            });
-        if !fits {
-            return Err(Error::Plan { plan: self.title, why: "the contents do not fit the arguments".into() });
+        if contents.len() != self.args.len() {
+            let why = format!("contents of {} arguments are given, and there are {}", contents.len(), self.args.len());
+            return Err(Error::Plan { plan: self.title, why });
         }
-        for (arg, content) in self.args.iter_mut().zip(contents) {
+        for (i, (arg, content)) in self.args.iter_mut().zip(contents).enumerate() {
+            if let Some(content) = content.as_ref().filter(|content| content.ring().bytes() != arg.bytes) {
+                let (got, bytes) = (arg.bytes, content.ring().bytes());
+                let why = format!("argument {i} has {got} bytes an item, and {content} have {bytes}");
+                return Err(Error::Plan { plan: self.title, why });
+            }
             arg.content = content;
         }
         Ok(self)
@@ -226,9 +250,8 @@ impl Plan {
     /// # Errors
     /// [`Error::Plan`] unless that argument is read and written, and elements of the two rings have the same size.
     pub fn becoming(mut self, arg: usize, content: Content) -> Result<Self> {
-        let (Content::Coefficients(ring) | Content::Values { ring, .. }) = &content;
         match self.args.get_mut(arg) {
-            Some(arg) if arg.role == Role::InOut && arg.bytes == ring.bytes() => arg.becomes = Some(content),
+            Some(arg) if arg.role == Role::InOut && arg.bytes == content.ring().bytes() => arg.becomes = Some(content),
             _ => return Err(Error::Plan { plan: self.title, why: format!("argument {arg} cannot become {content}") }),
         }
         Ok(self)
@@ -263,10 +286,10 @@ impl Plan {
     pub fn floor_bytes_per_item(&self) -> usize {
         let moves = |arg: &PlanArg| match (arg.per, arg.role) {
             (Per::Shared, _) => 0,
-            (Per::Item, Role::InOut) => 2 * arg.bytes,
+            (Per::Item, Role::InOut) => arg.bytes.saturating_mul(2),
             (Per::Item, _) => arg.bytes,
         };
-        self.args.iter().map(moves).sum()
+        self.args.iter().map(moves).fold(0, usize::saturating_add)
     }
 }
 
@@ -277,6 +300,21 @@ fn same_place(a: &Slot, b: &Slot) -> bool {
     }
 }
 
+/// What a slot is called in errors.
+fn place(slot: &Slot) -> String {
+    match slot {
+        Slot::Arg(i) => format!("argument {i}"),
+        Slot::Temp(i) => format!("temporary {i}"),
+        Slot::Table(_) => "a table".into(),
+    }
+}
+
+/// All of a list, where it has no gap.
+fn all_used<T>(list: Vec<Option<T>>, slot: fn(usize) -> Slot) -> Result<Vec<T>, String> {
+    let why = |i| format!("{} is not used, and there are higher ones", place(&slot(i)));
+    list.into_iter().enumerate().map(|(i, entry)| entry.ok_or_else(|| why(i))).collect()
+}
+
 fn entry<T>(list: &mut Vec<Option<T>>, i: usize) -> &mut Option<T> {
     if list.len() <= i {
         list.resize_with(i + 1, || None);
@@ -284,7 +322,7 @@ fn entry<T>(list: &mut Vec<Option<T>>, i: usize) -> &mut Option<T> {
     &mut list[i]
 }
 
-fn merge_arg(known: &mut Option<PlanArg>, port: &Port) -> Result<(), &'static str> {
+fn merge_arg(known: &mut Option<PlanArg>, port: &Port) -> Result<(), String> {
     match known {
         None => {
             *known = Some(PlanArg {
@@ -296,7 +334,9 @@ fn merge_arg(known: &mut Option<PlanArg>, port: &Port) -> Result<(), &'static st
                 becomes: None,
             });
         }
-        Some(arg) if arg.bytes != port.bytes || arg.per != port.per => return Err("has two sizes"),
+        Some(arg) if arg.bytes != port.bytes || arg.per != port.per => {
+            return Err(format!("has {}, before that {}", size(port.bytes, port.per), size(arg.bytes, arg.per)));
+        }
         Some(arg) => {
             arg.secret |= port.secret;
             if arg.role == Role::In && port.role != Role::In {
@@ -307,15 +347,24 @@ fn merge_arg(known: &mut Option<PlanArg>, port: &Port) -> Result<(), &'static st
     Ok(())
 }
 
-fn merge_temp(known: &mut Option<Temp>, port: &Port) -> Result<(), &'static str> {
+fn merge_temp(known: &mut Option<Temp>, port: &Port) -> Result<(), String> {
     match known {
-        _ if port.per == Per::Shared => return Err("is shared by all items"),
-        None if port.role != Role::Out => return Err("is read before it is written"),
+        _ if port.per == Per::Shared => return Err("is shared by all items".into()),
+        None if port.role != Role::Out => return Err("is read before it is written".into()),
         None => *known = Some(Temp { bytes: port.bytes, secret: port.secret }),
-        Some(temp) if temp.bytes != port.bytes => return Err("has two sizes"),
+        Some(temp) if temp.bytes != port.bytes => {
+            return Err(format!("has {}, before that {}", size(port.bytes, Per::Item), size(temp.bytes, Per::Item)));
+        }
         Some(temp) => temp.secret |= port.secret,
     }
     Ok(())
+}
+
+fn size(bytes: usize, per: Per) -> String {
+    match per {
+        Per::Item => format!("{bytes} bytes an item"),
+        Per::Shared => format!("{bytes} bytes that all items share"),
+    }
 }
 
 impl fmt::Display for Plan {

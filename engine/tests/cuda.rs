@@ -68,6 +68,10 @@ impl Kernel for Affine {
         Ok(Built { prelude, launch })
     }
 
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        (input, output) == (0, 2)
+    }
+
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let key = args.input::<u32>(1)?[0];
         let out = args.transform::<u32>(0, 2)?;

@@ -33,6 +33,10 @@ impl Kernel for Mix {
         Ok(Built { prelude: format!("#pragma once\nconstexpr unsigned N = {N};\n"), launch })
     }
 
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        (input, output) == (1, 2)
+    }
+
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let factors = args.input::<u32>(0)?;
         let from = args.input::<u32>(1)?;
@@ -58,7 +62,7 @@ pub fn plan(kernel: Arc<dyn Kernel>) -> Result<NamedPlan> {
     bound(kernel, Slot::Arg(1))
 }
 
-/// The same plan, overwriting its input; not for the CPU.
+/// The same plan, overwriting its input.
 ///
 /// # Errors
 /// What makes the plan fail.

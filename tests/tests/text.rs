@@ -41,6 +41,8 @@ fn a_kernel_may_run_in_place() {
     let inputs = apart.sample(seed(), 3);
     let run = |named| Compiled::new(named, &device)?.run(3, &inputs);
     assert_eq!(run(&in_place), run(&apart));
+    let on_cpu = Compiled::new(&in_place, &Device::cpu()).and_then(|compiled| compiled.run(3, &inputs));
+    assert_eq!(on_cpu, run(&apart));
 }
 
 #[test]

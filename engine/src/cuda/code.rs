@@ -187,10 +187,7 @@ impl CudaCode {
         part: Option<&Range<usize>>,
         addresses: &mut [u64],
     ) -> Result<()> {
-        let most = i32::MAX as usize;
-        let Grid { blocks, first, end } = self.launch.grid(items, part);
-        let grid = u32::try_from(blocks).ok().filter(|_| blocks <= most);
-        let grid = grid.ok_or(Error::TooLarge { what: "the blocks of a launch", limit: most, got: blocks })?;
+        let Grid { blocks, first, end } = self.launch.grid(items, part)?;
         let mut range = [first, end];
         let mut parameters: Vec<*mut c_void> =
             addresses.iter_mut().chain(&mut range).map(|value| (&raw mut *value).cast()).collect();
@@ -199,7 +196,7 @@ impl CudaCode {
         unsafe {
             result::launch_kernel(
                 self.function.cu_function(),
-                (grid, 1, 1),
+                (blocks, 1, 1),
                 (self.launch.threads, 1, 1),
                 self.launch.shared_bytes,
                 queue.stream().cu_stream(),

@@ -41,7 +41,7 @@ impl Unit {
     /// has the name of another one.
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
         let built = kernel.build(limits)?;
-        check_launch(kernel, &built.launch, limits)?;
+        built.launch.check(kernel.name(), limits)?;
         let mut known: Vec<(&'static str, Cow<'static, str>)> = vec![("prelude.cuh", Cow::Owned(built.prelude))];
         for header in HEADERS.iter().chain(kernel.headers()) {
             match known.iter().find(|(name, _)| *name == header.name) {
@@ -85,22 +85,6 @@ impl Unit {
         }
         Key(hash.finalize().into())
     }
-}
-
-fn check_launch(kernel: &dyn Kernel, launch: &Launch, limits: &Limits) -> Result<()> {
-    let refuse = |why: String| Err(Error::Unsupported { job: kernel.name().into(), why });
-    let threads = limits.block_threads.unwrap_or(0);
-    if launch.threads == 0 || launch.threads > threads {
-        return refuse(format!("a block of {} threads on a device for {threads}", launch.threads));
-    }
-    if launch.shared_bytes > limits.block_shared_bytes {
-        let (asked, has) = (launch.shared_bytes, limits.block_shared_bytes);
-        return refuse(format!("{asked} bytes of shared memory on a device with {has}"));
-    }
-    if launch.items_per_block == 0 || launch.blocks_per_item == 0 {
-        return refuse("a launch of no blocks".into());
-    }
-    Ok(())
 }
 
 /// Those of the known headers that a text includes, in the order in which they are met. The scan does not evaluate

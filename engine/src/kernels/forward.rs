@@ -12,7 +12,6 @@ use crate::kernels::order::Reorder;
 use crate::kernels::rows::in_place;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::rows::Rows;
 
@@ -29,8 +28,8 @@ pub struct Forward {
 impl Forward {
     /// The transform with this split, its values in this order.
     #[must_use]
-    pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).order(order).fastest();
+    pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
+        let rows = Rows::with_split(split, limits).order(order).fastest();
         Self::of(rows.part(0..split.layers.len()))
     }
 
@@ -77,6 +76,10 @@ impl Kernel for Forward {
 
     fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
         (port < 2).then(|| self.rows.columns(port == 1, limits)).flatten()
+    }
+
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        (input, output) == (0, 1) && !self.rows.moves_places()
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

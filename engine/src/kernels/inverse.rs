@@ -15,7 +15,6 @@ use crate::kernels::rows::in_place;
 use crate::kernels::tree::Origin;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::rows::Rows;
 
@@ -32,8 +31,8 @@ pub struct Inverse {
 impl Inverse {
     /// The transform with this split, its values in this order.
     #[must_use]
-    pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).order(order).fastest();
+    pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
+        let rows = Rows::with_split(split, limits).order(order).fastest();
         Self::of(rows.part(0..split.layers.len()))
     }
 
@@ -80,6 +79,10 @@ impl Kernel for Inverse {
 
     fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
         (port < 2).then(|| self.rows.columns(port == 0, limits)).flatten()
+    }
+
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        (input, output) == (0, 1) && !self.rows.moves_places()
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

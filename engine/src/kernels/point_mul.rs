@@ -10,7 +10,6 @@ use crate::kernel::{Args, Built, Kernel, Port};
 use crate::kernels::base::products;
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::rows::Rows;
 
@@ -29,8 +28,8 @@ pub struct PointMul {
 impl PointMul {
     /// The product of values of a transform with this split and order.
     #[must_use]
-    pub fn new(ring: &Ring, split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(ring, split, limits).order(order).for_products();
+    pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
+        let rows = Rows::with_split(split, limits).order(order).for_products();
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, adds: false, ports }
     }
@@ -66,6 +65,10 @@ impl Kernel for PointMul {
     fn build(&self, limits: &Limits) -> Result<Built> {
         let built = self.rows.build_part(limits, "")?;
         Ok(Built { launch: self.rows.leaf_launch(), ..built })
+    }
+
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        input < 2 && output == 2
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

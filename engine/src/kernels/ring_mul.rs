@@ -13,7 +13,6 @@ use crate::kernels::rows::in_place;
 use crate::kernels::tree::{Origin, TASK_BYTES};
 use crate::limits::Limits;
 use crate::plan::{Slot, Step};
-use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::tuning::Choice;
@@ -31,8 +30,8 @@ pub struct RingMul {
 impl RingMul {
     /// The product by transforms with this split.
     #[must_use]
-    pub fn new(ring: &Ring, split: &Split, limits: &Limits) -> Self {
-        Self::of(Rows::with_split(ring, split, limits).holding(2).fastest())
+    pub fn new(split: &Split, limits: &Limits) -> Self {
+        Self::of(Rows::with_split(split, limits).holding(2).fastest())
     }
 
     /// The same by a choice, as far as it can be.
@@ -74,6 +73,10 @@ impl Kernel for RingMul {
 
     fn build(&self, limits: &Limits) -> Result<Built> {
         self.rows.build(limits, "")
+    }
+
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        input < 2 && output == 2
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -91,6 +91,10 @@ impl Kernel for Altered {
         self.inner.columns(port, limits)
     }
 
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        self.inner.in_place(input, output)
+    }
+
     fn on_cpu(&self, items: core::ops::Range<usize>, args: &mut Args<'_>) -> Result<()> {
         self.inner.on_cpu(items, args)
     }

@@ -85,6 +85,7 @@ struct Text {
 impl Text {
     fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
         let built = kernel.build(&self.options.limits)?;
+        built.launch.check(kernel.name(), &self.options.limits)?;
         let program = self.compiler.program(&**kernel, &built.prelude)?;
         let runner = Runner::new(kernel.name(), program, built.launch, self.options.timeout);
         Ok(Loaded { kernel: kernel.clone(), code: Code::Text(Arc::new(runner)) })

@@ -11,6 +11,7 @@ pub(crate) struct Fake {
     pub(crate) ports: Vec<Port>,
     pub(crate) text: &'static str,
     pub(crate) misuse: Misuse,
+    pub(crate) in_place: bool,
 }
 
 /// What a broken kernel does on the CPU.
@@ -29,6 +30,10 @@ pub(crate) enum Misuse {
     Elements,
     /// Transforms its input into an output of another length.
     Lengths,
+    /// Nothing wrong: writes its input backwards, and takes that before its output.
+    InputFirst,
+    /// The same the other way round.
+    OutputFirst,
 }
 
 const TEXT: &str = "\
@@ -40,7 +45,7 @@ extern \"C\" __global__ void fake(const unsigned char* in, unsigned char* out, u
 
 impl Fake {
     pub(crate) fn new(ports: &[Port]) -> Self {
-        Self { ports: ports.to_vec(), text: TEXT, misuse: Misuse::Nothing }
+        Self { ports: ports.to_vec(), text: TEXT, misuse: Misuse::Nothing, in_place: false }
     }
 
     /// Four bytes in, four bytes out, broken in this way.
@@ -77,6 +82,10 @@ impl Kernel for Fake {
         Ok(Built { prelude: String::new(), launch })
     }
 
+    fn in_place(&self, _: usize, _: usize) -> bool {
+        self.in_place
+    }
+
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         match self.misuse {
             Misuse::NoSuchPort => _ = args.input::<u8>(2)?,
@@ -88,6 +97,17 @@ impl Kernel for Fake {
             }
             Misuse::Elements => _ = args.output::<[u64; 4]>(1)?,
             Misuse::Lengths => _ = args.transform::<u8>(0, 1)?,
+            Misuse::InputFirst | Misuse::OutputFirst => {
+                let (input, output) = if self.misuse == Misuse::InputFirst {
+                    let input = args.input::<u8>(0)?;
+                    (input, args.output::<u8>(1)?)
+                } else {
+                    let output = args.output::<u8>(1)?;
+                    (args.input::<u8>(0)?, output)
+                };
+                output.iter_mut().zip(input.iter().rev()).for_each(|(to, from)| *to = *from);
+                return Ok(());
+            }
             Misuse::Nothing => {}
         }
         for (i, port) in self.ports.iter().enumerate() {

@@ -4,7 +4,7 @@ use crypto_bigint::U256;
 
 use super::*;
 use crate::Quotient;
-use crate::kernel::Slice;
+use crate::kernel::{Copies, Slice};
 use crate::modulus::low_u64;
 
 /// The factors of one row as plain values, from the definition.
@@ -25,7 +25,7 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
         };
         let right = split.has_sixth() && node >= split.nodes(layer) / 2;
         let start = if right { pow(start, 5) } else { start };
-        q.mul(&pow(start, t / above / radix), &pow(step, split.exponent(layer, node) / radix))
+        q.mul(&pow(start, t / above / radix), &pow(step, split.exponent(layer, node).unwrap() / radix))
     };
     let last = |scale: U256| match split.layers.first() {
         None => [scale, one, one],
@@ -52,7 +52,7 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
         }
     }
     if split.base > 1 {
-        row_values.extend((0..split.leaves()).map(|leaf| split.leaf_constant(row, leaf)));
+        row_values.extend((0..split.leaves()).map(|leaf| split.leaf_constant(row, leaf).unwrap()));
     }
     if row_values.len() % 2 == 1 {
         row_values.push(one);
@@ -65,7 +65,8 @@ fn made(kernel: &Twiddles, items: Range<usize>) -> Vec<u8> {
     let roots = kernel.roots();
     let mut table = vec![0u128; bytes.div_ceil(16)]; // aligned for every kind of factor
     let out = &mut bytemuck::cast_slice_mut(&mut table)[..bytes];
-    let mut args = Args { kernel: "twiddles", slices: vec![Slice::In(&roots), Slice::Out(out)] };
+    let copies = Copies::new(2);
+    let mut args = Args::new("twiddles", vec![Slice::In(&roots), Slice::Out(out)], &copies);
     kernel.on_cpu(items, &mut args).expect("a table");
     bytemuck::cast_slice(&table)[..bytes].to_vec()
 }

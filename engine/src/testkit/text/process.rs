@@ -51,7 +51,7 @@ impl Runner {
         blocks: Option<&Range<usize>>,
         ports: &[Part],
     ) -> Result<Vec<Vec<u8>>> {
-        let request = self.request(schedule, self.launch.grid(items, blocks), ports);
+        let request = self.request(schedule, self.launch.grid(items, blocks)?, ports);
         let mut slot = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let mut process = match slot.take() {
             Some(process) => process,
@@ -80,7 +80,7 @@ impl Runner {
             bytes.extend_from_slice(&value.to_le_bytes());
             bytes.extend_from_slice(contents);
         };
-        word(grid.blocks as u64, &[]);
+        word(grid.blocks.into(), &[]);
         word(self.launch.threads.into(), &[]);
         word(self.launch.shared_bytes.into(), &[]);
         word(schedule, &[]);

@@ -1,0 +1,78 @@
+//! Launches that no GPU with these limits takes: refused with the same words wherever a kernel's text would run.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::testkit::Target;
+use ringforge::{Args, Built, Device, Error, HostArg, Kernel, Launch, Limits, Plan, Port, Result, Slot, Step};
+
+use crate::refused;
+
+/// A kernel that does nothing to no bytes.
+#[derive(Debug)]
+struct Nothing(Launch, [Port; 1]);
+
+impl Kernel for Nothing {
+    fn name(&self) -> &'static str {
+        "nothing"
+    }
+
+    fn source(&self) -> &'static str {
+        "extern \"C\" __global__ void nothing(unsigned char* out, unsigned long long first, unsigned long long end) {}\n"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.1
+    }
+
+    fn build(&self, _: &Limits) -> Result<Built> {
+        Ok(Built { prelude: String::new(), launch: self.0 })
+    }
+
+    fn on_cpu(&self, _: Range<usize>, _: &mut Args<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn run(device: &Device, launch: Launch) -> Result<()> {
+    let kernel = Arc::new(Nothing(launch, [Port::output(0)]));
+    let plan = Plan::new("nothing", vec![Step { kernel, slots: vec![Slot::Arg(0)] }])?;
+    device.compile(&plan)?.run_host(2, &mut [HostArg::Out(&mut [])])
+}
+
+#[test]
+fn launches_beyond_the_device() -> Result<()> {
+    let one = Launch { threads: 1, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0 };
+    for device in [Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
+        let Limits { block_shared_bytes: most, block_threads, .. } = *device.limits();
+        let threads = block_threads.unwrap_or(0);
+        run(&device, one)?;
+        run(&device, Launch { shared_bytes: most, ..one })?;
+        for shared_bytes in [most + 1, 228 << 10, u32::MAX] {
+            refused!(run(&device, Launch { shared_bytes, ..one }), Error::Unsupported { ref job, ref why }
+                if job == "nothing" && *why == format!("{shared_bytes} bytes of shared memory on a device with {most}"));
+        }
+        for asked in [0, threads + 1, u32::MAX] {
+            refused!(run(&device, Launch { threads: asked, ..one }), Error::Unsupported { ref why, .. }
+                if *why == format!("a block of {asked} threads on a device for {threads}"));
+        }
+        refused!(run(&device, Launch { items_per_block: 0, ..one }), Error::Unsupported { .. });
+        refused!(run(&device, Launch { blocks_per_item: 0, ..one }), Error::Unsupported { .. });
+        for blocks_per_item in [1 << 30, u32::MAX] {
+            refused!(run(&device, Launch { blocks_per_item, ..one }),
+                Error::TooLarge { what: "the blocks of a launch", limit: 0x7fff_ffff, got } if got == 2 * blocks_per_item as usize);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn blocks_are_counted() {
+    let launch =
+        |items_per_block, blocks_per_item| Launch { threads: 1, items_per_block, blocks_per_item, shared_bytes: 0 };
+    assert_eq!(launch(4, 1).blocks(9), Some(3));
+    assert_eq!(launch(1, 3).blocks(2), Some(6));
+    assert_eq!(launch(1, 2).blocks(usize::MAX), None);
+    assert_eq!(launch(0, 1).blocks(1), None);
+    assert_eq!(Launch::thread_per_item(0).blocks(1), None);
+}
