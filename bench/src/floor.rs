@@ -75,10 +75,10 @@ impl Floor {
 
 fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let split = Split::of(&job.ring, job.depth).ok()?;
-    let is_plain = split.base == 1 && split.layers.iter().all(|layer| *layer == Layer::Two);
+    let is_plain = split.base() == 1 && split.layers().iter().all(|layer| *layer == Layer::Two);
     let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);
     let arithmetic = if is_transform { Arithmetic::of_device(&job.ring, limits) } else { Arithmetic::of(&job.ring) };
-    let n = split.n as f64;
+    let n = split.ring().degree() as f64;
     // per coefficient: radix 2 multiplies half of them; radix 3 two thirds by twiddles and one third by the third root
     let of_layer = |layer: &Layer| match layer {
         Layer::Sixth | Layer::Two => n / 2.0,
@@ -87,9 +87,9 @@ fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     // the leftmost node of each layer multiplies by 1 where the ring is x^n − 1
     let is_cyclic = matches!(job.ring.quotient(), Quotient::Cyclic { .. });
     let ones = if is_cyclic && is_plain { n - 1.0 } else { 0.0 };
-    let transform = (split.layers.iter().map(of_layer).sum::<f64>() - ones) * slots_of_product(arithmetic);
-    let (d, (product, reduction)) = (split.base as f64, slots_of_sum(arithmetic));
-    let wrapped = if split.base > 1 { n * (d - 1.0) / d * slots_of_product(arithmetic) } else { 0.0 };
+    let transform = (split.layers().iter().map(of_layer).sum::<f64>() - ones) * slots_of_product(arithmetic);
+    let (d, (product, reduction)) = (split.base() as f64, slots_of_sum(arithmetic));
+    let wrapped = if split.base() > 1 { n * (d - 1.0) / d * slots_of_product(arithmetic) } else { 0.0 };
     let values = n * (d * product + reduction) + wrapped;
     let row = match job.op {
         Op::Forward | Op::Inverse => transform,

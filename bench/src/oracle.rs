@@ -15,14 +15,14 @@ pub(crate) fn values_agree(
     random: &mut Random,
 ) -> Result<bool> {
     let split = Split::of(ring, None)?;
-    let (n, d) = (split.n, split.base);
+    let (n, d) = (split.ring().degree(), split.base());
     let places = (order == Order::Natural).then(|| split.natural_places());
     let leaves: Vec<usize> = (0..count).map(|_| random.below(split.leaves())).collect();
     let rows = a.par_chunks_exact(n).zip(values.par_chunks_exact(n)).enumerate();
     let right = |(row, (a, values)): (usize, (&[U256], &[U256]))| {
         let q = &ring.basis()[row];
         leaves.iter().all(|&leaf| {
-            let beta = split.leaf_constant(ring.row_moduli()[row], leaf);
+            let beta = split.leaf_constant(ring.row_moduli()[row], leaf).unwrap_or_default();
             let mut residue = vec![U256::ZERO; d];
             for coefficients in a.chunks_exact(d).rev() {
                 residue.iter_mut().zip(coefficients).for_each(|(r, c)| *r = q.add(&q.mul(r, &beta), c));

@@ -132,7 +132,7 @@ impl Arithmetic {
     }
 
     /// The multiple of q that lazy residues may reach: what fits a word, at most 2^31 in 32 bits and 64 in 64; 1 where
-    /// residues are always canonical.
+    /// residues are always canonical, and for a modulus that the type does not serve.
     #[must_use]
     pub fn capacity(self, q: &Modulus) -> u64 {
         let (word_bits, most) = match self {
@@ -141,8 +141,8 @@ impl Arithmetic {
             Self::Mod64 => (64, 64),
             Self::Mod64Full | Self::Mod255 | Self::Mod256 => return 1,
         };
-        let q = u128::from(low_u64(&q.value()));
-        ((((1u128 << word_bits) - 1) / q) as u64).min(most)
+        let Some(q) = q.value_u64() else { return 1 };
+        ((((1u128 << word_bits) - 1) / u128::from(q)) as u64).clamp(1, most)
     }
 
     /// The factor by which a reduced product of two variables comes out too small (Montgomery), as a plain value mod q.

@@ -2,6 +2,7 @@
 
 #![cfg_attr(not(feature = "cuda"), allow(dead_code))]
 
+use core::iter;
 use core::ops::Range;
 
 /// How the blocks of an item share out a port among them.
@@ -45,8 +46,11 @@ impl Columns {
     /// An item's blocks in about this many ranges, each of which has a shape.
     pub(crate) fn cut(self, blocks_per_item: usize, wanted: usize) -> Vec<Range<usize>> {
         let per_area = blocks_per_item.checked_div(self.areas).unwrap_or(0);
-        let (areas, pieces) = match wanted.div_ceil(self.areas.max(1)).min(per_area) {
-            0 | 1 => (wanted.clamp(1, self.areas.max(1)), 1),
+        if per_area == 0 {
+            return iter::once(0..blocks_per_item).collect();
+        }
+        let (areas, pieces) = match wanted.div_ceil(self.areas).min(per_area) {
+            0 | 1 => (wanted.clamp(1, self.areas), 1),
             pieces => (self.areas, pieces),
         };
         let area = |i: usize| i * self.areas / areas * per_area;
@@ -137,6 +141,19 @@ mod tests {
                 let mut found: Vec<_> = shapes.flat_map(|shape| shape.pieces(5)).flat_map(bytes).collect();
                 found.sort_unstable();
                 assert!(found.into_iter().eq(0..len), "{columns:?} {wanted}");
+            }
+        }
+    }
+
+    /// A kernel may say what it likes.
+    #[test]
+    fn absurd_columns_are_none() {
+        for (areas, rows) in [(0, 1), (usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX), (9, 0)] {
+            let columns = Columns { areas, rows };
+            for wanted in [0, 3, usize::MAX] {
+                let cuts = columns.cut(8, wanted);
+                assert_eq!((cuts[0].start, cuts[cuts.len() - 1].end), (0, 8));
+                assert!(cuts.iter().all(|cut| columns.shape(120, 8, cut).is_none_or(|shape| shape.extent() <= 120)));
             }
         }
     }

@@ -205,7 +205,8 @@ impl Stream {
         &self.device
     }
 
-    /// A new buffer with these elements.
+    /// A new buffer with these elements. What they are is not looked at: [`Stream::upload_coefficients`] and
+    /// [`Stream::upload_values`] see to it that residues are below their moduli.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Driver`].
@@ -239,7 +240,7 @@ impl Stream {
     }
 
     fn upload_checked<T: Pod>(&self, ring: &Ring, from: &[T], content: Content) -> Result<Buffer> {
-        crate::residues::check(ring, bytemuck::cast_slice(from))?;
+        ring.check(from)?;
         let mut buffer = self.upload(from)?;
         buffer.content = Some(content);
         Ok(buffer)

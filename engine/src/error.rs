@@ -65,6 +65,16 @@ pub enum Error {
         /// The length that came.
         got: usize,
     },
+    /// An argument of a program has the wrong size for the batch.
+    #[error("argument {argument}: expected {expected} bytes, got {got}")]
+    ArgumentSize {
+        /// The argument's number.
+        argument: usize,
+        /// Bytes of the batch.
+        expected: usize,
+        /// Bytes that came.
+        got: usize,
+    },
     /// A size is beyond what can be addressed or launched.
     #[error("{what} is too large: {got}, at most {limit}")]
     TooLarge {
@@ -146,7 +156,7 @@ pub enum Error {
         got: String,
     },
     /// A buffer belongs to another device than the program or stream.
-    #[error("{what} belongs to device {got}, not to {expected}")]
+    #[error("{what} belongs to another device ({got}) than the one in use ({expected})")]
     ForeignDevice {
         /// What is foreign.
         what: String,

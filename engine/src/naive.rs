@@ -85,7 +85,7 @@ pub fn forward(ring: &Ring, split: &Split, order: Order, a: &[U256]) -> Vec<U256
     for (row, (a, values)) in a.chunks_exact(n).zip(values.chunks_exact_mut(n)).enumerate() {
         let q = modulus(ring, row * n);
         for (leaf, place) in places.iter().enumerate() {
-            let beta = split.leaf_constant(ring.row_moduli()[row % ring.basis().len()], leaf);
+            let beta = split.leaf_constant(ring.row_moduli()[row % ring.basis().len()], leaf).unwrap_or_default();
             let residue = &mut values[place * d..][..d];
             for coefficients in a.chunks_exact(d).rev() {
                 for (r, c) in residue.iter_mut().zip(coefficients) {
@@ -109,7 +109,7 @@ pub fn point_mul(ring: &Ring, split: &Split, order: Order, a: &[U256], b: &[U256
     for row in 0..a.len() / n {
         let q = modulus(ring, row * n);
         for (leaf, place) in places.iter().enumerate() {
-            let beta = split.leaf_constant(ring.row_moduli()[row % ring.basis().len()], leaf);
+            let beta = split.leaf_constant(ring.row_moduli()[row % ring.basis().len()], leaf).unwrap_or_default();
             let first = row * n + place * d;
             for i in 0..d {
                 for j in 0..d {

@@ -5,12 +5,10 @@ mod rns;
 
 use crypto_bigint::U256;
 
-use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
 use crate::kernels::{Forward, Inverse, PointMul, RingMul};
 use crate::limits::Limits;
-use crate::modulus::Modulus;
 use crate::plan::{Content, Plan, Slot, Step};
 use crate::ring::split::Split;
 use crate::rows::Rows;
@@ -54,7 +52,7 @@ impl Planner {
         }
         match job.op {
             Op::Combine | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(job),
-            Op::Mul => match split_of(job) {
+            Op::Mul => match Split::of(&job.ring, job.depth) {
                 Ok(split) => self.product(job, &split),
                 Err(error) if job.depth.is_some() => Err(error),
                 Err(Error::NotPrime { .. } | Error::NoRoot { .. } | Error::Unsupported { .. }) => {
@@ -62,8 +60,8 @@ impl Planner {
                 }
                 Err(error) => Err(error),
             },
-            Op::Forward | Op::Inverse => self.transform(job, &split_of(job)?),
-            Op::PointMul | Op::MulAdd => self.pointwise(job, &split_of(job)?),
+            Op::Forward | Op::Inverse => self.transform(job, &Split::of(&job.ring, job.depth)?),
+            Op::PointMul | Op::MulAdd => self.pointwise(job, &Split::of(&job.ring, job.depth)?),
         }
     }
 
@@ -89,7 +87,7 @@ impl Planner {
     fn pointwise(&self, job: &Job, split: &Split) -> Result<Plan> {
         let Job { ring, op, order, .. } = job;
         let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: *order };
-        let kernel = PointMul::new(ring, split, *order, &self.limits);
+        let kernel = PointMul::new(split, *order, &self.limits);
         let kernel = if *op == Op::MulAdd { kernel.adding() } else { kernel };
         let [a, b, c] = [0, 1, 2].map(Slot::Arg);
         Plan::new(job.to_string(), vec![kernel.step(a, b, c)])?.with_contents(vec![Some(values); 3])
@@ -100,11 +98,11 @@ impl Planner {
         let limits = &self.limits;
         let ring = &job.ring;
         let [a, b, c] = [0, 1, 2].map(Slot::Arg);
-        let fused = RingMul::new(ring, split, limits).chosen(self.tuning.choice(job));
+        let fused = RingMul::new(split, limits).chosen(self.tuning.choice(job));
         let steps = if limits.is_cpu() || fused.fits(limits) {
             vec![fused.step(a, b, c)]
         } else {
-            transforms(job, &self.rows(job, split, Order::Any), [a, b, c])
+            transforms(&self.rows(job, split, Order::Any), [a, b, c])
         };
         let contents = vec![Some(Content::Coefficients(ring.clone())); 3];
         Plan::new(job.to_string(), steps)?.with_contents(contents)
@@ -112,18 +110,9 @@ impl Planner {
 
     /// Rows of the job's ring as transforms work on them.
     fn rows(&self, job: &Job, split: &Split, order: Order) -> Rows {
-        let rows = Rows::with_split(&job.ring, split, &self.limits).order(order).chosen(self.tuning.choice(job));
+        let rows = Rows::with_split(split, &self.limits).order(order).chosen(self.tuning.choice(job));
         rows.scale(job.scale.unwrap_or(U256::ONE))
     }
-}
-
-/// How the job's ring splits, where device arithmetic serves all its moduli.
-fn split_of(job: &Job) -> Result<Split> {
-    let ring = &job.ring;
-    if Arithmetic::of(ring) != Arithmetic::Mod16 && !ring.basis().iter().all(Modulus::is_odd) {
-        return Err(Error::unsupported(job.op, ring, "an even modulus shares its basis with a large one"));
-    }
-    Split::of(ring, job.depth)
 }
 
 /// The steps of a forward transform.
@@ -149,11 +138,11 @@ fn chain<K>(rows: &Rows, kernels: Vec<K>, step: fn(K, Slot, Slot) -> Step, from:
 }
 
 /// A product as two transforms, a product of values and a transform back.
-fn transforms(job: &Job, rows: &Rows, [a, b, c]: [Slot; 3]) -> Vec<Step> {
+fn transforms(rows: &Rows, [a, b, c]: [Slot; 3]) -> Vec<Step> {
     let [x, y] = [0, 1].map(Slot::Temp);
     let mut steps = forward(rows, a, x.clone());
     steps.extend(forward(rows, b, y.clone()));
-    steps.push(PointMul::new(&job.ring, &rows.split, rows.order, &rows.limits).step(x, y, c.clone()));
+    steps.push(PointMul::new(&rows.split, rows.order, &rows.limits).step(x, y, c.clone()));
     steps.extend(inverse(rows, c.clone(), c));
     steps
 }

@@ -3,6 +3,9 @@
 use crate::error::{Error, Result};
 use crate::modulus::Modulus;
 
+/// The most primes that one call looks for.
+const MOST: usize = 1 << 16;
+
 impl Modulus {
     /// The largest `count` primes of exactly `bits` bits that are 1 modulo `order`, in descending order: moduli with
     /// primitive roots of that order. A negacyclic ring of degree n wants 2n.
@@ -17,11 +20,14 @@ impl Modulus {
     ///
     /// # Errors
     /// [`Error::Unsupported`] unless `bits` is from 2 to 64 and `order` positive, [`Error::TooLarge`] where there are
-    /// fewer such primes.
+    /// fewer such primes, or more than 2^16 are wanted.
     pub fn ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
         if !(2..=64).contains(&bits) || order == 0 {
             let job = format!("a search for primes of {bits} bits that are 1 modulo {order}");
             return Err(Error::Unsupported { job, why: "2 to 64 bits and a positive order are wanted".into() });
+        }
+        if count > MOST {
+            return Err(Error::TooLarge { what: "the number of primes", limit: MOST, got: count });
         }
         let primes: Vec<Self> = primes(order, bits).take_while(|p| p.bits() == bits).take(count).collect();
         match primes.len() {

@@ -170,8 +170,8 @@ impl Program {
     /// it should have written is zeroed and counts as unwritten.
     ///
     /// # Errors
-    /// [`Error::Length`] for a wrong number or size of arguments, [`Error::Mismatch`] for an argument of the wrong kind,
-    /// ring or order, [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] for a wrong number of arguments, [`Error::ArgumentSize`], [`Error::Mismatch`] for an argument of the
+    /// wrong kind, ring or order, [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<()> {
         self.run_by(stream, batch, args, |places| {
             self.execute_and_wipe(stream, batch, places, &mut self.temporaries(batch)?)
@@ -400,6 +400,12 @@ pub(crate) fn mismatch(what: impl Into<String>, expected: impl ToString, got: im
     Error::Mismatch { what: what.into(), expected: expected.to_string(), got: got.to_string() }
 }
 
+/// Whether an argument of so many bytes holds a batch.
+pub(crate) fn check_size(argument: usize, wanted: &PlanArg, batch: usize, got: usize) -> Result<()> {
+    let expected = arg_bytes(wanted, batch)?;
+    if got == expected { Ok(()) } else { Err(Error::ArgumentSize { argument, expected, got }) }
+}
+
 fn check_arg(device: &Device, i: usize, arg: &Arg<'_>, wanted: &PlanArg, batch: usize) -> Result<()> {
     let what = format!("argument {i}");
     let (buffer, writable): (&Buffer, bool) = match arg {
@@ -407,7 +413,7 @@ fn check_arg(device: &Device, i: usize, arg: &Arg<'_>, wanted: &PlanArg, batch: 
         Arg::Out(buffer) => (buffer, true),
     };
     buffer.on(device, &what)?;
-    same_length("bytes of an argument", arg_bytes(wanted, batch)?, buffer.len())?;
+    check_size(i, wanted, batch, buffer.len())?;
     if wanted.role != Role::In && !writable {
         return Err(mismatch(what, "a buffer to write", "a buffer to read"));
     }

@@ -65,10 +65,11 @@ impl Rows {
     /// # Errors
     /// As [`Split::of`].
     pub fn of(ring: &Ring, limits: &Limits) -> Result<Self> {
-        Ok(Self::with_split(ring, &Split::of(ring, None)?, limits))
+        Ok(Self::with_split(&Split::of(ring, None)?, limits))
     }
 
-    pub(crate) fn with_split(ring: &Ring, split: &Split, limits: &Limits) -> Self {
+    pub(crate) fn with_split(split: &Split, limits: &Limits) -> Self {
+        let ring = &split.ring;
         let rows = Self {
             ring: ring.clone(),
             split: split.clone(),
@@ -122,7 +123,7 @@ impl Rows {
     /// The same with shared memory of the kernel's own for each row, at least this many bytes, aligned to 16.
     #[must_use]
     pub fn extra_shared(mut self, bytes_per_row: usize) -> Self {
-        self.extra = bytes_per_row.next_multiple_of(16);
+        self.extra = bytes_per_row.checked_next_multiple_of(16).unwrap_or(usize::MAX);
         self.laid_out()
     }
 
@@ -172,7 +173,7 @@ impl Rows {
     /// Bytes of an item's rows.
     #[must_use]
     pub fn item_bytes(&self) -> usize {
-        self.per_item * self.split.n * self.ring.width().bytes()
+        self.per_item.saturating_mul(self.split.n * self.ring.width().bytes())
     }
 
     /// The port for the table of factors, `const Rq::M::Twiddle*`.
@@ -214,7 +215,7 @@ impl Rows {
     pub(crate) fn build_part(&self, limits: &Limits, further: &str) -> Result<Built> {
         let block = self.block(limits)?;
         let prelude = format!("#pragma once\n{}{further}", block.prelude("Rq", self));
-        Ok(Built { prelude, launch: block.launch(self.per_item) })
+        Ok(Built { prelude, launch: block.launch(self.per_item).ok_or_else(|| self.uncounted())? })
     }
 
     /// These rows as a struct of another name: among the further lines of a kernel that works in two rings.
@@ -233,7 +234,7 @@ impl Rows {
 
     /// The launch of a kernel with one thread for each leaf of each row, in place of the one that [`Rows::build`] gives.
     pub(crate) fn leaf_launch(&self) -> Launch {
-        let leaves = self.split.leaves() * self.per_item;
+        let leaves = self.split.leaves().saturating_mul(self.per_item);
         let threads = (1..=256).rev().find(|&t| leaves.is_multiple_of(t) || t.is_multiple_of(leaves)).unwrap_or(1);
         Launch {
             threads: threads as u32,
@@ -278,8 +279,19 @@ impl Rows {
         Block::of(self, limits)?.columns(self, values)
     }
 
+    /// Whether blocks that share a row write values where others have yet to read coefficients, or the other way round.
+    pub(crate) fn moves_places(&self) -> bool {
+        self.is_natural() && self.is_last() && !self.is_whole()
+    }
+
     fn block(&self, limits: &Limits) -> Result<Block> {
-        Block::of(self, limits).ok_or_else(|| self.too_long(limits))
+        let counted = (1..=u32::MAX as usize).contains(&self.per_item);
+        Block::of(self, limits).ok_or_else(|| if counted { self.too_long(limits) } else { self.uncounted() })
+    }
+
+    fn uncounted(&self) -> Error {
+        let job = format!("a kernel for {} rows an item of {}", self.per_item, self.ring);
+        Error::Unsupported { job, why: "blocks work on whole rows, and their number has 32 bits".into() }
     }
 
     fn too_long(&self, limits: &Limits) -> Error {
@@ -296,8 +308,8 @@ impl Rows {
 
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ring, split, part, arithmetic, order, per_item, .. } = self;
-        write!(f, "{ring:?}, {split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
+        let Self { split, part, arithmetic, order, per_item, .. } = self;
+        write!(f, "{split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::error::{Error, Result, same_length};
 use crate::kernel::{Per, Role};
 use crate::memory::{Read, Write};
 use crate::plan::Plan;
-use crate::program::{HostArg, Place, Program, arg_bytes, mismatch};
+use crate::program::{HostArg, Place, Program, check_size, mismatch};
 
 /// Bytes that a chunk copies in or out, whichever is more: enough for full speed, and little enough to overlap.
 const MOST_BYTES: usize = 16 << 20;
@@ -20,6 +20,9 @@ impl Program {
     /// [`Device::pinned`](crate::Device::pinned) memory.
     ///
     /// A program in place has one argument for both: memory to write, which holds the input.
+    ///
+    /// Residues are taken as they are: where one is not below its modulus, results of its item mean nothing.
+    /// [`Ring::check`](crate::Ring::check) finds such residues.
     ///
     /// ```
     /// use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Ring};
@@ -37,17 +40,17 @@ impl Program {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] for a wrong number or size of arguments, [`Error::Mismatch`] for memory to read where the program
-    /// writes, [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Alignment`] on the CPU, which works on the memory itself,
+    /// [`Error::Length`] for a wrong number of arguments, [`Error::ArgumentSize`], [`Error::Mismatch`] for memory to read where
+    /// the program writes, [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Alignment`] on the CPU, which works on the memory itself,
     /// where that is not aligned for its elements. Memory to write holds zeros after a failure on a GPU, anything after one
     /// on the CPU.
     pub fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
         let (device, plan) = (self.device(), self.plan());
         same_length("arguments of the program", plan.args().len(), args.len())?;
-        for (arg, wanted) in args.iter().zip(plan.args()) {
-            same_length("bytes of an argument", arg_bytes(wanted, batch)?, arg.bytes().len())?;
+        for (i, (arg, wanted)) in args.iter().zip(plan.args()).enumerate() {
+            check_size(i, wanted, batch, arg.bytes().len())?;
             if wanted.role != Role::In && matches!(arg, HostArg::In(_)) {
-                return Err(mismatch("a host argument", "memory to write", "memory to read"));
+                return Err(mismatch(format!("argument {i}"), "memory to write", "memory to read"));
             }
         }
         if batch == 0 {

@@ -33,7 +33,7 @@ fn arguments_that_do_not_fit_are_refused() -> Result<()> {
         for len in [0, 1, N - 1, N, 2 * N + 1] {
             let (expected, got) = (64 * N, 32 * len);
             let refused = program.run_host(2, &mut [(&mut data[..len]).into()]);
-            assert_eq!(refused, Err(Error::Length { what: "bytes of an argument", expected, got }), "{device}");
+            assert_eq!(refused, Err(Error::ArgumentSize { argument: 0, expected, got }), "{device}");
         }
         let refused = program.run_host(2, &mut [HostArg::from(&x[..2 * N])]);
         assert!(matches!(refused, Err(Error::Mismatch { .. })), "{device}: {refused:?}");

@@ -6,7 +6,7 @@ use crypto_bigint::U256;
 
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, Width};
 use crate::ring::{Quotient, Ring};
 
 /// The largest degree at which a transform may stop.
@@ -54,14 +54,11 @@ pub struct Roots {
 /// right one γ = ω^5, and ρ = ω^6.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Split {
-    /// Degree of f.
-    pub n: usize,
-    /// Degree of the leaves.
-    pub base: usize,
-    /// Layers from the top.
-    pub layers: Vec<Layer>,
-    /// The roots for each of the ring's [moduli](Ring::moduli).
-    pub roots: Vec<Roots>,
+    pub(crate) ring: Ring,
+    pub(crate) n: usize,
+    pub(crate) base: usize,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) roots: Vec<Roots>,
 }
 
 impl Split {
@@ -69,7 +66,7 @@ impl Split {
     ///
     /// # Errors
     /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] where the ring has no transform that ends at a
-    /// degree of at most [`MAX_BASE`].
+    /// degree of at most [`MAX_BASE`]; [`Error::Ring`] for a named root or step that does not split f.
     pub fn of(ring: &Ring, depth: Option<u32>) -> Result<Self> {
         let top = Top::of(ring)?;
         let n = ring.degree();
@@ -82,6 +79,10 @@ impl Split {
             }
             let allowed = top.allowed(q, named(i), twos, threes)?;
             (twos, threes) = (twos.min(allowed.0), threes.min(allowed.1));
+        }
+        if ring.width() != Width::W16 && ring.moduli().iter().any(|q| !q.is_odd()) {
+            let why = "the modulus 2 shares its basis with one of more than 16 bits".into();
+            return Err(Error::Unsupported { job: format!("a transform in {ring}"), why });
         }
         let mut layers = Vec::new();
         layers.extend(top.sixth.then_some(Layer::Sixth));
@@ -118,7 +119,31 @@ impl Split {
             let dropped = U256::from((full / t) as u64);
             roots.push(Roots { q: *q, start: q.pow(&start, &dropped), step: q.pow(&step, &dropped) });
         }
-        Ok(Self { n, base, layers, roots })
+        Ok(Self { ring: ring.clone(), n, base, layers, roots })
+    }
+
+    /// The ring.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Degree of the leaves.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Layers from the top.
+    #[must_use]
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The roots for each of the ring's [moduli](Ring::moduli).
+    #[must_use]
+    pub fn roots(&self) -> &[Roots] {
+        &self.roots
     }
 
     /// Whether the first layer makes two trees.
@@ -145,16 +170,21 @@ impl Split {
         self.layers.len() as u32
     }
 
-    /// Nodes above a layer: the number of blocks that the layer splits.
+    /// Nodes above a layer: the number of blocks that the layer splits. Below the last one, the number of leaves.
     #[must_use]
     pub fn nodes(&self, layer: usize) -> usize {
-        product(&self.layers[..layer])
+        product(&self.layers[..layer.min(self.layers.len())])
     }
 
     /// The exponent e of ρ in the constant of a node, counted from the left among the nodes above `layer`
-    /// (`layer == depth` for leaves).
+    /// (`layer == depth` for leaves); none where there is no such node.
     #[must_use]
-    pub fn exponent(&self, layer: usize, node: usize) -> u64 {
+    pub fn exponent(&self, layer: usize, node: usize) -> Option<u64> {
+        (layer <= self.layers.len() && node < self.nodes(layer)).then(|| self.exponent_of(layer, node))
+    }
+
+    /// The same for a node that there is.
+    fn exponent_of(&self, layer: usize, node: usize) -> u64 {
         let first = usize::from(self.has_sixth());
         let t = self.tree_leaves() as u64;
         let mut below = self.nodes(layer);
@@ -171,15 +201,17 @@ impl Split {
         exponent
     }
 
-    /// The constant β of a leaf x^d − β modulo this one of the ring's [moduli](Ring::moduli).
+    /// The constant β of a leaf x^d − β modulo this one of the ring's [moduli](Ring::moduli); none where there is no such
+    /// leaf or modulus.
     #[must_use]
-    pub fn leaf_constant(&self, modulus: usize, leaf: usize) -> U256 {
-        let Roots { q, start, step } = &self.roots[modulus];
+    pub fn leaf_constant(&self, modulus: usize, leaf: usize) -> Option<U256> {
+        let Roots { q, start, step } = self.roots.get(modulus)?;
+        let exponent = self.exponent(self.layers.len(), leaf)?;
         let start = match self.is_right_tree(leaf) {
             true => q.pow(start, &U256::from(5u32)),
             false => *start,
         };
-        q.mul(&start, &q.pow(step, &U256::from(self.exponent(self.layers.len(), leaf))))
+        Some(q.mul(&start, &q.pow(step, &U256::from(exponent))))
     }
 
     /// Whether a leaf hangs in the right of two trees.
@@ -194,7 +226,7 @@ impl Split {
         let depth = self.layers.len();
         let trees = if self.has_sixth() { 2 } else { 1 };
         (0..self.leaves())
-            .map(|leaf| self.exponent(depth, leaf) as usize * trees + usize::from(self.is_right_tree(leaf)))
+            .map(|leaf| self.exponent_of(depth, leaf) as usize * trees + usize::from(self.is_right_tree(leaf)))
             .collect()
     }
 }
@@ -222,6 +254,17 @@ impl fmt::Display for Split {
 struct Named {
     root: Option<U256>,
     step: Option<U256>,
+}
+
+impl Named {
+    /// That what is named does not split f modulo q; none where nothing is named.
+    fn refused(&self, q: &Modulus) -> Option<Error> {
+        let named = [("root", self.root), ("step", self.step)];
+        let named: Vec<String> =
+            named.iter().filter_map(|(what, x)| x.map(|x| format!("the {what} {}", decimal(&x)))).collect();
+        let why = || format!("f does not split modulo {q} by {}", named.join(" and "));
+        (!named.is_empty()).then(|| Error::Ring { why: why() })
+    }
 }
 
 /// What the quotient says about the top of the trees, whatever the modulus.
@@ -255,7 +298,18 @@ impl Top {
     fn allowed(&self, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
         let fits = |&(twos, threes): &(u32, u32)| self.roots(q, named, 2u64.pow(twos) * 3u64.pow(threes)).is_some();
         let most = (0..=twos).rev().flat_map(|twos| (0..=threes).rev().map(move |threes| (twos, threes))).find(fits);
-        most.ok_or(Error::NoRoot { q: q.value(), order: self.order_factor })
+        most.ok_or_else(|| named.refused(q).unwrap_or_else(|| self.no_root(q)))
+    }
+
+    /// Why a modulus has no tree at all.
+    fn no_root(&self, q: &Modulus) -> Error {
+        match &self.constant {
+            None => Error::NoRoot { q: q.value(), order: self.order_factor },
+            Some(c) => Error::Unsupported {
+                job: format!("a transform by x^{} - {} modulo {q}", self.length, decimal(c)),
+                why: "no root of the constant was found".into(),
+            },
+        }
     }
 
     /// γ and ρ for trees of t leaves, where the modulus has them and the named ones are these (or generate them).

@@ -152,7 +152,7 @@ impl Block {
         let per_item = rows.per_item;
         let fits = |rows: usize| {
             (rows.is_multiple_of(per_item) || (per_item > 0 && per_item.is_multiple_of(rows)))
-                && rows * (block.row_bytes() + extra) <= limits.block_shared_bytes as usize
+                && block.row_bytes().saturating_add(*extra).saturating_mul(rows) <= limits.block_shared_bytes as usize
                 && rows * threads <= most_threads
         };
         let most = BLOCK_THREADS.max(32).div_ceil(threads);
@@ -253,7 +253,7 @@ impl Block {
 
     /// Bytes of shared memory of a block: those of its rows, or of all their values side by side.
     fn shared_bytes(&self) -> usize {
-        let rows = self.rows * (self.row_bytes() + self.extra);
+        let rows = self.row_bytes().saturating_add(self.extra).saturating_mul(self.rows);
         let across = if self.parts() > 1 && self.stride == 1 {
             self.length * self.store_bytes * self.rows + self.length * self.store_bytes
         } else {
@@ -262,15 +262,16 @@ impl Block {
         rows.max(across)
     }
 
-    /// The launch of a kernel whose blocks work on rows, `per_item` of them an item.
-    pub(crate) fn launch(&self, per_item: usize) -> Launch {
-        let per_item = per_item * self.parts();
-        Launch {
+    /// The launch of a kernel whose blocks work on rows, `per_item` of them an item; none where there are none, or more
+    /// blocks than can be counted.
+    pub(crate) fn launch(&self, per_item: usize) -> Option<Launch> {
+        let per_item = per_item.checked_mul(self.parts())?;
+        Some(Launch {
             threads: (self.threads * self.rows) as u32,
-            items_per_block: (self.rows / per_item).max(1) as u32,
-            blocks_per_item: (per_item / self.rows).max(1) as u32,
+            items_per_block: self.rows.checked_div(per_item)?.max(1) as u32,
+            blocks_per_item: u32::try_from((per_item / self.rows).max(1)).ok()?,
             shared_bytes: self.shared_bytes() as u32,
-        }
+        })
     }
 }
 

@@ -230,7 +230,6 @@ impl core::fmt::Debug for Twiddles {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let columns = &self.layout.columns;
         f.debug_struct("Twiddles")
-            .field("ring", &self.ring)
             .field("split", &self.split)
             .field("arithmetic", &self.arithmetic)
             .field("columns", columns)
@@ -254,7 +253,7 @@ impl Kernel for Twiddles {
 
     fn build(&self, limits: &Limits) -> Result<Built> {
         let Self { arithmetic, layout, .. } = self.clone();
-        let rows = Rows { arithmetic, layout, ..Rows::with_split(&self.ring, &self.split, limits) };
+        let rows = Rows { arithmetic, layout, ..Rows::with_split(&self.split, limits) };
         let built = rows.build_part(limits, "")?;
         Ok(Built { launch: Launch::thread_per_item(THREADS), ..built })
     }

@@ -287,6 +287,6 @@ mod tests {
         let stream = backend.device().stream().unwrap();
         let [mut a, mut b, mut c] = [8 * 32, 8 * 32, 7 * 32].map(|bytes| stream.upload(&vec![0u8; bytes]).unwrap());
         let short = map.run(&stream, &mut a, &mut b, &mut c);
-        assert!(matches!(short, Err(Error::Length { expected: 256, got: 224, .. })), "{short:?}");
+        assert!(matches!(short, Err(Error::ArgumentSize { expected: 256, got: 224, .. })), "{short:?}");
     }
 }

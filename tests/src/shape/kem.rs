@@ -60,7 +60,7 @@ impl Kernel for Kem {
         let tree = Tree::new(self.rows.split(), 0).ok_or_else(|| broken("kem", "its modulus is too large"))?;
         let seeds = args.input::<u8>(0)?;
         let key: Vec<u64> = args.input::<u16>(1)?.iter().map(|&x| x.into()).collect();
-        let base = self.rows.split().base;
+        let base = self.rows.split().base();
         let constants: Vec<Vec<u64>> = (0..N / base).map(|leaf| self.leaf(leaf, &key)).collect();
         for (seed, out) in seeds.chunks_exact(32).zip(args.output::<u8>(2)?.chunks_exact_mut(PACKED)) {
             let mut x = sample(seed);
@@ -84,8 +84,8 @@ impl Kernel for Kem {
 impl Kem {
     /// The matrix of the product with the key's residue modulo a leaf x^d − β.
     fn leaf(&self, leaf: usize, key: &[u64]) -> Vec<u64> {
-        let base = self.rows.split().base;
-        let constant = self.rows.split().leaf_constant(0, leaf).to_le_bytes();
+        let base = self.rows.split().base();
+        let constant = self.rows.split().leaf_constant(0, leaf).unwrap_or_default().to_le_bytes();
         let beta = halves(&constant.as_ref()[..2])[0];
         let key = &key[leaf * base..];
         let entry = |k: usize, i: usize| if i <= k { key[k - i] } else { key[k + base - i] * beta % Q };
@@ -120,7 +120,7 @@ pub fn plan(limits: &Limits) -> Result<NamedPlan> {
     let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2), kernel.rows.table_slot()];
     let step = Step { kernel: Arc::new(kernel), slots };
     let plan = Plan::new("kem", vec![step])?.with_contents(vec![None, Some(values), None])?;
-    let inverse = Inverse::new(&ring, &split, Order::Any, &Limits::cpu()).step(Slot::Arg(0), Slot::Arg(1));
+    let inverse = Inverse::new(&split, Order::Any, &Limits::cpu()).step(Slot::Arg(0), Slot::Arg(1));
     let to_coefficients = Device::cpu().compile(&Plan::new("key to coefficients", vec![inverse])?)?;
     Ok(NamedPlan::new("kem", plan).expecting(move |_, inputs| {
         let mut key = vec![0; inputs[1].len()];

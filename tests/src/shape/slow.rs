@@ -15,17 +15,18 @@ impl Tree {
     /// The tree of a row of a split, or nothing where the modulus has more than 32 bits.
     #[must_use]
     pub fn new(split: &Split, row: usize) -> Option<Self> {
-        let q = split.roots[row].q.value_u64().filter(|q| q >> 32 == 0)?;
-        let leaves: Vec<u64> = (0..split.leaves()).map(|leaf| word(&split.leaf_constant(row, leaf))).collect();
+        let q = split.roots().get(row)?.q.value_u64().filter(|q| q >> 32 == 0)?;
+        let leaves = (0..split.leaves()).map(|leaf| Some(word(&split.leaf_constant(row, leaf)?)));
+        let leaves = leaves.collect::<Option<Vec<u64>>>()?;
         let mut constants = vec![leaves];
-        for layer in split.layers.iter().skip(1).rev() {
+        for layer in split.layers().iter().skip(1).rev() {
             // x^(rk) − z^r splits into x^k − z and others
             let radix = layer.radix();
             let below = &constants[constants.len() - 1];
             constants.push(below.chunks_exact(radix).map(|child| power(child[0], radix as u64, q)).collect());
         }
         constants.reverse();
-        Some(Self { q, layers: split.layers.clone(), constants })
+        Some(Self { q, layers: split.layers().to_vec(), constants })
     }
 
     /// From coefficients to values.
@@ -77,11 +78,11 @@ impl Tree {
 /// f mod x^d − β for every leaf, by definition.
 #[must_use]
 pub fn residues(split: &Split, row: usize, f: &[u64]) -> Vec<u64> {
-    let q = split.roots[row].q.value_u64().unwrap_or(1);
+    let q = split.roots()[row].q.value_u64().unwrap_or(1);
     let leaf = |leaf| {
-        let constant = word(&split.leaf_constant(row, leaf));
-        let at = move |v| f.iter().skip(v).step_by(split.base).rev().fold(0, |sum, x| (sum * constant + x) % q);
-        (0..split.base).map(at)
+        let constant = word(&split.leaf_constant(row, leaf).unwrap_or_default());
+        let at = move |v| f.iter().skip(v).step_by(split.base()).rev().fold(0, |sum, x| (sum * constant + x) % q);
+        (0..split.base()).map(at)
     };
     (0..split.leaves()).flat_map(leaf).collect()
 }

@@ -1,9 +1,13 @@
 //! Bad input is refused with a typed error, in release builds too, and never with a panic: every case names its variant.
 
+mod absurd;
+mod in_place;
 mod kernels;
+mod launches;
 mod plans;
 mod rings;
 mod runs;
+mod texts;
 
 /// Asserts that a result is this error.
 #[macro_export]

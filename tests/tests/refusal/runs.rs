@@ -40,11 +40,12 @@ fn lengths() -> Result<()> {
         forward.run(stream, 3, &mut [(&good).into(), (&mut out).into()])?;
         for batch in [0, 1, 2, 4] {
             let outcome = forward.run(stream, batch, &mut [(&good).into(), (&mut out).into()]);
-            refused!(outcome, Error::Length { expected, got, .. } if (expected, got) == (batch * BYTES, 3 * BYTES));
+            refused!(outcome, Error::ArgumentSize { argument: 0, expected, got }
+                if (expected, got) == (batch * BYTES, 3 * BYTES));
         }
         let mut short = device.buffer(3 * BYTES - 1)?;
         let outcome = forward.run(stream, 3, &mut [(&good).into(), (&mut short).into()]);
-        refused!(outcome, Error::Length { .. });
+        refused!(outcome, Error::ArgumentSize { argument: 1, .. });
         // a refused run leaves results of earlier ones alone
         assert!(stream.download::<u16>(&out).is_ok());
         Ok(())
@@ -70,8 +71,8 @@ fn host_lengths() -> Result<()> {
     each(|_, _, forward| {
         let (input, mut out) = ([0u16; N], [0u16; N]);
         let short = &input[1..];
-        refused!(forward.run_host(1, &mut [short.into(), out[..].as_mut().into()]), Error::Length { .. });
-        refused!(forward.run_host(2, &mut [input[..].into(), out[..].as_mut().into()]), Error::Length { .. });
+        refused!(forward.run_host(1, &mut [short.into(), out[..].as_mut().into()]), Error::ArgumentSize { .. });
+        refused!(forward.run_host(2, &mut [input[..].into(), out[..].as_mut().into()]), Error::ArgumentSize { .. });
         forward.run_host(1, &mut [input[..].into(), out[..].as_mut().into()])
     })
 }
@@ -251,7 +252,10 @@ fn one_argument_for_two_ports() -> Result<()> {
     let stream = device.stream()?;
     let plan = ringforge::Plan::new(
         "in place",
-        vec![Fake::new(&[Port::input(4), Port::output(4)]).step(&[ringforge::Slot::Arg(0), ringforge::Slot::Arg(0)])],
+        vec![
+            Fake { in_place: true, ..Fake::new(&[Port::input(4), Port::output(4)]) }
+                .step(&[ringforge::Slot::Arg(0), ringforge::Slot::Arg(0)]),
+        ],
     )?;
     let program = device.compile(&plan)?;
     let mut buffer = stream.upload(&[1u8; 8])?;

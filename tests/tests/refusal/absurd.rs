@@ -1,0 +1,248 @@
+//! Absurd arguments: residues that are not reduced, numbers of nothing, sizes beyond all memory. No panic, also where
+//! overflow is checked, and no nonsense instead of an error.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use ringforge::{
+    Arithmetic, Device, Error, HostArg, Job, Limits, Modulus, Op, Plan, Planner, Port, Result, Ring, Rows, Split,
+    Transform, U256,
+};
+
+use crate::kernels::Fake;
+use crate::refused;
+
+/// A ring of each arithmetic, and one that multiplies through the lift.
+const RINGS: [&str; 9] = [
+    "3329:x^4+1",
+    "65521:x^8-1",
+    "1071513601:x^6-1",
+    "8380417:x^4-x^2+1",
+    "1125899906826241:x^4+1",
+    "18446744069414584321:x^4-1",
+    "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^4-1",
+    "0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff43:x^2-1",
+    "4294967291,4096:x^5-x-1",
+];
+
+const OPS: [Op; 8] =
+    [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine, Op::Decompose, Op::ConvertCentred];
+
+/// Runs every operation of a ring on memory that holds these bytes, by plans for a CPU and for a GPU.
+fn run_all(ring: &Ring, contents: &[u8]) -> Result<()> {
+    let device = Device::cpu();
+    for op in OPS {
+        let job = Job::new(ring, op);
+        let job = if op == Op::ConvertCentred { job.to(ring) } else { job };
+        for limits in [Limits::cpu(), Limits::h200()] {
+            let Ok(plan) = Planner::new(limits).plan(&job) else { continue };
+            // in words, so that residues of all widths are aligned
+            let mut memory: Vec<Vec<u64>> = plan.args().iter().map(|arg| vec![0; arg.bytes.div_ceil(4)]).collect();
+            for words in &mut memory {
+                let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
+                bytes.iter_mut().zip(contents.iter().cycle()).for_each(|(to, byte)| *to = *byte);
+            }
+            let mut args: Vec<HostArg<'_>> = memory
+                .iter_mut()
+                .zip(plan.args())
+                .map(|(words, arg)| HostArg::Out(&mut bytemuck::cast_slice_mut(words)[..2 * arg.bytes]))
+                .collect();
+            device.compile(&plan)?.run_host(2, &mut args)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn residues_that_are_not_reduced() -> Result<()> {
+    for text in RINGS {
+        let ring: Ring = text.parse()?;
+        for contents in [&[0xff][..], &[0xff, 0xff, 0xff, 0x7f, 0x80], &[0, 0, 0, 0, 0, 0, 0, 0x80]] {
+            run_all(&ring, contents)?;
+        }
+        refused!(ring.check(&vec![0xffu8; ring.bytes()]), Error::NotReduced { index: 0, .. });
+        ring.check(&vec![0u8; 2 * ring.bytes()])?;
+        refused!(ring.check(&vec![0u8; ring.bytes() + 1]), Error::Length { .. });
+    }
+    Ok(())
+}
+
+/// Rows of fused kernels, taken as they are.
+#[test]
+fn rows_that_are_not_reduced() -> Result<()> {
+    fn check<W: ringforge::Word + bytemuck::Pod>(text: &str) -> Result<()> {
+        let ring: Ring = text.parse()?;
+        let transform = Transform::<W>::of(&Rows::of(&ring, &Limits::cpu())?, 0)?;
+        let mut row = vec![W::zeroed(); ring.degree()];
+        bytemuck::cast_slice_mut(&mut row).fill(0xffu8);
+        let other = row.clone();
+        transform.forward(&mut row)?;
+        transform.multiply(&mut row, &other)?;
+        transform.inverse(&mut row)?;
+        bytemuck::cast_slice_mut(&mut row).fill(0xffu8);
+        transform.invert(&mut row)?;
+        Ok(())
+    }
+    check::<u32>(RINGS[0])?;
+    check::<u32>(RINGS[2])?;
+    check::<u32>(RINGS[3])?;
+    check::<u64>(RINGS[4])?;
+    check::<u64>(RINGS[5])?;
+    check::<[u64; 4]>(RINGS[6])?;
+    check::<[u64; 4]>(RINGS[7])
+}
+
+#[test]
+fn numbers_of_nothing() -> Result<()> {
+    for text in ["3457:x^48-x^24+1", "97,193:x^16+1"] {
+        let split = Split::of(&text.parse()?, None)?;
+        let (depth, leaves, moduli) = (split.layers().len(), split.leaves(), split.roots().len());
+        assert!(split.leaf_constant(moduli - 1, leaves - 1).is_some() && split.exponent(depth, leaves - 1).is_some());
+        for (modulus, leaf) in [(9, 0), (moduli, 0), (0, leaves), (usize::MAX, usize::MAX)] {
+            assert_eq!(split.leaf_constant(modulus, leaf), None);
+        }
+        for (layer, node) in [(99, 0), (depth + 1, 0), (1, 2), (depth, leaves), (usize::MAX, usize::MAX)] {
+            assert_eq!(split.exponent(layer, node), None);
+        }
+        assert_eq!((split.nodes(0), split.nodes(99), split.nodes(usize::MAX)), (1, leaves, leaves));
+        refused!(Transform::<u32>::of(&Rows::of(split.ring(), &Limits::cpu())?, usize::MAX), Error::TooLarge { .. });
+    }
+    Ok(())
+}
+
+#[test]
+fn sizes_beyond_all_memory() -> Result<()> {
+    let ring: Ring = "3329:x^256+1".parse()?;
+    for limits in [Limits::cpu(), Limits::h200()] {
+        let rows = || Rows::of(&ring, &limits);
+        for absurd in [usize::MAX, usize::MAX / 2 + 1, 1 << 40] {
+            refused!(rows()?.extra_shared(absurd).build(&limits, ""), Error::Unsupported { .. });
+            refused!(rows()?.holding(absurd).build(&limits, ""), Error::Unsupported { .. });
+            refused!(rows()?.per_item(absurd).build(&limits, ""), Error::Unsupported { ref job, .. }
+                if job.contains("rows an item"));
+            assert!(rows()?.per_item(absurd).item_bytes() >= 512 << 40);
+        }
+        for none in [rows()?.per_item(0), rows()?.holding(0)] {
+            refused!(none.build(&limits, ""), Error::Unsupported { .. });
+        }
+    }
+    let plan = Fake::new(&[Port::in_out(usize::MAX), Port::input(usize::MAX)]).plan()?;
+    assert_eq!(plan.floor_bytes_per_item(), usize::MAX);
+    refused!(Modulus::ntt_primes(1, 64, usize::MAX), Error::TooLarge { .. });
+    Ok(())
+}
+
+/// Errors say what is so.
+#[test]
+fn words_of_errors() -> Result<()> {
+    let q = Modulus::new(3329u32)?;
+    let words = |outcome: Result<()>| outcome.expect_err("refused").to_string();
+    let plan = |text: &str, op| Planner::default().plan(&Job::new(&text.parse()?, op)).map(drop);
+    // a root of unity of another order is no missing root of order 1
+    let root = words(Ring::cyclic(8, q)?.with_root(2u32).map(drop));
+    assert_eq!(root, "no such ring: f does not split modulo 3329 by the root 2");
+    let both = words("17:x^4-13@3@1".parse::<Ring>().map(drop));
+    assert_eq!(both, "no such ring: f does not split modulo 17 by the root 3 and the step 1");
+    // one even modulus shares its basis with none
+    let even = words(plan("1099511627776:x^64+1", Op::Forward));
+    assert!(even.starts_with("1099511627776 is not prime"), "{even}");
+    let two = words(plan("2,4294967291:x-1", Op::Forward));
+    assert!(two.ends_with("the modulus 2 shares its basis with one of more than 16 bits"), "{two}");
+    // two devices of one name
+    let (one, other) = (Device::cpu(), Device::cpu());
+    let device = words(other.stream()?.wipe(&mut one.buffer(1)?));
+    assert_eq!(device, "the buffer belongs to another device (CPU) than the one in use (CPU)");
+    // which argument
+    let program = one.compile(&Planner::default().plan(&Job::new(&"3329:x^4+1".parse()?, Op::Mul))?)?;
+    let mut out = [0u8; 8];
+    let short = words(program.run_host(1, &mut [HostArg::In(&[0; 8]), HostArg::In(&[0; 6]), HostArg::Out(&mut out)]));
+    assert_eq!(short, "argument 1: expected 8 bytes, got 6");
+    let read = words(program.run_host(1, &mut [HostArg::In(&[0; 8]), HostArg::In(&[0; 8]), HostArg::In(&[0; 8])]));
+    assert_eq!(read, "argument 2: expected memory to write, got memory to read");
+    Ok(())
+}
+
+/// Errors of plans say which argument, and what of it.
+#[test]
+fn words_of_plans() -> Result<()> {
+    use ringforge::{Content, Slot};
+    let (input, output) = (Port::input(4), Port::output(4));
+    let words = |outcome: Result<Plan>| outcome.expect_err("refused").to_string();
+    let pair = |slots: [Slot; 2]| Plan::new("pair", vec![Fake::new(&[input, output]).step(&slots)]);
+    let gap = |last: Slot| {
+        let step = Fake::new(&[input, input, output]).step(&[Slot::Arg(0), Slot::Arg(0), last]);
+        words(Plan::new("gap", vec![step]))
+    };
+    assert_eq!(gap(Slot::Arg(2)), "plan gap: argument 1 is not used, and there are higher ones");
+    assert_eq!(gap(Slot::Temp(1)), "plan gap: temporary 0 is not used, and there are higher ones");
+    let sizes = |second: Port| {
+        let step = Fake::new(&[input, output]).step(&[Slot::Arg(0), Slot::Arg(1)]);
+        Plan::new("sizes", vec![step, Fake::new(&[second, output]).step(&[Slot::Arg(0), Slot::Arg(2)])])
+    };
+    assert_eq!(
+        words(sizes(Port::input(8))),
+        "plan sizes: argument 0 as used by fake has 8 bytes an item, before that 4 bytes an item"
+    );
+    assert_eq!(
+        words(sizes(Port::shared(4))),
+        "plan sizes: argument 0 as used by fake has 4 bytes that all items share, before that 4 bytes an item"
+    );
+    let plan = pair([Slot::Arg(0), Slot::Arg(1)])?;
+    let known = Some(Content::Coefficients("17:x^4+1".parse()?));
+    assert_eq!(
+        words(plan.clone().with_contents(vec![None, known.clone()])),
+        "plan pair: argument 1 has 4 bytes an item, and coefficients in Z_17[x]/(x^4 + 1) have 8"
+    );
+    assert_eq!(words(plan.with_contents(vec![known])), "plan pair: contents of 1 arguments are given, and there are 2");
+    Ok(())
+}
+
+fn number() -> impl Strategy<Value = U256> {
+    let words = prop_oneof![Just(0), Just(1), Just(2), Just(u64::MAX), Just(1 << 63), any::<u64>()];
+    (words.clone(), words.clone(), words.clone(), words, 0u32..=4)
+        .prop_map(|(a, b, c, d, shift)| U256::from_words([a, b, c, d]).shr_vartime((64 * shift).min(255)))
+}
+
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![0usize..5, Just(usize::MAX), Just(usize::MAX - 14), Just(1 << 32), any::<usize>()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Functions of moduli, whatever the number.
+    #[test]
+    fn functions_of_moduli(q in number(), a in number(), b in number()) {
+        let Ok(q) = Modulus::new(q) else { return Ok(()) };
+        _ = (q.add(&a, &b), q.sub(&a, &b), q.mul(&a, &b), q.neg(&a), q.pow(&a, &b), q.inverse(&a));
+        _ = (q.from_montgomery(&a), q.to_montgomery(&a), q.reduce_i64(i64::MIN), q.width());
+        let arithmetics = [
+            Arithmetic::Mod16, Arithmetic::Mod32, Arithmetic::Mod50, Arithmetic::Mod64, Arithmetic::Mod64Full,
+            Arithmetic::Mod255, Arithmetic::Mod256,
+        ];
+        for arithmetic in arithmetics {
+            prop_assert!(arithmetic.capacity(&q) > 0);
+            _ = (arithmetic.initializer(&q), arithmetic.product_factor(&q), arithmetic.type_name(&q));
+        }
+    }
+
+    /// Rows of absurd sizes: what is built can be launched.
+    #[test]
+    fn rows_of_any_size(held in size(), per_item in size(), extra in size(), threads in any::<u32>(), shared in any::<u32>()) {
+        let ring: Ring = "7681:x^96+1".parse().expect("a ring");
+        let mut limits = Limits::h200();
+        (limits.block_threads, limits.block_shared_bytes) = (Some(threads), shared);
+        let rows = Rows::of(&ring, &limits).expect("rows").holding(held).per_item(per_item).extra_shared(extra);
+        _ = (rows.item_bytes(), rows.table_port(), rows.moduli_port());
+        if let Ok(built) = rows.build(&limits, "") {
+            prop_assert!(built.launch.shared_bytes <= shared && (1..=threads).contains(&built.launch.threads));
+            let rows_of_block = built.launch.items_per_block as usize * per_item / built.launch.blocks_per_item as usize;
+            prop_assert!(rows_of_block > 0 && rows_of_block * extra <= shared as usize);
+        }
+    }
+
+    /// Residues of any bits.
+    #[test]
+    fn residues_of_any_bits(ring in 0..RINGS.len(), contents in vec(any::<u8>(), 1..40)) {
+        run_all(&RINGS[ring].parse().expect("a ring"), &contents).expect("runs");
+    }
+}
