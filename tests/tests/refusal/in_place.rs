@@ -72,7 +72,7 @@ fn conversions() -> Result<()> {
     let operand = residues(&from, 7, BATCH);
     let wanted = run(&Device::cpu(), &step(&to)?, [0, 1, 1], &[operand.clone(), operand.clone()])?;
     for device in [Target::Cpu, Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
-        assert_eq!(run(&device, &step(&to)?, [0, 0, 0], &[operand.clone()])?, wanted, "{device}");
+        assert_eq!(run(&device, &step(&to)?, [0, 0, 0], std::slice::from_ref(&operand))?, wanted, "{device}");
     }
     refused!(Plan::new("shorter", vec![bound(&step(&short)?, [0, 0, 0])]), Error::Plan { .. });
     Ok(())
