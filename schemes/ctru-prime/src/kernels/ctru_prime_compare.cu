@@ -2,6 +2,7 @@
 #include "prelude.cuh"
 
 #include "ctru_prime_encrypt.cuh"
+#include "kem_status.cuh"
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
