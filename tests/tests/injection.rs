@@ -17,6 +17,9 @@ const SEED: u64 = 1;
 /// Items of a batch: enough that where every second item has work to do, there is some in the second half of a block.
 const ITEMS: usize = 3;
 
+/// Items of a second look at what the first one missed: an entry of a large table is one that few items read.
+const MORE_ITEMS: usize = 48;
+
 /// The defects that no plan shows. A defect counts as found when one of the plans shows it: not every plan reaches
 /// every barrier of a header.
 fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
@@ -28,8 +31,10 @@ fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
         }
     }
     let missed = defects.into_par_iter().filter_map(|(what, carriers)| {
-        for (plan, injection) in &carriers {
-            match injection.found(plan, &device, SEED, ITEMS) {
+        let looks =
+            [ITEMS, MORE_ITEMS].into_iter().flat_map(|items| carriers.iter().map(move |carrier| (items, carrier)));
+        for (items, (plan, injection)) in looks {
+            match injection.found(plan, &device, SEED, items) {
                 Ok(true) => {
                     println!("found {what}");
                     return None;

@@ -2,11 +2,11 @@
 //!
 //! The named functions, and all that they call, divide nothing by hardware, whose time tells of its operands. Lengths and
 //! other public numbers are divided, so each division is looked up: the source function that it comes from, inlined or
-//! not, must be one that divides what is public. And where there is valgrind, it runs the program with secrets that count
-//! as not initialised, and finds no branch and no address that depends on them.
+//! not, must be one that divides what is public. And valgrind runs the program with secrets that count as not initialised,
+//! and finds no branch and no address that depends on them.
 //!
-//! Needs `objdump` and `addr2line` (binutils), and compiles the engine three times: skipped without
-//! `RINGFORGE_MACHINE_CODE=1`.
+//! Needs valgrind, and `objdump` and `addr2line` (binutils), and compiles the engine three times: skipped without
+//! `RINGFORGE_MACHINE_CODE=1`, and with it a missing tool is a failure.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -17,7 +17,7 @@ use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use support::{Finding, Program, run, sources};
 
@@ -198,7 +198,7 @@ fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, St
 fn complaints(path: &Path, arguments: &[&str]) -> Result<Vec<String>, Box<dyn Error>> {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--quiet", "--error-exitcode=9", "--error-limit=no", "--fullpath-after=", "--num-callers=60"]);
-    let output = valgrind.arg(path).args(arguments).output()?;
+    let output = valgrind.arg(path).args(arguments).output().map_err(|error| format!("valgrind: {error}"))?;
     let report = String::from_utf8_lossy(&output.stderr);
     if !matches!(output.status.code(), Some(0 | 9)) {
         return Err(format!("valgrind: {}\n{report}", output.status).into());
@@ -227,10 +227,6 @@ fn time_tells_nothing_of_secrets() -> Result<(), Box<dyn Error>> {
         eprintln!("skipped: compiles the engine three times; RINGFORGE_MACHINE_CODE=1 does it");
         return Ok(());
     }
-    let has_valgrind = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !has_valgrind {
-        eprintln!("skipped: branches, for want of valgrind");
-    }
     let mut wrong = BTreeSet::new();
     for level in ["3", "'s'", "'z'"] {
         let path = program(level)?;
@@ -245,11 +241,9 @@ fn time_tells_nothing_of_secrets() -> Result<(), Box<dyn Error>> {
             assert!(found.iter().any(|(found, _)| *found == finding), "{level}: nothing is found in {name}");
         }
         assert!(program.find("ringforge_constant_time::planted::missing", ENDS).is_err());
-        if has_valgrind {
-            wrong.extend(complaints(&path, &[])?.into_iter().map(|complaint| format!("{level}: {complaint}")));
-            let planted = complaints(&path, &["branch"])?;
-            assert!(planted.iter().any(|place| place.contains("if secret == 1")), "{level}: a branch is not found");
-        }
+        wrong.extend(complaints(&path, &[])?.into_iter().map(|complaint| format!("{level}: {complaint}")));
+        let planted = complaints(&path, &["branch"])?;
+        assert!(planted.iter().any(|place| place.contains("if secret == 1")), "{level}: a branch is not found");
     }
     assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));
     Ok(())

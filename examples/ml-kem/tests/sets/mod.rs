@@ -35,7 +35,9 @@ impl Oracle {
                 .sampled(move |seed, batch| vec![Items::new(&self, seed, batch).public_keys, bytes(!seed, 32 * batch)])
                 .expecting(move |_, read| self.encapsulate_all(&read[0], &read[1])),
             named(Operation::Encapsulate(Randomness::Draws))?
-                .sampled(move |seed, batch| vec![Items::new(&self, seed, batch).public_keys, bytes(!seed, 48)])
+                .sampled(move |seed, batch| {
+                    vec![Items::new(&self, seed, batch).public_keys, bytes(!seed, Draws::BYTES)]
+                })
                 .expecting(move |batch, read| self.encapsulate_all(&read[0], &drawn(&read[1], batch, 32))),
             named(Operation::Decapsulate)?
                 .sampled(move |seed, batch| {
