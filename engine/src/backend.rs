@@ -103,6 +103,7 @@ impl Recording {
 pub(crate) struct Loaded {
     pub(crate) kernel: Arc<dyn Kernel>,
     /// The kernel's ports when it was loaded, which its source was made for.
+    #[cfg_attr(not(any(feature = "cuda", feature = "testkit")), allow(dead_code))]
     pub(crate) ports: Vec<Port>,
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     pub(crate) code: Code,

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use ringforge_kernels::Header;
 
-use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Launch, Port};
 
 /// What a kernel generates for a device: the header `prelude.cuh`, and the launch it assumes.
@@ -71,13 +70,15 @@ impl Source {
     /// The source of a kernel on a device with these limits, if it holds for the kernel.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the device cannot hold the kernel; [`Error::Kernel`] where the source was made for a
+    /// [`Error::Unsupported`](crate::Error::Unsupported) where the device cannot hold the kernel;
+    /// [`Error::Kernel`](crate::Error::Kernel) where the source was made for a
     /// kernel with another name or other ports.
-    pub(crate) fn of(kernel: &dyn Kernel, limits: &crate::limits::Limits) -> Result<Self> {
+    #[cfg(any(feature = "cuda", feature = "testkit"))]
+    pub(crate) fn of(kernel: &dyn Kernel, limits: &crate::limits::Limits) -> crate::error::Result<Self> {
         let source = kernel.source(limits)?;
         if (source.entry, &source.ports[..]) != (kernel.name(), kernel.ports()) {
             let why = format!("has a source that was made for {} with {} ports", source.entry, source.ports.len());
-            return Err(Error::Kernel { kernel: kernel.name().into(), why });
+            return Err(crate::error::Error::Kernel { kernel: kernel.name().into(), why });
         }
         Ok(source)
     }

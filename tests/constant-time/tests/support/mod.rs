@@ -6,6 +6,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// What is found, by address, with the function's name.
+pub(crate) type Findings<'a> = BTreeMap<u64, (Finding, &'a str)>;
+/// Places in sources, as file and line, by address.
+pub(crate) type Sources = BTreeMap<u64, Vec<(String, usize)>>;
+
 /// What is wrong at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Finding {
@@ -138,7 +143,7 @@ impl Program {
     ///
     /// # Errors
     /// Where there is no such function.
-    pub(crate) fn find(&self, name: &str, ends: &[&str]) -> Result<BTreeMap<u64, (Finding, &str)>, Box<dyn Error>> {
+    pub(crate) fn find(&self, name: &str, ends: &[&str]) -> Result<Findings<'_>, Box<dyn Error>> {
         let named = self.functions.iter().filter(|(_, function)| function.name == name);
         let mut open: Vec<u64> = named.map(|(start, _)| *start).collect();
         if open.is_empty() {
@@ -162,10 +167,10 @@ impl Program {
 }
 
 /// The places in sources, as file and line, that instructions come from: the innermost first where functions were inlined.
-pub(crate) fn sources(path: &Path, addresses: &[u64]) -> Result<BTreeMap<u64, Vec<(String, usize)>>, Box<dyn Error>> {
+pub(crate) fn sources(path: &Path, addresses: &[u64]) -> Result<Sources, Box<dyn Error>> {
     let input: String = addresses.iter().map(|at| format!("{at:x}\n")).collect();
     let lines = run(Command::new("addr2line").args(["-a", "-i", "-e"]).arg(path), &input)?;
-    let mut sources: BTreeMap<u64, Vec<(String, usize)>> = BTreeMap::new();
+    let mut sources = Sources::new();
     let mut at = 0;
     for line in lines.lines() {
         if line.starts_with("0x") {
