@@ -93,7 +93,7 @@ impl Port {
         Self::new(Role::In, Per::Shared, bytes)
     }
 
-    /// An input of [`Draws`](crate::Draws), for kernels that need randomness: secret, and never given to two runs.
+    /// An input of [`Draws`](crate::Draws), for kernels that need randomness: secret, and to be given to one run only.
     #[must_use]
     pub const fn draws() -> Self {
         Self { draws: true, ..Self::shared(crate::Draws::BYTES).secret() }
