@@ -33,7 +33,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     if options.json {
         let lines = used.iter().map(|(cache, usage)| {
             json!({
-                "name": cache.name(), "folder": cache.folder(), "entries": usage.entries, "bytes": usage.bytes,
+                "name": cache.name(), "folder": cache.folder().to_string_lossy(), "entries": usage.entries, "bytes": usage.bytes,
                 "most_bytes": cache.most_bytes(),
             })
         });

@@ -16,7 +16,14 @@ pub(crate) fn fits(batch: usize, item_bytes: usize) -> Result<()> {
 fn free_bytes() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<usize>().ok()?.checked_mul(1024)
+    let free = line.trim().strip_suffix(" kB")?.parse::<usize>().ok()?.checked_mul(1024)?;
+    Some(free.min(group_bytes().unwrap_or(usize::MAX)))
+}
+
+/// Bytes that this process's control group may have together: what a container has of the machine.
+fn group_bytes() -> Option<usize> {
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    files.iter().find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use core::fmt::Debug;
 use core::ops::Range;
 use std::sync::Arc;
 
+use crate::columns::Shares;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Port};
 use crate::limits::Limits;
@@ -103,8 +104,10 @@ impl Recording {
 pub(crate) struct Loaded {
     pub(crate) kernel: Arc<dyn Kernel>,
     /// The kernel's ports when it was loaded, which its source was made for.
-    #[cfg_attr(not(any(feature = "cuda", feature = "testkit")), allow(dead_code))]
     pub(crate) ports: Vec<Port>,
+    /// How the blocks of an item share them out.
+    #[cfg_attr(not(any(feature = "cuda", feature = "testkit")), allow(dead_code))]
+    pub(crate) shares: Shares,
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     pub(crate) code: Code,
 }

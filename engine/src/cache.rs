@@ -26,13 +26,16 @@ const ENDING: &str = ".ringforge";
 const UNFINISHED: &str = ".unfinished-";
 /// After this long, an unfinished entry is one of a process that was ended.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+/// What was used so lately may still be in use: it stays, whatever the bound.
+const LATELY: Duration = Duration::from_secs(10 * 60);
 /// Most that a folder holds if the environment does not say, in MiB.
 const MOST_MIB: u64 = 1024;
 
 /// A folder of compiled code: `kernels` of GPUs, or the programs that run kernels' `text` in tests.
 ///
 /// They lie in `RINGFORGE_CACHE_DIR`, or in `ringforge` in the user's cache folder. A folder that another user could write
-/// to is not used, nor is an entry of another user but root.
+/// to is not used, nor is an entry of another user but root. When something new is kept, what was not used for longest goes
+/// until the rest is within the bound, but nothing that was used in the last ten minutes.
 #[derive(Debug, Clone)]
 pub struct Cache {
     name: &'static str,
@@ -113,12 +116,13 @@ impl Cache {
         Ok(Usage { entries: finished.clone().count(), bytes: finished.map(|found| found.bytes).sum() })
     }
 
-    /// Removes all entries, and nothing else that lies in the folder.
+    /// Removes all entries, and nothing else that lies in the folder: what other processes are about to make stays.
     ///
     /// # Errors
     /// [`Error::File`] where the folder cannot be read, written or trusted.
     pub fn clear(&self) -> Result<()> {
-        let remove = || self.found()?.iter().try_for_each(Found::remove);
+        let is_done = |found: &&Found| found.is_finished || found.age() > ABANDONED;
+        let remove = || self.found()?.iter().filter(is_done).try_for_each(Found::remove);
         remove().map_err(|error| self.failed(error))
     }
 
@@ -169,7 +173,9 @@ impl Cache {
         let path = folder.join(name.to_owned() + ENDING);
         // others see the old file or the whole new one
         fs::rename(made, &path)?;
-        self.shrink(&path)?;
+        if let Err(error) = self.shrink(&path) {
+            log::warn!("{} may be over its bound: {error}", self.folder.display());
+        }
         Ok(path)
     }
 
@@ -179,8 +185,9 @@ impl Cache {
         found.sort_by_key(|found| found.used);
         let mut bytes: u64 = found.iter().map(|found| found.bytes).sum();
         for old in found.iter().filter(|found| found.path != kept) {
-            let is_abandoned = !old.is_finished && old.used.elapsed().is_ok_and(|age| age > ABANDONED);
-            if is_abandoned || old.is_finished && bytes > self.most_bytes {
+            let goes =
+                if old.is_finished { bytes > self.most_bytes && old.age() > LATELY } else { old.age() > ABANDONED };
+            if goes {
                 old.remove()?;
                 bytes -= old.bytes;
             }
@@ -217,6 +224,11 @@ impl Cache {
 }
 
 impl Found {
+    /// How long ago it was used; no time where the clock was set back since.
+    fn age(&self) -> Duration {
+        self.used.elapsed().unwrap_or_default()
+    }
+
     fn remove(&self) -> io::Result<()> {
         let removed = if self.is_finished { fs::remove_file(&self.path) } else { fs::remove_dir_all(&self.path) };
         match removed {

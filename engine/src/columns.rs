@@ -17,6 +17,22 @@ pub struct Columns {
     pub rows: usize,
 }
 
+/// How the blocks of an item share out each port, as a kernel's source said when it was loaded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shares {
+    /// Blocks of an item.
+    pub(crate) blocks: usize,
+    /// In the order of the ports.
+    pub(crate) columns: Vec<Option<Columns>>,
+}
+
+impl Shares {
+    /// How they share out this port.
+    pub(crate) fn of(&self, port: usize) -> Option<Columns> {
+        self.columns.get(port).copied().flatten()
+    }
+}
+
 /// Some bytes of an item: `rows` runs of `width` bytes that begin `pitch` bytes apart, the first one at `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {

@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Backend, Bound, Code, Loaded, Queue};
+use crate::columns::Shares;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Copies, Kernel, Per, Port, Slice};
 use crate::limits::Limits;
@@ -43,21 +44,24 @@ impl Backend for Cpu {
     }
 
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
-        Ok(kernels
-            .iter()
-            .map(|kernel| Loaded { kernel: kernel.clone(), ports: kernel.ports().to_vec(), code: Code::Cpu })
-            .collect())
+        let load = |kernel: &Arc<dyn Kernel>| Loaded {
+            kernel: kernel.clone(),
+            ports: kernel.ports().to_vec(),
+            shares: Shares::default(),
+            code: Code::Cpu,
+        };
+        Ok(kernels.iter().map(load).collect())
     }
 
-    fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
-        let kernel = &*kernel.kernel;
-        let slices = ports
+    fn launch(&self, _: &Queue, loaded: &Loaded, items: Range<usize>, bound: Vec<Bound<'_>>) -> Result<()> {
+        let Loaded { kernel, ports, .. } = loaded;
+        let slices = bound
             .into_iter()
-            .zip(kernel.ports())
-            .map(|(bound, port)| host_slice(kernel, bound, port, &items))
+            .zip(ports)
+            .map(|(bound, port)| host_slice(&**kernel, bound, port, &items))
             .collect::<Result<Vec<_>>>()?;
-        let item_bytes = kernel.ports().iter().filter(|port| port.per == Per::Item).map(|port| port.bytes).sum();
-        run_items(kernel, items, slices, item_bytes)
+        let item_bytes = ports.iter().filter(|port| port.per == Per::Item).map(|port| port.bytes).sum();
+        run_items(loaded, items, slices, item_bytes)
     }
 
     fn synchronize(&self, _: &Queue) -> Result<()> {
@@ -126,17 +130,18 @@ fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Ra
 }
 
 /// Halves the items until the halves are small, and runs them on rayon's threads.
-fn run_items(kernel: &dyn Kernel, items: Range<usize>, slices: Vec<Slice<'_>>, item_bytes: usize) -> Result<()> {
+fn run_items(loaded: &Loaded, items: Range<usize>, slices: Vec<Slice<'_>>, item_bytes: usize) -> Result<()> {
+    let Loaded { kernel, ports, .. } = loaded;
     let count = items.len();
     if count < 2 || count.saturating_mul(item_bytes) <= GRAIN_BYTES {
         let copies = Copies::new(slices.len());
         return kernel.on_cpu(items, &mut Args::new(kernel.name(), slices, &copies));
     }
     let middle = items.start + count / 2;
-    let (left, right) = split(kernel.ports(), slices, count / 2);
+    let (left, right) = split(ports, slices, count / 2);
     let (left, right) = rayon::join(
-        || run_items(kernel, items.start..middle, left, item_bytes),
-        || run_items(kernel, middle..items.end, right, item_bytes),
+        || run_items(loaded, items.start..middle, left, item_bytes),
+        || run_items(loaded, middle..items.end, right, item_bytes),
     );
     left.and(right)
 }

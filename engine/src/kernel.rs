@@ -7,7 +7,6 @@ use core::ops::Range;
 use bytemuck::{Pod, PodCastError};
 use zeroize::Zeroizing;
 
-use crate::columns::Columns;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::source::Source;
@@ -180,11 +179,15 @@ impl Launch {
     /// The launch for a range of items, or for some of the blocks of the one item that there is.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for more blocks than a GPU takes.
+    /// [`Error::TooLarge`] for more blocks than a GPU takes, or than the item has.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     pub(crate) fn grid(&self, items: &Range<usize>, part: Option<&Range<usize>>) -> Result<Grid> {
         let (blocks, skipped) = part.map_or((self.blocks(items.len()), 0), |part| (Some(part.len()), part.start));
         let blocks = blocks.unwrap_or(usize::MAX);
+        let (has, end) = (self.blocks_per_item as usize, part.map_or(0, |part| part.end));
+        if end > has {
+            return Err(Error::TooLarge { what: "the blocks of an item", limit: has, got: end });
+        }
         match u32::try_from(blocks) {
             Ok(blocks) if blocks <= MOST_BLOCKS => {
                 Ok(Grid { blocks, first: items.start as u64, end: items.end as u64 + ((skipped as u64) << 32) })
@@ -226,15 +229,6 @@ pub trait Kernel: Debug + Send + Sync {
     /// # Errors
     /// [`Error::Unsupported`] where the device cannot hold the kernel.
     fn source(&self, limits: &Limits) -> Result<Source>;
-
-    /// For a port of items of which each block reads, or writes, a part of its own and nothing else: how the blocks share
-    /// it out. Over host memory the engine then starts with what was copied already, and copies what is done already.
-    ///
-    /// Such a kernel is also launched for some neighbouring blocks of a single item. `end - first` then is 1, and its
-    /// upper 32 bits count the blocks before them: what works on rows by `Row` of `ring.cuh` need not care.
-    fn columns(&self, _port: usize, _limits: &Limits) -> Option<Columns> {
-        None
-    }
 
     /// Whether this input may be the same memory as this port that is written, so that the kernel runs in place; asked for
     /// ports that each item has its own bytes of. The text must then read what it needs of an item's input before it
@@ -412,5 +406,21 @@ impl<'a> Args<'a> {
 impl Debug for Args<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Args({}, {:?})", self.kernel, self.slices)
+    }
+}
+
+#[cfg(all(test, any(feature = "cuda", feature = "testkit")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_have_no_blocks_beyond_an_item() {
+        let launch = Launch { threads: 32, items_per_block: 1, blocks_per_item: 8, shared_bytes: 0 };
+        assert_eq!(launch.grid(&(2..5), None), Ok(Grid { blocks: 24, first: 2, end: 5 }));
+        assert_eq!(launch.grid(&(2..3), Some(&(3..8))), Ok(Grid { blocks: 5, first: 2, end: 3 + (3 << 32) }));
+        assert_eq!(
+            launch.grid(&(2..3), Some(&(3..9))),
+            Err(Error::TooLarge { what: "the blocks of an item", limit: 8, got: 9 })
+        );
     }
 }

@@ -322,6 +322,12 @@ impl Program {
         })
     }
 
+    /// What each step's ports are bound to, and its kernel.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (&[Slot], &Loaded)> {
+        self.plan().steps().iter().zip(&self.0.steps).map(|(step, LoadedStep { loaded, .. })| (&step.slots[..], loaded))
+    }
+
     /// The kernel of a step, and what its ports are bound to among the places of arguments and temporaries.
     pub(crate) fn step<'p>(
         &'p self,
@@ -329,7 +335,7 @@ impl Program {
         places: &'p mut [Place<'_>],
     ) -> Result<(&'p Loaded, Vec<Bound<'p>>)> {
         let (step, LoadedStep { loaded, tables }) = (&self.plan().steps()[number], &self.0.steps[number]);
-        Ok((loaded, bind(&step.kernel, &step.slots, tables, self.plan().args().len(), places)?))
+        Ok((loaded, bind(loaded, &step.slots, tables, self.plan().args().len(), places)?))
     }
 
     /// What each step takes of a multiprocessor of the GPU, in the plan's order; nothing on a CPU.
@@ -359,14 +365,16 @@ fn wipe(stream: &Stream, temps: &mut [Guarded]) -> Result<()> {
 
 /// Shares out places among the ports of one step: a written place goes to one port, a read one to any number.
 fn bind<'p>(
-    kernel: &Arc<dyn Kernel>,
+    Loaded { kernel, ports, .. }: &Loaded,
     slots: &[Slot],
     tables: &'p [Option<Arc<Memory>>],
     arg_count: usize,
     places: &'p mut [Place<'_>],
 ) -> Result<Vec<Bound<'p>>> {
-    let ports = kernel.ports();
     let broken = |why: &str| Error::Kernel { kernel: kernel.name().into(), why: why.into() };
+    if slots.len() != ports.len() {
+        return Err(broken("changed its ports after it was planned"));
+    }
     let place_of = |slot: &Slot| match slot {
         Slot::Arg(i) => Some(*i),
         Slot::Temp(i) => Some(arg_count + i),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use ringforge_kernels::Header;
 
+use crate::columns::{Columns, Shares};
 use crate::kernel::{Kernel, Launch, Port};
 
 /// What a kernel generates for a device: the header `prelude.cuh`, and the launch it assumes.
@@ -30,6 +31,7 @@ pub struct Source {
     pub(crate) text: Cow<'static, str>,
     pub(crate) headers: Vec<Header>,
     pub(crate) built: Built,
+    pub(crate) columns: Vec<Option<Columns>>,
 }
 
 impl Source {
@@ -45,8 +47,7 @@ impl Source {
     ///   memory as the launch has;
     /// - it writes nothing at a port of [`Role::In`](crate::Role::In), and every byte of these items at one of
     ///   [`Role::Out`](crate::Role::Out);
-    /// - it takes no address from elsewhere: not from the prelude, nor from what a port holds;
-    /// - where [`Kernel::columns`] says so, the same holds for some of its blocks.
+    /// - it takes no address from elsewhere: not from the prelude, nor from what a port holds, whatever that is.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn new(kernel: &dyn Kernel, text: &'static str, headers: &[Header], built: Built) -> Self {
@@ -56,7 +57,22 @@ impl Source {
             text: text.into(),
             headers: headers.to_vec(),
             built,
+            columns: Vec::new(),
         }
+    }
+
+    /// The same source of a kernel whose blocks have parts of their own of what some ports hold of an item, `columns` being
+    /// in the order of the ports. Over host memory the engine then starts with what was copied already, and copies what is
+    /// done already.
+    ///
+    /// # Safety
+    /// The text may also be launched for some neighbouring blocks of a single item: `end - first` is 1 then, and its upper
+    /// 32 bits count the blocks before them. [`Source::new`]'s contract holds for that part of the item's bytes. (What works
+    /// on rows by `Row` of `ring.cuh` need not care.)
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub unsafe fn with_columns(self, columns: Vec<Option<Columns>>) -> Self {
+        Self { columns, ..self }
     }
 
     /// The source of an engine's kernel, whose text is one of `ringforge-kernels`, and whose ports and constants come
@@ -70,9 +86,8 @@ impl Source {
     /// The source of a kernel on a device with these limits, if it holds for the kernel.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported) where the device cannot hold the kernel;
-    /// [`Error::Kernel`](crate::Error::Kernel) where the source was made for a
-    /// kernel with another name or other ports.
+    /// [`Error::Unsupported`](crate::Error::Unsupported) where the device cannot hold the kernel, or its blocks;
+    /// [`Error::Kernel`](crate::Error::Kernel) where the source was made for a kernel with another name or other ports.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     pub(crate) fn of(kernel: &dyn Kernel, limits: &crate::limits::Limits) -> crate::error::Result<Self> {
         let source = kernel.source(limits)?;
@@ -80,7 +95,14 @@ impl Source {
             let why = format!("has a source that was made for {} with {} ports", source.entry, source.ports.len());
             return Err(crate::error::Error::Kernel { kernel: kernel.name().into(), why });
         }
+        source.built.launch.check(source.entry, limits)?;
         Ok(source)
+    }
+
+    /// How the blocks of an item share out the ports.
+    #[cfg(any(feature = "cuda", feature = "testkit"))]
+    pub(crate) fn shares(&self) -> Shares {
+        Shares { blocks: self.built.launch.blocks_per_item as usize, columns: self.columns.clone() }
     }
 
     /// The CUDA text of the entry point.

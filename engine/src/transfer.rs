@@ -16,7 +16,7 @@ const CHUNKS: usize = 8;
 
 impl Program {
     /// Runs the program on `batch` items in host memory and waits for it. On a GPU the batch is cut into chunks whose
-    /// copies overlap with work, and large items into [columns](crate::Kernel::columns) that do. Copies are fastest from and to
+    /// copies overlap with work, and large items into [columns](crate::Source::with_columns) that do. Copies are fastest from and to
     /// [`Device::pinned`](crate::Device::pinned) memory.
     ///
     /// A program in place has one argument for both: memory to write, which holds the input.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, io};
 
 use rayon::prelude::*;
-use ringforge::testkit::{Target, check_plan, seed};
-use ringforge::{Device, Limits, Result, Slot, Table};
+use ringforge::testkit::inject::Altered;
+use ringforge::testkit::{self, Compiled, NamedPlan, Target, check_plan, seed, text};
+use ringforge::{Device, Limits, Plan, Result, Slot, Table};
 use ringforge_tests::catalogue::catalogue;
 
 fn check(target: Target) -> Result<()> {
@@ -26,6 +28,76 @@ fn text_is_cpu() -> Result<()> {
 #[test]
 fn text_is_cpu_under_sanitizers() -> Result<()> {
     check(Target::TextSanitized)
+}
+
+/// A GPU checks no bounds, so no kernel may take an address from what a port holds: tables, moduli and arguments, all of
+/// which a plan made by hand can bind to any bytes.
+#[test]
+fn whatever_ports_hold_kernels_stay_within_them() -> Result<()> {
+    let Some(device) = sanitized() else { return Ok(()) };
+    catalogue(device.limits())?.par_iter().try_for_each(|named| {
+        let found = strays(named, &device)?;
+        assert!(found.is_empty(), "{}, RINGFORGE_SEED={}: {found:?}", named.name, seed());
+        Ok(())
+    })
+}
+
+/// Kernels that trust what they read.
+#[test]
+fn addresses_from_ports_are_found() -> Result<()> {
+    let Some(device) = sanitized() else { return Ok(()) };
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
+    let bounded = [
+        ("lift_fold", "src/lift_fold.cu", "(u32)exponent[i] < n - gap", "true"),
+        ("forward", "include/ring.cuh", "number < R::moduli", "true"),
+    ];
+    let plans = catalogue(device.limits())?;
+    for (kernel, path, bound, none) in bounded {
+        let text = fs::read_to_string(kernels.join(path)).expect("the kernel's text");
+        assert!(text.contains(bound), "{path} has another form");
+        let (_, file) = path.split_once('/').expect("a folder");
+        let trusting = plans.iter().map(|named| {
+            let mut steps = named.plan.steps().to_vec();
+            for step in steps.iter_mut().filter(|step| step.kernel.name() == kernel) {
+                step.kernel = Arc::new(Altered::new(&step.kernel).with_text(file, text.replace(bound, none)));
+            }
+            let has = steps.iter().any(|step| step.kernel.name() == kernel);
+            Ok(has.then_some(NamedPlan::new(named.name.clone(), Plan::new(named.plan.title(), steps)?)))
+        });
+        let trusting: Vec<_> = trusting.filter_map(Result::transpose).collect::<Result<_>>()?;
+        let found = trusting.par_iter().map(|named| strays(named, &device)).collect::<Result<Vec<_>>>()?;
+        assert!(found.concat().iter().any(|why| why.contains("AddressSanitizer")), "{path}: {found:?}");
+    }
+    Ok(())
+}
+
+/// A device that runs text under sanitizers in one schedule: what comes out of nonsense may depend on it.
+fn sanitized() -> Option<Device> {
+    Target::TextSanitized.device()?;
+    text::device(text::Options { sanitize: true, schedules: vec![0], ..text::Options::default() }).ok()
+}
+
+/// What goes wrong when all that a plan reads is nonsense, but for shifts by too much: a GPU clamps them.
+fn strays(named: &NamedPlan, device: &Device) -> Result<Vec<String>> {
+    let ones = |bytes: usize| vec![0xff_u8; bytes];
+    // words that may count the bits of a shift, so that the sanitizer does not end there
+    let small = |bytes: usize| {
+        testkit::bytes(seed(), bytes).iter().zip(0..).map(|(b, i)| if i % 4 == 0 { b % 64 } else { 0 }).collect()
+    };
+    let mut found = Vec::new();
+    for fill in [&ones as &dyn Fn(usize) -> Vec<u8>, &small] {
+        let mut steps = named.plan.steps().to_vec();
+        for slot in steps.iter_mut().flat_map(|step| &mut step.slots) {
+            if let Slot::Table(table) = slot {
+                *table = Table::Bytes(fill(table.bytes()).into());
+            }
+        }
+        let wild = NamedPlan::new(named.name.clone(), Plan::new(named.plan.title(), steps)?);
+        let inputs: Vec<_> = wild.sample(seed(), 2).iter().map(|bytes| fill(bytes.len())).collect();
+        let outcome = Compiled::new(&wild, device)?.run(2, &inputs).map_err(|error| error.to_string());
+        found.extend(outcome.err().filter(|why| !why.contains("shift exponent")));
+    }
+    Ok(found)
 }
 
 #[test]

@@ -36,15 +36,17 @@ fn what_was_not_used_for_longest_goes() {
         let file = File::open(cache.folder().join(name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
     };
-    for (name, seconds) in [("a", 300), ("b", 200), ("c", 100)] {
+    for (name, seconds) in [("a", 3000), ("b", 2000), ("c", 1000)] {
         put(&cache, name, 30);
         age(&format!("{name}{ENDING}"), seconds);
     }
     assert!(cache.find("a").unwrap().is_some(), "used now");
+    age(&format!("a{ENDING}"), 900);
     put(&cache, "d", 30);
     assert_eq!(cache.names("").unwrap(), ["d", "a", "c"]);
+    age(&format!("d{ENDING}"), 300);
     put(&cache, "whole", 1000);
-    assert_eq!(cache.names("").unwrap(), ["whole"], "the one that is needed now stays");
+    assert_eq!(cache.names("").unwrap(), ["whole", "d"], "what is in use stays, whatever the bound");
     // a process that was ended left this
     for name in ["old", "new"] {
         fs::create_dir(cache.folder().join(format!("{UNFINISHED}{name}"))).unwrap();
@@ -61,9 +63,11 @@ fn clearing_leaves_what_is_not_ours() {
     put(&cache, "a", 10);
     fs::write(cache.folder().join("letter.txt"), "dear").unwrap();
     fs::create_dir(cache.folder().join("photos.ringforge")).unwrap();
+    // another process is about to fill it
+    fs::create_dir(cache.folder().join(format!("{UNFINISHED}new"))).unwrap();
     cache.clear().unwrap();
     assert_eq!(cache.usage().unwrap(), Usage { entries: 0, bytes: 0 });
-    assert_eq!(fs::read_dir(cache.folder()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(cache.folder()).unwrap().count(), 3);
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(crate) fn run(
     args: &mut [HostArg<'_>],
 ) -> Result<()> {
     let mut shared = Shared::new(program, stream, args)?;
-    let flow = if chunk == 1 { Flow::of(program.plan(), program.device().limits())? } else { None };
+    let flow = if chunk == 1 { flow_of(program) } else { None };
     let (chunk, mut lanes) = lanes(program, batch, chunk, args, flow.as_ref())?;
     let outcome = work(program, batch, chunk, args, &mut shared, &mut lanes);
     // before anything else, even the return of an error: copies from and to the caller's memory must end
@@ -43,6 +43,13 @@ pub(crate) fn run(
     drop(lanes);
     outcome.and(ended)?;
     shared.finish(program, args)
+}
+
+/// How one item flows through the program.
+fn flow_of(program: &Program) -> Option<Flow> {
+    let steps =
+        program.steps().map(|(slots, loaded)| flow::Bound { slots, ports: &loaded.ports, shares: &loaded.shares });
+    Flow::of(program.plan().args(), &steps.collect::<Vec<_>>())
 }
 
 /// As many lanes as there is work for, with the largest chunk up to this one for which there is memory.

@@ -108,11 +108,11 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     let mut of_kernel = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         let mut unit = Unit::new(&**kernel, &gpu.limits, false)?;
-        let ports = core::mem::take(&mut unit.ports);
+        let own = (core::mem::take(&mut unit.ports), core::mem::take(&mut unit.shares));
         let key = unit.key();
         let slot = gpu.codes.slot(&unit, key);
         let known = units.iter().position(|(_, known, _)| Arc::ptr_eq(known, &slot));
-        of_kernel.push((known.unwrap_or(units.len()), ports));
+        of_kernel.push((known.unwrap_or(units.len()), own));
         if known.is_none() {
             units.push((unit, slot, key));
         }
@@ -142,10 +142,10 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     kernels
         .iter()
         .zip(of_kernel)
-        .map(|(kernel, (at, ports))| {
+        .map(|(kernel, (at, (ports, shares)))| {
             let code = codes.get(at).and_then(|code| lock(code).clone()).ok_or_else(|| lost(kernel))??;
             code.takes(&ports)?;
-            Ok(Loaded { kernel: kernel.clone(), ports, code: Code::Cuda(code) })
+            Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Code::Cuda(code) })
         })
         .collect()
 }

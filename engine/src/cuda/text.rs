@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use ringforge_kernels::HEADERS;
 use sha2::{Digest, Sha256};
 
+use crate::columns::Shares;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Launch, Port};
 use crate::limits::Limits;
@@ -28,6 +29,8 @@ pub(crate) struct Unit {
     pub(crate) headers: Vec<(&'static str, Cow<'static, str>)>,
     /// The ports that the text has pointers for.
     pub(crate) ports: Vec<Port>,
+    /// How the blocks of an item share them out.
+    pub(crate) shares: Shares,
     /// The launch that the text assumes.
     pub(crate) launch: Launch,
     /// Compute capability of the device.
@@ -43,8 +46,9 @@ impl Unit {
     /// [`Error::Unsupported`] where the kernel does not fit the device; [`Error::Kernel`] where a header of the kernel
     /// has the name of another one.
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
-        let Source { entry, ports, text, headers, built } = Source::of(kernel, limits)?;
-        built.launch.check(entry, limits)?;
+        let source = Source::of(kernel, limits)?;
+        let shares = source.shares();
+        let Source { entry, ports, text, headers, built, .. } = source;
         let mut known: Vec<(&'static str, Cow<'static, str>)> = vec![("prelude.cuh", Cow::Owned(built.prelude))];
         for header in HEADERS.iter().chain(&headers) {
             match known.iter().find(|(name, _)| *name == header.name) {
@@ -63,7 +67,16 @@ impl Unit {
             options.push("-DRF_PORTABLE");
         }
         let headers = reachable(&text, known);
-        Ok(Self { entry, source: text, headers, ports, launch: built.launch, capability: limits.capability, options })
+        Ok(Self {
+            entry,
+            source: text,
+            headers,
+            ports,
+            shares,
+            launch: built.launch,
+            capability: limits.capability,
+            options,
+        })
     }
 
     /// The key of this text with these options for this architecture.
@@ -146,6 +159,7 @@ mod tests {
             entry: "k",
             source: Cow::Borrowed(source),
             headers: known(&[("a.cuh", text)]),
+            shares: Shares::default(),
             ports: Vec::new(),
             launch: Launch::thread_per_item(32),
             capability,

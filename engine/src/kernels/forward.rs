@@ -3,7 +3,6 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::columns::Columns;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
@@ -68,11 +67,9 @@ impl Kernel for Forward {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        Ok(Source::of_engine(self, ringforge_kernels::FORWARD, self.rows.build_part(limits, "")?))
-    }
-
-    fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
-        (port < 2).then(|| self.rows.columns(port == 1, limits)).flatten()
+        let source = Source::of_engine(self, ringforge_kernels::FORWARD, self.rows.build_part(limits, "")?);
+        let columns = [false, true].map(|values| self.rows.columns(values, limits)).to_vec();
+        Ok(Source { columns, ..source })
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytemuck::Zeroable;
 
-use crate::columns::Columns;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
@@ -71,11 +70,9 @@ impl Kernel for Inverse {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        Ok(Source::of_engine(self, ringforge_kernels::INVERSE, self.rows.build_part(limits, "")?))
-    }
-
-    fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
-        (port < 2).then(|| self.rows.columns(port == 0, limits)).flatten()
+        let source = Source::of_engine(self, ringforge_kernels::INVERSE, self.rows.build_part(limits, "")?);
+        let columns = [true, false].map(|values| self.rows.columns(values, limits)).to_vec();
+        Ok(Source { columns, ..source })
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {

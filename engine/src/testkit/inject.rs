@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use ringforge_kernels::{HEADERS, Header};
 
-use crate::columns::Columns;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Port};
@@ -87,10 +86,6 @@ impl Kernel for Altered {
         Ok(source)
     }
 
-    fn columns(&self, port: usize, limits: &Limits) -> Option<Columns> {
-        self.inner.columns(port, limits)
-    }
-
     fn in_place(&self, input: usize, output: usize) -> bool {
         self.inner.in_place(input, output)
     }
@@ -145,7 +140,7 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
             found.push(Injection { what, plan: with_step(named, s, step)? });
             Ok(())
         };
-        let by_slabs = (0..step.slots.len()).any(|port| step.kernel.columns(port, limits).is_some());
+        let by_slabs = source.columns.iter().any(Option::is_some);
         for file in texts(name, &source).values() {
             if by_slabs && file.text.contains(SKIPPED) {
                 let altered = Altered::new(&step.kernel).with_text(file.name, file.text.replace(SKIPPED, "0"));

@@ -89,13 +89,12 @@ struct Text {
 impl Text {
     fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
         let source = Source::of(&**kernel, &self.options.limits)?;
-        source.launch().check(source.entry, &self.options.limits)?;
-        let (launch, ports) = (source.launch(), source.ports.clone());
+        let (launch, ports, shares) = (source.launch(), source.ports.clone(), source.shares());
         let compiler = self.compiler.clone();
         let program = move || compiler.program(&source);
         program()?;
         let runner = Runner::new(kernel.name(), program, launch, self.options.timeout);
-        Ok(Loaded { kernel: kernel.clone(), ports, code: Code::Text(Arc::new(runner)) })
+        Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Code::Text(Arc::new(runner)) })
     }
 }
 
@@ -130,7 +129,7 @@ impl Backend for Text {
 
     fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
         match &kernel.code {
-            Code::Text(runner) => launch::run(runner, kernel, &self.options, items, ports),
+            Code::Text(runner) => launch::run(runner, kernel, &self.options.schedules, items, ports),
             _ => Err(Error::ForeignDevice {
                 what: format!("kernel {}", kernel.kernel.name()),
                 expected: self.options.limits.name.clone(),

@@ -41,6 +41,12 @@ mod planted {
         }
     }
 
+    /// In a closure that the standard library calls.
+    #[inline(never)]
+    pub(crate) fn divides_within(secrets: &mut [u32], q: u32) {
+        secrets.sort_by_key(|secret| secret % q.max(1));
+    }
+
     #[inline(never)]
     pub(crate) fn divides_somewhere(secret: u32, q: u32, how: fn(u32, u32) -> u32) -> u32 {
         how(secret, q) + 1
@@ -139,6 +145,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     black_box(planted::divides(black_box(9), black_box(5)));
     black_box(planted::divides_wide(black_box(9), black_box(5)));
+    planted::divides_within(black_box(&mut [9; 99]), black_box(5));
     black_box(planted::divides_double(black_box(9.0), black_box(5.0)));
     black_box(planted::divides_somewhere(black_box(9), black_box(5), black_box(planted::divides)));
     Ok(())

@@ -46,7 +46,7 @@ const NAMED: &[&str] = &[
 /// Sources of the standard library and of others that divide lengths: by chunks, by sizes of items.
 const LENGTHS: &[&str] = &["/core/src/slice/iter.rs", "/core/src/ptr/const_ptr.rs", "/inout_buf.rs"];
 
-/// Lines that divide what is public, by their file and what they say; those that the compiler merged say nothing.
+/// Lines that divide what is public, by their file and what they say.
 const PUBLIC: &[(&str, &str)] = &[
     // sizes and numbers of nodes
     ("engine/src/kernels/tree.rs", "self.split.n / self.split.nodes("),
@@ -60,7 +60,6 @@ const PUBLIC: &[(&str, &str)] = &[
     ("engine/src/kernels/tree/tile.rs", "size / kind.radix()"),
     ("engine/src/kernels/tree/tile.rs", "rows.len() / size"),
     ("engine/src/kernels/base.rs", "out.len() / "),
-    ("engine/src/kernels/base.rs", ""),
     ("engine/src/ring/split.rs", "self.n / self.base"),
     ("engine/src/transform.rs", "PIECE / self.split.base"),
     // digits of public keys
@@ -87,19 +86,17 @@ const OUTCOMES: &[(&str, &str)] = &[
 /// Sources that call by pointers, and functions without sources that do: what is named, or knows no secret.
 const POINTERS: &[&str] = &["engine/src/transform.rs", "engine/src/simd/vectors.rs"];
 
-/// Functions beyond which nobody looks, by how names begin: panics, threads, memory.
+/// Functions beyond which nobody looks, by how names begin: panics, messages, threads.
 const ENDS: &[&str] = &[
     "core::panicking",
-    "core::option",
-    "core::result",
     "core::slice::index::slice_",
     "core::slice::copy_from_slice",
     "core::fmt",
     "<core::fmt",
-    "alloc::",
-    "<alloc::",
-    "std::",
-    "<std::",
+    "alloc::fmt",
+    "std::panicking",
+    "std::thread",
+    "std::sys",
     "rayon_core",
     "<rayon_core",
     "crossbeam",
@@ -107,10 +104,11 @@ const ENDS: &[&str] = &[
 ];
 
 /// Functions that must be found out.
-const PLANTED: [(&str, Finding); 4] = [
+const PLANTED: [(&str, Finding); 5] = [
     ("ringforge_constant_time::planted::divides", Finding::Division),
     ("ringforge_constant_time::planted::divides_wide", Finding::Division),
     ("ringforge_constant_time::planted::divides_double", Finding::Division),
+    ("ringforge_constant_time::planted::divides_within", Finding::Division),
     ("ringforge_constant_time::planted::divides_somewhere", Finding::Pointer),
 ];
 
@@ -158,8 +156,17 @@ impl Place {
 
     /// Whether it is listed, by its file and what it says.
     fn is_in(&self, list: &[(&str, &str)]) -> bool {
-        let says = |text: &str| if text.is_empty() { self.number == 0 } else { self.text.contains(text) };
-        list.iter().any(|(file, text)| self.file == *file && says(text))
+        list.iter().any(|(file, text)| self.file == *file && self.text.contains(text))
+    }
+
+    /// Whether it is one of several lines of a file that divides nothing but what is public.
+    fn is_merged(&self) -> Result<bool, Box<dyn Error>> {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&self.file))?;
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+        let mut divides =
+            code.filter(|line| [" / ", " % ", " /= ", " %= "].iter().any(|operator| line.contains(operator)));
+        let is_public = |line: &str| PUBLIC.iter().any(|(file, text)| self.file == *file && line.contains(text));
+        Ok(self.number == 0 && divides.all(is_public))
     }
 }
 
@@ -176,13 +183,19 @@ fn faults(program: &Program, path: &Path, name: &str) -> Result<Vec<(Finding, St
     let mut faults = Vec::new();
     for (at, (finding, function)) in found {
         // what divides numbers is not the place: who calls it is
-        let mut places = sources.get(&at).into_iter().flatten().filter(|(file, _)| !file.contains("/core/src/num/"));
-        let (file, number) = places.next().map_or(("", 0), |(file, number)| (&**file, *number));
+        let places = sources.get(&at).into_iter().flatten().filter(|(file, _)| !file.contains("/core/src/num/"));
+        let places: Vec<_> = places.collect();
+        // the standard library knows no secrets; of what it calls back, there would be a place elsewhere
+        if !places.is_empty() && places.iter().all(|(file, _)| file.starts_with("/rustc/")) {
+            continue;
+        }
+        let (file, number) = places.first().map_or(("", 0), |(file, number)| (&**file, *number));
         let place = Place::of(file, number)?;
         let is_known = match finding {
             Finding::Division => {
                 let divides_lengths = LENGTHS.iter().any(|lengths| file.ends_with(lengths));
-                divides_lengths || place.as_ref().is_some_and(|place| place.is_in(PUBLIC))
+                let is_merged = place.as_ref().map_or(Ok(false), Place::is_merged)?;
+                divides_lengths || is_merged || place.as_ref().is_some_and(|place| place.is_in(PUBLIC))
             }
             Finding::Pointer => place.as_ref().is_some_and(|place| POINTERS.contains(&&*place.file)),
         };

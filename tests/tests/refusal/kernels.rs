@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Role, Slot, Source, Step};
 
@@ -147,5 +148,31 @@ impl Kernel for Lent {
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         self.of.on_cpu(items, args)
+    }
+}
+
+/// A kernel whose ports are others from the moment that it is told to change.
+#[derive(Debug, Clone)]
+pub(crate) struct Fickle {
+    pub(crate) before: Fake,
+    pub(crate) after: Vec<Port>,
+    pub(crate) changed: Arc<AtomicBool>,
+}
+
+impl Kernel for Fickle {
+    fn name(&self) -> &'static str {
+        self.before.name()
+    }
+
+    fn ports(&self) -> &[Port] {
+        if self.changed.load(Ordering::SeqCst) { &self.after } else { &self.before.ports }
+    }
+
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        self.before.source(limits)
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        self.before.on_cpu(items, args)
     }
 }

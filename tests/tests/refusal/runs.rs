@@ -1,11 +1,15 @@
 //! Buffers, streams and arguments that do not fit a program.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ringforge::testkit::Target;
 use ringforge::{
-    Arg, Content, Device, Error, HostArg, Job, Modulus, Op, Order, Planner, Port, Program, Result, Ring, Split, Stream,
+    Arg, Content, Device, Error, HostArg, Job, Modulus, Op, Order, Plan, Planner, Port, Program, Result, Ring, Slot,
+    Split, Step, Stream,
 };
 
-use crate::kernels::Fake;
+use crate::kernels::{Fake, Fickle};
 use crate::refused;
 
 const N: usize = 256;
@@ -250,11 +254,11 @@ fn copies_of_other_lengths() -> Result<()> {
 fn one_argument_for_two_ports() -> Result<()> {
     let device = Device::cpu();
     let stream = device.stream()?;
-    let plan = ringforge::Plan::new(
+    let plan = Plan::new(
         "in place",
         vec![
             Fake { in_place: true, ..Fake::new(&[Port::input(4), Port::output(4)]) }
-                .step(&[ringforge::Slot::Arg(0), ringforge::Slot::Arg(0)]),
+                .step(&[Slot::Arg(0), Slot::Arg(0)]),
         ],
     )?;
     let program = device.compile(&plan)?;
@@ -273,4 +277,28 @@ fn devices_that_are_not_there() {
     if device.limits().is_cpu() {
         assert!(matches!(reason, ringforge::Reason::NoGpu(Error::NoDevice(_))), "{reason:?}");
     }
+}
+
+/// The ports that count are those that a plan was made for.
+#[test]
+fn kernels_that_change_their_ports() -> Result<()> {
+    let two = [Port::input(4), Port::output(4)];
+    for after in [&two[..1], &[two[0], two[1], two[1]], &[two[0], Port::output(8)], &[]] {
+        for (device, when) in devices().into_iter().flat_map(|device| [0, 1].map(|when| (device.clone(), when))) {
+            let changed = Arc::new(AtomicBool::new(false));
+            let fickle = Fickle { before: Fake::new(&two), after: after.to_vec(), changed: changed.clone() };
+            let slots = [Slot::Arg(0), Slot::Arg(1)].to_vec();
+            let plan = Plan::new("fickle", vec![Step { kernel: Arc::new(fickle), slots }])?;
+            changed.store(when == 0, Ordering::SeqCst);
+            let Ok(program) = device.compile(&plan) else { continue };
+            changed.store(true, Ordering::SeqCst);
+            let mut out = [0u8; 12];
+            let outcome = program.run_host(3, &mut [HostArg::In(&[1; 12]), HostArg::Out(&mut out)]);
+            match when {
+                0 => refused!(outcome, Error::Kernel { .. }),
+                _ => assert!(outcome.is_ok() && out == [7; 12], "after it was loaded, ports are not asked for again"),
+            }
+        }
+    }
+    Ok(())
 }

@@ -2,11 +2,9 @@
 
 use core::ops::Range;
 
-use crate::columns::{Columns, Shape};
-use crate::error::Result;
-use crate::kernel::{Per, Role};
-use crate::limits::Limits;
-use crate::plan::{Plan, Slot, Step};
+use crate::columns::{Columns, Shape, Shares};
+use crate::kernel::{Per, Port, Role};
+use crate::plan::{PlanArg, Slot};
 
 /// Slabs that a step's copies are cut into where their size allows: the first or last of them overlaps with nothing.
 const SLABS: usize = 8;
@@ -36,77 +34,95 @@ pub(super) struct Moved {
     pub(super) shape: Shape,
 }
 
+/// What a step's ports are bound to, and how its blocks share them out.
+pub(super) struct Bound<'a> {
+    pub(super) slots: &'a [Slot],
+    pub(super) ports: &'a [Port],
+    pub(super) shares: &'a Shares,
+}
+
 impl Flow {
-    /// The flow of a plan's item; none where no step can work on part of it.
-    pub(super) fn of(plan: &Plan, limits: &Limits) -> Result<Option<Self>> {
-        let (mut ins, mut outs) = (vec![Vec::new(); plan.steps().len()], vec![Vec::new(); plan.steps().len()]);
-        for (i, arg) in plan.args().iter().enumerate().filter(|(_, arg)| arg.per == Per::Item) {
-            let mut uses = plan.steps().iter().enumerate().filter_map(|(s, step)| Some((s, ports_of(step, i).next()?)));
+    /// How an item with these arguments flows through these steps; none where no step can work on part of it.
+    pub(super) fn of(args: &[PlanArg], steps: &[Bound<'_>]) -> Option<Self> {
+        let (mut ins, mut outs) = (vec![Vec::new(); steps.len()], vec![Vec::new(); steps.len()]);
+        for (i, arg) in args.iter().enumerate().filter(|(_, arg)| arg.per == Per::Item) {
+            let mut uses = steps.iter().enumerate().filter_map(|(s, step)| Some((s, step.ports_of(i).next()?)));
             if let (Some((first, port)), true) = (uses.next(), arg.role != Role::Out) {
                 ins[first].push(Moved { arg: i, port, shape: Shape::run(0, arg.bytes) });
             }
-            let mut writes = plan.steps().iter().enumerate().filter_map(|(s, step)| {
-                Some((s, ports_of(step, i).find(|&port| step.kernel.ports()[port].role != Role::In)?))
-            });
+            let is_written =
+                |step: &Bound<'_>, port: usize| step.ports.get(port).is_some_and(|port| port.role != Role::In);
+            let mut writes = steps
+                .iter()
+                .enumerate()
+                .filter_map(|(s, step)| Some((s, step.ports_of(i).find(|&port| is_written(step, port))?)));
             if let Some((last, port)) = writes.next_back() {
                 outs[last].push(Moved { arg: i, port, shape: Shape::run(0, arg.bytes) });
             }
         }
-        let steps = plan.steps().iter().zip(ins).zip(outs);
-        let slabs = steps.map(|((step, ins), outs)| slabs(step, ins, outs, limits)).collect::<Result<Vec<_>>>()?;
-        Ok(slabs.iter().any(|slabs| slabs.len() > 1).then_some(Self(slabs)))
+        let slabs: Vec<_> = steps.iter().zip(ins).zip(outs).map(|((step, ins), outs)| step.slabs(ins, outs)).collect();
+        slabs.iter().any(|slabs| slabs.len() > 1).then_some(Self(slabs))
     }
 }
 
-/// The ports of a step that are bound to an argument.
-fn ports_of(step: &Step, arg: usize) -> impl DoubleEndedIterator<Item = usize> {
-    (0..step.slots.len()).filter(move |&port| matches!(step.slots[port], Slot::Arg(i) if i == arg))
-}
+impl Bound<'_> {
+    /// The ports that are bound to an argument.
+    fn ports_of(&self, arg: usize) -> impl DoubleEndedIterator<Item = usize> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(move |(port, slot)| matches!(slot, Slot::Arg(i) if *i == arg).then_some(port))
+    }
 
-/// A step with copies of whole items, cut as its kernel allows.
-fn slabs(step: &Step, ins: Vec<Moved>, outs: Vec<Moved>, limits: &Limits) -> Result<Vec<Slab>> {
-    let bytes = |all: &[Moved]| all.iter().map(|moved| moved.shape.bytes()).sum::<usize>();
-    let wanted = (bytes(&ins).max(bytes(&outs)) / LEAST_BYTES).min(SLABS);
-    let columns = ins.iter().chain(&outs).map(|moved| columns(step, moved, limits)).collect::<Option<Vec<_>>>();
-    if let (Some(columns), 2..) = (columns, wanted)
-        && let Some(first) = columns.first()
-    {
-        let blocks = step.kernel.source(limits)?.launch().blocks_per_item as usize;
-        let part = |(whole, columns): (&Moved, &Columns), cut: &Range<usize>| {
-            Some(Moved { shape: columns.shape(whole.shape.bytes(), blocks, cut)?, ..*whole })
-        };
-        let slab = |cut: Range<usize>| {
-            let (ins_columns, outs_columns) = columns.split_at(ins.len());
-            let ins = ins.iter().zip(ins_columns).map(|moved| part(moved, &cut)).collect::<Option<_>>()?;
-            let outs = outs.iter().zip(outs_columns).map(|moved| part(moved, &cut)).collect::<Option<_>>()?;
-            Some(Slab { blocks: Some(cut), ins, outs })
-        };
-        if let Some(slabs) = first.cut(blocks, wanted).into_iter().map(slab).collect() {
-            return Ok(slabs);
+    /// The step with copies of whole items, cut as its kernel allows.
+    fn slabs(&self, ins: Vec<Moved>, outs: Vec<Moved>) -> Vec<Slab> {
+        let bytes = |all: &[Moved]| all.iter().map(|moved| moved.shape.bytes()).sum::<usize>();
+        let wanted = (bytes(&ins).max(bytes(&outs)) / LEAST_BYTES).min(SLABS);
+        let columns = ins.iter().chain(&outs).map(|moved| self.columns(moved)).collect::<Option<Vec<_>>>();
+        if let (Some(columns), 2..) = (columns, wanted)
+            && let Some(first) = columns.first()
+        {
+            let blocks = self.shares.blocks;
+            let part = |(whole, columns): (&Moved, &Columns), cut: &Range<usize>| {
+                Some(Moved { shape: columns.shape(whole.shape.bytes(), blocks, cut)?, ..*whole })
+            };
+            let slab = |cut: Range<usize>| {
+                let (ins_columns, outs_columns) = columns.split_at(ins.len());
+                let ins = ins.iter().zip(ins_columns).map(|moved| part(moved, &cut)).collect::<Option<_>>()?;
+                let outs = outs.iter().zip(outs_columns).map(|moved| part(moved, &cut)).collect::<Option<_>>()?;
+                Some(Slab { blocks: Some(cut), ins, outs })
+            };
+            if let Some(slabs) = first.cut(blocks, wanted).into_iter().map(slab).collect() {
+                return slabs;
+            }
         }
+        vec![Slab { blocks: None, ins, outs }]
     }
-    Ok(vec![Slab { blocks: None, ins, outs }])
-}
 
-/// How a step's blocks share out an argument: the same way through all ports that are bound to it.
-fn columns(step: &Step, moved: &Moved, limits: &Limits) -> Option<Columns> {
-    let found = step.kernel.columns(moved.port, limits)?;
-    let others = ports_of(step, moved.arg).filter(|port| *port != moved.port);
-    others.map(|port| step.kernel.columns(port, limits)).all(|other| other == Some(found)).then_some(found)
+    /// How the blocks share out an argument: the same way through all ports that are bound to it.
+    fn columns(&self, moved: &Moved) -> Option<Columns> {
+        let found = self.shares.of(moved.port)?;
+        self.ports_of(moved.arg).all(|port| self.shares.of(port) == Some(found)).then_some(found)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::job::{Job, Op, Order};
+    use crate::limits::Limits;
     use crate::modulus::Modulus;
     use crate::planner::Planner;
     use crate::ring::Ring;
+    use crate::source::Source;
 
     use super::*;
 
     fn flow(job: &Job) -> Option<Flow> {
         let limits = Limits::of_capability(90);
-        Flow::of(&Planner::new(limits.clone()).plan(job).unwrap(), &limits).unwrap()
+        let plan = Planner::new(limits.clone()).plan(job).unwrap();
+        let sources = plan.steps().iter().map(|step| Source::of(&*step.kernel, &limits).unwrap());
+        let shares: Vec<_> = sources.map(|source| (source.shares(), source.ports)).collect();
+        let steps = plan.steps().iter().zip(&shares);
+        let steps: Vec<_> = steps.map(|(step, (shares, ports))| Bound { slots: &step.slots, ports, shares }).collect();
+        Flow::of(plan.args(), &steps)
     }
 
     fn zk(log_n: u32) -> Ring {

@@ -5,13 +5,11 @@
 use core::ops::Range;
 
 use crate::backend::{Bound, Loaded};
-use crate::columns::Shape;
+use crate::columns::{Shape, Shares};
 use crate::cpu::{host_read, host_write};
 use crate::error::Result;
-use crate::kernel::{Kernel, Per, Port, Role};
-use crate::limits::Limits;
+use crate::kernel::{Per, Port, Role};
 
-use super::Options;
 use super::process::{Part, Runner};
 
 /// Memory behind one port or several.
@@ -43,8 +41,8 @@ struct Slab {
 /// Runs a kernel for a range of items under every schedule.
 pub(super) fn run(
     runner: &Runner,
-    Loaded { kernel, ports, .. }: &Loaded,
-    Options { schedules, limits, .. }: &Options,
+    Loaded { ports, shares, .. }: &Loaded,
+    schedules: &[u64],
     items: Range<usize>,
     bound: Vec<Bound<'_>>,
 ) -> Result<()> {
@@ -52,7 +50,7 @@ pub(super) fn run(
         return Ok(());
     }
     let (mut places, place_of) = places(runner, ports, items.end, bound)?;
-    let slabs = slabs(runner, &**kernel, limits, &place_of, places.len());
+    let slabs = slabs(ports, shares, &place_of, places.len());
     let joint = ports.iter().any(|port| port.joint);
     let mut reference: Option<Vec<Vec<u8>>> = None;
     for (round, &schedule) in schedules.iter().enumerate() {
@@ -81,18 +79,16 @@ pub(super) fn run(
 }
 
 /// The slabs of an item where some place has columns that all its ports agree on, else none.
-fn slabs(runner: &Runner, kernel: &dyn Kernel, limits: &Limits, place_of: &[usize], places: usize) -> Vec<Slab> {
-    let blocks = runner.launch().blocks_per_item as usize;
-    let columns = |port: usize| kernel.columns(port, limits);
-    let Some(first) = (0..place_of.len()).find_map(columns) else { return Vec::new() };
+fn slabs(ports: &[Port], shares: &Shares, place_of: &[usize], places: usize) -> Vec<Slab> {
+    let Some(first) = (0..place_of.len()).find_map(|port| shares.of(port)) else { return Vec::new() };
     let shape = |place: usize, cut: &Range<usize>| {
-        let mut ports = (0..place_of.len()).filter(|&port| place_of[port] == place);
-        let shape = |port: usize| columns(port)?.shape(kernel.ports()[port].bytes, blocks, cut);
-        let found = ports.next().and_then(shape)?;
-        ports.all(|port| shape(port) == Some(found)).then_some(found)
+        let mut same = (0..place_of.len()).filter(|&port| place_of[port] == place);
+        let shape = |port: usize| shares.of(port)?.shape(ports[port].bytes, shares.blocks, cut);
+        let found = same.next().and_then(shape)?;
+        same.all(|port| shape(port) == Some(found)).then_some(found)
     };
     let slab = |blocks: Range<usize>| Slab { shapes: (0..places).map(|place| shape(place, &blocks)).collect(), blocks };
-    first.cut(blocks, 3).into_iter().map(slab).collect()
+    first.cut(shares.blocks, 3).into_iter().map(slab).collect()
 }
 
 /// The memory of the ports, and which port has which.

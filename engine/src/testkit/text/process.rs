@@ -43,10 +43,6 @@ impl Runner {
         Self { kernel, program: Box::new(program), launch, timeout, process: Mutex::default() }
     }
 
-    pub(super) fn launch(&self) -> Launch {
-        self.launch
-    }
-
     /// Runs the kernel for a range of items, or some of the blocks of one, with threads in the order of a schedule; returns
     /// what each port then holds.
     pub(super) fn run(
