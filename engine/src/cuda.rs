@@ -153,9 +153,7 @@ impl Backend for Cuda {
     }
 
     fn synchronize(&self, queue: &Queue) -> Result<()> {
-        let outcome = self.queue_of(queue)?.synchronize();
-        self.0.staging.sweep();
-        outcome
+        self.queue_of(queue)?.synchronize()
     }
 
     fn is_host(&self) -> bool {
@@ -173,7 +171,7 @@ impl Backend for Cuda {
     #[cfg(feature = "testkit")]
     fn kept(&self) -> Result<Vec<Vec<u8>>> {
         let mut kept = self.0.pool.kept(&self.0)?;
-        kept.extend(self.0.staging.kept());
+        kept.extend(self.0.staging.kept()?);
         Ok(kept)
     }
 

@@ -41,8 +41,7 @@ pub(crate) fn run(
     // before anything else, even the return of an error: copies from and to the caller's memory must end
     let ended = lanes.iter().map(Lane::synchronize).fold(Ok(()), Result::and);
     drop(lanes);
-    outcome.and(ended)?;
-    shared.finish(program, args)
+    outcome.and(ended).and_then(|()| shared.finish(program, args))
 }
 
 /// How one item flows through the program.
@@ -95,6 +94,9 @@ fn work(
 }
 
 /// Arguments that all items share: uploaded once, read by all lanes.
+///
+/// Its copies are done with the caller's memory when the calls that make them return. So it may be dropped at any time: what
+/// is secret is then wiped behind the work of the lanes.
 struct Shared {
     stream: Stream,
     memories: Vec<Option<Guarded>>,

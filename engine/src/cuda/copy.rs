@@ -79,8 +79,6 @@ pub(crate) fn download(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: 
         download_staged(queue, from, offset, to)
     };
     from.after(queue.point(), Access::Read, outcome.is_ok());
-    // earlier uploads of this queue are done as well
-    queue.gpu().staging.sweep();
     outcome
 }
 

@@ -104,7 +104,7 @@ impl CudaQueue {
         &self.gpu
     }
 
-    pub(crate) fn stream(&self) -> &CudaStream {
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.line.stream
     }
 

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::CudaEvent;
-use cudarc::driver::result;
+use cudarc::driver::{CudaEvent, CudaStream, result};
 
 use crate::columns::Shape;
 use crate::cuda::copy::{start_download_shape, start_upload_shape};
@@ -17,55 +16,75 @@ use crate::wipe;
 /// More than this is not kept.
 const KEPT_BYTES: usize = 512 << 20;
 
-/// Staging memory that nobody uses at the moment.
+/// Staging memory that nobody holds at the moment. Secrets in it are wiped, or will be behind the last copy.
 #[derive(Default)]
 pub(crate) struct Staging(Mutex<Vec<Piece>>);
 
 struct Piece {
     memory: Pinned,
-    /// The last copy.
-    copy: Option<CudaEvent>,
-    /// How many bytes may hold something that must not stay.
-    tainted: usize,
+    /// The last copy or wipe.
+    busy: Option<CudaEvent>,
 }
 
 impl Piece {
     fn is_idle(&self) -> bool {
-        self.copy.as_ref().is_none_or(CudaEvent::is_complete)
+        self.busy.as_ref().is_none_or(CudaEvent::is_complete)
     }
 
-    fn wipe(&mut self) {
-        let tainted = std::mem::take(&mut self.tainted);
-        wipe::bytes(&mut self.memory.bytes_mut()[..tainted]);
+    /// Waits for the last copy or wipe.
+    fn wait(&mut self) -> Result<()> {
+        if let Some(busy) = &self.busy {
+            busy.synchronize().map_err(failed("cuEventSynchronize"))?;
+        }
+        self.busy = None;
+        Ok(())
+    }
+
+    /// Waits, so that the memory can be freed. A failure means that the context is lost, and with it wipes under way.
+    fn finish(&mut self) {
+        if self.wait().is_err() {
+            wipe::bytes(self.memory.bytes_mut());
+        }
+    }
+
+    /// Overwrites the first bytes with zeros: at once if nobody uses them, else behind the copy under way on this stream.
+    fn wipe(&mut self, bytes: usize, stream: Option<&CudaStream>) -> Result<()> {
+        if let Some(stream) = stream.filter(|_| !self.is_idle()) {
+            match self.wipe_behind(bytes, stream) {
+                Ok(()) => return Ok(()),
+                // by the host then, after all that was started
+                Err(_) => stream.synchronize().map_err(failed("cuStreamSynchronize"))?,
+            }
+        }
+        self.wait()?;
+        wipe::bytes(&mut self.memory.bytes_mut()[..bytes]);
+        Ok(())
+    }
+
+    fn wipe_behind(&mut self, bytes: usize, stream: &CudaStream) -> Result<()> {
+        stream.context().bind_to_thread().map_err(failed("cuCtxSetCurrent"))?;
+        let bytes = &mut self.memory.bytes_mut()[..bytes];
+        // SAFETY: page-locked memory has the same address for the GPU, and is touched next after the event recorded below,
+        // or where that fails after all work of the stream.
+        let started = unsafe { result::memset_d8_async(bytes.as_mut_ptr() as u64, 0, bytes.len(), stream.cu_stream()) };
+        started.map_err(failed("cuMemsetD8Async"))?;
+        self.busy = Some(stream.record_event(None).map_err(failed("cuEventRecord"))?);
+        Ok(())
     }
 }
 
 impl Staging {
-    /// Wipes what no copy uses any more.
-    pub(crate) fn sweep(&self) {
-        for piece in self.pieces().iter_mut().filter(|piece| piece.tainted > 0) {
-            if piece.is_idle() {
-                piece.wipe();
-            }
-        }
-    }
-
-    /// What pieces hold that no copy uses any more, as a sweep leaves them.
+    /// What pieces hold, after the copies and wipes that were started.
     #[cfg(feature = "testkit")]
-    pub(crate) fn kept(&self) -> Vec<Vec<u8>> {
-        self.sweep();
-        let pieces = self.pieces();
-        pieces.iter().filter(|piece| piece.is_idle()).map(|piece| piece.memory.bytes().to_vec()).collect()
+    pub(crate) fn kept(&self) -> Result<Vec<Vec<u8>>> {
+        let look = |piece: &mut Piece| piece.wait().map(|()| piece.memory.bytes().to_vec());
+        self.pieces().iter_mut().map(look).collect()
     }
 
-    /// Waits for all copies, wipes and frees the memory.
+    /// Waits for all copies and wipes, and frees the memory.
     pub(crate) fn release(&self) {
         let pieces = std::mem::take(&mut *self.pieces());
-        for mut piece in pieces {
-            // a failure means that the context is lost, and the copy with it
-            let _ = piece.copy.take().map(|copy| copy.synchronize());
-            piece.wipe();
-        }
+        pieces.into_iter().for_each(|mut piece| piece.finish());
     }
 
     fn take(&self, bytes: usize) -> Option<Piece> {
@@ -75,17 +94,15 @@ impl Staging {
         Some(pieces.swap_remove(at))
     }
 
-    fn give(&self, piece: Piece) {
+    fn give(&self, mut piece: Piece) {
         let mut pieces = self.pieces();
         let kept: usize = pieces.iter().map(|piece| piece.memory.bytes().len()).sum();
         if kept + piece.memory.bytes().len() <= KEPT_BYTES {
             pieces.push(piece);
-            return;
+        } else {
+            drop(pieces);
+            piece.finish();
         }
-        drop(pieces);
-        let mut piece = piece;
-        let _ = piece.copy.take().map(|copy| copy.synchronize());
-        piece.wipe();
     }
 
     fn pieces(&self) -> MutexGuard<'_, Vec<Piece>> {
@@ -97,7 +114,11 @@ impl Staging {
 pub(crate) struct Staged {
     gpu: Arc<Gpu>,
     piece: Option<Piece>,
+    /// The stream of the last copy.
+    stream: Option<Arc<CudaStream>>,
     secret: bool,
+    /// How many bytes were used.
+    used: usize,
 }
 
 impl Staged {
@@ -108,23 +129,19 @@ impl Staged {
         let size = bytes.max(1).checked_next_multiple_of(step).ok_or(Error::OutOfMemory { bytes })?;
         let piece = match gpu.staging.take(size) {
             Some(piece) => piece,
-            None => Piece { memory: Pinned::new(gpu, size)?, copy: None, tainted: 0 },
+            None => Piece { memory: Pinned::new(gpu, size)?, busy: None },
         };
-        Ok(Self { gpu: gpu.clone(), piece: Some(piece), secret })
+        Ok(Self { gpu: gpu.clone(), piece: Some(piece), stream: None, secret, used: 0 })
     }
 
     /// The bytes, after waiting for a copy under way.
     pub(crate) fn bytes_mut(&mut self, len: usize) -> Result<&mut [u8]> {
-        let secret = self.secret;
-        let piece = self.piece()?;
-        if let Some(copy) = &piece.copy {
-            copy.synchronize().map_err(failed("cuEventSynchronize"))?;
-        }
-        piece.copy = None;
-        if secret {
-            piece.tainted = piece.tainted.max(len);
-        }
-        piece.memory.bytes_mut().get_mut(..len).ok_or(Error::OutOfMemory { bytes: len })
+        let Self { piece, used, .. } = self;
+        let piece = piece.as_mut().ok_or_else(lost)?;
+        piece.wait()?;
+        let bytes = piece.memory.bytes_mut().get_mut(..len).ok_or(Error::OutOfMemory { bytes: len })?;
+        *used = len.max(*used);
+        Ok(bytes)
     }
 
     /// Starts a copy of the first bytes to device memory.
@@ -171,12 +188,12 @@ impl Staged {
 
     /// Keeps others off the memory until the queue's work so far is done.
     fn guard(&mut self, queue: &CudaQueue) -> Result<()> {
+        self.stream = Some(queue.stream().clone());
         match queue.stream().record_event(None) {
-            Ok(event) => self.piece()?.copy = Some(event),
+            Ok(event) => self.piece.as_mut().ok_or_else(lost)?.busy = Some(event),
             Err(error) => {
                 if queue.synchronize().is_err() {
-                    // nobody can tell when the copy ends: lose the memory rather than use it again
-                    std::mem::forget(self.piece.take());
+                    self.lose();
                 }
                 return Err(failed("cuEventRecord")(error));
             }
@@ -184,18 +201,28 @@ impl Staged {
         Ok(())
     }
 
-    fn piece(&mut self) -> Result<&mut Piece> {
-        // taken only by `guard` in an emergency
-        self.piece.as_mut().ok_or(Error::OutOfMemory { bytes: 0 })
+    /// Wipes memory of which nobody can tell when the GPU is done with it, and never uses it again.
+    fn lose(&mut self) {
+        if let Some(mut piece) = self.piece.take() {
+            wipe::bytes(piece.memory.bytes_mut());
+            std::mem::forget(piece);
+        }
     }
+}
+
+/// Of memory that was given up in an emergency.
+fn lost() -> Error {
+    Error::OutOfMemory { bytes: 0 }
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if let Some(mut piece) = self.piece.take() {
-            if piece.tainted > 0 && piece.is_idle() {
-                piece.wipe();
-            }
+        if let (Some(piece), true) = (&mut self.piece, self.secret && self.used > 0)
+            && piece.wipe(self.used, self.stream.as_deref()).is_err()
+        {
+            self.lose();
+        }
+        if let Some(piece) = self.piece.take() {
             self.gpu.staging.give(piece);
         }
     }

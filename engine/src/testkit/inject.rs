@@ -1,5 +1,5 @@
 //! Defects put into a plan on purpose, to see whether tests find them: barriers deleted, shared memory halved, entries
-//! of a table swapped, blocks of a slab taken for others.
+//! of a table swapped, blocks of a slab taken for others, items passed over.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -18,20 +18,21 @@ use super::compare::{Compiled, difference};
 use super::scheme::NamedPlan;
 use super::text::is_text;
 
-/// A kernel with another text or launch than its own; its meaning on the CPU stays. It runs on the CPU and the text device
+/// A kernel with another text, launch or meaning than its own. It runs on the CPU and the text device
 /// alone, which watch what a text does.
 pub struct Altered {
     inner: Arc<dyn Kernel>,
     /// In place of its own, by name.
     files: Vec<Header>,
     halves_shared: bool,
+    passes_over: Option<usize>,
 }
 
 impl Altered {
     /// The kernel as it is.
     #[must_use]
     pub fn new(inner: &Arc<dyn Kernel>) -> Self {
-        Self { inner: inner.clone(), files: Vec::new(), halves_shared: false }
+        Self { inner: inner.clone(), files: Vec::new(), halves_shared: false, passes_over: None }
     }
 
     /// With this text in place of a file: its source (`NAME.cu`), a header of its own, or one of the engine's. The text
@@ -48,12 +49,19 @@ impl Altered {
         self.halves_shared = true;
         self
     }
+
+    /// With a meaning that passes over this item, and over those that a thread of the CPU works on together with it.
+    #[must_use]
+    pub fn passing_over(mut self, item: usize) -> Self {
+        self.passes_over = Some(item);
+        self
+    }
 }
 
 impl fmt::Debug for Altered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inner, files, halves_shared } = self;
-        write!(f, "Altered({inner:?}, {files:?}, {halves_shared})")
+        let Self { inner, files, halves_shared, passes_over } = self;
+        write!(f, "Altered({inner:?}, {files:?}, {halves_shared}, {passes_over:?})")
     }
 }
 
@@ -91,7 +99,7 @@ impl Kernel for Altered {
     }
 
     fn on_cpu(&self, items: core::ops::Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        self.inner.on_cpu(items, args)
+        if self.passes_over.is_some_and(|item| items.contains(&item)) { Ok(()) } else { self.inner.on_cpu(items, args) }
     }
 
     fn describe(&self) -> String {
@@ -125,6 +133,31 @@ impl Injection {
             Ok(found) => Ok(difference(&sound.plan, &expected, &found).is_some()),
         }
     }
+}
+
+/// The steps that can pass over an item on the CPU without its status telling: after each of the others in turn, the first
+/// item that is `fine` when none does so has another word in the plan's last argument.
+///
+/// # Errors
+/// What makes runs fail; [`Error::Unsupported`] where no item is fine.
+pub fn unseen_steps(named: &NamedPlan, fine: u32, seed: u64, batch: usize) -> Result<Vec<usize>> {
+    let inputs = named.sample(seed, batch);
+    let statuses = |named: &NamedPlan| -> Result<Vec<u8>> {
+        let outputs = Compiled::new(named, &Device::cpu())?.run(batch, &inputs)?;
+        Ok(outputs.last().cloned().unwrap_or_default())
+    };
+    let is_fine = |statuses: &[u8], item: usize| statuses.chunks(4).nth(item) == Some(&fine.to_ne_bytes()[..]);
+    let sound = statuses(named)?;
+    let none = || Error::Unsupported { job: named.name.clone(), why: "no item is fine".into() };
+    let item = (0..batch).find(|&item| is_fine(&sound, item)).ok_or_else(none)?;
+    let mut unseen = Vec::new();
+    for (s, step) in named.plan.steps().iter().enumerate() {
+        let altered = Altered::new(&step.kernel).passing_over(item);
+        if is_fine(&statuses(&with_step(named, s, with_kernel(step, altered))?)?, item) {
+            unseen.push(s);
+        }
+    }
+    Ok(unseen)
 }
 
 /// The plan with each defect in turn that can be put into its steps.

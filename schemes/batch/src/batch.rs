@@ -5,14 +5,15 @@ use core::marker::PhantomData;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringforge::{Arg, Buffer, Device, Error, HostArg, Plan, Program, Result, Slot, Step, Stream};
+use ringforge::{Arg, Buffer, Device, Error, Plan, Program, Result, Slot, Step, Stream};
 
 #[cfg(feature = "hazmat")]
 use crate::deterministic::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
+use crate::host::run_host;
 use crate::items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, bytes_of};
 use crate::kem::BatchKem;
 use crate::mechanism::{Mechanism, Operation, Randomness};
-use crate::outcome::{Outcome, Reason};
+use crate::outcome::Outcome;
 use crate::sizes::{Sizes, batch_of};
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
@@ -63,27 +64,15 @@ impl<M: Mechanism> Batch<M> {
         Ok(program)
     }
 
-    /// Runs an operation over host memory, keys checked; outputs of items with faults become zero.
+    /// Runs an operation over host memory, keys checked.
     fn run_host<const N: usize>(
         &self,
         operation: Operation,
         batch: usize,
         inputs: &[&[u8]],
-        mut outputs: [(&mut [u8], usize); N],
+        outputs: [(&mut [u8], usize); N],
     ) -> Result<Outcome> {
-        let program = self.program(operation, true)?;
-        let mut args: Vec<HostArg<'_>> = inputs.iter().map(|bytes| HostArg::from(*bytes)).collect();
-        args.extend(outputs.iter_mut().map(|(bytes, _)| HostArg::from(&mut **bytes)));
-        // what cannot fail has no statuses
-        let has_statuses = program.plan().args().len() > args.len();
-        let mut statuses = vec![Reason::NOT_REACHED; if has_statuses { batch } else { 0 }];
-        if has_statuses {
-            args.push(statuses.as_mut_slice().into());
-        }
-        program.run_host(batch, &mut args)?;
-        let outcome = Outcome::new(Reason::faults(&statuses));
-        outputs.iter_mut().for_each(|(bytes, size)| outcome.clear(bytes, *size));
-        Ok(outcome)
+        run_host(&self.program(operation, true)?, batch, inputs, outputs)
     }
 
     /// Runs an operation on the device; gives the statuses that it wrote.

@@ -140,9 +140,15 @@ impl<K: Kind> Resident for Items<K> {
     }
 
     fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Outcome> {
-        stream.read(&self.bytes, to)?;
+        // first of all: bytes of which nobody can tell how they fared stay where they are
         let outcome = self.outcome(stream)?;
-        outcome.clear(to, self.size);
+        match stream.read(&self.bytes, to) {
+            Ok(()) => outcome.clear(to, self.size),
+            Err(error) => {
+                to.fill(0);
+                return Err(error);
+            }
+        }
         Ok(outcome)
     }
 }
@@ -150,5 +156,44 @@ impl<K: Kind> Resident for Items<K> {
 impl<K: Kind> fmt::Debug for Items<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.mechanism.1, self.bytes.device())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringforge::{Device, Limits, Plan};
+
+    use super::*;
+    use crate::mechanism::Operation;
+
+    struct Bytes;
+
+    impl Mechanism for Bytes {
+        const NAME: &'static str = "bytes";
+        const SIZES: Sizes = Sizes { public_key: 4, secret_key: 4, ciphertext: 4, shared_key: 4 };
+
+        fn plan(operation: Operation, _: &Limits) -> Result<Plan> {
+            Err(Error::Unsupported { job: format!("{operation:?}"), why: "only handles are tested".into() })
+        }
+    }
+
+    #[test]
+    fn nothing_leaves_before_it_is_known_how_it_fared() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        let shared_keys = |statuses: Buffer| {
+            let mut items = SharedKeys::new::<Bytes>(&stream, 2).unwrap();
+            stream.write(items.bytes_mut(), &[7u8; 8]).unwrap();
+            items.with_statuses(&Some(Arc::new(statuses)))
+        };
+        // statuses that cannot be read
+        let mut to = [1; 8];
+        let outcome = shared_keys(device.buffer(8).unwrap()).export(&stream, &mut to);
+        assert!(matches!(outcome, Err(Error::Unwritten { .. })), "{outcome:?}");
+        assert_eq!(to, [1; 8]);
+        // an item with a fault
+        let statuses = stream.upload(&[Reason::FINE, Reason::NOT_REACHED]).unwrap();
+        let outcome = shared_keys(statuses).export(&stream, &mut to).unwrap();
+        assert_eq!((outcome.faults()[0].item, to), (1, [7, 7, 7, 7, 0, 0, 0, 0]));
     }
 }

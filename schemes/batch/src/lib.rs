@@ -42,6 +42,7 @@
 mod batch;
 #[cfg(feature = "hazmat")]
 mod deterministic;
+mod host;
 mod items;
 mod kem;
 mod mechanism;
@@ -51,6 +52,7 @@ mod sizes;
 pub use batch::Batch;
 #[cfg(feature = "hazmat")]
 pub use deterministic::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
+pub use host::run_host;
 pub use items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, kinds};
 pub use kem::{BatchKem, Resident};
 pub use mechanism::{Mechanism, Operation, Randomness};

@@ -59,6 +59,8 @@ impl Reason {
     /// The status of an item that is fine so far, where a later step has the last word. One that is left with it was not
     /// reached by that step.
     pub const PENDING: u32 = 0x9e2d_126a;
+    /// The same after a second step, where a third one has the last word.
+    pub const HALFWAY: u32 = 0x3b75_d8c4;
     /// The status of an item before the first step, from the engine.
     pub const NOT_REACHED: u32 = 0;
 
@@ -94,7 +96,7 @@ impl Reason {
         let coefficient = (status >> REASON_BITS) as usize;
         Some(match (status & ((1 << REASON_BITS) - 1), coefficient) {
             _ if status == Self::FINE => return None,
-            _ if status == Self::NOT_REACHED || status == Self::PENDING => Self::NotReached,
+            _ if [Self::NOT_REACHED, Self::PENDING, Self::HALFWAY].contains(&status) => Self::NotReached,
             (1, 0) => Self::NotInvertible,
             (2, _) => Self::InvalidPublicKey { coefficient },
             (3, _) => Self::InvalidSecretKey { coefficient },
@@ -184,7 +186,9 @@ mod tests {
         let fault = |status| Reason::faults(&[status]).first().map(|fault| fault.why);
         assert_eq!(fault(Reason::FINE), None);
         assert_eq!(fault(0), Some(Reason::NotReached), "what memory holds at first");
-        assert_eq!(fault(Reason::PENDING), Some(Reason::NotReached), "what an earlier step leaves");
+        for status in [Reason::PENDING, Reason::HALFWAY] {
+            assert_eq!(fault(status), Some(Reason::NotReached), "what an earlier step leaves");
+        }
         let others =
             (0..32).map(|bit| Reason::FINE ^ 1 << bit).chain([10, 255, 0x104, 0x1_0001, u32::MAX, 0xa5a5_a5a5]);
         others.for_each(|status| assert_eq!(fault(status), Some(Reason::Unknown { status }), "{status:#x}"));

@@ -214,6 +214,7 @@ fn ports(stage: Stage, keys: Keys, way: Way, p: &Parameters) -> Vec<Port> {
     let seed = Port::input(SEED_BYTES).secret();
     let two_seeds = Port::input(2 * SEED_BYTES).secret();
     let status = Port::status();
+    let pending = Port { role: Role::InOut, ..status };
     match stage {
         Stage::Expand => vec![two_seeds, out(both_coins)],
         Stage::Gather => vec![both_coins, out(polynomial), out(polynomial)],
@@ -225,11 +226,11 @@ fn ports(stage: Stage, keys: Keys, way: Way, p: &Parameters) -> Vec<Port> {
         Stage::Encapsulate => vec![public_key, seed, out(message), out(coins), out(seed)],
         Stage::Encrypt => vec![public_key, message, coins, out(ciphertext)],
         Stage::Decrypt => vec![secret_key, ciphertext, out(message), out(rejection), status],
-        Stage::Decapsulate => vec![message, rejection, out(two_seeds), out(coins)],
+        Stage::Decapsulate => vec![message, rejection, out(two_seeds), out(coins), pending],
         Stage::Compare => {
             // all that it takes of a prepared key is the public one's values
             let key = if keys == Keys::One { public_key } else { secret_key };
-            vec![key, ciphertext, message, coins, two_seeds, Port { role: Role::InOut, ..status }, out(seed)]
+            vec![key, ciphertext, message, coins, two_seeds, pending, out(seed)]
         }
         #[cfg(feature = "testkit")]
         Stage::Multiply => {

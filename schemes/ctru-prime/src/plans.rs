@@ -97,7 +97,7 @@ impl Plans {
     pub(crate) fn decapsulate(&self) -> Result<Plan> {
         let steps = vec![
             self.stage(Stage::Decrypt, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3)])?,
-            self.stage(Stage::Decapsulate, vec![Temp(0), Temp(1), Temp(2), Temp(3)])?,
+            self.stage(Stage::Decapsulate, vec![Temp(0), Temp(1), Temp(2), Temp(3), Arg(3)])?,
             self.stage(Stage::Compare, vec![Arg(0), Arg(1), Temp(0), Temp(3), Temp(2), Arg(3), Arg(2)])?,
         ];
         self.plan("decapsulate", steps)
@@ -145,7 +145,7 @@ impl Plans {
     pub(crate) fn decapsulate_with_one(&self) -> Result<Plan> {
         let steps = vec![
             self.step(Stage::Decrypt, Keys::One, vec![Arg(0), Arg(2), Temp(0), Temp(1), Temp(2)])?,
-            self.stage(Stage::Decapsulate, vec![Temp(0), Temp(1), Temp(3), Temp(4)])?,
+            self.stage(Stage::Decapsulate, vec![Temp(0), Temp(1), Temp(3), Temp(4), Temp(2)])?,
             self.step(Stage::Compare, Keys::One, vec![Arg(1), Arg(2), Temp(0), Temp(4), Temp(3), Temp(2), Arg(3)])?,
         ];
         self.plan("decapsulate with one key", steps)

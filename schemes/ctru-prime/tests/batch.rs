@@ -1,9 +1,12 @@
 //! Batches on every device: vectors, faults of single items, handles, spoilt ciphertexts, and many round trips.
 
-use ringforge::testkit::{Random, Target, bytes, devices, seed};
-use ringforge::{Device, Error};
+use ringforge::testkit::inject::unseen_steps;
+use ringforge::testkit::{Random, Scheme, Target, bytes, devices, seed};
+use ringforge::{Device, Error, Limits};
 use ringforge_batch::{BatchKem, DeterministicKem, Fault, KEY_SEED, Outcome, Reason, Resident, SharedKeys};
-use ringforge_ctru_prime::{Batch, CtruPrime653, CtruPrime761, CtruPrime1277, OneKey, ParameterSet, is_canonical};
+use ringforge_ctru_prime::{
+    Batch, CtruPrime, CtruPrime653, CtruPrime761, CtruPrime1277, OneKey, ParameterSet, is_canonical,
+};
 use sha3::{Digest, Sha3_256, Sha3_512};
 
 mod kat;
@@ -297,4 +300,16 @@ fn any_bytes_are_keys_and_ciphertexts() -> Outcomes {
         assert_eq!(*first.get_or_insert_with(|| made.clone()), made, "{device}");
     }
     Ok(())
+}
+
+#[test]
+fn no_item_is_fine_that_a_step_passed_over() {
+    for named in CtruPrime::plans(&Limits::cpu()).expect("plans") {
+        if named.plan.args().last().is_none_or(|arg| !arg.status) {
+            continue;
+        }
+        let unseen = unseen_steps(&named, Reason::FINE, 2, 5).expect("runs");
+        let names: Vec<_> = unseen.iter().map(|&step| named.plan.steps()[step].kernel.name()).collect();
+        assert!(names.is_empty(), "{}: {names:?}", named.name);
+    }
 }

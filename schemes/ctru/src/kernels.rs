@@ -113,15 +113,15 @@ impl Stage {
         let shared_key = Port::input(SEED_BYTES).secret();
         let status = Port::status();
         match self {
-            Self::Expand => vec![seeds, out(generate_coins)],
-            Self::Generate => vec![seeds, generate_coins, out(public_key), out(secret_key), status],
+            Self::Expand => vec![seeds, out(generate_coins), status],
+            Self::Generate => vec![seeds, generate_coins, out(public_key), out(secret_key), both(status)],
             Self::Retry => vec![Port::draws(), seeds, both(public_key), both(secret_key), both(status)],
             Self::Encapsulate => {
-                vec![public_key, Port::input(SEED_BYTES).secret(), out(message), out(coins), out(shared_key)]
+                vec![public_key, Port::input(SEED_BYTES).secret(), out(message), out(coins), out(shared_key), status]
             }
-            Self::Encrypt => vec![public_key, message, coins, out(ciphertext), both(shared_key), status],
+            Self::Encrypt => vec![public_key, message, coins, out(ciphertext), both(shared_key), both(status)],
             Self::Decrypt => vec![secret_key, ciphertext, out(message), status],
-            Self::Decapsulate => vec![secret_key, ciphertext, message, out(both_keys), out(coins)],
+            Self::Decapsulate => vec![secret_key, ciphertext, message, out(both_keys), out(coins), both(status)],
             Self::Compare => {
                 vec![secret_key, ciphertext, message, coins, both_keys, out(shared_key), both(status)]
             }

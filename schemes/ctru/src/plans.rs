@@ -17,7 +17,7 @@ pub(crate) fn plan(p: &Parameters, operation: Operation, limits: &Limits) -> Res
         Operation::Generate(from) => {
             let (seeds, draw) = from.slot(2 * SEED_BYTES, 0, 1)?;
             steps.extend(draw);
-            steps.push(step(Stage::Expand, vec![seeds.clone(), Temp(0)])?);
+            steps.push(step(Stage::Expand, vec![seeds.clone(), Temp(0), Arg(3)])?);
             steps.push(step(Stage::Generate, vec![seeds.clone(), Temp(0), Arg(1), Arg(2), Arg(3)])?);
             if from == Randomness::Draws {
                 steps.push(step(Stage::Retry, vec![Arg(0), seeds, Arg(1), Arg(2), Arg(3)])?);
@@ -26,12 +26,12 @@ pub(crate) fn plan(p: &Parameters, operation: Operation, limits: &Limits) -> Res
         Operation::Encapsulate(from) => {
             let (seeds, draw) = from.slot(SEED_BYTES, 1, 2)?;
             steps.extend(draw);
-            steps.push(step(Stage::Encapsulate, vec![Arg(0), seeds, Temp(1), Temp(0), Arg(3)])?);
+            steps.push(step(Stage::Encapsulate, vec![Arg(0), seeds, Temp(1), Temp(0), Arg(3), Arg(4)])?);
             steps.push(step(Stage::Encrypt, vec![Arg(0), Temp(1), Temp(0), Arg(2), Arg(3), Arg(4)])?);
         }
         Operation::Decapsulate => {
             steps.push(step(Stage::Decrypt, vec![Arg(0), Arg(1), Temp(1), Arg(3)])?);
-            steps.push(step(Stage::Decapsulate, vec![Arg(0), Arg(1), Temp(1), Temp(2), Temp(0)])?);
+            steps.push(step(Stage::Decapsulate, vec![Arg(0), Arg(1), Temp(1), Temp(2), Temp(0), Arg(3)])?);
             let slots = vec![Arg(0), Arg(1), Temp(1), Temp(0), Temp(2), Arg(2), Arg(3)];
             steps.push(step(Stage::Compare, slots)?);
         }

@@ -3,8 +3,8 @@
 use core::fmt;
 use std::sync::OnceLock;
 
-use ringforge::{Buffer, Device, Draws, Error, HostArg, Program, Result, Stream};
-use ringforge_batch::{Fault, Outcome, Reason, batch_of};
+use ringforge::{Buffer, Device, Draws, Error, Program, Result, Stream};
+use ringforge_batch::{Fault, Outcome, Reason, batch_of, run_host};
 use zeroize::Zeroizing;
 
 use crate::kernels::{PAIR, STATUS, WORD};
@@ -112,7 +112,7 @@ impl Signer {
         same("bytes of public keys", public_keys.len(), batch * PAIR)?;
         let draws = Draws::from_os()?;
         let program = later(&self.device, &self.generate, || self.plans.generate())?;
-        run_host(program, batch, vec![draws.as_bytes().into(), private_keys.into(), public_keys.into()])
+        run_host(program, batch, &[draws.as_bytes()], [(private_keys, WORD), (public_keys, PAIR)])
     }
 
     /// Writes the public key, 64 bytes x ‖ y, of each private key of 32 bytes. The fault of a key out of range is
@@ -124,7 +124,7 @@ impl Signer {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         same("bytes of public keys", public_keys.len(), batch * PAIR)?;
         let program = later(&self.device, &self.public_keys, || self.plans.public_keys())?;
-        run_host(program, batch, vec![private_keys.into(), public_keys.into()])
+        run_host(program, batch, &[private_keys], [(public_keys, PAIR)])
     }
 
     /// Signs digests of 32 bytes: signature i, r ‖ s of 64 bytes, by private key i, or all by the only one. The fault of
@@ -137,7 +137,7 @@ impl Signer {
         let prepared = self.prepared(private_keys)?;
         let draws = Draws::from_os()?;
         let program = if one { &self.sign_by_one } else { &self.sign };
-        run_host(program, batch, vec![(&**prepared).into(), digests.into(), draws.as_bytes().into(), signatures.into()])
+        run_host(program, batch, &[&prepared, digests, draws.as_bytes()], [(signatures, PAIR)])
     }
 
     /// As [`Signer::sign`], with a nonce of 32 bytes for each item. The fault of a nonce that is out of range, or leads
@@ -160,7 +160,7 @@ impl Signer {
         same("bytes of signatures", signatures.len(), batch * PAIR)?;
         let prepared = self.prepared(private_keys)?;
         let program = later(&self.device, &self.sign_with_nonces, || self.plans.sign_with_nonces(false))?;
-        run_host(program, batch, vec![(&**prepared).into(), digests.into(), nonces.into(), signatures.into()])
+        run_host(program, batch, &[&prepared, digests, nonces], [(signatures, PAIR)])
     }
 
     /// Private keys of 32 bytes to the device. One that is out of range shows when it is used.
@@ -270,7 +270,7 @@ impl Verifier {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         same("bytes of public keys", public_keys.len(), batch * PAIR)?;
         same("bytes of signatures", signatures.len(), batch * PAIR)?;
-        run_host(&self.verify, batch, vec![public_keys.into(), digests.into(), signatures.into()])
+        run_host(&self.verify, batch, &[public_keys, digests, signatures], [])
     }
 
     /// As [`Verifier::verify`], on buffers of the device in a stream's order, to statuses, a word of 32 bits for each
@@ -363,15 +363,6 @@ pub fn outcome(stream: &Stream, statuses: &Buffer) -> Result<Outcome> {
     Ok(Outcome::new(Reason::faults(&stream.download::<u32>(statuses)?)))
 }
 
-/// Runs a program over host memory and reads the statuses, its last argument.
-fn run_host(program: &Program, batch: usize, args: Vec<HostArg<'_>>) -> Result<Outcome> {
-    let mut statuses = vec![Reason::NOT_REACHED; batch];
-    let mut args: Vec<HostArg<'_>> = args.into_iter().chain([statuses.as_mut_slice().into()]).collect();
-    program.run_host(batch, &mut args)?;
-    drop(args);
-    Ok(Outcome::new(Reason::faults(&statuses)))
-}
-
 /// The program of a plan, compiled when it is first asked for.
 fn later<'a>(
     device: &Device,
@@ -404,5 +395,30 @@ impl fmt::Debug for Verifier {
 impl fmt::Debug for CachedKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CachedKeys({})", self.count)
+    }
+}
+
+#[cfg(all(test, feature = "testkit"))]
+mod tests {
+    use std::sync::Arc;
+
+    use ringforge::Plan;
+    use ringforge::testkit::inject::Altered;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_in_outputs_of_items_with_faults() {
+        let device = Device::cpu();
+        let mut signer = Signer::small(&device, Mode::Scan).unwrap();
+        let mut steps = signer.plans.sign(false).unwrap().steps().to_vec();
+        steps[1].kernel = Arc::new(Altered::new(&steps[1].kernel).passing_over(2));
+        signer.sign = device.compile(&Plan::new("SM2 sign, but not all", steps).unwrap()).unwrap();
+        let mut signatures = [3; 5 * PAIR];
+        let outcome = signer.sign(&[1; 5 * WORD], &[2; 5 * WORD], &mut signatures).unwrap();
+        assert!(outcome.faults().contains(&Fault { item: 2, why: Reason::NotReached }), "{outcome:?}");
+        for fault in outcome.faults() {
+            assert_eq!(signatures[fault.item * PAIR..][..PAIR], [0; PAIR]);
+        }
     }
 }

@@ -97,6 +97,7 @@ const SM3: Header = Header { name: "sm3.cuh", text: include_str!("kernels/sm3.cu
 impl Stage {
     fn ports(self) -> Vec<Port> {
         let (digest, signature, status) = (Port::input(WORD), Port::output(PAIR), Port::status());
+        let pending = Port { role: Role::InOut, ..status };
         let key = |one: bool| if one { Port::shared(WORD).secret() } else { Port::input(WORD).secret() };
         let base = |windows: Windows| Port::shared(windows.bytes());
         let (scalar, point) = (Port::input(WORD).secret(), Port::input(3 * WORD).secret());
@@ -108,17 +109,16 @@ impl Stage {
             }
             Self::Points { base: windows, given, .. } => {
                 let source = if given { scalar } else { Port::draws() };
-                vec![source, base(windows), new(scalar), new(point)]
+                vec![source, base(windows), new(scalar), new(point), status]
             }
             Self::Nonces { base: windows, one_key, .. } => {
-                vec![Port::draws(), base(windows), key(one_key), digest, new(scalar), new(point)]
+                vec![Port::draws(), base(windows), key(one_key), digest, new(scalar), new(point), status]
             }
-            Self::Sign { one_key, .. } => vec![key(one_key), digest, scalar, point, signature, status],
+            Self::Sign { one_key, .. } => vec![key(one_key), digest, scalar, point, signature, pending],
             Self::SignAgain { base: windows, one_key, .. } => {
-                let (signature, status) = (Port::in_out(PAIR), Port { role: Role::InOut, ..status });
-                vec![Port::draws(), base(windows), key(one_key), digest, signature, status]
+                vec![Port::draws(), base(windows), key(one_key), digest, Port::in_out(PAIR), pending]
             }
-            Self::Public => vec![scalar, point, new(scalar), Port::output(PAIR), status],
+            Self::Public => vec![scalar, point, new(scalar), Port::output(PAIR), pending],
             Self::Prepare => vec![scalar, new(scalar)],
             Self::Verify { base: windows, keys } => {
                 let (key, tables) = match keys {

@@ -41,13 +41,13 @@ impl Plans {
     /// Draws → private keys, public keys, statuses.
     pub(crate) fn generate(&self) -> Result<Plan> {
         let public = self.step(Stage::Public, vec![Temp(0), Temp(1), Arg(1), Arg(2), Arg(3)]);
-        Plan::new("SM2 generate", vec![self.points(false, Arg(0)), public])
+        Plan::new("SM2 generate", vec![self.points(false, Arg(0), Arg(3)), public])
     }
 
     /// Private keys → public keys, statuses.
     pub(crate) fn public_keys(&self) -> Result<Plan> {
         let public = self.step(Stage::Public, vec![Temp(0), Temp(1), Temp(2), Arg(1), Arg(2)]);
-        Plan::new("SM2 public keys", vec![self.points(true, Arg(0)), public])
+        Plan::new("SM2 public keys", vec![self.points(true, Arg(0), Arg(2)), public])
     }
 
     /// Prepared keys (or one), digests, draws → signatures, statuses.
@@ -55,7 +55,7 @@ impl Plans {
         let nonces = Stage::Nonces { base: self.secret, mode: self.mode, one_key };
         let sign = Stage::Sign { one_key, given: false };
         let steps = vec![
-            self.step(nonces, vec![Arg(2), self.base(self.secret), Arg(0), Arg(1), Temp(0), Temp(1)]),
+            self.step(nonces, vec![Arg(2), self.base(self.secret), Arg(0), Arg(1), Temp(0), Temp(1), Arg(4)]),
             self.step(sign, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3), Arg(4)]),
             self.sign_again_step(one_key),
         ];
@@ -77,8 +77,10 @@ impl Plans {
     #[cfg(any(feature = "hazmat", feature = "testkit"))]
     pub(crate) fn sign_with_nonces(&self, one_key: bool) -> Result<Plan> {
         let sign = Stage::Sign { one_key, given: true };
-        let steps =
-            vec![self.points(true, Arg(2)), self.step(sign, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3), Arg(4)])];
+        let steps = vec![
+            self.points(true, Arg(2), Arg(4)),
+            self.step(sign, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3), Arg(4)]),
+        ];
         Plan::new("SM2 sign with nonces", steps)
     }
 
@@ -117,9 +119,9 @@ impl Plans {
         Plan::new("SM2 digest", vec![self.step(stage, (0..4).map(Arg).collect())])
     }
 
-    fn points(&self, given: bool, source: Slot) -> Step {
+    fn points(&self, given: bool, source: Slot, statuses: Slot) -> Step {
         let stage = Stage::Points { base: self.secret, mode: self.mode, given };
-        self.step(stage, vec![source, self.base(self.secret), Temp(0), Temp(1)])
+        self.step(stage, vec![source, self.base(self.secret), Temp(0), Temp(1), statuses])
     }
 
     fn step(&self, stage: Stage, slots: Vec<Slot>) -> Step {

@@ -1,14 +1,12 @@
 //! Vectors in batches on every device: faults of single items at every place, and nobody else's answer changes.
 
+mod skipped;
 mod support;
 
-use core::ops::Range;
-use std::sync::Arc;
-
-use ringforge::testkit::{Scheme, Target, bytes as random_bytes, devices};
-use ringforge::{Args, Built, Device, Error, HostArg, Kernel, Limits, Plan, Port, Source, Step, U256};
+use ringforge::testkit::{Target, bytes as random_bytes, devices};
+use ringforge::{Device, Error, HostArg, U256};
 use ringforge_sm2::{
-    Digests, Identities, Identity, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Sm2, Verifier, outcome,
+    Digests, Identities, Identity, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Verifier, outcome,
     plans_in_blocks,
 };
 use serde_json::Value;
@@ -462,73 +460,5 @@ fn digests_are_the_hash() {
             hash.digest(&identities, &messages, &lengths, &mut found).expect("it runs");
             assert_eq!(found, expected, "{device}, slots of {slot} bytes");
         }
-    }
-}
-
-/// A step that passes over an item, in its text as in its meaning.
-#[derive(Debug)]
-struct Skips {
-    inner: Arc<dyn Kernel>,
-    text: &'static str,
-    item: usize,
-}
-
-impl Skips {
-    const GUARD: &str = "if (item >= end) return;";
-
-    fn new(step: &Step, item: usize) -> Self {
-        let text = include_str!("../src/kernels/sm2_verify.cu");
-        assert!(text.contains(Self::GUARD), "sm2_verify.cu has another guard");
-        let text = text.replace(Self::GUARD, &format!("if (item >= end || item == {item}) return;")).leak();
-        Self { inner: step.kernel.clone(), text, item }
-    }
-}
-
-impl Kernel for Skips {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn ports(&self) -> &[Port] {
-        self.inner.ports()
-    }
-
-    #[allow(unsafe_code)]
-    fn source(&self, limits: &Limits) -> ringforge::Result<Source> {
-        let own = self.inner.source(limits)?;
-        let built = Built { prelude: own.prelude().into(), launch: own.launch() };
-        // SAFETY: as the text that this one is made of, with one item less.
-        Ok(unsafe { Source::new(self, self.text, own.headers(), built) })
-    }
-
-    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> ringforge::Result<()> {
-        // with its neighbours, which nobody reaches then either
-        if items.contains(&self.item) { Ok(()) } else { self.inner.on_cpu(items, args) }
-    }
-}
-
-#[test]
-fn a_signature_that_no_kernel_saw_is_not_valid() {
-    const BATCH: usize = 5;
-    for device in devices() {
-        let plans = Sm2::plans(device.limits()).expect("plans");
-        let named = plans.iter().find(|named| named.name == "SM2 verify").expect("a plan that verifies");
-        let inputs = named.sample(2, BATCH);
-        let told = |plan: &Plan| {
-            // as after another run, whose items were all fine
-            let mut statuses = [Reason::FINE; BATCH];
-            let mut args: Vec<HostArg<'_>> = inputs.iter().map(|bytes| HostArg::from(&bytes[..])).collect();
-            args.push(HostArg::from(&mut statuses[..]));
-            device.compile(plan).expect("it compiles").run_host(BATCH, &mut args).expect("it runs");
-            Reason::faults(&statuses)
-        };
-        let sound = told(&named.plan);
-        let valid = (0..BATCH).find(|item| sound.iter().all(|fault| fault.item != *item)).expect("a valid one");
-        let mut steps = named.plan.steps().to_vec();
-        let last = steps.last_mut().expect("a step");
-        last.kernel = Arc::new(Skips::new(last, valid));
-        let skipped = told(&Plan::new("SM2 verify, but not all", steps).expect("a plan"));
-        let about = |item: usize| skipped.iter().find(|fault| fault.item == item).map(|fault| fault.why);
-        assert_eq!(about(valid), Some(Reason::NotReached), "{device}");
     }
 }

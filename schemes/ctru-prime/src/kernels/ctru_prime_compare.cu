@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, resident)
     move_bytes<Set::ciphertext>(
         row.thread, [&](u32 i) -> u32 { return row.extra[i] ^ ciphertext[i]; }, [&](u32, u32 byte) { difference |= byte; });
     // read by all before the row meets, and written behind that
-    const bool sound = status[item] == Status::pending;
+    const bool sound = status[item] == Status::halfway;
     u32 agrees = least_in_row(row, difference == 0, cells_of(row));
     if (!row.live) return;
     const u32 kept = 0u - (u32)sound;

@@ -269,12 +269,18 @@ fn decapsulate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let rejections = args.input::<u8>(1)?.chunks_exact(p.rejection_pitch());
     let both_keys = args.output::<[Seed; 2]>(2)?;
     let coins = args.output::<u8>(3)?.chunks_exact_mut(p.coins_pitch());
-    for (((message, rejection), keys), coins) in messages.zip(rejections).zip(both_keys).zip(coins) {
+    let statuses = args.output::<u32>(4)?;
+    for ((((message, rejection), keys), coins), status) in
+        messages.zip(rejections).zip(both_keys).zip(coins).zip(statuses)
+    {
         coins.fill(0);
         let rest = &rejection[ID_BYTES..][..SEED_BYTES + p.ciphertext_bytes()];
         let (message, coins) = (&message[..p.message_bytes()], &mut coins[..p.polynomial_coins_bytes()]);
         let candidates = hash_message(rejection, &[rest], message, coins);
         *keys = [*candidates.agreed, *candidates.rejected];
+        if *status == Reason::PENDING {
+            *status = Reason::HALFWAY;
+        }
     }
     Ok(())
 }
@@ -296,7 +302,7 @@ fn compare(keys: Keys, way: Way, kem: &Kem, args: &mut Args<'_>) -> Result<()> {
         let (message, coins) = (&message[..p.message_bytes()], &coins[..p.polynomial_coins_bytes()]);
         encrypt_one(keys, way, kem, public_key, [message, coins], &mut again, &mut memory.polynomials)?;
         // the public key may be any bytes
-        *status = if *status == Reason::PENDING { Reason::FINE } else { *status };
+        *status = if *status == Reason::HALFWAY { Reason::FINE } else { *status };
         let is_fine = *status == Reason::FINE;
         *shared_key = if is_fine { select(ciphertext.ct_eq(&again), agreed, rejected) } else { Seed::default() };
     }

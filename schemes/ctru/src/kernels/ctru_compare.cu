@@ -20,9 +20,9 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                         [&](u32 i, u32 word) { difference |= word ^ ciphertext[i]; });
     u32 differs = any_in_row<Rq>(difference != 0);
     if (!row.live) return;
-    const u32 kept = 0u - (u32)(before == Status::pending && found == Status::fine);
+    const u32 kept = 0u - (u32)(before == Status::halfway && found == Status::fine);
     const u32* keys = both_keys + item * 16;
     for (u32 i = row.thread; i < 8; i += Rq::threads)
         shared_keys[item * 8 + i] = select(differs, keys[8 + i], keys[i]) & kept;
-    if (row.thread == 0 && before == Status::pending) status[item] = found;
+    if (row.thread == 0 && before == Status::halfway) status[item] = found;
 }

@@ -5,11 +5,12 @@
 #include "prelude.cuh"
 
 #include "ctru_hash.cuh"
+#include "kem_status.cuh"
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Set::item_threads)
-    ctru_decapsulate(const u64* secrets, const u64* ciphertexts, const u64* messages, u64* both_keys, u64* coins, u64 first,
-                     u64 end) {
+    ctru_decapsulate(const u64* secrets, const u64* ciphertexts, const u64* messages, u64* both_keys, u64* coins,
+                     u32* status, u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
     const u64* id = secrets + item * (Set::secret_key / 8) + Set::n * Set::secret_width / 64;
@@ -24,4 +25,5 @@ extern "C" __global__ void __launch_bounds__(Set::item_threads)
         return after_identity<words>(id, i, [&](u32 j) { return j < 4 ? z[j] : ciphertext[j - 4]; });
     });
     hash.squeeze<4>([&](u32 i, u64 word) { keys[4 + i] = word; });
+    if (status[item] == Status::pending) status[item] = Status::halfway;
 }

@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
                             if (row.live) ciphertext[i] = word;
                         });
     if (!row.live) return;
-    if (row.thread == 0) status[item] = found;
+    if (row.thread == 0 && status[item] == Status::pending) status[item] = found;
     if (found == Status::fine) return;
     // a key that is none gives nothing
     for (u32 i = row.thread; i < Set::ciphertext / 4; i += Rq::threads) ciphertext[i] = 0;

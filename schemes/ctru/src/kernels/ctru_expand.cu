@@ -3,11 +3,12 @@
 // CTRU-768, 65 536 items on an H200: 6 permutations of 4464 instructions an item, floor 105 us; 0.8 KB, 13 us;
 // takes 138 us.
 #include "keccak.cuh"
+#include "kem_status.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Set::item_threads)
-    ctru_expand(const u64* seeds, u64* coins, u64 first, u64 end) {
+    ctru_expand(const u64* seeds, u64* coins, u32* status, u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
     const u64* seed = seeds + item * 8;  // d, then z
@@ -15,4 +16,5 @@ extern "C" __global__ void __launch_bounds__(Set::item_threads)
     Shake256 shake;
     shake.absorb<32>([&](u32 i) { return seed[i]; });
     shake.squeeze<Set::generate_coins / 8>([&](u32 i, u64 word) { out[i] = word; });
+    status[item] = Status::pending;
 }

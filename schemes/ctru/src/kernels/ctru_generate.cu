@@ -21,5 +21,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     // z, the last 32 bytes of both the seeds and the key
     for (u32 i = row.thread; i < 8; i += Rq::threads)
         secret[Set::secret_key / 4 - 8 + i] = seeds[item * 16 + 8 + i] & kept;
-    if (row.thread == 0) status[item] = invertible ? Status::fine : Status::not_invertible;
+    if (row.thread == 0 && status[item] == Status::pending)
+        status[item] = invertible ? Status::fine : Status::not_invertible;
 }

@@ -36,8 +36,10 @@ pub(super) fn run(stage: Stage, kem: &Kem, items: Range<usize>, args: &mut Args<
 
 fn expand(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let coins_bytes = kem.parameters().key_pair_coins_bytes();
-    for (seeds, coins) in seeds(args, 0)?.iter().zip(args.output::<u8>(1)?.chunks_exact_mut(coins_bytes)) {
+    let items = seeds(args, 0)?.iter().zip(args.output::<u8>(1)?.chunks_exact_mut(coins_bytes));
+    for ((seeds, coins), status) in items.zip(args.output::<u32>(2)?) {
         kem.expand(&seeds[0], coins);
+        *status = Reason::PENDING;
     }
     Ok(())
 }
@@ -50,9 +52,17 @@ fn generate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let secret_keys = args.output::<u8>(3)?.chunks_exact_mut(p.secret_key_bytes());
     let statuses = args.output::<u32>(4)?;
     for ((((seeds, coins), public_key), secret_key), status) in items.zip(public_keys).zip(secret_keys).zip(statuses) {
-        *status = key_pair(kem, coins, &seeds[1], public_key, secret_key, &mut memory)?;
+        let found = key_pair(kem, coins, &seeds[1], public_key, secret_key, &mut memory)?;
+        go_on(status, Reason::PENDING, found);
     }
     Ok(())
+}
+
+/// The next word of an item's status, where the step before this one has left its own.
+fn go_on(status: &mut u32, before: u32, next: u32) {
+    if *status == before {
+        *status = next;
+    }
 }
 
 fn retry(kem: &Kem, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -108,10 +118,12 @@ fn encapsulate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let messages = args.output::<u8>(2)?.chunks_exact_mut(p.message_bytes());
     let coins = args.output::<u8>(3)?.chunks_exact_mut(p.encryption_coins_bytes());
     let shared_keys = args.output::<Seed>(4)?;
-    for ((((public_key, seed), message), coins), shared_key) in
-        public_keys.zip(seeds).zip(messages).zip(coins).zip(shared_keys)
+    let statuses = args.output::<u32>(5)?;
+    for (((((public_key, seed), message), coins), shared_key), status) in
+        public_keys.zip(seeds).zip(messages).zip(coins).zip(shared_keys).zip(statuses)
     {
         kem.hash_seed(public_key, seed, message, shared_key, coins);
+        *status = Reason::PENDING;
     }
     Ok(())
 }
@@ -129,8 +141,9 @@ fn encrypt(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
         public_keys.zip(messages).zip(coins).zip(ciphertexts).zip(shared_keys).zip(statuses)
     {
         let polynomials = &mut memory.polynomials;
-        *status = public_key_status(kem, public_key, polynomials)?;
-        if *status == FINE {
+        let found = public_key_status(kem, public_key, polynomials)?;
+        go_on(status, Reason::PENDING, found);
+        if found == FINE {
             kem.pke.encrypt(public_key, message, coins, ciphertext, polynomials)?;
         } else {
             ciphertext.fill(0);
@@ -167,12 +180,14 @@ fn decapsulate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     let messages = args.input::<u8>(2)?.chunks_exact(p.message_bytes());
     let both_keys = args.output::<[Seed; 2]>(3)?;
     let coins = args.output::<u8>(4)?.chunks_exact_mut(p.encryption_coins_bytes());
-    for ((((secret_key, ciphertext), message), keys), coins) in
-        secret_keys.zip(ciphertexts).zip(messages).zip(both_keys).zip(coins)
+    let statuses = args.output::<u32>(5)?;
+    for (((((secret_key, ciphertext), message), keys), coins), status) in
+        secret_keys.zip(ciphertexts).zip(messages).zip(both_keys).zip(coins).zip(statuses)
     {
         let [_, public_key, z] = p.parts(secret_key);
         let candidates = kem.hash_message(public_key, z, ciphertext, message, coins);
         *keys = [*candidates.agreed, *candidates.rejected];
+        go_on(status, Reason::PENDING, Reason::HALFWAY);
     }
     Ok(())
 }
@@ -192,7 +207,7 @@ fn compare(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
     for ((((((secret_key, ciphertext), message), coins), [agreed, rejected]), shared_key), status) in items {
         let [_, public_key, _] = p.parts(secret_key);
         let polynomials = &mut memory.polynomials;
-        if *status == Reason::PENDING {
+        if *status == Reason::HALFWAY {
             *status = public_key_status(kem, public_key, polynomials)?;
         }
         if *status == FINE {

@@ -51,12 +51,14 @@ fn multiples(
     scalars: impl Iterator<Item = Scalar>,
     out: &mut [Limbs],
     points: &mut [Jacobian],
+    statuses: &mut [u32],
 ) {
-    for ((k, out), point) in scalars.zip(out).zip(points) {
+    for (((k, out), point), status) in scalars.zip(out).zip(points).zip(statuses) {
         let k = Zeroizing::new(k);
         *out = k.plain();
         let k = Zeroizing::new(Scalar::conditional_select(&k, &Scalar::ONE, k.is_zero()));
         *point = base.multiply(table, &k, mode);
+        *status = Reason::PENDING;
     }
 }
 
@@ -79,14 +81,14 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
         }
         Stage::Points { base, mode, given } => {
             let base = (base, args.input(1)?, mode);
-            let (out, points) = (args.output(2)?, args.output(3)?);
+            let (out, points, statuses) = (args.output(2)?, args.output(3)?, args.output(4)?);
             if given {
                 let given = args.input::<Bytes32>(0)?.iter();
-                multiples(base, given.map(|bytes| item::nonce(bytes).unwrap_or(Scalar::ZERO)), out, points);
+                multiples(base, given.map(|bytes| item::nonce(bytes).unwrap_or(Scalar::ZERO)), out, points, statuses);
             } else {
                 let draws = Draws::from_bytes(args.input(0)?)?;
                 let drawn = items.map(|item| first_scalar(Zeroizing::new(draws.block(item as u64, 0))));
-                multiples(base, drawn, out, points);
+                multiples(base, drawn, out, points, statuses);
             }
         }
         Stage::Nonces { base, mode, one_key } => {
@@ -95,7 +97,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             let (keys, digests) = (args.input::<Limbs>(2)?, args.input::<Bytes32>(3)?);
             let drawn = items.zip(digests).enumerate();
             let drawn = drawn.map(|(i, (item, e))| drawn_nonce(&draws, item, 0, &keys[if one_key { 0 } else { i }], e));
-            multiples(base, drawn, args.output(4)?, args.output(5)?);
+            multiples(base, drawn, args.output(4)?, args.output(5)?, args.output(6)?);
         }
         Stage::Sign { one_key, given } => {
             let (keys, digests) = (args.input::<Limbs>(0)?, args.input::<Bytes32>(1)?);
@@ -107,6 +109,8 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 let k = Zeroizing::new(Scalar::reduced(nonces[i]));
                 let (signature, refused) = sign(&key, &digests[i], &k, &points[i], inverses[i]);
                 statuses[i] = match (bool::from(key.is_zero()), refused) {
+                    // the nonce is what memory held
+                    _ if statuses[i] != Reason::PENDING => Reason::NOT_REACHED,
                     (true, _) => Reason::status(Some(Reason::PrivateKeyRange)),
                     (false, true) if given => NONCE_REFUSED,
                     (false, true) => RETRY,
@@ -147,10 +151,16 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             for i in 0..scalars.len() {
                 let d = Zeroizing::new(Scalar::reduced(scalars[i]));
                 let bad = d.is_zero() | (*d + Scalar::ONE).is_zero() | points[i].z.is_zero();
-                let bad = bool::from(bad);
+                let reached = statuses[i] == Reason::PENDING;
+                statuses[i] = match (reached, bool::from(bad)) {
+                    // the scalar is what memory held
+                    (false, _) => Reason::NOT_REACHED,
+                    (_, true) => Reason::status(Some(Reason::PrivateKeyRange)),
+                    (_, false) => FINE,
+                };
+                let bad = statuses[i] != FINE;
                 private[i] = if bad { [0; 32] } else { d.to_bytes() };
                 public[i] = if bad { [0; 64] } else { points[i].to_affine_by(inverses[i]).to_bytes() };
-                statuses[i] = if bad { Reason::status(Some(Reason::PrivateKeyRange)) } else { FINE };
             }
         }
         Stage::Prepare => {
@@ -181,9 +191,13 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             };
             let verdict = |i: usize| match keys {
                 Keys::Each(windows) => {
-                    let key = Affine::from_bytes(&args.input::<Bytes64>(0)?[i]);
-                    let row = tables.chunks_exact(windows.row()).nth(i).filter(|_| key.is_some());
-                    Ok::<_, Error>(verify(row, windows, i))
+                    let row = tables.chunks_exact(windows.row()).nth(i);
+                    Ok::<_, Error>(match Affine::from_bytes(&args.input::<Bytes64>(0)?[i]) {
+                        None => Err(Reason::PublicKeyPoint),
+                        // a table that was not made for this key says whatever its own key would
+                        key if row.is_some_and(|row| row.first() != key.as_ref()) => Err(Reason::NotReached),
+                        _ => verify(row, windows, i),
+                    })
                 }
                 Keys::Cached(windows, _) => {
                     let number = args.input::<u32>(0)?[i] as usize;

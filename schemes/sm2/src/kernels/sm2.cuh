@@ -81,10 +81,12 @@ RF_FN u32 load_point(const u256* from, Affine& point) {
 
 // ---- statuses ----
 
-// As `ringforge_batch::Reason` has them, for which any other word is a fault: also 0, which statuses are before the first
-// step, and `retry`: the nonce was refused, and another one is to be drawn.
+// As `ringforge_batch::Reason` has them, for which any other word is a fault: also `not_reached`, which statuses are before
+// the first step, `pending`, which it makes of them, and `retry`: the nonce was refused, and another one is to be drawn.
 enum Status : u32 {
     fine = 0x600df17e,
+    pending = 0x9e2d126a,
+    not_reached = 0,
     private_key_range = 5,
     public_key_point,
     nonce_refused,

@@ -6,9 +6,10 @@ using namespace sm2;
 
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
     sm2_nonces(const Draws* draws, const Affine* table, const u256* keys, const u256* digests, u256* nonces, Jacobian* points,
-               u64 first, u64 end) {
+               u32* statuses, u64 first, u64 end) {
     const u64 item = first + (u64)blockIdx.x * Task::threads + threadIdx.x;
     if (item >= end) return;
     const u256 k = draw_nonce(*draws, item, 0, keys[Task::one_key ? 0 : item], digests[item]);
     store_multiple<Task, false>(k, table, nonces + item, points + item);
+    statuses[item] = pending;
 }

@@ -12,8 +12,10 @@ RF_FN u256 scalar_at(const u256* given, u64 item) {
 RF_FN u256 scalar_at(const Draws* draws, u64 item) { return draw_key(*draws, item); }
 
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
-    sm2_points(const Task::Source* source, const Affine* table, u256* scalars, Jacobian* points, u64 first, u64 end) {
+    sm2_points(const Task::Source* source, const Affine* table, u256* scalars, Jacobian* points, u32* statuses, u64 first,
+               u64 end) {
     const u64 item = first + (u64)blockIdx.x * Task::threads + threadIdx.x;
     if (item >= end) return;
     store_multiple<Task, Task::given>(scalar_at(source, item), table, scalars + item, points + item);
+    statuses[item] = pending;
 }

@@ -20,9 +20,14 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
         u256 x = Fp::mul(points[item].x, square), y = Fp::mul(points[item].y, Fp::mul(square, z[i]));
         // d from 1 to n - 2
         u32 bad = is_zero(d) | is_zero(Fn::add(d, one)) | is_zero(z[i]);
+        u32 status = select(bad, (u32)private_key_range, (u32)fine);
+        // else the scalar is what memory held
+        const u32 reached = statuses[item] == pending;
+        status = select(reached, status, (u32)not_reached);
+        bad |= reached ^ 1;
         store_be(private_keys + item, select(bad, Fn::zero(), d));
         store_be(public_keys + 2 * item, select(bad, Fp::zero(), Fp::from_montgomery(x)));
         store_be(public_keys + 2 * item + 1, select(bad, Fp::zero(), Fp::from_montgomery(y)));
-        statuses[item] = select(bad, (u32)private_key_range, (u32)fine);
+        statuses[item] = status;
     }
 }

@@ -22,7 +22,10 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
         u32 good = sign(key, load_be(digests + item), k, x, r, s) & (is_zero(k) ^ 1) & (is_zero(z[i]) ^ 1);
         u32 status = select(good, (u32)fine, (u32)Task::refused);
         status = select(is_zero(key), (u32)private_key_range, status);
-        good &= is_zero(key) ^ 1;
+        // else the nonce is what memory held
+        const u32 reached = statuses[item] == pending;
+        status = select(reached, status, (u32)not_reached);
+        good &= (is_zero(key) ^ 1) & reached;
         store_be(signatures + 2 * item, select(good, r, Fn::zero()));
         store_be(signatures + 2 * item + 1, select(good, s, Fn::zero()));
         statuses[item] = status;

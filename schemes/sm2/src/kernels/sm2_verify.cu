@@ -3,16 +3,18 @@
 #include "prelude.cuh"
 using namespace sm2;
 
-// The table of an item's key: of its own, or of the one that it has the number of; 0 if there is no such key.
+// The table of an item's key: of its own, or of the one that it has the number of.
+// out: `fine`, or what is wrong with the key, or with its table: one that was not made for it says whatever its own key would
 RF_FN u32 find_table(const u256* keys, u64 item, const Affine* tables, const Affine*& table) {
     Affine key;
     table = tables + item * (1u << (Task::Keys::width - 1));
-    return load_point(keys + 2 * item, key);
+    if (!load_point(keys + 2 * item, key)) return public_key_point;
+    return is_equal(table->x, key.x) & is_equal(table->y, key.y) ? fine : not_reached;
 }
 RF_FN u32 find_table(const u32* numbers, u64 item, const Affine* tables, const Affine*& table) {
     const u32 good = numbers[item] < Task::cached;
     table = tables + (u64)(good ? numbers[item] : 0) * (Task::Keys::rows << (Task::Keys::width - 1));
-    return good;
+    return good ? fine : public_key_point;
 }
 
 extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
@@ -33,7 +35,8 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
         of_key = odd_scalar(t, Fn::modulus()), of_base = odd_scalar(s, Fn::modulus());
         if (is_zero(t)) status = signature_wrong;
         if (!(is_scalar(r) & is_scalar(s))) status = signature_range;
-        if (!find_table(keys, item, key_tables, key_table)) status = public_key_point;
+        const u32 found = find_table(keys, item, key_tables, key_table);
+        if (found != fine) status = found;
     }
     if (status != fine) {
         statuses[item] = status;

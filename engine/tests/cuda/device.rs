@@ -1,0 +1,87 @@
+//! The device itself: what is missing or too much, memory and streams of other code, time and occupancy.
+
+use std::sync::Arc;
+
+use ringforge::cuda::{compile_check, is_compiler_present};
+use ringforge::{Device, Error, Limits};
+
+use crate::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, words};
+
+#[test]
+fn what_is_missing_is_an_error() {
+    assert!(matches!(Device::cuda(1_000_000), Err(Error::NoDevice(_))));
+    assert!(matches!(Device::cuda(usize::MAX), Err(Error::NoDevice(_))));
+    if !is_compiler_present() {
+        let outcome = compile_check(&*Affine::new(3), &Limits::of_capability(90), false);
+        assert_eq!(outcome, Err(Error::NoCompiler { kernel: "affine".into() }));
+    }
+}
+
+#[test]
+#[allow(unsafe_code)]
+fn other_code_shares_memory_and_streams() {
+    use cudarc::driver::result::memset_d8_async;
+
+    let Some(device) = gpu() else { return };
+    let stream = device.stream().unwrap();
+    let program = device.compile(&one_step(Affine::new(3), false)).unwrap();
+    let mut theirs = device.buffer(30 * BYTES).unwrap();
+    let (pointer, handle) = (theirs.device_pointer().unwrap(), stream.raw_handle().unwrap());
+    // SAFETY: the other code writes all of the memory, in the order of the stream that reads it next.
+    unsafe {
+        theirs.assume_written().unwrap();
+        memset_d8_async(pointer, 0x11, theirs.len(), handle.cast()).unwrap();
+    }
+    let x = vec![0x1111_1111; 30 * WORDS];
+    assert!(stream.download::<u32>(&theirs).unwrap() == x);
+
+    // SAFETY: so much memory lies there, and nobody else uses it until the buffer is gone and its work is done.
+    let mut foreign = unsafe { device.buffer_from_raw(pointer, theirs.len()) }.unwrap();
+    assert_eq!((foreign.device_pointer(), foreign.content()), (Some(pointer), None));
+    let (key, source) = (stream.upload(&[3u32]).unwrap(), stream.upload(&x).unwrap());
+    program
+        .run(&stream, 30, &mut [(&foreign).into(), (&key).into(), (&mut device.buffer(30 * BYTES).unwrap()).into()])
+        .unwrap();
+    program.run(&stream, 30, &mut [(&source).into(), (&key).into(), (&mut foreign).into()]).unwrap();
+    stream.synchronize().unwrap();
+    drop(foreign);
+    assert!(stream.download::<u32>(&theirs).unwrap() == expected(&one_step(Affine::new(3), false), &x, 3));
+
+    for (pointer, bytes) in [(pointer + 8, 16), (0, 16), (u64::MAX - 15, 32)] {
+        // SAFETY: refused before anything is done with the address.
+        assert!(unsafe { device.buffer_from_raw(pointer, bytes) }.is_err(), "{pointer} {bytes}");
+    }
+    assert_eq!(device.buffer(0).unwrap().device_pointer(), None);
+}
+
+#[test]
+fn too_much_is_an_error() {
+    let Some(device) = gpu() else { return };
+    for bytes in [1 << 46, usize::MAX / 2, usize::MAX] {
+        assert_eq!(device.buffer(bytes).err(), Some(Error::OutOfMemory { bytes }));
+    }
+    let program = device.compile(&one_step(Affine::new(1), false)).unwrap();
+    let x = words(WORDS);
+    assert!(run(&program, &x, 0) == x, "the device still works");
+}
+
+#[test]
+fn time_and_occupancy_are_told() {
+    let Some(device) = gpu() else { return };
+    let kernel = Arc::new(Affine { ports: Affine::new(1).ports, factor: 3, rounds: 1000, shared_bytes: 64 << 10 });
+    let program = device.compile(&one_step(kernel, false)).unwrap();
+    let [occupancy] = &program.occupancy().unwrap()[..] else { panic!("one step") };
+    assert!(occupancy.registers > 0 && occupancy.local_bytes == 0 && occupancy.blocks_per_processor > 0);
+    assert!(occupancy.static_shared_bytes < 1024 && occupancy.share() > 0.0 && occupancy.share() <= 1.0);
+    let stream = device.stream().unwrap();
+    let (x, key) = (stream.upload(&words(1000 * WORDS)).unwrap(), stream.upload(&[1u32]).unwrap());
+    let mut out = device.buffer(1000 * BYTES).unwrap();
+    let before = stream.mark().unwrap();
+    program.run(&stream, 1000, &mut [(&x).into(), (&key).into(), (&mut out).into()]).unwrap();
+    let seconds = stream.mark().unwrap().seconds_since(&before).unwrap();
+    assert!((1e-6..1.0).contains(&seconds), "{seconds}");
+    let steps = program.run_timed(&stream, 1000, &mut [(&x).into(), (&key).into(), (&mut out).into()]).unwrap();
+    assert!(steps.len() == 1 && (1e-6..1.0).contains(&steps[0]), "{steps:?}");
+    assert!(device.held_bytes().is_some_and(|bytes| bytes >= 2 * 1000 * BYTES));
+    eprintln!("{occupancy:?}, {:.1} µs", 1e6 * seconds);
+}

@@ -1,0 +1,143 @@
+//! A kernel whose results depend on the order of work, plans of it, and runs of them.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::cuda::is_compiler_present;
+use ringforge::{
+    Args, Built, Device, Header, HostArg, Kernel, Launch, Limits, Plan, Port, Program, Result, Slot, Source, Step,
+};
+
+pub(crate) const WORDS: usize = 256;
+pub(crate) const BYTES: usize = 4 * WORDS;
+
+/// Writes a * x + key + item, many times over if told so.
+#[derive(Debug)]
+pub(crate) struct Affine {
+    pub(crate) factor: u32,
+    pub(crate) rounds: u32,
+    pub(crate) shared_bytes: u32,
+    pub(crate) ports: [Port; 3],
+}
+
+impl Affine {
+    pub(crate) fn new(factor: u32) -> Arc<Self> {
+        let ports = [Port::input(BYTES).secret(), Port::shared(4), Port::output(BYTES).secret()];
+        Arc::new(Self { factor, rounds: 1, shared_bytes: 0, ports })
+    }
+
+    /// One that takes a while.
+    pub(crate) fn slow() -> Arc<Self> {
+        Arc::new(Self { ports: Self::new(1).ports, factor: 3, rounds: 2_000, shared_bytes: 0 })
+    }
+}
+
+impl Kernel for Affine {
+    fn name(&self) -> &'static str {
+        "affine"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let text = "#include \"own.cuh\"\n#include \"prelude.cuh\"\n\
+         extern \"C\" __global__ void affine(const u32* x, const u32* key, u32* out, u64 first, u64 end) {\n\
+             const u64 item = first + blockIdx.x;\n\
+             if (item >= end) return;\n\
+             for (u32 j = threadIdx.x; j < WORDS; j += blockDim.x) {\n\
+                 u32 value = x[item * WORDS + j];\n\
+                 for (u32 round = 0; round < ROUNDS; round++) value = times_plus(value, FACTOR, *key + (u32)item);\n\
+                 out[item * WORDS + j] = value;\n\
+             }\n\
+         }\n";
+        const TEXT: &str = "typedef unsigned int u32;\ntypedef unsigned long long u64;\n\
+            static __device__ u32 times_plus(u32 x, u32 factor, u32 more) { return x * factor + more; }\n";
+        let headers = &[Header { name: "own.cuh", text: TEXT }];
+        let Self { factor, rounds, .. } = self;
+        let prelude = format!("#define WORDS {WORDS}\n#define FACTOR {factor}u\n#define ROUNDS {rounds}u\n");
+        let launch = Launch { threads: 64, items_per_block: 1, blocks_per_item: 1, shared_bytes: self.shared_bytes };
+        // SAFETY: a block works on the words of its own item.
+        Ok(unsafe { Source::new(self, text, headers, Built { prelude, launch }) })
+    }
+
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        (input, output) == (0, 2)
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let key = args.input::<u32>(1)?[0];
+        let out = args.transform::<u32>(0, 2)?;
+        for (item, words) in items.zip(out.chunks_mut(WORDS)) {
+            for word in words {
+                for _ in 0..self.rounds {
+                    *word = word.wrapping_mul(self.factor).wrapping_add(key).wrapping_add(item as u32);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Two steps with a secret temporary between them: arguments are input, key, output.
+pub(crate) fn two_steps() -> Plan {
+    let step = |factor, slots| Step { kernel: Affine::new(factor), slots };
+    let first = step(3, vec![Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)]);
+    let second = step(5, vec![Slot::Temp(0), Slot::Arg(1), Slot::Arg(2)]);
+    Plan::new("two steps", vec![first, second]).unwrap()
+}
+
+pub(crate) fn one_step(kernel: Arc<Affine>, in_place: bool) -> Plan {
+    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(if in_place { 0 } else { 2 })];
+    Plan::new("one step", vec![Step { kernel, slots }]).unwrap()
+}
+
+pub(crate) fn words(count: usize) -> Vec<u32> {
+    (0..count as u32).map(|i| i.wrapping_mul(2_654_435_761) ^ 0x5bd1_e995).collect()
+}
+
+pub(crate) fn expected(plan: &Plan, x: &[u32], key: u32) -> Vec<u32> {
+    let mut out = vec![0; x.len()];
+    let program = Device::cpu().compile(plan).unwrap();
+    run_host(&program, x, key, &mut out).unwrap();
+    out
+}
+
+pub(crate) fn run_host(program: &Program, x: &[u32], key: u32, out: &mut [u32]) -> Result<()> {
+    let key = [key];
+    program.run_host(x.len() / WORDS, &mut [HostArg::from(x), HostArg::from(&key[..]), HostArg::from(out)])
+}
+
+pub(crate) fn run(program: &Program, x: &[u32], key: u32) -> Vec<u32> {
+    let stream = program.device().stream().unwrap();
+    let (x_buffer, key) = (stream.upload(x).unwrap(), stream.upload(&[key]).unwrap());
+    let mut out = program.device().buffer(4 * x.len()).unwrap();
+    program.run(&stream, x.len() / WORDS, &mut [(&x_buffer).into(), (&key).into(), (&mut out).into()]).unwrap();
+    stream.download(&out).unwrap()
+}
+
+/// The GPU, or none after saying so.
+pub(crate) fn gpu() -> Option<Device> {
+    match Device::cuda(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            assert!(std::env::var_os("RINGFORGE_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+pub(crate) fn has_compiler() -> bool {
+    let present = is_compiler_present();
+    assert!(
+        present || std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"),
+        "NVRTC is not on this machine"
+    );
+    if !present {
+        eprintln!("skipped: NVRTC is not on this machine");
+    }
+    present
+}
