@@ -4,12 +4,15 @@ use core::fmt;
 
 use rand_core::TryCryptoRng;
 use ringforge_batch::Reason;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
 use crate::field::Scalar;
 use crate::item::{self, Digest};
 use crate::nonce::Nonces;
 use crate::point::Affine;
+
+/// Bytes of the stack that multiples of points and inverses take, with a margin.
+const STACK: usize = 0x4000;
 
 /// A private key d from 1 to n − 2, with its public key. Wiped when dropped.
 #[derive(Clone)]
@@ -34,6 +37,13 @@ impl PrivateKey {
     /// # Errors
     /// [`Reason::PrivateKeyRange`] unless d is from 1 to n − 2.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Reason> {
+        let key = Self::made(bytes);
+        zeroize_stack::<STACK>();
+        key
+    }
+
+    #[inline(never)] // below the frame that wipes the stack
+    fn made(bytes: &[u8; 32]) -> Result<Self, Reason> {
         let d = item::private_scalar(bytes)?;
         let inverse = (d + Scalar::ONE).inverse();
         Ok(Self { d, inverse, public: PublicKey(item::base_multiple(&d).to_affine()) })
@@ -68,7 +78,9 @@ impl PrivateKey {
     /// Signs a digest e, any 256 bits, with the nonce of RFC 6979 (HMAC-SM3): the same signature each time.
     #[must_use]
     pub fn sign_digest(&self, digest: &Digest) -> Signature {
-        self.sign_with(digest, &[])
+        let signature = self.sign_with(digest, &[]);
+        zeroize_stack::<STACK>();
+        signature
     }
 
     /// Signs a digest with the nonce of RFC 6979 and random additional data ("hedged"): safe where either the random
@@ -83,10 +95,12 @@ impl PrivateKey {
     ) -> Result<Signature, R::Error> {
         let mut extra = Zeroizing::new([0; 32]);
         rng.try_fill_bytes(&mut *extra)?;
-        Ok(self.sign_with(digest, &*extra))
+        let signature = self.sign_with(digest, &*extra);
+        zeroize_stack::<STACK>();
+        Ok(signature)
     }
 
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // below the frame that wipes the stack; and the test of its machine code names it
     fn sign_with(&self, digest: &Digest, extra: &[u8]) -> Signature {
         let mut nonces = Nonces::new(&self.d, digest, extra);
         loop {
@@ -103,9 +117,12 @@ impl PrivateKey {
     /// [`Reason::NonceRefused`] unless k is from 1 to n − 1, and where it leads to r = 0, r + k = n or s = 0.
     #[cfg(feature = "hazmat")]
     pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Reason> {
-        self.try_sign(digest, item::nonce(nonce)?).ok_or(Reason::NonceRefused)
+        let signature = self.try_sign(digest, item::nonce(nonce)?).ok_or(Reason::NonceRefused);
+        zeroize_stack::<STACK>();
+        signature
     }
 
+    #[inline(never)] // below the frame that wipes the stack
     fn try_sign(&self, digest: &Digest, mut k: Scalar) -> Option<Signature> {
         let mut point = item::base_multiple(&k);
         let (signature, refused) = item::sign(&self.inverse, digest, &k, point.to_affine().x.plain());
