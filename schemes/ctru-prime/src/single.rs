@@ -51,7 +51,7 @@ pub fn encapsulate<P: ParameterSet>(
     let (mut ciphertext, mut shared_key) = (vec![0; p.ciphertext_bytes()], Zeroizing::new(Seed::default()));
     Kem::of(&p)?.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut Memory::new(&p))?;
     zeroize_stack::<STACK>();
-    Ok((ciphertext, shared_key))
+    Ok((ciphertext, shared_key.clone()))
 }
 
 /// The shared key of a ciphertext, wiped when dropped; one that looks random if no encapsulation to this key made the
@@ -66,7 +66,8 @@ pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Res
     let mut shared_key = Zeroizing::new(Seed::default());
     Kem::of(&p)?.decapsulate(secret_key, ciphertext, &mut shared_key, &mut Memory::new(&p))?;
     zeroize_stack::<STACK>();
-    Ok(shared_key)
+    // what is returned may be copied on its way, and stay there; this one is wiped
+    Ok(shared_key.clone())
 }
 
 /// Whether a public key is packed as key generation packs it. Others are accepted as well, and mean the key whose packing

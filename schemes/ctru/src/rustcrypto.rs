@@ -68,11 +68,11 @@ impl<P: ParameterSet> EncapsulationKey<P> {
     }
 
     fn encapsulate_seed(&self, seed: &Seed) -> (Ciphertext<P>, SharedKey<P>) {
-        let (mut ciphertext, mut shared_key) = (Ciphertext::<P>::default(), SharedKey::<P>::default());
+        let (mut ciphertext, mut shared_key) = (Ciphertext::<P>::default(), Zeroizing::new(Seed::default()));
         let mut memory = Memory::new(&P::PARAMETERS);
-        kem::<P>().encapsulate(&self.0, seed, &mut ciphertext, shared_key.as_mut(), &mut memory).expect(FIXED);
+        kem::<P>().encapsulate(&self.0, seed, &mut ciphertext, &mut shared_key, &mut memory).expect(FIXED);
         zeroize_stack::<STACK>();
-        (ciphertext, shared_key)
+        (ciphertext, (*shared_key).into())
     }
 }
 
@@ -187,11 +187,11 @@ impl<P: ParameterSet> Decapsulator for DecapsulationKey<P> {
 
 impl<P: ParameterSet> Decapsulate for DecapsulationKey<P> {
     fn decapsulate(&self, ciphertext: &Ciphertext<P>) -> SharedKey<P> {
-        let mut shared_key = SharedKey::<P>::default();
+        let mut shared_key = Zeroizing::new(Seed::default());
         let mut memory = Memory::new(&P::PARAMETERS);
-        kem::<P>().decapsulate(&self.bytes, ciphertext, shared_key.as_mut(), &mut memory).expect(FIXED);
+        kem::<P>().decapsulate(&self.bytes, ciphertext, &mut shared_key, &mut memory).expect(FIXED);
         zeroize_stack::<STACK>();
-        shared_key
+        (*shared_key).into()
     }
 }
 

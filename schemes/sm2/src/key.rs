@@ -11,8 +11,16 @@ use crate::item::{self, Digest};
 use crate::nonce::Nonces;
 use crate::point::Affine;
 
-/// Bytes of the stack that multiples of points and inverses take, with a margin.
-const STACK: usize = 0x4000;
+/// Wipes the stack below the frame that holds it, when that one ends: multiples of points, inverses and nonces were there.
+/// What is returned is in its place by then, and was not copied.
+struct Below;
+
+impl Drop for Below {
+    fn drop(&mut self) {
+        // several times what signing takes
+        zeroize_stack::<0x4000>();
+    }
+}
 
 /// A private key d from 1 to n − 2, with its public key. Wiped when dropped.
 #[derive(Clone)]
@@ -37,9 +45,8 @@ impl PrivateKey {
     /// # Errors
     /// [`Reason::PrivateKeyRange`] unless d is from 1 to n − 2.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Reason> {
-        let key = Self::made(bytes);
-        zeroize_stack::<STACK>();
-        key
+        let _wiped = Below;
+        Self::made(bytes)
     }
 
     #[inline(never)] // below the frame that wipes the stack
@@ -78,9 +85,8 @@ impl PrivateKey {
     /// Signs a digest e, any 256 bits, with the nonce of RFC 6979 (HMAC-SM3): the same signature each time.
     #[must_use]
     pub fn sign_digest(&self, digest: &Digest) -> Signature {
-        let signature = self.sign_with(digest, &[]);
-        zeroize_stack::<STACK>();
-        signature
+        let _wiped = Below;
+        self.sign_with(digest, &[])
     }
 
     /// Signs a digest with the nonce of RFC 6979 and random additional data ("hedged"): safe where either the random
@@ -95,9 +101,8 @@ impl PrivateKey {
     ) -> Result<Signature, R::Error> {
         let mut extra = Zeroizing::new([0; 32]);
         rng.try_fill_bytes(&mut *extra)?;
-        let signature = self.sign_with(digest, &*extra);
-        zeroize_stack::<STACK>();
-        Ok(signature)
+        let _wiped = Below;
+        Ok(self.sign_with(digest, &*extra))
     }
 
     #[inline(never)] // below the frame that wipes the stack; and the test of its machine code names it
@@ -117,9 +122,8 @@ impl PrivateKey {
     /// [`Reason::NonceRefused`] unless k is from 1 to n − 1, and where it leads to r = 0, r + k = n or s = 0.
     #[cfg(feature = "hazmat")]
     pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Reason> {
-        let signature = self.try_sign(digest, item::nonce(nonce)?).ok_or(Reason::NonceRefused);
-        zeroize_stack::<STACK>();
-        signature
+        let _wiped = Below;
+        self.try_sign(digest, item::nonce(nonce)?).ok_or(Reason::NonceRefused)
     }
 
     #[inline(never)] // below the frame that wipes the stack
