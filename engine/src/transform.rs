@@ -1,6 +1,7 @@
 //! The transform of one row on the CPU, for kernels that say what they mean there.
 
 mod leaves;
+mod stack;
 
 use core::any::Any;
 use core::fmt;
@@ -15,7 +16,8 @@ use crate::kernels::tree::{Origin, Tree};
 use crate::ring::split::{MAX_BASE, Split};
 use crate::rows::Rows;
 use crate::rows::twiddles::{Layout, factors_of_row};
-use crate::wipe;
+
+use stack::Step;
 
 /// A residue of a row on the CPU: `u32` below 2^30, `u64` below 2^64, `[u64; 4]` in Montgomery form beyond.
 pub trait Word: sealed::Word {}
@@ -54,9 +56,6 @@ mod sealed {
 pub struct Transform<W>(Arc<dyn Row<W>>);
 
 impl<W: Word> Transform<W> {
-    /// Words of a tile of a tree's last layers, where there are tiles.
-    const TILE: usize = if size_of::<W>() == 4 { 1 << 10 } else { 0 };
-
     /// The transform modulo this one of the ring's [moduli](crate::Ring::moduli), split as these rows are.
     ///
     /// # Errors
@@ -80,7 +79,7 @@ impl<W: Word> Transform<W> {
     pub fn forward(&self, row: &mut [W]) -> Result<()> {
         self.check(row)?;
         self.0.forward(row);
-        wipe::stack(Self::stack(Self::TILE));
+        stack::wipe::<W>(Step::Transform);
         Ok(())
     }
 
@@ -91,7 +90,7 @@ impl<W: Word> Transform<W> {
     pub fn inverse(&self, row: &mut [W]) -> Result<()> {
         self.check(row)?;
         self.0.inverse(row);
-        wipe::stack(Self::stack(Self::TILE));
+        stack::wipe::<W>(Step::Transform);
         Ok(())
     }
 
@@ -103,7 +102,7 @@ impl<W: Word> Transform<W> {
         self.check(a)?;
         self.check(b)?;
         self.0.multiply(a, b);
-        wipe::stack(Self::stack(PIECE + (2 * self.0.split().base + 6) * LANES));
+        stack::wipe::<W>(Step::Product);
         Ok(())
     }
 
@@ -119,13 +118,8 @@ impl<W: Word> Transform<W> {
             return Err(Error::Unsupported { job, why: "norms halve degrees down to 1 and 3".into() });
         }
         let exists = self.0.invert(row);
-        wipe::stack(Self::stack(0));
+        stack::wipe::<W>(Step::Inversion);
         Ok(exists)
-    }
-
-    /// Bytes of the stack that a call on so many words of its own takes, with frames, entries of tables and spilled vectors.
-    const fn stack(words: usize) -> usize {
-        words * size_of::<W>() + (2 << 10)
     }
 
     fn check(&self, row: &[W]) -> Result<()> {

@@ -186,7 +186,8 @@ impl<F: Field> Tree<'_, F> {
             }
             (size, first) = (part, first * kind.radix());
         }
-        if tiles < self.split.layers.len() {
+        // known when this is compiled, so that no memory waits for tiles that never come
+        if tile::are_for::<F>() && tiles < self.split.layers.len() {
             self.forward_tiles(tiles, first, words);
         } else {
             words.iter_mut().for_each(|x| *x = field.canonical(*x));
@@ -228,7 +229,7 @@ impl<F: Field> Tree<'_, F> {
         let above = self.split.nodes(layer);
         let number = |l| first * (self.split.nodes(l) / above);
         let tiles = tile::first_layer::<F>(self.split).max(layer);
-        if tiles < self.split.layers.len() {
+        if tile::are_for::<F>() && tiles < self.split.layers.len() {
             self.inverse_tiles(tiles, number(tiles), words);
         }
         let mut part = self.split.n / self.split.nodes(tiles);

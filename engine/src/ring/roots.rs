@@ -5,7 +5,7 @@ use crypto_bigint::{NonZero, U256};
 use crate::modulus::Modulus;
 
 /// Whether the named root has a power of this order; without one, whether the modulus has a root of it.
-pub(super) fn has_order(q: &Modulus, named: Option<U256>, order: u64) -> bool {
+pub(super) fn leads_to_order(q: &Modulus, named: Option<U256>, order: u64) -> bool {
     named.map_or_else(|| q.has_root(order), |named| smooth_order(q, &named).is_some_and(|found| found % order == 0))
 }
 

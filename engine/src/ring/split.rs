@@ -288,9 +288,11 @@ impl Top {
     fn allowed(&self, ring: &Ring, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
         let constant = self.constant.as_ref().and_then(|c| Constant::new(q, q.reduce(c)));
         let has_roots = |t: u64| match (&self.constant, named.root) {
-            (None, root) => roots::has_order(q, root, self.order_factor * t),
-            (Some(_), Some(_)) => self.leads_to_constant(q, named, t) && roots::has_order(q, named.step, t),
-            (Some(_), None) => constant.as_ref().is_some_and(|c| c.has_root(t)) && roots::has_order(q, named.step, t),
+            (None, root) => roots::leads_to_order(q, root, self.order_factor * t),
+            (Some(_), Some(_)) => self.leads_to_constant(q, named, t) && roots::leads_to_order(q, named.step, t),
+            (Some(_), None) => {
+                constant.as_ref().is_some_and(|c| c.has_root(t)) && roots::leads_to_order(q, named.step, t)
+            }
         };
         let leaves = |&(twos, threes): &(u32, u32)| 2u64.pow(twos) * 3u64.pow(threes);
         let shapes = (0..=twos).rev().flat_map(|twos| (0..=threes).rev().map(move |threes| (twos, threes)));

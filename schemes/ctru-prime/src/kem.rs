@@ -12,6 +12,9 @@ use crate::pke::{Pke, Polynomials};
 use crate::radix;
 use crate::symmetric::{hash, xof};
 
+/// Bytes of the stack that hashes and samplers take, with a margin; transforms wipe their own.
+pub(crate) const STACK: usize = 0x2000;
+
 /// A seed, a z, or a shared key.
 pub(crate) type Seed = [u8; SEED_BYTES];
 

@@ -210,15 +210,13 @@ impl Pke {
         unpack(KEY_WIDTH, pke_key, &mut memory.fields)?;
         // the offset is odd, and f but for its constant term even
         let largest = 4 * eta as u16 + 1;
-        let fault = |(i, &field): (usize, &u16)| {
-            let (largest, parity) = match i {
-                0 => (largest - 1, 0),
-                _ if i == n => (0, 0),
-                _ => (largest, 1),
-            };
-            (largest.wrapping_sub(field) >> 15) | ((field ^ parity) & 1)
+        let fault = |largest: u16, parity: u16| {
+            move |field: &u16| (largest.wrapping_sub(*field) >> 15) | ((field ^ parity) & 1)
         };
-        Ok(first_nonzero(memory.fields.iter().enumerate().map(fault)))
+        let (constant, rest) = memory.fields.split_at(1);
+        let (others, padding) = rest.split_at(n - 1);
+        let (constant, others) = (constant.iter().map(fault(largest - 1, 0)), others.iter().map(fault(largest, 1)));
+        Ok(first_nonzero(constant.chain(others).chain(padding.iter().map(fault(0, 0)))))
     }
 
     /// Rounds sigma to coefficients modulo q2 and adds the codeword of a message.

@@ -3,9 +3,9 @@
 use rand_core::CryptoRng;
 use ringforge::{Error, Result};
 use ringforge_batch::Reason;
-use zeroize::Zeroizing;
+use zeroize::{Zeroizing, zeroize_stack};
 
-use crate::kem::{Kem, Memory, Seed};
+use crate::kem::{Kem, Memory, STACK, Seed};
 use crate::params::{ParameterSet, SEED_BYTES};
 
 /// A key pair: public key and secret key, which is wiped when dropped.
@@ -30,36 +30,44 @@ pub fn generate<P: ParameterSet>(rng: &mut impl CryptoRng) -> Result<(Vec<u8>, Z
     let mut seed = Zeroizing::new(Seed::default());
     rng.fill_bytes(&mut *seed);
     Kem::of(&p)?.key_pair(&seed, &mut public_key, &mut secret_key, &mut Memory::new(&p))?;
+    zeroize_stack::<STACK>();
     rng.fill_bytes(&mut secret_key[p.secret_key_bytes() - SEED_BYTES..]);
     Ok((public_key, secret_key))
 }
 
-/// A ciphertext, and the shared key that it brings to the owner of a public key. Any bytes are accepted as a public key,
+/// A ciphertext, and the shared key that it brings to the owner of a public key, wiped when dropped. Any bytes are accepted as a public key,
 /// as the format has it: see [`is_canonical`].
 ///
 /// # Errors
 /// [`Error::Length`] unless the public key has the set's length.
-pub fn encapsulate<P: ParameterSet>(public_key: &[u8], rng: &mut impl CryptoRng) -> Result<(Vec<u8>, [u8; 32])> {
+pub fn encapsulate<P: ParameterSet>(
+    public_key: &[u8],
+    rng: &mut impl CryptoRng,
+) -> Result<(Vec<u8>, Zeroizing<[u8; 32]>)> {
     let p = P::PARAMETERS;
     length("bytes of a public key", public_key, p.public_key_bytes())?;
     let mut seed = Zeroizing::new(Seed::default());
     rng.fill_bytes(&mut *seed);
-    let (mut ciphertext, mut shared_key) = (vec![0; p.ciphertext_bytes()], Seed::default());
+    let (mut ciphertext, mut shared_key) = (vec![0; p.ciphertext_bytes()], Zeroizing::new(Seed::default()));
     Kem::of(&p)?.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut Memory::new(&p))?;
-    Ok((ciphertext, shared_key))
+    zeroize_stack::<STACK>();
+    Ok((ciphertext, shared_key.clone()))
 }
 
-/// The shared key of a ciphertext; one that looks random if no encapsulation to this key made the ciphertext.
+/// The shared key of a ciphertext, wiped when dropped; one that looks random if no encapsulation to this key made the
+/// ciphertext.
 ///
 /// # Errors
 /// [`Error::Length`] unless both have the set's lengths. A secret key is not checked: see [`check_secret_key`].
-pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Result<[u8; 32]> {
+pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Result<Zeroizing<[u8; 32]>> {
     let p = P::PARAMETERS;
     length("bytes of a secret key", secret_key, p.secret_key_bytes())?;
     length("bytes of a ciphertext", ciphertext, p.ciphertext_bytes())?;
-    let mut shared_key = Seed::default();
+    let mut shared_key = Zeroizing::new(Seed::default());
     Kem::of(&p)?.decapsulate(secret_key, ciphertext, &mut shared_key, &mut Memory::new(&p))?;
-    Ok(shared_key)
+    zeroize_stack::<STACK>();
+    // what is returned may be copied on its way, and stay there; this one is wiped
+    Ok(shared_key.clone())
 }
 
 /// Whether a public key is packed as key generation packs it. Others are accepted as well, and mean the key whose packing

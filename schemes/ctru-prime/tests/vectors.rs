@@ -76,12 +76,12 @@ fn agrees<P: ParameterSet>() {
     let [padded, key] = &file.accepted_but_odd[..] else { panic!("two odd ones") };
     let secret_key = from_hex(&file.records[0].sk);
     let found = decapsulate::<P>(&secret_key, &from_hex(&padded.ct)).unwrap();
-    assert_eq!(hex(&found), padded.ss);
+    assert_eq!(hex(&*found), padded.ss);
     let public_key = from_hex(key.pk.as_ref().unwrap());
     assert!(!is_canonical::<P>(&public_key).unwrap());
     let seed: Vec<u8> = (0..32).collect();
     let (ciphertext, shared_key) = encapsulate::<P>(&public_key, &mut Bytes(&seed)).unwrap();
-    assert_eq!((hex(&ciphertext), hex(&shared_key)), (key.ct.clone(), key.ss.clone()));
+    assert_eq!((hex(&ciphertext), hex(&*shared_key)), (key.ct.clone(), key.ss.clone()));
 }
 
 /// Section 2.11 of the specification: hashes of the public key, the secret key and the ciphertext, then both keys.

@@ -10,6 +10,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use crate::params::{ID_BYTES, Parameters, SEED_BYTES, SETS};
 use crate::pke::{Pke, Polynomials};
 
+/// Bytes of the stack that hashes and samplers take, with a margin; transforms wipe their own.
+pub(crate) const STACK: usize = 0x2000;
+
 /// A seed, a z, or a shared key.
 pub(crate) type Seed = [u8; SEED_BYTES];
 

@@ -11,9 +11,9 @@ use kem::{
 };
 use rand_core::{CryptoRng, TryCryptoRng};
 use ringforge_batch::Reason;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
-use crate::kem::{Kem, Memory, Seed};
+use crate::kem::{Kem, Memory, STACK, Seed};
 use crate::params::{ParameterSet, SEED_BYTES};
 
 /// Why nothing fails once keys are checked.
@@ -68,10 +68,11 @@ impl<P: ParameterSet> EncapsulationKey<P> {
     }
 
     fn encapsulate_seed(&self, seed: &Seed) -> (Ciphertext<P>, SharedKey<P>) {
-        let (mut ciphertext, mut shared_key) = (Ciphertext::<P>::default(), SharedKey::<P>::default());
+        let (mut ciphertext, mut shared_key) = (Ciphertext::<P>::default(), Zeroizing::new(Seed::default()));
         let mut memory = Memory::new(&P::PARAMETERS);
-        kem::<P>().encapsulate(&self.0, seed, &mut ciphertext, shared_key.as_mut(), &mut memory).expect(FIXED);
-        (ciphertext, shared_key)
+        kem::<P>().encapsulate(&self.0, seed, &mut ciphertext, &mut shared_key, &mut memory).expect(FIXED);
+        zeroize_stack::<STACK>();
+        (ciphertext, (*shared_key).into())
     }
 }
 
@@ -106,6 +107,7 @@ impl<P: ParameterSet> DecapsulationKey<P> {
         let mut key = Self { bytes: Array::default(), public_key: EncapsulationKey(Array::default()) };
         let mut memory = Memory::new(&P::PARAMETERS);
         let there = kem::<P>().key_pair(d, &mut key.public_key.0, &mut key.bytes, &mut memory).expect(FIXED);
+        zeroize_stack::<STACK>();
         there.then_some(key)
     }
 
@@ -185,10 +187,11 @@ impl<P: ParameterSet> Decapsulator for DecapsulationKey<P> {
 
 impl<P: ParameterSet> Decapsulate for DecapsulationKey<P> {
     fn decapsulate(&self, ciphertext: &Ciphertext<P>) -> SharedKey<P> {
-        let mut shared_key = SharedKey::<P>::default();
+        let mut shared_key = Zeroizing::new(Seed::default());
         let mut memory = Memory::new(&P::PARAMETERS);
-        kem::<P>().decapsulate(&self.bytes, ciphertext, shared_key.as_mut(), &mut memory).expect(FIXED);
-        shared_key
+        kem::<P>().decapsulate(&self.bytes, ciphertext, &mut shared_key, &mut memory).expect(FIXED);
+        zeroize_stack::<STACK>();
+        (*shared_key).into()
     }
 }
 

@@ -1,8 +1,8 @@
-//! Residues of numbers that may be secret: by products and masks, for the time of a division tells of its operands.
+//! Residues of numbers that may be secret, by products and masks: how long a division takes depends on its operands.
 
-/// A number that divides others, by a product with its reciprocal.
+/// A divisor, which divides by a product with its reciprocal.
 ///
-/// Whatever the divisor d is, quotients and remainders are exact for all numbers below 2^31: with 2^k the power of two not
+/// Quotients and remainders are exact for every divisor d and all numbers below 2^31: with 2^k the least power of two not
 /// below d, the reciprocal is C = ⌈2^(31 + k) / d⌉, which is below 2^32, and x·C/2^(31 + k) exceeds x/d by less than 1/d.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Divisor {
@@ -12,7 +12,7 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// Of no secret. By 0, all quotients are 0.
+    /// The divisor must not be secret. Division by 0 gives 0.
     #[must_use]
     pub const fn new(divisor: u32) -> Self {
         if divisor == 0 {
@@ -29,7 +29,7 @@ impl Divisor {
         self.divisor
     }
 
-    /// The reciprocal, and the bits by which a product with it is shifted to the right.
+    /// The reciprocal, and how many bits to the right a product with it is shifted.
     #[must_use]
     pub const fn reciprocal(self) -> (u32, u32) {
         (self.reciprocal, self.shift)

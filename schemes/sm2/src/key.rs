@@ -4,12 +4,23 @@ use core::fmt;
 
 use rand_core::TryCryptoRng;
 use ringforge_batch::Reason;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
 use crate::field::Scalar;
 use crate::item::{self, Digest};
 use crate::nonce::Nonces;
 use crate::point::Affine;
+
+/// Wipes the stack below the frame that holds it, when that one ends: multiples of points, inverses and nonces were there.
+/// What is returned is in its place by then, and was not copied.
+struct Below;
+
+impl Drop for Below {
+    fn drop(&mut self) {
+        // several times what signing takes
+        zeroize_stack::<0x4000>();
+    }
+}
 
 /// A private key d from 1 to n − 2, with its public key. Wiped when dropped.
 #[derive(Clone)]
@@ -34,6 +45,12 @@ impl PrivateKey {
     /// # Errors
     /// [`Reason::PrivateKeyRange`] unless d is from 1 to n − 2.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Reason> {
+        let _wiped = Below;
+        Self::made(bytes)
+    }
+
+    #[inline(never)] // below the frame that wipes the stack
+    fn made(bytes: &[u8; 32]) -> Result<Self, Reason> {
         let d = item::private_scalar(bytes)?;
         let inverse = (d + Scalar::ONE).inverse();
         Ok(Self { d, inverse, public: PublicKey(item::base_multiple(&d).to_affine()) })
@@ -68,6 +85,7 @@ impl PrivateKey {
     /// Signs a digest e, any 256 bits, with the nonce of RFC 6979 (HMAC-SM3): the same signature each time.
     #[must_use]
     pub fn sign_digest(&self, digest: &Digest) -> Signature {
+        let _wiped = Below;
         self.sign_with(digest, &[])
     }
 
@@ -83,10 +101,11 @@ impl PrivateKey {
     ) -> Result<Signature, R::Error> {
         let mut extra = Zeroizing::new([0; 32]);
         rng.try_fill_bytes(&mut *extra)?;
+        let _wiped = Below;
         Ok(self.sign_with(digest, &*extra))
     }
 
-    #[inline(never)] // the test of its machine code names it
+    #[inline(never)] // below the frame that wipes the stack; and the test of its machine code names it
     fn sign_with(&self, digest: &Digest, extra: &[u8]) -> Signature {
         let mut nonces = Nonces::new(&self.d, digest, extra);
         loop {
@@ -103,9 +122,11 @@ impl PrivateKey {
     /// [`Reason::NonceRefused`] unless k is from 1 to n − 1, and where it leads to r = 0, r + k = n or s = 0.
     #[cfg(feature = "hazmat")]
     pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Reason> {
+        let _wiped = Below;
         self.try_sign(digest, item::nonce(nonce)?).ok_or(Reason::NonceRefused)
     }
 
+    #[inline(never)] // below the frame that wipes the stack
     fn try_sign(&self, digest: &Digest, mut k: Scalar) -> Option<Signature> {
         let mut point = item::base_multiple(&k);
         let (signature, refused) = item::sign(&self.inverse, digest, &k, point.to_affine().x.plain());

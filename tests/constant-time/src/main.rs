@@ -125,7 +125,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (public_key, secret_key) = generate::<CtruPrime761>(rng)?;
     assert_eq!(check_secret_key::<CtruPrime761>(&secret_key)?, None);
     let (ciphertext, sent) = encapsulate::<CtruPrime761>(&public_key, rng)?;
-    assert_eq!(opened(decapsulate::<CtruPrime761>(&secret_key, &ciphertext)?), opened(sent));
+    assert_eq!(opened(*decapsulate::<CtruPrime761>(&secret_key, &ciphertext)?), opened(*sent));
 
     let Ok(key) = PrivateKey::generate(rng);
     let signature = key.sign_digest(&[7; 32]);

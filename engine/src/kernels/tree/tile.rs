@@ -19,13 +19,17 @@ const ROWS: usize = 32;
 /// Words with one place in their nodes.
 type Row<F> = [<F as Field>::Word; LANES];
 
+/// Whether there are tiles: there are no vectors of wide words.
+pub(super) const fn are_for<F: Field>() -> bool {
+    size_of::<F::Word>() == 4
+}
+
 /// The layer above which nodes are worked on in tiles, down to their leaves; behind the last layer where none are.
 pub(super) fn first_layer<F: Field>(split: &Split) -> usize {
     let layers = split.layers.len();
     let in_tiles = |&layer: &usize| {
         let nodes = split.nodes(layer);
-        // there are no vectors of wide words
-        size_of::<F::Word>() == 4 && nodes >= LANES && split.n / nodes <= ROWS
+        are_for::<F>() && nodes >= LANES && split.n / nodes <= ROWS
     };
     (1..layers).find(in_tiles).unwrap_or(layers)
 }
@@ -35,8 +39,9 @@ impl<F: Field> Tree<'_, F> {
     #[inline(always)]
     pub(super) fn forward_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let size = self.split.n / self.split.nodes(layer);
+        let mut rows = [[F::Word::zeroed(); LANES]; ROWS];
         for (tile, words) in words.chunks_mut(size * LANES).enumerate() {
-            let mut rows = load::<F>(size, words);
+            load::<F>(&mut rows[..size], words);
             for l in layer..self.split.layers.len() {
                 let start = self.layout.forward[l];
                 let nodes = first + tile * LANES..first + tile * LANES + words.len() / size;
@@ -50,8 +55,9 @@ impl<F: Field> Tree<'_, F> {
     #[inline(always)]
     pub(super) fn inverse_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let size = self.split.n / self.split.nodes(layer);
+        let mut rows = [[F::Word::zeroed(); LANES]; ROWS];
         for (tile, words) in words.chunks_mut(size * LANES).enumerate() {
-            let mut rows = load::<F>(size, words);
+            load::<F>(&mut rows[..size], words);
             for l in (layer..self.split.layers.len()).rev() {
                 let start = self.layout.inverse[l];
                 let nodes = first + tile * LANES..first + tile * LANES + words.len() / size;
@@ -109,14 +115,12 @@ impl<F: Field> Tree<'_, F> {
     }
 }
 
-/// Nodes of this size into the lanes of a tile.
+/// Nodes into the lanes of a tile.
 #[inline(always)]
-fn load<F: Field>(size: usize, words: &[F::Word]) -> [Row<F>; ROWS] {
-    let mut rows = [[F::Word::zeroed(); LANES]; ROWS];
-    for (lane, node) in words.chunks_exact(size).enumerate() {
+fn load<F: Field>(rows: &mut [Row<F>], words: &[F::Word]) {
+    for (lane, node) in words.chunks_exact(rows.len()).enumerate() {
         rows.iter_mut().zip(node).for_each(|(row, x)| row[lane] = *x);
     }
-    rows
 }
 
 /// The lanes of a tile back into nodes.

@@ -1,7 +1,10 @@
 //! What held secrets is zero when its memory goes back: after success, after an error, and after a panic. An allocator
-//! looks at what it is handed back, and the kernel at the stack of a thread that waits.
+//! looks at what it is handed back, and `stack` at what calls leave below their callers.
 
 #![allow(unsafe_code)]
+
+#[cfg(target_os = "linux")]
+mod stack;
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ops::Range;
@@ -10,10 +13,10 @@ use std::alloc::System;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringforge::testkit::{Target, residues};
+use ringforge::testkit::Target;
 use ringforge::{
-    Args, Built, Device, Error, HostArg, Kernel, Launch, Limits, Modulus, Plan, Port, Program, Result, Ring, Rows,
-    Slot, Source, Step, Stream, Transform,
+    Args, Built, Device, Error, HostArg, Kernel, Launch, Limits, Plan, Port, Program, Result, Slot, Source, Step,
+    Stream,
 };
 use ringforge_sm2::{Mode, Signer};
 
@@ -280,61 +283,4 @@ fn private_keys_are_wiped_where_memory_ends() {
         });
         assert_eq!(found, (0, 0), "{blocks} blocks");
     }
-}
-
-/// What a transform leaves on its thread's stack, below the frame that it was called from.
-#[cfg(target_os = "linux")]
-#[test]
-fn transforms_leave_nothing_on_the_stack() {
-    use std::os::unix::fs::FileExt;
-    use std::sync::mpsc::channel;
-
-    /// Bytes below a frame that are looked at.
-    const DEEP: usize = 128 << 10;
-
-    /// In a frame of its own, so that all of its stack is below the caller's.
-    #[inline(never)]
-    fn work(transform: &Transform<u64>, step: usize, row: &mut [u64], other: &[u64]) {
-        match step {
-            0 => transform.forward(row).expect("a transform"),
-            1 => transform.inverse(row).expect("a transform"),
-            2 => transform.multiply(row, other).expect("a product"),
-            _ => drop(transform.invert(row).expect("leaves that can be inverted")),
-        }
-    }
-
-    let q = Modulus::ntt_primes(1 << 10, 60, 1).expect("a prime")[0];
-    let mut found = Vec::new();
-    for (ring, depth) in [(Ring::negacyclic(512, q), 9), (Ring::negacyclic(512, q), 6), (Ring::cyclic(768, q), 8)] {
-        let ring = ring.expect("a ring");
-        let rows = Rows::of(&ring, &Limits::default()).expect("rows").depth(depth).expect("layers");
-        let transform = Transform::<u64>::of(&rows, 0).expect("a transform");
-        let words = |seed| bytemuck::cast_slice::<u8, u64>(&residues(&ring, seed, 1)).to_vec();
-        for step in 0..4 {
-            let (row, other) = (words(1), words(2));
-            let (tell, told) = channel();
-            let (go, wait) = channel::<()>();
-            let (transform, start, second) = (transform.clone(), row.clone(), other.clone());
-            let thread = std::thread::spawn(move || {
-                let mut row = start;
-                let frame = 0u64;
-                work(&transform, step, &mut row, &second);
-                tell.send((&raw const frame as u64, row)).expect("a listener");
-                let _ = wait.recv();
-            });
-            let (frame, after) = told.recv().expect("a result");
-            let mut stack = vec![0u8; DEEP];
-            let memory = std::fs::File::open("/proc/self/mem").expect("this process's memory");
-            memory.read_exact_at(&mut stack, frame - DEEP as u64).expect("a stack");
-            go.send(()).expect("a thread that waits");
-            thread.join().expect("no panic");
-            let left = stack.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")));
-            let known = |word: &u64| row.contains(word) || other.contains(word) || after.contains(word);
-            let count = left.filter(|word| *word > 1 << 40 && known(word)).count();
-            if count > 0 {
-                found.push(format!("{count} words, {ring}, {depth} layers, step {step}"));
-            }
-        }
-    }
-    assert!(found.is_empty(), "{}", found.join("\n"));
 }

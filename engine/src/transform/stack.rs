@@ -1,0 +1,118 @@
+//! The stack that steps on rows take, and its wiping behind them: copies, vectors and spilled registers are left there.
+
+use zeroize::zeroize_stack;
+
+/// What takes stack.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step {
+    /// Forward or inverse: tiles of short words, and the frames of nodes that are not near.
+    Transform,
+    /// Pieces of a row, leaves in lanes, and their sums.
+    Product,
+    /// A frame for each halving of the leaves.
+    Inversion,
+}
+
+/// Bytes that a step on words of 4, 8 and 32 bytes takes below the frame that it is called from, with a margin.
+const BYTES: [[usize; 3]; 3] = [[0x2000, 0x3000, 0x2000], [0x1000, 0x5000, 0x2000], [0x4000, 0x12000, 0x8000]];
+
+/// Wipes what a step left below the caller's frame.
+#[inline(always)]
+pub(super) fn wipe<W>(step: Step) {
+    match (size_of::<W>(), step) {
+        (4, Step::Transform) => zeroize_stack::<{ BYTES[0][0] }>(),
+        (4, Step::Product) => zeroize_stack::<{ BYTES[0][1] }>(),
+        (4, Step::Inversion) => zeroize_stack::<{ BYTES[0][2] }>(),
+        (8, Step::Transform) => zeroize_stack::<{ BYTES[1][0] }>(),
+        (8, Step::Product) => zeroize_stack::<{ BYTES[1][1] }>(),
+        (8, Step::Inversion) => zeroize_stack::<{ BYTES[1][2] }>(),
+        (_, Step::Transform) => zeroize_stack::<{ BYTES[2][0] }>(),
+        (_, Step::Product) => zeroize_stack::<{ BYTES[2][1] }>(),
+        (_, Step::Inversion) => zeroize_stack::<{ BYTES[2][2] }>(),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::File;
+    use std::hint::black_box;
+    use std::os::unix::fs::FileExt;
+
+    use super::super::leaves::invertible;
+    use super::*;
+    use crate::{Limits, Ring, Rows, Transform, Word};
+
+    /// Bytes below a frame that are looked at.
+    const DEEP: usize = 128 << 10;
+    const PAINT: u8 = 0xa5;
+
+    #[inline(never)]
+    fn paint() {
+        let mut area = [PAINT; DEEP + 0x1000];
+        black_box(&mut area);
+    }
+
+    /// The bytes that a call writes below this frame.
+    #[inline(never)]
+    fn depth(run: &mut dyn FnMut()) -> usize {
+        let frame = 0u8;
+        let mut stack = vec![0; DEEP];
+        paint();
+        run();
+        let memory = File::open("/proc/self/mem").expect("this process's memory");
+        memory.read_exact_at(&mut stack, &raw const frame as u64 - DEEP as u64).expect("a stack");
+        stack.iter().skip_while(|byte| **byte == PAINT).count()
+    }
+
+    /// The most that each step takes, on rows of all kinds: short, in tiles, in vectors, recursive, with large leaves.
+    fn deepest<W: Word>(rings: &[String]) -> [usize; 3] {
+        let mut most = [0; 3];
+        for ring in rings {
+            let ring: Ring = ring.parse().expect("a ring");
+            let rows = Rows::of(&ring, &Limits::cpu()).expect("rows");
+            let layers = rows.split().depth();
+            for rows in (layers.saturating_sub(3)..=layers).filter_map(|layers| rows.clone().depth(layers).ok()) {
+                let transform = Transform::<W>::of(&rows, 0).expect("a transform");
+                let mut row = vec![W::zeroed(); ring.degree()];
+                let other = row.clone();
+                let forward = depth(&mut || transform.0.forward(&mut row));
+                let inverse = depth(&mut || transform.0.inverse(&mut row));
+                let product = depth(&mut || transform.0.multiply(&mut row, &other));
+                let inversion = match invertible(rows.split().base) {
+                    true => depth(&mut || {
+                        black_box(transform.0.invert(&mut row));
+                    }),
+                    false => 0,
+                };
+                for (most, found) in most.iter_mut().zip([forward.max(inverse), product, inversion]) {
+                    *most = found.max(*most);
+                }
+            }
+        }
+        most
+    }
+
+    #[test]
+    fn steps_take_less_than_is_wiped() {
+        let rings = |rings: &[(&str, &[&str])]| -> Vec<String> {
+            rings.iter().flat_map(|(q, all)| all.iter().map(move |f| format!("{q}:{f}"))).collect()
+        };
+        let fr = "52435875175126190479447740508185965837690552500527637822603658699938581184513";
+        let found = [
+            deepest::<u32>(&rings(&[
+                ("17", &["x^4+1"]),
+                ("3457", &["x^768-x^384+1"]),
+                ("12289", &["x^1024+1"]),
+                ("40961", &["x^4096+1"]),
+                ("998244353", &["x^512+1", "x^1280-1", "x^16384+1"]),
+            ])),
+            deepest::<u64>(&rings(&[
+                ("18446744069414584321", &["x^1536-1", "x^8192+1"]),
+                ("4611686018326724609", &["x^640-1", "x^1024+1", "x^8192+1"]),
+            ])),
+            deepest::<[u64; 4]>(&rings(&[(fr, &["x^4-1", "x^64-1", "x^512-1", "x^2048-1"])])),
+        ];
+        let fits = found.iter().flatten().zip(BYTES.iter().flatten()).all(|(found, wiped)| found + found / 8 < *wiped);
+        assert!(fits, "{found:?} bytes of {BYTES:?}");
+    }
+}
