@@ -105,14 +105,13 @@ impl Scheme for Sm2 {
         }
         // numbers of keys beyond the last among them; the tables are of the first items' keys
         let cached = named("", fast.verify_cached(2)?, move |_, batch, items| {
-            let keys = Items::new(1, 2);
-            let tables = keys.public.chunks_exact(64).flat_map(|key| fast.key_table(key)).collect();
+            // the first two of six are valid
+            let own = Items::new(1, 6);
+            let tables = own.public.chunks_exact(64).take(2).flat_map(|key| fast.key_table(key)).collect();
             let numbers = words((0..batch).map(|i| i as u32 % 4));
-            let mut signatures = items.signatures;
-            let own = Items::new(1, 2).signatures;
-            signatures.iter_mut().zip(own).for_each(|(to, from)| *to = from);
-            let mut digests = items.digests;
-            digests.iter_mut().zip(keys.digests).for_each(|(to, from)| *to = from);
+            let (mut signatures, mut digests) = (items.signatures, items.digests);
+            signatures.iter_mut().zip(&own.signatures[..2 * 64]).for_each(|(to, from)| *to = *from);
+            digests.iter_mut().zip(&own.digests[..2 * 32]).for_each(|(to, from)| *to = *from);
             vec![numbers, digests, signatures, tables]
         });
         plans.push(cached);
