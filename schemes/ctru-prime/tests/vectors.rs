@@ -118,7 +118,7 @@ fn bears_anything<P: ParameterSet>() {
         let found = decapsulate::<P>(&sk, &ciphertext).unwrap();
         let z = &sk[sk.len() - 32..];
         let rejection = Sha3_512::new().chain_update(&pk[..33]).chain_update(z).chain_update(&ciphertext).finalize();
-        assert_eq!(found, rejection[..32]);
+        assert_eq!(*found, rejection[..32]);
     }
     assert!(matches!(encapsulate::<P>(&pk[1..], &mut Bytes(&[7; 32])), Err(Error::Length { .. })));
     assert!(matches!(decapsulate::<P>(&sk[1..], &ct), Err(Error::Length { .. })));
