@@ -35,8 +35,8 @@ pub fn generate<P: ParameterSet>(rng: &mut impl CryptoRng) -> Result<(Vec<u8>, Z
     Ok((public_key, secret_key))
 }
 
-/// A ciphertext, and the shared key that it brings to the owner of a public key, wiped when dropped. Any bytes are accepted as a public key,
-/// as the format has it: see [`is_canonical`].
+/// A ciphertext, and the shared key that it brings to the owner of a public key, which is wiped when dropped. Any bytes are
+/// accepted as a public key, as the format has it: see [`is_canonical`].
 ///
 /// # Errors
 /// [`Error::Length`] unless the public key has the set's length.
@@ -51,6 +51,7 @@ pub fn encapsulate<P: ParameterSet>(
     let (mut ciphertext, mut shared_key) = (vec![0; p.ciphertext_bytes()], Zeroizing::new(Seed::default()));
     Kem::of(&p)?.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut Memory::new(&p))?;
     zeroize_stack::<STACK>();
+    // what is returned may leave copies on its way: this key is wiped here
     Ok((ciphertext, shared_key.clone()))
 }
 
@@ -66,7 +67,7 @@ pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Res
     let mut shared_key = Zeroizing::new(Seed::default());
     Kem::of(&p)?.decapsulate(secret_key, ciphertext, &mut shared_key, &mut Memory::new(&p))?;
     zeroize_stack::<STACK>();
-    // what is returned may be copied on its way, and stay there; this one is wiped
+    // as above
     Ok(shared_key.clone())
 }
 
