@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use ringforge::{Device, Limits};
+use ringforge::{Device, Engine, Limits};
 use serde::Serialize;
 
 use crate::environment;
@@ -56,8 +56,9 @@ impl Choice {
         let chosen = |device, reason: String| Chosen { device, reason };
         Ok(match self {
             Self::Best => {
-                let (device, reason) = Device::best();
-                chosen(device, reason.to_string())
+                let engine = Engine::best();
+                let reason = engine.no_gpu().map_or("a CUDA GPU is usable".into(), ToString::to_string);
+                chosen(engine.device().clone(), reason)
             }
             Self::Cpu => chosen(Device::cpu(), "asked for".into()),
             Self::Cuda(ordinal) => {

@@ -20,8 +20,8 @@ pub(crate) struct Options {
     /// The ring that a conversion goes to.
     #[arg(long, value_name = "RING")]
     to: Option<Ring>,
-    /// Order of the values: any, natural or bit-reversed.
-    #[arg(long, default_value = "any", value_parser = order)]
+    /// Order of the values: tree or natural.
+    #[arg(long, default_value = "tree", value_parser = order)]
     order: Order,
     /// Layers of the transform; as many as the ring has, if not given.
     #[arg(long)]
@@ -44,10 +44,9 @@ pub(crate) struct Options {
 
 fn order(text: &str) -> Result<Order, String> {
     match text {
-        "any" => Ok(Order::Any),
+        "tree" => Ok(Order::Tree),
         "natural" => Ok(Order::Natural),
-        "bit-reversed" => Ok(Order::BitReversed),
-        _ => Err("any, natural or bit-reversed is wanted".into()),
+        _ => Err("tree or natural is wanted".into()),
     }
 }
 

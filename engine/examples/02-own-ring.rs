@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release -p ringforge --example 02-own-ring`
 
-use ringforge::{Arg, Content, Device, Error, Job, Modulus, Op, Order, Planner, Quotient, Result, Ring};
+use ringforge::{Engine, Error, Job, Modulus, Op, Order, Quotient, Result, Ring};
 
 fn main() -> Result<()> {
-    let device = Device::best().0;
-    let planner = Planner::new(device.limits().clone());
+    let engine = Engine::best();
+    let planner = engine.planner();
 
     // a modulus without roots of unity, and f = x^100 − 3x^4 + 2: the product goes through a longer exact one
     let quotient = Quotient::Sparse { n: 100, terms: vec![(4, -3), (0, 2)] };
@@ -27,19 +27,13 @@ fn main() -> Result<()> {
 
     // the root decides what a transform means; in natural order value i is a(root^(2i+1))
     let ring: Ring = "17 : x^4 + 1 @ 9".parse()?;
-    let forward = device.compile(&planner.plan(&Job::new(&ring, Op::Forward).order(Order::Natural))?)?;
-    let stream = device.stream()?;
-    let x = stream.upload_coefficients(&ring, &[0u16, 1, 0, 0])?;
-    let mut values = device.buffer(ring.bytes())?;
-    forward.run(&stream, 1, &mut [Arg::from(&x), Arg::from(&mut values)])?;
-    let found: Vec<u16> = stream.download(&values)?;
+    let values = engine.upload(&ring, &[0u16, 1, 0, 0])?.forward_to(Order::Natural)?;
+    let found: Vec<u16> = values.download()?;
     println!("x at the odd powers of 9 modulo 17: {found:?}");
     assert_eq!(found, [9, 15, 8, 2]);
 
-    // a buffer knows what it holds, so values cannot be taken for coefficients
-    assert!(matches!(values.content(), Some(Content::Values { .. })));
-    let mut out = device.buffer(ring.bytes())?;
-    let refused = forward.run(&stream, 1, &mut [Arg::from(&values), Arg::from(&mut out)]);
+    // elements know what they are, so values cannot be taken for coefficients
+    let refused = values.forward();
     println!("transforming them again: {}", refused.err().map_or("no error".into(), |error| error.to_string()));
     Ok(())
 }

@@ -28,25 +28,6 @@ struct Parts {
     tables: Mutex<HashMap<String, Arc<Memory>>>,
 }
 
-/// Why [`Device::best`] chose what it chose.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Reason {
-    /// There is a usable GPU.
-    GpuFound,
-    /// There is none.
-    NoGpu(Error),
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::GpuFound => f.write_str("a CUDA GPU is usable"),
-            Self::NoGpu(error) => write!(f, "{error}"),
-        }
-    }
-}
-
 impl Device {
     pub(crate) fn new(backend: impl Backend + 'static) -> Self {
         Self(Arc::new(Parts { backend: Box::new(backend), tables: Mutex::default() }))
@@ -69,15 +50,6 @@ impl Device {
         {
             let _ = ordinal;
             Err(Error::NoDevice(crate::error::NoDevice::NotBuilt))
-        }
-    }
-
-    /// The first CUDA GPU if it is usable, else the CPU; and why.
-    #[must_use]
-    pub fn best() -> (Self, Reason) {
-        match Self::cuda(0) {
-            Ok(device) => (device, Reason::GpuFound),
-            Err(error) => (Self::cpu(), Reason::NoGpu(error)),
         }
     }
 

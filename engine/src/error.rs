@@ -75,6 +75,14 @@ pub enum Error {
         /// Bytes that came.
         got: usize,
     },
+    /// What is wrong with a named argument.
+    #[error("{name}: {error}")]
+    Argument {
+        /// The argument's name.
+        name: &'static str,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
     /// A size is beyond what can be addressed or launched.
     #[error("{what} is too large: {got}, at most {limit}")]
     TooLarge {

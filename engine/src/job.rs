@@ -94,24 +94,21 @@ impl core::str::FromStr for Op {
     }
 }
 
-/// The order in which a transform leaves its values.
+/// The order of a transform's values: of those that a forward transform leaves, and those that an inverse one takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
-    /// Whatever is fastest. Values of this order can be multiplied and transformed back by jobs of this order alone.
+    /// Leaves in the order of the splitting tree, left child first: bit-reversed order where every radix is 2. The fastest.
     #[default]
-    Any,
+    Tree,
     /// Leaves x^d − root^e by ascending e: a cyclic transform gives a(root^i) at i, a negacyclic one a(root^(2i+1)).
     Natural,
-    /// Leaves in the order of the splitting tree, left child first (bit-reversed order when every radix is 2).
-    BitReversed,
 }
 
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Any => "any order",
+            Self::Tree => "tree order",
             Self::Natural => "natural order",
-            Self::BitReversed => "bit-reversed order",
         })
     }
 }
@@ -160,13 +157,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// The operation with defaults for everything else: any order, full depth, no promise about operands, out of place.
+    /// The operation with defaults for everything else: tree order, full depth, no promise about operands, out of place.
     #[must_use]
     pub fn new(ring: &Ring, op: Op) -> Self {
         Self {
             ring: ring.clone(),
             op,
-            order: Order::Any,
+            order: Order::Tree,
             depth: None,
             bounds: Bounds::default(),
             target: None,
@@ -254,7 +251,7 @@ impl fmt::Display for Job {
         if let Some(target) = &self.target {
             write!(f, " to {target}")?;
         }
-        if self.order != Order::Any {
+        if self.order != Order::Tree {
             write!(f, " {}", self.order)?;
         }
         if let Some(depth) = self.depth {

@@ -1,26 +1,47 @@
 //! Ringforge plans number-theoretic transforms and polynomial products over any ring, and runs them on a CPU or a GPU.
 //!
+//! ```
+//! # fn main() -> ringforge::Result<()> {
+//! let ring: ringforge::Ring = "3329 : x^256 + 1".parse()?; // ML-KEM's
+//! let engine = ringforge::Engine::best(); // a CUDA GPU where there is one, else the CPU
+//! let (mut a, mut b) = (vec![0u16; 512], vec![0u16; 512]); // two elements each, one after another
+//! (a[255], b[1], a[256], b[256]) = (1, 1, 2, 3);
+//! let product = engine.mul(&ring, &a, &b)?; // x^255 · x = -1, and 2 · 3 = 6
+//! assert_eq!((product[0], product[256]), (3328, 6));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! On the device, between coefficients and evaluations:
+//!
+//! ```
+//! # fn main() -> ringforge::Result<()> {
+//! # let ring: ringforge::Ring = "3329 : x^256 + 1".parse()?;
+//! # let (a, b) = (vec![1u16; 512], vec![2u16; 512]);
+//! let engine = ringforge::Engine::best();
+//! let a = engine.upload(&ring, &a)?.forward()?;
+//! let b = engine.upload(&ring, &b)?.forward()?;
+//! let product: Vec<u16> = a.mul(&b)?.inverse()?.download()?;
+//! # assert_eq!(product[255], 512);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Who it is for
+//!
+//! | you want | begin with |
+//! | --- | --- |
+//! | a scheme of your own, with kernels of its own | [`Kernel`], [`Plan`], `docs/own-scheme.md`, example `03-own-kernel` |
+//! | homomorphic encryption: RNS bases, long rows | [`Ring::rns`], [`Op::Convert`], `docs/fhe.md`, example `05-fhe-multiply` |
+//! | zero-knowledge proofs: cosets, 256-bit fields | [`Ring::coset`], [`Engine::ntt`], `docs/zk.md`, the crate `ringforge-arkworks` |
+//! | batches of key exchanges and signatures | the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
+//!
+//! # What stands behind it
+//!
 //! A [`Ring`] is `Z_Q[x]/(f)`: one [`Modulus`] or an RNS basis of them, and a [`Quotient`]. A [`Job`] is an operation on
 //! it. A [`Planner`] turns a job into a [`Plan`], which is data: it prints itself. A [`Device`] compiles a plan into a
-//! [`Program`], which runs on batches, on buffers of the device in the order of a [`Stream`] or on host memory.
-//!
-//! ```
-//! use ringforge::{Device, Job, Modulus, Op, Planner, Ring};
-//!
-//! // the ring of ML-KEM, and a product in it
-//! let ring = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
-//! let (device, _why) = Device::best(); // a CUDA GPU where there is one, else the CPU
-//! let plan = Planner::new(device.limits().clone()).plan(&Job::new(&ring, Op::Mul))?;
-//! let program = device.compile(&plan)?;
-//!
-//! // two products at once: x^255 · x = -1, and 2 · 3 = 6
-//! let (mut a, mut b, mut product) = ([0u16; 512], [0u16; 512], [0u16; 512]);
-//! (a[255], b[1]) = (1, 1);
-//! (a[256], b[256]) = (2, 3);
-//! program.run_host(2, &mut [a.as_slice().into(), b.as_slice().into(), product.as_mut_slice().into()])?;
-//! assert_eq!((product[0], product[256]), (3328, 6));
-//! # Ok::<(), ringforge::Error>(())
-//! ```
+//! [`Program`], which runs on batches, on buffers of the device in the order of a [`Stream`] or on host memory. An
+//! [`Engine`] is a device with a planner, and keeps programs.
 //!
 //! # From here to a kernel
 //!
@@ -54,6 +75,7 @@ pub mod cuda;
 mod decimal;
 mod device;
 mod draws;
+mod engine;
 mod error;
 mod field;
 mod guarded;
@@ -90,8 +112,9 @@ pub use bound::{Bound, Held};
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 pub use cache::{Cache, Usage};
 pub use columns::Columns;
-pub use device::{Buffer, Device, Reason, Stream};
+pub use device::{Buffer, Device, Stream};
 pub use draws::Draws;
+pub use engine::{Elements, Engine, Ntt};
 pub use error::{Error, NoDevice, Result};
 pub use job::{Bounds, Job, Op, Order};
 pub use kernel::{Args, Kernel, Launch, Per, Port, Role, Values};
@@ -112,6 +135,7 @@ pub use tuning::{Choice, Exchange, Tuning};
 
 /// The pages' examples, as tests.
 #[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
 #[doc = include_str!("../../docs/fhe.md")]
 #[doc = include_str!("../../docs/zk.md")]
 struct Pages;

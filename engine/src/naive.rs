@@ -76,7 +76,7 @@ pub fn forward(ring: &Ring, split: &Split, order: Order, a: &[U256]) -> Vec<U256
     let (n, d) = (split.n, split.base);
     let places = match order {
         Order::Natural => split.natural_places(),
-        Order::Any | Order::BitReversed => (0..split.leaves()).collect(),
+        Order::Tree => (0..split.leaves()).collect(),
     };
     let mut values = vec![U256::ZERO; a.len()];
     for (row, (a, values)) in a.chunks_exact(n).zip(values.chunks_exact_mut(n)).enumerate() {
@@ -100,7 +100,7 @@ pub fn point_mul(ring: &Ring, split: &Split, order: Order, a: &[U256], b: &[U256
     let (n, d) = (split.n, split.base);
     let places = match order {
         Order::Natural => split.natural_places(),
-        Order::Any | Order::BitReversed => (0..split.leaves()).collect(),
+        Order::Tree => (0..split.leaves()).collect(),
     };
     let mut product = vec![U256::ZERO; a.len()];
     for row in 0..a.len() / n {

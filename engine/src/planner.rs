@@ -102,7 +102,7 @@ impl Planner {
         let steps = if limits.is_cpu() || fused.fits(limits) {
             vec![fused.step(a, b, c)]
         } else {
-            transforms(&self.rows(job, split, Order::Any), [a, b, c])
+            transforms(&self.rows(job, split, Order::Tree), [a, b, c])
         };
         let contents = vec![Some(Content::Coefficients(ring.clone())); 3];
         Plan::new(job.to_string(), steps)?.with_contents(contents)

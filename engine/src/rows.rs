@@ -61,7 +61,7 @@ pub struct Rows {
 
 impl Rows {
     /// Rows for a device with these limits: split as deep as every modulus allows, one polynomial in registers at a time,
-    /// values in any order, and one row for each modulus an item.
+    /// values in tree order, and one row for each modulus an item.
     ///
     /// # Errors
     /// As [`Split::of`].
@@ -76,7 +76,7 @@ impl Rows {
             split: split.clone(),
             part: 0..split.layers.len(),
             arithmetic: Arithmetic::of(ring),
-            order: Order::Any,
+            order: Order::Tree,
             held: 1,
             per_item: ring.basis().len(),
             extra: 0,

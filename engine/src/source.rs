@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ringforge_kernels::Header;
 
-use crate::columns::{Columns, Shares};
+use crate::columns::Columns;
 use crate::kernel::{Kernel, Launch, Port};
 
 /// What a kernel generates for a device: the header `prelude.cuh`, and the launch it assumes.
@@ -101,8 +101,8 @@ impl Source {
 
     /// How the blocks of an item share out the ports.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
-    pub(crate) fn shares(&self) -> Shares {
-        Shares { blocks: self.built.launch.blocks_per_item as usize, columns: self.columns.clone() }
+    pub(crate) fn shares(&self) -> crate::columns::Shares {
+        crate::columns::Shares { blocks: self.built.launch.blocks_per_item as usize, columns: self.columns.clone() }
     }
 
     /// The CUDA text of the entry point.

@@ -25,13 +25,12 @@ impl Program {
     /// [`Ring::check`](crate::Ring::check) finds such residues.
     ///
     /// ```
-    /// use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Ring};
+    /// use ringforge::{Engine, HostArg, Job, Modulus, Op, Order, Ring};
     ///
     /// // the scalar field of BLS12-381; elements are [u64; 4] in Montgomery form, as arkworks has them
     /// let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
-    /// let (device, _why) = Device::best();
     /// let job = Job::new(&Ring::cyclic(1 << 10, r)?, Op::Forward).order(Order::Natural).in_place();
-    /// let program = device.compile(&Planner::new(device.limits().clone()).plan(&job)?)?;
+    /// let program = Engine::best().program(&job)?;
     /// let mut polynomial = vec![[0u64; 4]; 1 << 10];
     /// polynomial[0] = [5, 0, 0, 0];
     /// program.run_host(1, &mut [HostArg::from(&mut polynomial[..])])?;

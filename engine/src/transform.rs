@@ -36,7 +36,7 @@ mod sealed {
 /// Transforms and products of one row of n residues on the CPU, where they lie: what fused kernels mean there.
 ///
 /// All residues are canonical, below the row's modulus. Values are in tree order, leaf by leaf and low degree first, as in
-/// [`Order::Any`](crate::Order::Any). Neither time nor addresses depend on residues, and what they leave on the stack is
+/// [`Order::Tree`](crate::Order::Tree). Neither time nor addresses depend on residues, and what they leave on the stack is
 /// wiped; only a row of more than 64 KiB also takes other threads, whose stacks keep it. Cloning is cheap.
 ///
 /// ```

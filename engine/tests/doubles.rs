@@ -52,7 +52,7 @@ fn check(ring: &Ring, a: &[u8], b: &[u8]) {
     let product = naive::to_stored(ring, &naive::mul(ring, &x, &y));
     for device in devices() {
         assert!(run(&device, &planned(&Job::new(ring, Op::Mul)), batch, &[a, b]) == product, "mul {ring} on {device}");
-        for order in [Order::Any, Order::Natural] {
+        for order in [Order::Tree, Order::Natural] {
             let wanted = naive::to_stored(ring, &naive::forward(ring, &split, order, &x));
             let forward = planned(&Job::new(ring, Op::Forward).order(order));
             assert!(run(&device, &forward, batch, &[a]) == wanted, "forward {ring} {order} on {device}");

@@ -50,7 +50,7 @@ fn products_of_the_largest_residues_equal_the_oracle() {
 fn products_of_values_equal_the_oracle() {
     for ring in rings() {
         let split = Split::of(&ring, None).expect("a split");
-        for order in [Order::Any, Order::Natural, Order::BitReversed] {
+        for order in [Order::Tree, Order::Natural] {
             let (a, b, c) = (residues(&ring, 6, 3), residues(&ring, 7, 3), residues(&ring, 8, 3));
             let [x, y, z] = [&a, &b, &c].map(|bytes| naive::to_plain(&ring, bytes));
             let wanted = naive::point_mul(&ring, &split, order, &x, &y);

@@ -43,7 +43,7 @@ fn check<W: Word + PartialEq + Debug>(rows: &Rows) {
     let row_of = |plain: &[U256], modulus: usize| -> Vec<W> {
         words(ring, &naive::to_stored(ring, plain))[modulus * n..][..n].to_vec()
     };
-    let values = plain.each_ref().map(|a| naive::forward(ring, split, Order::Any, a));
+    let values = plain.each_ref().map(|a| naive::forward(ring, split, Order::Tree, a));
     let product = naive::mul(ring, &plain[0], &plain[1]);
     let mut one = vec![U256::ZERO; plain[0].len()];
     for (row, q) in one.chunks_exact_mut(n).zip(ring.basis()) {
@@ -104,7 +104,7 @@ fn the_largest_residues_agree_with_the_oracle() {
         let q = prime(bits, 512);
         let rows = rows(&Ring::negacyclic(256, q).expect("a ring"));
         let largest = q.value_u64().expect("64 bits") - 1;
-        let wanted = naive::forward(rows.ring(), rows.split(), Order::Any, &[U256::from(largest); 256]);
+        let wanted = naive::forward(rows.ring(), rows.split(), Order::Tree, &[U256::from(largest); 256]);
         let transform = Transform::<u64>::of(&rows, 0).expect("a transform");
         let mut row = [largest; 256];
         transform.forward(&mut row).expect("n words");
@@ -153,7 +153,7 @@ fn check_invertible<W: Word>(rows: &Rows) {
     let mut seen = [false; 2];
     for seed in 0..300 {
         let stored = residues(ring, seed, 1);
-        let values = naive::forward(ring, full.split(), Order::Any, &naive::to_plain(ring, &stored));
+        let values = naive::forward(ring, full.split(), Order::Tree, &naive::to_plain(ring, &stored));
         let wanted = !values.contains(&U256::ZERO);
         let mut row = words(ring, &stored);
         transform.forward(&mut row).expect("n words");

@@ -41,9 +41,9 @@ impl Shared {
 
     /// The same in both orders, in place too.
     fn all_transforms(&self) -> Result<Vec<NamedPlan>> {
-        let mut plans = [self.transforms(Order::Any)?, self.transforms(Order::Natural)?].concat();
+        let mut plans = [self.transforms(Order::Tree)?, self.transforms(Order::Natural)?].concat();
         for op in [Op::Forward, Op::Inverse] {
-            for order in [Order::Any, Order::Natural] {
+            for order in [Order::Tree, Order::Natural] {
                 plans.push(self.plan(&Job::new(&self.ring, op).order(order).in_place())?);
             }
         }
@@ -117,7 +117,7 @@ fn others() -> Result<Vec<Shared>> {
 /// What makes a ring or planning fail.
 pub fn transforms() -> Result<Vec<NamedPlan>> {
     let several = several()?;
-    let mut plans = [several.transforms(Order::Any)?, several.transforms(Order::Natural)?].concat();
+    let mut plans = [several.transforms(Order::Tree)?, several.transforms(Order::Natural)?].concat();
     plans.iter_mut().for_each(|named| named.name += " in two kernels");
     Ok(plans)
 }
@@ -133,9 +133,9 @@ impl Scheme for SharedOut {
         let several = several()?;
         let mut plans = [several.all_transforms()?, small()?.all_transforms()?].concat();
         plans.push(several.plan(&Job::new(&several.ring, Op::Mul))?);
-        plans.extend(three()?.transforms(Order::Any)?);
+        plans.extend(three()?.transforms(Order::Tree)?);
         for other in others()? {
-            plans.extend(other.transforms(Order::Any)?);
+            plans.extend(other.transforms(Order::Tree)?);
         }
         Ok(plans)
     }
@@ -149,6 +149,6 @@ impl Scheme for Addressing {
     const NAME: &'static str = "addressing of what is shared out";
 
     fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
-        Ok([small()?.transforms(Order::Natural)?, three()?.transforms(Order::Any)?].concat())
+        Ok([small()?.transforms(Order::Natural)?, three()?.transforms(Order::Tree)?].concat())
     }
 }

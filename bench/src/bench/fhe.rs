@@ -246,7 +246,7 @@ impl Task {
             }
             for from in [0, (batch - 1) * size] {
                 let [a, values] = [inputs, &values].map(|bytes| naive::to_plain(ring, &bytes[from..][..size]));
-                if !oracle::values_agree(ring, Order::Any, [&a, &values], PLACES, random)? {
+                if !oracle::values_agree(ring, Order::Tree, [&a, &values], PLACES, random)? {
                     return Ok(false);
                 }
             }

@@ -120,8 +120,8 @@ fn oracle(job: &Job, inputs: &[&[u8]], result: &[u8]) -> Result<bool> {
     let plain = |bytes: &[u8]| naive::to_plain(ring, bytes);
     Ok(match (job.op, inputs) {
         (Op::Mul, [a, b]) => naive::mul(ring, &plain(a), &plain(b)) == plain(result),
-        (Op::Forward, [a]) => naive::forward(ring, &Split::of(ring, None)?, Order::Any, &plain(a)) == plain(result),
-        (Op::Inverse, [a]) => naive::forward(ring, &Split::of(ring, None)?, Order::Any, &plain(result)) == plain(a),
+        (Op::Forward, [a]) => naive::forward(ring, &Split::of(ring, None)?, Order::Tree, &plain(a)) == plain(result),
+        (Op::Inverse, [a]) => naive::forward(ring, &Split::of(ring, None)?, Order::Tree, &plain(result)) == plain(a),
         _ => anyhow::bail!("{} has no oracle here", job.op),
     })
 }

@@ -67,10 +67,10 @@ pub(super) fn all(filter: &str, quick: bool, limits: &Limits) -> Result<Vec<Subj
     let mut subjects = Vec::new();
     for (kind, _) in KINDS.iter().filter(|(_, is_quick)| *is_quick || !quick) {
         let (ring, order, one): (Ring, _, _) = match kind {
-            Small(text) => (text.parse()?, Order::Any, false),
+            Small(text) => (text.parse()?, Order::Tree, false),
             Rns { log_n, bits } => {
                 let basis = Modulus::ntt_primes(2 << log_n, *bits, MODULI)?;
-                (Ring::rns(1 << log_n, &basis)?, Order::Any, false)
+                (Ring::rns(1 << log_n, &basis)?, Order::Tree, false)
             }
             Proof { log_n } => (format!("{BLS12_381}:x^{}-1", 1u64 << log_n).parse()?, Order::Natural, true),
         };

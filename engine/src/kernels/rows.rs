@@ -39,7 +39,7 @@ impl Rows {
     pub(crate) fn describe(&self) -> String {
         match self.order {
             Order::Natural => format!("split {} natural order", self.split),
-            Order::Any | Order::BitReversed => format!("split {}", self.split),
+            Order::Tree => format!("split {}", self.split),
         }
     }
 

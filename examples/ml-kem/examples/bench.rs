@@ -10,7 +10,7 @@ use std::error::Error;
 
 use ml_kem::kem::Decapsulate;
 use ml_kem::{DecapsulationKey, ExpandedKeyEncoding};
-use ringforge::{Device, Stream};
+use ringforge::{Device, Engine, Stream};
 use ringforge_batch::{Batch, BatchKem, Mechanism, Resident};
 use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
 
@@ -78,12 +78,13 @@ macro_rules! theirs {
 }
 
 fn main() -> Outcome {
-    let (device, why) = Device::best();
+    let engine = Engine::best();
+    let device = engine.device();
     let mut numbers = env::args().skip(1).map(|word| word.parse::<usize>());
     let batch = numbers.next().transpose()?.unwrap_or(if device.limits().is_cpu() { 256 } else { 1 << 16 }).max(1);
     let runs = numbers.next().transpose()?.unwrap_or(20).max(1);
-    println!("{batch} items on {device} ({why}), the median of {runs} runs");
-    bench::<MlKem512>(&device, batch, runs, theirs!(ml_kem::MlKem512))?;
-    bench::<MlKem768>(&device, batch, runs, theirs!(ml_kem::MlKem768))?;
-    bench::<MlKem1024>(&device, batch, runs, theirs!(ml_kem::MlKem1024))
+    println!("{batch} items on {device}, the median of {runs} runs");
+    bench::<MlKem512>(device, batch, runs, theirs!(ml_kem::MlKem512))?;
+    bench::<MlKem768>(device, batch, runs, theirs!(ml_kem::MlKem768))?;
+    bench::<MlKem1024>(device, batch, runs, theirs!(ml_kem::MlKem1024))
 }

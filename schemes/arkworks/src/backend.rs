@@ -4,7 +4,7 @@ use core::any::TypeId;
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use ringforge::{Device, Job, Op, Order, PinnedBuffer, Planner, Program, Reason, Result};
+use ringforge::{Device, Engine, Job, Op, Order, PinnedBuffer, Planner, Program, Result};
 
 use crate::cache::Cache;
 use crate::field::{EngineField, coset};
@@ -36,12 +36,12 @@ impl Backend {
     /// A backend on the first CUDA GPU if it is usable, else on the CPU; a line in the log says which, and why.
     #[must_use]
     pub fn best() -> Self {
-        let (device, reason) = Device::best();
-        match &reason {
-            Reason::NoGpu(error) => log::warn!("transforms run on the CPU: {error}"),
-            reason => log::info!("transforms run on {device}: {reason}"),
+        let engine = Engine::best();
+        match engine.no_gpu() {
+            Some(error) => log::warn!("transforms run on the CPU: {error}"),
+            None => log::info!("transforms run on {}", engine.device()),
         }
-        Self::new(device)
+        Self::new(engine.device().clone())
     }
 
     /// The backend behind arkworks' traits: what [`Backend::share`] was given, else [`Backend::best`].

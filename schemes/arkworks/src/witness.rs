@@ -124,8 +124,8 @@ impl Plans {
         let to_coset = |to: Job| chain(planner, &[(back(&from, natural, -F::ONE), &[0]), (to.in_place(), &[0])]);
         match reduction {
             Reduction::Libsnark => {
-                // values on the coset are multiplied and transformed back, so they may stand in any order
-                let (to, order) = (coset(n, F::GENERATOR)?, Order::Any);
+                // values on the coset are multiplied and transformed back, so they may stay in tree order
+                let (to, order) = (coset(n, F::GENERATOR)?, Order::Tree);
                 let vanishing = F::GENERATOR.pow([n as u64]) - F::ONE;
                 let scale = vanishing.inverse().unwrap_or_default();
                 let forward = job(&to, Op::Forward, order).scale(integer(scale));
@@ -251,7 +251,7 @@ mod tests {
         let kernels =
             |ring: &Ring, op, order| planner.plan(&Job::new(ring, op).order(order).in_place()).unwrap().steps().len();
         for (reduction, to, order) in [
-            (Reduction::Libsnark, coset(n, Fr::GENERATOR), Order::Any),
+            (Reduction::Libsnark, coset(n, Fr::GENERATOR), Order::Tree),
             (Reduction::Circom, coset(n, root::<Fr>(2 * n as u64).unwrap()), Order::Natural),
         ] {
             let (from, to) = (coset(n, Fr::ONE).unwrap(), to.unwrap());

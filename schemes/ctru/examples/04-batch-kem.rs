@@ -4,14 +4,15 @@
 
 use std::error::Error;
 
-use ringforge::Device;
+use ringforge::Engine;
 use ringforge_batch::{BatchKem, Resident};
 use ringforge_ctru::{Batch, Ctru768};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (device, reason) = Device::best();
-    println!("on {device}: {reason}");
-    let kem = Batch::<Ctru768>::new(&device)?;
+    let engine = Engine::best();
+    let device = engine.device();
+    println!("on {device}");
+    let kem = Batch::<Ctru768>::new(device)?;
     let sizes = kem.sizes();
 
     // host memory: item i lies at i times its size

@@ -16,12 +16,13 @@
 //! ```
 //!
 //! ```
-//! use ringforge::Device;
+//! use ringforge::Engine;
 //! use ringforge_batch::BatchKem;
 //! use ringforge_ctru::{Batch, Ctru768};
 //!
-//! let (device, _why) = Device::best(); // a CUDA GPU where there is one, else the CPU
-//! let kem = Batch::<Ctru768>::new(&device)?;
+//! let engine = Engine::best(); // a CUDA GPU where there is one, else the CPU
+//! let device = engine.device();
+//! let kem = Batch::<Ctru768>::new(device)?;
 //! let sizes = kem.sizes();
 //! let (mut public_keys, mut secret_keys) = (vec![0; 3 * sizes.public_key], vec![0; 3 * sizes.secret_key]);
 //! kem.generate(&mut public_keys, &mut secret_keys)?.all()?;

@@ -4,15 +4,16 @@
 
 use std::error::Error;
 
-use ringforge::Device;
+use ringforge::Engine;
 use ringforge_sm2::{DEFAULT_ID, Identity, Mode, PrivateKey, PublicKey, Signature, Signer, Verifier, outcome};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (device, reason) = Device::best();
-    println!("on {device}: {reason}");
+    let engine = Engine::best();
+    let device = engine.device();
+    println!("on {device}");
     // look-ups by secret addresses, for a device of one's own; `Mode::Scan` has none
-    let signer = Signer::new(&device, Mode::Throughput)?;
-    let verifier = Verifier::new(&device)?;
+    let signer = Signer::new(device, Mode::Throughput)?;
+    let verifier = Verifier::new(device)?;
 
     // host memory: item i lies at i times its size
     let batch = 1000;

@@ -14,18 +14,19 @@ use crate::windows::Mode;
 /// Signing and key generation made ready on a device.
 ///
 /// ```
-/// use ringforge::Device;
+/// use ringforge::Engine;
 /// use ringforge_sm2::{Mode, Signer, Verifier};
 ///
-/// let (device, _why) = Device::best(); // a CUDA GPU where there is one, else the CPU
-/// let signer = Signer::new(&device, Mode::Scan)?;
+/// let engine = Engine::best(); // a CUDA GPU where there is one, else the CPU
+/// let device = engine.device();
+/// let signer = Signer::new(device, Mode::Scan)?;
 /// let (mut private_keys, mut public_keys) = (vec![0; 3 * 32], vec![0; 3 * 64]);
 /// signer.generate(&mut private_keys, &mut public_keys)?.all()?;
 ///
 /// let (digests, mut signatures) = ([7; 3 * 32], vec![0; 3 * 64]);
 /// signer.sign(&private_keys, &digests, &mut signatures)?.all()?;
 ///
-/// let verifier = Verifier::new(&device)?;
+/// let verifier = Verifier::new(device)?;
 /// verifier.verify(&public_keys, &digests, &signatures)?.all()?;
 /// signatures[70] ^= 1; // of the second item
 /// assert_eq!(verifier.verify(&public_keys, &digests, &signatures)?.faults()[0].item, 1);

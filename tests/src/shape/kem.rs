@@ -115,11 +115,11 @@ fn pack(x: &[u64], out: &mut [u8]) {
 pub fn plan(limits: &Limits) -> Result<NamedPlan> {
     let kernel = Kem::new(limits)?;
     let (ring, split) = (kernel.rows.ring().clone(), kernel.rows.split().clone());
-    let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: Order::Any };
+    let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
     let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2), kernel.rows.table_slot()];
     let step = Step { kernel: Arc::new(kernel), slots };
     let plan = Plan::new("kem", vec![step])?.with_contents(vec![None, Some(values), None])?;
-    let inverse = Inverse::new(&split, Order::Any, &Limits::cpu()).step(Slot::Arg(0), Slot::Arg(1));
+    let inverse = Inverse::new(&split, Order::Tree, &Limits::cpu()).step(Slot::Arg(0), Slot::Arg(1));
     let to_coefficients = Device::cpu().compile(&Plan::new("key to coefficients", vec![inverse])?)?;
     Ok(NamedPlan::new("kem", plan).expecting(move |_, inputs| {
         let mut key = vec![0; inputs[1].len()];

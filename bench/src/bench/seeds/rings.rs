@@ -184,7 +184,7 @@ fn fhe_size(
                 Op::Forward => {
                     let last = (batch - 1) * ring.bytes();
                     let plain = [&inputs, &result].map(|bytes| naive::to_plain(ring, &bytes[last..]));
-                    oracle::values_agree(ring, Order::Any, [&plain[0], &plain[1]], PLACES, &mut random)?
+                    oracle::values_agree(ring, Order::Tree, [&plain[0], &plain[1]], PLACES, &mut random)?
                 }
                 _ => result == inputs,
             };

@@ -1,0 +1,219 @@
+//! The front door: a device, a planner and the programs made so far, in one value.
+
+mod elements;
+mod ntt;
+mod programs;
+
+use core::fmt;
+use std::sync::{Arc, OnceLock};
+
+use bytemuck::Pod;
+
+use crate::device::{Device, Stream};
+use crate::error::{Error, Result};
+use crate::job::{Job, Op};
+use crate::planner::Planner;
+use crate::program::{HostArg, Program};
+use crate::ring::Ring;
+use crate::tuning::Tuning;
+
+pub use elements::Elements;
+pub use ntt::Ntt;
+
+use programs::Programs;
+
+/// A device with a planner and a cache of programs. Cloning is cheap and gives the same engine; threads may share it.
+///
+/// ```
+/// let ring: ringforge::Ring = "3457:x^768-x^384+1".parse()?;
+/// let engine = ringforge::Engine::best(); // a GPU where there is one, else the CPU
+/// let (a, b) = (vec![1u16; 1000 * 768], vec![2u16; 1000 * 768]);
+/// let products = engine.mul(&ring, &a, &b)?; // a batch of 1000
+/// # assert_eq!(products.len(), a.len());
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+///
+/// What is asked for twice is planned and compiled once, also when two threads ask at the same time. Programs that were not
+/// used for longest go when there are more than [`Engine::MOST_PROGRAMS`].
+#[derive(Clone)]
+pub struct Engine(Arc<Parts>);
+
+struct Parts {
+    device: Device,
+    /// Why the device is no GPU, where one was looked for.
+    no_gpu: Option<Error>,
+    planner: Planner,
+    programs: Programs,
+    stream: OnceLock<Stream>,
+}
+
+impl Engine {
+    /// Programs that are kept at most.
+    pub const MOST_PROGRAMS: usize = 256;
+
+    /// On the first CUDA GPU if it is usable, else on the CPU; [`Engine::no_gpu`] says why.
+    #[must_use]
+    pub fn best() -> Self {
+        match Self::cuda(0) {
+            Ok(engine) => engine,
+            Err(error) => Self::new(Device::cpu(), Some(error), Tuning::default()),
+        }
+    }
+
+    /// On the CPU, with rayon's threads.
+    #[must_use]
+    pub fn cpu() -> Self {
+        Self::on(Device::cpu())
+    }
+
+    /// On the CUDA GPU with this ordinal.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] where there is none.
+    pub fn cuda(ordinal: usize) -> Result<Self> {
+        Device::cuda(ordinal).map(Self::on)
+    }
+
+    /// On this device.
+    #[must_use]
+    pub fn on(device: Device) -> Self {
+        Self::new(device, None, Tuning::default())
+    }
+
+    /// The same device with other choices where only speed depends on them; no program is made yet.
+    #[must_use]
+    pub fn tuned(&self, tuning: Tuning) -> Self {
+        Self::new(self.device().clone(), self.0.no_gpu.clone(), tuning)
+    }
+
+    fn new(device: Device, no_gpu: Option<Error>, tuning: Tuning) -> Self {
+        let planner = Planner::new(device.limits().clone()).tuned(tuning);
+        let programs = Programs::new(Self::MOST_PROGRAMS);
+        Self(Arc::new(Parts { device, no_gpu, planner, programs, stream: OnceLock::new() }))
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Why [`Engine::best`] found no GPU.
+    #[must_use]
+    pub fn no_gpu(&self) -> Option<&Error> {
+        self.0.no_gpu.as_ref()
+    }
+
+    /// The planner.
+    #[must_use]
+    pub fn planner(&self) -> &Planner {
+        &self.0.planner
+    }
+
+    /// The program for a job, planned and compiled the first time.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`] and [`Device::compile`].
+    pub fn program(&self, job: &Job) -> Result<Program> {
+        self.0.programs.get(job, || self.device().compile(&self.planner().plan(job)?))
+    }
+
+    /// Transforms of a ring: between coefficients and evaluations.
+    ///
+    /// # Errors
+    /// As [`Split::of`](crate::Split::of) where the ring has no transform.
+    pub fn ntt(&self, ring: &Ring) -> Result<Ntt> {
+        Ntt::new(self, ring)
+    }
+
+    /// Products of ring elements, coefficients in and out, in host memory: as many as there are elements, one after another,
+    /// in `a` and `b`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] for numbers of another width than the ring's residues,
+    /// [`Error::Length`] for other than whole elements and for batches of different lengths, [`Error::NotReduced`]. As
+    /// [`Engine::program`] and [`Program::run_host`].
+    pub fn mul<T: Pod>(&self, ring: &Ring, a: &[T], b: &[T]) -> Result<Vec<T>> {
+        checked(ring, "a", a)?;
+        checked(ring, "b", b)?;
+        self.mul_unchecked(ring, a, b)
+    }
+
+    /// The same for residues that are known to be below their moduli: where one is not, its product means nothing.
+    ///
+    /// # Errors
+    /// As [`Engine::mul`], but for [`Error::NotReduced`].
+    pub fn mul_unchecked<T: Pod>(&self, ring: &Ring, a: &[T], b: &[T]) -> Result<Vec<T>> {
+        let batch = elements_of(ring, "a", a)?;
+        if b.len() != a.len() {
+            return Err(of("b", Error::Length { what: "numbers, as many as a has", expected: a.len(), got: b.len() }));
+        }
+        let mut product = vec![T::zeroed(); a.len()];
+        let args = &mut [HostArg::from(a), HostArg::from(b), HostArg::from(&mut product[..])];
+        self.program(&Job::new(ring, Op::Mul))?.run_host(batch, args)?;
+        Ok(product)
+    }
+
+    /// Ring elements on the device, from their coefficients in host memory.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring};
+    /// # let ring: Ring = "17:x^4+1".parse()?;
+    /// # let engine = Engine::cpu();
+    /// let a = engine.upload(&ring, &[1u16, 2, 3, 4])?.forward()?;
+    /// let square = a.mul(&a)?.inverse()?;
+    /// assert_eq!(square.download::<u16>()?, [5, 9, 10, 3]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] as [`Engine::mul`]; [`Error::OutOfMemory`]; [`Error::Driver`].
+    pub fn upload<T: Pod>(&self, ring: &Ring, coefficients: &[T]) -> Result<Elements> {
+        Elements::upload(self, ring, coefficients)
+    }
+
+    /// The stream on which [`Elements`] are worked on.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn stream(&self) -> Result<&Stream> {
+        if let Some(stream) = self.0.stream.get() {
+            return Ok(stream);
+        }
+        let new = self.device().stream()?;
+        Ok(self.0.stream.get_or_init(|| new))
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Engine({})", self.device())
+    }
+}
+
+/// An error of a named argument.
+fn of(name: &'static str, error: Error) -> Error {
+    Error::Argument { name, error: Box::new(error) }
+}
+
+/// How many elements of a ring an argument has, all of whose residues are below their moduli.
+fn checked<T: Pod>(ring: &Ring, name: &'static str, numbers: &[T]) -> Result<usize> {
+    let batch = elements_of(ring, name, numbers)?;
+    ring.check(numbers).map_err(|error| of(name, error)).map(|()| batch)
+}
+
+/// How many elements of a ring an argument has.
+fn elements_of<T: Pod>(ring: &Ring, name: &'static str, numbers: &[T]) -> Result<usize> {
+    let (width, size) = (ring.width().bytes(), ring.bytes());
+    if size_of::<T>() != width {
+        let expected = format!("{width} bytes for {ring}");
+        let got = format!("{} bytes", size_of::<T>());
+        return Err(of(name, Error::Mismatch { what: "a residue".into(), expected, got }));
+    }
+    let per_element = size / width;
+    if !numbers.len().is_multiple_of(per_element) {
+        let expected = numbers.len().next_multiple_of(per_element);
+        return Err(of(name, Error::Length { what: "numbers, in whole elements", expected, got: numbers.len() }));
+    }
+    Ok(numbers.len() / per_element)
+}

@@ -1,0 +1,116 @@
+//! Transforms of a ring, on host memory.
+
+use bytemuck::Pod;
+
+use crate::error::Result;
+use crate::job::{Job, Op, Order};
+use crate::program::HostArg;
+use crate::ring::Ring;
+
+use super::{Engine, checked, elements_of};
+
+/// Number-theoretic transforms of a ring on host memory: of any batch, which the length says. Made by [`Engine::ntt`].
+///
+/// Evaluations are in natural order, or as [`Ntt::order`] says: for a ring that splits into linear factors the values at
+/// the powers of a root, else residues modulo the factors, see [`Op::Forward`].
+///
+/// ```
+/// use ringforge::{Engine, Ring};
+///
+/// let ring: Ring = "17:x^4+1".parse()?;
+/// let ntt = Engine::best().ntt(&ring)?;
+/// let mut polynomials = vec![1u16, 0, 0, 0, 0, 1, 0, 0]; // 1, and x
+/// ntt.forward(&mut polynomials)?;
+/// assert_eq!(polynomials[..4], [1; 4]);
+/// ntt.inverse(&mut polynomials)?;
+/// assert_eq!(polynomials, [1, 0, 0, 0, 0, 1, 0, 0]);
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Ntt {
+    engine: Engine,
+    ring: Ring,
+    order: Order,
+}
+
+impl Ntt {
+    pub(super) fn new(engine: &Engine, ring: &Ring) -> Result<Self> {
+        let ntt = Self { engine: engine.clone(), ring: ring.clone(), order: Order::Natural };
+        // what cannot be is refused now
+        engine.planner().plan(&ntt.job(Op::Forward))?;
+        Ok(ntt)
+    }
+
+    /// With evaluations in this order; the order of the tree saves a pass over long rows.
+    #[must_use]
+    pub fn order(self, order: Order) -> Self {
+        Self { order, ..self }
+    }
+
+    /// The ring.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// From coefficients to evaluations, in place.
+    ///
+    /// # Errors
+    /// As [`Engine::mul`].
+    pub fn forward<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
+        checked(&self.ring, "elements", elements)?;
+        self.forward_unchecked(elements)
+    }
+
+    /// From evaluations to coefficients, in place.
+    ///
+    /// # Errors
+    /// As [`Engine::mul`].
+    pub fn inverse<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
+        checked(&self.ring, "elements", elements)?;
+        self.inverse_unchecked(elements)
+    }
+
+    /// [`Ntt::forward`] for residues that are known to be below their moduli: else an element's result means nothing.
+    ///
+    /// # Errors
+    /// As [`Engine::mul_unchecked`].
+    pub fn forward_unchecked<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
+        self.run(Op::Forward, elements)
+    }
+
+    /// [`Ntt::inverse`] for residues that are known to be below their moduli: else an element's result means nothing.
+    ///
+    /// # Errors
+    /// As [`Engine::mul_unchecked`].
+    pub fn inverse_unchecked<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
+        self.run(Op::Inverse, elements)
+    }
+
+    /// The evaluations of polynomials, in a new vector.
+    ///
+    /// # Errors
+    /// As [`Engine::mul`].
+    pub fn evaluate<T: Pod>(&self, coefficients: &[T]) -> Result<Vec<T>> {
+        let mut elements = coefficients.to_vec();
+        self.forward(&mut elements).map(|()| elements)
+    }
+
+    /// The polynomials with these evaluations, in a new vector.
+    ///
+    /// # Errors
+    /// As [`Engine::mul`].
+    pub fn interpolate<T: Pod>(&self, evaluations: &[T]) -> Result<Vec<T>> {
+        let mut elements = evaluations.to_vec();
+        self.inverse(&mut elements).map(|()| elements)
+    }
+
+    fn job(&self, op: Op) -> Job {
+        Job::new(&self.ring, op).order(self.order).in_place()
+    }
+
+    fn run<T: Pod>(&self, op: Op, elements: &mut [T]) -> Result<()> {
+        let batch = elements_of(&self.ring, "elements", elements)?;
+        self.engine.program(&self.job(op))?.run_host(batch, &mut [HostArg::from(elements)])
+    }
+}

@@ -1,0 +1,115 @@
+//! Programs by what was asked for: each made once, and the one not used for longest dropped where there are too many.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::Result;
+use crate::job::Job;
+use crate::program::Program;
+
+/// Programs of one device and tuning.
+pub(super) struct Programs {
+    most: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    entries: HashMap<Job, Entry>,
+    /// Counts what was asked for.
+    now: u64,
+}
+
+#[derive(Default)]
+struct Entry {
+    /// Locked by the thread that makes the program, while others wait for it.
+    program: Arc<Mutex<Option<Program>>>,
+    used: u64,
+}
+
+impl Programs {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, kept: Mutex::default() }
+    }
+
+    /// The program for a job, made if it is not there. A failure is not kept.
+    pub(super) fn get(&self, job: &Job, make: impl FnOnce() -> Result<Program>) -> Result<Program> {
+        let place = self.place(job);
+        let mut program = lock(&place);
+        if let Some(program) = &*program {
+            return Ok(program.clone());
+        }
+        Ok(program.insert(make()?).clone())
+    }
+
+    /// The place of a job's program, which counts as used now.
+    fn place(&self, job: &Job) -> Arc<Mutex<Option<Program>>> {
+        let mut kept = lock(&self.kept);
+        kept.now += 1;
+        let now = kept.now;
+        let entry = kept.entries.entry(job.clone()).or_default();
+        entry.used = now;
+        let place = entry.program.clone();
+        if kept.entries.len() > self.most {
+            let oldest = kept.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(job, _)| job.clone());
+            oldest.and_then(|job| kept.entries.remove(&job));
+        }
+        place
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::device::Device;
+    use crate::error::Error;
+    use crate::job::Op;
+    use crate::planner::Planner;
+    use crate::ring::Ring;
+
+    fn job(n: usize) -> Job {
+        Job::new(&format!("17:x^{n}+1").parse::<Ring>().unwrap(), Op::Mul)
+    }
+
+    fn made(job: &Job) -> Result<Program> {
+        Device::cpu().compile(&Planner::default().plan(job)?)
+    }
+
+    #[test]
+    fn each_program_is_made_once() {
+        let (programs, count, start) = (Programs::new(9), AtomicUsize::new(0), Barrier::new(8));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    let make = || {
+                        count.fetch_add(1, Ordering::SeqCst);
+                        made(&job(4))
+                    };
+                    programs.get(&job(4), make).unwrap();
+                });
+            }
+        });
+        assert_eq!(count.into_inner(), 1);
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_goes() {
+        let programs = Programs::new(2);
+        for n in [1, 2, 1, 4] {
+            programs.get(&job(n), || made(&job(n))).unwrap();
+        }
+        programs.get(&job(1), || panic!("it is there")).unwrap();
+        let again = Error::Ring { why: "made again".into() };
+        assert_eq!(programs.get(&job(2), || Err(again.clone())).unwrap_err(), again);
+        // nor is the failure kept
+        programs.get(&job(2), || made(&job(2))).unwrap();
+    }
+}

@@ -1,0 +1,149 @@
+//! The front door: transforms and products in a line, on host memory and on the device, and what it refuses.
+
+use ringforge::testkit::{Target, residues};
+use ringforge::{Engine, Error, Job, Modulus, Op, Order, Result, Ring, Split, naive};
+
+/// Rings of every width, some with transforms, some without.
+fn rings() -> Vec<(Ring, bool)> {
+    let texts = [
+        ("3329 : x^256 + 1", true),
+        ("998244353 : x^64 + 1", true),
+        ("1152921504606584833, 1152921504598720513 : x^128 + 1", true),
+        ("0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001 : x^32 - 1", true),
+        ("8000 : x^100 - 3x^4 + 2", false),
+    ];
+    texts.map(|(text, splits)| (text.parse().expect("a ring"), splits)).to_vec()
+}
+
+fn engines() -> Vec<Engine> {
+    [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device).map(Engine::on).collect()
+}
+
+/// Something generic over a ring's residues, done with those of its width.
+macro_rules! by_width {
+    ($ring:expr, $bytes:expr, $T:ident => $body:expr) => {
+        match $ring.width().bytes() {
+            2 => by_width!(@ u16, $T, $body),
+            4 => by_width!(@ u32, $T, $body),
+            8 => by_width!(@ u64, $T, $body),
+            _ => by_width!(@ [u64; 4], $T, $body),
+        }
+    };
+    (@ $word:ty, $T:ident, $body:expr) => {{
+        type $T = $word;
+        $body
+    }};
+}
+
+fn of<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+}
+
+#[test]
+fn products_equal_the_oracle() -> Result<()> {
+    for engine in engines() {
+        for (ring, _) in rings() {
+            let (a, b) = (residues(&ring, 1, 3), residues(&ring, 2, 3));
+            let plain = [&a, &b].map(|bytes| naive::to_plain(&ring, bytes));
+            let wanted = naive::to_stored(&ring, &naive::mul(&ring, &plain[0], &plain[1]));
+            by_width!(ring, bytes, T => {
+                let (a, b, wanted) = (of::<T>(&a), of::<T>(&b), of::<T>(&wanted));
+                assert_eq!(engine.mul(&ring, &a, &b)?, wanted, "{ring}");
+                let on_device = engine.upload(&ring, &a)?.mul(&engine.upload(&ring, &b)?)?;
+                assert_eq!(on_device.download::<T>()?, wanted, "{ring}");
+            });
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn transforms_equal_the_oracle() -> Result<()> {
+    for engine in engines() {
+        for (ring, splits) in rings() {
+            let ntt = engine.ntt(&ring);
+            if !splits {
+                assert!(matches!(ntt, Err(Error::Unsupported { .. } | Error::NotPrime { .. })), "{ring}");
+                continue;
+            }
+            let (split, bytes) = (Split::of(&ring, None)?, residues(&ring, 3, 3));
+            for order in [Order::Natural, Order::Tree] {
+                let values = naive::forward(&ring, &split, order, &naive::to_plain(&ring, &bytes));
+                let values = naive::to_stored(&ring, &values);
+                by_width!(ring, bytes, T => {
+                    let (a, values) = (of::<T>(&bytes), of::<T>(&values));
+                    let ntt = engine.ntt(&ring)?.order(order);
+                    let mut row = a.clone();
+                    ntt.forward(&mut row)?;
+                    assert_eq!(row, values, "{ring} {order}");
+                    ntt.inverse(&mut row)?;
+                    assert_eq!(row, a, "{ring} {order}");
+                    assert_eq!((ntt.evaluate(&a)?, ntt.interpolate(&values)?), (values.clone(), a.clone()));
+                    let on_device = engine.upload(&ring, &a)?.forward_to(order)?;
+                    assert_eq!(on_device.download::<T>()?, values, "{ring} {order}");
+                    assert_eq!(on_device.inverse()?.download::<T>()?, a, "{ring} {order}");
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Slices, vectors and arrays alike, and batches of none.
+#[test]
+fn any_slice_will_do() -> Result<()> {
+    let (engine, ring) = (Engine::cpu(), "17 : x^2 + 1".parse::<Ring>()?);
+    let (array, vector) = ([0u16, 1], vec![0u16, 1]);
+    assert_eq!(engine.mul(&ring, &array, &vector)?, engine.mul(&ring, &vector[..], &array)?);
+    let mut in_place = [3u16, 0];
+    engine.ntt(&ring)?.forward(&mut in_place)?;
+    assert_eq!(in_place, [3, 3]);
+    assert_eq!(engine.mul::<u16>(&ring, &[], &[])?, []);
+    assert_eq!(engine.upload::<u16>(&ring, &[])?.forward()?.download::<u16>()?, []);
+    Ok(())
+}
+
+/// The name and error of an argument.
+fn argument<T: std::fmt::Debug>(outcome: Result<T>) -> (&'static str, Error) {
+    match outcome {
+        Err(Error::Argument { name, error }) => (name, *error),
+        other => panic!("no error of an argument: {other:?}"),
+    }
+}
+
+#[test]
+fn errors_name_the_argument() -> Result<()> {
+    let (engine, ring) = (Engine::cpu(), "17 : x^2 + 1".parse::<Ring>()?);
+    let good = [1u16, 2];
+    let q = Modulus::new(17u32)?.value();
+    assert_eq!(argument(engine.mul(&ring, &good, &[1, 17])), ("b", Error::NotReduced { index: 1, q }));
+    assert!(matches!(argument(engine.mul(&ring, &good[1..], &good)), ("a", Error::Length { expected: 2, got: 1, .. })));
+    assert!(matches!(argument(engine.mul(&ring, &good, &[0; 4])), ("b", Error::Length { expected: 2, got: 4, .. })));
+    assert!(matches!(argument(engine.mul(&ring, &[1u32, 2], &[1, 2])), ("a", Error::Mismatch { .. })));
+    assert!(matches!(argument(engine.ntt(&ring)?.forward(&mut [17u16, 0])), ("elements", Error::NotReduced { .. })));
+    assert!(matches!(argument(engine.upload(&ring, &[0u8; 4])), ("coefficients", Error::Mismatch { .. })));
+    // what is not looked at is the caller's
+    assert!(engine.mul_unchecked(&ring, &good, &[1, 17]).is_ok());
+    assert!(engine.ntt(&ring)?.forward_unchecked(&mut [17u16, 0]).is_ok());
+
+    let a = engine.upload(&ring, &good)?;
+    let (tree, natural) = (a.forward()?, a.forward_to(Order::Natural)?);
+    assert!(matches!(argument(a.mul(&tree)), ("other", Error::Mismatch { .. })));
+    assert!(matches!(argument(tree.mul(&natural)), ("other", Error::Mismatch { .. })));
+    assert!(matches!(argument(tree.forward()), ("self", Error::Mismatch { .. })));
+    assert!(matches!(argument(a.inverse()), ("self", Error::Mismatch { .. })));
+    assert!(matches!(argument(a.mul(&engine.upload(&ring, &[0u16; 4])?)), ("other", Error::Length { .. })));
+    assert!(matches!(argument(a.download::<u64>()), ("the vector", Error::Mismatch { .. })));
+    let elsewhere = Engine::cpu().upload(&ring, &good)?;
+    assert!(matches!(a.mul(&elsewhere), Err(Error::ForeignDevice { .. })));
+    Ok(())
+}
+
+#[test]
+fn what_is_asked_for_twice_is_made_once() -> Result<()> {
+    let (engine, ring) = (Engine::cpu(), "17 : x^2 + 1".parse::<Ring>()?);
+    let job = Job::new(&ring, Op::Mul);
+    let tables = |program: &ringforge::Program| std::ptr::from_ref(program.plan());
+    assert_eq!(tables(&engine.program(&job)?), tables(&engine.clone().program(&job)?));
+    Ok(())
+}
