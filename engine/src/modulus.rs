@@ -7,6 +7,8 @@ use crypto_bigint::{NonZero, U256, U768};
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
 
+mod roots;
+
 /// How a residue is stored, alike on the CPU and on a GPU.
 ///
 /// 16-, 32- and 64-bit residues are plain values in [0, q). 256-bit residues are four 64-bit limbs, least significant first,
@@ -215,11 +217,13 @@ impl Modulus {
     /// smallest g for which that has the full order: a search for the smallest would take too long.
     #[must_use]
     pub fn root(&self, order: u64) -> Option<U256> {
-        let root = self.first_root(&U256::from(order), &prime_factors(order).collect::<Vec<_>>())?;
-        match self.value_u64() {
-            Some(q) if order <= SMALLEST_ROOT_ORDER => Some(U256::from(smallest_root(q, low_u64(&root), order))),
-            _ => Some(root),
-        }
+        roots::remembered(self.value(), order, || {
+            let root = self.first_root(&U256::from(order), &prime_factors(order).collect::<Vec<_>>())?;
+            match self.value_u64() {
+                Some(q) if order <= SMALLEST_ROOT_ORDER => Some(U256::from(roots::smallest(q, low_u64(&root), order))),
+                _ => Some(root),
+            }
+        })
     }
 
     /// g^((q−1)/order) for the smallest g for which that has this order, whose prime factors are these.
@@ -286,24 +290,6 @@ pub(crate) fn low_u64(x: &U256) -> u64 {
 /// The greatest common divisor.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
-}
-
-/// The smallest of the powers of a root that have its order, modulo q.
-fn smallest_root(q: u64, root: u64, order: u64) -> u64 {
-    // of an even order, no even power
-    let (stride, step) = if order.is_multiple_of(2) { (2, mul_mod(root, root, q)) } else { (1, root) };
-    let quotient = ((u128::from(step) << 64) / u128::from(q)) as u64;
-    let (mut power, mut smallest) = (root, root);
-    for k in (1..order).step_by(stride) {
-        if power < smallest && gcd(k, order) == 1 {
-            smallest = power;
-        }
-        // Shoup's product: the quotient is exact or one less
-        let estimate = (u128::from(power) * u128::from(quotient)) >> 64;
-        let product = u128::from(power) * u128::from(step) - estimate * u128::from(q);
-        power = (if product >= u128::from(q) { product - u128::from(q) } else { product }) as u64;
-    }
-    smallest
 }
 
 fn mul_mod(a: u64, b: u64, q: u64) -> u64 {

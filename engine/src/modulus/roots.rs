@@ -1,0 +1,81 @@
+//! The default roots of unity: found once for a modulus and an order, in a process.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use crypto_bigint::U256;
+
+use super::{gcd, mul_mod};
+
+/// Roots that are remembered at most.
+const MOST: usize = 1 << 14;
+
+/// By modulus and order.
+static FOUND: Mutex<BTreeMap<(U256, u64), U256>> = Mutex::new(BTreeMap::new());
+
+/// The root of this order modulo q, found now if it was not before.
+pub(super) fn remembered(q: U256, order: u64, find: impl FnOnce() -> Option<U256>) -> Option<U256> {
+    let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(root) = found().get(&(q, order)) {
+        return Some(*root);
+    }
+    let root = find()?;
+    let mut all = found();
+    if all.len() >= MOST {
+        all.clear();
+    }
+    all.insert((q, order), root);
+    Some(root)
+}
+
+/// Powers that are computed side by side, each from its own last one: a product waits for the one before it.
+const LANES: usize = 8;
+
+/// The smallest of the powers of a root that have its order, modulo q.
+pub(super) fn smallest(q: u64, root: u64, order: u64) -> u64 {
+    // of an even order, no even power
+    let (stride, step) = if order.is_multiple_of(2) { (2, mul_mod(root, root, q)) } else { (1, root) };
+    let mut powers = [root; LANES];
+    for lane in 1..LANES {
+        powers[lane] = mul_mod(powers[lane - 1], step, q);
+    }
+    let step = (0..LANES.trailing_zeros()).fold(step, |step, _| mul_mod(step, step, q));
+    let quotient = ((u128::from(step) << 64) / u128::from(q)) as u64;
+    let mut smallest = root;
+    for first in (1..order).step_by(stride * LANES) {
+        for (lane, power) in powers.iter_mut().enumerate() {
+            // beyond the order, powers come again
+            if *power < smallest && gcd(first + (stride * lane) as u64, order) == 1 {
+                smallest = *power;
+            }
+            *power = times(*power, step, quotient, q);
+        }
+    }
+    smallest
+}
+
+/// Shoup's product x·y mod q for x, y < q, with ⌊y·2^64/q⌋: the estimated quotient is exact or one less.
+fn times(x: u64, y: u64, quotient: u64, q: u64) -> u64 {
+    let estimate = ((u128::from(x) * u128::from(quotient)) >> 64) as u64;
+    // below 2q, which may have 65 bits
+    let product = u128::from(x) * u128::from(y) - u128::from(estimate) * u128::from(q);
+    (if product >= u128::from(q) { product - u128::from(q) } else { product }) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modulus::Modulus;
+
+    #[test]
+    fn the_smallest_root_is_the_smallest() {
+        for (q, orders) in [(97u64, &[1u64, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96][..]), (12289, &[3, 96, 4096])] {
+            let modulus = Modulus::new(q).unwrap();
+            for &order in orders {
+                let wanted = (1..q).find(|x| modulus.has_order(&U256::from(*x), order)).map(U256::from);
+                assert_eq!(modulus.root(order), wanted, "{order} modulo {q}");
+                assert_eq!(modulus.root(order), wanted, "{order} modulo {q}, remembered");
+            }
+        }
+    }
+}
