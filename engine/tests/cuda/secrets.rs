@@ -15,12 +15,15 @@ fn memory_goes_back_without_secrets() {
     let Some(device) = gpu() else { return };
     // the first step adds 0, so that the temporary holds the secret itself
     let secret = vec![0x5ec2_e7a1u32; 64 * WORDS];
-    let found = |what: &str| {
+    // what is not secret stays in memory that the driver gives once more, so it looks otherwise
+    let open = vec![0x09e4_0b13u32; 64 * WORDS];
+    let found_of = |what: &str, words: &[u32]| {
         let kept = kept_memory(&device).unwrap();
         assert!(!kept.is_empty(), "{what}: nothing went back");
-        let secret: &[u8] = bytemuck::cast_slice(&secret[..4]);
-        kept.iter().filter(|bytes| bytes.chunks_exact(16).any(|chunk| chunk == secret)).count()
+        let pattern: &[u8] = bytemuck::cast_slice(&words[..4]);
+        kept.iter().filter(|bytes| bytes.chunks_exact(16).any(|chunk| chunk == pattern)).count()
     };
+    let found = |what: &str| found_of(what, &secret);
     let plan = |last| {
         let slots = [[Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)], [Slot::Temp(0), Slot::Arg(1), Slot::Arg(2)]];
         let steps = [Affine::new(1), last].into_iter().zip(slots);
@@ -31,15 +34,14 @@ fn memory_goes_back_without_secrets() {
     let zero = stream.upload(&[0u32]).unwrap();
 
     // the hook sees what is not wiped: a buffer, then memory and staging memory of an argument and a result at least
-    drop(stream.upload(&secret).unwrap());
-    assert_eq!(found("a buffer that is not secret"), 1);
+    drop(stream.upload(&open).unwrap());
+    assert!(found_of("a buffer that is not secret", &open) >= 1);
     device.trim();
-    let one = &secret[..WORDS];
     let ports = [Port::input(BYTES), Port::shared(4), Port::output(BYTES)];
-    let open = Arc::new(Affine { factor: 1, rounds: 1, shared_bytes: 0, ports });
-    run_host(&device.compile(&one_step(open, false)).unwrap(), one, 0, &mut [0; WORDS]).unwrap();
-    assert!(found("arguments that are not secret") >= 4);
-    device.trim();
+    let kernel = Arc::new(Affine { factor: 1, rounds: 1, shared_bytes: 0, ports });
+    run_host(&device.compile(&one_step(kernel, false)).unwrap(), &open[..WORDS], 0, &mut [0; WORDS]).unwrap();
+    assert!(found_of("arguments that are not secret", &open) >= 4);
+    let one = &secret[..WORDS];
 
     // an upload that nobody waits for, behind work that takes a while
     {
