@@ -148,7 +148,7 @@ fn ctru_prime() -> io::Result<Vec<String>> {
 }
 
 fn sm2() -> io::Result<Vec<String>> {
-    let record = Record::read("2026-11-21-h200-sm2.json", "sm2_lines")?;
+    let record = Record::read("2026-11-22-h200-sm2.json", "sm2_lines")?;
     let row = |label: &str, name: &str| {
         let get = |batch: u64, field: &str| record.get(&[("name", name.into()), ("batch", batch.into())], field);
         let latency = |batch: u64| match get(batch, "median_seconds") {
