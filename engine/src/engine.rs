@@ -33,7 +33,8 @@ use programs::Programs;
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 ///
-/// What is asked for twice is planned and compiled once, also when two threads ask at the same time. Programs that were not
+/// What is asked for twice is planned and compiled once, also when two threads ask at the same time (rayon's own threads do
+/// not wait for one another, so they may do it twice). Programs that were not
 /// used for longest go when there are more than [`Engine::MOST_PROGRAMS`].
 #[derive(Clone)]
 pub struct Engine(Arc<Parts>);
@@ -127,7 +128,7 @@ impl Engine {
     }
 
     /// Products of ring elements, coefficients in and out, in host memory: as many as there are elements, one after another,
-    /// in `a` and `b`.
+    /// in `a` and `b`, with residues stored as [`Width`](crate::Width) says.
     ///
     /// # Errors
     /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] for numbers of another width than the ring's residues,

@@ -1,7 +1,7 @@
 //! Programs by what was asked for: each made once, and the one not used for longest dropped where there are too many.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::error::Result;
 use crate::job::Job;
@@ -32,10 +32,17 @@ impl Programs {
         Self { most, kept: Mutex::default() }
     }
 
-    /// The program for a job, made if it is not there. A failure is not kept.
+    /// The program for a job, made if it is not there, while other threads that ask wait. A failure is not kept.
+    ///
+    /// Rayon's threads do not wait: one that makes a program may take up other work meanwhile, which may ask for the same.
+    /// They make it once more.
     pub(super) fn get(&self, job: &Job, make: impl FnOnce() -> Result<Program>) -> Result<Program> {
         let place = self.place(job);
-        let mut program = lock(&place);
+        let mut program = match (rayon::current_thread_index(), place.try_lock()) {
+            (_, Ok(program)) => program,
+            (Some(_), Err(TryLockError::WouldBlock)) => return make(),
+            _ => lock(&place),
+        };
         if let Some(program) = &*program {
             return Ok(program.clone());
         }
@@ -66,6 +73,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use rayon::prelude::*;
 
     use super::*;
     use crate::device::Device;
@@ -98,6 +107,24 @@ mod tests {
             }
         });
         assert_eq!(count.into_inner(), 1);
+    }
+
+    /// Making one works with rayon, whose threads may take up another that asks for the same.
+    #[test]
+    fn work_that_asks_while_it_is_made_does_not_wait_for_itself() {
+        let programs = Programs::new(9);
+        let make = || {
+            (0..64).into_par_iter().for_each(|_| std::thread::yield_now());
+            made(&job(4))
+        };
+        (0..500).into_par_iter().for_each(|_| {
+            programs.get(&job(4), make).unwrap();
+        });
+        let nested = || {
+            programs.get(&job(8), || made(&job(8))).unwrap();
+            made(&job(8))
+        };
+        rayon::scope(|scope| scope.spawn(|_| drop(programs.get(&job(8), nested).unwrap())));
     }
 
     #[test]
