@@ -163,7 +163,7 @@ impl Engine {
     /// # let engine = Engine::cpu();
     /// let a = engine.upload(&ring, &[1u16, 2, 3, 4])?.forward()?;
     /// let square = a.mul(&a)?.inverse()?;
-    /// assert_eq!(square.download::<u16>()?, [5, 9, 10, 3]);
+    /// assert_eq!(square.download::<u16>()?, [10, 14, 11, 3]);
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     ///
