@@ -34,8 +34,8 @@ use programs::Programs;
 /// ```
 ///
 /// What is asked for twice is planned and compiled once, also when two threads ask at the same time (rayon's own threads do
-/// not wait for one another, so they may do it twice). Programs that were not
-/// used for longest go when there are more than [`Engine::MOST_PROGRAMS`].
+/// not wait for one another, so they may do it twice). Programs that were not used for longest go when there are more than
+/// [`Engine::MOST_PROGRAMS`].
 #[derive(Clone)]
 pub struct Engine(Arc<Parts>);
 

@@ -9,7 +9,6 @@ use core::{fmt, iter};
 use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
-use crate::columns::Columns;
 use crate::error::{Error, Result};
 use crate::job::Order;
 use crate::kernel::{Launch, Port};
@@ -17,7 +16,7 @@ use crate::limits::Limits;
 use crate::plan::{Slot, Table};
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
-use crate::source::Built;
+use crate::source::{Built, Source};
 use crate::tuning::Choice;
 
 use block::{Block, parts};
@@ -275,9 +274,13 @@ impl Rows {
         Self { part, ..self.clone() }
     }
 
-    /// How the blocks of an item share out what they read and write, or their `values`.
-    pub(crate) fn columns(&self, values: bool, limits: &Limits) -> Option<Columns> {
-        Block::of(self, limits)?.columns(self, values)
+    /// The source of a transform with how its blocks share out its first two ports, of which those with `values` hold them.
+    #[allow(unsafe_code)]
+    pub(crate) fn with_columns(&self, source: Source, values: [bool; 2], limits: &Limits) -> Source {
+        let block = Block::of(self, limits);
+        let columns = values.map(|values| block.as_ref().and_then(|block| block.columns(self, values)));
+        // SAFETY: the texts of transforms take their places from `Row` of `ring.cuh`, which counts the blocks before them.
+        unsafe { source.with_columns(columns.to_vec()) }
     }
 
     /// Whether blocks that share a row write values where others have yet to read coefficients, or the other way round.

@@ -127,6 +127,7 @@ fn errors_name_the_argument() -> Result<()> {
     assert!(engine.ntt(&ring)?.forward_unchecked(&mut [17u16, 0]).is_ok());
 
     let a = engine.upload(&ring, &good)?;
+    assert_eq!(a.buffer().content(), Some(a.content()), "programs refuse the buffer as well");
     let (tree, natural) = (a.forward()?, a.forward_to(Order::Natural)?);
     assert!(matches!(argument(a.mul(&tree)), ("other", Error::Mismatch { .. })));
     assert!(matches!(argument(tree.mul(&natural)), ("other", Error::Mismatch { .. })));

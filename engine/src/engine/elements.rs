@@ -25,8 +25,11 @@ pub struct Elements {
 impl Elements {
     pub(super) fn upload<T: Pod>(engine: &Engine, ring: &Ring, coefficients: &[T]) -> Result<Self> {
         let batch = checked(ring, "coefficients", coefficients)?;
-        let buffer = engine.stream()?.upload(coefficients)?;
-        Ok(Self { engine: engine.clone(), buffer, content: Content::Coefficients(ring.clone()), batch })
+        let mut buffer = engine.stream()?.upload(coefficients)?;
+        let content = Content::Coefficients(ring.clone());
+        // so that a program to which the buffer is given knows as well
+        buffer.content = Some(content.clone());
+        Ok(Self { engine: engine.clone(), buffer, content, batch })
     }
 
     /// The ring.

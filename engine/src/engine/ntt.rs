@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::job::{Job, Op, Order};
 use crate::program::HostArg;
 use crate::ring::Ring;
+use crate::ring::split::Split;
 
 use super::{Engine, checked, elements_of};
 
@@ -35,10 +36,9 @@ pub struct Ntt {
 
 impl Ntt {
     pub(super) fn new(engine: &Engine, ring: &Ring) -> Result<Self> {
-        let ntt = Self { engine: engine.clone(), ring: ring.clone(), order: Order::Natural };
-        // what cannot be is refused now
-        engine.planner().plan(&ntt.job(Op::Forward))?;
-        Ok(ntt)
+        // what cannot be is refused now; plans are made once, with their programs
+        Split::of(ring, None)?;
+        Ok(Self { engine: engine.clone(), ring: ring.clone(), order: Order::Natural })
     }
 
     /// With evaluations in this order; the order of the tree saves a pass over long rows.

@@ -68,8 +68,7 @@ impl Kernel for Forward {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let source = Source::of_engine(self, ringforge_kernels::FORWARD, self.rows.build_part(limits, "")?);
-        let columns = [false, true].map(|values| self.rows.columns(values, limits)).to_vec();
-        Ok(Source { columns, ..source })
+        Ok(self.rows.with_columns(source, [false, true], limits))
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {

@@ -71,8 +71,7 @@ impl Kernel for Inverse {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let source = Source::of_engine(self, ringforge_kernels::INVERSE, self.rows.build_part(limits, "")?);
-        let columns = [true, false].map(|values| self.rows.columns(values, limits)).to_vec();
-        Ok(Source { columns, ..source })
+        Ok(self.rows.with_columns(source, [true, false], limits))
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {
