@@ -7,7 +7,7 @@ use ark_ff::{BigInt, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use criterion::{Criterion, criterion_group, criterion_main};
 use ringforge::testkit::residues;
-use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Program, Result, Ring, U256};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, Program, Result, Ring, U256};
 
 /// The largest primes of 50, 60 and 62 bits that are 1 modulo 2^17.
 const MODULI: [u64; 3] = [1_125_899_903_827_969, 1_152_921_504_606_584_833, 4_611_686_018_425_815_041];
@@ -26,7 +26,7 @@ fn transform(bench: &mut Criterion, name: &str, job: &Job, batch: usize) -> Resu
     let program = program(job)?;
     let mut data = residues(&job.ring, 1, batch);
     bench.bench_function(name, |bencher| {
-        bencher.iter(|| program.run_host(batch, &mut [HostArg::Out(black_box(&mut data))]));
+        bencher.iter(|| program.on_host(batch).output("data", black_box(&mut data)).run());
     });
     Ok(())
 }
@@ -40,8 +40,12 @@ fn small(bench: &mut Criterion) -> Result<()> {
     let mut product = vec![0; a.len()];
     bench.bench_function("mul x^768 - x^384 + 1 q=3457, 16 items", |bencher| {
         bencher.iter(|| {
-            let args = &mut [HostArg::In(black_box(&a)), HostArg::In(black_box(&b)), HostArg::Out(&mut product)];
-            program.run_host(16, args)
+            program
+                .on_host(16)
+                .input("a", black_box(&a))
+                .input("b", black_box(&b))
+                .output("product", &mut product)
+                .run()
         });
     });
     Ok(())

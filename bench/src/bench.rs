@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use ringforge::{Buffer, Device, Error, Held, Job, Limits, Plan, Planner};
+use ringforge::{Device, Error, Job, Limits, Plan, Planner};
 use serde::Serialize;
 
 use crate::ceilings::{Ceilings, Pipes};
@@ -38,14 +38,6 @@ const REFERENCE: &str = "H200";
 
 fn is_reference(limits: &Limits) -> bool {
     limits.name.contains(REFERENCE)
-}
-
-/// A buffer that a bound program gives back.
-fn own(held: Held) -> Option<Buffer> {
-    match held {
-        Held::Own(buffer) => Some(buffer),
-        Held::Shared(_) => None,
-    }
 }
 
 /// What is measured instead of the usual lines.

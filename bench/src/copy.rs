@@ -1,10 +1,9 @@
 //! What copying memory on a device gives at best: the ceiling for everything that reads and writes each byte once.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use anyhow::Result;
-use ringforge::{Args, Built, Device, Kernel, Launch, Limits, Plan, Port, Slot, Source, Step};
+use ringforge::{Args, Built, Device, Kernel, Launch, Limits, Pipeline, Planner, Port, Source};
 
 use crate::measure::{self, Effort};
 use crate::work::Work;
@@ -41,11 +40,13 @@ impl Kernel for Copy {
 
 /// Bytes read and written per second.
 pub(crate) fn bandwidth(device: &Device, effort: Effort) -> Result<f64> {
-    let plan = Plan::new("copy", vec![Step { kernel: Arc::new(Copy), slots: vec![Slot::Arg(0), Slot::Arg(1)] }])?;
-    let work = Work::of_plan(device, &plan)?;
+    let p = Pipeline::new("copy", &Planner::new(device.limits().clone()));
+    let [copied] = p.step(Copy, &[p.input("from")]);
+    p.output("to", copied);
+    let work = Work::of_plan(device, &p.build()?)?;
     let batch = if device.limits().is_cpu() { 1 << 14 } else { 1 << 17 };
     let input = vec![0x5a; batch * ITEM];
-    let mut sets = (0..2).map(|_| work.buffers(batch, &[&input])).collect::<Result<Vec<_>>>()?;
+    let mut sets = (0..2).map(|_| work.buffers(batch, &[("from", &input)])).collect::<Result<Vec<_>>>()?;
     let times = measure::measure(&work, batch, &mut sets, effort)?;
     anyhow::ensure!(work.result(&sets[0])? == input, "the copy is not what was copied");
     Ok((2 * batch * ITEM) as f64 / times.median_seconds)

@@ -3,8 +3,11 @@
 use core::fmt;
 
 use ringforge::testkit::NamedPlan;
-use ringforge::{Device, Limits, Plan};
-use ringforge_batch::{Batch, Ciphertexts, DeterministicKem, PublicKeys, SecretKeys, SharedKeys, Sizes};
+use ringforge::{Device, Error, Limits, Plan, Planner};
+use ringforge_batch::{
+    Batch, Ciphertexts, DeterministicKem, Mechanism, Operation as Each, PublicKeys, Randomness, SecretKeys, SharedKeys,
+    Sizes,
+};
 use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
@@ -86,13 +89,27 @@ impl Parameters {
     }
 }
 
+/// The plan of an operation of a mechanism.
+pub(crate) type PlanOf = fn(Operation, &Limits) -> ringforge::Result<Plan>;
+
+/// The plan of an operation of a mechanism from seeds, with a key for each item.
+pub(crate) fn plan<M: Mechanism>(operation: Operation, limits: &Limits) -> ringforge::Result<Plan> {
+    let each = match operation {
+        Operation::KeyGen => Each::Generate(Randomness::Seeds),
+        Operation::Encaps | Operation::EncapsOne => Each::Encapsulate(Randomness::Seeds),
+        Operation::Decaps | Operation::DecapsOne => Each::Decapsulate,
+    };
+    let plan = each.plan(M::NAME, &M::steps()?, false, &Planner::new(limits.clone()))?;
+    plan.ok_or_else(|| Error::Unsupported { job: format!("{} {operation}", M::NAME), why: "it has no steps".into() })
+}
+
 /// A parameter set.
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) parameters: Parameters,
     pub(crate) sizes: Sizes,
-    /// The plan of an operation.
-    pub(crate) plan: fn(ringforge_batch::Operation, &Limits) -> ringforge::Result<Plan>,
+    /// As [`plan`].
+    pub(crate) plan: PlanOf,
     /// Makes it ready on a device.
     pub(crate) on: fn(&Device) -> ringforge::Result<Box<Kem>>,
     /// Whether it is measured with `--quick` too.
@@ -101,12 +118,12 @@ pub(crate) struct Set {
 
 const fn set<P: ringforge_ctru::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Ctru(P::PARAMETERS);
-    Set { parameters, sizes: P::SIZES, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
 }
 
 const fn prime<P: ringforge_ctru_prime::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Prime(P::PARAMETERS);
-    Set { parameters, sizes: P::SIZES, plan: P::plan, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
 }
 
 /// All sets.

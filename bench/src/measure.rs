@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use ringforge::{Buffer, Stream};
+use ringforge::testkit::Named;
+use ringforge::{Buffer, Device, Plan, Stream};
 use serde::Serialize;
 
-use crate::work::Work;
+use crate::work::{Inputs, Work, bytes, slices};
 
 /// Memory that the buffers of one measurement take together on a GPU: more than its caches hold.
 const ROTATED_BYTES: usize = 256 << 20;
@@ -15,6 +16,8 @@ const ROTATED_BYTES_CPU: usize = 64 << 20;
 
 /// Least number of samples.
 const LEAST_SAMPLES: usize = 5;
+/// Items of a run that tells about what an item takes.
+const FEW: usize = 16;
 
 /// How long to measure.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +63,29 @@ pub(crate) fn sets(work: &Work, batch: usize) -> usize {
 /// Seconds of one run, after a first one that warms up.
 pub(crate) fn estimate(work: &Work, batch: usize, buffers: &mut [Buffer]) -> Result<f64> {
     second(&work.stream, || work.start(batch, buffers))
+}
+
+/// Seconds of an item, about, in a run of a few that are all zero.
+pub(crate) fn estimate_item(work: &Work) -> Result<f64> {
+    let args = work.program.plan().args().iter();
+    let zeros: Named = args.map(|arg| (arg.name.clone(), vec![0; bytes(arg, FEW)])).collect();
+    Ok(estimate(work, FEW, &mut work.buffers(FEW, &slices(&zeros))?)? / FEW as f64)
+}
+
+/// Measures runs of a plan on these inputs; gives what the last of them wrote as well.
+pub(crate) fn plan(
+    device: &Device,
+    plan: &Plan,
+    batch: usize,
+    inputs: &Inputs<'_>,
+    effort: Effort,
+) -> Result<(Times, Named)> {
+    let work = Work::of_plan(device, plan)?;
+    let sets = (0..sets(&work, batch)).map(|_| work.buffers(batch, inputs));
+    let mut sets = sets.collect::<Result<Vec<_>>>()?;
+    let times = measure(&work, batch, &mut sets, effort)?;
+    let results = sets.last().map(|buffers| work.results(buffers)).transpose()?.unwrap_or_default();
+    Ok((times, results))
 }
 
 /// Measures runs over these sets of buffers, one set after another.

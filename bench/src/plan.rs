@@ -91,20 +91,20 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
     let job = options.job();
     let plan = options.tuning.planner(&limits)?.plan(&job)?;
     let mut launches = Vec::new();
-    for step in plan.steps() {
-        let source = (!limits.is_cpu()).then(|| step.kernel.source(&limits)).transpose();
-        let source = source.with_context(|| format!("{} on {}", step.kernel.name(), limits.name))?;
+    for kernel in plan.kernels() {
+        let source = (!limits.is_cpu()).then(|| kernel.source(&limits)).transpose();
+        let source = source.with_context(|| format!("{} on {}", kernel.name(), limits.name))?;
         launches.push(source.map(|source| source.launch()));
     }
     if json {
-        let steps = plan.steps().iter().zip(&launches).map(|(step, launch)| {
+        let steps = plan.kernels().zip(&launches).map(|(kernel, launch)| {
             let launch = launch.map(|l| {
                 json!({
                     "threads": l.threads, "items_per_block": l.items_per_block,
                     "blocks_per_item": l.blocks_per_item, "shared_bytes": l.shared_bytes,
                 })
             });
-            json!({ "kernel": step.kernel.name(), "about": step.kernel.describe(), "launch": launch })
+            json!({ "kernel": kernel.name(), "about": kernel.describe(), "launch": launch })
         });
         let args = plan.args().iter().map(|arg| {
             let role = match arg.role {
@@ -112,25 +112,26 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
                 Role::Out => "out",
                 Role::InOut => "in and out",
             };
-            json!({ "role": role, "bytes": arg.bytes, "content": arg.content.as_ref().map(ToString::to_string) })
+            let content = arg.before.as_ref().or(arg.after.as_ref()).map(ToString::to_string);
+            json!({ "name": arg.name, "role": role, "bytes": arg.bytes, "content": content })
         });
         return show::print_json(&json!({
             "job": job.to_string(), "target": limits.name, "text": plan.to_string(),
             "steps": steps.collect::<Vec<_>>(), "args": args.collect::<Vec<_>>(),
-            "temporary_bytes_per_item": plan.temps().iter().map(|temp| temp.bytes).sum::<usize>(),
+            "temporary_bytes_per_item": plan.temporary_bytes(1),
             "floor_bytes_per_item": plan.floor_bytes_per_item(),
         }));
     }
     show::print(&format!("for {}", limits.name))?;
     show::print(&plan.to_string())?;
-    for (step, launch) in plan.steps().iter().zip(launches) {
+    for (kernel, launch) in plan.kernels().zip(launches) {
         if let Some(l) = launch {
             let share = match (l.items_per_block, l.blocks_per_item) {
                 (1, 1) => "an item a block".into(),
                 (1, blocks) => format!("{blocks} blocks an item"),
                 (items, _) => format!("{items} items a block"),
             };
-            let (name, threads, shared) = (step.kernel.name(), l.threads, l.shared_bytes);
+            let (name, threads, shared) = (kernel.name(), l.threads, l.shared_bytes);
             show::print(&format!("  {name:<12} {threads} threads, {share}, {shared} bytes of shared memory"))?;
         }
     }

@@ -1,8 +1,8 @@
 //! Random bytes and elements of rings, made fast enough for batches of a gigabyte; an error where they would not fit.
 
 use rayon::prelude::*;
-use ringforge::testkit::{self, Random};
-use ringforge::{Modulus, Result, Ring, U256, Width};
+use ringforge::testkit::{self, Named, Random};
+use ringforge::{Job, Modulus, Op, Result, Ring, U256, Width};
 
 use crate::memory;
 
@@ -25,6 +25,12 @@ pub(crate) fn elements(ring: &Ring, seed: u64, edges: usize, batch: usize) -> Re
     let edges = testkit::residues(ring, seed, edges.min(batch));
     bytes[..edges.len()].copy_from_slice(&edges);
     Ok(bytes)
+}
+
+/// The operands of a transform or a product, by name; values are residues like any others.
+pub(crate) fn operands(job: &Job, random: &mut Random, edges: usize, batch: usize) -> Result<Named> {
+    let names = if job.op == Op::Mul { &["a", "b"][..] } else { &["from"] };
+    names.iter().map(|name| Ok(((*name).into(), elements(&job.ring, random.bits(), edges, batch)?))).collect()
 }
 
 /// `batch` items of random bytes.

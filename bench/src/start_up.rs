@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use ringforge::{HostArg, Job, Op, Ring};
+use ringforge::{Job, Op, Ring};
 use serde_json::json;
 
 use crate::devices::Choice;
@@ -87,8 +87,7 @@ pub(crate) fn child(choice: Choice) -> Result<()> {
     let mut x = vec![0u16; ring.degree()];
     x[1] = 1;
     let mut out = vec![0u16; ring.degree()];
-    let mut args = [HostArg::from(&x[..]), HostArg::from(&x[..]), HostArg::from(&mut out[..])];
-    work.program.run_host(1, &mut args)?;
+    work.program.on_host(1).input("a", &x).input("b", &x).output("product", &mut out).run()?;
     ensure!(out.iter().enumerate().all(|(i, &c)| c == u16::from(i == 2)), "x · x is not x²");
     show::print(DONE)
 }

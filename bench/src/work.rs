@@ -1,9 +1,23 @@
 //! A job or a plan made ready on a device, with host memory in and out.
 
-use anyhow::{Context, Result};
-use ringforge::{Arg, Buffer, Device, Error, Job, Per, Plan, Planner, Program, Role, Stream};
+use anyhow::{Context, Result, bail};
+use ringforge::testkit::Named;
+use ringforge::{Buffer, Call, Device, Error, Job, Per, Plan, PlanArg, Planner, Program, Role, Stream};
 
 use crate::memory;
+
+/// What a plan reads, by the names of its arguments.
+pub(crate) type Inputs<'a> = [(&'a str, &'a [u8])];
+
+/// The same of what is kept.
+pub(crate) fn slices(named: &Named) -> Vec<(&str, &[u8])> {
+    named.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect()
+}
+
+/// Bytes of an argument for this many items.
+pub(crate) fn bytes(arg: &PlanArg, batch: usize) -> usize {
+    if arg.per == Per::Item { arg.bytes.saturating_mul(batch) } else { arg.bytes }
+}
 
 /// A plan made ready on a device.
 #[derive(Debug)]
@@ -47,55 +61,61 @@ impl Work {
 
     /// Bytes of all arguments for this many items.
     pub(crate) fn bytes(&self, batch: usize) -> usize {
-        let args = self.program.plan().args().iter();
-        let bytes = args.map(|arg| if arg.per == Per::Item { arg.bytes.saturating_mul(batch) } else { arg.bytes });
-        bytes.fold(0, usize::saturating_add)
+        self.program.plan().args().iter().map(|arg| bytes(arg, batch)).fold(0, usize::saturating_add)
     }
 
-    /// Buffers for one run: inputs are uploaded, in order; outputs are new.
-    pub(crate) fn buffers(&self, batch: usize, inputs: &[&[u8]]) -> Result<Vec<Buffer>> {
+    /// Buffers for one run, in the order of the plan's arguments: what is read is uploaded, the others are new.
+    pub(crate) fn buffers(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<Buffer>> {
         // a GPU has memory of its own, and says itself when there is no more
         if self.device().limits().is_cpu() {
             memory::fits(1, self.bytes(batch))?;
         }
-        let mut inputs = inputs.iter();
-        let args = self.program.plan().args().iter();
-        let buffers = args.map(|arg| match arg.role {
-            Role::Out => self.device().buffer(arg.bytes * batch),
-            Role::In | Role::InOut => self.stream.upload(inputs.next().copied().unwrap_or_default()),
+        let buffers = self.program.plan().args().iter().map(|arg| {
+            if arg.role == Role::Out {
+                return Ok(self.device().buffer(bytes(arg, batch))?);
+            }
+            let input = inputs.iter().find(|(name, _)| *name == arg.name);
+            let (_, bytes) = input.with_context(|| format!("{} is not among the inputs", arg.name))?;
+            Ok(self.stream.upload(bytes)?)
         });
-        Ok(buffers.collect::<ringforge::Result<_>>()?)
+        buffers.collect()
     }
 
     /// Starts one run.
     pub(crate) fn start(&self, batch: usize, buffers: &mut [Buffer]) -> Result<()> {
-        Ok(self.program.run(&self.stream, batch, &mut self.args(buffers))?)
+        Ok(self.call(batch, buffers).run()?)
     }
 
     /// Seconds of each step of one run.
     pub(crate) fn steps(&self, batch: usize, buffers: &mut [Buffer]) -> Result<Vec<f64>> {
-        Ok(self.program.run_timed(&self.stream, batch, &mut self.args(buffers))?)
+        Ok(self.call(batch, buffers).run_timed()?)
     }
 
-    fn args<'b>(&self, buffers: &'b mut [Buffer]) -> Vec<Arg<'b>> {
-        let args = buffers.iter_mut().zip(self.program.plan().args());
-        args.map(|(buffer, arg)| if arg.role == Role::In { Arg::In(buffer) } else { Arg::Out(buffer) }).collect()
+    fn call<'a>(&'a self, batch: usize, buffers: &'a mut [Buffer]) -> Call<'a> {
+        let args = self.program.plan().args().iter().zip(buffers);
+        args.fold(self.program.on(&self.stream, batch), |call, (arg, buffer)| match arg.role {
+            Role::In => call.input(&arg.name, buffer),
+            Role::Out | Role::InOut => call.output(&arg.name, buffer),
+        })
     }
 
-    /// What a run left in its last argument.
+    /// What a run left in each argument that it writes.
+    pub(crate) fn results(&self, buffers: &[Buffer]) -> Result<Named> {
+        let written = self.program.plan().args().iter().zip(buffers).filter(|(arg, _)| arg.role != Role::In);
+        written.map(|(arg, buffer)| Ok((arg.name.clone(), self.stream.download(buffer)?))).collect()
+    }
+
+    /// What a run left in the only argument that it writes.
     pub(crate) fn result(&self, buffers: &[Buffer]) -> Result<Vec<u8>> {
-        let last = buffers.last().context("the plan has no arguments")?;
-        Ok(self.stream.download(last)?)
+        let mut results = self.results(buffers)?.into_values();
+        match (results.next(), results.next()) {
+            (Some(result), None) => Ok(result),
+            _ => bail!("{} does not write one argument alone", self.program.plan().title()),
+        }
     }
 
-    /// What a run left in each argument that it writes, in order.
-    pub(crate) fn results(&self, buffers: &[Buffer]) -> Result<Vec<Vec<u8>>> {
-        let written = buffers.iter().zip(self.program.plan().args()).filter(|(_, arg)| arg.role != Role::In);
-        written.map(|(buffer, _)| Ok(self.stream.download(buffer)?)).collect()
-    }
-
-    /// One run from host memory to host memory.
-    pub(crate) fn call(&self, batch: usize, inputs: &[&[u8]]) -> Result<Vec<u8>> {
+    /// One run from host memory to host memory, of a plan that writes one argument.
+    pub(crate) fn run(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
         let mut buffers = self.buffers(batch, inputs)?;
         self.start(batch, &mut buffers)?;
         self.result(&buffers)

@@ -3,12 +3,8 @@
 //! `cargo run --release -p ringforge --example 03-own-kernel`
 
 use core::ops::Range;
-use std::sync::Arc;
 
-use ringforge::{
-    Args, Built, Device, HostArg, Job, Kernel, Launch, Limits, Op, Plan, Planner, Port, Result, Ring, Slot, Source,
-    Step,
-};
+use ringforge::{Args, Built, Engine, Kernel, Launch, Limits, Port, Result, Ring, Source};
 
 /// What a GPU runs: one entry point, one pointer for each port, then the items. Usually a file beside this one.
 const TEXT: &str = r#"
@@ -74,20 +70,6 @@ impl Kernel for Round {
     }
 }
 
-/// The plan of a product in the ring, rounded: the product's steps with their result in a temporary, then ours.
-fn rounded_product(ring: &Ring, round: Round, limits: &Limits) -> Result<Plan> {
-    let product = Planner::new(limits.clone()).plan(&Job::new(ring, Op::Mul))?;
-    let result = product.temps().len();
-    let mut steps = product.steps().to_vec();
-    for slot in steps.iter_mut().flat_map(|step| &mut step.slots) {
-        if matches!(slot, Slot::Arg(2)) {
-            *slot = Slot::Temp(result);
-        }
-    }
-    steps.push(Step { kernel: Arc::new(round), slots: vec![Slot::Temp(result), Slot::Arg(2)] });
-    Plan::new("rounded product", steps)
-}
-
 fn main() -> Result<()> {
     let ring: Ring = "3457:x^768-x^384+1".parse()?;
     let n = ring.degree();
@@ -95,18 +77,21 @@ fn main() -> Result<()> {
     let a: Vec<u16> = (0..batch * n).map(|i| (i * i % 3457) as u16).collect();
     let b: Vec<u16> = (0..batch * n).map(|i| (i * 7 % 5) as u16).collect();
 
-    let run = |device: &Device| {
-        let plan = rounded_product(&ring, Round::new(n, 3457, 1024), device.limits())?;
-        println!("on {device}: {plan}");
+    let run = |engine: &Engine| {
+        let p = engine.pipeline("rounded product");
+        let [x, y] = ["a", "b"].map(|name| p.coefficients(name, &ring));
+        let [rounded] = p.step(Round::new(n, 3457, 1024), &[x * y]);
+        p.output("rounded", rounded);
+        let program = engine.device().compile(&p.build()?)?;
+        println!("on {}: {}", engine.device(), program.plan());
         let mut out = vec![0u16; batch * n];
-        let mut args = [HostArg::from(&a[..]), HostArg::from(&b[..]), HostArg::from(&mut out[..])];
-        device.compile(&plan)?.run_host(batch, &mut args)?;
+        program.on_host(batch).input("a", &a).input("b", &b).output("rounded", &mut out).run()?;
         Result::Ok(out)
     };
 
-    let expected = run(&Device::cpu())?;
+    let expected = run(&Engine::cpu())?;
     assert!(expected.iter().all(|&y| y < 1024));
-    match Device::cuda(0) {
+    match Engine::cuda(0) {
         Ok(gpu) => assert_eq!(run(&gpu)?, expected, "CPU and GPU agree bit for bit"),
         Err(why) => println!("not run on a GPU: {why}"),
     }

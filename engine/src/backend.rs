@@ -28,6 +28,17 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Copies out of memory, from a byte offset, after earlier work on the queue. The bytes are there on return.
     fn download(&self, queue: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()>;
 
+    /// Copies between two of its memories, each from a byte offset, after earlier work on the queue.
+    fn copy(
+        &self,
+        queue: &Queue,
+        from: Read<'_>,
+        start: usize,
+        to: Write<'_>,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<()>;
+
     /// Overwrites memory with zeros, after earlier work on the queue.
     fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()>;
 
@@ -37,9 +48,13 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Runs a kernel for a range of items, after earlier work on the queue.
     fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()>;
 
-    /// Runs `work` with a queue that records what is put on it instead of doing it, to be replayed; none, and nothing
-    /// is run, where work is not worth recording.
-    fn record(&self, _work: &mut dyn FnMut(&Queue) -> Result<()>) -> Result<Option<Recording>> {
+    /// Captures the launches of `work` for replay (a CUDA graph), in the place of an earlier recording. `None` on backends
+    /// without capture, where `work` is not called.
+    fn record(
+        &self,
+        _work: &mut dyn FnMut(&Queue) -> Result<()>,
+        _old: Option<Recording>,
+    ) -> Result<Option<Recording>> {
         Ok(None)
     }
 

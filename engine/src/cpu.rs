@@ -39,6 +39,10 @@ impl Backend for Cpu {
         download(from, offset, to)
     }
 
+    fn copy(&self, _: &Queue, from: Read<'_>, start: usize, to: Write<'_>, offset: usize, bytes: usize) -> Result<()> {
+        copy(from, start, to, offset, bytes)
+    }
+
     fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
         zero(memory)
     }
@@ -85,6 +89,11 @@ pub(crate) fn upload(from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
 
 pub(crate) fn download(from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
     to.copy_from_slice(&host_read(from)?[offset..offset + to.len()]);
+    Ok(())
+}
+
+pub(crate) fn copy(from: Read<'_>, start: usize, to: Write<'_>, offset: usize, bytes: usize) -> Result<()> {
+    host_write(to)?[offset..offset + bytes].copy_from_slice(&host_read(from)?[start..start + bytes]);
     Ok(())
 }
 
@@ -135,7 +144,7 @@ fn run_items(loaded: &Loaded, items: Range<usize>, slices: Vec<Slice<'_>>, item_
     let count = items.len();
     if count < 2 || count.saturating_mul(item_bytes) <= GRAIN_BYTES {
         let copies = Copies::new(slices.len());
-        return kernel.on_cpu(items, &mut Args::new(kernel.name(), slices, &copies));
+        return kernel.on_cpu(items, &mut Args::new(kernel.name(), ports, slices, &copies));
     }
     let middle = items.start + count / 2;
     let (left, right) = split(ports, slices, count / 2);

@@ -123,6 +123,18 @@ impl Backend for Cuda {
         copy::download(self.queue_of(queue)?, self.read(from)?, offset, to)
     }
 
+    fn copy(
+        &self,
+        queue: &Queue,
+        from: Read<'_>,
+        start: usize,
+        to: Write<'_>,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        copy::between(self.queue_of(queue)?, (self.read(from)?, start), (self.write(to)?, offset), bytes)
+    }
+
     fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {
         self.0.bind()?;
         self.write(memory)?.wipe(self.queue_of(queue)?)
@@ -144,10 +156,10 @@ impl Backend for Cuda {
         launch::launch(queue, kernel, items, &targets.collect::<Result<Vec<_>>>()?)
     }
 
-    fn record(&self, work: &mut dyn FnMut(&Queue) -> Result<()>) -> Result<Option<Recording>> {
+    fn record(&self, work: &mut dyn FnMut(&Queue) -> Result<()>, old: Option<Recording>) -> Result<Option<Recording>> {
         let recorder = Arc::new(CudaQueue::recorder(&self.0)?);
         let outcome = work(&Queue::Cuda(recorder.clone()));
-        let recording = recorder.recorded();
+        let recording = recorder.recorded(old.map(|Recording::Cuda(old)| old));
         outcome?;
         recording.map(|recording| Some(Recording::Cuda(recording)))
     }

@@ -1,6 +1,7 @@
 //! Devices, streams and buffers: where, in what order, and on what.
 
 use core::fmt;
+use core::ops::Range;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,8 +17,9 @@ use crate::limits::Limits;
 use crate::mark::Mark;
 use crate::memory::Memory;
 use crate::pinned::PinnedBuffer;
-use crate::plan::{Content, Table};
+use crate::plan::Content;
 use crate::ring::Ring;
+use crate::table::Table;
 
 /// A place where programs run: the CPU, or one CUDA GPU. Cloning is cheap and gives the same device.
 #[derive(Clone)]
@@ -76,7 +78,7 @@ impl Device {
     }
 
     /// Host memory of this many bytes, all zero, that copies to and from this device go fastest with:
-    /// [`Program::run_host`](crate::Program::run_host) and [`Stream`]'s copies then need no staging memory. On a CPU it is ordinary memory.
+    /// [`Program::on_host`](crate::Program::on_host) and [`Stream`]'s copies then need no staging memory. On a CPU it is ordinary memory.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Driver`].
@@ -265,10 +267,10 @@ impl Stream {
     }
 
     /// One run that draws: calls `run` with fresh [`Draws`] in memory of the device, to be given to one
-    /// [`Program::run`](crate::Program::run) on this stream, and wipes that memory after it.
+    /// [run](crate::Program::on) on this stream, and wipes that memory after it.
     ///
     /// This is how programs should be given randomness: the buffer does not outlive its run, so it cannot be given to
-    /// a second one by mistake. For [`Program::run_host`](crate::Program::run_host), make [`Draws`] before each call.
+    /// a second one by mistake. For [`Program::on_host`](crate::Program::on_host), make [`Draws`] before each call.
     ///
     /// # Errors
     /// As [`Draws::from_os`] and [`Stream::upload`]; what `run` returns.
@@ -306,6 +308,45 @@ impl Stream {
         let mut to = vec![T::zeroed(); buffer.len / size];
         self.read(buffer, &mut to)?;
         Ok(to)
+    }
+
+    /// Copies one buffer into another of the same size, with what is known of what it holds.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the sizes agree; [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::Driver`].
+    pub fn copy(&self, from: &Buffer, to: &mut Buffer) -> Result<()> {
+        same_length("bytes of the buffer to copy to", from.len, to.len)?;
+        self.copy_part(from, 0..from.len, to, 0)?;
+        to.written = true;
+        to.content.clone_from(&from.content);
+        Ok(())
+    }
+
+    /// Copies these bytes of one buffer into a written one, from a byte on; what that one holds is not known any more.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where one of them does not reach so far; [`Error::Unwritten`], [`Error::ForeignDevice`],
+    /// [`Error::Driver`].
+    pub fn write_part(&self, to: &mut Buffer, offset: usize, from: &Buffer, bytes: Range<usize>) -> Result<()> {
+        to.readable("the buffer to write to")?;
+        self.copy_part(from, bytes, to, offset)?;
+        to.content = None;
+        Ok(())
+    }
+
+    fn copy_part(&self, from: &Buffer, bytes: Range<usize>, to: &mut Buffer, offset: usize) -> Result<()> {
+        self.owns(from)?;
+        self.owns(to)?;
+        from.readable("the buffer to copy from")?;
+        let (count, room) = (bytes.end.saturating_sub(bytes.start), to.len.saturating_sub(offset));
+        if bytes.start > bytes.end || bytes.end > from.len {
+            return Err(Error::Length { what: "bytes of the buffer to copy from", expected: from.len, got: bytes.end });
+        }
+        if offset > to.len || count > room {
+            let what = "bytes of the buffer to write to";
+            return Err(Error::Length { what, expected: to.len, got: offset.saturating_add(count) });
+        }
+        self.device.backend().copy(&self.queue, from.memory.read(), bytes.start, to.memory.write(), offset, count)
     }
 
     /// Waits for all work on the stream.

@@ -12,8 +12,9 @@ use bytemuck::Pod;
 use crate::device::{Device, Stream};
 use crate::error::{Error, Result};
 use crate::job::{Job, Op};
+use crate::pipeline::Pipeline;
 use crate::planner::Planner;
-use crate::program::{HostArg, Program};
+use crate::program::Program;
 use crate::ring::Ring;
 use crate::tuning::Tuning;
 
@@ -119,6 +120,12 @@ impl Engine {
         self.0.programs.get(job, || self.device().compile(&self.planner().plan(job)?))
     }
 
+    /// An empty pipeline, planned for the engine's device and tuning.
+    #[must_use]
+    pub fn pipeline(&self, title: impl Into<String>) -> Pipeline {
+        Pipeline::new(title, self.planner())
+    }
+
     /// Transforms of a ring: between coefficients and evaluations.
     ///
     /// # Errors
@@ -133,7 +140,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] for numbers of another width than the ring's residues,
     /// [`Error::Length`] for other than whole elements and for batches of different lengths, [`Error::NotReduced`]. As
-    /// [`Engine::program`] and [`Program::run_host`].
+    /// [`Engine::program`] and [`HostCall::run`](crate::HostCall::run).
     pub fn mul<T: Pod>(&self, ring: &Ring, a: &[T], b: &[T]) -> Result<Vec<T>> {
         checked(ring, "a", a)?;
         checked(ring, "b", b)?;
@@ -150,8 +157,8 @@ impl Engine {
             return Err(of("b", Error::Length { what: "numbers, as many as a has", expected: a.len(), got: b.len() }));
         }
         let mut product = vec![T::zeroed(); a.len()];
-        let args = &mut [HostArg::from(a), HostArg::from(b), HostArg::from(&mut product[..])];
-        self.program(&Job::new(ring, Op::Mul))?.run_host(batch, args)?;
+        let program = self.program(&Job::new(ring, Op::Mul))?;
+        program.on_host(batch).input("a", a).input("b", b).output("product", &mut product).run()?;
         Ok(product)
     }
 

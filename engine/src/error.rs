@@ -68,8 +68,8 @@ pub enum Error {
     /// An argument of a program has the wrong size for the batch.
     #[error("argument {argument}: expected {expected} bytes, got {got}")]
     ArgumentSize {
-        /// The argument's number.
-        argument: usize,
+        /// The argument's name.
+        argument: String,
         /// Bytes of the batch.
         expected: usize,
         /// Bytes that came.
@@ -82,6 +82,14 @@ pub enum Error {
         name: &'static str,
         /// What is wrong with it.
         error: Box<Error>,
+    },
+    /// A run was given other arguments than its plan has.
+    #[error("a run of {plan} {why}")]
+    Arguments {
+        /// The plan's title.
+        plan: String,
+        /// What is missing, unknown, or given twice.
+        why: String,
     },
     /// A size is beyond what can be addressed or launched.
     #[error("{what} is too large: {got}, at most {limit}")]

@@ -8,20 +8,19 @@ use crate::decimal::decimal;
 use crate::error::{Error, Result};
 use crate::ring::Ring;
 
-/// An operation. Arguments of the plan it leads to, in order, each one element of the ring per item:
+/// An operation. The plan that it leads to has these arguments, each one element of the ring per item:
 ///
-/// | operation | arguments |
-/// | --- | --- |
-/// | `Forward` | coefficients in, values out |
-/// | `Inverse` | values in, coefficients out |
-/// | `PointMul` | values in, values in, values out |
-/// | `MulAdd` | values in, values in, values in and out (the product is added) |
-/// | `Mul` | coefficients in, coefficients in, coefficients out |
-/// | `Combine` | coefficients in (RNS rows), integers out: see [`Op::Combine`] |
-/// | `Decompose` | integers in, coefficients out (RNS rows): see [`Op::Decompose`] |
-/// | `Convert`, `ConvertCentred`, `ConvertFast` | coefficients in, coefficients of the [target](Job::to) out: see [`Op::Convert`] |
-///
-/// Forward and inverse jobs may run in place ([`Job::in_place`]); their plan then has one argument.
+/// | operation | inputs | outputs |
+/// | --- | --- | --- |
+/// | `Forward` | `from`: coefficients | `to`: values |
+/// | `Inverse` | `from`: values | `to`: coefficients |
+/// | either, [in place](Job::in_place) | `data` | `data` |
+/// | `PointMul` | `a`, `b`: values | `product`: values |
+/// | `MulAdd` | `a`, `b`, `sum`: values | `sum`: with the product added |
+/// | `Mul` | `a`, `b`: coefficients | `product`: coefficients |
+/// | `Combine` | `from`: coefficients (RNS rows) | `to`: integers, see [`Op::Combine`] |
+/// | `Decompose` | `from`: integers | `to`: coefficients (RNS rows), see [`Op::Decompose`] |
+/// | `Convert`, `ConvertCentred`, `ConvertFast` | `from`: coefficients | `to`: coefficients of the [target](Job::to), see [`Op::Convert`] |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Op {
@@ -220,7 +219,7 @@ impl Job {
     /// let inverse = Job::new(&ring, Op::Inverse).scale(5u32).in_place();
     /// let mut data = [3u16, 16]; // the values of 1 + 2x
     /// let program = Device::cpu().compile(&Planner::default().plan(&inverse)?)?;
-    /// program.run_host(1, &mut [data.as_mut_slice().into()])?;
+    /// program.on_host(1).output("data", &mut data).run()?;
     /// assert_eq!(data, [5, 10]);
     /// # Ok::<(), ringforge::Error>(())
     /// ```

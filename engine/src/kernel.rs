@@ -1,5 +1,7 @@
 //! One step of a plan: a meaning written twice, in Rust for the CPU and in CUDA text for a GPU.
 
+mod each;
+
 use core::cell::OnceCell;
 use core::fmt::{self, Debug};
 use core::ops::Range;
@@ -10,6 +12,7 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::source::Source;
+use crate::table::Table;
 
 /// How a kernel uses a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -238,6 +241,12 @@ pub trait Kernel: Debug + Send + Sync {
         false
     }
 
+    /// The table that this port reads, for an input of [`Per::Shared`] that is the kernel's own: the others are bound to
+    /// values, by whoever uses the kernel.
+    fn table(&self, _port: usize) -> Option<Table> {
+        None
+    }
+
     /// What the kernel means: the same bytes that its text writes (modulo q for ranged ports), for the items `items`.
     /// `args` holds exactly the bytes of these items, and the whole of shared ports.
     ///
@@ -310,13 +319,14 @@ impl Copies {
 /// overwrites there is a copy then, unless it is taken by [`Args::transform`].
 pub struct Args<'a> {
     pub(crate) kernel: &'static str,
+    ports: &'a [Port],
     slices: Vec<Slice<'a>>,
     copies: &'a Copies,
 }
 
 impl<'a> Args<'a> {
-    pub(crate) fn new(kernel: &'static str, slices: Vec<Slice<'a>>, copies: &'a Copies) -> Self {
-        Self { kernel, slices, copies }
+    pub(crate) fn new(kernel: &'static str, ports: &'a [Port], slices: Vec<Slice<'a>>, copies: &'a Copies) -> Self {
+        Self { kernel, ports, slices, copies }
     }
 
     /// The elements of an input port.
@@ -390,9 +400,13 @@ impl<'a> Args<'a> {
 
     /// Device memory is aligned for every element; host memory is as the caller gave it.
     fn not_cast<T>(&self, port: usize, error: PodCastError) -> Error {
+        self.not_cast_to(port, align_of::<T>(), error)
+    }
+
+    fn not_cast_to(&self, port: usize, needed: usize, error: PodCastError) -> Error {
         match error {
             PodCastError::TargetAlignmentGreaterAndInputNotAligned => {
-                Error::Alignment { what: "host memory of an argument", needed: align_of::<T>() }
+                Error::Alignment { what: "host memory of an argument", needed }
             }
             other => self.broken(port, &other),
         }

@@ -31,7 +31,7 @@
 //!
 //! | you want | begin with |
 //! | --- | --- |
-//! | a scheme of your own, with kernels of its own | [`Kernel`], [`Plan`], `docs/own-scheme.md`, example `03-own-kernel` |
+//! | a scheme of your own, with kernels of its own | [`Pipeline`], [`Kernel`], `docs/own-scheme.md`, example `03-own-kernel` |
 //! | homomorphic encryption: RNS bases, long rows | [`Ring::rns`], [`Op::Convert`], `docs/fhe.md`, example `05-fhe-multiply` |
 //! | zero-knowledge proofs: cosets, 256-bit fields | [`Ring::coset`], [`Engine::ntt`], `docs/zk.md`, the crate `ringforge-arkworks` |
 //! | batches of key exchanges and signatures | the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
@@ -39,9 +39,10 @@
 //! # What stands behind it
 //!
 //! A [`Ring`] is `Z_Q[x]/(f)`: one [`Modulus`] or an RNS basis of them, and a [`Quotient`]. A [`Job`] is an operation on
-//! it. A [`Planner`] turns a job into a [`Plan`], which is data: it prints itself. A [`Device`] compiles a plan into a
-//! [`Program`], which runs on batches, on buffers of the device in the order of a [`Stream`] or on host memory. An
-//! [`Engine`] is a device with a planner, and keeps programs.
+//! it. A [`Planner`] turns a job into a [`Plan`], which is data: it prints itself; a [`Pipeline`] makes one of operations and
+//! kernels of your own, joined by the values between them. A [`Device`] compiles a plan into a [`Program`], which runs on
+//! batches, on buffers of the device in the order of a [`Stream`] or on host memory. An [`Engine`] is a device with a
+//! planner, and keeps programs.
 //!
 //! # From here to a kernel
 //!
@@ -65,9 +66,10 @@
 
 mod arithmetic;
 mod backend;
-mod bound;
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 mod cache;
+mod call;
+mod captured;
 mod columns;
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -89,6 +91,7 @@ mod modulus;
 #[cfg(any(test, feature = "testkit"))]
 pub mod naive;
 mod pinned;
+mod pipeline;
 mod plan;
 mod planner;
 mod primes;
@@ -98,6 +101,7 @@ mod ring;
 mod rows;
 mod simd;
 mod source;
+mod table;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod transfer;
@@ -108,9 +112,10 @@ mod wipe;
 pub use crypto_bigint::U256;
 
 pub use arithmetic::Arithmetic;
-pub use bound::{Bound, Held};
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 pub use cache::{Cache, Usage};
+pub use call::{Call, HostCall};
+pub use captured::{Captured, CapturedArg};
 pub use columns::Columns;
 pub use device::{Buffer, Device, Stream};
 pub use draws::Draws;
@@ -122,14 +127,16 @@ pub use limits::Limits;
 pub use mark::Mark;
 pub use modulus::{Modulus, Width};
 pub use pinned::PinnedBuffer;
-pub use plan::{Content, Plan, PlanArg, Slot, Step, Table, Temp};
+pub use pipeline::{Pipeline, Value};
+pub use plan::{Content, Plan, PlanArg};
 pub use planner::Planner;
-pub use program::{Arg, HostArg, Program};
+pub use program::Program;
 pub use ring::split::{self, Layer, Roots, Split};
 pub use ring::{MAX_DEGREE, Quotient, Ring};
 pub use ringforge_kernels::Header;
 pub use rows::Rows;
 pub use source::{Built, Source};
+pub use table::Table;
 pub use transform::{Transform, Word};
 pub use tuning::{Choice, Exchange, Tuning};
 

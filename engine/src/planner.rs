@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
 use crate::kernels::{Forward, Inverse, PointMul, RingMul};
 use crate::limits::Limits;
-use crate::plan::{Content, Plan, Slot, Step};
+use crate::pipeline::{Pipeline, Value};
+use crate::plan::{Content, Plan};
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::tuning::Tuning;
@@ -35,7 +36,13 @@ impl Planner {
         self
     }
 
-    /// The plan for a job: of the first strategy that applies.
+    /// What the devices can hold.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The plan for a job, its arguments named as [`Op`] says: of the first strategy that applies.
     ///
     /// # Errors
     /// [`Error::Unsupported`], [`Error::Mismatch`] for a target ring with another quotient, and what [`Split::of`] says
@@ -51,13 +58,11 @@ impl Planner {
             return Err(Error::unsupported(job.op, &job.ring, "only conversions have a target ring"));
         }
         match job.op {
-            Op::Combine | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(job),
+            Op::Combine | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(self, job),
             Op::Mul => match Split::of(&job.ring, job.depth) {
                 Ok(split) => self.product(job, &split),
                 Err(error) if job.depth.is_some() => Err(error),
-                Err(Error::NotPrime { .. } | Error::NoRoot { .. } | Error::Unsupported { .. }) => {
-                    lift::mul(job, &self.limits)
-                }
+                Err(Error::NotPrime { .. } | Error::NoRoot { .. } | Error::Unsupported { .. }) => lift::mul(self, job),
                 Err(error) => Err(error),
             },
             Op::Forward | Op::Inverse => self.transform(job, &Split::of(&job.ring, job.depth)?),
@@ -67,45 +72,48 @@ impl Planner {
 
     /// Strategy: between coefficients and values, in as many kernels as rows need.
     fn transform(&self, job: &Job, split: &Split) -> Result<Plan> {
-        let Job { ring, op, order, in_place, .. } = job;
-        let coefficients = Content::Coefficients(ring.clone());
-        let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: *order };
-        let rows = self.rows(job, split, *order);
-        let (from, to) = (Slot::Arg(0), Slot::Arg(usize::from(!in_place)));
-        let (steps, before, after) = match op {
-            Op::Inverse => (inverse(&rows, from, to), values, coefficients),
-            _ => (forward(&rows, from, to), coefficients, values),
-        };
-        let plan = Plan::new(job.to_string(), steps)?;
-        match in_place {
-            true => plan.with_contents(vec![Some(before)])?.becoming(0, after),
-            false => plan.with_contents(vec![Some(before), Some(after)]),
+        let p = Pipeline::new(job.to_string(), self);
+        let (from, to) = (Content::Coefficients(job.ring.clone()), values(job, split));
+        let rows = self.rows(job, split, job.order);
+        let [name, result] = if job.in_place { ["data"; 2] } else { ["from", "to"] };
+        match job.op {
+            Op::Inverse => p.output(result, inverse(&p, &rows, p.elements(name, to)).holding(from)),
+            _ => p.output(result, forward(&p, &rows, p.elements(name, from)).holding(to)),
         }
+        p.build()
     }
 
     /// Strategy: an operation on values, in one kernel.
     fn pointwise(&self, job: &Job, split: &Split) -> Result<Plan> {
-        let Job { ring, op, order, .. } = job;
-        let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: *order };
-        let kernel = PointMul::new(split, *order, &self.limits);
-        let kernel = if *op == Op::MulAdd { kernel.adding() } else { kernel };
-        let [a, b, c] = [0, 1, 2].map(Slot::Arg);
-        Plan::new(job.to_string(), vec![kernel.step(a, b, c)])?.with_contents(vec![Some(values); 3])
+        let p = Pipeline::new(job.to_string(), self);
+        let values = values(job, split);
+        let kernel = PointMul::new(split, job.order, &self.limits);
+        let [a, b] = ["a", "b"].map(|name| p.elements(name, values.clone()));
+        let ([result], name) = match job.op {
+            Op::MulAdd => (p.step(kernel.adding(), &[a, b, p.elements("sum", values.clone())]), "sum"),
+            _ => (p.step(kernel, &[a, b]), "product"),
+        };
+        p.output(name, result.holding(values));
+        p.build()
     }
 
     /// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
     fn product(&self, job: &Job, split: &Split) -> Result<Plan> {
-        let limits = &self.limits;
-        let ring = &job.ring;
-        let [a, b, c] = [0, 1, 2].map(Slot::Arg);
-        let fused = RingMul::new(split, limits).chosen(self.tuning.choice(job));
-        let steps = if limits.is_cpu() || fused.fits(limits) {
-            vec![fused.step(a, b, c)]
+        let p = Pipeline::new(job.to_string(), self);
+        let coefficients = Content::Coefficients(job.ring.clone());
+        let factors = ["a", "b"].map(|name| p.elements(name, coefficients.clone()));
+        let fused = RingMul::new(split, &self.limits).chosen(self.tuning.choice(job));
+        let product = if self.limits.is_cpu() || fused.fits(&self.limits) {
+            let [product] = p.step(fused, &factors);
+            product
         } else {
-            transforms(&self.rows(job, split, Order::Tree), [a, b, c])
+            let rows = self.rows(job, split, Order::Tree);
+            let factors = factors.map(|factor| forward(&p, &rows, factor));
+            let [product] = p.step(PointMul::new(&rows.split, rows.order, &rows.limits), &factors);
+            inverse(&p, &rows, product)
         };
-        let contents = vec![Some(Content::Coefficients(ring.clone())); 3];
-        Plan::new(job.to_string(), steps)?.with_contents(contents)
+        p.output("product", product.holding(coefficients));
+        p.build()
     }
 
     /// Rows of the job's ring as transforms work on them.
@@ -115,34 +123,23 @@ impl Planner {
     }
 }
 
-/// The steps of a forward transform.
-fn forward(rows: &Rows, from: Slot, to: Slot) -> Vec<Step> {
-    chain(rows, Forward::parts(rows), Forward::step, from, to)
+/// A forward transform: one step for each pass.
+fn forward<'p>(p: &'p Pipeline, rows: &Rows, coefficients: Value<'p>) -> Value<'p> {
+    Forward::parts(rows).into_iter().fold(coefficients, |value, part| {
+        let [value] = p.step(part, &[value]);
+        value
+    })
 }
 
-/// The steps of an inverse transform.
-fn inverse(rows: &Rows, from: Slot, to: Slot) -> Vec<Step> {
-    chain(rows, Inverse::parts(rows), Inverse::step, from, to)
+/// An inverse transform: one step for each pass.
+fn inverse<'p>(p: &'p Pipeline, rows: &Rows, values: Value<'p>) -> Value<'p> {
+    Inverse::parts(rows).into_iter().fold(values, |value, part| {
+        let [value] = p.step(part, &[value]);
+        value
+    })
 }
 
-/// The steps of one kernel, or of several that hand on in the target, or where values change their places, in a temporary.
-fn chain<K>(rows: &Rows, kernels: Vec<K>, step: fn(K, Slot, Slot) -> Step, from: Slot, to: Slot) -> Vec<Step> {
-    let between = if rows.is_natural() { Slot::Temp(0) } else { to.clone() };
-    let count = kernels.len();
-    let steps = kernels.into_iter().enumerate().map(|(i, kernel)| {
-        let source = if i == 0 { &from } else { &between };
-        let target = if i + 1 == count { &to } else { &between };
-        step(kernel, source.clone(), target.clone())
-    });
-    steps.collect()
-}
-
-/// A product as two transforms, a product of values and a transform back.
-fn transforms(rows: &Rows, [a, b, c]: [Slot; 3]) -> Vec<Step> {
-    let [x, y] = [0, 1].map(Slot::Temp);
-    let mut steps = forward(rows, a, x.clone());
-    steps.extend(forward(rows, b, y.clone()));
-    steps.push(PointMul::new(&rows.split, rows.order, &rows.limits).step(x, y, c.clone()));
-    steps.extend(inverse(rows, c.clone(), c));
-    steps
+/// What a job's transform gives or takes.
+fn values(job: &Job, split: &Split) -> Content {
+    Content::Values { ring: job.ring.clone(), depth: split.depth(), order: job.order }
 }

@@ -4,11 +4,10 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use bytemuck::Pod;
-
 use crate::backend::{Bound, Loaded};
+use crate::call::{Arg, Call};
 use crate::device::{Buffer, Device, Stream};
-use crate::error::{Error, Result, same_length};
+use crate::error::{Error, Result};
 use crate::guarded::Guarded;
 use crate::kernel::{Kernel, Per, Role};
 use crate::memory::{Memory, Read, Write};
@@ -28,80 +27,6 @@ struct LoadedStep {
     loaded: Loaded,
     /// The table of each port that reads one.
     tables: Vec<Option<Arc<Memory>>>,
-}
-
-/// An argument on the program's device: a buffer to read, or one to write (or to read and write).
-#[derive(Debug)]
-pub enum Arg<'a> {
-    /// Read only.
-    In(&'a Buffer),
-    /// Written, or read and written.
-    Out(&'a mut Buffer),
-}
-
-impl Arg<'_> {
-    fn buffer(&self) -> &Buffer {
-        match self {
-            Self::In(buffer) => buffer,
-            Self::Out(buffer) => buffer,
-        }
-    }
-
-    pub(crate) fn place(&mut self) -> Place<'_> {
-        match self {
-            Self::In(buffer) => Place::Read(buffer.memory.read()),
-            Self::Out(buffer) => Place::Write(buffer.memory.write()),
-        }
-    }
-}
-
-impl<'a> From<&'a Buffer> for Arg<'a> {
-    fn from(buffer: &'a Buffer) -> Self {
-        Self::In(buffer)
-    }
-}
-
-impl<'a> From<&'a mut Buffer> for Arg<'a> {
-    fn from(buffer: &'a mut Buffer) -> Self {
-        Self::Out(buffer)
-    }
-}
-
-/// An argument in host memory.
-pub enum HostArg<'a> {
-    /// Read only.
-    In(&'a [u8]),
-    /// Written, or read and written.
-    Out(&'a mut [u8]),
-}
-
-impl fmt::Debug for HostArg<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // contents may be secret
-        let kind = if matches!(self, Self::In(_)) { "In" } else { "Out" };
-        write!(f, "{kind}({} bytes)", self.bytes().len())
-    }
-}
-
-impl<'a, T: Pod> From<&'a [T]> for HostArg<'a> {
-    fn from(slice: &'a [T]) -> Self {
-        Self::In(bytemuck::cast_slice(slice))
-    }
-}
-
-impl<'a, T: Pod> From<&'a mut [T]> for HostArg<'a> {
-    fn from(slice: &'a mut [T]) -> Self {
-        Self::Out(bytemuck::cast_slice_mut(slice))
-    }
-}
-
-impl HostArg<'_> {
-    pub(crate) fn bytes(&self) -> &[u8] {
-        match self {
-            Self::In(bytes) => bytes,
-            Self::Out(bytes) => bytes,
-        }
-    }
 }
 
 /// Memory that the steps of one run share out among their ports.
@@ -132,16 +57,16 @@ impl Device {
 
 impl Program {
     pub(crate) fn new(device: &Device, plan: &Plan) -> Result<Self> {
-        let mut kernels: Vec<Arc<dyn Kernel>> = plan.steps().iter().map(|step| step.kernel.clone()).collect();
+        let mut kernels: Vec<Arc<dyn Kernel>> = plan.steps.iter().map(|step| step.kernel.clone()).collect();
         // the tables' kernels go along, so that all are compiled side by side
-        kernels.extend(plan.steps().iter().flat_map(|step| &step.slots).flat_map(|slot| match slot {
+        kernels.extend(plan.steps.iter().flat_map(|step| &step.slots).flat_map(|slot| match slot {
             Slot::Table(table) => table.kernels(),
             _ => Vec::new(),
         }));
         let loaded = device.load(&kernels)?;
         let steps = loaded
             .into_iter()
-            .zip(plan.steps())
+            .zip(&plan.steps)
             .map(|(loaded, step)| {
                 let tables = step.slots.iter().map(|slot| match slot {
                     Slot::Table(table) => device.table(table).map(Some),
@@ -165,33 +90,25 @@ impl Program {
         &self.0.device
     }
 
-    /// Starts the program on `batch` items and returns, on a GPU before it is done. A batch of 0 does nothing.
-    ///
-    /// Arguments are in the plan's order, each of exactly `batch` items (or one shared thing). When a run fails, what
-    /// it should have written is zeroed and counts as unwritten.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for a wrong number of arguments, [`Error::ArgumentSize`], [`Error::Mismatch`] for an argument of the
-    /// wrong kind, ring or order, [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
-    pub fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<()> {
+    /// A run on `batch` items in buffers of the device, in a stream's order: to be given its arguments by name. A batch of 0
+    /// does nothing.
+    pub fn on<'a>(&'a self, stream: &'a Stream, batch: usize) -> Call<'a> {
+        Call::new(self, stream, batch)
+    }
+
+    pub(crate) fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<()> {
         self.run_by(stream, batch, args, |places| {
             self.execute_and_wipe(stream, batch, places, &mut self.temporaries(stream, batch)?)
         })
     }
 
-    /// As [`run`](Self::run), but waits until it is done, and gives the seconds that each step took, by the device's own
-    /// clock. On a GPU a step that takes less than its launch counts as long as that, unless earlier work of the stream
-    /// keeps the GPU busy until all launches are made.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run), and [`Mark::seconds_since`](crate::Mark::seconds_since).
-    pub fn run_timed(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<Vec<f64>> {
+    pub(crate) fn run_timed(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<Vec<f64>> {
         let mut marks = Vec::with_capacity(self.0.steps.len() + 1);
         self.run_by(stream, batch, args, |places| {
             let temps = &mut self.temporaries(stream, batch)?;
             stream.mark().and_then(|mark| {
                 marks.push(mark);
-                self.execute_each(stream, 0..batch, places, temps, || {
+                self.execute_each(stream, 0..batch, true, places, temps, || {
                     marks.push(stream.mark()?);
                     Ok(())
                 })
@@ -212,11 +129,10 @@ impl Program {
                 got: stream.device().to_string(),
             });
         }
-        same_length("arguments of the program", plan.args().len(), args.len())?;
-        for (i, (arg, wanted)) in args.iter().zip(plan.args()).enumerate() {
-            check_arg(device, i, arg, wanted, batch)?;
+        for (arg, wanted) in args.iter().zip(plan.args()) {
+            check_arg(device, arg, wanted, batch)?;
             if ready {
-                check_content(i, arg.buffer(), wanted)?;
+                check_content(arg.buffer(), wanted)?;
             }
         }
         Ok(())
@@ -236,20 +152,20 @@ impl Program {
             return Ok(());
         }
         // not written while a panic may leave it half done
-        args.iter_mut().for_each(|arg| {
-            if let Arg::Out(buffer) = arg {
+        for (arg, wanted) in args.iter_mut().zip(plan.args()) {
+            if let (Arg::Out(buffer), true) = (arg, wanted.role != Role::In) {
                 buffer.written = false;
             }
-        });
+        }
         let outcome = work(args.iter_mut().map(Arg::place).collect());
         for (arg, wanted) in args.iter_mut().zip(plan.args()) {
-            if let Arg::Out(buffer) = arg {
+            if let (Arg::Out(buffer), true) = (arg, wanted.role != Role::In) {
                 if outcome.is_err() {
                     // the failure is what the caller must hear of, whether or not the device still answers
                     let _ = device.backend().wipe(stream.queue(), buffer.memory.write());
                 }
                 buffer.written = outcome.is_ok();
-                buffer.content = wanted.becomes.clone().or_else(|| wanted.content.clone()).filter(|_| outcome.is_ok());
+                buffer.content = wanted.after.clone().filter(|_| outcome.is_ok());
             }
         }
         outcome
@@ -263,7 +179,7 @@ impl Program {
         places: Vec<Place<'_>>,
         temps: &mut [Guarded],
     ) -> Result<()> {
-        let outcome = self.execute(stream, 0..batch, places, temps);
+        let outcome = self.execute(stream, 0..batch, true, places, temps);
         let wiped = wipe(stream, temps);
         outcome.and(wiped)
     }
@@ -277,31 +193,45 @@ impl Program {
     pub(crate) fn temporaries(&self, stream: &Stream, items: usize) -> Result<Vec<Guarded>> {
         let Parts { device, plan, .. } = &*self.0;
         let new = |temp: &Temp| {
+            let items = if temp.per == Per::Item { items } else { 1 };
             let memory = device.allocate(product(temp.bytes, items)?)?;
             Ok(Guarded::new(stream, memory, temp.secret))
         };
-        plan.temps().iter().map(new).collect()
+        plan.temps.iter().map(new).collect()
     }
 
-    /// Has statuses say that no item was reached, before the first step. The places are those of arguments and temporaries.
-    pub(crate) fn clear_statuses(&self, stream: &Stream, places: &mut [Place<'_>]) -> Result<()> {
+    /// Has statuses say that no item was reached, before the first step; those that all items share only if the steps that run
+    /// once are to come. The places are those of arguments and temporaries.
+    pub(crate) fn clear_statuses(&self, stream: &Stream, once: bool, places: &mut [Place<'_>]) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
-        let statuses = plan.args().iter().map(|arg| arg.status).chain(plan.temps().iter().map(|temp| temp.status));
-        places.iter_mut().zip(statuses).try_for_each(|(place, status)| match place {
-            Place::Write(memory) if status => device.backend().wipe(stream.queue(), memory.reborrow()),
+        let args = plan.args.iter().map(|arg| (arg.status, arg.per));
+        let statuses = args.chain(plan.temps.iter().map(|temp| (temp.status, temp.per)));
+        places.iter_mut().zip(statuses).try_for_each(|(place, (status, per))| match place {
+            Place::Write(memory) if status && (once || per == Per::Item) => {
+                device.backend().wipe(stream.queue(), memory.reborrow())
+            }
             _ => Ok(()),
         })
     }
 
-    /// Runs all steps on a range of items.
+    /// Runs all steps on a range of items, and before them those that run once, unless what they write is there.
     pub(crate) fn execute<'p>(
         &self,
         stream: &Stream,
         items: Range<usize>,
+        once: bool,
         places: Vec<Place<'p>>,
         temps: &'p mut [Guarded],
     ) -> Result<()> {
-        self.execute_each(stream, items, places, temps, || Ok(()))
+        self.execute_each(stream, items, once, places, temps, || Ok(()))
+    }
+
+    /// The items that a step runs for, of these; none for one that runs once and has done so.
+    pub(crate) fn items_of(&self, step: usize, items: &Range<usize>, once: bool) -> Range<usize> {
+        match self.plan().steps[step].once {
+            true => 0..usize::from(once),
+            false => items.clone(),
+        }
     }
 
     /// The same, with something to do behind each step.
@@ -309,15 +239,20 @@ impl Program {
         &self,
         stream: &Stream,
         items: Range<usize>,
+        once: bool,
         mut places: Vec<Place<'p>>,
         temps: &'p mut [Guarded],
         mut behind: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
-        self.clear_statuses(stream, &mut places)?;
+        self.clear_statuses(stream, once, &mut places)?;
         (0..self.0.steps.len()).try_for_each(|step| {
             let (kernel, ports) = self.step(step, &mut places)?;
-            self.device().backend().launch(stream.queue(), kernel, items.clone(), ports)?;
+            let items = self.items_of(step, &items, once);
+            if items.is_empty() {
+                return behind();
+            }
+            self.device().backend().launch(stream.queue(), kernel, items, ports)?;
             behind()
         })
     }
@@ -325,7 +260,7 @@ impl Program {
     /// What each step's ports are bound to, and its kernel.
     #[cfg(feature = "cuda")]
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&[Slot], &Loaded)> {
-        self.plan().steps().iter().zip(&self.0.steps).map(|(step, LoadedStep { loaded, .. })| (&step.slots[..], loaded))
+        self.plan().steps.iter().zip(&self.0.steps).map(|(step, LoadedStep { loaded, .. })| (&step.slots[..], loaded))
     }
 
     /// The kernel of a step, and what its ports are bound to among the places of arguments and temporaries.
@@ -334,7 +269,7 @@ impl Program {
         number: usize,
         places: &'p mut [Place<'_>],
     ) -> Result<(&'p Loaded, Vec<Bound<'p>>)> {
-        let (step, LoadedStep { loaded, tables }) = (&self.plan().steps()[number], &self.0.steps[number]);
+        let (step, LoadedStep { loaded, tables }) = (&self.plan().steps[number], &self.0.steps[number]);
         Ok((loaded, bind(loaded, &step.slots, tables, self.plan().args().len(), places)?))
     }
 
@@ -429,30 +364,30 @@ pub(crate) fn mismatch(what: impl Into<String>, expected: impl ToString, got: im
 }
 
 /// Whether an argument of so many bytes holds a batch.
-pub(crate) fn check_size(argument: usize, wanted: &PlanArg, batch: usize, got: usize) -> Result<()> {
+pub(crate) fn check_size(wanted: &PlanArg, batch: usize, got: usize) -> Result<()> {
     let expected = arg_bytes(wanted, batch)?;
-    if got == expected { Ok(()) } else { Err(Error::ArgumentSize { argument, expected, got }) }
+    if got == expected { Ok(()) } else { Err(Error::ArgumentSize { argument: wanted.name.clone(), expected, got }) }
 }
 
-fn check_arg(device: &Device, i: usize, arg: &Arg<'_>, wanted: &PlanArg, batch: usize) -> Result<()> {
-    let what = format!("argument {i}");
+pub(crate) fn check_arg(device: &Device, arg: &Arg<'_>, wanted: &PlanArg, batch: usize) -> Result<()> {
+    let what = format!("argument {}", wanted.name);
     let (buffer, writable): (&Buffer, bool) = match arg {
         Arg::In(buffer) => (buffer, false),
         Arg::Out(buffer) => (buffer, true),
     };
     buffer.on(device, &what)?;
-    check_size(i, wanted, batch, buffer.len())?;
+    check_size(wanted, batch, buffer.len())?;
     if wanted.role != Role::In && !writable {
         return Err(mismatch(what, "a buffer to write", "a buffer to read"));
     }
     Ok(())
 }
 
-fn check_content(i: usize, buffer: &Buffer, wanted: &PlanArg) -> Result<()> {
-    let what = format!("argument {i}");
+fn check_content(buffer: &Buffer, wanted: &PlanArg) -> Result<()> {
+    let what = format!("argument {}", wanted.name);
     if wanted.role != Role::Out {
         buffer.readable(&what)?;
-        if let (Some(wanted), Some(got)) = (&wanted.content, buffer.content())
+        if let (Some(wanted), Some(got)) = (&wanted.before, buffer.content())
             && wanted != got
         {
             return Err(mismatch(what, wanted, got));

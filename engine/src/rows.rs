@@ -13,10 +13,10 @@ use crate::error::{Error, Result};
 use crate::job::Order;
 use crate::kernel::{Launch, Port};
 use crate::limits::Limits;
-use crate::plan::{Slot, Table};
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
 use crate::source::{Built, Source};
+use crate::table::Table;
 use crate::tuning::Choice;
 
 use block::{Block, parts};
@@ -182,10 +182,10 @@ impl Rows {
         Port::shared(self.layout.len * self.ring.moduli().len() * self.arithmetic.twiddle_bytes())
     }
 
-    /// What [`Rows::table_port`] is bound to.
+    /// What [`Rows::table_port`] reads.
     #[must_use]
-    pub fn table_slot(&self) -> Slot {
-        Slot::Table(table(&self.ring, &self.split, self.arithmetic, &self.layout, &self.scale))
+    pub fn table(&self) -> Table {
+        table(&self.ring, &self.split, self.arithmetic, &self.layout, &self.scale)
     }
 
     /// The port for the moduli, `const Rq::M*`; a kernel for a single modulus of up to 64 bits can do without.
@@ -194,10 +194,10 @@ impl Rows {
         Port::shared(moduli(&self.ring, self.arithmetic).bytes())
     }
 
-    /// What [`Rows::moduli_port`] is bound to.
+    /// What [`Rows::moduli_port`] reads.
     #[must_use]
-    pub fn moduli_slot(&self) -> Slot {
-        Slot::Table(moduli(&self.ring, self.arithmetic))
+    pub fn moduli(&self) -> Table {
+        moduli(&self.ring, self.arithmetic)
     }
 
     /// The kernel made concrete: these rows as `Rq`, then further lines of its own.

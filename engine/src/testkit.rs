@@ -23,7 +23,7 @@ pub mod text;
 
 pub use compare::{Compiled, check_plan, difference};
 pub use samples::{Random, bytes, residues, seed};
-pub use scheme::{NamedPlan, Scheme, check_scheme};
+pub use scheme::{Named, NamedPlan, Scheme, check_scheme};
 pub use target::{Target, devices};
 
 /// What a device's memory holds that went back and is kept for later, a vector for each piece, after the work that used it:

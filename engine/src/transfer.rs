@@ -1,11 +1,12 @@
 //! Running programs over host memory: where it lies on a CPU, else in chunks, copies overlapped with work.
 
 use crate::backend::Queue;
-use crate::error::{Error, Result, same_length};
+use crate::call::{HostArg, HostCall, check_host};
+use crate::error::{Error, Result};
 use crate::kernel::{Per, Role};
 use crate::memory::{Read, Write};
 use crate::plan::Plan;
-use crate::program::{HostArg, Place, Program, check_size, mismatch};
+use crate::program::{Place, Program};
 
 /// Bytes that a chunk copies in or out, whichever is more: enough for full speed, and little enough to overlap.
 const MOST_BYTES: usize = 16 << 20;
@@ -15,17 +16,15 @@ const LEAST_BYTES: usize = 1 << 20;
 const CHUNKS: usize = 8;
 
 impl Program {
-    /// Runs the program on `batch` items in host memory and waits for it. On a GPU the batch is cut into chunks whose
+    /// A run on `batch` items in host memory: to be given its arguments by name. On a GPU the batch is cut into chunks whose
     /// copies overlap with work, and large items into [columns](crate::Source::with_columns) that do. Copies are fastest from and to
     /// [`Device::pinned`](crate::Device::pinned) memory.
-    ///
-    /// A program in place has one argument for both: memory to write, which holds the input.
     ///
     /// Residues are taken as they are: where one is not below its modulus, results of its item mean nothing.
     /// [`Ring::check`](crate::Ring::check) finds such residues.
     ///
     /// ```
-    /// use ringforge::{Engine, HostArg, Job, Modulus, Op, Order, Ring};
+    /// use ringforge::{Engine, Job, Modulus, Op, Order, Ring};
     ///
     /// // the scalar field of BLS12-381; elements are [u64; 4] in Montgomery form, as arkworks has them
     /// let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
@@ -33,25 +32,17 @@ impl Program {
     /// let program = Engine::best().program(&job)?;
     /// let mut polynomial = vec![[0u64; 4]; 1 << 10];
     /// polynomial[0] = [5, 0, 0, 0];
-    /// program.run_host(1, &mut [HostArg::from(&mut polynomial[..])])?;
+    /// program.on_host(1).output("data", &mut polynomial).run()?;
     /// assert!(polynomial.iter().all(|value| *value == [5, 0, 0, 0]), "a constant");
     /// # Ok::<(), ringforge::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Error::Length`] for a wrong number of arguments, [`Error::ArgumentSize`], [`Error::Mismatch`] for memory to read where
-    /// the program writes, [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Alignment`] on the CPU, which works on the memory itself,
-    /// where that is not aligned for its elements. Memory to write holds zeros after a failure on a GPU, anything after one
-    /// on the CPU.
-    pub fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
-        let (device, plan) = (self.device(), self.plan());
-        same_length("arguments of the program", plan.args().len(), args.len())?;
-        for (i, (arg, wanted)) in args.iter().zip(plan.args()).enumerate() {
-            check_size(i, wanted, batch, arg.bytes().len())?;
-            if wanted.role != Role::In && matches!(arg, HostArg::In(_)) {
-                return Err(mismatch(format!("argument {i}"), "memory to write", "memory to read"));
-            }
-        }
+    pub fn on_host(&self, batch: usize) -> HostCall<'_> {
+        HostCall::new(self, batch)
+    }
+
+    pub(crate) fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
+        let device = self.device();
+        check_host(self, batch, args)?;
         if batch == 0 {
             return Ok(());
         }
@@ -105,7 +96,7 @@ fn chunk_items(plan: &Plan, batch: usize) -> usize {
         moved.fold(0usize, |sum, arg| sum.saturating_add(arg.bytes))
     };
     // temporaries cost memory rather than time, but there are as many of them as items
-    let temps = plan.temps().iter().fold(0usize, |sum, temp| sum.saturating_add(temp.bytes)) / 16;
+    let temps = plan.temps.iter().fold(0usize, |sum, temp| sum.saturating_add(temp.bytes)) / 16;
     cut(batch, bytes(Role::In).max(bytes(Role::Out)).max(temps))
 }
 

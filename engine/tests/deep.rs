@@ -2,7 +2,7 @@
 //! rows, on top of its own stack.
 
 use rayon::ThreadPoolBuilder;
-use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Planner, Result, Ring, testkit};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, Result, Ring, testkit};
 
 /// Bytes of stack, an eighth of what rayon's threads have.
 const STACK_BYTES: usize = 256 << 10;
@@ -18,7 +18,7 @@ fn large_rows_need_little_stack() -> std::result::Result<(), Box<dyn std::error:
     let run = |op, from: &[u8]| -> Result<Vec<u8>> {
         let plan = Planner::new(cpu.limits().clone()).plan(&Job::new(&ring, op).order(Order::Natural))?;
         let mut to = vec![0; from.len()];
-        cpu.compile(&plan)?.run_host(ROWS, &mut [HostArg::In(from), HostArg::Out(&mut to)])?;
+        cpu.compile(&plan)?.on_host(ROWS).input("from", from).output("to", &mut to).run()?;
         Ok(to)
     };
     let from = testkit::residues(&ring, 1, ROWS);

@@ -1,7 +1,7 @@
 //! Transforms and products in doubles, which plans for GPUs with fast ones take, against the oracle.
 
 use ringforge::testkit::{Target, residues};
-use ringforge::{Arg, Arithmetic, Device, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, Split, naive};
+use ringforge::{Arithmetic, Device, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, Split, naive};
 
 /// The largest primes of their number of bits with roots of order 1024.
 const BITS_30: u64 = 1_073_738_753;
@@ -22,8 +22,8 @@ fn modulus(q: u64) -> Modulus {
 fn planned(job: &Job) -> Plan {
     let limits = Limits::of_capability(90);
     let plan = Planner::new(limits.clone()).plan(job).unwrap_or_else(|e| panic!("{job}: {e}"));
-    for step in plan.steps() {
-        let source = step.kernel.source(&limits).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    for kernel in plan.kernels() {
+        let source = kernel.source(&limits).unwrap_or_else(|e| panic!("{plan}: {e}"));
         assert!(source.prelude().contains("using M = rf::Mod50;"), "{plan}");
     }
     plan
@@ -34,9 +34,8 @@ fn run(device: &Device, plan: &Plan, batch: usize, ins: &[&[u8]]) -> Vec<u8> {
     let stream = device.stream().expect("a stream");
     let ins: Vec<_> = ins.iter().map(|bytes| stream.upload(bytes).expect("a buffer")).collect();
     let mut out = device.buffer(ins[0].len()).expect("a buffer");
-    let mut args: Vec<Arg<'_>> = ins.iter().map(Into::into).collect();
-    args.push((&mut out).into());
-    program.run(&stream, batch, &mut args).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    let call = plan.args().iter().zip(&ins).fold(program.on(&stream, batch), |call, (arg, x)| call.input(&arg.name, x));
+    call.output(&plan.args()[ins.len()].name, &mut out).run().unwrap_or_else(|e| panic!("{plan}: {e}"));
     stream.download(&out).expect("bytes")
 }
 
@@ -91,7 +90,7 @@ fn doubles_are_taken_where_they_are_fast_and_serve() {
     // down to degree 2 only, and by thirds
     for ring in [Ring::negacyclic(64, modulus(HALF)), Ring::cyclic(72, modulus(THIRDS))] {
         let plan = Planner::new(fast.clone()).plan(&Job::new(&ring.expect("a ring"), Op::Forward)).expect("a plan");
-        let source = plan.steps()[0].kernel.source(&fast).expect("a kernel");
+        let source = plan.kernels().next().expect("a kernel").source(&fast).expect("its text");
         assert!(source.prelude().contains("using M = rf::Mod64;"), "{plan}");
     }
 }

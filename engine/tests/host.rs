@@ -1,6 +1,6 @@
 //! Programs in place over host memory, and what they say of arguments that do not fit.
 
-use ringforge::{Device, Error, HostArg, Job, Modulus, Op, Order, Planner, Program, Result, Ring};
+use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, Program, Result, Ring};
 
 const N: usize = 1 << 10;
 
@@ -16,9 +16,9 @@ fn transforms_in_place_undo_each_other() -> Result<()> {
         let (forward, inverse) = (program(&device, Op::Forward)?, program(&device, Op::Inverse)?);
         let x: Vec<[u64; 4]> = (0..3 * N as u64).map(|i| [i, !i, i << 32, i]).collect();
         let mut data = x.clone();
-        forward.run_host(3, &mut [(&mut data[..]).into()])?;
+        forward.on_host(3).output("data", &mut data).run()?;
         assert_ne!(data, x, "{device}");
-        inverse.run_host(3, &mut [(&mut data[..]).into()])?;
+        inverse.on_host(3).output("data", &mut data).run()?;
         assert_eq!(data, x, "{device}");
     }
     Ok(())
@@ -32,18 +32,18 @@ fn arguments_that_do_not_fit_are_refused() -> Result<()> {
         let mut data = x.clone();
         for len in [0, 1, N - 1, N, 2 * N + 1] {
             let (expected, got) = (64 * N, 32 * len);
-            let refused = program.run_host(2, &mut [(&mut data[..len]).into()]);
-            assert_eq!(refused, Err(Error::ArgumentSize { argument: 0, expected, got }), "{device}");
+            let refused = program.on_host(2).output("data", &mut data[..len]).run();
+            assert_eq!(refused, Err(Error::ArgumentSize { argument: "data".into(), expected, got }), "{device}");
         }
-        let refused = program.run_host(2, &mut [HostArg::from(&x[..2 * N])]);
+        let refused = program.on_host(2).input("data", &x[..2 * N]).run();
         assert!(matches!(refused, Err(Error::Mismatch { .. })), "{device}: {refused:?}");
         let (left, right) = data.split_at_mut(N);
-        let refused = program.run_host(1, &mut [left.into(), right[..N].as_mut().into()]);
-        assert!(matches!(refused, Err(Error::Length { expected: 1, got: 2, .. })), "{device}: {refused:?}");
+        let refused = program.on_host(1).output("data", left).output("more", &mut right[..N]).run();
+        assert!(matches!(refused, Err(Error::Arguments { .. })), "{device}: {refused:?}");
         let most = usize::MAX / (32 * N);
-        let refused = program.run_host(most + 1, &mut [(&mut data[..]).into()]);
+        let refused = program.on_host(most + 1).output("data", &mut data).run();
         assert!(matches!(refused, Err(Error::TooLarge { limit, .. }) if limit == most), "{device}: {refused:?}");
-        program.run_host(0, &mut [(&mut data[..0]).into()])?;
+        program.on_host(0).output("data", &mut data[..0]).run()?;
         assert_eq!(data, x, "{device}: nothing was touched");
     }
     Ok(())

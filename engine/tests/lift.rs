@@ -51,12 +51,12 @@ fn elements(ring: &Ring, batch: usize, seed: u64, fill: Fill) -> Vec<U256> {
 fn check_job(job: &Job, batch: usize, a: &[U256], b: &[U256]) {
     let ring = &job.ring;
     let plan = Planner::default().plan(job).unwrap();
-    let lifted = plan.steps()[0].kernel.name() == "lift_load";
+    let lifted = plan.kernels().next().unwrap().name() == "lift_load";
     assert_eq!(lifted, Split::of(ring, None).is_err(), "{plan}");
     let program = Device::cpu().compile(&plan).unwrap();
     let (left, right) = (naive::to_stored(ring, a), naive::to_stored(ring, b));
     let mut out = vec![0xa5u8; left.len()];
-    program.run_host(batch, &mut [left[..].into(), right[..].into(), (&mut out[..]).into()]).unwrap();
+    program.on_host(batch).input("a", &left).input("b", &right).output("product", &mut out).run().unwrap();
     let size = ring.basis().len() * ring.degree();
     let expected: Vec<U256> = a.chunks(size).zip(b.chunks(size)).flat_map(|(a, b)| naive::mul(ring, a, b)).collect();
     assert!(naive::to_plain(ring, &out) == expected, "{plan}");
@@ -179,7 +179,7 @@ fn bounds_save_primes() {
     let ring = Ring::negacyclic(64, modulus(1 << 60)).unwrap();
     let primes = |job: &Job| {
         let plan = Planner::default().plan(job).unwrap();
-        plan.steps()[0].kernel.ports()[1].bytes / (64 * 4)
+        plan.kernels().next().unwrap().ports()[1].bytes / (64 * 4)
     };
     assert_eq!(primes(&Job::new(&ring, Op::Mul)), 5);
     assert_eq!(primes(&Job::new(&ring, Op::Mul).bounds(1 << 40, 1)), 2);
@@ -268,12 +268,10 @@ fn folding_in_rounds_in_device_memory() {
     for (n, steps) in [(1000, 1), (200_000, 2)] {
         let ring = sparse(4591, n, &[(n - 1, 1), (0, 1)]);
         let plan = Planner::new(limits.clone()).plan(&Job::new(&ring, Op::Mul)).unwrap();
-        let names: Vec<_> = plan.steps().iter().map(|step| step.kernel.name()).collect();
+        let names: Vec<_> = plan.kernels().map(|kernel| kernel.name()).collect();
         assert!(names.ends_with(&["lift_store", "lift_fold"][2 - steps..]), "{plan}");
         assert_eq!(names.contains(&"lift_store"), steps == 2, "{plan}");
-        for step in plan.steps() {
-            step.kernel.source(&limits).unwrap();
-        }
+        plan.kernels().for_each(|kernel| drop(kernel.source(&limits).unwrap()));
     }
     // in 2^28 coefficients there is no room for twice as many
     let ring = Ring::prime_trinomial(1 << 28, modulus(4591)).unwrap();
@@ -301,7 +299,7 @@ fn check_combine(moduli: &[u64], n: usize, batch: usize, kind: fn(u64) -> u64) {
     });
     let input = naive::to_stored(&ring, &residues.map(U256::from).collect::<Vec<_>>());
     let mut out = vec![u64::MAX; batch * n * limbs];
-    program.run_host(batch, &mut [input[..].into(), (&mut out[..]).into()]).unwrap();
+    program.on_host(batch).input("from", &input).output("to", &mut out).run().unwrap();
     for (limbs, x) in out.chunks(limbs).zip(&integers) {
         let mut expected = x.to_u64_digits();
         expected.resize(limbs.len(), 0);

@@ -4,15 +4,15 @@
 mod rings;
 
 use ringforge::testkit::residues;
-use ringforge::{Device, HostArg, Job, Limits, Op, Order, Plan, Planner, Ring, Split, naive};
+use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, Ring, Split, naive};
 
 use rings::{modulus, prime, rings};
 
 fn run(plan: &Plan, batch: usize, ins: &[&[u8]], out: &mut [u8]) {
     let program = Device::cpu().compile(plan).unwrap_or_else(|e| panic!("{plan}: {e}"));
-    let mut args: Vec<HostArg<'_>> = ins.iter().map(|arg| HostArg::In(arg)).collect();
-    args.push(HostArg::Out(out));
-    program.run_host(batch, &mut args).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    let call =
+        plan.args().iter().zip(ins).fold(program.on_host(batch), |call, (arg, bytes)| call.input(&arg.name, bytes));
+    call.output(&plan.args()[ins.len()].name, out).run().unwrap_or_else(|e| panic!("{plan}: {e}"));
 }
 
 fn planned(job: &Job) -> Plan {
@@ -71,7 +71,7 @@ fn a_product_in_steps_equals_the_fused_one() {
     let ring = Ring::negacyclic(1 << 16, prime(60, 1 << 17)).expect("a ring");
     let job = Job::new(&ring, Op::Mul);
     let steps = Planner::new(Limits::h200()).plan(&job).expect("a plan");
-    assert_eq!(steps.steps().len(), 7, "{steps}");
+    assert_eq!(steps.kernels().len(), 7, "{steps}");
     let (a, b) = (residues(&ring, 9, 1), residues(&ring, 10, 1));
     let (mut one, mut other) = (vec![0; a.len()], vec![0; a.len()]);
     run(&steps, 1, &[&a, &b], &mut one);

@@ -1,11 +1,10 @@
 //! Statuses fail closed: an item that no kernel reached says so, however the program is run and whatever its memory held.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use ringforge::testkit::devices;
 use ringforge::{
-    Args, Built, Device, HostArg, Kernel, Launch, Limits, Plan, Port, Program, Result, Role, Slot, Source, Step,
+    Args, Built, Device, Kernel, Launch, Limits, Pipeline, Plan, Planner, Port, Program, Result, Role, Source, Value,
 };
 
 /// What a kernel of these writes for an item that is fine, and what memory holds before.
@@ -22,11 +21,9 @@ struct Check {
     ports: [Port; 2],
 }
 
-impl Check {
-    fn new(input: Port, output: Port, passes_on: bool, skips: bool) -> Arc<Self> {
-        Arc::new(Self { passes_on, skips, ports: [input, output] })
-    }
-}
+/// One that skips an item.
+const SKIPS: Check = Check { passes_on: false, skips: true, ports: [Port::input(4), Port::status()] };
+const PASSES_ON: Check = Check { passes_on: true, skips: false, ports: SKIPS.ports };
 
 const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
     extern \"C\" __global__ void check(const u32* in, u32* status, u64 first, u64 end) {\n\
@@ -54,30 +51,38 @@ impl Kernel for Check {
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let words = args.input::<u32>(0)?;
-        for ((item, status), word) in items.zip(args.output::<u32>(1)?).zip(words) {
+        args.each(items, |item, (word, status): (&u32, &mut u32)| {
             if !(self.skips && item == SKIPPED) {
                 *status = if self.passes_on { *word } else { FINE };
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
-fn program(device: &Device, steps: Vec<Step>) -> Program {
-    device.compile(&Plan::new("statuses", steps).expect("a plan")).expect("a program")
+fn plan(device: &Device, statuses: impl FnOnce(&Pipeline) -> Value<'_>) -> Plan {
+    let p = Pipeline::new("statuses", &Planner::new(device.limits().clone()));
+    p.output("statuses", statuses(&p));
+    p.build().expect("a plan")
 }
 
-/// A step that skips an item; or one that does so on the way to another that passes statuses on.
-fn programs(device: &Device) -> [Program; 2] {
-    let input = Port::input(4);
-    let skips = |slots| Step { kernel: Check::new(input, Port::status(), false, true), slots };
-    let passes_on = Check::new(input, Port::status(), true, false);
-    let second = Step { kernel: passes_on, slots: vec![Slot::Temp(0), Slot::Arg(1)] };
-    [
-        program(device, vec![skips(vec![Slot::Arg(0), Slot::Arg(1)])]),
-        program(device, vec![skips(vec![Slot::Arg(0), Slot::Temp(0)]), second]),
-    ]
+fn skips(p: &Pipeline) -> Value<'_> {
+    let [statuses] = p.step(SKIPS, &[p.input("words")]);
+    statuses
+}
+
+/// A step that skips an item; one that does so on the way to another that passes statuses on; and a plan that does.
+fn programs(device: &Device) -> [Program; 3] {
+    let one = plan(device, skips);
+    let two = plan(device, |p| {
+        let [statuses] = p.step(PASSES_ON, &[skips(p)]);
+        statuses
+    });
+    let joined = plan(device, |p| {
+        let [statuses] = p.step(PASSES_ON, &p.plan::<1>(&one, &[p.input("words")]));
+        statuses
+    });
+    [one, two, joined].map(|plan| device.compile(&plan).expect("a program"))
 }
 
 /// The words that no kernel wrote.
@@ -95,22 +100,24 @@ fn an_item_that_is_skipped_was_not_reached() {
             let held = || stream.upload(&[FINE; BATCH]).expect("a buffer");
 
             let mut statuses = vec![FINE; BATCH];
-            program.run_host(BATCH, &mut [HostArg::from(&words[..]), HostArg::from(&mut statuses[..])]).expect("a run");
+            program.on_host(BATCH).input("words", &words).output("statuses", &mut statuses).run().expect("a run");
             assert_eq!(statuses, expected(BATCH), "{device}: over host memory");
 
             let input = stream.upload(&words).expect("a buffer");
             let mut statuses = held();
-            program.run(&stream, BATCH, &mut [(&input).into(), (&mut statuses).into()]).expect("a run");
+            let call = || program.on(&stream, BATCH).input("words", &input);
+            call().output("statuses", &mut statuses).run().expect("a run");
             assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: over buffers");
-            program.run_timed(&stream, BATCH, &mut [(&input).into(), (&mut statuses).into()]).expect("a run");
+            call().output("statuses", &mut statuses).run_timed().expect("a run");
             assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: timed");
 
-            let mut bound = program.bind(&stream, BATCH, vec![input.into(), held().into()]).expect("a bound program");
+            let args = vec![("words", input.into()), ("statuses", held().into())];
+            let mut captured = program.capture(&stream, BATCH, args).expect("a captured run");
             for round in 0..3 {
-                bound.write(1, &[FINE; BATCH]).expect("an argument");
-                bound.run().expect("a run");
-                let found = stream.download::<u32>(bound.buffer(1).expect("statuses")).expect("words");
-                assert_eq!(found, expected(BATCH), "{device}: bound, run {round}");
+                captured.write("statuses", &[FINE; BATCH]).expect("an argument");
+                captured.run().expect("a run");
+                let found = stream.download::<u32>(captured.buffer("statuses").expect("statuses")).expect("words");
+                assert_eq!(found, expected(BATCH), "{device}: captured, run {round}");
             }
         }
     }
@@ -123,7 +130,7 @@ fn chunks_have_statuses_of_their_own() {
     for device in [Some(Device::cpu()), ringforge::testkit::Target::Cuda.device()].into_iter().flatten() {
         for program in programs(&device) {
             let (words, mut statuses) = (vec![1u32; batch], vec![FINE; batch]);
-            program.run_host(batch, &mut [HostArg::from(&words[..]), HostArg::from(&mut statuses[..])]).expect("a run");
+            program.on_host(batch).input("words", &words).output("statuses", &mut statuses).run().expect("a run");
             assert!(statuses == expected(batch), "{device}");
         }
     }
@@ -132,12 +139,16 @@ fn chunks_have_statuses_of_their_own() {
 #[test]
 fn statuses_that_a_plan_reads_are_left_alone() {
     let both = Port { role: Role::InOut, ..Port::status() };
-    let step = Step { kernel: Check::new(Port::input(4), both, false, true), slots: vec![Slot::Arg(0), Slot::Arg(1)] };
+    let p = Pipeline::new("statuses", &Planner::default());
+    let kernel = Check { ports: [Port::input(4), both], ..SKIPS };
+    let [statuses] = p.step(kernel, &[p.input("words"), p.input("statuses")]);
+    p.output("statuses", statuses);
+    let plan = p.build().expect("a plan");
+    assert!(plan.arg("statuses").is_some_and(|arg| arg.role == Role::InOut && !arg.status));
     for device in devices() {
-        let program = program(&device, vec![step.clone()]);
-        assert!(!program.plan().args()[1].status);
+        let program = device.compile(&plan).expect("a program");
         let (words, mut statuses) = (vec![1u32; BATCH], vec![7; BATCH]);
-        program.run_host(BATCH, &mut [HostArg::from(&words[..]), HostArg::from(&mut statuses[..])]).expect("a run");
+        program.on_host(BATCH).input("words", &words).output("statuses", &mut statuses).run().expect("a run");
         assert_eq!((statuses[SKIPPED], statuses[0]), (7, FINE), "{device}");
     }
 }

@@ -20,9 +20,8 @@ fn run(job: &Job, batch: usize, args: &[&[u8]]) -> Vec<u8> {
         true => ins.remove(0),
         false => device.buffer(batch * job.ring.bytes()).expect("a buffer"),
     };
-    let mut bound: Vec<ringforge::Arg<'_>> = ins.iter().map(Into::into).collect();
-    bound.push((&mut out).into());
-    program.run(&stream, batch, &mut bound).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    let call = plan.args().iter().zip(&ins).fold(program.on(&stream, batch), |call, (arg, x)| call.input(&arg.name, x));
+    call.output(&plan.args()[ins.len()].name, &mut out).run().unwrap_or_else(|e| panic!("{plan}: {e}"));
     if batch == 0 { Vec::new() } else { stream.download(&out).expect("bytes") }
 }
 
@@ -163,16 +162,13 @@ fn a_timed_run_tells_each_step_and_leaves_the_same() {
         let input = stream.upload(&residues(&ring, 1, 2)).expect("a buffer");
         let run = |timed: bool| {
             let mut out = device.buffer(2 * ring.bytes()).expect("a buffer");
-            let args = &mut [(&input).into(), (&mut out).into()];
-            let seconds = match timed {
-                true => program.run_timed(&stream, 2, args),
-                false => program.run(&stream, 2, args).map(|()| Vec::new()),
-            };
+            let call = program.on(&stream, 2).input("from", &input).output("to", &mut out);
+            let seconds = if timed { call.run_timed() } else { call.run().map(|()| Vec::new()) };
             (seconds.expect("a run"), stream.download::<u8>(&out).expect("bytes"))
         };
         let ((seconds, timed), (_, plain)) = (run(true), run(false));
         assert!(timed == plain, "{device}");
-        assert!(seconds.len() == plan.steps().len() && seconds.iter().all(|&seconds| seconds > 0.0), "{device}");
+        assert!(seconds.len() == plan.kernels().len() && seconds.iter().all(|&seconds| seconds > 0.0), "{device}");
         assert!(!device.limits().is_cpu() || device.held_bytes().is_none());
     }
 }

@@ -114,9 +114,9 @@ fn plans_say_what_was_chosen() -> ringforge::Result<()> {
     let limits = Limits::h200();
     let job = Job::new(&ring(1 << 16, PRIME_49), Op::Forward);
     let usual = Planner::new(limits.clone()).plan(&job)?;
-    assert_eq!(usual.steps().len(), 2);
+    assert_eq!(usual.kernels().len(), 2);
     let plan = planner(&limits, &job, all()).plan(&job)?;
-    assert_eq!(plan.steps().len(), 3);
+    assert_eq!(plan.kernels().len(), 3);
     let text = plan.to_string();
     assert!(text.contains("in Mod64 with 8 a thread"), "{text}");
     // another job is done as ever
@@ -144,10 +144,9 @@ fn run(device: &Device, job: &Job, choice: Choice, inputs: &[&[u8]]) -> Vec<u8> 
     }
     let program = device.compile(&plan).unwrap_or_else(|e| panic!("{plan}: {e}"));
     let mut out = vec![0; inputs[0].len()];
-    let mut args: Vec<_> = inputs.iter().map(|&input| input.into()).collect();
-    args.push(out.as_mut_slice().into());
-    let batch = inputs[0].len() / job.ring.bytes();
-    program.run_host(batch, &mut args).unwrap_or_else(|e| panic!("{plan}: {e}"));
+    let call = program.on_host(inputs[0].len() / job.ring.bytes());
+    let call = plan.args().iter().zip(inputs).fold(call, |call, (arg, input)| call.input(&arg.name, input));
+    call.output(&plan.args()[inputs.len()].name, &mut out).run().unwrap_or_else(|e| panic!("{plan}: {e}"));
     out
 }
 

@@ -129,7 +129,7 @@ RF_FN u32 modulus_of(u64 row, const typename R::M* moduli) {
     } else {
         u32 i = R::per_item % R::rows == 0 ? (u32)(row % R::rows) : (u32)(row % R::per_item) % R::rows;
         if constexpr (!R::mapped) return i;
-        // none beyond the last is let through: a plan made by hand may bind any bytes here
+        // none beyond the last is let through: a pipeline may bind any bytes here
         u32 number = ((const u32*)(moduli + R::moduli))[i];
         return number < R::moduli ? number : R::moduli - 1;
     }

@@ -44,7 +44,7 @@ extern "C" __global__ void lift_fold(Lift::Source* in, const Lift::Coefficient* 
         // term i takes sources bottom .. top to targets k - n lower
         for (u64 pair = threadIdx.x; pair < (u64)terms * gap; pair += Lift::threads) {
             u32 i = (u32)(pair / gap), above = (u32)(pair % gap);
-            // the last k is n - gap, and none above it is let through: a plan made by hand may bind any bytes here
+            // the last k is n - gap, and none above it is let through: a pipeline may bind any bytes here
             u32 k = (u32)exponent[i] < n - gap ? (u32)exponent[i] : n - gap;
             // a target is left to the highest term that reaches it
             if (above >= top - bottom || (i + 1 < terms && exponent[i + 1] <= k + above)) continue;

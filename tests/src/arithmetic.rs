@@ -3,12 +3,11 @@
 pub mod wanted;
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use ringforge::testkit::NamedPlan;
-use ringforge::{
-    Args, Arithmetic, Built, Error, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Source, Step,
-};
+use ringforge::{Args, Arithmetic, Built, Error, Kernel, Launch, Limits, Modulus, Port, Result, Source};
+
+use crate::one_step;
 
 const TEXT: &str = include_str!("arithmetic.cu");
 const PORTABLE_TEXT: &str = concat!("#define RF_PORTABLE 1\n", include_str!("arithmetic.cu"));
@@ -132,15 +131,14 @@ impl Probe {
         self
     }
 
-    /// The plan of this kernel alone: from the modulus, if that is an argument, and two words to the outputs.
+    /// The plan of this kernel alone: from the modulus `q`, if that is an argument, and the words `a` and `b` to `results`.
     ///
     /// # Errors
     /// What makes the plan fail.
     pub fn plan(self) -> Result<NamedPlan> {
         let name = format!("{} {} {}", self.name(), self.which.arithmetic().name(), self.modulus);
-        let slots = (0..self.ports.len()).map(Slot::Arg).collect();
-        let plan = Plan::new(self.name(), vec![Step { kernel: Arc::new(self), slots }])?;
-        Ok(NamedPlan::new(name, plan))
+        let names = &["q", "a", "b", "results"][usize::from(!self.as_argument)..];
+        Ok(NamedPlan::new(name, one_step(self, names)?))
     }
 }
 

@@ -2,13 +2,13 @@
 
 use ringforge::kernels::Draw;
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Job, Limits, Modulus, Op, Order, Plan, Planner, Quotient, Result, Ring, Slot, U256};
+use ringforge::{Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
 use ringforge_sm2::{Sm2, full_plans};
 
-use crate::shared_out;
+use crate::{one_step, shared_out};
 
 /// BLS12-381's scalar field, below 2^255.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
@@ -110,8 +110,7 @@ fn folded_in_device_memory(limits: &Limits) -> Result<NamedPlan> {
 /// Random bytes, as many as a draw can have.
 fn draws() -> Result<Vec<NamedPlan>> {
     let plan = |(bytes, attempt)| {
-        let plan = Plan::new("draw", vec![Draw::new(bytes, attempt)?.step(Slot::Arg(0), Slot::Arg(1))])?;
-        Ok(NamedPlan::new(format!("draw {bytes}"), plan))
+        Ok(NamedPlan::new(format!("draw {bytes}"), one_step(Draw::new(bytes, attempt)?, &["draws", "blocks"])?))
     };
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
 }

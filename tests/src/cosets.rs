@@ -81,13 +81,14 @@ impl Coset {
         job.in_place = in_place;
         let named = NamedPlan::of_job(&job, limits)?;
         let (coset, k) = (self.clone(), scale.unwrap_or(U256::ONE));
+        let [input, output] = if in_place { ["data"; 2] } else { ["from", "to"] };
         Ok(named.expecting(move |_, inputs| {
-            let items = naive::to_plain(&ring, &inputs[0]);
+            let items = naive::to_plain(&ring, &inputs[input]);
             let transformed = items.chunks_exact(coset.n).flat_map(|item| match op {
                 Op::Forward => coset.forward(item),
                 _ => coset.inverse(item, &k),
             });
-            vec![naive::to_stored(&ring, &transformed.collect::<Vec<U256>>())]
+            vec![(output, naive::to_stored(&ring, &transformed.collect::<Vec<U256>>()))]
         }))
     }
 }
@@ -116,7 +117,7 @@ impl Scheme for Cosets {
                     coset.plan(Op::Inverse, some, true, limits)?,
                     coset.plan(Op::Inverse, minus_one, false, limits)?,
                 ];
-                assert!(of_size.iter().all(|named| named.plan.steps().len() == kernels), "{of_size:?}");
+                assert!(of_size.iter().all(|named| named.plan.kernels().len() == kernels), "{of_size:?}");
                 plans.extend(of_size);
             }
         }

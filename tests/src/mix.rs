@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use ringforge::testkit::NamedPlan;
 use ringforge::testkit::inject::Altered;
-use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Source, Step, Table};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Source, Table};
+
+use crate::one_step;
 
 const TEXT: &str = include_str!("mix.cu");
 
@@ -38,20 +40,20 @@ impl Kernel for Mix {
         (input, output) == (1, 2)
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let factors = args.input::<u32>(0)?;
-        let from = args.input::<u32>(1)?;
-        let to = args.output::<u32>(2)?;
-        let across = |row: &[u32], t: usize| {
-            let source = (t + N / 2 + 5) % N;
-            row[source].wrapping_mul(factors[source])
-        };
-        for (from, to) in from.chunks_exact(N).zip(to.chunks_exact_mut(N)) {
-            for (t, word) in to.iter_mut().enumerate() {
-                *word = across(from, t).wrapping_add(across(from, t ^ 1).wrapping_mul(3));
-            }
-        }
-        Ok(())
+    fn table(&self, port: usize) -> Option<Table> {
+        let factors = || (1..=N as u32).flat_map(|i| (i * i + 1).to_le_bytes()).collect::<Vec<_>>();
+        (port == 0).then(|| Table::Bytes(factors().into()))
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        args.each(items, |_, (factors, from, to): (&[u32; N], &[u32; N], &mut [u32; N])| {
+            let across = |t: usize| {
+                let source = (t + N / 2 + 5) % N;
+                from[source].wrapping_mul(factors[source])
+            };
+            *to = core::array::from_fn(|t| across(t).wrapping_add(across(t ^ 1).wrapping_mul(3)));
+            Ok(())
+        })
     }
 }
 
@@ -59,22 +61,16 @@ impl Kernel for Mix {
 ///
 /// # Errors
 /// What makes the plan fail.
-pub fn plan(kernel: Arc<dyn Kernel>) -> Result<NamedPlan> {
-    bound(kernel, Slot::Arg(1))
+pub fn plan(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
+    Ok(NamedPlan::new("mix", one_step(kernel, &["words", "mixed"])?))
 }
 
 /// The same plan, overwriting its input.
 ///
 /// # Errors
 /// What makes the plan fail.
-pub fn in_place(kernel: Arc<dyn Kernel>) -> Result<NamedPlan> {
-    bound(kernel, Slot::Arg(0))
-}
-
-fn bound(kernel: Arc<dyn Kernel>, output: Slot) -> Result<NamedPlan> {
-    let factors: Vec<u8> = (1..=N as u32).flat_map(|i| (i * i + 1).to_le_bytes()).collect();
-    let slots = vec![Slot::Table(Table::Bytes(factors.into())), Slot::Arg(0), output];
-    Ok(NamedPlan::new("mix", Plan::new("mix", vec![Step { kernel, slots }])?))
+pub fn in_place(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
+    Ok(NamedPlan::new("mix", one_step(kernel, &["words", "words"])?))
 }
 
 /// The plan of [`Mix`] with one piece of its text replaced.
@@ -85,5 +81,5 @@ pub fn edited(from: &str, to: &str) -> Result<NamedPlan> {
     assert!(TEXT.contains(from), "mix.cu has no {from:?}");
     let kernel: Arc<dyn Kernel> = Arc::new(Mix);
     let text = TEXT.replacen(from, to, 1);
-    plan(Arc::new(Altered::new(&kernel).with_text("mix.cu", text)))
+    plan(Altered::new(&kernel).with_text("mix.cu", text))
 }

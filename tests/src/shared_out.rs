@@ -1,9 +1,7 @@
 //! Transforms that several kernels share out, at small sizes: planned as if thread blocks were tiny.
 
-use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{
-    Device, HostArg, Job, Limits, Modulus, Op, Order, Planner, Program, Quotient, Result, Ring, Split, naive,
-};
+use ringforge::testkit::{Named, NamedPlan, Scheme};
+use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, Program, Quotient, Result, Ring, Split, naive};
 
 /// A device whose blocks have so many threads and so much shared memory.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {
@@ -29,9 +27,16 @@ impl Shared {
     fn plan(&self, job: &Job) -> Result<NamedPlan> {
         let named = NamedPlan::of_job(job, &self.limits)?;
         let kernels = if job.op == Op::Mul { 3 * self.kernels + 1 } else { self.kernels };
-        assert_eq!(named.plan.steps().len(), kernels, "{}", named.plan);
+        assert_eq!(named.plan.kernels().len(), kernels, "{}", named.plan);
         let (job, split, whole) = (job.clone(), Split::of(&job.ring, None)?, whole(job)?);
-        Ok(named.expecting(move |batch, inputs| vec![expected(&job, &split, &whole, batch, inputs)]))
+        let output = if job.in_place {
+            "data"
+        } else if job.op == Op::Mul {
+            "product"
+        } else {
+            "to"
+        };
+        Ok(named.expecting(move |batch, inputs| vec![(output, expected(&job, &split, &whole, batch, inputs))]))
     }
 
     /// Both transforms, out of place.
@@ -58,19 +63,20 @@ fn whole(job: &Job) -> Result<Program> {
 }
 
 /// What the oracle says; of an inverse, what the CPU gives in one piece, if the oracle leads back from there.
-fn expected(job: &Job, split: &Split, whole: &Program, batch: usize, inputs: &[Vec<u8>]) -> Vec<u8> {
+fn expected(job: &Job, split: &Split, whole: &Program, batch: usize, inputs: &Named) -> Vec<u8> {
     let (ring, plain) = (&job.ring, |bytes: &[u8]| naive::to_plain(&job.ring, bytes));
     let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, split, job.order, &plain(bytes)));
-    match inputs {
+    match inputs.values().collect::<Vec<_>>()[..] {
         [a, b] => naive::to_stored(ring, &naive::mul(ring, &plain(a), &plain(b))),
         [a] if job.op == Op::Forward => forward(a),
         [a] => {
             let mut out = a.clone();
-            let mut args = vec![HostArg::Out(&mut out)];
-            if !job.in_place {
-                args.insert(0, HostArg::In(a));
-            }
-            whole.run_host(batch, &mut args).expect("the CPU runs it in one piece");
+            let call = whole.on_host(batch);
+            let call = match job.in_place {
+                true => call.output("data", &mut out),
+                false => call.input("from", a).output("to", &mut out),
+            };
+            call.run().expect("the CPU runs it in one piece");
             assert!(forward(&out) == *a, "{job} on the CPU, in one piece");
             out
         }

@@ -1,12 +1,13 @@
 //! The sponges of `keccak.cuh`, for comparison with the crates `shake` and `sha3`.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Source, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Source};
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::{ExtendableOutput, Shake128, Shake256, XofReader};
+
+use crate::one_step;
 
 /// Bytes of the messages: none, within a word, at its end, and around the end of a block of SHAKE-256; several blocks.
 const LENGTHS: [usize; 10] = [0, 1, 32, 33, 65, 81, 135, 136, 137, 1025];
@@ -53,8 +54,8 @@ impl Sponge {
     fn plan(hash: Hash, words: usize) -> Result<NamedPlan> {
         let bytes = 8 * words;
         let ports = [Port::input(8 * MESSAGE_WORDS), Port::output(LENGTHS.len() * bytes)];
-        let step = Step { kernel: Arc::new(Self { hash, bytes, ports }), slots: vec![Slot::Arg(0), Slot::Arg(1)] };
-        Ok(NamedPlan::new(format!("{bytes} bytes of {hash:?}"), Plan::new("sponge", vec![step])?))
+        let plan = one_step(Self { hash, bytes, ports }, &["messages", "hashes"])?;
+        Ok(NamedPlan::new(format!("{bytes} bytes of {hash:?}"), plan))
     }
 }
 
@@ -89,15 +90,12 @@ impl Kernel for Sponge {
         Ok(unsafe { Source::new(self, include_str!("sponge.cu"), &[], built) })
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let messages = args.input::<u8>(0)?.chunks_exact(8 * MESSAGE_WORDS);
-        let items = args.output::<u8>(1)?.chunks_exact_mut(self.bytes * LENGTHS.len());
-        for (message, out) in messages.zip(items) {
-            for (length, out) in LENGTHS.iter().zip(out.chunks_exact_mut(self.bytes)) {
-                self.hash.fill(&message[..*length], out);
-            }
-        }
-        Ok(())
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        args.each(items, |_, (message, out): (&[u8], &mut [u8])| {
+            let hashes = LENGTHS.iter().zip(out.chunks_exact_mut(self.bytes));
+            hashes.for_each(|(length, out)| self.hash.fill(&message[..*length], out));
+            Ok(())
+        })
     }
 }
 

@@ -7,7 +7,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 use ringforge::testkit::{Random, residues, seed};
 use ringforge::{Device, Job, Modulus, Op, Order, Quotient, Ring, Split, U256, naive};
 
-use support::{devices, prime, run};
+use ringforge_tests::run;
+use support::{devices, prime};
 
 /// What one round of checks is about.
 #[derive(Debug, Clone)]

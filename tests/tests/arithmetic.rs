@@ -170,14 +170,13 @@ impl Sample {
             word.resize(bytes, 0);
             word
         };
-        let mut inputs = vec![
-            self.pairs.iter().flat_map(|(x, _)| encode(x)).collect(),
-            self.pairs.iter().flat_map(|(_, y)| encode(y)).collect(),
+        let inputs = [
+            ("q", run.which.fields(&self.q)),
+            ("a", self.pairs.iter().flat_map(|(x, _)| encode(x)).collect()),
+            ("b", self.pairs.iter().flat_map(|(_, y)| encode(y)).collect()),
         ];
-        if run.as_argument {
-            inputs.insert(0, run.which.fields(&self.q));
-        }
-        Ok(kernel.run(self.pairs.len(), &inputs)?.concat())
+        let mut results = kernel.run(self.pairs.len(), &inputs.map(|(name, bytes)| (name.into(), bytes)).into())?;
+        Ok(results.remove("results").unwrap_or_default())
     }
 
     #[track_caller]

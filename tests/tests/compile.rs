@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use rayon::prelude::*;
 use ringforge::cuda::{Resources, compile_check, is_compiler_present};
-use ringforge::{Kernel, Limits, Result, Slot, Table};
+use ringforge::{Kernel, Limits, Result, Table};
 use ringforge_tests::catalogue::at_full_size;
 
 /// What the catalogue is compiled for.
@@ -36,14 +36,8 @@ fn kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
     let mut kernels = Vec::new();
     for named in at_full_size(limits)? {
         let mut all: Vec<Arc<dyn Kernel>> = Vec::new();
-        for step in named.plan.steps() {
-            all.push(step.kernel.clone());
-            step.slots.iter().for_each(|slot| {
-                if let Slot::Table(table) = slot {
-                    makers(&mut all, table);
-                }
-            });
-        }
+        all.extend(named.plan.kernels().cloned());
+        named.plan.tables().for_each(|table| makers(&mut all, table));
         let new = all.into_iter().filter(|kernel| seen.insert(format!("{kernel:?}")));
         kernels.extend(new.enumerate().map(|(i, kernel)| (format!("{} {i} of {}", kernel.name(), named.name), kernel)));
     }

@@ -1,7 +1,7 @@
 //! Values on cosets are what they are by definition, on every device; what names no coset is refused.
 
 use ringforge::testkit::{Random, Target, check_scheme};
-use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring, Slot, U256};
+use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring, U256};
 use ringforge_tests::cosets::{Coset, Cosets, FIELDS};
 
 #[test]
@@ -84,13 +84,7 @@ fn tables_differ_where_they_must() -> Result<()> {
     let mut random = Random::new(3);
     let table = |op, scale: u32, ring: &Ring| -> Result<String> {
         let job = Job::new(ring, op).order(Order::Natural).scale(scale);
-        let plan = Planner::new(Limits::h200()).plan(&job)?;
-        let slots = plan.steps().iter().flat_map(|step| &step.slots);
-        let tables = slots.filter_map(|slot| match slot {
-            Slot::Table(table) => Some(format!("{table:?}")),
-            _ => None,
-        });
-        Ok(tables.collect())
+        Ok(Planner::new(Limits::h200()).plan(&job)?.tables().map(|table| format!("{table:?}")).collect())
     };
     let rings = [(); 3].map(|()| Coset::random(p, 1 << 10, &mut random).and_then(|coset| coset.ring()));
     let mut seen = std::collections::HashSet::new();

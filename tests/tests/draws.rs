@@ -2,15 +2,16 @@
 
 use ringforge::kernels::Draw;
 use ringforge::testkit::{Target, devices};
-use ringforge::{Arg, Device, Draws, Error, Plan, Program, Result, Slot};
+use ringforge::{Device, Draws, Error, Program, Result};
+use ringforge_tests::one_step;
 
 fn program(device: &Device, bytes: usize, attempt: u32) -> Result<Program> {
-    device.compile(&Plan::new("draw", vec![Draw::new(bytes, attempt)?.step(Slot::Arg(0), Slot::Arg(1))])?)
+    device.compile(&one_step(Draw::new(bytes, attempt)?, &["draws", "blocks"])?)
 }
 
 fn draw_on_host(program: &Program, draws: &Draws, items: usize) -> Result<Vec<u8>> {
     let mut out = vec![0u8; items * program.plan().args()[1].bytes];
-    program.run_host(items, &mut [draws.as_bytes().into(), out.as_mut_slice().into()])?;
+    program.on_host(items).input("draws", draws.as_bytes()).output("blocks", &mut out).run()?;
     Ok(out)
 }
 
@@ -34,7 +35,7 @@ fn blocks_are_those_of_the_standard() -> Result<()> {
     Ok(())
 }
 
-/// Items enough that run_host cuts them into chunks on a GPU.
+/// Items enough that a run over host memory cuts them into chunks on a GPU.
 #[test]
 fn no_block_is_drawn_twice() -> Result<()> {
     let targets = [(Target::Cpu, 20_000), (Target::Text, 2_000), (Target::TextSanitized, 300), (Target::Cuda, 1 << 20)];
@@ -54,7 +55,7 @@ fn no_block_is_drawn_twice() -> Result<()> {
             }
             let found = stream.with_draws(|draws| {
                 let mut out = device.buffer(32 * items)?;
-                program.run(&stream, items, &mut [draws.into(), Arg::Out(&mut out)])?;
+                program.on(&stream, items).input("draws", draws).output("blocks", &mut out).run()?;
                 Ok(out)
             });
             all.extend(stream.download::<u8>(&found?)?);

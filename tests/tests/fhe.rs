@@ -2,7 +2,7 @@
 //! promise, in plain 128-bit arithmetic and by the powers of ψ; and every device bit for bit as the CPU.
 
 use rayon::prelude::*;
-use ringforge::testkit::{Compiled, NamedPlan, Random, Target, seed};
+use ringforge::testkit::{Random, Target, seed};
 use ringforge::{Device, Job, Modulus, Op, Order, Quotient, Ring, U256};
 
 /// Modular products that an oracle takes for a ring; beyond, it looks at some places of each row.
@@ -209,11 +209,8 @@ impl Case {
         let size = self.ring.width().bytes();
         let bytes = |words: &&[u64]| words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(size)).collect();
         let stored: Vec<Vec<u8>> = inputs.iter().map(bytes).collect();
-        let run = |device: &Device| {
-            let plan = NamedPlan::of_job(job, device.limits()).unwrap_or_else(|e| panic!("{job}: {e}"));
-            let run = Compiled::new(&plan, device).and_then(|compiled| compiled.run(self.batch, &stored));
-            run.unwrap_or_else(|e| panic!("{job} on {device}: {e}")).concat()
-        };
+        let stored: Vec<&[u8]> = stored.iter().map(|bytes| &bytes[..]).collect();
+        let run = |device: &Device| ringforge_tests::run(device, job, self.batch, &stored);
         let found = run(&self.devices[0]);
         for device in &self.devices[1..] {
             assert!(run(device) == found, "{job} on {device}, RINGFORGE_SEED={}", seed());

@@ -41,9 +41,9 @@ fn plans(limits: &Limits) -> Result<String> {
     for job in jobs()? {
         let plan = planner.plan(&job)?;
         let _ = writeln!(text, "{plan}");
-        for step in plan.steps().iter().filter(|_| !limits.is_cpu()) {
-            let name = step.kernel.name();
-            let launch = match step.kernel.source(limits).map(|source| source.launch()) {
+        for kernel in plan.kernels().filter(|_| !limits.is_cpu()) {
+            let name = kernel.name();
+            let launch = match kernel.source(limits).map(|source| source.launch()) {
                 Ok(Launch { threads, items_per_block, blocks_per_item, shared_bytes }) => {
                     format!(
                         "{threads} threads, items/block {items_per_block}, blocks/item {blocks_per_item}, \

@@ -2,7 +2,6 @@
 //! deleted, each table with swapped entries, each halved shared memory.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use ringforge::Result;
@@ -51,7 +50,7 @@ fn not_found(plans: &[NamedPlan]) -> Result<Vec<String>> {
 
 #[test]
 fn in_the_small_kernel() -> Result<()> {
-    assert_eq!(not_found(&[mix::plan(Arc::new(Mix))?])?, Vec::<String>::new());
+    assert_eq!(not_found(&[mix::plan(Mix)?])?, Vec::<String>::new());
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Every kernel of the workspace runs in the catalogue, on every device, with the CPU's results.
 
+use core::ops::Range;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,8 +9,9 @@ use std::{fs, io};
 use rayon::prelude::*;
 use ringforge::testkit::inject::Altered;
 use ringforge::testkit::{self, Compiled, NamedPlan, Target, check_plan, seed, text};
-use ringforge::{Device, Limits, Plan, Result, Slot, Table};
+use ringforge::{Args, Device, Kernel, Limits, Port, Result, Source, Table};
 use ringforge_tests::catalogue::catalogue;
+use ringforge_tests::one_step;
 
 fn check(target: Target) -> Result<()> {
     let Some(device) = target.device() else { return Ok(()) };
@@ -30,14 +32,45 @@ fn text_is_cpu_under_sanitizers() -> Result<()> {
     check(Target::TextSanitized)
 }
 
-/// A GPU checks no bounds, so no kernel may take an address from what a port holds: tables, moduli and arguments, all of
-/// which a plan made by hand can bind to any bytes.
+/// A kernel that has nothing of its own to read: what its tables hold is given to it as everything else is.
+#[derive(Debug)]
+struct Bare(Arc<dyn Kernel>);
+
+impl Kernel for Bare {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn ports(&self) -> &[Port] {
+        self.0.ports()
+    }
+
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        self.0.source(limits)
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        self.0.on_cpu(items, args)
+    }
+}
+
+/// The catalogue's kernels, each once, with the name of the plan that has it first.
+fn distinct_kernels(limits: &Limits) -> Result<Vec<(String, Arc<dyn Kernel>)>> {
+    let mut seen = BTreeSet::new();
+    let plans = catalogue(limits)?;
+    let all = plans.iter().flat_map(|named| named.plan.kernels().map(|kernel| (named.name.clone(), kernel.clone())));
+    Ok(all.filter(|(_, kernel)| seen.insert(format!("{kernel:?}"))).collect())
+}
+
+/// A GPU checks no bounds, so no kernel may take an address from what a port holds: tables, moduli and values, all of
+/// which may be any bytes.
 #[test]
 fn whatever_ports_hold_kernels_stay_within_them() -> Result<()> {
     let Some(device) = sanitized() else { return Ok(()) };
-    catalogue(device.limits())?.par_iter().try_for_each(|named| {
-        let found = strays(named, &device)?;
-        assert!(found.is_empty(), "{}, RINGFORGE_SEED={}: {found:?}", named.name, seed());
+    distinct_kernels(device.limits())?.into_par_iter().try_for_each(|(name, kernel)| {
+        let about = format!("{} of {name}, RINGFORGE_SEED={}", kernel.name(), seed());
+        let found = strays(kernel, &device)?;
+        assert!(found.is_empty(), "{about}: {found:?}");
         Ok(())
     })
 }
@@ -46,26 +79,19 @@ fn whatever_ports_hold_kernels_stay_within_them() -> Result<()> {
 #[test]
 fn addresses_from_ports_are_found() -> Result<()> {
     let Some(device) = sanitized() else { return Ok(()) };
-    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
+    let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
     let bounded = [
         ("lift_fold", "src/lift_fold.cu", "(u32)exponent[i] < n - gap", "true"),
         ("forward", "include/ring.cuh", "number < R::moduli", "true"),
     ];
-    let plans = catalogue(device.limits())?;
-    for (kernel, path, bound, none) in bounded {
-        let text = fs::read_to_string(kernels.join(path)).expect("the kernel's text");
+    let kernels = distinct_kernels(device.limits())?;
+    for (name, path, bound, none) in bounded {
+        let text = fs::read_to_string(texts.join(path)).expect("the kernel's text");
         assert!(text.contains(bound), "{path} has another form");
         let (_, file) = path.split_once('/').expect("a folder");
-        let trusting = plans.iter().map(|named| {
-            let mut steps = named.plan.steps().to_vec();
-            for step in steps.iter_mut().filter(|step| step.kernel.name() == kernel) {
-                step.kernel = Arc::new(Altered::new(&step.kernel).with_text(file, text.replace(bound, none)));
-            }
-            let has = steps.iter().any(|step| step.kernel.name() == kernel);
-            Ok(has.then_some(NamedPlan::new(named.name.clone(), Plan::new(named.plan.title(), steps)?)))
-        });
-        let trusting: Vec<_> = trusting.filter_map(Result::transpose).collect::<Result<_>>()?;
-        let found = trusting.par_iter().map(|named| strays(named, &device)).collect::<Result<Vec<_>>>()?;
+        let trusting = kernels.par_iter().filter(|(_, kernel)| kernel.name() == name);
+        let trusting = trusting.map(|(_, kernel)| Altered::new(kernel).with_text(file, text.replace(bound, none)));
+        let found = trusting.map(|kernel| strays(Arc::new(kernel), &device)).collect::<Result<Vec<_>>>()?;
         assert!(found.concat().iter().any(|why| why.contains("AddressSanitizer")), "{path}: {found:?}");
     }
     Ok(())
@@ -77,24 +103,21 @@ fn sanitized() -> Option<Device> {
     text::device(text::Options { sanitize: true, schedules: vec![0], ..text::Options::default() }).ok()
 }
 
-/// What goes wrong when all that a plan reads is nonsense, but for shifts by too much: a GPU clamps them.
-fn strays(named: &NamedPlan, device: &Device) -> Result<Vec<String>> {
+/// What goes wrong when all that a kernel reads is nonsense, but for shifts by too much: a GPU clamps them.
+fn strays(kernel: Arc<dyn Kernel>, device: &Device) -> Result<Vec<String>> {
     let ones = |bytes: usize| vec![0xff_u8; bytes];
     // words that may count the bits of a shift, so that the sanitizer does not end there
     let small = |bytes: usize| {
         testkit::bytes(seed(), bytes).iter().zip(0..).map(|(b, i)| if i % 4 == 0 { b % 64 } else { 0 }).collect()
     };
+    let names: Vec<String> = (0..kernel.ports().len()).map(|port| format!("port {port}")).collect();
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let wild = NamedPlan::new("wild", one_step(Bare(kernel), &names)?);
+    let compiled = Compiled::new(&wild, device)?;
     let mut found = Vec::new();
     for fill in [&ones as &dyn Fn(usize) -> Vec<u8>, &small] {
-        let mut steps = named.plan.steps().to_vec();
-        for slot in steps.iter_mut().flat_map(|step| &mut step.slots) {
-            if let Slot::Table(table) = slot {
-                *table = Table::Bytes(fill(table.bytes()).into());
-            }
-        }
-        let wild = NamedPlan::new(named.name.clone(), Plan::new(named.plan.title(), steps)?);
-        let inputs: Vec<_> = wild.sample(seed(), 2).iter().map(|bytes| fill(bytes.len())).collect();
-        let outcome = Compiled::new(&wild, device)?.run(2, &inputs).map_err(|error| error.to_string());
+        let inputs = wild.sample(seed(), 2).into_iter().map(|(name, bytes)| (name, fill(bytes.len()))).collect();
+        let outcome = compiled.run(2, &inputs).map_err(|error| error.to_string());
         found.extend(outcome.err().filter(|why| !why.contains("shift exponent")));
     }
     Ok(found)
@@ -109,14 +132,8 @@ fn cuda_is_cpu() -> Result<()> {
 fn no_kernel_is_left_out() -> Result<(), Box<dyn std::error::Error>> {
     let mut covered = BTreeSet::new();
     for plan in catalogue(&Limits::of_capability(90))? {
-        for step in plan.plan.steps() {
-            covered.insert(step.kernel.name());
-            step.slots.iter().for_each(|slot| {
-                if let Slot::Table(table) = slot {
-                    makers(table, &mut covered);
-                }
-            });
-        }
+        covered.extend(plan.plan.kernels().map(|kernel| kernel.name()));
+        plan.plan.tables().for_each(|table| makers(table, &mut covered));
     }
     let left_out: Vec<String> = kernels()?.into_iter().filter(|name| !covered.contains(name.as_str())).collect();
     assert!(left_out.is_empty(), "no plan of tests/src/catalogue.rs runs {}", left_out.join(", "));

@@ -9,7 +9,8 @@ use num_bigint::BigUint;
 use ringforge::testkit::{residues, seed};
 use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
 
-use support::{devices, prime, run};
+use ringforge_tests::run;
+use support::{devices, prime};
 
 /// A field element of arkworks from stored bytes: both are in Montgomery form.
 fn elements(bytes: &[u8]) -> Vec<Fr> {

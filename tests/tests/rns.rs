@@ -1,8 +1,9 @@
 //! Jobs between integers and RNS rows, and from one basis to another, on every device against whole numbers of any size.
 
 use num_bigint::BigUint;
-use ringforge::testkit::{Compiled, NamedPlan, Random, Target, bytes, seed};
+use ringforge::testkit::{Random, Target, bytes, seed};
 use ringforge::{Device, Job, Modulus, Op, Quotient, Ring, U256, naive};
+use ringforge_tests::run;
 
 fn modulus(q: u64) -> Modulus {
     Modulus::new(q).expect("a modulus")
@@ -83,13 +84,6 @@ fn bytes_of(x: &BigUint, limbs: usize) -> Vec<u8> {
     bytes
 }
 
-/// What the job's plan writes on a device.
-fn run(device: &Device, job: &Job, batch: usize, input: &[u8]) -> Vec<u8> {
-    let plan = NamedPlan::of_job(job, device.limits()).unwrap_or_else(|e| panic!("{job}: {e}"));
-    let outputs = Compiled::new(&plan, device).and_then(|compiled| compiled.run(batch, &[input.to_vec()]));
-    outputs.unwrap_or_else(|e| panic!("{job} on {device}, batch {batch}: {e}")).concat()
-}
-
 /// What the fast conversion makes of x: the sum of its digits times their weights, from which multiples of Q remain.
 fn fast(from: &Basis, x: &BigUint) -> BigUint {
     let moduli = from.ring.basis();
@@ -107,7 +101,7 @@ fn check_conversions(device: &Device, from: &[Modulus], to: &[Modulus], n: usize
     let centred = |x: &BigUint| if *x > q / 2u32 { q * p + x - q } else { x.clone() };
     let expected = |op, what: &dyn Fn(&BigUint) -> BigUint| {
         let expected = to.rows(&integers.iter().map(what).collect::<Vec<_>>());
-        let found = run(device, &Job::new(&from.ring, op).to(&to.ring), batch, &rows);
+        let found = run(device, &Job::new(&from.ring, op).to(&to.ring), batch, &[&rows]);
         assert!(found == expected, "{op} {:?} to {:?}, n {n}, on {device}", from.ring, to.ring);
     };
     expected(Op::Convert, &BigUint::clone);
@@ -121,8 +115,8 @@ fn check_integers(device: &Device, moduli: &[Modulus], n: usize, batch: usize) {
     let integers = basis.integers(seed(), batch * n);
     let limbs: Vec<u8> = integers.iter().flat_map(|x| bytes_of(x, basis.limbs)).collect();
     let rows = basis.rows(&integers);
-    assert!(run(device, &Job::new(ring, Op::Combine), batch, &rows) == limbs, "combine {ring:?} on {device}");
-    let decompose = |limbs: &[u8]| run(device, &Job::new(ring, Op::Decompose), batch, limbs);
+    assert!(run(device, &Job::new(ring, Op::Combine), batch, &[&rows]) == limbs, "combine {ring:?} on {device}");
+    let decompose = |limbs: &[u8]| run(device, &Job::new(ring, Op::Decompose), batch, &[limbs]);
     assert!(decompose(&limbs) == rows, "decompose {ring:?} on {device}");
     // limbs may hold more than Q: here the most that they can, then anything
     let size = 8 * basis.limbs;

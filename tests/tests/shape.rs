@@ -42,8 +42,10 @@ fn a_batch_is_its_items() -> Result<()> {
         let inputs = named.sample(seed(), 3);
         let all = compiled.run(3, &inputs)?;
         for item in 0..3 {
-            let one = compiled.run(1, &[inputs[0][32 * item..][..32].to_vec(), inputs[1].clone()])?;
-            assert_eq!(one[0], all[0][one[0].len() * item..][..one[0].len()]);
+            let mut inputs = inputs.clone();
+            inputs.insert("seeds".into(), inputs["seeds"][32 * item..][..32].to_vec());
+            let one = &compiled.run(1, &inputs)?["packed"];
+            assert_eq!(one[..], all["packed"][one.len() * item..][..one.len()]);
         }
     }
     Ok(())
@@ -51,8 +53,8 @@ fn a_batch_is_its_items() -> Result<()> {
 
 #[cfg(feature = "cuda")]
 mod compile {
+    use ringforge::Table;
     use ringforge::cuda::{compile_check, is_compiler_present};
-    use ringforge::{Slot, Table};
 
     use super::*;
 
@@ -65,16 +67,14 @@ mod compile {
         }
         let limits = Limits::of_capability(90);
         for plan in Shape::plans(&limits)? {
-            for step in plan.plan.steps() {
-                let made = step.slots.iter().filter_map(|slot| match slot {
-                    Slot::Table(Table::Made { kernel, .. }) if kernel.name() != "twiddles" => Some(kernel),
-                    _ => None,
-                });
-                for kernel in made.chain([&step.kernel]) {
-                    let used = compile_check(&**kernel, &limits, false)?;
-                    println!("{}: {used:?}", kernel.name());
-                    assert_eq!((used.spill_stores, used.spill_loads), (0, 0), "{}", kernel.name());
-                }
+            let made = plan.plan.tables().filter_map(|table| match table {
+                Table::Made { kernel, .. } if kernel.name() != "twiddles" => Some(kernel),
+                _ => None,
+            });
+            for kernel in made.chain(plan.plan.kernels()) {
+                let used = compile_check(&**kernel, &limits, false)?;
+                println!("{}: {used:?}", kernel.name());
+                assert_eq!((used.spill_stores, used.spill_loads), (0, 0), "{}", kernel.name());
             }
         }
         Ok(())

@@ -1,7 +1,5 @@
 //! The shared suite on a scheme that stands for those of third parties: one kernel, with an oracle of its own.
 
-use std::sync::Arc;
-
 use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Limits, Result};
 use ringforge_tests::mix::{self, Mix, N};
@@ -12,7 +10,7 @@ impl Scheme for Mixing {
     const NAME: &'static str = "mixing";
 
     fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
-        Ok(vec![mix::plan(Arc::new(Mix))?.expecting(|_, inputs| vec![expected(&inputs[0])])])
+        Ok(vec![mix::plan(Mix)?.expecting(|_, inputs| vec![("mixed", expected(&inputs["words"]))])])
     }
 }
 

@@ -3,15 +3,15 @@
 //! Inputs are drawn anew for every task, the first two items full of edges. Every output that the timed runs leave is
 //! checked. Values: on a GPU all of them are compared with those of the CPU, bit for bit; on any device the first and
 //! the last item of each run are compared with the definition, in random places of each row. Then the inverse runs on
-//! these values, into memory that was zeroed, and must give back all inputs, bit for bit. A bound program runs in place,
+//! these values, into memory that was zeroed, and must give back all inputs, bit for bit. A captured run works in place,
 //! again and again on what it left; then once more on the inputs, and that result is checked the same way.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Held, Job, Modulus, Op, Order, Plan, Ring, naive};
+use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Pipeline, Ring, naive};
 use serde::Serialize;
 
-use super::{Bench, Options, What, is_reference, own};
+use super::{Bench, Options, What, is_reference};
 use crate::floor::Floor;
 use crate::measure::{self, Effort, Times};
 use crate::work::Work;
@@ -34,8 +34,8 @@ enum How {
     Batch,
     /// One polynomial.
     One,
-    /// One polynomial in place, the program bound to its buffer: on a GPU, a graph that is replayed.
-    OneBound,
+    /// One polynomial in place, captured: on a GPU, a graph that is replayed.
+    OneCaptured,
 }
 
 /// What is measured, both ways.
@@ -71,7 +71,7 @@ const SHAPES: &[Shape] = &[
     batch("FHE 2^17, 60 bits", 17, Some([3031.0, 3156.0]), Some(2100.0)),
     Shape { bits: 49, ..batch("FHE 2^16, 49 bits", 16, None, Some(700.0)) },
     one("FHE 2^16, one polynomial", How::One),
-    one("FHE 2^16, one polynomial, bound", How::OneBound),
+    one("FHE 2^16, one polynomial, bound", How::OneCaptured),
 ];
 
 /// A shape and a batch.
@@ -91,8 +91,9 @@ pub(super) struct Line {
     /// Rows of an item.
     limbs: usize,
     per_limb_ns: f64,
-    /// Whether runs were started by a bound program.
-    bound: bool,
+    /// Whether a captured run was replayed.
+    #[serde(rename = "bound")]
+    captured: bool,
     /// What the next three are the nanoseconds of: a limb, or one polynomial.
     unit: &'static str,
     unit_ns: f64,
@@ -113,7 +114,7 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Result<Vec<Task>> {
             let bytes = if device.limits().is_cpu() { CPU_BYTES } else { BYTES };
             let batches = match shape.how {
                 How::Batch => options.batches(|| vec![(bytes / ring.bytes()).max(1)]),
-                How::One | How::OneBound => vec![1],
+                How::One | How::OneCaptured => vec![1],
             };
             let task = |batch| Task { shape, ring: ring.clone(), batch, wanted: wanted.clone() };
             tasks.extend(batches.into_iter().map(task));
@@ -136,8 +137,8 @@ impl Task {
 
     /// Measures both directions.
     pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
-        if self.shape.how == How::OneBound {
-            return self.bound_lines(bench);
+        if self.shape.how == How::OneCaptured {
+            return self.captured_lines(bench);
         }
         let Self { ring, batch, .. } = self;
         let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| Job::new(ring, op).batch_hint(*batch));
@@ -146,7 +147,8 @@ impl Task {
         // peers ran one polynomial again and again
         let sets = if self.shape.how == How::One { 1 } else { measure::sets(&forward_work, *batch) };
         let inputs = sample::elements(ring, random.bits(), EDGES, batch.saturating_mul(sets))?;
-        let buffers = inputs.chunks_exact(batch * ring.bytes()).map(|set| forward_work.buffers(*batch, &[set]));
+        let buffers =
+            inputs.chunks_exact(batch * ring.bytes()).map(|set| forward_work.buffers(*batch, &[("from", set)]));
         let mut buffers = buffers.collect::<Result<Vec<_>>>()?;
 
         let times = measure::measure(&forward_work, *batch, &mut buffers, self.effort(Op::Forward, bench))?;
@@ -168,8 +170,8 @@ impl Task {
         if self.wanted.contains(&op) { bench.effort } else { Effort::LEAST }
     }
 
-    /// Measures both directions of a bound program in place.
-    fn bound_lines(&self, bench: &Bench) -> Result<Vec<Line>> {
+    /// Measures both directions in place, captured.
+    fn captured_lines(&self, bench: &Bench) -> Result<Vec<Line>> {
         let mut random = Random::new(std::process::id().into());
         let inputs = sample::elements(&self.ring, random.bits(), EDGES, 1)?;
         let mut data = inputs.clone();
@@ -177,16 +179,19 @@ impl Task {
         for op in [Op::Forward, Op::Inverse] {
             let job = Job::new(&self.ring, op).batch_hint(1).in_place();
             let plan = bench.planner.plan(&job)?;
-            // without contents, so that it may run on what it left
-            let work = Work::of_plan(&bench.device, &Plan::new(plan.title(), plan.steps().to_vec())?)?;
-            let buffers = work.buffers(1, &[&data])?;
-            let mut bound = [work.program.bind(&work.stream, 1, buffers.into_iter().map(Held::from).collect())?];
-            let times = measure::runs(&work.stream, &mut bound, self.effort(op, bench), |bound| Ok(bound.run()?))?;
-            let [mut bound] = bound;
-            bound.write(0, &data)?;
-            bound.run()?;
-            let buffers = bound.into_args().into_iter().filter_map(own).collect::<Vec<_>>();
-            data = work.result(&buffers)?;
+            let content = plan.arg("data").and_then(|arg| arg.before.clone()).context("a transform knows its input")?;
+            let p = Pipeline::new(plan.title(), &bench.planner);
+            let [left] = p.plan(&plan, &[p.elements("data", content.clone())]);
+            // so that it may run on what it left
+            p.output("data", left.holding(content));
+            let work = Work::of_plan(&bench.device, &p.build()?)?;
+            let args = vec![("data", work.stream.upload(&data)?.into())];
+            let mut sets = [work.program.capture(&work.stream, 1, args)?];
+            let times = measure::runs(&work.stream, &mut sets, self.effort(op, bench), |captured| Ok(captured.run()?))?;
+            let [mut captured] = sets;
+            captured.write("data", &data)?;
+            captured.run()?;
+            data = work.stream.download(captured.buffer("data").context("the argument stays")?)?;
             let right = match op {
                 Op::Forward => {
                     let sets = [vec![work.stream.upload(&inputs)?, work.stream.upload(&data)?]];
@@ -211,7 +216,7 @@ impl Task {
         let per_limb_ns = item_ns / limbs as f64;
         let (unit, unit_ns) = match shape.how {
             How::Batch => ("limb", per_limb_ns),
-            How::One | How::OneBound => ("polynomial", item_ns),
+            How::One | How::OneCaptured => ("polynomial", item_ns),
         };
         let peer = shape.peers.map(|peers| peers[usize::from(job.op == Op::Inverse)]);
         let compared = |ns: Option<f64>| ns.filter(|_| is_reference(limits));
@@ -219,7 +224,7 @@ impl Task {
             line: super::Line::new(what, *batch, plan, times, floor, right),
             limbs,
             per_limb_ns,
-            bound: shape.how == How::OneBound,
+            captured: shape.how == How::OneCaptured,
             unit,
             unit_ns,
             peer: compared(peer),
@@ -239,7 +244,7 @@ impl Task {
         for (set, inputs) in sets.iter().zip(inputs.chunks_exact(batch * size)) {
             work.stream.read(&set[1], &mut values)?;
             if let Some(cpu) = &cpu {
-                cpu.program.run_host(*batch, &mut [inputs.into(), expected.as_mut_slice().into()])?;
+                cpu.program.on_host(*batch).input("from", inputs).output("to", &mut expected).run()?;
                 if values != expected {
                     return Ok(false);
                 }
@@ -321,7 +326,7 @@ mod tests {
 
     #[test]
     fn lines_are_right() -> Result<()> {
-        for how in [How::Batch, How::One, How::OneBound] {
+        for how in [How::Batch, How::One, How::OneCaptured] {
             let lines = task(how)?.lines(&Bench::of_cpu())?;
             assert_eq!(lines.iter().map(|line| line.line.what.op.as_str()).collect::<Vec<_>>(), ["forward", "inverse"]);
             assert!(lines.iter().all(|line| line.line.right && line.peer.is_none() && line.limbs == MODULI));
@@ -343,7 +348,7 @@ mod tests {
         let work = Work::new(&Device::cpu(), &Job::new(&task.ring, Op::Forward))?;
         let inputs = sample::elements(&task.ring, 1, EDGES, task.batch)?;
         let mut random = Random::new(2);
-        let mut set = work.buffers(task.batch, &[&inputs])?;
+        let mut set = work.buffers(task.batch, &[("from", &inputs)])?;
         work.start(task.batch, &mut set)?;
         let values = work.result(&set)?;
         let sets = &mut [set];

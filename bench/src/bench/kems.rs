@@ -1,9 +1,9 @@
 //! Lines about key encapsulation with keys, ciphertexts and seeds on the device.
 
 use anyhow::{Context, Result};
-use ringforge::Device;
-use ringforge::testkit::{Compiled, NamedPlan, Random};
-use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Randomness, Reason};
+use ringforge::testkit::{Named, Random};
+use ringforge::{Device, Plan};
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Reason};
 
 use super::{Bench, Line, Options, What};
 use crate::environment;
@@ -11,7 +11,7 @@ use crate::floor::Floor;
 use crate::kems::{Operation, SETS, Set};
 use crate::measure::{self, Effort};
 use crate::sample;
-use crate::work::Work;
+use crate::work::{Inputs, Work, slices};
 
 /// Batches on a GPU; the first one in a hurry.
 const GPU_BATCHES: [usize; 2] = [1 << 16, 1 << 18];
@@ -72,86 +72,85 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
 /// the keys, and whether both ends agree.
 pub(super) fn round_trip(
     batch: usize,
-    mut run: impl FnMut(Operation, &[&[u8]]) -> Result<Vec<Vec<u8>>>,
-) -> Result<(Vec<Vec<u8>>, bool)> {
+    mut run: impl FnMut(Operation, &Inputs<'_>) -> Result<Named>,
+) -> Result<(Named, bool)> {
     let mut random = Random::new(std::process::id().into());
     let mut seeds = |size| sample::bytes(random.bits(), size, batch);
-    let keys = run(Operation::KeyGen, &[&seeds(KEY_SEED)?])?;
-    let sent = run(Operation::Encaps, &[&keys[0], &seeds(ENCAPSULATION_SEED)?])?;
-    let received = run(Operation::Decaps, &[&keys[1], &sent[0]])?;
-    // operations that cannot fail have no statuses
-    let statuses =
-        |results: &[Vec<u8>], at| results.get(at).cloned().unwrap_or_else(|| Reason::FINE.to_ne_bytes().repeat(batch));
-    let (made, sealed, opened) = (statuses(&keys, 2), statuses(&sent, 2), statuses(&received, 1));
-    let right = both_ends_agree(batch, &made, [&sent[1], &sealed], [&received[0], &opened]);
+    let keys = run(Operation::KeyGen, &[("seeds", &seeds(KEY_SEED)?)])?;
+    let to = [("public keys", &keys["public keys"][..]), ("seeds", &seeds(ENCAPSULATION_SEED)?)];
+    let sent = run(Operation::Encaps, &to)?;
+    let from = [("secret keys", &keys["secret keys"][..]), ("ciphertexts", &sent["ciphertexts"])];
+    let received = run(Operation::Decaps, &from)?;
+    let right = both_ends_agree(batch, &keys, &sent, &received);
     Ok((keys, right))
 }
 
 /// Measures a task's lines.
 pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
-    let mut run = |operation, inputs: &[&[u8]]| {
+    let mut run = |operation, inputs: &Inputs<'_>| {
         let (line, results) = line(task, bench, operation, inputs)?;
         lines.extend(task.wants(operation).then_some(line));
         anyhow::Ok(results)
     };
     let (keys, mut right) = round_trip(task.batch, &mut run)?;
     if Operation::ONE.into_iter().any(|operation| task.wants(operation)) {
-        let prepare = |what, keys: &[u8]| {
-            let plan = plan(task, &bench.device, what)?;
-            anyhow::Ok(
-                Compiled::new(&plan, &bench.device)?.run(1, &[keys[..keys.len() / task.batch].to_vec()])?.concat(),
-            )
+        let prepare = |what| {
+            let first = &keys[what][..keys[what].len() / task.batch];
+            let plan = plan(task, &bench.device, &format!("prepare {what}"))?;
+            Work::of_plan(&bench.device, &plan)?.run(1, &[(what, first)])
         };
-        let public = prepare("prepare public keys", &keys[0])?;
-        let secret = prepare("prepare secret keys", &keys[1])?;
-        let seeds = sample::bytes(1, ENCAPSULATION_SEED, task.batch)?;
-        let sent = run(Operation::EncapsOne, &[&public, &seeds])?;
-        let received = run(Operation::DecapsOne, &[&secret, &public, &sent[0]])?;
-        right &= sent[1] == received[0];
+        let mut known = Named::from([
+            ("prepared public key".into(), prepare("public keys")?),
+            ("prepared secret key".into(), prepare("secret keys")?),
+            ("seeds".into(), sample::bytes(1, ENCAPSULATION_SEED, task.batch)?),
+        ]);
+        known.extend(run(Operation::EncapsOne, &slices(&known))?);
+        let received = run(Operation::DecapsOne, &slices(&known))?;
+        right &= known["shared keys"] == received["shared keys"];
     }
     lines.iter_mut().for_each(|line| line.right = right);
     Ok(lines)
 }
 
 /// Measures an operation, and gives what it wrote; whether that is right is not known yet.
-fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &[&[u8]]) -> Result<(Line, Vec<Vec<u8>>)> {
+fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &Inputs<'_>) -> Result<(Line, Named)> {
     let (Bench { device, ceilings, .. }, parameters) = (bench, &task.set.parameters);
-    let each = |operation| (task.set.plan)(operation, device.limits());
     let plan = &match operation {
-        Operation::KeyGen => each(ringforge_batch::Operation::Generate(Randomness::Seeds))?,
-        Operation::Encaps => each(ringforge_batch::Operation::Encapsulate(Randomness::Seeds))?,
-        Operation::Decaps => each(ringforge_batch::Operation::Decapsulate)?,
-        Operation::EncapsOne => plan(task, device, "encapsulate to one key from seeds")?.plan,
-        Operation::DecapsOne => plan(task, device, "decapsulate with one key")?.plan,
+        Operation::EncapsOne => plan(task, device, "encapsulate to one key from seeds")?,
+        Operation::DecapsOne => plan(task, device, "decapsulate with one key")?,
+        _ => (task.set.plan)(operation, device.limits())?,
     };
-    let work = Work::of_plan(device, plan)?;
-    let sets = (0..measure::sets(&work, task.batch)).map(|_| work.buffers(task.batch, inputs));
-    let mut sets = sets.collect::<Result<Vec<_>>>()?;
-    let times = measure::measure(&work, task.batch, &mut sets, task.effort(operation, bench))?;
-    let results = sets.last().map(|buffers| work.results(buffers)).transpose()?.unwrap_or_default();
+    let (times, results) = measure::plan(device, plan, task.batch, inputs, task.effort(operation, bench))?;
     let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), ceilings, device.limits())?;
     Ok((Line::new(task.what(operation), task.batch, plan, times, floor, false), results))
 }
 
 /// The plan of a task's set that has this name, in the way that comes last: the fastest on a GPU.
-fn plan(task: &Task, device: &Device, what: &str) -> Result<NamedPlan> {
+fn plan(task: &Task, device: &Device, what: &str) -> Result<Plan> {
     let parameters = &task.set.parameters;
     let name = format!("{} {what}", parameters.name());
     let plans = parameters.one_key_plans(device.limits())?;
-    plans.into_iter().rfind(|plan| plan.name.starts_with(&name)).with_context(|| format!("no plan is called {name}"))
+    let plan = plans.into_iter().rfind(|plan| plan.name.starts_with(&name));
+    Ok(plan.with_context(|| format!("no plan is called {name}"))?.plan)
+}
+
+/// Which items are fine, by their statuses.
+pub(super) fn are_fine(statuses: &[u8]) -> Vec<bool> {
+    statuses.chunks(4).map(|status| status == Reason::FINE.to_ne_bytes()).collect()
 }
 
 /// Whether shared keys agree wherever there is a key, as there is nearly everywhere, and every other status is fine.
-fn both_ends_agree(batch: usize, key_statuses: &[u8], sent: [&[u8]; 2], received: [&[u8]; 2]) -> bool {
-    let is_fine = |statuses: &[u8]| statuses.chunks(4).all(|status| status == Reason::FINE.to_ne_bytes());
-    let shared_keys = sent[0].chunks_exact(32).zip(received[0].chunks_exact(32));
-    let items = key_statuses.chunks_exact(4).zip(shared_keys);
-    let (with_key, without): (Vec<_>, Vec<_>) = items.partition(|(status, _)| is_fine(status));
+fn both_ends_agree(batch: usize, keys: &Named, sent: &Named, received: &Named) -> bool {
+    // operations that cannot fail have no statuses
+    let are_fine = |made: &Named| made.get("statuses").map_or(vec![true; batch], |statuses| are_fine(statuses));
+    let [here, there] = [sent, received].map(|end| end["shared keys"].chunks_exact(32));
+    let items = are_fine(keys).into_iter().zip(here.zip(there));
+    let (with_key, without): (Vec<_>, Vec<_>) = items.partition(|(has_key, _)| *has_key);
     with_key.len() + without.len() == batch
         && without.len() <= batch.div_ceil(SEEDS_PER_FAILURE)
-        && with_key.iter().all(|(_, (sent, received))| sent == received)
-        && [sent[1], received[1]].into_iter().all(is_fine)
+        && with_key.iter().all(|(_, (here, there))| here == there)
+        && [sent, received].into_iter().flat_map(are_fine).all(|is_fine| is_fine)
 }
 
 #[cfg(test)]
@@ -179,8 +178,11 @@ mod tests {
     #[test]
     fn ends_that_differ_are_noticed() {
         let (fine, keys) = (Reason::FINE.to_ne_bytes().repeat(2), [7; 64]);
+        let made = |shared: &[u8], statuses: &[u8]| {
+            Named::from([("shared keys".into(), shared.to_vec()), ("statuses".into(), statuses.to_vec())])
+        };
         let agree = |statuses: &[u8], received: &[u8], last: &[u8]| {
-            both_ends_agree(2, statuses, [&keys, &fine], [received, last])
+            both_ends_agree(2, &made(&[], statuses), &made(&keys, &fine), &made(received, last))
         };
         let mut other = keys;
         other[40] = 8;

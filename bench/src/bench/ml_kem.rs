@@ -1,15 +1,14 @@
 //! Lines about ML-KEM by the example crate, with seeds, keys and ciphertexts on the device. A stranger to the engine, it has
 //! no floor.
 
-use anyhow::{Context, Result};
-use ringforge::{Device, Limits, Plan};
-use ringforge_batch::{Mechanism, Operation as Each, Randomness};
+use anyhow::Result;
+use ringforge::Device;
+use ringforge_batch::Mechanism;
 use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
 use serde::Serialize;
 
 use super::{Bench, Options, kems};
-use crate::kems::Operation;
-use crate::work::Work;
+use crate::kems::{PlanOf, plan};
 use crate::{environment, measure, show};
 
 /// Items of a batch on a GPU.
@@ -20,11 +19,11 @@ const ITEMS_PER_THREAD: usize = 64;
 /// A parameter set.
 struct Set {
     name: &'static str,
-    plan: fn(Each, &Limits) -> ringforge::Result<Plan>,
+    plan: PlanOf,
 }
 
 const fn set<M: Mechanism>() -> Set {
-    Set { name: M::NAME, plan: M::plan }
+    Set { name: M::NAME, plan: plan::<M> }
 }
 
 const SETS: &[Set] = &[set::<MlKem512>(), set::<MlKem768>(), set::<MlKem1024>()];
@@ -67,18 +66,10 @@ impl Task {
         let Self { set, batch } = *self;
         let mut rates = Vec::new();
         let (_, right) = kems::round_trip(batch, |operation, inputs| {
-            let each = match operation {
-                Operation::KeyGen => Each::Generate(Randomness::Seeds),
-                Operation::Encaps | Operation::EncapsOne => Each::Encapsulate(Randomness::Seeds),
-                Operation::Decaps | Operation::DecapsOne => Each::Decapsulate,
-            };
-            let plan = (set.plan)(each, bench.device.limits())?;
-            let work = Work::of_plan(&bench.device, &plan)?;
-            let sets = (0..measure::sets(&work, batch)).map(|_| work.buffers(batch, inputs));
-            let mut sets = sets.collect::<Result<Vec<_>>>()?;
-            let times = measure::measure(&work, batch, &mut sets, bench.effort)?;
+            let plan = (set.plan)(operation, bench.device.limits())?;
+            let (times, results) = measure::plan(&bench.device, &plan, batch, inputs, bench.effort)?;
             rates.push(batch as f64 / times.median_seconds);
-            work.results(sets.last().context("a set of buffers")?)
+            Ok(results)
         })?;
         let [key_generation, encapsulation, decapsulation] = rates[..] else { anyhow::bail!("three operations") };
         Ok(Line { name: set.name, batch, key_generation, encapsulation, decapsulation, right })

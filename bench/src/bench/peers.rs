@@ -10,7 +10,7 @@ use kem::{Decapsulate, Encapsulate, Kem};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use ringforge::testkit::bytes;
-use ringforge::{Device, HostArg, Job, Modulus, Op, Order, Program, Ring};
+use ringforge::{Device, Job, Modulus, Op, Order, Program, Ring};
 use ringforge_ctru::Ctru768;
 use ringforge_sm2::PrivateKey;
 use serde::Serialize;
@@ -107,11 +107,11 @@ impl Task {
             let program = program(&Job::new(&ring, op).order(Order::Natural).in_place())?;
             let (mut ours, mut theirs) =
                 (inputs.clone(), inputs.chunks_exact(32).map(zk::element).collect::<Vec<Fr>>());
-            program.run_host(1, &mut [HostArg::Out(&mut ours)])?;
+            program.on_host(1).output("data", &mut ours).run()?;
             peer(&domain, &mut theirs);
             let right =
                 ours.chunks_exact(32).zip(&theirs).all(|(ours, theirs)| ours == zk::bytes(theirs).as_flattened());
-            let seconds = median(effort, || Ok(program.run_host(1, &mut [HostArg::Out(&mut ours)])?))?;
+            let seconds = median(effort, || Ok(program.on_host(1).output("data", &mut ours).run()?))?;
             let peer_seconds = median(effort, || {
                 peer(&domain, &mut theirs);
                 Ok(())
@@ -132,14 +132,14 @@ impl Task {
         let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| program(&Job::new(&ring, op).in_place()));
         let (forward, inverse) = (forward?, inverse?);
         let (mut ours, mut theirs) = (inputs.clone(), words(&inputs));
-        forward.run_host(1, &mut [HostArg::Out(&mut ours)])?;
+        forward.on_host(1).output("data", &mut ours).run()?;
         peer.fwd(&mut theirs);
         let sorted = |mut values: Vec<u64>| {
             values.sort_unstable();
             values
         };
         let agree = sorted(words(&ours)) == sorted(theirs.clone());
-        inverse.run_host(1, &mut [HostArg::Out(&mut ours)])?;
+        inverse.on_host(1).output("data", &mut ours).run()?;
         let returns = ours == inputs;
         let mut lines = Vec::new();
         let both = [
@@ -147,7 +147,7 @@ impl Task {
             ("inverse", &inverse, Peer::inv, returns),
         ];
         for (op, program, transform, right) in both {
-            let seconds = median(effort, || Ok(program.run_host(1, &mut [HostArg::Out(&mut ours)])?))?;
+            let seconds = median(effort, || Ok(program.on_host(1).output("data", &mut ours).run()?))?;
             let peer_seconds = median(effort, || {
                 transform(&peer, &mut theirs);
                 Ok(())

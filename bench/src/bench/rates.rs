@@ -3,11 +3,10 @@
 //! Every block's output is what the operation means, compared on the CPU for the first and the last blocks.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use ringforge::testkit::Random;
-use ringforge::{Args, Built, Device, Error, Kernel, Launch, Limits, Plan, Port, Slot, Source, Step};
+use ringforge::{Args, Built, Device, Error, Kernel, Launch, Limits, Pipeline, Plan, Planner, Port, Source};
 use serde::Serialize;
 
 use super::{Options, write};
@@ -140,10 +139,11 @@ impl Kernel for Chains {
         Ok(unsafe { Source::new(self, include_str!("rates.cu"), &[], built) })
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> ringforge::Result<()> {
-        let blocks = args.input::<u32>(0)?.chunks_exact(THREADS);
-        blocks.zip(args.output::<u64>(1)?.chunks_exact_mut(THREADS)).for_each(|(seeds, out)| self.0.run(seeds, out));
-        Ok(())
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> ringforge::Result<()> {
+        args.each(items, |_, (seeds, out): (&[u32], &mut [u64])| {
+            self.0.run(seeds, out);
+            Ok(())
+        })
     }
 }
 
@@ -213,7 +213,7 @@ fn line(operation: Operation, device: &Device, effort: Effort) -> Result<Line> {
     let batch = BLOCKS * device.limits().processors as usize;
     let mut random = Random::new(std::process::id().into());
     let seeds: Vec<u8> = (0..batch * THREADS).flat_map(|_| (random.bits() as u32).to_le_bytes()).collect();
-    let mut sets = [work.buffers(batch, &[&seeds])?];
+    let mut sets = [work.buffers(batch, &[("seeds", &seeds)])?];
     let times = measure::measure(&work, batch, &mut sets, effort)?;
     let right = is_right(operation, batch, &seeds, &work.result(&sets[0])?)?;
     let steps = (batch * THREADS * CHAINS * STEPS * operation.count()) as f64;
@@ -236,8 +236,10 @@ impl Line {
 }
 
 fn plan(operation: Operation) -> Result<Plan> {
-    let step = Step { kernel: Arc::new(Chains(operation)), slots: vec![Slot::Arg(0), Slot::Arg(1)] };
-    Ok(Plan::new(format!("chains of {}", operation.name()), vec![step])?)
+    let p = Pipeline::new(format!("chains of {}", operation.name()), &Planner::default());
+    let [ends] = p.step(Chains(operation), &[p.input("seeds")]);
+    p.output("ends", ends);
+    Ok(p.build()?)
 }
 
 /// Whether the first and the last blocks left what the operation means.
@@ -248,7 +250,7 @@ fn is_right(operation: Operation, batch: usize, seeds: &[u8], found: &[u8]) -> R
     let mut right = true;
     for first in [0, batch - count] {
         let part = |bytes: usize| first * THREADS * bytes..(first + count) * THREADS * bytes;
-        right &= cpu.call(count, &[&seeds[part(4)]])? == found[part(8)];
+        right &= cpu.run(count, &[("seeds", &seeds[part(4)])])? == found[part(8)];
     }
     Ok(right)
 }
@@ -285,7 +287,7 @@ mod tests {
             (0..3 * THREADS as u32).flat_map(|i| (i.wrapping_mul(0x9e37_79b9) ^ 77).to_le_bytes()).collect();
         for device in [Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
             for operation in Operation::ALL {
-                let mut found = Work::of_plan(&device, &plan(operation)?)?.call(3, &[&seeds])?;
+                let mut found = Work::of_plan(&device, &plan(operation)?)?.run(3, &[("seeds", &seeds)])?;
                 assert!(is_right(operation, 3, &seeds, &found)?, "{operation:?} on {device}");
                 found[8 * THREADS - 1] ^= 1;
                 assert!(!is_right(operation, 3, &seeds, &found)?);

@@ -1,7 +1,7 @@
 //! Lines about transforms and products in rings.
 
 use anyhow::Result;
-use ringforge::testkit::Random;
+use ringforge::testkit::{Named, Random};
 use ringforge::{Device, Job, Op, Order, Ring, Split, naive};
 
 use super::{Bench, Line, Options, What};
@@ -9,7 +9,7 @@ use crate::floor::Floor;
 use crate::measure;
 use crate::rings::{MEASURED, Measured};
 use crate::sample;
-use crate::work::Work;
+use crate::work::{Work, slices};
 
 /// Seconds of a run that a CPU's batch is chosen for.
 const CPU_RUN_SECONDS: f64 = 0.02;
@@ -65,18 +65,13 @@ pub(super) fn line(Task { name, job, batch }: &Task, bench: &Bench) -> Result<Li
     let work = bench.work(job)?;
     let batch = match *batch {
         Some(batch) => batch,
-        None => suiting_batch(&work, job)?,
+        None => suiting_batch(&work)?,
     };
     let mut random = Random::new(std::process::id().into());
-    let operands = if job.op == Op::Mul { 2 } else { 1 };
-    let (mut sets, mut inputs) = (Vec::new(), Vec::new());
+    let (mut sets, mut inputs) = (Vec::new(), Named::new());
     for _ in 0..measure::sets(&work, batch) {
-        // values are residues like any others
-        inputs = (0..operands)
-            .map(|_| sample::elements(&job.ring, random.bits(), 4, batch))
-            .collect::<ringforge::Result<Vec<_>>>()?;
-        let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-        sets.push(work.buffers(batch, &inputs)?);
+        inputs = sample::operands(job, &mut random, 4, batch)?;
+        sets.push(work.buffers(batch, &slices(&inputs))?);
     }
     let times = measure::measure(&work, batch, &mut sets, *effort)?;
     let result = sets.last().map(|buffers| work.result(buffers)).transpose()?.unwrap_or_default();
@@ -89,28 +84,25 @@ pub(super) fn line(Task { name, job, batch }: &Task, bench: &Bench) -> Result<Li
 }
 
 /// A power of two that takes a CPU a suitable time.
-fn suiting_batch(work: &Work, job: &Job) -> Result<usize> {
-    let few = 16;
-    let zeros = vec![0; few * job.ring.bytes()];
-    let seconds = measure::estimate(work, few, &mut work.buffers(few, &[&zeros, &zeros])?)? / few as f64;
+fn suiting_batch(work: &Work) -> Result<usize> {
     let most = (64 << 20) / work.bytes(1).max(1);
-    Ok(((CPU_RUN_SECONDS / seconds) as usize).clamp(16, most.max(16)).next_power_of_two())
+    Ok(((CPU_RUN_SECONDS / measure::estimate_item(work)?) as usize).clamp(16, most.max(16)).next_power_of_two())
 }
 
 /// Whether items of the result are what the oracle says, and on a GPU what the CPU says of more of them.
-pub(super) fn is_right(job: &Job, device: &Device, batch: usize, inputs: &[Vec<u8>], result: &[u8]) -> Result<bool> {
+pub(super) fn is_right(job: &Job, device: &Device, batch: usize, inputs: &Named, result: &[u8]) -> Result<bool> {
     let ring = &job.ring;
     let size = ring.bytes();
     let products = ring.basis().len() * ring.degree().pow(2);
     let few = (ORACLE_PRODUCTS / products).clamp(1, 4).min(batch);
-    let mut right =
-        oracle(job, &inputs.iter().map(|input| &input[..few * size]).collect::<Vec<_>>(), &result[..few * size])?;
+    let first: Vec<&[u8]> = inputs.values().map(|input| &input[..few * size]).collect();
+    let mut right = oracle(job, &first, &result[..few * size])?;
     if !device.limits().is_cpu() {
         // from the end, where the last block may not be full
         let items = batch.min(CPU_ITEMS);
         let from = (batch - items) * size;
-        let inputs: Vec<&[u8]> = inputs.iter().map(|input| &input[from..]).collect();
-        right &= Work::new(&Device::cpu(), job)?.call(items, &inputs)? == result[from..];
+        let last: Vec<_> = slices(inputs).into_iter().map(|(name, input)| (name, &input[from..])).collect();
+        right &= Work::new(&Device::cpu(), job)?.run(items, &last)? == result[from..];
     }
     Ok(right)
 }

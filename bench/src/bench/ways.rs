@@ -2,14 +2,14 @@
 
 use anyhow::{Context, Result};
 use ringforge::Device;
-use ringforge::testkit::NamedPlan;
+use ringforge::testkit::{Named, NamedPlan};
 use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet, Parameters, named_plans};
 use serde::Serialize;
 
 use super::{Bench, Options};
 use crate::measure::{self, Times};
-use crate::work::Work;
+use crate::work::{Work, slices};
 use crate::{memory, sample, show};
 
 /// From one item, whose latency shows, to full throughput.
@@ -49,9 +49,6 @@ pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
     wanted.flat_map(|&set| batches.iter().map(move |&batch| Task { set, batch })).collect()
 }
 
-/// Buffers in host memory.
-type Buffers = Vec<Vec<u8>>;
-
 impl Task {
     pub(super) fn title(&self) -> String {
         format!("{} ways", self.set.name)
@@ -60,68 +57,51 @@ impl Task {
     /// All operations: keys are made from seeds, and ciphertexts to them.
     pub(super) fn lines(&self, bench: &Bench) -> Result<Vec<Line>> {
         let plans = named_plans(&self.set, bench.device.limits())?;
-        let mut lines = Vec::new();
         let product = self.plan(&plans, "multiply", WAYS[0])?;
         memory::fits(self.batch, product.plan.floor_bytes_per_item())?;
         let factors = product.sample(7, self.batch);
-        self.line(bench, &plans, "multiply", &[factors.clone(), factors], &mut lines)?;
-        let seeds = vec![sample::bytes(8, KEY_SEED, self.batch)?];
-        let keys = self.line(bench, &plans, "generate from seeds", &[seeds.clone(), seeds], &mut lines)?;
-        let (public_keys, secret_keys) = (&keys[0], &keys[1]);
-        let seeds = sample::bytes(9, ENCAPSULATION_SEED, self.batch)?;
-        let to_each = vec![public_keys.clone(), seeds.clone()];
-        let sent = self.line(bench, &plans, "encapsulate from seeds", &[to_each.clone(), to_each], &mut lines)?;
-        let by_each = vec![secret_keys.clone(), sent[0].clone()];
-        self.line(bench, &plans, "decapsulate", &[by_each.clone(), by_each], &mut lines)?;
-
-        // what is prepared of a key is another thing in each way
-        let prepare = |operation: &str, keys: &[u8], way| -> Result<Vec<u8>> {
-            let key = &keys[..keys.len() / self.batch];
-            Work::of_plan(&bench.device, &self.plan(&plans, operation, way)?.plan)?.call(1, &[key])
-        };
-        let public = |way| prepare("prepare public keys", public_keys, way);
-        let secret = |way| prepare("prepare secret keys", secret_keys, way);
-        let [public, secret] = [[public(WAYS[0])?, public(WAYS[1])?], [secret(WAYS[0])?, secret(WAYS[1])?]];
-        let to_one = public.clone().map(|key| vec![key, seeds.clone()]);
-        let sent = self.line(bench, &plans, "encapsulate to one key from seeds", &to_one, &mut lines)?;
-        let [transform, tensor] = secret;
-        let by_one =
-            [vec![transform, public[0].clone(), sent[0].clone()], vec![tensor, public[1].clone(), sent[0].clone()]];
-        self.line(bench, &plans, "decapsulate with one key", &by_one, &mut lines)?;
+        // what is known in each way: what is prepared of a key is another thing in each
+        let mut known = [factors.clone(), factors];
+        let mut lines = vec![self.line(bench, &plans, "multiply", &mut known)?];
+        for (operation, seed_bytes) in
+            [("generate from seeds", KEY_SEED), ("encapsulate from seeds", ENCAPSULATION_SEED)]
+        {
+            let seeds = sample::bytes(8, seed_bytes, self.batch)?;
+            known.iter_mut().for_each(|known| drop(known.insert("seeds".into(), seeds.clone())));
+            lines.push(self.line(bench, &plans, operation, &mut known)?);
+        }
+        lines.push(self.line(bench, &plans, "decapsulate", &mut known)?);
+        for (known, way) in known.iter_mut().zip(WAYS) {
+            for [key, prepared] in [["public keys", "prepared public key"], ["secret keys", "prepared secret key"]] {
+                let first = &known[key][..known[key].len() / self.batch];
+                let plan = self.plan(&plans, &format!("prepare {key}"), way)?;
+                let bytes = Work::of_plan(&bench.device, &plan.plan)?.run(1, &[(key, first)])?;
+                known.insert(prepared.into(), bytes);
+            }
+        }
+        for operation in ["encapsulate to one key from seeds", "decapsulate with one key"] {
+            lines.push(self.line(bench, &plans, operation, &mut known)?);
+        }
         Ok(lines)
     }
 
-    /// Measures an operation with the inputs of each way; returns what it wrote.
-    fn line(
-        &self,
-        bench: &Bench,
-        plans: &[NamedPlan],
-        operation: &str,
-        inputs: &[Buffers; 2],
-        lines: &mut Vec<Line>,
-    ) -> Result<Buffers> {
-        let measure = |way: usize| self.measure(self.plan(plans, operation, WAYS[way])?, &inputs[way], bench);
+    /// Measures an operation on what is known in each way, which then includes what it wrote.
+    fn line(&self, bench: &Bench, plans: &[NamedPlan], operation: &str, known: &mut [Named; 2]) -> Result<Line> {
+        let measure = |way: usize| {
+            let plan = self.plan(plans, operation, WAYS[way])?;
+            measure::plan(&bench.device, &plan.plan, self.batch, &slices(&known[way]), bench.effort)
+        };
         let ((transform, found), (tensor, other)) = (measure(0)?, measure(1)?);
         let ratio = transform.median_seconds / tensor.median_seconds;
         let name = format!("{} {operation}", self.set.name);
-        lines.push(Line { name, batch: self.batch, transform, tensor, ratio, right: found == other });
-        Ok(found)
+        let right = found == other;
+        known.iter_mut().zip([found, other]).for_each(|(known, found)| known.extend(found));
+        Ok(Line { name, batch: self.batch, transform, tensor, ratio, right })
     }
 
     fn plan<'a>(&self, plans: &'a [NamedPlan], operation: &str, way: &str) -> Result<&'a NamedPlan> {
         let name = format!("{} {operation}{way}", self.set.name);
         plans.iter().find(|plan| plan.name == name).with_context(|| format!("no plan is called {name}"))
-    }
-
-    /// Times, and what a run wrote.
-    fn measure(&self, plan: &NamedPlan, inputs: &[Vec<u8>], bench: &Bench) -> Result<(Times, Buffers)> {
-        let work = Work::of_plan(&bench.device, &plan.plan)?;
-        let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-        let sets = (0..measure::sets(&work, self.batch)).map(|_| work.buffers(self.batch, &inputs));
-        let mut sets = sets.collect::<Result<Vec<_>>>()?;
-        let times = measure::measure(&work, self.batch, &mut sets, bench.effort)?;
-        let results = sets.last().map(|buffers| work.results(buffers)).transpose()?.unwrap_or_default();
-        Ok((times, results))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Lines about transforms as provers have them: one of BLS12-381's scalar field, in natural order on both sides, plain or
-//! on a coset, by a bound program (on a GPU, a graph that is replayed).
+//! on a coset, captured (on a GPU, a graph that is replayed).
 //!
 //! Inputs are drawn anew for every task. Every output that the timed runs leave is checked: values of up to 2^20 points
 //! against arkworks' transform, all of them; of more points in some random places, by evaluation there. Then the inverse
@@ -11,10 +11,10 @@ use ark_ff::{AdditiveGroup, BigInt, FftField, Field, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rayon::prelude::*;
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Ring, U256};
+use ringforge::{Buffer, CapturedArg, Device, Job, Modulus, Op, Order, Ring, U256};
 use serde::Serialize;
 
-use super::{Bench, Options, What, is_reference, own};
+use super::{Bench, Options, What, is_reference};
 use crate::floor::Floor;
 use crate::measure::{self, Effort};
 use crate::{sample, show};
@@ -145,12 +145,16 @@ impl Task {
     ) -> Result<(Line, Buffer)> {
         let job = Job::new(ring, op).order(Order::Natural).batch_hint(1);
         let work = bench.work(&job)?;
-        let to = bench.device.buffer(ring.bytes())?;
-        let mut bound = [work.program.bind(&work.stream, 1, vec![from.into(), to.into()])?];
+        let args = vec![("from", from.into()), ("to", bench.device.buffer(ring.bytes())?.into())];
+        let mut captured = [work.program.capture(&work.stream, 1, args)?];
         let effort = if self.wanted.contains(&op) { bench.effort } else { Effort::LEAST };
-        let times = measure::runs(&work.stream, &mut bound, effort, |bound| Ok(bound.run()?))?;
-        let [bound] = bound;
-        let left = bound.into_args().pop().and_then(own).context("the plan has two arguments")?;
+        let times = measure::runs(&work.stream, &mut captured, effort, |captured| Ok(captured.run()?))?;
+        let [captured] = captured;
+        let own = |(name, arg)| match arg {
+            CapturedArg::Own(buffer) if name == "to" => Some(buffer),
+            _ => None,
+        };
+        let left = captured.into_args().into_iter().find_map(own).context("a transform writes")?;
         let right = check(&work.stream.download(&left)?)?;
 
         let Shape { log_n, peers, bar, .. } = *self.shape;
@@ -304,7 +308,7 @@ mod tests {
             let (here, other) = (task(5, is_coset), task(5, !is_coset));
             let inputs = sample::elements(&here.ring()?, 1, 0, 1)?;
             let job = Job::new(&other.ring()?, Op::Forward).order(Order::Natural);
-            let values = Work::new(&Device::cpu(), &job)?.call(1, &[&inputs])?;
+            let values = Work::new(&Device::cpu(), &job)?.run(1, &[("from", &inputs)])?;
             assert!(other.values_are_right(&values, &inputs, &mut Random::new(1))?);
             assert!(!here.values_are_right(&values, &inputs, &mut Random::new(1))?);
         }

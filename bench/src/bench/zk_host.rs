@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 use ringforge::testkit::Random;
-use ringforge::{Device, HostArg, Job, Op, Order, Ring};
+use ringforge::{Device, Job, Op, Order, Ring};
 use serde::Serialize;
 
 use super::{Bench, Options, What, is_reference};
@@ -88,7 +88,7 @@ impl Task {
         let job = |op| Job::new(&ring, op).order(Order::Natural).batch_hint(*batch);
         let mut values = vec![0; inputs.len()];
         let cpu = Work::new(&Device::cpu(), &job(Op::Forward))?.program;
-        cpu.run_host(*batch, &mut [HostArg::In(&inputs), HostArg::Out(&mut values)])?;
+        cpu.on_host(*batch).input("from", &inputs).output("to", &mut values).run()?;
 
         let mut lines = Vec::new();
         for (op, from, expected) in [(Op::Forward, &inputs, &values), (Op::Inverse, &values, &inputs)] {
@@ -98,12 +98,11 @@ impl Task {
             let program = bench.work(&job(op))?.program;
             let mut out = vec![0; from.len()];
             let run = |from: &[u8], out: &mut [u8]| -> Result<(Times, bool)> {
-                let times = measure::wall(bench.effort, || {
-                    Ok(program.run_host(*batch, &mut [HostArg::In(from), HostArg::Out(&mut *out)])?)
-                })?;
+                let call = |out: &mut [u8]| Ok(program.on_host(*batch).input("from", from).output("to", out).run()?);
+                let times = measure::wall(bench.effort, || call(out))?;
                 // once more over other bytes, so that none of these is left from before
                 out.fill(0xa5);
-                program.run_host(*batch, &mut [HostArg::In(from), HostArg::Out(&mut *out)])?;
+                call(out)?;
                 Ok((times, out == &expected[..]))
             };
             let (times, right) = if shape.pinned {

@@ -11,7 +11,7 @@ use crate::measure;
 use crate::oracle;
 use crate::sample;
 use crate::show;
-use crate::work::Work;
+use crate::work::{Inputs, Work};
 
 /// Items whose product is compared with the oracle, if the ring is small.
 const ORACLE_ITEMS: usize = 6;
@@ -95,7 +95,7 @@ impl Check<'_> {
         let mut random = Random::new(self.seed);
         let mut operand = || sample::elements(ring, random.bits(), items, batch);
         let (a, b) = (operand()?, operand()?);
-        let mut buffers = work.buffers(batch, &[&a, &b])?;
+        let mut buffers = work.buffers(batch, &[("a", &a), ("b", &b)])?;
         work.start(batch, &mut buffers)?;
         let product = work.result(&buffers)?;
         let seconds = (!self.quick).then(|| self.seconds(&work, batch, &mut buffers)).transpose()?;
@@ -133,6 +133,10 @@ impl Check<'_> {
         Work::with_fallback(self.device, self.planner, &Job::new(&self.ring, op))
     }
 
+    fn run(&self, job: &Job, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
+        Work::with_fallback(self.device, self.planner, job)?.0.run(batch, inputs)
+    }
+
     fn oracle_items(&self) -> usize {
         let products = self.ring.basis().len() * self.ring.degree().pow(2);
         (ORACLE_PRODUCTS / products).clamp(1, ORACLE_ITEMS)
@@ -148,10 +152,7 @@ impl Check<'_> {
         if !work.device().limits().is_cpu() {
             return Ok(most);
         }
-        let few = 16;
-        let zeros = vec![0; few * self.ring.bytes()];
-        let seconds = measure::estimate(work, few, &mut work.buffers(few, &[&zeros, &zeros])?)? / few as f64;
-        Ok(((RUN_SECONDS / seconds) as usize).clamp(items + 1, most))
+        Ok(((RUN_SECONDS / measure::estimate_item(work)?) as usize).clamp(items + 1, most))
     }
 
     /// Seconds of a run: the least of a few.
@@ -201,17 +202,17 @@ impl Check<'_> {
     fn check_transforms(&self, batch: usize, [a, b, product]: [&[u8]; 3], wrong: &mut Vec<&'static str>) -> Result<()> {
         let [forward, inverse, point_mul, mul_add] =
             [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd].map(|op| Job::new(&self.ring, op));
-        let call =
-            |job: &Job, inputs: &[&[u8]]| Work::with_fallback(self.device, self.planner, job)?.0.call(batch, inputs);
-        let (a_values, b_values) = (call(&forward, &[a])?, call(&forward, &[b])?);
-        if call(&inverse, &[&a_values])? != a {
+        let run = |job: &Job, inputs: &Inputs<'_>| self.run(job, batch, inputs);
+        let (a_values, b_values) = (run(&forward, &[("from", a)])?, run(&forward, &[("from", b)])?);
+        if run(&inverse, &[("from", &a_values)])? != a {
             wrong.push("inverse of forward");
         }
-        let values = call(&point_mul, &[&a_values, &b_values])?;
-        if call(&inverse, &[&values])? != product {
+        let values = run(&point_mul, &[("a", &a_values), ("b", &b_values)])?;
+        if run(&inverse, &[("from", &values)])? != product {
             wrong.push("product of values");
         }
-        let sums = call(&inverse, &[&call(&mul_add, &[&a_values, &b_values, &values])?])?;
+        let sums = run(&mul_add, &[("a", &a_values), ("b", &b_values), ("sum", &values)])?;
+        let sums = run(&inverse, &[("from", &sums)])?;
         let twice = |item| {
             let product = self.plain(product, item);
             naive::add(&self.ring, &product, &product) == self.plain(&sums, item)
@@ -220,11 +221,11 @@ impl Check<'_> {
             wrong.push("sum of products");
         }
         let natural = |job: Job| job.order(Order::Natural).in_place();
-        let values = call(&natural(forward), &[a])?;
+        let values = run(&natural(forward), &[("data", a)])?;
         if !self.natural_values_agree(a, &values)? {
             wrong.push("values");
         }
-        if call(&natural(inverse), &[&values])? != a {
+        if run(&natural(inverse), &[("data", &values)])? != a {
             wrong.push("inverse of forward, in natural order and in place");
         }
         Ok(())
@@ -233,10 +234,9 @@ impl Check<'_> {
     /// The integers that RNS rows stand for have these rows as residues, and are below the product of the moduli; rows
     /// of other primes are those of the integers.
     fn check_integers(&self, batch: usize, sampled: &[usize], a: &[u8], wrong: &mut Vec<&'static str>) -> Result<()> {
-        let call =
-            |job: &Job, input: &[u8]| Work::with_fallback(self.device, self.planner, job)?.0.call(batch, &[input]);
-        let limbs = call(&Job::new(&self.ring, Op::Combine), a)?;
-        if call(&Job::new(&self.ring, Op::Decompose), &limbs)? != a {
+        let run = |job: &Job, from: &[u8]| self.run(job, batch, &[("from", from)]);
+        let limbs = run(&Job::new(&self.ring, Op::Combine), a)?;
+        if run(&Job::new(&self.ring, Op::Decompose), &limbs)? != a {
             wrong.push("rows of integers");
         }
         let (n, basis) = (self.ring.degree(), self.ring.basis());
@@ -259,7 +259,7 @@ impl Check<'_> {
         }
         let other = Ring::new(&Modulus::ntt_primes(2, 62, 2)?, self.ring.quotient().clone())?;
         for (op, name) in CONVERSIONS {
-            let rows = call(&Job::new(&self.ring, op).to(&other), a)?;
+            let rows = run(&Job::new(&self.ring, op).to(&other), a)?;
             let fits = |(found, p, x): (&U256, &Modulus, U256)| {
                 let (residue, modulus_residue) = (p.reduce(&x), p.reduce(&modulus));
                 match op {
@@ -285,8 +285,8 @@ impl Check<'_> {
 /// The steps of a plan by name, like ones together.
 fn short_plan(work: &Work) -> String {
     let mut lines: Vec<(String, usize)> = Vec::new();
-    for step in work.program.plan().steps() {
-        let line = format!("{} {}", step.kernel.name(), step.kernel.describe());
+    for kernel in work.program.plan().kernels() {
+        let line = format!("{} {}", kernel.name(), kernel.describe());
         match lines.last_mut() {
             Some((last, count)) if *last == line => *count += 1,
             _ => lines.push((line, 1)),

@@ -1,23 +1,24 @@
 //! Plans that do the same, measured on the same inputs.
 
 use anyhow::{Result, ensure};
+use ringforge::testkit::Named;
 use ringforge::{Device, Plan};
 
 use crate::measure::{self, Effort, Times};
-use crate::work::Work;
+use crate::work::{Work, slices};
 
 /// Plans for the same arguments on one device: each is measured, and must leave what the first one left.
 pub(super) struct Contest<'a> {
     device: &'a Device,
     batch: usize,
-    inputs: Vec<Vec<u8>>,
+    inputs: Named,
     effort: Effort,
     /// What the first plan left.
-    expected: Option<Vec<Vec<u8>>>,
+    expected: Option<Named>,
 }
 
 impl<'a> Contest<'a> {
-    pub(super) fn new(device: &'a Device, batch: usize, inputs: Vec<Vec<u8>>, effort: Effort) -> Self {
+    pub(super) fn new(device: &'a Device, batch: usize, inputs: Named, effort: Effort) -> Self {
         Self { device, batch, inputs, effort, expected: None }
     }
 
@@ -28,8 +29,7 @@ impl<'a> Contest<'a> {
     /// What a plan takes.
     pub(super) fn enter(&mut self, name: &str, plan: &Plan) -> Result<Times> {
         let work = Work::of_plan(self.device, plan)?;
-        let inputs: Vec<&[u8]> = self.inputs.iter().map(Vec::as_slice).collect();
-        let sets = (0..measure::sets(&work, self.batch)).map(|_| work.buffers(self.batch, &inputs));
+        let sets = (0..measure::sets(&work, self.batch)).map(|_| work.buffers(self.batch, &slices(&self.inputs)));
         let mut sets = sets.collect::<Result<Vec<_>>>()?;
         let times = measure::measure(&work, self.batch, &mut sets, self.effort)?;
         for set in &sets {
@@ -43,6 +43,7 @@ impl<'a> Contest<'a> {
 
 #[cfg(test)]
 mod tests {
+    use ringforge::testkit::Random;
     use ringforge::{Job, Op, Planner, Ring};
 
     use super::*;
@@ -52,11 +53,13 @@ mod tests {
     fn a_plan_that_does_another_thing_is_refused() -> Result<()> {
         let ring: Ring = "3329:x^256+1".parse()?;
         let device = Device::cpu();
-        let mut contest = Contest::new(&device, 3, vec![sample::elements(&ring, 1, 0, 3)?], Effort::LEAST);
-        let plan = |op| Planner::default().plan(&Job::new(&ring, op));
-        contest.enter("usual", &plan(Op::Forward)?)?;
-        contest.enter("again", &plan(Op::Forward)?)?;
-        let error = contest.enter("another", &plan(Op::Inverse)?);
+        let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| Job::new(&ring, op));
+        let inputs = sample::operands(&forward, &mut Random::new(1), 0, 3)?;
+        let mut contest = Contest::new(&device, 3, inputs, Effort::LEAST);
+        let plan = |job| Planner::default().plan(job);
+        contest.enter("usual", &plan(&forward)?)?;
+        contest.enter("again", &plan(&forward)?)?;
+        let error = contest.enter("another", &plan(&inverse)?);
         assert!(error.is_err_and(|error| error.to_string().starts_with("another: the result is not")));
         Ok(())
     }

@@ -93,8 +93,7 @@ fn texts(plan: &Plan, limits: &Limits) -> Result<String> {
     if limits.is_cpu() {
         return Ok(plan.to_string());
     }
-    let sources =
-        plan.steps().iter().map(|step| Ok(format!("{} {:?}", step.kernel.name(), step.kernel.source(limits)?)));
+    let sources = plan.kernels().map(|kernel| Ok(format!("{} {:?}", kernel.name(), kernel.source(limits)?)));
     Ok(sources.collect::<ringforge::Result<Vec<_>>>()?.concat())
 }
 
@@ -112,7 +111,7 @@ pub(super) fn name(choice: Choice) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::testkit::Target;
+    use ringforge::testkit::{Random, Target};
     use ringforge::{Device, Op, Order, Ring};
 
     use super::*;
@@ -131,8 +130,9 @@ mod tests {
         ] {
             let ring: Ring = text.parse()?;
             let device = Device::cpu();
-            let mut contest = Contest::new(&device, 2, vec![sample::elements(&ring, 1, 0, 2)?], Effort::LEAST);
-            let (_, found) = fastest(&Job::new(&ring, Op::Forward), &mut contest)?;
+            let job = Job::new(&ring, Op::Forward);
+            let inputs = sample::operands(&job, &mut Random::new(1), 0, 2)?;
+            let (_, found) = fastest(&job, &mut Contest::new(&device, 2, inputs, Effort::LEAST))?;
             assert_eq!(found.iter().map(|way| way.name.as_str()).collect::<Vec<_>>(), ways);
         }
         Ok(())
@@ -164,8 +164,9 @@ mod tests {
     fn all_ways_of_a_gpu_leave_the_same() -> Result<()> {
         let ring: Ring = "562949953408001:x^64+1".parse()?;
         for device in [Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
-            let mut contest = Contest::new(&device, 2, vec![sample::elements(&ring, 1, 0, 2)?], Effort::LEAST);
-            let (_, found) = fastest(&Job::new(&ring, Op::Inverse).order(Order::Natural), &mut contest)?;
+            let job = Job::new(&ring, Op::Inverse).order(Order::Natural);
+            let inputs = sample::operands(&job, &mut Random::new(1), 0, 2)?;
+            let (_, found) = fastest(&job, &mut Contest::new(&device, 2, inputs, Effort::LEAST))?;
             assert!(found.len() > 5, "{found:?}");
         }
         Ok(())
@@ -184,8 +185,8 @@ mod tests {
         }
         for subject in super::super::subjects::all("forward", true, &Limits::h200())? {
             ways_on_a_gpu(&subject.job)?.par_iter().try_for_each(|(choice, plan)| {
-                plan.steps().iter().try_for_each(|step| {
-                    let compiled = ringforge::cuda::compile_check(&*step.kernel, &Limits::h200(), false);
+                plan.kernels().try_for_each(|kernel| {
+                    let compiled = ringforge::cuda::compile_check(&**kernel, &Limits::h200(), false);
                     compiled.map(|used| println!("{}, {}: {used:?}", subject.job, name(*choice)))
                 })
             })?;

@@ -1,7 +1,7 @@
 //! The jobs that are tuned.
 
 use anyhow::Result;
-use ringforge::testkit::Random;
+use ringforge::testkit::{Named, Random};
 use ringforge::{Job, Limits, Modulus, Op, Order, Ring};
 
 use crate::rings::BLS12_381;
@@ -21,10 +21,8 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Random operands, some of them with edges.
-    pub(super) fn inputs(&self) -> ringforge::Result<Vec<Vec<u8>>> {
-        let mut random = Random::new(std::process::id().into());
-        let operands = if self.job.op == Op::Mul { 2 } else { 1 };
-        (0..operands).map(|_| sample::elements(&self.job.ring, random.bits(), 2, self.batch)).collect()
+    pub(super) fn inputs(&self) -> ringforge::Result<Named> {
+        sample::operands(&self.job, &mut Random::new(std::process::id().into()), 2, self.batch)
     }
 }
 

@@ -7,6 +7,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::Queue;
+use crate::call::HostArg;
 use crate::cuda::CudaMemory;
 use crate::cuda::copy::{copy, start_download, start_upload};
 use crate::cuda::memory::Access;
@@ -18,7 +19,7 @@ use crate::guarded::Guarded;
 use crate::kernel::{Per, Role};
 use crate::memory::Memory;
 use crate::plan::PlanArg;
-use crate::program::{HostArg, Place, Program};
+use crate::program::{Place, Program};
 
 use flow::Flow;
 use slabs::Beside;
@@ -138,6 +139,8 @@ struct Lane<'f> {
     stream: Stream,
     args: Vec<Option<LaneArg>>,
     temps: Vec<Guarded>,
+    /// Whether the steps that run once are still to come.
+    once: bool,
     /// The chunk under way.
     items: Range<usize>,
     /// Where chunks are single items that are copied and worked on by slabs.
@@ -169,7 +172,7 @@ impl<'f> Lane<'f> {
         };
         let args = program.plan().args().iter().zip(args).map(lane_arg).collect::<Result<_>>()?;
         let slabs = flow.map(|flow| Ok((flow, Beside::new(program)?))).transpose()?;
-        Ok(Self { args, temps: program.temporaries(&stream, chunk)?, items: 0..0, stream, slabs })
+        Ok(Self { args, temps: program.temporaries(&stream, chunk)?, once: true, items: 0..0, stream, slabs })
     }
 
     /// Starts a chunk: copies in, steps, copies out. The lane is idle.
@@ -180,12 +183,15 @@ impl<'f> Lane<'f> {
         args: &mut [HostArg<'_>],
         shared: &mut Shared,
     ) -> Result<()> {
-        for memory in self.args.iter_mut().flatten().map(|arg| &mut arg.memory).chain(&mut self.temps) {
+        let temps = self.temps.iter_mut().zip(&program.plan().temps);
+        let temps = temps.filter(|(_, temp)| temp.per == Per::Item).map(|(memory, _)| memory);
+        for memory in self.args.iter_mut().flatten().map(|arg| &mut arg.memory).chain(temps) {
             cuda_memory(memory)?.set_first(items.start);
         }
         self.items = items.clone();
+        let once = core::mem::take(&mut self.once);
         if self.slabs.is_some() {
-            return self.start_slabs(program, args, shared);
+            return self.start_slabs(program, args, shared, once);
         }
         let queue = cuda_queue(&self.stream)?;
         let plan = program.plan();
@@ -195,7 +201,7 @@ impl<'f> Lane<'f> {
             }
         }
         let places = places(program, &mut self.args, shared)?;
-        program.execute(&self.stream, items.clone(), places, &mut self.temps)?;
+        program.execute(&self.stream, items.clone(), once, places, &mut self.temps)?;
         for ((arg, host), lane) in plan.args().iter().zip(args.iter_mut()).zip(&mut self.args) {
             if let (Some(lane), HostArg::Out(host), true) = (lane, host, arg.role != Role::In) {
                 lane.download(queue, &mut host[bytes_of(arg, &items)])?;

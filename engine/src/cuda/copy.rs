@@ -99,6 +99,30 @@ fn download_staged(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut
     Ok(())
 }
 
+/// Copies between device memories, each from a byte on.
+pub(crate) fn between(
+    queue: &CudaQueue,
+    (from, start): (&CudaMemory, usize),
+    (to, offset): (&CudaMemory, usize),
+    bytes: usize,
+) -> Result<()> {
+    from.check(start, bytes)?;
+    to.check(offset, bytes)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    queue.gpu().bind()?;
+    let access = if bytes == to.len() { Access::Overwrite } else { Access::Write };
+    from.before(queue, Access::Read)?;
+    to.before(queue, access)?;
+    let (source, target) = (from.address(start), to.address(offset));
+    // SAFETY: both were checked to hold the bytes, and the queue waits for their earlier users.
+    let outcome = unsafe { result::memcpy_dtod_async(target, source, bytes, queue.stream().cu_stream()) };
+    from.after(queue.point(), Access::Read, outcome.is_ok());
+    to.after(queue.point(), access, outcome.is_ok());
+    outcome.map_err(failed("cuMemcpyDtoDAsync"))
+}
+
 /// Waits for a piece and copies it where it belongs.
 fn land(mut staged: Staged, to: &mut [u8]) -> Result<Staged> {
     copy(staged.bytes_mut(to.len())?, to);

@@ -1,6 +1,10 @@
 //! Recordings: launches that were captured once into a CUDA graph, and are started by one call.
 
-use cudarc::driver::{CudaGraph, result};
+use core::mem::MaybeUninit;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{self, CUgraph, CUgraphExec, CUgraphInstantiate_flags};
+use cudarc::driver::{CudaStream, result};
 
 use crate::cuda::driver::failed;
 use crate::cuda::memory::{Access, CudaMemory};
@@ -23,9 +27,45 @@ impl Uses {
     }
 }
 
+/// A captured graph, gone when its launches were copied out of it.
+struct Captured(CUgraph);
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        // SAFETY: the graph is ours alone. If it cannot be destroyed, there is nobody to tell.
+        let _ = unsafe { result::graph::destroy(self.0) };
+    }
+}
+
+/// Launches that are started by one call.
+struct Launches(CUgraphExec);
+
+impl Launches {
+    fn of(graph: &Captured) -> Result<Self> {
+        // SAFETY: the graph is whole, and nobody else's.
+        let launches = unsafe { result::graph::instantiate(graph.0, CUgraphInstantiate_flags(0)) };
+        launches.map(Self).map_err(failed("cuGraphInstantiate"))
+    }
+
+    /// Patches them to those of a graph with the same kernels and other arguments; says whether that could be. What was
+    /// started before is not touched.
+    fn patch(&mut self, graph: &Captured) -> bool {
+        let mut info = MaybeUninit::uninit();
+        // SAFETY: both are whole and ours, `&mut self` keeps others from the launches, and `info` is only written.
+        unsafe { sys::cuGraphExecUpdate_v2(self.0, graph.0, info.as_mut_ptr()) }.result().is_ok()
+    }
+}
+
+impl Drop for Launches {
+    fn drop(&mut self) {
+        // SAFETY: they are ours alone, and do not run (see `CudaRecording`).
+        let _ = unsafe { result::graph::exec_destroy(self.0) };
+    }
+}
+
 /// Launches on memory whose addresses they hold.
 pub(crate) struct CudaRecording {
-    graph: CudaGraph,
+    launches: Launches,
     uses: Uses,
     /// After the last replay.
     last: Option<Point>,
@@ -37,13 +77,26 @@ unsafe impl Send for CudaRecording {}
 unsafe impl Sync for CudaRecording {}
 
 impl CudaRecording {
-    pub(crate) fn new(graph: CudaGraph, uses: Uses) -> Self {
-        Self { graph, uses, last: None }
+    /// What a stream has captured; instead of an earlier recording, whose launches are patched where that can be.
+    pub(crate) fn end(stream: &Arc<CudaStream>, uses: Uses, old: Option<Self>) -> Result<Self> {
+        // SAFETY: the stream is valid, and captures.
+        let graph = unsafe { result::stream::end_capture(stream.cu_stream()) }.map_err(failed("cuStreamEndCapture"))?;
+        if graph.is_null() {
+            return Err(Error::Kernel { kernel: "a recording".into(), why: "holds nothing".into() });
+        }
+        let graph = Captured(graph);
+        if let Some(mut old) = old
+            && old.launches.patch(&graph)
+        {
+            old.uses = uses;
+            return Ok(old);
+        }
+        Ok(Self { launches: Launches::of(&graph)?, uses, last: None })
     }
 
     /// Does all of it once more, after all work that it must wait for. The memory must be that which was recorded.
     pub(crate) fn replay(&mut self, queue: &CudaQueue, memories: &[&CudaMemory]) -> Result<()> {
-        let Self { graph, uses: Uses(uses), last } = self;
+        let Self { launches, uses: Uses(uses), last } = self;
         let memory = |address: u64| memories.iter().find(|memory| memory.address(0) == address);
         let used = uses.iter().map(|&(address, access)| memory(address).map(|&memory| (memory, access)));
         let used: Vec<(&CudaMemory, Access)> = used.collect::<Option<_>>().ok_or_else(|| Error::Kernel {
@@ -56,7 +109,7 @@ impl CudaRecording {
         }
         // SAFETY: all memory that the graph uses is there, and the queue waits for its earlier users; the program that
         // owns the code outlives the recording; `&mut self` keeps others from the graph.
-        let outcome = unsafe { result::graph::launch(graph.cu_graph_exec(), queue.stream().cu_stream()) };
+        let outcome = unsafe { result::graph::launch(launches.0, queue.stream().cu_stream()) };
         let point = queue.point();
         for (memory, access) in used {
             memory.after(point.clone(), access, outcome.is_ok());

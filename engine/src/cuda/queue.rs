@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaEvent, CudaStream};
 
 use crate::cuda::driver::{Gpu, failed};
@@ -81,12 +81,11 @@ impl CudaQueue {
         Ok(Self { line, gpu: gpu.clone(), uses: Some(Mutex::default()) })
     }
 
-    /// Ends the recording.
-    pub(crate) fn recorded(&self) -> Result<CudaRecording> {
-        let graph = self.line.stream.end_capture(CUgraphInstantiate_flags(0)).map_err(failed("cuStreamEndCapture"))?;
-        let nothing = || Error::Kernel { kernel: "a recording".into(), why: "holds nothing".into() };
+    /// Ends the recording, which takes the place of an earlier one.
+    pub(crate) fn recorded(&self, old: Option<CudaRecording>) -> Result<CudaRecording> {
+        self.gpu.bind()?;
         let uses = self.uses.as_ref().map(|uses| std::mem::take(&mut *lock(uses)));
-        Ok(CudaRecording::new(graph.ok_or_else(nothing)?, uses.unwrap_or_default()))
+        CudaRecording::end(&self.line.stream, uses.unwrap_or_default(), old)
     }
 
     /// Whether this queue records; then it remembers the use, and nothing is to be waited for.

@@ -5,8 +5,8 @@ use bytemuck::Pod;
 use crate::device::Buffer;
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
+use crate::kernel::Role;
 use crate::plan::Content;
-use crate::program::Arg;
 use crate::ring::Ring;
 
 use super::{Engine, checked, elements_of, of};
@@ -59,7 +59,7 @@ impl Elements {
     /// The evaluations of polynomials, in the order of the tree, which is the fastest.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless these are coefficients; as [`Engine::program`] and [`Program::run`](crate::Program::run).
+    /// [`Error::Argument`] unless these are coefficients; as [`Engine::program`] and [`Call::run`](crate::Call::run).
     pub fn forward(&self) -> Result<Self> {
         self.forward_to(Order::Tree)
     }
@@ -119,22 +119,24 @@ impl Elements {
     fn run(&self, job: &Job, from: &[&Self]) -> Result<Self> {
         let Self { engine, batch, .. } = self;
         let program = engine.program(job)?;
-        let args = program.plan().args();
-        for (i, (elements, arg)) in from.iter().zip(args).enumerate() {
-            if arg.content.as_ref() != Some(&elements.content) {
-                let expected = arg.content.as_ref().map_or_else(String::new, ToString::to_string);
-                let got = elements.content.to_string();
-                return Err(of(
-                    ["self", "other"][i.min(1)],
-                    Error::Mismatch { what: job.op.to_string(), expected, got },
-                ));
-            }
-        }
-        let content = args.last().and_then(|arg| arg.content.clone()).unwrap_or_else(|| self.content.clone());
         let mut buffer = engine.device().buffer(self.buffer.len())?;
-        let mut bound: Vec<Arg<'_>> = from.iter().map(|elements| Arg::In(&elements.buffer)).collect();
-        bound.push(Arg::Out(&mut buffer));
-        program.run(engine.stream()?, *batch, &mut bound)?;
+        let stream = engine.stream()?;
+        let mut call = program.on(stream, *batch);
+        let names = ["self", "other"];
+        let mut content = self.content.clone();
+        for ((arg, elements), name) in program.plan().args().iter().zip(from).zip(names) {
+            if arg.before.as_ref() != Some(&elements.content) {
+                let expected = arg.before.as_ref().map_or_else(String::new, ToString::to_string);
+                let (what, got) = (job.op.to_string(), elements.content.to_string());
+                return Err(of(name, Error::Mismatch { what, expected, got }));
+            }
+            call = call.input(&arg.name, &elements.buffer);
+        }
+        if let Some(arg) = program.plan().args().iter().find(|arg| arg.role == Role::Out) {
+            content = arg.after.clone().unwrap_or(content);
+            call = call.output(&arg.name, &mut buffer);
+        }
+        call.run()?;
         Ok(Self { engine: engine.clone(), buffer, content, batch: *batch })
     }
 }

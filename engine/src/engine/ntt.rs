@@ -4,7 +4,6 @@ use bytemuck::Pod;
 
 use crate::error::Result;
 use crate::job::{Job, Op, Order};
-use crate::program::HostArg;
 use crate::ring::Ring;
 use crate::ring::split::Split;
 
@@ -111,6 +110,6 @@ impl Ntt {
 
     fn run<T: Pod>(&self, op: Op, elements: &mut [T]) -> Result<()> {
         let batch = elements_of(&self.ring, "elements", elements)?;
-        self.engine.program(&self.job(op))?.run_host(batch, &mut [HostArg::from(elements)])
+        self.engine.program(&self.job(op))?.on_host(batch).output("data", elements).run()
     }
 }

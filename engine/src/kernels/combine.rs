@@ -12,9 +12,9 @@ use crate::kernels::crt::{Divisor, Stored, mul_hi, with_stored};
 use crate::kernels::rns;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
-use crate::plan::Table;
 use crate::ring::Ring;
 use crate::source::Source;
+use crate::table::Table;
 
 /// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i.
 /// Ports: element in, constants ([`Combine::table`]), integers out.
@@ -59,7 +59,7 @@ impl Combine {
 
     /// The constants for the second port: d, reciprocal, shift and (Q/q_i)^-1 of each modulus; the limbs of Q; for each
     /// limb, that of every Q/q_i.
-    pub(crate) fn table(&self) -> Table {
+    fn constants(&self) -> Table {
         let moduli = self.parts.iter().flat_map(|part| {
             let Divisor { d, reciprocal, shift } = part.divisor;
             [d, reciprocal, u64::from(shift), part.inverse]
@@ -134,6 +134,10 @@ impl Kernel for Combine {
             self.parts.len() + self.product.len(),
         )?;
         Ok(Source::of_engine(self, ringforge_kernels::COMBINE, built))
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 1).then(|| self.constants())
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -12,9 +12,9 @@ use crate::kernels::crt::{Divisor, Stored, store_type, sub_mod, with_stored};
 use crate::kernels::rns::{self, MAX_MODULI, Shared, Weighted};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
-use crate::plan::Table;
 use crate::ring::Ring;
 use crate::source::Source;
+use crate::table::Table;
 
 /// From the moduli q_i with product Q to the moduli p_j: an integer is written as x = Σ digit_i·weight_i, and the sum is
 /// taken modulo each p_j.
@@ -95,7 +95,7 @@ impl Convert {
 
     /// The constants for the second port. For each q_i: d, reciprocal, shift, factor, the digit of ⌊Q/2⌋, the weights of
     /// the digits before. For each p_j: d, reciprocal, shift, Q mod p_j, the weights of all digits.
-    pub(crate) fn table(&self) -> Table {
+    fn constants(&self) -> Table {
         Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&self.words())))
     }
 
@@ -174,6 +174,10 @@ impl Kernel for Convert {
     fn in_place(&self, input: usize, output: usize) -> bool {
         let rows = |ring: &Ring| (ring.basis().len(), ring.width());
         (input, output) == (0, 2) && rows(&self.from) == rows(&self.to)
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 1).then(|| self.constants())
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -9,9 +9,9 @@ use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Divisor, Stored, with_stored};
 use crate::kernels::rns::{self, Weighted};
 use crate::limits::Limits;
-use crate::plan::Table;
 use crate::ring::Ring;
 use crate::source::Source;
+use crate::table::Table;
 
 /// RNS rows from integers of as many 64-bit limbs as Q has, whatever their value: limb l counts 2^(64 l) mod q.
 /// Ports: integers in, constants ([`Decompose::table`]), element out.
@@ -41,7 +41,7 @@ impl Decompose {
     }
 
     /// The constants for the second port: for each modulus d, reciprocal and shift, then the weights of the limbs.
-    pub(crate) fn table(&self) -> Table {
+    fn constants(&self) -> Table {
         let words: Vec<u64> = self.rows.iter().flat_map(|row| row.words(&[])).collect();
         Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
     }
@@ -69,6 +69,10 @@ impl Kernel for Decompose {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let built = rns::build_integers(limits, Op::Decompose, &self.ring, self.limbs, self.limbs)?;
         Ok(Source::of_engine(self, ringforge_kernels::DECOMPOSE, built))
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 1).then(|| self.constants())
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

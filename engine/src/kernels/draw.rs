@@ -1,15 +1,12 @@
 //! The kernel `draw`: random bytes for each item.
 
 use core::ops::Range;
-use std::sync::Arc;
-
 use zeroize::Zeroizing;
 
 use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::limits::Limits;
-use crate::plan::{Slot, Step};
 use crate::source::{Built, Source};
 
 const THREADS: u32 = 128;
@@ -36,12 +33,6 @@ impl Draw {
             });
         }
         Ok(Self { attempt, ports: [Port::draws(), Port::output(bytes).secret()] })
-    }
-
-    /// The step from draws to random bytes.
-    #[must_use]
-    pub fn step(self, draws: Slot, bytes: Slot) -> Step {
-        Step { kernel: Arc::new(self), slots: vec![draws, bytes] }
     }
 }
 

@@ -1,8 +1,5 @@
 //! The kernel `forward`: coefficients to values.
 
-use core::ops::Range;
-use std::sync::Arc;
-
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
@@ -10,14 +7,15 @@ use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::rows::in_place;
 use crate::limits::Limits;
-use crate::plan::{Slot, Step};
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::source::Source;
+use crate::table::Table;
+use core::ops::Range;
 
 /// The forward transform of elements of a ring.
 ///
-/// Ports: coefficients (in), values (out), the ring's [table](Rows::table_slot) and [moduli](Rows::moduli_slot). The first
+/// Ports: coefficients (in), values (out), the ring's [table](Rows::table) and [moduli](Rows::moduli). The first
 /// two may be the same memory, except where a kernel of some of the layers puts values in natural order.
 #[derive(Debug, Clone)]
 pub struct Forward {
@@ -48,13 +46,6 @@ impl Forward {
         }
         Self { rows, ports }
     }
-
-    /// The step from coefficients to values.
-    #[must_use]
-    pub fn step(self, coefficients: Slot, values: Slot) -> Step {
-        let slots = self.rows.slots([coefficients, values]);
-        Step { kernel: Arc::new(self), slots }
-    }
 }
 
 impl Kernel for Forward {
@@ -73,6 +64,10 @@ impl Kernel for Forward {
 
     fn in_place(&self, input: usize, output: usize) -> bool {
         (input, output) == (0, 1) && !self.rows.moves_places()
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.rows.table_of(self.ports.len(), port)
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -1,9 +1,7 @@
 //! The kernel `inverse`: values back to coefficients.
 
-use core::ops::Range;
-use std::sync::Arc;
-
 use bytemuck::Zeroable;
+use core::ops::Range;
 
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
@@ -13,14 +11,14 @@ use crate::kernels::order::Reorder;
 use crate::kernels::rows::in_place;
 use crate::kernels::tree::Origin;
 use crate::limits::Limits;
-use crate::plan::{Slot, Step};
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::source::Source;
+use crate::table::Table;
 
 /// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.
 ///
-/// Ports: values (in), coefficients (out), the ring's [table](Rows::table_slot) and [moduli](Rows::moduli_slot). The first
+/// Ports: values (in), coefficients (out), the ring's [table](Rows::table) and [moduli](Rows::moduli). The first
 /// two may be the same memory, except where a kernel of some of the layers takes values in natural order.
 #[derive(Debug, Clone)]
 pub struct Inverse {
@@ -51,13 +49,6 @@ impl Inverse {
         }
         Self { rows, ports }
     }
-
-    /// The step from values to coefficients.
-    #[must_use]
-    pub fn step(self, values: Slot, coefficients: Slot) -> Step {
-        let slots = self.rows.slots([values, coefficients]);
-        Step { kernel: Arc::new(self), slots }
-    }
 }
 
 impl Kernel for Inverse {
@@ -76,6 +67,10 @@ impl Kernel for Inverse {
 
     fn in_place(&self, input: usize, output: usize) -> bool {
         (input, output) == (0, 1) && !self.rows.moves_places()
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.rows.table_of(self.ports.len(), port)
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -7,7 +7,7 @@ use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
 use crate::error::Result;
-use crate::kernel::Port;
+use crate::kernel::{Kernel, Port};
 use crate::kernels::crt::choice;
 use crate::kernels::lift_fold::LiftFold;
 use crate::kernels::lift_load::LiftLoad;
@@ -15,7 +15,6 @@ use crate::kernels::lift_store::LiftStore;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
-use crate::plan::{Slot, Step};
 use crate::ring::Ring;
 
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
@@ -58,29 +57,23 @@ impl LiftRow {
         Self { ring: ring.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
     }
 
-    /// The step from ring elements to auxiliary ones.
-    pub(crate) fn load(&self, from: Slot, to: Slot) -> Step {
-        with_row!(self.ring.width(), S => {
-            Step { kernel: Arc::new(LiftLoad::<S>::new(self.clone())), slots: vec![from, to] }
-        })
+    /// The kernel from ring elements to auxiliary ones.
+    pub(crate) fn load(&self) -> Arc<dyn Kernel> {
+        with_row!(self.ring.width(), S => Arc::new(LiftLoad::<S>::new(self.clone())))
     }
 
-    /// The steps from auxiliary products to ring elements; `between` is a free temporary.
-    pub(crate) fn store(&self, from: Slot, between: Slot, to: Slot, limits: &Limits) -> Result<Vec<Step>> {
+    /// The kernels from auxiliary products to ring elements, one behind the other.
+    pub(crate) fn store(&self, limits: &Limits) -> Result<Vec<Arc<dyn Kernel>>> {
         with_row!(self.ring.width(), S => {
             if let Some(store) = LiftStore::<S>::new(self)? {
-                return Ok(vec![Step { kernel: Arc::new(store), slots: vec![from, to] }]);
+                return Ok(vec![Arc::new(store)]);
             }
             let fold = LiftFold::<S>::new(self, limits)?;
-            let table = Slot::Table(fold.table());
             if !fold.is_in_place() {
-                return Ok(vec![Step { kernel: Arc::new(fold), slots: vec![from, table, to] }]);
+                return Ok(vec![Arc::new(fold)]);
             }
             let unfolded = LiftStore::<S>::unfolded(Self { unfolded: true, ..self.clone() })?;
-            Ok(vec![
-                Step { kernel: Arc::new(unfolded), slots: vec![from, between.clone()] },
-                Step { kernel: Arc::new(fold), slots: vec![between, table, to] },
-            ])
+            Ok(vec![Arc::new(unfolded), Arc::new(fold)])
         })
     }
 
@@ -199,8 +192,11 @@ impl LiftRow {
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
     use super::*;
+    use crate::kernel::Role;
     use crate::kernels::combine::Combine;
-    use crate::plan::{Content, Plan};
+    use crate::pipeline::Pipeline;
+    use crate::plan::Content;
+    use crate::planner::Planner;
     use crate::ring::Quotient;
     use crate::testkit::{NamedPlan, check_plan, devices, seed};
 
@@ -211,13 +207,19 @@ mod tests {
         primes
     }
 
-    fn check(steps: Vec<Step>, contents: [&Ring; 2]) {
-        let kernels: Vec<String> =
-            steps.iter().map(|step| format!("{} {}", step.kernel.name(), step.kernel.describe())).collect();
-        let about = kernels.join(", ");
-        let contents = contents.map(|ring| Some(Content::Coefficients(ring.clone()))).to_vec();
-        let plan = Plan::new(about.clone(), steps).unwrap().with_contents(contents).unwrap();
-        check_plan(&NamedPlan::new(about, plan), &devices(), seed());
+    fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&Ring; 2], limits: &Limits) {
+        let about: Vec<String> =
+            kernels.iter().map(|kernel| format!("{} {}", kernel.name(), kernel.describe())).collect();
+        let p = Pipeline::new(about.join(", "), &Planner::new(limits.clone()));
+        let mut value = p.coefficients("from", from);
+        for kernel in kernels {
+            // rows stored before stay
+            let stored = kernel.ports().last().is_some_and(|port| port.role == Role::InOut);
+            let inputs = [value].into_iter().chain(stored.then(|| p.coefficients("to", to)));
+            value = *p.dynamic_step(kernel, &inputs.collect::<Vec<_>>()).last().unwrap();
+        }
+        p.output("to", value.holding(Content::Coefficients(to.clone())));
+        check_plan(&NamedPlan::new(about.join(", "), p.build().unwrap()), &devices(), seed());
     }
 
     /// Any residues, which products of operands within their bounds need not reach, for both sizes of primes, folded in
@@ -245,13 +247,12 @@ mod tests {
             let auxiliary = Ring::new(&primes, Quotient::Cyclic { n: length }).unwrap();
             for row in 0..moduli.len() {
                 let lift = LiftRow::new(&ring, row, &auxiliary);
-                let [from, to, between] = [Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)];
-                check(vec![lift.load(from.clone(), to.clone())], [&ring, &auxiliary]);
-                let store = |limits| lift.store(from.clone(), between.clone(), to.clone(), limits).unwrap();
-                check(store(&shared), [&auxiliary, &ring]);
+                check(vec![lift.load()], [&ring, &auxiliary], &shared);
+                let store = |limits| lift.store(limits).unwrap();
+                check(store(&shared), [&auxiliary, &ring], &shared);
                 // in two steps, where it is folded
                 if store(&none).len() == 2 {
-                    check(store(&none), [&auxiliary, &ring]);
+                    check(store(&none), [&auxiliary, &ring], &none);
                 }
             }
         }
@@ -262,11 +263,12 @@ mod tests {
     fn text_and_cpu_agree_on_small_integers() {
         let ring = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();
         let combine = Combine::new(&ring).unwrap();
-        let slots = vec![Slot::Arg(0), Slot::Table(combine.table()), Slot::Arg(1)];
-        let plan = Plan::new("combine", vec![Step { kernel: Arc::new(combine), slots }]).unwrap();
+        let p = Pipeline::new("combine", &Planner::default());
+        let [integers] = p.step(combine, &[p.input("from")]);
+        p.output("to", integers);
         let integers = |batch| (0..batch).flat_map(|item| (0..20u64).map(move |i| i % 4 + item as u64));
-        let named = NamedPlan::new("small integers", plan)
-            .sampled(move |_, batch| vec![integers(batch).flat_map(u64::to_le_bytes).collect()]);
+        let named = NamedPlan::new("small integers", p.build().unwrap())
+            .sampled(move |_, batch| vec![("from", integers(batch).flat_map(u64::to_le_bytes).collect())]);
         check_plan(&named, &devices(), seed());
     }
 }

@@ -12,8 +12,8 @@ use crate::kernels::lift::LiftRow;
 use crate::kernels::rebuild::Rebuild;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
-use crate::plan::Table;
 use crate::source::{Built, Source};
+use crate::table::Table;
 
 /// Most threads of a block.
 const THREADS: usize = 512;
@@ -47,12 +47,12 @@ impl<S: Row> LiftFold<S> {
         let in_place = !limits.is_cpu() && row_bytes > limits.block_shared_bytes as usize;
         let input = if in_place { Port::in_out(row_bytes) } else { Port::input(lift.auxiliary.bytes()) };
         let fold = Self { lift: lift.clone(), rebuild, tail, in_place, ports: [input, Port::shared(0), lift.output()] };
-        let table = Port::shared(fold.table().bytes());
+        let table = Port::shared(fold.tail_table().bytes());
         Ok(Self { ports: [input, table, lift.output()], ..fold })
     }
 
     /// The tail for the second port: each c, then each k.
-    pub(super) fn table(&self) -> Table {
+    fn tail_table(&self) -> Table {
         let one = self.lift.q().reduce(&U256::ONE);
         let mut bytes = Vec::new();
         for Term { c, factor, .. } in &self.tail {
@@ -173,6 +173,10 @@ impl<S: Row> Kernel for LiftFold<S> {
         };
         let built = Built { prelude: format!("#pragma once\n{}", self.lift.prelude::<S>(&further)), launch };
         Ok(Source::of_engine(self, ringforge_kernels::LIFT_FOLD, built))
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 1).then(|| self.tail_table())
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -1,24 +1,22 @@
 //! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
 
-use core::ops::Range;
-use std::sync::Arc;
-
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::base::products;
 use crate::limits::Limits;
-use crate::plan::{Slot, Step};
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::source::{Built, Source};
+use crate::table::Table;
+use core::ops::Range;
 
 /// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
 ///
 /// Ports: left and right values (in), their product (out) or what it is added to (in and out), the ring's
-/// [moduli](Rows::moduli_slot) behind a table: where leaves have degree 1, of the product factor and not much more, else
-/// the ring's [own](Rows::table_slot).
+/// [moduli](Rows::moduli) behind a table: where leaves have degree 1, of the product factor and not much more, else
+/// the ring's [own](Rows::table).
 #[derive(Debug, Clone)]
 pub struct PointMul {
     rows: Rows,
@@ -41,13 +39,6 @@ impl PointMul {
         let ports = self.rows.ports([Port::input, Port::input, Port::in_out]);
         Self { adds: true, ports, ..self }
     }
-
-    /// The step from two operands to their product, or the sum with it.
-    #[must_use]
-    pub fn step(self, left: Slot, right: Slot, product: Slot) -> Step {
-        let slots = self.rows.slots([left, right, product]);
-        Step { kernel: Arc::new(self), slots }
-    }
 }
 
 impl Kernel for PointMul {
@@ -67,6 +58,10 @@ impl Kernel for PointMul {
 
     fn in_place(&self, input: usize, output: usize) -> bool {
         input < 2 && output == 2
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.rows.table_of(self.ports.len(), port)
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

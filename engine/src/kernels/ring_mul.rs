@@ -1,9 +1,7 @@
 //! The kernel `ring_mul`: the product of two elements from coefficients to coefficients.
 
-use core::ops::Range;
-use std::sync::Arc;
-
 use bytemuck::Zeroable;
+use core::ops::Range;
 
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
@@ -12,16 +10,16 @@ use crate::kernels::base::products;
 use crate::kernels::rows::in_place;
 use crate::kernels::tree::{Origin, TASK_BYTES};
 use crate::limits::Limits;
-use crate::plan::{Slot, Step};
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::source::Source;
+use crate::table::Table;
 use crate::tuning::Choice;
 
 /// The product of two elements of a ring.
 ///
-/// Ports: left and right coefficients (in), their product's (out), the ring's [table](Rows::table_slot) and
-/// [moduli](Rows::moduli_slot).
+/// Ports: left and right coefficients (in), their product's (out), the ring's [table](Rows::table) and
+/// [moduli](Rows::moduli).
 #[derive(Debug, Clone)]
 pub struct RingMul {
     rows: Rows,
@@ -50,13 +48,6 @@ impl RingMul {
     pub fn fits(&self, limits: &Limits) -> bool {
         self.rows.fits(limits)
     }
-
-    /// The step from two operands to their product.
-    #[must_use]
-    pub fn step(self, left: Slot, right: Slot, product: Slot) -> Step {
-        let slots = self.rows.slots([left, right, product]);
-        Step { kernel: Arc::new(self), slots }
-    }
 }
 
 impl Kernel for RingMul {
@@ -74,6 +65,10 @@ impl Kernel for RingMul {
 
     fn in_place(&self, input: usize, output: usize) -> bool {
         input < 2 && output == 2
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.rows.table_of(self.ports.len(), port)
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {

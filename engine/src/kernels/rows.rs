@@ -14,9 +14,9 @@ use crate::kernel::{Args, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::tree::{TASK_BYTES, Tree};
 use crate::modulus::{Modulus, Width};
-use crate::plan::Slot;
 use crate::rows::Rows;
 use crate::rows::block::Block;
+use crate::table::Table;
 
 impl Rows {
     /// These ports, then the table of factors and the moduli.
@@ -25,9 +25,13 @@ impl Rows {
         elements.chain([self.table_port(), self.moduli_port()]).collect()
     }
 
-    /// These slots, then those of the tables.
-    pub(crate) fn slots<const N: usize>(&self, slots: [Slot; N]) -> Vec<Slot> {
-        slots.into_iter().chain([self.table_slot(), self.moduli_slot()]).collect()
+    /// The table of a port of a kernel that has `ports`, those of the tables being the last.
+    pub(crate) fn table_of(&self, ports: usize, port: usize) -> Option<Table> {
+        match ports - port {
+            2 => Some(self.table()),
+            1 => Some(self.moduli()),
+            _ => None,
+        }
     }
 
     /// From a leaf's place among the values to its number in tree order.

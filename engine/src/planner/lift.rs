@@ -5,9 +5,9 @@ use crypto_bigint::{U256, U768};
 use crate::error::{Error, Result};
 use crate::job::{Bounds, Job, Op};
 use crate::kernels::lift::LiftRow;
-use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
-use crate::plan::{Content, Plan, Slot, Step};
+use crate::pipeline::{Pipeline, Value};
+use crate::plan::{Content, Plan};
 use crate::planner::{Planner, rns};
 use crate::ring::split::MAX_BASE;
 use crate::ring::{MAX_DEGREE, Quotient, Ring};
@@ -20,32 +20,31 @@ const PRIME_BITS: [u32; 2] = [30, 62];
 /// # Errors
 /// [`Error::Unsupported`] where unfolded products are longer than rings can be, and what the planner says of the auxiliary
 /// product: it splits, so it never comes back here.
-pub(super) fn mul(job: &Job, limits: &Limits) -> Result<Plan> {
+pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
     let ring = &job.ring;
     let auxiliary = auxiliary_ring(ring, job.bounds)?;
     let inner = Job::new(&auxiliary, Op::Mul).batch_hint(job.batch_hint);
-    let inner = Planner::new(limits.clone()).plan(&inner)?;
-
-    let [left, right, product] = [0, 1, 2].map(Slot::Temp);
-    let unfolded = Slot::Temp(inner.args().len() + inner.temps().len());
-    let mut steps = Vec::new();
+    let p = Pipeline::new(job.to_string(), &Planner::new(planner.limits().clone()));
+    let factors = ["a", "b"].map(|name| p.coefficients(name, ring));
+    let mut product = None;
     for row in 0..ring.basis().len() {
         let lift = LiftRow::new(ring, row, &auxiliary);
-        let load = lift.load(Slot::Arg(0), left.clone());
-        let kernel = load.kernel.clone();
-        steps.extend([load, Step { kernel, slots: vec![Slot::Arg(1), right.clone()] }]);
-        for step in inner.steps() {
-            let slots = step.slots.iter().map(|slot| match slot {
-                Slot::Arg(i) => Slot::Temp(*i),
-                Slot::Temp(i) => Slot::Temp(inner.args().len() + i),
-                Slot::Table(table) => Slot::Table(table.clone()),
-            });
-            steps.push(Step { kernel: step.kernel.clone(), slots: slots.collect() });
+        let load = |factor| p.dynamic_step(lift.load(), &[factor]).first().copied().unwrap_or(factor);
+        let mut row = p.job(&inner, &factors.map(load));
+        let kernels = lift.store(planner.limits())?;
+        let last = kernels.len().saturating_sub(1);
+        for (i, kernel) in kernels.into_iter().enumerate() {
+            // the rows before this one stay
+            let inputs: Vec<Value<'_>> = [row].into_iter().chain(product.filter(|_| i == last)).collect();
+            let written = p.dynamic_step(kernel, &inputs);
+            row = written.last().copied().unwrap_or(row);
         }
-        steps.extend(lift.store(product.clone(), unfolded.clone(), Slot::Arg(2), limits)?);
+        product = Some(row);
     }
-    let element = Some(Content::Coefficients(ring.clone()));
-    Plan::new(job.to_string(), steps)?.with_contents(vec![element; 3])
+    if let Some(product) = product {
+        p.output("product", product.holding(Content::Coefficients(ring.clone())));
+    }
+    p.build()
 }
 
 /// The cheapest ring through which products of elements within these bounds are exact: one with the same quotient if

@@ -1,18 +1,17 @@
 //! Residue number systems: bases for integers of a known size, and back from residues to integers.
 
-use std::sync::Arc;
-
 use crypto_bigint::U768;
 
 use crate::error::{Error, Result};
 use crate::job::{Job, Op};
-use crate::kernel::Kernel;
 use crate::kernels::combine::Combine;
 use crate::kernels::convert::Convert;
 use crate::kernels::crt::{MAX_PRIMES, product};
 use crate::kernels::decompose::Decompose;
 use crate::modulus::Modulus;
-use crate::plan::{Content, Plan, Slot, Step, Table};
+use crate::pipeline::Pipeline;
+use crate::plan::{Content, Plan};
+use crate::planner::Planner;
 use crate::primes;
 use crate::ring::Ring;
 
@@ -21,17 +20,18 @@ use crate::ring::Ring;
 /// # Errors
 /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits, and for a
 /// conversion without a target; [`Error::Mismatch`] for a target with another quotient.
-pub(super) fn plan(job: &Job) -> Result<Plan> {
+pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
     let ring = &job.ring;
-    let rows = |ring: &Ring| Some(Content::Coefficients(ring.clone()));
-    let (kernel, table, contents): (Arc<dyn Kernel>, Table, _) = match job.op {
+    let p = Pipeline::new(job.to_string(), planner);
+    let rows = |ring: &Ring| Content::Coefficients(ring.clone());
+    match job.op {
         Op::Combine => {
-            let kernel = Combine::new(ring)?;
-            (Arc::new(kernel.clone()), kernel.table(), vec![rows(ring), None])
+            let [integers] = p.step(Combine::new(ring)?, &[p.coefficients("from", ring)]);
+            p.output("to", integers);
         }
         Op::Decompose => {
-            let kernel = Decompose::new(ring)?;
-            (Arc::new(kernel.clone()), kernel.table(), vec![None, rows(ring)])
+            let [residues] = p.step(Decompose::new(ring)?, &[p.input("from")]);
+            p.output("to", residues.holding(rows(ring)));
         }
         op => {
             let target = job.target.as_ref();
@@ -40,12 +40,11 @@ pub(super) fn plan(job: &Job) -> Result<Plan> {
                 let (expected, got) = (ring.quotient().to_string(), target.quotient().to_string());
                 return Err(Error::Mismatch { what: "the quotient of the target ring".into(), expected, got });
             }
-            let kernel = Convert::new(op, ring, target)?;
-            (Arc::new(kernel.clone()), kernel.table(), vec![rows(ring), rows(target)])
+            let [converted] = p.step(Convert::new(op, ring, target)?, &[p.coefficients("from", ring)]);
+            p.output("to", converted.holding(rows(target)));
         }
-    };
-    let slots = vec![Slot::Arg(0), Slot::Table(table), Slot::Arg(1)];
-    Plan::new(job.to_string(), vec![Step { kernel, slots }])?.with_contents(contents)
+    }
+    p.build()
 }
 
 /// Whether integers from −bound to bound can be told apart by their residues modulo these primes, or what is missing.

@@ -14,11 +14,11 @@ use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
-use crate::plan::Table;
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Roots, Split};
 use crate::rows::Rows;
 use crate::source::{Built, Source};
+use crate::table::Table;
 
 use fill::RowFill;
 

@@ -8,11 +8,11 @@ use crate::device::{Device, Stream};
 use crate::error::Result;
 use crate::kernel::{Role, Values};
 use crate::limits::Limits;
-use crate::plan::{Content, Plan, Slot};
-use crate::program::{Arg, Program, arg_bytes};
+use crate::plan::{Plan, Slot};
+use crate::program::{Program, arg_bytes};
 use crate::ring::Ring;
 
-use super::scheme::NamedPlan;
+use super::scheme::{Named, NamedPlan};
 use super::text;
 
 /// A plan compiled for a device, with a stream to run it on.
@@ -31,28 +31,26 @@ impl Compiled {
         Ok(Self { program: device.compile(&named.plan)?, stream: device.stream()? })
     }
 
-    /// Runs the plan: from the arguments that it reads, in order, to those that it writes.
+    /// Runs the plan: from what inputs hold to what outputs do.
     ///
     /// # Errors
-    /// As [`Program::run`].
-    pub fn run(&self, batch: usize, inputs: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+    /// As [`Call::run`](crate::Call::run); where inputs are missing.
+    pub fn run(&self, batch: usize, inputs: &Named) -> Result<Named> {
         let args = self.program.plan().args();
-        let mut inputs = inputs.iter();
         let mut buffers = args
             .iter()
-            .map(|arg| match arg.role {
-                Role::Out => self.program.device().buffer(arg_bytes(arg, batch)?),
-                Role::In | Role::InOut => self.stream.upload(inputs.next().map_or(&[][..], Vec::as_slice)),
+            .map(|arg| match (arg.role, inputs.get(&arg.name)) {
+                (Role::In | Role::InOut, Some(bytes)) => self.stream.upload(bytes),
+                _ => self.program.device().buffer(arg_bytes(arg, batch)?),
             })
             .collect::<Result<Vec<_>>>()?;
-        let mut bound: Vec<Arg<'_>> = buffers
-            .iter_mut()
-            .zip(args)
-            .map(|(buffer, arg)| if arg.role == Role::In { Arg::In(buffer) } else { Arg::Out(buffer) })
-            .collect();
-        self.program.run(&self.stream, batch, &mut bound)?;
+        let mut call = self.program.on(&self.stream, batch);
+        for (arg, buffer) in args.iter().zip(&mut buffers) {
+            call = if arg.role == Role::In { call.input(&arg.name, buffer) } else { call.output(&arg.name, buffer) };
+        }
+        call.run()?;
         let written = buffers.iter().zip(args).filter(|(_, arg)| arg.role != Role::In);
-        written.map(|(buffer, _)| self.stream.download(buffer)).collect()
+        written.map(|(buffer, arg)| Ok((arg.name.clone(), self.stream.download(buffer)?))).collect()
     }
 }
 
@@ -74,7 +72,7 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
     let few = named.few_as_text && limits.iter().any(|limits| text::is_text(limits));
     for batch in if few { BTreeSet::from(SMALLEST) } else { batches(&named.plan, &limits) } {
         let inputs = named.sample(seed, batch);
-        let mut first: Option<Vec<Vec<u8>>> = None;
+        let mut first: Option<Named> = None;
         for (device, compiled) in &compiled {
             let about = format!("{name} on {device}, batch {batch}, RINGFORGE_SEED={seed}");
             let found = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{about}: {e}"));
@@ -94,7 +92,7 @@ pub(super) fn batches(plan: &Plan, devices: &[&Limits]) -> BTreeSet<usize> {
     let mut batches = BTreeSet::from(SMALLEST);
     for limits in devices.iter().filter(|limits| !limits.is_cpu()) {
         // a kernel that does not fit the device fails when it is compiled for it
-        let tiles = plan.steps().iter().filter_map(|step| step.kernel.source(limits).ok());
+        let tiles = plan.kernels().filter_map(|kernel| kernel.source(limits).ok());
         for tile in tiles.map(|source| source.launch().items_per_block as usize) {
             batches.extend([tile.saturating_sub(1), tile, tile + 1]);
         }
@@ -103,33 +101,32 @@ pub(super) fn batches(plan: &Plan, devices: &[&Limits]) -> BTreeSet<usize> {
     batches
 }
 
-/// What differs first between two results of a plan, one vector for each argument that it writes.
+/// What differs first between what outputs of a plan should hold and do hold.
 #[must_use]
-pub fn difference(plan: &Plan, expected: &[Vec<u8>], found: &[Vec<u8>]) -> Option<String> {
-    if expected.len() != found.len() {
-        return Some(format!("{} results instead of {}", found.len(), expected.len()));
-    }
-    let written = plan.args().iter().enumerate().filter(|(_, arg)| arg.role != Role::In);
-    written.zip(expected.iter().zip(found)).find_map(|((i, arg), (expected, found))| {
+pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String> {
+    expected.iter().find_map(|(name, expected)| {
+        let (Some(arg), Some(found)) = (plan.arg(name), found.get(name)) else {
+            return Some(format!("there is no output {name}"));
+        };
         if expected.len() != found.len() {
-            return Some(format!("argument {i} has {} bytes instead of {}", found.len(), expected.len()));
+            return Some(format!("{name} has {} bytes instead of {}", found.len(), expected.len()));
         }
-        let byte = match (range_of(plan, i), &arg.content) {
-            (Values::Below(k), Some(Content::Coefficients(ring) | Content::Values { ring, .. })) => {
-                modular_difference(ring, k, expected, found)?
-            }
+        let byte = match (range_of(plan, name), &arg.after) {
+            (Values::Below(k), Some(content)) => modular_difference(content.ring(), k, expected, found)?,
             _ => expected.iter().zip(found).position(|(a, b)| a != b)?,
         };
         let (item, at) = (byte / arg.bytes.max(1), byte % arg.bytes.max(1));
         let (expected, found) = (expected[byte], found[byte]);
-        Some(format!("argument {i}, item {item}, byte {at}: expected {expected:#04x}, found {found:#04x}"))
+        Some(format!("{name}, item {item}, byte {at}: expected {expected:#04x}, found {found:#04x}"))
     })
 }
 
 /// What the last step that writes an argument promises of its values.
-fn range_of(plan: &Plan, arg: usize) -> Values {
-    let ports = plan.steps().iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
-    let mut writes = ports.filter(|(port, slot)| port.role != Role::In && matches!(slot, Slot::Arg(i) if *i == arg));
+fn range_of(plan: &Plan, name: &str) -> Values {
+    let arg = plan.args.iter().position(|arg| arg.name == name);
+    let ports = plan.steps.iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
+    let is_it = |slot: &Slot| matches!(slot, Slot::Arg(i) if Some(*i) == arg);
+    let mut writes = ports.filter(|(port, slot)| port.role != Role::In && is_it(slot));
     writes.next_back().map_or(Values::Canonical, |(port, _)| port.range)
 }
 

@@ -11,8 +11,9 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Port};
 use crate::limits::Limits;
-use crate::plan::{Plan, Slot, Step, Table};
+use crate::plan::{Plan, Slot, Step};
 use crate::source::Source;
+use crate::table::Table;
 
 use super::compare::{Compiled, difference};
 use super::scheme::NamedPlan;
@@ -98,6 +99,10 @@ impl Kernel for Altered {
         self.inner.in_place(input, output)
     }
 
+    fn table(&self, port: usize) -> Option<Table> {
+        self.inner.table(port)
+    }
+
     fn on_cpu(&self, items: core::ops::Range<usize>, args: &mut Args<'_>) -> Result<()> {
         if self.passes_over.is_some_and(|item| items.contains(&item)) { Ok(()) } else { self.inner.on_cpu(items, args) }
     }
@@ -105,6 +110,19 @@ impl Kernel for Altered {
     fn describe(&self) -> String {
         self.inner.describe()
     }
+}
+
+/// The plan with other kernels in the place of those for which `alter` gives one: it is called with each step's number and
+/// kernel.
+#[must_use]
+pub fn with_kernels(plan: &Plan, alter: impl Fn(usize, &Arc<dyn Kernel>) -> Option<Altered>) -> Plan {
+    let mut plan = plan.clone();
+    for (s, step) in plan.steps.iter_mut().enumerate() {
+        if let Some(altered) = alter(s, &step.kernel) {
+            step.kernel = Arc::new(altered);
+        }
+    }
+    plan
 }
 
 /// A plan with a defect.
@@ -136,7 +154,7 @@ impl Injection {
 }
 
 /// The steps that can pass over an item on the CPU without its status telling: after each of the others in turn, the first
-/// item that is `fine` when none does so has another word in the plan's last argument.
+/// item that is `fine` when none does so has another word in the plan's output `statuses`.
 ///
 /// # Errors
 /// What makes runs fail; [`Error::Unsupported`] where no item is fine.
@@ -144,16 +162,16 @@ pub fn unseen_steps(named: &NamedPlan, fine: u32, seed: u64, batch: usize) -> Re
     let inputs = named.sample(seed, batch);
     let statuses = |named: &NamedPlan| -> Result<Vec<u8>> {
         let outputs = Compiled::new(named, &Device::cpu())?.run(batch, &inputs)?;
-        Ok(outputs.last().cloned().unwrap_or_default())
+        Ok(outputs.get("statuses").cloned().unwrap_or_default())
     };
     let is_fine = |statuses: &[u8], item: usize| statuses.chunks(4).nth(item) == Some(&fine.to_ne_bytes()[..]);
     let sound = statuses(named)?;
     let none = || Error::Unsupported { job: named.name.clone(), why: "no item is fine".into() };
     let item = (0..batch).find(|&item| is_fine(&sound, item)).ok_or_else(none)?;
     let mut unseen = Vec::new();
-    for (s, step) in named.plan.steps().iter().enumerate() {
+    for (s, step) in named.plan.steps.iter().enumerate() {
         let altered = Altered::new(&step.kernel).passing_over(item);
-        if is_fine(&statuses(&with_step(named, s, with_kernel(step, altered))?)?, item) {
+        if is_fine(&statuses(&with_step(named, s, with_kernel(step, altered)))?, item) {
             unseen.push(s);
         }
     }
@@ -166,11 +184,11 @@ pub fn unseen_steps(named: &NamedPlan, fine: u32, seed: u64, batch: usize) -> Re
 /// What makes a kernel's build or a table fail.
 pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> {
     let mut found = Vec::new();
-    for (s, step) in named.plan.steps().iter().enumerate() {
+    for (s, step) in named.plan.steps.iter().enumerate() {
         let name = step.kernel.name();
         let source = step.kernel.source(limits)?;
         let mut add = |what: String, step: Step| -> Result<()> {
-            found.push(Injection { what, plan: with_step(named, s, step)? });
+            found.push(Injection { what, plan: with_step(named, s, step) });
             Ok(())
         };
         let by_slabs = source.columns.iter().any(Option::is_some);
@@ -204,15 +222,13 @@ pub fn injections(named: &NamedPlan, limits: &Limits) -> Result<Vec<Injection>> 
 const SKIPPED: &str = "(u32)(end - first >> 32)";
 
 fn with_kernel(step: &Step, kernel: Altered) -> Step {
-    Step { kernel: Arc::new(kernel), slots: step.slots.clone() }
+    Step { kernel: Arc::new(kernel), ..step.clone() }
 }
 
-fn with_step(named: &NamedPlan, index: usize, step: Step) -> Result<NamedPlan> {
-    let mut steps = named.plan.steps().to_vec();
-    steps[index] = step;
-    let contents = named.plan.args().iter().map(|arg| arg.content.clone()).collect();
-    let plan = Plan::new(named.plan.title(), steps)?.with_contents(contents)?;
-    Ok(named.clone().with_plan(plan))
+fn with_step(named: &NamedPlan, index: usize, step: Step) -> NamedPlan {
+    let mut plan = named.plan.clone();
+    plan.steps[index] = step;
+    named.clone().with_plan(plan)
 }
 
 /// The file of a kernel's source, for names that live as long as kernels do.

@@ -1,6 +1,7 @@
 //! What a scheme shows to tests, benches and warm-up: its plans, each with samples.
 
 use core::fmt;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -10,7 +11,7 @@ use crate::error::Result;
 use crate::job::Job;
 use crate::kernel::{Per, Role};
 use crate::limits::Limits;
-use crate::plan::{Content, Plan};
+use crate::plan::Plan;
 use crate::planner::Planner;
 
 use super::compare::{Compiled, batches, check_plan, difference};
@@ -30,8 +31,11 @@ pub trait Scheme {
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>>;
 }
 
-type Sample = dyn Fn(u64, usize) -> Vec<Vec<u8>> + Send + Sync;
-type Oracle = dyn Fn(usize, &[Vec<u8>]) -> Vec<Vec<u8>> + Send + Sync;
+/// What arguments of a plan hold, by their names.
+pub type Named = BTreeMap<String, Vec<u8>>;
+
+type Sample = dyn Fn(u64, usize) -> Vec<(&'static str, Vec<u8>)> + Send + Sync;
+type Oracle = dyn Fn(usize, &Named) -> Vec<(&'static str, Vec<u8>)> + Send + Sync;
 
 /// A plan with a name, samples of its inputs, and an oracle: something slow and obvious that says what the plan should
 /// make of them.
@@ -41,32 +45,17 @@ pub struct NamedPlan {
     pub name: String,
     /// The plan.
     pub plan: Plan,
-    sample: Arc<Sample>,
+    sample: Option<Arc<Sample>>,
     oracle: Option<Arc<Oracle>>,
     /// Whether only the smallest batches are run as text.
     pub(super) few_as_text: bool,
 }
 
 impl NamedPlan {
-    /// A plan sampled by what its arguments hold: elements of the ring where that is known, else random bytes.
+    /// A plan whose inputs are sampled by what they hold: elements of the ring where that is known, else random bytes.
     #[must_use]
     pub fn new(name: impl Into<String>, plan: Plan) -> Self {
-        let args = plan.args().to_vec();
-        let sample = move |seed: u64, batch: usize| {
-            let mut random = Random::new(seed);
-            let read = args.iter().filter(|arg| arg.role != Role::Out);
-            read.map(|arg| {
-                let items = if arg.per == Per::Item { batch } else { 1 };
-                match &arg.content {
-                    Some(Content::Coefficients(ring) | Content::Values { ring, .. }) => {
-                        samples::residues(ring, random.bits(), items)
-                    }
-                    None => samples::bytes(random.bits(), items * arg.bytes),
-                }
-            })
-            .collect()
-        };
-        Self { name: name.into(), plan, sample: Arc::new(sample), oracle: None, few_as_text: false }
+        Self { name: name.into(), plan, sample: None, oracle: None, few_as_text: false }
     }
 
     /// The plan for a job on a device with these limits.
@@ -77,17 +66,22 @@ impl NamedPlan {
         Ok(Self::new(job.to_string(), Planner::new(limits.clone()).plan(job)?))
     }
 
-    /// With these samples: from a seed and a batch, one vector for each argument that the plan reads, in order.
+    /// With these samples, from a seed and a batch: what inputs of these names hold.
     #[must_use]
-    pub fn sampled(mut self, sample: impl Fn(u64, usize) -> Vec<Vec<u8>> + Send + Sync + 'static) -> Self {
-        self.sample = Arc::new(sample);
+    pub fn sampled(
+        mut self,
+        sample: impl Fn(u64, usize) -> Vec<(&'static str, Vec<u8>)> + Send + Sync + 'static,
+    ) -> Self {
+        self.sample = Some(Arc::new(sample));
         self
     }
 
-    /// With this oracle: from a batch and what the arguments that the plan reads hold, what those that it writes should
-    /// hold afterwards.
+    /// With this oracle: from a batch and what inputs hold, what outputs of these names should hold afterwards.
     #[must_use]
-    pub fn expecting(mut self, oracle: impl Fn(usize, &[Vec<u8>]) -> Vec<Vec<u8>> + Send + Sync + 'static) -> Self {
+    pub fn expecting(
+        mut self,
+        oracle: impl Fn(usize, &Named) -> Vec<(&'static str, Vec<u8>)> + Send + Sync + 'static,
+    ) -> Self {
         self.oracle = Some(Arc::new(oracle));
         self
     }
@@ -105,16 +99,34 @@ impl NamedPlan {
         self
     }
 
-    /// Contents of the arguments that the plan reads, in order.
+    /// What all inputs hold, from a seed and a batch.
+    ///
+    /// # Panics
+    /// If a sample has the name of no input.
     #[must_use]
-    pub fn sample(&self, seed: u64, batch: usize) -> Vec<Vec<u8>> {
-        (self.sample)(seed, batch)
+    pub fn sample(&self, seed: u64, batch: usize) -> Named {
+        let mut random = Random::new(seed);
+        let samples = self.sample.iter().flat_map(|sample| sample(seed, batch));
+        let mut samples: Named = samples.map(|(name, bytes)| (name.into(), bytes)).collect();
+        let inputs = self.plan.args().iter().filter(|arg| arg.role != Role::Out);
+        let all = inputs.map(|arg| {
+            let items = if arg.per == Per::Item { batch } else { 1 };
+            let bytes = samples.remove(&arg.name).unwrap_or_else(|| match &arg.before {
+                Some(content) => samples::residues(content.ring(), random.bits(), items),
+                None => samples::bytes(random.bits(), items * arg.bytes),
+            });
+            (arg.name.clone(), bytes)
+        });
+        let all = all.collect();
+        assert!(samples.is_empty(), "{}: no inputs {:?}", self.name, samples.keys());
+        all
     }
 
-    /// What the arguments that the plan writes should hold, in order, where an oracle says so.
+    /// What outputs should hold, where an oracle says so.
     #[must_use]
-    pub fn expected(&self, batch: usize, inputs: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
-        self.oracle.as_ref().map(|oracle| oracle(batch, inputs))
+    pub fn expected(&self, batch: usize, inputs: &Named) -> Option<Named> {
+        let named = |(name, bytes): (&str, Vec<u8>)| (name.into(), bytes);
+        self.oracle.as_ref().map(|oracle| oracle(batch, inputs).into_iter().map(named).collect())
     }
 }
 

@@ -119,6 +119,10 @@ impl Backend for Text {
         cpu::download(from, offset, to)
     }
 
+    fn copy(&self, _: &Queue, from: Read<'_>, start: usize, to: Write<'_>, offset: usize, bytes: usize) -> Result<()> {
+        cpu::copy(from, start, to, offset, bytes)
+    }
+
     fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
         cpu::zero(memory)
     }

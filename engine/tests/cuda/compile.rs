@@ -1,10 +1,9 @@
 //! Compilation: for which architectures, what is refused, and that parameters fit ports.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use ringforge::cuda::compile_check;
-use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Plan, Port, Result, Source, Step};
+use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Pipeline, Planner, Port, Result, Source};
 
 use crate::support::{Affine, gpu, has_compiler};
 
@@ -15,7 +14,7 @@ fn compiles_for_every_architecture() {
     }
     for capability in [75, 80, 86, 89, 90, 100, 120] {
         for portable in [false, true] {
-            let resources = compile_check(&*Affine::new(3), &Limits::of_capability(capability), portable).unwrap();
+            let resources = compile_check(&Affine::new(3), &Limits::of_capability(capability), portable).unwrap();
             assert!((4..=64).contains(&resources.registers), "{resources:?}");
             assert_eq!((resources.spill_stores, resources.stack, resources.shared), (0, 0, 0));
             assert!(resources.cubin_bytes > 500);
@@ -23,7 +22,7 @@ fn compiles_for_every_architecture() {
     }
     // too old for the compiler, and too new
     for capability in [10, 999] {
-        let outcome = compile_check(&*Affine::new(3), &Limits::of_capability(capability), false);
+        let outcome = compile_check(&Affine::new(3), &Limits::of_capability(capability), false);
         assert!(matches!(outcome, Err(Error::Unsupported { .. })), "{outcome:?}");
     }
 }
@@ -79,8 +78,9 @@ fn broken_text_is_an_error() {
 fn parameters_are_compared_with_ports() {
     let Some(device) = gpu() else { return };
     let load = |text| {
-        let kernel: Arc<dyn Kernel> = Arc::new(Text(text, &[]));
-        device.compile(&Plan::new("text", vec![Step { kernel, slots: Vec::new() }]).unwrap()).map(|_| ())
+        let p = Pipeline::new("text", &Planner::default());
+        let [] = p.step(Text(text, &[]), &[]);
+        device.compile(&p.build().unwrap()).map(|_| ())
     };
     let fits = "extern \"C\" __global__ void text(unsigned long long first, unsigned long long end) {}";
     assert_eq!(load(fits), Ok(()));
@@ -94,7 +94,7 @@ fn parameters_are_compared_with_ports() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let mut kernel = Affine { ports: Affine::new(1).ports, factor: 1, rounds: 1, shared_bytes: 200 << 10 };
+    let mut kernel = Affine { shared_bytes: 200 << 10, ..Affine::new(1) };
     let check = |kernel: &Affine, limits| compile_check(kernel, &limits, false);
     assert!(matches!(check(&kernel, Limits::of_capability(75)), Err(Error::Unsupported { .. })));
     kernel.shared_bytes = 0;

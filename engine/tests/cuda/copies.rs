@@ -1,6 +1,6 @@
 //! Results and copies: buffers and host arrays of any size and kind, large items by slabs.
 
-use ringforge::{Device, HostArg, Job, Modulus, Op, Order, PinnedBuffer, Planner, Ring};
+use ringforge::{Device, Job, Modulus, Op, Order, PinnedBuffer, Planner, Program, Ring};
 
 use crate::support::{Affine, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
 
@@ -17,7 +17,8 @@ fn results_are_those_of_the_cpu() {
     let x = words(100 * WORDS);
     let stream = device.stream().unwrap();
     let (mut buffer, key) = (stream.upload(&x).unwrap(), stream.upload(&[5u32]).unwrap());
-    device.compile(&plan).unwrap().run(&stream, 100, &mut [(&mut buffer).into(), (&key).into()]).unwrap();
+    let program = device.compile(&plan).unwrap();
+    program.on(&stream, 100).output("x", &mut buffer).input("key", &key).run().unwrap();
     let out_of_place = one_step(Affine::new(7), false);
     assert!(stream.download::<u32>(&buffer).unwrap() == expected(&out_of_place, &x, 5));
 }
@@ -76,6 +77,12 @@ impl Host {
     }
 }
 
+/// Runs a program on memory for all its arguments, in their order.
+fn run_all<'a>(program: &Program, batch: usize, memory: impl Iterator<Item = &'a mut [u8]>) {
+    let args = program.plan().args().iter().zip(memory);
+    args.fold(program.on_host(batch), |call, (arg, memory)| call.output(&arg.name, memory)).run().unwrap();
+}
+
 /// Transforms and products of few large elements, which are copied and worked on by slabs.
 #[test]
 fn large_items_are_copied_by_slabs() {
@@ -110,8 +117,7 @@ fn large_items_are_copied_by_slabs() {
             let right = {
                 let program = cpu.compile(&Planner::new(cpu.limits().clone()).plan(&job).unwrap()).unwrap();
                 let mut memory = inputs.clone();
-                let mut args: Vec<HostArg<'_>> = memory.iter_mut().map(|memory| HostArg::Out(memory)).collect();
-                program.run_host(batch, &mut args).unwrap();
+                run_all(&program, batch, memory.iter_mut().map(|memory| &mut memory[..]));
                 memory
             };
             for (pinned_in, pinned_out) in [(true, true), (false, false), (true, false), (false, true)] {
@@ -119,8 +125,7 @@ fn large_items_are_copied_by_slabs() {
                 let pinned = |i| if i == last { pinned_out } else { pinned_in };
                 let memory = inputs.iter().enumerate().map(|(i, input)| Host::new(&device, pinned(i), input));
                 let mut memory: Vec<Host> = memory.collect();
-                let mut args: Vec<HostArg<'_>> = memory.iter_mut().map(|memory| HostArg::Out(memory.bytes())).collect();
-                program.run_host(batch, &mut args).unwrap();
+                run_all(&program, batch, memory.iter_mut().map(Host::bytes));
                 for (memory, right) in memory.iter_mut().zip(&right) {
                     assert!(memory.bytes() == right, "{job}, batch {batch}, pinned {pinned_in} and {pinned_out}");
                 }

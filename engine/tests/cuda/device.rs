@@ -1,7 +1,5 @@
 //! The device itself: what is missing or too much, memory and streams of other code, time and occupancy.
 
-use std::sync::Arc;
-
 use ringforge::cuda::{compile_check, is_compiler_present};
 use ringforge::{Device, Error, Limits};
 
@@ -12,7 +10,7 @@ fn what_is_missing_is_an_error() {
     assert!(matches!(Device::cuda(1_000_000), Err(Error::NoDevice(_))));
     assert!(matches!(Device::cuda(usize::MAX), Err(Error::NoDevice(_))));
     if !is_compiler_present() {
-        let outcome = compile_check(&*Affine::new(3), &Limits::of_capability(90), false);
+        let outcome = compile_check(&Affine::new(3), &Limits::of_capability(90), false);
         assert_eq!(outcome, Err(Error::NoCompiler { kernel: "affine".into() }));
     }
 }
@@ -39,10 +37,9 @@ fn other_code_shares_memory_and_streams() {
     let mut foreign = unsafe { device.buffer_from_raw(pointer, theirs.len()) }.unwrap();
     assert_eq!((foreign.device_pointer(), foreign.content()), (Some(pointer), None));
     let (key, source) = (stream.upload(&[3u32]).unwrap(), stream.upload(&x).unwrap());
-    program
-        .run(&stream, 30, &mut [(&foreign).into(), (&key).into(), (&mut device.buffer(30 * BYTES).unwrap()).into()])
-        .unwrap();
-    program.run(&stream, 30, &mut [(&source).into(), (&key).into(), (&mut foreign).into()]).unwrap();
+    let call = || program.on(&stream, 30).input("key", &key);
+    call().input("x", &foreign).output("out", &mut device.buffer(30 * BYTES).unwrap()).run().unwrap();
+    call().input("x", &source).output("out", &mut foreign).run().unwrap();
     stream.synchronize().unwrap();
     drop(foreign);
     assert!(stream.download::<u32>(&theirs).unwrap() == expected(&one_step(Affine::new(3), false), &x, 3));
@@ -68,7 +65,7 @@ fn too_much_is_an_error() {
 #[test]
 fn time_and_occupancy_are_told() {
     let Some(device) = gpu() else { return };
-    let kernel = Arc::new(Affine { ports: Affine::new(1).ports, factor: 3, rounds: 1000, shared_bytes: 64 << 10 });
+    let kernel = Affine { rounds: 1000, shared_bytes: 64 << 10, ..Affine::new(3) };
     let program = device.compile(&one_step(kernel, false)).unwrap();
     let [occupancy] = &program.occupancy().unwrap()[..] else { panic!("one step") };
     assert!(occupancy.registers > 0 && occupancy.local_bytes == 0 && occupancy.blocks_per_processor > 0);
@@ -77,10 +74,11 @@ fn time_and_occupancy_are_told() {
     let (x, key) = (stream.upload(&words(1000 * WORDS)).unwrap(), stream.upload(&[1u32]).unwrap());
     let mut out = device.buffer(1000 * BYTES).unwrap();
     let before = stream.mark().unwrap();
-    program.run(&stream, 1000, &mut [(&x).into(), (&key).into(), (&mut out).into()]).unwrap();
+    let call = || program.on(&stream, 1000).input("x", &x).input("key", &key);
+    call().output("out", &mut out).run().unwrap();
     let seconds = stream.mark().unwrap().seconds_since(&before).unwrap();
     assert!((1e-6..1.0).contains(&seconds), "{seconds}");
-    let steps = program.run_timed(&stream, 1000, &mut [(&x).into(), (&key).into(), (&mut out).into()]).unwrap();
+    let steps = call().output("out", &mut out).run_timed().unwrap();
     assert!(steps.len() == 1 && (1e-6..1.0).contains(&steps[0]), "{steps:?}");
     assert!(device.held_bytes().is_some_and(|bytes| bytes >= 2 * 1000 * BYTES));
     eprintln!("{occupancy:?}, {:.1} µs", 1e6 * seconds);

@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
+use ringforge::{Buffer, CapturedArg};
+
 use crate::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
+
+/// Arguments to be captured.
+fn named(x: Buffer, key: impl Into<CapturedArg>, out: Buffer) -> Vec<(&'static str, CapturedArg)> {
+    vec![("x", x.into()), ("key", key.into()), ("out", out.into())]
+}
 
 #[test]
 fn streams_wait_for_each_other() {
@@ -19,11 +26,12 @@ fn streams_wait_for_each_other() {
     let source = streams[0].upload(&x).unwrap();
     for round in 0..20 {
         let mut middle = device.buffer(4 * x.len()).unwrap();
-        slow_program.run(&streams[0], 500, &mut [(&source).into(), (&key).into(), (&mut middle).into()]).unwrap();
+        let call = slow_program.on(&streams[0], 500).input("x", &source).input("key", &key);
+        call.output("out", &mut middle).run().unwrap();
         // readers on other streams, then a writer on yet another, all without a wait on the host
         let mut outs: Vec<_> = (0..2).map(|_| device.buffer(4 * x.len()).unwrap()).collect();
         for (stream, out) in streams[1..3].iter().zip(&mut outs) {
-            fast_program.run(stream, 500, &mut [(&middle).into(), (&key).into(), out.into()]).unwrap();
+            fast_program.on(stream, 500).input("x", &middle).input("key", &key).output("out", out).run().unwrap();
         }
         streams[3].write(&mut middle, &x).unwrap();
         assert!(streams[3].download::<u32>(&middle).unwrap() == x, "round {round}");
@@ -45,34 +53,33 @@ fn recordings_wait_and_are_waited_for() {
     let key = Arc::new(streams[1].upload(&[1u32]).unwrap());
     let new = || device.buffer(500 * BYTES).unwrap();
     // a recording's output is read by runs on another stream, without a wait on the host, and then overwritten
-    let args = vec![new().into(), key.clone().into(), new().into()];
-    let mut bound = slow_program.bind(&streams[0], 500, args).unwrap();
+    let mut captured = slow_program.capture(&streams[0], 500, named(new(), key.clone(), new())).unwrap();
     let mut outs: Vec<_> = inputs.iter().map(|_| new()).collect();
     for (x, out) in inputs.iter().zip(&mut outs) {
-        bound.write(0, x).unwrap();
-        bound.run().unwrap();
-        let middle = bound.buffer(2).unwrap();
-        fast_program.run(&streams[1], 500, &mut [middle.into(), (&*key).into(), out.into()]).unwrap();
+        captured.write("x", x).unwrap();
+        captured.run().unwrap();
+        let middle = captured.buffer("out").unwrap();
+        fast_program.on(&streams[1], 500).input("x", middle).input("key", &key).output("out", out).run().unwrap();
     }
     for (x, out) in inputs.iter().zip(&outs) {
         let right = expected(&fast, &expected(&slow, x, 1), 1);
         assert!(streams[1].download::<u32>(out).unwrap() == right);
     }
     // one on each stream, with a temporary each, dropped while they run
-    let mut bounds: Vec<_> = streams
+    let mut all: Vec<_> = streams
         .iter()
-        .map(|stream| fast_program.bind(stream, 500, vec![new().into(), key.clone().into(), new().into()]).unwrap())
+        .map(|stream| fast_program.capture(stream, 500, named(new(), key.clone(), new())).unwrap())
         .collect();
     for _ in 0..5 {
-        for (bound, x) in bounds.iter_mut().zip(&inputs) {
-            bound.write(0, x).unwrap();
-            bound.run().unwrap();
-            bound.run().unwrap();
+        for (captured, x) in all.iter_mut().zip(&inputs) {
+            captured.write("x", x).unwrap();
+            captured.run().unwrap();
+            captured.run().unwrap();
         }
     }
-    for (bound, x) in bounds.into_iter().zip(&inputs) {
-        let args = bound.into_args();
-        assert!(streams[0].download::<u32>(args[2].buffer()).unwrap() == expected(&fast, x, 1));
+    for (captured, x) in all.into_iter().zip(&inputs) {
+        let args = captured.into_args();
+        assert!(streams[0].download::<u32>(args[2].1.buffer()).unwrap() == expected(&fast, x, 1));
     }
 }
 
@@ -89,11 +96,10 @@ fn threads_record_at_once() {
                 let stream = device.stream().unwrap();
                 for _ in 0..10 {
                     let key = stream.upload(&[3u32]).unwrap();
-                    let args =
-                        vec![stream.upload(&x).unwrap().into(), key.into(), device.buffer(4 * x.len()).unwrap().into()];
-                    let mut bound = program.bind(&stream, 30, args).unwrap();
-                    bound.run().unwrap();
-                    assert!(stream.download::<u32>(bound.buffer(2).unwrap()).unwrap() == right);
+                    let args = named(stream.upload(&x).unwrap(), key, device.buffer(4 * x.len()).unwrap());
+                    let mut captured = program.capture(&stream, 30, args).unwrap();
+                    captured.run().unwrap();
+                    assert!(stream.download::<u32>(captured.buffer("out").unwrap()).unwrap() == right);
                     device.trim();
                 }
             });
@@ -115,7 +121,7 @@ fn freed_memory_waits_for_its_last_user() {
     for round in 0..10 {
         // the only free memory of this size is that which the first stream still reads
         let source = streams[0].upload(&x).unwrap();
-        program.run(&streams[0], 500, &mut [(&source).into(), (&key).into(), (&mut out).into()]).unwrap();
+        program.on(&streams[0], 500).input("x", &source).input("key", &key).output("out", &mut out).run().unwrap();
         drop(source);
         let again = streams[1].upload(&right).unwrap();
         assert!(streams[0].download::<u32>(&out).unwrap() == right, "round {round}");

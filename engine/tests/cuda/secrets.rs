@@ -1,12 +1,15 @@
 //! What goes back holds no secrets.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use ringforge::testkit::kept_memory;
-use ringforge::{Error, HostArg, Plan, Port, Slot, Step};
+use ringforge::{Buffer, Error, Port, Program, Result, Stream};
 
-use crate::support::{Affine, BYTES, WORDS, gpu, one_step, run_host, words};
+use crate::support::{Affine, BYTES, WORDS, gpu, one_step, run_host, steps, words};
+
+fn run(program: &Program, stream: &Stream, batch: usize, x: &Buffer, key: &Buffer, out: &mut Buffer) -> Result<()> {
+    program.on(stream, batch).input("x", x).input("key", key).output("out", out).run()
+}
 
 /// Memory that went back holds no secrets once the work that was started is done, with nothing more from the caller: device
 /// memory in the pool, and staging memory on the host.
@@ -24,12 +27,6 @@ fn memory_goes_back_without_secrets() {
         kept.iter().filter(|bytes| bytes.chunks_exact(16).any(|chunk| chunk == pattern)).count()
     };
     let found = |what: &str| found_of(what, &secret);
-    let plan = |last| {
-        let slots = [[Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)], [Slot::Temp(0), Slot::Arg(1), Slot::Arg(2)]];
-        let steps = [Affine::new(1), last].into_iter().zip(slots);
-        let steps = steps.map(|(kernel, slots): (Arc<Affine>, _)| Step { kernel, slots: slots.into() });
-        Plan::new("secrets", steps.collect()).unwrap()
-    };
     let stream = device.stream().unwrap();
     let zero = stream.upload(&[0u32]).unwrap();
 
@@ -37,8 +34,7 @@ fn memory_goes_back_without_secrets() {
     drop(stream.upload(&open).unwrap());
     assert!(found_of("a buffer that is not secret", &open) >= 1);
     device.trim();
-    let ports = [Port::input(BYTES), Port::shared(4), Port::output(BYTES)];
-    let kernel = Arc::new(Affine { factor: 1, rounds: 1, shared_bytes: 0, ports });
+    let kernel = Affine { ports: [Port::input(BYTES), Port::shared(4), Port::output(BYTES)], ..Affine::new(1) };
     run_host(&device.compile(&one_step(kernel, false)).unwrap(), &open[..WORDS], 0, &mut [0; WORDS]).unwrap();
     assert!(found_of("arguments that are not secret", &open) >= 4);
     let one = &secret[..WORDS];
@@ -48,49 +44,36 @@ fn memory_goes_back_without_secrets() {
         let slow = device.compile(&one_step(Affine::slow(), false)).unwrap();
         let x = stream.upload(&words(500 * WORDS)).unwrap();
         let mut out = device.buffer(500 * BYTES).unwrap();
-        slow.run(&stream, 500, &mut [(&x).into(), (&zero).into(), (&mut out).into()]).unwrap();
+        run(&slow, &stream, 500, &x, &zero, &mut out).unwrap();
         drop(stream.upload_secret(&secret).unwrap());
     }
     assert_eq!(found("an upload behind other work"), 0);
 
     // items that differ from the secret by their number; item 0 has it
-    let works = device.compile(&plan(Affine::new(3))).unwrap();
+    let works = device.compile(&steps("secrets", [Affine::new(1), Affine::new(3)])).unwrap();
     let mut out = vec![0; secret.len()];
     run_host(&works, &secret, 0, &mut out).unwrap();
     assert_eq!(found("success over host memory"), 0);
     {
         let from = stream.upload_secret(&secret).unwrap();
         let mut to = stream.secret_buffer(4 * secret.len()).unwrap();
-        works.run(&stream, 64, &mut [(&from).into(), (&zero).into(), (&mut to).into()]).unwrap();
+        run(&works, &stream, 64, &from, &zero, &mut to).unwrap();
     }
     assert_eq!(found("success on buffers"), 0);
 
     // out of memory, with the secret uploaded as what all items share, or in buffers
-    let beyond = Arc::new(Affine {
-        factor: 1,
-        rounds: 1,
-        shared_bytes: 0,
-        ports: [Port::input(1 << 44).secret(), Port::shared(4 * secret.len()).secret(), Port::output(BYTES).secret()],
-    });
-    let first = Arc::new(Affine {
-        factor: 1,
-        rounds: 1,
-        shared_bytes: 0,
-        ports: [Port::input(BYTES).secret(), Port::shared(4 * secret.len()).secret(), Port::output(1 << 44).secret()],
-    });
-    let step = |kernel, slots: [Slot; 3]| Step { kernel, slots: slots.into() };
-    let steps = vec![
-        step(first, [Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)]),
-        step(beyond, [Slot::Temp(0), Slot::Arg(1), Slot::Arg(2)]),
-    ];
-    let fails = device.compile(&Plan::new("too much", steps).unwrap()).unwrap();
-    let args = &mut [HostArg::from(one), HostArg::from(&secret[..]), HostArg::from(&mut out[..WORDS])];
-    assert!(matches!(fails.run_host(1, args), Err(Error::OutOfMemory { .. })));
+    let of_sizes = |from, to| {
+        let shared = Port::shared(4 * secret.len()).secret();
+        Affine { ports: [Port::input(from).secret(), shared, Port::output(to).secret()], ..Affine::new(1) }
+    };
+    let fails = device.compile(&steps("too much", [of_sizes(BYTES, 1 << 44), of_sizes(1 << 44, BYTES)])).unwrap();
+    let call = fails.on_host(1).input("x", one).input("key", &secret).output("out", &mut out[..WORDS]);
+    assert!(matches!(call.run(), Err(Error::OutOfMemory { .. })));
     assert_eq!(found("out of memory over host memory"), 0);
     {
         let (from, shared) = (stream.upload_secret(one).unwrap(), stream.upload_secret(&secret).unwrap());
         let mut to = stream.secret_buffer(BYTES).unwrap();
-        let outcome = fails.run(&stream, 1, &mut [(&from).into(), (&shared).into(), (&mut to).into()]);
+        let outcome = run(&fails, &stream, 1, &from, &shared, &mut to);
         assert!(matches!(outcome, Err(Error::OutOfMemory { .. })));
     }
     assert_eq!(found("out of memory on buffers"), 0);
@@ -99,7 +82,7 @@ fn memory_goes_back_without_secrets() {
     let unwound = catch_unwind(AssertUnwindSafe(|| {
         let from = stream.upload_secret(&secret).unwrap();
         let mut to = stream.secret_buffer(4 * secret.len()).unwrap();
-        works.run(&stream, 64, &mut [(&from).into(), (&zero).into(), (&mut to).into()]).unwrap();
+        run(&works, &stream, 64, &from, &zero, &mut to).unwrap();
         panic!("as it was told");
     }));
     assert!(unwound.is_err());

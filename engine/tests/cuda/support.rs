@@ -1,11 +1,10 @@
 //! A kernel whose results depend on the order of work, plans of it, and runs of them.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use ringforge::cuda::is_compiler_present;
 use ringforge::{
-    Args, Built, Device, Header, HostArg, Kernel, Launch, Limits, Plan, Port, Program, Result, Slot, Source, Step,
+    Args, Built, Device, Header, Kernel, Launch, Limits, Pipeline, Plan, Planner, Port, Program, Result, Source,
 };
 
 pub(crate) const WORDS: usize = 256;
@@ -21,14 +20,14 @@ pub(crate) struct Affine {
 }
 
 impl Affine {
-    pub(crate) fn new(factor: u32) -> Arc<Self> {
+    pub(crate) fn new(factor: u32) -> Self {
         let ports = [Port::input(BYTES).secret(), Port::shared(4), Port::output(BYTES).secret()];
-        Arc::new(Self { factor, rounds: 1, shared_bytes: 0, ports })
+        Self { factor, rounds: 1, shared_bytes: 0, ports }
     }
 
     /// One that takes a while.
-    pub(crate) fn slow() -> Arc<Self> {
-        Arc::new(Self { ports: Self::new(1).ports, factor: 3, rounds: 2_000, shared_bytes: 0 })
+    pub(crate) fn slow() -> Self {
+        Self { rounds: 2_000, ..Self::new(3) }
     }
 }
 
@@ -81,17 +80,29 @@ impl Kernel for Affine {
     }
 }
 
-/// Two steps with a secret temporary between them: arguments are input, key, output.
-pub(crate) fn two_steps() -> Plan {
-    let step = |factor, slots| Step { kernel: Affine::new(factor), slots };
-    let first = step(3, vec![Slot::Arg(0), Slot::Arg(1), Slot::Temp(0)]);
-    let second = step(5, vec![Slot::Temp(0), Slot::Arg(1), Slot::Arg(2)]);
-    Plan::new("two steps", vec![first, second]).unwrap()
+/// Steps from `x` to `out` with one `key`, a temporary between each and the next.
+pub(crate) fn steps<const N: usize>(title: &str, kernels: [Affine; N]) -> Plan {
+    // planned for a CPU, so that none works in place
+    let p = Pipeline::new(title, &Planner::default());
+    let key = p.input("key");
+    let out = kernels.into_iter().fold(p.input("x"), |x, kernel| {
+        let [out] = p.step(kernel, &[x, key]);
+        out
+    });
+    p.output("out", out);
+    p.build().unwrap()
 }
 
-pub(crate) fn one_step(kernel: Arc<Affine>, in_place: bool) -> Plan {
-    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(if in_place { 0 } else { 2 })];
-    Plan::new("one step", vec![Step { kernel, slots }]).unwrap()
+pub(crate) fn two_steps() -> Plan {
+    steps("two steps", [Affine::new(3), Affine::new(5)])
+}
+
+/// From `x` to `out`, or to `x` in place.
+pub(crate) fn one_step(kernel: Affine, in_place: bool) -> Plan {
+    let p = Pipeline::new("one step", &Planner::default());
+    let [out] = p.step(kernel, &[p.input("x"), p.input("key")]);
+    p.output(if in_place { "x" } else { "out" }, out);
+    p.build().unwrap()
 }
 
 pub(crate) fn words(count: usize) -> Vec<u32> {
@@ -106,15 +117,15 @@ pub(crate) fn expected(plan: &Plan, x: &[u32], key: u32) -> Vec<u32> {
 }
 
 pub(crate) fn run_host(program: &Program, x: &[u32], key: u32, out: &mut [u32]) -> Result<()> {
-    let key = [key];
-    program.run_host(x.len() / WORDS, &mut [HostArg::from(x), HostArg::from(&key[..]), HostArg::from(out)])
+    program.on_host(x.len() / WORDS).input("x", x).input("key", &[key]).output("out", out).run()
 }
 
 pub(crate) fn run(program: &Program, x: &[u32], key: u32) -> Vec<u32> {
     let stream = program.device().stream().unwrap();
     let (x_buffer, key) = (stream.upload(x).unwrap(), stream.upload(&[key]).unwrap());
     let mut out = program.device().buffer(4 * x.len()).unwrap();
-    program.run(&stream, x.len() / WORDS, &mut [(&x_buffer).into(), (&key).into(), (&mut out).into()]).unwrap();
+    let call = program.on(&stream, x.len() / WORDS).input("x", &x_buffer).input("key", &key);
+    call.output("out", &mut out).run().unwrap();
     stream.download(&out).unwrap()
 }
 

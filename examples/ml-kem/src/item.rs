@@ -1,8 +1,10 @@
-//! What each stage does to one item, on the CPU: FIPS 203, sections 5 and 6.
+//! What each stage does to one item, on the CPU: FIPS 203, sections 5 and 6. A stage takes what its ports have of the item.
+#![allow(clippy::type_complexity, reason = "the tuples are the ports")]
 
 use core::iter::repeat_n;
 
 use ringforge::{Limits, Result, Transform};
+use ringforge_batch::Reason;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
@@ -12,7 +14,6 @@ use crate::coding::{
 use crate::params::{ETA2, N, Parameters, Q, ROW, SEED, rows, stream};
 
 /// A parameter set with the transform of its ring.
-#[derive(Debug, Clone)]
 pub(crate) struct Scheme {
     pub(crate) parameters: Parameters,
     transform: Transform<u32>,
@@ -32,29 +33,29 @@ impl Scheme {
     }
 
     /// From d to rho and the noise of a key pair.
-    pub(crate) fn seed(&self, seeds: &[u8], rho: &mut [u8], noise: &mut [u8]) {
+    pub(crate) fn seed(&self, (seeds, rho, noise): (&[u8], &mut [u8], &mut [u8])) -> Result<()> {
         let Parameters { k, eta1, .. } = self.parameters;
         let hash = g(&seeds[..SEED], &[k as u8]);
         rho.copy_from_slice(&hash[0]);
         prf(&hash[1], repeat_n(eta1, 2 * k), noise);
+        Ok(())
     }
 
     /// From rho to the matrix, row by row.
-    pub(crate) fn matrix(&self, rho: &[u8], transposed: bool, matrix: &mut [u8]) {
+    pub(crate) fn matrix(&self, transposed: bool, (rho, matrix): (&[u8], &mut [u8])) -> Result<()> {
         let k = self.parameters.k;
         for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
             let (row, column) = ((place / k) as u8, (place % k) as u8);
             let numbers = if transposed { [row, column] } else { [column, row] };
             sample_values(rho, numbers, values);
         }
+        Ok(())
     }
 
     /// A key pair, but for the hash in the secret key.
     pub(crate) fn generate(
         &self,
-        [seeds, rho, matrix, noise]: [&[u8]; 4],
-        public_key: &mut [u8],
-        secret_key: &mut [u8],
+        (seeds, rho, matrix, noise, public_key, secret_key): (&[u8], &[u8], &[u8], &[u8], &mut [u8], &mut [u8]),
     ) -> Result<()> {
         let Parameters { k, eta1, .. } = self.parameters;
         let mut noise = noise.chunks_exact(stream(eta1)).map(|stream| self.values(sample_noise(eta1, stream)));
@@ -75,28 +76,33 @@ impl Scheme {
     }
 
     /// The hash in a secret key.
-    pub(crate) fn finish(&self, public_key: &[u8], secret_key: &mut [u8]) {
+    pub(crate) fn finish(&self, (public_key, secret_key): (&[u8], &mut [u8])) -> Result<()> {
         let place = secret_key.len() - 2 * SEED;
         secret_key[place..][..SEED].copy_from_slice(&h(public_key));
+        Ok(())
     }
 
     /// From a message to the shared key, rho, and the noise of the ciphertext.
-    pub(crate) fn encapsulate(&self, public_key: &[u8], message: &[u8], [shared_key, rho, noise]: [&mut [u8]; 3]) {
+    pub(crate) fn encapsulate(
+        &self,
+        (public_key, message, shared_key, rho, noise): (&[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
+    ) -> Result<()> {
         rho.copy_from_slice(&public_key[ROW * self.parameters.k..]);
         self.derive(message, &h(public_key), shared_key, noise);
+        Ok(())
     }
 
     /// The same from a decrypted message, with the key of a ciphertext that is rejected behind the shared key.
     pub(crate) fn decapsulate(
         &self,
-        [secret_key, ciphertext, message]: [&[u8]; 3],
-        [keys, rho, noise]: [&mut [u8]; 3],
-    ) {
+        (secret_key, ciphertext, message, keys, rho, noise): (&[u8], &[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
+    ) -> Result<()> {
         let [_, public_key, hash, z] = parts(&self.parameters, secret_key);
         let (agreed, rejected) = keys.split_at_mut(SEED);
         rho.copy_from_slice(&public_key[ROW * self.parameters.k..]);
         self.derive(message, hash, agreed, noise);
         j(z, ciphertext, rejected);
+        Ok(())
     }
 
     fn derive(&self, message: &[u8], hash: &[u8], shared_key: &mut [u8], noise: &mut [u8]) {
@@ -109,8 +115,7 @@ impl Scheme {
     /// `K-PKE.Encrypt`.
     pub(crate) fn encrypt(
         &self,
-        [public_key, message, matrix, noise]: [&[u8]; 4],
-        ciphertext: &mut [u8],
+        (public_key, message, matrix, noise, ciphertext): (&[u8], &[u8], &[u8], &[u8], &mut [u8]),
     ) -> Result<()> {
         let Parameters { k, eta1, du, dv, .. } = self.parameters;
         let (first, second) = noise.split_at(k * stream(eta1));
@@ -134,7 +139,7 @@ impl Scheme {
     }
 
     /// `K-PKE.Decrypt`.
-    pub(crate) fn decrypt(&self, secret_key: &[u8], ciphertext: &[u8], message: &mut [u8]) -> Result<()> {
+    pub(crate) fn decrypt(&self, (secret_key, ciphertext, message): (&[u8], &[u8], &mut [u8])) -> Result<()> {
         let Parameters { k, du, dv, .. } = self.parameters;
         let (u, v) = ciphertext.split_at(N / 8 * du * k);
         let u = u.chunks_exact(N / 8 * du).map(|bytes| {
@@ -153,30 +158,33 @@ impl Scheme {
     /// The shared key of a ciphertext: the agreed one if encryption gives it again, else the other.
     pub(crate) fn compare(
         &self,
-        [secret_key, ciphertext, message, matrix, noise, keys]: [&[u8]; 6],
-        shared_key: &mut [u8],
+        (secret_key, sent, message, matrix, noise, keys, out): (&[u8], &[u8], &[u8], &[u8], &[u8], &[u8], &mut [u8]),
     ) -> Result<()> {
-        let mut again = Zeroizing::new(vec![0; ciphertext.len()]);
+        let mut again = Zeroizing::new(vec![0; sent.len()]);
         let [_, public_key, ..] = parts(&self.parameters, secret_key);
-        self.encrypt([public_key, message, matrix, noise], &mut again)?;
-        let is_same = again.ct_eq(ciphertext);
+        self.encrypt((public_key, message, matrix, noise, &mut again))?;
+        let is_same = again.ct_eq(sent);
         let (agreed, rejected) = keys.split_at(SEED);
-        for ((out, yes), no) in shared_key.iter_mut().zip(agreed).zip(rejected) {
+        for ((out, yes), no) in out.iter_mut().zip(agreed).zip(rejected) {
             *out = u8::conditional_select(no, yes, is_same);
         }
         Ok(())
     }
 
-    /// The place of the first coefficient of a public key that is not below q.
-    pub(crate) fn bad_value(&self, public_key: &[u8]) -> Option<usize> {
-        let values = public_key[..ROW * self.parameters.k].chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec());
-        values.into_iter().position(|value| value >= Q)
+    /// The status of a public key: the place of the first coefficient that is not below q.
+    pub(crate) fn check_public(&self, (public_key, status): (&[u8], &mut u32)) -> Result<()> {
+        let mut values = public_key.chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec());
+        let bad = values.position(|value| value >= Q).map(|coefficient| Reason::InvalidPublicKey { coefficient });
+        *status = Reason::status(bad);
+        Ok(())
     }
 
-    /// Whether the hash in a secret key is that of the public key in it.
-    pub(crate) fn is_whole(&self, secret_key: &[u8]) -> bool {
+    /// The status of a secret key: whether the hash in it is that of the public key in it.
+    pub(crate) fn check_secret(&self, (secret_key, status): (&[u8], &mut u32)) -> Result<()> {
         let [_, public_key, hash, _] = parts(&self.parameters, secret_key);
-        h(public_key).ct_eq(hash).into()
+        let is_whole: bool = h(public_key).ct_eq(hash).into();
+        *status = Reason::status((!is_whole).then_some(Reason::WrongHash));
+        Ok(())
     }
 
     /// From coefficients to values.

@@ -2,12 +2,9 @@
 
 use core::fmt;
 use core::ops::Range;
-use std::sync::Arc;
 
-use ringforge::{
-    Args, Built, Error, Header, Kernel, Launch, Limits, Per, Port, Result, Role, Rows, Slot, Source, Step,
-};
-use ringforge_batch::{Reason, STATUS};
+use ringforge::{Args, Built, Header, Kernel, Launch, Limits, Port, Result, Role, Rows, Source, Table};
+use ringforge_batch::STATUS;
 
 use crate::item::Scheme;
 use crate::params::{N, Parameters, SEED, rows};
@@ -54,81 +51,65 @@ const HEADERS: &[Header] = &[
     Header { name: "mlkem_encrypt.cuh", text: include_str!("kernels/mlkem_encrypt.cuh") },
 ];
 
-macro_rules! text {
-    ($($stage:pat => $name:literal,)*) => {
-        /// The name and the text.
-        fn text(self) -> (&'static str, &'static str) {
-            match self { $($stage => ($name, include_str!(concat!("kernels/", $name, ".cu"))),)* }
-        }
-    };
-}
-
 impl Stage {
-    text! {
-        Self::Seed => "mlkem_seed",
-        Self::Matrix { .. } => "mlkem_matrix",
-        Self::Generate => "mlkem_generate",
-        Self::Finish => "mlkem_finish",
-        Self::Encapsulate => "mlkem_encapsulate",
-        Self::Encrypt => "mlkem_encrypt",
-        Self::Decrypt => "mlkem_decrypt",
-        Self::Decapsulate => "mlkem_decapsulate",
-        Self::Compare => "mlkem_compare",
-        Self::CheckPublic => "mlkem_check_public",
-        Self::CheckSecret => "mlkem_check_secret",
-    }
-
     fn is_on_rows(self) -> bool {
         matches!(self, Self::Generate | Self::Encrypt | Self::Decrypt | Self::Compare)
     }
 
-    /// The ports, without that of the table of factors.
-    fn ports(self, p: &Parameters) -> Vec<Port> {
-        let (sizes, input, output) = (p.sizes(), Port::input, Port::output);
-        let public_key = input(sizes.public_key);
-        let secret_key = input(sizes.secret_key).secret();
-        let ciphertext = input(sizes.ciphertext);
-        let [seed, seeds] = [SEED, 2 * SEED].map(|bytes| input(bytes).secret());
-        let [new_seed, new_seeds] = [SEED, 2 * SEED].map(|bytes| output(bytes).secret());
-        let (rho, new_rho) = (input(SEED), output(SEED));
-        let (matrix, status) = (input(p.matrix()), Port::status());
-        let (noise, new_noise) = (input(p.noise()).secret(), output(p.noise()).secret());
+    /// The name, the text, and the ports without that of the table of factors.
+    fn parts(self, p: &Parameters) -> (&'static str, &'static str, Vec<Port>) {
+        let sizes = p.sizes();
+        let secret = |bytes| Port::input(bytes).secret();
+        let [public_key, ciphertext] = [sizes.public_key, sizes.ciphertext].map(Port::input);
+        let [secret_key, noise, key_noise] = [sizes.secret_key, p.noise(), p.key_noise()].map(secret);
+        let [rho, matrix] = [SEED, p.matrix()].map(Port::input);
+        let [seed, seeds] = [SEED, 2 * SEED].map(secret);
+        let status = Port::status();
+        macro_rules! stage {
+            ($name:literal: $($port:expr),*) => {
+                (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), vec![$($port),*])
+            };
+        }
         match self {
-            Self::Seed => vec![seeds, new_rho, output(p.key_noise()).secret()],
-            Self::Matrix { .. } => vec![rho, output(p.matrix())],
-            Self::Generate => {
-                let new_keys = [output(sizes.public_key), output(sizes.secret_key).secret()];
-                [vec![seeds, rho, matrix, input(p.key_noise()).secret()], new_keys.to_vec()].concat()
-            }
-            Self::Finish => vec![public_key, Port::in_out(sizes.secret_key).secret()],
-            Self::Encapsulate => vec![public_key, seed, new_seed, new_rho, new_noise],
-            Self::Encrypt => vec![public_key, seed, matrix, noise, output(sizes.ciphertext)],
-            Self::Decrypt => vec![secret_key, ciphertext, new_seed],
-            Self::Decapsulate => vec![secret_key, ciphertext, seed, new_seeds, new_rho, new_noise],
-            Self::Compare => vec![secret_key, ciphertext, seed, matrix, noise, seeds, new_seed],
-            Self::CheckPublic => vec![public_key, status],
-            Self::CheckSecret => vec![secret_key, status],
+            Self::Seed => stage!("seed": seeds, out(rho), out(key_noise)),
+            Self::Matrix { .. } => stage!("matrix": rho, out(matrix)),
+            Self::Generate => stage!("generate": seeds, rho, matrix, key_noise, out(public_key), out(secret_key)),
+            Self::Finish => stage!("finish": public_key, Port::in_out(sizes.secret_key).secret()),
+            Self::Encapsulate => stage!("encapsulate": public_key, seed, out(seed), out(rho), out(noise)),
+            Self::Encrypt => stage!("encrypt": public_key, seed, matrix, noise, out(ciphertext)),
+            Self::Decrypt => stage!("decrypt": secret_key, ciphertext, out(seed)),
+            Self::Decapsulate => stage!("decapsulate": secret_key, ciphertext, seed, out(seeds), out(rho), out(noise)),
+            Self::Compare => stage!("compare": secret_key, ciphertext, seed, matrix, noise, seeds, out(seed)),
+            Self::CheckPublic => stage!("check_public": public_key, status),
+            Self::CheckSecret => stage!("check_secret": secret_key, status),
         }
     }
+}
+
+/// The same port, written.
+fn out(port: Port) -> Port {
+    Port { role: Role::Out, ..port }
 }
 
 /// A stage for one parameter set.
 pub(crate) struct MlKemKernel {
     stage: Stage,
+    name: &'static str,
+    text: &'static str,
     scheme: Scheme,
     /// The rows that it works on, where it does.
     rows: Option<Rows>,
+    /// The last one is that of the rows' table, where there are any.
     ports: Vec<Port>,
 }
 
 impl MlKemKernel {
-    /// The step of a stage with these slots, to which that of the table is added where the kernel has one.
-    pub(crate) fn step(stage: Stage, scheme: &Scheme, limits: &Limits, mut slots: Vec<Slot>) -> Result<Step> {
+    /// The kernel of a stage for devices with some limits.
+    pub(crate) fn new(stage: Stage, parameters: &Parameters, limits: &Limits) -> Result<Self> {
         let rows = stage.is_on_rows().then(|| rows(limits)).transpose()?;
-        let mut ports = stage.ports(&scheme.parameters);
+        let (name, text, mut ports) = stage.parts(parameters);
         ports.extend(rows.iter().map(Rows::table_port));
-        slots.extend(rows.iter().map(Rows::table_slot));
-        Ok(Step { kernel: Arc::new(Self { stage, scheme: scheme.clone(), rows, ports }), slots })
+        Ok(Self { stage, name, text, scheme: Scheme::new(parameters)?, rows, ports })
     }
 
     /// The constants that the text names.
@@ -155,7 +136,7 @@ impl MlKemKernel {
 
 impl Kernel for MlKemKernel {
     fn name(&self) -> &'static str {
-        self.stage.text().0
+        self.name
     }
 
     fn ports(&self) -> &[Port] {
@@ -170,64 +151,32 @@ impl Kernel for MlKemKernel {
         };
         // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set of
         // parameters gives to ports and prelude alike.
-        Ok(unsafe { Source::new(self, self.stage.text().1, HEADERS, built) })
+        Ok(unsafe { Source::new(self, self.text, HEADERS, built) })
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.rows.as_ref().filter(|_| port + 1 == self.ports.len()).map(Rows::table)
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        for (i, port) in self.ports.iter().enumerate().filter(|(_, port)| port.per == Per::Item) {
-            match port.role {
-                Role::In => reads.push(args.input::<u8>(i)?.chunks_exact(port.bytes)),
-                Role::Out | Role::InOut => writes.push(args.output::<u8>(i)?.chunks_exact_mut(port.bytes)),
-            }
+        let scheme = &self.scheme;
+        match self.stage {
+            Stage::Seed => args.each(items, |_, item| scheme.seed(item)),
+            Stage::Matrix { transposed } => args.each(items, |_, item| scheme.matrix(transposed, item)),
+            Stage::Generate => args.each(items, |_, item| scheme.generate(item)),
+            Stage::Finish => args.each(items, |_, item| scheme.finish(item)),
+            Stage::Encapsulate => args.each(items, |_, item| scheme.encapsulate(item)),
+            Stage::Encrypt => args.each(items, |_, item| scheme.encrypt(item)),
+            Stage::Decrypt => args.each(items, |_, item| scheme.decrypt(item)),
+            Stage::Decapsulate => args.each(items, |_, item| scheme.decapsulate(item)),
+            Stage::Compare => args.each(items, |_, item| scheme.compare(item)),
+            Stage::CheckPublic => args.each(items, |_, item| scheme.check_public(item)),
+            Stage::CheckSecret => args.each(items, |_, item| scheme.check_secret(item)),
         }
-        for _ in items {
-            let read: Vec<&[u8]> = reads.iter_mut().filter_map(Iterator::next).collect();
-            let mut written: Vec<&mut [u8]> = writes.iter_mut().filter_map(Iterator::next).collect();
-            self.on_item(&read, &mut written)?;
-        }
-        Ok(())
     }
 
     fn describe(&self) -> String {
         self.scheme.parameters.name.into()
-    }
-}
-
-impl MlKemKernel {
-    fn on_item(&self, read: &[&[u8]], written: &mut [&mut [u8]]) -> Result<()> {
-        let scheme = &self.scheme;
-        match (self.stage, read, written) {
-            (Stage::Seed, [seeds], [rho, noise]) => scheme.seed(seeds, rho, noise),
-            (Stage::Matrix { transposed }, [rho], [matrix]) => scheme.matrix(rho, transposed, matrix),
-            (Stage::Generate, [seeds, rho, matrix, noise], [public_key, secret_key]) => {
-                scheme.generate([seeds, rho, matrix, noise], public_key, secret_key)?;
-            }
-            (Stage::Finish, [public_key], [secret_key]) => scheme.finish(public_key, secret_key),
-            (Stage::Encapsulate, [public_key, message], [shared_key, rho, noise]) => {
-                scheme.encapsulate(public_key, message, [shared_key, rho, noise]);
-            }
-            (Stage::Encrypt, [public_key, message, matrix, noise], [ciphertext]) => {
-                scheme.encrypt([public_key, message, matrix, noise], ciphertext)?;
-            }
-            (Stage::Decrypt, [secret_key, ciphertext], [message]) => scheme.decrypt(secret_key, ciphertext, message)?,
-            (Stage::Decapsulate, [secret_key, ciphertext, message], [keys, rho, noise]) => {
-                scheme.decapsulate([secret_key, ciphertext, message], [keys, rho, noise]);
-            }
-            (Stage::Compare, [secret_key, ciphertext, message, matrix, noise, keys], [shared_key]) => {
-                scheme.compare([secret_key, ciphertext, message, matrix, noise, keys], shared_key)?;
-            }
-            (Stage::CheckPublic, [public_key], [status]) => {
-                let bad = scheme.bad_value(public_key).map(|coefficient| Reason::InvalidPublicKey { coefficient });
-                status.copy_from_slice(&Reason::status(bad).to_ne_bytes());
-            }
-            (Stage::CheckSecret, [secret_key], [status]) => {
-                let bad = (!scheme.is_whole(secret_key)).then_some(Reason::WrongHash);
-                status.copy_from_slice(&Reason::status(bad).to_ne_bytes());
-            }
-            _ => return Err(Error::Kernel { kernel: self.name().into(), why: "the ports do not fit".into() }),
-        }
-        Ok(())
     }
 }
 

@@ -28,7 +28,7 @@
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
 //! | `item.rs`, `coding.rs` | what each stage does to one item on the CPU, and its codes and samplers |
 //! | `kernels.rs`, `kernels/` | the stages as kernels: what they read and write, and their CUDA text |
-//! | `plans.rs` | stages put together, which `ringforge_batch::Batch` runs |
+//! | `plans.rs` | stages put together, of which `ringforge_batch::Batch` makes plans |
 //!
 //! Batches draw their seeds on the device; `ringforge_batch` says what follows if they repeat.
 
@@ -39,4 +39,3 @@ mod params;
 mod plans;
 
 pub use params::{MlKem512, MlKem768, MlKem1024, Parameters};
-pub use plans::plan;

@@ -1,9 +1,7 @@
 //! The parameter sets of FIPS 203, section 8.
 
-use ringforge::{Limits, Modulus, Plan, Result, Ring, Rows};
-use ringforge_batch::{Mechanism, Operation, Sizes};
-
-use crate::plans::plan;
+use ringforge::{Limits, Modulus, Result, Ring, Rows};
+use ringforge_batch::{Mechanism, Sizes, Steps};
 
 /// Coefficients of a polynomial.
 pub(crate) const N: usize = 256;
@@ -88,8 +86,8 @@ macro_rules! sets {
             const NAME: &'static str = $name;
             const SIZES: Sizes = Self::PARAMETERS.sizes();
 
-            fn plan(operation: Operation, limits: &Limits) -> Result<Plan> {
-                plan(&Self::PARAMETERS, operation, limits)
+            fn steps() -> Result<impl Steps> {
+                Ok(Self::PARAMETERS)
             }
         }
     )*};

@@ -1,48 +1,47 @@
-//! The plans: stages in order, from the caller's arguments to the caller's arguments.
+//! The steps: stages put together, which plans are made of.
 
-use ringforge::{Limits, Plan, Result, Slot};
-use ringforge_batch::Operation;
+use ringforge::{Pipeline, Result, Value};
+use ringforge_batch::{Made, Steps};
 
-use crate::item::Scheme;
 use crate::kernels::{MlKemKernel, Stage};
-use crate::params::{Parameters, SEED};
+use crate::params::Parameters;
 
-use Slot::{Arg, Temp};
-
-/// The plan of an operation, for devices with some limits. All arguments are tight bytes, item i at i times its size.
-///
-/// # Errors
-/// What makes the ring fail on such a device.
-pub fn plan(parameters: &Parameters, operation: Operation, limits: &Limits) -> Result<Plan> {
-    let scheme = Scheme::new(parameters)?;
-    let step = |stage, slots| MlKemKernel::step(stage, &scheme, limits, slots);
-    // temporaries: 0 is rho, 1 noise, 2 the matrix, 3 what an item begins with, 4 both shared keys
-    let mut steps = Vec::new();
-    match operation {
-        Operation::Generate(from) => {
-            let (seeds, draw) = from.slot(2 * SEED, 0, 3)?;
-            steps.extend(draw);
-            steps.push(step(Stage::Seed, vec![seeds.clone(), Temp(0), Temp(1)])?);
-            steps.push(step(Stage::Matrix { transposed: false }, vec![Temp(0), Temp(2)])?);
-            steps.push(step(Stage::Generate, vec![seeds, Temp(0), Temp(2), Temp(1), Arg(1), Arg(2)])?);
-            steps.push(step(Stage::Finish, vec![Arg(1), Arg(2)])?);
-        }
-        Operation::Encapsulate(from) => {
-            let (messages, draw) = from.slot(SEED, 1, 3)?;
-            steps.extend(draw);
-            steps.push(step(Stage::Encapsulate, vec![Arg(0), messages.clone(), Arg(3), Temp(0), Temp(1)])?);
-            steps.push(step(Stage::Matrix { transposed: true }, vec![Temp(0), Temp(2)])?);
-            steps.push(step(Stage::Encrypt, vec![Arg(0), messages, Temp(2), Temp(1), Arg(2)])?);
-        }
-        Operation::Decapsulate => {
-            steps.push(step(Stage::Decrypt, vec![Arg(0), Arg(1), Temp(3)])?);
-            steps.push(step(Stage::Decapsulate, vec![Arg(0), Arg(1), Temp(3), Temp(4), Temp(0), Temp(1)])?);
-            steps.push(step(Stage::Matrix { transposed: true }, vec![Temp(0), Temp(2)])?);
-            let slots = vec![Arg(0), Arg(1), Temp(3), Temp(2), Temp(1), Temp(4), Arg(2)];
-            steps.push(step(Stage::Compare, slots)?);
-        }
-        Operation::CheckPublicKeys => steps.push(step(Stage::CheckPublic, vec![Arg(0), Arg(1)])?),
-        Operation::CheckSecretKeys => steps.push(step(Stage::CheckSecret, vec![Arg(0), Arg(1)])?),
+impl Parameters {
+    /// What a stage makes of these values.
+    #[track_caller]
+    fn step<'p, const N: usize>(&self, stage: Stage, p: &'p Pipeline, inputs: &[Value<'p>]) -> Result<[Value<'p>; N]> {
+        Ok(p.step(MlKemKernel::new(stage, self, p.limits())?, inputs))
     }
-    Plan::new(format!("{} {operation:?}", parameters.name), steps)
+}
+
+impl Steps for Parameters {
+    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, _: Option<Value<'p>>) -> Result<Made<'p, 2>> {
+        let [rho, noise] = self.step(Stage::Seed, p, &[seeds])?;
+        let [matrix] = self.step(Stage::Matrix { transposed: false }, p, &[rho])?;
+        let [public_key, secret_key] = self.step(Stage::Generate, p, &[seeds, rho, matrix, noise])?;
+        let [secret_key] = self.step(Stage::Finish, p, &[public_key, secret_key])?;
+        Ok(([public_key, secret_key], None))
+    }
+
+    fn encapsulate<'p>(&self, p: &'p Pipeline, public_key: Value<'p>, message: Value<'p>) -> Result<Made<'p, 2>> {
+        let [shared_key, rho, noise] = self.step(Stage::Encapsulate, p, &[public_key, message])?;
+        let [matrix] = self.step(Stage::Matrix { transposed: true }, p, &[rho])?;
+        let [ciphertext] = self.step(Stage::Encrypt, p, &[public_key, message, matrix, noise])?;
+        Ok(([ciphertext, shared_key], None))
+    }
+
+    fn decapsulate<'p>(&self, p: &'p Pipeline, secret_key: Value<'p>, sent: Value<'p>) -> Result<Made<'p, 1>> {
+        let [message] = self.step(Stage::Decrypt, p, &[secret_key, sent])?;
+        let [keys, rho, noise] = self.step(Stage::Decapsulate, p, &[secret_key, sent, message])?;
+        let [matrix] = self.step(Stage::Matrix { transposed: true }, p, &[rho])?;
+        Ok((self.step(Stage::Compare, p, &[secret_key, sent, message, matrix, noise, keys])?, None))
+    }
+
+    fn check_public<'p>(&self, p: &'p Pipeline, public_key: Value<'p>) -> Result<Option<Value<'p>>> {
+        self.step(Stage::CheckPublic, p, &[public_key]).map(|[status]| Some(status))
+    }
+
+    fn check_secret<'p>(&self, p: &'p Pipeline, secret_key: Value<'p>) -> Result<Option<Value<'p>>> {
+        self.step(Stage::CheckSecret, p, &[secret_key]).map(|[status]| Some(status))
+    }
 }

@@ -125,7 +125,7 @@ impl<F: EngineField> Domain<F> {
         let program = self.program(backend, op)?;
         backend.staged(got, |staging| {
             map(polynomials, staging, |x| x.limbs());
-            program.run_host(got / n, &mut [(&mut *staging).into()])?;
+            program.on_host(got / n).output("data", staging).run()?;
             map(staging, polynomials, |limbs| F::from_limbs(*limbs));
             Ok(())
         })

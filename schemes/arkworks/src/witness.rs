@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use ringforge::{Arg, Buffer, Device, Job, Op, Order, Plan, Planner, Program, Result, Ring, Slot, Step, Stream};
+use ringforge::{Buffer, Content, Device, Job, Op, Order, Pipeline, Plan, Planner, Program, Result, Ring, Stream};
 
 use crate::backend::Backend;
 use crate::field::{EngineField, coset, integer, root};
@@ -52,15 +52,15 @@ impl WitnessMap {
     /// [`Reduction::Circom`] c is made from the others and need not be written.
     ///
     /// # Errors
-    /// As [`Program::run`].
+    /// As [`Call::run`](ringforge::Call::run).
     pub fn run(&self, stream: &Stream, a: &mut Buffer, b: &mut Buffer, c: &mut Buffer) -> Result<()> {
         if let Some(product) = &self.product {
-            product.run(stream, 1, &mut [Arg::In(a), Arg::In(b), Arg::Out(c)])?;
+            product.on(stream, 1).input("a", a).input("b", b).output("product", c).run()?;
         }
         for x in [&mut *a, &mut *b, &mut *c] {
-            self.to_coset.run(stream, 1, &mut [Arg::Out(x)])?;
+            self.to_coset.on(stream, 1).output("data", x).run()?;
         }
-        self.last.run(stream, 1, &mut [Arg::In(a), Arg::In(b), Arg::Out(c)])
+        self.last.on(stream, 1).input("a", a).input("b", b).output("c", c).run()
     }
 
     /// Runs the map from host memory. `fill(i, values)` puts down the values of a, b and, in [`Reduction::Libsnark`], c, each
@@ -81,14 +81,14 @@ impl WitnessMap {
                 fill(i, staging);
                 copies.write(x, staging)
             };
-            let to_coset = |x: &mut Buffer| self.to_coset.run(&work, 1, &mut [Arg::Out(x)]);
+            let to_coset = |x: &mut Buffer| self.to_coset.on(&work, 1).output("data", x).run();
             match &self.product {
                 None => {
                     for (i, x) in [&mut a, &mut b, &mut c].into_iter().enumerate() {
                         load(i, x)?;
                         to_coset(x)?;
                     }
-                    self.last.run(&work, 1, &mut [Arg::In(&a), Arg::In(&b), Arg::Out(&mut c)])?;
+                    self.last.on(&work, 1).input("a", &a).input("b", &b).output("c", &mut c).run()?;
                 }
                 Some(_) => {
                     load(0, &mut a)?;
@@ -117,51 +117,35 @@ struct Plans {
 
 impl Plans {
     fn new<F: EngineField>(planner: &Planner, reduction: Reduction, n: usize) -> Result<Self> {
-        let natural = Order::Natural;
         let from = coset(n, F::ONE)?;
-        let job = |ring: &Ring, op, order| Job::new(ring, op).order(order).batch_hint(1);
-        let back = |ring: &Ring, order, scale: F| job(ring, Op::Inverse, order).scale(integer(scale)).in_place();
-        let to_coset = |to: Job| chain(planner, &[(back(&from, natural, -F::ONE), &[0]), (to.in_place(), &[0])]);
-        match reduction {
-            Reduction::Libsnark => {
-                // values on the coset are multiplied and transformed back, so they may stay in tree order
-                let (to, order) = (coset(n, F::GENERATOR)?, Order::Tree);
-                let vanishing = F::GENERATOR.pow([n as u64]) - F::ONE;
-                let scale = vanishing.inverse().unwrap_or_default();
-                let forward = job(&to, Op::Forward, order).scale(integer(scale));
-                let last = [(job(&to, Op::MulAdd, order), &[0, 1, 2][..]), (back(&to, order, scale), &[2])];
-                Ok(Self { product: None, to_coset: to_coset(forward)?, last: chain(planner, &last)? })
-            }
-            Reduction::Circom => {
-                let to = coset(n, root::<F>(2 * n as u64)?)?;
-                Ok(Self {
-                    product: Some(planner.plan(&job(&from, Op::PointMul, natural))?),
-                    to_coset: to_coset(job(&to, Op::Forward, natural))?,
-                    last: planner.plan(&job(&to, Op::MulAdd, natural))?,
-                })
-            }
-        }
-    }
-}
-
-/// One plan of jobs one after another, each on these arguments of the plan. Temporaries, all of one size, are used by one
-/// job after another.
-fn chain(planner: &Planner, jobs: &[(Job, &[usize])]) -> Result<Plan> {
-    let mut steps = Vec::new();
-    for (job, args) in jobs {
-        let slot = |slot: &Slot| match slot {
-            Slot::Arg(i) => Slot::Arg(args[*i]),
-            Slot::Temp(_) | Slot::Table(_) => slot.clone(),
+        let (to, order, vanishing) = match reduction {
+            // values on the coset are multiplied and transformed back, so they may stay in tree order
+            Reduction::Libsnark => (coset(n, F::GENERATOR)?, Order::Tree, F::GENERATOR.pow([n as u64]) - F::ONE),
+            Reduction::Circom => (coset(n, root::<F>(2 * n as u64)?)?, Order::Natural, F::ONE),
         };
-        let plan = planner.plan(job)?;
-        steps.extend(
-            plan.steps()
-                .iter()
-                .map(|step| Step { kernel: step.kernel.clone(), slots: step.slots.iter().map(slot).collect() }),
-        );
+        let scale = integer(vanishing.inverse().unwrap_or_default());
+        let job = |ring: &Ring, op, order| Job::new(ring, op).order(order).batch_hint(1);
+
+        let p = Pipeline::new(format!("{reduction:?}: to the coset"), planner);
+        let values = p.evaluations("data", &from, Order::Natural);
+        let back = job(&from, Op::Inverse, Order::Natural).scale(integer(-F::ONE));
+        let coefficients = p.job(&back, &[values]).holding(Content::Coefficients(to.clone()));
+        // the scale is the inverse transform's, whose table this one shares
+        let forward = job(&to, Op::Forward, order).scale(scale);
+        p.output("data", p.job(&forward, &[coefficients]));
+        let to_coset = p.build()?;
+
+        let p = Pipeline::new(format!("{reduction:?}: quotient"), planner);
+        let [a, b, c] = ["a", "b", "c"].map(|name| p.evaluations(name, &to, order));
+        let sum = a.mul_add(b, c);
+        let last = job(&to, Op::Inverse, order).scale(scale);
+        p.output("c", if reduction == Reduction::Libsnark { p.job(&last, &[sum]) } else { sum });
+        let last = p.build()?;
+
+        let product = job(&from, Op::PointMul, Order::Natural);
+        let product = (reduction == Reduction::Circom).then(|| planner.plan(&product)).transpose()?;
+        Ok(Self { product, to_coset, last })
     }
-    let titles: Vec<String> = jobs.iter().map(|(job, _)| job.to_string()).collect();
-    Plan::new(titles.join(", "), steps)
 }
 
 #[cfg(test)]
@@ -240,7 +224,7 @@ mod tests {
         let device = text::device(text::Options { schedules: vec![0, 1], limits, ..text::Options::default() }).unwrap();
         for (n, shared_out) in [(1, false), (32, false), (1 << 12, true)] {
             let map = Backend::new(device.clone()).witness_map::<Fr>(Reduction::Libsnark, n).unwrap();
-            assert_eq!(map.to_coset.plan().steps().len() > 2, shared_out, "{}", map.to_coset.plan());
+            assert_eq!(map.to_coset.plan().kernels().len() > 2, shared_out, "{}", map.to_coset.plan());
             check(&device, n);
         }
     }
@@ -249,7 +233,7 @@ mod tests {
     fn maps_are_seven_and_six_transforms_and_pointwise_steps() {
         let (planner, n) = (Planner::new(Limits::h200()), 1 << 22);
         let kernels =
-            |ring: &Ring, op, order| planner.plan(&Job::new(ring, op).order(order).in_place()).unwrap().steps().len();
+            |ring: &Ring, op, order| planner.plan(&Job::new(ring, op).order(order).in_place()).unwrap().kernels().len();
         for (reduction, to, order) in [
             (Reduction::Libsnark, coset(n, Fr::GENERATOR), Order::Tree),
             (Reduction::Circom, coset(n, root::<Fr>(2 * n as u64).unwrap()), Order::Natural),
@@ -258,7 +242,7 @@ mod tests {
             let back = vec!["inverse"; kernels(&from, Op::Inverse, Order::Natural)];
             let forth = vec!["forward"; kernels(&to, Op::Forward, order)];
             let Plans { product, to_coset, last } = Plans::new::<Fr>(&planner, reduction, n).unwrap();
-            let steps = |plan: &Plan| plan.steps().iter().map(|step| step.kernel.name()).collect::<Vec<&str>>();
+            let steps = |plan: &Plan| plan.kernels().map(|kernel| kernel.name()).collect::<Vec<&str>>();
             assert_eq!(steps(&to_coset), [back, forth].concat(), "{to_coset}");
             let (end, before) = match reduction {
                 Reduction::Libsnark => (vec!["inverse"; kernels(&to, Op::Inverse, order)], None),

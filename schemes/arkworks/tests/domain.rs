@@ -169,14 +169,14 @@ fn programs<F: EngineField>() {
         let limbs: Vec<[u64; 4]> = x.iter().map(F::limbs).collect();
         let stream = backend.device().stream().expect("a stream");
         let mut data = stream.upload(&limbs).expect("a buffer");
-        forward.run(&stream, 2, &mut [(&mut data).into()]).expect("a run");
+        forward.on(&stream, 2).output("data", &mut data).run().expect("a run");
         let values: Vec<F> = stream.download(&data).expect("limbs").into_iter().map(F::from_limbs).collect();
         assert_eq!(values, [stock.fft(&x[..n]), stock.fft(&x[n..])].concat());
         // what is no values is not taken for such
         let other = Domain::<F>::of_size(n, F::ONE).and_then(|domain| domain.program(&backend, Op::Inverse));
-        let refused = other.expect("a program").run(&stream, 2, &mut [(&mut data).into()]);
+        let refused = other.expect("a program").on(&stream, 2).output("data", &mut data).run();
         assert!(matches!(refused, Err(Error::Mismatch { .. })), "{refused:?}");
-        inverse.run(&stream, 2, &mut [(&mut data).into()]).expect("a run");
+        inverse.on(&stream, 2).output("data", &mut data).run().expect("a run");
         assert_eq!(stream.download::<[u64; 4]>(&data).expect("limbs"), limbs);
     }
 }

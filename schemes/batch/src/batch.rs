@@ -5,15 +5,17 @@ use core::marker::PhantomData;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringforge::{Arg, Buffer, Device, Error, Plan, Program, Result, Slot, Step, Stream};
+use ringforge::{Buffer, Device, Error, Planner, Program, Result, Stream};
 
 #[cfg(feature = "hazmat")]
-use crate::deterministic::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
-use crate::host::run_host;
+use crate::deterministic::DeterministicKem;
+use crate::host::{STATUSES, run_host};
 use crate::items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, bytes_of};
 use crate::kem::BatchKem;
 use crate::mechanism::{Mechanism, Operation, Randomness};
 use crate::outcome::Outcome;
+#[cfg(feature = "hazmat")]
+use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED};
 use crate::sizes::{Sizes, batch_of};
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
@@ -24,7 +26,7 @@ use Randomness::Draws;
 /// Keys from host memory are checked: with what is done with them, or when they are imported.
 pub struct Batch<M> {
     device: Device,
-    programs: Mutex<HashMap<(Operation, bool), Program>>,
+    programs: Mutex<HashMap<(Operation, bool), Option<Program>>>,
     mechanism: PhantomData<fn() -> M>,
 }
 
@@ -41,27 +43,24 @@ impl<M: Mechanism> Batch<M> {
         Ok(batch)
     }
 
-    /// The program of an operation, one that also checks the keys if that is wanted and its kernels do not do so anyway.
-    fn program(&self, operation: Operation, checked: bool) -> Result<Program> {
+    /// The program of an operation, one that also checks the keys if that is wanted; nothing for a check of what needs none.
+    fn find(&self, operation: Operation, checked: bool) -> Result<Option<Program>> {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(program) = programs.get(&(operation, checked)) {
             return Ok(program.clone());
         }
-        let plan = M::plan(operation, self.device.limits())?;
-        let (args, check) = match operation {
-            Encapsulate(_) if !M::ANY_PUBLIC_KEY => (4, Some(CheckPublicKeys)),
-            Decapsulate => (3, Some(CheckSecretKeys)),
-            _ => (0, None),
-        };
-        let plan = match check {
-            Some(check) if checked && plan.args().len() == args => {
-                with_check(&plan, &M::plan(check, self.device.limits())?)?
-            }
-            _ => plan,
-        };
-        let program = self.device.compile(&plan)?;
+        let planner = Planner::new(self.device.limits().clone());
+        let plan = operation.plan(M::NAME, &M::steps()?, checked, &planner)?;
+        let program = plan.map(|plan| self.device.compile(&plan)).transpose()?;
         programs.insert((operation, checked), program.clone());
         Ok(program)
+    }
+
+    /// The same of an operation that there is.
+    fn program(&self, operation: Operation, checked: bool) -> Result<Program> {
+        let missing =
+            || Error::Unsupported { job: format!("{} {operation:?}", M::NAME), why: "it has no steps".into() };
+        self.find(operation, checked)?.ok_or_else(missing)
     }
 
     /// Runs an operation over host memory, keys checked.
@@ -69,73 +68,61 @@ impl<M: Mechanism> Batch<M> {
         &self,
         operation: Operation,
         batch: usize,
-        inputs: &[&[u8]],
-        outputs: [(&mut [u8], usize); N],
+        inputs: &[(&str, &[u8])],
+        outputs: [(&str, &mut [u8], usize); N],
     ) -> Result<Outcome> {
         run_host(&self.program(operation, true)?, batch, inputs, outputs)
     }
 
-    /// Runs an operation on the device; gives the statuses that it wrote.
-    fn run(
+    /// Runs a program on the device; gives the statuses that it wrote.
+    fn run<const N: usize>(
         &self,
         stream: &Stream,
-        operation: Operation,
+        program: &Program,
         batch: usize,
-        args: Vec<Arg<'_>>,
+        inputs: &[(&str, &Buffer)],
+        outputs: [(&str, &mut Buffer); N],
     ) -> Result<Option<Arc<Buffer>>> {
-        let program = self.program(operation, false)?;
-        if program.plan().args().len() == args.len() {
-            let mut args = args;
-            return program.run(stream, batch, &mut args).map(|()| None);
+        let call = inputs.iter().fold(program.on(stream, batch), |call, (name, buffer)| call.input(name, buffer));
+        let call = outputs.into_iter().fold(call, |call, (name, buffer)| call.output(name, buffer));
+        if program.plan().arg(STATUSES).is_none() {
+            return call.run().map(|()| None);
         }
         let mut statuses = self.device.buffer(bytes_of(batch, size_of::<u32>())?)?;
-        let mut args: Vec<Arg<'_>> = args.into_iter().chain([(&mut statuses).into()]).collect();
-        program.run(stream, batch, &mut args)?;
-        drop(args);
+        call.output(STATUSES, &mut statuses).run()?;
         Ok(Some(Arc::new(statuses)))
     }
 
-    fn import<K: Kind>(&self, stream: &Stream, bytes: &[u8], check: Option<Operation>) -> Result<Items<K>> {
+    fn import<K: Kind>(&self, stream: &Stream, bytes: &[u8], check: Option<(Operation, &str)>) -> Result<Items<K>> {
         let batch = batch_of(K::BYTES, bytes.len(), K::size(&M::SIZES))?;
         let mut items = Items::new::<M>(stream, batch)?;
         stream.write(&mut items.bytes, bytes)?;
-        let Some(check) = check else { return Ok(items) };
-        let statuses = self.run(stream, check, batch, vec![(&items.bytes).into()])?;
+        let Some((check, name)) = check else { return Ok(items) };
+        let Some(program) = self.find(check, false)? else { return Ok(items) };
+        let statuses = self.run(stream, &program, batch, &[(name, &items.bytes)], [])?;
         Ok(items.with_statuses(&statuses))
     }
 
     fn generate_host(&self, from: Randomness, seeds: &[u8], public: &mut [u8], secret: &mut [u8]) -> Result<Outcome> {
         let batch = M::SIZES.generations(public, secret)?;
-        let outputs = [(public, M::SIZES.public_key), (secret, M::SIZES.secret_key)];
-        self.run_host(Generate(from), batch, &[seeds], outputs)
+        let outputs = [("public keys", public, M::SIZES.public_key), ("secret keys", secret, M::SIZES.secret_key)];
+        self.run_host(Generate(from), batch, &[(from.name(), seeds)], outputs)
     }
 
     fn encapsulate_host(
         &self,
         from: Randomness,
-        inputs: [&[u8]; 2],
+        public_keys: &[u8],
+        seeds: &[u8],
         ciphertexts: &mut [u8],
         shared_keys: &mut [u8],
     ) -> Result<Outcome> {
-        let batch = M::SIZES.encapsulations(inputs[0], ciphertexts, shared_keys)?;
-        let outputs = [(ciphertexts, M::SIZES.ciphertext), (shared_keys, M::SIZES.shared_key)];
+        let batch = M::SIZES.encapsulations(public_keys, ciphertexts, shared_keys)?;
+        let inputs = [("public keys", public_keys), (from.name(), seeds)];
+        let outputs =
+            [("ciphertexts", ciphertexts, M::SIZES.ciphertext), ("shared keys", shared_keys, M::SIZES.shared_key)];
         self.run_host(Encapsulate(from), batch, &inputs, outputs)
     }
-}
-
-/// The steps of an operation, and then those that check its first argument, whose statuses become the last one.
-fn with_check(plan: &Plan, check: &Plan) -> Result<Plan> {
-    let (statuses, temps) = (plan.args().len(), plan.temps().len());
-    let moved = |slot: &Slot| match slot {
-        Slot::Arg(i) => Slot::Arg(i * statuses), // 0 stays, 1 is the last
-        Slot::Temp(i) => Slot::Temp(i + temps),
-        Slot::Table(table) => Slot::Table(table.clone()),
-    };
-    let checks = check.steps().iter().map(|Step { kernel, slots }| {
-        let slots = slots.iter().map(moved).collect();
-        Step { kernel: kernel.clone(), slots }
-    });
-    Plan::new(format!("{}, checked", plan.title()), plan.steps().iter().cloned().chain(checks).collect())
 }
 
 impl<M: Mechanism> BatchKem for Batch<M> {
@@ -159,21 +146,21 @@ impl<M: Mechanism> BatchKem for Batch<M> {
 
     fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<Outcome> {
         let draws = ringforge::Draws::from_os()?;
-        self.encapsulate_host(Draws, [public_keys, draws.as_bytes()], ciphertexts, shared_keys)
+        self.encapsulate_host(Draws, public_keys, draws.as_bytes(), ciphertexts, shared_keys)
     }
 
     fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Outcome> {
         let batch = M::SIZES.decapsulations(secret_keys, ciphertexts, shared_keys)?;
-        let outputs = [(shared_keys, M::SIZES.shared_key)];
-        self.run_host(Decapsulate, batch, &[secret_keys, ciphertexts], outputs)
+        let inputs = [("secret keys", secret_keys), ("ciphertexts", ciphertexts)];
+        self.run_host(Decapsulate, batch, &inputs, [("shared keys", shared_keys, M::SIZES.shared_key)])
     }
 
     fn import_public_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<PublicKeys> {
-        self.import(stream, bytes, (!M::ANY_PUBLIC_KEY).then_some(CheckPublicKeys))
+        self.import(stream, bytes, Some((CheckPublicKeys, "public keys")))
     }
 
     fn import_secret_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<SecretKeys> {
-        self.import(stream, bytes, Some(CheckSecretKeys))
+        self.import(stream, bytes, Some((CheckSecretKeys, "secret keys")))
     }
 
     fn import_ciphertexts(&self, stream: &Stream, bytes: &[u8]) -> Result<Ciphertexts> {
@@ -184,8 +171,8 @@ impl<M: Mechanism> BatchKem for Batch<M> {
         let mut public = PublicKeys::new::<M>(stream, batch)?;
         let mut secret = SecretKeys::new::<M>(stream, batch)?;
         let statuses = stream.with_draws(|draws| {
-            let args = vec![draws.into(), (&mut public.bytes).into(), (&mut secret.bytes).into()];
-            self.run(stream, Generate(Draws), batch, args)
+            let outputs = [("public keys", &mut public.bytes), ("secret keys", &mut secret.bytes)];
+            self.run(stream, &self.program(Generate(Draws), false)?, batch, &[("draws", draws)], outputs)
         })?;
         Ok((public.with_statuses(&statuses), secret.with_statuses(&statuses)))
     }
@@ -195,8 +182,9 @@ impl<M: Mechanism> BatchKem for Batch<M> {
         let mut sent = Ciphertexts::new::<M>(stream, batch)?.made_from(public_keys);
         let mut shared = SharedKeys::new::<M>(stream, batch)?.made_from(public_keys);
         let statuses = stream.with_draws(|draws| {
-            let [sent, shared] = [&mut sent.bytes, &mut shared.bytes].map(Arg::from);
-            self.run(stream, Encapsulate(Draws), batch, vec![(&public_keys.bytes).into(), draws.into(), sent, shared])
+            let inputs = [("public keys", &public_keys.bytes), ("draws", draws)];
+            let outputs = [("ciphertexts", &mut sent.bytes), ("shared keys", &mut shared.bytes)];
+            self.run(stream, &self.program(Encapsulate(Draws), false)?, batch, &inputs, outputs)
         })?;
         Ok((sent.with_statuses(&statuses), shared.with_statuses(&statuses)))
     }
@@ -212,8 +200,9 @@ impl<M: Mechanism> BatchKem for Batch<M> {
             return Err(Error::Length { what: "ciphertexts", expected: batch, got });
         }
         let mut shared = SharedKeys::new::<M>(stream, batch)?.made_from(secret_keys).made_from(ciphertexts);
-        let args = vec![(&secret_keys.bytes).into(), (&ciphertexts.bytes).into(), (&mut shared.bytes).into()];
-        let statuses = self.run(stream, Decapsulate, batch, args)?;
+        let inputs = [("secret keys", &secret_keys.bytes), ("ciphertexts", &ciphertexts.bytes)];
+        let outputs = [("shared keys", &mut shared.bytes)];
+        let statuses = self.run(stream, &self.program(Decapsulate, false)?, batch, &inputs, outputs)?;
         Ok(shared.with_statuses(&statuses))
     }
 }
@@ -233,7 +222,7 @@ impl<M: Mechanism> DeterministicKem for Batch<M> {
         shared_keys: &mut [u8],
     ) -> Result<Outcome> {
         batch_of("bytes of seeds", seeds.len(), ENCAPSULATION_SEED)?;
-        self.encapsulate_host(Randomness::Seeds, [public_keys, seeds], ciphertexts, shared_keys)
+        self.encapsulate_host(Randomness::Seeds, public_keys, seeds, ciphertexts, shared_keys)
     }
 }
 

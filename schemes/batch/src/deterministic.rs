@@ -5,12 +5,6 @@ use ringforge::Result;
 use crate::kem::BatchKem;
 use crate::outcome::Outcome;
 
-/// Bytes of randomness for a key pair: 32 for the key, then 32 for the keys of rejected ciphertexts.
-pub const KEY_SEED: usize = 64;
-
-/// Bytes of randomness for an encapsulation.
-pub const ENCAPSULATION_SEED: usize = 32;
-
 /// A [`BatchKem`] that can do without randomness of its own: for test vectors, and for protocols that derive theirs.
 /// Seeds that are not uniform, secret and used once give away the keys.
 pub trait DeterministicKem: BatchKem {

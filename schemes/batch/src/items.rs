@@ -161,10 +161,10 @@ impl<K: Kind> fmt::Debug for Items<K> {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Device, Limits, Plan};
+    use ringforge::{Device, Pipeline, Value};
 
     use super::*;
-    use crate::mechanism::Operation;
+    use crate::mechanism::{Made, Steps};
 
     struct Bytes;
 
@@ -172,8 +172,33 @@ mod tests {
         const NAME: &'static str = "bytes";
         const SIZES: Sizes = Sizes { public_key: 4, secret_key: 4, ciphertext: 4, shared_key: 4 };
 
-        fn plan(operation: Operation, _: &Limits) -> Result<Plan> {
-            Err(Error::Unsupported { job: format!("{operation:?}"), why: "only handles are tested".into() })
+        fn steps() -> Result<impl Steps> {
+            None::<NoSteps>
+                .ok_or_else(|| Error::Unsupported { job: "steps".into(), why: "only handles are tested".into() })
+        }
+    }
+
+    enum NoSteps {}
+
+    impl Steps for NoSteps {
+        fn generate<'p>(&self, _: &'p Pipeline, _: Value<'p>, _: Option<Value<'p>>) -> Result<Made<'p, 2>> {
+            match *self {}
+        }
+
+        fn encapsulate<'p>(&self, _: &'p Pipeline, _: Value<'p>, _: Value<'p>) -> Result<Made<'p, 2>> {
+            match *self {}
+        }
+
+        fn decapsulate<'p>(&self, _: &'p Pipeline, _: Value<'p>, _: Value<'p>) -> Result<Made<'p, 1>> {
+            match *self {}
+        }
+
+        fn check_public<'p>(&self, _: &'p Pipeline, _: Value<'p>) -> Result<Option<Value<'p>>> {
+            match *self {}
+        }
+
+        fn check_secret<'p>(&self, _: &'p Pipeline, _: Value<'p>) -> Result<Option<Value<'p>>> {
+            match *self {}
         }
     }
 

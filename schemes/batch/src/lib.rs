@@ -27,7 +27,7 @@
 //! }
 //! ```
 //!
-//! A scheme says its sizes and its plans, as a [`Mechanism`]; [`Batch`] makes a [`BatchKem`] of it on any device.
+//! A scheme says its sizes and its [`Steps`], as a [`Mechanism`]; [`Batch`] makes a [`BatchKem`] of it on any device.
 //!
 //! # Randomness
 //!
@@ -51,10 +51,10 @@ mod sizes;
 
 pub use batch::Batch;
 #[cfg(feature = "hazmat")]
-pub use deterministic::{DeterministicKem, ENCAPSULATION_SEED, KEY_SEED};
+pub use deterministic::DeterministicKem;
 pub use host::run_host;
 pub use items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, kinds};
 pub use kem::{BatchKem, Resident};
-pub use mechanism::{Mechanism, Operation, Randomness};
+pub use mechanism::{Made, Mechanism, Operation, Randomness, Steps};
 pub use outcome::{Fault, Outcome, Reason, STATUS};
-pub use sizes::{Sizes, batch_of};
+pub use sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes, batch_of};

@@ -1,30 +1,64 @@
 //! What a scheme gives, so that a [`Batch`](crate::Batch) can run it.
 
 use ringforge::kernels::Draw;
-use ringforge::{Limits, Plan, Result, Slot, Step};
+use ringforge::{Pipeline, Plan, Planner, Result, Value};
 
-use crate::sizes::Sizes;
+use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes};
 
-/// A key encapsulation mechanism as plans.
-///
-/// All arguments of plans are tight bytes, item i at i times its size. A plan of an operation may have one argument
-/// more than is said: the [status](crate::Reason::status) of each item, whose outputs are then zero where it is not fine.
+/// A key encapsulation mechanism: its name, its sizes, and its steps.
 pub trait Mechanism: 'static {
     /// The name, for people; handles belong to the type.
     const NAME: &'static str;
     /// Sizes of items.
     const SIZES: Sizes;
-    /// Whether any bytes are a public key: there is then no plan that checks them.
-    const ANY_PUBLIC_KEY: bool = false;
 
-    /// The plan of an operation, for devices with some limits.
+    /// Its steps.
+    ///
+    /// # Errors
+    /// What makes its rings fail.
+    fn steps() -> Result<impl Steps>;
+}
+
+/// What an operation gives of each item, and its [status](crate::Reason::status) where it writes one: outputs are then zero
+/// where that is not fine.
+pub type Made<'p, const N: usize> = ([Value<'p>; N], Option<Value<'p>>);
+
+/// The steps of a key encapsulation mechanism: all values are tight bytes, of the mechanism's sizes.
+pub trait Steps {
+    /// From seeds, 64 bytes an item, to public and secret keys. Seeds are drawn by attempt 0 of `draws`, where there are any;
+    /// later attempts may be used for seeds that give no key.
+    ///
+    /// # Errors
+    /// What makes planning fail, as for all others.
+    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, draws: Option<Value<'p>>) -> Result<Made<'p, 2>>;
+
+    /// From public keys and seeds, 32 bytes an item, to ciphertexts and shared keys.
     ///
     /// # Errors
     /// What makes planning fail.
-    fn plan(operation: Operation, limits: &Limits) -> Result<Plan>;
+    fn encapsulate<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>, seeds: Value<'p>) -> Result<Made<'p, 2>>;
+
+    /// From secret keys and ciphertexts to shared keys.
+    ///
+    /// # Errors
+    /// What makes planning fail.
+    fn decapsulate<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>, ciphertexts: Value<'p>) -> Result<Made<'p, 1>>;
+
+    /// From public keys to statuses; nothing where any bytes are one.
+    ///
+    /// # Errors
+    /// What makes planning fail.
+    fn check_public<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>) -> Result<Option<Value<'p>>>;
+
+    /// From secret keys to statuses.
+    ///
+    /// # Errors
+    /// What makes planning fail.
+    fn check_secret<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>) -> Result<Option<Value<'p>>>;
 }
 
-/// What a plan does to each item.
+/// What a plan does to each item. Its arguments are named `seeds` or `draws`, `public keys`, `secret keys`, `ciphertexts`,
+/// `shared keys` and `statuses`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Randomness → public keys, secret keys.
@@ -48,16 +82,70 @@ pub enum Randomness {
     Draws,
 }
 
-impl Randomness {
-    /// Where steps find `bytes` bytes for each item, the randomness being argument `arg`, and the step that draws them
-    /// to temporary `temp` if that is needed.
+impl Operation {
+    /// The plan of this operation by these steps, with keys checked if that is wanted and the steps do not do so anyway;
+    /// nothing for a check of what needs none.
     ///
     /// # Errors
-    /// As [`Draw::new`].
-    pub fn slot(self, bytes: usize, arg: usize, temp: usize) -> Result<(Slot, Option<Step>)> {
+    /// What makes planning fail.
+    pub fn plan(self, name: &str, steps: &impl Steps, checked: bool, planner: &Planner) -> Result<Option<Plan>> {
+        let p = Pipeline::new(format!("{name} {self:?}{}", if checked { ", checked" } else { "" }), planner);
+        let statuses = match self {
+            Self::Generate(from) => {
+                let (seeds, draws) = from.seeds(&p, KEY_SEED)?;
+                let ([public, secret], statuses) = steps.generate(&p, seeds, draws)?;
+                p.output("public keys", public);
+                p.output("secret keys", secret);
+                statuses
+            }
+            Self::Encapsulate(from) => {
+                let public = p.input("public keys");
+                let (seeds, _) = from.seeds(&p, ENCAPSULATION_SEED)?;
+                let ([ciphertext, shared], statuses) = steps.encapsulate(&p, public, seeds)?;
+                p.output("ciphertexts", ciphertext);
+                p.output("shared keys", shared);
+                if checked && statuses.is_none() { steps.check_public(&p, public)? } else { statuses }
+            }
+            Self::Decapsulate => {
+                let (secret, ciphertext) = (p.input("secret keys"), p.input("ciphertexts"));
+                let ([shared], statuses) = steps.decapsulate(&p, secret, ciphertext)?;
+                p.output("shared keys", shared);
+                if checked && statuses.is_none() { steps.check_secret(&p, secret)? } else { statuses }
+            }
+            Self::CheckPublicKeys => match steps.check_public(&p, p.input("public keys"))? {
+                None => return Ok(None),
+                statuses => statuses,
+            },
+            Self::CheckSecretKeys => match steps.check_secret(&p, p.input("secret keys"))? {
+                None => return Ok(None),
+                statuses => statuses,
+            },
+        };
+        if let Some(statuses) = statuses {
+            p.output("statuses", statuses);
+        }
+        p.build().map(Some)
+    }
+}
+
+impl Randomness {
+    /// What it is called among a plan's arguments.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Seeds => "seeds",
+            Self::Draws => "draws",
+        }
+    }
+
+    /// The seeds of items, and the draws that they come from.
+    fn seeds(self, p: &Pipeline, bytes: usize) -> Result<(Value<'_>, Option<Value<'_>>)> {
         Ok(match self {
-            Self::Seeds => (Slot::Arg(arg), None),
-            Self::Draws => (Slot::Temp(temp), Some(Draw::new(bytes, 0)?.step(Slot::Arg(arg), Slot::Temp(temp)))),
+            Self::Seeds => (p.input(self.name()), None),
+            Self::Draws => {
+                let draws = p.input(self.name());
+                let [seeds] = p.step(Draw::new(bytes, 0)?, &[draws]);
+                (seeds, Some(draws))
+            }
         })
     }
 }

@@ -2,6 +2,12 @@
 
 use ringforge::{Error, Result};
 
+/// Bytes of randomness for a key pair: 32 for the key, then 32 for the keys of rejected ciphertexts.
+pub const KEY_SEED: usize = 64;
+
+/// Bytes of randomness for an encapsulation.
+pub const ENCAPSULATION_SEED: usize = 32;
+
 /// Sizes of one item, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sizes {

@@ -18,14 +18,6 @@ pub(crate) const STACK: usize = 0x2000;
 /// A seed, a z, or a shared key.
 pub(crate) type Seed = [u8; SEED_BYTES];
 
-/// What a decapsulation hashes before it encrypts again.
-pub(crate) struct Candidates {
-    /// The shared key if the ciphertext comes out again.
-    pub(crate) agreed: Zeroizing<Seed>,
-    /// The shared key if not.
-    pub(crate) rejected: Zeroizing<Seed>,
-}
-
 /// Key encapsulation of one parameter set, one item at a time.
 ///
 /// All slices have exactly the lengths that [`Parameters`] gives.
@@ -40,7 +32,7 @@ pub(crate) struct Memory {
     pub(crate) polynomials: Polynomials,
     coins: [Vec<u8>; 2],
     message: Vec<u8>,
-    ciphertext: Vec<u8>,
+    pub(crate) ciphertext: Vec<u8>,
 }
 
 impl Memory {
@@ -88,9 +80,20 @@ impl Kem {
     ) -> Result<()> {
         let Memory { polynomials, coins, .. } = memory;
         let [f, g] = coins.each_mut().map(Vec::as_mut_slice);
-        expand(seed, [&mut *f, &mut *g]);
+        xof(seed, [&mut *f, &mut *g]);
+        self.key_pair_of([f, g], public_key, secret_key, polynomials)
+    }
+
+    /// The same from the coins of f and of g.
+    pub(crate) fn key_pair_of(
+        &self,
+        coins: [&[u8]; 2],
+        public_key: &mut [u8],
+        secret_key: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
         let (pke_key, rest) = secret_key.split_at_mut(self.parameters().pke_key_bytes());
-        self.pke.key_pair([f, g], public_key, pke_key, polynomials)?;
+        self.pke.key_pair(coins, public_key, pke_key, memory)?;
         rest[..public_key.len()].copy_from_slice(public_key);
         Ok(())
     }
@@ -122,9 +125,10 @@ impl Kem {
         let [pke_key, public_key, z] = self.parameters().parts(secret_key);
         let Memory { polynomials, coins: [coins, _], message, ciphertext: again } = memory;
         self.pke.decrypt(pke_key, ciphertext, message, polynomials)?;
-        let candidates = hash_message(public_key, &[z, ciphertext], message, coins);
+        let mut keys = Zeroizing::new([Seed::default(); 2]);
+        hash_message(public_key, &[z, ciphertext], message, &mut keys, coins);
         self.pke.encrypt(public_key, message, coins, again, polynomials)?;
-        *shared_key = candidates.choose(ciphertext, again);
+        *shared_key = choose(&keys, ciphertext, again);
         Ok(())
     }
 
@@ -139,35 +143,32 @@ impl Kem {
     }
 }
 
-/// The coins of a key pair: those of f, then those of g.
-pub(crate) fn expand(seed: &Seed, coins: [&mut [u8]; 2]) {
-    xof(seed, coins);
-}
-
 /// From the seed of an encapsulation to its message, shared key and coins. `id`: at least the public key's beginning.
 pub(crate) fn hash_seed(id: &[u8], seed: &Seed, message: &mut [u8], shared_key: &mut Seed, coins: &mut [u8]) {
     xof(seed, [&mut *message]);
     derive(id, message, shared_key, coins);
 }
 
-/// From a decrypted message to the keys to choose from and the coins. `id`: at least the public key's beginning; `rest`:
-/// z and the ciphertext.
-pub(crate) fn hash_message(id: &[u8], rest: &[&[u8]], message: &[u8], coins: &mut [u8]) -> Candidates {
-    let mut agreed = Zeroizing::new(Seed::default());
-    derive(id, message, &mut agreed, coins);
-    let rejected = hash(&[&[&id[..ID_BYTES]], rest].concat());
-    Candidates { agreed, rejected: Zeroizing::new(rejected[0]) }
+/// From a decrypted message to the shared keys, if the ciphertext comes out again and if not, and the coins. `id`: at least
+/// the public key's beginning; `rest`: z and the ciphertext.
+pub(crate) fn hash_message(
+    id: &[u8],
+    rest: &[&[u8]],
+    message: &[u8],
+    [agreed, rejected]: &mut [Seed; 2],
+    coins: &mut [u8],
+) {
+    derive(id, message, agreed, coins);
+    *rejected = hash(&[&[&id[..ID_BYTES]], rest].concat())[0];
+}
+
+/// Of these shared keys the one that it is, whether or not the ciphertext came out again.
+pub(crate) fn choose([agreed, rejected]: &[Seed; 2], ciphertext: &[u8], again: &[u8]) -> Seed {
+    select(ciphertext.ct_eq(again), agreed, rejected)
 }
 
 fn derive(id: &[u8], message: &[u8], shared_key: &mut Seed, coins: &mut [u8]) {
     let hash = hash(&[&id[..ID_BYTES], message]);
     *shared_key = hash[0];
     xof(&hash[1], [coins]);
-}
-
-impl Candidates {
-    /// The shared key, whether or not the ciphertext came out again.
-    pub(crate) fn choose(&self, ciphertext: &[u8], again: &[u8]) -> Seed {
-        select(ciphertext.ct_eq(again), &self.agreed, &self.rejected)
-    }
 }

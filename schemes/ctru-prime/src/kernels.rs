@@ -6,9 +6,8 @@ mod text;
 
 use core::fmt;
 use core::ops::Range;
-use std::sync::Arc;
 
-use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Role, Rows, Slot, Source, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Role, Rows, Source, Table};
 
 use crate::kem::Kem;
 use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
@@ -90,25 +89,32 @@ enum Work {
 }
 
 impl Work {
-    fn transform(rows: Rows) -> Self {
-        Self::Transform(Box::new(rows))
+    /// The table that the kernel's last port reads.
+    fn table(&self) -> Option<Table> {
+        match self {
+            Self::Hash => None,
+            Self::Transform(rows) => Some(rows.table()),
+            // where transforms have their factors: a word that nobody reads
+            Self::Tensor(_) => Some(Table::Bytes([0; size_of::<u32>()].into())),
+        }
     }
 }
 
 impl PrimeKernel {
-    /// The kernel of a stage. Inverses are made by transforms whichever way other products are made.
+    /// The kernel of a stage. Inverses are made by transforms whichever way other products are made: a warp is too few for
+    /// division steps.
     ///
     /// # Errors
     /// What makes the rings' rows fail.
     pub(crate) fn new(stage: Stage, keys: Keys, way: Way, p: &Parameters, limits: &Limits) -> Result<Self> {
         let rows = |bounds, extra| {
             Ok::<_, ringforge::Error>(match way {
-                Way::Transform => Work::transform(integer_rows(p.n, bounds, limits)?.extra_shared(extra)),
-                Way::Tensor => {
+                Way::Tensor if stage != Stage::Invert => {
                     let rows = TensorRows::of_degree(p.n).extra_shared(extra);
                     let one_matrix = keys == Keys::One && matches!(stage, Stage::Encrypt | Stage::Compare);
                     Work::Tensor(if one_matrix { rows.one_matrix() } else { rows })
                 }
+                _ => Work::Transform(Box::new(integer_rows(p.n, bounds, limits)?.extra_shared(extra))),
             })
         };
         let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
@@ -122,31 +128,15 @@ impl PrimeKernel {
             #[cfg(feature = "testkit")]
             Stage::Multiply => rows(Bounds::of_encryption(p), 0)?,
             Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes())?,
-            Stage::Gather | Stage::Generate => rows(Bounds::of_limbs(p), polynomials)?,
-            // a warp is too few for division steps
-            Stage::Invert => Work::transform(integer_rows(p.n, Bounds::of_limbs(p), limits)?.extra_shared(polynomials)),
+            Stage::Gather | Stage::Invert | Stage::Generate => rows(Bounds::of_limbs(p), polynomials)?,
         };
         let mut ports = ports(stage, keys, way, p);
-        ports.extend(match &work {
-            Work::Hash => None,
-            Work::Transform(rows) => Some(rows.table_port()),
-            Work::Tensor(rows) => Some(rows.table_port()),
-        });
+        ports.extend(work.table().map(|table| Port::shared(table.bytes())));
         Ok(Self { stage, keys, way, kem: Kem::of(p)?, work, ports })
     }
 
     fn parameters(&self) -> &Parameters {
         self.kem.parameters()
-    }
-
-    /// The step with these slots, to which that of the table is added where the kernel has one.
-    pub(crate) fn step(self, mut slots: Vec<Slot>) -> Step {
-        slots.extend(match &self.work {
-            Work::Hash => None,
-            Work::Transform(rows) => Some(rows.table_slot()),
-            Work::Tensor(rows) => Some(rows.table_slot()),
-        });
-        Step { kernel: Arc::new(self), slots }
     }
 }
 
@@ -279,8 +269,12 @@ impl Kernel for PrimeKernel {
         Ok(unsafe { Source::new(self, text::of(self.stage).1, headers, built) })
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        on_cpu::run(self.stage, self.keys, self.way, self.kem, args)
+    fn table(&self, port: usize) -> Option<Table> {
+        if port + 1 == self.ports.len() { self.work.table() } else { None }
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        self.run(items, args)
     }
 
     fn describe(&self) -> String {

@@ -6,6 +6,7 @@
 mod ring;
 
 use ringforge::Draws;
+use ringforge::testkit::Named;
 use ringforge_batch::Reason;
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
@@ -15,6 +16,9 @@ use crate::params::Parameters;
 pub(crate) use ring::product;
 use ring::{Polynomial, inverse};
 
+/// What outputs of these names should hold.
+type Outputs = Vec<(&'static str, Vec<u8>)>;
+
 /// Codewords of the messages 1, 2, 4 and 8.
 const CODE: [i64; 4] = [0x55, 0x0f, 0x3c, 0xf0];
 
@@ -23,29 +27,21 @@ const CODE: [i64; 4] = [0x55, 0x0f, 0x3c, 0xf0];
 pub(crate) struct Naive(pub(crate) Parameters);
 
 impl Naive {
-    /// in: d ‖ z of each item
-    pub(crate) fn generate_from(self, seeds: &[u8]) -> Vec<Vec<u8>> {
-        columns(seeds.chunks(64).map(|seed| self.key_pair(&seed[..32], &seed[32..])))
+    pub(crate) fn generate(self, batch: usize, inputs: &Named) -> Outputs {
+        let pairs = seeds(batch, inputs, 64).into_iter().map(|seed| self.key_pair(&seed[..32], &seed[32..]));
+        columns(["public keys", "secret keys"], pairs)
     }
 
-    pub(crate) fn generate(self, batch: usize, draws: &[u8]) -> Vec<Vec<u8>> {
-        self.generate_from(&(0..batch).flat_map(|item| draw(draws, item)).collect::<Vec<_>>())
+    pub(crate) fn encapsulate(self, batch: usize, public_keys: &[u8], inputs: &Named) -> Outputs {
+        let items = public_keys.chunks(self.0.public_key_bytes()).zip(seeds(batch, inputs, 32));
+        let sent = items.map(|(key, seed)| self.encapsulate_message(key, &xof(&seed, self.0.n / 16)));
+        columns(["ciphertexts", "shared keys"], sent)
     }
 
-    /// in: s of each item
-    pub(crate) fn encapsulate_from(self, public_keys: &[u8], seeds: &[u8]) -> Vec<Vec<u8>> {
-        let items = public_keys.chunks(self.0.public_key_bytes()).zip(seeds.chunks(32));
-        columns(items.map(|(public_key, seed)| self.encapsulate_message(public_key, &xof(seed, self.0.n / 16))))
-    }
-
-    pub(crate) fn encapsulate(self, batch: usize, public_keys: &[u8], draws: &[u8]) -> Vec<Vec<u8>> {
-        let seeds: Vec<u8> = (0..batch).flat_map(|item| draw(draws, item)[..32].to_vec()).collect();
-        self.encapsulate_from(public_keys, &seeds)
-    }
-
-    pub(crate) fn decapsulate(self, secret_keys: &[u8], ciphertexts: &[u8]) -> Vec<Vec<u8>> {
-        let ciphertexts = ciphertexts.chunks(self.0.ciphertext_bytes());
-        columns(secret_keys.chunks(self.0.secret_key_bytes()).zip(ciphertexts).map(|(secret_key, ciphertext)| {
+    pub(crate) fn decapsulate(self, secret_keys: &[u8], inputs: &Named) -> Outputs {
+        let ciphertexts = inputs["ciphertexts"].chunks(self.0.ciphertext_bytes());
+        let items = secret_keys.chunks(self.0.secret_key_bytes()).zip(ciphertexts);
+        let received = items.map(|(secret_key, ciphertext)| {
             let [pke_key, public_key, z] = self.0.parts(secret_key);
             let place = self.bad_place(pke_key);
             let status = status(place);
@@ -56,22 +52,23 @@ impl Naive {
             let [again, agreed] = self.encapsulate_message(public_key, &message);
             let rejected = || hash(&[&public_key[..33], z, ciphertext])[..32].to_vec();
             [if again == ciphertext { agreed } else { rejected() }, status]
-        }))
+        });
+        columns(["shared keys", "statuses"], received)
     }
 
-    pub(crate) fn check_secret(self, secret_keys: &[u8]) -> Vec<Vec<u8>> {
-        let keys = secret_keys.chunks(self.0.secret_key_bytes());
-        vec![keys.flat_map(|key| status(self.bad_place(self.0.parts(key)[0]))).collect()]
+    pub(crate) fn check_secret(self, inputs: &Named) -> Outputs {
+        let keys = inputs["secret keys"].chunks(self.0.secret_key_bytes());
+        columns(["statuses"], keys.map(|key| [status(self.bad_place(self.0.parts(key)[0]))]))
     }
 
     /// Products of residues modulo q by numbers from −η to η, both as words of 16 bits.
-    pub(crate) fn multiply(self, large: &[u8], small: &[u8]) -> Vec<Vec<u8>> {
-        let words = |bytes: &[u8]| {
-            bytes.as_chunks().0.iter().map(|word| i16::from_le_bytes(*word).into()).collect::<Polynomial>()
-        };
-        let (large, small, q) = (words(large), words(small), i64::from(self.0.q));
+    pub(crate) fn multiply(self, inputs: &Named) -> Outputs {
+        let [large, small] = ["large", "small"].map(|name| -> Polynomial {
+            inputs[name].as_chunks().0.iter().map(|word| i16::from_le_bytes(*word).into()).collect()
+        });
         let products = large.chunks(self.0.n).zip(small.chunks(self.0.n)).flat_map(|(a, b)| product(a, b));
-        vec![products.flat_map(|x| (x.rem_euclid(q) as u16).to_le_bytes()).collect()]
+        let bytes = products.flat_map(|x| (x.rem_euclid(self.0.q.into()) as u16).to_le_bytes());
+        vec![("product", bytes.collect())]
     }
 
     fn key_pair(self, d: &[u8], z: &[u8]) -> [Vec<u8>; 2] {
@@ -136,19 +133,25 @@ impl Naive {
     }
 }
 
-/// What is made of all items, one vector for each argument.
-fn columns<const N: usize>(made: impl Iterator<Item = [Vec<u8>; N]>) -> Vec<Vec<u8>> {
-    let mut columns = vec![Vec::new(); N];
-    made.for_each(|made| columns.iter_mut().zip(made).for_each(|(all, one)| all.extend(one)));
-    columns
+/// What is made of all items, a vector for each output.
+fn columns<const N: usize>(names: [&'static str; N], made: impl Iterator<Item = [Vec<u8>; N]>) -> Outputs {
+    let mut columns = names.map(|name| (name, Vec::new()));
+    made.for_each(|made| columns.iter_mut().zip(made).for_each(|((_, all), one)| all.extend(one)));
+    columns.into()
 }
 
 fn status(place: Option<usize>) -> Vec<u8> {
     Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })).to_le_bytes().to_vec()
 }
 
-fn draw(draws: &[u8], item: usize) -> [u8; 64] {
-    Draws::from_bytes(draws).expect("the bytes of draws").block(item as u64, 0)
+/// The seeds of all items: as they are given, or drawn.
+fn seeds(batch: usize, inputs: &Named, bytes: usize) -> Vec<Vec<u8>> {
+    let draws = inputs.get("draws").map(|draws| Draws::from_bytes(draws).expect("the bytes of draws"));
+    let seed = |item: usize| match &draws {
+        Some(draws) => draws.block(item as u64, 0)[..bytes].to_vec(),
+        None => inputs["seeds"][item * bytes..][..bytes].to_vec(),
+    };
+    (0..batch).map(seed).collect()
 }
 
 fn xof(seed: &[u8], length: usize) -> Vec<u8> {

@@ -3,13 +3,13 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use ringforge::{Buffer, Device, Error, Plan, Program, Result, Stream};
-use ringforge_batch::{Reason, SharedKeys};
+use ringforge::{Buffer, Device, Error, Plan, Planner, Program, Result, Stream};
+use ringforge_batch::{Randomness, Reason, SharedKeys, batch_of};
 
 use crate::params::ParameterSet;
-use crate::plans::Plans;
+use crate::plans::PrimeSteps;
 use crate::product::Way;
-use crate::single::check_secret_key;
+use crate::single::{check_secret_key, length};
 
 /// A parameter set made ready on a device for one key that serves many items: the same bytes as a
 /// [`Batch`](crate::Batch) gives for as many copies of the key, sooner.
@@ -59,14 +59,14 @@ impl<P: ParameterSet> OneKey<P> {
     /// # Errors
     /// As [`Device::compile`].
     pub fn new(device: &Device) -> Result<Self> {
-        let plans = Plans::new(&P::PARAMETERS, device.limits());
+        let (steps, planner) = (PrimeSteps::new(P::PARAMETERS), Planner::new(device.limits().clone()));
         let compile = |plan: Result<Plan>| device.compile(&plan?);
         Ok(Self {
-            way: plans.way(),
-            prepare_public: compile(plans.prepare_public())?,
-            prepare_secret: compile(plans.prepare_secret())?,
-            encapsulate: compile(plans.encapsulate_to_one())?,
-            decapsulate: compile(plans.decapsulate_with_one())?,
+            way: steps.way(device.limits()),
+            prepare_public: compile(steps.prepare_public(&planner))?,
+            prepare_secret: compile(steps.prepare_secret(&planner))?,
+            encapsulate: compile(steps.encapsulate_to_one(Randomness::Draws, &planner))?,
+            decapsulate: compile(steps.decapsulate_with_one(&planner))?,
             set: PhantomData,
         })
     }
@@ -74,13 +74,14 @@ impl<P: ParameterSet> OneKey<P> {
     /// Makes a public key ready. Any bytes are one.
     ///
     /// # Errors
-    /// [`Error::Length`] unless it has the set's length; as [`Program::run`].
+    /// [`Error::Length`] unless it has the set's length; as [`Call::run`](ringforge::Call::run).
     pub fn public_key(&self, stream: &Stream, key: &[u8]) -> Result<PreparedPublicKey<P>> {
         let p = P::PARAMETERS;
-        length("bytes of a public key", key.len(), p.public_key_bytes())?;
+        length("bytes of a public key", key, p.public_key_bytes())?;
         let key = stream.upload(key)?;
         let mut prepared = stream.device().buffer(self.way.prepared_public_bytes(&p))?;
-        self.prepare_public.run(stream, 1, &mut [(&key).into(), (&mut prepared).into()])?;
+        let call = self.prepare_public.on(stream, 1).input("public keys", &key);
+        call.output("prepared public keys", &mut prepared).run()?;
         Ok(PreparedPublicKey(prepared, PhantomData))
     }
 
@@ -96,14 +97,15 @@ impl<P: ParameterSet> OneKey<P> {
         let public = self.public_key(stream, p.parts(key)[1])?;
         let key = stream.upload_secret(key)?;
         let mut secret = stream.secret_buffer(self.way.prepared_secret_bytes(&p))?;
-        self.prepare_secret.run(stream, 1, &mut [(&key).into(), (&mut secret).into()])?;
+        let call = self.prepare_secret.on(stream, 1).input("secret keys", &key);
+        call.output("prepared secret keys", &mut secret).run()?;
         Ok(Ok(PreparedSecretKey { secret, public }))
     }
 
     /// New ciphertexts, and the shared keys in them, which are wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if they cannot be addressed; as [`Program::run`].
+    /// [`Error::TooLarge`] if they cannot be addressed; as [`Call::run`](ringforge::Call::run).
     pub fn encapsulate(
         &self,
         stream: &Stream,
@@ -115,8 +117,8 @@ impl<P: ParameterSet> OneKey<P> {
         let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
         let (mut ciphertexts, mut shared_keys) = (stream.device().buffer(bytes)?, SharedKeys::new::<P>(stream, batch)?);
         stream.with_draws(|draws| {
-            let (sent, shared) = ((&mut ciphertexts).into(), shared_keys.bytes_mut().into());
-            self.encapsulate.run(stream, batch, &mut [(&key.0).into(), draws.into(), sent, shared])
+            let call = self.encapsulate.on(stream, batch).input("prepared public key", &key.0).input("draws", draws);
+            call.output("ciphertexts", &mut ciphertexts).output("shared keys", shared_keys.bytes_mut()).run()
         })?;
         Ok((ciphertexts, shared_keys))
     }
@@ -124,21 +126,15 @@ impl<P: ParameterSet> OneKey<P> {
     /// The shared keys in ciphertexts, which are wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::Length`] unless the ciphertexts are whole; as [`Program::run`].
+    /// [`Error::Length`] unless the ciphertexts are whole; as [`Call::run`](ringforge::Call::run).
     pub fn decapsulate(&self, stream: &Stream, key: &PreparedSecretKey<P>, ciphertexts: &Buffer) -> Result<SharedKeys> {
-        let size = P::PARAMETERS.ciphertext_bytes();
-        let batch = ciphertexts.len() / size;
-        length("bytes of ciphertexts", ciphertexts.len(), batch * size)?;
+        let batch = batch_of("bytes of ciphertexts", ciphertexts.len(), P::PARAMETERS.ciphertext_bytes())?;
         let mut shared_keys = SharedKeys::new::<P>(stream, batch)?;
-        let (secret, public) = (&key.secret, &key.public.0);
-        let args = &mut [secret.into(), public.into(), ciphertexts.into(), shared_keys.bytes_mut().into()];
-        self.decapsulate.run(stream, batch, args)?;
+        let call = self.decapsulate.on(stream, batch).input("prepared secret key", &key.secret);
+        let call = call.input("prepared public key", &key.public.0).input("ciphertexts", ciphertexts);
+        call.output("shared keys", shared_keys.bytes_mut()).run()?;
         Ok(shared_keys)
     }
-}
-
-fn length(what: &'static str, got: usize, expected: usize) -> Result<()> {
-    if got == expected { Ok(()) } else { Err(Error::Length { what, expected, got }) }
 }
 
 impl<P: ParameterSet> fmt::Debug for OneKey<P> {

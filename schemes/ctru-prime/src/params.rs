@@ -1,9 +1,9 @@
 //! The parameter sets, and every size that follows from one.
 
-use ringforge::{Limits, Plan, Result};
-use ringforge_batch::{Mechanism, Operation, Sizes};
+use ringforge::Result;
+use ringforge_batch::{Mechanism, Sizes, Steps};
 
-use crate::plans::plan;
+use crate::plans::PrimeSteps;
 
 /// Bytes of a seed, of z, and of a shared key.
 pub(crate) const SEED_BYTES: usize = 32;
@@ -122,10 +122,9 @@ macro_rules! sets {
             impl Mechanism for $set {
                 const NAME: &'static str = $name;
                 const SIZES: Sizes = Self::PARAMETERS.sizes();
-                const ANY_PUBLIC_KEY: bool = true;
 
-                fn plan(operation: Operation, limits: &Limits) -> Result<Plan> {
-                    plan(&Self::PARAMETERS, operation, limits)
+                fn steps() -> Result<impl Steps> {
+                    Ok(PrimeSteps::new(Self::PARAMETERS))
                 }
             }
 

@@ -1,172 +1,146 @@
-//! The plans of a parameter set: stages in order, from the caller's arguments to the caller's arguments.
+//! The stages of a parameter set put together: the steps of its operations, and the plans with keys that are prepared.
 
 use ringforge::kernels::Draw;
-use ringforge::{Error, Limits, Plan, Result, Slot, Step};
-use ringforge_batch::{Operation, Randomness};
+use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
+use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
 use crate::kernels::{Keys, PrimeKernel, Stage};
 use crate::params::Parameters;
 use crate::product::Way;
 
-use Slot::{Arg, Temp};
-
-/// The plan of an operation.
-pub(crate) fn plan(p: &Parameters, operation: Operation, limits: &Limits) -> Result<Plan> {
-    let plans = Plans::new(p, limits);
-    match operation {
-        Operation::Generate(Randomness::Seeds) => plans.generate_from(),
-        Operation::Generate(Randomness::Draws) => plans.generate(),
-        Operation::Encapsulate(Randomness::Seeds) => plans.encapsulate_from(),
-        Operation::Encapsulate(Randomness::Draws) => plans.encapsulate(),
-        Operation::Decapsulate => plans.decapsulate(),
-        Operation::CheckSecretKeys => plans.check_secret(),
-        Operation::CheckPublicKeys => Err(Error::Unsupported {
-            job: format!("a check of public keys of {}", p.name),
-            why: "any bytes are one".into(),
-        }),
-    }
-}
-
-/// The plans of a parameter set for devices with some limits. All arguments are tight bytes, item i at i · size.
-pub(crate) struct Plans {
+/// The steps of a parameter set.
+#[derive(Clone, Copy)]
+pub(crate) struct PrimeSteps {
     parameters: Parameters,
-    limits: Limits,
-    way: Way,
+    keys: Keys,
+    /// How they multiply, if not in the way that is fastest.
+    way: Option<Way>,
 }
 
-impl Plans {
-    /// Plans that multiply in the way that is fastest.
-    pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Self {
-        Self { parameters: *parameters, limits: limits.clone(), way: Way::fastest(limits) }
+impl PrimeSteps {
+    /// Steps that take a key for each item, and multiply in the way that is fastest.
+    pub(crate) const fn new(parameters: Parameters) -> Self {
+        Self { parameters, keys: Keys::Plain, way: None }
     }
 
     /// The same with this way to multiply.
     #[cfg(feature = "testkit")]
-    pub(crate) fn multiplying(mut self, way: Way) -> Self {
-        self.way = way;
-        self
+    pub(crate) const fn multiplying(self, way: Way) -> Self {
+        Self { way: Some(way), ..self }
     }
 
-    pub(crate) fn way(&self) -> Way {
-        self.way
+    /// The same with keys taken, or given, like this.
+    const fn keys(self, keys: Keys) -> Self {
+        Self { keys, ..self }
     }
 
-    /// Seeds d ‖ z → public keys, secret keys.
-    pub(crate) fn generate_from(&self) -> Result<Plan> {
-        let steps = vec![
-            self.stage(Stage::Expand, vec![Arg(0), Temp(0)])?,
-            self.stage(Stage::Gather, vec![Temp(0), Temp(1), Temp(2)])?,
-            self.stage(Stage::Invert, vec![Temp(2), Temp(3)])?,
-            self.stage(Stage::Generate, vec![Arg(0), Temp(0), Temp(1), Temp(3), Arg(1), Arg(2)])?,
-        ];
-        self.plan("generate from seeds", steps)
-    }
-
-    /// Draws → public keys, secret keys.
-    pub(crate) fn generate(&self) -> Result<Plan> {
-        let steps = vec![
-            Draw::new(64, 0)?.step(Arg(0), Temp(0)),
-            self.stage(Stage::Expand, vec![Temp(0), Temp(1)])?,
-            self.stage(Stage::Gather, vec![Temp(1), Temp(2), Temp(3)])?,
-            self.stage(Stage::Invert, vec![Temp(3), Temp(4)])?,
-            self.stage(Stage::Generate, vec![Temp(0), Temp(1), Temp(2), Temp(4), Arg(1), Arg(2)])?,
-        ];
-        self.plan("generate", steps)
-    }
-
-    /// Public keys, seeds s → ciphertexts, shared keys.
-    pub(crate) fn encapsulate_from(&self) -> Result<Plan> {
-        let steps = vec![
-            self.stage(Stage::Encapsulate, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3)])?,
-            self.stage(Stage::Encrypt, vec![Arg(0), Temp(0), Temp(1), Arg(2)])?,
-        ];
-        self.plan("encapsulate from seeds", steps)
-    }
-
-    /// Public keys, draws → ciphertexts, shared keys.
-    pub(crate) fn encapsulate(&self) -> Result<Plan> {
-        let steps = vec![
-            Draw::new(32, 0)?.step(Arg(1), Temp(0)),
-            self.stage(Stage::Encapsulate, vec![Arg(0), Temp(0), Temp(1), Temp(2), Arg(3)])?,
-            self.stage(Stage::Encrypt, vec![Arg(0), Temp(1), Temp(2), Arg(2)])?,
-        ];
-        self.plan("encapsulate", steps)
-    }
-
-    /// Secret keys, ciphertexts → shared keys, status.
-    pub(crate) fn decapsulate(&self) -> Result<Plan> {
-        let steps = vec![
-            self.stage(Stage::Decrypt, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3)])?,
-            self.stage(Stage::Decapsulate, vec![Temp(0), Temp(1), Temp(2), Temp(3), Arg(3)])?,
-            self.stage(Stage::Compare, vec![Arg(0), Arg(1), Temp(0), Temp(3), Temp(2), Arg(3), Arg(2)])?,
-        ];
-        self.plan("decapsulate", steps)
-    }
-
-    /// Secret keys → status.
-    pub(crate) fn check_secret(&self) -> Result<Plan> {
-        self.plan("check secret keys", vec![self.stage(Stage::CheckSecret, vec![Arg(0), Arg(1)])?])
+    /// How they multiply on devices with some limits.
+    pub(crate) fn way(&self, limits: &Limits) -> Way {
+        self.way.unwrap_or_else(|| Way::fastest(limits))
     }
 
     /// Public keys → what is prepared of them.
-    pub(crate) fn prepare_public(&self) -> Result<Plan> {
-        let step = self.step(Stage::PreparePublic, Keys::Prepared, vec![Arg(0), Arg(1)])?;
-        self.plan("prepare public keys", vec![step])
+    pub(crate) fn prepare_public(&self, planner: &Planner) -> Result<Plan> {
+        self.prepare("public keys", Stage::PreparePublic, planner)
     }
 
     /// Secret keys → what is prepared of them for decryption; for the other half of a decapsulation the public key in them
     /// is to be prepared.
-    pub(crate) fn prepare_secret(&self) -> Result<Plan> {
-        let step = self.step(Stage::PrepareSecret, Keys::Prepared, vec![Arg(0), Arg(1)])?;
-        self.plan("prepare secret keys", vec![step])
+    pub(crate) fn prepare_secret(&self, planner: &Planner) -> Result<Plan> {
+        self.prepare("secret keys", Stage::PrepareSecret, planner)
     }
 
-    /// A prepared public key, seeds s → ciphertexts, shared keys.
-    #[cfg(feature = "testkit")]
-    pub(crate) fn encapsulate_to_one_from(&self) -> Result<Plan> {
-        let steps = vec![
-            self.step(Stage::Encapsulate, Keys::One, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3)])?,
-            self.step(Stage::Encrypt, Keys::One, vec![Arg(0), Temp(0), Temp(1), Arg(2)])?,
-        ];
-        self.plan("encapsulate to one key from seeds", steps)
+    fn prepare(&self, keys: &str, stage: Stage, planner: &Planner) -> Result<Plan> {
+        let p = self.pipeline(&format!("prepare {keys}"), planner);
+        let [prepared] = self.keys(Keys::Prepared).step(&p, stage, &[p.input(keys)])?;
+        p.output(&format!("prepared {keys}"), prepared);
+        p.build()
     }
 
-    /// A prepared public key, draws → ciphertexts, shared keys.
-    pub(crate) fn encapsulate_to_one(&self) -> Result<Plan> {
-        let steps = vec![
-            Draw::new(32, 0)?.step(Arg(1), Temp(0)),
-            self.step(Stage::Encapsulate, Keys::One, vec![Arg(0), Temp(0), Temp(1), Temp(2), Arg(3)])?,
-            self.step(Stage::Encrypt, Keys::One, vec![Arg(0), Temp(1), Temp(2), Arg(2)])?,
-        ];
-        self.plan("encapsulate to one key", steps)
+    /// A prepared public key, seeds or draws → ciphertexts, shared keys.
+    pub(crate) fn encapsulate_to_one(&self, from: Randomness, planner: &Planner) -> Result<Plan> {
+        let p = self.pipeline("encapsulate to one key", planner);
+        let key = p.input("prepared public key");
+        let [seeds] = match from {
+            Randomness::Seeds => [p.input("seeds")],
+            Randomness::Draws => p.step(Draw::new(ENCAPSULATION_SEED, 0)?, &[p.input("draws")]),
+        };
+        let ([ciphertexts, shared_keys], _) = self.keys(Keys::One).encapsulate(&p, key, seeds)?;
+        p.output("ciphertexts", ciphertexts);
+        p.output("shared keys", shared_keys);
+        p.build()
     }
 
     /// A prepared secret key, its public key prepared, ciphertexts → shared keys.
-    pub(crate) fn decapsulate_with_one(&self) -> Result<Plan> {
-        let steps = vec![
-            self.step(Stage::Decrypt, Keys::One, vec![Arg(0), Arg(2), Temp(0), Temp(1), Temp(2)])?,
-            self.stage(Stage::Decapsulate, vec![Temp(0), Temp(1), Temp(3), Temp(4), Temp(2)])?,
-            self.step(Stage::Compare, Keys::One, vec![Arg(1), Arg(2), Temp(0), Temp(4), Temp(3), Temp(2), Arg(3)])?,
-        ];
-        self.plan("decapsulate with one key", steps)
+    pub(crate) fn decapsulate_with_one(&self, planner: &Planner) -> Result<Plan> {
+        let p = self.pipeline("decapsulate with one key", planner);
+        let keys = ["prepared secret key", "prepared public key"].map(|name| p.input(name));
+        let ([shared_keys], _) = self.keys(Keys::One).decapsulate_with(&p, keys, p.input("ciphertexts"))?;
+        p.output("shared keys", shared_keys);
+        p.build()
     }
 
     /// Residues modulo q, numbers from −η to η, both as words of 16 bits → products modulo q and x^n − x − 1.
     #[cfg(feature = "testkit")]
-    pub(crate) fn multiply(&self) -> Result<Plan> {
-        self.plan("multiply", vec![self.stage(Stage::Multiply, vec![Arg(0), Arg(1), Arg(2)])?])
+    pub(crate) fn multiply(&self, planner: &Planner) -> Result<Plan> {
+        let p = self.pipeline("multiply", planner);
+        let factors = ["large", "small"].map(|name| p.input(name));
+        let [product] = self.step(&p, Stage::Multiply, &factors)?;
+        p.output("product", product);
+        p.build()
     }
 
-    fn stage(&self, stage: Stage, slots: Vec<Slot>) -> Result<Step> {
-        self.step(stage, Keys::Plain, slots)
+    /// With the keys that decrypt, and those that encrypt again.
+    fn decapsulate_with<'p>(
+        &self,
+        p: &'p Pipeline,
+        [secret, public]: [Value<'p>; 2],
+        ciphertexts: Value<'p>,
+    ) -> Result<Made<'p, 1>> {
+        let [messages, rejections, statuses] = self.step(p, Stage::Decrypt, &[secret, ciphertexts])?;
+        // it takes no key, and so is the same kernel whichever way keys are taken
+        let plain = self.keys(Keys::Plain);
+        let [both_keys, coins, statuses] = plain.step(p, Stage::Decapsulate, &[messages, rejections, statuses])?;
+        let compared = [public, ciphertexts, messages, coins, both_keys, statuses];
+        let [statuses, shared_keys] = self.step(p, Stage::Compare, &compared)?;
+        Ok(([shared_keys], Some(statuses)))
     }
 
-    fn step(&self, stage: Stage, keys: Keys, slots: Vec<Slot>) -> Result<Step> {
-        Ok(PrimeKernel::new(stage, keys, self.way, &self.parameters, &self.limits)?.step(slots))
+    fn step<'p, const N: usize>(&self, p: &'p Pipeline, stage: Stage, inputs: &[Value<'p>]) -> Result<[Value<'p>; N]> {
+        let kernel = PrimeKernel::new(stage, self.keys, self.way(p.limits()), &self.parameters, p.limits())?;
+        Ok(p.step(kernel, inputs))
     }
 
-    fn plan(&self, what: &str, steps: Vec<Step>) -> Result<Plan> {
-        let way = if self.way == Way::Tensor { ", tensor cores" } else { "" };
-        Plan::new(format!("{} {what}{way}", self.parameters.name), steps)
+    fn pipeline(&self, what: &str, planner: &Planner) -> Pipeline {
+        Pipeline::new(format!("{} {what}", self.parameters.name), planner)
+    }
+}
+
+impl Steps for PrimeSteps {
+    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, _: Option<Value<'p>>) -> Result<Made<'p, 2>> {
+        let [coins] = self.step(p, Stage::Expand, &[seeds])?;
+        let [numerators, products] = self.step(p, Stage::Gather, &[coins])?;
+        let [inverses] = self.step(p, Stage::Invert, &[products])?;
+        Ok((self.step(p, Stage::Generate, &[seeds, coins, numerators, inverses])?, None))
+    }
+
+    fn encapsulate<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>, seeds: Value<'p>) -> Result<Made<'p, 2>> {
+        let [messages, coins, shared_keys] = self.step(p, Stage::Encapsulate, &[public_keys, seeds])?;
+        let [ciphertexts] = self.step(p, Stage::Encrypt, &[public_keys, messages, coins])?;
+        Ok(([ciphertexts, shared_keys], None))
+    }
+
+    fn decapsulate<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>, ciphertexts: Value<'p>) -> Result<Made<'p, 1>> {
+        self.decapsulate_with(p, [secret_keys; 2], ciphertexts)
+    }
+
+    /// Any bytes are a public key.
+    fn check_public<'p>(&self, _: &'p Pipeline, _: Value<'p>) -> Result<Option<Value<'p>>> {
+        Ok(None)
+    }
+
+    fn check_secret<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>) -> Result<Option<Value<'p>>> {
+        let [statuses] = self.step(p, Stage::CheckSecret, &[secret_keys])?;
+        Ok(Some(statuses))
     }
 }

@@ -93,7 +93,7 @@ pub fn check_secret_key<P: ParameterSet>(secret_key: &[u8]) -> Result<Option<Rea
     Ok(place.map(|coefficient| Reason::InvalidSecretKey { coefficient }))
 }
 
-fn length(what: &'static str, bytes: &[u8], expected: usize) -> Result<()> {
+pub(crate) fn length(what: &'static str, bytes: &[u8], expected: usize) -> Result<()> {
     let got = bytes.len();
     if got == expected { Ok(()) } else { Err(Error::Length { what, expected, got }) }
 }

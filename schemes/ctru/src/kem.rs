@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use ringforge::{Error, Result};
 use ringforge_e8::select;
 use subtle::ConstantTimeEq;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::{ID_BYTES, Parameters, SEED_BYTES, SETS};
 use crate::pke::{Pke, Polynomials};
@@ -15,14 +15,6 @@ pub(crate) const STACK: usize = 0x2000;
 
 /// A seed, a z, or a shared key.
 pub(crate) type Seed = [u8; SEED_BYTES];
-
-/// What a decapsulation hashes before it encrypts again.
-pub(crate) struct Candidates {
-    /// The shared key if the ciphertext comes out again.
-    pub(crate) agreed: Zeroizing<Seed>,
-    /// The shared key if not.
-    pub(crate) rejected: Zeroizing<Seed>,
-}
 
 /// Key encapsulation of one parameter set, one item at a time.
 ///
@@ -36,9 +28,11 @@ pub(crate) struct Kem {
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Memory {
     pub(crate) polynomials: Polynomials,
-    coins: Vec<u8>,
+    pub(crate) coins: Vec<u8>,
     message: Vec<u8>,
-    ciphertext: Vec<u8>,
+    pub(crate) ciphertext: Vec<u8>,
+    /// Shared keys to choose from.
+    keys: [Seed; 2],
 }
 
 impl Memory {
@@ -48,6 +42,7 @@ impl Memory {
             coins: vec![0; parameters.key_pair_coins_bytes()],
             message: vec![0; parameters.message_bytes()],
             ciphertext: vec![0; parameters.ciphertext_bytes()],
+            keys: Default::default(),
         }
     }
 }
@@ -86,8 +81,19 @@ impl Kem {
     ) -> Result<bool> {
         let Memory { polynomials, coins, .. } = memory;
         self.expand(seed, coins);
+        self.key_pair_from(coins, public_key, secret_key, polynomials)
+    }
+
+    /// The same from coins.
+    pub(crate) fn key_pair_from(
+        &self,
+        coins: &[u8],
+        public_key: &mut [u8],
+        secret_key: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<bool> {
         let (pke_key, rest) = secret_key.split_at_mut(self.parameters().pke_key_bytes());
-        let invertible = self.pke.key_pair(coins, public_key, pke_key, polynomials)?;
+        let invertible = self.pke.key_pair(coins, public_key, pke_key, memory)?;
         rest[..public_key.len()].copy_from_slice(public_key);
         Ok(invertible)
     }
@@ -117,13 +123,13 @@ impl Kem {
         shared_key: &mut Seed,
         memory: &mut Memory,
     ) -> Result<()> {
-        let [pke_key, public_key, z] = self.parameters().parts(secret_key);
-        let Memory { polynomials, coins, message, ciphertext: again } = memory;
+        let [pke_key, public_key, _] = self.parameters().parts(secret_key);
+        let Memory { polynomials, coins, message, ciphertext: again, keys } = memory;
         let coins = &mut coins[..self.parameters().encryption_coins_bytes()];
         self.pke.decrypt(pke_key, ciphertext, message, polynomials)?;
-        let candidates = self.hash_message(public_key, z, ciphertext, message, coins);
+        self.hash_message(secret_key, ciphertext, message, keys, coins);
         self.pke.encrypt(public_key, message, coins, again, polynomials)?;
-        candidates.choose(ciphertext, again, shared_key);
+        *shared_key = select(ciphertext.ct_eq(again), &keys[0], &keys[1]);
         Ok(())
     }
 
@@ -145,19 +151,18 @@ impl Kem {
         self.derive(id, message, shared_key, coins);
     }
 
-    /// From a decrypted message to the keys to choose from and the coins. `id`: at least the public key's beginning.
+    /// From a decrypted message to the coins, the shared key if they give the ciphertext again, and the one if not.
     pub(crate) fn hash_message(
         &self,
-        id: &[u8],
-        z: &[u8],
+        secret_key: &[u8],
         ciphertext: &[u8],
         message: &[u8],
+        [agreed, rejected]: &mut [Seed; 2],
         coins: &mut [u8],
-    ) -> Candidates {
-        let mut agreed = Zeroizing::new(Seed::default());
-        self.derive(id, message, &mut agreed, coins);
-        let hash = self.parameters().profile.hash(&[&id[..ID_BYTES], z, ciphertext]);
-        Candidates { agreed, rejected: Zeroizing::new(hash[0]) }
+    ) {
+        let [_, public_key, z] = self.parameters().parts(secret_key);
+        self.derive(public_key, message, agreed, coins);
+        *rejected = self.parameters().profile.hash(&[&public_key[..ID_BYTES], z, ciphertext])[0];
     }
 
     fn derive(&self, id: &[u8], message: &[u8], shared_key: &mut Seed, coins: &mut [u8]) {
@@ -165,12 +170,5 @@ impl Kem {
         let hash = profile.hash(&[&id[..ID_BYTES], message]);
         *shared_key = hash[0];
         profile.xof(&hash[1], coins);
-    }
-}
-
-impl Candidates {
-    /// The shared key, whether or not the ciphertext came out again.
-    pub(crate) fn choose(&self, ciphertext: &[u8], again: &[u8], shared_key: &mut Seed) {
-        *shared_key = select(ciphertext.ct_eq(again), &self.agreed, &self.rejected);
     }
 }

@@ -4,9 +4,8 @@ mod on_cpu;
 
 use core::fmt;
 use core::ops::Range;
-use std::sync::Arc;
 
-use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Role, Rows, Slot, Source, Step};
+use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Role, Rows, Source, Table};
 use ringforge_batch::STATUS;
 
 use crate::kem::Kem;
@@ -59,9 +58,12 @@ const ITEM_HEADERS: &[Header] = &[HASH, CHECK, STATUS, ringforge_e8::PACK];
 #[derive(Clone)]
 pub(crate) struct CtruKernel {
     stage: Stage,
+    name: &'static str,
+    text: &'static str,
     kem: &'static Kem,
     /// The rows that it works on; none for stages that hash or check, one thread an item.
     rows: Option<Rows>,
+    /// The last one is that of the rows' table, where there are any.
     ports: Vec<Port>,
 }
 
@@ -83,73 +85,50 @@ impl CtruKernel {
             Stage::Generate => Some(deep()?),
             Stage::Retry => Some(deep()?.extra_shared(2 * parameters.key_pair_coins_bytes())),
         };
-        let mut ports = stage.ports(parameters);
+        let (name, text, mut ports) = stage.parts(parameters);
         ports.extend(rows.iter().map(Rows::table_port));
-        Ok(Self { stage, kem: Kem::of(parameters)?, rows, ports })
+        Ok(Self { stage, name, text, kem: Kem::of(parameters)?, rows, ports })
     }
 
     fn parameters(&self) -> &Parameters {
         self.kem.parameters()
     }
-
-    /// The step with these slots, to which that of the table is added where the kernel has one.
-    pub(crate) fn step(self, mut slots: Vec<Slot>) -> Step {
-        slots.extend(self.rows.iter().map(Rows::table_slot));
-        Step { kernel: Arc::new(self), slots }
-    }
 }
 
 impl Stage {
-    /// The ports, without that of the table of factors.
-    fn ports(self, p: &Parameters) -> Vec<Port> {
-        let public_key = Port::input(p.public_key_bytes());
-        let secret_key = Port::input(p.secret_key_bytes()).secret();
-        let ciphertext = Port::input(p.ciphertext_bytes());
-        let message = Port::input(p.message_bytes()).secret();
-        let coins = Port::input(p.encryption_coins_bytes()).secret();
-        let generate_coins = Port::input(p.key_pair_coins_bytes()).secret();
-        let seeds = Port::input(2 * SEED_BYTES).secret();
-        let both_keys = Port::input(2 * SEED_BYTES).secret();
-        let shared_key = Port::input(SEED_BYTES).secret();
+    /// The name, the text, and the ports without that of the table of factors.
+    fn parts(self, p: &Parameters) -> (&'static str, &'static str, Vec<Port>) {
+        let secret = |bytes| Port::input(bytes).secret();
+        let [public_key, ciphertext] = [p.public_key_bytes(), p.ciphertext_bytes()].map(Port::input);
+        let [secret_key, message] = [p.secret_key_bytes(), p.message_bytes()].map(secret);
+        let [coins, key_coins] = [p.encryption_coins_bytes(), p.key_pair_coins_bytes()].map(secret);
+        let [seed, seeds] = [SEED_BYTES, 2 * SEED_BYTES].map(secret);
         let status = Port::status();
-        match self {
-            Self::Expand => vec![seeds, out(generate_coins), status],
-            Self::Generate => vec![seeds, generate_coins, out(public_key), out(secret_key), both(status)],
-            Self::Retry => vec![Port::draws(), seeds, both(public_key), both(secret_key), both(status)],
-            Self::Encapsulate => {
-                vec![public_key, Port::input(SEED_BYTES).secret(), out(message), out(coins), out(shared_key), status]
-            }
-            Self::Encrypt => vec![public_key, message, coins, out(ciphertext), both(shared_key), both(status)],
-            Self::Decrypt => vec![secret_key, ciphertext, out(message), status],
-            Self::Decapsulate => vec![secret_key, ciphertext, message, out(both_keys), out(coins), both(status)],
-            Self::Compare => {
-                vec![secret_key, ciphertext, message, coins, both_keys, out(shared_key), both(status)]
-            }
-            Self::CheckPublic => vec![public_key, status],
-            Self::CheckSecret => vec![secret_key, status],
+        macro_rules! stage {
+            ($name:literal: $($port:expr),*) => {
+                (concat!("ctru_", $name), include_str!(concat!("kernels/ctru_", $name, ".cu")), vec![$($port),*])
+            };
         }
-    }
-
-    /// The name and the text of a stage.
-    const fn text(self) -> (&'static str, &'static str) {
         match self {
-            Self::Expand => ("ctru_expand", include_str!("kernels/ctru_expand.cu")),
-            Self::Generate => ("ctru_generate", include_str!("kernels/ctru_generate.cu")),
-            Self::Retry => ("ctru_retry", include_str!("kernels/ctru_retry.cu")),
-            Self::Encapsulate => ("ctru_encapsulate", include_str!("kernels/ctru_encapsulate.cu")),
-            Self::Encrypt => ("ctru_encrypt", include_str!("kernels/ctru_encrypt.cu")),
-            Self::Decrypt => ("ctru_decrypt", include_str!("kernels/ctru_decrypt.cu")),
-            Self::Decapsulate => ("ctru_decapsulate", include_str!("kernels/ctru_decapsulate.cu")),
-            Self::Compare => ("ctru_compare", include_str!("kernels/ctru_compare.cu")),
-            Self::CheckPublic => ("ctru_check_public", include_str!("kernels/ctru_check_public.cu")),
-            Self::CheckSecret => ("ctru_check_secret", include_str!("kernels/ctru_check_secret.cu")),
+            Self::Expand => stage!("expand": seeds, out(key_coins), status),
+            Self::Generate => stage!("generate": seeds, key_coins, out(public_key), out(secret_key), both(status)),
+            Self::Retry => stage!("retry": Port::draws(), seeds, both(public_key), both(secret_key), both(status)),
+            Self::Encapsulate => stage!("encapsulate": public_key, seed, out(message), out(coins), out(seed), status),
+            Self::Encrypt => stage!("encrypt": public_key, message, coins, out(ciphertext), both(seed), both(status)),
+            Self::Decrypt => stage!("decrypt": secret_key, ciphertext, out(message), status),
+            Self::Decapsulate => {
+                stage!("decapsulate": secret_key, ciphertext, message, out(seeds), out(coins), both(status))
+            }
+            Self::Compare => stage!("compare": secret_key, ciphertext, message, coins, seeds, out(seed), both(status)),
+            Self::CheckPublic => stage!("check_public": public_key, status),
+            Self::CheckSecret => stage!("check_secret": secret_key, status),
         }
     }
 }
 
 /// The same port, written.
 fn out(port: Port) -> Port {
-    Port { secret: port.secret, ..Port::output(port.bytes) }
+    Port { role: Role::Out, ..port }
 }
 
 /// The same port, read and written.
@@ -159,7 +138,7 @@ fn both(port: Port) -> Port {
 
 impl Kernel for CtruKernel {
     fn name(&self) -> &'static str {
-        self.stage.text().0
+        self.name
     }
 
     fn ports(&self) -> &[Port] {
@@ -185,7 +164,11 @@ impl Kernel for CtruKernel {
         };
         // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set of
         // parameters gives to ports and prelude alike.
-        Ok(unsafe { Source::new(self, self.stage.text().1, headers, built) })
+        Ok(unsafe { Source::new(self, self.text, headers, built) })
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.rows.as_ref().filter(|_| port + 1 == self.ports.len()).map(Rows::table)
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -42,7 +42,7 @@
 //! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation around them, one item on the CPU |
 //! | `rustcrypto.rs` | the traits of the crate `kem` |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
-//! | `plans.rs` | stages put together, which `Batch` runs |
+//! | `plans.rs` | stages put together, of which `Batch` makes plans |
 //!
 //! Source: Liang and others, *Compact and Efficient KEMs over NTRU Lattices*, ePrint 2022/579. `README.md` says which
 //! sets rest on what, how the GPU does it, and what is not done.

@@ -6,7 +6,8 @@
 mod ring;
 
 use ringforge::Draws;
-use ringforge_batch::Reason;
+use ringforge::testkit::Named;
+use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Operation, Reason};
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
@@ -20,77 +21,69 @@ const CODE: [i64; 4] = [0x55, 0x0f, 0x3c, 0xf0];
 /// What is made of an item, or why nothing is.
 type Made<const N: usize> = Result<[Vec<u8>; N], Reason>;
 
-/// One parameter set. Each function says what a plan should make of its inputs.
+/// What a plan makes, by names.
+type Outputs = Vec<(&'static str, Vec<u8>)>;
+
+/// One parameter set.
 #[derive(Clone, Copy)]
 pub(crate) struct Naive(pub(crate) Parameters);
 
 impl Naive {
-    /// in: d ‖ z of each item
-    pub(crate) fn generate_from(self, seeds: &[u8]) -> Vec<Vec<u8>> {
-        let keys = |seed: &[u8]| self.key_pair(&seed[..32], &seed[32..]).ok_or(Reason::NotInvertible);
-        columns(self.key_sizes(), seeds.chunks(64).map(keys))
-    }
-
-    pub(crate) fn generate(self, batch: usize, draws: &[u8]) -> Vec<Vec<u8>> {
-        let seeds: Vec<u8> = (0..batch).flat_map(|item| draw(draws, item, 0)).collect();
-        self.retry(&[vec![draws.to_vec(), seeds.clone()], self.generate_from(&seeds)].concat())
-    }
-
-    /// in: draws, d ‖ z of each item, what [`Naive::generate_from`] makes
-    pub(crate) fn retry(self, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        let [draws, seeds, public_keys, secret_keys, statuses] = inputs else { panic!("five arguments") };
-        let [public_key, secret_key] = self.key_sizes();
-        let keys = public_keys.chunks(public_key).zip(secret_keys.chunks(secret_key));
-        let items = keys.zip(seeds.chunks(64)).zip(statuses.chunks(4)).enumerate();
-        let keys = items.map(|(item, (((public_key, secret_key), seed), status))| {
-            if status == Reason::FINE.to_le_bytes() {
-                return Ok([public_key.to_vec(), secret_key.to_vec()]);
+    /// What a plan of an operation should make of its inputs.
+    pub(crate) fn outputs(self, operation: Operation, batch: usize, inputs: &Named) -> Outputs {
+        let sizes = self.0.sizes();
+        let items = |name: &str, size| inputs[name].chunks(size);
+        let public_keys = || items("public keys", sizes.public_key);
+        let secret_keys = || items("secret keys", sizes.secret_key);
+        match operation {
+            Operation::Generate(_) => {
+                let outputs = [("public keys", sizes.public_key), ("secret keys", sizes.secret_key)];
+                let seeds = seeds(batch, inputs, KEY_SEED);
+                let keys = seeds.chunks(KEY_SEED).enumerate().map(|(item, seed)| self.generate(item, seed, inputs));
+                columns(outputs, keys)
             }
-            let again = (1..).find_map(|attempt| self.key_pair(&draw(draws, item, attempt)[..32], &seed[32..]));
-            Ok(again.expect("some draw gives a key"))
-        });
-        columns([public_key, secret_key], keys)
+            Operation::Encapsulate(_) => {
+                let seeds = seeds(batch, inputs, ENCAPSULATION_SEED);
+                let items = public_keys().zip(seeds.chunks(ENCAPSULATION_SEED));
+                let made = items.map(|(public_key, seed)| self.encapsulate(public_key, &xof(seed, self.0.n / 16)));
+                columns([("ciphertexts", sizes.ciphertext), ("shared keys", sizes.shared_key)], made)
+            }
+            Operation::Decapsulate => {
+                let items = secret_keys().zip(items("ciphertexts", sizes.ciphertext));
+                let made = items.map(|(secret_key, ciphertext)| self.decapsulate(secret_key, ciphertext));
+                columns([("shared keys", sizes.shared_key)], made)
+            }
+            Operation::CheckPublicKeys => columns([], public_keys().map(|key| wire_values(key).map(|_| []))),
+            Operation::CheckSecretKeys => columns([], secret_keys().map(|key| self.check_secret(key))),
+        }
     }
 
-    /// in: u of each item
-    pub(crate) fn encapsulate_from(self, public_keys: &[u8], seeds: &[u8]) -> Vec<Vec<u8>> {
-        let items = public_keys.chunks(self.0.public_key_bytes()).zip(seeds.chunks(32));
-        let made = items.map(|(public_key, seed)| self.encapsulate_message(public_key, &xof(seed, self.0.n / 16)));
-        columns([self.0.ciphertext_bytes(), 32], made)
+    /// A key pair from d ‖ z, else from draws; where keys are given, those that are fine stay.
+    fn generate(self, item: usize, seed: &[u8], inputs: &Named) -> Made<2> {
+        let (d, z) = seed.split_at(32);
+        let part = |name: &str, size: usize| inputs[name][item * size..][..size].to_vec();
+        let first = match inputs.contains_key("statuses") {
+            false => self.key_pair(d, z),
+            true if part("statuses", 4) != Reason::FINE.to_le_bytes() => None,
+            true => {
+                Some([part("public keys", self.0.public_key_bytes()), part("secret keys", self.0.secret_key_bytes())])
+            }
+        };
+        let again = |attempt| self.key_pair(&draw(inputs.get("draws")?, item, attempt)[..32], z);
+        first.or_else(|| (1..16).find_map(again)).ok_or(Reason::NotInvertible)
     }
 
-    pub(crate) fn encapsulate(self, batch: usize, public_keys: &[u8], draws: &[u8]) -> Vec<Vec<u8>> {
-        let seeds: Vec<u8> = (0..batch).flat_map(|item| draw(draws, item, 0)[..32].to_vec()).collect();
-        self.encapsulate_from(public_keys, &seeds)
+    fn decapsulate(self, secret_key: &[u8], ciphertext: &[u8]) -> Made<1> {
+        let [pke_key, public_key, z] = self.0.parts(secret_key);
+        let message = self.decrypt(pke_key, ciphertext)?;
+        let [again, agreed] = self.encapsulate(public_key, &message)?;
+        Ok([if again == ciphertext { agreed } else { hash(&[&public_key[..33], z, ciphertext])[..32].to_vec() }])
     }
 
-    pub(crate) fn decapsulate(self, secret_keys: &[u8], ciphertexts: &[u8]) -> Vec<Vec<u8>> {
-        let ciphertexts = ciphertexts.chunks(self.0.ciphertext_bytes());
-        let made = secret_keys.chunks(self.0.secret_key_bytes()).zip(ciphertexts).map(|(secret_key, ciphertext)| {
-            let [pke_key, public_key, z] = self.0.parts(secret_key);
-            let message = self.decrypt(pke_key, ciphertext)?;
-            let [again, agreed] = self.encapsulate_message(public_key, &message)?;
-            Ok([if again == ciphertext { agreed } else { hash(&[&public_key[..33], z, ciphertext])[..32].to_vec() }])
-        });
-        columns([32], made)
-    }
-
-    pub(crate) fn check_public(self, public_keys: &[u8]) -> Vec<Vec<u8>> {
-        let keys = public_keys.chunks(self.0.public_key_bytes());
-        columns([], keys.map(|public_key| wire_values(public_key).map(|_| [])))
-    }
-
-    pub(crate) fn check_secret(self, secret_keys: &[u8]) -> Vec<Vec<u8>> {
-        let keys = secret_keys.chunks(self.0.secret_key_bytes()).map(|secret_key| {
-            let [pke_key, public_key, _] = self.0.parts(secret_key);
-            self.fields(pke_key)?;
-            wire_values(public_key).map(|_| [])
-        });
-        columns([], keys)
-    }
-
-    fn key_sizes(self) -> [usize; 2] {
-        [self.0.public_key_bytes(), self.0.secret_key_bytes()]
+    fn check_secret(self, secret_key: &[u8]) -> Made<0> {
+        let [pke_key, public_key, _] = self.0.parts(secret_key);
+        self.fields(pke_key)?;
+        wire_values(public_key).map(|_| [])
     }
 
     fn key_pair(self, d: &[u8], z: &[u8]) -> Option<[Vec<u8>; 2]> {
@@ -106,7 +99,7 @@ impl Naive {
     }
 
     /// The ciphertext and the shared key of a message.
-    fn encapsulate_message(self, public_key: &[u8], message: &[u8]) -> Made<2> {
+    fn encapsulate(self, public_key: &[u8], message: &[u8]) -> Made<2> {
         let hash = hash(&[&public_key[..33], message]);
         Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
     }
@@ -154,16 +147,23 @@ impl Naive {
     }
 }
 
-/// What is made of all items, one vector for each argument: zeros where there is a status instead, and the statuses.
-fn columns<const N: usize>(sizes: [usize; N], made: impl Iterator<Item = Made<N>>) -> Vec<Vec<u8>> {
-    let mut columns = vec![Vec::new(); N + 1];
+/// What is made of all items, each output with the size of an item: zeros where there is a status instead; and the statuses.
+fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Iterator<Item = Made<N>>) -> Outputs {
+    let names = outputs.iter().map(|(name, _)| *name).chain(["statuses"]);
+    let mut columns: Outputs = names.map(|name| (name, Vec::new())).collect();
     for made in made {
         let status = Reason::status(made.as_ref().err().copied());
-        let made = made.unwrap_or(sizes.map(|size| vec![0; size]));
+        let made = made.unwrap_or(outputs.map(|(_, size)| vec![0; size]));
         let made = made.into_iter().chain([status.to_le_bytes().into()]);
-        columns.iter_mut().zip(made).for_each(|(all, one)| all.extend(one));
+        columns.iter_mut().zip(made).for_each(|((_, all), one)| all.extend(one));
     }
     columns
+}
+
+/// The seeds of all items: given, or drawn.
+fn seeds(batch: usize, inputs: &Named, size: usize) -> Vec<u8> {
+    let drawn = || (0..batch).flat_map(|item| draw(&inputs["draws"], item, 0)[..size].to_vec()).collect();
+    inputs.get("seeds").cloned().unwrap_or_else(drawn)
 }
 
 /// The numbers of a public key.

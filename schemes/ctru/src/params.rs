@@ -3,10 +3,9 @@
 use hybrid_array::ArraySize;
 use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U1408, U1536, U1568, U2080};
 
-use ringforge::{Limits, Plan, Result};
-use ringforge_batch::{Mechanism, Operation, Sizes};
+use ringforge::Result;
+use ringforge_batch::{Mechanism, Sizes, Steps};
 
-use crate::plans::plan;
 use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
 use crate::symmetric::Profile;
 
@@ -165,8 +164,8 @@ macro_rules! sets {
                 const NAME: &'static str = $name;
                 const SIZES: Sizes = Self::PARAMETERS.sizes();
 
-                fn plan(operation: Operation, limits: &Limits) -> Result<Plan> {
-                    plan(&Self::PARAMETERS, operation, limits)
+                fn steps() -> Result<impl Steps> {
+                    Ok(Self::PARAMETERS)
                 }
             }
 

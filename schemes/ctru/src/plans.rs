@@ -1,49 +1,54 @@
-//! The plans of a parameter set: stages in order, from the caller's arguments to the caller's arguments.
+//! The steps of a parameter set: stages put together, which plans are made of.
 
-use ringforge::{Limits, Plan, Result, Slot};
-use ringforge_batch::{Operation, Randomness};
+use ringforge::{Pipeline, Result, Value};
+use ringforge_batch::{Made, Steps};
 
 use crate::kernels::{CtruKernel, Stage};
-use crate::params::{Parameters, SEED_BYTES};
+use crate::params::Parameters;
 
-use Slot::{Arg, Temp};
-
-/// The plan of an operation, with the status of each item as its last argument.
-pub(crate) fn plan(p: &Parameters, operation: Operation, limits: &Limits) -> Result<Plan> {
-    let step = |stage, slots| Ok(CtruKernel::new(stage, p, limits)?.step(slots));
-    // temporaries: 0 is coins, 1 messages, 2 both shared keys; what is drawn has the next number
-    let mut steps = Vec::new();
-    match operation {
-        Operation::Generate(from) => {
-            let (seeds, draw) = from.slot(2 * SEED_BYTES, 0, 1)?;
-            steps.extend(draw);
-            steps.push(step(Stage::Expand, vec![seeds.clone(), Temp(0), Arg(3)])?);
-            steps.push(step(Stage::Generate, vec![seeds.clone(), Temp(0), Arg(1), Arg(2), Arg(3)])?);
-            if from == Randomness::Draws {
-                steps.push(step(Stage::Retry, vec![Arg(0), seeds, Arg(1), Arg(2), Arg(3)])?);
-            }
-        }
-        Operation::Encapsulate(from) => {
-            let (seeds, draw) = from.slot(SEED_BYTES, 1, 2)?;
-            steps.extend(draw);
-            steps.push(step(Stage::Encapsulate, vec![Arg(0), seeds, Temp(1), Temp(0), Arg(3), Arg(4)])?);
-            steps.push(step(Stage::Encrypt, vec![Arg(0), Temp(1), Temp(0), Arg(2), Arg(3), Arg(4)])?);
-        }
-        Operation::Decapsulate => {
-            steps.push(step(Stage::Decrypt, vec![Arg(0), Arg(1), Temp(1), Arg(3)])?);
-            steps.push(step(Stage::Decapsulate, vec![Arg(0), Arg(1), Temp(1), Temp(2), Temp(0), Arg(3)])?);
-            let slots = vec![Arg(0), Arg(1), Temp(1), Temp(0), Temp(2), Arg(2), Arg(3)];
-            steps.push(step(Stage::Compare, slots)?);
-        }
-        Operation::CheckPublicKeys => steps.push(step(Stage::CheckPublic, vec![Arg(0), Arg(1)])?),
-        Operation::CheckSecretKeys => steps.push(step(Stage::CheckSecret, vec![Arg(0), Arg(1)])?),
+impl Parameters {
+    /// What a stage makes of these values.
+    #[track_caller]
+    pub(crate) fn step<'p, const N: usize>(
+        &self,
+        stage: Stage,
+        p: &'p Pipeline,
+        inputs: &[Value<'p>],
+    ) -> Result<[Value<'p>; N]> {
+        Ok(p.step(CtruKernel::new(stage, self, p.limits())?, inputs))
     }
-    Plan::new(format!("{} {operation:?}", p.name), steps)
 }
 
-/// Draws, seeds d ‖ z, public keys, secret keys, status → the last three, where the status was that there is no inverse.
-#[cfg(feature = "testkit")]
-pub(crate) fn retry(p: &Parameters, limits: &Limits) -> Result<Plan> {
-    let step = CtruKernel::new(Stage::Retry, p, limits)?.step((0..5).map(Arg).collect());
-    Plan::new(format!("{} retry", p.name), vec![step])
+impl Steps for Parameters {
+    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, draws: Option<Value<'p>>) -> Result<Made<'p, 2>> {
+        let [coins, status] = self.step(Stage::Expand, p, &[seeds])?;
+        let mut made = self.step(Stage::Generate, p, &[seeds, coins, status])?;
+        if let Some(draws) = draws {
+            let [public_key, secret_key, status] = made;
+            made = self.step(Stage::Retry, p, &[draws, seeds, public_key, secret_key, status])?;
+        }
+        let [public_key, secret_key, status] = made;
+        Ok(([public_key, secret_key], Some(status)))
+    }
+
+    fn encapsulate<'p>(&self, p: &'p Pipeline, public_key: Value<'p>, seed: Value<'p>) -> Result<Made<'p, 2>> {
+        let [message, coins, key, status] = self.step(Stage::Encapsulate, p, &[public_key, seed])?;
+        let [ciphertext, key, status] = self.step(Stage::Encrypt, p, &[public_key, message, coins, key, status])?;
+        Ok(([ciphertext, key], Some(status)))
+    }
+
+    fn decapsulate<'p>(&self, p: &'p Pipeline, secret_key: Value<'p>, sent: Value<'p>) -> Result<Made<'p, 1>> {
+        let [message, status] = self.step(Stage::Decrypt, p, &[secret_key, sent])?;
+        let [keys, coins, status] = self.step(Stage::Decapsulate, p, &[secret_key, sent, message, status])?;
+        let [key, status] = self.step(Stage::Compare, p, &[secret_key, sent, message, coins, keys, status])?;
+        Ok(([key], Some(status)))
+    }
+
+    fn check_public<'p>(&self, p: &'p Pipeline, public_key: Value<'p>) -> Result<Option<Value<'p>>> {
+        self.step(Stage::CheckPublic, p, &[public_key]).map(|[status]| Some(status))
+    }
+
+    fn check_secret<'p>(&self, p: &'p Pipeline, secret_key: Value<'p>) -> Result<Option<Value<'p>>> {
+        self.step(Stage::CheckSecret, p, &[secret_key]).map(|[status]| Some(status))
+    }
 }

@@ -1,14 +1,14 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
-use ringforge::{Limits, Plan, Result};
+use ringforge::{Limits, Pipeline, Plan, Planner, Result};
 use ringforge_batch::{Operation, Randomness, Reason};
 use shake::{ExtendableOutput, Shake256, Update};
 
 use crate::kem::{Kem, Memory, Seed};
+use crate::kernels::Stage;
 use crate::naive::Naive;
 use crate::params::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet, Parameters, SEED_BYTES};
-use crate::plans::{plan, retry};
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::{Draws, Seeds};
@@ -35,50 +35,41 @@ impl Scheme for Ctru {
 /// # Errors
 /// What makes planning fail.
 pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let planned = |operation| plan(set, operation, limits).map(named);
-    let retry = retry(set, limits).map(named)?;
-    let (set, naive) = (*set, Naive(*set));
-    Ok(vec![
-        planned(Generate(Seeds))?
-            .sampled(move |seed, batch| vec![seeds(seed, batch)])
-            .expecting(move |_, inputs| naive.generate_from(&inputs[0])),
-        planned(Generate(Draws))?.expecting(move |batch, inputs| naive.generate(batch, &inputs[0])),
-        planned(Encapsulate(Seeds))?
-            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, 32 * batch)])
-            .expecting(move |_, inputs| naive.encapsulate_from(&inputs[0], &inputs[1])),
-        planned(Encapsulate(Draws))?
+    let (set, planner) = (*set, Planner::new(limits.clone()));
+    // each with the inputs that are not just random bytes
+    let operations: [(_, &[&str]); _] = [
+        (Generate(Seeds), &["seeds"]),
+        (Generate(Draws), &[]),
+        (Encapsulate(Seeds), &["public keys"]),
+        (Encapsulate(Draws), &["public keys"]),
+        (Decapsulate, &["secret keys", "ciphertexts"]),
+        (CheckPublicKeys, &["public keys"]),
+        (CheckSecretKeys, &["secret keys"]),
+    ];
+    let retried: &[&str] = &["draws", "public keys", "secret keys", "statuses"];
+    let mut plans = vec![(retry(&set, &planner)?, Generate(Draws), retried)];
+    for (operation, special) in operations {
+        plans.extend(operation.plan(set.name, &set, false, &planner)?.map(|plan| (plan, operation, special)));
+    }
+    let named = |(plan, operation, special): (Plan, Operation, &'static [&'static str])| {
+        NamedPlan::new(plan.title().to_owned(), plan)
             .sampled(move |seed, batch| {
-                vec![Items::new(&set, seed, batch).public_keys, bytes(!seed, ringforge::Draws::BYTES)]
+                let mut samples = samples(&set, seed, batch);
+                samples.retain(|(name, _)| special.contains(name));
+                samples
             })
-            .expecting(move |batch, inputs| naive.encapsulate(batch, &inputs[0], &inputs[1])),
-        planned(Decapsulate)?
-            .sampled(move |seed, batch| {
-                let items = Items::new(&set, seed, batch);
-                vec![items.secret_keys, items.ciphertexts]
-            })
-            .expecting(move |_, inputs| naive.decapsulate(&inputs[0], &inputs[1])),
-        // every second item waits
-        retry
-            .sampled(move |seed, batch| {
-                let words = [Reason::status(Some(Reason::NotInvertible)), Reason::FINE];
-                let status = (0..batch).flat_map(|i| words[i % 2].to_le_bytes()).collect();
-                let items = Items::new(&set, seed, batch);
-                let mut draws = vec![0; ringforge::Draws::BYTES];
-                draws[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());
-                vec![draws, bytes(!seed, 64 * batch), items.public_keys, items.secret_keys, status]
-            })
-            .expecting(move |_, inputs| naive.retry(inputs)),
-        planned(CheckPublicKeys)?
-            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).public_keys])
-            .expecting(move |_, inputs| naive.check_public(&inputs[0])),
-        planned(CheckSecretKeys)?
-            .sampled(move |seed, batch| vec![Items::new(&set, seed, batch).secret_keys])
-            .expecting(move |_, inputs| naive.check_secret(&inputs[0])),
-    ])
+            .expecting(move |batch, inputs| Naive(set).outputs(operation, batch, inputs))
+    };
+    Ok(plans.into_iter().map(named).collect())
 }
 
-fn named(plan: Plan) -> NamedPlan {
-    NamedPlan::new(plan.title().to_owned(), plan)
+/// The step behind key generation alone.
+fn retry(set: &Parameters, planner: &Planner) -> Result<Plan> {
+    let p = Pipeline::new(format!("{} retry", set.name), planner);
+    let names = ["draws", "seeds", "public keys", "secret keys", "statuses"];
+    let made: [_; 3] = set.step(Stage::Retry, &p, &names.map(|name| p.input(name)))?;
+    names[2..].iter().zip(made).for_each(|(name, value)| p.output(name, value));
+    p.build()
 }
 
 /// Seeds of key pairs. The second gives an f without an inverse in CTRU-768, the third in CNTR-768.
@@ -91,51 +82,55 @@ fn seeds(seed: u64, batch: usize) -> Vec<u8> {
     seeds
 }
 
-/// Keys and ciphertexts.
+/// Seeds, keys, ciphertexts, and for retries draws and statuses: every second item waits.
 ///
 /// Of five items, one has a ciphertext of random bytes, one keys of random bytes, one a bad value at the end of the public
 /// key, and one a bad field at the end of the secret key; batches of 1, 2, and 3 hold one of each.
-struct Items {
-    public_keys: Vec<u8>,
-    secret_keys: Vec<u8>,
-    ciphertexts: Vec<u8>,
+fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
+    let kem = Kem::of(set).expect("the transforms of a parameter set");
+    let mut memory = Memory::new(set);
+    // random bytes, which most items overwrite
+    let mut public_keys = bytes(seed, batch * set.public_key_bytes());
+    let mut secret_keys = bytes(seed ^ 1, batch * set.secret_key_bytes());
+    let mut ciphertexts = bytes(seed ^ 2, batch * set.ciphertext_bytes());
+    for (i, item_seed) in bytes(seed ^ 3, batch * SEED_BYTES).as_chunks().0.iter().enumerate() {
+        let kind = (batch + i) % 5;
+        if kind == 2 {
+            continue;
+        }
+        let public_key = part(&mut public_keys, i, set.public_key_bytes());
+        let secret_key = part(&mut secret_keys, i, set.secret_key_bytes());
+        kem.key_pair(item_seed, public_key, secret_key, &mut memory).expect("lengths are right");
+        if kind != 1 {
+            let ciphertext = part(&mut ciphertexts, i, set.ciphertext_bytes());
+            let mut shared_key = Seed::default();
+            kem.encapsulate(public_key, item_seed, ciphertext, &mut shared_key, &mut memory)
+                .expect("lengths are right");
+        }
+        let copied = set.pke_key_bytes() + public_key.len();
+        match kind {
+            3 => [public_key, &mut secret_key[..copied]].into_iter().for_each(spoil),
+            4 => spoil(&mut secret_key[..set.pke_key_bytes()]),
+            _ => {}
+        }
+    }
+    let words = [Reason::status(Some(Reason::NotInvertible)), Reason::FINE];
+    let statuses = (0..batch).flat_map(|i| words[i % 2].to_le_bytes()).collect();
+    let mut draws = vec![0; ringforge::Draws::BYTES];
+    draws[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());
+    vec![
+        ("seeds", seeds(seed, batch)),
+        ("public keys", public_keys),
+        ("secret keys", secret_keys),
+        ("ciphertexts", ciphertexts),
+        ("statuses", statuses),
+        ("draws", draws),
+    ]
 }
 
-impl Items {
-    fn new(set: &Parameters, seed: u64, batch: usize) -> Self {
-        let kem = Kem::of(set).expect("the transforms of a parameter set");
-        let mut memory = Memory::new(set);
-        // random bytes, which most items overwrite
-        let mut items = Self {
-            public_keys: bytes(seed, batch * set.public_key_bytes()),
-            secret_keys: bytes(seed ^ 1, batch * set.secret_key_bytes()),
-            ciphertexts: bytes(seed ^ 2, batch * set.ciphertext_bytes()),
-        };
-        let seeds = bytes(seed ^ 3, batch * SEED_BYTES);
-        let keys = items.public_keys.chunks_exact_mut(set.public_key_bytes());
-        let keys = keys.zip(items.secret_keys.chunks_exact_mut(set.secret_key_bytes()));
-        let ciphertexts = items.ciphertexts.chunks_exact_mut(set.ciphertext_bytes());
-        for (i, (((public_key, secret_key), ciphertext), seed)) in
-            keys.zip(ciphertexts).zip(seeds.as_chunks::<SEED_BYTES>().0).enumerate()
-        {
-            let kind = (batch + i) % 5;
-            if kind == 2 {
-                continue;
-            }
-            kem.key_pair(seed, public_key, secret_key, &mut memory).expect("lengths are right");
-            if kind != 1 {
-                let mut shared_key = Seed::default();
-                kem.encapsulate(public_key, seed, ciphertext, &mut shared_key, &mut memory).expect("lengths are right");
-            }
-            let copied = set.pke_key_bytes() + public_key.len();
-            match kind {
-                3 => [public_key, &mut secret_key[..copied]].into_iter().for_each(spoil),
-                4 => spoil(&mut secret_key[..set.pke_key_bytes()]),
-                _ => {}
-            }
-        }
-        items
-    }
+/// The bytes of an item.
+fn part(bytes: &mut [u8], item: usize, size: usize) -> &mut [u8] {
+    &mut bytes[item * size..][..size]
 }
 
 /// Makes the last number of these too large.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use ringforge::testkit::{Compiled, NamedPlan, devices};
-use ringforge::{Job, Limits, Modulus, Op, Result, Ring, Rows, Transform, U256};
+use ringforge::testkit::{Compiled, Named, NamedPlan, devices};
+use ringforge::{Device, Job, Limits, Modulus, Op, Result, Ring, Rows, Transform, U256};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -49,6 +49,12 @@ fn bytes<T: Copy + Into<u64>>(words: &[T], size: usize) -> Vec<u8> {
     words.iter().flat_map(|&word| word.into().to_le_bytes()[..size].to_vec()).collect()
 }
 
+/// What a job makes of one item.
+fn run(job: &Job, device: &Device, inputs: Named) -> Result<Vec<u8>> {
+    let named = NamedPlan::of_job(job, device.limits())?;
+    Ok(Compiled::new(&named, device)?.run(1, &inputs)?.into_values().collect::<Vec<_>>().concat())
+}
+
 /// The ring whose transform has the order of public keys in its first seven layers.
 fn ring(n: usize) -> Result<Ring> {
     Ring::trinomial(n, Modulus::new(3457u32)?)?.with_root(if n == 768 { 3438u32 } else { 55 })
@@ -59,19 +65,18 @@ fn transforms_and_products_are_those_of_the_vectors() -> Result<()> {
     for device in devices() {
         for Vector { n, a, b, ntt_a, ab, ntt_r3_a } in file().vectors {
             let ring = ring(n)?;
-            let run = |job: &Job, inputs: &[&[u16]]| {
-                let inputs: Vec<Vec<u8>> = inputs.iter().map(|input| bytes(input, 2)).collect();
-                let named = NamedPlan::of_job(job, device.limits())?;
-                Ok::<_, ringforge::Error>(Compiled::new(&named, &device)?.run(1, &inputs)?.concat())
+            let run = |job: &Job, inputs: &[(&str, &[u16])]| {
+                let inputs = inputs.iter().map(|(name, input)| (String::from(*name), bytes(input, 2)));
+                run(job, &device, inputs.collect())
             };
             let forward = Job::new(&ring, Op::Forward);
-            assert_eq!(run(&forward.clone().depth(7), &[&a])?, bytes(&ntt_a, 2), "{n} on {device}");
+            assert_eq!(run(&forward.clone().depth(7), &[("from", &a)])?, bytes(&ntt_a, 2), "{n} on {device}");
             if let Some(deeper) = ntt_r3_a {
-                assert_eq!(run(&forward, &[&a])?, bytes(&deeper, 2), "{n} on {device}");
+                assert_eq!(run(&forward, &[("from", &a)])?, bytes(&deeper, 2), "{n} on {device}");
             }
             let inverse = Job::new(&ring, Op::Inverse).depth(7);
-            assert_eq!(run(&inverse, &[&ntt_a])?, bytes(&a, 2), "{n} on {device}");
-            assert_eq!(run(&Job::new(&ring, Op::Mul), &[&a, &b])?, bytes(&ab, 2), "{n} on {device}");
+            assert_eq!(run(&inverse, &[("from", &ntt_a)])?, bytes(&a, 2), "{n} on {device}");
+            assert_eq!(run(&Job::new(&ring, Op::Mul), &[("a", &a), ("b", &b)])?, bytes(&ab, 2), "{n} on {device}");
         }
     }
     Ok(())
@@ -109,9 +114,8 @@ fn products_over_the_integers_are_those_of_the_vectors() -> Result<()> {
         for Product { n, c, f, prod } in file().q7681.vectors {
             let residues = |x: &[i64]| x.iter().map(|x| x.rem_euclid(P.into()) as u32).collect::<Vec<_>>();
             let job = Job::new(&Ring::trinomial(n, Modulus::new(P)?)?, Op::Mul);
-            let inputs = [bytes(&c, 4), bytes(&residues(&f), 4)];
-            let named = NamedPlan::of_job(&job, device.limits())?;
-            let product = Compiled::new(&named, &device)?.run(1, &inputs)?.concat();
+            let inputs = [("a".into(), bytes(&c, 4)), ("b".into(), bytes(&residues(&f), 4))];
+            let product = run(&job, &device, inputs.into())?;
             assert!(prod.iter().all(|x| x.unsigned_abs() < u64::from(P) / 2));
             assert_eq!(product, bytes(&residues(&prod), 4), "{n} on {device}");
         }

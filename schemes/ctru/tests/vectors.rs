@@ -1,49 +1,21 @@
 //! Vectors of all parameter sets, byte for byte: `kat/README.md` says what the files hold.
 
+mod kat;
+
 use std::convert::Infallible;
-use std::path::Path;
 
 use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport};
 use rand_core::{TryCryptoRng, TryRng};
 use ringforge_ctru::{
     Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, DecapsulationKey, ParameterSet,
 };
-use serde::Deserialize;
 use sha3::{Digest, Sha3_256};
-use shake::{ExtendableOutput, Shake256, Shake256Reader, Update, XofReader};
+use shake::{Shake256Reader, XofReader};
 
-#[derive(Deserialize)]
-struct File {
-    records: Vec<Record>,
-    digests_0_to_99: Vec<String>,
-}
+use kat::{File, Record, from_hex, hex, randomness};
 
-#[derive(Deserialize)]
-struct Record {
-    count: usize,
-    keygen_seed: String,
-    z: String,
-    encaps_seed: String,
-    pk: String,
-    sk: String,
-    ct: String,
-    ss: String,
-    ss_bad_ct: String,
-    digest: String,
-}
-
-/// The randomness of a record, in the order in which the scheme draws it.
+/// The randomness of a record as a generator, in the order in which the scheme draws it.
 struct Randomness(Shake256Reader);
-
-impl Randomness {
-    fn of(profile: &str, set: &str, record: usize) -> Self {
-        let mut shake = Shake256::default();
-        // a profile comes beside the name of a set there, not in it
-        let set = set.trim_end_matches('R');
-        shake.update(format!("CTRU-KAT-v1|{profile}|{set}|{record}").as_bytes());
-        Self(shake.finalize_xof())
-    }
-}
 
 impl TryRng for Randomness {
     type Error = Infallible;
@@ -68,7 +40,7 @@ impl TryCryptoRng for Randomness {}
 
 /// A record as this crate makes it: public key, secret key, ciphertext, shared key, and that of a spoilt ciphertext.
 fn record<P: ParameterSet>(profile: &str, count: usize) -> [Vec<u8>; 5] {
-    let mut randomness = Randomness::of(profile, P::PARAMETERS.name, count);
+    let mut randomness = Randomness(randomness(profile, P::PARAMETERS.name, count));
     let key = DecapsulationKey::<P>::generate_from_rng(&mut randomness);
     let public_key = key.encapsulation_key();
     let (mut ciphertext, shared_key) = public_key.encapsulate_with_rng(&mut randomness);
@@ -85,14 +57,8 @@ fn digest(parts: &[Vec<u8>]) -> String {
     hex(&Sha3_256::digest(parts.concat()))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn agrees<P: ParameterSet>(file: &str, profile: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kat").join(file);
-    let file: File = serde_json::from_slice(&std::fs::read(path).expect("the file")).expect("its records");
-    assert!(!file.records.is_empty());
+    let file = File::of(file);
     for wanted in &file.records {
         let made = record::<P>(profile, wanted.count);
         let Record { pk, sk, ct, ss, ss_bad_ct, .. } = wanted;
@@ -100,18 +66,14 @@ fn agrees<P: ParameterSet>(file: &str, profile: &str) {
         assert_eq!(digest(&made), wanted.digest);
         seeds_lead_to_the_same::<P>(wanted);
     }
-    assert_eq!(file.digests_0_to_99.len(), 100);
     for (count, wanted) in file.digests_0_to_99.iter().enumerate() {
         assert_eq!(digest(&record::<P>(profile, count)), *wanted, "record {count}");
     }
 }
 
 /// The deterministic entry points on the seeds that a record names.
-#[cfg(feature = "hazmat")]
 fn seeds_lead_to_the_same<P: ParameterSet>(wanted: &Record) {
-    let seed = |hex: &str| -> [u8; 32] {
-        core::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).expect("hexadecimal digits"))
-    };
+    let seed = |digits: &str| <[u8; 32]>::try_from(from_hex(digits)).expect("32 bytes");
     let key = DecapsulationKey::<P>::generate_from(&seed(&wanted.keygen_seed), &seed(&wanted.z)).expect("a key");
     assert_eq!(hex(&key.to_bytes()), wanted.sk);
     let (ciphertext, shared_key) = key.encapsulation_key().encapsulate_from(&seed(&wanted.encaps_seed));
@@ -120,14 +82,9 @@ fn seeds_lead_to_the_same<P: ParameterSet>(wanted: &Record) {
     // the retry records begin with a seed that gives no key
     let mut first = [0; 32];
     let profile = if P::PARAMETERS.profile == ringforge_ctru::Profile::R { "R" } else { "S" };
-    Randomness::of(profile, P::PARAMETERS.name, wanted.count).0.read(&mut first);
+    randomness(profile, P::PARAMETERS.name, wanted.count).read(&mut first);
     let there = DecapsulationKey::<P>::generate_from(&first, &first).is_some();
     assert_eq!(there, wanted.count < 5, "{} {}", P::PARAMETERS.name, wanted.count);
-}
-
-#[cfg(not(feature = "hazmat"))]
-fn seeds_lead_to_the_same<P: ParameterSet>(wanted: &Record) {
-    let _ = (&wanted.keygen_seed, &wanted.z, &wanted.encaps_seed);
 }
 
 macro_rules! vectors {

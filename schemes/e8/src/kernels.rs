@@ -3,9 +3,10 @@
 pub(crate) mod oracle;
 mod plans;
 
+use core::fmt;
 use core::ops::Range;
 
-use ringforge::{Args, Built, Error, Kernel, Launch, Limits, Port, Result, Source};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Source};
 
 use crate::{E8, PACK, SAMPLE};
 
@@ -15,9 +16,6 @@ pub use plans::{Components, plan};
 
 /// Threads of a block.
 const THREADS: u32 = 32;
-
-/// Coefficients that an item samples.
-const SAMPLED: usize = 16;
 
 /// A piece of text, run with a thread for each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,9 +45,12 @@ pub enum Component {
 }
 
 /// The kernel of a component. Ports: what it reads, what it writes.
-#[derive(Debug)]
 pub struct ComponentKernel {
     component: Component,
+    name: &'static str,
+    text: &'static str,
+    /// What the text names.
+    constant: String,
     ports: [Port; 2],
 }
 
@@ -57,14 +58,23 @@ impl ComponentKernel {
     /// The kernel.
     #[must_use]
     pub fn new(component: Component) -> Self {
-        let (from, to) = match component {
-            Component::Encode => (1, 2),
-            Component::Decode { .. } => (16, 1),
-            Component::Sample { eta } => (crate::sampled_bytes(eta, SAMPLED), 2 * SAMPLED),
-            Component::Pack { width } => (2 * unit(width), crate::packed_bytes(width, unit(width))),
-            Component::Unpack { width } => (crate::packed_bytes(width, unit(width)), 2 * unit(width)),
+        macro_rules! text {
+            ($name:literal) => {
+                ($name, include_str!(concat!("kernels/", $name, ".cu")))
+            };
+        }
+        let number = |name: &str, value: u32| format!("constexpr rf::u32 {name} = {value};\n");
+        let packed = |width| crate::packed_bytes(width, unit(width));
+        let ((name, text), constant, from, to) = match component {
+            Component::Encode => (text!("e8_encode_bytes"), String::new(), 1, 2),
+            Component::Decode { q2 } => (text!("e8_decode_blocks"), number("Q2", q2.into()), 16, 1),
+            Component::Sample { eta } => (text!("sample_blocks"), number("Eta", eta), 4 * eta as usize, 32),
+            Component::Pack { width } => (text!("pack_units"), number("Width", width), 2 * unit(width), packed(width)),
+            Component::Unpack { width } => {
+                (text!("unpack_units"), number("Width", width), packed(width), 2 * unit(width))
+            }
         };
-        Self { component, ports: [Port::input(from), Port::output(to)] }
+        Self { component, name, text, constant, ports: [Port::input(from), Port::output(to)] }
     }
 }
 
@@ -79,13 +89,7 @@ const fn unit(width: u32) -> usize {
 
 impl Kernel for ComponentKernel {
     fn name(&self) -> &'static str {
-        match self.component {
-            Component::Encode => "e8_encode_bytes",
-            Component::Decode { .. } => "e8_decode_blocks",
-            Component::Sample { .. } => "sample_blocks",
-            Component::Pack { .. } => "pack_units",
-            Component::Unpack { .. } => "unpack_units",
-        }
+        self.name
     }
 
     fn ports(&self) -> &[Port] {
@@ -94,48 +98,35 @@ impl Kernel for ComponentKernel {
 
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
-        let text = match self.component {
-            Component::Encode => include_str!("kernels/e8_encode_bytes.cu"),
-            Component::Decode { .. } => include_str!("kernels/e8_decode_blocks.cu"),
-            Component::Sample { .. } => include_str!("kernels/sample_blocks.cu"),
-            Component::Pack { .. } => include_str!("kernels/pack_units.cu"),
-            Component::Unpack { .. } => include_str!("kernels/unpack_units.cu"),
-        };
-        let constant = match self.component {
-            Component::Encode => String::new(),
-            Component::Decode { q2 } => format!("constexpr rf::u32 Q2 = {q2};\n"),
-            Component::Sample { eta } => format!("constexpr rf::u32 Eta = {eta}, Count = {SAMPLED};\n"),
-            Component::Pack { width } | Component::Unpack { width } => format!("constexpr rf::u32 Width = {width};\n"),
-        };
-        let built = Built { prelude: format!("#pragma once\n{constant}"), launch: Launch::thread_per_item(THREADS) };
-        // SAFETY: a thread of each text reads its own item, of the bytes that `Components` gives the port, and writes it.
-        Ok(unsafe { Source::new(self, text, &[E8, SAMPLE, PACK], built) })
+        let prelude = format!("#pragma once\n{}", self.constant);
+        let built = Built { prelude, launch: Launch::thread_per_item(THREADS) };
+        // SAFETY: a thread of each text reads its own item, of the bytes that `new` gives the port, and writes it.
+        Ok(unsafe { Source::new(self, self.text, &[E8, SAMPLE, PACK], built) })
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         match self.component {
-            Component::Encode => {
-                let codewords = args.output::<[u8; 2]>(1)?;
-                for (to, byte) in codewords.iter_mut().zip(args.input::<u8>(0)?) {
-                    *to = [crate::encode(byte & 15), crate::encode(byte >> 4)];
-                }
+            Component::Encode => args.each(items, |_, (byte, codewords): (&u8, &mut [u8; 2])| {
+                *codewords = [byte & 15, byte >> 4].map(crate::encode);
                 Ok(())
-            }
-            Component::Decode { q2 } => {
-                let nibbles = args.output::<u8>(1)?;
-                for (to, v) in nibbles.iter_mut().zip(args.input::<[u16; 8]>(0)?) {
-                    *to = crate::decode(v, q2);
-                }
+            }),
+            Component::Decode { q2 } => args.each(items, |_, (v, nibble): (&[u16; 8], &mut u8)| {
+                *nibble = crate::decode(v, q2);
                 Ok(())
-            }
-            Component::Sample { eta } => crate::centred_binomial(eta, args.input(0)?, args.output(1)?),
-            Component::Pack { width } => crate::pack(width, args.input(0)?, args.output(1)?),
-            Component::Unpack { width } => crate::unpack(width, args.input(0)?, args.output(1)?),
+            }),
+            Component::Sample { eta } => args.each(items, |_, (from, to)| crate::centred_binomial(eta, from, to)),
+            Component::Pack { width } => args.each(items, |_, (from, to)| crate::pack(width, from, to)),
+            Component::Unpack { width } => args.each(items, |_, (from, to)| crate::unpack(width, from, to)),
         }
-        .map_err(|error: Error| Error::Kernel { kernel: self.name().into(), why: error.to_string() })
     }
 
     fn describe(&self) -> String {
         format!("{:?}", self.component)
+    }
+}
+
+impl fmt::Debug for ComponentKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.component)
     }
 }

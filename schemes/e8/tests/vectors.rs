@@ -1,6 +1,6 @@
 //! The specification's vectors of the decoder and of the sampler, on every device.
 
-use ringforge::testkit::{Compiled, devices};
+use ringforge::testkit::{Compiled, Named, devices};
 use ringforge_e8::kernels::{Component, plan};
 use serde::Deserialize;
 
@@ -26,9 +26,10 @@ fn code() -> Code {
 fn run(component: Component, batch: usize, input: Vec<u8>, expected: &[u8]) {
     assert!(batch > 0, "no vectors of {component:?}");
     let named = plan(component).unwrap();
+    let inputs = Named::from([("from".into(), input)]);
     for device in devices() {
-        let found = Compiled::new(&named, &device).unwrap().run(batch, std::slice::from_ref(&input)).unwrap();
-        assert_eq!(found, [expected], "{component:?} on {device}");
+        let found = Compiled::new(&named, &device).unwrap().run(batch, &inputs).unwrap();
+        assert_eq!(found["to"], expected, "{component:?} on {device}");
     }
 }
 

@@ -3,10 +3,11 @@
 use core::fmt;
 use std::sync::OnceLock;
 
-use ringforge::{Buffer, Device, Draws, Error, Program, Result, Stream};
+use ringforge::{Buffer, Device, Draws, Error, Plan, Program, Result, Stream};
 use ringforge_batch::{Fault, Outcome, Reason, batch_of, run_host};
 use zeroize::Zeroizing;
 
+use crate::field::Limbs;
 use crate::kernels::{PAIR, STATUS, WORD};
 use crate::plans::Plans;
 use crate::windows::Mode;
@@ -33,11 +34,9 @@ use crate::windows::Mode;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Signer {
-    device: Device,
     plans: Plans,
     prepare: Program,
-    sign: Program,
-    sign_by_one: Program,
+    sign: OneOrEach,
     generate: OnceLock<Program>,
     public_keys: OnceLock<Program>,
     #[cfg(feature = "hazmat")]
@@ -80,40 +79,37 @@ impl Signer {
     /// As [`Signer::new`].
     #[cfg(feature = "testkit")]
     pub fn small(device: &Device, mode: Mode) -> Result<Self> {
-        Self::with_plans(device, Plans::small(mode))
+        Self::with_plans(device, Plans::small(device.limits(), mode))
     }
 
     fn with_plans(device: &Device, plans: Plans) -> Result<Self> {
         Ok(Self {
-            device: device.clone(),
-            plans,
             prepare: device.compile(&plans.prepare()?)?,
-            sign: device.compile(&plans.sign(false)?)?,
-            sign_by_one: device.compile(&plans.sign(true)?)?,
+            sign: OneOrEach::new(device, |one| plans.sign(one))?,
             generate: OnceLock::new(),
             public_keys: OnceLock::new(),
             #[cfg(feature = "hazmat")]
             sign_with_nonces: OnceLock::new(),
+            plans,
         })
     }
 
     /// The device.
     #[must_use]
-    pub const fn device(&self) -> &Device {
-        &self.device
+    pub fn device(&self) -> &Device {
+        self.prepare.device()
     }
 
     /// Fills the slices with new private keys of 32 bytes and public ones of 64, x ‖ y.
     ///
     /// # Errors
-    /// [`Error::Length`] unless both are of as many whole keys; [`Error::Unsupported`] where the system gives no
-    /// randomness; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless private keys are whole, [`Error::ArgumentSize`] unless there are as many public ones;
+    /// [`Error::Unsupported`] where the system gives no randomness; [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<Outcome> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
-        same("bytes of public keys", public_keys.len(), batch * PAIR)?;
-        let draws = Draws::from_os()?;
-        let program = later(&self.device, &self.generate, || self.plans.generate())?;
-        run_host(program, batch, &[draws.as_bytes()], [(private_keys, WORD), (public_keys, PAIR)])
+        let (program, draws) = (self.later(&self.generate, Plans::generate)?, Draws::from_os()?);
+        let outputs = [("private keys", private_keys, WORD), ("public keys", public_keys, PAIR)];
+        run_host(program, batch, &[("draws", draws.as_bytes())], outputs)
     }
 
     /// Writes the public key, 64 bytes x ‖ y, of each private key of 32 bytes. The fault of a key out of range is
@@ -123,22 +119,19 @@ impl Signer {
     /// As [`Signer::generate`].
     pub fn public_keys(&self, private_keys: &[u8], public_keys: &mut [u8]) -> Result<Outcome> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
-        same("bytes of public keys", public_keys.len(), batch * PAIR)?;
-        let program = later(&self.device, &self.public_keys, || self.plans.public_keys())?;
-        run_host(program, batch, &[private_keys], [(public_keys, PAIR)])
+        let program = self.later(&self.public_keys, Plans::public_keys)?;
+        run_host(program, batch, &[("private keys", private_keys)], [("public keys", public_keys, PAIR)])
     }
 
     /// Signs digests of 32 bytes: signature i, r ‖ s of 64 bytes, by private key i, or all by the only one. The fault of
     /// an item whose key is out of range is [`Reason::PrivateKeyRange`], and its signature zero.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are as many digests, signatures and keys, or one key; as [`Signer::generate`].
+    /// [`Error::Length`] unless digests and keys are whole, [`Error::ArgumentSize`] unless there are as many digests,
+    /// signatures and keys, or one key; as [`Signer::generate`].
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<Outcome> {
-        let (batch, one) = self.signing(private_keys.len(), digests.len(), signatures.len())?;
-        let prepared = self.prepared(private_keys)?;
-        let draws = Draws::from_os()?;
-        let program = if one { &self.sign_by_one } else { &self.sign };
-        run_host(program, batch, &[&prepared, digests, draws.as_bytes()], [(signatures, PAIR)])
+        let program = self.sign.program(private_keys.len() == WORD);
+        self.sign_by(program, private_keys, digests, ("draws", Draws::from_os()?.as_bytes()), signatures)
     }
 
     /// As [`Signer::sign`], with a nonce of 32 bytes for each item. The fault of a nonce that is out of range, or leads
@@ -146,7 +139,7 @@ impl Signer {
     /// one, has the key.
     ///
     /// # Errors
-    /// As [`Signer::sign`], and [`Error::Length`] unless there are as many nonces.
+    /// As [`Signer::sign`], and [`Error::ArgumentSize`] unless there are as many keys and nonces.
     #[cfg(feature = "hazmat")]
     pub fn sign_with_nonces(
         &self,
@@ -155,13 +148,8 @@ impl Signer {
         nonces: &[u8],
         signatures: &mut [u8],
     ) -> Result<Outcome> {
-        let batch = batch_of("bytes of digests", digests.len(), WORD)?;
-        same("bytes of private keys", private_keys.len(), digests.len())?;
-        same("bytes of nonces", nonces.len(), digests.len())?;
-        same("bytes of signatures", signatures.len(), batch * PAIR)?;
-        let prepared = self.prepared(private_keys)?;
-        let program = later(&self.device, &self.sign_with_nonces, || self.plans.sign_with_nonces(false))?;
-        run_host(program, batch, &[&prepared, digests, nonces], [(signatures, PAIR)])
+        let program = self.later(&self.sign_with_nonces, Plans::sign_with_nonces)?;
+        self.sign_by(program, private_keys, digests, ("nonces", nonces), signatures)
     }
 
     /// Private keys of 32 bytes to the device. One that is out of range shows when it is used.
@@ -172,7 +160,7 @@ impl Signer {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let raw = stream.upload_secret(private_keys)?;
         let mut keys = stream.secret_buffer(private_keys.len())?;
-        self.prepare.run(stream, batch, &mut [(&raw).into(), (&mut keys).into()])?;
+        self.prepare.on(stream, batch).input("private keys", &raw).output("prepared keys", &mut keys).run()?;
         Ok(PreparedKeys { keys })
     }
 
@@ -189,30 +177,39 @@ impl Signer {
         signatures: &mut Buffer,
         statuses: &mut Buffer,
     ) -> Result<()> {
-        let (batch, one) = self.signing(keys.keys.len(), digests.len(), signatures.len())?;
-        let program = if one { &self.sign_by_one } else { &self.sign };
+        let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         stream.with_draws(|draws| {
-            let mut args = [(&keys.keys).into(), digests.into(), draws.into(), signatures.into(), statuses.into()];
-            program.run(stream, batch, &mut args)
+            let call = self.sign.program(keys.len() == 1).on(stream, batch);
+            let call = call.input("prepared keys", &keys.keys).input("digests", digests).input("draws", draws);
+            call.output("signatures", signatures).output("statuses", statuses).run()
         })
     }
 
-    /// The batch of these bytes, and whether one key signs all.
-    fn signing(&self, private_keys: usize, digests: usize, signatures: usize) -> Result<(usize, bool)> {
-        let batch = batch_of("bytes of digests", digests, WORD)?;
-        let one = private_keys == WORD;
-        if !one {
-            same("bytes of private keys", private_keys, digests)?;
-        }
-        same("bytes of signatures", signatures, batch * PAIR)?;
-        Ok((batch, one))
+    /// Signs with draws or nonces.
+    fn sign_by(
+        &self,
+        program: &Program,
+        private_keys: &[u8],
+        digests: &[u8],
+        randomness: (&str, &[u8]),
+        signatures: &mut [u8],
+    ) -> Result<Outcome> {
+        let batch = batch_of("bytes of digests", digests.len(), WORD)?;
+        let keys = batch_of("bytes of private keys", private_keys.len(), WORD)?;
+        let mut prepared = Zeroizing::new(vec![Limbs::default(); keys]);
+        let call = self.prepare.on_host(keys).input("private keys", private_keys);
+        call.output("prepared keys", &mut prepared).run()?;
+        let inputs = [("prepared keys", bytemuck::cast_slice(&prepared)), ("digests", digests), randomness];
+        run_host(program, batch, &inputs, [("signatures", signatures, PAIR)])
     }
 
-    fn prepared(&self, private_keys: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
-        let mut prepared = Zeroizing::new(vec![0; private_keys.len()]);
-        let args = &mut [private_keys.into(), prepared.as_mut_slice().into()];
-        self.prepare.run_host(private_keys.len() / WORD, args)?;
-        Ok(prepared)
+    /// The program of a plan, compiled when it is first asked for.
+    fn later<'a>(&self, place: &'a OnceLock<Program>, plan: fn(&Plans) -> Result<Plan>) -> Result<&'a Program> {
+        if let Some(program) = place.get() {
+            return Ok(program);
+        }
+        let program = self.device().compile(&plan(&self.plans)?)?;
+        Ok(place.get_or_init(|| program))
     }
 }
 
@@ -221,13 +218,13 @@ impl Signer {
 /// A fault tells what is wrong with an item: [`Reason::SignatureRange`], [`Reason::PublicKeyPoint`],
 /// [`Reason::SignatureWrong`]. No item's faults, nor what is wrong with its key, change what becomes of another.
 pub struct Verifier {
-    device: Device,
     plans: Plans,
     verify: Program,
     cache: Program,
 }
 
 /// Public keys on a device with a table of 256 KiB each, to verify many signatures of few keys.
+#[derive(Debug)]
 pub struct CachedKeys {
     tables: Buffer,
     count: usize,
@@ -249,29 +246,29 @@ impl Verifier {
     /// As [`Verifier::new`].
     #[cfg(feature = "testkit")]
     pub fn small(device: &Device) -> Result<Self> {
-        Self::with_plans(device, Plans::small(Mode::Throughput))
+        Self::with_plans(device, Plans::small(device.limits(), Mode::Throughput))
     }
 
     fn with_plans(device: &Device, plans: Plans) -> Result<Self> {
         let (verify, cache) = (device.compile(&plans.verify()?)?, device.compile(&plans.cache()?)?);
-        Ok(Self { device: device.clone(), plans, verify, cache })
+        Ok(Self { plans, verify, cache })
     }
 
     /// The device.
     #[must_use]
-    pub const fn device(&self) -> &Device {
-        &self.device
+    pub fn device(&self) -> &Device {
+        self.verify.device()
     }
 
     /// Verifies signature i, 64 bytes r ‖ s, of digest i, 32 bytes, by public key i, 64 bytes x ‖ y.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are as many of each; [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Length`] unless digests are whole, [`Error::ArgumentSize`] unless there are as many of each;
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn verify(&self, public_keys: &[u8], digests: &[u8], signatures: &[u8]) -> Result<Outcome> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
-        same("bytes of public keys", public_keys.len(), batch * PAIR)?;
-        same("bytes of signatures", signatures.len(), batch * PAIR)?;
-        run_host(&self.verify, batch, &[public_keys, digests, signatures], [])
+        let inputs = [("public keys", public_keys), ("digests", digests), ("signatures", signatures)];
+        run_host(&self.verify, batch, &inputs, [])
     }
 
     /// As [`Verifier::verify`], on buffers of the device in a stream's order, to statuses, a word of 32 bits for each
@@ -288,8 +285,8 @@ impl Verifier {
         statuses: &mut Buffer,
     ) -> Result<()> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
-        let args = &mut [public_keys.into(), digests.into(), signatures.into(), statuses.into()];
-        self.verify.run(stream, batch, args)
+        let call = self.verify.on(stream, batch).input("public keys", public_keys).input("digests", digests);
+        call.input("signatures", signatures).output("statuses", statuses).run()
     }
 
     /// Makes tables of public keys of 64 bytes, where they take no more than `budget` bytes. If keys among them are no
@@ -315,9 +312,10 @@ impl Verifier {
         if !bad.is_empty() {
             return Ok(Err(Outcome::new(bad)));
         }
-        let mut tables = self.device.buffer(count * size)?;
-        self.cache.run(stream, count, &mut [(&stream.upload(public_keys)?).into(), (&mut tables).into()])?;
-        let verify = self.device.compile(&self.plans.verify_cached(count)?)?;
+        let mut tables = self.device().buffer(count * size)?;
+        let public_keys = stream.upload(public_keys)?;
+        self.cache.on(stream, count).input("public keys", &public_keys).output("tables", &mut tables).run()?;
+        let verify = self.device().compile(&self.plans.verify_cached(count)?)?;
         Ok(Ok(CachedKeys { tables, count, verify }))
     }
 }
@@ -349,9 +347,8 @@ impl CachedKeys {
         statuses: &mut Buffer,
     ) -> Result<()> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
-        let tables = &self.tables;
-        let args = &mut [numbers.into(), digests.into(), signatures.into(), tables.into(), statuses.into()];
-        self.verify.run(stream, batch, args)
+        let call = self.verify.on(stream, batch).input("numbers", numbers).input("digests", digests);
+        call.input("signatures", signatures).input("tables", &self.tables).output("statuses", statuses).run()
     }
 }
 
@@ -364,47 +361,36 @@ pub fn outcome(stream: &Stream, statuses: &Buffer) -> Result<Outcome> {
     Ok(Outcome::new(Reason::faults(&stream.download::<u32>(statuses)?)))
 }
 
-/// The program of a plan, compiled when it is first asked for.
-fn later<'a>(
-    device: &Device,
-    place: &'a OnceLock<Program>,
-    plan: impl FnOnce() -> Result<ringforge::Plan>,
-) -> Result<&'a Program> {
-    if let Some(program) = place.get() {
-        return Ok(program);
-    }
-    let program = device.compile(&plan()?)?;
-    Ok(place.get_or_init(|| program))
-}
+/// A program where all items share something, and the same where each has its own.
+#[derive(Debug)]
+pub(crate) struct OneOrEach([Program; 2]);
 
-pub(crate) fn same(what: &'static str, got: usize, expected: usize) -> Result<()> {
-    if got == expected { Ok(()) } else { Err(Error::Length { what, expected, got }) }
+impl OneOrEach {
+    pub(crate) fn new(device: &Device, plan: impl Fn(bool) -> Result<Plan>) -> Result<Self> {
+        Ok(Self([device.compile(&plan(true)?)?, device.compile(&plan(false)?)?]))
+    }
+
+    pub(crate) const fn program(&self, one: bool) -> &Program {
+        let Self([of_one, of_each]) = self;
+        if one { of_one } else { of_each }
+    }
 }
 
 impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Signer({:?} on {})", self.plans.mode, self.device)
+        write!(f, "Signer({:?} on {})", self.plans.secret.mode, self.device())
     }
 }
 
 impl fmt::Debug for Verifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Verifier(on {})", self.device)
-    }
-}
-
-impl fmt::Debug for CachedKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CachedKeys({})", self.count)
+        write!(f, "Verifier(on {})", self.device())
     }
 }
 
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
-    use std::sync::Arc;
-
-    use ringforge::Plan;
-    use ringforge::testkit::inject::Altered;
+    use ringforge::testkit::inject::{Altered, with_kernels};
 
     use super::*;
 
@@ -412,9 +398,9 @@ mod tests {
     fn nothing_is_left_in_outputs_of_items_with_faults() {
         let device = Device::cpu();
         let mut signer = Signer::small(&device, Mode::Scan).unwrap();
-        let mut steps = signer.plans.sign(false).unwrap().steps().to_vec();
-        steps[1].kernel = Arc::new(Altered::new(&steps[1].kernel).passing_over(2));
-        signer.sign = device.compile(&Plan::new("SM2 sign, but not all", steps).unwrap()).unwrap();
+        let passes_over =
+            |plan: &Plan| with_kernels(plan, |step, kernel| (step == 1).then(|| Altered::new(kernel).passing_over(2)));
+        signer.sign = OneOrEach::new(&device, |one| Ok(passes_over(&signer.plans.sign(one)?))).unwrap();
         let mut signatures = [3; 5 * PAIR];
         let outcome = signer.sign(&[1; 5 * WORD], &[2; 5 * WORD], &mut signatures).unwrap();
         assert!(outcome.faults().contains(&Fault { item: 2, why: Reason::NotReached }), "{outcome:?}");

@@ -7,7 +7,7 @@ pub(crate) use on_cpu::RETRY;
 use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Draws, Header, Kernel, Launch, Limits, Port, Result, Role, Slot, Source, Step};
+use ringforge::{Args, Built, Draws, Header, Kernel, Launch, Limits, Port, Result, Role, Source, Table};
 
 use crate::params::MAX_ID_BYTES;
 use crate::point::Affine;
@@ -30,13 +30,13 @@ pub(crate) enum Stage {
     /// Public keys, or one shared point, to tables of odd multiples.
     Table { windows: Windows, shared: bool },
     /// Draws, or given scalars, to scalars and their multiples of the base point.
-    Points { base: Windows, mode: Mode, given: bool },
+    Points { base: Base, given: bool },
     /// Draws, prepared keys and digests to nonces and their multiples of the base point.
-    Nonces { base: Windows, mode: Mode, one_key: bool },
+    Nonces { base: Base, one_key: bool },
     /// Prepared keys, digests, nonces and points to signatures and statuses.
     Sign { one_key: bool, given: bool },
     /// Signatures again where the nonce was refused.
-    SignAgain { base: Windows, mode: Mode, one_key: bool },
+    SignAgain { base: Base, one_key: bool },
     /// Scalars and points to private keys, public keys and statuses.
     Public,
     /// Private keys to prepared ones.
@@ -47,6 +47,13 @@ pub(crate) enum Stage {
     Identity { words: usize, one_id: bool },
     /// Identities and messages in slots of so many words to digests.
     Digest { words: usize, one_identity: bool },
+}
+
+/// The base point's table where its scalar is secret, and how look-ups go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Base {
+    pub(crate) windows: Windows,
+    pub(crate) mode: Mode,
 }
 
 /// The keys that verification is given.
@@ -84,7 +91,7 @@ impl Tuning {
 }
 
 /// A stage and how it is cut up.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Sm2Kernel {
     stage: Stage,
     tuning: Tuning,
@@ -98,43 +105,49 @@ impl Stage {
     fn ports(self) -> Vec<Port> {
         let (digest, signature, status) = (Port::input(WORD), Port::output(PAIR), Port::status());
         let pending = Port { role: Role::InOut, ..status };
-        let key = |one: bool| if one { Port::shared(WORD).secret() } else { Port::input(WORD).secret() };
-        let base = |windows: Windows| Port::shared(windows.bytes());
+        let input = |one: bool, bytes| if one { Port::shared(bytes) } else { Port::input(bytes) };
+        let key = |one| input(one, WORD).secret();
         let (scalar, point) = (Port::input(WORD).secret(), Port::input(3 * WORD).secret());
-        let new = |port: Port| Port { secret: port.secret, ..Port::output(port.bytes) };
+        let (new_scalar, new_point) = (Port::output(WORD).secret(), Port::output(3 * WORD).secret());
+        let base = Port::shared(self.base().map_or(0, |(_, windows)| windows.bytes()));
         match self {
-            Self::Table { windows, shared } => {
-                let point = if shared { Port::shared(PAIR) } else { Port::input(PAIR) };
-                vec![point, Port::output(windows.bytes())]
+            Self::Table { windows, shared } => vec![input(shared, PAIR), Port::output(windows.bytes())],
+            Self::Points { given, .. } => {
+                vec![if given { scalar } else { Port::draws() }, base, new_scalar, new_point, status]
             }
-            Self::Points { base: windows, given, .. } => {
-                let source = if given { scalar } else { Port::draws() };
-                vec![source, base(windows), new(scalar), new(point), status]
-            }
-            Self::Nonces { base: windows, one_key, .. } => {
-                vec![Port::draws(), base(windows), key(one_key), digest, new(scalar), new(point), status]
+            Self::Nonces { one_key, .. } => {
+                vec![Port::draws(), base, key(one_key), digest, new_scalar, new_point, status]
             }
             Self::Sign { one_key, .. } => vec![key(one_key), digest, scalar, point, signature, pending],
-            Self::SignAgain { base: windows, one_key, .. } => {
-                vec![Port::draws(), base(windows), key(one_key), digest, Port::in_out(PAIR), pending]
+            Self::SignAgain { one_key, .. } => {
+                vec![Port::draws(), base, key(one_key), digest, Port::in_out(PAIR), pending]
             }
-            Self::Public => vec![scalar, point, new(scalar), Port::output(PAIR), pending],
-            Self::Prepare => vec![scalar, new(scalar)],
-            Self::Verify { base: windows, keys } => {
+            Self::Public => vec![scalar, point, new_scalar, Port::output(PAIR), pending],
+            Self::Prepare => vec![scalar, new_scalar],
+            Self::Verify { keys, .. } => {
                 let (key, tables) = match keys {
                     Keys::Each(windows) => (Port::input(PAIR), Port::input(windows.lowest_row().bytes())),
                     Keys::Cached(windows, count) => (Port::input(STATUS), Port::shared(count * windows.bytes())),
                 };
-                vec![key, digest, Port::input(PAIR), base(windows), tables, status]
+                vec![key, digest, Port::input(PAIR), base, tables, status]
             }
             Self::Identity { words, one_id } => {
-                let port = if one_id { Port::shared } else { Port::input };
-                vec![port(4 * words), port(STATUS), Port::input(PAIR), Port::output(WORD)]
+                vec![input(one_id, 4 * words), input(one_id, STATUS), Port::input(PAIR), Port::output(WORD)]
             }
             Self::Digest { words, one_identity } => {
-                let identity = if one_identity { Port::shared(WORD) } else { Port::input(WORD) };
-                vec![identity, Port::input(4 * words), Port::input(STATUS), Port::output(WORD)]
+                vec![input(one_identity, WORD), Port::input(4 * words), Port::input(STATUS), Port::output(WORD)]
             }
+        }
+    }
+
+    /// The port of the base point's table, and its windows.
+    const fn base(self) -> Option<(usize, Windows)> {
+        match self {
+            Self::Points { base, .. } | Self::Nonces { base, .. } | Self::SignAgain { base, .. } => {
+                Some((1, base.windows))
+            }
+            Self::Verify { base, .. } => Some((3, base)),
+            _ => None,
         }
     }
 
@@ -143,22 +156,22 @@ impl Stage {
         let number = |name: &str, value: usize| format!("    static constexpr rf::u32 {name} = {value};\n");
         let flag = |name: &str, value: bool| format!("    static constexpr bool {name} = {value};\n");
         let shape = |windows: Windows| number("width", windows.width as usize) + &number("rows", windows.rows);
-        let scan = |mode| flag("scan", mode == Mode::Scan);
+        let of_base = |base: Base| shape(base.windows) + &flag("scan", base.mode == Mode::Scan);
         match self {
             Self::Table { windows, shared } => {
                 shape(windows) + &flag("shared", shared) + &number("chunk", windows.chunk())
             }
-            Self::Points { base, mode, given } => {
+            Self::Points { base, given } => {
                 let source = if given { "rf::u256" } else { "rf::Draws" };
-                shape(base) + &scan(mode) + &flag("given", given) + &format!("    using Source = {source};\n")
+                of_base(base) + &flag("given", given) + &format!("    using Source = {source};\n")
             }
-            Self::Nonces { base, mode, one_key } => shape(base) + &scan(mode) + &flag("one_key", one_key),
+            Self::Nonces { base, one_key } => of_base(base) + &flag("one_key", one_key),
             Self::Sign { one_key, given } => {
                 let refused = if given { on_cpu::NONCE_REFUSED } else { RETRY };
                 flag("one_key", one_key) + &number("refused", refused as usize)
             }
-            Self::SignAgain { base, mode, one_key } => {
-                shape(base) + &scan(mode) + &flag("one_key", one_key) + &number("attempts", ATTEMPTS as usize)
+            Self::SignAgain { base, one_key } => {
+                of_base(base) + &flag("one_key", one_key) + &number("attempts", ATTEMPTS as usize)
             }
             Self::Public | Self::Prepare => String::new(),
             Self::Verify { base, keys } => {
@@ -213,31 +226,23 @@ impl Sm2Kernel {
         Self { stage, tuning, ports: stage.ports() }
     }
 
-    /// The step of this kernel.
-    pub(crate) fn step(self, slots: Vec<Slot>) -> Step {
-        Step { kernel: Arc::new(self), slots }
-    }
-
-    /// Threads, items of a thread, and the launch.
-    fn shape(&self) -> (u32, u32, Launch) {
+    /// Items of a thread, and the launch.
+    fn shape(&self) -> (u32, Launch) {
         let Tuning { threads, per_thread, .. } = self.tuning;
-        let one_each = (threads, 1, Launch::thread_per_item(threads));
         let several = |per_thread| {
-            let launch = Launch { items_per_block: threads * per_thread, ..Launch::thread_per_item(threads) };
-            (threads, per_thread, launch)
+            (per_thread, Launch { items_per_block: threads * per_thread, ..Launch::thread_per_item(threads) })
         };
         match self.stage {
             Stage::Table { windows, .. } => match (windows.points() / windows.chunk()) as u32 {
                 // four of these share an inversion, and their points fit into local memory
                 1 => several(per_thread.min(4)),
                 chunks => {
-                    let threads = if chunks <= 256 { chunks } else { 256 };
-                    let blocks_per_item = chunks / threads;
-                    (threads, 1, Launch { threads, items_per_block: 1, blocks_per_item, shared_bytes: 0 })
+                    let threads = chunks.min(256);
+                    (1, Launch { threads, items_per_block: 1, blocks_per_item: chunks / threads, shared_bytes: 0 })
                 }
             },
             Stage::Sign { .. } | Stage::Public => several(per_thread),
-            _ => one_each,
+            _ => several(1),
         }
     }
 }
@@ -253,18 +258,27 @@ impl Kernel for Sm2Kernel {
 
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
-        let (threads, per_thread, launch) = self.shape();
+        let (per_thread, launch) = self.shape();
         // the masked last addition keeps more at hand than a quarter of the registers
         let is_complete = matches!(self.stage, Stage::Points { given: true, .. });
         let resident = if is_complete { self.tuning.resident.min(2) } else { self.tuning.resident };
         let prelude = format!(
             "#pragma once\n#include \"sm2.cuh\"\nstruct Task {{\n\
-             \x20   static constexpr rf::u32 threads = {threads}, per_thread = {per_thread}, resident = {resident};\n{}}};\n",
+             \x20   static constexpr rf::u32 threads = {}, per_thread = {per_thread}, resident = {resident};\n{}}};\n",
+            launch.threads,
             self.stage.constants(),
         );
         let built = Built { prelude, launch };
         // SAFETY: a thread works on the bytes of its own items; tables are read within their windows, whatever the digit.
         Ok(unsafe { Source::new(self, self.stage.text().1, &[SM2, SM3], built) })
+    }
+
+    /// The base point's: made on the device when a program first needs it, and cached there.
+    fn table(&self, port: usize) -> Option<Table> {
+        let (_, windows) = self.stage.base().filter(|(own, _)| *own == port)?;
+        let kernel = Arc::new(Self::new(Stage::Table { windows, shared: true }, self.tuning));
+        let point = Table::Bytes(Affine::G.to_bytes().as_slice().into());
+        Some(Table::Made { kernel, items: 1, inputs: vec![point] })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {

@@ -22,17 +22,16 @@
 //! | `item.rs`, `nonce.rs`, `message.rs` | one item: the equations and checks, RFC 6979, Z_A and e |
 //! | `key.rs`, `encoding.rs`, `rustcrypto.rs` | keys and signatures, their encodings, RustCrypto's traits |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
-//! | `plans.rs`, `batch.rs`, `identities.rs`, `digests.rs` | stages put together, and how they are called |
+//! | `plans.rs`, `batch.rs`, `hashes.rs` | stages put together, and how they are called |
 //!
 //! `docs/sm2.md` in the repository says what is checked, what constant time means here, and how a GPU does it.
 //!
 //! Feature `hazmat` adds entry points that take the nonce from the caller; `testkit` adds the plans with samples.
 
 mod batch;
-mod digests;
 mod encoding;
 mod field;
-mod identities;
+mod hashes;
 mod item;
 mod kernels;
 mod key;
@@ -47,8 +46,7 @@ mod scheme;
 mod windows;
 
 pub use batch::{CachedKeys, PreparedKeys, Signer, Verifier, outcome};
-pub use digests::Digests;
-pub use identities::Identities;
+pub use hashes::{Digests, Identities};
 pub use key::{PrivateKey, PublicKey, Signature};
 pub use message::Identity;
 pub use params::{DEFAULT_ID, MAX_ID_BYTES, TLS13_ID};

@@ -21,6 +21,11 @@ pub(crate) fn identity(key: &[u8; 64], id: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
+/// The digest of a message by the owner of a Z_A.
+pub(crate) fn digest(identity: &[u8; 32], message: &[u8]) -> Digest {
+    Sm3::new().chain_update(identity).chain_update(message).finalize().into()
+}
+
 /// What a public key and its owner's identifier come to, Z_A: the same for all messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity([u8; 32]);
@@ -47,6 +52,6 @@ impl Identity {
     /// The digest e = SM3(Z_A ‖ message).
     #[must_use]
     pub fn digest(&self, message: &[u8]) -> Digest {
-        Sm3::new().chain_update(self.0).chain_update(message).finalize().into()
+        digest(&self.0, message)
     }
 }

@@ -1,26 +1,23 @@
 //! Plans: kernels in order, from the caller's arguments to the caller's arguments. Items are tight bytes.
 
-use std::sync::Arc;
+use core::iter::zip;
 
-use ringforge::{Limits, Plan, Result, Slot, Step, Table};
+use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 
 use crate::item::NARROW;
-use crate::kernels::{Keys, Sm2Kernel, Stage, Tuning};
-use crate::point::Affine;
+use crate::kernels::{Base, Keys, Sm2Kernel, Stage, Tuning};
 use crate::windows::{Mode, Windows};
 
-use Slot::{Arg, Temp};
-
 /// The windows of base points for a device, and how kernels are cut up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Plans {
-    /// The base point's windows where its scalar is secret.
-    pub(crate) secret: Windows,
+    planner: Planner,
+    /// The base point where its scalar is secret.
+    pub(crate) secret: Base,
     /// The base point's windows where its scalar is public.
-    pub(crate) public: Windows,
+    public: Windows,
     /// The windows of cached keys.
     pub(crate) cached: Windows,
-    pub(crate) mode: Mode,
     pub(crate) tuning: Tuning,
 }
 
@@ -29,128 +26,128 @@ impl Plans {
     pub(crate) fn new(limits: &Limits, mode: Mode) -> Self {
         // a table of 16-bit windows takes 32 MiB: it fits an H200's cache of 60 MB, and no CPU's
         let wide = Windows::of_width(if limits.is_cpu() { 8 } else { 16 });
-        let secret = if mode == Mode::Scan { NARROW } else { wide };
-        Self { secret, public: wide, cached: Windows::of_width(8), mode, tuning: Tuning::LARGE }
+        Self::with_windows(limits, mode, wide, Windows::of_width(8), Tuning::LARGE)
     }
 
-    /// Private keys → prepared keys.
+    fn with_windows(limits: &Limits, mode: Mode, public: Windows, cached: Windows, tuning: Tuning) -> Self {
+        let secret = Base { windows: if mode == Mode::Scan { NARROW } else { public }, mode };
+        Self { planner: Planner::new(limits.clone()), secret, public, cached, tuning }
+    }
+
     pub(crate) fn prepare(&self) -> Result<Plan> {
-        Plan::new("SM2 prepare", vec![self.step(Stage::Prepare, vec![Arg(0), Arg(1)])])
+        self.plan("SM2 prepare", ["private keys"], ["prepared keys"], |p, keys| self.step(p, Stage::Prepare, &keys))
     }
 
-    /// Draws → private keys, public keys, statuses.
     pub(crate) fn generate(&self) -> Result<Plan> {
-        let public = self.step(Stage::Public, vec![Temp(0), Temp(1), Arg(1), Arg(2), Arg(3)]);
-        Plan::new("SM2 generate", vec![self.points(false, Arg(0), Arg(3)), public])
-    }
-
-    /// Private keys → public keys, statuses.
-    pub(crate) fn public_keys(&self) -> Result<Plan> {
-        let public = self.step(Stage::Public, vec![Temp(0), Temp(1), Temp(2), Arg(1), Arg(2)]);
-        Plan::new("SM2 public keys", vec![self.points(true, Arg(0), Arg(2)), public])
-    }
-
-    /// Prepared keys (or one), digests, draws → signatures, statuses.
-    pub(crate) fn sign(&self, one_key: bool) -> Result<Plan> {
-        let nonces = Stage::Nonces { base: self.secret, mode: self.mode, one_key };
-        let sign = Stage::Sign { one_key, given: false };
-        let steps = vec![
-            self.step(nonces, vec![Arg(2), self.base(self.secret), Arg(0), Arg(1), Temp(0), Temp(1), Arg(4)]),
-            self.step(sign, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3), Arg(4)]),
-            self.sign_again_step(one_key),
-        ];
-        Plan::new("SM2 sign", steps)
-    }
-
-    /// Draws, prepared keys (or one), digests, signatures, statuses → the last two, where the nonce was refused.
-    #[cfg(feature = "testkit")]
-    pub(crate) fn sign_again(&self, one_key: bool) -> Result<Plan> {
-        Plan::new("SM2 sign again", vec![self.sign_again_step(one_key)])
-    }
-
-    fn sign_again_step(&self, one_key: bool) -> Step {
-        let stage = Stage::SignAgain { base: self.secret, mode: self.mode, one_key };
-        self.step(stage, vec![Arg(2), self.base(self.secret), Arg(0), Arg(1), Arg(3), Arg(4)])
-    }
-
-    /// Prepared keys (or one), digests, nonces → signatures, statuses.
-    #[cfg(any(feature = "hazmat", feature = "testkit"))]
-    pub(crate) fn sign_with_nonces(&self, one_key: bool) -> Result<Plan> {
-        let sign = Stage::Sign { one_key, given: true };
-        let steps = vec![
-            self.points(true, Arg(2), Arg(4)),
-            self.step(sign, vec![Arg(0), Arg(1), Temp(0), Temp(1), Arg(3), Arg(4)]),
-        ];
-        Plan::new("SM2 sign with nonces", steps)
-    }
-
-    /// Public keys, digests, signatures → statuses.
-    pub(crate) fn verify(&self) -> Result<Plan> {
-        let stage = Stage::Verify { base: self.public, keys: Keys::Each(NARROW) };
-        let steps = vec![
-            self.step(Stage::Table { windows: NARROW.lowest_row(), shared: false }, vec![Arg(0), Temp(0)]),
-            self.step(stage, vec![Arg(0), Arg(1), Arg(2), self.base(self.public), Temp(0), Arg(3)]),
-        ];
-        Plan::new("SM2 verify", steps)
-    }
-
-    /// Public keys → their tables.
-    pub(crate) fn cache(&self) -> Result<Plan> {
-        let stage = Stage::Table { windows: self.cached, shared: false };
-        Plan::new("SM2 key tables", vec![self.step(stage, vec![Arg(0), Arg(1)])])
-    }
-
-    /// Numbers of keys, digests, signatures, tables of `keys` keys → statuses.
-    pub(crate) fn verify_cached(&self, keys: usize) -> Result<Plan> {
-        let stage = Stage::Verify { base: self.public, keys: Keys::Cached(self.cached, keys) };
-        let slots = vec![Arg(0), Arg(1), Arg(2), self.base(self.public), Arg(3), Arg(4)];
-        Plan::new("SM2 verify, cached keys", vec![self.step(stage, slots)])
-    }
-
-    /// Identifiers in slots of `words` words, their lengths in bytes (or one of each), public keys → identities.
-    pub(crate) fn identity(&self, words: usize, one_id: bool) -> Result<Plan> {
-        let stage = Stage::Identity { words, one_id };
-        Plan::new("SM2 identity", vec![self.step(stage, (0..4).map(Arg).collect())])
-    }
-
-    /// Identities (or one), messages in slots of `words` words, their lengths in bytes → digests.
-    pub(crate) fn digest(&self, words: usize, one_identity: bool) -> Result<Plan> {
-        let stage = Stage::Digest { words, one_identity };
-        Plan::new("SM2 digest", vec![self.step(stage, (0..4).map(Arg).collect())])
-    }
-
-    fn points(&self, given: bool, source: Slot, statuses: Slot) -> Step {
-        let stage = Stage::Points { base: self.secret, mode: self.mode, given };
-        self.step(stage, vec![source, self.base(self.secret), Temp(0), Temp(1), statuses])
-    }
-
-    fn step(&self, stage: Stage, slots: Vec<Slot>) -> Step {
-        Sm2Kernel::new(stage, self.tuning).step(slots)
-    }
-
-    /// The table of the base point: made on the device when a program first needs it, and cached there.
-    fn base(&self, windows: Windows) -> Slot {
-        let kernel = Arc::new(Sm2Kernel::new(Stage::Table { windows, shared: true }, self.tuning));
-        Slot::Table(Table::Made {
-            kernel,
-            items: 1,
-            inputs: vec![Table::Bytes(Affine::G.to_bytes().as_slice().into())],
+        self.plan("SM2 generate", ["draws"], ["private keys", "public keys", "statuses"], |p, draws| {
+            self.step(p, Stage::Public, &self.points(p, false, draws))
         })
+    }
+
+    pub(crate) fn public_keys(&self) -> Result<Plan> {
+        self.plan("SM2 public keys", ["private keys"], ["public keys", "statuses"], |p, keys| {
+            let [_, public, statuses] = self.step(p, Stage::Public, &self.points(p, true, keys));
+            [public, statuses]
+        })
+    }
+
+    /// With prepared keys, or one for all.
+    pub(crate) fn sign(&self, one_key: bool) -> Result<Plan> {
+        let inputs = ["prepared keys", "digests", "draws"];
+        self.plan("SM2 sign", inputs, ["signatures", "statuses"], |p, [keys, digests, draws]| {
+            let nonces = Stage::Nonces { base: self.secret, one_key };
+            let [nonces, points, statuses] = self.step(p, nonces, &[draws, keys, digests]);
+            let sign = Stage::Sign { one_key, given: false };
+            let [signatures, statuses] = self.step(p, sign, &[keys, digests, nonces, points, statuses]);
+            let again = Stage::SignAgain { base: self.secret, one_key };
+            self.step(p, again, &[draws, keys, digests, signatures, statuses])
+        })
+    }
+
+    /// Signatures and statuses anew where the nonce was refused.
+    #[cfg(feature = "testkit")]
+    pub(crate) fn sign_again(&self) -> Result<Plan> {
+        let inputs = ["draws", "prepared keys", "digests", "signatures", "statuses"];
+        let again = Stage::SignAgain { base: self.secret, one_key: false };
+        self.plan("SM2 sign again", inputs, ["signatures", "statuses"], |p, inputs| self.step(p, again, &inputs))
+    }
+
+    /// With a nonce for each item.
+    #[cfg(any(feature = "hazmat", feature = "testkit"))]
+    pub(crate) fn sign_with_nonces(&self) -> Result<Plan> {
+        let inputs = ["prepared keys", "digests", "nonces"];
+        self.plan("SM2 sign with nonces", inputs, ["signatures", "statuses"], |p, [keys, digests, nonces]| {
+            let [nonces, points, statuses] = self.points(p, true, [nonces]);
+            let sign = Stage::Sign { one_key: false, given: true };
+            self.step(p, sign, &[keys, digests, nonces, points, statuses])
+        })
+    }
+
+    pub(crate) fn verify(&self) -> Result<Plan> {
+        let inputs = ["public keys", "digests", "signatures"];
+        self.plan("SM2 verify", inputs, ["statuses"], |p, [keys, digests, signatures]| {
+            let [tables] = self.step(p, Stage::Table { windows: NARROW.lowest_row(), shared: false }, &[keys]);
+            let verify = Stage::Verify { base: self.public, keys: Keys::Each(NARROW) };
+            self.step(p, verify, &[keys, digests, signatures, tables])
+        })
+    }
+
+    /// Tables of keys for many signatures.
+    pub(crate) fn cache(&self) -> Result<Plan> {
+        let table = Stage::Table { windows: self.cached, shared: false };
+        self.plan("SM2 key tables", ["public keys"], ["tables"], |p, keys| self.step(p, table, &keys))
+    }
+
+    /// By the numbers of `keys` keys that have tables.
+    pub(crate) fn verify_cached(&self, keys: usize) -> Result<Plan> {
+        let verify = Stage::Verify { base: self.public, keys: Keys::Cached(self.cached, keys) };
+        let inputs = ["numbers", "digests", "signatures", "tables"];
+        self.plan("SM2 verify, cached keys", inputs, ["statuses"], |p, inputs| self.step(p, verify, &inputs))
+    }
+
+    /// With identifiers in slots of `words` words and their lengths in bytes, or one of each.
+    pub(crate) fn identity(&self, words: usize, one_id: bool) -> Result<Plan> {
+        let identity = Stage::Identity { words, one_id };
+        let inputs = ["identifiers", "lengths", "public keys"];
+        self.plan("SM2 identity", inputs, ["identities"], |p, inputs| self.step(p, identity, &inputs))
+    }
+
+    /// With identities, or one, and messages in slots of `words` words, their lengths in bytes.
+    pub(crate) fn digest(&self, words: usize, one_identity: bool) -> Result<Plan> {
+        let digest = Stage::Digest { words, one_identity };
+        let inputs = ["identities", "messages", "lengths"];
+        self.plan("SM2 digest", inputs, ["digests"], |p, inputs| self.step(p, digest, &inputs))
+    }
+
+    /// Scalars, given or drawn, their multiples of the base point, and statuses.
+    fn points<'p>(&self, p: &'p Pipeline, given: bool, source: [Value<'p>; 1]) -> [Value<'p>; 3] {
+        self.step(p, Stage::Points { base: self.secret, given }, &source)
+    }
+
+    fn step<'p, const N: usize>(&self, p: &'p Pipeline, stage: Stage, inputs: &[Value<'p>]) -> [Value<'p>; N] {
+        p.step(Sm2Kernel::new(stage, self.tuning), inputs)
+    }
+
+    /// The plan of these steps, from inputs to outputs.
+    fn plan<const I: usize, const O: usize>(
+        &self,
+        title: &str,
+        inputs: [&str; I],
+        outputs: [&str; O],
+        steps: impl for<'p> FnOnce(&'p Pipeline, [Value<'p>; I]) -> [Value<'p>; O],
+    ) -> Result<Plan> {
+        let p = Pipeline::new(title, &self.planner);
+        let values = steps(&p, inputs.map(|name| p.input(name)));
+        zip(outputs, values).for_each(|(name, value)| p.output(name, value));
+        p.build()
     }
 }
 
 #[cfg(feature = "testkit")]
 impl Plans {
     /// With small windows and blocks: for tests, and a CPU that runs the text.
-    pub(crate) fn small(mode: Mode) -> Self {
+    pub(crate) fn small(limits: &Limits, mode: Mode) -> Self {
         let small = Windows::of_width(4);
-        let secret = if mode == Mode::Scan { NARROW } else { small };
-        Self { secret, public: small, cached: small, mode, tuning: Tuning::SMALL }
-    }
-
-    /// The table of a cached key, as bytes.
-    pub(crate) fn key_table(&self, key: &[u8]) -> Vec<u8> {
-        let point = key.try_into().ok().and_then(Affine::from_bytes).unwrap_or(Affine::G);
-        bytemuck::cast_slice(&self.cached.table(point)).to_vec()
+        Self::with_windows(limits, mode, small, small, Tuning::SMALL)
     }
 }

@@ -1,12 +1,13 @@
 //! The plans with samples, for the engine's tests: small blocks and windows, for a CPU runs the text.
 
 use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
-use ringforge::{Draws, Limits, Plan, Result};
+use ringforge::{Limits, Per, Plan, Result, Role};
 use ringforge_batch::Reason;
 
 use crate::kernels::{RETRY, Tuning};
 use crate::key::PrivateKey;
 use crate::plans::Plans;
+use crate::point::Affine;
 use crate::windows::Mode;
 
 /// SM2 as the engine's tests see it.
@@ -48,18 +49,47 @@ impl Items {
     }
 }
 
-/// A plan with these samples of what it reads.
-fn named(
-    what: &str,
-    plan: Plan,
-    sample: impl Fn(u64, usize, Items) -> Vec<Vec<u8>> + Send + Sync + 'static,
-) -> NamedPlan {
-    let name = format!("{}{what}", plan.title());
-    NamedPlan::new(name, plan).sampled(move |seed, batch| sample(!seed, batch, Items::new(seed, batch)))
+/// A plan with samples of what it reads, by their names.
+fn named(what: &str, plan: Plan) -> NamedPlan {
+    NamedPlan::new(format!("{}{what}", plan.title()), plan.clone()).sampled(move |seed, batch| {
+        let input = |name: &str| plan.arg(name).filter(|arg| arg.role != Role::Out);
+        let Items { private, public, digests, signatures } = Items::new(seed, batch);
+        let count = |name| if input(name).is_some_and(|arg| arg.per == Per::Shared) { 1 } else { batch };
+        // none, all and more than the slot has, among others
+        let slot = input("identifiers").or_else(|| input("messages")).map_or(0, |arg| arg.bytes);
+        let lengths = (0..count("lengths")).map(|i| ((seed as usize + i) % (slot + 2)) as u32);
+        // every second item waits
+        let statuses = (0..batch).map(|i| if i % 2 == 0 { RETRY } else { Reason::FINE });
+        let mut samples = vec![
+            ("nonces", private.clone()),
+            ("private keys", private),
+            ("prepared keys", prepared(!seed, count("prepared keys"))),
+            ("public keys", public),
+            ("digests", digests),
+            ("signatures", signatures),
+            ("lengths", words(lengths)),
+            ("statuses", words(statuses)),
+        ];
+        samples.retain(|(name, _)| input(name).is_some());
+        samples
+    })
 }
 
-fn draws(seed: u64) -> Vec<u8> {
-    bytes(seed, Draws::BYTES)
+/// Verification by two cached keys. The tables are of the first items' keys; numbers beyond the last are among those given.
+fn cached(plans: &Plans) -> Result<NamedPlan> {
+    let plan = plans.verify_cached(2)?;
+    // the first two of six are valid
+    let own = Items::new(1, 6);
+    let points = own.public.as_chunks().0.iter().take(2).filter_map(Affine::from_bytes);
+    let tables: Vec<Affine> = points.flat_map(|point| plans.cached.table(point)).collect();
+    let tables: Vec<u8> = bytemuck::cast_slice(&tables).to_vec();
+    Ok(NamedPlan::new(plan.title(), plan.clone()).sampled(move |seed, batch| {
+        let Items { mut digests, mut signatures, .. } = Items::new(seed, batch);
+        signatures.iter_mut().zip(&own.signatures[..2 * 64]).for_each(|(to, from)| *to = *from);
+        digests.iter_mut().zip(&own.digests[..2 * 32]).for_each(|(to, from)| *to = *from);
+        let numbers = words((0..batch).map(|i| i as u32 % 4));
+        vec![("numbers", numbers), ("digests", digests), ("signatures", signatures), ("tables", tables.clone())]
+    }))
 }
 
 /// Keys as [`Plans::prepare`] leaves them are below n; one of five is missing.
@@ -79,67 +109,39 @@ fn words(values: impl Iterator<Item = u32>) -> Vec<u8> {
 impl Scheme for Sm2 {
     const NAME: &'static str = "SM2";
 
-    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
-        let (scan, fast) = (Plans::small(Mode::Scan), Plans::small(Mode::Throughput));
+    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
+        let [scan, fast] = [Mode::Scan, Mode::Throughput].map(|mode| Plans::small(limits, mode));
         let mut plans = vec![
-            named("", scan.prepare()?, |_, _, items| vec![items.private]),
-            named("", scan.generate()?, |seed, _, _| vec![draws(seed)]),
-            named("", fast.public_keys()?, |_, _, items| vec![items.private]),
-            named(", one key", fast.sign(true)?, |seed, _, items| vec![prepared(seed, 1), items.digests, draws(seed)]),
-            named("", scan.sign_with_nonces(false)?, |seed, batch, items| {
-                vec![prepared(seed, batch), items.digests, items.private]
-            }),
-            named("", fast.verify()?, |_, _, items| vec![items.public, items.digests, items.signatures]),
-            named("", fast.cache()?, |_, _, items| vec![items.public]),
+            named("", scan.prepare()?),
+            named("", scan.generate()?),
+            named("", fast.public_keys()?),
+            named(", one key", fast.sign(true)?),
+            named("", scan.sign_with_nonces()?),
+            named("", fast.verify()?),
+            named("", fast.cache()?),
+            cached(&fast)?,
         ];
-        for plans_of in [scan, fast] {
-            let what = format!(", {:?}", plans_of.mode);
-            plans.push(named(&what, plans_of.sign(false)?, |seed, batch, items| {
-                vec![prepared(seed, batch), items.digests, draws(seed)]
-            }));
-            // every second item waits
-            plans.push(named(&what, plans_of.sign_again(false)?, |seed, batch, items| {
-                let statuses = words((0..batch).map(|i| if i % 2 == 0 { RETRY } else { Reason::FINE }));
-                vec![prepared(seed, batch), items.digests, draws(seed), items.signatures, statuses]
-            }));
+        for of_mode in [&scan, &fast] {
+            let what = format!(", {:?}", of_mode.secret.mode);
+            plans.extend([named(&what, of_mode.sign(false)?), named(&what, of_mode.sign_again()?)]);
         }
-        // numbers of keys beyond the last among them; the tables are of the first items' keys
-        let cached = named("", fast.verify_cached(2)?, move |_, batch, items| {
-            // the first two of six are valid
-            let own = Items::new(1, 6);
-            let tables = own.public.chunks_exact(64).take(2).flat_map(|key| fast.key_table(key)).collect();
-            let numbers = words((0..batch).map(|i| i as u32 % 4));
-            let (mut signatures, mut digests) = (items.signatures, items.digests);
-            signatures.iter_mut().zip(&own.signatures[..2 * 64]).for_each(|(to, from)| *to = *from);
-            digests.iter_mut().zip(&own.digests[..2 * 32]).for_each(|(to, from)| *to = *from);
-            vec![numbers, digests, signatures, tables]
-        });
-        plans.push(cached);
-        for (slot, one) in [(1, true), (4, true), (15, false), (40, false)] {
-            plans.push(named(&format!(", {slot} words"), scan.identity(slot, one)?, move |seed, batch, items| {
-                // none, all and more than the slot has, among others
-                let count = if one { 1 } else { batch };
-                let lengths = words((0..count).map(|i| ((seed as usize + i) % (4 * slot + 2)) as u32));
-                vec![bytes(seed, 4 * slot * count), lengths, items.public]
-            }));
+        for (words, one) in [(1, true), (4, true), (15, false), (40, false)] {
+            plans.push(named(&format!(", {words} words"), scan.identity(words, one)?));
         }
-        for (slot, one) in [(1, true), (17, false), (40, false)] {
-            plans.push(named(&format!(", {slot} words"), scan.digest(slot, one)?, move |seed, batch, _| {
-                let lengths = words((0..batch).map(|i| ((seed as usize + i) % (4 * slot + 1)) as u32));
-                vec![bytes(seed, 32 * if one { 1 } else { batch }), bytes(!seed, 4 * slot * batch), lengths]
-            }));
+        for (words, one) in [(1, true), (17, false), (40, false)] {
+            plans.push(named(&format!(", {words} words"), scan.digest(words, one)?));
         }
         Ok(plans)
     }
 }
 
-/// The plans of throughput mode with blocks of so many threads, for measurements: private keys → prepared keys; one
-/// prepared key, digests, draws → signatures, statuses; public keys, digests, signatures → statuses.
+/// The plans of throughput mode with blocks of so many threads, for measurements: to prepare keys, to sign by one, to verify.
 ///
 /// # Errors
 /// What makes planning fail.
 pub fn plans_in_blocks(limits: &Limits, threads: u32) -> Result<[Plan; 3]> {
-    let plans = Plans { tuning: Tuning::in_blocks(threads), ..Plans::new(limits, Mode::Throughput) };
+    let mut plans = Plans::new(limits, Mode::Throughput);
+    plans.tuning = Tuning::in_blocks(threads);
     Ok([plans.prepare()?, plans.sign(true)?, plans.verify()?])
 }
 
@@ -155,14 +157,14 @@ pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         fast.public_keys()?,
         fast.sign(true)?,
         fast.sign(false)?,
-        fast.sign_with_nonces(false)?,
+        fast.sign_with_nonces()?,
         fast.verify()?,
         fast.cache()?,
         fast.verify_cached(256)?,
         fast.identity(4, true)?,
         fast.digest(16, true)?,
     ];
-    let of_scan = vec![scan.generate()?, scan.sign(true)?, scan.sign_with_nonces(false)?];
+    let of_scan = vec![scan.generate()?, scan.sign(true)?, scan.sign_with_nonces()?];
     let named = |mode: Mode, plans: Vec<Plan>| {
         plans.into_iter().map(move |plan| NamedPlan::new(format!("{}, full size, {mode:?}", plan.title()), plan))
     };

@@ -4,7 +4,7 @@ mod skipped;
 mod support;
 
 use ringforge::testkit::{Target, bytes as random_bytes, devices};
-use ringforge::{Device, Error, HostArg, U256};
+use ringforge::{Device, Error, U256};
 use ringforge_sm2::{
     Digests, Identities, Identity, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Verifier, outcome,
     plans_in_blocks,
@@ -262,11 +262,11 @@ fn nonces_are_hedged_with_key_and_digest() {
     // what stands for the nonce k: the abscissa of k G modulo n, which is r - e
     let nonce = |draws: u8, key: u8, digest: u8| {
         let ([draws, key], digest) = ([draws, key].map(|byte| [byte; 32]), [digest; 32]);
-        let (mut prepared, mut signature, mut status) = ([0u8; 32], [0u8; 64], [1u32]);
-        prepare.run_host(1, &mut [(&key[..]).into(), (&mut prepared[..]).into()]).expect("it runs");
-        let outputs = [HostArg::from(&mut signature[..]), (&mut status[..]).into()];
-        let inputs = [&prepared, &digest, &draws].map(|input| HostArg::from(&input[..]));
-        sign.run_host(1, &mut inputs.into_iter().chain(outputs).collect::<Vec<_>>()).expect("it runs");
+        let (mut prepared, mut signature, mut status) = ([0u64; 4], [0u8; 64], [1u32]);
+        let call = prepare.on_host(1).input("private keys", &key).output("prepared keys", &mut prepared);
+        call.run().expect("it runs");
+        let call = sign.on_host(1).input("prepared keys", &prepared).input("digests", &digest).input("draws", &draws);
+        call.output("signatures", &mut signature).output("statuses", &mut status).run().expect("it runs");
         let key = PrivateKey::from_bytes(&key).expect("in range");
         assert_eq!(key.public_key().verify_digest(&digest, &Signature::from_bytes(&signature)), Ok(()));
         let n = U256::from_be_hex("fffffffeffffffffffffffffffffffff7203df6b21c6052b53bbf40939d54123");
@@ -295,16 +295,33 @@ fn verify_with_sm2(key: &sm2::dsa::VerifyingKey, digest: &[u8], signature: &[u8]
 fn wrong_lengths_are_refused() {
     let device = Device::cpu();
     let (signer, verifier) = (Signer::new(&device, Mode::Scan).expect("a CPU"), Verifier::new(&device).expect("a CPU"));
-    let length = |result: Result<_, Error>| assert!(matches!(result, Err(Error::Length { .. })));
-    length(signer.sign(&[0; 33], &[0; 32], &mut [0; 64]));
-    length(signer.sign(&[0; 64], &[0; 32], &mut [0; 64]));
-    length(signer.sign(&[0; 32], &[0; 32], &mut [0; 63]));
-    length(signer.generate(&mut [0; 32], &mut [0; 65]));
-    length(signer.public_keys(&[0; 31], &mut [0; 64]));
-    length(verifier.verify(&[0; 64], &[0; 32], &[0; 65]));
-    length(verifier.verify(&[0; 128], &[0; 32], &[0; 64]));
+    let cut = |result: Result<_, Error>| assert!(matches!(result, Err(Error::Length { .. })), "{result:?}");
+    let uneven = |result: Result<_, Error>| assert!(matches!(result, Err(Error::ArgumentSize { .. })), "{result:?}");
+    cut(signer.sign(&[0; 33], &[0; 32], &mut [0; 64]));
+    uneven(signer.sign(&[0; 64], &[0; 32], &mut [0; 64]));
+    uneven(signer.sign(&[0; 32], &[0; 32], &mut [0; 63]));
+    uneven(signer.generate(&mut [0; 32], &mut [0; 65]));
+    cut(signer.public_keys(&[0; 31], &mut [0; 64]));
+    uneven(verifier.verify(&[0; 64], &[0; 32], &[0; 65]));
+    uneven(verifier.verify(&[0; 128], &[0; 32], &[0; 64]));
     assert_eq!(verifier.verify(&[], &[], &[]).map(|outcome| outcome.all()), Ok(Ok(())));
     assert_eq!(Signature::from_bytes(&[3; 64]).to_bytes(), [3; 64]);
+}
+
+/// Texts in slots of so many bytes, and their lengths.
+fn in_slots(texts: impl Iterator<Item = Vec<u8>>, slot: usize) -> (Vec<u8>, Vec<u32>) {
+    let (mut slots, mut lengths) = (vec![], vec![]);
+    for text in texts {
+        lengths.push(text.len() as u32);
+        slots.extend(text);
+        slots.resize(slot * lengths.len(), 0xee);
+    }
+    (slots, lengths)
+}
+
+/// A field of each record, one behind the other.
+fn all(records: &[&Value], field: &str) -> Vec<u8> {
+    records.iter().flat_map(|record| bytes(record, field)).collect()
 }
 
 #[test]
@@ -312,19 +329,13 @@ fn identities_in_batches() {
     let tests = records("random_valid", "tests");
     let mut tests: Vec<Value> = tests.into_iter().chain(records("standard_examples", "message_level")).collect();
     tests.retain(|record| record["curve"].is_null() || record["curve"] == "sm2p256v1");
-    let all = tests.len();
-    for (slot, wanted) in [(16, 100), (256, 190), (8192, all)] {
+    let count = tests.len();
+    for (slot, wanted) in [(16, 100), (256, 190), (8192, count)] {
         let fitting: Vec<&Value> = tests.iter().filter(|record| bytes(record, "id").len() <= slot).collect();
-        assert!(fitting.len() >= wanted && all > 200);
-        let (mut ids, mut lengths, mut keys, mut expected) = (vec![], vec![], vec![], vec![]);
-        for record in &fitting {
-            let id = bytes(record, "id");
-            lengths.push(id.len() as u32);
-            ids.extend(&id);
-            ids.resize(slot * lengths.len(), 0xee);
-            keys.extend(pair(record, "x", "y"));
-            expected.extend(word(record, "za"));
-        }
+        assert!(fitting.len() >= wanted && count > 200);
+        let (ids, lengths) = in_slots(fitting.iter().map(|record| bytes(record, "id")), slot);
+        let keys: Vec<u8> = fitting.iter().flat_map(|record| pair(record, "x", "y")).collect();
+        let expected = all(&fitting, "za");
         for device in devices() {
             let identities = Identities::new(&device, slot).expect("it compiles");
             let mut found = vec![0; expected.len()];
@@ -343,7 +354,7 @@ fn identities_in_batches() {
     assert!(Identities::new(&cpu, 6).is_err() && Identities::new(&cpu, 0).is_err());
     assert!(Identities::new(&cpu, 8196).is_err());
     let identities = Identities::new(&cpu, 4).expect("a CPU");
-    let refused = |result| assert!(matches!(result, Err(Error::Length { .. })), "{result:?}");
+    let refused = |result| assert!(matches!(result, Err(Error::ArgumentSize { .. })), "{result:?}");
     refused(identities.identify(&[0; 4], &[1, 1], &[0; 128], &mut [0; 64]));
     refused(identities.identify(&[0; 12], &[1; 3], &[0; 128], &mut [0; 64]));
     refused(identities.identify(&[0; 8], &[1; 2], &[0; 128], &mut [0; 32]));
@@ -361,15 +372,8 @@ fn messages_in_batches() {
     let slot = 512;
     let fitting: Vec<&Value> = tests.iter().filter(|record| bytes(record, "msg").len() <= slot).collect();
     assert!(fitting.len() > 50);
-    let (mut identities, mut messages, mut lengths, mut expected) = (vec![], vec![], vec![], vec![]);
-    for record in &fitting {
-        let mut message = bytes(record, "msg");
-        lengths.push(message.len() as u32);
-        message.resize(slot, 0xee);
-        identities.extend(bytes(record, "za"));
-        messages.extend(message);
-        expected.extend(bytes(record, "e"));
-    }
+    let (messages, lengths) = in_slots(fitting.iter().map(|record| bytes(record, "msg")), slot);
+    let (identities, expected) = (all(&fitting, "za"), all(&fitting, "e"));
     for device in devices() {
         let hash = Digests::new(&device, slot).expect("it compiles");
         let mut digests = vec![0; expected.len()];
@@ -383,7 +387,7 @@ fn messages_in_batches() {
     let cpu = Device::cpu();
     assert!(Digests::new(&cpu, 6).is_err() && Digests::new(&cpu, 0).is_err());
     let hash = Digests::new(&cpu, 4).expect("a CPU");
-    assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::Length { .. })));
+    assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::ArgumentSize { .. })));
 }
 
 /// 10^8 signatures made and verified on the GPU, the last 10^6 by the crate `sm2` too: rare carries have odds around 2^-32.
@@ -444,16 +448,9 @@ fn digests_are_the_hash() {
         assert!(inputs.len() >= 3);
         let longest = inputs.iter().map(|(input, _)| input.len() - 32).max().unwrap_or(0);
         let slot = longest.next_multiple_of(4);
-        let (mut identities, mut messages, mut lengths) = (vec![], vec![], vec![]);
-        let mut expected: Vec<u8> = vec![];
-        for (input, digest) in &inputs {
-            let (identity, message) = input.split_at(32);
-            identities.extend(identity);
-            messages.extend(message);
-            messages.resize(messages.len() + slot - message.len(), 0xaa);
-            lengths.push(message.len() as u32);
-            expected.extend(digest);
-        }
+        let (messages, lengths) = in_slots(inputs.iter().map(|(input, _)| input[32..].to_vec()), slot);
+        let identities: Vec<u8> = inputs.iter().flat_map(|(input, _)| input[..32].to_vec()).collect();
+        let expected: Vec<u8> = inputs.iter().flat_map(|(_, digest)| *digest).collect();
         for device in devices() {
             let mut found = vec![0; expected.len()];
             let hash = Digests::new(&device, slot).expect("it compiles");

@@ -1,10 +1,9 @@
 //! The fields of `field256.cuh` against the engine's big integers, on every device: SM2's two primes, and P-256's.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use ringforge::testkit::{NamedPlan, Random, Scheme};
-use ringforge::{Args, Built, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Source, Step, U256};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Modulus, Pipeline, Planner, Port, Result, Source, U256};
 
 const P: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";
 const N: &str = "fffffffeffffffffffffffffffffffff7203df6b21c6052b53bbf40939d54123";
@@ -48,14 +47,13 @@ impl Kernel for Field {
         Ok(unsafe { Source::new(self, include_str!("field.cu"), &[], built) })
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let q = &self.q;
         let number = |bytes: &[u8; 32]| U256::from_le_slice(bytes);
-        let (a, b) = (args.input::<[u8; 32]>(0)?, args.input::<[u8; 32]>(1)?);
         let down = q.inverse(&q.to_montgomery(&U256::ONE)).unwrap_or(U256::ZERO);
         let half = q.inverse(&U256::from(2u32)).unwrap_or(U256::ZERO);
         let up = q.to_montgomery(&U256::ONE);
-        for ((a, b), out) in a.iter().zip(b).zip(args.output::<[[u8; 32]; 8]>(2)?) {
+        args.each(items, |_, (a, b, out): (&[u8; 32], &[u8; 32], &mut [[u8; 32]; 8])| {
             let (a, b) = (number(a), number(b));
             let inverse = q.inverse(&a).map_or(U256::ZERO, |inverse| q.mul(&inverse, &q.mul(&up, &up)));
             let results = [
@@ -69,8 +67,8 @@ impl Kernel for Field {
                 inverse,
             ];
             *out = results.map(|x| x.to_le_bytes().as_ref().try_into().expect("32 bytes"));
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -80,7 +78,7 @@ fn limbs(x: &U256) -> [u32; 8] {
 }
 
 /// Pairs of residues: random ones, edges, and those whose product comes out next to an edge, where carries are rare.
-fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<Vec<u8>> {
+fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let mut random = Random::new(seed);
     let edge = |random: &mut Random| {
         let bit = [0, 31, 32, 63, 64, 95, 96, 127, 128, 191, 192, 223, 224, 225, 255][random.below(15)];
@@ -88,7 +86,7 @@ fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<Vec<u8>> {
         if random.below(2) == 0 { near } else { q.neg(&near) }
     };
     let up = q.to_montgomery(&U256::ONE);
-    let mut sides = [Vec::new(), Vec::new()];
+    let [mut left, mut right] = [Vec::new(), Vec::new()];
     for item in 0..batch {
         let a = if item % 3 == 1 { edge(&mut random) } else { random.residue(q) };
         let b = match item % 6 {
@@ -97,10 +95,10 @@ fn sample(q: &Modulus, seed: u64, batch: usize) -> Vec<Vec<u8>> {
             // a b 2^-256 is an edge
             _ => q.inverse(&a).map_or(a, |inverse| q.mul(&q.mul(&edge(&mut random), &up), &inverse)),
         };
-        sides[0].extend_from_slice(a.to_le_bytes().as_ref());
-        sides[1].extend_from_slice(b.to_le_bytes().as_ref());
+        left.extend_from_slice(a.to_le_bytes().as_ref());
+        right.extend_from_slice(b.to_le_bytes().as_ref());
     }
-    sides.into()
+    vec![("a", left), ("b", right)]
 }
 
 #[derive(Debug)]
@@ -109,13 +107,14 @@ struct Fields;
 impl Scheme for Fields {
     const NAME: &'static str = "fields of 256 bits";
 
-    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
+    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let plan = |name: &str, digits| {
             let q = Modulus::from_hex(digits)?;
             let ports = [Port::input(32), Port::input(32), Port::output(256)];
-            let kernel = Arc::new(Field { q, ports });
-            let plan = Plan::new(name, vec![Step { kernel, slots: (0..3).map(Slot::Arg).collect() }])?;
-            Ok(NamedPlan::new(name, plan).sampled(move |seed, batch| sample(&q, seed, batch)))
+            let p = Pipeline::new(name, &Planner::new(limits.clone()));
+            let [results] = p.step(Field { q, ports }, &["a", "b"].map(|name| p.input(name)));
+            p.output("results", results);
+            Ok(NamedPlan::new(name, p.build()?).sampled(move |seed, batch| sample(&q, seed, batch)))
         };
         [("SM2 p", P), ("SM2 n", N), ("P-256", P256)].map(|(name, digits)| plan(name, digits)).into_iter().collect()
     }

@@ -1,15 +1,13 @@
 //! A kernel without any ring: scalar times point on the SM2 curve, an item a thread.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use num_bigint::BigUint;
-use ringforge::testkit::{NamedPlan, Random};
-use ringforge::{
-    Args, Arithmetic, Built, Kernel, Launch, Limits, Modulus, Plan, Port, Result, Slot, Source, Step, U256,
-};
+use ringforge::testkit::{Named, NamedPlan, Random};
+use ringforge::{Args, Arithmetic, Built, Kernel, Launch, Limits, Modulus, Port, Result, Source, U256};
 
 use super::{from_bytes, to_bytes};
+use crate::one_step;
 
 /// The prime of the curve y² = x³ − 3x + b.
 pub const P: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";
@@ -86,19 +84,18 @@ impl Kernel for Curve {
         Ok(unsafe { Source::new(self, include_str!("curve.cu"), &[], built) })
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let q = &self.q;
         // from Montgomery form: times 2^-256
         let back = q.from_montgomery(&U256::ONE).unwrap_or(U256::ONE);
         let plain = |bytes: &[u8]| q.mul(&from_bytes(bytes), &back);
-        let inputs = args.input::<u8>(0)?.chunks_exact(32).zip(args.input::<u8>(1)?.chunks_exact(64));
-        for ((scalar, point), out) in inputs.zip(args.output::<u8>(2)?.chunks_exact_mut(64)) {
+        args.each(items, |_, (scalar, point, out): (&[u8], &[u8], &mut [u8])| {
             let point = point.iter().any(|&byte| byte != 0).then(|| (plain(&point[..32]), plain(&point[32..])));
             let (x, y) = self.multiply(&from_bytes(scalar), &point).unwrap_or_default();
             out[..32].copy_from_slice(&to_bytes(&q.to_montgomery(&x)));
             out[32..].copy_from_slice(&to_bytes(&q.to_montgomery(&y)));
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -176,7 +173,7 @@ impl Oracle {
 
     /// Scalars at which additions meet infinity, the point itself or its negative; then random ones. Points: few
     /// multiples of the base, infinity among them.
-    fn sample(&self, seed: u64, batch: usize) -> Vec<Vec<u8>> {
+    fn sample(&self, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
         let mut random = Random::new(seed);
         let edges: Vec<BigUint> = [0u32, 1, 2, 3]
             .into_iter()
@@ -195,7 +192,7 @@ impl Oracle {
             scalars.extend(scalar.iter().copied().chain(core::iter::repeat(0)).take(32));
             chosen.extend_from_slice(&points[random.below(points.len())]);
         }
-        vec![scalars, chosen]
+        vec![("scalars", scalars), ("points", chosen)]
     }
 }
 
@@ -204,16 +201,14 @@ impl Oracle {
 /// # Errors
 /// What makes the plan fail.
 pub fn plan() -> Result<NamedPlan> {
-    let kernel = Arc::new(Curve { q: Modulus::from_hex(P)? });
-    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2)];
-    let plan = Plan::new("curve", vec![Step { kernel, slots }])?;
+    let plan = one_step(Curve { q: Modulus::from_hex(P)? }, &["scalars", "points", "products"])?;
     let (oracle, sampler) = (Oracle::default(), Oracle::default());
-    let expected = move |_, inputs: &[Vec<u8>]| {
-        let items = inputs[0].chunks_exact(32).zip(inputs[1].chunks_exact(64));
+    let expected = move |_, inputs: &Named| {
+        let items = inputs["scalars"].chunks_exact(32).zip(inputs["points"].chunks_exact(64));
         let product = |(scalar, point): (&[u8], &[u8])| {
             oracle.bytes(&oracle.multiply(&BigUint::from_bytes_le(scalar), &oracle.point(point)))
         };
-        vec![items.flat_map(product).collect()]
+        vec![("products", items.flat_map(product).collect())]
     };
     Ok(NamedPlan::new("curve", plan).sampled(move |seed, batch| sampler.sample(seed, batch)).expecting(expected))
 }

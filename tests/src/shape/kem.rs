@@ -1,17 +1,17 @@
 //! A fused KEM-like kernel: hash, sample, transform, multiply by one key that all items share, transform back, pack.
 
 use core::ops::Range;
-use std::sync::Arc;
 
-use ringforge::kernels::Inverse;
 use ringforge::testkit::NamedPlan;
 use ringforge::{
-    Args, Content, Device, HostArg, Kernel, Limits, Modulus, Order, Plan, Port, Result, Ring, Rows, Slot, Source, Step,
+    Args, Content, Device, Job, Kernel, Limits, Modulus, Op, Order, Pipeline, Planner, Port, Result, Ring, Rows,
+    Source, Table,
 };
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
 use super::slow::Tree;
 use super::{broken, halves};
+use crate::run;
 
 const Q: u64 = 3457;
 const N: usize = 768;
@@ -55,13 +55,16 @@ impl Kernel for Kem {
         Ok(unsafe { Source::new(self, include_str!("kem.cu"), &[], built) })
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 3).then(|| self.rows.table())
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let tree = Tree::new(self.rows.split(), 0).ok_or_else(|| broken("kem", "its modulus is too large"))?;
-        let seeds = args.input::<u8>(0)?;
         let key: Vec<u64> = args.input::<u16>(1)?.iter().map(|&x| x.into()).collect();
         let base = self.rows.split().base();
         let constants: Vec<Vec<u64>> = (0..N / base).map(|leaf| self.leaf(leaf, &key)).collect();
-        for (seed, out) in seeds.chunks_exact(32).zip(args.output::<u8>(2)?.chunks_exact_mut(PACKED)) {
+        args.each(items, |_, (seed, _, out): (&[u8], &[u16], &mut [u8])| {
             let mut x = sample(seed);
             tree.forward(&mut x);
             for (values, rows) in x.chunks_exact_mut(base).zip(&constants) {
@@ -71,8 +74,8 @@ impl Kernel for Kem {
             }
             tree.inverse(&mut x);
             pack(&x, out);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn describe(&self) -> String {
@@ -116,22 +119,18 @@ pub fn plan(limits: &Limits) -> Result<NamedPlan> {
     let kernel = Kem::new(limits)?;
     let (ring, split) = (kernel.rows.ring().clone(), kernel.rows.split().clone());
     let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
-    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2), kernel.rows.table_slot()];
-    let step = Step { kernel: Arc::new(kernel), slots };
-    let plan = Plan::new("kem", vec![step])?.with_contents(vec![None, Some(values), None])?;
-    let inverse = Inverse::new(&split, Order::Tree, &Limits::cpu()).step(Slot::Arg(0), Slot::Arg(1));
-    let to_coefficients = Device::cpu().compile(&Plan::new("key to coefficients", vec![inverse])?)?;
-    Ok(NamedPlan::new("kem", plan).expecting(move |_, inputs| {
-        let mut key = vec![0; inputs[1].len()];
-        let mut args = [HostArg::In(&inputs[1]), HostArg::Out(&mut key)];
-        to_coefficients.run_host(1, &mut args).expect("the inverse transform runs");
-        let key = halves(&key);
+    let p = Pipeline::new("kem", &Planner::new(limits.clone()));
+    let key = p.shared("key", ring.bytes()).holding(values);
+    let [packed] = p.step(kernel, &[p.input("seeds"), key]);
+    p.output("packed", packed);
+    Ok(NamedPlan::new("kem", p.build()?).expecting(move |_, inputs| {
+        let key = halves(&run(&Device::cpu(), &Job::new(&ring, Op::Inverse), 1, &[&inputs["key"]]));
         let product = |seed: &[u8]| {
             let mut out = vec![0; PACKED];
             pack(&schoolbook(&sample(seed), &key), &mut out);
             out
         };
-        vec![inputs[0].chunks_exact(32).flat_map(product).collect()]
+        vec![("packed", inputs["seeds"].chunks_exact(32).flat_map(product).collect())]
     }))
 }
 

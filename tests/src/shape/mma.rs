@@ -1,10 +1,11 @@
 //! A tile of a matrix product of 8-bit integers, an item a warp.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use ringforge::testkit::NamedPlan;
-use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Slot, Source, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Source};
+
+use crate::one_step;
 
 const DEPTH: usize = 96;
 const PORTS: &[Port] = &[Port::input(16 * DEPTH), Port::input(8 * DEPTH), Port::output(16 * 8 * 4)];
@@ -31,18 +32,15 @@ impl Kernel for Mma {
         Ok(unsafe { Source::new(self, include_str!("mma.cu"), &[], built) })
     }
 
-    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let left = args.input::<i8>(0)?.chunks_exact(16 * DEPTH);
-        let right = args.input::<i8>(1)?.chunks_exact(8 * DEPTH);
-        for ((left, right), out) in left.zip(right).zip(args.output::<i32>(2)?.chunks_exact_mut(128)) {
-            let cells = out.chunks_exact_mut(8).zip(left.chunks_exact(DEPTH));
-            for (cells, row) in cells {
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        args.each(items, |_, (left, right, out): (&[i8], &[i8], &mut [i32])| {
+            for (cells, row) in out.chunks_exact_mut(8).zip(left.chunks_exact(DEPTH)) {
                 for (cell, column) in cells.iter_mut().zip(right.chunks_exact(DEPTH)) {
                     *cell = row.iter().zip(column).map(|(&x, &y)| i32::from(x) * i32::from(y)).sum();
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -51,16 +49,15 @@ impl Kernel for Mma {
 /// # Errors
 /// What makes the plan fail.
 pub fn plan() -> Result<NamedPlan> {
-    let slots = vec![Slot::Arg(0), Slot::Arg(1), Slot::Arg(2)];
-    let plan = Plan::new("mma", vec![Step { kernel: Arc::new(Mma), slots }])?;
+    let plan = one_step(Mma, &["rows", "columns", "products"])?;
     Ok(NamedPlan::new("mma", plan).expecting(|batch, inputs| {
-        let byte = |input: usize, at: usize| i64::from(inputs[input][at] as i8);
+        let byte = |input: &str, at: usize| i64::from(inputs[input][at] as i8);
         let cell = |cell: usize| {
             let (item, row, column) = (cell / 128, cell / 8 % 16, cell % 8);
-            let products =
-                (0..DEPTH).map(|k| byte(0, (item * 16 + row) * DEPTH + k) * byte(1, (item * 8 + column) * DEPTH + k));
+            let (row, column) = ((item * 16 + row) * DEPTH, (item * 8 + column) * DEPTH);
+            let products = (0..DEPTH).map(|k| byte("rows", row + k) * byte("columns", column + k));
             (products.sum::<i64>() as i32).to_le_bytes()
         };
-        vec![(0..batch * 128).flat_map(cell).collect()]
+        vec![("products", (0..batch * 128).flat_map(cell).collect())]
     }))
 }

@@ -4,9 +4,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringforge::{
-    Arithmetic, Device, Error, HostArg, Job, Limits, Modulus, Op, Plan, Planner, Port, Result, Ring, Rows, Split,
-    Transform, U256,
+    Arithmetic, Device, Error, Job, Limits, Modulus, Op, Planner, Port, Result, Ring, Rows, Split, Transform, U256,
 };
+use ringforge_tests::one_step;
 
 use crate::kernels::Fake;
 use crate::refused;
@@ -41,12 +41,10 @@ fn run_all(ring: &Ring, contents: &[u8]) -> Result<()> {
                 let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
                 bytes.iter_mut().zip(contents.iter().cycle()).for_each(|(to, byte)| *to = *byte);
             }
-            let mut args: Vec<HostArg<'_>> = memory
-                .iter_mut()
-                .zip(plan.args())
-                .map(|(words, arg)| HostArg::Out(&mut bytemuck::cast_slice_mut(words)[..2 * arg.bytes]))
-                .collect();
-            device.compile(&plan)?.run_host(2, &mut args)?;
+            let program = device.compile(&plan)?;
+            let args = memory.iter_mut().zip(plan.args());
+            let args = args.map(|(words, arg)| (arg, &mut bytemuck::cast_slice_mut::<_, u8>(words)[..2 * arg.bytes]));
+            args.fold(program.on_host(2), |call, (arg, bytes)| call.output(&arg.name, bytes)).run()?;
         }
     }
     Ok(())
@@ -125,7 +123,7 @@ fn sizes_beyond_all_memory() -> Result<()> {
             refused!(none.build(&limits, ""), Error::Unsupported { .. });
         }
     }
-    let plan = Fake::new(&[Port::in_out(usize::MAX), Port::input(usize::MAX)]).plan()?;
+    let plan = one_step(Fake::new(&[Port::in_out(usize::MAX), Port::input(usize::MAX)]), &["data", "more"])?;
     assert_eq!(plan.floor_bytes_per_item(), usize::MAX);
     refused!(Modulus::ntt_primes(1, 64, usize::MAX), Error::TooLarge { .. });
     Ok(())
@@ -153,46 +151,18 @@ fn words_of_errors() -> Result<()> {
     assert_eq!(device, "the buffer belongs to another device (CPU) than the one in use (CPU)");
     // which argument
     let program = one.compile(&Planner::default().plan(&Job::new(&"3329:x^4+1".parse()?, Op::Mul))?)?;
-    let mut out = [0u8; 8];
-    let short = words(program.run_host(1, &mut [HostArg::In(&[0; 8]), HostArg::In(&[0; 6]), HostArg::Out(&mut out)]));
-    assert_eq!(short, "argument 1: expected 8 bytes, got 6");
-    let read = words(program.run_host(1, &mut [HostArg::In(&[0; 8]), HostArg::In(&[0; 8]), HostArg::In(&[0; 8])]));
-    assert_eq!(read, "argument 2: expected memory to write, got memory to read");
-    Ok(())
-}
-
-/// Errors of plans say which argument, and what of it.
-#[test]
-fn words_of_plans() -> Result<()> {
-    use ringforge::{Content, Slot};
-    let (input, output) = (Port::input(4), Port::output(4));
-    let words = |outcome: Result<Plan>| outcome.expect_err("refused").to_string();
-    let pair = |slots: [Slot; 2]| Plan::new("pair", vec![Fake::new(&[input, output]).step(&slots)]);
-    let gap = |last: Slot| {
-        let step = Fake::new(&[input, input, output]).step(&[Slot::Arg(0), Slot::Arg(0), last]);
-        words(Plan::new("gap", vec![step]))
-    };
-    assert_eq!(gap(Slot::Arg(2)), "plan gap: argument 1 is not used, and there are higher ones");
-    assert_eq!(gap(Slot::Temp(1)), "plan gap: temporary 0 is not used, and there are higher ones");
-    let sizes = |second: Port| {
-        let step = Fake::new(&[input, output]).step(&[Slot::Arg(0), Slot::Arg(1)]);
-        Plan::new("sizes", vec![step, Fake::new(&[second, output]).step(&[Slot::Arg(0), Slot::Arg(2)])])
-    };
-    assert_eq!(
-        words(sizes(Port::input(8))),
-        "plan sizes: argument 0 as used by fake has 8 bytes an item, before that 4 bytes an item"
-    );
-    assert_eq!(
-        words(sizes(Port::shared(4))),
-        "plan sizes: argument 0 as used by fake has 4 bytes that all items share, before that 4 bytes an item"
-    );
-    let plan = pair([Slot::Arg(0), Slot::Arg(1)])?;
-    let known = Some(Content::Coefficients("17:x^4+1".parse()?));
-    assert_eq!(
-        words(plan.clone().with_contents(vec![None, known.clone()])),
-        "plan pair: argument 1 has 4 bytes an item, and coefficients in Z_17[x]/(x^4 + 1) have 8"
-    );
-    assert_eq!(words(plan.with_contents(vec![known])), "plan pair: contents of 1 arguments are given, and there are 2");
+    let mut out = [0u16; 4];
+    let call = || program.on_host(1).input("a", &[0u16; 4]);
+    let short = words(call().input("b", &[0u16; 3]).output("product", &mut out).run());
+    assert_eq!(short, "argument b: expected 8 bytes, got 6");
+    let read = words(call().input("b", &[0u16; 4]).input("product", &[0u16; 4]).run());
+    assert_eq!(read, "argument product: expected memory to write, got memory to read");
+    let missing = words(call().output("product", &mut out).run());
+    assert_eq!(missing, format!("a run of {} was not given b", program.plan().title()));
+    let twice = words(call().input("a", &[0u16; 4]).run());
+    assert_eq!(twice, format!("a run of {} was given a twice", program.plan().title()));
+    let unknown = words(call().input("c", &[0u16; 4]).run());
+    assert_eq!(unknown, format!("a run of {} has no argument c, but a, b, product", program.plan().title()));
     Ok(())
 }
 

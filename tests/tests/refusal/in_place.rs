@@ -1,62 +1,62 @@
 //! Kernels whose ports share memory: the same answer everywhere, or a refusal of the plan.
 
 use ringforge::kernels::{Forward, Inverse, PointMul, RingMul};
-use ringforge::testkit::{Target, bytes, residues};
+use ringforge::testkit::inject::Altered;
+use ringforge::testkit::{bytes, devices, residues};
 use ringforge::{
-    Device, Error, HostArg, Job, Limits, Op, Order, Plan, Planner, Port, Result, Ring, Role, Slot, Split, Step,
+    Content, Device, Error, Job, Kernel, Limits, Op, Order, Pipeline, Plan, Planner, Port, Result, Ring, Role, Split,
 };
+use ringforge_tests::one_step;
 
 use crate::kernels::Fake;
 use crate::refused;
 
 const BATCH: usize = 3;
 
-/// The step with these arguments in place of 0, 1, 2.
-fn bound(step: &Step, args: [usize; 3]) -> Step {
-    let slots = step.slots.iter().map(|slot| match slot {
-        Slot::Arg(i) => Slot::Arg(args[*i]),
-        other => other.clone(),
-    });
-    Step { kernel: step.kernel.clone(), slots: slots.collect() }
+/// What operands are called.
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// The plan of a kernel on these of the operands: two that it reads and, under the name of the last one, what it writes.
+fn sharing(kernel: impl Kernel + 'static, args: [usize; 3]) -> Result<Plan> {
+    let p = Pipeline::new("sharing", &Planner::default());
+    let read = &args[..if kernel.ports()[2].role == Role::InOut { 3 } else { 2 }];
+    let values = [0, 1, 2].map(|i| read.contains(&i).then(|| p.input(NAMES[i])));
+    let [value] = p.step(kernel, &read.iter().filter_map(|&i| values[i]).collect::<Vec<_>>());
+    p.output(NAMES[args[2]], value);
+    p.build()
 }
 
-/// What the step leaves in its last argument, with these ones in place of 0, 1, 2.
-fn run(device: &Device, step: &Step, args: [usize; 3], inputs: &[Vec<u8>]) -> Result<Vec<u8>> {
-    let plan = Plan::new("sharing", vec![bound(step, args)])?;
-    let mut memory: Vec<Vec<u8>> = inputs[..plan.args().len()].to_vec();
-    let host = memory.iter_mut().zip(plan.args()).map(|(bytes, arg)| match arg.role {
-        Role::In => HostArg::In(bytes),
-        Role::Out | Role::InOut => HostArg::Out(bytes),
-    });
-    device.compile(&plan)?.run_host(BATCH, &mut host.collect::<Vec<_>>())?;
-    Ok(memory.swap_remove(args[2]))
+/// What a plan makes of these operands, all of which it may write.
+fn run(device: &Device, plan: &Plan, output: &str, operands: &[Vec<u8>]) -> Result<Vec<u8>> {
+    let mut memory: Vec<(&str, Vec<u8>)> = NAMES.into_iter().zip(operands.iter().cloned()).collect();
+    memory.retain(|(name, _)| plan.arg(name).is_some());
+    let program = device.compile(plan)?;
+    memory.iter_mut().fold(program.on_host(BATCH), |call, (name, memory)| call.output(name, memory)).run()?;
+    Ok(memory.into_iter().find(|(name, _)| *name == output).map(|(_, bytes)| bytes).unwrap_or_default())
 }
 
 /// Every way in which the three operands can share memory gives what operands apart give.
+fn check(device: &Device, ring: &Ring, kernel: &(impl Kernel + Clone + 'static)) -> Result<()> {
+    let operands: Vec<Vec<u8>> = (0..3).map(|seed| residues(ring, seed, BATCH)).collect();
+    let apart = sharing(kernel.clone(), [0, 1, 2])?;
+    for args in [[0, 1, 0], [0, 1, 1], [0, 0, 0], [0, 0, 1]] {
+        let wanted = run(&Device::cpu(), &apart, "c", &args.map(|i| operands[i].clone()))?;
+        let found = run(device, &sharing(kernel.clone(), args)?, NAMES[args[2]], &operands)?;
+        assert_eq!(found, wanted, "{args:?} of {ring} on {device}: {kernel:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn products() -> Result<()> {
     for text in ["3457:x^48-x^24+1", "12289,18433:x^16+1", "18446744069414584321:x^8-1"] {
         let ring: Ring = text.parse()?;
         let split = Split::of(&ring, None)?;
-        let operands: Vec<Vec<u8>> = (0..3).map(|seed| residues(&ring, seed, BATCH)).collect();
-        for device in [Target::Cpu, Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
-            let limits = device.limits();
-            let point = |order| PointMul::new(&split, order, limits);
-            let [a, b, c] = [0, 1, 2].map(Slot::Arg);
-            let steps = [
-                RingMul::new(&split, limits).step(a.clone(), b.clone(), c.clone()),
-                point(Order::Natural).step(a.clone(), b.clone(), c.clone()),
-                point(Order::Tree).adding().step(a, b, c),
-            ];
-            for step in steps {
-                let adds = step.kernel.ports()[2].role == Role::InOut;
-                for args in [[0, 1, 0], [0, 1, 1], [0, 0, 0], [0, 0, 1]] {
-                    let apart = |i: usize| operands[args[i]].clone();
-                    let wanted = run(&Device::cpu(), &step, [0, 1, 2], &[apart(0), apart(1), apart(2)])?;
-                    let found = run(&device, &step, args, &operands)?;
-                    assert_eq!(found, wanted, "{} {args:?} of {ring} on {device}, adds: {adds}", step.kernel.name());
-                }
-            }
+        for device in devices() {
+            let point = |order| PointMul::new(&split, order, device.limits());
+            check(&device, &ring, &RingMul::new(&split, device.limits()))?;
+            check(&device, &ring, &point(Order::Natural))?;
+            check(&device, &ring, &point(Order::Tree).adding())?;
         }
     }
     Ok(())
@@ -67,28 +67,39 @@ fn products() -> Result<()> {
 fn conversions() -> Result<()> {
     let rings = ["12289,18433:x^16+1", "13313,15361:x^16+1", "12289:x^16+1"].map(str::parse::<Ring>);
     let [from, to, short] = [rings[0].clone()?, rings[1].clone()?, rings[2].clone()?];
-    let step =
-        |to: &Ring| Ok::<_, Error>(Planner::default().plan(&Job::new(&from, Op::Convert).to(to))?.steps()[0].clone());
-    let operand = residues(&from, 7, BATCH);
-    let wanted = run(&Device::cpu(), &step(&to)?, [0, 1, 1], &[operand.clone(), operand.clone()])?;
-    for device in [Target::Cpu, Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
-        assert_eq!(run(&device, &step(&to)?, [0, 0, 0], std::slice::from_ref(&operand))?, wanted, "{device}");
+    let plan = |to: &Ring, output| {
+        let p = Pipeline::new("conversion", &Planner::default());
+        let converted = p.job(&Job::new(&from, Op::Convert).to(to), &[p.coefficients("a", &from)]);
+        p.output(output, converted);
+        p.build()
+    };
+    let operands = [residues(&from, 7, BATCH), residues(&from, 8, BATCH)];
+    let wanted = run(&Device::cpu(), &plan(&to, "b")?, "b", &operands)?;
+    let in_place = plan(&to, "a")?;
+    let contents = [&from, &to].map(|ring| Some(Content::Coefficients(ring.clone())));
+    assert_eq!(in_place.arg("a").map(|arg| [arg.before.clone(), arg.after.clone()]), Some(contents));
+    for device in devices() {
+        assert_eq!(run(&device, &in_place, "a", &operands)?, wanted, "{device}");
     }
-    refused!(Plan::new("shorter", vec![bound(&step(&short)?, [0, 0, 0])]), Error::Plan { .. });
+    refused!(plan(&short, "a"), Error::Plan { ref why, .. }
+        if why == "the output a has another size than the input of that name");
     Ok(())
 }
 
-/// A kernel that says nothing of it is not run in place; the error names the kernel, the ports and what they share.
+/// A kernel that says nothing of it is not run in place; the error names the input.
 #[test]
 fn what_a_kernel_does_not_say() -> Result<()> {
     let ports = [Port::input(4), Port::input(4), Port::output(4)];
-    let plan =
-        |in_place, slots: &[Slot]| Plan::new("sharing", vec![Fake { in_place, ..Fake::new(&ports) }.step(slots)]);
-    let [a, b] = [0, 1].map(Slot::Arg);
-    refused!(plan(false, &[b.clone(), a.clone(), a.clone()]), Error::Plan { ref why, .. }
-        if why == "fake cannot read argument 0 at port 1 and write it at port 2");
-    plan(true, &[b.clone(), a.clone(), a.clone()])?;
-    plan(false, &[a.clone(), a, b])?;
+    let plan = |in_place, args| sharing(Fake { in_place, ..Fake::new(&ports) }, args);
+    refused!(plan(false, [1, 0, 0]), Error::Plan { ref why, .. }
+        if why == "the input a is needed when the output of that name is written");
+    plan(true, [1, 0, 0])?;
+    plan(false, [0, 0, 1])?;
+    // one that overwrites what it reads at another port, too
+    let ports = [Port::input(4), Port::input(4), Port::in_out(4)];
+    let plan = |in_place| sharing(Fake { in_place, ..Fake::new(&ports) }, [0, 1, 0]);
+    refused!(plan(false), Error::Plan { ref why, .. } if why == "fake writes over the input a, which is read after that");
+    plan(true)?;
     Ok(())
 }
 
@@ -97,29 +108,18 @@ fn what_a_kernel_does_not_say() -> Result<()> {
 fn values_that_move() -> Result<()> {
     let ring: Ring = "18446744069414584321:x^65536-1".parse()?;
     for op in [Op::Forward, Op::Inverse] {
-        let planner = Planner::new(Limits::h200());
-        let steps = |order| Ok::<_, Error>(planner.plan(&Job::new(&ring, op).order(order))?.steps().to_vec());
-        let in_place = |step: &Step| Plan::new("in place", vec![bound(&to_args(step), [0, 0, 0])]);
-        let natural = steps(Order::Natural)?;
-        assert!(natural.len() > 1);
-        let refused = natural.iter().filter(|step| in_place(step).is_err()).count();
-        assert_eq!(refused, 1, "{op}");
-        assert!(steps(Order::Tree)?.iter().all(|step| in_place(step).is_ok()), "{op}");
+        let refused = |order| {
+            let plan = Planner::new(Limits::h200()).plan(&Job::new(&ring, op).order(order))?;
+            assert!(plan.kernels().len() > 1);
+            let in_place = |kernel| one_step(Altered::new(kernel), &["data", "data"]);
+            Ok::<_, Error>(plan.kernels().filter(|kernel| in_place(*kernel).is_err()).count())
+        };
+        assert_eq!((refused(Order::Natural)?, refused(Order::Tree)?), (1, 0), "{op}");
     }
     let split = Split::of(&"3329:x^256+1".parse()?, None)?;
-    let [a, b] = [0, 0].map(Slot::Arg);
-    Plan::new("whole", vec![Forward::new(&split, Order::Natural, &Limits::h200()).step(a.clone(), b.clone())])?;
-    Plan::new("whole", vec![Inverse::new(&split, Order::Natural, &Limits::h200()).step(a, b)])?;
+    one_step(Forward::new(&split, Order::Natural, &Limits::h200()), &["data", "data"])?;
+    one_step(Inverse::new(&split, Order::Natural, &Limits::h200()), &["data", "data"])?;
     Ok(())
-}
-
-/// The step on arguments alone.
-fn to_args(step: &Step) -> Step {
-    let slots = step.slots.iter().map(|slot| match slot {
-        Slot::Temp(_) => Slot::Arg(1),
-        other => other.clone(),
-    });
-    Step { kernel: step.kernel.clone(), slots: slots.collect() }
 }
 
 /// On the CPU a kernel need not know that it runs in place, whatever it takes first.
@@ -129,10 +129,9 @@ fn inputs_are_what_they_were() -> Result<()> {
     let device = Device::cpu();
     let input = bytes(5, 4 * BATCH);
     for misuse in [InputFirst, OutputFirst] {
-        let fake = Fake { in_place: true, ..Fake::broken(misuse) };
-        let plan = Plan::new("in place", vec![fake.step(&[Slot::Arg(0), Slot::Arg(0)])])?;
+        let plan = one_step(Fake { in_place: true, ..Fake::broken(misuse) }, &["data", "data"])?;
         let mut data = input.clone();
-        device.compile(&plan)?.run_host(BATCH, &mut [HostArg::Out(&mut data)])?;
+        device.compile(&plan)?.on_host(BATCH).output("data", &mut data).run()?;
         let reversed: Vec<u8> = input.iter().rev().copied().collect();
         assert_eq!(data, reversed, "{misuse:?}");
     }

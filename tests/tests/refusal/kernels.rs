@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringforge::{Args, Built, Kernel, Launch, Limits, Plan, Port, Result, Role, Slot, Source, Step};
+use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Role, Source, Table};
 
 /// A kernel that fills its outputs with a byte, and does what it is told besides.
 #[derive(Debug, Clone)]
@@ -13,6 +13,8 @@ pub(crate) struct Fake {
     pub(crate) text: &'static str,
     pub(crate) misuse: Misuse,
     pub(crate) in_place: bool,
+    /// For its first port.
+    pub(crate) table: Option<Table>,
 }
 
 /// What a broken kernel does on the CPU.
@@ -46,22 +48,12 @@ extern \"C\" __global__ void fake(const unsigned char* in, unsigned char* out, u
 
 impl Fake {
     pub(crate) fn new(ports: &[Port]) -> Self {
-        Self { ports: ports.to_vec(), text: TEXT, misuse: Misuse::Nothing, in_place: false }
+        Self { ports: ports.to_vec(), text: TEXT, misuse: Misuse::Nothing, in_place: false, table: None }
     }
 
     /// Four bytes in, four bytes out, broken in this way.
     pub(crate) fn broken(misuse: Misuse) -> Self {
         Self { misuse, ..Self::new(&[Port::input(4), Port::output(4)]) }
-    }
-
-    pub(crate) fn step(self, slots: &[Slot]) -> Step {
-        Step { kernel: Arc::new(self), slots: slots.to_vec() }
-    }
-
-    /// The plan of this kernel alone, with an argument for each port.
-    pub(crate) fn plan(self) -> Result<Plan> {
-        let slots: Vec<Slot> = (0..self.ports.len()).map(Slot::Arg).collect();
-        Plan::new("fake", vec![self.step(&slots)])
     }
 }
 
@@ -84,6 +76,10 @@ impl Kernel for Fake {
 
     fn in_place(&self, _: usize, _: usize) -> bool {
         self.in_place
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.table.clone().filter(|_| port == 0)
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -124,13 +120,6 @@ impl Kernel for Fake {
 pub(crate) struct Lent {
     pub(crate) of: Fake,
     pub(crate) ports: Vec<Port>,
-}
-
-impl Lent {
-    pub(crate) fn plan(self) -> Result<Plan> {
-        let slots = (0..self.ports.len()).map(Slot::Arg).collect();
-        Plan::new("lent", vec![Step { kernel: Arc::new(self), slots }])
-    }
 }
 
 impl Kernel for Lent {

@@ -1,10 +1,10 @@
 //! Launches that no GPU with these limits takes: refused with the same words wherever a kernel's text would run.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use ringforge::testkit::Target;
-use ringforge::{Args, Built, Device, Error, HostArg, Kernel, Launch, Limits, Plan, Port, Result, Slot, Source, Step};
+use ringforge::{Args, Built, Device, Error, Kernel, Launch, Limits, Port, Result, Source};
+use ringforge_tests::one_step;
 
 use crate::refused;
 
@@ -41,9 +41,8 @@ impl Kernel for Nothing {
 }
 
 fn run(device: &Device, launch: Launch) -> Result<()> {
-    let kernel = Arc::new(Nothing(launch, [Port::output(0)]));
-    let plan = Plan::new("nothing", vec![Step { kernel, slots: vec![Slot::Arg(0)] }])?;
-    device.compile(&plan)?.run_host(2, &mut [HostArg::Out(&mut [])])
+    let plan = one_step(Nothing(launch, [Port::output(0)]), &["nothing"])?;
+    device.compile(&plan)?.on_host(2).output::<u8>("nothing", &mut []).run()
 }
 
 #[test]

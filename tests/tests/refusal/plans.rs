@@ -1,137 +1,339 @@
-//! Plans whose parts do not fit together, and kernels that break their own description.
+//! Pipelines whose parts do not fit together, and kernels that break their own description.
 
 use std::sync::Arc;
 
 use ringforge::testkit::Target;
-use ringforge::{Arg, Content, Device, Error, Modulus, Plan, Port, Result, Ring, Slot, Table};
+use ringforge::{
+    Content, Device, Draws, Error, Job, Op, Order, Per, Pipeline, Planner, Port, Result, Ring, Table, Value,
+};
+use ringforge_tests::one_step;
 
 use crate::kernels::{Fake, Lent, Misuse};
 use crate::refused;
 
 const IN: Port = Port::input(4);
 const OUT: Port = Port::output(4);
+const IN_OUT: Port = Port::in_out(4);
 
-fn arg(i: usize) -> Slot {
-    Slot::Arg(i)
+/// What is wrong with a pipeline.
+#[track_caller]
+fn refusal(make: impl FnOnce(&Pipeline)) -> String {
+    let p = Pipeline::new("plan", &Planner::default());
+    make(&p);
+    match p.build() {
+        Err(Error::Plan { plan, why }) if plan == "plan" => why,
+        other => panic!("{other:?}"),
+    }
 }
 
-fn table(bytes: usize) -> Slot {
-    Slot::Table(Table::Bytes(vec![0; bytes].into()))
+/// The same where the words end with the place in this file where it was done.
+#[track_caller]
+fn mistake(make: impl FnOnce(&Pipeline)) -> String {
+    let why = refusal(make);
+    match why.rsplit_once(" (at ") {
+        Some((words, place)) if place.starts_with(file!()) => words.into(),
+        _ => panic!("no place is told: {why}"),
+    }
 }
 
-fn pair(slots: &[Slot]) -> Result<Plan> {
-    Plan::new("pair", vec![Fake::new(&[IN, OUT]).step(slots)])
+/// A kernel of four bytes to four, or of other ports, on these values.
+#[track_caller]
+fn apply<'p>(p: &'p Pipeline, ports: &[Port], inputs: &[Value<'_>]) -> Value<'p> {
+    p.step::<1>(Fake::new(ports), inputs)[0]
+}
+
+const PAIR: [Port; 2] = [IN, OUT];
+
+#[test]
+fn the_place_of_the_first_mistake_is_told() {
+    let mut line = 0;
+    let why = refusal(|p| {
+        let x = p.input("x");
+        line = line!() + 1;
+        let y = apply(p, &[OUT], &[x]);
+        // what comes of a mistake is none of its own
+        p.output("z", apply(p, &PAIR, &[y, y]));
+        p.output("z", y * y.forward().holding(Content::Coefficients("17:x^4+1".parse().expect("a ring"))));
+        p.output("x", x);
+    });
+    assert!(why.starts_with(&format!("fake takes 0 values, and got 1 (at {}:{line}:", file!())), "{why}");
 }
 
 #[test]
-fn ports_and_slots() {
-    assert!(pair(&[arg(0), arg(1)]).is_ok());
-    refused!(pair(&[arg(0)]), Error::Plan { .. });
-    refused!(pair(&[arg(0), arg(1), arg(2)]), Error::Plan { .. });
-    refused!(pair(&[]), Error::Plan { .. });
-    refused!(pair(&[arg(0), arg(2)]), Error::Plan { .. });
-    refused!(pair(&[arg(1), arg(2)]), Error::Plan { .. });
-}
-
-#[test]
-fn arguments_of_two_sizes() {
-    let steps =
-        |port| vec![Fake::new(&[IN, OUT]).step(&[arg(0), arg(1)]), Fake::new(&[port, OUT]).step(&[arg(0), arg(2)])];
-    assert!(Plan::new("sizes", steps(IN)).is_ok());
-    refused!(Plan::new("sizes", steps(Port::input(8))), Error::Plan { .. });
-    refused!(Plan::new("sizes", steps(Port::shared(4))), Error::Plan { .. });
-}
-
-#[test]
-fn temporaries() {
-    let temp = Slot::Temp;
-    refused!(pair(&[temp(0), arg(0)]), Error::Plan { .. });
-    refused!(pair(&[temp(0), temp(0)]), Error::Plan { .. });
-    refused!(
-        Fake::new(&[Port::in_out(4)])
-            .plan()
-            .and_then(|_| { Plan::new("in and out", vec![Fake::new(&[Port::in_out(4)]).step(&[temp(0)])]) }),
-        Error::Plan { .. }
-    );
-    let chain = |first, second: Fake, slot| {
-        Plan::new("chain", vec![Fake::new(&[IN, OUT]).step(&[arg(0), first]), second.step(&[slot, arg(1)])])
+fn values_of_another_size() {
+    let words = |ports: &[Port]| {
+        mistake(|p| {
+            let x = p.input("x");
+            apply(p, &PAIR, &[x]);
+            apply(p, ports, &[x]);
+        })
     };
-    assert!(chain(temp(0), Fake::new(&[IN, OUT]), temp(0)).is_ok());
-    refused!(chain(temp(0), Fake::new(&[Port::input(8), OUT]), temp(0)), Error::Plan { .. });
-    refused!(chain(temp(0), Fake::new(&[Port::shared(4), OUT]), temp(0)), Error::Plan { .. });
-    refused!(chain(temp(1), Fake::new(&[IN, OUT]), temp(1)), Error::Plan { .. });
+    assert_eq!(words(&[Port::input(8), OUT]), "fake wants 8 bytes an item, and the input x has 4 bytes an item");
+    let shared = [Port::shared(4), OUT];
+    assert_eq!(words(&shared), "fake wants 4 bytes that all items share, and the input x has 4 bytes an item");
+    let written = |ports: &[Port]| mistake(|p| _ = apply(p, ports, &[apply(p, &PAIR, &[p.input("x")])]));
+    assert_eq!(written(&[Port::input(3), OUT]), "fake wants 3 bytes an item, and what fake writes has 4 bytes an item");
+    assert_eq!(written(&shared), "fake wants 4 bytes that all items share, and what fake writes has 4 bytes an item");
+    // of a plan within the plan
+    let part = one_step(Fake::new(&[Port::input(8), OUT]), &["a", "b"]).expect("a plan");
+    let joined = mistake(|p| _ = p.plan::<1>(&part, &[apply(p, &PAIR, &[p.input("x")])]));
+    assert_eq!(joined, "fake wants 8 bytes an item, and what fake writes has 4 bytes an item");
+    let same = Pipeline::new("same", &Planner::default());
+    let x = same.input("x");
+    same.output("y", apply(&same, &PAIR, &[x]));
+    same.output("z", apply(&same, &PAIR, &[x]));
+    assert!(same.build().is_ok());
 }
 
 #[test]
-fn tables() {
-    let shared = |slot| Plan::new("table", vec![Fake::new(&[Port::shared(8), OUT]).step(&[slot, arg(0)])]);
-    assert!(shared(table(8)).is_ok());
-    refused!(shared(table(7)), Error::Plan { .. });
-    refused!(shared(table(0)), Error::Plan { .. });
+fn draws_that_are_none() {
+    let words = |first: Port, second: Port| {
+        mistake(|p| {
+            let x = p.input("x");
+            apply(p, &[first, OUT], &[x]);
+            apply(p, &[second, OUT], &[x]);
+        })
+    };
+    let (draws, shared) = (Port::draws(), Port::shared(Draws::BYTES));
+    assert_eq!(words(draws, shared), "the input x is for draws, and fake is not");
+    assert_eq!(words(shared, draws), "fake is for draws, and the input x is not");
+}
+
+#[test]
+fn other_numbers_of_values() {
+    let step = |count| {
+        mistake(|p| {
+            let x = p.input("x");
+            apply(p, &PAIR, &vec![x; count]);
+        })
+    };
+    assert_eq!((step(0), step(2)), ("fake takes 1 values, and got 0".into(), "fake takes 1 values, and got 2".into()));
+    assert_eq!(mistake(|p| _ = p.step::<2>(Fake::new(&PAIR), &[p.input("x")])), "gives 1 values, not 2");
+    assert_eq!(mistake(|p| _ = p.step::<0>(Fake::new(&PAIR), &[p.input("x")])), "gives 1 values, not 0");
+    // a table is not among them
+    let kernel = || with_table(&[Port::shared(8), IN, OUT], table(8));
+    let words = mistake(|p| _ = p.step::<1>(kernel(), &[p.input("x"); 2]));
+    assert_eq!(words, "fake takes 1 values, and got 2");
+    let part = one_step(Fake::new(&[IN, IN_OUT, OUT]), &["a", "b", "c"]).expect("a plan");
+    let join = |count| mistake(|p| _ = p.plan::<2>(&part, &vec![p.input("x"); count]));
+    assert_eq!(
+        (join(1), join(3)),
+        ("fake takes a, b, and got 1 values".into(), "fake takes a, b, and got 3 values".into())
+    );
+    assert_eq!(mistake(|p| _ = p.plan::<1>(&part, &["x", "y"].map(|name| p.input(name)))), "gives 2 values, not 1");
+    let ring: Ring = "17:x^4+1".parse().expect("a ring");
+    let job = Job::new(&ring, Op::Mul);
+    let product = mistake(|p| _ = p.job(&job, &[p.coefficients("x", &ring)]));
+    assert_eq!(product, format!("{job} takes a, b, and got 1 values"));
+}
+
+#[test]
+fn values_of_another_pipeline() {
+    let other = Pipeline::new("other", &Planner::default());
+    let ring: Ring = "17:x^4+1".parse().expect("a ring");
+    let (x, a) = (other.input("x"), other.coefficients("a", &ring));
+    let words = "a value of another pipeline, other";
+    assert_eq!(mistake(|p| _ = apply(p, &PAIR, &[x])), words);
+    assert_eq!(mistake(|p| p.output("y", x)), words);
+    assert_eq!(mistake(|p| _ = p.plan::<1>(&one_step(Fake::new(&PAIR), &["a", "b"]).expect("a plan"), &[x])), words);
+    assert_eq!(mistake(|p| _ = p.coefficients("b", &ring) * a), words);
+}
+
+#[test]
+fn values_that_are_gone() {
+    let words = |read: &dyn Fn(&Pipeline, Value<'_>)| {
+        mistake(|p| {
+            let x = p.input("x");
+            p.output("x", apply(p, &[IN_OUT], &[x]));
+            read(p, x);
+        })
+    };
+    let gone = "the input x is gone: fake wrote over it";
+    assert_eq!(words(&|p, x| _ = apply(p, &PAIR, &[x])), gone);
+    assert_eq!(words(&|p, x| p.output("y", x)), gone);
+    assert_eq!(words(&|p, x| _ = p.plan::<1>(&one_step(Fake::new(&PAIR), &["a", "b"]).expect("a plan"), &[x])), gone);
+    // also what a step wrote, and by a plan within the plan
+    let part = one_step(Fake::new(&[IN_OUT]), &["data"]).expect("a plan");
+    let joined = mistake(|p| {
+        let value = apply(p, &PAIR, &[p.input("x")]);
+        p.output("y", p.plan::<1>(&part, &[value])[0]);
+        p.output("z", apply(p, &PAIR, &[value]));
+    });
+    assert_eq!(joined, "what fake writes is gone: fake wrote over it");
+    let twice = mistake(|p| _ = p.step::<2>(Fake::new(&[IN_OUT, IN_OUT]), &[p.input("x"); 2]));
+    assert_eq!(twice, "fake writes twice over the input x");
+}
+
+#[test]
+fn values_that_must_stay() {
+    let over_input = refusal(|p| p.output("y", apply(p, &[IN_OUT], &[p.input("x")])));
+    assert_eq!(over_input, "fake writes over the input x, which must stay as it is");
+    let over_output = refusal(|p| {
+        let y = apply(p, &PAIR, &[p.input("x")]);
+        p.output("y", y);
+        p.output("z", apply(p, &[IN_OUT], &[y]));
+    });
+    assert_eq!(over_output, "fake writes over what fake writes, which must stay as it is");
+    // each in the place of the other, which is still needed
+    let swapped = refusal(|p| {
+        let [x, y] = ["x", "y"].map(|name| p.input(name));
+        p.output("y", apply(p, &PAIR, &[x]));
+        p.output("x", apply(p, &PAIR, &[y]));
+    });
+    assert_eq!(swapped, "the input y is needed when the output of that name is written");
+    let sizes = refusal(|p| p.output("x", apply(p, &[IN, Port::output(8)], &[p.input("x")])));
+    assert_eq!(sizes, "the output x has another size than the input of that name");
+}
+
+#[test]
+fn inputs_that_nobody_takes() {
+    fn unread(p: &Pipeline) -> Value<'_> {
+        p.output("y", apply(p, &[OUT], &[]));
+        p.input("x")
+    }
+    assert_eq!(refusal(|p| _ = unread(p)), "no step takes the input x");
+    assert_eq!(mistake(|p| p.output("z", unread(p))), "no step writes the input x, which is to be output as z");
+}
+
+#[test]
+fn names_that_come_again() {
+    let inputs = mistake(|p| {
+        p.input("x");
+        p.input("x");
+    });
+    assert_eq!(inputs, "a second input has the name x");
+    let outputs = mistake(|p| {
+        let x = p.input("x");
+        p.output("y", apply(p, &PAIR, &[x]));
+        p.output("y", apply(p, &PAIR, &[x]));
+    });
+    assert_eq!(outputs, "a second output has the name y");
+    let output = mistake(|p| {
+        let y = apply(p, &PAIR, &[p.input("x")]);
+        p.output("y", y);
+        p.output("z", y);
+    });
+    assert_eq!(output, "what fake writes is output already, as y");
+}
+
+#[test]
+fn values_that_lean_on_their_neighbours() {
+    let words = mistake(|p| p.output("y", apply(p, &[IN, OUT.joint()], &[p.input("x")])));
+    assert_eq!(words, "what fake writes depends on its neighbours, so it cannot be output as y");
+    let read = Pipeline::new("read", &Planner::default());
+    let joint = apply(&read, &[IN, OUT.joint()], &[read.input("x")]);
+    read.output("y", apply(&read, &[IN.joint(), OUT], &[joint]));
+    assert!(read.build().is_ok());
+}
+
+#[test]
+fn elements_of_other_kinds() -> Result<()> {
+    let [ring, rooted] = ["17:x^4+1", "17:x^4+1@9"].map(str::parse::<Ring>);
+    let (ring, rooted) = (ring?, rooted?);
+    let coefficients = format!("coefficients in {ring}");
+    let natural = format!("values in {ring} after 2 layers, {}", Order::Natural);
+    let values = format!("values in {ring} after 2 layers, {}", Order::Tree);
+    let names = ["x", "y"];
+    let product = |make: &dyn Fn(&Pipeline) -> [Value<'_>; 2]| {
+        mistake(|p| {
+            let [x, y] = make(p);
+            _ = x * y;
+        })
+    };
+    let (mul, point_mul) = (Job::new(&ring, Op::Mul), Job::new(&ring, Op::PointMul).depth(2));
+    // another ring, another domain, another order
+    let found = product(&|p| [p.coefficients("x", &ring), p.coefficients("y", &rooted)]);
+    assert_eq!(found, format!("b of {mul} is to be {coefficients}, and the input y are coefficients in {rooted}"));
+    let found = product(&|p| [p.coefficients("x", &ring), p.coefficients("y", &ring).forward()]);
+    assert_eq!(found, format!("b of {mul} is to be {coefficients}, and what forward writes are {values}"));
+    let found = product(&|p| [p.evaluations("x", &ring, Order::Tree), p.coefficients("y", &ring)]);
+    assert_eq!(found, format!("b of {point_mul} is to be {values}, and the input y are {coefficients}"));
+    let found = product(&|p| {
+        let [x, y] = names.map(|name| p.coefficients(name, &ring));
+        [x.forward(), y.forward_to(Order::Natural)]
+    });
+    assert_eq!(found, format!("b of {point_mul} is to be {values}, and what forward writes are {natural}"));
+    // a sum of another kind, transforms of what is transformed
+    let found = mistake(|p| {
+        let [x, y] = names.map(|name| p.evaluations(name, &ring, Order::Tree));
+        _ = x.mul_add(y, p.coefficients("z", &ring));
+    });
+    let job = Job::new(&ring, Op::MulAdd).depth(2);
+    assert_eq!(found, format!("sum of {job} is to be {values}, and the input z are {coefficients}"));
+    let job = Job::new(&ring, Op::Forward);
+    let found = mistake(|p| _ = p.evaluations("x", &ring, Order::Tree).forward());
+    assert_eq!(found, format!("from of {job} is to be {coefficients}, and the input x are {values}"));
+    let job = Job::new(&ring, Op::Inverse);
+    let found = mistake(|p| _ = p.coefficients("x", &ring).inverse());
+    assert_eq!(found, format!("from of {job} is to be {values}, and the input x are {coefficients}"));
+    // no elements at all
+    let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).forward());
+    assert_eq!(found, "what fake writes is not known to hold ring elements");
+    let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).holding(Content::Coefficients(ring.clone())));
+    assert_eq!(found, format!("what fake writes has 4 bytes, and {coefficients} have 8"));
+    // what may not be planned
+    let p = Pipeline::new("impossible", &Planner::default());
+    _ = p.coefficients("x", &"1024:x^4+1".parse()?).forward();
+    refused!(p.build(), Error::NotPrime { .. });
+    Ok(())
+}
+
+/// A kernel with a table for its first port, and with an output `y`.
+fn with_table(ports: &[Port], table: Table) -> Fake {
+    Fake { table: Some(table), ..Fake::new(ports) }
+}
+
+fn table(bytes: usize) -> Table {
+    Table::Bytes(vec![0; bytes].into())
+}
+
+#[test]
+fn tables_that_do_not_fit() {
+    let words = |ports: &[Port], table| mistake(|p| _ = p.step::<1>(with_table(ports, table), &[]));
     let made = |items| Table::Made { kernel: Arc::new(Fake::new(&[OUT])), items, inputs: Vec::new() };
-    assert!(shared(Slot::Table(made(2))).is_ok());
-    refused!(shared(Slot::Table(made(3))), Error::Plan { .. });
+    let ports = [Port::shared(8), OUT];
+    for fits in [table(8), made(2)] {
+        let plan = one_step(with_table(&ports, fits), &["y"]).expect("a plan");
+        assert_eq!((plan.args().len(), plan.tables().map(Table::bytes).collect::<Vec<_>>()), (1, vec![8]));
+    }
+    for (other, bytes) in [(table(7), 7), (table(0), 0), (made(3), 12)] {
+        assert_eq!(words(&ports, other), format!("fake has no shared input for its table of {bytes} bytes"));
+    }
     // an output, and an input of which each item has its own
-    refused!(pair(&[arg(0), table(4)]), Error::Plan { .. });
-    refused!(pair(&[table(4), arg(0)]), Error::Plan { .. });
+    assert_eq!(words(&[OUT], table(4)), "fake has a table for a port that it writes, or nothing to read");
+    assert_eq!(words(&PAIR, table(4)), "fake has no shared input for its table of 4 bytes");
+}
+
+/// A table is made by a small plan: its inputs must fit the kernel, and its last port must be the only output.
+#[test]
+fn tables_that_cannot_be_made() {
+    let made = |ports: &[Port], items, inputs| {
+        with_table(&[Port::shared(8), OUT], Table::Made { kernel: Arc::new(Fake::new(ports)), items, inputs })
+    };
+    let words = |ports: &[Port], items, inputs| {
+        let why = mistake(|p| _ = p.step::<1>(made(ports, items, inputs), &[]));
+        why.strip_prefix("a table's kernel fake ").map(str::to_owned)
+    };
+    assert!(one_step(made(&[Port::shared(3), OUT], 2, vec![table(3)]), &["y"]).is_ok());
+    let (inputs, output) = ("does not take the table's inputs", "has no output of that size as its last port");
+    for (ports, given) in [
+        (&[Port::shared(3), OUT][..], vec![]),
+        (&[Port::shared(3), OUT], vec![table(2)]),
+        (&[OUT], vec![table(2)]),
+        (&PAIR, vec![table(4)]),
+        (&[OUT, OUT], vec![table(8)]),
+    ] {
+        assert_eq!(words(ports, 2, given).as_deref(), Some(inputs), "{ports:?}");
+    }
+    assert_eq!(words(&[Port::shared(4)], 2, vec![]).as_deref(), Some(output));
+    assert_eq!(words(&[OUT], usize::MAX, vec![]).as_deref(), Some(output));
+    assert_eq!(words(&[], 2, vec![]).as_deref(), Some("has no ports"));
 }
 
 #[test]
 fn writes_to_what_is_shared() {
-    let mut port = Port::output(4);
-    port.per = ringforge::Per::Shared;
-    refused!(Fake::new(&[port]).plan(), Error::Plan { .. });
-}
-
-#[test]
-fn contents() -> Result<()> {
-    let ring = Ring::negacyclic(4, Modulus::new(17u32)?)?; // eight bytes
-    let content = Content::Coefficients(ring);
-    let known = Some(content.clone());
-    let plan = || Fake::new(&[Port::input(8), OUT]).plan();
-    assert!(plan()?.with_contents(vec![known.clone(), None]).is_ok());
-    refused!(plan()?.with_contents(vec![None, known.clone()]), Error::Plan { .. });
-    refused!(plan()?.with_contents(vec![known]), Error::Plan { .. });
-    // only what is read and written becomes something else
-    let in_out = Fake::new(&[Port::in_out(8)]).plan()?;
-    assert!(in_out.clone().becoming(0, content.clone()).is_ok());
-    refused!(in_out.becoming(1, content.clone()), Error::Plan { .. });
-    refused!(plan()?.becoming(0, content), Error::Plan { .. });
-    Ok(())
-}
-
-/// Numbers that no plan has.
-#[test]
-fn numbers_beyond_any_plan() {
-    refused!(pair(&[arg(0), arg(usize::MAX)]), Error::Plan { .. });
-    refused!(pair(&[arg(0), Slot::Temp(1 << 60)]), Error::Plan { .. });
-}
-
-/// One argument cannot take two outputs of a kernel.
-#[test]
-fn an_argument_written_twice() {
-    let both = Fake::new(&[OUT, OUT]).step(&[arg(0), arg(0)]);
-    refused!(Plan::new("twice", vec![both]), Error::Plan { .. });
-}
-
-/// The recipe of a table is a small plan: its inputs must fit the kernel, and its last port must be the only output.
-#[test]
-fn recipes() {
-    let plan = |ports: &[Port], items, inputs| {
-        let recipe = Table::Made { kernel: Arc::new(Fake::new(ports)), items, inputs };
-        let reader = Fake::new(&[Port::shared(8), OUT]).step(&[Slot::Table(recipe), arg(0)]);
-        Plan::new("recipe", vec![reader])
-    };
-    let bytes = |n| Table::Bytes(vec![0; n].into());
-    assert!(plan(&[Port::shared(3), OUT], 2, vec![bytes(3)]).is_ok());
-    refused!(plan(&[Port::shared(3), OUT], 2, vec![]), Error::Plan { .. });
-    refused!(plan(&[Port::shared(3), OUT], 2, vec![bytes(2)]), Error::Plan { .. });
-    refused!(plan(&[OUT], 2, vec![bytes(2)]), Error::Plan { .. });
-    refused!(plan(&[IN, OUT], 2, vec![bytes(4)]), Error::Plan { .. });
-    refused!(plan(&[OUT, OUT], 2, vec![bytes(8)]), Error::Plan { .. });
-    refused!(plan(&[Port::shared(4)], 2, vec![]), Error::Plan { .. });
-    refused!(plan(&[], 2, vec![]), Error::Plan { .. });
-    refused!(plan(&[OUT], usize::MAX, vec![]), Error::Plan { .. });
+    let shared = Port { per: Per::Shared, ..OUT };
+    assert_eq!(mistake(|p| _ = apply(p, &[shared], &[])), "fake writes to a shared port");
 }
 
 #[test]
@@ -142,10 +344,10 @@ fn broken_kernels() -> Result<()> {
     let lengths = Fake { misuse: Misuse::Lengths, ..Fake::new(&[Port::input(8), OUT]) };
     for kernel in misuses.map(Fake::broken).into_iter().chain([lengths]) {
         let about = format!("{kernel:?}");
-        let program = device.compile(&kernel.plan()?)?;
+        let program = device.compile(&one_step(kernel, &["x", "y"])?)?;
         let input = stream.upload(&vec![1u8; program.plan().args()[0].bytes])?;
         let mut output = stream.upload(&[5u8; 4])?;
-        let outcome = program.run(&stream, 1, &mut [(&input).into(), (&mut output).into()]);
+        let outcome = program.on(&stream, 1).input("x", &input).output("y", &mut output).run();
         refused!(outcome, Error::Kernel { ref kernel, .. } if kernel == "fake");
         // what a failed run should have written cannot be read
         refused!(stream.download::<u8>(&output), Error::Unwritten { .. });
@@ -157,7 +359,10 @@ fn broken_kernels() -> Result<()> {
 #[test]
 fn a_source_is_not_lent_to_a_kernel_with_other_ports() -> Result<()> {
     let Some(device) = Target::Text.device() else { return Ok(()) };
-    let lent = |ports: &[Port]| Lent { of: Fake::new(&[IN, OUT]), ports: ports.to_vec() }.plan();
+    let lent = |ports: &[Port]| {
+        let lent = Lent { of: Fake::new(&[IN, OUT]), ports: ports.to_vec() };
+        one_step(lent, &["x", "y", "z"])
+    };
     device.compile(&lent(&[IN, OUT])?)?;
     for ports in [&[Port::input(8), OUT][..], &[IN, Port::in_out(4)], &[Port::shared(4), OUT], &[IN, IN, OUT]] {
         refused!(device.compile(&lent(ports)?), Error::Kernel { ref kernel, .. } if kernel == "fake");
@@ -170,15 +375,14 @@ fn texts_with_other_parameters_than_ports() -> Result<()> {
     let Some(device) = Target::Text.device() else { return Ok(()) };
     let stream = device.stream()?;
     let run = |kernel: Fake| {
-        let program = device.compile(&kernel.plan()?)?;
-        let mut buffers = program.plan().args().iter().map(|_| stream.upload(&[1u8; 4])).collect::<Result<Vec<_>>>()?;
-        let mut args: Vec<Arg<'_>> = buffers.iter_mut().map(Arg::from).collect();
-        program.run(&stream, 1, &mut args)
+        let program = device.compile(&one_step(kernel, &["x", "y"])?)?;
+        let (input, mut output) = (stream.upload(&[1u8; 4])?, device.buffer(4)?);
+        program.on(&stream, 1).input("x", &input).output("y", &mut output).run()
     };
     run(Fake::new(&[IN, OUT]))?;
     // more or fewer parameters than ports are seen before anything runs
     for ports in [&[OUT][..], &[IN, IN, OUT]] {
-        refused!(device.compile(&Fake::new(ports).plan()?), Error::Compile { ref kernel, .. } if kernel == "fake");
+        refused!(device.compile(&one_step(Fake::new(ports), &["x", "y", "z"][3 - ports.len()..])?), Error::Compile { ref kernel, .. } if kernel == "fake");
     }
     let unnamed = Fake { text: "// nothing\n", ..Fake::new(&[IN, OUT]) };
     refused!(run(unnamed), Error::Compile { ref kernel, .. } if kernel == "fake");

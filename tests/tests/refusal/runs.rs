@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringforge::testkit::Target;
 use ringforge::{
-    Arg, Content, Device, Engine, Error, HostArg, Job, Modulus, Op, Order, Plan, Planner, Port, Program, Result, Ring,
-    Slot, Split, Step, Stream,
+    Buffer, Content, Device, Engine, Error, Job, Modulus, Op, Order, Planner, Port, Program, Result, Ring, Split,
+    Stream,
 };
+use ringforge_tests::one_step;
 
 use crate::kernels::{Fake, Fickle};
 use crate::refused;
@@ -28,6 +29,15 @@ fn program(device: &Device, job: &Job) -> Result<Program> {
     device.compile(&Planner::new(device.limits().clone()).plan(job)?)
 }
 
+/// A transform, or another run from one argument to another.
+fn run(program: &Program, stream: &Stream, batch: usize, from: &Buffer, to: &mut Buffer) -> Result<()> {
+    program.on(stream, batch).input("from", from).output("to", to).run()
+}
+
+fn run_host(program: &Program, batch: usize, from: &[u16], to: &mut [u16]) -> Result<()> {
+    program.on_host(batch).input("from", from).output("to", to).run()
+}
+
 fn each(test: impl Fn(&Device, &Stream, &Program) -> Result<()>) -> Result<()> {
     for device in devices() {
         let forward = program(&device, &Job::new(&ring()?, Op::Forward))?;
@@ -41,15 +51,13 @@ fn lengths() -> Result<()> {
     each(|device, stream, forward| {
         let good = stream.upload(&[0u16; 3 * N])?;
         let mut out = device.buffer(3 * BYTES)?;
-        forward.run(stream, 3, &mut [(&good).into(), (&mut out).into()])?;
+        run(forward, stream, 3, &good, &mut out)?;
         for batch in [0, 1, 2, 4] {
-            let outcome = forward.run(stream, batch, &mut [(&good).into(), (&mut out).into()]);
-            refused!(outcome, Error::ArgumentSize { argument: 0, expected, got }
-                if (expected, got) == (batch * BYTES, 3 * BYTES));
+            refused!(run(forward, stream, batch, &good, &mut out), Error::ArgumentSize { ref argument, expected, got }
+                if (&**argument, expected, got) == ("from", batch * BYTES, 3 * BYTES));
         }
         let mut short = device.buffer(3 * BYTES - 1)?;
-        let outcome = forward.run(stream, 3, &mut [(&good).into(), (&mut short).into()]);
-        refused!(outcome, Error::ArgumentSize { argument: 1, .. });
+        refused!(run(forward, stream, 3, &good, &mut short), Error::ArgumentSize { ref argument, .. } if argument == "to");
         // a refused run leaves results of earlier ones alone
         assert!(stream.download::<u16>(&out).is_ok());
         Ok(())
@@ -57,15 +65,19 @@ fn lengths() -> Result<()> {
 }
 
 #[test]
-fn numbers_of_arguments() -> Result<()> {
+fn names_of_arguments() -> Result<()> {
     each(|device, stream, forward| {
         let input = stream.upload(&[0u16; N])?;
         let (mut a, mut b) = (device.buffer(BYTES)?, device.buffer(BYTES)?);
-        refused!(forward.run(stream, 1, &mut []), Error::Length { expected: 2, got: 0, .. });
-        refused!(forward.run(stream, 1, &mut [(&input).into()]), Error::Length { expected: 2, got: 1, .. });
-        let mut three: [Arg<'_>; 3] = [(&input).into(), (&mut a).into(), (&mut b).into()];
-        refused!(forward.run(stream, 1, &mut three), Error::Length { expected: 2, got: 3, .. });
-        refused!(forward.run_host(1, &mut []), Error::Length { expected: 2, got: 0, .. });
+        let call = || forward.on(stream, 1);
+        refused!(call().run(), Error::Arguments { ref why, .. } if why == "was not given from");
+        refused!(call().input("from", &input).run(), Error::Arguments { ref why, .. } if why == "was not given to");
+        let twice = call().input("from", &input).output("to", &mut a).output("to", &mut b).run();
+        refused!(twice, Error::Arguments { ref why, .. } if why == "was given to twice");
+        let three = call().input("from", &input).output("to", &mut a).output("more", &mut b).run_timed();
+        refused!(three, Error::Arguments { ref plan, ref why }
+            if plan == forward.plan().title() && why == "has no argument more, but from, to");
+        refused!(forward.on_host(1).run(), Error::Arguments { ref why, .. } if why == "was not given from");
         Ok(())
     })
 }
@@ -74,21 +86,18 @@ fn numbers_of_arguments() -> Result<()> {
 fn host_lengths() -> Result<()> {
     each(|_, _, forward| {
         let (input, mut out) = ([0u16; N], [0u16; N]);
-        let short = &input[1..];
-        refused!(forward.run_host(1, &mut [short.into(), out[..].as_mut().into()]), Error::ArgumentSize { .. });
-        refused!(forward.run_host(2, &mut [input[..].into(), out[..].as_mut().into()]), Error::ArgumentSize { .. });
-        forward.run_host(1, &mut [input[..].into(), out[..].as_mut().into()])
+        refused!(run_host(forward, 1, &input[1..], &mut out), Error::ArgumentSize { .. });
+        refused!(run_host(forward, 2, &input, &mut out), Error::ArgumentSize { .. });
+        run_host(forward, 1, &input, &mut out)
     })
 }
 
 #[test]
 fn batches_beyond_memory() -> Result<()> {
     each(|device, stream, forward| {
-        let mut none = [HostArg::In(&[]), HostArg::Out(&mut [])];
-        refused!(forward.run_host(usize::MAX, &mut none), Error::TooLarge { got: usize::MAX, .. });
+        refused!(run_host(forward, usize::MAX, &[], &mut []), Error::TooLarge { got: usize::MAX, .. });
         let (a, mut b) = (device.buffer(0)?, device.buffer(0)?);
-        let outcome = forward.run(stream, usize::MAX / 2, &mut [(&a).into(), (&mut b).into()]);
-        refused!(outcome, Error::TooLarge { .. });
+        refused!(run(forward, stream, usize::MAX / 2, &a, &mut b), Error::TooLarge { .. });
         refused!(device.buffer(usize::MAX), Error::OutOfMemory { bytes: usize::MAX });
         refused!(device.buffer(1 << 60), Error::OutOfMemory { .. });
         Ok(())
@@ -99,8 +108,8 @@ fn batches_beyond_memory() -> Result<()> {
 fn nothing_happens_to_a_batch_of_none() -> Result<()> {
     each(|device, stream, forward| {
         let (a, mut b) = (device.buffer(0)?, device.buffer(0)?);
-        forward.run(stream, 0, &mut [(&a).into(), (&mut b).into()])?;
-        forward.run_host(0, &mut [HostArg::In(&[]), HostArg::Out(&mut [])])?;
+        run(forward, stream, 0, &a, &mut b)?;
+        run_host(forward, 0, &[], &mut [])?;
         assert!(stream.download::<u16>(&b)?.is_empty());
         assert!(b.is_empty() && b.content().is_none());
         stream.upload_coefficients::<u16>(&ring()?, &[])?;
@@ -114,7 +123,7 @@ fn alignment() -> Result<()> {
     let bytes: &[u8] = bytemuck::cast_slice(&bytes);
     each(|device, _, forward| {
         let mut out = [0u16; N];
-        let outcome = forward.run_host(1, &mut [HostArg::In(&bytes[1..=BYTES]), out[..].as_mut().into()]);
+        let outcome = forward.on_host(1).input("from", &bytes[1..=BYTES]).output("to", &mut out).run();
         if device.limits().is_cpu() {
             // found where the kernel takes its elements
             refused!(outcome, Error::Alignment { .. });
@@ -132,13 +141,13 @@ fn unwritten_buffers() -> Result<()> {
         let mut out = device.buffer(BYTES)?;
         refused!(stream.download::<u16>(&empty), Error::Unwritten { .. });
         refused!(stream.read(&empty, &mut [0u16; N]), Error::Unwritten { .. });
-        refused!(forward.run(stream, 1, &mut [(&empty).into(), (&mut out).into()]), Error::Unwritten { .. });
+        refused!(run(forward, stream, 1, &empty, &mut out), Error::Unwritten { .. });
         let in_place = program(device, &Job::new(&ring()?, Op::Forward).in_place())?;
-        refused!(in_place.run(stream, 1, &mut [(&mut out).into()]), Error::Unwritten { .. });
+        refused!(in_place.on(stream, 1).output("data", &mut out).run(), Error::Unwritten { .. });
         let add = program(device, &Job::new(&ring()?, Op::MulAdd))?;
         let values = stream.upload(&[0u16; N])?;
-        let outcome = add.run(stream, 1, &mut [(&values).into(), (&values).into(), (&mut out).into()]);
-        refused!(outcome, Error::Unwritten { .. });
+        let call = add.on(stream, 1).input("a", &values).input("b", &values).output("sum", &mut out);
+        refused!(call.run(), Error::Unwritten { .. });
         Ok(())
     })
 }
@@ -152,9 +161,9 @@ fn foreign_buffers_and_streams() -> Result<()> {
         let mut out = device.buffer(BYTES)?;
         let theirs = foreign.upload(&[0u16; N])?;
         let mut their_out = other.buffer(BYTES)?;
-        refused!(forward.run(&foreign, 1, &mut [(&mine).into(), (&mut out).into()]), Error::ForeignDevice { .. });
-        refused!(forward.run(stream, 1, &mut [(&theirs).into(), (&mut out).into()]), Error::ForeignDevice { .. });
-        refused!(forward.run(stream, 1, &mut [(&mine).into(), (&mut their_out).into()]), Error::ForeignDevice { .. });
+        refused!(run(forward, &foreign, 1, &mine, &mut out), Error::ForeignDevice { .. });
+        refused!(run(forward, stream, 1, &theirs, &mut out), Error::ForeignDevice { .. });
+        refused!(run(forward, stream, 1, &mine, &mut their_out), Error::ForeignDevice { .. });
         refused!(stream.download::<u16>(&theirs), Error::ForeignDevice { .. });
         refused!(stream.write(&mut their_out, &[0u16; N]), Error::ForeignDevice { .. });
         Ok(())
@@ -165,9 +174,9 @@ fn foreign_buffers_and_streams() -> Result<()> {
 fn read_only_arguments_to_write() -> Result<()> {
     each(|_, stream, forward| {
         let (a, b) = (stream.upload(&[0u16; N])?, stream.upload(&[0u16; N])?);
-        refused!(forward.run(stream, 1, &mut [(&a).into(), (&b).into()]), Error::Mismatch { .. });
+        refused!(forward.on(stream, 1).input("from", &a).input("to", &b).run(), Error::Mismatch { .. });
         let (x, y) = ([0u16; N], [0u16; N]);
-        refused!(forward.run_host(1, &mut [x[..].into(), y[..].into()]), Error::Mismatch { .. });
+        refused!(forward.on_host(1).input("from", &x).input("to", &y).run(), Error::Mismatch { .. });
         Ok(())
     })
 }
@@ -181,10 +190,9 @@ fn mismatched_rings_and_orders() -> Result<()> {
         let natural = program(device, &Job::new(&ring, Op::Forward).order(Order::Natural))?;
         let shallow = program(device, &Job::new(&ring, Op::Forward).depth(6))?;
         let product = program(device, &Job::new(&ring, Op::PointMul))?;
-        let run = |program: &Program, from: &ringforge::Buffer| {
+        let run = |program: &Program, from: &Buffer| {
             let mut out = device.buffer(BYTES)?;
-            program.run(stream, 1, &mut [from.into(), (&mut out).into()])?;
-            Ok::<_, Error>(out)
+            run(program, stream, 1, from, &mut out).map(|()| out)
         };
         let coefficients = stream.upload_coefficients(&ring, &[1u16; N])?;
         let others = stream.upload_coefficients(&rooted, &[1u16; N])?;
@@ -199,8 +207,8 @@ fn mismatched_rings_and_orders() -> Result<()> {
         for wrong in [&in_order, &unfinished, &coefficients] {
             refused!(run(&inverse, wrong), Error::Mismatch { .. });
             let mut out = device.buffer(BYTES)?;
-            let outcome = product.run(stream, 1, &mut [(&values).into(), wrong.into(), (&mut out).into()]);
-            refused!(outcome, Error::Mismatch { .. });
+            let call = product.on(stream, 1).input("a", &values).input("b", wrong).output("product", &mut out);
+            refused!(call.run(), Error::Mismatch { ref what, .. } if what == "argument b");
         }
         // bytes that nothing is known of may be anything
         run(&inverse, &stream.upload(&[0u16; N])?)?;
@@ -248,23 +256,16 @@ fn copies_of_other_lengths() -> Result<()> {
     })
 }
 
-/// An output that is also an input of the same program's other argument cannot be named twice: Rust forbids it. An
-/// argument that two ports of one kernel share runs in place.
+/// A buffer to write cannot be another argument as well: Rust forbids it. What runs in place takes one to write.
 #[test]
 fn one_argument_for_two_ports() -> Result<()> {
     let device = Device::cpu();
     let stream = device.stream()?;
-    let plan = Plan::new(
-        "in place",
-        vec![
-            Fake { in_place: true, ..Fake::new(&[Port::input(4), Port::output(4)]) }
-                .step(&[Slot::Arg(0), Slot::Arg(0)]),
-        ],
-    )?;
-    let program = device.compile(&plan)?;
+    let fake = Fake { in_place: true, ..Fake::new(&[Port::input(4), Port::output(4)]) };
+    let program = device.compile(&one_step(fake, &["data", "data"])?)?;
     let mut buffer = stream.upload(&[1u8; 8])?;
-    refused!(program.run(&stream, 2, &mut [(&buffer).into()]), Error::Mismatch { .. });
-    program.run(&stream, 2, &mut [(&mut buffer).into()])?;
+    refused!(program.on(&stream, 2).input("data", &buffer).run(), Error::Mismatch { .. });
+    program.on(&stream, 2).output("data", &mut buffer).run()?;
     assert_eq!(stream.download::<u8>(&buffer)?, [7; 8]);
     Ok(())
 }
@@ -285,13 +286,12 @@ fn kernels_that_change_their_ports() -> Result<()> {
         for (device, when) in devices().into_iter().flat_map(|device| [0, 1].map(|when| (device.clone(), when))) {
             let changed = Arc::new(AtomicBool::new(false));
             let fickle = Fickle { before: Fake::new(&two), after: after.to_vec(), changed: changed.clone() };
-            let slots = [Slot::Arg(0), Slot::Arg(1)].to_vec();
-            let plan = Plan::new("fickle", vec![Step { kernel: Arc::new(fickle), slots }])?;
+            let plan = one_step(fickle, &["in", "out"])?;
             changed.store(when == 0, Ordering::SeqCst);
             let Ok(program) = device.compile(&plan) else { continue };
             changed.store(true, Ordering::SeqCst);
             let mut out = [0u8; 12];
-            let outcome = program.run_host(3, &mut [HostArg::In(&[1; 12]), HostArg::Out(&mut out)]);
+            let outcome = program.on_host(3).input("in", &[1u8; 12]).output("out", &mut out).run();
             match when {
                 0 => refused!(outcome, Error::Kernel { .. }),
                 _ => assert!(outcome.is_ok() && out == [7; 12], "after it was loaded, ports are not asked for again"),

@@ -1,7 +1,7 @@
-//! What tests of whole operations share: devices, moduli with roots, and runs of a job.
+//! What tests of whole operations share: devices, and moduli with roots.
 
-use ringforge::testkit::{Compiled, NamedPlan, Target};
-use ringforge::{Device, Job, Modulus, U256};
+use ringforge::testkit::Target;
+use ringforge::{Device, Modulus, U256};
 
 /// The CPU, and the first GPU if there is one.
 pub(crate) fn devices() -> Vec<Device> {
@@ -25,13 +25,4 @@ pub(crate) fn prime(bits: u32, order: u64) -> Option<Modulus> {
         q = q.wrapping_sub(&step);
     }
     None
-}
-
-/// What the job's plan writes on a device.
-pub(crate) fn run(device: &Device, job: &Job, batch: usize, inputs: &[&[u8]]) -> Vec<u8> {
-    let plan = NamedPlan::of_job(job, device.limits()).unwrap_or_else(|e| panic!("{job}: {e}"));
-    let compiled = Compiled::new(&plan, device).unwrap_or_else(|e| panic!("{job} on {device}: {e}"));
-    let inputs: Vec<Vec<u8>> = inputs.iter().map(|input| input.to_vec()).collect();
-    let outputs = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{job} on {device}, batch {batch}: {e}"));
-    outputs.concat()
 }

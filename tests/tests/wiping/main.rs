@@ -11,12 +11,11 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::alloc::System;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ringforge::testkit::Target;
 use ringforge::{
-    Args, Built, Device, Error, HostArg, Kernel, Launch, Limits, Plan, Port, Program, Result, Slot, Source, Step,
-    Stream,
+    Args, Built, Device, Error, Kernel, Launch, Limits, Pipeline, Planner, Port, Program, Result, Role, Source, Stream,
 };
 use ringforge_sm2::{Mode, Signer};
 
@@ -94,15 +93,23 @@ enum Ends {
     WithAPanic,
 }
 
+/// From a word of each item to many like it, or back to the first of many and 1.
 #[derive(Debug)]
 struct Stage(Ends, [Port; 2]);
+
+impl Stage {
+    /// Words of an item's many.
+    fn words(&self) -> usize {
+        self.1[usize::from(self.0 == Ends::Writing)].bytes / 8
+    }
+}
 
 const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
     extern \"C\" __global__ void stage(const u64* in, u64* out, u64 first, u64 end) {\n\
         const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
         if (item >= end) return;\n\
-        if (WRITES) { for (u32 i = 0; i < 128; i++) out[128 * item + i] = in[item]; }\n\
-        else out[FAILS ? item + ((u64)1 << 40) : item] = in[128 * item] + 1;\n\
+        if (WRITES) { for (u32 i = 0; i < WORDS; i++) out[WORDS * item + i] = in[item]; }\n\
+        else out[FAILS ? item + ((u64)1 << 40) : item] = in[WORDS * item] + 1;\n\
     }\n";
 
 impl Kernel for Stage {
@@ -117,48 +124,48 @@ impl Kernel for Stage {
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
         let (writes, fails) = (u8::from(self.0 == Ends::Writing), u8::from(self.0 == Ends::WithAnError));
-        let prelude = format!("#define WRITES {writes}\n#define FAILS {fails}\n");
+        let prelude = format!("#define WRITES {writes}\n#define FAILS {fails}\n#define WORDS {}\n", self.words());
         let built = Built { prelude, launch: Launch::thread_per_item(64) };
         // SAFETY: a thread reads and writes its own item, but for the text that fails, which is for the text device.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let (read, out) = (args.input::<u64>(0)?, args.output::<u64>(1)?);
+        // not those that are worked on last
         match self.0 {
-            Ends::Writing => {
-                for (words, word) in out.chunks_mut(ITEM / 8).zip(read) {
-                    words.fill(*word);
-                }
-            }
-            // not those that are worked on last
             Ends::WithAnError if items.contains(&7) => {
                 return Err(Error::Kernel { kernel: "stage".into(), why: "as it was told".into() });
             }
             Ends::WithAPanic if items.contains(&7) => panic!("as it was told"),
-            _ => out.iter_mut().zip(read.chunks(ITEM / 8)).for_each(|(out, words)| *out = words[0] + 1),
+            _ => {}
         }
-        Ok(())
+        args.each(items, |_, (from, to): (&[u64], &mut [u64])| {
+            to.fill(if self.0 == Ends::Writing { from[0] } else { from[0] + 1 });
+            Ok(())
+        })
     }
 }
 
-/// Words to a secret temporary, and that to words.
-fn program(device: &Device, ends: Ends) -> Program {
-    let step = |ends, ports, slots| Step { kernel: Arc::new(Stage(ends, ports)), slots };
-    let [word, secret] = [Port::input(8), Port::input(ITEM).secret()];
-    let steps = vec![
-        step(Ends::Writing, [word, Port::output(ITEM).secret()], vec![Slot::Arg(0), Slot::Temp(0)]),
-        step(ends, [secret, Port::output(8)], vec![Slot::Temp(0), Slot::Arg(1)]),
-    ];
-    device.compile(&Plan::new("secrets", steps).expect("a plan")).expect("a program")
+/// From `words` to `sums`: many of each word, the first and 1, many of that, and so on, for as many ports as there are.
+fn program(device: &Device, many: &[Port], ends: Ends) -> Program {
+    let p = Pipeline::new("secrets", &Planner::default());
+    let sums = many.iter().fold(p.input("words"), |word, port| {
+        let [many] = p.step(Stage(Ends::Writing, [Port::input(8), *port]), &[word]);
+        let [sum] = p.step(Stage(ends, [Port { role: Role::In, ..*port }, Port::output(8)]), &[many]);
+        sum
+    });
+    p.output("sums", sums);
+    device.compile(&p.build().expect("a plan")).expect("a program")
 }
+
+const SECRET_ITEM: Port = Port::output(ITEM).secret();
 
 fn words() -> &'static [u64] {
     static WORDS: [u64; BATCH] = [WORD; BATCH];
     &WORDS
 }
 
-/// Runs over host memory, over buffers, timed and bound: what became of each.
+/// Runs over host memory, over buffers, timed and captured: what became of each.
 fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
     let stream = device.stream().expect("a stream");
     let outcome = |run: &mut dyn FnMut() -> Result<()>| catch_unwind(AssertUnwindSafe(run)).ok();
@@ -166,23 +173,24 @@ fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
     // never freed, so that the allocator sees the engine's own memory alone
     let forget = core::mem::forget::<[ringforge::Buffer; 2]>;
     let mut out = [0u64; BATCH];
-    let host = outcome(&mut || program.run_host(BATCH, &mut [HostArg::from(words()), HostArg::from(&mut out[..])]));
+    let host = outcome(&mut || program.on_host(BATCH).input("words", words()).output("sums", &mut out).run());
     let run = |timed: bool| {
         let mut held = buffers();
         let [from, to] = &mut held;
-        let args = &mut [(&*from).into(), to.into()];
-        let outcome = outcome(&mut || match timed {
-            true => program.run_timed(&stream, BATCH, args).map(drop),
-            false => program.run(&stream, BATCH, args),
+        let outcome = outcome(&mut || {
+            let call = program.on(&stream, BATCH).input("words", from).output("sums", to);
+            if timed { call.run_timed().map(drop) } else { call.run() }
         });
         forget(held);
         outcome
     };
     let (run, timed) = (run(false), run(true));
-    let mut bound = program.bind(&stream, BATCH, buffers().map(Into::into).into()).expect("a bound program");
-    let bound_run = outcome(&mut || bound.run());
-    core::mem::forget(bound.into_args());
-    [host, run, timed, bound_run]
+    let [from, to] = buffers();
+    let args = vec![("words", from.into()), ("sums", to.into())];
+    let mut captured = program.capture(&stream, BATCH, args).expect("a captured run");
+    let captured_run = outcome(&mut || captured.run());
+    core::mem::forget(captured.into_args());
+    [host, run, timed, captured_run]
 }
 
 fn turn() -> std::sync::MutexGuard<'static, ()> {
@@ -202,7 +210,7 @@ fn temporaries_are_wiped_however_a_run_ends() {
     let _turn = turn();
     let device = Device::cpu();
     for ends in [Ends::Well, Ends::WithAnError, Ends::WithAPanic] {
-        let program = program(&device, ends);
+        let program = program(&device, &[SECRET_ITEM], ends);
         let found = leaks(|| {
             for outcome in runs(&device, &program) {
                 let as_told = match ends {
@@ -217,12 +225,28 @@ fn temporaries_are_wiped_however_a_run_ends() {
     }
 }
 
+/// Memory that one value after another uses is wiped for any of them.
+#[test]
+fn a_secret_is_wiped_behind_another_value() {
+    let _turn = turn();
+    let device = Device::cpu();
+    let open = Port::output(64);
+    for (first, wiped) in [(SECRET_ITEM, true), (Port::output(ITEM), false)] {
+        let program = program(&device, &[first, open], Ends::Well);
+        // the second value lies where the first one was, of which it leaves the most
+        assert_eq!(program.plan().temporary_bytes(1), ITEM + 8, "{}", program.plan());
+        let (found, _) =
+            leaks(|| runs(&device, &program).into_iter().for_each(|outcome| assert_eq!(outcome, Some(Ok(())))));
+        assert_eq!(found == 0, wiped, "{found} blocks");
+    }
+}
+
 #[test]
 fn temporaries_are_wiped_where_text_fails() {
     let _turn = turn();
     let Some(device) = Target::Text.device() else { return };
     for ends in [Ends::Well, Ends::WithAnError] {
-        let program = program(&device, ends);
+        let program = program(&device, &[SECRET_ITEM], ends);
         // the device's own memory; the copies that the test's device makes for its runners are not the engine's
         let (found, _) = leaks(|| {
             for outcome in runs(&device, &program) {

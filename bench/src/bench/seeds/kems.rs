@@ -1,8 +1,7 @@
 //! Key encapsulation against the batch, launch by launch, over several streams, and of all schemes in one table.
 
 use anyhow::{Context, Result};
-use ringforge::{Limits, Plan};
-use ringforge_batch::{Mechanism, Operation as Each, Randomness, Sizes};
+use ringforge_batch::{Mechanism, Sizes};
 use ringforge_example_ml_kem::MlKem768;
 use serde::Serialize;
 
@@ -10,7 +9,7 @@ use super::probe::{Ask, Probe, probe};
 use super::{LaunchLine, Line, Measured, Seeds, streams};
 use crate::bench::kems::round_trip;
 use crate::floor::Floor;
-use crate::kems::{Operation, Parameters, SETS};
+use crate::kems::{Operation, Parameters, PlanOf, SETS, plan};
 
 /// Operations a second.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -68,7 +67,7 @@ const STREAMS: [usize; 4] = [1, 2, 4, 8];
 struct Scheme {
     name: &'static str,
     sizes: Sizes,
-    plan: fn(Each, &Limits) -> ringforge::Result<Plan>,
+    plan: PlanOf,
     /// Those that have a floor.
     parameters: Option<Parameters>,
 }
@@ -77,21 +76,12 @@ impl Scheme {
     /// The parameter set of this name.
     fn named(name: &str) -> Result<Self> {
         if name == MlKem768::NAME {
-            return Ok(Self { name: MlKem768::NAME, sizes: MlKem768::SIZES, plan: MlKem768::plan, parameters: None });
+            let (name, sizes) = (MlKem768::NAME, MlKem768::SIZES);
+            return Ok(Self { name, sizes, plan: plan::<MlKem768>, parameters: None });
         }
         let set = SETS.iter().find(|set| set.parameters.name() == name);
         let set = set.with_context(|| format!("no parameter set is called {name}"))?;
         Ok(Self { name: set.parameters.name(), sizes: set.sizes, plan: set.plan, parameters: Some(set.parameters) })
-    }
-
-    /// The plan of an operation with a key for each item.
-    fn plan(&self, operation: Operation, limits: &Limits) -> Result<Plan> {
-        let each = match operation {
-            Operation::KeyGen => Each::Generate(Randomness::Seeds),
-            Operation::Encaps | Operation::EncapsOne => Each::Encapsulate(Randomness::Seeds),
-            Operation::Decaps | Operation::DecapsOne => Each::Decapsulate,
-        };
-        Ok((self.plan)(each, limits)?)
     }
 
     /// Measures the three operations; `see` is shown each of them.
@@ -105,7 +95,7 @@ impl Scheme {
         let mut lines = Vec::new();
         let (_, right) = round_trip(batch, |operation, inputs| {
             let limits = seeds.bench.device.limits();
-            let plan = self.plan(operation, limits)?;
+            let plan = (self.plan)(operation, limits)?;
             let probe = probe(seeds, &plan, batch, inputs, ask)?;
             see(operation, &probe);
             let mut line = Line::new(self.name, operation, batch, &probe, false);
@@ -200,7 +190,7 @@ pub(super) fn prime_streams(seeds: &Seeds) -> Result<Measured> {
     let scheme = Scheme::named(name)?;
     let mut right = true;
     let (_, agree) = round_trip(items, |operation, inputs| {
-        let plan = scheme.plan(operation, seeds.bench.device.limits())?;
+        let plan = (scheme.plan)(operation, seeds.bench.device.limits())?;
         let mut first = None;
         for streams in STREAMS {
             let (times, results) = streams::measure(seeds, &plan, items, streams, inputs)?;

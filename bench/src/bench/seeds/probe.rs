@@ -4,13 +4,14 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use ringforge::testkit::Named;
 use ringforge::{Buffer, Plan, Program};
 use serde::Serialize;
 
 use super::Seeds;
 use crate::environment;
 use crate::measure::{self, Times};
-use crate::work::Work;
+use crate::work::{Inputs, Work};
 
 /// How long a GPU works before its power is read, which the driver averages over a second.
 const LOADED: Duration = Duration::from_millis(1500);
@@ -42,7 +43,7 @@ pub(super) struct Probe {
     pub(super) memory_bytes: Option<usize>,
     pub(super) watts: Option<f64>,
     /// What the last run left in each argument that it writes.
-    pub(super) results: Vec<Vec<u8>>,
+    pub(super) results: Named,
 }
 
 /// One launch of a kernel.
@@ -75,7 +76,7 @@ pub(super) struct Resources {
 }
 
 /// Measures runs of a plan on these inputs.
-pub(super) fn probe(seeds: &Seeds, plan: &Plan, batch: usize, inputs: &[&[u8]], ask: Ask) -> Result<Probe> {
+pub(super) fn probe(seeds: &Seeds, plan: &Plan, batch: usize, inputs: &Inputs<'_>, ask: Ask) -> Result<Probe> {
     let device = &seeds.bench.device;
     device.trim();
     let work = Work::of_plan(device, plan)?;
@@ -96,8 +97,8 @@ pub(super) fn probe(seeds: &Seeds, plan: &Plan, batch: usize, inputs: &[&[u8]], 
 
 /// Median times of each launch.
 fn launches(work: &Work, batch: usize, sets: &mut [Vec<Buffer>]) -> Result<Vec<Launch>> {
-    let steps = work.program.plan().steps();
-    let mut seconds = vec![Vec::new(); steps.len()];
+    let kernels = work.program.plan().kernels();
+    let mut seconds = vec![Vec::new(); kernels.len()];
     for run in 0..TIMED_RUNS {
         let set = run % sets.len();
         // an earlier run keeps the device busy until all launches are made
@@ -109,13 +110,13 @@ fn launches(work: &Work, batch: usize, sets: &mut [Vec<Buffer>]) -> Result<Vec<L
         seconds.into_iter().map(|seconds| Times::of(seconds, 1, sets.len()).median_seconds).collect();
     let total: f64 = medians.iter().sum();
     let mut resources = resources(&work.program)?.into_iter();
-    let launch = |(step, median_seconds): (&ringforge::Step, f64)| Launch {
-        kernel: step.kernel.name(),
+    let launches = kernels.zip(medians).map(|(kernel, median_seconds)| Launch {
+        kernel: kernel.name(),
         median_seconds,
         percent_of_time: 100.0 * median_seconds / total,
         resources: resources.next(),
-    };
-    Ok(steps.iter().zip(medians).map(launch).collect())
+    });
+    Ok(launches.collect())
 }
 
 #[cfg(feature = "cuda")]

@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use ark_bls12_381::Fr;
 use ark_ff::Field;
-use ringforge::testkit::Random;
+use ringforge::testkit::{Named, Random};
 use ringforge::{
-    Choice, Device, Exchange, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, Slot, Step, Tuning, naive,
+    Choice, Device, Exchange, Job, Limits, Modulus, Op, Order, Pipeline, Plan, Planner, Ring, Tuning, naive,
 };
 
 use super::probe::{Ask, probe};
@@ -13,6 +13,7 @@ use super::{LaunchLine, Line, Measured, Seeds};
 use crate::bench::{is_reference, rings, zk};
 use crate::floor::Floor;
 use crate::kems::{Parameters, SETS};
+use crate::work::slices;
 use crate::{memory, oracle, sample};
 
 /// The ring of the CTRU paper's products.
@@ -56,16 +57,14 @@ pub(super) fn ctru_fusion(seeds: &Seeds) -> Result<Measured> {
     let (device, job) = (&seeds.bench.device, Job::new(&ring, Op::Mul));
     let limits = device.limits();
     let fused = Planner::new(limits.clone()).plan(&job)?;
-    ensure!(fused.steps().len() == 1, "the product is in one kernel");
+    ensure!(fused.kernels().len() == 1, "the product is in one kernel");
     let plans = [("one kernel", fused), ("four kernels", unfused(&ring, limits)?)];
     let mut measured = Measured::default();
     for batch in seeds.large() {
-        let inputs = [sample::elements(&ring, 1, 4, batch)?, sample::elements(&ring, 2, 4, batch)?];
-        let slices = inputs.each_ref().map(Vec::as_slice);
+        let inputs = sample::operands(&job, &mut Random::new(1), 4, batch)?;
         for (variant, plan) in &plans {
-            let probe = probe(seeds, plan, batch, &slices, Ask::Power)?;
-            let result = probe.results.last().context("a product is written")?;
-            let right = rings::is_right(&job, device, batch, &inputs, result)?;
+            let probe = probe(seeds, plan, batch, &slices(&inputs), Ask::Power)?;
+            let right = rings::is_right(&job, device, batch, &inputs, &probe.results["product"])?;
             let floor = floor(seeds, &job, &plans[0].1);
             measured.lines.push(Line::new(name, job.op, batch, &probe, right).varied(*variant).above(floor));
             measured.launches.extend(LaunchLine::all(name, job.op, batch, &probe).map(|line| line.varied(variant)));
@@ -76,26 +75,10 @@ pub(super) fn ctru_fusion(seeds: &Seeds) -> Result<Measured> {
 
 /// A product as two transforms, a product of values and a transform back.
 fn unfused(ring: &Ring, limits: &Limits) -> Result<Plan> {
-    let planner = Planner::new(limits.clone());
-    let steps = |job: &Job, slots: &[Slot]| -> Result<Vec<Step>> {
-        let plan = planner.plan(job)?;
-        ensure!(plan.temps().is_empty(), "{job} has temporaries of its own");
-        let bind = |slot: &Slot| match slot {
-            Slot::Arg(arg) => slots[*arg].clone(),
-            other => other.clone(),
-        };
-        let step = |step: &Step| Step { kernel: step.kernel.clone(), slots: step.slots.iter().map(bind).collect() };
-        Ok(plan.steps().iter().map(step).collect())
-    };
-    let [forward, product, inverse] = [Op::Forward, Op::PointMul, Op::Inverse].map(|op| Job::new(ring, op));
-    let (x, y, out) = (Slot::Temp(0), Slot::Temp(1), Slot::Arg(2));
-    let all = [
-        steps(&forward, &[Slot::Arg(0), x.clone()])?,
-        steps(&forward, &[Slot::Arg(1), y.clone()])?,
-        steps(&product, &[x, y, out.clone()])?,
-        steps(&inverse.in_place(), &[out])?,
-    ];
-    Ok(Plan::new(format!("mul {ring}, not fused"), all.concat())?)
+    let p = Pipeline::new(format!("mul {ring}, not fused"), &Planner::new(limits.clone()));
+    let [a, b] = ["a", "b"].map(|name| p.coefficients(name, ring).forward());
+    p.output("product", (a * b).inverse());
+    Ok(p.build()?)
 }
 
 /// Products of CTRU-Prime against the batch, each in one kernel.
@@ -111,12 +94,12 @@ pub(super) fn prime_products(seeds: &Seeds) -> Result<Measured> {
         for batch in seeds.batches() {
             memory::fits(batch, product.plan.floor_bytes_per_item())?;
             let inputs = product.sample(1, batch);
-            let slices: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-            let probe = probe(seeds, &product.plan, batch, &slices, Ask::Launches)?;
+            let probe = probe(seeds, &product.plan, batch, &slices(&inputs), Ask::Launches)?;
             let few = CHECKED.min(batch);
-            let first = |bytes: &Vec<u8>| bytes[..bytes.len() / batch * few].to_vec();
-            let expected = product.expected(few, &inputs.iter().map(first).collect::<Vec<_>>());
-            let right = expected == Some(probe.results.iter().map(first).collect());
+            let first =
+                |(name, bytes): (&String, &Vec<u8>)| (name.clone(), bytes[..bytes.len() / batch * few].to_vec());
+            let first = |all: &Named| all.iter().map(first).collect::<Named>();
+            let right = product.expected(few, &first(&inputs)) == Some(first(&probe.results));
             measured.launches.extend(LaunchLine::all(name, Op::Mul, batch, &probe));
             let gain = match gains {
                 [best] => Some(*best).filter(|_| batch == 1024),
@@ -178,8 +161,8 @@ fn fhe_size(
             let mut tuning = Tuning::default();
             tuning.choose(&job, choice);
             let plan = Planner::new(seeds.bench.device.limits().clone()).tuned(tuning).plan(&job)?;
-            let mut probe = probe(seeds, &plan, batch, &[from], ask)?;
-            let result = probe.results.pop().context("a transform writes")?;
+            let mut probe = probe(seeds, &plan, batch, &[("from", from)], ask)?;
+            let result = probe.results.remove("to").context("a transform writes")?;
             let right = match op {
                 Op::Forward => {
                     let last = (batch - 1) * ring.bytes();
@@ -212,8 +195,8 @@ pub(super) fn zk_transforms(seeds: &Seeds) -> Result<Measured> {
             let job = zk_job(&ring, op);
             let plan = seeds.bench.planner.plan(&job)?;
             let from = if op == Op::Forward { &inputs } else { &values };
-            let mut probe = probe(seeds, &plan, 1, &[from], Ask::Launches)?;
-            let result = probe.results.pop().context("a transform writes")?;
+            let mut probe = probe(seeds, &plan, 1, &[("from", from)], Ask::Launches)?;
+            let result = probe.results.remove("to").context("a transform writes")?;
             let right = match op {
                 Op::Forward => zk::some_are_right(&result, &inputs, Fr::ONE, &mut Random::new(2))?,
                 _ => result == inputs,

@@ -1,12 +1,13 @@
 //! SM2 against the batch, and against the size of blocks.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use ringforge::testkit::bytes;
 use ringforge::{Draws, Plan};
-use ringforge_sm2::{PrivateKey, Reason, plans_in_blocks};
+use ringforge_sm2::{PrivateKey, plans_in_blocks};
 
 use super::probe::{Ask, Probe, probe};
 use super::{LaunchLine, Line, Measured, Seeds};
+use crate::bench::kems::are_fine;
 use crate::sample;
 use crate::work::Work;
 
@@ -81,20 +82,18 @@ fn trip(seeds: &Seeds, [prepare, sign, verify]: &[Plan; 3], batch: usize, ask: A
     const KEY: [u8; 32] = [0x42; 32];
     let digests = sample::bytes(1, 32, batch)?;
     let public_keys = PrivateKey::from_bytes(&KEY)?.public_key().to_bytes().repeat(batch);
-    let key = Work::of_plan(&seeds.bench.device, prepare)?.call(1, &[&KEY])?;
-    let signed = probe(seeds, sign, batch, &[&key, &digests, &bytes(2, Draws::BYTES)], ask)?;
-    let [signatures, made] = &signed.results[..] else { anyhow::bail!("signing writes signatures and statuses") };
-    let verified = probe(seeds, verify, batch, &[&public_keys, &digests, signatures], ask)?;
-    let fine = |statuses: &[u8]| {
-        statuses.chunks_exact(4).map(|status| status == Reason::FINE.to_ne_bytes()).collect::<Vec<_>>()
-    };
-    let all = verified.results.last().context("verification writes statuses")?;
-    ensure!(all.len() == 4 * batch, "a status for each item");
+    let key = Work::of_plan(&seeds.bench.device, prepare)?.run(1, &[("private keys", &KEY)])?;
+    let inputs = [("prepared keys", &key[..]), ("digests", &digests), ("draws", &bytes(2, Draws::BYTES))];
+    let signed = probe(seeds, sign, batch, &inputs, ask)?;
+    let (signatures, made) = (&signed.results["signatures"], &signed.results["statuses"]);
+    let signed_by = |signatures| [("public keys", &public_keys[..]), ("digests", &digests), ("signatures", signatures)];
+    let verified = probe(seeds, verify, batch, &signed_by(signatures), ask)?;
+    let all_fine = [made, &verified.results["statuses"]].map(|statuses| are_fine(statuses) == vec![true; batch]);
 
     let mut spoilt = signatures.clone();
     spoilt[64 * (batch / 2) + 50] ^= 4;
-    let found = Work::of_plan(&seeds.bench.device, verify)?.call(batch, &[&public_keys, &digests, &spoilt])?;
-    let noticed = fine(&found).into_iter().enumerate().all(|(item, fine)| fine == (item != batch / 2));
-    let right = noticed && fine(made).into_iter().chain(fine(all)).all(|fine| fine);
+    let found = Work::of_plan(&seeds.bench.device, verify)?.run(batch, &signed_by(&spoilt))?;
+    let noticed = are_fine(&found) == (0..batch).map(|item| item != batch / 2).collect::<Vec<_>>();
+    let right = noticed && all_fine == [true; 2];
     Ok(Trip { signed, verified, right })
 }

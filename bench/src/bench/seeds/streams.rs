@@ -3,11 +3,12 @@
 use std::thread;
 
 use anyhow::{Context, Result};
+use ringforge::testkit::Named;
 use ringforge::{Buffer, Device, PinnedBuffer, Plan, Role};
 
 use super::Seeds;
 use crate::measure::{self, Times};
-use crate::work::Work;
+use crate::work::{Inputs, Work};
 
 /// Rounds of a thread in one measurement on a GPU, which hide what it takes to start it.
 const ROUNDS: usize = 16;
@@ -27,15 +28,15 @@ pub(super) fn measure(
     plan: &Plan,
     items: usize,
     streams: usize,
-    inputs: &[&[u8]],
-) -> Result<(Times, Vec<Vec<u8>>)> {
+    inputs: &Inputs<'_>,
+) -> Result<(Times, Named)> {
     let device = &seeds.bench.device;
     let program = device.compile(plan)?;
     let (share, rounds) = (items / streams, if seeds.is_cpu() { 1 } else { ROUNDS });
     let lane = |number: usize| {
-        let inputs = inputs.iter().map(|input| {
+        let inputs = inputs.iter().map(|(name, input)| {
             let size = input.len() / items;
-            &input[number * share * size..][..share * size]
+            (*name, &input[number * share * size..][..share * size])
         });
         let work = Work { program: program.clone(), stream: device.stream()? };
         Lane::new(device, work, share, &inputs.collect::<Vec<_>>())
@@ -51,20 +52,17 @@ pub(super) fn measure(
     let (median_seconds, p95_seconds) = (of_round(times.median_seconds), of_round(times.p95_seconds));
     let times = Times { median_seconds, p95_seconds, runs_per_sample: rounds, ..times };
     let written = |arg: usize| lanes.iter().flat_map(|lane| lane.host[arg].iter().copied()).collect();
-    let outputs = (0..plan.args().len()).filter(|&arg| plan.args()[arg].role != Role::In);
-    Ok((times, outputs.map(written).collect()))
+    let outputs = plan.args().iter().enumerate().filter(|(_, arg)| arg.role != Role::In);
+    Ok((times, outputs.map(|(place, arg)| (arg.name.clone(), written(place))).collect()))
 }
 
 impl Lane {
-    fn new(device: &Device, work: Work, batch: usize, inputs: &[&[u8]]) -> Result<Self> {
+    fn new(device: &Device, work: Work, batch: usize, inputs: &Inputs<'_>) -> Result<Self> {
         let buffers = work.buffers(batch, inputs)?;
-        let mut inputs = inputs.iter();
         let mut host = Vec::new();
         for (buffer, arg) in buffers.iter().zip(work.program.plan().args()) {
             let mut memory = device.pinned(buffer.len())?;
-            if arg.role != Role::Out
-                && let Some(input) = inputs.next()
-            {
+            if let Some((_, input)) = inputs.iter().find(|(name, _)| *name == arg.name) {
                 memory.copy_from_slice(input);
             }
             host.push(memory);

@@ -1,12 +1,14 @@
 //! What making a transform's tables takes beside the transform: their share, and whether a copy of the inputs hides it.
 
+use core::ops::Range;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
 use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Kernel, Op, Plan, Slot, Step, Table};
+use ringforge::{Args, Kernel, Limits, Op, Pipeline, Port, Source, Table};
 use serde::Serialize;
 
 use super::rings::{zk_job, zk_name, zk_sizes};
@@ -45,24 +47,22 @@ pub(super) fn zk_tables(seeds: &Seeds) -> Result<Measured> {
         let ring = zk::cyclic(1 << log_n)?;
         let device = &seeds.bench.device;
         let plan = seeds.bench.planner.plan(&zk_job(&ring, Op::Forward))?;
-        let tables = tables(&plan);
-        let mut table_seconds = 0.0;
-        for table in &tables {
-            table_seconds += seconds(seeds, table)?;
-        }
+        // each once
+        let tables: BTreeMap<String, &Table> = plan.tables().map(|table| (format!("{table:?}"), table)).collect();
+        let table_seconds = tables.values().try_fold(0.0, |sum, table| anyhow::Ok(sum + seconds(seeds, table)?))?;
 
         let inputs = sample::elements(&ring, 1, 0, 1)?;
         let work = Work::of_plan(device, &plan)?;
-        let mut sets = [work.buffers(1, &[&inputs])?];
+        let mut sets = [work.buffers(1, &[("from", &inputs)])?];
         let transform_seconds = measure::measure(&work, 1, &mut sets, seeds.bench.effort)?.median_seconds;
         let right = zk::some_are_right(&work.result(&sets[0])?, &inputs, Fr::ONE, &mut Random::new(2))?;
         // a CPU's memory is the host's
-        let upload_seconds = (!seeds.is_cpu()).then(|| upload(seeds, &work, &mut sets[0][0], &inputs)).transpose()?;
+        let upload_seconds = (!seeds.is_cpu()).then(|| upload(seeds, &work, &inputs)).transpose()?;
 
         let percent_of = |transforms: f64| 100.0 * table_seconds / (table_seconds + transforms * transform_seconds);
         measured.tables.push(TableLine {
             name: zk_name(log_n),
-            table_bytes: tables.iter().map(Table::bytes).sum(),
+            table_bytes: tables.values().map(|table| table.bytes()).sum(),
             table_seconds,
             transform_seconds,
             upload_seconds,
@@ -76,55 +76,50 @@ pub(super) fn zk_tables(seeds: &Seeds) -> Result<Measured> {
 }
 
 /// Seconds to copy these bytes to a device, from page-locked memory.
-fn upload(seeds: &Seeds, work: &Work, to: &mut Buffer, bytes: &[u8]) -> Result<f64> {
-    let mut host = work.device().pinned(bytes.len())?;
+fn upload(seeds: &Seeds, work: &Work, bytes: &[u8]) -> Result<f64> {
+    let (mut host, mut to) = (work.device().pinned(bytes.len())?, work.device().buffer(bytes.len())?);
     host.copy_from_slice(bytes);
     let times = measure::wall(seeds.bench.effort, || {
-        work.stream.write::<u8>(to, &host)?;
+        work.stream.write::<u8>(&mut to, &host)?;
         Ok(work.stream.synchronize()?)
     })?;
     Ok(times.median_seconds)
 }
 
-/// The tables of a plan, each once.
-fn tables(plan: &Plan) -> Vec<Table> {
-    let mut tables: Vec<(String, Table)> = Vec::new();
-    for slot in plan.steps().iter().flat_map(|step| &step.slots) {
-        if let Slot::Table(table) = slot {
-            let contents = format!("{table:?}");
-            if tables.iter().all(|(known, _)| *known != contents) {
-                tables.push((contents, table.clone()));
-            }
-        }
+/// A kernel that makes a table, and the tables that it makes it from.
+#[derive(Debug)]
+struct Maker(Arc<dyn Kernel>, Vec<Table>);
+
+impl Kernel for Maker {
+    fn name(&self) -> &'static str {
+        self.0.name()
     }
-    tables.into_iter().map(|(_, table)| table).collect()
+
+    fn ports(&self) -> &[Port] {
+        self.0.ports()
+    }
+
+    fn source(&self, limits: &Limits) -> ringforge::Result<Source> {
+        self.0.source(limits)
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.1.get(port).cloned()
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> ringforge::Result<()> {
+        self.0.on_cpu(items, args)
+    }
 }
 
 /// Seconds that a device takes to make a table, those that it is made from included.
 fn seconds(seeds: &Seeds, table: &Table) -> Result<f64> {
     let Table::Made { kernel, items, inputs } = table else { return Ok(0.0) };
-    let (work, contents) = maker(seeds, kernel, inputs)?;
-    let slices: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
-    let mut sets = [work.buffers(*items, &slices)?];
+    let p = Pipeline::new("table", &seeds.bench.planner);
+    let [made] = p.step(Maker(kernel.clone(), inputs.clone()), &[]);
+    p.output("table", made);
+    let work = Work::of_plan(&seeds.bench.device, &p.build()?)?;
+    let mut sets = [work.buffers(*items, &[])?];
     let own = measure::measure(&work, *items, &mut sets, seeds.bench.effort)?.median_seconds;
     inputs.iter().try_fold(own, |sum, input| Ok(sum + seconds(seeds, input)?))
-}
-
-/// The program of a kernel that makes a table, and what it reads.
-fn maker(seeds: &Seeds, kernel: &Arc<dyn Kernel>, inputs: &[Table]) -> Result<(Work, Vec<Vec<u8>>)> {
-    let contents = inputs.iter().map(|input| contents(seeds, input)).collect::<Result<_>>()?;
-    let step = Step { kernel: kernel.clone(), slots: (0..=inputs.len()).map(Slot::Arg).collect() };
-    let work = Work::of_plan(&seeds.bench.device, &Plan::new("table", vec![step])?)?;
-    Ok((work, contents))
-}
-
-/// The bytes of a table.
-fn contents(seeds: &Seeds, table: &Table) -> Result<Vec<u8>> {
-    match table {
-        Table::Bytes(bytes) => Ok(bytes.to_vec()),
-        Table::Made { kernel, items, inputs } => {
-            let (work, contents) = maker(seeds, kernel, inputs)?;
-            work.call(*items, &contents.iter().map(Vec::as_slice).collect::<Vec<_>>())
-        }
-    }
 }

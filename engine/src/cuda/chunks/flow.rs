@@ -118,9 +118,9 @@ mod tests {
     fn flow(job: &Job) -> Option<Flow> {
         let limits = Limits::of_capability(90);
         let plan = Planner::new(limits.clone()).plan(job).unwrap();
-        let sources = plan.steps().iter().map(|step| Source::of(&*step.kernel, &limits).unwrap());
+        let sources = plan.kernels().map(|kernel| Source::of(&**kernel, &limits).unwrap());
         let shares: Vec<_> = sources.map(|source| (source.shares(), source.ports)).collect();
-        let steps = plan.steps().iter().zip(&shares);
+        let steps = plan.steps.iter().zip(&shares);
         let steps: Vec<_> = steps.map(|(step, (shares, ports))| Bound { slots: &step.slots, ports, shares }).collect();
         Flow::of(plan.args(), &steps)
     }

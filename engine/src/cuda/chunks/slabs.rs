@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::collections::VecDeque;
 
+use crate::call::HostArg;
 use crate::cuda::chunks::flow::{Flow, Moved, Slab};
 use crate::cuda::chunks::{Lane, LaneArg, Shared, bytes_of, cuda_memory, cuda_queue, places};
 use crate::cuda::copy::{gather, scatter, start_download_shape, start_upload_shape};
@@ -12,7 +13,7 @@ use crate::cuda::queue::{CudaQueue, Point};
 use crate::cuda::staging::Staged;
 use crate::device::Stream;
 use crate::error::{Error, Result};
-use crate::program::{HostArg, Place, Program};
+use crate::program::{Place, Program};
 
 /// Bytes that go through staging memory at a time.
 const PIECE: usize = 8 << 20;
@@ -60,18 +61,23 @@ impl Lane<'_> {
         program: &Program,
         args: &mut [HostArg<'_>],
         shared: &mut Shared,
+        once: bool,
     ) -> Result<()> {
-        let Self { stream, args: lane_args, temps, items, slabs: Some((Flow(steps), beside)) } = self else {
+        let Self { stream, args: lane_args, temps, items, slabs: Some((Flow(steps), beside)), .. } = self else {
             return Ok(());
         };
         let direct: Vec<bool> = lane_args.iter().map(|arg| arg.as_ref().is_some_and(|arg| arg.direct)).collect();
         let mut places = places(program, lane_args, shared)?;
         places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
-        program.clear_statuses(stream, &mut places)?;
+        program.clear_statuses(stream, once, &mut places)?;
         for (number, slabs) in steps.iter().enumerate() {
             let (kernel, ports) = program.step(number, &mut places)?;
             let targets = ports.into_iter().map(Target::of).collect::<Result<Vec<_>>>()?;
-            let work = Work::new(kernel, items.clone(), &targets)?;
+            let step_items = program.items_of(number, items, once);
+            if step_items.is_empty() {
+                continue;
+            }
+            let work = Work::new(kernel, step_items, &targets)?;
             let mut step =
                 StepRun { program, queue: cuda_queue(stream)?, beside, items, targets: &targets, direct: &direct };
             step.run(work, slabs, args)?;

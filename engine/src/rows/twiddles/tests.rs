@@ -66,7 +66,7 @@ fn made(kernel: &Twiddles, items: Range<usize>) -> Vec<u8> {
     let mut table = vec![0u128; bytes.div_ceil(16)]; // aligned for every kind of factor
     let out = &mut bytemuck::cast_slice_mut(&mut table)[..bytes];
     let copies = Copies::new(2);
-    let mut args = Args::new("twiddles", vec![Slice::In(&roots), Slice::Out(out)], &copies);
+    let mut args = Args::new("twiddles", kernel.ports(), vec![Slice::In(&roots), Slice::Out(out)], &copies);
     kernel.on_cpu(items, &mut args).expect("a table");
     bytemuck::cast_slice(&table)[..bytes].to_vec()
 }

@@ -1,11 +1,16 @@
 //! The plans of all sets with samples and oracles, for the engine's tests.
 
-use ringforge::testkit::{NamedPlan, Scheme, bytes};
-use ringforge::{Draws, Limits, Result};
+use ringforge::testkit::{Named, NamedPlan, Scheme};
+use ringforge::{Limits, Planner, Result};
 use ringforge_batch::{Operation, Randomness, Reason};
-use ringforge_example_ml_kem::plan;
 
 use crate::support::{Items, ORACLES, Oracle};
+
+use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
+use Randomness::{Draws, Seeds};
+
+/// What arguments hold.
+type Held = Vec<(&'static str, Vec<u8>)>;
 
 /// ML-KEM as the engine's tests see it.
 #[derive(Debug)]
@@ -22,91 +27,87 @@ impl Scheme for Sets {
 
 impl Oracle {
     fn plans(self, limits: &Limits) -> Result<Vec<NamedPlan>> {
-        let named = |operation| {
-            let plan = plan(&self.parameters, operation, limits)?;
-            Result::Ok(NamedPlan::new(plan.title().to_owned(), plan))
-        };
+        let planner = Planner::new(limits.clone());
+        let all = [
+            Generate(Seeds),
+            Generate(Draws),
+            Encapsulate(Seeds),
+            Encapsulate(Draws),
+            Decapsulate,
+            CheckPublicKeys,
+            CheckSecretKeys,
+        ];
+        let plans = all.map(|operation| {
+            let plan = operation
+                .plan(self.parameters.name, &self.parameters, false, &planner)?
+                .expect("every operation has steps");
+            let named = NamedPlan::new(plan.title().to_owned(), plan)
+                .sampled(move |seed, batch| self.inputs(operation, seed, batch))
+                .expecting(move |batch, inputs| self.outputs(operation, batch, inputs));
+            Ok(named)
+        });
+        plans.into_iter().collect()
+    }
+
+    /// Inputs that are not just random bytes.
+    fn inputs(&self, operation: Operation, seed: u64, batch: usize) -> Held {
         let sizes = self.parameters.sizes();
-        Ok(vec![
-            named(Operation::Generate(Randomness::Seeds))?.expecting(move |_, read| self.generate_all(&read[0])),
-            named(Operation::Generate(Randomness::Draws))?
-                .expecting(move |batch, read| self.generate_all(&drawn(&read[0], batch, 64))),
-            named(Operation::Encapsulate(Randomness::Seeds))?
-                .sampled(move |seed, batch| vec![Items::new(&self, seed, batch).public_keys, bytes(!seed, 32 * batch)])
-                .expecting(move |_, read| self.encapsulate_all(&read[0], &read[1])),
-            named(Operation::Encapsulate(Randomness::Draws))?
-                .sampled(move |seed, batch| {
-                    vec![Items::new(&self, seed, batch).public_keys, bytes(!seed, Draws::BYTES)]
-                })
-                .expecting(move |batch, read| self.encapsulate_all(&read[0], &drawn(&read[1], batch, 32))),
-            named(Operation::Decapsulate)?
-                .sampled(move |seed, batch| {
-                    let items = Items::new(&self, seed, batch);
-                    vec![items.secret_keys, items.ciphertexts]
-                })
-                .expecting(move |_, read| self.decapsulate_all(&read[0], &read[1])),
-            named(Operation::CheckPublicKeys)?
-                .sampled(move |seed, batch| {
-                    vec![spoilt(Items::new(&self, seed, batch).public_keys, batch, sizes.public_key, 32)]
-                })
-                .expecting(move |_, read| self.check_public_all(&read[0])),
-            named(Operation::CheckSecretKeys)?
-                .sampled(move |seed, batch| {
-                    vec![spoilt(Items::new(&self, seed, batch).secret_keys, batch, sizes.secret_key, 96)]
-                })
-                .expecting(move |_, read| self.check_secret_all(&read[0])),
-        ])
-    }
-
-    fn generate_all(&self, seeds: &[u8]) -> Vec<Vec<u8>> {
-        let keys: Vec<[Vec<u8>; 2]> = seeds.chunks_exact(64).map(self.generate).collect();
-        let [public, secret] = [0, 1].map(|i| keys.iter().flat_map(|key| key[i].clone()).collect());
-        vec![public, secret]
-    }
-
-    /// Statuses. A key that the crate does not take has a coefficient that is not below the modulus.
-    fn check_public_all(&self, public_keys: &[u8]) -> Vec<Vec<u8>> {
-        let status = |key: &[u8]| {
-            let bad = match (self.encapsulate)(key, &[0; 32]) {
-                Some(_) => None,
-                None => Some(Reason::InvalidPublicKey { coefficient: 256 * self.parameters.k - 1 }),
-            };
-            Reason::status(bad).to_le_bytes()
-        };
-        vec![public_keys.chunks_exact(self.parameters.sizes().public_key).flat_map(status).collect()]
-    }
-
-    fn check_secret_all(&self, secret_keys: &[u8]) -> Vec<Vec<u8>> {
-        let sizes = self.parameters.sizes();
-        let status = |key: &[u8]| {
-            let taken = (self.decapsulate)(key, &vec![0; sizes.ciphertext]).is_some();
-            Reason::status((!taken).then_some(Reason::WrongHash)).to_le_bytes()
-        };
-        vec![secret_keys.chunks_exact(sizes.secret_key).flat_map(status).collect()]
-    }
-
-    /// Ciphertexts and shared keys.
-    fn encapsulate_all(&self, public_keys: &[u8], messages: &[u8]) -> Vec<Vec<u8>> {
-        let (mut ciphertexts, mut shared_keys) = (Vec::new(), Vec::new());
-        for (key, message) in public_keys.chunks_exact(self.parameters.sizes().public_key).zip(messages.chunks(32)) {
-            let [ciphertext, shared_key] = (self.encapsulate)(key, message).expect("valid keys");
-            ciphertexts.extend(ciphertext);
-            shared_keys.extend(shared_key);
+        let Items { public_keys, secret_keys, ciphertexts, .. } = Items::new(self, seed, batch);
+        match operation {
+            Generate(_) => vec![],
+            Encapsulate(_) => vec![("public keys", public_keys)],
+            Decapsulate => vec![("secret keys", secret_keys), ("ciphertexts", ciphertexts)],
+            CheckPublicKeys => vec![("public keys", spoilt(public_keys, batch, sizes.public_key, 32))],
+            CheckSecretKeys => vec![("secret keys", spoilt(secret_keys, batch, sizes.secret_key, 96))],
         }
-        vec![ciphertexts, shared_keys]
     }
 
-    /// Shared keys.
-    fn decapsulate_all(&self, secret_keys: &[u8], ciphertexts: &[u8]) -> Vec<Vec<u8>> {
+    /// What a plan should make of its inputs.
+    fn outputs(&self, operation: Operation, batch: usize, inputs: &Named) -> Held {
         let sizes = self.parameters.sizes();
-        let mut shared_keys = Vec::new();
-        for (key, ciphertext) in
-            secret_keys.chunks_exact(sizes.secret_key).zip(ciphertexts.chunks_exact(sizes.ciphertext))
-        {
-            shared_keys.extend((self.decapsulate)(key, ciphertext).expect("valid keys"));
+        let items = |name: &str, size| inputs[name].chunks_exact(size);
+        let public_keys = || items("public keys", sizes.public_key);
+        let secret_keys = || items("secret keys", sizes.secret_key);
+        let status = |fault| [Reason::status(fault).to_le_bytes().to_vec()];
+        match operation {
+            Generate(_) => {
+                let seeds = seeds(inputs, batch, 64);
+                columns(["public keys", "secret keys"], seeds.chunks(64).map(self.generate))
+            }
+            Encapsulate(_) => {
+                let seeds = seeds(inputs, batch, 32);
+                let made = public_keys().zip(seeds.chunks(32)).map(|(key, message)| (self.encapsulate)(key, message));
+                columns(["ciphertexts", "shared keys"], made.map(|made| made.expect("valid keys")))
+            }
+            Decapsulate => {
+                let items = secret_keys().zip(items("ciphertexts", sizes.ciphertext));
+                let made = items.map(|(key, ciphertext)| [(self.decapsulate)(key, ciphertext).expect("valid keys")]);
+                columns(["shared keys"], made)
+            }
+            // a key that the crate does not take has a coefficient that is not below the modulus
+            CheckPublicKeys => columns(
+                ["statuses"],
+                public_keys().map(|key| {
+                    let fault = Reason::InvalidPublicKey { coefficient: 256 * self.parameters.k - 1 };
+                    status((self.encapsulate)(key, &[0; 32]).is_none().then_some(fault))
+                }),
+            ),
+            CheckSecretKeys => columns(
+                ["statuses"],
+                secret_keys().map(|key| {
+                    let taken = (self.decapsulate)(key, &vec![0; sizes.ciphertext]).is_some();
+                    status((!taken).then_some(Reason::WrongHash))
+                }),
+            ),
         }
-        vec![shared_keys]
     }
+}
+
+/// What is made of all items, by names.
+fn columns<const N: usize>(names: [&'static str; N], made: impl Iterator<Item = [Vec<u8>; N]>) -> Held {
+    let mut columns = names.map(|name| (name, Vec::new()));
+    made.for_each(|made| columns.iter_mut().zip(made).for_each(|((_, all), one)| all.extend(one)));
+    columns.into()
 }
 
 /// Keys of `size` bytes, in every second one the public key's last coefficient, `behind` bytes before the end, all ones.
@@ -118,8 +119,10 @@ fn spoilt(mut keys: Vec<u8>, batch: usize, size: usize, behind: usize) -> Vec<u8
     keys
 }
 
-/// The first bytes of each item's draw.
-fn drawn(draws: &[u8], batch: usize, size: usize) -> Vec<u8> {
-    let draws = Draws::from_bytes(draws).expect("as many bytes as draws have");
-    (0..batch).flat_map(|item| draws.block(item as u64, 0)[..size].to_vec()).collect()
+/// The seeds of all items: given, or the first bytes of their draws.
+fn seeds(inputs: &Named, batch: usize, size: usize) -> Vec<u8> {
+    inputs.get("seeds").cloned().unwrap_or_else(|| {
+        let draws = ringforge::Draws::from_bytes(&inputs["draws"]).expect("as many bytes as draws have");
+        (0..batch).flat_map(|item| draws.block(item as u64, 0)[..size].to_vec()).collect()
+    })
 }

@@ -1,6 +1,6 @@
 //! Rows of products on tensor cores: a warp each.
 
-use ringforge::{Built, Launch, Port, Slot, Table};
+use ringforge::{Built, Launch};
 
 /// Columns of the small factor's matrix.
 const COLUMNS: usize = 8;
@@ -108,16 +108,6 @@ impl TensorRows {
             let at = self.origin() - c;
             *x = (digit(high[at]) << DIGIT_BITS) + digit(low[at]);
         }
-    }
-
-    /// The port in place of a table of factors, which transforms have: a word that nobody reads.
-    pub(super) fn table_port(&self) -> Port {
-        Port::shared(size_of::<u32>())
-    }
-
-    /// What [`TensorRows::table_port`] is bound to.
-    pub(super) fn table_slot(&self) -> Slot {
-        Slot::Table(Table::Bytes([0; size_of::<u32>()].into()))
     }
 
     /// The kernel made concrete: these rows as `Rq`, then further lines of its own.

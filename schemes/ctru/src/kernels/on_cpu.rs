@@ -1,4 +1,4 @@
-//! What the kernels mean on the CPU: the functions of the scheme, item by item.
+//! What the stages mean on the CPU: the functions of the scheme, item by item.
 
 use core::ops::Range;
 
@@ -18,230 +18,115 @@ const FINE: u32 = Reason::FINE;
 /// The status of a seed that gives no key.
 const NOT_INVERTIBLE: u32 = Reason::status(Some(Reason::NotInvertible));
 
-/// Runs a stage on these items.
+/// Runs a stage on these items: a tuple has what the ports do, in their order.
 pub(super) fn run(stage: Stage, kem: &Kem, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+    let p = kem.parameters();
+    let Memory { polynomials, coins: new_coins, ciphertext: again, .. } = &mut Memory::new(p);
     match stage {
-        Stage::Expand => expand(kem, args),
-        Stage::Generate => generate(kem, args),
-        Stage::Retry => retry(kem, items, args),
-        Stage::Encapsulate => encapsulate(kem, args),
-        Stage::Encrypt => encrypt(kem, args),
-        Stage::Decrypt => decrypt(kem, args),
-        Stage::Decapsulate => decapsulate(kem, args),
-        Stage::Compare => compare(kem, args),
-        Stage::CheckPublic => check_public(kem, args),
-        Stage::CheckSecret => check_secret(kem, args),
-    }
-}
-
-fn expand(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let coins_bytes = kem.parameters().key_pair_coins_bytes();
-    let items = seeds(args, 0)?.iter().zip(args.output::<u8>(1)?.chunks_exact_mut(coins_bytes));
-    for ((seeds, coins), status) in items.zip(args.output::<u32>(2)?) {
-        kem.expand(&seeds[0], coins);
-        *status = Reason::PENDING;
-    }
-    Ok(())
-}
-
-fn generate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let mut memory = Memory::new(p);
-    let items = seeds(args, 0)?.iter().zip(args.input::<u8>(1)?.chunks_exact(p.key_pair_coins_bytes()));
-    let public_keys = args.output::<u8>(2)?.chunks_exact_mut(p.public_key_bytes());
-    let secret_keys = args.output::<u8>(3)?.chunks_exact_mut(p.secret_key_bytes());
-    let statuses = args.output::<u32>(4)?;
-    for ((((seeds, coins), public_key), secret_key), status) in items.zip(public_keys).zip(secret_keys).zip(statuses) {
-        let found = key_pair(kem, coins, &seeds[1], public_key, secret_key, &mut memory)?;
-        go_on(status, Reason::PENDING, found);
-    }
-    Ok(())
-}
-
-/// The next word of an item's status, where the step before this one has left its own.
-fn go_on(status: &mut u32, before: u32, next: u32) {
-    if *status == before {
-        *status = next;
-    }
-}
-
-fn retry(kem: &Kem, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let mut memory = Memory::new(p);
-    let mut coins = Zeroizing::new(vec![0; p.key_pair_coins_bytes()]);
-    let draws = Draws::from_bytes(args.input::<u8>(0)?)?;
-    let seeds = seeds(args, 1)?;
-    let public_keys = args.output::<u8>(2)?.chunks_exact_mut(p.public_key_bytes());
-    let secret_keys = args.output::<u8>(3)?.chunks_exact_mut(p.secret_key_bytes());
-    let statuses = args.output::<u32>(4)?;
-    for ((((item, seeds), public_key), secret_key), status) in
-        items.zip(seeds).zip(public_keys).zip(secret_keys).zip(statuses)
-    {
-        for attempt in 1..ATTEMPTS {
-            if *status != NOT_INVERTIBLE {
-                break;
+        Stage::Expand => args.each(items, |_, (seeds, coins, status)| {
+            let [d, _]: &[Seed; 2] = seeds;
+            kem.expand(d, coins);
+            set(status, Reason::PENDING)
+        }),
+        Stage::Generate => args.each(items, |_, (seeds, coins, public_key, secret_key, status)| {
+            let found = key_pair(kem, coins, seeds, public_key, secret_key, polynomials)?;
+            go_on(status, Reason::PENDING, found)
+        }),
+        Stage::Retry => args.each(items, |item, (draws, seeds, public_key, secret_key, status)| {
+            let (public_key, secret_key, status): (&mut [u8], &mut [u8], &mut u32) = (public_key, secret_key, status);
+            for attempt in 1..ATTEMPTS {
+                if *status != NOT_INVERTIBLE {
+                    break;
+                }
+                let block = Zeroizing::new(Draws::from_bytes(draws)?.block(item as u64, attempt));
+                kem.expand(&block.as_chunks().0[0], new_coins);
+                *status = key_pair(kem, new_coins, seeds, public_key, secret_key, polynomials)?;
             }
-            let block = Zeroizing::new(draws.block(item as u64, attempt));
-            let (blocks, _) = block.as_chunks::<SEED_BYTES>();
-            kem.expand(&blocks[0], &mut coins);
-            *status = key_pair(kem, &coins, &seeds[1], public_key, secret_key, &mut memory)?;
-        }
+            Ok(())
+        }),
+        Stage::Encapsulate => args.each(items, |_, (public_key, seed, message, coins, shared_key, status)| {
+            kem.hash_seed(public_key, seed, message, shared_key, coins);
+            set(status, Reason::PENDING)
+        }),
+        Stage::Encrypt => args.each(items, |_, (public_key, message, coins, ciphertext, shared_key, status)| {
+            let found = public_key_status(kem, public_key, polynomials)?;
+            go_on(status, Reason::PENDING, found)?;
+            if found == FINE {
+                return kem.pke.encrypt(public_key, message, coins, ciphertext, polynomials);
+            }
+            clear([ciphertext, shared_key]);
+            Ok(())
+        }),
+        Stage::Decrypt => args.each(items, |_, (secret_key, ciphertext, message, status)| {
+            let [pke_key, ..] = p.parts(secret_key);
+            let found = pke_key_status(kem, pke_key, polynomials)?;
+            // the public key is looked at later
+            set(status, if found == FINE { Reason::PENDING } else { found })?;
+            kem.pke.decrypt(pke_key, ciphertext, message, polynomials)
+        }),
+        Stage::Decapsulate => args.each(items, |_, (secret_key, ciphertext, message, keys, coins, status)| {
+            kem.hash_message(secret_key, ciphertext, message, keys, coins);
+            go_on(status, Reason::PENDING, Reason::HALFWAY)
+        }),
+        Stage::Compare => args.each(items, |_, (secret_key, ciphertext, message, coins, keys, shared_key, status)| {
+            let ([agreed, rejected], shared_key, status): (&[Seed; 2], &mut Seed, &mut u32) =
+                (keys, shared_key, status);
+            let [_, public_key, _] = p.parts(secret_key);
+            if *status == Reason::HALFWAY {
+                *status = public_key_status(kem, public_key, polynomials)?;
+            }
+            *shared_key = Seed::default();
+            if *status == FINE {
+                kem.pke.encrypt(public_key, message, coins, again, polynomials)?;
+                *shared_key = select(again.ct_eq(ciphertext), agreed, rejected);
+            }
+            Ok(())
+        }),
+        Stage::CheckPublic => args.each(items, |_, (public_key, status)| {
+            let found = public_key_status(kem, public_key, polynomials)?;
+            set(status, found)
+        }),
+        Stage::CheckSecret => args.each(items, |_, (secret_key, status)| {
+            let [pke_key, public_key, _] = p.parts(secret_key);
+            let found = match pke_key_status(kem, pke_key, polynomials)? {
+                FINE => public_key_status(kem, public_key, polynomials)?,
+                found => found,
+            };
+            set(status, found)
+        }),
     }
-    Ok(())
 }
 
 /// A whole key pair from coins and z, or zeros; returns the status.
 fn key_pair(
     kem: &Kem,
     coins: &[u8],
-    z: &Seed,
+    [_, z]: &[Seed; 2],
     public_key: &mut [u8],
     secret_key: &mut [u8],
-    memory: &mut Memory,
+    memory: &mut Polynomials,
 ) -> Result<u32> {
-    let (pke_key, rest) = secret_key.split_at_mut(kem.parameters().pke_key_bytes());
-    let (copy, z_copy) = rest.split_at_mut(public_key.len());
-    if kem.pke.key_pair(coins, public_key, pke_key, &mut memory.polynomials)? {
-        copy.copy_from_slice(public_key);
-        z_copy.copy_from_slice(z);
+    if kem.key_pair_from(coins, public_key, secret_key, memory)? {
+        let place = secret_key.len() - SEED_BYTES;
+        secret_key[place..].copy_from_slice(z);
         return Ok(FINE);
     }
-    public_key.fill(0);
-    secret_key.fill(0);
+    clear([public_key, secret_key]);
     Ok(NOT_INVERTIBLE)
 }
 
-fn encapsulate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let public_keys = args.input::<u8>(0)?.chunks_exact(p.public_key_bytes());
-    let seeds = args.input::<Seed>(1)?;
-    let messages = args.output::<u8>(2)?.chunks_exact_mut(p.message_bytes());
-    let coins = args.output::<u8>(3)?.chunks_exact_mut(p.encryption_coins_bytes());
-    let shared_keys = args.output::<Seed>(4)?;
-    let statuses = args.output::<u32>(5)?;
-    for (((((public_key, seed), message), coins), shared_key), status) in
-        public_keys.zip(seeds).zip(messages).zip(coins).zip(shared_keys).zip(statuses)
-    {
-        kem.hash_seed(public_key, seed, message, shared_key, coins);
-        *status = Reason::PENDING;
-    }
+fn clear(parts: [&mut [u8]; 2]) {
+    parts.into_iter().for_each(|part| part.fill(0));
+}
+
+fn set(status: &mut u32, word: u32) -> Result<()> {
+    *status = word;
     Ok(())
 }
 
-fn encrypt(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let mut memory = Memory::new(p);
-    let public_keys = args.input::<u8>(0)?.chunks_exact(p.public_key_bytes());
-    let messages = args.input::<u8>(1)?.chunks_exact(p.message_bytes());
-    let coins = args.input::<u8>(2)?.chunks_exact(p.encryption_coins_bytes());
-    let ciphertexts = args.output::<u8>(3)?.chunks_exact_mut(p.ciphertext_bytes());
-    let shared_keys = args.output::<Seed>(4)?;
-    let statuses = args.output::<u32>(5)?;
-    for (((((public_key, message), coins), ciphertext), shared_key), status) in
-        public_keys.zip(messages).zip(coins).zip(ciphertexts).zip(shared_keys).zip(statuses)
-    {
-        let polynomials = &mut memory.polynomials;
-        let found = public_key_status(kem, public_key, polynomials)?;
-        go_on(status, Reason::PENDING, found);
-        if found == FINE {
-            kem.pke.encrypt(public_key, message, coins, ciphertext, polynomials)?;
-        } else {
-            ciphertext.fill(0);
-            shared_key.fill(0);
-        }
-    }
-    Ok(())
-}
-
-fn decrypt(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let mut memory = Memory::new(p);
-    let secret_keys = args.input::<u8>(0)?.chunks_exact(p.secret_key_bytes());
-    let ciphertexts = args.input::<u8>(1)?.chunks_exact(p.ciphertext_bytes());
-    let messages = args.output::<u8>(2)?.chunks_exact_mut(p.message_bytes());
-    let statuses = args.output::<u32>(3)?;
-    for (((secret_key, ciphertext), message), status) in secret_keys.zip(ciphertexts).zip(messages).zip(statuses) {
-        let [pke_key, ..] = p.parts(secret_key);
-        let polynomials = &mut memory.polynomials;
-        // the public key is looked at later
-        *status = match pke_key_status(kem, pke_key, polynomials)? {
-            FINE => Reason::PENDING,
-            found => found,
-        };
-        kem.pke.decrypt(pke_key, ciphertext, message, polynomials)?;
-    }
-    Ok(())
-}
-
-fn decapsulate(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let secret_keys = args.input::<u8>(0)?.chunks_exact(p.secret_key_bytes());
-    let ciphertexts = args.input::<u8>(1)?.chunks_exact(p.ciphertext_bytes());
-    let messages = args.input::<u8>(2)?.chunks_exact(p.message_bytes());
-    let both_keys = args.output::<[Seed; 2]>(3)?;
-    let coins = args.output::<u8>(4)?.chunks_exact_mut(p.encryption_coins_bytes());
-    let statuses = args.output::<u32>(5)?;
-    for (((((secret_key, ciphertext), message), keys), coins), status) in
-        secret_keys.zip(ciphertexts).zip(messages).zip(both_keys).zip(coins).zip(statuses)
-    {
-        let [_, public_key, z] = p.parts(secret_key);
-        let candidates = kem.hash_message(public_key, z, ciphertext, message, coins);
-        *keys = [*candidates.agreed, *candidates.rejected];
-        go_on(status, Reason::PENDING, Reason::HALFWAY);
-    }
-    Ok(())
-}
-
-fn compare(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let mut memory = Memory::new(p);
-    let mut again = Zeroizing::new(vec![0; p.ciphertext_bytes()]);
-    let secret_keys = args.input::<u8>(0)?.chunks_exact(p.secret_key_bytes());
-    let ciphertexts = args.input::<u8>(1)?.chunks_exact(p.ciphertext_bytes());
-    let messages = args.input::<u8>(2)?.chunks_exact(p.message_bytes());
-    let coins = args.input::<u8>(3)?.chunks_exact(p.encryption_coins_bytes());
-    let both_keys = args.input::<[Seed; 2]>(4)?;
-    let shared_keys = args.output::<Seed>(5)?;
-    let statuses = args.output::<u32>(6)?;
-    let items = secret_keys.zip(ciphertexts).zip(messages).zip(coins).zip(both_keys).zip(shared_keys).zip(statuses);
-    for ((((((secret_key, ciphertext), message), coins), [agreed, rejected]), shared_key), status) in items {
-        let [_, public_key, _] = p.parts(secret_key);
-        let polynomials = &mut memory.polynomials;
-        if *status == Reason::HALFWAY {
-            *status = public_key_status(kem, public_key, polynomials)?;
-        }
-        if *status == FINE {
-            kem.pke.encrypt(public_key, message, coins, &mut again, polynomials)?;
-            *shared_key = select(ciphertext.ct_eq(&again), agreed, rejected);
-        } else {
-            shared_key.fill(0);
-        }
-    }
-    Ok(())
-}
-
-fn check_public(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let mut memory = Polynomials::new(p.n);
-    let public_keys = args.input::<u8>(0)?.chunks_exact(p.public_key_bytes());
-    for (public_key, status) in public_keys.zip(args.output::<u32>(1)?) {
-        *status = public_key_status(kem, public_key, &mut memory)?;
-    }
-    Ok(())
-}
-
-fn check_secret(kem: &Kem, args: &mut Args<'_>) -> Result<()> {
-    let p = kem.parameters();
-    let mut memory = Polynomials::new(p.n);
-    let secret_keys = args.input::<u8>(0)?.chunks_exact(p.secret_key_bytes());
-    for (secret_key, status) in secret_keys.zip(args.output::<u32>(1)?) {
-        let [pke_key, public_key, _] = p.parts(secret_key);
-        *status = match pke_key_status(kem, pke_key, &mut memory)? {
-            FINE => public_key_status(kem, public_key, &mut memory)?,
-            found => found,
-        };
-    }
-    Ok(())
+/// The next word of an item's status, where the step before this one has left its own.
+fn go_on(status: &mut u32, before: u32, next: u32) -> Result<()> {
+    set(status, if *status == before { next } else { *status })
 }
 
 fn public_key_status(kem: &Kem, public_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
@@ -252,9 +137,4 @@ fn public_key_status(kem: &Kem, public_key: &[u8], memory: &mut Polynomials) -> 
 fn pke_key_status(kem: &Kem, pke_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
     let place = kem.pke.bad_field(pke_key, memory)?;
     Ok(Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })))
-}
-
-/// Pairs of seeds: what keys come from, and z.
-fn seeds<'a>(args: &Args<'a>, port: usize) -> Result<&'a [[Seed; 2]]> {
-    args.input::<[Seed; 2]>(port)
 }

@@ -1,9 +1,7 @@
 //! Plans of single components, with samples and oracles.
 
-use std::sync::Arc;
-
 use ringforge::testkit::{NamedPlan, Random, Scheme};
-use ringforge::{Limits, Plan, Result, Slot, Step};
+use ringforge::{Limits, Pipeline, Planner, Result};
 
 use super::{Component, ComponentKernel, oracle, unit};
 
@@ -32,17 +30,20 @@ impl Scheme for Components {
 /// # Errors
 /// Nothing that a caller could cause.
 pub fn plan(component: Component) -> Result<NamedPlan> {
-    let name = format!("{component:?}");
-    let step = Step { kernel: Arc::new(ComponentKernel::new(component)), slots: vec![Slot::Arg(0), Slot::Arg(1)] };
-    let plan = NamedPlan::new(name.clone(), Plan::new(name, vec![step])?);
+    let p = Pipeline::new(format!("{component:?}"), &Planner::default());
+    let [to] = p.step(ComponentKernel::new(component), &[p.input("from")]);
+    p.output("to", to);
+    let plan = NamedPlan::new(format!("{component:?}"), p.build()?);
     let plan = match component {
         Component::Decode { q2 } => plan.sampled(move |seed, batch| {
-            vec![coordinates(seed, batch, q2).flatten().flat_map(u16::to_le_bytes).collect()]
+            vec![("from", coordinates(seed, batch, q2).flatten().flat_map(u16::to_le_bytes).collect())]
         }),
-        Component::Pack { width } => plan.sampled(move |seed, batch| vec![numbers(seed, batch * unit(width), width)]),
+        Component::Pack { width } => {
+            plan.sampled(move |seed, batch| vec![("from", numbers(seed, batch * unit(width), width))])
+        }
         _ => plan,
     };
-    Ok(plan.expecting(move |_, inputs| vec![expected(component, &inputs[0])]))
+    Ok(plan.expecting(move |_, inputs| vec![("to", expected(component, &inputs["from"]))]))
 }
 
 /// Blocks of coordinates: in turn anywhere, and on multiples of q2/4 and q2/8, where ties are.

@@ -1,4 +1,4 @@
-// Words of a stream to Count coefficients in [-Eta, Eta].
+// Words of a stream to 16 coefficients in [-Eta, Eta].
 #include "sample.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -6,12 +6,12 @@ using namespace rf;
 extern "C" __global__ void sample_blocks(const u32* in, short* out, u64 first, u64 end) {
     u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    constexpr u32 words = Count * Eta / 16;
+    constexpr u32 count = 16, words = count * Eta / 16;
     u32 stream[words];
-    i32 coefficients[Count];
+    i32 coefficients[count];
     RF_UNROLL
     for (u32 i = 0; i < words; i++) stream[i] = in[words * item + i];
-    centred_binomial<Eta, Count>(stream, coefficients);
+    centred_binomial<Eta, count>(stream, coefficients);
     RF_UNROLL
-    for (u32 i = 0; i < Count; i++) out[Count * item + i] = (short)coefficients[i];
+    for (u32 i = 0; i < count; i++) out[count * item + i] = (short)coefficients[i];
 }

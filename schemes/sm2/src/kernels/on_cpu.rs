@@ -2,19 +2,17 @@
 
 use core::ops::Range;
 
-use ringforge::{Args, Draws, Error, Result};
+use ringforge::{Args, Draws, Result};
 use ringforge_batch::Reason;
-use sm3::{Digest as _, Sm3};
 use subtle::ConditionallySelectable;
 use zeroize::Zeroizing;
 
-use super::{ATTEMPTS, Keys, Stage};
+use super::{ATTEMPTS, Base, Keys, Stage};
 use crate::field::{Fp, Limbs, Scalar};
 use crate::item;
 use crate::message;
 use crate::params::MAX_ID_BYTES;
 use crate::point::{Affine, Jacobian};
-use crate::windows::{Mode, Windows};
 
 const FINE: u32 = Reason::FINE;
 /// The nonce was refused, and another one is to be drawn: what no item is left with.
@@ -45,21 +43,13 @@ fn first_scalar(block: Zeroizing<[u8; 64]>) -> Scalar {
     candidates.fold(Scalar::ZERO, |k, next| Scalar::conditional_select(&k, &next, k.is_zero()))
 }
 
-/// Writes scalars, and their multiples of the base point; for 0, which is none, the base point.
-fn multiples(
-    (base, table, mode): (Windows, &[Affine], Mode),
-    scalars: impl Iterator<Item = Scalar>,
-    out: &mut [Limbs],
-    points: &mut [Jacobian],
-    statuses: &mut [u32],
-) {
-    for (((k, out), point), status) in scalars.zip(out).zip(points).zip(statuses) {
-        let k = Zeroizing::new(k);
-        *out = k.plain();
-        let k = Zeroizing::new(Scalar::conditional_select(&k, &Scalar::ONE, k.is_zero()));
-        *point = base.multiply(table, &k, mode);
-        *status = Reason::PENDING;
-    }
+/// Writes a scalar, and its multiple of the base point; for 0, which is none, the base point. The rest is pending.
+fn multiple(base: Base, table: &[Affine], k: Scalar, out: &mut Limbs, point: &mut Jacobian, status: &mut u32) {
+    let k = Zeroizing::new(k);
+    *out = k.plain();
+    let k = Zeroizing::new(Scalar::conditional_select(&k, &Scalar::ONE, k.is_zero()));
+    *point = base.windows.multiply(table, &k, base.mode);
+    *status = Reason::PENDING;
 }
 
 /// What a nonce's point gives: the signature and whether the nonce must be refused.
@@ -70,98 +60,88 @@ fn sign(key: &Scalar, e: &Bytes32, k: &Scalar, point: &Jacobian, inverse: Fp) ->
 }
 
 pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+    let first = items.start;
     match stage {
-        Stage::Table { windows, shared } => {
-            let points = args.input::<Bytes64>(0)?;
-            let out = args.output::<Affine>(1)?;
-            for (i, out) in out.chunks_exact_mut(windows.points()).enumerate() {
-                let point = Affine::from_bytes(&points[if shared { 0 } else { i }]).unwrap_or(Affine::G);
-                out.copy_from_slice(&windows.table(point));
-            }
+        Stage::Table { windows, .. } => args.each(items, |_, (point, table): (&Bytes64, &mut [Affine])| {
+            table.copy_from_slice(&windows.table(Affine::from_bytes(point).unwrap_or(Affine::G)));
+            Ok(())
+        }),
+        Stage::Points { base, given } => {
+            type Item<'a> = (&'a Bytes32, &'a [Affine], &'a mut Limbs, &'a mut Jacobian, &'a mut u32);
+            args.each(items, |item, (source, table, out, point, status): Item<'_>| {
+                let k = match given {
+                    true => item::nonce(source).unwrap_or(Scalar::ZERO),
+                    false => first_scalar(Zeroizing::new(Draws::from_bytes(source)?.block(item as u64, 0))),
+                };
+                multiple(base, table, k, out, point, status);
+                Ok(())
+            })
         }
-        Stage::Points { base, mode, given } => {
-            let base = (base, args.input(1)?, mode);
-            let (out, points, statuses) = (args.output(2)?, args.output(3)?, args.output(4)?);
-            if given {
-                let given = args.input::<Bytes32>(0)?.iter();
-                multiples(base, given.map(|bytes| item::nonce(bytes).unwrap_or(Scalar::ZERO)), out, points, statuses);
-            } else {
-                let draws = Draws::from_bytes(args.input(0)?)?;
-                let drawn = items.map(|item| first_scalar(Zeroizing::new(draws.block(item as u64, 0))));
-                multiples(base, drawn, out, points, statuses);
-            }
+        Stage::Nonces { base, .. } => {
+            type Item<'a> =
+                (&'a [u8], &'a [Affine], &'a Limbs, &'a Bytes32, &'a mut Limbs, &'a mut Jacobian, &'a mut u32);
+            args.each(items, |item, (draws, table, key, e, out, point, status): Item<'_>| {
+                let k = drawn_nonce(&Draws::from_bytes(draws)?, item, 0, key, e);
+                multiple(base, table, k, out, point, status);
+                Ok(())
+            })
         }
-        Stage::Nonces { base, mode, one_key } => {
-            let draws = Draws::from_bytes(args.input(0)?)?;
-            let base = (base, args.input(1)?, mode);
-            let (keys, digests) = (args.input::<Limbs>(2)?, args.input::<Bytes32>(3)?);
-            let drawn = items.zip(digests).enumerate();
-            let drawn = drawn.map(|(i, (item, e))| drawn_nonce(&draws, item, 0, &keys[if one_key { 0 } else { i }], e));
-            multiples(base, drawn, args.output(4)?, args.output(5)?, args.output(6)?);
-        }
-        Stage::Sign { one_key, given } => {
-            let (keys, digests) = (args.input::<Limbs>(0)?, args.input::<Bytes32>(1)?);
-            let (nonces, points) = (args.input::<Limbs>(2)?, args.input::<Jacobian>(3)?);
-            let (signatures, statuses) = (args.output::<Bytes64>(4)?, args.output::<u32>(5)?);
-            let inverses = inverses(points);
-            for i in 0..digests.len() {
-                let key = Scalar::new(keys[if one_key { 0 } else { i }]);
-                let k = Zeroizing::new(Scalar::reduced(nonces[i]));
-                let (signature, refused) = sign(&key, &digests[i], &k, &points[i], inverses[i]);
-                statuses[i] = match (bool::from(key.is_zero()), refused) {
+        Stage::Sign { given, .. } => {
+            type Item<'a> = (&'a Limbs, &'a Bytes32, &'a Limbs, &'a Jacobian, &'a mut Bytes64, &'a mut u32);
+            let inverses = inverses(args.input(3)?);
+            args.each(items, |item, (key, e, k, point, signature, status): Item<'_>| {
+                let (key, k) = (Scalar::new(*key), Zeroizing::new(Scalar::reduced(*k)));
+                let (made, refused) = sign(&key, e, &k, point, inverses[item - first]);
+                *status = match (bool::from(key.is_zero()), refused) {
                     // the nonce is what memory held
-                    _ if statuses[i] != Reason::PENDING => Reason::NOT_REACHED,
+                    _ if *status != Reason::PENDING => Reason::NOT_REACHED,
                     (true, _) => Reason::status(Some(Reason::PrivateKeyRange)),
                     (false, true) if given => NONCE_REFUSED,
                     (false, true) => RETRY,
                     (false, false) => FINE,
                 };
-                signatures[i] = if statuses[i] == FINE { signature } else { [0; 64] };
-            }
+                *signature = if *status == FINE { made } else { [0; 64] };
+                Ok(())
+            })
         }
-        Stage::SignAgain { base, mode, one_key } => {
-            let draws = Draws::from_bytes(args.input(0)?)?;
-            let (keys, digests) = (args.input::<Limbs>(2)?, args.input::<Bytes32>(3)?);
-            let table = args.input(1)?;
-            let (signatures, statuses) = (args.output::<Bytes64>(4)?, args.output::<u32>(5)?);
-            for (i, item) in items.enumerate() {
-                if statuses[i] != RETRY {
-                    continue;
+        Stage::SignAgain { base, .. } => {
+            type Item<'a> = (&'a [u8], &'a [Affine], &'a Limbs, &'a Bytes32, &'a mut Bytes64, &'a mut u32);
+            args.each(items, |item, (draws, table, prepared, e, signature, status): Item<'_>| {
+                if *status != RETRY {
+                    return Ok(());
                 }
-                let prepared = &keys[if one_key { 0 } else { i }];
-                let key = Scalar::new(*prepared);
-                let signature = (1..=ATTEMPTS).find_map(|attempt| {
-                    let k = Zeroizing::new(drawn_nonce(&draws, item, attempt, prepared, &digests[i]));
+                let (draws, key) = (Draws::from_bytes(draws)?, Scalar::new(*prepared));
+                let made = (1..=ATTEMPTS).find_map(|attempt| {
+                    let k = Zeroizing::new(drawn_nonce(&draws, item, attempt, prepared, e));
                     if bool::from(k.is_zero()) {
                         return None;
                     }
-                    let point = base.multiply(table, &k, mode);
-                    let (signature, refused) = sign(&key, &digests[i], &k, &point, point.z.inverse());
-                    (!refused).then_some(signature)
+                    let point = base.windows.multiply(table, &k, base.mode);
+                    let (made, refused) = sign(&key, e, &k, &point, point.z.inverse());
+                    (!refused).then_some(made)
                 });
-                statuses[i] = if signature.is_some() { FINE } else { NONCE_REFUSED };
-                signatures[i] = signature.unwrap_or([0; 64]);
-            }
+                *status = if made.is_some() { FINE } else { NONCE_REFUSED };
+                *signature = made.unwrap_or([0; 64]);
+                Ok(())
+            })
         }
         Stage::Public => {
-            let (scalars, points) = (args.input::<Limbs>(0)?, args.input::<Jacobian>(1)?);
-            let (private, public) = (args.output::<Bytes32>(2)?, args.output::<Bytes64>(3)?);
-            let statuses = args.output::<u32>(4)?;
-            let inverses = inverses(points);
-            for i in 0..scalars.len() {
-                let d = Zeroizing::new(Scalar::reduced(scalars[i]));
-                let bad = d.is_zero() | (*d + Scalar::ONE).is_zero() | points[i].z.is_zero();
-                let reached = statuses[i] == Reason::PENDING;
-                statuses[i] = match (reached, bool::from(bad)) {
+            type Item<'a> = (&'a Limbs, &'a Jacobian, &'a mut Bytes32, &'a mut Bytes64, &'a mut u32);
+            let inverses = inverses(args.input(1)?);
+            args.each(items, |item, (scalar, point, private, public, status): Item<'_>| {
+                let d = Zeroizing::new(Scalar::reduced(*scalar));
+                let bad = d.is_zero() | (*d + Scalar::ONE).is_zero() | point.z.is_zero();
+                *status = match (*status == Reason::PENDING, bool::from(bad)) {
                     // the scalar is what memory held
                     (false, _) => Reason::NOT_REACHED,
                     (_, true) => Reason::status(Some(Reason::PrivateKeyRange)),
                     (_, false) => FINE,
                 };
-                let bad = statuses[i] != FINE;
-                private[i] = if bad { [0; 32] } else { d.to_bytes() };
-                public[i] = if bad { [0; 64] } else { points[i].to_affine_by(inverses[i]).to_bytes() };
-            }
+                let bad = *status != FINE;
+                *private = if bad { [0; 32] } else { d.to_bytes() };
+                *public = if bad { [0; 64] } else { point.to_affine_by(inverses[item - first]).to_bytes() };
+                Ok(())
+            })
         }
         Stage::Prepare => {
             let (keys, out) = (args.input::<Bytes32>(0)?, args.output::<Limbs>(1)?);
@@ -174,62 +154,49 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 Scalar::invert_all(&mut prepared);
                 out.iter_mut().zip(prepared.iter()).for_each(|(out, key)| *out = key.0);
             }
+            Ok(())
         }
-        Stage::Verify { base, keys } => {
-            let (digests, signatures) = (args.input::<Bytes32>(1)?, args.input::<Bytes64>(2)?);
-            let (base_table, tables) = (args.input(3)?, args.input::<Affine>(4)?);
-            let statuses = args.output::<u32>(5)?;
-            let verify = |key: Option<&[Affine]>, windows: Windows, i: usize| {
-                let key = key.ok_or(Reason::PublicKeyPoint)?;
-                item::verify_by(&digests[i], &signatures[i], |s, t| {
-                    let of_key = match keys {
-                        Keys::Each(_) => windows.multiply_public(key, t),
-                        Keys::Cached(..) => windows.add_public(Jacobian::INFINITY, key, t),
-                    };
-                    base.add_public(of_key, base_table, s)
-                })
-            };
-            let verdict = |i: usize| match keys {
-                Keys::Each(windows) => {
-                    let row = tables.chunks_exact(windows.row()).nth(i);
-                    Ok::<_, Error>(match Affine::from_bytes(&args.input::<Bytes64>(0)?[i]) {
-                        None => Err(Reason::PublicKeyPoint),
-                        // a table that was not made for this key says whatever its own key would
-                        key if row.is_some_and(|row| row.first() != key.as_ref()) => Err(Reason::NotReached),
-                        _ => verify(row, windows, i),
-                    })
-                }
-                Keys::Cached(windows, _) => {
-                    let number = args.input::<u32>(0)?[i] as usize;
-                    Ok(verify(tables.chunks_exact(windows.points()).nth(number), windows, i))
-                }
-            };
-            for (i, status) in statuses.iter_mut().enumerate() {
-                *status = Reason::status(verdict(i)?.err());
-            }
+        Stage::Verify { base, keys: Keys::Each(windows) } => {
+            type Item<'a> = (&'a Bytes64, &'a Bytes32, &'a Bytes64, &'a [Affine], &'a [Affine], &'a mut u32);
+            args.each(items, |_, (key, e, signature, of_base, table, status): Item<'_>| {
+                let verdict = match Affine::from_bytes(key) {
+                    None => Err(Reason::PublicKeyPoint),
+                    // a table that was not made for this key says whatever its own key would
+                    key if table.first() != key.as_ref() => Err(Reason::NotReached),
+                    _ => item::verify_by(e, signature, |s, t| {
+                        base.add_public(windows.multiply_public(table, t), of_base, s)
+                    }),
+                };
+                *status = Reason::status(verdict.err());
+                Ok(())
+            })
         }
-        Stage::Identity { words, one_id } => {
-            let (ids, lengths) = (args.input::<u8>(0)?, args.input::<u32>(1)?);
-            let (keys, identities) = (args.input::<Bytes64>(2)?, args.output::<Bytes32>(3)?);
-            for (i, (key, identity)) in keys.iter().zip(identities).enumerate() {
-                let place = if one_id { 0 } else { i };
-                let slot = &ids[4 * words * place..][..4 * words];
-                let length = slot.len().min(MAX_ID_BYTES).min(lengths[place] as usize);
-                *identity = message::identity(key, &slot[..length]);
-            }
+        Stage::Verify { base, keys: Keys::Cached(windows, _) } => {
+            type Item<'a> = (&'a u32, &'a Bytes32, &'a Bytes64, &'a [Affine], &'a [Affine], &'a mut u32);
+            args.each(items, |_, (number, e, signature, of_base, tables, status): Item<'_>| {
+                let verdict = match tables.chunks_exact(windows.points()).nth(*number as usize) {
+                    None => Err(Reason::PublicKeyPoint),
+                    Some(table) => item::verify_by(e, signature, |s, t| {
+                        base.add_public(windows.add_public(Jacobian::INFINITY, table, t), of_base, s)
+                    }),
+                };
+                *status = Reason::status(verdict.err());
+                Ok(())
+            })
         }
-        Stage::Digest { words, one_identity } => {
-            let (identities, messages) = (args.input::<Bytes32>(0)?, args.input::<u8>(1)?);
-            let (lengths, digests) = (args.input::<u32>(2)?, args.output::<Bytes32>(3)?);
-            for (i, digest) in digests.iter_mut().enumerate() {
-                let slot = &messages[4 * words * i..][..4 * words];
-                let message = &slot[..slot.len().min(lengths[i] as usize)];
-                let hash = Sm3::new().chain_update(identities[if one_identity { 0 } else { i }]);
-                *digest = hash.chain_update(message).finalize().into();
-            }
+        Stage::Identity { .. } => {
+            args.each(items, |_, (id, length, key, identity): (&[u8], &u32, &Bytes64, &mut Bytes32)| {
+                *identity = message::identity(key, &id[..id.len().min(MAX_ID_BYTES).min(*length as usize)]);
+                Ok(())
+            })
+        }
+        Stage::Digest { .. } => {
+            args.each(items, |_, (identity, text, length, digest): (&Bytes32, &[u8], &u32, &mut Bytes32)| {
+                *digest = message::digest(identity, &text[..text.len().min(*length as usize)]);
+                Ok(())
+            })
         }
     }
-    Ok(())
 }
 
 /// 1/Z of each, with an inversion for some of them at a time.

@@ -1,0 +1,332 @@
+//! Pipelines: a graph of named values, and the steps between them, that becomes a plan.
+
+mod graph;
+mod memory;
+
+use core::cell::{Cell, RefCell};
+use core::fmt;
+use core::ops::Mul;
+use core::panic::Location;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::job::{Job, Op, Order};
+use crate::kernel::{Kernel, Role};
+use crate::limits::Limits;
+use crate::plan::{Content, Plan, Slot};
+use crate::planner::Planner;
+use crate::ring::Ring;
+use crate::ring::split::Split;
+
+use graph::{Graph, Id, Refused};
+
+/// A graph of values that becomes a [`Plan`]: inputs, kernels' steps and other plans, joined by value.
+///
+/// What is made of a value is a new one. Mistakes are kept, and [`Pipeline::build`] tells the first of them.
+///
+/// ```
+/// use ringforge::{Engine, Ring};
+///
+/// let engine = Engine::best();
+/// let ring: Ring = "17:x^4+1".parse()?;
+/// let p = engine.pipeline("square of a product");
+/// let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
+/// let product = a.forward() * b.forward();
+/// p.output("square", (product * product).inverse());
+/// let program = engine.device().compile(&p.build()?)?;
+/// let mut square = [0u16; 4];
+/// program.on_host(1).input("a", &[1u16, 2, 0, 0]).input("b", &[0u16, 3, 0, 0]).output("square", &mut square).run()?;
+/// assert_eq!(square, [0, 0, 9, 2]); // (3x + 6x²)², x^4 = −1
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+///
+/// # Memory
+/// Temporaries are used by one value after another: those that are not needed any more give way. A kernel that can run
+/// [in place](Kernel::in_place) does so where nobody else reads what it overwrites. An output under the name of an input
+/// takes the input's place: the caller gives one argument for both. What a kernel reads and writes in one port is gone
+/// afterwards, so that of an input it must be output under the same name.
+pub struct Pipeline {
+    title: String,
+    planner: Planner,
+    graph: RefCell<Graph>,
+    error: Cell<Option<Error>>,
+}
+
+/// A value of a [`Pipeline`]: an input, or what a step writes.
+///
+/// A value of ring elements knows its ring and whether it is coefficients or evaluations of a certain order; `*` of two is
+/// their product. Other values are bytes of a scheme's own. Each item has its own, or all share one.
+#[derive(Clone, Copy)]
+pub struct Value<'p> {
+    pipeline: &'p Pipeline,
+    /// Nothing for what came of a mistake.
+    id: Option<Id>,
+}
+
+impl Pipeline {
+    /// An empty pipeline for the planner's devices.
+    #[must_use]
+    pub fn new(title: impl Into<String>, planner: &Planner) -> Self {
+        let (graph, error) = (RefCell::default(), Cell::default());
+        Self { title: title.into(), planner: planner.clone(), graph, error }
+    }
+
+    /// What the devices can hold that the plan is for.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        self.planner.limits()
+    }
+
+    /// An input of this name. The first step that takes it says what it is: its bytes, whether each item has its own or all
+    /// share one, whether it is secret.
+    #[track_caller]
+    pub fn input(&self, name: &str) -> Value<'_> {
+        self.value(self.graph.borrow_mut().input(name, None))
+    }
+
+    /// An input that all items share, of so many bytes: for steps that run once, whose kernels would take one for each item.
+    #[track_caller]
+    pub fn shared(&self, name: &str, bytes: usize) -> Value<'_> {
+        self.value(self.graph.borrow_mut().shared_input(name, bytes))
+    }
+
+    /// An input of ring elements, one for each item, as coefficients.
+    #[track_caller]
+    pub fn coefficients(&self, name: &str, ring: &Ring) -> Value<'_> {
+        self.elements(name, Content::Coefficients(ring.clone()))
+    }
+
+    /// An input of ring elements, one for each item, as evaluations in this order.
+    #[track_caller]
+    pub fn evaluations(&self, name: &str, ring: &Ring, order: Order) -> Value<'_> {
+        match Split::of(ring, None) {
+            Ok(split) => self.elements(name, Content::Values { ring: ring.clone(), depth: split.depth(), order }),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// An input of ring elements, one for each item.
+    #[track_caller]
+    pub fn elements(&self, name: &str, content: Content) -> Value<'_> {
+        self.value(self.graph.borrow_mut().input(name, Some(content)))
+    }
+
+    /// A kernel's step: `inputs` for the ports that it reads, in their order, but for those of [tables](Kernel::table) of its
+    /// own; gives what it writes, in the order of its ports. What a port reads and writes counts for both.
+    ///
+    /// ```ignore
+    /// let [signatures, statuses] = p.step(Sign::new(), &[keys, digests, draws]);
+    /// ```
+    /// A step whose inputs are shared by all items, and are no draws, runs once, before the others and before a batch is cut
+    /// into chunks; what it writes is shared then.
+    #[track_caller]
+    pub fn step<const N: usize>(&self, kernel: impl Kernel + 'static, inputs: &[Value<'_>]) -> [Value<'_>; N] {
+        self.outputs(self.dynamic_step(Arc::new(kernel), inputs))
+    }
+
+    /// The steps of a plan: `inputs` for the arguments that it reads, in their order; gives what it writes, in theirs.
+    #[track_caller]
+    pub fn plan<const N: usize>(&self, plan: &Plan, inputs: &[Value<'_>]) -> [Value<'_>; N] {
+        self.outputs(self.join(plan, inputs))
+    }
+
+    /// The steps of a job: `inputs` in the order of its operands.
+    #[track_caller]
+    pub fn job(&self, job: &Job, inputs: &[Value<'_>]) -> Value<'_> {
+        match self.planner.plan(job) {
+            Ok(plan) => self.plan::<1>(&plan, inputs)[0],
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Gives a value out under this name. Under the name of an input, it takes the input's place.
+    #[track_caller]
+    pub fn output(&self, name: &str, value: Value<'_>) {
+        if let Some([id]) = self.ids(&[value]).as_deref() {
+            self.keep(self.graph.borrow_mut().output(name, *id));
+        }
+    }
+
+    /// The plan.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] with the first mistake, and where in the source it was made: values that do not fit a kernel's ports
+    /// or a plan's arguments, that belong to another pipeline or that were overwritten; names that come again; inputs that no
+    /// step takes; outputs that no step writes. What made planning a job fail.
+    pub fn build(self) -> Result<Plan> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => {
+                let graph = self.graph.into_inner();
+                memory::plan(&self.title, graph, self.planner.limits())
+                    .map_err(|why| Error::Plan { plan: self.title, why })
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn dynamic_step(&self, kernel: Arc<dyn Kernel>, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
+        let Some(ids) = self.ids(inputs) else { return Vec::new() };
+        let outputs = self.graph.borrow_mut().step(kernel, &ids);
+        self.values(outputs)
+    }
+
+    /// The steps of a plan; what it writes in the order of its arguments.
+    #[track_caller]
+    pub(crate) fn join(&self, plan: &Plan, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
+        let Some(mut ids) = self.ids(inputs) else { return Vec::new() };
+        let reads = plan.args.iter().filter(|arg| arg.role != Role::Out).count();
+        if reads != ids.len() {
+            let names = plan.args.iter().filter(|arg| arg.role != Role::Out).map(|arg| &*arg.name);
+            let names = names.collect::<Vec<_>>().join(", ");
+            self.fail(self.refused(format!("{} takes {names}, and got {} values", plan.title, ids.len())));
+            return Vec::new();
+        }
+        ids.reverse();
+        let outputs = self.graph.borrow_mut().join(plan, ids);
+        self.values(outputs)
+    }
+
+    #[track_caller]
+    fn values(&self, ids: Result<Vec<Id>, Refused>) -> Vec<Value<'_>> {
+        self.keep(ids).unwrap_or_default().into_iter().map(|id| Value { pipeline: self, id: Some(id) }).collect()
+    }
+
+    /// As many outputs as are wanted.
+    #[track_caller]
+    fn outputs<'p, const N: usize>(&'p self, values: Vec<Value<'p>>) -> [Value<'p>; N] {
+        let count = values.len();
+        values.try_into().unwrap_or_else(|_| [self.fail(self.refused(format!("gives {count} values, not {N}"))); N])
+    }
+
+    #[track_caller]
+    fn value(&self, id: Result<Id, Refused>) -> Value<'_> {
+        Value { pipeline: self, id: self.keep(id) }
+    }
+
+    /// The values' numbers; nothing where one came of a mistake, or is another pipeline's.
+    #[track_caller]
+    fn ids(&self, values: &[Value<'_>]) -> Option<Vec<Id>> {
+        if let Some(value) = values.iter().find(|value| !core::ptr::eq(value.pipeline, self)) {
+            self.fail(self.refused(format!("a value of another pipeline, {}", value.pipeline.title)));
+            return None;
+        }
+        values.iter().map(|value| value.id).collect()
+    }
+
+    /// What there is, or else the mistake is kept.
+    #[track_caller]
+    fn keep<T>(&self, outcome: Result<T, Refused>) -> Option<T> {
+        outcome.map_err(|why| self.fail(self.refused(why))).ok()
+    }
+
+    /// A mistake and where it was made.
+    #[track_caller]
+    fn refused(&self, why: String) -> Error {
+        Error::Plan { plan: self.title.clone(), why: format!("{why} (at {})", Location::caller()) }
+    }
+
+    /// Keeps the first error.
+    fn fail(&self, error: Error) -> Value<'_> {
+        let first = self.error.take().unwrap_or(error);
+        self.error.set(Some(first));
+        Value { pipeline: self, id: None }
+    }
+}
+
+impl<'p> Value<'p> {
+    /// The same value, as ring elements that it is known to hold: for what a scheme's kernel writes, and where the bytes of
+    /// elements of one ring are to be taken for another's.
+    #[must_use]
+    #[track_caller]
+    pub fn holding(self, content: Content) -> Self {
+        let Some(id) = self.id else { return self };
+        let id = self.pipeline.graph.borrow_mut().holding(id, content);
+        self.pipeline.value(id)
+    }
+
+    /// The evaluations of coefficients, in the order of the tree, which is the fastest.
+    #[must_use]
+    #[track_caller]
+    pub fn forward(self) -> Self {
+        self.forward_to(Order::Tree)
+    }
+
+    /// The evaluations of coefficients, in this order.
+    #[must_use]
+    #[track_caller]
+    pub fn forward_to(self, order: Order) -> Self {
+        self.job(|content| Job::new(content.ring(), Op::Forward).order(order), &[self])
+    }
+
+    /// The coefficients of evaluations.
+    #[must_use]
+    #[track_caller]
+    pub fn inverse(self) -> Self {
+        self.job(|content| of_elements(content, Op::Inverse), &[self])
+    }
+
+    /// The product of evaluations with others in the same order, added to a third value of that kind, whose place it takes.
+    #[must_use]
+    #[track_caller]
+    pub fn mul_add(self, other: Self, sum: Self) -> Self {
+        self.job(|content| of_elements(content, Op::MulAdd), &[self, other, sum])
+    }
+
+    /// A job of what the value holds.
+    #[track_caller]
+    fn job(self, job: impl FnOnce(&Content) -> Job, inputs: &[Self]) -> Self {
+        let Some(id) = self.id else { return self };
+        let content = self.pipeline.graph.borrow().content(id).cloned();
+        match content {
+            Some(content) => self.pipeline.job(&job(&content), inputs),
+            None => {
+                let name = self.pipeline.graph.borrow().name(id);
+                self.pipeline.fail(self.pipeline.refused(format!("{name} is not known to hold ring elements")))
+            }
+        }
+    }
+}
+
+impl Mul for Value<'_> {
+    type Output = Self;
+
+    #[track_caller]
+    fn mul(self, other: Self) -> Self {
+        let op = |content: &Content| match content {
+            Content::Coefficients(_) => Op::Mul,
+            Content::Values { .. } => Op::PointMul,
+        };
+        self.job(|content| of_elements(content, op(content)), &[self, other])
+    }
+}
+
+/// An operation on elements like these.
+fn of_elements(content: &Content, op: Op) -> Job {
+    match content {
+        Content::Coefficients(ring) => Job::new(ring, op),
+        Content::Values { ring, depth, order } => Job::new(ring, op).order(*order).depth(*depth),
+    }
+}
+
+/// The number of a slot among a plan's arguments and temporaries.
+fn place(plan: &Plan, slot: &Slot) -> Option<usize> {
+    match slot {
+        Slot::Arg(i) => Some(*i),
+        Slot::Temp(i) => Some(plan.args.len() + i),
+        Slot::Table(_) => None,
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pipeline({}, {:?})", self.title, self.graph.borrow())
+    }
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.id.map_or_else(|| "a mistake".into(), |id| self.pipeline.graph.borrow().name(id));
+        write!(f, "Value({name})")
+    }
+}

@@ -1,0 +1,61 @@
+//! Tables that kernels read.
+
+use std::sync::Arc;
+
+use crate::kernel::{Kernel, Per, Port, Role};
+
+/// A table that a kernel reads: made once for each device, cached under its content, shared by all programs.
+#[derive(Debug, Clone)]
+pub enum Table {
+    /// Written by a kernel whose last port is its only output, the others being these tables.
+    Made {
+        /// The kernel.
+        kernel: Arc<dyn Kernel>,
+        /// The items that the kernel is launched for.
+        items: usize,
+        /// What its other ports read.
+        inputs: Vec<Table>,
+    },
+    /// These bytes.
+    Bytes(Arc<[u8]>),
+}
+
+impl Table {
+    /// Size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Made { kernel, items, .. } => {
+                kernel.ports().last().map_or(0, |port| port.bytes.saturating_mul(*items))
+            }
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    /// The kernels that make it and its inputs.
+    pub(crate) fn kernels(&self) -> Vec<Arc<dyn Kernel>> {
+        match self {
+            Self::Made { kernel, inputs, .. } => {
+                inputs.iter().flat_map(Self::kernels).chain([kernel.clone()]).collect()
+            }
+            Self::Bytes(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the kernel that makes it takes just its inputs, and writes just the table.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Self::Made { kernel, items, inputs } = self else { return Ok(()) };
+        let refuse = |why: &str| Err(format!("a table's kernel {} {why}", kernel.name()));
+        let Some((out, shared)) = kernel.ports().split_last() else { return refuse("has no ports") };
+        if out.role != Role::Out || out.per != Per::Item || out.bytes.checked_mul(*items).is_none() {
+            return refuse("has no output of that size as its last port");
+        }
+        let fits = |(port, input): (&Port, &Self)| {
+            port.role == Role::In && port.per == Per::Shared && port.bytes == input.bytes()
+        };
+        if shared.len() != inputs.len() || !shared.iter().zip(inputs).all(fits) {
+            return refuse("does not take the table's inputs");
+        }
+        inputs.iter().try_for_each(Self::check)
+    }
+}

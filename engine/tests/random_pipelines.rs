@@ -1,0 +1,394 @@
+//! Random pipelines against an interpreter that makes one value after another, each in memory of its own.
+
+use core::ops::Range;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use ringforge::testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
+use ringforge::{
+    Args, Built, Content, Device, Job, Kernel, Launch, Limits, Op, Order, Pipeline, Plan, Planner, Port, Result, Ring,
+    Source, Split, Value, naive,
+};
+
+/// Works byte by byte: out = 3·a + b + i, or with `turns`, acc = 5·acc + a + i. Of two inputs, the second may be shared.
+#[derive(Debug, Clone, Copy)]
+struct Weave {
+    bytes: usize,
+    turns: bool,
+    shared: bool,
+    in_place: bool,
+    ports: [Port; 3],
+    count: usize,
+}
+
+impl Weave {
+    fn new(bytes: usize, shared: bool, in_place: bool) -> Self {
+        let second = if shared { Port::shared(bytes) } else { Port::input(bytes) };
+        let ports = [Port::input(bytes), second, Port::output(bytes)];
+        Self { bytes, turns: false, shared, in_place, ports, count: 3 }
+    }
+
+    fn turning(bytes: usize) -> Self {
+        let ports = [Port::input(bytes), Port::in_out(bytes), Port::output(bytes)];
+        Self { bytes, turns: true, shared: false, in_place: false, ports, count: 2 }
+    }
+
+    fn byte(self, i: usize, a: u8, b: u8) -> u8 {
+        let (a, b) = if self.turns { (b.wrapping_mul(5), a) } else { (a.wrapping_mul(3), b) };
+        a.wrapping_add(b).wrapping_add(i as u8)
+    }
+
+    /// What it makes of whole batches.
+    fn apply(self, a: &[u8], b: &[u8]) -> Vec<u8> {
+        let b = b.iter().cycle();
+        a.iter().zip(b).enumerate().map(|(i, (a, b))| self.byte(i % self.bytes, *a, *b)).collect()
+    }
+}
+
+const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+    #if TURNS\n\
+    extern \"C\" __global__ void weave(const unsigned char* a, unsigned char* b, u64 first, u64 end) {\n\
+    #else\n\
+    extern \"C\" __global__ void weave(const unsigned char* a, const unsigned char* b, unsigned char* out, u64 first, u64 end) {\n\
+    #endif\n\
+        const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
+        if (item >= end) return;\n\
+        for (u32 i = 0; i < BYTES; i++) {\n\
+            const u64 at = item * BYTES + i;\n\
+    #if TURNS\n\
+            b[at] = (unsigned char)(b[at] * 5 + a[at] + i);\n\
+    #else\n\
+            out[at] = (unsigned char)(a[at] * 3 + b[SHARED ? i : at] + i);\n\
+    #endif\n\
+        }\n\
+    }\n";
+
+impl Kernel for Weave {
+    fn name(&self) -> &'static str {
+        "weave"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports[..self.count]
+    }
+
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let (turns, shared) = (u8::from(self.turns), u8::from(self.shared));
+        let prelude = format!("#define BYTES {}u\n#define TURNS {turns}\n#define SHARED {shared}\n", self.bytes);
+        // SAFETY: a thread works on the bytes of its own item, and reads as many shared ones.
+        Ok(unsafe { Source::new(self, TEXT, &[], Built { prelude, launch: Launch::thread_per_item(32) }) })
+    }
+
+    fn in_place(&self, input: usize, output: usize) -> bool {
+        self.in_place && input < 2 && output == 2
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        if self.turns {
+            return args.each(items, |_, (a, b): (&[u8], &mut [u8])| {
+                a.iter().zip(b).enumerate().for_each(|(i, (a, b))| *b = self.byte(i, *a, *b));
+                Ok(())
+            });
+        }
+        args.each(items, |_, (a, b, out): (&[u8], &[u8], &mut [u8])| {
+            out.iter_mut().zip(a.iter().zip(b)).enumerate().for_each(|(i, (out, (a, b)))| *out = self.byte(i, *a, *b));
+            Ok(())
+        })
+    }
+}
+
+/// What a value holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Coefficients,
+    Values(Order),
+    Bytes,
+}
+
+/// A value, what it holds, and what the interpreter knows of it.
+struct Known<'p> {
+    value: Value<'p>,
+    what: What,
+    shared: bool,
+    data: Vec<u8>,
+    /// The input whose place it must take, because a step wrote over that.
+    place: Option<String>,
+    input: Option<String>,
+    gone: bool,
+    /// The operation since which its memory is in use, and the last one that reads it.
+    since: usize,
+    read: Option<usize>,
+}
+
+/// One operation, and which of the values that it could take it does.
+type Choice = (u8, [u8; 3]);
+
+struct Maker<'p, 'a> {
+    p: &'p Pipeline,
+    ring: &'a Ring,
+    split: &'a Split,
+    planner: &'a Planner,
+    batch: usize,
+    seed: u64,
+    known: Vec<Known<'p>>,
+    inputs: Named,
+    now: usize,
+}
+
+impl<'p> Maker<'p, '_> {
+    fn content(&self, what: What) -> Option<Content> {
+        let ring = self.ring.clone();
+        match what {
+            What::Coefficients => Some(Content::Coefficients(ring)),
+            What::Values(order) => Some(Content::Values { ring, depth: self.split.depth(), order }),
+            What::Bytes => None,
+        }
+    }
+
+    fn new_input(&mut self, what: What, shared: bool) -> usize {
+        let name = format!("in{}", self.inputs.len());
+        let value = match self.content(what) {
+            Some(content) => self.p.elements(&name, content),
+            None if shared => self.p.shared(&name, self.ring.bytes()),
+            None => self.p.input(&name),
+        };
+        let seed = self.seed.wrapping_add(self.inputs.len() as u64);
+        let data = match what {
+            What::Bytes => bytes(seed, self.ring.bytes() * if shared { 1 } else { self.batch }),
+            _ => residues(self.ring, seed, self.batch),
+        };
+        self.inputs.insert(name.clone(), data.clone());
+        let known =
+            Known { value, what, shared, data, place: None, input: Some(name), gone: false, since: 0, read: None };
+        self.known.push(known);
+        self.known.len() - 1
+    }
+
+    /// A value of this kind, now and then a new input; none of those in `but`.
+    fn operand(&mut self, what: impl Fn(What) -> bool, or: What, shared: bool, pick: u8, but: &[usize]) -> usize {
+        let fits = |(i, known): &(usize, &Known<'_>)| {
+            what(known.what) && known.shared == shared && !known.gone && !but.contains(i)
+        };
+        let all: Vec<usize> = self.known.iter().enumerate().filter(fits).map(|(i, _)| i).collect();
+        let i = match all.len() {
+            0 => self.new_input(or, shared),
+            _ if pick.is_multiple_of(8) => self.new_input(or, shared),
+            count => all[usize::from(pick) % count],
+        };
+        self.known[i].read = Some(self.now);
+        i
+    }
+
+    fn push(&mut self, value: Value<'p>, what: What, data: Vec<u8>) {
+        self.push_over(value, what, data, (None, self.now));
+    }
+
+    /// A value in the place of another.
+    fn push_over(&mut self, value: Value<'p>, what: What, data: Vec<u8>, (place, since): (Option<String>, usize)) {
+        let known = Known { value, what, shared: false, data, place, input: None, gone: false, since, read: None };
+        self.known.push(known);
+    }
+
+    /// What takes the place of a value that is written over.
+    fn replace(&mut self, old: usize) -> (Option<String>, usize) {
+        let known = &mut self.known[old];
+        known.gone = true;
+        (known.place.clone().or_else(|| known.input.clone()), known.since)
+    }
+
+    fn plain(&self, i: usize) -> Vec<ringforge::U256> {
+        naive::to_plain(self.ring, &self.known[i].data)
+    }
+
+    fn make(&mut self, (op, picks): Choice) {
+        self.now += 1;
+        let (ring, split, width) = (self.ring, self.split, self.ring.bytes());
+        let is = |wanted: What| move |what: What| what == wanted;
+        let any = |_: What| true;
+        let order = if picks[2] % 2 == 0 { Order::Tree } else { Order::Natural };
+        let stored = |plain: Vec<ringforge::U256>| naive::to_stored(ring, &plain);
+        match op % 10 {
+            0 => {
+                let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
+                let data = stored(naive::forward(ring, split, order, &self.plain(a)));
+                self.push(self.known[a].value.forward_to(order), What::Values(order), data);
+            }
+            1 => {
+                // values are what a forward transform makes of some coefficients
+                let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
+                let data = self.known[a].data.clone();
+                let there = self.known[a].value.forward_to(order);
+                self.push(there.inverse(), What::Coefficients, data);
+            }
+            2 => {
+                let [a, b] =
+                    [0, 1].map(|i| self.operand(is(What::Coefficients), What::Coefficients, false, picks[i], &[]));
+                let data = stored(naive::mul(ring, &self.plain(a), &self.plain(b)));
+                self.push(self.known[a].value * self.known[b].value, What::Coefficients, data);
+            }
+            3 | 4 => {
+                let values = What::Values(order);
+                let [a, b] = [0, 1].map(|i| self.operand(is(values), values, false, picks[i], &[]));
+                let product = naive::point_mul(ring, split, order, &self.plain(a), &self.plain(b));
+                if op % 10 == 3 {
+                    self.push(self.known[a].value * self.known[b].value, values, stored(product));
+                } else {
+                    let sum = self.operand(is(values), values, false, picks[2] / 2, &[a, b]);
+                    let data = stored(naive::add(ring, &product, &self.plain(sum)));
+                    let value = self.known[a].value.mul_add(self.known[b].value, self.known[sum].value);
+                    let place = self.replace(sum);
+                    self.push_over(value, values, data, place);
+                }
+            }
+            5 | 6 => {
+                let shared = op % 10 == 6;
+                let a = self.operand(any, What::Bytes, false, picks[0], &[]);
+                let b = self.operand(
+                    if shared { is(What::Bytes) } else { is(self.known[a].what) },
+                    What::Bytes,
+                    shared,
+                    picks[1],
+                    &[],
+                );
+                let kernel = Weave::new(width, shared, picks[2] % 2 == 0);
+                let data = kernel.apply(&self.known[a].data, &self.known[b].data);
+                let [value] = self.p.step(kernel, &[self.known[a].value, self.known[b].value]);
+                self.push(value, What::Bytes, data);
+            }
+            7 => {
+                let a = self.operand(any, What::Bytes, false, picks[0], &[]);
+                let b = self.operand(is(What::Bytes), What::Bytes, false, picks[1], &[a]);
+                let kernel = Weave::turning(width);
+                let data = kernel.apply(&self.known[a].data, &self.known[b].data);
+                let [value] = self.p.step(kernel, &[self.known[a].value, self.known[b].value]);
+                let place = self.replace(b);
+                self.push_over(value, What::Bytes, data, place);
+            }
+            8 => {
+                // once for all items
+                let [a, b] = [0, 1].map(|i| self.operand(is(What::Bytes), What::Bytes, true, picks[i], &[]));
+                let kernel = Weave::new(width, false, picks[2] % 2 == 0);
+                let data = kernel.apply(&self.known[a].data, &self.known[b].data);
+                let [value] = self.p.step(kernel, &[self.known[a].value, self.known[b].value]);
+                self.push(value, What::Bytes, data);
+                self.known.last_mut().expect("it was pushed").shared = true;
+            }
+            _ => {
+                // a plan of its own, joined
+                let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
+                let job = Job::new(ring, Op::Inverse).order(order).in_place();
+                let p = Pipeline::new("square", self.planner);
+                let x = p.coefficients("x", ring).forward_to(order);
+                p.output("square", p.job(&job, &[x * x]));
+                let plan = p.build().expect("a plan");
+                let data = stored(naive::mul(ring, &self.plain(a), &self.plain(a)));
+                let [value] = self.p.plan(&plan, &[self.known[a].value]);
+                self.push(value, What::Coefficients, data);
+            }
+        }
+    }
+
+    /// Outputs what must be, what nobody reads, and some of the rest; now and then in the place of an input.
+    fn outputs(&mut self) -> Named {
+        let mut expected = Named::new();
+        let mut free: Vec<(String, usize)> = Vec::new();
+        for known in self.known.iter().filter(|known| !known.gone && !known.shared) {
+            if let (Some(name), Some(read)) = (&known.input, known.read) {
+                free.push((name.clone(), read));
+            }
+        }
+        let all = self.known.iter().filter(|known| !known.gone && known.input.is_none() && !known.shared).enumerate();
+        for (i, known) in all {
+            let place =
+                free.iter().position(|(_, read)| *read < known.since).filter(|_| (self.seed >> i).is_multiple_of(2));
+            let name = match (&known.place, place) {
+                (Some(name), _) => name.clone(),
+                (None, Some(place)) => free.swap_remove(place).0,
+                (None, None) if known.read.is_none() || (self.seed >> i).is_multiple_of(3) => format!("out{i}"),
+                _ => continue,
+            };
+            self.p.output(&name, known.value);
+            expected.insert(name, known.data.clone());
+        }
+        expected
+    }
+}
+
+/// A plan of random operations, what its inputs hold, and what its outputs must.
+fn random(ring: &Ring, limits: &Limits, choices: &[Choice], batch: usize, seed: u64) -> Result<(Plan, Named, Named)> {
+    let (planner, split) = (Planner::new(limits.clone()), Split::of(ring, None)?);
+    let p = Pipeline::new("random", &planner);
+    let mut maker = Maker {
+        p: &p,
+        ring,
+        split: &split,
+        planner: &planner,
+        batch,
+        seed,
+        known: Vec::new(),
+        inputs: Named::new(),
+        now: 0,
+    };
+    choices.iter().for_each(|choice| maker.make(*choice));
+    let expected = maker.outputs();
+    let inputs = core::mem::take(&mut maker.inputs);
+    drop(maker);
+    Ok((p.build()?, inputs, expected))
+}
+
+fn check(device: &Device, limits: &Limits, rings: &[Ring], cases: u32, steps: usize) {
+    let choice = (any::<u8>(), any::<[u8; 3]>());
+    let strategy = (
+        0..rings.len(),
+        proptest::collection::vec(choice, 1..=steps),
+        prop::sample::select(vec![1usize, 2, 7]),
+        any::<u64>(),
+    );
+    let mut random_seed = [0; 32];
+    random_seed[..8].copy_from_slice(&seed().to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &random_seed);
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new_with_rng(config, rng).run(&strategy, |(ring, choices, batch, seed)| {
+        let (plan, inputs, expected) = random(&rings[ring], limits, &choices, batch, seed)
+            .map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let named = NamedPlan::new("random", plan);
+        let found = Compiled::new(&named, device)
+            .and_then(|compiled| compiled.run(batch, &inputs))
+            .map_err(|error| TestCaseError::fail(format!("{error}\n{}", named.plan)))?;
+        let wrong = difference(&named.plan, &expected, &found);
+        prop_assert!(wrong.is_none(), "{}\n{}", wrong.unwrap_or_default(), named.plan);
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("on {device}: {error}"));
+}
+
+fn rings() -> Vec<Ring> {
+    ["17:x^4+1", "3329:x^256+1", "998244353:x^16+1", "1004535809,998244353:x^8+1", "18446744069414584321:x^8+1"]
+        .map(|ring| ring.parse().expect("a ring"))
+        .to_vec()
+}
+
+#[test]
+fn on_the_cpu() {
+    check(&Device::cpu(), &Limits::cpu(), &rings(), 400, 24);
+}
+
+/// Where kernels run in place, which plans for a CPU do not have.
+#[test]
+fn plans_for_a_gpu_on_the_cpu() {
+    check(&Device::cpu(), &Limits::h200(), &rings(), 400, 24);
+}
+
+#[test]
+fn as_text() {
+    // few kernels, each of which is compiled once
+    let Some(device) = Target::Text.device() else { return };
+    check(&device, device.limits(), &rings()[..1], 60, 16);
+}
+
+#[test]
+fn on_a_gpu() {
+    let Some(device) = Target::Cuda.device() else { return };
+    check(&device, device.limits(), &rings(), 300, 24);
+}
