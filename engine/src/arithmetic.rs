@@ -156,6 +156,18 @@ impl Arithmetic {
         q.pow(&q.reduce(&U256::from(2u32)), &U256::from(power as u32))
     }
 
+    /// Bytes of the type's fields.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Mod16 => 8,
+            Self::Mod32 | Self::Mod50 => 16,
+            Self::Mod64 | Self::Mod64Full => 32,
+            Self::Mod256 => 100,
+            Self::Mod255 => 196,
+        }
+    }
+
     /// The type's fields for a modulus, as 32-bit words (least significant first where a field is longer).
     #[must_use]
     pub fn constants(self, q: &Modulus) -> Vec<u32> {

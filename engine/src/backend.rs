@@ -149,4 +149,6 @@ pub(crate) enum Bound<'a> {
     Write(Write<'a>),
     /// Reads what the output port with this index writes: the kernel runs in place.
     SameAs(usize),
+    /// Reads tables: their addresses, on a GPU, and the tables themselves.
+    List(Read<'a>, Vec<Read<'a>>),
 }

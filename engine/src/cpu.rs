@@ -135,6 +135,7 @@ fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Ra
         Bound::Read(memory) => Slice::In(host_read(memory)?.get(range).ok_or_else(short)?),
         Bound::Write(memory) => Slice::Out(host_write(memory)?.get_mut(range).ok_or_else(short)?),
         Bound::SameAs(port) => Slice::SameAs(port),
+        Bound::List(_, tables) => Slice::List(tables.into_iter().map(host_read).collect::<Result<_>>()?),
     })
 }
 
@@ -170,6 +171,7 @@ fn split<'a>(ports: &[Port], slices: Vec<Slice<'a>>, items: usize) -> (Vec<Slice
                 (Slice::Out(left), Slice::Out(right))
             }
             Slice::SameAs(port) => (Slice::SameAs(port), Slice::SameAs(port)),
+            Slice::List(tables) => (Slice::List(tables.clone()), Slice::List(tables)),
             Slice::Taken => (Slice::Taken, Slice::Taken),
         })
         .unzip()

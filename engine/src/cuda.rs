@@ -151,6 +151,8 @@ impl Backend for Cuda {
                 Bound::Read(memory) => Target::Read(self.read(memory)?),
                 Bound::Write(memory) => Target::Write(self.write(memory)?),
                 Bound::SameAs(port) => Target::SameAs(port),
+                // the addresses keep what they lead to
+                Bound::List(addresses, _) => Target::Read(self.read(addresses)?),
             })
         });
         launch::launch(queue, kernel, items, &targets.collect::<Result<Vec<_>>>()?)

@@ -15,7 +15,7 @@ use crate::guarded::Guarded;
 use crate::kernel::Kernel;
 use crate::limits::Limits;
 use crate::mark::Mark;
-use crate::memory::Memory;
+use crate::memory::{Memory, Read};
 use crate::pinned::PinnedBuffer;
 use crate::plan::Content;
 use crate::ring::Ring;
@@ -27,7 +27,7 @@ pub struct Device(Arc<Parts>);
 
 struct Parts {
     backend: Box<dyn Backend>,
-    tables: Mutex<HashMap<String, Arc<Memory>>>,
+    tables: Mutex<HashMap<String, Arc<MadeTable>>>,
 }
 
 impl Device {
@@ -95,7 +95,11 @@ impl Device {
 
     /// Gives back what is kept for later: tables and code that no program uses, and free memory.
     pub fn trim(&self) {
-        self.tables().retain(|_, table| Arc::strong_count(table) > 1);
+        let mut tables = self.tables();
+        // lists first, which keep what they list
+        tables.retain(|_, table| table.parts.is_empty() || Arc::strong_count(table) > 1);
+        tables.retain(|_, table| Arc::strong_count(table) > 1);
+        drop(tables);
         self.0.backend.trim();
     }
 
@@ -118,39 +122,75 @@ impl Device {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The memory of a table, made now unless it is there already.
-    pub(crate) fn table(&self, table: &Table) -> Result<Arc<Memory>> {
+    /// A table, made now unless it is there already.
+    pub(crate) fn table(&self, table: &Table) -> Result<Arc<MadeTable>> {
         let key = format!("{table:?}");
-        if let Some(memory) = self.tables().get(&key) {
-            return Ok(memory.clone());
+        if let Some(table) = self.tables().get(&key) {
+            return Ok(table.clone());
         }
         let backend = self.backend();
         let queue = backend.queue()?;
         let mut memory = self.allocate(table.bytes())?;
+        let all = |tables: &[Table]| tables.iter().map(|table| self.table(table)).collect::<Result<Vec<_>>>();
+        let mut parts = Vec::new();
         match table {
             Table::Bytes(bytes) => backend.upload(&queue, bytes, memory.write(), 0)?,
+            Table::List(tables) => {
+                parts = all(tables)?;
+                let addresses: Vec<u64> = parts.iter().map(|part| part.memory.address()).collect();
+                backend.upload(&queue, bytemuck::cast_slice(&addresses), memory.write(), 0)?;
+            }
             Table::Made { kernel, items, inputs } => {
-                let inputs = inputs.iter().map(|input| self.table(input)).collect::<Result<Vec<_>>>()?;
+                let inputs = all(inputs)?;
                 let loaded = self.load(std::slice::from_ref(kernel))?;
                 let [loaded] = &loaded[..] else {
                     return Err(Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() });
                 };
-                let mut ports: Vec<Bound<'_>> = inputs.iter().map(|input| Bound::Read(input.read())).collect();
+                let mut ports: Vec<Bound<'_>> = inputs.iter().map(|input| input.bound()).collect();
                 ports.push(Bound::Write(memory.write()));
                 backend.launch(&queue, loaded, 0..*items, ports)?;
                 backend.synchronize(&queue)?;
             }
         }
         backend.synchronize(&queue)?;
-        Ok(self.tables().entry(key).or_insert_with(|| Arc::new(memory)).clone())
+        Ok(self.tables().entry(key).or_insert_with(|| Arc::new(MadeTable { memory, parts })).clone())
     }
 
     pub(crate) fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
         self.backend().load(kernels)
     }
 
-    fn tables(&self) -> MutexGuard<'_, HashMap<String, Arc<Memory>>> {
+    fn tables(&self) -> MutexGuard<'_, HashMap<String, Arc<MadeTable>>> {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A table in a device's memory.
+pub(crate) struct MadeTable {
+    /// Of a list, the addresses of its tables.
+    memory: Memory,
+    parts: Vec<Arc<Self>>,
+}
+
+impl MadeTable {
+    /// As what a port is bound to.
+    pub(crate) fn bound(&self) -> Bound<'_> {
+        match &self.parts[..] {
+            [] => Bound::Read(self.memory.read()),
+            parts => Bound::List(self.memory.read(), parts.iter().map(|part| part.memory.read()).collect()),
+        }
+    }
+
+    /// The memory that launches use, by its address.
+    pub(crate) fn memory(&self) -> Read<'_> {
+        self.memory.read()
+    }
+}
+
+impl Drop for MadeTable {
+    fn drop(&mut self) {
+        // launches know the addresses alone
+        self.parts.iter().for_each(|part| part.memory.used_with(&self.memory));
     }
 }
 

@@ -5,6 +5,7 @@ mod each;
 use core::cell::OnceCell;
 use core::fmt::{self, Debug};
 use core::ops::Range;
+use std::sync::Arc;
 
 use bytemuck::{Pod, PodCastError};
 use zeroize::Zeroizing;
@@ -134,9 +135,9 @@ impl Port {
 pub struct Launch {
     /// Threads of a block.
     pub threads: u32,
-    /// Items that a block works on; 1 where an item takes several blocks.
+    /// Items that a block works on; with `blocks_per_item` above 1, that so many blocks share.
     pub items_per_block: u32,
-    /// Blocks that work on one item; 1 where a block works on several items.
+    /// Blocks that work on an item, or on `items_per_block` of them together.
     pub blocks_per_item: u32,
     /// Bytes of dynamic shared memory of a block.
     pub shared_bytes: u32,
@@ -154,7 +155,10 @@ impl Launch {
     pub const fn blocks(&self, items: usize) -> Option<usize> {
         match self.items_per_block {
             0 => None,
-            per_block => items.div_ceil(per_block as usize).checked_mul(self.blocks_per_item as usize),
+            per_block => match items.checked_mul(self.blocks_per_item as usize) {
+                Some(shares) => Some(shares.div_ceil(per_block as usize)),
+                None => None,
+            },
         }
     }
 
@@ -266,6 +270,8 @@ pub(crate) enum Slice<'a> {
     Out(&'a mut [u8]),
     /// The same memory as an output port with this index: the kernel runs in place.
     SameAs(usize),
+    /// Tables.
+    List(Arc<[&'a [u8]]>),
     /// An output that was taken.
     Taken,
 }
@@ -277,6 +283,7 @@ impl Debug for Slice<'_> {
             Self::In(bytes) => write!(f, "In({} bytes)", bytes.len()),
             Self::Out(bytes) => write!(f, "Out({} bytes)", bytes.len()),
             Self::SameAs(port) => write!(f, "SameAs({port})"),
+            Self::List(tables) => write!(f, "List({})", tables.len()),
             Self::Taken => write!(f, "Taken"),
         }
     }
@@ -341,6 +348,17 @@ impl<'a> Args<'a> {
             _ => return Err(self.broken(port, &"is no input")),
         };
         bytemuck::try_cast_slice(bytes).map_err(|e| self.not_cast::<T>(port, e))
+    }
+
+    /// The elements of each table of a port that reads a [list](Table::List) of them.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the port reads no list.
+    pub fn tables<T: Pod>(&self, port: usize) -> Result<Vec<&'a [T]>> {
+        let Some(Slice::List(tables)) = self.slices.get(port) else {
+            return Err(self.broken(port, &"is no list of tables"));
+        };
+        tables.iter().map(|table| bytemuck::try_cast_slice(table).map_err(|e| self.not_cast::<T>(port, e))).collect()
     }
 
     /// The elements of an output port, or of one that is read and written. Each can be taken once.

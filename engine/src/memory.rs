@@ -46,6 +46,25 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Where it lies on a GPU; 0 for host memory.
+    pub(crate) fn address(&self) -> u64 {
+        match self {
+            Self::Host(_) => 0,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => memory.address(0),
+        }
+    }
+
+    /// Notes that whoever used other memory may have read this one as well.
+    pub(crate) fn used_with(&self, _other: &Self) {
+        #[cfg(feature = "cuda")]
+        if let (Self::Cuda(memory), Self::Cuda(other)) = (self, _other) {
+            memory.used_with(other);
+        }
+    }
+}
+
 impl Write<'_> {
     /// The same memory, for reading.
     pub(crate) fn as_read(&self) -> Read<'_> {

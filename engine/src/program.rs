@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::backend::{Bound, Loaded};
 use crate::call::{Arg, Call};
-use crate::device::{Buffer, Device, Stream};
+use crate::device::{Buffer, Device, MadeTable, Stream};
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
 use crate::kernel::{Kernel, Per, Role};
-use crate::memory::{Memory, Read, Write};
+use crate::memory::{Read, Write};
 use crate::plan::{Plan, PlanArg, Slot, Temp};
 
 /// A plan made ready on a device: immutable, shareable between threads, cheap to clone.
@@ -26,7 +26,7 @@ struct Parts {
 struct LoadedStep {
     loaded: Loaded,
     /// The table of each port that reads one.
-    tables: Vec<Option<Arc<Memory>>>,
+    tables: Vec<Option<Arc<MadeTable>>>,
 }
 
 /// Memory that the steps of one run share out among their ports.
@@ -186,7 +186,7 @@ impl Program {
 
     /// The memory of all tables.
     pub(crate) fn tables(&self) -> impl Iterator<Item = Read<'_>> {
-        self.0.steps.iter().flat_map(|step| &step.tables).flatten().map(|table| table.read())
+        self.0.steps.iter().flat_map(|step| &step.tables).flatten().map(|table| table.memory())
     }
 
     /// New temporaries for this many items, to be used in the order of the stream.
@@ -302,7 +302,7 @@ fn wipe(stream: &Stream, temps: &mut [Guarded]) -> Result<()> {
 fn bind<'p>(
     Loaded { kernel, ports, .. }: &Loaded,
     slots: &[Slot],
-    tables: &'p [Option<Arc<Memory>>],
+    tables: &'p [Option<Arc<MadeTable>>],
     arg_count: usize,
     places: &'p mut [Place<'_>],
 ) -> Result<Vec<Bound<'p>>> {
@@ -334,7 +334,7 @@ fn bind<'p>(
     let mut bound = Vec::with_capacity(ports.len());
     for (p, slot) in slots.iter().enumerate() {
         bound.push(match (place_of(slot), &tables[p]) {
-            (None, Some(table)) => Bound::Read(table.read()),
+            (None, Some(table)) => table.bound(),
             (Some(place), _) => match (writes[p].take(), reads[place], written[place]) {
                 (Some(memory), ..) => Bound::Write(memory),
                 (None, Some(memory), _) => Bound::Read(memory),

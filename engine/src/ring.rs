@@ -248,6 +248,14 @@ impl Ring {
         self.0.basis.len() > self.0.moduli.len()
     }
 
+    /// The ring modulo one of its moduli alone.
+    pub(crate) fn of_modulus(&self, i: usize) -> Self {
+        let Parts { moduli, quotient, roots, steps, .. } = &*self.0;
+        let one = |all: &[U256]| all.get(i).copied().into_iter().collect();
+        let (basis, roots, steps) = (vec![moduli[i]], one(roots), one(steps));
+        Self(Arc::new(Parts { moduli: basis.clone(), basis, map: vec![0], quotient: quotient.clone(), roots, steps }))
+    }
+
     /// The quotient polynomial f.
     #[must_use]
     pub fn quotient(&self) -> &Quotient {

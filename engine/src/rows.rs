@@ -1,6 +1,7 @@
 //! Rows of a ring as a kernel works on them: the one value from which its ports, tables, prelude and launch come.
 
 pub(crate) mod block;
+mod constants;
 pub(crate) mod twiddles;
 
 use core::ops::Range;
@@ -25,8 +26,8 @@ use twiddles::{Layout, table};
 /// How a kernel works on rows of a ring: a row is one polynomial modulo one modulus, held in the registers of the threads
 /// that share it.
 ///
-/// What a kernel needs to agree on comes from one such value: the port and slot of the table of factors, those of the
-/// moduli, and the `struct Rq` that the kernel's text names (its members: `kernels/README.md`).
+/// What a kernel needs to agree on comes from one such value: the ports and tables of factors and of constants, and the
+/// `struct Rq` that the kernel's text names (its members: `kernels/README.md`).
 ///
 /// ```
 /// # use ringforge::{Limits, Modulus, Ring, Rows};
@@ -54,9 +55,17 @@ pub struct Rows {
     pub(crate) scale: U256,
     /// Of the table of factors: by columns from the last pass on, where a row fits a block of the device planned for.
     pub(crate) layout: Layout,
+    /// Whether the moduli, and how many rows an item has, are data of the launch; else they are in the text.
+    pub(crate) by_launch: bool,
     /// Of the device planned for.
     pub(crate) limits: Limits,
 }
+
+/// The most that is made of a capacity: that of 60-bit primes in 64-bit words.
+const MOST_CAPACITY: u64 = 16;
+
+/// The most rows of an item: with as many in a block as it has threads at most, they are counted in 32 bits.
+const MOST_ROWS: usize = (u32::MAX >> 10) as usize;
 
 impl Rows {
     /// Rows for a device with these limits: split as deep as every modulus allows, one polynomial in registers at a time,
@@ -82,6 +91,7 @@ impl Rows {
             choice: Choice::default(),
             scale: U256::ONE,
             layout: Layout::of(split, split.layers.len()),
+            by_launch: false,
             limits: limits.clone(),
         };
         rows.laid_out()
@@ -158,6 +168,32 @@ impl Rows {
         self
     }
 
+    /// The same with the moduli, and how many rows an item has, as data of the launch ([`Rows::numbers`]), so that rings of
+    /// any number of moduli have one text; but those of a single modulus that is worth more in the text.
+    pub(crate) fn by_launch(self) -> Self {
+        let by_launch = match self.arithmetic {
+            Arithmetic::Mod255 => false,
+            Arithmetic::Mod50 | Arithmetic::Mod64 | Arithmetic::Mod64Full => true,
+            _ => self.ring.basis().len() > 1,
+        };
+        Self { by_launch, ..self }
+    }
+
+    /// The multiple of q that lazy residues may reach for each modulus: what is not in the text is of few kinds, so that many
+    /// moduli have one text.
+    pub(crate) fn capacity(&self) -> u64 {
+        let capacity = self.ring.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
+        match self.by_launch && self.arithmetic != Arithmetic::Mod16 {
+            true => (1 << capacity.ilog2()).min(MOST_CAPACITY),
+            false => capacity,
+        }
+    }
+
+    /// Numbers of the launch: the rows of an item.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        vec![self.per_item as u64]
+    }
+
     /// The ring.
     #[must_use]
     pub fn ring(&self) -> &Ring {
@@ -176,28 +212,45 @@ impl Rows {
         self.per_item.saturating_mul(self.split.n * self.ring.width().bytes())
     }
 
-    /// The port for the table of factors, `const Rq::M::Twiddle*`.
+    /// The port for the factors, `const rf::Tables<Rq>*`: a table, `Rq::M::Twiddle`, for a ring of one modulus, else pointers to
+    /// that of each row of the basis.
     #[must_use]
     pub fn table_port(&self) -> Port {
-        Port::shared(self.layout.len * self.ring.moduli().len() * self.arithmetic.twiddle_bytes())
+        Port::shared(match self.has_several() {
+            true => size_of::<u64>() * self.ring.basis().len(),
+            false => self.layout.len * self.arithmetic.twiddle_bytes(),
+        })
     }
 
     /// What [`Rows::table_port`] reads.
     #[must_use]
     pub fn table(&self) -> Table {
-        table(&self.ring, &self.split, self.arithmetic, &self.layout, &self.scale)
+        let table = |modulus| table(&self.split, modulus, self.arithmetic, &self.layout);
+        match self.has_several() {
+            true => {
+                let tables: Vec<Table> = (0..self.ring.moduli().len()).map(table).collect();
+                Table::List(self.ring.row_moduli().iter().map(|&modulus| tables[modulus].clone()).collect())
+            }
+            false => table(0),
+        }
     }
 
-    /// The port for the moduli, `const Rq::M*`; a kernel for a single modulus of up to 64 bits can do without.
+    /// The port for what belongs to each row of the basis beside its table, `const rf::Constants<Rq>*`; a kernel for a single
+    /// modulus of up to 64 bits can do without.
     #[must_use]
-    pub fn moduli_port(&self) -> Port {
-        Port::shared(moduli(&self.ring, self.arithmetic).bytes())
+    pub fn constants_port(&self) -> Port {
+        Port::shared(self.constants_bytes() * self.ring.basis().len())
     }
 
-    /// What [`Rows::moduli_port`] reads.
+    /// What [`Rows::constants_port`] reads.
     #[must_use]
-    pub fn moduli(&self) -> Table {
-        moduli(&self.ring, self.arithmetic)
+    pub fn constants(&self) -> Table {
+        self.constants_table()
+    }
+
+    /// Whether there may be several tables.
+    pub(crate) fn has_several(&self) -> bool {
+        self.by_launch || self.ring.basis().len() > 1
     }
 
     /// The kernel made concrete: these rows as `Rq`, then further lines of its own.
@@ -205,10 +258,13 @@ impl Rows {
     /// # Errors
     /// [`Error::Unsupported`] where a row does not fit a block.
     pub fn build(&self, limits: &Limits, further: &str) -> Result<Built> {
-        match self.is_whole() {
-            true => self.build_part(limits, further),
-            false => Err(self.too_long(limits)),
-        }
+        self.check_whole(limits)?;
+        self.build_part(limits, further)
+    }
+
+    /// Whether a kernel does all layers.
+    pub(crate) fn check_whole(&self, limits: &Limits) -> Result<()> {
+        if self.is_whole() { Ok(()) } else { Err(self.too_long(limits)) }
     }
 
     /// The same for a kernel that can do some of the layers, or needs to know no more than the ring.
@@ -226,22 +282,25 @@ impl Rows {
         Ok(self.block(limits)?.prelude(name, self))
     }
 
-    /// The same for a kernel that multiplies values and transforms nothing: its table has no factors of layers.
-    pub(crate) fn for_products(mut self) -> Self {
-        self.layout = Layout::of_products(&self.split, self.layout.columns);
-        self
+    /// Threads of a block of which each has one leaf: it has whole rows, or a row whole blocks.
+    pub(crate) fn leaf_threads(&self) -> usize {
+        let leaves = self.split.leaves();
+        (1..=256).rev().find(|&t| leaves.is_multiple_of(t) || t.is_multiple_of(leaves)).unwrap_or(1)
     }
 
     /// The launch of a kernel with one thread for each leaf of each row, in place of the one that [`Rows::build`] gives.
-    pub(crate) fn leaf_launch(&self) -> Launch {
-        let leaves = self.split.leaves().saturating_mul(self.per_item);
-        let threads = (1..=256).rev().find(|&t| leaves.is_multiple_of(t) || t.is_multiple_of(leaves)).unwrap_or(1);
-        Launch {
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for more blocks than can be counted.
+    pub(crate) fn leaf_launch(&self) -> Result<Launch> {
+        let (leaves, threads) = (self.split.leaves(), self.leaf_threads());
+        let blocks = self.per_item.saturating_mul((leaves / threads).max(1));
+        Ok(Launch {
             threads: threads as u32,
             items_per_block: (threads / leaves).max(1) as u32,
-            blocks_per_item: (leaves / threads).max(1) as u32,
+            blocks_per_item: u32::try_from(blocks).map_err(|_| self.uncounted())?,
             shared_bytes: 0,
-        }
+        })
     }
 
     /// Whether the kernel does all layers at once, in a block of a device with these limits.
@@ -289,8 +348,10 @@ impl Rows {
     }
 
     fn block(&self, limits: &Limits) -> Result<Block> {
-        let counted = (1..=u32::MAX as usize).contains(&self.per_item);
-        Block::of(self, limits).ok_or_else(|| if counted { self.too_long(limits) } else { self.uncounted() })
+        // a block counts rows with 32 bits
+        let counted = (1..=MOST_ROWS).contains(&self.per_item);
+        let block = if counted { Block::of(self, limits) } else { None };
+        block.ok_or_else(|| if counted { self.too_long(limits) } else { self.uncounted() })
     }
 
     fn uncounted(&self) -> Error {
@@ -315,12 +376,4 @@ impl fmt::Debug for Rows {
         let Self { split, part, arithmetic, order, per_item, .. } = self;
         write!(f, "{split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
     }
-}
-
-/// The table of a ring's moduli as this device arithmetic wants them, one after another; then, where moduli come again,
-/// the number of each row's modulus.
-fn moduli(ring: &Ring, arithmetic: Arithmetic) -> Table {
-    let constants = ring.moduli().iter().flat_map(|q| arithmetic.constants(q));
-    let map = ring.row_moduli().iter().filter(|_| ring.is_mapped()).map(|&modulus| modulus as u32);
-    Table::Bytes(constants.chain(map).flat_map(u32::to_le_bytes).collect())
 }

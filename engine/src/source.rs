@@ -31,6 +31,7 @@ pub struct Source {
     pub(crate) text: Cow<'static, str>,
     pub(crate) headers: Vec<Header>,
     pub(crate) built: Built,
+    pub(crate) numbers: Vec<u64>,
     pub(crate) columns: Vec<Option<Columns>>,
 }
 
@@ -57,8 +58,21 @@ impl Source {
             text: text.into(),
             headers: headers.to_vec(),
             built,
+            numbers: Vec::new(),
             columns: Vec::new(),
         }
+    }
+
+    /// The same source with numbers of the launch, which the text takes behind its pointers: what differs from kernel to
+    /// kernel, such as how many rows an item has, without another compilation.
+    ///
+    /// # Safety
+    /// The entry point has one parameter `u64` for each of them between the pointers and `first`, and [`Source::new`]'s
+    /// contract holds with these values.
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub unsafe fn with_numbers(self, numbers: Vec<u64>) -> Self {
+        Self { numbers, ..self }
     }
 
     /// The same source of a kernel whose blocks have parts of their own of what some ports hold of an item, `columns` being

@@ -18,6 +18,8 @@ pub enum Table {
     },
     /// These bytes.
     Bytes(Arc<[u8]>),
+    /// Other tables: on a GPU, an array of pointers to them; on a CPU, [`Args::tables`](crate::Args::tables).
+    List(Vec<Table>),
 }
 
 impl Table {
@@ -29,6 +31,7 @@ impl Table {
                 kernel.ports().last().map_or(0, |port| port.bytes.saturating_mul(*items))
             }
             Self::Bytes(bytes) => bytes.len(),
+            Self::List(tables) => size_of::<u64>() * tables.len(),
         }
     }
 
@@ -38,13 +41,18 @@ impl Table {
             Self::Made { kernel, inputs, .. } => {
                 inputs.iter().flat_map(Self::kernels).chain([kernel.clone()]).collect()
             }
+            Self::List(tables) => tables.iter().flat_map(Self::kernels).collect(),
             Self::Bytes(_) => Vec::new(),
         }
     }
 
     /// Whether the kernel that makes it takes just its inputs, and writes just the table.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let Self::Made { kernel, items, inputs } = self else { return Ok(()) };
+        let (kernel, items, inputs) = match self {
+            Self::Made { kernel, items, inputs } => (kernel, items, inputs),
+            Self::List(tables) => return tables.iter().try_for_each(Self::check),
+            Self::Bytes(_) => return Ok(()),
+        };
         let refuse = |why: &str| Err(format!("a table's kernel {} {why}", kernel.name()));
         let Some((out, shared)) = kernel.ports().split_last() else { return refuse("has no ports") };
         if out.role != Role::Out || out.per != Per::Item || out.bytes.checked_mul(*items).is_none() {

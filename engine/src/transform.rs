@@ -15,7 +15,7 @@ use crate::kernels::base::{LANES, products};
 use crate::kernels::tree::{Origin, Tree};
 use crate::ring::split::{MAX_BASE, Split};
 use crate::rows::Rows;
-use crate::rows::twiddles::{Layout, factors_of_row};
+use crate::rows::twiddles::{HEADER, Layout, factors_of};
 
 use stack::Step;
 
@@ -158,13 +158,13 @@ impl Visit for Make<'_> {
     type Out = Box<dyn Any>;
 
     fn visit<F: Field, S: Store<F::Word>>(self) -> Box<dyn Any> {
-        let Rows { ring, split, .. } = self.rows;
+        let Rows { split, .. } = self.rows;
         let roots = &split.roots[self.modulus];
         let row: Arc<dyn Row<F::Word>> = Arc::new(Parts::<F> {
             field: F::new(&roots.q),
             split: split.clone(),
             layout: Layout::of(split, split.layers.len()),
-            table: factors_of_row::<F>(ring, split, self.modulus),
+            table: factors_of::<F>(split, self.modulus),
             modulus: self.modulus,
         });
         Box::new(row)
@@ -183,7 +183,8 @@ struct Parts<F: Field> {
 impl<F: Field> Parts<F> {
     fn tree(&self) -> Tree<'_, F> {
         let Self { field, split, layout, table, .. } = self;
-        Tree { field: *field, split, layout, table: table.as_slice().into() }
+        let header = &table[..HEADER];
+        Tree { field: *field, split, layout, header, table: table.as_slice().into() }
     }
 }
 

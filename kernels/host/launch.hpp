@@ -15,9 +15,12 @@
 
 namespace rf_host {
 
-// Says what is wrong with a request for a kernel of `pointers` pointer parameters.
-inline Outcome check(const Request& request, std::size_t pointers) {
+// Says what is wrong with a request for the kernel.
+inline Outcome check(const Request& request) {
     const auto bad = [](const std::string& message) { return Outcome{Status::bad_request, message}; };
+    const std::size_t pointers = kernel.pointers;
+    if (request.numbers.size() != kernel.numbers)
+        return bad("the kernel takes " + std::to_string(kernel.numbers) + " numbers, not " + std::to_string(request.numbers.size()));
     if (request.slots.size() != pointers)
         return bad("the kernel takes " + std::to_string(pointers) + " buffers, not " + std::to_string(request.slots.size()));
     if (request.threads < 1 || request.threads > max_threads)
@@ -49,23 +52,27 @@ inline Outcome run_grid(const Request& request, const std::function<void()>& bod
         const Outcome outcome = run_block(index, request.shared_bytes, schedule, body);
         if (!outcome.ok()) return outcome;
     }
-    for (std::size_t i = 0; i < request.slots.size(); i++)
+    for (std::size_t i = 0; i < request.slots.size(); i++) {
         if (const auto damage = request.slots[i]->damage())
             return {Status::buffer_bounds, "buffer " + std::to_string(i) + " " + *damage};
+        for (const Slot& table : request.lists[i])
+            if (const auto damage = table->damage())
+                return {Status::buffer_bounds, "a table of buffer " + std::to_string(i) + " " + *damage};
+    }
     return {};
 }
 
 inline Outcome launch(const Request& request) {
-    const Outcome outcome = check(request, kernel.pointers);
+    const Outcome outcome = check(request);
     if (!outcome.ok()) return outcome;
     std::vector<unsigned char*> buffers;
     for (const Slot& slot : request.slots) buffers.push_back(slot->data());
-    return run_grid(request, [&] { kernel.call(buffers.data(), request.first, request.end); });
+    return run_grid(request, [&] { kernel.call(buffers.data(), request.numbers.data(), request.first, request.end); });
 }
 
 // Answers requests until the input ends.
 inline void serve() {
-    while (const auto request = read_request()) write_response(launch(*request), request->slots);
+    while (const auto request = read_request()) write_response(launch(*request), *request);
 }
 
 }  // namespace rf_host

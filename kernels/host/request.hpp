@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,10 +20,12 @@ using Slot = std::shared_ptr<Guarded>;
 
 struct Request {
     std::uint64_t grid, threads, shared_bytes, schedule, first, end;
+    std::vector<std::uint64_t> numbers;
     std::vector<Slot> slots;
+    std::vector<std::vector<Slot>> lists;  // of each slot, the tables that it has pointers to
 };
 
-constexpr std::uint64_t no_alias = UINT64_MAX;
+constexpr std::uint64_t no_alias = UINT64_MAX, list = UINT64_MAX - 1;
 
 [[noreturn]] inline void die(const char* why) {
     std::fprintf(stderr, "runner: %s\n", why);
@@ -41,17 +44,29 @@ inline std::uint64_t read_u64() {
     return value;
 }
 
-// An alias shares the memory of an earlier slot of the same length, so it brings no contents.
-inline Slot read_slot(const std::vector<Slot>& earlier) {
-    const std::uint64_t alias = read_u64();
-    const std::uint64_t size = read_u64();
-    if (alias != no_alias) {
-        const bool valid = alias < earlier.size() && earlier[alias] && earlier[alias]->size() == size;
-        return valid ? earlier[alias] : nullptr;
-    }
+inline Slot read_memory(std::uint64_t size) {
     auto slot = std::make_shared<Guarded>(size);
     read_bytes(slot->data(), size);
     return slot;
+}
+
+// Adds a slot. An alias shares the memory of an earlier slot of the same length, so it brings no contents; a list has tables.
+inline void read_slot(Request& request) {
+    const std::uint64_t alias = read_u64();
+    const std::uint64_t size = read_u64();
+    std::vector<Slot>& slots = request.slots;
+    std::vector<Slot>& tables = request.lists.emplace_back();
+    if (alias == list) {
+        std::vector<const unsigned char*> pointers;
+        for (std::uint64_t i = 0; i < size; i++) pointers.push_back(tables.emplace_back(read_memory(read_u64()))->data());
+        slots.push_back(std::make_shared<Guarded>(size * sizeof(void*)));
+        if (size != 0) std::memcpy(slots.back()->data(), pointers.data(), size * sizeof(void*));
+    } else if (alias != no_alias) {
+        const bool valid = alias < slots.size() && slots[alias] && slots[alias]->size() == size;
+        slots.push_back(valid ? slots[alias] : nullptr);
+    } else {
+        slots.push_back(read_memory(size));
+    }
 }
 
 // The next request; none at the end of the input.
@@ -62,7 +77,8 @@ inline std::optional<Request> read_request() {
     Request request;
     for (std::uint64_t* field : {&request.grid, &request.threads, &request.shared_bytes, &request.schedule, &request.first, &request.end})
         *field = read_u64();
-    for (std::uint64_t count = read_u64(); count > 0; count--) request.slots.push_back(read_slot(request.slots));
+    for (std::uint64_t count = read_u64(); count > 0; count--) request.numbers.push_back(read_u64());
+    for (std::uint64_t count = read_u64(); count > 0; count--) read_slot(request);
     return request;
 }
 
@@ -79,14 +95,16 @@ inline void write_u64(std::uint64_t value) {
     write_bytes(bytes, sizeof bytes);
 }
 
-inline void write_response(const Outcome& outcome, const std::vector<Slot>& slots) {
+inline void write_response(const Outcome& outcome, const Request& request) {
     write_u64(static_cast<std::uint64_t>(outcome.status));
     write_u64(outcome.message.size());
     write_bytes(outcome.message.data(), outcome.message.size());
-    write_u64(slots.size());
-    for (const Slot& slot : slots) {
-        write_u64(slot ? slot->size() : 0);
-        if (slot) write_bytes(slot->data(), slot->size());
+    write_u64(request.slots.size());
+    for (std::size_t i = 0; i < request.slots.size(); i++) {
+        const Slot& slot = request.slots[i];
+        const bool is_list = !request.lists[i].empty();
+        write_u64(slot && !is_list ? slot->size() : 0);
+        if (slot && !is_list) write_bytes(slot->data(), slot->size());
     }
     if (std::fflush(stdout) != 0) die("the response cannot be written");
 }

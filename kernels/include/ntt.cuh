@@ -209,22 +209,22 @@ RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typenam
     c = m.mul(v, z2);
 }
 
-// The layers from L - 1 down to To of inverse pass P. Layer 0 carries the scales at table[Scale ..].
+// The layers from L - 1 down to To of inverse pass P. Layer 0 carries the scales at header[Scale ..].
 template <class R, u32 P, u32 L, u32 B, u32 Scale, u32 To = Pass<R, P>::first>
 RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          u32 thread, u32 node) {
+                          const typename R::M::Twiddle* header, u32 thread, u32 node) {
     using S = Pass<R, P>;
     if constexpr (L > To) {
         constexpr u32 code = R::layer[L - 1], radix = Tree<R>::radix(L - 1);
         constexpr u32 nodes = Tree<R>::nodes(L - 1) / Tree<R>::nodes(S::first), size = S::span / nodes, part = size / radix;
         constexpr bool scaled = L == 1;
-        constexpr u32 section = scaled ? Scale + 1 : Tree<R>::inverse(L - 1);
+        const auto* section = scaled ? header + (Scale + 1) : table + Tree<R>::inverse(L - 1);
         RF_UNROLL
         for (u32 set = 0; set < S::sets; set++) {
             u32 top = scaled ? 0 : node * S::nodes + S::node(thread, set);
             RF_UNROLL
             for (u32 i = 0; i < nodes; i++) {
-                const auto* twiddle = table + section + twiddle_slot<R, P, L - 1>(top, i) * (radix - 1);
+                const auto* twiddle = section + twiddle_slot<R, P, L - 1>(top, i) * (radix - 1);
                 auto z = twiddle[0];
                 RF_UNROLL
                 for (u32 j = 0; j < part * S::vector; j++) {
@@ -232,7 +232,7 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                     if constexpr (code == 2 && scaled) {
                         // the scale takes any word, so the sum needs no reduction
                         auto difference = m.template sub<B>(at[0], at[part]);
-                        at[0] = m.mul(m.add(at[0], at[part]), table[Scale]);
+                        at[0] = m.mul(m.add(at[0], at[part]), header[Scale]);
                         at[part] = m.mul(difference, z);
                     } else if (code == 2 && starts_with_one<R, P> && i == 0) {
                         auto difference = m.template sub<B>(at[0], at[part]);
@@ -242,8 +242,8 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                         inverse_two<R, B>(m, at[0], at[part], z);
                     } else if constexpr (code == 6) {
                         auto high = m.mul(m.template sub<B>(at[0], at[part]), z);
-                        auto low = m.mul(at[0], table[Scale]);
-                        auto back = m.mul(high, table[Scale + 2]);
+                        auto low = m.mul(at[0], header[Scale]);
+                        auto back = m.mul(high, header[Scale + 2]);
                         at[0] = m.template sub<R::M::product_bound>(low, back);
                         at[part] = high;
                     } else {
@@ -251,18 +251,18 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                         auto s = table[Tree<R>::third_root];
                         inverse_three<R, B>(m, at[0], at[part], at[2 * part], z, z2, s);
                     }
-                    if constexpr (scaled && code == 3) at[0] = m.mul(at[0], table[Scale]);
+                    if constexpr (scaled && code == 3) at[0] = m.mul(at[0], header[Scale]);
                 }
             }
         }
-        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, To>(m, x, table, thread, node);
+        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, To>(m, x, table, header, thread, node);
     }
 }
 
 template <class R, u32 P, u32 B, u32 Scale>
 RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          unsigned char* shared, u32 thread, u32 node) {
-    inverse_layers<R, P, R::pass[P + 1], B, Scale>(m, x, table, thread, node);
+                          const typename R::M::Twiddle* header, unsigned char* shared, u32 thread, u32 node) {
+    inverse_layers<R, P, R::pass[P + 1], B, Scale>(m, x, table, header, thread, node);
     if constexpr (P > 0) {
         constexpr u32 after = R::M::lazy ? Bound<R>::inverse_pass(P, B) : 1;
         constexpr u32 kept = R::M::lazy ? Bound<R>::in_cell(after) : 1;
@@ -271,7 +271,7 @@ RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const 
             for (u32 r = 0; r < R::per_thread; r++) x[r] = m.template reduce<after>(x[r]);
         }
         exchange<R, P, P - 1>(x, shared, thread);
-        inverse_passes<R, P - 1, kept, Scale>(m, x, table, shared, thread, node);
+        inverse_passes<R, P - 1, kept, Scale>(m, x, table, header, shared, thread, node);
     }
 }
 
@@ -290,18 +290,25 @@ RF_CONST u32 ntt_inverse_bound() {
 // in: values < B q (B <= 2) in the layout of the last pass   out: coefficients in that of pass 0, canonical
 // Product: the values are products that lack the product factor, which the scale then holds.
 // A row of some of the layers lies under `node`, enters as the layers below leave it, and leaves as the layers above
-// take it.
+// take it. `header` has the scales: the table itself, or a row's Constants.
 template <class R, u32 B, bool Product>
 RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                       unsigned char* shared, u32 thread, u32 node = 0) {
+                       const typename R::M::Twiddle* header, unsigned char* shared, u32 thread, u32 node = 0) {
     constexpr u32 scale = Product ? Tree<R>::product_scale : Tree<R>::scale;
     constexpr u32 before = Bound<R>::inverse_below(B), after = ntt_inverse_bound<R, before, Product>();
-    inverse_passes<R, R::passes - 1, before, scale>(m, x, table, shared, thread, node);
+    inverse_passes<R, R::passes - 1, before, scale>(m, x, table, header, shared, thread, node);
     RF_UNROLL
     for (u32 r = 0; r < R::per_thread; r++) {
-        if constexpr (R::layers == 0) x[r] = m.mul(x[r], table[scale]);
+        if constexpr (R::layers == 0) x[r] = m.mul(x[r], header[scale]);
         if constexpr (R::pass[0] == 0 || !Bound<R>::kept) x[r] = m.template canonical<after>(x[r]);
     }
+}
+
+// The same where there is no scale but the table's own.
+template <class R, u32 B, bool Product>
+RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                       unsigned char* shared, u32 thread) {
+    ntt_inverse<R, B, Product>(m, x, table, table, shared, thread);
 }
 
 // Values of fewer layers, for formats that fix how deep a transform goes: layers of the last pass need no other thread.
@@ -320,7 +327,7 @@ template <class R, u32 To, u32 B>
 RF_FN void ntt_ascend(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                       u32 thread) {
     static_assert(To >= Pass<R, R::passes - 1>::first && To > 0, "the layers must all be in the last pass");
-    inverse_layers<R, R::passes - 1, R::layers, B, Tree<R>::scale, To>(m, x, table, thread, 0);
+    inverse_layers<R, R::passes - 1, R::layers, B, Tree<R>::scale, To>(m, x, table, table, thread, 0);
 }
 
 }  // namespace rf

@@ -184,43 +184,53 @@ RF_FN bool invert_values(const typename R::M& m, typename R::M::Word* x, const t
     return exist;
 }
 
-// in: x < 2q, lacking the product factor   out: the product itself, < 2q
+// in: x < 2q, lacking the product factor; the eight entries that begin a table   out: the product itself, < 2q
 template <class R>
 RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::Word x,
-                                         const typename R::M::Twiddle* table) {
-    if constexpr (R::M::wide_factor) return m.mul(x, table[Tree<R>::product_factor]);
+                                         const typename R::M::Twiddle* header) {
+    if constexpr (R::M::wide_factor) return m.mul(x, header[Tree<R>::product_factor]);
     else return x;
 }
 
 // The place of a thread in a launch with one thread for each leaf of the rows of the items first .. end.
 template <class R>
 struct Leaf {
-    u64 offset;   // of its first coefficient
-    u32 modulus;  // index of the row's modulus
-    u32 place;    // of the leaf within the row
+    u64 offset;  // of its first coefficient
+    u32 number;  // of the row in the item
+    u32 place;   // of the leaf within the row
     bool live;
 
-    RF_METHOD Leaf(const typename R::M* moduli, u64 first, u64 end) {
-        constexpr u32 leaves = Tree<R>::leaf_count;
-        u64 index = first * R::per_item * leaves + (u64)blockIdx.x * blockDim.x + threadIdx.x;
-        live = index < end * R::per_item * leaves;
-        place = (u32)(index % leaves);
-        modulus = modulus_of<R>(index / leaves, moduli);
-        offset = index * R::base;
+    // in: rows of an item
+    RF_METHOD Leaf(u64 first, u64 end, u64 per_item) {
+        constexpr u32 leaves = Tree<R>::leaf_count, threads = R::leaf_threads;
+        static_assert(leaves % threads == 0 || threads % leaves == 0, "a block has whole rows, or a row whole blocks");
+        constexpr u32 blocks = leaves > threads ? leaves / threads : 1;
+        constexpr u32 rows = threads > leaves ? threads / leaves : 1;
+        u32 count = R::per_item ? R::per_item : (u32)per_item;
+        Polynomial<rows> row(blockIdx.x / blocks, threadIdx.x / leaves, count);
+        live = first + row.item < end;
+        place = blockIdx.x % blocks * threads + threadIdx.x % leaves;
+        number = row.number;
+        offset = (((first + row.item) * count + number) * leaves + place) * R::base;
     }
     // out: the product of the two leaves' residues, < 2q
     template <bool Natural>
     RF_METHOD void multiply(const typename R::M& m, const typename R::Store* a, const typename R::Store* b,
-                            const typename R::M::Twiddle* tables, typename R::M::Word* product) const {
-        auto table = tables + modulus * Tree<R>::product_table();
+                            const Tables<R>* tables, const Constants<R>* constants,
+                            typename R::M::Word* product) const {
+        const auto* header = constants[number].header;
         typename R::M::Word x[R::base], y[R::base];
         RF_UNROLL
         for (u32 v = 0; v < R::base; v++) x[v] = a[offset + v], y[v] = b[offset + v];
-        u32 leaf = Natural ? Tree<R>::leaf_at(place) : place;
-        u32 beta = R::base > 1 ? Tree<R>::leaves() + Tree<R>::template slot<R::layers>(leaf) : 0;
-        leaf_product<R, 1, 1>(m, x, y, table[beta], product);
+        if constexpr (R::base > 1) {
+            u32 leaf = Natural ? Tree<R>::leaf_at(place) : place;
+            const auto* betas = TablesOf<R>::of(tables, number) + Tree<R>::leaves();
+            leaf_product<R, 1, 1>(m, x, y, betas[Tree<R>::template slot<R::layers>(leaf)], product);
+        } else {
+            leaf_product<R, 1, 1>(m, x, y, header[0], product);
+        }
         RF_UNROLL
-        for (u32 v = 0; v < R::base; v++) product[v] = restore_factor<R>(m, product[v], table);
+        for (u32 v = 0; v < R::base; v++) product[v] = restore_factor<R>(m, product[v], header);
     }
 };
 

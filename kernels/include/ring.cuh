@@ -27,7 +27,8 @@ struct Tree {
         for (u32 l = 0; l < layer; l++) count += nodes(l) * (radix(l) - 1);
         return count;
     }
-    // The table of a row: eight entries of its own (third root, scales, product factor), forward, inverse, leaves.
+    // The table of a row: eight entries of its own (third root, scales, product factor), forward, inverse, leaves. Where a job
+    // has a scale, Constants have those entries for it.
     static constexpr u32 third_root = 0, scale = 1, product_scale = 4, product_factor = 7;
     static constexpr u32 header = 8;
     RF_CONST u32 forward(u32 layer) { return header + entries(layer); }
@@ -35,8 +36,6 @@ struct Tree {
     static constexpr u32 leaf_count = R::n / R::base;
     RF_CONST u32 leaves() { return inverse(R::layers); }
     RF_CONST u32 table() { return (leaves() + (R::base > 1 ? leaf_count : 0) + 1) / 2 * 2; }
-    // The table of a row for products of values alone: nothing but the header, where leaves have degree 1.
-    RF_CONST u32 product_table() { return R::base > 1 ? table() : header; }
 
     // Sections from layer R::columns on are stored by columns: nodes that hang under different nodes above that layer
     // stand side by side, so that threads which hold one of those each read neighbouring entries.
@@ -120,20 +119,43 @@ RF_FN bool any_in_row(bool yes) {
     return (votes >> threadIdx.x % 32 / R::threads * R::threads & 0xffffffffu >> (32 - R::threads)) != 0;
 }
 
-// The number of a row's modulus: rows of the basis round and round, from the start of each item. Where moduli come
-// again, the number stands behind them.
+// What belongs to a row of the basis beside its table: the modulus, and the eight entries that begin a table, with the
+// scale of the job in them (see Tree).
 template <class R>
-RF_FN u32 modulus_of(u64 row, const typename R::M* moduli) {
-    if constexpr (R::moduli == 1) {
-        return 0;
-    } else {
-        u32 i = R::per_item % R::rows == 0 ? (u32)(row % R::rows) : (u32)(row % R::per_item) % R::rows;
-        if constexpr (!R::mapped) return i;
-        // none beyond the last is let through: a pipeline may bind any bytes here
-        u32 number = ((const u32*)(moduli + R::moduli))[i];
-        return number < R::moduli ? number : R::moduli - 1;
+struct Constants {
+    alignas(16) typename R::M m;
+    alignas(16) typename R::M::Twiddle header[8];
+};
+
+// A table, or where the ring may have several moduli, pointers to that of each row of the basis.
+template <class R, bool Several = R::several>
+struct TablesOf {
+    using Type = typename R::M::Twiddle;
+    RF_FN const Type* of(const Type* table, u32) { return table; }
+};
+template <class R>
+struct TablesOf<R, true> {
+    using Type = const typename R::M::Twiddle*;
+    RF_FN const typename R::M::Twiddle* of(const Type* tables, u32 number) { return tables[number]; }
+};
+template <class R>
+using Tables = typename TablesOf<R>::Type;
+
+// A polynomial of a launch in which each block has `Count` of them, one after another.
+template <u32 Count>
+struct Polynomial {
+    u64 item;    // counted from the first of the launch
+    u32 number;  // in the item
+    // in: the block, the place in it, polynomials of an item (Count times as many fit 32 bits, so that all quotients do)
+    RF_METHOD Polynomial(u32 block, u32 place, u32 per_item) {
+        if (per_item == 1) {
+            item = (u64)block * Count + place, number = 0;
+        } else {
+            u32 left = block % per_item * Count + place;
+            item = (u64)(block / per_item) * Count + left / per_item, number = left % per_item;
+        }
     }
-}
+};
 
 // The place of a thread in a launch over the rows of the items first .. end.
 //
@@ -145,31 +167,38 @@ template <class R>
 struct Row {
     static constexpr u32 parts = R::above * R::stride;  // rows of a polynomial
 
-    u64 index;   // of the polynomial, counted over all items
+    u64 item;
+    u32 number;  // of the polynomial in the item
     u32 part;    // of the row in it: by nodes, or with values in natural order by their places
     u32 node;    // that the row lies under
     u32 thread;  // within the row
     bool live;   // false in the last block's surplus: such a thread computes along and stores nothing
     unsigned char* shared;  // R::row_bytes for the functions below
     unsigned char* extra;   // R::extra bytes for the kernel's own use, aligned to 16
+    u64 index;              // of the polynomial, counted over all items
 
-    RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end) {
+    // in: polynomials of an item, where that is not a constant of R
+    RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end, u64 per_item = R::per_item) {
         constexpr bool apart = R::stride > 1;
         u32 slot = apart ? threadIdx.x % R::tile : threadIdx.x / R::threads;
         thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;
         if constexpr (parts == 1) {
-            index = first * R::per_item + (u64)blockIdx.x * R::tile + slot;
+            Polynomial<R::tile> polynomial(blockIdx.x, slot, R::per_item ? R::per_item : (u32)per_item);
+            item = first + polynomial.item;
+            number = polynomial.number;
             part = node = 0;
-            live = index < end * R::per_item;
+            live = item < end;
         } else {
             constexpr u32 blocks = parts / R::tile;
             static_assert(parts % R::tile == 0, "a block's rows must lie in one polynomial");
             u32 items = (u32)(end - first), skipped = (u32)(end - first >> 32), place = blockIdx.x / items + skipped;
-            index = (first + blockIdx.x % items) * R::per_item + place / blocks;
+            item = first + blockIdx.x % items;
+            number = place / blocks;
             part = place % blocks * R::tile + slot;
             node = R::natural_order ? Tree<R>::template leaf_at<R::pass[0]>(part) : part / R::stride;
             live = true;
         }
+        index = item * (R::per_item ? R::per_item : per_item) + number;
         shared = block_shared + slot * (apart ? sizeof(typename R::Cell) : R::row_bytes + R::extra);
         extra = shared + R::row_bytes;
     }
@@ -181,12 +210,13 @@ struct Row {
     RF_METHOD u64 values() const {
         return R::natural_order && parts > 1 ? index * R::n + part * R::base : offset();
     }
-    // The number of the row within its item.
-    RF_METHOD u32 in_item() const { return R::per_item == 1 ? 0 : (u32)(index % R::per_item); }
-    RF_METHOD u32 modulus(const typename R::M* moduli) const { return modulus_of<R>(index, moduli); }
-    RF_METHOD const typename R::M::Twiddle* table(const typename R::M::Twiddle* tables,
-                                                  const typename R::M* moduli) const {
-        return tables + modulus(moduli) * Tree<R>::table();
+    // The row of the basis that its modulus is of.
+    RF_METHOD u32 of_basis() const {
+        if constexpr (R::per_item == R::rows) return number;
+        else return number % R::rows;
+    }
+    RF_METHOD const typename R::M::Twiddle* table(const Tables<R>* tables) const {
+        return TablesOf<R>::of(tables, of_basis());
     }
 };
 

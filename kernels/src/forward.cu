@@ -10,14 +10,14 @@
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident)
-    forward(const Rq::Store* in, Rq::Store* out, const Rq::M::Twiddle* tables, const Rq::M* moduli, u64 first,
-            u64 end) {
+    forward(const Rq::Store* in, Rq::Store* out, const Tables<Rq>* tables, const Constants<Rq>* constants,
+            u64 per_item, u64 first, u64 end) {
     RF_SHARED(shared);
-    Row<Rq> row(shared, first, end);
-    auto m = Rq::modulus(moduli, row.modulus(moduli));
+    Row<Rq> row(shared, first, end, per_item);
+    auto m = Rq::modulus(constants, row.number);
     Rq::M::Word x[Rq::per_thread];
     load_row<Rq, 0>(x, in + row.offset(), row.thread, row.live);
-    ntt_forward<Rq>(m, x, row.table(tables, moduli), row.shared, row.thread, row.node);
+    ntt_forward<Rq>(m, x, row.table(tables), row.shared, row.thread, row.node);
     if constexpr (Rq::stride == 1 || !Bound<Rq>::kept) {
         RF_UNROLL
         for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);

@@ -8,13 +8,13 @@
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident)
-    inverse(const Rq::Store* in, Rq::Store* out, const Rq::M::Twiddle* tables, const Rq::M* moduli, u64 first,
-            u64 end) {
+    inverse(const Rq::Store* in, Rq::Store* out, const Tables<Rq>* tables, const Constants<Rq>* constants,
+            u64 per_item, u64 first, u64 end) {
     RF_SHARED(shared);
-    Row<Rq> row(shared, first, end);
-    auto m = Rq::modulus(moduli, row.modulus(moduli));
+    Row<Rq> row(shared, first, end, per_item);
+    auto m = Rq::modulus(constants, row.number);
     Rq::M::Word x[Rq::per_thread];
     load_values<Rq, Rq::natural_order>(x, in + row.values(), row.thread, row.live, row.shared);
-    ntt_inverse<Rq, 1, false>(m, x, row.table(tables, moduli), row.shared, row.thread, row.node);
+    ntt_inverse<Rq, 1, false>(m, x, row.table(tables), constants[row.number].header, row.shared, row.thread, row.node);
     store_row<Rq, 0>(x, out + row.offset(), row.thread, row.live);
 }

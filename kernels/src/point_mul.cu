@@ -5,13 +5,13 @@
 #include "prelude.cuh"
 using namespace rf;
 
-extern "C" __global__ void point_mul(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
-                                     const Rq::M::Twiddle* tables, const Rq::M* moduli, u64 first, u64 end) {
-    Leaf<Rq> leaf(moduli, first, end);
+extern "C" __global__ void point_mul(const Rq::Store* a, const Rq::Store* b, Rq::Store* out, const Tables<Rq>* tables,
+                                     const Constants<Rq>* constants, u64 per_item, u64 first, u64 end) {
+    Leaf<Rq> leaf(first, end, per_item);
     if (!leaf.live) return;
-    auto m = Rq::modulus(moduli, leaf.modulus);
+    auto m = Rq::modulus(constants, leaf.number);
     Rq::M::Word product[Rq::base];
-    leaf.multiply<Rq::natural_order>(m, a, b, tables, product);
+    leaf.multiply<Rq::natural_order>(m, a, b, tables, constants, product);
     RF_UNROLL
     for (u32 v = 0; v < Rq::base; v++) out[leaf.offset + v] = (Rq::Store)m.canonical<product_bound<Rq>()>(product[v]);
 }

@@ -8,12 +8,12 @@
 using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
-    ring_mul(const Rq::Store* a, const Rq::Store* b, Rq::Store* out, const Rq::M::Twiddle* tables,
-             const Rq::M* moduli, u64 first, u64 end) {
+    ring_mul(const Rq::Store* a, const Rq::Store* b, Rq::Store* out, const Tables<Rq>* tables,
+             const Constants<Rq>* constants, u64 per_item, u64 first, u64 end) {
     RF_SHARED(shared);
-    Row<Rq> row(shared, first, end);
-    auto m = Rq::modulus(moduli, row.modulus(moduli));
-    auto table = row.table(tables, moduli);
+    Row<Rq> row(shared, first, end, per_item);
+    auto m = Rq::modulus(constants, row.number);
+    auto table = row.table(tables);
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
     load_row<Rq, 0>(x, a + row.offset(), row.thread, row.live);
     ntt_forward<Rq>(m, x, table, row.shared, row.thread);
@@ -21,6 +21,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ntt_forward<Rq>(m, y, table, row.shared, row.thread);
     constexpr u32 bound = ntt_forward_bound<Rq>();
     multiply_values<Rq, bound, bound>(m, x, y, table, row.thread);
-    ntt_inverse<Rq, product_bound<Rq>(), true>(m, x, table, row.shared, row.thread);
+    ntt_inverse<Rq, product_bound<Rq>(), true>(m, x, table, constants[row.number].header, row.shared, row.thread);
     store_row<Rq, 0>(x, out + row.offset(), row.thread, row.live);
 }

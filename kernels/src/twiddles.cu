@@ -1,9 +1,9 @@
-// The table of twiddle factors of a ring (its layout: Tree in ring.cuh), an entry a thread.
+// The table of twiddle factors of a modulus (its layout: Tree in ring.cuh), an entry a thread.
 #include "ring.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// What the host gives for a row: the modulus and five residues, plain or, for 256 bits, in Montgomery form.
+// What the host gives: the modulus and five residues, plain or, for 256 bits, in Montgomery form.
 template <class M>
 struct Roots {
     M m;
@@ -166,7 +166,6 @@ struct Powers {
 extern "C" __global__ void twiddles(const Roots<Rq::M>* roots, Rq::M::Twiddle* table, u64 first, u64 end) {
     u64 index = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= end) return;
-    Field<Rq> field{roots + index / Tree<Rq>::table()};
-    auto w = field.value(Powers<Rq>::of((u32)(index % Tree<Rq>::table())));
-    table[index] = field.roots->m.twiddle(w);
+    Field<Rq> field{roots};
+    table[index] = roots->m.twiddle(field.value(Powers<Rq>::of((u32)index)));
 }

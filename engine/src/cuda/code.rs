@@ -31,11 +31,21 @@ const POINTER: usize = 8;
 /// The driver that tells of a function's parameters.
 const TELLS_PARAMETERS: i32 = 12_040;
 
-/// A function on a GPU.
+/// A kernel on a GPU: a function, which may be that of others too, and how it is launched.
+#[derive(Clone)]
 pub(crate) struct CudaCode {
+    function: Arc<Function>,
+    launch: Launch,
+    /// What the function takes between its pointers and the range of items.
+    numbers: Vec<u64>,
+}
+
+/// A function on a GPU.
+struct Function {
     name: &'static str,
     function: CudaFunction,
-    launch: Launch,
+    /// The most bytes of dynamic shared memory that a launch may ask for so far.
+    shared_bytes: Mutex<u32>,
     /// Threads that a multiprocessor of the GPU holds at most.
     processor_threads: u32,
     /// Bytes of each parameter, where the driver tells.
@@ -74,12 +84,12 @@ impl Occupancy {
 /// All code that a GPU has loaded.
 #[derive(Default)]
 pub(crate) struct Codes {
-    loaded: Mutex<HashMap<(Key, Launch), Arc<Slot>>>,
+    loaded: Mutex<HashMap<Key, Arc<Slot>>>,
     cache: Option<Cache>,
 }
 
 /// A kernel that one thread loads while others that need it wait.
-type Slot = Mutex<Option<Arc<CudaCode>>>;
+type Slot = Mutex<Option<Arc<Function>>>;
 
 impl Codes {
     pub(crate) fn from_environment() -> Self {
@@ -88,16 +98,16 @@ impl Codes {
 
     /// Forgets what no program uses.
     pub(crate) fn trim(&self) {
-        let is_used = |code: &Option<Arc<CudaCode>>| code.as_ref().is_some_and(|code| Arc::strong_count(code) > 1);
+        let is_used = |code: &Option<Arc<Function>>| code.as_ref().is_some_and(|code| Arc::strong_count(code) > 1);
         // one that is locked is being loaded
         self.map().retain(|_, slot| slot.try_lock().map_or(true, |code| is_used(&code)));
     }
 
-    fn slot(&self, unit: &Unit, key: Key) -> Arc<Slot> {
-        self.map().entry((key, unit.launch)).or_default().clone()
+    fn slot(&self, key: Key) -> Arc<Slot> {
+        self.map().entry(key).or_default().clone()
     }
 
-    fn map(&self) -> MutexGuard<'_, HashMap<(Key, Launch), Arc<Slot>>> {
+    fn map(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
         lock(&self.loaded)
     }
 }
@@ -108,16 +118,17 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     let mut of_kernel = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         let mut unit = Unit::new(&**kernel, &gpu.limits, false)?;
-        let own = (core::mem::take(&mut unit.ports), core::mem::take(&mut unit.shares));
+        let take = (core::mem::take(&mut unit.ports), core::mem::take(&mut unit.shares));
+        let own = (take, unit.launch, core::mem::take(&mut unit.numbers));
         let key = unit.key();
-        let slot = gpu.codes.slot(&unit, key);
+        let slot = gpu.codes.slot(key);
         let known = units.iter().position(|(_, known, _)| Arc::ptr_eq(known, &slot));
         of_kernel.push((known.unwrap_or(units.len()), own));
         if known.is_none() {
             units.push((unit, slot, key));
         }
     }
-    let codes: Vec<Mutex<Option<Result<Arc<CudaCode>>>>> = units.iter().map(|_| Mutex::new(None)).collect();
+    let codes: Vec<Mutex<Option<Result<Arc<Function>>>>> = units.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         loop {
@@ -142,44 +153,40 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     kernels
         .iter()
         .zip(of_kernel)
-        .map(|(kernel, (at, (ports, shares)))| {
-            let code = codes.get(at).and_then(|code| lock(code).clone()).ok_or_else(|| lost(kernel))??;
-            code.takes(&ports)?;
-            Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Code::Cuda(code) })
+        .map(|(kernel, (at, ((ports, shares), launch, numbers)))| {
+            let function = codes.get(at).and_then(|code| lock(code).clone()).ok_or_else(|| lost(kernel))??;
+            function.takes(&ports, &numbers)?;
+            function.allow(launch.shared_bytes)?;
+            let code = Code::Cuda(Arc::new(CudaCode { function, launch, numbers }));
+            Ok(Loaded { kernel: kernel.clone(), ports, shares, code })
         })
         .collect()
 }
 
-fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<CudaCode>> {
+fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<Function>> {
     let cached = gpu.codes.cache.as_ref();
     let compiler = cached.and_then(|_| nvrtc::version());
     for entry in cached.into_iter().flat_map(|cache| cache::load(cache, key, compiler.as_deref())) {
-        match CudaCode::new(gpu, unit, entry.image) {
-            Ok(code) => return Ok(Arc::new(code)),
+        match Function::new(gpu, unit, entry.image) {
+            Ok(function) => return Ok(Arc::new(function)),
             Err(error) => log::warn!("cached {} by {} is of no use: {error}", unit.entry, entry.compiler),
         }
     }
     let compiled = nvrtc::compile(unit)?;
     log::debug!("compiled {} with {}: {}", unit.entry, compiled.compiler, compiled.log);
     let entry = Entry { image: compiled.image, compiler: compiled.compiler };
-    let code = CudaCode::new(gpu, unit, entry.image.clone())?;
+    let function = Function::new(gpu, unit, entry.image.clone())?;
     if let Some(cached) = cached {
         cache::store(cached, key, &entry);
     }
-    Ok(Arc::new(code))
+    Ok(Arc::new(function))
 }
 
-impl CudaCode {
+impl Function {
     fn new(gpu: &Arc<Gpu>, unit: &Unit, image: nvrtc::Image) -> Result<Self> {
         let (nvrtc::Image::Cubin(bytes) | nvrtc::Image::Ptx(bytes)) = image;
         let module = gpu.context.load_module(Ptx::from_binary(bytes)).map_err(failed("cuModuleLoadData"))?;
         let function = module.load_function(unit.entry).map_err(failed("cuModuleGetFunction"))?;
-        if unit.launch.shared_bytes > FREE_SHARED_BYTES {
-            let bytes = i32::try_from(unit.launch.shared_bytes).unwrap_or(i32::MAX);
-            function
-                .set_attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes)
-                .map_err(failed("cuFuncSetAttribute"))?;
-        }
         let processor_threads = gpu
             .context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
@@ -188,23 +195,38 @@ impl CudaCode {
             name: unit.entry,
             parameters: parameters(gpu, &function),
             function,
-            launch: unit.launch,
+            shared_bytes: Mutex::new(FREE_SHARED_BYTES),
             processor_threads: unsigned(processor_threads),
         })
     }
 
-    /// Whether the function takes one pointer for each port, and two numbers of 64 bits: a launch reads as many from the
-    /// host's memory as it takes.
-    fn takes(&self, ports: &[Port]) -> Result<()> {
+    /// Whether the function takes one pointer for each port, and numbers of 64 bits: a launch reads as many from the host's
+    /// memory as it takes.
+    fn takes(&self, ports: &[Port], numbers: &[u64]) -> Result<()> {
+        let (pointers, numbers) = (ports.len(), numbers.len() + RANGE);
         match &self.parameters {
-            Some(sizes) if sizes.len() != ports.len() + RANGE || sizes.iter().any(|&size| size != POINTER) => {
-                let why = format!("takes parameters of {sizes:?} bytes, for {} pointers and two numbers", ports.len());
+            Some(sizes) if sizes.len() != pointers + numbers || sizes.iter().any(|&size| size != POINTER) => {
+                let why = format!("takes parameters of {sizes:?} bytes, for {pointers} pointers and {numbers} numbers");
                 Err(Error::Kernel { kernel: self.name.into(), why })
             }
             _ => Ok(()),
         }
     }
 
+    /// Lets launches have this much dynamic shared memory.
+    fn allow(&self, shared_bytes: u32) -> Result<()> {
+        let mut allowed = lock(&self.shared_bytes);
+        if *allowed < shared_bytes {
+            let bytes = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
+            let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            self.function.set_attribute(attribute, bytes).map_err(failed("cuFuncSetAttribute"))?;
+            *allowed = shared_bytes;
+        }
+        Ok(())
+    }
+}
+
+impl CudaCode {
     /// Starts the kernel on these items, or some blocks of the one item that there is.
     ///
     /// # Safety
@@ -218,14 +240,14 @@ impl CudaCode {
         addresses: &mut [u64],
     ) -> Result<()> {
         let Grid { blocks, first, end } = self.launch.grid(items, part)?;
-        let mut range = [first, end];
-        let mut parameters: Vec<*mut c_void> =
-            addresses.iter_mut().chain(&mut range).map(|value| (&raw mut *value).cast()).collect();
-        // SAFETY: the function takes one pointer for each port and two 64-bit integers, as every kernel's text must;
+        let (mut numbers, mut range) = (self.numbers.clone(), [first, end]);
+        let values = addresses.iter_mut().chain(&mut numbers).chain(&mut range);
+        let mut parameters: Vec<*mut c_void> = values.map(|value| (&raw mut *value).cast()).collect();
+        // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must;
         // the parameters are copied before the call returns; for the memory, the caller answers.
         unsafe {
             result::launch_kernel(
-                self.function.cu_function(),
+                self.function.function.cu_function(),
                 (blocks, 1, 1),
                 (self.launch.threads, 1, 1),
                 self.launch.shared_bytes,
@@ -238,26 +260,27 @@ impl CudaCode {
 
     /// What the kernel takes of a multiprocessor.
     pub(crate) fn occupancy(&self) -> Result<Occupancy> {
-        let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(
+        let Function { name, function, processor_threads, .. } = &*self.function;
+        let blocks = function.occupancy_max_active_blocks_per_multiprocessor(
             self.launch.threads,
             self.launch.shared_bytes as usize,
             Some(sys::CUoccupancy_flags_enum::CU_OCCUPANCY_DEFAULT),
         );
         Ok(Occupancy {
-            kernel: self.name,
+            kernel: name,
             launch: self.launch,
-            registers: unsigned(self.function.num_regs().map_err(failed("cuFuncGetAttribute"))?),
-            local_bytes: unsigned(self.function.local_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
-            static_shared_bytes: unsigned(self.function.shared_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
+            registers: unsigned(function.num_regs().map_err(failed("cuFuncGetAttribute"))?),
+            local_bytes: unsigned(function.local_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
+            static_shared_bytes: unsigned(function.shared_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
             blocks_per_processor: blocks.map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?,
-            processor_threads: self.processor_threads,
+            processor_threads: *processor_threads,
         })
     }
 }
 
 impl core::fmt::Debug for CudaCode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "CudaCode({})", self.name)
+        write!(f, "CudaCode({})", self.function.name)
     }
 }
 

@@ -22,10 +22,10 @@ pub(crate) enum Target<'a> {
 impl<'a> Target<'a> {
     pub(crate) fn of(bound: Bound<'a>) -> Result<Self> {
         match bound {
-            Bound::Read(Read::Cuda(memory)) => Ok(Self::Read(memory)),
+            Bound::Read(Read::Cuda(memory)) | Bound::List(Read::Cuda(memory), _) => Ok(Self::Read(memory)),
             Bound::Write(Write::Cuda(memory)) => Ok(Self::Write(memory)),
             Bound::SameAs(port) => Ok(Self::SameAs(port)),
-            Bound::Read(Read::Host(_)) | Bound::Write(Write::Host(_)) => {
+            Bound::Read(Read::Host(_)) | Bound::Write(Write::Host(_)) | Bound::List(Read::Host(_), _) => {
                 Err(Error::ForeignDevice { what: "memory".into(), expected: "a GPU".into(), got: "CPU".into() })
             }
         }

@@ -130,6 +130,13 @@ impl CudaMemory {
         state.record(point, access);
     }
 
+    /// Notes that whoever used other memory may have read this one as well.
+    pub(crate) fn used_with(&self, other: &Self) {
+        let users = other.state();
+        let users: Vec<Point> = users.writer.iter().chain(&users.readers).cloned().collect();
+        users.into_iter().for_each(|point| self.state().record(point, Access::Read));
+    }
+
     /// Overwrites the memory with zeros.
     pub(crate) fn wipe(&self, queue: &CudaQueue) -> Result<()> {
         if self.len == 0 {

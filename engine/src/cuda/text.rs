@@ -33,6 +33,8 @@ pub(crate) struct Unit {
     pub(crate) shares: Shares,
     /// The launch that the text assumes.
     pub(crate) launch: Launch,
+    /// Numbers of the launch behind the pointers.
+    pub(crate) numbers: Vec<u64>,
     /// Compute capability of the device.
     pub(crate) capability: u32,
     /// Options for the compiler, but for the architecture.
@@ -48,7 +50,7 @@ impl Unit {
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
         let source = Source::of(kernel, limits)?;
         let shares = source.shares();
-        let Source { entry, ports, text, headers, built, .. } = source;
+        let Source { entry, ports, text, headers, built, numbers, .. } = source;
         let mut known: Vec<(&'static str, Cow<'static, str>)> = vec![("prelude.cuh", Cow::Owned(built.prelude))];
         for header in HEADERS.iter().chain(&headers) {
             match known.iter().find(|(name, _)| *name == header.name) {
@@ -74,6 +76,7 @@ impl Unit {
             ports,
             shares,
             launch: built.launch,
+            numbers,
             capability: limits.capability,
             options,
         })
@@ -162,6 +165,7 @@ mod tests {
             shares: Shares::default(),
             ports: Vec::new(),
             launch: Launch::thread_per_item(32),
+            numbers: Vec::new(),
             capability,
             options: vec![option],
         };

@@ -15,7 +15,8 @@ use core::ops::Range;
 
 /// The forward transform of elements of a ring.
 ///
-/// Ports: coefficients (in), values (out), the ring's [table](Rows::table) and [moduli](Rows::moduli). The first
+/// Ports: coefficients (in), values (out), the [tables](Rows::table) of factors and the
+/// [constants](Rows::constants). The first
 /// two may be the same memory, except where a kernel of some of the layers puts values in natural order.
 #[derive(Debug, Clone)]
 pub struct Forward {
@@ -37,6 +38,7 @@ impl Forward {
     }
 
     fn of(rows: Rows) -> Self {
+        let rows = rows.by_launch();
         let mut ports = rows.ports([Port::input, Port::output]);
         if !rows.is_first() {
             ports[0] = rows.between(ports[0]);
@@ -58,7 +60,7 @@ impl Kernel for Forward {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let source = Source::of_engine(self, ringforge_kernels::FORWARD, self.rows.build_part(limits, "")?);
+        let source = self.rows.source(self, ringforge_kernels::FORWARD, limits)?;
         Ok(self.rows.with_columns(source, [false, true], limits))
     }
 

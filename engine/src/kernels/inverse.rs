@@ -18,7 +18,8 @@ use crate::table::Table;
 
 /// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.
 ///
-/// Ports: values (in), coefficients (out), the ring's [table](Rows::table) and [moduli](Rows::moduli). The first
+/// Ports: values (in), coefficients (out), the [tables](Rows::table) of factors and the
+/// [constants](Rows::constants). The first
 /// two may be the same memory, except where a kernel of some of the layers takes values in natural order.
 #[derive(Debug, Clone)]
 pub struct Inverse {
@@ -40,6 +41,7 @@ impl Inverse {
     }
 
     fn of(rows: Rows) -> Self {
+        let rows = rows.by_launch();
         let mut ports = rows.ports([Port::input, Port::output]);
         if !rows.is_last() {
             ports[0] = rows.between(ports[0]);
@@ -61,7 +63,7 @@ impl Kernel for Inverse {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let source = Source::of_engine(self, ringforge_kernels::INVERSE, self.rows.build_part(limits, "")?);
+        let source = self.rows.source(self, ringforge_kernels::INVERSE, limits)?;
         Ok(self.rows.with_columns(source, [true, false], limits))
     }
 

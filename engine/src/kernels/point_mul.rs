@@ -3,24 +3,23 @@
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port, Role};
 use crate::kernels::base::products;
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::Rows;
-use crate::source::{Built, Source};
+use crate::source::Source;
 use crate::table::Table;
 use core::ops::Range;
 
 /// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
 ///
-/// Ports: left and right values (in), their product (out) or what it is added to (in and out), the ring's
-/// [moduli](Rows::moduli) behind a table: where leaves have degree 1, of the product factor and not much more, else
-/// the ring's [own](Rows::table).
+/// Ports: left and right values (in), their product (out) or what it is added to (in and out), the
+/// [tables](Rows::table) of factors, and the [constants](Rows::constants); these twice where leaves have degree 1, since
+/// products need no other factors then.
 #[derive(Debug, Clone)]
 pub struct PointMul {
     rows: Rows,
-    adds: bool,
     ports: Vec<Port>,
 }
 
@@ -28,22 +27,30 @@ impl PointMul {
     /// The product of values of a transform with this split and order.
     #[must_use]
     pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(split, limits).order(order).for_products();
-        let ports = rows.ports([Port::input, Port::input, Port::output]);
-        Self { rows, adds: false, ports }
+        let rows = Rows::with_split(split, limits).order(order).by_launch();
+        let mut ports = rows.ports([Port::input, Port::input, Port::output]);
+        if rows.split.base == 1 {
+            ports[3] = ports[4];
+        }
+        Self { rows, ports }
     }
 
     /// The same, added to values that are there.
     #[must_use]
     pub fn adding(self) -> Self {
-        let ports = self.rows.ports([Port::input, Port::input, Port::in_out]);
-        Self { adds: true, ports, ..self }
+        let mut ports = self.ports;
+        ports[2].role = Role::InOut;
+        Self { ports, ..self }
+    }
+
+    fn adds(&self) -> bool {
+        self.ports[2].role == Role::InOut
     }
 }
 
 impl Kernel for PointMul {
     fn name(&self) -> &'static str {
-        if self.adds { "mul_add" } else { "point_mul" }
+        if self.adds() { "mul_add" } else { "point_mul" }
     }
 
     fn ports(&self) -> &[Port] {
@@ -51,9 +58,10 @@ impl Kernel for PointMul {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let built = self.rows.build_part(limits, "")?;
-        let text = if self.adds { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL };
-        Ok(Source::of_engine(self, text, Built { launch: self.rows.leaf_launch(), ..built }))
+        let text = if self.adds() { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL };
+        let mut source = self.rows.source(self, text, limits)?;
+        source.built.launch = self.rows.leaf_launch()?;
+        Ok(source)
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {
@@ -61,11 +69,15 @@ impl Kernel for PointMul {
     }
 
     fn table(&self, port: usize) -> Option<Table> {
-        self.rows.table_of(self.ports.len(), port)
+        match port {
+            3 if self.rows.split.base > 1 => Some(self.rows.table()),
+            3 | 4 => Some(self.rows.constants()),
+            _ => None,
+        }
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, adds: self.adds, args })
+        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, adds: self.adds(), args })
     }
 
     fn describe(&self) -> String {
@@ -83,7 +95,10 @@ impl Visit for Run<'_, '_> {
     type Out = Result<()>;
 
     fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let trees = self.rows.trees::<F>(self.args, 3)?;
+        let trees = match self.rows.split.base {
+            1 => self.rows.trees_without_factors::<F>(self.args, 4)?,
+            _ => self.rows.trees::<F>(self.args, 3)?,
+        };
         let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
         let out = self.args.output::<S>(2)?;
         let leaf_at = self.rows.leaf_at();

@@ -18,8 +18,8 @@ use crate::tuning::Choice;
 
 /// The product of two elements of a ring.
 ///
-/// Ports: left and right coefficients (in), their product's (out), the ring's [table](Rows::table) and
-/// [moduli](Rows::moduli).
+/// Ports: left and right coefficients (in), their product's (out), the [tables](Rows::table) of factors and the
+/// [constants](Rows::constants).
 #[derive(Debug, Clone)]
 pub struct RingMul {
     rows: Rows,
@@ -39,6 +39,7 @@ impl RingMul {
     }
 
     fn of(rows: Rows) -> Self {
+        let rows = rows.by_launch();
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }
@@ -60,7 +61,8 @@ impl Kernel for RingMul {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        Ok(Source::of_engine(self, ringforge_kernels::RING_MUL, self.rows.build(limits, "")?))
+        self.rows.check_whole(limits)?;
+        self.rows.source(self, ringforge_kernels::RING_MUL, limits)
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {

@@ -10,28 +10,36 @@ use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store};
 use crate::job::Order;
-use crate::kernel::{Args, Port};
+use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::tree::{TASK_BYTES, Tree};
+use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
+use crate::ring::split::Roots;
 use crate::rows::Rows;
 use crate::rows::block::Block;
+use crate::source::Source;
 use crate::table::Table;
 
 impl Rows {
-    /// These ports, then the table of factors and the moduli.
+    /// These ports, then the tables of factors and the constants.
     pub(crate) fn ports<const N: usize>(&self, ports: [fn(usize) -> Port; N]) -> Vec<Port> {
         let elements = ports.into_iter().map(|port| port(self.item_bytes()));
-        elements.chain([self.table_port(), self.moduli_port()]).collect()
+        elements.chain([self.table_port(), self.constants_port()]).collect()
     }
 
     /// The table of a port of a kernel that has `ports`, those of the tables being the last.
     pub(crate) fn table_of(&self, ports: usize, port: usize) -> Option<Table> {
         match ports - port {
             2 => Some(self.table()),
-            1 => Some(self.moduli()),
+            1 => Some(self.constants()),
             _ => None,
         }
+    }
+
+    /// The source of a transform or product of such rows, its text being one of the engine's.
+    pub(crate) fn source(&self, kernel: &dyn Kernel, text: &'static str, limits: &Limits) -> Result<Source> {
+        Ok(Source { numbers: self.numbers(), ..Source::of_engine(kernel, text, self.build_part(limits, "")?) })
     }
 
     /// From a leaf's place among the values to its number in tree order.
@@ -91,25 +99,47 @@ impl Rows {
         to.extend(from.iter().map(|x| field.mul(x.load(), &one)));
     }
 
-    /// The trees of the ring's moduli, from the table at a port.
+    /// The trees of the ring's moduli, from the tables at a port and the constants behind them.
     pub(crate) fn trees<'a, F: Field>(&'a self, args: &Args<'a>, port: usize) -> Result<Vec<Tree<'a, F>>> {
-        let table = args.input::<F::Twiddle>(port)?;
-        if table.len() != self.layout.len * self.split.roots.len() {
+        let tables = match self.has_several() {
+            true => args.tables::<F::Twiddle>(port)?,
+            false => vec![args.input::<F::Twiddle>(port)?],
+        };
+        if tables.iter().any(|table| table.len() != self.layout.len) {
             return Err(self.broken(args, "its table has another size"));
         }
         let places = (!self.layout.by_nodes(&self.split)).then(|| self.layout.places(&self.split));
-        let rows = self.split.roots.iter().zip(table.chunks_exact(self.layout.len));
-        Ok(rows
-            .map(|(roots, table)| Tree {
-                field: F::new(&roots.q),
-                split: &self.split,
-                layout: &self.layout,
-                table: match &places {
-                    Some(places) => places.iter().map(|&place| table[place]).collect(),
-                    None => Cow::Borrowed(table),
-                },
-            })
-            .collect())
+        self.trees_of(args, port + 1, |row| match &places {
+            Some(places) => places.iter().map(|&place| tables[row][place]).collect(),
+            None => Cow::Borrowed(tables[row]),
+        })
+    }
+
+    /// The same without factors, from the constants at a port: for products where leaves have degree 1.
+    pub(crate) fn trees_without_factors<'a, F: Field>(
+        &'a self,
+        args: &Args<'a>,
+        port: usize,
+    ) -> Result<Vec<Tree<'a, F>>> {
+        self.trees_of(args, port, |_| Cow::Borrowed(&[]))
+    }
+
+    fn trees_of<'a, F: Field>(
+        &'a self,
+        args: &Args<'a>,
+        port: usize,
+        table: impl Fn(usize) -> Cow<'a, [F::Twiddle]>,
+    ) -> Result<Vec<Tree<'a, F>>> {
+        let constants = args.input::<u8>(port)?;
+        if constants.len() != self.constants_port().bytes {
+            return Err(self.broken(args, "its constants have another size"));
+        }
+        let tree = |(modulus, roots): (usize, &Roots)| {
+            let row = self.ring.row_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
+            let (field, header) = (F::new(&roots.q), self.header(constants, row));
+            Tree { field, split: &self.split, layout: &self.layout, header, table: table(row) }
+        };
+        Ok(self.split.roots.iter().enumerate().map(tree).collect())
     }
 
     /// The modulus of a row of a launch.

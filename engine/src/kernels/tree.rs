@@ -47,25 +47,29 @@ pub(crate) struct Tree<'a, F: Field> {
     pub(crate) field: F,
     pub(crate) split: &'a Split,
     pub(crate) layout: &'a Layout,
-    /// One row of the table, all nodes in order.
+    /// The entries before the sections, with the scale of the job.
+    pub(crate) header: &'a [F::Twiddle],
+    /// The table, all nodes in order.
     pub(crate) table: Cow<'a, [F::Twiddle]>,
 }
 
 impl<F: Field> Tree<'_, F> {
     /// The factor that turns a wide product into a product.
     pub(crate) fn product_factor(&self) -> &F::Twiddle {
-        &self.table[PRODUCT_FACTOR]
+        &self.header[PRODUCT_FACTOR]
     }
 
     /// σ, a primitive third root.
     fn third_root(&self) -> &F::Twiddle {
-        &self.table[THIRD_ROOT]
+        &self.header[THIRD_ROOT]
     }
 
     /// The constants β of all leaves; empty where leaves have degree 1.
     pub(crate) fn leaf_constants(&self) -> &[F::Twiddle] {
-        let count = if self.split.base > 1 { self.split.leaves() } else { 0 };
-        &self.table[self.layout.leaves..][..count]
+        match self.split.base {
+            1 => &[],
+            _ => &self.table[self.layout.leaves..][..self.split.leaves()],
+        }
     }
 
     /// Coefficients to values in tree order, both canonical.
@@ -91,15 +95,15 @@ impl<F: Field> Tree<'_, F> {
 
     /// The first layer of the inverse, which comes last and carries the scale. in: relaxed   out: canonical
     fn scaled_top(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
-        let (field, table) = (self.field, &*self.table);
+        let (field, header) = (self.field, self.header);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
-        let [s, second, third] = [&table[scale], &table[scale + 1], &table[scale + 2]];
+        let [s, second, third] = [&header[scale], &header[scale + 1], &header[scale + 2]];
         let Some(top) = self.split.layers.first() else {
             words.iter_mut().for_each(|x| *x = field.canonical(field.mul(*x, s)));
             return;
         };
         if let Some(vectors) = vectors {
-            let scales = &table[scale..scale + 2];
+            let scales = &header[scale..scale + 2];
             return two_parts(words, &|lo, hi| vectors.halves(Step::InverseLast, lo, hi, scales));
         }
         match top {

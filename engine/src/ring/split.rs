@@ -123,6 +123,12 @@ impl Split {
         Ok(Self { ring: ring.clone(), n, base, layers, roots })
     }
 
+    /// The same split modulo one of the moduli alone.
+    pub(crate) fn of_modulus(&self, i: usize) -> Self {
+        let Self { ref ring, n, base, ref layers, ref roots } = *self;
+        Self { ring: ring.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
+    }
+
     /// The ring.
     #[must_use]
     pub fn ring(&self) -> &Ring {

@@ -76,7 +76,7 @@ pub(crate) struct Block {
 
 impl Block {
     /// The shape for a kernel on these rows, or `None` where one does not fit a block of the device. Blocks hold whole
-    /// items, or items whole numbers of blocks.
+    /// items, or items whole numbers of blocks, unless rows of an item are counted at the launch.
     pub(crate) fn of(rows: &Rows, limits: &Limits) -> Option<Self> {
         let Rows { ring, split, part, arithmetic, held, extra, .. } = rows;
         let arithmetic = *arithmetic;
@@ -149,9 +149,10 @@ impl Block {
             return Some(Self { rows, ..block }.gapped());
         }
         block = block.gapped();
-        let per_item = rows.per_item;
+        let (per_item, by_launch) = (rows.per_item, rows.by_launch);
+        let whole = |rows: usize| rows.is_multiple_of(per_item) || (per_item > 0 && per_item.is_multiple_of(rows));
         let fits = |rows: usize| {
-            (rows.is_multiple_of(per_item) || (per_item > 0 && per_item.is_multiple_of(rows)))
+            (by_launch || whole(rows))
                 && block.row_bytes().saturating_add(*extra).saturating_mul(rows) <= limits.block_shared_bytes as usize
                 && rows * threads <= most_threads
         };
@@ -196,7 +197,8 @@ impl Block {
     /// of a register's number that the first pass combines become those of the thread's, and the other way round.
     pub(crate) fn shuffles(&self, rows: &Rows) -> bool {
         let first = span(&rows.split, &self.passes, 0);
-        let in_warp = self.stride == 1 && self.threads > 1 && self.threads <= 32 && self.vector == 1;
+        // all lanes of a warp take part
+        let in_warp = self.whole_warps() && self.threads > 1 && self.vector == 1;
         rows.choice.exchange == Exchange::Shuffle
             && rows.split.base == 1
             && self.cell_bytes == self.store_bytes.clamp(4, 8)
@@ -265,14 +267,19 @@ impl Block {
     /// The launch of a kernel whose blocks work on rows, `per_item` of them an item; none where there are none, or more
     /// blocks than can be counted.
     pub(crate) fn launch(&self, per_item: usize) -> Option<Launch> {
-        let per_item = per_item.checked_mul(self.parts())?;
+        let per_item = per_item.checked_mul(self.parts()).filter(|rows| *rows > 0)?;
+        let common = gcd(per_item, self.rows);
         Some(Launch {
             threads: (self.threads * self.rows) as u32,
-            items_per_block: self.rows.checked_div(per_item)?.max(1) as u32,
-            blocks_per_item: u32::try_from((per_item / self.rows).max(1)).ok()?,
+            items_per_block: (self.rows / common) as u32,
+            blocks_per_item: u32::try_from(per_item / common).ok()?,
             shared_bytes: self.shared_bytes() as u32,
         })
     }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The layers that each kernel of a transform of these rows does, from the top: all of them where a row suits a block,

@@ -1,6 +1,7 @@
-//! The kernel `twiddles` and the table that it makes: every factor that a ring's transforms need.
+//! The kernel `twiddles` and the table that it makes: every factor that transforms modulo one prime need.
 
 mod fill;
+mod header;
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -14,17 +15,16 @@ use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
-use crate::ring::Ring;
 use crate::ring::split::{Layer, Roots, Split};
 use crate::rows::Rows;
 use crate::source::{Built, Source};
 use crate::table::Table;
 
-use fill::RowFill;
+use fill::Fill;
 
-/// Where the factors lie in a row of the table, counted in factors.
+/// Where the factors lie in the table of a modulus, counted in factors.
 ///
-/// A row belongs to one modulus. With s = k/t, k the scale of the job (else 1), z the constant x^k − z of the left child of the first layer (Z under
+/// With s = 1/t, z the constant x^k − z of the left child of the first layer (Z under
 /// [`Layer::Sixth`]) and F = [`Arithmetic::product_factor`] it starts with
 ///
 /// | entry | no layers | `Two` | `Three` | `Sixth` |
@@ -38,7 +38,7 @@ use fill::RowFill;
 /// | 6 | 1 | 1 | F s z^-2 | Z |
 /// | 7 | F | F | F | F |
 ///
-/// and goes on with the sections below. Nodes of a layer are in order from left to right, but from layer `columns` on
+/// and goes on with the sections below. A job's scale k stands in [`constants`](super::constants), with s = k/t. Nodes of a layer are in order from left to right, but from layer `columns` on
 /// by columns: node number i under node j above that layer stands at place i·(nodes above it) + j, so that threads which
 /// work under neighbouring nodes read neighbouring factors.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -56,7 +56,7 @@ pub(crate) struct Layout {
 }
 
 /// Entries before the sections.
-const HEADER: usize = 8;
+pub(crate) const HEADER: usize = 8;
 
 /// Threads of a block that makes a table.
 const THREADS: u32 = 128;
@@ -86,15 +86,6 @@ impl Layout {
         Self { forward, inverse, leaves, len: end.next_multiple_of(2), columns }
     }
 
-    /// The layout for products of values, which read no factors of layers: where leaves have degree 1, a row is nothing
-    /// but the entries before the sections.
-    pub(crate) fn of_products(split: &Split, columns: usize) -> Self {
-        match split.base {
-            1 => Self { forward: vec![], inverse: vec![], leaves: HEADER, len: HEADER, columns: split.layers.len() },
-            _ => Self::of(split, columns),
-        }
-    }
-
     /// Whether nodes of every layer are in order from left to right.
     pub(crate) fn by_nodes(&self, split: &Split) -> bool {
         self.columns >= split.layers.len()
@@ -122,94 +113,85 @@ impl Layout {
     }
 }
 
-/// The table for a ring that splits like this, one row for each of its moduli, of factors for this arithmetic, in this
-/// layout, with this constant times the inverse transform.
-pub(crate) fn table(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout, scale: &U256) -> Table {
-    let kernel = Twiddles::new(ring, split, arithmetic, layout, scale);
-    if layout.forward.len() < split.layers.len() {
-        return Table::Bytes(dispatch(ring, arithmetic, Headers(&kernel)));
-    }
+/// The table of one of the moduli of a ring that splits like this, of factors for this arithmetic, in this layout.
+pub(crate) fn table(split: &Split, modulus: usize, arithmetic: Arithmetic, layout: &Layout) -> Table {
+    let kernel = Twiddles::new(split.of_modulus(modulus), arithmetic, layout.clone());
     let roots = Table::Bytes(kernel.roots());
-    Table::Made { items: ring.moduli().len() * kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
+    Table::Made { items: kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
 
-/// The factors of one row of the table on the CPU, all nodes in order.
-pub(crate) fn factors_of_row<F: Field>(ring: &Ring, split: &Split, row: usize) -> Vec<F::Twiddle> {
-    let kernel = Twiddles::new(ring, split, Arithmetic::of(ring), &Layout::of(split, split.layers.len()), &U256::ONE);
+/// The same on the CPU, all nodes in order.
+pub(crate) fn factors_of<F: Field>(split: &Split, modulus: usize) -> Vec<F::Twiddle> {
+    let arithmetic = Arithmetic::of(&split.ring);
+    let kernel = Twiddles::new(split.of_modulus(modulus), arithmetic, Layout::of(split, split.layers.len()));
     let mut factors = vec![F::Twiddle::zeroed(); kernel.layout.len];
-    RowFill::<F>::new(&kernel, &kernel.rows[row]).fill(0, &mut factors);
+    Fill::<F>::new(&kernel.split, &kernel.layout, &kernel.prime).fill(0, &mut factors);
     factors
 }
 
-/// Writes the factors of a ring's transforms; an item is one factor.
+/// The entries before the sections, of one of the moduli, with this constant times the inverse transform.
+pub(crate) fn header<F: Field>(split: &Split, modulus: usize, factor: &U256, scale: &U256) -> [F::Twiddle; HEADER] {
+    let prime = Prime::new(&split.roots[modulus], split, *factor);
+    header::header::<F>(split, &prime, scale)
+}
+
+/// Writes the factors of transforms modulo a prime; an item is one factor.
 ///
-/// Ports: the roots of each row (in), a factor (out). A row of roots is the modulus' constants of the device
-/// arithmetic, then γ, ρ, s, F and 1/(2Z − 1) (1 without `Sixth`), in Montgomery form for 256 bits, all least
-/// significant word first.
+/// Ports: its roots (in), a factor (out). The roots are the modulus' constants of the device arithmetic, then γ, ρ, s, F
+/// and 1/(2Z − 1) (1 without `Sixth`), in Montgomery form for 256 bits, all least significant word first.
 #[derive(Clone)]
 struct Twiddles {
-    ring: Ring,
+    /// Of one modulus.
     split: Split,
     arithmetic: Arithmetic,
     layout: Layout,
-    /// Times the inverse transform, before it is taken modulo each modulus.
-    scale: U256,
-    rows: Vec<Row>,
+    prime: Prime,
     ports: [Port; 2],
 }
 
 /// Plain values of one modulus.
 #[derive(Clone)]
-struct Row {
+struct Prime {
     q: Modulus,
     start: U256,
     start_inverse: U256,
     step: U256,
+    /// 1/t.
     scale: U256,
     factor: U256,
     half_sixth: U256,
 }
 
 impl Twiddles {
-    /// The kernel for a ring that splits like this, its table in this layout, with this constant times the inverse
-    /// transform.
-    fn new(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout, scale: &U256) -> Self {
-        let rows: Vec<Row> = split.roots.iter().map(|roots| Row::new(roots, split, arithmetic, scale)).collect();
-        let mut kernel = Self {
-            ring: ring.clone(),
-            split: split.clone(),
-            arithmetic,
-            layout: layout.clone(),
-            scale: *scale,
-            rows,
-            ports: [Port::shared(0), Port::output(arithmetic.twiddle_bytes())],
-        };
+    /// The kernel for a ring of one modulus that splits like this, its table in this layout.
+    fn new(split: Split, arithmetic: Arithmetic, layout: Layout) -> Self {
+        let factor = arithmetic.product_factor(&split.roots[0].q);
+        let prime = Prime::new(&split.roots[0], &split, factor);
+        let ports = [Port::shared(0), Port::output(arithmetic.twiddle_bytes())];
+        let mut kernel = Self { split, arithmetic, layout, prime, ports };
         kernel.ports[0].bytes = kernel.roots().len();
         kernel
     }
 
     fn roots(&self) -> Arc<[u8]> {
-        let arithmetic = self.arithmetic;
-        let words = self.rows.iter().flat_map(|row| {
-            let values = [&row.start, &row.step, &row.scale, &row.factor, &row.half_sixth];
-            let values = values.into_iter().flat_map(|value| {
-                let value = match arithmetic {
-                    Arithmetic::Mod255 | Arithmetic::Mod256 => row.q.to_montgomery(value),
-                    _ => *value,
-                };
-                let bytes = value.to_le_bytes();
-                bytes.as_ref()[..arithmetic.word_bytes()].to_vec()
-            });
-            let constants = arithmetic.constants(&row.q).into_iter().flat_map(u32::to_le_bytes);
-            constants.chain(values).collect::<Vec<u8>>()
+        let (arithmetic, prime) = (self.arithmetic, &self.prime);
+        let constants = arithmetic.constants(&prime.q).into_iter().flat_map(u32::to_le_bytes);
+        let values = [&prime.start, &prime.step, &prime.scale, &prime.factor, &prime.half_sixth];
+        let values = values.into_iter().flat_map(|value| {
+            let value = match arithmetic {
+                Arithmetic::Mod255 | Arithmetic::Mod256 => prime.q.to_montgomery(value),
+                _ => *value,
+            };
+            let bytes = value.to_le_bytes();
+            bytes.as_ref()[..arithmetic.word_bytes()].to_vec()
         });
-        words.collect()
+        constants.chain(values).collect()
     }
 }
 
-impl Row {
+impl Prime {
     /// Inverses exist modulo a prime that has the split's roots: t divides q − 1, and (2Z − 1)² = −3.
-    fn new(roots: &Roots, split: &Split, arithmetic: Arithmetic, scale: &U256) -> Self {
+    fn new(roots: &Roots, split: &Split, factor: U256) -> Self {
         let Roots { q, start, step } = *roots;
         let one = q.reduce(&U256::ONE);
         let inverse = |x: &U256| q.inverse(x).unwrap_or(one);
@@ -220,8 +202,8 @@ impl Row {
             start,
             start_inverse: inverse(&start),
             step,
-            scale: q.mul(&q.reduce(scale), &inverse(&q.reduce(&leaves))),
-            factor: arithmetic.product_factor(&q),
+            scale: inverse(&q.reduce(&leaves)),
+            factor,
             half_sixth: if split.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
         }
     }
@@ -229,12 +211,13 @@ impl Row {
 
 impl core::fmt::Debug for Twiddles {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let columns = &self.layout.columns;
+        let Self { split, arithmetic, layout, .. } = self;
         f.debug_struct("Twiddles")
-            .field("split", &self.split)
-            .field("arithmetic", &self.arithmetic)
-            .field("columns", columns)
-            .field("scale", &self.scale)
+            .field("split", &split.to_string())
+            .field("n", &split.n)
+            .field("roots", &split.roots)
+            .field("arithmetic", arithmetic)
+            .field("columns", &layout.columns)
             .finish()
     }
 }
@@ -250,55 +233,35 @@ impl Kernel for Twiddles {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let Self { arithmetic, layout, .. } = self.clone();
-        let rows = Rows { arithmetic, layout, ..Rows::with_split(&self.split, limits) };
+        let rows = Rows { arithmetic, layout, ..Rows::with_split(&self.split, limits) }.by_launch();
         let built = rows.build_part(limits, "")?;
         let built = Built { launch: Launch::thread_per_item(THREADS), ..built };
         Ok(Source::of_engine(self, ringforge_kernels::TWIDDLES, built))
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.ring, self.arithmetic, Fill { kernel: self, items, args })
+        dispatch(&self.split.ring, self.arithmetic, Run { kernel: self, items, args })
     }
 }
 
 /// Writes the factors of a range of items.
-struct Fill<'a, 'b> {
+struct Run<'a, 'b> {
     kernel: &'a Twiddles,
     items: Range<usize>,
     args: &'a mut Args<'b>,
 }
 
-impl Visit for Fill<'_, '_> {
+impl Visit for Run<'_, '_> {
     type Out = Result<()>;
 
     fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let mut out = self.args.output::<F::Twiddle>(1)?;
-        let len = self.kernel.layout.len;
-        let mut item = self.items.start;
-        while !out.is_empty() {
-            let (row, first) = (item / len, item % len);
-            let (part, rest) = out.split_at_mut(out.len().min(len - first));
-            let row = self.kernel.rows.get(row).ok_or_else(|| Error::Kernel {
-                kernel: "twiddles".into(),
-                why: format!("item {item} is beyond the table"),
-            })?;
-            item += part.len();
-            RowFill::<F>::new(self.kernel, row).fill(first, part);
-            out = rest;
+        let Twiddles { split, layout, prime, .. } = self.kernel;
+        if self.items.end > layout.len {
+            let why = format!("item {} is beyond the table", self.items.end);
+            return Err(Error::Kernel { kernel: "twiddles".into(), why });
         }
+        Fill::<F>::new(split, layout, prime).fill(self.items.start, self.args.output(1)?);
         Ok(())
-    }
-}
-
-/// The entries of each row before the sections.
-struct Headers<'a>(&'a Twiddles);
-
-impl Visit for Headers<'_> {
-    type Out = Arc<[u8]>;
-
-    fn visit<F: Field, S: Store<F::Word>>(self) -> Arc<[u8]> {
-        let headers = self.0.rows.iter().flat_map(|row| RowFill::<F>::new(self.0, row).header());
-        bytemuck::cast_slice(&headers.collect::<Vec<_>>()).into()
     }
 }
 

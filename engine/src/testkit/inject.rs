@@ -270,9 +270,17 @@ fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
 }
 
 /// The table with two neighbouring entries swapped that differ: near its first quarter, its middle, and its end, because
-/// kernels that share a table read different parts of it. None if all entries are alike.
+/// kernels that share a table read different parts of it. None if all entries are alike. Of a list, the first table like
+/// that, and the list from its end.
 fn with_swaps(table: &Table) -> Result<Vec<Table>> {
     const ENTRY: usize = 8; // bytes of the smallest twiddle factor
+    if let Table::List(tables) = table {
+        let others = |first: Table| [&[first], &tables[1..]].concat();
+        let first = tables.first().map_or(Ok(Vec::new()), with_swaps)?.into_iter().map(others);
+        let turned = tables.iter().rev().cloned().collect::<Vec<_>>();
+        let differ = tables.len() > 1 && format!("{tables:?}") != format!("{turned:?}");
+        return Ok(first.chain(differ.then_some(turned)).map(Table::List).collect());
+    }
     let bytes = contents(table)?;
     let pairs = (bytes.len() / ENTRY).saturating_sub(1);
     let entry = |i: usize| &bytes[i * ENTRY..][..ENTRY];
@@ -293,6 +301,6 @@ fn contents(table: &Table) -> Result<Vec<u8>> {
     let device = Device::cpu();
     let memory = device.table(table)?;
     let mut bytes = vec![0; table.bytes()];
-    device.backend().download(&device.backend().queue()?, memory.read(), 0, &mut bytes)?;
+    device.backend().download(&device.backend().queue()?, memory.memory(), 0, &mut bytes)?;
     Ok(bytes)
 }

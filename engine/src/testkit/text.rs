@@ -90,10 +90,11 @@ impl Text {
     fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
         let source = Source::of(&**kernel, &self.options.limits)?;
         let (launch, ports, shares) = (source.launch(), source.ports.clone(), source.shares());
+        let numbers = source.numbers.clone();
         let compiler = self.compiler.clone();
         let program = move || compiler.program(&source);
         program()?;
-        let runner = Runner::new(kernel.name(), program, launch, self.options.timeout);
+        let runner = Runner::new(kernel.name(), program, (launch, numbers), self.options.timeout);
         Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Code::Text(Arc::new(runner)) })
     }
 }

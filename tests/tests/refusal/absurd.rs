@@ -202,7 +202,7 @@ proptest! {
         let mut limits = Limits::h200();
         (limits.block_threads, limits.block_shared_bytes) = (Some(threads), shared);
         let rows = Rows::of(&ring, &limits).expect("rows").holding(held).per_item(per_item).extra_shared(extra);
-        _ = (rows.item_bytes(), rows.table_port(), rows.moduli_port());
+        _ = (rows.item_bytes(), rows.table_port(), rows.constants_port());
         if let Ok(built) = rows.build(&limits, "") {
             prop_assert!(built.launch.shared_bytes <= shared && (1..=threads).contains(&built.launch.threads));
             let rows_of_block = built.launch.items_per_block as usize * per_item / built.launch.blocks_per_item as usize;

@@ -12,7 +12,7 @@ impl Block {
     /// `struct NAME`: the ring's shape and arithmetic, and how these rows lie in this block.
     pub(crate) fn prelude(&self, name: &str, rows: &Rows) -> String {
         let Rows { ring, split, arithmetic, .. } = rows;
-        let capacity = ring.basis().iter().map(|q| arithmetic.capacity(q)).min().unwrap_or(1);
+        let capacity = rows.capacity();
         let codes: Vec<String> = split
             .layers
             .iter()
@@ -39,22 +39,23 @@ impl Block {
         };
         let modulus = match ring.moduli() {
             // those of Mod256 come by argument: the compiler makes more of known limbs than is good
-            [q] if *arithmetic != Arithmetic::Mod256 => {
-                format!("static RF_METHOD M modulus(const M*, rf::u32) {{ return {}; }}", arithmetic.initializer(q))
+            [q] if *arithmetic != Arithmetic::Mod256 && !rows.by_launch => {
+                format!("(const rf::Constants<{name}>*, rf::u32) {{ return {}; }}", arithmetic.initializer(q))
             }
-            _ => "static RF_METHOD M modulus(const M* moduli, rf::u32 number) { return moduli[number]; }".into(),
+            _ => format!("(const rf::Constants<{name}>* rows, rf::u32 number) {{ return rows[number].m; }}"),
         };
+        let (about, of_text) = if rows.by_launch { (String::new(), 0) } else { (format!("// {ring}\n"), 1) };
         format!(
-            "#include \"{header}\"\n\
-             // {ring}\n\
+            "#include \"{header}\"\n#include \"ring.cuh\"\n\
+             {about}\
              struct {name} {{\n\
              \x20   using M = rf::{arithmetic};\n\
              \x20   using Store = {store};\n\
              \x20   using Cell = {cell};\n\
              \x20   static constexpr rf::u32 n = {n}, base = {base}, layers = {layers}, columns = {columns};\n\
              \x20   static constexpr rf::u32 length = {length}, above = {above}, stride = {stride};\n\
-             \x20   static constexpr rf::u32 rows = {rows}, moduli = {moduli}, per_item = {per_item};\n\
-             \x20   static constexpr bool mapped = {mapped};\n\
+             \x20   static constexpr rf::u32 rows = {rows}, per_item = {per_item}, leaf_threads = {leaf_threads};\n\
+             \x20   static constexpr bool several = {several};\n\
              \x20   static constexpr rf::u32 layer[] = {{{codes}}};\n\
              \x20   static constexpr rf::u32 passes = {pass_count}, pass[] = {{{passes}}};\n\
              \x20   static constexpr rf::u32 threads = {threads}, per_thread = {per_thread}, tile = {tile};\n\
@@ -64,7 +65,7 @@ impl Block {
              \x20   static constexpr rf::u32 capacity = {capacity}u, cell_capacity = {cell_capacity}u;\n\
              \x20   static constexpr bool starts_with_one = {starts_with_one};\n\
              \x20   static constexpr bool shuffles = {shuffles}, whole_warps = {whole_warps}, natural_order = {natural_order};\n\
-             \x20   {modulus}\n\
+             \x20   static RF_METHOD M modulus{modulus}\n\
              }};\n",
             header = arithmetic.header(),
             arithmetic = ring.moduli().first().map_or_else(String::new, |q| arithmetic.type_name(q)),
@@ -75,10 +76,10 @@ impl Block {
             base = split.base,
             layers = split.layers.len(),
             columns = rows.layout.columns,
-            rows = ring.basis().len(),
-            moduli = ring.moduli().len(),
-            mapped = ring.is_mapped(),
-            per_item = rows.per_item,
+            rows = of_text * ring.basis().len(),
+            per_item = of_text * rows.per_item,
+            leaf_threads = rows.leaf_threads(),
+            several = rows.has_several(),
             codes = codes.join(", "),
             pass_count = self.passes.len() - 1,
             passes = passes.join(", "),

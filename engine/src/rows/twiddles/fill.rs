@@ -1,17 +1,19 @@
-//! Computes factors of one row of a table, for any range of its entries.
+//! Computes factors of a table, for any range of its entries.
 
 use core::ops::Range;
 
 use crypto_bigint::U256;
 
-use super::{HEADER, Row, Twiddles, factors};
+use super::header::header;
+use super::{HEADER, Layout, Prime, factors};
 use crate::field::{Field, power};
-use crate::ring::split::Layer;
+use crate::ring::split::{Layer, Split};
 
-/// Writes factors of one row.
-pub(super) struct RowFill<'a, F: Field> {
-    kernel: &'a Twiddles,
-    row: &'a Row,
+/// Writes factors.
+pub(super) struct Fill<'a, F: Field> {
+    split: &'a Split,
+    layout: &'a Layout,
+    prime: &'a Prime,
     field: F,
     one: F::Word,
     start: F::Word,
@@ -20,7 +22,7 @@ pub(super) struct RowFill<'a, F: Field> {
     squares: Vec<F::Twiddle>,
 }
 
-/// A part of a row: the factors with this power of z for each node of a layer, every `stride`-th from `start`.
+/// A part of a table: the factors with this power of z for each node of a layer, every `stride`-th from `start`.
 struct Section {
     start: usize,
     stride: usize,
@@ -30,30 +32,31 @@ struct Section {
     power: i64,
 }
 
-impl<'a, F: Field> RowFill<'a, F> {
-    pub(super) fn new(kernel: &'a Twiddles, row: &'a Row) -> Self {
-        let field = F::new(&row.q);
-        let word = |x: &U256| field.word(&row.q, x);
-        let one = word(&row.q.reduce(&U256::ONE));
-        let bits = usize::BITS - kernel.split.tree_leaves().leading_zeros();
-        let squares = core::iter::successors(Some(field.twiddle(word(&row.step))), |square| {
+impl<'a, F: Field> Fill<'a, F> {
+    pub(super) fn new(split: &'a Split, layout: &'a Layout, prime: &'a Prime) -> Self {
+        let field = F::new(&prime.q);
+        let word = |x: &U256| field.word(&prime.q, x);
+        let one = word(&prime.q.reduce(&U256::ONE));
+        let bits = usize::BITS - split.tree_leaves().leading_zeros();
+        let squares = core::iter::successors(Some(field.twiddle(word(&prime.step))), |square| {
             let power = field.canonical(field.mul(one, square));
             Some(field.twiddle(field.canonical(field.mul(power, square))))
         });
         Self {
-            kernel,
-            row,
+            split,
+            layout,
+            prime,
             field,
             one,
-            start: word(&row.start),
-            start_inverse: word(&row.start_inverse),
+            start: word(&prime.start),
+            start_inverse: word(&prime.start_inverse),
             squares: squares.take(bits as usize).collect(),
         }
     }
 
-    /// Writes the factors from entry `first` of the row.
+    /// Writes the factors from entry `first` on.
     pub(super) fn fill(&self, first: usize, out: &mut [F::Twiddle]) {
-        let Twiddles { split, layout, .. } = self.kernel;
+        let Self { split, layout, .. } = self;
         if layout.by_nodes(split) {
             return self.fill_by_nodes(first, out);
         }
@@ -69,10 +72,10 @@ impl<'a, F: Field> RowFill<'a, F> {
 
     /// The same with all nodes in order.
     fn fill_by_nodes(&self, first: usize, out: &mut [F::Twiddle]) {
-        let Twiddles { split, layout, .. } = self.kernel;
+        let Self { split, layout, .. } = self;
         let end = first + out.len();
         if first < HEADER {
-            let header = self.header();
+            let header = header::<F>(split, self.prime, &U256::ONE);
             for (to, from) in out.iter_mut().zip(&header[first..]) {
                 *to = *from;
             }
@@ -98,31 +101,9 @@ impl<'a, F: Field> RowFill<'a, F> {
         }
     }
 
-    /// The entries before the sections.
-    pub(super) fn header(&self) -> [F::Twiddle; HEADER] {
-        let Row { q, start, start_inverse, step, scale, factor, half_sixth } = self.row;
-        let split = &self.kernel.split;
-        let t = split.tree_leaves();
-        let one = q.reduce(&U256::ONE);
-        let pow = |x: &U256, e: usize| q.pow(x, &U256::from(e as u64));
-        let sigma = if split.layers.contains(&Layer::Three) { pow(step, t / 3) } else { one };
-        let last_step = |scale: &U256| match split.layers.first() {
-            None => [*scale, one, one],
-            Some(Layer::Two) => [*scale, q.mul(scale, &pow(start_inverse, t / 2)), one],
-            Some(Layer::Three) => {
-                let z = pow(start_inverse, t / 3);
-                let second = q.mul(scale, &z);
-                [*scale, second, q.mul(&second, &z)]
-            }
-            Some(Layer::Sixth) => [*scale, q.mul(scale, half_sixth), pow(start, t)],
-        };
-        let ([a, b, c], [d, e, f]) = (last_step(scale), last_step(&q.mul(scale, factor)));
-        [sigma, a, b, c, d, e, f, *factor].map(|x| self.field.twiddle(self.field.word(q, &x)))
-    }
-
-    /// Writes the part of a section that lies in `out`, whose first entry is entry `first` of the row.
+    /// Writes the part of a section that lies in `out`, whose first entry is number `first`.
     fn section(&self, section: &Section, first: usize, out: &mut [F::Twiddle]) {
-        let split = &self.kernel.split;
+        let split = self.split;
         let end = first + out.len();
         let from = first.saturating_sub(section.start).div_ceil(section.stride);
         let to = end.saturating_sub(section.start).div_ceil(section.stride).min(section.nodes);
@@ -144,7 +125,7 @@ impl<'a, F: Field> RowFill<'a, F> {
     /// The exponent is a sum over the node's digits, so from one node to the next it changes by as many different
     /// amounts as there are digits: one product a factor.
     fn run(&self, section: &Section, nodes: Range<usize>, right: bool) -> impl Iterator<Item = F::Word> {
-        let split = &self.kernel.split;
+        let split = self.split;
         let t = split.tree_leaves() as u64;
         let first = usize::from(split.has_sixth()).min(section.layer);
         let radix = match split.layers.get(section.layer) {

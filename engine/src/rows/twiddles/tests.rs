@@ -3,9 +3,9 @@
 use crypto_bigint::U256;
 
 use super::*;
-use crate::Quotient;
 use crate::kernel::{Copies, Slice};
 use crate::modulus::low_u64;
+use crate::{Quotient, Ring};
 
 /// The factors of one row as plain values, from the definition.
 fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
@@ -93,51 +93,49 @@ fn entries_are_as_defined_in_every_range() {
         Ring::cyclic(64, bls).map(|ring| (Arithmetic::Mod255, ring)),
     ]) {
         let (arithmetic, ring) = case.expect("a ring");
-        let split = Split::of(&ring, None).expect("a split");
-        let kernel = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, split.layers.len()), &U256::ONE);
-        let each = arithmetic.twiddle_bytes();
-        let len = kernel.layout.len;
-        let total = len * ring.basis().len();
-        let table = made(&kernel, 0..total);
-        for row in 0..ring.basis().len() {
-            let wanted = defined(&split, row, arithmetic);
-            assert_eq!(wanted.len(), len);
-            for (i, value) in wanted.iter().enumerate() {
-                let value = match arithmetic {
-                    Arithmetic::Mod64Full => {
-                        split.roots[row].q.mul(value, &arithmetic.product_factor(&split.roots[row].q))
-                    }
-                    Arithmetic::Mod256 => split.roots[row].q.to_montgomery(value),
-                    _ => *value,
-                };
-                let mut wanted = value.to_le_bytes().as_ref()[..arithmetic.word_bytes()].to_vec();
-                if arithmetic == Arithmetic::Mod50 {
-                    let q = low_u64(&split.roots[row].q.value()) as i64;
-                    let value = low_u64(&value) as i64;
-                    let centred = if value > q / 2 { value - q } else { value } as f64;
-                    wanted = [centred, centred / q as f64].map(f64::to_le_bytes).concat();
-                }
-                let entry = &table[(row * len + i) * each..][..wanted.len()];
-                assert_eq!(entry, wanted, "{ring} row {row} entry {i}");
-            }
+        assert!(ring.moduli().iter().all(|q| 4 * arithmetic.constants(q).len() == arithmetic.bytes()));
+        let whole = Split::of(&ring, None).expect("a split");
+        (0..ring.moduli().len()).for_each(|modulus| check(&whole.of_modulus(modulus), arithmetic));
+    }
+}
+
+/// The table of a ring of one modulus.
+fn check(split: &Split, arithmetic: Arithmetic) {
+    let (ring, q) = (&split.ring, &split.roots[0].q);
+    let kernel = Twiddles::new(split.clone(), arithmetic, Layout::of(split, split.layers.len()));
+    let each = arithmetic.twiddle_bytes();
+    let len = kernel.layout.len;
+    let table = made(&kernel, 0..len);
+    let wanted = defined(split, 0, arithmetic);
+    assert_eq!(wanted.len(), len);
+    for (i, value) in wanted.iter().enumerate() {
+        let value = match arithmetic {
+            Arithmetic::Mod64Full => q.mul(value, &arithmetic.product_factor(q)),
+            Arithmetic::Mod256 => q.to_montgomery(value),
+            _ => *value,
+        };
+        let mut wanted = value.to_le_bytes().as_ref()[..arithmetic.word_bytes()].to_vec();
+        if arithmetic == Arithmetic::Mod50 {
+            let q = low_u64(&q.value()) as i64;
+            let value = low_u64(&value) as i64;
+            let centred = if value > q / 2 { value - q } else { value } as f64;
+            wanted = [centred, centred / q as f64].map(f64::to_le_bytes).concat();
         }
-        for start in (0..total).step_by(5) {
-            for end in [start, start + 1, start + 2, start + 9, total] {
-                let end = end.min(total);
-                assert_eq!(made(&kernel, start..end), table[start * each..end * each], "{ring} {start}..{end}");
-            }
+        assert_eq!(table[i * each..][..wanted.len()], wanted, "{ring} entry {i}");
+    }
+    for start in (0..len).step_by(5) {
+        for end in [start, start + 1, start + 2, start + 9, len] {
+            let end = end.min(len);
+            assert_eq!(made(&kernel, start..end), table[start * each..end * each], "{ring} {start}..{end}");
         }
-        for columns in 0..split.layers.len() {
-            let by_columns = Twiddles::new(&ring, &split, arithmetic, &Layout::of(&split, columns), &U256::ONE);
-            let entries = made(&by_columns, 0..total);
-            let rows = entries.chunks_exact(len * each).zip(table.chunks_exact(len * each));
-            for (row, (by_columns_row, row_by_nodes)) in rows.enumerate() {
-                for (entry, place) in row_by_nodes.chunks_exact(each).zip(by_columns.layout.places(&split)) {
-                    assert_eq!(entry, &by_columns_row[place * each..][..each], "{ring} row {row} columns {columns}");
-                }
-            }
-            let middle = total / 3..total - 1;
-            assert_eq!(made(&by_columns, middle.clone()), entries[middle.start * each..middle.end * each]);
+    }
+    for columns in 0..split.layers.len() {
+        let by_columns = Twiddles::new(split.clone(), arithmetic, Layout::of(split, columns));
+        let entries = made(&by_columns, 0..len);
+        for (entry, place) in table.chunks_exact(each).zip(by_columns.layout.places(split)) {
+            assert_eq!(entry, &entries[place * each..][..each], "{ring} columns {columns}");
         }
+        let middle = len / 3..len - 1;
+        assert_eq!(made(&by_columns, middle.clone()), entries[middle.start * each..middle.end * each]);
     }
 }

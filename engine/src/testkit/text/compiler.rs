@@ -78,9 +78,13 @@ impl Compiler {
             .collect();
         let object = |part: &str| Ok(self.make(&["-c".into(), part.into()], &shim())?.display().to_string());
         let arguments = |[runner, block]: [String; 2]| {
-            let ports = source.ports.len();
-            let defined =
-                [format!("-DRF_KERNEL_FILE=\"{main}\""), format!("-DRF_KERNEL={name}"), format!("-DRF_PORTS={ports}")];
+            let (ports, numbers) = (source.ports.len(), source.numbers.len());
+            let defined = [
+                format!("-DRF_KERNEL_FILE=\"{main}\""),
+                format!("-DRF_KERNEL={name}"),
+                format!("-DRF_PORTS={ports}"),
+                format!("-DRF_NUMBERS={numbers}"),
+            ];
             // what has no ending that the compiler knows is one for the linker
             [&defined[..], &["kernel.cpp".into(), runner, block]].concat()
         };

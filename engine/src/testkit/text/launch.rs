@@ -24,6 +24,8 @@ struct Place<'a> {
     item: Option<usize>,
     /// Whether its items are written without being read, so that the runs fill them with something first.
     fresh: bool,
+    /// The tables that it has pointers to, where it is a list of them.
+    list: Option<Vec<Vec<u8>>>,
 }
 
 /// What one run is of: items, or a slab of the one item that there is.
@@ -105,11 +107,17 @@ fn places<'a>(
         let item = (port.per == Per::Item).then_some(port.bytes);
         let bytes = item.map_or(port.bytes, |bytes| bytes * end);
         let short = || runner.error(format!("port {p} is shorter than its items"));
+        let mut list = None;
         let (before, result) = match bound {
             Bound::Read(memory) => (host_read(memory)?.get(..bytes).ok_or_else(short)?.to_vec(), None),
             Bound::Write(memory) => {
                 let memory = host_write(memory)?.get_mut(..bytes).ok_or_else(short)?;
                 (memory.to_vec(), Some(memory))
+            }
+            Bound::List(_, tables) => {
+                let tables = tables.into_iter().map(|table| Ok(host_read(table)?.to_vec()));
+                list = Some(tables.collect::<Result<_>>()?);
+                (Vec::new(), None)
             }
             Bound::SameAs(output) => {
                 aliases.push((p, output));
@@ -119,7 +127,7 @@ fn places<'a>(
         of[p] = places.len();
         // statuses are 0 where nothing is written, which the engine promises
         let fresh = port.role == Role::Out && !port.status;
-        places.push(Place { first: p, before, result, item, fresh });
+        places.push(Place { first: p, before, result, item, fresh, list });
     }
     for (p, output) in aliases {
         let place = of.get(output).and_then(|&place| places.get_mut(place));
@@ -164,7 +172,9 @@ fn run_once(
         .iter()
         .enumerate()
         .map(|(p, &place)| match places[place].first {
-            first if first == p => Part::Own(before[place].clone()),
+            first if first == p => {
+                places[place].list.clone().map_or_else(|| Part::Own(before[place].clone()), Part::List)
+            }
             port => Part::Alias { port, length: before[place].len() },
         })
         .collect();

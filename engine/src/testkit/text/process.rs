@@ -21,6 +21,8 @@ pub(crate) struct Runner {
     /// Finds the program, or makes it anew, and sees that it is nobody else's; asked each time that it is started.
     program: Box<dyn Fn() -> Result<PathBuf> + Send + Sync>,
     launch: Launch,
+    /// Numbers of the launch behind the pointers.
+    numbers: Vec<u64>,
     timeout: Duration,
     process: Mutex<Option<Process>>,
 }
@@ -31,16 +33,18 @@ pub(super) enum Part {
     Own(Vec<u8>),
     /// That of an earlier port, of this length.
     Alias { port: usize, length: usize },
+    /// Pointers to tables with these contents.
+    List(Vec<Vec<u8>>),
 }
 
 impl Runner {
     pub(super) fn new(
         kernel: &'static str,
         program: impl Fn() -> Result<PathBuf> + Send + Sync + 'static,
-        launch: Launch,
+        (launch, numbers): (Launch, Vec<u64>),
         timeout: Duration,
     ) -> Self {
-        Self { kernel, program: Box::new(program), launch, timeout, process: Mutex::default() }
+        Self { kernel, program: Box::new(program), launch, numbers, timeout, process: Mutex::default() }
     }
 
     /// Runs the kernel for a range of items, or some of the blocks of one, with threads in the order of a schedule; returns
@@ -90,6 +94,8 @@ impl Runner {
         word(schedule, &[]);
         word(grid.first, &[]);
         word(grid.end, &[]);
+        word(self.numbers.len() as u64, &[]);
+        self.numbers.iter().for_each(|&number| word(number, &[]));
         word(ports.len() as u64, &[]);
         for part in ports {
             match part {
@@ -100,6 +106,11 @@ impl Runner {
                 Part::Alias { port, length } => {
                     word(*port as u64, &[]);
                     word(*length as u64, &[]);
+                }
+                Part::List(tables) => {
+                    word(u64::MAX - 1, &[]);
+                    word(tables.len() as u64, &[]);
+                    tables.iter().for_each(|table| word(table.len() as u64, table));
                 }
             }
         }

@@ -123,9 +123,9 @@ struct Rq {{
     struct M {{
         using Twiddle = rf::u32;
     }};
-    static constexpr rf::u32 n = {cells}, base = 1, rows = 1, moduli = 1, per_item = 1, above = 1, stride = 1;
+    static constexpr rf::u32 n = {cells}, base = 1, rows = 1, per_item = 1, above = 1, stride = 1;
     static constexpr rf::u32 threads = {WARP}, tile = {tile}, row_bytes = {row_bytes}, extra = {extra};
-    static constexpr bool one_matrix = {one_matrix}, mapped = false, natural_order = false, whole_warps = true;
+    static constexpr bool one_matrix = {one_matrix}, several = false, natural_order = false, whole_warps = true;
 }};
 {further}#include "ctru_prime_tensor.cuh"
 "#
