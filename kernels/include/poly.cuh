@@ -188,7 +188,7 @@ RF_FN bool invert_values(const typename R::M& m, typename R::M::Word* x, const t
 template <class R>
 RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::Word x,
                                          const typename R::M::Twiddle* table) {
-    if constexpr (R::M::wide_factor) return m.mul(x, table[Tree<R>::product_factor]);
+    if constexpr (lacks_factor<R>) return m.mul(x, table[Tree<R>::product_factor]);
     else return x;
 }
 
@@ -216,6 +216,8 @@ struct Leaf {
         typename R::M::Word x[R::base], y[R::base];
         RF_UNROLL
         for (u32 v = 0; v < R::base; v++) x[v] = a[offset + v], y[v] = b[offset + v];
+        reduce_inputs<R, R::base>(m, x);
+        reduce_inputs<R, R::base>(m, y);
         u32 leaf = Natural ? Tree<R>::leaf_at(place) : place;
         u32 beta = R::base > 1 ? Tree<R>::leaves() + Tree<R>::template slot<R::layers>(leaf) : 0;
         leaf_product<R, 1, 1>(m, x, y, table[beta], product);

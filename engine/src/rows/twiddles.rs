@@ -174,7 +174,7 @@ impl Twiddles {
     /// The kernel for a ring that splits like this, its table in this layout, with this constant times the inverse
     /// transform.
     fn new(ring: &Ring, split: &Split, arithmetic: Arithmetic, layout: &Layout, scale: &U256) -> Self {
-        let rows: Vec<Row> = split.roots.iter().map(|roots| Row::new(roots, split, arithmetic, scale)).collect();
+        let rows: Vec<Row> = split.roots.iter().map(|roots| Row::new(ring, roots, split, arithmetic, scale)).collect();
         let mut kernel = Self {
             ring: ring.clone(),
             split: split.clone(),
@@ -209,7 +209,7 @@ impl Twiddles {
 
 impl Row {
     /// Inverses exist modulo a prime that has the split's roots: t divides q − 1, and (2Z − 1)² = −3.
-    fn new(roots: &Roots, split: &Split, arithmetic: Arithmetic, scale: &U256) -> Self {
+    fn new(ring: &Ring, roots: &Roots, split: &Split, arithmetic: Arithmetic, scale: &U256) -> Self {
         let Roots { q, start, step } = *roots;
         let one = q.reduce(&U256::ONE);
         let inverse = |x: &U256| q.inverse(x).unwrap_or(one);
@@ -221,7 +221,7 @@ impl Row {
             start_inverse: inverse(&start),
             step,
             scale: q.mul(&q.reduce(scale), &inverse(&q.reduce(&leaves))),
-            factor: arithmetic.product_factor(&q),
+            factor: arithmetic.product_factor(ring, &q),
             half_sixth: if split.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
         }
     }

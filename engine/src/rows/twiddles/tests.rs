@@ -6,6 +6,7 @@ use super::*;
 use crate::Quotient;
 use crate::kernel::{Copies, Slice};
 use crate::modulus::low_u64;
+use crate::residues::Form;
 
 /// The factors of one row as plain values, from the definition.
 fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
@@ -15,7 +16,7 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
     let one = q.reduce(&U256::ONE);
     let t = split.tree_leaves() as u64;
     let scale = inverse(q.reduce(&U256::from(t)));
-    let factor = arithmetic.product_factor(&q);
+    let factor = arithmetic.product_factor(&split.ring, &q);
     let first = usize::from(split.has_sixth());
     let z = |layer: usize, node: usize| {
         let above: u64 = split.layers[first.min(layer)..layer].iter().map(|layer| layer.radix() as u64).product();
@@ -85,6 +86,10 @@ fn entries_are_as_defined_in_every_range() {
         Ring::new(&[q(1_073_479_681), q(12289)], Quotient::Negacyclic { n: 64 }),
         Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 }),
         Ring::cyclic(96, bls),
+        Ring::negacyclic(48, q(0xffff_ffff_0000_0001)).and_then(|ring| ring.with_form(Form::Montgomery)),
+        Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 })
+            .and_then(|ring| ring.with_form(Form::Montgomery)),
+        Ring::cyclic(96, bls).and_then(|ring| ring.with_form(Form::Plain)),
     ];
     let cases = rings.map(|ring| ring.map(|ring| (Arithmetic::of(&ring), ring)));
     let doubles = Ring::new(&[q(1_125_899_906_840_833), q(562_949_953_417_729)], Quotient::Negacyclic { n: 64 });
@@ -105,7 +110,8 @@ fn entries_are_as_defined_in_every_range() {
             for (i, value) in wanted.iter().enumerate() {
                 let value = match arithmetic {
                     Arithmetic::Mod64Full => {
-                        split.roots[row].q.mul(value, &arithmetic.product_factor(&split.roots[row].q))
+                        let q = &split.roots[row].q;
+                        q.mul(value, &q.pow(&U256::from(2u32), &U256::from(64u32)))
                     }
                     Arithmetic::Mod256 => split.roots[row].q.to_montgomery(value),
                     _ => *value,
