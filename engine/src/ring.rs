@@ -243,7 +243,9 @@ impl Ring {
                 return Err(Error::Ring { why: format!("the 16-bit residues of {self} have no Montgomery form") });
             }
             if let Some(q) = self.moduli().iter().find(|q| !q.is_odd()) {
-                return Err(Error::Ring { why: format!("residues modulo {q}, an even number, have no Montgomery form") });
+                return Err(Error::Ring {
+                    why: format!("residues modulo {q}, an even number, have no Montgomery form"),
+                });
             }
         }
         let mut parts = (*self.0).clone();

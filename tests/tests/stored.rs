@@ -14,15 +14,15 @@ const WIDE: [&str; 2] = [
 /// Rings by how f splits: in each arithmetic, with leaves of degree 1 and of others; several moduli, mapped ones too.
 fn splitting() -> Vec<String> {
     let narrow = [
-        "3329:x^16+1",               // Mod16
-        "65521:x^56-1",              // whose sums of products overflow
-        "97:x^24-1",                 // leaves of degree 3
-        "998244353:x^32+1",          // Mod32
-        "469762049:x^40-1",          // leaves of degree 5
-        "1073740609:x^96-x^48+1",    // a first layer of its own
-        "2013265921:x^32-1",         // Mod64, stored in 32 bits
-        "2013265921:x^4-11",         // nothing but a leaf
-        "1125899906826241:x^32+1",   // Mod50 where doubles are fast
+        "3329:x^16+1",                // Mod16
+        "65521:x^56-1",               // whose sums of products overflow
+        "97:x^24-1",                  // leaves of degree 3
+        "998244353:x^32+1",           // Mod32
+        "469762049:x^40-1",           // leaves of degree 5
+        "1073740609:x^96-x^48+1",     // a first layer of its own
+        "2013265921:x^32-1",          // Mod64, stored in 32 bits
+        "2013265921:x^4-11",          // nothing but a leaf
+        "1125899906826241:x^32+1",    // Mod50 where doubles are fast
         "1152921504606830593:x^32+1", // Mod64
         "1152921504606830593:x^40-1",
         "18446744069414584321:x^32+1", // Mod64Full
@@ -130,9 +130,8 @@ fn cuda() {
 #[test]
 fn every_arithmetic_is_among_them() -> Result<()> {
     let limits = Limits::of_capability(90);
-    let arithmetic = |text: &str| -> Result<ringforge::Arithmetic> {
-        Ok(ringforge::Arithmetic::of_device(&text.parse()?, &limits))
-    };
+    let arithmetic =
+        |text: &str| -> Result<ringforge::Arithmetic> { Ok(ringforge::Arithmetic::of_device(&text.parse()?, &limits)) };
     use ringforge::Arithmetic::{Mod50, Mod64, Mod255, Mod256};
     assert_eq!(arithmetic("1125899906826241:x^32+1:montgomery")?, Mod50);
     assert_eq!(arithmetic("1125899906826241:x^32+1:any word")?, Mod64);

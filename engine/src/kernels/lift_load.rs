@@ -99,8 +99,7 @@ impl<S: Row> Kernel for LiftLoad<S> {
             true => ANY_WORD.to_string() + &choice("Factor one()", "0", [S::Target::factor_literal(&self.one)]),
             false => String::new(),
         };
-        let further =
-            format!("    static constexpr bool below_primes = {below};\n{dividers}{minus_q}{half}{any_word}");
+        let further = format!("    static constexpr bool below_primes = {below};\n{dividers}{minus_q}{half}{any_word}");
         let built = Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude::<S>(&further)), launch };
         Ok(Source::of_engine(self, ringforge_kernels::LIFT_LOAD, built))
     }

@@ -223,7 +223,10 @@ mod tests {
             assert_ne!(parse(text.rsplit_once(':').unwrap().0), ring);
             assert_ne!(ring.to_string(), parse(text.rsplit_once(':').unwrap().0).to_string());
         }
-        let same = [("3329:x^256+1:plain", "3329:x^256+1"), ("18446744073709551629:x+1:montgomery", "18446744073709551629:x+1")];
+        let same = [
+            ("3329:x^256+1:plain", "3329:x^256+1"),
+            ("18446744073709551629:x+1:montgomery", "18446744073709551629:x+1"),
+        ];
         for (one, other) in same {
             assert_eq!(parse(one), parse(other));
         }
