@@ -21,10 +21,9 @@ pub enum Arithmetic {
     Mod64,
     /// Odd q < 2^64: Montgomery, canonical.
     Mod64Full,
-    /// Odd q < 2^255 − 2^230: Shoup on eight 32-bit limbs, for transforms of residues stored in Montgomery form, below 2q
-    /// in a kernel.
+    /// Odd q < 2^255 − 2^230: Shoup on eight 32-bit limbs, for transforms, residues below 2q in a kernel.
     Mod255,
-    /// Odd q < 2^256: Montgomery on eight 32-bit limbs, canonical, residues stored in Montgomery form.
+    /// Odd q < 2^256: Montgomery on eight 32-bit limbs, canonical.
     Mod256,
 }
 
@@ -52,7 +51,8 @@ impl Arithmetic {
     /// doubles at full rate, and [`Arithmetic::Mod255`] that of [`Arithmetic::Mod256`] on a GPU for a single modulus in
     /// its range, if the table, twice as large, takes no more than a quarter of the device's memory.
     ///
-    /// It serves rings that split by layers of two down to degree 1.
+    /// It serves rings that split by layers of two down to degree 1. Rings that accept any word take no doubles, into which
+    /// not every word of 64 bits fits.
     #[must_use]
     pub fn of_device(ring: &Ring, limits: &Limits) -> Self {
         Self::all_of_device(ring, limits).next().unwrap_or(Self::of(ring))
@@ -62,6 +62,7 @@ impl Arithmetic {
     pub fn all_of_device(ring: &Ring, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
         let general = Self::of(ring);
         let small = ring.width() == Width::W64 && ring.basis().iter().all(|q| q.bits() <= 50);
+        let small = small && !ring.accepts_any_word();
         let table = 2 * ring.degree() as u64 * Self::Mod255.twiddle_bytes() as u64;
         let (other, is_faster) = match (general, ring.moduli()) {
             (Self::Mod64, _) if small => (Some(Self::Mod50), limits.has_fast_doubles()),
@@ -145,15 +146,30 @@ impl Arithmetic {
         ((((1u128 << word_bits) - 1) / u128::from(q)) as u64).clamp(1, most)
     }
 
-    /// The factor by which a reduced product of two variables comes out too small (Montgomery), as a plain value mod q.
+    /// The factor by which a reduced product of two of the ring's residues comes out too small modulo one of its moduli, as
+    /// a plain value. The reduction divides by a power of two (Montgomery); a product of residues that are stored times R
+    /// has one R too many.
     #[must_use]
-    pub fn product_factor(self, q: &Modulus) -> U256 {
-        let power = match self {
-            Self::Mod16 | Self::Mod50 | Self::Mod255 | Self::Mod256 => 0,
+    pub fn product_factor(self, ring: &Ring, q: &Modulus) -> U256 {
+        let divisor = q.pow(&q.reduce(&U256::from(2u32)), &U256::from(self.product_bits()));
+        // R is a power of two where q is odd, and else 1
+        let inverse = q.inverse(&ring.radix(q)).unwrap_or(U256::ONE);
+        q.mul(&divisor, &q.reduce(&inverse))
+    }
+
+    /// Whether that factor is not 1.
+    pub(crate) fn has_product_factor(self, ring: &Ring) -> bool {
+        self.product_bits() != ring.radix_bits()
+    }
+
+    /// The power of two by which reduction divides a product of two words.
+    const fn product_bits(self) -> u32 {
+        match self {
+            Self::Mod16 | Self::Mod50 => 0,
             Self::Mod32 => 32,
             Self::Mod64 | Self::Mod64Full => 64,
-        };
-        q.pow(&q.reduce(&U256::from(2u32)), &U256::from(power as u32))
+            Self::Mod255 | Self::Mod256 => 256,
+        }
     }
 
     /// Bytes of the type's fields.

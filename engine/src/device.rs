@@ -251,8 +251,8 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// A new buffer with coefficients of elements of a ring, checked to be in [0, q) where they are plain values of 16,
-    /// 32 or 64 bits or in Montgomery form of 256 bits.
+    /// A new buffer with coefficients of elements of a ring, in its [form](Ring::form), checked to be in [0, q) unless the
+    /// ring [accepts any word](Ring::accepts_any_word).
     ///
     /// # Errors
     /// [`Error::Length`] unless the slice holds whole elements of the ring; [`Error::NotReduced`].

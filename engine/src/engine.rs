@@ -135,7 +135,7 @@ impl Engine {
     }
 
     /// Products of ring elements, coefficients in and out, in host memory: as many as there are elements, one after another,
-    /// in `a` and `b`, with residues stored as [`Width`](crate::Width) says.
+    /// in `a` and `b`, with residues in the ring's [form](Ring::form).
     ///
     /// # Errors
     /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] for numbers of another width than the ring's residues,
@@ -147,7 +147,8 @@ impl Engine {
         self.mul_unchecked(ring, a, b)
     }
 
-    /// The same for residues that are known to be below their moduli: where one is not, its product means nothing.
+    /// The same for residues that are known to be below their moduli: where one is not, its product means nothing (unless the
+    /// ring [accepts any word](Ring::accepts_any_word)).
     ///
     /// # Errors
     /// As [`Engine::mul`], but for [`Error::NotReduced`].
@@ -204,7 +205,7 @@ fn of(name: &'static str, error: Error) -> Error {
     Error::Argument { name, error: Box::new(error) }
 }
 
-/// How many elements of a ring an argument has, all of whose residues are below their moduli.
+/// How many elements of a ring an argument has, all of whose words are such as the ring accepts.
 fn checked<T: Pod>(ring: &Ring, name: &'static str, numbers: &[T]) -> Result<usize> {
     let batch = elements_of(ring, name, numbers)?;
     ring.check(numbers).map_err(|error| of(name, error)).map(|()| batch)

@@ -23,9 +23,10 @@ use word64::{Mod64, Mod64Full};
 /// Arithmetic modulo one q.
 ///
 /// Ranges are named: *canonical* is below q, *relaxed* below 2q, *loose* below 4q. Strict arithmetic keeps every residue
-/// canonical. A wide product carries the factor 1/F, F = [`Arithmetic::product_factor`].
+/// canonical. A wide product lacks the factor F = [`Arithmetic::product_factor`] of the ring.
 ///
 /// Words come from callers' memory as they are: out of range, they give words of no meaning, and nothing else. So sums wrap.
+/// Where a ring accepts any word, [`Field::reduce_any`] stands before all else.
 pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// A residue in a register.
     type Word: Store<Self::Word>;
@@ -34,17 +35,19 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// A sum of products.
     type Wide: Copy;
 
-    /// Whether F is not 1.
-    const HAS_FACTOR: bool;
-
     fn new(q: &Modulus) -> Self;
-    /// A plain value below q as a canonical word (in Montgomery form for 256 bits).
+    /// A plain value below q as a canonical word that makes a factor (in Montgomery form for 256 bits).
     fn word(&self, q: &Modulus, x: &U256) -> Self::Word;
     /// A canonical word as a factor.
     fn twiddle(&self, w: Self::Word) -> Self::Twiddle;
 
-    /// in: any x   out: x w, relaxed
+    /// in: any x (of 256 bits, canonical)   out: x w, relaxed
     fn mul(&self, x: Self::Word, w: &Self::Twiddle) -> Self::Word;
+    /// in: any x, the factor 1   out: x, canonical
+    #[inline(always)]
+    fn reduce_any(&self, x: Self::Word, one: &Self::Twiddle) -> Self::Word {
+        self.canonical(self.mul(x, one))
+    }
     /// in: relaxed   out: loose
     fn add(&self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// in: relaxed   out: loose
@@ -148,9 +151,20 @@ mod tests {
                     _ => value,
                 }
             };
+            let one = field.twiddle(field.word(q, &q.reduce(&U256::ONE)));
+            let largest = U256::MAX.shr_vartime(256 - 8 * size_of::<S>() as u32);
+            let multiples = [q.value(), q.value().wrapping_add(&q.value())].into_iter();
+            let multiples = multiples.flat_map(|x| [x.wrapping_sub(&U256::ONE), x, x.wrapping_add(&U256::ONE)]);
+            for x in multiples.chain([U256::ZERO, largest, largest.shr_vartime(1)]).filter(|x| *x <= largest) {
+                let bytes = &x.to_le_bytes()[..size_of::<S>()];
+                let word = bytemuck::pod_read_unaligned::<S>(bytes).load();
+                let reduced = S::store(field.reduce_any(word, &one));
+                let wanted = &q.reduce(&x).to_le_bytes()[..size_of::<S>()];
+                assert_eq!(bytemuck::bytes_of(&reduced), wanted, "{x} modulo {q}");
+            }
             let zero = U256::ZERO;
             let edges = [zero, q.reduce(&U256::ONE), q.reduce(&q.value().shr_vartime(1)), q.neg(&q.reduce(&U256::ONE))];
-            let factor_inverse = q.inverse(&arithmetic.product_factor(q)).expect("a unit");
+            let factor_inverse = q.inverse(&arithmetic.product_factor(ring, q)).expect("a unit");
             for a in edges {
                 let x = field.word(q, &a);
                 assert_eq!(plain(x), a);

@@ -114,7 +114,7 @@ impl fmt::Display for Order {
 
 /// How large the operands of a product may be: absolute values of their centred representatives.
 ///
-/// Small bounds save auxiliary primes where a product needs the lift, for moduli of up to 64 bits. Operands beyond the bounds give wrong products.
+/// Small bounds save auxiliary primes where a product needs the lift, in rings of plain residues ([`Form`](crate::Form)). Operands beyond the bounds give wrong products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Bounds {
     /// Bound of the first operand; `None` for no promise.

@@ -131,6 +131,7 @@ pub use pipeline::{Pipeline, Value};
 pub use plan::{Content, Plan, PlanArg};
 pub use planner::Planner;
 pub use program::Program;
+pub use residues::Form;
 pub use ring::split::{self, Layer, Roots, Split};
 pub use ring::{MAX_DEGREE, Quotient, Ring};
 pub use ringforge_kernels::Header;

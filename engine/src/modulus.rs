@@ -9,10 +9,11 @@ use crate::error::{Error, Result};
 
 mod roots;
 
-/// How a residue is stored, alike on the CPU and on a GPU.
+/// The word in which a residue is stored, alike on the CPU and on a GPU; 256-bit residues are four 64-bit limbs, least
+/// significant first.
 ///
-/// 16-, 32- and 64-bit residues are plain values in [0, q). 256-bit residues are four 64-bit limbs, least significant first,
-/// in Montgomery form, x·2^256 mod q; modulo an even q, which has no such form, they are plain values.
+/// Residues are in [0, q). Unless the ring says otherwise (`Ring::with_form`), those of 16, 32 and 64 bits are plain values,
+/// and those of 256 bits are in Montgomery form, x·2^256 mod q; modulo an even q, which has no such form, they are plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// `u16`, for q of up to 16 bits.
@@ -194,12 +195,7 @@ impl Modulus {
         inverse
     }
 
-    /// The stored form of x < q in rows of this width.
-    pub(crate) fn stored(&self, x: &U256, width: Width) -> U256 {
-        if width == Width::W256 && self.is_odd() { self.to_montgomery(x) } else { *x }
-    }
-
-    /// x·2^256 mod q: the stored (Montgomery) form of a 256-bit residue.
+    /// x·2^256 mod q: the Montgomery form of a 256-bit residue.
     #[must_use]
     pub fn to_montgomery(&self, x: &U256) -> U256 {
         U256::rem_wide_vartime((U256::ZERO, *x), &self.q)

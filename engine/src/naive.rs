@@ -7,20 +7,21 @@ use crypto_bigint::U256;
 
 use crate::job::Order;
 use crate::modulus::{Modulus, Width};
+use crate::residues::Form;
 use crate::ring::Ring;
 use crate::ring::split::Split;
 
-/// The plain values of stored elements.
+/// The plain values of stored elements; of words that are not reduced, where the ring accepts any, those of their residues.
 #[must_use]
 pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
-    let width = ring.width();
-    let residues = bytes.chunks_exact(width.bytes()).enumerate().map(|(i, bytes)| {
+    let residues = bytes.chunks_exact(ring.width().bytes()).enumerate().map(|(i, bytes)| {
         let mut limbs = [0; 32];
         limbs[..bytes.len()].copy_from_slice(bytes);
-        let value = U256::from_le_slice(&limbs);
-        match width {
-            Width::W256 => modulus(ring, i).from_montgomery(&value).unwrap_or(value),
-            _ => value,
+        let (value, q) = (U256::from_le_slice(&limbs), modulus(ring, i));
+        let value = if ring.accepts_any_word() { q.reduce(&value) } else { value };
+        match radix(ring, q) {
+            Some(radix) => q.mul(&value, &q.inverse(&radix).unwrap_or_default()),
+            None => value,
         }
     });
     residues.collect()
@@ -30,11 +31,25 @@ pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
 #[must_use]
 pub fn to_stored(ring: &Ring, values: &[U256]) -> Vec<u8> {
     let width = ring.width();
-    let bytes = values
-        .iter()
-        .enumerate()
-        .flat_map(|(i, value)| modulus(ring, i).stored(value, width).to_le_bytes().as_ref()[..width.bytes()].to_vec());
+    let bytes = values.iter().enumerate().flat_map(|(i, value)| {
+        let q = modulus(ring, i);
+        let value = radix(ring, q).map_or(*value, |radix| q.mul(value, &radix));
+        value.to_le_bytes().as_ref()[..width.bytes()].to_vec()
+    });
     bytes.collect()
+}
+
+/// R mod q, where residues are stored in Montgomery form: an odd q.
+fn radix(ring: &Ring, q: &Modulus) -> Option<U256> {
+    let power = match ring.width() {
+        Width::W16 => return None,
+        Width::W32 => U256::ONE.shl_vartime(32),
+        Width::W64 => U256::ONE.shl_vartime(64),
+        Width::W256 => U256::MAX, // 2^256 - 1
+    };
+    let less = u32::from(ring.width() == Width::W256);
+    let radix = q.add(&q.reduce(&power), &q.reduce(&U256::from(less)));
+    (ring.form() == Form::Montgomery && q.is_odd()).then_some(radix)
 }
 
 /// Products of elements: schoolbook, then x^n replaced by its residue modulo f, from the top.

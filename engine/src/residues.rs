@@ -1,4 +1,7 @@
-//! Checks that stored residues are reduced.
+//! How a ring's residues are stored, and whether they are reduced.
+
+use core::fmt;
+use core::str::FromStr;
 
 use bytemuck::Pod;
 use crypto_bigint::U256;
@@ -8,9 +11,68 @@ use crate::error::{Error, Result};
 use crate::modulus::{Modulus, Width};
 use crate::ring::Ring;
 
+/// The form in which a ring's residues are stored, in inputs and outputs alike: [`Ring::with_form`].
+///
+/// ```
+/// # use ringforge::{Form, Modulus, Ring};
+/// // BabyBear as Plonky3 stores it, x·2^32 mod q
+/// let ring = Ring::cyclic(8, Modulus::new(2013265921u32)?)?.with_form(Form::Montgomery)?;
+/// assert_eq!(ring.to_string(), "Z_2013265921[x]/(x^8 - 1) in Montgomery form");
+/// assert_eq!(ring, "2013265921 : x^8 - 1 : montgomery".parse()?);
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// x itself.
+    Plain,
+    /// x·R mod q with R = 2^32, 2^64 or 2^256, as wide as a stored residue ([`Ring::width`]).
+    Montgomery,
+}
+
+impl Form {
+    /// That of rings which name none.
+    pub(crate) fn default_of(width: Width) -> Self {
+        if width == Width::W256 { Self::Montgomery } else { Self::Plain }
+    }
+}
+
+/// The word for it in a ring's text: `plain` or `montgomery`.
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "plain",
+            Self::Montgomery => "montgomery",
+        })
+    }
+}
+
+impl FromStr for Form {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let form = [Self::Plain, Self::Montgomery].into_iter().find(|form| form.to_string() == text);
+        form.ok_or_else(|| Error::Ring { why: format!("residues are stored plain or montgomery, not {text:?}") })
+    }
+}
+
 impl Ring {
-    /// Whether these are whole elements of the ring, as they are stored, with every residue below its modulus: what
-    /// programs take their operands to be. The time it takes tells where the first other one is.
+    /// The bits of R in residues x·R mod q as they are stored: 0 where they are plain.
+    pub(crate) fn radix_bits(&self) -> u32 {
+        match self.form() {
+            Form::Plain => 0,
+            Form::Montgomery => 8 * self.width().bytes() as u32,
+        }
+    }
+
+    /// R mod q for one of the ring's moduli. An even one, which has no Montgomery form, has R = 1.
+    pub(crate) fn radix(&self, q: &Modulus) -> U256 {
+        let bits = if q.is_odd() { self.radix_bits() } else { 0 };
+        q.pow(&q.reduce(&U256::from(2u32)), &U256::from(bits))
+    }
+
+    /// Whether these are whole elements of the ring, as they are stored, with every residue below its modulus unless the
+    /// ring [accepts any word](Ring::accepts_any_word): what programs take their operands to be. The time it takes tells
+    /// where the first other one is.
     ///
     /// ```
     /// # use ringforge::{Error, Modulus, Ring};
@@ -28,6 +90,9 @@ impl Ring {
         if !bytes.len().is_multiple_of(size) {
             let expected = bytes.len().next_multiple_of(size);
             return Err(Error::Length { what: "bytes of ring elements", expected, got: bytes.len() });
+        }
+        if self.accepts_any_word() {
+            return Ok(());
         }
         let (width, n, moduli) = (self.width(), self.degree(), self.basis());
         let bad = bytes.par_chunks(n * width.bytes()).enumerate().find_map_first(|(row, chunk)| {

@@ -13,6 +13,7 @@ use crypto_bigint::U256;
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
 use crate::modulus::{Modulus, Width};
+use crate::residues::Form;
 
 pub use quotient::Quotient;
 
@@ -25,8 +26,8 @@ pub const MAX_DEGREE: usize = 1 << 28;
 /// An element is stored as one row of n residues for each modulus of the basis, rows one after another, coefficients
 /// in ascending order of their power. All rows have the width of the widest modulus. Cloning is cheap.
 ///
-/// The roots of unity that decide the meaning of a transform are part of the ring's identity: two rings that differ in
-/// them are different.
+/// The roots of unity that decide the meaning of a transform are part of the ring's identity, and so is how residues are
+/// stored ([`Ring::with_form`], [`Ring::accepting_any_word`]): two rings that differ in them are different.
 ///
 /// ```
 /// use ringforge::{Modulus, Ring};
@@ -50,6 +51,8 @@ struct Parts {
     roots: Vec<U256>,
     /// The same for x^n − c, where the roots do not decide it.
     steps: Vec<U256>,
+    form: Form,
+    any_word: bool,
 }
 
 impl Ring {
@@ -108,7 +111,9 @@ impl Ring {
             }
         }
         let quotient = quotient.named(&moduli);
-        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots: Vec::new(), steps: Vec::new() })))
+        let form = Form::default_of(width(&moduli));
+        let (roots, steps) = (Vec::new(), Vec::new());
+        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false })))
     }
 
     /// `Z_q[x]/(x^n − 1)`.
@@ -224,6 +229,61 @@ impl Ring {
         Ok(ring)
     }
 
+    /// The same ring with residues stored in this form, in inputs and outputs alike. Roots, steps and other constants stay
+    /// plain values. Rings of 256-bit residues are in Montgomery form, and all others plain, unless this says otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for the Montgomery form of 16-bit residues, and for that of residues modulo an even number.
+    pub fn with_form(self, form: Form) -> Result<Self> {
+        if form == self.form() {
+            return Ok(self);
+        }
+        if form == Form::Montgomery {
+            if self.width() == Width::W16 {
+                return Err(Error::Ring { why: format!("the 16-bit residues of {self} have no Montgomery form") });
+            }
+            if let Some(q) = self.moduli().iter().find(|q| !q.is_odd()) {
+                return Err(Error::Ring {
+                    why: format!("residues modulo {q}, an even number, have no Montgomery form"),
+                });
+            }
+        }
+        let mut parts = (*self.0).clone();
+        parts.form = form;
+        Ok(Self(Arc::new(parts)))
+    }
+
+    /// The same ring with any word of its width as an input: each stands for the residue that it is modulo q, and kernels
+    /// reduce it as they load it. Outputs are below q as ever.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring};
+    /// let ring: Ring = "18446744069414584321 : x^2 - 1 : any word".parse()?;
+    /// let mut data = [u64::MAX, 0]; // 2^32 - 2 modulo 2^64 - 2^32 + 1
+    /// Engine::best().ntt(&ring)?.forward(&mut data)?;
+    /// assert_eq!(data, [0xffff_fffe; 2]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn accepting_any_word(self) -> Self {
+        let mut parts = (*self.0).clone();
+        parts.any_word = true;
+        Self(Arc::new(parts))
+    }
+
+    /// The form in which residues are stored; where a 256-bit ring is in Montgomery form, its rows modulo even numbers, which
+    /// have no such form, are plain.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        self.0.form
+    }
+
+    /// Whether any word is accepted as an input, or reduced residues alone.
+    #[must_use]
+    pub fn accepts_any_word(&self) -> bool {
+        self.0.any_word
+    }
+
     /// The modulus of each row.
     #[must_use]
     pub fn basis(&self) -> &[Modulus] {
@@ -248,12 +308,14 @@ impl Ring {
         self.0.basis.len() > self.0.moduli.len()
     }
 
-    /// The ring modulo one of its moduli alone.
+    /// The ring modulo one of its moduli alone, its residues in the default form.
     pub(crate) fn of_modulus(&self, i: usize) -> Self {
         let Parts { moduli, quotient, roots, steps, .. } = &*self.0;
         let one = |all: &[U256]| all.get(i).copied().into_iter().collect();
-        let (basis, roots, steps) = (vec![moduli[i]], one(roots), one(steps));
-        Self(Arc::new(Parts { moduli: basis.clone(), basis, map: vec![0], quotient: quotient.clone(), roots, steps }))
+        let (moduli, quotient, map) = (vec![moduli[i]], quotient.clone(), vec![0]);
+        let (basis, form) = (moduli.clone(), Form::default_of(width(&moduli)));
+        let (roots, steps) = (one(roots), one(steps));
+        Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false }))
     }
 
     /// The quotient polynomial f.
@@ -284,7 +346,7 @@ impl Ring {
     /// Storage of a residue: that of the widest modulus.
     #[must_use]
     pub fn width(&self) -> Width {
-        self.basis().iter().map(Modulus::width).max().unwrap_or(Width::W16)
+        width(self.basis())
     }
 
     /// Bytes of one element.
@@ -292,6 +354,10 @@ impl Ring {
     pub fn bytes(&self) -> usize {
         self.basis().len() * self.degree() * self.width().bytes()
     }
+}
+
+fn width(moduli: &[Modulus]) -> Width {
+    moduli.iter().map(Modulus::width).max().unwrap_or(Width::W16)
 }
 
 fn coprime(a: &Modulus, b: &Modulus) -> bool {
@@ -313,10 +379,21 @@ impl Ring {
         }
         write!(f, " : {}", self.quotient())?;
         match (self.roots(), self.steps()) {
-            ([], []) => Ok(()),
-            (roots, []) => write!(f, " @ {}", list(roots)),
-            (roots, steps) => write!(f, " @ {} @ {}", list(roots), list(steps)),
+            ([], []) => {}
+            (roots, []) => write!(f, " @ {}", list(roots))?,
+            (roots, steps) => write!(f, " @ {} @ {}", list(roots), list(steps))?,
         }
+        match (self.named_form(), self.accepts_any_word()) {
+            (None, false) => Ok(()),
+            (None, true) => f.write_str(" : any word"),
+            (Some(form), false) => write!(f, " : {form}"),
+            (Some(form), true) => write!(f, " : {form}, any word"),
+        }
+    }
+
+    /// The form, where it is not the default one.
+    fn named_form(&self) -> Option<Form> {
+        Some(self.form()).filter(|form| *form != Form::default_of(self.width()))
     }
 }
 
@@ -351,6 +428,14 @@ impl fmt::Display for Ring {
                 [first, .., last] => write!(f, " {before} {what}s {}..{}", decimal(first), decimal(last))?,
             }
         }
+        match self.named_form() {
+            None => {}
+            Some(Form::Plain) => f.write_str(" in plain form")?,
+            Some(Form::Montgomery) => f.write_str(" in Montgomery form")?,
+        }
+        if self.accepts_any_word() {
+            f.write_str(", any word")?;
+        }
         Ok(())
     }
 }
@@ -358,7 +443,7 @@ impl fmt::Display for Ring {
 impl fmt::Debug for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // every modulus, because tables are cached under this text
-        let Parts { basis, roots, steps, .. } = &*self.0;
-        write!(f, "Ring({basis:?}, {}, {roots:?}, {steps:?})", self.quotient())
+        let Parts { basis, roots, steps, form, any_word, .. } = &*self.0;
+        write!(f, "Ring({basis:?}, {}, {roots:?}, {steps:?}, {form}, {any_word})", self.quotient())
     }
 }

@@ -11,7 +11,7 @@ use bytemuck::Zeroable;
 
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit, dispatch};
-use crate::kernels::base::{LANES, products};
+use crate::kernels::base::{LANES, restored_products};
 use crate::kernels::tree::{Origin, Tree};
 use crate::ring::split::{MAX_BASE, Split};
 use crate::rows::Rows;
@@ -19,7 +19,7 @@ use crate::rows::twiddles::{HEADER, Layout, factors_of};
 
 use stack::Step;
 
-/// A residue of a row on the CPU: `u32` below 2^30, `u64` below 2^64, `[u64; 4]` in Montgomery form beyond.
+/// A residue of a row on the CPU: `u32` below 2^30, `u64` below 2^64, `[u64; 4]` beyond.
 pub trait Word: sealed::Word {}
 
 impl Word for u32 {}
@@ -35,7 +35,8 @@ mod sealed {
 
 /// Transforms and products of one row of n residues on the CPU, where they lie: what fused kernels mean there.
 ///
-/// All residues are canonical, below the row's modulus. Values are in tree order, leaf by leaf and low degree first, as in
+/// All residues are in the ring's [form](crate::Ring::form) and canonical, below the row's modulus: also where the ring accepts
+/// any word, which kernels reduce when they load it. Values are in tree order, leaf by leaf and low degree first, as in
 /// [`Order::Tree`](crate::Order::Tree). Neither time nor addresses depend on residues, and what they leave on the stack is
 /// wiped; only a row of more than 64 KiB also takes other threads, whose stacks keep it. Cloning is cheap.
 ///
@@ -158,10 +159,13 @@ impl Visit for Make<'_> {
     type Out = Box<dyn Any>;
 
     fn visit<F: Field, S: Store<F::Word>>(self) -> Box<dyn Any> {
-        let Rows { split, .. } = self.rows;
+        let Rows { ring, split, .. } = self.rows;
         let roots = &split.roots[self.modulus];
+        let one = ring.radix(&roots.q).to_le_bytes();
         let row: Arc<dyn Row<F::Word>> = Arc::new(Parts::<F> {
             field: F::new(&roots.q),
+            one: bytemuck::pod_read_unaligned::<S>(&one.as_ref()[..size_of::<S>()]).load(),
+            restore: self.rows.arithmetic.has_product_factor(ring),
             split: split.clone(),
             layout: Layout::of(split, split.layers.len()),
             table: factors_of::<F>(split, self.modulus),
@@ -174,6 +178,10 @@ impl Visit for Make<'_> {
 /// What a tree borrows.
 struct Parts<F: Field> {
     field: F,
+    /// 1 as the ring stores it.
+    one: F::Word,
+    /// Whether reduced products lack a factor.
+    restore: bool,
     split: Split,
     layout: Layout,
     table: Vec<F::Twiddle>,
@@ -206,21 +214,19 @@ impl<F: Field> Row<F::Word> for Parts<F> {
 
     fn multiply(&self, a: &mut [F::Word], b: &[F::Word]) {
         let (tree, field) = (self.tree(), self.field);
-        let factor = tree.product_factor();
         let leaves = PIECE / self.split.base / LANES * LANES;
         let len = leaves * self.split.base;
         let mut left = [F::Word::zeroed(); PIECE];
         for (i, (a, b)) in a.chunks_mut(len).zip(b.chunks(len)).enumerate() {
             let left = &mut left[..a.len()];
             left.copy_from_slice(a);
-            products(&tree, &|leaf| i * leaves + leaf, [left, b], a, &|out, product| {
-                let product = if F::HAS_FACTOR { field.mul(product, factor) } else { product };
+            restored_products(&tree, self.restore, &|leaf| i * leaves + leaf, [left, b], a, &|out, product| {
                 *out = field.canonical(product);
             });
         }
     }
 
     fn invert(&self, row: &mut [F::Word]) -> bool {
-        leaves::invert(&self.tree(), &self.split.roots[self.modulus].q, row)
+        leaves::invert(&self.tree(), &self.split.roots[self.modulus].q, self.one, row)
     }
 }

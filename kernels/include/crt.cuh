@@ -6,7 +6,7 @@ namespace rf {
 
 // in: a, b < q   out: a + b, < q
 RF_FN u64 add_mod(u64 a, u64 b, u64 q) { return a - (q - b) + select(a < q - b, q, 0ull); }
-// in: a, b < q   out: a - b, < q
+// in: a, b < q   out: a - b, < q; for any other a, a word that is a - b modulo q
 RF_FN u64 sub_mod(u64 a, u64 b, u64 q) { return a - b + select(a < b, q, 0ull); }
 
 // Remainders of 64-bit values by q <= 2^63.
@@ -38,7 +38,7 @@ struct Divisor {
         r -= select(r >= d, d, 0ull);
         return r >> shift;
     }
-    // in: a, b < q   out: a b mod q
+    // in: any a, b < q   out: a b mod q
     RF_METHOD u64 mul(u64 a, u64 b) const { return rem(mul_wide(a, b)); }
     // in: a, b < q   out: a + b mod q
     RF_METHOD u64 add(u64 a, u64 b) const { return add_mod(a, b, modulus()); }

@@ -61,7 +61,7 @@ struct Divisor256 {
         add_limbs<8>(r.limb, r.limb, lift);
         return r;
     }
-    // in: a < q   out: a c mod q
+    // in: any a   out: a c mod q   (five digits of 52 bits are all of a)
     RF_METHOD u256 mul(u256 a, const Factor& c) const {
         u256 sum{};
         RF_UNROLL

@@ -54,6 +54,14 @@ struct Mod256Of {
         return reduce<B>(x);
     }
 
+    // in: any x   out: x, < q
+    RF_METHOD Word reduce_any(Word x) const {
+        Word w;
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) w.limb[i] = one[i];
+        return mul_montgomery(w, x);
+    }
+
     // in: a, b < q   out: a + b, < q
     RF_METHOD Word add(Word a, Word b) const {
         Word r;
@@ -87,7 +95,8 @@ struct Mod256Of {
         return acc;
     }
 
-    // in: a, b < q   out: a b 2^-256, < q
+    // in: a < q, any b   out: a b 2^-256, < q
+    // After each limb of b what is summed is below a + q < 2q, and in the end below (b / 2^256 + 1) q < 2q.
     RF_METHOD Word mul_montgomery(Word a, Word b) const {
         u32 x[8], y[8];  // one holds positions 0..7, the other 1..8, changing places at each limb of b
         row_mul<8>(x, a.limb, b.limb[0]);

@@ -40,6 +40,9 @@ struct Mod32 {
         return canonical32<B>(x, q, ratio);
     }
 
+    // in: any x   out: x, < q
+    RF_METHOD Word reduce_any(Word x) const { return sub_once(barrett(x, q, ratio), q); }
+
     // in: a + b < 2^32   out: a + b, not reduced
     RF_METHOD Word add(Word a, Word b) const { return a + b; }
     // in: b <= B q, a + B q < 2^32   out: a - b + B q, not reduced

@@ -54,6 +54,9 @@ struct Mod64 {
         else return sub_once(reduce<B>(x), q);
     }
 
+    // in: any x   out: x, < q   (x (2^64 mod q) < 2^64 q; the compiler makes that factor once)
+    RF_METHOD Word reduce_any(Word x) const { return mul_montgomery(x, to_montgomery(1)); }
+
     // in: a + b < 2^64   out: a + b, not reduced
     RF_METHOD Word add(Word a, Word b) const { return a + b; }
     // in: b <= B q, a + B q < 2^64   out: a - b + B q, not reduced
@@ -126,6 +129,12 @@ struct Mod64Full {
     template <u32 B>
     RF_METHOD Word canonical(Word x) const {
         return reduce<B>(x);
+    }
+
+    // in: any x   out: x, < q   (where q has its top bit set, x < 2q; else as Mod64)
+    RF_METHOD Word reduce_any(Word x) const {
+        if (q >> 63) return x - select(x >= q, q, 0ull);
+        return mul_montgomery(x, to_montgomery(1));
     }
 
     // in: a, b < q   out: a + b, < q

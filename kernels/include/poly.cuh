@@ -188,7 +188,7 @@ RF_FN bool invert_values(const typename R::M& m, typename R::M::Word* x, const t
 template <class R>
 RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::Word x,
                                          const typename R::M::Twiddle* header) {
-    if constexpr (R::M::wide_factor) return m.mul(x, header[Tree<R>::product_factor]);
+    if constexpr (lacks_factor<R>) return m.mul(x, header[Tree<R>::product_factor]);
     else return x;
 }
 
@@ -222,6 +222,8 @@ struct Leaf {
         typename R::M::Word x[R::base], y[R::base];
         RF_UNROLL
         for (u32 v = 0; v < R::base; v++) x[v] = a[offset + v], y[v] = b[offset + v];
+        reduce_inputs<R, R::base>(m, x);
+        reduce_inputs<R, R::base>(m, y);
         if constexpr (R::base > 1) {
             u32 leaf = Natural ? Tree<R>::leaf_at(place) : place;
             const auto* betas = TablesOf<R>::of(tables, number) + Tree<R>::leaves();

@@ -6,6 +6,7 @@
 // thread t has in register r the coefficient Pass<R, P>::coeff(t, r). Coefficients enter in the layout of the first
 // pass and leave the forward transform in that of the last.
 #pragma once
+#include "stored.cuh"
 #include "word.cuh"
 
 namespace rf {

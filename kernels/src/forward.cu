@@ -17,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident
     auto m = Rq::modulus(constants, row.number);
     Rq::M::Word x[Rq::per_thread];
     load_row<Rq, 0>(x, in + row.offset(), row.thread, row.live);
+    if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);
     ntt_forward<Rq>(m, x, row.table(tables), row.shared, row.thread, row.node);
     if constexpr (Rq::stride == 1 || !Bound<Rq>::kept) {
         RF_UNROLL

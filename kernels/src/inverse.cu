@@ -15,6 +15,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident
     auto m = Rq::modulus(constants, row.number);
     Rq::M::Word x[Rq::per_thread];
     load_values<Rq, Rq::natural_order>(x, in + row.values(), row.thread, row.live, row.shared);
+    if constexpr (Rq::pass[Rq::passes] == Rq::layers) reduce_inputs<Rq, Rq::per_thread>(m, x);
     ntt_inverse<Rq, 1, false>(m, x, row.table(tables), constants[row.number].header, row.shared, row.thread, row.node);
     store_row<Rq, 0>(x, out + row.offset(), row.thread, row.live);
 }

@@ -30,6 +30,7 @@ pub const HEADERS: &[Header] = headers![
     "mod64.cuh",
     "mod255.cuh",
     "mod256.cuh",
+    "stored.cuh",
     "ring.cuh",
     "ntt.cuh",
     "poly.cuh",

@@ -1,8 +1,16 @@
 // One row of ring elements into an auxiliary ring: centred representatives modulo each auxiliary prime, padded with zeros.
 #include "crt.cuh"
 #include "spread.cuh"
+#include "stored.cuh"
 #include "prelude.cuh"
 using namespace rf;
+
+// in: a word as inputs of the ring have it   out: the residue, < q
+template <class L>
+RF_FN typename L::Residue reduced(typename L::Residue x) {
+    if constexpr (any_word<L>) return L::modulo().mul(x, L::one());
+    else return x;
+}
 
 // out: x modulo prime number j
 template <class L>
@@ -16,6 +24,7 @@ extern "C" __global__ void lift_load(const Lift::Store* in, Lift::Word* out, u64
     if (!at.live) return;
     Lift::Residue x{};
     if (at.cell < Lift::n) x = (Lift::Residue)in[(at.item * Lift::rows + Lift::row) * Lift::n + at.cell];
+    x = reduced<Lift>(x);
     u32 negative = is_above(x, Lift::half());
     Lift::Word* to = out + at.item * ((u64)Lift::primes * Lift::length) + at.cell;
     RF_UNROLL

@@ -14,7 +14,9 @@ extern "C" __global__ void mul_add(const Rq::Store* a, const Rq::Store* b, Rq::S
     leaf.multiply<Rq::natural_order>(m, a, b, tables, constants, product);
     RF_UNROLL
     for (u32 v = 0; v < Rq::base; v++) {
-        auto sum = m.add(product[v], (Rq::M::Word)acc[leaf.offset + v]);
+        Rq::M::Word before = acc[leaf.offset + v];
+        reduce_inputs<Rq, 1>(m, &before);
+        auto sum = m.add(product[v], before);
         acc[leaf.offset + v] = (Rq::Store)m.canonical<Rq::M::lazy ? 3 : 1>(sum);
     }
 }

@@ -16,8 +16,10 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     auto table = row.table(tables);
     Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
     load_row<Rq, 0>(x, a + row.offset(), row.thread, row.live);
+    reduce_inputs<Rq, Rq::per_thread>(m, x);
     ntt_forward<Rq>(m, x, table, row.shared, row.thread);
     load_row<Rq, 0>(y, b + row.offset(), row.thread, row.live);
+    reduce_inputs<Rq, Rq::per_thread>(m, y);
     ntt_forward<Rq>(m, y, table, row.shared, row.thread);
     constexpr u32 bound = ntt_forward_bound<Rq>();
     multiply_values<Rq, bound, bound>(m, x, y, table, row.thread);

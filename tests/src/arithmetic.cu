@@ -13,7 +13,7 @@
 //     arithmetic_words(a, b, out, first, end)            word.cuh alone; a, b of u64
 // a and b hold any words x, y (strict types of 256 bits: words below q). Item i writes out[K i] … out[K i + K - 1].
 //
-// Lazy types, K = 24. x_B = x mod B q, y_B likewise; y' = y mod (2q + 1); w = y_1. A range as in the headers.
+// Lazy types, K = 25. x_B = x mod B q, y_B likewise; y' = y mod (2q + 1); w = y_1. A range as in the headers.
 //      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 mul_loose(x, w), or 2 again
 //      4 reduce<2>(x_2)           5 reduce<4>(x_4)           6 reduce<bound>(x_bound)  7 canonical<1>(x_1)
 //      8 canonical<2>(x_2)        9 canonical<4>(x_4)       10 canonical<bound>(..)   11 add(x_2, y_2)
@@ -22,16 +22,17 @@
 //     16 wide_reduce of u v + u u + v v                     (as 15 if products < 3)
 //     17 wide_fold of u v        18 mul_plain(x_1, y_1)
 //     19 mul_montgomery(x_1, y_1)    20 to_montgomery(x)      21 from_montgomery(x)      (Mod16: 0)
-//     22 reduce<3>(x mod 3q)     23 canonical<3>(x mod 3q)
-// Strict types, K = 10. x_1, y_1 as above (256 bits: x, y).
+//     22 reduce<3>(x mod 3q)     23 canonical<3>(x mod 3q)  24 reduce_any(x)
+// Strict types, K = 12. x_1, y_1 as above (256 bits: x, y).
 //      0 twiddle(y_1).w           1 mul(x_1, twiddle(y_1))   2 add(x_1, y_1)           3 sub<1>(x_1, y_1)
 //      4 negate<1>(y_1)           5 wide_reduce of x_1 y_1 + x_1 x_1                  6 mul_plain(x_1, y_1)
 //      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x)         9 from_montgomery(x)
-// Mod255, K = 13. x, y below 2q; x_1, y_1 as above; w = y_1.
+//     10 reduce_any(x)           11 reduce_any(~x)
+// Mod255, K = 15. x, y below 2q; x_1, y_1 as above; w = y_1.
 //      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 add(x, y)
 //      4 sub<1>(x, y)             5 negate<1>(y)             6 canonical<1>(x)         7 reduce<1>(x)
 //      8 mul_montgomery(x_1, y_1) 9 to_montgomery(x_1)      10 from_montgomery(x_1)
-//     11 wide_mul(x, y)          12 wide_mad(x, x, y)
+//     11 wide_mul(x, y)          12 wide_mad(x, x, y)      13 reduce_any(x)          14 reduce_any(~x)
 // Mod50, K = 18, words as they are: bits of doubles. x_B = (x mod (2 B q + 1)) - B q for any bits x, y_B likewise;
 // x_1 = (x mod (2q - 1)) - (q - 1), y_1 likewise; h = bound / 2.
 //      0 twiddle(y_1).w           1 twiddle(y_1).quotient    2 mul(x_bound, w)         3 mul(x_2, w)
@@ -104,6 +105,13 @@ RF_FN u256 residue(const Mod256Of<Full>&, u256 x) {
     return x;
 }
 
+RF_FN u64 inverted(u64 x) { return ~x; }
+RF_FN u256 inverted(u256 x) {
+    RF_UNROLL
+    for (u32 i = 0; i < 8; i++) x.limb[i] = ~x.limb[i];
+    return x;
+}
+
 // ---- all operations of a type ----
 
 template <class T>
@@ -144,6 +152,7 @@ RF_FN void lazy_operations(const T& m, typename T::Word x, typename T::Word y, t
     montgomery(m, x, x1, y1, out + 19);
     out[22] = m.template reduce<3>(x3);
     out[23] = m.template canonical<3>(x3);
+    out[24] = m.reduce_any(x);
 }
 
 template <class T>
@@ -158,6 +167,8 @@ RF_FN void strict_operations(const T& m, typename T::Word x, typename T::Word y,
     out[5] = m.template wide_reduce<2>(m.wide_mad(m.wide_mul(x1, y1), x1, x1));
     out[6] = m.mul_plain(x1, y1);
     montgomery(m, x, x1, y1, out + 7);
+    out[10] = m.reduce_any(x);
+    out[11] = m.reduce_any(inverted(x));
 }
 
 template <class T>
@@ -175,6 +186,8 @@ RF_FN void shoup_operations(const T& m, u256 x, u256 y, u256* out) {
     montgomery(m, x1, x1, y1, out + 8);
     out[11] = m.wide_mul(x, y);
     out[12] = m.wide_mad(x, x, y);
+    out[13] = m.reduce_any(x);
+    out[14] = m.reduce_any(inverted(x));
 }
 
 // in: any bits   out: an integer, |.| <= limit
@@ -214,9 +227,9 @@ template <class T>
 RF_FN void operations(const T& m, const typename T::Word* a, const typename T::Word* b, typename T::Word* out,
                       u64 item) {
     if constexpr (is_doubles<T>) double_operations(m, a[item], b[item], out + 18 * item);
-    else if constexpr (is_shoup256<T>) shoup_operations(m, a[item], b[item], out + 13 * item);
-    else if constexpr (T::lazy) lazy_operations(m, a[item], b[item], out + 24 * item);
-    else strict_operations(m, a[item], b[item], out + 10 * item);
+    else if constexpr (is_shoup256<T>) shoup_operations(m, a[item], b[item], out + 15 * item);
+    else if constexpr (T::lazy) lazy_operations(m, a[item], b[item], out + 25 * item);
+    else strict_operations(m, a[item], b[item], out + 12 * item);
 }
 
 // On l = (low x, high x, low y, high y) and r = (low y, high y, low x, high x), two limbs an output word:

@@ -64,9 +64,9 @@ impl Which {
         match self {
             Self::Words => 41,
             _ if self.is_doubles() => 18,
-            _ if self.is_lazy() => 24,
-            _ if self.is_shoup256() => 13,
-            _ => 10,
+            _ if self.is_lazy() => 25,
+            _ if self.is_shoup256() => 15,
+            _ => 12,
         }
     }
 

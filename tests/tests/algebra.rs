@@ -5,7 +5,7 @@ mod support;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use ringforge::testkit::{Random, residues, seed};
-use ringforge::{Device, Job, Modulus, Op, Order, Quotient, Ring, Split, U256, naive};
+use ringforge::{Device, Form, Job, Modulus, Op, Order, Quotient, Ring, Split, U256, naive};
 
 use ringforge_tests::run;
 use support::{devices, prime};
@@ -52,13 +52,14 @@ macro_rules! same {
 
 fn check_transforms(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     let (a, b, c) = (case.sample(0), case.sample(1), case.sample(2));
+    let reduced = naive::to_stored(&case.ring, &naive::to_plain(&case.ring, &a));
     let forward = |x: &[u8]| case.run(device, Op::Forward, &[x]);
     let inverse = |x: &[u8]| case.run(device, Op::Inverse, &[x]);
     let (fa, fb) = (forward(&a), forward(&b));
     same!(forward(&case.sum(&a, &b)), case.sum(&fa, &fb), case, device, "forward is additive");
     same!(inverse(&case.sum(&a, &b)), case.sum(&inverse(&a), &inverse(&b)), case, device, "inverse is additive");
-    same!(inverse(&fa), a, case, device, "inverse undoes forward");
-    same!(forward(&inverse(&a)), a, case, device, "forward undoes inverse");
+    same!(inverse(&fa), reduced, case, device, "inverse undoes forward");
+    same!(forward(&inverse(&a)), reduced, case, device, "forward undoes inverse");
     let product = case.run(device, Op::PointMul, &[&fa, &fb]);
     let added = case.run(device, Op::MulAdd, &[&fa, &fb, &c]);
     same!(added, case.sum(&product, &c), case, device, "mul_add adds a product");
@@ -135,6 +136,21 @@ fn check_random(cases: impl Strategy<Value = Case>, check: impl Fn(&Device, &Cas
     }
 }
 
+/// The same ring with residues stored in one of the ways that there are for it, mostly the default one.
+fn stored() -> impl Strategy<Value = fn(Ring) -> Ring> {
+    fn montgomery(ring: Ring) -> Ring {
+        ring.clone().with_form(Form::Montgomery).unwrap_or(ring)
+    }
+    let ways: [fn(Ring) -> Ring; 5] = [
+        |ring| ring,
+        montgomery,
+        |ring| ring.with_form(Form::Plain).expect("a form of all"),
+        Ring::accepting_any_word,
+        |ring| montgomery(ring).accepting_any_word(),
+    ];
+    prop_oneof![3 => Just(ways[0]), 1 => Just(ways[1]), 1 => Just(ways[2]), 1 => Just(ways[3]), 1 => Just(ways[4])]
+}
+
 fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::Tree), Just(Order::Natural)]
 }
@@ -146,7 +162,7 @@ fn splitting() -> impl Strategy<Value = Case> {
         4 => proptest::collection::vec(9u32..=64, 1..=3),
         1 => proptest::collection::vec(65u32..=256, 1..=1),
     ];
-    let rest = (proptest::option::of(1u32..8), order(), 1usize..8, any::<u64>());
+    let rest = (proptest::option::of(1u32..8), order(), 1usize..8, any::<u64>(), stored());
     (shape, bits, rest).prop_filter_map("no such ring", |((kind, twos, threes, base), bits, rest)| {
         let t = (1u64 << twos) * 3u64.pow(threes);
         let mut basis: Vec<Modulus> =
@@ -163,8 +179,8 @@ fn splitting() -> impl Strategy<Value = Case> {
         if kind == 3 {
             basis.truncate(1); // the constant is a root modulo one prime only
         }
-        let ring = Ring::new(&basis, quotient).ok()?;
-        let (depth, order, batch, seed) = rest;
+        let (depth, order, batch, seed, stored) = rest;
+        let ring = stored(Ring::new(&basis, quotient).ok()?);
         let depth = depth.filter(|_| Split::of(&ring, depth).is_ok());
         Split::of(&ring, depth).ok()?;
         Some(Case { ring, depth, order, batch, seed })
@@ -186,9 +202,9 @@ fn any_ring() -> impl Strategy<Value = Case> {
     ];
     let term = (any::<prop::sample::Index>(), prop_oneof![-3i64..4, any::<i64>()]);
     let terms = proptest::collection::vec(term, 0..5);
-    let rest = (1usize..6, any::<u64>());
+    let rest = (1usize..6, any::<u64>(), stored());
     let parts = (proptest::collection::vec(modulus, 1..=2), 0u32..6, 1usize..80, terms, rest);
-    parts.prop_filter_map("no such ring", |(moduli, kind, n, terms, (batch, seed))| {
+    parts.prop_filter_map("no such ring", |(moduli, kind, n, terms, (batch, seed, stored))| {
         let mut basis = moduli.into_iter().map(Modulus::new).collect::<Result<Vec<_>, _>>().ok()?;
         let terms: std::collections::BTreeMap<usize, i64> = terms.into_iter().map(|(k, c)| (k.index(n), c)).collect();
         let quotient = match kind {
@@ -202,7 +218,7 @@ fn any_ring() -> impl Strategy<Value = Case> {
             basis.truncate(1);
             Ring::new(&basis, quotient)
         });
-        Some(Case { ring: ring.ok()?, depth: None, order: Order::Tree, batch, seed })
+        Some(Case { ring: stored(ring.ok()?), depth: None, order: Order::Tree, batch, seed })
     })
 }
 

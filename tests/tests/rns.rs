@@ -26,7 +26,11 @@ struct Basis {
 
 impl Basis {
     fn new(moduli: &[Modulus], n: usize) -> Self {
-        let ring = Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring");
+        Self::of(Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring"))
+    }
+
+    fn of(ring: Ring) -> Self {
+        let moduli = ring.basis();
         let product: BigUint = moduli.iter().map(big).product();
         let limbs = product.bits().div_ceil(64) as usize;
         Self { ring, product, limbs }
@@ -75,6 +79,29 @@ impl Basis {
         let plain: Vec<U256> = plain.map(|x| U256::from_le_slice(&bytes_of(&x, 4))).collect();
         naive::to_stored(&self.ring, &plain)
     }
+
+    /// The same rows for inputs: with multiples of q added, as far as words allow, where the ring accepts any.
+    fn inputs(&self, integers: &[BigUint]) -> Vec<u8> {
+        let (ring, size) = (&self.ring, self.ring.width().bytes());
+        let mut rows = self.rows(integers);
+        if ring.accepts_any_word() {
+            let mut random = Random::new(seed());
+            for (i, word) in rows.chunks_exact_mut(size).enumerate() {
+                let q = big(&ring.basis()[i / ring.degree() % ring.basis().len()]);
+                let (x, end) = (BigUint::from_bytes_le(word), BigUint::from(1u32) << (8 * size));
+                let most = (&end - 1u32 - &x) / &q;
+                let factor = [BigUint::ZERO, most.clone(), BigUint::from(random.bits()) % (most + 1u32)];
+                word.copy_from_slice(&bytes_of(&(x + q * &factor[random.below(3)]), size.div_ceil(8))[..size]);
+            }
+        }
+        rows
+    }
+}
+
+/// The same ring with residues stored as this text says.
+fn stored(moduli: &[Modulus], n: usize, how: &str) -> Basis {
+    let ring = Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring");
+    Basis::of(format!("{ring:#} : {how}").parse().expect("a ring"))
 }
 
 /// An integer as limbs of 64 bits.
@@ -93,9 +120,13 @@ fn fast(from: &Basis, x: &BigUint) -> BigUint {
 }
 
 fn check_conversions(device: &Device, from: &[Modulus], to: &[Modulus], n: usize, batch: usize) {
-    let (from, to) = (Basis::new(from, n), Basis::new(to, n));
+    check_bases(device, &Basis::new(from, n), &Basis::new(to, n), batch);
+}
+
+fn check_bases(device: &Device, from: &Basis, to: &Basis, batch: usize) {
+    let n = from.ring.degree();
     let integers = from.integers(seed(), batch * n);
-    let rows = from.rows(&integers);
+    let rows = from.inputs(&integers);
     // a multiple of every target modulus stands for −Q/2 and above
     let (q, p) = (&from.product, &to.product);
     let centred = |x: &BigUint| if *x > q / 2u32 { q * p + x - q } else { x.clone() };
@@ -106,16 +137,19 @@ fn check_conversions(device: &Device, from: &[Modulus], to: &[Modulus], n: usize
     };
     expected(Op::Convert, &BigUint::clone);
     expected(Op::ConvertCentred, &centred);
-    expected(Op::ConvertFast, &|x| fast(&from, x));
+    expected(Op::ConvertFast, &|x| fast(from, x));
 }
 
 fn check_integers(device: &Device, moduli: &[Modulus], n: usize, batch: usize) {
-    let basis = Basis::new(moduli, n);
-    let ring = &basis.ring;
+    check_basis(device, &Basis::new(moduli, n), batch);
+}
+
+fn check_basis(device: &Device, basis: &Basis, batch: usize) {
+    let (ring, n) = (&basis.ring, basis.ring.degree());
     let integers = basis.integers(seed(), batch * n);
     let limbs: Vec<u8> = integers.iter().flat_map(|x| bytes_of(x, basis.limbs)).collect();
-    let rows = basis.rows(&integers);
-    assert!(run(device, &Job::new(ring, Op::Combine), batch, &[&rows]) == limbs, "combine {ring:?} on {device}");
+    let (rows, inputs) = (basis.rows(&integers), basis.inputs(&integers));
+    assert!(run(device, &Job::new(ring, Op::Combine), batch, &[&inputs]) == limbs, "combine {ring:?} on {device}");
     let decompose = |limbs: &[u8]| run(device, &Job::new(ring, Op::Decompose), batch, &[limbs]);
     assert!(decompose(&limbs) == rows, "decompose {ring:?} on {device}");
     // limbs may hold more than Q: here the most that they can, then anything
@@ -144,6 +178,36 @@ fn check_few(target: Target) {
     check_integers(&device, &primes(60, 3), 300, 2);
     check_integers(&device, &mixed(), 12, 2);
     check_integers(&device, &[modulus(u64::MAX)], 7, 5);
+    check_stored(&device);
+}
+
+/// Residues in other forms than the plain one, and any words.
+fn check_stored(device: &Device) {
+    let goldilocks = modulus(0xffff_ffff_0000_0001);
+    let plain = [
+        Basis::new(&primes(62, 4), 40),
+        Basis::new(&[goldilocks, primes(40, 1)[0], modulus(3)], 40),
+        Basis::new(&[modulus(1 << 40), modulus(3), modulus(625)], 40),
+    ];
+    let otherwise = [
+        stored(&primes(62, 4), 40, "montgomery"),
+        stored(&[goldilocks, primes(40, 1)[0], modulus(3)], 40, "montgomery, any word"),
+        stored(&primes(31, 3), 40, "montgomery, any word"),
+        stored(&[modulus(1 << 40), modulus(3), modulus(625)], 40, "any word"),
+        stored(&primes(16, 3), 40, "any word"),
+        stored(&primes(64, 2), 40, "montgomery"),
+    ];
+    for (basis, next) in otherwise.iter().zip(otherwise.iter().cycle().skip(1)) {
+        check_basis(device, basis, 2);
+        check_bases(device, basis, next, 2);
+    }
+    for plain in &plain {
+        check_bases(device, plain, &otherwise[0], 2);
+        check_bases(device, &otherwise[1], plain, 2);
+    }
+    // from one form to the other, of the same moduli
+    check_bases(device, &plain[0], &otherwise[0], 2);
+    check_bases(device, &otherwise[0], &plain[0], 2);
 }
 
 #[test]

@@ -70,7 +70,8 @@ impl Ntt {
         self.inverse_unchecked(elements)
     }
 
-    /// [`Ntt::forward`] for residues that are known to be below their moduli: else an element's result means nothing.
+    /// [`Ntt::forward`] for residues that are known to be below their moduli: else an element's result means nothing (unless
+    /// the ring [accepts any word](Ring::accepts_any_word)).
     ///
     /// # Errors
     /// As [`Engine::mul_unchecked`].
@@ -78,7 +79,8 @@ impl Ntt {
         self.run(Op::Forward, elements)
     }
 
-    /// [`Ntt::inverse`] for residues that are known to be below their moduli: else an element's result means nothing.
+    /// [`Ntt::inverse`] for residues that are known to be below their moduli: else an element's result means nothing (unless
+    /// the ring [accepts any word](Ring::accepts_any_word)).
     ///
     /// # Errors
     /// As [`Engine::mul_unchecked`].

@@ -33,8 +33,6 @@ impl Field for Mod50 {
     type Twiddle = TwiddleDouble;
     type Wide = u128;
 
-    const HAS_FACTOR: bool = false;
-
     fn new(q: &Modulus) -> Self {
         let q = low_u64(&q.value());
         let radix = (u64::MAX % q + 1) % q;

@@ -70,7 +70,9 @@ impl<const SPARE: bool> Mod256<SPARE> {
         core::array::from_fn(|i| core::hint::select_unpredictable(keep, x[i], less[i]))
     }
 
-    /// in: canonical   out: a b 2^-256, canonical
+    /// in: a canonical, any b   out: a b 2^-256, canonical
+    ///
+    /// t stays below a + q < 2q, a limb of b after the other, and ends below q (b / 2^256 + 1) < 2q.
     #[inline(always)]
     fn montgomery(&self, a: &Limbs, b: &Limbs) -> Limbs {
         let q = &self.q;
@@ -102,8 +104,6 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     type Twiddle = Limbs;
     type Wide = Limbs;
 
-    const HAS_FACTOR: bool = false;
-
     fn new(q: &Modulus) -> Self {
         let inverse = 0u64.wrapping_sub(super::word64::inverse(low_u64(&q.value())));
         Self { q: limbs(&q.value()), inverse }
@@ -122,6 +122,11 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     #[inline(always)]
     fn mul(&self, x: Limbs, w: &Limbs) -> Limbs {
         self.montgomery(&x, w)
+    }
+
+    #[inline(always)]
+    fn reduce_any(&self, x: Limbs, one: &Limbs) -> Limbs {
+        self.montgomery(one, &x)
     }
 
     #[inline(always)]

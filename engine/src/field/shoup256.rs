@@ -30,8 +30,6 @@ impl Field for Mod255 {
     type Twiddle = TwiddleShoup;
     type Wide = Limbs;
 
-    const HAS_FACTOR: bool = false;
-
     fn new(q: &Modulus) -> Self {
         let square = limbs(&q.to_montgomery(&q.to_montgomery(&U256::ONE)));
         Self { montgomery: Mod256::new(q), square, inverse: q.inverse_mod_word() }
@@ -50,6 +48,10 @@ impl Field for Mod255 {
 
     fn mul(&self, x: Limbs, w: &TwiddleShoup) -> Limbs {
         self.montgomery.mul(self.montgomery.mul(x, &w.w), &self.square)
+    }
+
+    fn reduce_any(&self, x: Limbs, _: &TwiddleShoup) -> Limbs {
+        self.montgomery.mul(self.montgomery.reduce_any(x, &self.square), &[1, 0, 0, 0])
     }
 
     fn add(&self, a: Limbs, b: Limbs) -> Limbs {

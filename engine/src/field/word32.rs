@@ -102,8 +102,6 @@ pub(crate) struct Mod14 {
 impl Field for Mod14 {
     type Wide = u32;
 
-    const HAS_FACTOR: bool = false;
-
     #[allow(clippy::cast_possible_truncation)] // q < 2^14
     fn new(q: &Modulus) -> Self {
         let q = low_u64(&q.value()) as u32;
@@ -137,8 +135,6 @@ pub(crate) struct Mod16 {
 }
 
 impl Field for Mod16 {
-    const HAS_FACTOR: bool = false;
-
     #[allow(clippy::cast_possible_truncation)] // q < 2^16
     fn new(q: &Modulus) -> Self {
         let q = low_u64(&q.value());
@@ -166,8 +162,6 @@ pub(crate) struct Mod32 {
 }
 
 impl Field for Mod32 {
-    const HAS_FACTOR: bool = true;
-
     #[allow(clippy::cast_possible_truncation)] // q < 2^30
     fn new(q: &Modulus) -> Self {
         let q = low_u64(&q.value());

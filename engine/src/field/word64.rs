@@ -56,8 +56,6 @@ impl Field for Mod64 {
     type Twiddle = Twiddle64;
     type Wide = u128;
 
-    const HAS_FACTOR: bool = true;
-
     fn new(q: &Modulus) -> Self {
         let square = square_of_radix(q);
         let q = low_u64(&q.value());
@@ -149,8 +147,6 @@ impl Field for Mod64Full {
     type Word = u64;
     type Twiddle = u64;
     type Wide = u64;
-
-    const HAS_FACTOR: bool = true;
 
     fn new(q: &Modulus) -> Self {
         let square = square_of_radix(q);

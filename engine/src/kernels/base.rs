@@ -25,7 +25,25 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     from_leaf(tree, 0, leaf_at, operands, out, put);
 }
 
-/// The same for the leaves from `first`, cut into pieces for several threads where that is worth it.
+/// The same with the product factor F restored, if there is one.
+///
+/// in: canonical words   out: a b, relaxed
+pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
+    tree: &Tree<'_, F>,
+    restore: bool,
+    leaf_at: &(impl Fn(usize) -> usize + Sync),
+    operands: [&[A]; 2],
+    out: &mut [O],
+    put: &(impl Fn(&mut O, F::Word) + Sync),
+) {
+    let factor = tree.product_factor();
+    match restore {
+        false => products(tree, leaf_at, operands, out, put),
+        true => products(tree, leaf_at, operands, out, &|out, product| put(out, tree.field.mul(product, factor))),
+    }
+}
+
+/// [`products`] for the leaves from `first`, cut into pieces for several threads where that is worth it.
 fn from_leaf<F: Field, A: Store<F::Word>, O: Send>(
     tree: &Tree<'_, F>,
     first: usize,

@@ -1,4 +1,7 @@
 //! The integers that RNS rows stand for.
+//!
+//! A residue meets a known factor first, which takes the R of the Montgomery form with it; and a word times a factor below
+//! q_i is below 2^64 q_i, which [`Divisor`] takes whether the word is reduced or not.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -16,7 +19,8 @@ use crate::ring::Ring;
 use crate::source::Source;
 use crate::table::Table;
 
-/// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i.
+/// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i,
+/// x_i the plain residue.
 /// Ports: element in, constants ([`Combine::table`]), integers out.
 #[derive(Debug, Clone)]
 pub(crate) struct Combine {
@@ -30,7 +34,7 @@ pub(crate) struct Combine {
 #[derive(Debug, Clone)]
 struct Part {
     divisor: Divisor,
-    /// (Q/q_i)^-1 mod q_i.
+    /// (Q/q_i·R)^-1 mod q_i, for residues stored times R.
     inverse: u64,
     /// Q/q_i.
     weight: Vec<u64>,
@@ -47,6 +51,7 @@ impl Combine {
             let mut weight = rns::product(others());
             weight.resize(product.len(), 0);
             let residue = others().fold(q.reduce(&U256::ONE), |r, other| q.mul(&r, &q.reduce(&U256::from(other))));
+            let residue = q.mul(&residue, &ring.radix(q));
             let inverse = q.inverse(&residue).ok_or_else(|| Error::unsupported(Op::Combine, ring, "no inverse"))?;
             Ok(Part { divisor: Divisor::new(moduli[i]), inverse: low_u64(&inverse), weight })
         };
@@ -57,7 +62,7 @@ impl Combine {
         Ok(Self { ring: ring.clone(), parts, product, ports })
     }
 
-    /// The constants for the second port: d, reciprocal, shift and (Q/q_i)^-1 of each modulus; the limbs of Q; for each
+    /// The constants for the second port: d, reciprocal, shift and (Q/q_i·R)^-1 of each modulus; the limbs of Q; for each
     /// limb, that of every Q/q_i.
     fn constants(&self) -> Table {
         let moduli = self.parts.iter().flat_map(|part| {

@@ -23,6 +23,10 @@ use crate::table::Table;
 /// are integers below q_i, so nothing is estimated; x > Q/2 shows in them, from the highest down. Fast: weight_i = Q/q_i and
 /// digit_i = x_i·weight_i^-1 mod q_i, which leaves out a multiple of Q.
 ///
+/// Residues stored times R cost nothing more: the digits before one are summed times R, R goes with weight_i, and the weights
+/// modulo p_j are times the target's R. Nor do words that are not reduced: less a sum below q_i, or with q_i added where they
+/// are smaller, they still fit 64 bits, and times a factor below q_i they are below 2^64 q_i, which [`Divisor`] takes.
+///
 /// Ports: element in, constants ([`Convert::table`]), element of the target out.
 #[derive(Debug, Clone)]
 pub(crate) struct Convert {
@@ -38,10 +42,10 @@ pub(crate) struct Convert {
 
 #[derive(Debug, Clone)]
 struct SourceModulus {
-    /// Of the digits that are known before this one, modulo q_i.
+    /// Of the digits that are known before this one, modulo q_i, times R.
     before: Weighted,
     q: u64,
-    /// weight_i^-1 mod q_i.
+    /// (weight_i·R)^-1 mod q_i.
     factor: u64,
     /// The digit of ⌊Q/2⌋.
     half: u64,
@@ -49,10 +53,10 @@ struct SourceModulus {
 
 #[derive(Debug, Clone)]
 struct Target {
-    /// Of all digits, modulo p_j.
+    /// Of all digits, modulo p_j, times the target's R.
     digits: Weighted,
     p: u64,
-    /// Q mod p_j.
+    /// Q·R mod p_j.
     product: u64,
 }
 
@@ -65,27 +69,28 @@ impl Convert {
     pub(crate) fn new(op: Op, from: &Ring, to: &Ring) -> Result<Self> {
         let (moduli, target_moduli) = (rns::basis(op, from)?, rns::basis(op, to)?);
         let exact = op != Op::ConvertFast;
-        let weight = |i: usize, p: u64, divisor: &Divisor| {
+        // times R mod p
+        let weight = |i: usize, p: u64, divisor: &Divisor, radix: u64| {
             let factors = moduli.iter().enumerate().filter(|&(j, _)| if exact { j < i } else { j != i });
-            factors.fold(1 % p, |weight, (_, q)| divisor.mul(weight, q % p))
+            factors.fold(radix, |weight, (_, q)| divisor.mul(weight, q % p))
         };
         let half = half(&moduli);
         let source = |(i, modulus): (usize, &Modulus)| {
             let q = moduli[i];
-            let divisor = Divisor::new(q);
-            let weights = (0..if exact { i } else { 0 }).map(|i| weight(i, q, &divisor)).collect();
-            let factor = modulus.inverse(&U256::from(weight(i, q, &divisor)));
+            let (divisor, radix) = (Divisor::new(q), low_u64(&from.radix(modulus)));
+            let weights = (0..if exact { i } else { 0 }).map(|i| weight(i, q, &divisor, radix)).collect();
+            let factor = modulus.inverse(&U256::from(weight(i, q, &divisor, radix)));
             let factor = factor.ok_or_else(|| Error::unsupported(op, from, "no inverse"))?;
             Ok(SourceModulus { before: Weighted { divisor, weights }, q, factor: low_u64(&factor), half: half[i] })
         };
         let sources = from.basis().iter().enumerate().map(source).collect::<Result<Vec<_>>>()?;
-        let target = |&p: &u64| {
-            let divisor = Divisor::new(p);
-            let weights = (0..moduli.len()).map(|i| weight(i, p, &divisor)).collect();
-            let product = moduli.iter().fold(1 % p, |product, q| divisor.mul(product, q % p));
+        let target = |(modulus, &p): (&Modulus, &u64)| {
+            let (divisor, radix) = (Divisor::new(p), low_u64(&to.radix(modulus)));
+            let weights = (0..moduli.len()).map(|i| weight(i, p, &divisor, radix)).collect();
+            let product = moduli.iter().fold(radix, |product, q| divisor.mul(product, q % p));
             Target { digits: Weighted { divisor, weights }, p, product }
         };
-        let targets: Vec<Target> = target_moduli.iter().map(target).collect();
+        let targets: Vec<Target> = to.basis().iter().zip(&target_moduli).map(target).collect();
         let narrow = moduli.iter().map(|&q| u128::from(q - 1)).sum::<u128>() <= 1 << 64;
         let ports = [Port::input(from.bytes()), Port::shared(0), Port::output(to.bytes())];
         let mut kernel = Self { op, from: from.clone(), to: to.clone(), sources, targets, narrow, ports };
@@ -94,7 +99,7 @@ impl Convert {
     }
 
     /// The constants for the second port. For each q_i: d, reciprocal, shift, factor, the digit of ⌊Q/2⌋, the weights of
-    /// the digits before. For each p_j: d, reciprocal, shift, Q mod p_j, the weights of all digits.
+    /// the digits before. For each p_j: d, reciprocal, shift, Q·R mod p_j, the weights of all digits.
     fn constants(&self) -> Table {
         Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&self.words())))
     }

@@ -75,7 +75,7 @@ pub(super) fn add_mod(a: u64, b: u64, q: u64) -> u64 {
     if a >= rest { a - rest } else { a.wrapping_add(b) }
 }
 
-/// a − b mod q, for a, b < q; of others, some number.
+/// a − b mod q, for a, b < q; for another a, some number that is a − b modulo q.
 pub(super) fn sub_mod(a: u64, b: u64, q: u64) -> u64 {
     if a >= b { a - b } else { a.wrapping_add(q.wrapping_sub(b)) }
 }
@@ -133,6 +133,7 @@ impl Divisor {
         r >> self.shift
     }
 
+    /// a·b mod q, for any a and b < q.
     pub(super) fn mul(&self, a: u64, b: u64) -> u64 {
         self.rem(u128::from(a) * u128::from(b))
     }

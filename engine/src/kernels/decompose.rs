@@ -9,11 +9,13 @@ use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Divisor, Stored, with_stored};
 use crate::kernels::rns::{self, Weighted};
 use crate::limits::Limits;
+use crate::modulus::{Modulus, low_u64};
 use crate::ring::Ring;
 use crate::source::Source;
 use crate::table::Table;
 
-/// RNS rows from integers of as many 64-bit limbs as Q has, whatever their value: limb l counts 2^(64 l) mod q.
+/// RNS rows from integers of as many 64-bit limbs as Q has, whatever their value: limb l counts 2^(64 l)·R mod q, for residues
+/// stored times R.
 /// Ports: integers in, constants ([`Decompose::table`]), element out.
 #[derive(Debug, Clone)]
 pub(crate) struct Decompose {
@@ -29,12 +31,13 @@ impl Decompose {
     pub(crate) fn new(ring: &Ring) -> Result<Self> {
         let moduli = rns::basis(Op::Decompose, ring)?;
         let limbs = rns::product(moduli.iter().copied()).len();
-        let row = |&q: &u64| {
+        let row = |(modulus, &q): (&Modulus, &u64)| {
             let divisor = Divisor::new(q);
-            let weights = core::iter::successors(Some(1 % q), |&weight| Some(divisor.rem(u128::from(weight) << 64)));
+            let radix = low_u64(&ring.radix(modulus));
+            let weights = core::iter::successors(Some(radix), |&weight| Some(divisor.rem(u128::from(weight) << 64)));
             Weighted { divisor, weights: weights.take(limbs).collect() }
         };
-        let rows: Vec<Weighted> = moduli.iter().map(row).collect();
+        let rows: Vec<Weighted> = ring.basis().iter().zip(&moduli).map(row).collect();
         let words = rows.len() * (3 + limbs);
         let ports = [Port::input(8 * limbs * ring.degree()), Port::shared(8 * words), Port::output(ring.bytes())];
         Ok(Self { ring: ring.clone(), rows, limbs, ports })

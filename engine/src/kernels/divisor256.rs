@@ -64,7 +64,7 @@ impl Divisor256 {
         self.sub_once(sum, carry)
     }
 
-    /// a·c mod q, for a < q.
+    /// a·c mod q, for any a: five digits of 52 bits are all of it.
     pub(super) fn mul(&self, a: &Limbs, c: &Factor) -> Limbs {
         let digit = |i: usize| bits_from(a, PART_BITS * i as u32) & ((1 << PART_BITS) - 1);
         c.iter().enumerate().fold([0; 4], |sum, (i, part)| self.mad(&sum, digit(i), part))

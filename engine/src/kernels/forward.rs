@@ -95,6 +95,9 @@ impl Visit for Run<'_, '_> {
         let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_natural(&self.rows.split));
         self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
             let tree = self.rows.tree_of(&trees, i);
+            if self.rows.is_first() {
+                self.rows.reduce(&tree.field, i, row);
+            }
             if self.rows.is_whole() {
                 if order.is_none() && in_place(row, |words| tree.forward(words)) {
                     return;

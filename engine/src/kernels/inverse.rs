@@ -98,6 +98,9 @@ impl Visit for Run<'_, '_> {
         let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_tree(&self.rows.split));
         self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
             let tree = self.rows.tree_of(&trees, i);
+            if self.rows.is_last() {
+                self.rows.reduce(&tree.field, i, row);
+            }
             let whole = self.rows.is_whole();
             if whole && order.is_none() && in_place(row, |words| tree.inverse(words, Origin::Values)) {
                 return;

@@ -84,8 +84,7 @@ impl LiftRow {
 
     /// What products of stored residues are times, so that they are stored in the same way.
     pub(super) fn scale(&self) -> U256 {
-        let radix = self.q().stored(&self.q().reduce(&U256::ONE), self.ring.width());
-        self.q().inverse(&radix).unwrap_or(U256::ONE)
+        self.q().inverse(&self.ring.radix(self.q())).unwrap_or(U256::ONE)
     }
 
     /// Coefficients of a row of the ring.

@@ -1,4 +1,4 @@
-//! Into an auxiliary ring: centred representatives modulo each auxiliary prime, padded with zeros.
+//! Into an auxiliary ring: centred representatives of stored residues modulo each auxiliary prime, padded with zeros.
 
 use core::ops::Range;
 
@@ -12,6 +12,7 @@ use crate::kernels::spread::spread;
 use crate::kernels::target::{Remainder, Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Width, low_u64};
+use crate::rows::block::ANY_WORD;
 use crate::source::{Built, Source};
 
 /// Threads of a block.
@@ -24,6 +25,9 @@ pub(super) struct LiftLoad<S: Row> {
     primes: Vec<Prime>,
     /// floor(q / 2).
     half: <S::Target as Target>::Residue,
+    /// The arithmetic modulo q, and 1, by which words are reduced where the ring accepts any.
+    target: S::Target,
+    one: <S::Target as Target>::Factor,
     ports: [Port; 2],
 }
 
@@ -46,7 +50,8 @@ impl<S: Row> LiftLoad<S> {
         let primes = primes.collect();
         let half = <S::Target as Target>::residue(&q.shr_vartime(1));
         let ports = [Port::input(lift.ring.bytes()), Port::output(lift.auxiliary.bytes())];
-        Self { lift, primes, half, ports }
+        let (target, one) = (S::Target::new(lift.q()), S::Target::factor(lift.q(), &U256::ONE));
+        Self { lift, primes, half, target, one, ports }
     }
 
     fn run<W: Stored>(&self, from: &[S], to: &mut [W]) {
@@ -57,7 +62,10 @@ impl<S: Row> LiftLoad<S> {
             for (prime, to) in self.primes.iter().zip(to.chunks_exact_mut(lift.length())) {
                 let (values, padding) = to.split_at_mut(lift.n());
                 for (to, x) in values.iter_mut().zip(row) {
-                    let x = x.get();
+                    let x = match lift.ring.accepts_any_word() {
+                        true => self.target.reduce_any(x.get(), &self.one),
+                        false => x.get(),
+                    };
                     let lift = if <S::Target as Target>::is_above(x, self.half) { prime.minus_q } else { 0 };
                     let r = <S::Target as Target>::remainder(x, &prime.remainder) + lift;
                     *to = W::put(if r >= prime.p { r - prime.p } else { r });
@@ -87,7 +95,11 @@ impl<S: Row> Kernel for LiftLoad<S> {
         let half = choice("Residue half()", "0", [<S::Target as Target>::literal(&self.half)]);
         let q = self.lift.q().value();
         let below = self.lift.ring.width() != Width::W256 && self.primes.iter().all(|prime| q <= U256::from(prime.p));
-        let further = format!("    static constexpr bool below_primes = {below};\n{dividers}{minus_q}{half}");
+        let any_word = match self.lift.ring.accepts_any_word() {
+            true => ANY_WORD.to_string() + &choice("Factor one()", "0", [S::Target::factor_literal(&self.one)]),
+            false => String::new(),
+        };
+        let further = format!("    static constexpr bool below_primes = {below};\n{dividers}{minus_q}{half}{any_word}");
         let built = Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude::<S>(&further)), launch };
         Ok(Source::of_engine(self, ringforge_kernels::LIFT_LOAD, built))
     }

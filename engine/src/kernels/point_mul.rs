@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port, Role};
-use crate::kernels::base::products;
+use crate::kernels::base::restored_products;
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::Rows;
@@ -102,20 +102,23 @@ impl Visit for Run<'_, '_> {
         let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
         let out = self.args.output::<S>(2)?;
         let leaf_at = self.rows.leaf_at();
+        let restore = self.rows.arithmetic.has_product_factor(&self.rows.ring);
         let n = self.rows.split.n;
         self.rows.each(out, |i, row, (): &mut ()| {
             let tree = self.rows.tree_of(&trees, i);
             let field = tree.field;
-            let factor = tree.product_factor();
-            let restored = |product| if F::HAS_FACTOR { field.mul(product, factor) } else { product };
-            let operands = [&a[i * n..][..n], &b[i * n..][..n]];
+            let operands = [a, b].map(|words| self.rows.reduced(&field, i, &words[i * n..][..n]));
+            let operands = operands.each_ref().map(|words| &**words);
             match self.adds {
-                false => products(tree, &leaf_at, operands, row, &|out, product| {
-                    *out = S::store(field.canonical(restored(product)));
+                false => restored_products(tree, restore, &leaf_at, operands, row, &|out, product| {
+                    *out = S::store(field.canonical(product));
                 }),
-                true => products(tree, &leaf_at, operands, row, &|out, product| {
-                    *out = S::store(field.canonical(field.add(restored(product), out.load())));
-                }),
+                true => {
+                    self.rows.reduce(&field, i, row);
+                    restored_products(tree, restore, &leaf_at, operands, row, &|out, product| {
+                        *out = S::store(field.canonical(field.add(product, out.load())));
+                    });
+                }
             }
         });
         Ok(())

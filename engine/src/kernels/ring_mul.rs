@@ -99,7 +99,8 @@ impl Visit for Run<'_, '_> {
             let tree = self.rows.tree_of(&trees, i);
             for (words, operand) in [(&mut *x, a), (&mut *y, b)] {
                 words.clear();
-                words.extend(operand[i * n..][..n].iter().map(|x| x.load()));
+                let operand = self.rows.reduced(&tree.field, i, &operand[i * n..][..n]);
+                words.extend(operand.iter().map(|x| x.load()));
             }
             if size_of_val(&**x) > TASK_BYTES {
                 rayon::join(|| tree.forward(x), || tree.forward(y));

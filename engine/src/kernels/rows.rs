@@ -94,9 +94,30 @@ impl Rows {
 
     /// Reads residues that a kernel of other layers left in [0, k·q) as relaxed words.
     pub(crate) fn load_between<F: Field, S: Store<F::Word>>(field: &F, q: &Modulus, from: &[S], to: &mut Vec<F::Word>) {
-        let one = field.twiddle(field.word(q, &q.reduce(&U256::ONE)));
+        let one = one(field, q);
         to.clear();
         to.extend(from.iter().map(|x| field.mul(x.load(), &one)));
+    }
+
+    /// Reduces a row of words as the ring's inputs have them, where it accepts any.
+    pub(crate) fn reduce<F: Field, S: Store<F::Word>>(&self, field: &F, row: usize, words: &mut [S]) {
+        if self.ring.accepts_any_word() {
+            let one = one(field, self.modulus_of(row));
+            words.iter_mut().for_each(|x| *x = S::store(field.reduce_any(x.load(), &one)));
+        }
+    }
+
+    /// The same for a row that is only read.
+    pub(crate) fn reduced<'a, F, S>(&self, field: &F, row: usize, words: &'a [S]) -> Cow<'a, [S]>
+    where
+        F: Field,
+        S: Store<F::Word>,
+    {
+        let mut words = Cow::Borrowed(words);
+        if self.ring.accepts_any_word() {
+            self.reduce(field, row, words.to_mut());
+        }
+        words
     }
 
     /// The trees of the ring's moduli, from the tables at a port and the constants behind them.
@@ -175,6 +196,11 @@ impl Rows {
     pub(crate) fn broken(&self, args: &Args<'_>, why: &str) -> Error {
         Error::Kernel { kernel: args.kernel.into(), why: why.into() }
     }
+}
+
+/// The factor 1.
+pub(crate) fn one<F: Field>(field: &F, q: &Modulus) -> F::Twiddle {
+    field.twiddle(field.word(q, &q.reduce(&U256::ONE)))
 }
 
 /// Runs `run` on a row where it lies if its residues are stored as words; says whether they are.

@@ -72,6 +72,8 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
     fn factor(q: &Modulus, c: &U256) -> Self::Factor;
     fn add(&self, a: Self::Residue, b: Self::Residue) -> Self::Residue;
     fn mul(&self, a: Self::Residue, c: &Self::Factor) -> Self::Residue;
+    /// x mod q for any x, one the factor 1
+    fn reduce_any(&self, x: Self::Residue, one: &Self::Factor) -> Self::Residue;
     fn is_above(a: Self::Residue, b: Self::Residue) -> bool;
     /// x mod p
     fn remainder(x: Self::Residue, p: &Remainder) -> u64;
@@ -131,6 +133,10 @@ impl Target for Divisor {
 
     fn mul(&self, a: u64, c: &u64) -> u64 {
         if *c == 1 { a } else { self.mul(a, *c) }
+    }
+
+    fn reduce_any(&self, x: u64, one: &u64) -> u64 {
+        self.mul(x, *one)
     }
 
     fn is_above(a: u64, b: u64) -> bool {
@@ -220,6 +226,10 @@ impl Target for Divisor256 {
 
     fn mul(&self, a: Limbs, c: &Factor) -> Limbs {
         self.mul(&a, c)
+    }
+
+    fn reduce_any(&self, x: Limbs, one: &Factor) -> Limbs {
+        self.mul(&x, one)
     }
 
     fn is_above(a: Limbs, b: Limbs) -> bool {

@@ -5,10 +5,11 @@ use crypto_bigint::{U256, U768};
 use crate::error::{Error, Result};
 use crate::job::{Bounds, Job, Op};
 use crate::kernels::lift::LiftRow;
-use crate::modulus::{Modulus, Width};
+use crate::modulus::Modulus;
 use crate::pipeline::{Pipeline, Value};
 use crate::plan::{Content, Plan};
 use crate::planner::{Planner, rns};
+use crate::residues::Form;
 use crate::ring::split::MAX_BASE;
 use crate::ring::{MAX_DEGREE, Quotient, Ring};
 
@@ -52,8 +53,8 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
 fn auxiliary_ring(ring: &Ring, bounds: Bounds) -> Result<Ring> {
     let half = ring.basis().iter().map(Modulus::value).max().unwrap_or(U256::ZERO).shr_vartime(1);
     let operand = |bound: Option<u64>| match bound {
-        // of 256-bit residues the Montgomery form is lifted, which knows no bounds
-        Some(bound) if ring.width() != Width::W256 => half.min(U256::from(bound)),
+        // the Montgomery form is lifted as it is stored, and knows no bounds
+        Some(bound) if ring.form() == Form::Plain => half.min(U256::from(bound)),
         _ => half,
     };
     let term = U768::from(&operand(bounds.left)).wrapping_mul(&operand(bounds.right));

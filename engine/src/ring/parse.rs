@@ -13,7 +13,9 @@ use crate::ring::{Quotient, Ring};
 /// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; `#` and numbers behind them are the map of
 /// [`Ring::rows`]; the polynomial is monic in `x`, its terms in any order; `@` and numbers at the end, separated by commas,
 /// name the roots of [`Ring::with_roots`], a second `@` and numbers the steps of [`Ring::with_steps`]. A constant in brackets
-/// makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named. Spaces have no meaning.
+/// makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named. A second colon and `plain` or `montgomery`,
+/// `any word`, or both with a comma between them, say how residues are stored: [`Ring::with_form`],
+/// [`Ring::accepting_any_word`]. Spaces have no meaning.
 ///
 /// `{:#}` prints any ring in this form.
 ///
@@ -23,12 +25,14 @@ use crate::ring::{Quotient, Ring};
 /// assert_eq!(ring.to_string(), "Z_3329[x]/(x^256 + 1) with root 17");
 /// let ring: Ring = "0x3ffc0001,0x3fde0001:x^1024+1".parse()?;
 /// assert_eq!(ring.basis().len(), 2);
+/// let ring: Ring = "2013265921:x^8-1:montgomery, any word".parse()?;
+/// assert_eq!(ring.to_string(), "Z_2013265921[x]/(x^8 - 1) in Montgomery form, any word");
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Ring`] for text of another form; else as [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and
-/// [`Ring::with_steps`].
+/// [`Error::Ring`] for text of another form; else as [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`],
+/// [`Ring::with_steps`] and [`Ring::with_form`].
 impl FromStr for Ring {
     type Err = Error;
 
@@ -37,6 +41,7 @@ impl FromStr for Ring {
         let Some((moduli, rest)) = text.split_once(':') else {
             return refuse(format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1"));
         };
+        let (rest, stored) = rest.split_once(':').map_or((rest, None), |(rest, stored)| (rest, Some(stored)));
         let numbers = |part: &str| part.split(',').map(number).collect::<Result<Vec<_>>>();
         let (polynomial, roots, steps) = match rest.split('@').collect::<Vec<_>>()[..] {
             [polynomial] => (polynomial, None, None),
@@ -55,12 +60,34 @@ impl FromStr for Ring {
         if let Some(roots) = roots {
             ring = ring.with_roots(&roots)?;
         }
-        match steps {
-            Some(steps) => ring.with_steps(&steps),
+        if let Some(steps) = steps {
+            ring = ring.with_steps(&steps)?;
+        }
+        match stored {
+            Some(stored) => ring.stored_as(stored),
             None => Ok(ring),
         }
     }
 }
+
+impl Ring {
+    /// The same ring with residues as this text says.
+    fn stored_as(self, text: &str) -> Result<Self> {
+        let (form, any_word) = match text.split_once(',') {
+            _ if text == ANY_WORD => (None, true),
+            Some((form, ANY_WORD)) => (Some(form), true),
+            _ => (Some(text), false),
+        };
+        let ring = match form {
+            Some(form) => self.with_form(form.parse()?)?,
+            None => self,
+        };
+        Ok(if any_word { ring.accepting_any_word() } else { ring })
+    }
+}
+
+/// `any word` without spaces.
+const ANY_WORD: &str = "anyword";
 
 /// One term of a polynomial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +214,22 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_understood() {
+        let stored = "2013265921:x^8-1:montgomery|2013265921:x^8-1:any word|2013265921:x^8-1@0x78000000:montgomery,any word\
+            |3329,17:x^16+1:any word|18446744073709551629:x^2+1:plain|18446744073709551629:x^2+1:plain,any word\
+            |18446744073709551629:x^2+1:any word|97,998244353#0,1,0:x^16+1@19,8:montgomery";
+        for text in stored.split('|') {
+            let ring = parse(text);
+            assert_eq!(parse(&format!("{ring:#}")), ring);
+            assert_ne!(parse(text.rsplit_once(':').unwrap().0), ring);
+            assert_ne!(ring.to_string(), parse(text.rsplit_once(':').unwrap().0).to_string());
+        }
+        let same = [
+            ("3329:x^256+1:plain", "3329:x^256+1"),
+            ("18446744073709551629:x+1:montgomery", "18446744073709551629:x+1"),
+        ];
+        for (one, other) in same {
+            assert_eq!(parse(one), parse(other));
+        }
         let texts = "17:x^8-1|3329:x^256+1|3457:x^768-x^384+1|4591:x^761-x-1|97:x^9-3x^4+2x+5|97:x^8-5";
         for text in texts.split('|') {
             let ring = parse(text);
@@ -198,7 +241,9 @@ mod tests {
     fn nonsense_is_refused() {
         let nonsense = "|:|3329|3329:|:x^2+1|3329:1|3329:2x^2+1|3329:-x^2+1|3329:x^2++1|3329:x^2+y|3329:x^2+1@\
             |3329:x^2+x+x|97,193:x^16+1@19|97,97:x^16+1|3329:x^-2+1|33 29k:x+1|3329,:x+1|0x:x+1|3329:x^2+0x|1_0:x+1|2,4:x+1|3329:x^256+1@3329\
-            |17:x^4-13@3@|17:x^4-13@3@13@1|17:x^4+1@2@4|3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x";
+            |17:x^4-13@3@|17:x^4-13@3@13@1|17:x^4+1@2@4|3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x\
+            |3329:x^2+1:|3329:x^2+1:montgomery|3329:x^2+1:any|3329:x^2+1:any word,plain|3329:x^2+1:plain,plain|3329:x^2+1:plain:plain\
+            |3329:x^2+1:any word,any word|65536:x^2+1:montgomery|65538,65537:x^2+1:montgomery";
         for text in nonsense.split('|') {
             assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());
         }

@@ -4,6 +4,8 @@ mod prelude;
 
 use core::ops::Range;
 
+pub(crate) use prelude::ANY_WORD;
+
 use crate::arithmetic::Arithmetic;
 use crate::columns::Columns;
 use crate::kernel::Launch;

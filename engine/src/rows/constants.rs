@@ -47,8 +47,7 @@ impl Visit for Constants<'_> {
             let constants = rows.arithmetic.constants(&roots.q).into_iter().flat_map(u32::to_le_bytes);
             let mut bytes: Vec<u8> = constants.collect();
             bytes.resize(rows.header_start(), 0);
-            let factor = rows.arithmetic.product_factor(&roots.q);
-            let header = header::<F>(&rows.split, modulus, &factor, &rows.scale);
+            let header = header::<F>(&rows.split, modulus, rows.arithmetic, &rows.scale);
             bytes.extend_from_slice(bytemuck::cast_slice(&header));
             bytes
         });

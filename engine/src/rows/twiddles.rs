@@ -115,7 +115,7 @@ impl Layout {
 
 /// The table of one of the moduli of a ring that splits like this, of factors for this arithmetic, in this layout.
 pub(crate) fn table(split: &Split, modulus: usize, arithmetic: Arithmetic, layout: &Layout) -> Table {
-    let kernel = Twiddles::new(split.of_modulus(modulus), arithmetic, layout.clone());
+    let kernel = Twiddles::new(split, modulus, arithmetic, layout.clone());
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
@@ -123,16 +123,20 @@ pub(crate) fn table(split: &Split, modulus: usize, arithmetic: Arithmetic, layou
 /// The same on the CPU, all nodes in order.
 pub(crate) fn factors_of<F: Field>(split: &Split, modulus: usize) -> Vec<F::Twiddle> {
     let arithmetic = Arithmetic::of(&split.ring);
-    let kernel = Twiddles::new(split.of_modulus(modulus), arithmetic, Layout::of(split, split.layers.len()));
+    let kernel = Twiddles::new(split, modulus, arithmetic, Layout::of(split, split.layers.len()));
     let mut factors = vec![F::Twiddle::zeroed(); kernel.layout.len];
     Fill::<F>::new(&kernel.split, &kernel.layout, &kernel.prime).fill(0, &mut factors);
     factors
 }
 
 /// The entries before the sections, of one of the moduli, with this constant times the inverse transform.
-pub(crate) fn header<F: Field>(split: &Split, modulus: usize, factor: &U256, scale: &U256) -> [F::Twiddle; HEADER] {
-    let prime = Prime::new(&split.roots[modulus], split, *factor);
-    header::header::<F>(split, &prime, scale)
+pub(crate) fn header<F: Field>(
+    split: &Split,
+    modulus: usize,
+    arithmetic: Arithmetic,
+    scale: &U256,
+) -> [F::Twiddle; HEADER] {
+    header::header::<F>(split, &Prime::new(split, modulus, arithmetic), scale)
 }
 
 /// Writes the factors of transforms modulo a prime; an item is one factor.
@@ -163,12 +167,11 @@ struct Prime {
 }
 
 impl Twiddles {
-    /// The kernel for a ring of one modulus that splits like this, its table in this layout.
-    fn new(split: Split, arithmetic: Arithmetic, layout: Layout) -> Self {
-        let factor = arithmetic.product_factor(&split.roots[0].q);
-        let prime = Prime::new(&split.roots[0], &split, factor);
+    /// The kernel for one of the moduli of a ring that splits like this, its table in this layout.
+    fn new(split: &Split, modulus: usize, arithmetic: Arithmetic, layout: Layout) -> Self {
+        let prime = Prime::new(split, modulus, arithmetic);
         let ports = [Port::shared(0), Port::output(arithmetic.twiddle_bytes())];
-        let mut kernel = Self { split, arithmetic, layout, prime, ports };
+        let mut kernel = Self { split: split.of_modulus(modulus), arithmetic, layout, prime, ports };
         kernel.ports[0].bytes = kernel.roots().len();
         kernel
     }
@@ -191,8 +194,8 @@ impl Twiddles {
 
 impl Prime {
     /// Inverses exist modulo a prime that has the split's roots: t divides q − 1, and (2Z − 1)² = −3.
-    fn new(roots: &Roots, split: &Split, factor: U256) -> Self {
-        let Roots { q, start, step } = *roots;
+    fn new(split: &Split, modulus: usize, arithmetic: Arithmetic) -> Self {
+        let Roots { q, start, step } = split.roots[modulus];
         let one = q.reduce(&U256::ONE);
         let inverse = |x: &U256| q.inverse(x).unwrap_or(one);
         let leaves = U256::from(split.tree_leaves() as u64);
@@ -203,7 +206,7 @@ impl Prime {
             start_inverse: inverse(&start),
             step,
             scale: inverse(&q.reduce(&leaves)),
-            factor,
+            factor: arithmetic.product_factor(&split.ring, &q),
             half_sixth: if split.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
         }
     }
@@ -216,6 +219,7 @@ impl core::fmt::Debug for Twiddles {
             .field("split", &split.to_string())
             .field("n", &split.n)
             .field("roots", &split.roots)
+            .field("factor", &self.prime.factor)
             .field("arithmetic", arithmetic)
             .field("columns", &layout.columns)
             .finish()

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 
 use crypto_bigint::U256;
 
-use crate::modulus::{Modulus, Width};
+use crate::modulus::Modulus;
+use crate::residues::Form;
 use crate::ring::Ring;
 
 /// The seed of this process's samples: `RINGFORGE_SEED`, else drawn now; printed, so that a failure can be repeated.
@@ -50,12 +51,16 @@ impl Random {
 
     /// A residue in [0, q).
     pub fn residue(&mut self, q: &Modulus) -> U256 {
+        q.reduce(&self.words())
+    }
+
+    fn words(&mut self) -> U256 {
         let words: [u64; 4] = core::array::from_fn(|_| self.bits());
         let mut bytes = [0; 32];
         for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
             chunk.copy_from_slice(&word.to_le_bytes());
         }
-        q.reduce(&U256::from_le_slice(&bytes))
+        U256::from_le_slice(&bytes)
     }
 }
 
@@ -70,7 +75,8 @@ pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
 }
 
 /// `batch` elements of a ring, as they are stored. The first mixes random residues and edges; the next ones are the
-/// largest residues throughout, edges alone, a single coefficient, and zero; then it starts again.
+/// largest residues throughout, edges alone, a single coefficient, and zero; then it starts again. Where the ring accepts any
+/// word, words take the place of residues.
 #[must_use]
 pub fn residues(ring: &Ring, seed: u64, batch: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
@@ -78,16 +84,18 @@ pub fn residues(ring: &Ring, seed: u64, batch: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(batch * ring.bytes());
     for item in 0..batch {
         for q in ring.basis() {
-            let edges = edges(q, ring.width());
+            let edges = edges(q, ring);
             let impulse = random.below(ring.degree());
             for i in 0..ring.degree() {
                 let edge = edges[random.below(edges.len())];
+                let edge_is_due = item % 5 == 0 && random.below(4) == 0;
+                let mut any = || if ring.accepts_any_word() { random.words() } else { random.residue(q) };
                 let value = match item % 5 {
-                    0 if random.below(4) == 0 => edge,
-                    0 => random.residue(q),
+                    0 if edge_is_due => edge,
+                    0 => any(),
                     1 => edges[1],
                     2 => edge,
-                    3 if i == impulse => random.residue(q),
+                    3 if i == impulse => any(),
                     _ => U256::ZERO,
                 };
                 bytes.extend_from_slice(&value.to_le_bytes().as_ref()[..size]);
@@ -97,15 +105,24 @@ pub fn residues(ring: &Ring, seed: u64, batch: usize) -> Vec<u8> {
     bytes
 }
 
-/// Stored residues at which reductions change course; q − 1 comes second.
-fn edges(q: &Modulus, width: Width) -> Vec<U256> {
+/// Stored residues at which reductions change course; q − 1 comes second. Where the ring accepts any word, multiples of q
+/// with their neighbours too, and the largest word in place of q − 1.
+fn edges(q: &Modulus, ring: &Ring) -> Vec<U256> {
     let near = |x: U256| [-1, 0, 1].map(|by| q.add(&q.reduce(&x), &q.reduce_i64(by)));
     let mut edges = vec![U256::ZERO, q.reduce_i64(-1), q.reduce_i64(-2)];
     edges.extend(near(U256::ONE));
     edges.extend(near(q.value().shr_vartime(1)));
     edges.extend([8u32, 16, 31, 32, 63, 64, 128, 255].into_iter().flat_map(|bit| near(U256::ONE.shl_vartime(bit))));
-    if width == Width::W256 {
-        edges.extend([1, -1].map(|x| q.to_montgomery(&q.reduce_i64(x))));
+    if ring.form() == Form::Montgomery {
+        edges.extend([1, -1].map(|x| q.mul(&ring.radix(q), &q.reduce_i64(x))));
+    }
+    if ring.accepts_any_word() {
+        let largest = U256::MAX.shr_vartime(256 - 8 * ring.width().bytes() as u32);
+        let last = largest.wrapping_sub(&q.reduce(&largest)); // the largest multiple of q
+        let multiples = [q.value(), q.value().shl_vartime(1), last];
+        let near = multiples.iter().flat_map(|x| [x.wrapping_sub(&U256::ONE), *x, x.wrapping_add(&U256::ONE)]);
+        edges.extend(near.filter(|x| *x <= largest));
+        edges.insert(1, largest);
     }
     edges
 }

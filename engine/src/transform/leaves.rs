@@ -1,7 +1,8 @@
 //! Inverses of values: of every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
 //!
-//! Products of variables carry 1/F here, F = [`Arithmetic::product_factor`](crate::Arithmetic::product_factor). They make
-//! a field all the same: F is its unit, and x has the inverse F²/x in it. The end takes the F² away.
+//! Products of stored residues carry 1/F here, F = [`Arithmetic::product_factor`](crate::Arithmetic::product_factor). They
+//! make a field all the same: F is its unit, and x has the inverse F²/x in it. The end takes the F² away. (With residues
+//! stored times R, products of words carry 1/(F R): the unit is the word F R, which stands for F.)
 
 use bytemuck::Zeroable;
 use crypto_bigint::U256;
@@ -23,13 +24,12 @@ pub(super) fn invertible(base: usize) -> bool {
 
 /// Inverts every leaf of a row; says whether all have an inverse. If not, all words become zero.
 ///
-/// in, out: canonical
-pub(super) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Modulus, row: &mut [F::Word]) -> bool {
+/// `one` is 1 as the ring stores it. in, out: canonical
+pub(super) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Modulus, one: F::Word, row: &mut [F::Word]) -> bool {
     wide(
         #[inline(always)]
         || {
             let field = tree.field;
-            let one = field.word(q, &q.reduce(&U256::ONE));
             let leaves = tree.split.leaves();
             let mut memory = vec![F::Word::zeroed(); 3 * leaves];
             let (norms, products) = memory.split_at_mut(leaves);

@@ -1,6 +1,6 @@
 //! Rings of every kind of arithmetic and quotient, small enough for the oracle.
 
-use ringforge::{Modulus, Quotient, Ring, U256};
+use ringforge::{Form, Modulus, Quotient, Ring, U256};
 
 pub(crate) const BLS12_381_R: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
@@ -30,7 +30,13 @@ fn non_zero(x: U256) -> crypto_bigint::NonZero<U256> {
     crypto_bigint::NonZero::new(x).into_option().expect("an order")
 }
 
-/// Every ring that the tests of transforms and products go through.
+/// The same ring with residues stored in every other way that there is for it.
+pub(crate) fn stored_otherwise(ring: &Ring) -> Vec<Ring> {
+    let forms = [Form::Plain, Form::Montgomery].into_iter().filter_map(|form| ring.clone().with_form(form).ok());
+    forms.flat_map(|ring| [ring.clone(), ring.accepting_any_word()]).filter(|other| other != ring).collect()
+}
+
+/// Every ring that the tests of transforms and products go through; smaller ones with residues stored in every way.
 pub(crate) fn rings() -> Vec<Ring> {
     let bls = Modulus::from_hex(BLS12_381_R).expect("a modulus");
     let goldilocks = modulus(0xffff_ffff_0000_0001);
@@ -86,5 +92,10 @@ pub(crate) fn rings() -> Vec<Ring> {
     for q in [bls, goldilocks] {
         rings.extend([Ring::cyclic(256, q), Ring::negacyclic(128, q), Ring::cyclic(96, q), coset(64, 7, q)]);
     }
-    rings.into_iter().map(|ring| ring.expect("a ring")).collect()
+    let rings = rings.into_iter().map(|ring| ring.expect("a ring"));
+    let every_way = |ring: Ring| match ring.degree() {
+        ..=128 => [stored_otherwise(&ring), vec![ring]].concat(),
+        _ => vec![ring],
+    };
+    rings.flat_map(every_way).collect()
 }

@@ -101,7 +101,7 @@ impl Reference {
         Wanted::Residue { residue: x % &self.q, q: self.q.clone(), limit }
     }
 
-    fn lazy(&self, x: &BigUint, y: &BigUint) -> [Wanted; 24] {
+    fn lazy(&self, x: &BigUint, y: &BigUint) -> [Wanted; 25] {
         let Self { q, factor, .. } = self;
         let q2 = &(q * 2u32);
         let (x1, y1, x2, y2, y3) = (&(x % q), &(y % q), &(x % q2), &(y % q2), &(y % (q2 + 1u32)));
@@ -139,6 +139,7 @@ impl Reference {
             montgomery(x << bits),
             montgomery(x * factor),
             below_2q(x.clone()),
+            exactly(x.clone()),
             exactly(x.clone()),
         ]
     }
@@ -189,7 +190,7 @@ impl Reference {
         ]
     }
 
-    fn shoup256(&self, x: &BigUint, y: &BigUint) -> [Wanted; 13] {
+    fn shoup256(&self, x: &BigUint, y: &BigUint) -> [Wanted; 15] {
         let Self { q, factor, .. } = self;
         let below_2q = |x: BigUint| self.residue(x, q * 2u32);
         // a factor enters in Montgomery form and lies in the table plain
@@ -208,10 +209,12 @@ impl Reference {
             self.exactly(x * factor),
             self.exactly(x * y * factor),
             below_2q(x + x * y * factor),
+            self.exactly(x.clone()),
+            self.exactly(self.inverted(x)),
         ]
     }
 
-    fn strict(&self, x: &BigUint, y: &BigUint) -> [Wanted; 10] {
+    fn strict(&self, x: &BigUint, y: &BigUint) -> [Wanted; 12] {
         let Self { q, factor, .. } = self;
         let bits = 8 * self.which.word_bytes();
         let exactly = |x: BigUint| self.exactly(x);
@@ -229,7 +232,14 @@ impl Reference {
             exactly(x * y * factor),
             exactly(x << bits),
             exactly(x * factor),
+            exactly(x.clone()),
+            exactly(self.inverted(x)),
         ]
+    }
+
+    /// The word with all bits of x inverted.
+    fn inverted(&self, x: &BigUint) -> BigUint {
+        power(8 * self.which.word_bytes()) - 1u32 - x
     }
 }
 

@@ -4,6 +4,7 @@ use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
 use crate::modulus::Modulus;
+use crate::residues::Form;
 use crate::ring::split::Layer;
 use crate::rows::Rows;
 use crate::rows::block::Block;
@@ -45,6 +46,7 @@ impl Block {
             _ => format!("(const rf::Constants<{name}>* rows, rf::u32 number) {{ return rows[number].m; }}"),
         };
         let (about, of_text) = if rows.by_launch { (String::new(), 0) } else { (format!("// {ring}\n"), 1) };
+        let stored = stored(rows);
         format!(
             "#include \"{header}\"\n#include \"ring.cuh\"\n\
              {about}\
@@ -66,7 +68,7 @@ impl Block {
              \x20   static constexpr bool starts_with_one = {starts_with_one};\n\
              \x20   static constexpr bool shuffles = {shuffles}, whole_warps = {whole_warps}, natural_order = {natural_order};\n\
              \x20   static RF_METHOD M modulus{modulus}\n\
-             }};\n",
+             {stored}}};\n",
             header = arithmetic.header(),
             arithmetic = ring.moduli().first().map_or_else(String::new, |q| arithmetic.type_name(q)),
             n = self.n,
@@ -102,4 +104,21 @@ impl Block {
             natural_order = rows.is_natural() && self.stride == 1,
         )
     }
+}
+
+/// The member of a generated struct by which a kernel knows that any word is an input of the ring.
+pub(crate) const ANY_WORD: &str = "    static constexpr bool any_word = true;\n";
+
+/// Lines about how the ring's residues are stored, where that is not what the headers take for granted (`stored.cuh`).
+fn stored(rows: &Rows) -> String {
+    let Rows { ring, arithmetic, .. } = rows;
+    let mut lines = String::new();
+    if ring.form() != Form::default_of(ring.width()) {
+        let has_factor = arithmetic.has_product_factor(ring);
+        lines += &format!("    static constexpr bool product_factor = {has_factor};\n");
+    }
+    if ring.accepts_any_word() {
+        lines += ANY_WORD;
+    }
+    lines
 }

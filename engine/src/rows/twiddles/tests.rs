@@ -5,6 +5,7 @@ use crypto_bigint::U256;
 use super::*;
 use crate::kernel::{Copies, Slice};
 use crate::modulus::low_u64;
+use crate::residues::Form;
 use crate::{Quotient, Ring};
 
 /// The factors of one row as plain values, from the definition.
@@ -15,7 +16,7 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
     let one = q.reduce(&U256::ONE);
     let t = split.tree_leaves() as u64;
     let scale = inverse(q.reduce(&U256::from(t)));
-    let factor = arithmetic.product_factor(&q);
+    let factor = arithmetic.product_factor(&split.ring, &q);
     let first = usize::from(split.has_sixth());
     let z = |layer: usize, node: usize| {
         let above: u64 = split.layers[first.min(layer)..layer].iter().map(|layer| layer.radix() as u64).product();
@@ -85,6 +86,10 @@ fn entries_are_as_defined_in_every_range() {
         Ring::new(&[q(1_073_479_681), q(12289)], Quotient::Negacyclic { n: 64 }),
         Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 }),
         Ring::cyclic(96, bls),
+        Ring::negacyclic(48, q(0xffff_ffff_0000_0001)).and_then(|ring| ring.with_form(Form::Montgomery)),
+        Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 })
+            .and_then(|ring| ring.with_form(Form::Montgomery)),
+        Ring::cyclic(96, bls).and_then(|ring| ring.with_form(Form::Plain)),
     ];
     let cases = rings.map(|ring| ring.map(|ring| (Arithmetic::of(&ring), ring)));
     let doubles = Ring::new(&[q(1_125_899_906_840_833), q(562_949_953_417_729)], Quotient::Negacyclic { n: 64 });
@@ -95,22 +100,22 @@ fn entries_are_as_defined_in_every_range() {
         let (arithmetic, ring) = case.expect("a ring");
         assert!(ring.moduli().iter().all(|q| 4 * arithmetic.constants(q).len() == arithmetic.bytes()));
         let whole = Split::of(&ring, None).expect("a split");
-        (0..ring.moduli().len()).for_each(|modulus| check(&whole.of_modulus(modulus), arithmetic));
+        (0..ring.moduli().len()).for_each(|modulus| check(&whole, modulus, arithmetic));
     }
 }
 
-/// The table of a ring of one modulus.
-fn check(split: &Split, arithmetic: Arithmetic) {
-    let (ring, q) = (&split.ring, &split.roots[0].q);
-    let kernel = Twiddles::new(split.clone(), arithmetic, Layout::of(split, split.layers.len()));
+/// The table of one of the moduli.
+fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
+    let (ring, q) = (&split.ring, &split.roots[modulus].q);
+    let kernel = Twiddles::new(split, modulus, arithmetic, Layout::of(split, split.layers.len()));
     let each = arithmetic.twiddle_bytes();
     let len = kernel.layout.len;
     let table = made(&kernel, 0..len);
-    let wanted = defined(split, 0, arithmetic);
+    let wanted = defined(split, modulus, arithmetic);
     assert_eq!(wanted.len(), len);
     for (i, value) in wanted.iter().enumerate() {
         let value = match arithmetic {
-            Arithmetic::Mod64Full => q.mul(value, &arithmetic.product_factor(q)),
+            Arithmetic::Mod64Full => q.mul(value, &q.pow(&U256::from(2u32), &U256::from(64u32))),
             Arithmetic::Mod256 => q.to_montgomery(value),
             _ => *value,
         };
@@ -130,7 +135,7 @@ fn check(split: &Split, arithmetic: Arithmetic) {
         }
     }
     for columns in 0..split.layers.len() {
-        let by_columns = Twiddles::new(split.clone(), arithmetic, Layout::of(split, columns));
+        let by_columns = Twiddles::new(split, modulus, arithmetic, Layout::of(split, columns));
         let entries = made(&by_columns, 0..len);
         for (entry, place) in table.chunks_exact(each).zip(by_columns.layout.places(split)) {
             assert_eq!(entry, &entries[place * each..][..each], "{ring} columns {columns}");
