@@ -196,7 +196,8 @@ impl Block {
     /// of a register's number that the first pass combines become those of the thread's, and the other way round.
     pub(crate) fn shuffles(&self, rows: &Rows) -> bool {
         let first = span(&rows.split, &self.passes, 0);
-        let in_warp = self.stride == 1 && self.threads > 1 && self.threads <= 32 && self.vector == 1;
+        // all lanes of a warp take part
+        let in_warp = self.whole_warps() && self.threads > 1 && self.vector == 1;
         rows.choice.exchange == Exchange::Shuffle
             && rows.split.base == 1
             && self.cell_bytes == self.store_bytes.clamp(4, 8)
