@@ -36,7 +36,7 @@ use graph::{Graph, Id, Refused};
 /// let program = engine.device().compile(&p.build()?)?;
 /// let mut square = [0u16; 4];
 /// program.on_host(1).input("a", &[1u16, 2, 0, 0]).input("b", &[0u16, 3, 0, 0]).output("square", &mut square).run()?;
-/// assert_eq!(square, [0, 0, 9, 2]); // (3x + 6x²)², x^4 = −1
+/// assert_eq!(square, [15, 0, 9, 2]); // (3x + 6x²)² = 9x² + 36x³ + 36x^4, where x^4 = −1
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 ///
@@ -196,7 +196,10 @@ impl Pipeline {
     #[track_caller]
     fn outputs<'p, const N: usize>(&'p self, values: Vec<Value<'p>>) -> [Value<'p>; N] {
         let count = values.len();
-        values.try_into().unwrap_or_else(|_| [self.fail(self.refused(format!("gives {count} values, not {N}"))); N])
+        match values.try_into() {
+            Ok(values) => values,
+            Err(_) => [self.fail(self.refused(format!("gives {count} values, not {N}"))); N],
+        }
     }
 
     #[track_caller]
@@ -217,7 +220,13 @@ impl Pipeline {
     /// What there is, or else the mistake is kept.
     #[track_caller]
     fn keep<T>(&self, outcome: Result<T, Refused>) -> Option<T> {
-        outcome.map_err(|why| self.fail(self.refused(why))).ok()
+        match outcome {
+            Ok(value) => Some(value),
+            Err(why) => {
+                self.fail(self.refused(why));
+                None
+            }
+        }
     }
 
     /// A mistake and where it was made.

@@ -80,7 +80,7 @@ impl Shape {
 /// assert!(text.contains("kernels = 3"));
 /// let tuning = Tuning::from_text(&text, &limits)?;
 /// let plan = Planner::new(limits).tuned(tuning).plan(&job)?;
-/// assert_eq!(plan.steps().len(), 3);
+/// assert_eq!(plan.kernels().len(), 3);
 /// assert!(plan.to_string().contains("by shuffles"));
 /// # Ok::<(), ringforge::Error>(())
 /// ```

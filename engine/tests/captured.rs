@@ -108,20 +108,29 @@ fn what_a_run_refuses_is_refused() {
     }
 }
 
+/// Each replay makes draws of its own; nobody gives it any.
 #[test]
-fn randomness_is_not_captured() {
+fn every_run_draws_anew() {
     let p = Pipeline::new("draw", &Planner::default());
     let [blocks] = p.step(Draw::new(32, 0).expect("a kernel"), &[p.input("draws")]);
     p.output("blocks", blocks);
     let plan = p.build().expect("a plan");
     for device in devices() {
         let stream = device.stream().expect("a stream");
-        let draws = Draws::from_os().expect("draws");
-        let args = vec![
-            ("draws", stream.upload(draws.as_bytes()).expect("a buffer").into()),
-            ("blocks", device.buffer(32).expect("a buffer").into()),
-        ];
-        let outcome = device.compile(&plan).expect("a program").capture(&stream, 1, args);
-        assert!(matches!(outcome, Err(Error::Unsupported { .. })), "{outcome:?}");
+        let program = device.compile(&plan).expect("a program");
+        let blocks = || ("blocks", device.buffer(64).expect("a buffer").into());
+        let mut captured = program.capture(&stream, 2, vec![blocks()]).expect("a captured run");
+        let mut drawn: Vec<[u8; 32]> = Vec::new();
+        for _ in 0..3 {
+            captured.run().expect("a run");
+            let bytes = stream.download::<u8>(captured.buffer("blocks").expect("an output")).expect("blocks");
+            drawn.extend(bytes.as_chunks().0);
+        }
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn.len(), 6, "a block came again on {device}");
+        let draws = stream.upload(Draws::from_os().expect("draws").as_bytes()).expect("a buffer");
+        let outcome = program.capture(&stream, 2, vec![("draws", draws.into()), blocks()]);
+        assert!(matches!(outcome, Err(Error::Arguments { .. })), "{outcome:?}");
     }
 }

@@ -41,6 +41,7 @@ pub fn one_step(kernel: impl Kernel + 'static, names: &[&str]) -> Result<Plan> {
         1 => p.step::<1>(kernel, &inputs).to_vec(),
         2 => p.step::<2>(kernel, &inputs).to_vec(),
         3 => p.step::<3>(kernel, &inputs).to_vec(),
+        4 => p.step::<4>(kernel, &inputs).to_vec(),
         more => panic!("{more} outputs"),
     };
     for ((_, name), value) in outputs.iter().zip(values).filter(|((port, _), _)| !port.joint) {
