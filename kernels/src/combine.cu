@@ -8,9 +8,10 @@
 using namespace rf;
 
 // The table: d, reciprocal, shift and (Q/q_i)^-1 of each modulus, over the R of a Montgomery form; the limbs of Q; for each limb, that of every Q/q_i.
-extern "C" __global__ void combine(const Rns::Store* in, const u64* table, u64* out, u64 first, u64 end) {
+extern "C" __global__ void combine(const Rns::Store* in, const u64* table, u64* out, u64 row_count, u64 limb_count,
+                                   u64 first, u64 end) {
     RF_SHARED(shared);
-    constexpr u32 moduli = Rns::moduli, limbs = Rns::limbs;
+    const u32 moduli = (u32)row_count, limbs = (u32)limb_count;
     constexpr u32 stride = Cells::threads + 1;  // odd, against bank conflicts when limbs are written out
     const u64* q_limbs = table + 4 * moduli;
     const u64* weights = q_limbs + limbs;

@@ -8,9 +8,10 @@
 using namespace rf;
 
 // The table: for each modulus d, reciprocal and shift, then the weights of the limbs.
-extern "C" __global__ void decompose(const u64* in, const u64* table, Rns::Store* out, u64 first, u64 end) {
+extern "C" __global__ void decompose(const u64* in, const u64* table, Rns::Store* out, u64 row_count, u64 limb_count,
+                                     u64 first, u64 end) {
     RF_SHARED(shared);
-    constexpr u32 moduli = Rns::moduli, limbs = Rns::limbs;
+    const u32 moduli = (u32)row_count, limbs = (u32)limb_count;
     constexpr u32 stride = Cells::threads + 1;  // odd, against bank conflicts when limbs are read in
     u64* integers = (u64*)shared;
     Spread<Cells> at(first, end);
@@ -22,7 +23,7 @@ extern "C" __global__ void decompose(const u64* in, const u64* table, Rns::Store
     for (u32 i = 0; i < moduli; i++) {
         Divisor q{table[0], table[1], (u32)table[2]};
         to[(u64)i * Cells::cells] =
-            (Rns::Store)weighted_sum<limbs == 1>(integers + threadIdx.x, stride, table + 3, limbs, q);
+            (Rns::Store)weighted_sum<Rns::narrow>(integers + threadIdx.x, stride, table + 3, limbs, q);
         table += 3 + limbs;
     }
 }

@@ -131,14 +131,8 @@ impl Kernel for Combine {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let built = rns::build_integers(
-            limits,
-            Op::Combine,
-            &self.ring,
-            self.product.len(),
-            self.parts.len() + self.product.len(),
-        )?;
-        Ok(Source::of_engine(self, ringforge_kernels::COMBINE, built))
+        let (limbs, moduli) = (self.product.len(), self.parts.len());
+        rns::integers(self, ringforge_kernels::COMBINE, (limits, Op::Combine, &self.ring), limbs, moduli + limbs)
     }
 
     fn table(&self, port: usize) -> Option<Table> {

@@ -155,23 +155,20 @@ impl Kernel for Convert {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let sources = self.sources.len();
-        let rows = format!(
+        let (sources, targets) = (self.sources.len(), self.targets.len());
+        let lines = format!(
             "    using From = {};\n\
              \x20   using To = {};\n\
-             \x20   static constexpr rf::u32 sources = {sources}, targets = {};\n\
              \x20   static constexpr bool exact = {}, centred = {}, narrow = {};\n",
             store_type(self.from.width()),
             store_type(self.to.width()),
-            self.targets.len(),
             self.op != Op::ConvertFast,
             self.op == Op::ConvertCentred,
             self.narrow,
         );
-        let Self { op, from, to, .. } = self;
-        let built =
-            rns::build(limits, *op, from, &format!("{from} to {to}"), &rows, Shared { each: sources, more: 0 })?;
-        Ok(Source::of_engine(self, ringforge_kernels::CONVERT, built))
+        let built = rns::build(limits, self.op, &self.from, &lines, Shared { each: sources, more: 0 })?;
+        let numbers = vec![sources as u64, targets as u64];
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::CONVERT, built) })
     }
 
     /// A thread has taken its coefficient of all rows before it writes that of any; rows of both rings are the same places

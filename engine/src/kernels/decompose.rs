@@ -70,8 +70,8 @@ impl Kernel for Decompose {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let built = rns::build_integers(limits, Op::Decompose, &self.ring, self.limbs, self.limbs)?;
-        Ok(Source::of_engine(self, ringforge_kernels::DECOMPOSE, built))
+        let about = (limits, Op::Decompose, &self.ring);
+        rns::integers(self, ringforge_kernels::DECOMPOSE, about, self.limbs, self.limbs)
     }
 
     fn table(&self, port: usize) -> Option<Table> {

@@ -2,12 +2,13 @@
 
 use crate::error::{Error, Result};
 use crate::job::Op;
+use crate::kernel::Kernel;
 use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::ring::Ring;
-use crate::source::Built;
+use crate::source::{Built, Source};
 
 /// The most moduli of a basis, and the most digits of a sum; fixed-point estimates count on it.
 pub(super) const MAX_MODULI: usize = 64;
@@ -55,12 +56,12 @@ pub(super) struct Shared {
     pub(super) more: usize,
 }
 
-/// A kernel with a thread for each coefficient of a ring made concrete: `struct Rns` with these lines, under a line that
-/// says `what` it is about.
+/// A kernel with a thread for each coefficient of a ring made concrete: `struct Rns` with these lines. How many moduli and
+/// limbs there are is data of the launch.
 ///
 /// # Errors
 /// [`Error::Unsupported`] where the words do not fit shared memory.
-pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, what: &str, lines: &str, words: Shared) -> Result<Built> {
+pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, lines: &str, words: Shared) -> Result<Built> {
     let bytes = |threads: usize| 8 * (words.each * threads + words.more);
     let threads = [256, 128, 64].into_iter().find(|&threads| bytes(threads) <= SHARED_BYTES).unwrap_or(32);
     let (cells, mut launch) = spread(ring.degree(), threads);
@@ -68,19 +69,24 @@ pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, what: &str, lines: &st
     if launch.shared_bytes > limits.block_shared_bytes {
         return Err(Error::unsupported(op, ring, "its digits do not fit shared memory"));
     }
-    let prelude = format!("#pragma once\n#include \"word.cuh\"\n// {what}\nstruct Rns {{\n{lines}}};\n{cells}");
+    let prelude = format!("#pragma once\n#include \"word.cuh\"\nstruct Rns {{\n{lines}}};\n{cells}");
     Ok(Built { prelude, launch })
 }
 
-/// The same for a kernel between rows of a ring and integers of so many limbs, which keeps `words` words for each thread
-/// and as many for all.
-pub(super) fn build_integers(limits: &Limits, op: Op, ring: &Ring, limbs: usize, words: usize) -> Result<Built> {
-    let lines = format!(
-        "    using Store = {};\n    static constexpr rf::u32 moduli = {}, limbs = {limbs};\n",
-        store_type(ring.width()),
-        ring.basis().len()
-    );
-    build(limits, op, ring, &ring.to_string(), &lines, Shared { each: words, more: words })
+/// The source of a kernel between rows of a ring and integers of so many limbs, which keeps `words` words for each thread and
+/// as many for all.
+pub(super) fn integers(
+    kernel: &dyn Kernel,
+    text: &'static str,
+    (limits, op, ring): (&Limits, Op, &Ring),
+    limbs: usize,
+    words: usize,
+) -> Result<Source> {
+    let (store, narrow) = (store_type(ring.width()), limbs == 1);
+    let lines = format!("    using Store = {store};\n    static constexpr bool narrow = {narrow};\n");
+    let built = build(limits, op, ring, &lines, Shared { each: words, more: words })?;
+    let numbers = vec![ring.basis().len() as u64, limbs as u64];
+    Ok(Source { numbers, ..Source::of_engine(kernel, text, built) })
 }
 
 /// Integers Σ digit·weight modulo p, for at most [`MAX_MODULI`] digits of up to 64 bits: the twin of `weighted_sum`.

@@ -1,0 +1,94 @@
+//! A chain of moduli, as homomorphic encryption uses it: rings of all levels, of digits and of Q·P share their kernels and
+//! their tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringforge::testkit::Target;
+use ringforge::{Job, Limits, Modulus, Op, Plan, Planner, Result, Ring, Table};
+
+const DEGREE: usize = 1 << 16;
+/// Moduli of Q.
+const LEVELS: usize = 24;
+/// Moduli of P, and of a digit.
+const SPECIAL: usize = 3;
+
+/// What a scheme asks for at all levels: transforms and products of Q and of Q·P, digits to Q·P, and P back to Q.
+fn plans(limits: &Limits) -> Result<Vec<Plan>> {
+    let primes = Modulus::ntt_primes(2 * DEGREE as u64, 60, LEVELS + SPECIAL)?;
+    let (q, p) = primes.split_at(LEVELS);
+    let planner = Planner::new(limits.clone());
+    let special = Ring::rns(DEGREE, p)?;
+    let mut plans = Vec::new();
+    for level in 1..=LEVELS {
+        let ring = Ring::rns(DEGREE, &q[..level])?;
+        let extended = Ring::rns(DEGREE, &[&q[..level], p].concat())?;
+        let mut plan = |job: Job| planner.plan(&job).map(|plan| plans.push(plan));
+        for ring in [&ring, &extended] {
+            [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd].iter().try_for_each(|&op| plan(Job::new(ring, op)))?;
+        }
+        for digit in q[..level].chunks(SPECIAL) {
+            plan(Job::new(&Ring::rns(DEGREE, digit)?, Op::ConvertFast).to(&extended))?;
+        }
+        plan(Job::new(&special, Op::ConvertCentred).to(&ring))?;
+    }
+    [Op::Forward, Op::Inverse]
+        .iter()
+        .try_for_each(|&op| planner.plan(&Job::new(&special, op)).map(|p| plans.push(p)))?;
+    Ok(plans)
+}
+
+/// Most bytes of all tables: 27 primes with 2 · 2^16 factors of 16 bytes, and half as much again.
+const MOST_BYTES: usize = 90_000_000;
+/// Most compiled kernels.
+const MOST_KERNELS: usize = 12;
+
+#[test]
+fn kernels_and_tables_are_shared() -> Result<()> {
+    let limits = Limits::h200();
+    let (mut sources, mut tables) = (BTreeSet::new(), BTreeMap::new());
+    for plan in plans(&limits)? {
+        for kernel in plan.kernels() {
+            let source = kernel.source(&limits)?;
+            sources.insert((source.text().to_owned(), source.prelude().to_owned()));
+        }
+        for table in plan.tables() {
+            count(table, &limits, &mut tables, &mut sources)?;
+        }
+    }
+    let bytes: usize = tables.values().sum();
+    println!("{} kernels, {bytes} bytes of tables", sources.len());
+    assert!(sources.len() <= MOST_KERNELS, "{} kernels", sources.len());
+    assert!(bytes <= MOST_BYTES, "{bytes} bytes");
+    Ok(())
+}
+
+/// A table with all that it is made of, each once.
+fn count(
+    table: &Table,
+    limits: &Limits,
+    tables: &mut BTreeMap<String, usize>,
+    sources: &mut BTreeSet<(String, String)>,
+) -> Result<()> {
+    if tables.insert(format!("{table:?}"), table.bytes()).is_some() {
+        return Ok(());
+    }
+    match table {
+        Table::Made { kernel, inputs, .. } => {
+            let source = kernel.source(limits)?;
+            sources.insert((source.text().to_owned(), source.prelude().to_owned()));
+            inputs.iter().try_for_each(|input| count(input, limits, tables, sources))
+        }
+        Table::List(all) => all.iter().try_for_each(|table| count(table, limits, tables, sources)),
+        Table::Bytes(_) => Ok(()),
+    }
+}
+
+#[test]
+fn tables_on_a_gpu() -> Result<()> {
+    let Some(device) = Target::Cuda.device() else { return Ok(()) };
+    let programs = plans(device.limits())?.iter().map(|plan| device.compile(plan)).collect::<Result<Vec<_>>>()?;
+    let bytes = device.held_bytes().unwrap_or(0);
+    println!("{} programs hold {bytes} bytes", programs.len());
+    assert!(bytes <= MOST_BYTES, "{bytes} bytes");
+    Ok(())
+}
