@@ -1,13 +1,14 @@
 // The integers in [0, Q) that RNS rows stand for, as 64-bit limbs, least significant first.
 //
-// x = sum of y_i Q/q_i - t Q with y_i = x_i (Q/q_i)^-1 mod q_i, of any word x_i, and t = floor(sum of y_i / q_i). t is found in fixed point,
-// perhaps one too small; then Q is subtracted once more.
+// x = sum of y_i Q/q_i - t Q with y_i = x_i (Q/q_i)^-1 mod q_i, x_i any word, and t = floor(sum of y_i / q_i). t is found
+// in fixed point, perhaps one too small; then Q is subtracted once more.
 #include "crt.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// The table: d, reciprocal, shift and (Q/q_i)^-1 of each modulus, over the R of a Montgomery form; the limbs of Q; for each limb, that of every Q/q_i.
+// The table: d, reciprocal, shift and (Q/q_i R)^-1 of each modulus, for residues stored times R; the limbs of Q; for each
+// limb, that of every Q/q_i.
 extern "C" __global__ void combine(const Rns::Store* in, const u64* table, u64* out, u64 row_count, u64 limb_count,
                                    u64 first, u64 end) {
     RF_SHARED(shared);

@@ -31,7 +31,8 @@ fn splitting() -> Vec<String> {
         "1152921504606830593,12289,97#0,1,0,2,2:x^16+1",
     ];
     let wide = WIDE.iter().flat_map(|q| ["x^32-1", "x^12-1"].map(|f| format!("{q}:{f}")));
-    narrow.iter().map(ToString::to_string).chain(wide).collect()
+    let mixed = format!("{},18446744069414584321,12289:x^8+1", WIDE[0]);
+    narrow.iter().map(ToString::to_string).chain(wide).chain([mixed]).collect()
 }
 
 /// Rings whose products go through others, folded or not, even moduli among them.

@@ -216,7 +216,7 @@ mod tests {
     fn what_is_printed_is_understood() {
         let stored = "2013265921:x^8-1:montgomery|2013265921:x^8-1:any word|2013265921:x^8-1@0x78000000:montgomery,any word\
             |3329,17:x^16+1:any word|18446744073709551629:x^2+1:plain|18446744073709551629:x^2+1:plain,any word\
-            |18446744073709551629:x^2+1:any word|97,998244353#0,1,0:x^16+1@19,8:montgomery";
+            |18446744073709551629:x^2+1:any word|97,193#0,1,0:x^16+1@19,8:any word|12289,998244353#0,1,0:x^16+1:montgomery";
         for text in stored.split('|') {
             let ring = parse(text);
             assert_eq!(parse(&format!("{ring:#}")), ring);
