@@ -7,10 +7,11 @@ mod ring;
 
 use ringforge::Draws;
 use ringforge::testkit::Named;
-use ringforge_batch::Reason;
+use ringforge_batch::status;
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
+use crate::error::KeyError;
 use crate::params::Parameters;
 
 pub(crate) use ring::product;
@@ -44,7 +45,7 @@ impl Naive {
         let received = items.map(|(secret_key, ciphertext)| {
             let [pke_key, public_key, z] = self.0.parts(secret_key);
             let place = self.bad_place(pke_key);
-            let status = status(place);
+            let status = told(place);
             if place.is_some() {
                 return [vec![0; 32], status];
             }
@@ -58,7 +59,7 @@ impl Naive {
 
     pub(crate) fn check_secret(self, inputs: &Named) -> Outputs {
         let keys = inputs["secret keys"].chunks(self.0.secret_key_bytes());
-        columns(["statuses"], keys.map(|key| [status(self.bad_place(self.0.parts(key)[0]))]))
+        columns(["statuses"], keys.map(|key| [told(self.bad_place(self.0.parts(key)[0]))]))
     }
 
     /// Products of residues modulo q by numbers from −η to η, both as words of 16 bits.
@@ -140,8 +141,8 @@ fn columns<const N: usize>(names: [&'static str; N], made: impl Iterator<Item = 
     columns.into()
 }
 
-fn status(place: Option<usize>) -> Vec<u8> {
-    Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })).to_le_bytes().to_vec()
+fn told(place: Option<usize>) -> Vec<u8> {
+    status(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient })).to_le_bytes().to_vec()
 }
 
 /// The seeds of all items: as they are given, or drawn.

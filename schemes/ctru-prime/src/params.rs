@@ -3,6 +3,7 @@
 use ringforge::Result;
 use ringforge_batch::{Mechanism, Sizes, Steps};
 
+use crate::error::KeyError;
 use crate::plans::PrimeSteps;
 
 /// Bytes of a seed, of z, and of a shared key.
@@ -93,7 +94,7 @@ impl Parameters {
 }
 
 /// One of the parameter sets of this crate, as a type.
-pub trait ParameterSet: sealed::Sealed + Mechanism + Send + Sync {
+pub trait ParameterSet: sealed::Sealed + Mechanism<Error = KeyError> + Send + Sync {
     /// Its numbers.
     const PARAMETERS: Parameters;
 }
@@ -122,6 +123,7 @@ macro_rules! sets {
             impl Mechanism for $set {
                 const NAME: &'static str = $name;
                 const SIZES: Sizes = Self::PARAMETERS.sizes();
+                type Error = KeyError;
 
                 fn steps() -> Result<impl Steps> {
                     Ok(PrimeSteps::new(Self::PARAMETERS))

@@ -1,7 +1,8 @@
 //! The public-key encryption inside: all that is arithmetic, one item at a time.
 
 use ringforge::Result;
-use ringforge_e8::{Divisor, centred_binomial, decode, encode, first_nonzero, pack, unpack};
+use ringforge::words::{self, Divisor};
+use ringforge_e8::{centred_binomial, decode, encode, first_nonzero, pack, unpack};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::inverse::{self, Steps};
@@ -83,7 +84,7 @@ impl Pke {
         fields.fill(0);
         fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (offset - f) as u16);
         pack(KEY_WIDTH, fields, pke_key)?;
-        ringforge_e8::residues(small, q, residues);
+        words::residues(small, q, residues);
         inverse::invert(residues, self.by_q, steps);
 
         centred_binomial(eta, coins[1], small)?;
@@ -237,10 +238,7 @@ impl Pke {
 
 /// Residues modulo q as the numbers of least absolute value.
 fn centre(residues: &[u32], q: u32, out: &mut [i16]) {
-    for (out, &x) in out.iter_mut().zip(residues) {
-        let above = (q / 2).wrapping_sub(x) >> 31;
-        *out = x.wrapping_sub(above * q) as i16;
-    }
+    out.iter_mut().zip(residues).for_each(|(out, &x)| *out = words::centred(x, q) as i16);
 }
 
 /// Integers modulo q, below 2^30 − q in absolute value.

@@ -2,9 +2,9 @@
 
 use rand_core::CryptoRng;
 use ringforge::{Error, Result};
-use ringforge_batch::Reason;
 use zeroize::{Zeroizing, zeroize_stack};
 
+use crate::error::KeyError;
 use crate::kem::{Kem, Memory, STACK, Seed};
 use crate::params::{ParameterSet, SEED_BYTES};
 
@@ -85,12 +85,12 @@ pub fn is_canonical<P: ParameterSet>(public_key: &[u8]) -> Result<bool> {
 ///
 /// # Errors
 /// [`Error::Length`] unless it has the set's length.
-pub fn check_secret_key<P: ParameterSet>(secret_key: &[u8]) -> Result<Option<Reason>> {
+pub fn check_secret_key<P: ParameterSet>(secret_key: &[u8]) -> Result<Option<KeyError>> {
     let p = P::PARAMETERS;
     length("bytes of a secret key", secret_key, p.secret_key_bytes())?;
     let [pke_key, ..] = p.parts(secret_key);
     let place = Kem::of(&p)?.pke.bad_field(pke_key, &mut Memory::new(&p).polynomials)?;
-    Ok(place.map(|coefficient| Reason::InvalidSecretKey { coefficient }))
+    Ok(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient }))
 }
 
 pub(crate) fn length(what: &'static str, bytes: &[u8], expected: usize) -> Result<()> {

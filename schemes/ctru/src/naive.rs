@@ -7,10 +7,11 @@ mod ring;
 
 use ringforge::Draws;
 use ringforge::testkit::Named;
-use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Operation, Reason};
+use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED, Operation, status};
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
+use crate::error::KeyError;
 use crate::params::Parameters;
 
 use ring::{Polynomial, Q, coefficients, inverse, product, reciprocal, values};
@@ -19,7 +20,7 @@ use ring::{Polynomial, Q, coefficients, inverse, product, reciprocal, values};
 const CODE: [i64; 4] = [0x55, 0x0f, 0x3c, 0xf0];
 
 /// What is made of an item, or why nothing is.
-type Made<const N: usize> = Result<[Vec<u8>; N], Reason>;
+type Made<const N: usize> = Result<[Vec<u8>; N], KeyError>;
 
 /// What a plan makes, by names.
 type Outputs = Vec<(&'static str, Vec<u8>)>;
@@ -64,13 +65,13 @@ impl Naive {
         let part = |name: &str, size: usize| inputs[name][item * size..][..size].to_vec();
         let first = match inputs.contains_key("statuses") {
             false => self.key_pair(d, z),
-            true if part("statuses", 4) != Reason::FINE.to_le_bytes() => None,
+            true if part("statuses", 4) != FINE.to_le_bytes() => None,
             true => {
                 Some([part("public keys", self.0.public_key_bytes()), part("secret keys", self.0.secret_key_bytes())])
             }
         };
         let again = |attempt| self.key_pair(&draw(inputs.get("draws")?, item, attempt)[..32], z);
-        first.or_else(|| (1..16).find_map(again)).ok_or(Reason::NotInvertible)
+        first.or_else(|| (1..16).find_map(again)).ok_or(KeyError::NotInvertible)
     }
 
     fn decapsulate(self, secret_key: &[u8], ciphertext: &[u8]) -> Made<1> {
@@ -104,7 +105,7 @@ impl Naive {
         Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
     }
 
-    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, Reason> {
+    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, KeyError> {
         let values = wire_values(public_key)?;
         let h = coefficients(&values.iter().map(|value| value * reciprocal(1 << 16) % Q).collect::<Polynomial>());
         let [r, e] = self.small(seed);
@@ -123,7 +124,7 @@ impl Naive {
         Ok(pack(self.0.q2_bits, c))
     }
 
-    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, Reason> {
+    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, KeyError> {
         let (eta, q2) = (i64::from(self.0.eta), i64::from(self.0.q2()));
         let f: Polynomial = self.fields(pke_key)?.iter().map(|field| 2 * eta + 1 - field).collect();
         let v: Polynomial = product(&unpack(self.0.q2_bits, ciphertext), &f).iter().map(|v| v.rem_euclid(q2)).collect();
@@ -131,9 +132,9 @@ impl Naive {
     }
 
     /// The packed numbers of the secret key f.
-    fn fields(self, pke_key: &[u8]) -> Result<Vec<i64>, Reason> {
+    fn fields(self, pke_key: &[u8]) -> Result<Vec<i64>, KeyError> {
         let fields = below(4 * i64::from(self.0.eta) + 2, unpack(self.0.key_width(), pke_key));
-        fields.map_err(|coefficient| Reason::InvalidSecretKey { coefficient })
+        fields.map_err(|coefficient| KeyError::InvalidSecretKey { coefficient })
     }
 
     /// Two polynomials from the centred binomial distribution.
@@ -152,7 +153,7 @@ fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Itera
     let names = outputs.iter().map(|(name, _)| *name).chain(["statuses"]);
     let mut columns: Outputs = names.map(|name| (name, Vec::new())).collect();
     for made in made {
-        let status = Reason::status(made.as_ref().err().copied());
+        let status = status(made.as_ref().err().copied());
         let made = made.unwrap_or(outputs.map(|(_, size)| vec![0; size]));
         let made = made.into_iter().chain([status.to_le_bytes().into()]);
         columns.iter_mut().zip(made).for_each(|((_, all), one)| all.extend(one));
@@ -167,8 +168,8 @@ fn seeds(batch: usize, inputs: &Named, size: usize) -> Vec<u8> {
 }
 
 /// The numbers of a public key.
-fn wire_values(public_key: &[u8]) -> Result<Vec<i64>, Reason> {
-    below(Q, unpack(12, public_key)).map_err(|coefficient| Reason::InvalidPublicKey { coefficient })
+fn wire_values(public_key: &[u8]) -> Result<Vec<i64>, KeyError> {
+    below(Q, unpack(12, public_key)).map_err(|coefficient| KeyError::InvalidPublicKey { coefficient })
 }
 
 /// These numbers, or the place of the first that is not below the bound.

@@ -6,6 +6,7 @@ use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U14
 use ringforge::Result;
 use ringforge_batch::{Mechanism, Sizes, Steps};
 
+use crate::error::KeyError;
 use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
 use crate::symmetric::Profile;
 
@@ -125,7 +126,7 @@ impl Parameters {
 
 /// One of the parameter sets of this crate, as a type.
 pub trait ParameterSet: sealed::Sealed
-    + Mechanism
+    + Mechanism<Error = KeyError>
     + kem::Kem<EncapsulationKey = EncapsulationKey<Self>, DecapsulationKey = DecapsulationKey<Self>, SharedKeySize = U32>
 {
     /// Its numbers.
@@ -163,6 +164,7 @@ macro_rules! sets {
             impl Mechanism for $set {
                 const NAME: &'static str = $name;
                 const SIZES: Sizes = Self::PARAMETERS.sizes();
+                type Error = KeyError;
 
                 fn steps() -> Result<impl Steps> {
                     Ok(Self::PARAMETERS)

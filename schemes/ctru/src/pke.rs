@@ -3,8 +3,9 @@
 #[cfg(test)]
 mod traces;
 
+use ringforge::words::{Divisor, centred, residues};
 use ringforge::{Limits, Modulus, Result, Ring, Rows, Transform};
-use ringforge_e8::{Divisor, centred_binomial, decode, encode, first_nonzero, pack, residues, unpack};
+use ringforge_e8::{centred_binomial, decode, encode, first_nonzero, pack, unpack};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::{Parameters, Q};
@@ -201,21 +202,20 @@ impl Pke {
         residues(small, PRIME, b);
         self.integers.forward(b)?;
         unpack(q2_bits, ciphertext, fields)?;
-        small.iter_mut().zip(&*fields).for_each(|(c, field)| *c = centred(*field, q2_bits));
+        small.iter_mut().zip(&*fields).for_each(|(c, field)| *c = signed(*field, q2_bits));
         residues(small, PRIME, a);
         self.integers.forward(a)?;
         self.integers.multiply(a, b)?;
         self.integers.inverse(a)?;
         for (field, x) in fields.iter_mut().zip(&*a) {
-            let negative = (PRIME / 2).wrapping_sub(*x) >> 31;
-            *field = (x.wrapping_sub(negative * PRIME) & (self.parameters.q2() - 1)) as u16;
+            *field = (centred(*x, PRIME) as u32 & (self.parameters.q2() - 1)) as u16;
         }
         Ok(())
     }
 }
 
 /// The number that is `x` modulo 2^bits and lies in [-2^(bits - 1), 2^(bits - 1)).
-fn centred(x: u16, bits: u32) -> i16 {
+fn signed(x: u16, bits: u32) -> i16 {
     let unused = 16 - bits;
     ((x << unused) as i16) >> unused
 }

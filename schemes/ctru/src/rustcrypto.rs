@@ -10,9 +10,9 @@ use kem::{
     TryKeyInit,
 };
 use rand_core::{CryptoRng, TryCryptoRng};
-use ringforge_batch::Reason;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
+use crate::error::KeyError;
 use crate::kem::{Kem, Memory, STACK, Seed};
 use crate::params::{ParameterSet, SEED_BYTES};
 
@@ -51,11 +51,11 @@ impl<P: ParameterSet> EncapsulationKey<P> {
     /// The public key of these bytes.
     ///
     /// # Errors
-    /// [`Reason::InvalidPublicKey`] with the first value that is not below q.
-    pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, Reason> {
+    /// [`KeyError::InvalidPublicKey`] with the first value that is not below q.
+    pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = Memory::new(&P::PARAMETERS);
         match kem::<P>().pke.bad_value(bytes, &mut memory.polynomials).expect(FIXED) {
-            Some(coefficient) => Err(Reason::InvalidPublicKey { coefficient }),
+            Some(coefficient) => Err(KeyError::InvalidPublicKey { coefficient }),
             None => Ok(Self(bytes.clone())),
         }
     }
@@ -80,14 +80,14 @@ impl<P: ParameterSet> DecapsulationKey<P> {
     /// The secret key of these bytes.
     ///
     /// # Errors
-    /// [`Reason::InvalidSecretKey`] with the first coefficient that is out of range; [`Reason::InvalidPublicKey`] as for
+    /// [`KeyError::InvalidSecretKey`] with the first coefficient that is out of range; [`KeyError::InvalidPublicKey`] as for
     /// [`EncapsulationKey::from_bytes`].
-    pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, Reason> {
+    pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = Memory::new(&P::PARAMETERS);
         let [pke_key, public_key, _] = P::PARAMETERS.parts(bytes);
         let public_key = EncapsulationKey::from_bytes(public_key.try_into().expect(FIXED))?;
         match kem::<P>().pke.bad_field(pke_key, &mut memory.polynomials).expect(FIXED) {
-            Some(coefficient) => Err(Reason::InvalidSecretKey { coefficient }),
+            Some(coefficient) => Err(KeyError::InvalidSecretKey { coefficient }),
             None => Ok(Self { bytes: bytes.clone(), public_key }),
         }
     }

@@ -2,9 +2,10 @@
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
 use ringforge::{Limits, Pipeline, Plan, Planner, Result};
-use ringforge_batch::{Operation, Randomness, Reason};
+use ringforge_batch::{FINE, Operation, Randomness, SchemeError};
 use shake::{ExtendableOutput, Shake256, Update};
 
+use crate::error::KeyError;
 use crate::kem::{Kem, Memory, Seed};
 use crate::kernels::Stage;
 use crate::naive::Naive;
@@ -114,7 +115,7 @@ fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<
             _ => {}
         }
     }
-    let words = [Reason::status(Some(Reason::NotInvertible)), Reason::FINE];
+    let words = [KeyError::NotInvertible.word(), FINE];
     let statuses = (0..batch).flat_map(|i| words[i % 2].to_le_bytes()).collect();
     let mut draws = vec![0; ringforge::Draws::BYTES];
     draws[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());

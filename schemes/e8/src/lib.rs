@@ -1,5 +1,5 @@
-//! What the key encapsulations of the CTRU family share: the E8 code, the centred binomial sampler, packings, residues
-//! without divisions, and the choice of a key that ends decapsulation.
+//! What the key encapsulations of the CTRU family share: the E8 code, the centred binomial sampler, packings, and
+//! the choice of a key that ends decapsulation.
 //!
 //! The first three stand here twice, with one meaning: as Rust for CPUs, and as CUDA text for kernels ([`E8`], [`SAMPLE`],
 //! [`PACK`]), in registers and with all shifts known when it is compiled. Nothing here branches on data, indexes by it or
@@ -30,7 +30,6 @@ mod code;
 #[cfg(feature = "testkit")]
 pub mod kernels;
 mod pack;
-mod residue;
 mod sample;
 mod select;
 
@@ -38,7 +37,6 @@ use ringforge::Header;
 
 pub use code::{decode, encode};
 pub use pack::{pack, packed_bytes, unpack};
-pub use residue::{Divisor, residues};
 pub use sample::{centred_binomial, sampled_bytes};
 pub use select::{first_nonzero, select};
 

@@ -3,11 +3,12 @@
 use core::ops::Range;
 
 use ringforge::{Args, Result};
-use ringforge_batch::Reason;
+use ringforge_batch::{FINE, HALFWAY, PENDING, status};
 use zeroize::Zeroizing;
 
 use super::tensor::TensorRows;
 use super::{Keys, PrimeKernel, Stage};
+use crate::error::KeyError;
 use crate::kem::{Memory, Seed, choose, hash_message, hash_seed};
 use crate::params::{ID_BYTES, SEED_BYTES};
 use crate::pke::Polynomials;
@@ -122,7 +123,7 @@ impl PrimeKernel {
     /// The status of an item with this secret key.
     fn status(&self, secret_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
         let place = self.kem.pke.bad_field(self.parameters().parts(secret_key)[0], memory)?;
-        Ok(Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })))
+        Ok(status(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient })))
     }
 
     fn encapsulate(
@@ -155,12 +156,12 @@ impl PrimeKernel {
         let p = self.parameters();
         let secret_key = if self.keys == Keys::One {
             let (factor, secret_key) = key.split_at(self.way.small_bytes(p));
-            *status = Reason::PENDING;
+            *status = PENDING;
             self.take_prepared_secret(factor, memory)?;
             &secret_key[..p.secret_key_bytes()]
         } else {
             *status = match self.status(key, memory)? {
-                Reason::FINE => Reason::PENDING,
+                FINE => PENDING,
                 found => found,
             };
             self.kem.pke.transform_secret(p.parts(key)[0], memory)?;
@@ -181,8 +182,8 @@ impl PrimeKernel {
         let rest = &rejection[ID_BYTES..][..SEED_BYTES + p.ciphertext_bytes()];
         let (message, coins) = (&message[..p.message_bytes()], padded(coins, p.polynomial_coins_bytes()));
         hash_message(rejection, &[rest], message, keys, coins);
-        if *status == Reason::PENDING {
-            *status = Reason::HALFWAY;
+        if *status == PENDING {
+            *status = HALFWAY;
         }
         Ok(())
     }
@@ -196,10 +197,10 @@ impl PrimeKernel {
         let public_key = if self.keys == Keys::One { key } else { self.parameters().parts(key)[1] };
         self.encrypt((public_key, message, coins, again), polynomials)?;
         // the public key may be any bytes
-        if *status == Reason::HALFWAY {
-            *status = Reason::FINE;
+        if *status == HALFWAY {
+            *status = FINE;
         }
-        *shared_key = if *status == Reason::FINE { choose(keys, ciphertext, again) } else { Seed::default() };
+        *shared_key = if *status == FINE { choose(keys, ciphertext, again) } else { Seed::default() };
         Ok(())
     }
 }

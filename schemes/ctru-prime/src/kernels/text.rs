@@ -1,7 +1,7 @@
 //! The kernels' text, and the parameter sets as it knows them.
 
 use ringforge::Header;
-use ringforge_e8::Divisor;
+use ringforge::words::Divisor;
 
 use super::{GROUP, GROUPS, HASH_THREADS, Keys, Stage};
 use crate::params::Parameters;

@@ -3,7 +3,7 @@
 use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Pipeline, Planner, Result};
 
-use super::{Component, ComponentKernel, oracle, unit};
+use super::{Component, oracle, unit};
 
 /// The components, as something to test.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Scheme for Components {
 /// Nothing that a caller could cause.
 pub fn plan(component: Component) -> Result<NamedPlan> {
     let p = Pipeline::new(format!("{component:?}"), &Planner::default());
-    let [to] = p.step(ComponentKernel::new(component), &[p.input("from")]);
+    let [to] = p.step(component.kernel(), &[p.input("from")]);
     p.output("to", to);
     let plan = NamedPlan::new(format!("{component:?}"), p.build()?);
     let plan = match component {
