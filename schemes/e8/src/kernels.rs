@@ -1,6 +1,5 @@
 //! A kernel and a plan for each piece of this crate's CUDA text, for tests; schemes fuse the text into their kernels.
 
-pub(crate) mod oracle;
 mod plans;
 
 use ringforge::{Args, Built, CustomKernel, Port};

@@ -24,11 +24,14 @@
 //! # Ok::<(), ringforge::Error>(())
 //! ```
 //!
-//! Feature `testkit` adds `kernels`: a kernel and a plan for each piece of text, held to oracles.
+//! Feature `testkit` adds `kernels`: a kernel and a plan for each piece of text, held to oracles; and `oracle`: what those of
+//! the schemes have in common.
 
 mod code;
 #[cfg(feature = "testkit")]
 pub mod kernels;
+#[cfg(feature = "testkit")]
+pub mod oracle;
 mod pack;
 mod sample;
 mod select;
