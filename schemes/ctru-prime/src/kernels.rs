@@ -5,9 +5,10 @@ mod tensor;
 mod text;
 
 use ringforge::{Args, Built, CustomKernel, Limits, Port, Result, Rows, Table};
+use ringforge_e8::ID_BYTES;
 
-use crate::kem::{Kem, Memory};
-use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
+use crate::kem::Kem;
+use crate::params::{Parameters, SEED_BYTES};
 use crate::product::{Bounds, Way, integer_length, integer_rows};
 use tensor::TensorRows;
 
@@ -142,7 +143,7 @@ impl Way {
 
 impl Task {
     fn parameters(&self) -> &'static Parameters {
-        self.kem.parameters()
+        &self.kem.pke.parameters
     }
 
     /// The kernel, on devices with some limits.
@@ -182,7 +183,7 @@ impl Task {
             ($name:literal, $on_cpu:ident, [$($port:expr),*]) => {{
                 let text = include_str!(concat!("kernels/ctru_prime_", $name, ".cu"));
                 let on_cpu = move |items, args: &mut Args<'_>| {
-                    let mut memory = Memory::new(p);
+                    let mut memory = self.kem.memory();
                     args.each(items, |_, parts| self.$on_cpu(parts, &mut memory))
                 };
                 // SAFETY: a thread, a warp or a block works on the bytes of its own items, of the sizes that the set of

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
 //! | `radix.rs`, `product.rs`, `inverse.rs` | public keys as bytes, products by way of the integers, inverses |
-//! | `symmetric.rs`, `pke.rs`, `kem.rs`, `single.rs` | hashing, arithmetic, and the encapsulation around them, one item on the CPU |
+//! | `pke.rs`, `kem.rs`, `single.rs` | arithmetic, and the encapsulation of `ringforge_e8` around it, one item on the CPU |
 //! | `error.rs` | what can be wrong with a key |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
 //! | `plans.rs`, `one_key.rs` | stages put together, which `Batch` runs; one key that serves many items |
@@ -35,7 +35,6 @@ mod radix;
 #[cfg(feature = "testkit")]
 mod scheme;
 mod single;
-mod symmetric;
 
 pub use error::KeyError;
 pub use one_key::{OneKey, PreparedPublicKey, PreparedSecretKey};

@@ -4,7 +4,7 @@ use ringforge::kernels::Draw;
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
-use crate::kem::Kem;
+use crate::kem::kem;
 use crate::kernels::{Keys, Stage, Task};
 use crate::params::Parameters;
 use crate::product::Way;
@@ -108,7 +108,7 @@ impl PrimeSteps {
     }
 
     fn step<'p, const N: usize>(&self, p: &'p Pipeline, stage: Stage, inputs: &[Value<'p>]) -> Result<[Value<'p>; N]> {
-        let (way, kem) = (self.way(p.limits()), Kem::of(&self.parameters)?);
+        let (way, kem) = (self.way(p.limits()), kem(&self.parameters)?);
         Ok(p.step(Task { stage, keys: self.keys, way, kem }.kernel(p.limits())?, inputs))
     }
 

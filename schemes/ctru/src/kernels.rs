@@ -3,12 +3,11 @@
 
 use ringforge::{Args, Built, CustomKernel, Draws, Error, Header, Limits, Port, Result, Rows};
 use ringforge_batch::{FINE, HALFWAY, PENDING, STATUS, SchemeError, status};
-use ringforge_e8::select;
-use subtle::ConstantTimeEq;
+use ringforge_e8::{Encryption, Seed, choose};
 use zeroize::Zeroizing;
 
 use crate::error::KeyError;
-use crate::kem::{Kem, Memory, Seed};
+use crate::kem::{self, Kem, Memory};
 use crate::params::{Parameters, Q, SEED_BYTES};
 use crate::pke::{Polynomials, integer_rows, wire_rows};
 use crate::symmetric::Profile;
@@ -59,7 +58,7 @@ const HEADERS: &[Header] =
 /// What makes the rings' rows fail.
 #[allow(unsafe_code)]
 pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<CustomKernel> {
-    let kem = Kem::of(p)?;
+    let kem = kem::kem(p)?;
     let rows = rows(stage, p, limits)?;
     let secret = |bytes| Port::input(bytes).secret();
     let [public_key, ciphertext] = [p.public_key_bytes(), p.ciphertext_bytes()].map(Port::input);
@@ -74,7 +73,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         ($name:literal, [$($port:expr),*], $memory:ident => $work:expr) => {{
             let text = (concat!("ctru_", $name), include_str!(concat!("kernels/ctru_", $name, ".cu")), HEADERS);
             let on_cpu = move |items, args: &mut Args<'_>| {
-                let $memory = &mut Memory::new(kem.parameters());
+                let $memory = &mut kem.memory();
                 args.each(items, $work)
             };
             // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set
@@ -86,7 +85,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Stage::Expand => {
             stage!("expand", [seeds, key_coins.written(), status], _memory => |_, (seeds, coins, status)| {
                 let [d, _]: &[Seed; 2] = seeds;
-                kem.expand(d, coins);
+                kem.pke.xof(d, coins);
                 set_to(status, PENDING)
             })
         }
@@ -107,7 +106,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
                         break;
                     }
                     let block = Zeroizing::new(Draws::from_bytes(draws)?.block(item as u64, attempt));
-                    kem.expand(&block.as_chunks().0[0], coins);
+                    kem.pke.xof(&block.as_chunks().0[0], coins);
                     *status = key_pair(kem, coins, seeds, public_key, secret_key, polynomials)?;
                 }
                 Ok(())
@@ -135,7 +134,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Stage::Decrypt => stage!(
             "decrypt", [secret_key, ciphertext, message.written(), status],
             memory => |_, (secret_key, ciphertext, message, status)| {
-                let [pke_key, ..] = kem.parameters().parts(secret_key);
+                let [pke_key, ..] = kem.pke.parameters.parts(secret_key);
                 let found = pke_key_status(kem, pke_key, &mut memory.polynomials)?;
                 // the public key is looked at later
                 set_to(status, if found == FINE { PENDING } else { found })?;
@@ -145,23 +144,24 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Stage::Decapsulate => stage!(
             "decapsulate", [secret_key, ciphertext, message, seeds.written(), coins.written(), going_on],
             _memory => |_, (secret_key, ciphertext, message, keys, coins, status)| {
-                kem.hash_message(secret_key, ciphertext, message, keys, coins);
+                let [_, public_key, z] = kem.pke.parameters.parts(secret_key);
+                kem.hash_message(public_key, &[z, ciphertext], message, keys, coins);
                 go_on(status, PENDING, HALFWAY)
             }
         ),
         Stage::Compare => stage!(
             "compare", [secret_key, ciphertext, message, coins, seeds, seed.written(), going_on],
             memory => |_, (secret_key, ciphertext, message, coins, keys, shared_key, status)| {
-                let ([agreed, rejected], shared_key, status): (&[Seed; 2], &mut Seed, &mut u32) = (keys, shared_key, status);
+                let (shared_key, status): (&mut Seed, &mut u32) = (shared_key, status);
                 let Memory { polynomials, ciphertext: again, .. } = &mut *memory;
-                let [_, public_key, _] = kem.parameters().parts(secret_key);
+                let [_, public_key, _] = kem.pke.parameters.parts(secret_key);
                 if *status == HALFWAY {
                     *status = public_key_status(kem, public_key, polynomials)?;
                 }
                 *shared_key = Seed::default();
                 if *status == FINE {
                     kem.pke.encrypt(public_key, message, coins, again, polynomials)?;
-                    *shared_key = select(again.ct_eq(ciphertext), agreed, rejected);
+                    *shared_key = choose(keys, ciphertext, again);
                 }
                 Ok(())
             }
@@ -171,7 +171,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             set_to(status, found)
         }),
         Stage::CheckSecret => stage!("check_secret", [secret_key, status], memory => |_, (secret_key, status)| {
-            let [pke_key, public_key, _] = kem.parameters().parts(secret_key);
+            let [pke_key, public_key, _] = kem.pke.parameters.parts(secret_key);
             let found = match pke_key_status(kem, pke_key, &mut memory.polynomials)? {
                 FINE => public_key_status(kem, public_key, &mut memory.polynomials)?,
                 found => found,
@@ -217,6 +217,7 @@ fn key_pair(
     secret_key: &mut [u8],
     memory: &mut Polynomials,
 ) -> Result<u32> {
+    let coins = coins.split_at(kem.pke.parameters.polynomial_coins_bytes()).into();
     if kem.key_pair_from(coins, public_key, secret_key, memory)? {
         let place = secret_key.len() - SEED_BYTES;
         secret_key[place..].copy_from_slice(z);

@@ -39,7 +39,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
-//! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation around them, one item on the CPU |
+//! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation of `ringforge_e8` around them, one item on the CPU |
 //! | `rustcrypto.rs` | the traits of the crate `kem` |
 //! | `error.rs` | what can be wrong with a key |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |

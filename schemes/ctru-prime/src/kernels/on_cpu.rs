@@ -3,16 +3,16 @@
 
 use ringforge::Result;
 use ringforge_batch::{FINE, HALFWAY, PENDING, status as status_of};
+use ringforge_e8::{ID_BYTES, Seed, choose, xof};
 use zeroize::Zeroizing;
 
 use super::tensor::TensorRows;
 use super::{Keys, Task};
 use crate::error::KeyError;
-use crate::kem::{Memory, Seed, choose, hash_message, hash_seed};
-use crate::params::{ID_BYTES, SEED_BYTES};
+use crate::kem::Memory;
+use crate::params::SEED_BYTES;
 use crate::pke::Polynomials;
 use crate::product::Way;
-use crate::symmetric::xof;
 
 impl Task {
     pub(super) fn expand(&self, ([d, _], coins): (&[Seed; 2], &mut [u8]), _: &mut Memory) -> Result<()> {
@@ -44,7 +44,7 @@ impl Task {
         let coins = [f, g].map(|coins| &coins[..p.polynomial_coins_bytes()]);
         let z_at = secret_key.len() - SEED_BYTES;
         secret_key[z_at..].copy_from_slice(z);
-        self.kem.key_pair_of(coins, public_key, secret_key, &mut memory.polynomials)
+        self.kem.key_pair_from(coins, public_key, secret_key, &mut memory.polynomials).map(drop)
     }
 
     pub(super) fn prepare_public(&self, (key, prepared): (&[u8], &mut [u8]), memory: &mut Memory) -> Result<()> {
@@ -111,7 +111,7 @@ impl Task {
         let p = self.parameters();
         let id = if self.keys == Keys::One { &key[self.way.large_bytes(p)..] } else { key };
         let (message, coins) = (padded(message, p.message_bytes()), padded(coins, p.polynomial_coins_bytes()));
-        hash_seed(id, seed, message, shared_key, coins);
+        self.kem.hash_seed(id, seed, message, shared_key, coins);
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl Task {
         let p = self.parameters();
         let rest = &rejection[ID_BYTES..][..SEED_BYTES + p.ciphertext_bytes()];
         let (message, coins) = (&message[..p.message_bytes()], padded(coins, p.polynomial_coins_bytes()));
-        hash_message(rejection, &[rest], message, keys, coins);
+        self.kem.hash_message(rejection, &[rest], message, keys, coins);
         if *status == PENDING {
             *status = HALFWAY;
         }
