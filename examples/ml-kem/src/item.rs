@@ -44,7 +44,7 @@ impl Scheme {
     }
 
     /// From rho to the matrix, row by row.
-    pub(crate) fn matrix(&self, transposed: bool, (rho, matrix): (&[u8], &mut [u8])) -> Result<()> {
+    pub(crate) fn matrix(&self, (rho, matrix): (&[u8], &mut [u8]), transposed: bool) -> Result<()> {
         let k = self.parameters.k;
         for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
             let (row, column) = ((place / k) as u8, (place % k) as u8);

@@ -66,47 +66,38 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Some(rows) => rows.build(limits, &constants(&set)),
         None => Ok(build_hash(stage, &set)),
     };
+    // a method of the scheme takes what the ports have of an item, in their order
     macro_rules! stage {
-        ($name:literal, [$($port:expr),*], $work:expr) => {{
+        ($name:literal, $on_cpu:ident($($more:expr)?), [$($port:expr),*]) => {{
             let text = (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), HEADERS);
-            let on_cpu = move |items, args: &mut Args<'_>| args.each(items, $work);
+            let on_cpu = move |items, args: &mut Args<'_>| args.each(items, |_, item| scheme.$on_cpu(item $(, $more)?));
             // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set
             // of parameters gives to ports and prelude alike.
             unsafe { CustomKernel::new(text, [$($port),*], build, on_cpu) }
         }};
     }
     let kernel = match stage {
-        Stage::Seed => stage!("seed", [seeds, rho.written(), key_noise.written()], |_, item| scheme.seed(item)),
-        Stage::Matrix { transposed } => {
-            stage!("matrix", [rho, matrix.written()], |_, item| scheme.matrix(transposed, item))
+        Stage::Seed => stage!("seed", seed(), [seeds, rho.written(), key_noise.written()]),
+        Stage::Matrix { transposed } => stage!("matrix", matrix(transposed), [rho, matrix.written()]),
+        Stage::Generate => {
+            stage!("generate", generate(), [seeds, rho, matrix, key_noise, public_key.written(), secret_key.written()])
         }
-        Stage::Generate => stage!(
-            "generate",
-            [seeds, rho, matrix, key_noise, public_key.written(), secret_key.written()],
-            |_, item| scheme.generate(item)
-        ),
-        Stage::Finish => stage!("finish", [public_key, secret_key.updated()], |_, item| scheme.finish(item)),
+        Stage::Finish => stage!("finish", finish(), [public_key, secret_key.updated()]),
         Stage::Encapsulate => {
-            stage!("encapsulate", [public_key, seed, seed.written(), rho.written(), noise.written()], |_, item| scheme
-                .encapsulate(item))
+            stage!("encapsulate", encapsulate(), [public_key, seed, seed.written(), rho.written(), noise.written()])
         }
-        Stage::Encrypt => {
-            stage!("encrypt", [public_key, seed, matrix, noise, ciphertext.written()], |_, item| scheme.encrypt(item))
-        }
-        Stage::Decrypt => {
-            stage!("decrypt", [secret_key, ciphertext, seed.written()], |_, item| scheme.decrypt(item))
-        }
+        Stage::Encrypt => stage!("encrypt", encrypt(), [public_key, seed, matrix, noise, ciphertext.written()]),
+        Stage::Decrypt => stage!("decrypt", decrypt(), [secret_key, ciphertext, seed.written()]),
         Stage::Decapsulate => stage!(
             "decapsulate",
-            [secret_key, ciphertext, seed, seeds.written(), rho.written(), noise.written()],
-            |_, item| scheme.decapsulate(item)
+            decapsulate(),
+            [secret_key, ciphertext, seed, seeds.written(), rho.written(), noise.written()]
         ),
         Stage::Compare => {
-            stage!("compare", [secret_key, ciphertext, seed, matrix, noise, seeds, seed.written()], |_, item| scheme
-                .compare(item))
+            stage!("compare", compare(), [secret_key, ciphertext, seed, matrix, noise, seeds, seed.written()])
         }
-        Stage::CheckPublic => stage!("check_public", [public_key, status], |_, item| scheme.check_public(item)),
-        Stage::CheckSecret => stage!("check_secret", [secret_key, status], |_, item| scheme.check_secret(item)),
+        Stage::CheckPublic => stage!("check_public", check_public(), [public_key, status]),
+        Stage::CheckSecret => stage!("check_secret", check_secret(), [secret_key, status]),
     };
     Ok(kernel.with_tables(rows.iter().map(Rows::table)).described(p.name))
 }
