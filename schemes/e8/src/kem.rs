@@ -1,7 +1,10 @@
 //! The key encapsulation around a public-key encryption: the Fujisaki–Okamoto transform with implicit rejection, hashing the
 //! beginning of a public key for the whole.
 
-use ringforge::Result;
+use core::fmt::Debug;
+use std::sync::OnceLock;
+
+use ringforge::{Error, Result};
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 use subtle::ConstantTimeEq;
@@ -128,6 +131,28 @@ pub struct Memory<P: Zeroize> {
 }
 
 impl<E: Encryption> Kem<E> {
+    /// The one of these parameters, one of `sets`: made at the first call, into its place.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for other parameters; as `make`.
+    pub fn of<P: PartialEq + Debug>(
+        parameters: &P,
+        sets: &[P],
+        places: &'static [OnceLock<Self>],
+        make: impl FnOnce(&P) -> Result<E>,
+    ) -> Result<&'static Self> {
+        let place = sets.iter().zip(places).find(|(set, _)| *set == parameters).map(|(_, place)| place);
+        let place = place.ok_or_else(|| Error::Unsupported {
+            job: format!("key encapsulation with {parameters:?}"),
+            why: "this is no parameter set of the crate".into(),
+        })?;
+        if let Some(kem) = place.get() {
+            return Ok(kem);
+        }
+        let kem = Self { pke: make(parameters)? };
+        Ok(place.get_or_init(|| kem))
+    }
+
     /// Room for an item.
     pub fn memory(&self) -> Memory<E::Polynomials> {
         let EncryptionSizes { message, ciphertext, polynomial_coins, .. } = self.pke.sizes();
