@@ -281,7 +281,9 @@ pub fn choose([agreed, rejected]: &[Seed; 2], ciphertext: &[u8], again: &[u8]) -
 
 /// SHAKE-256: stretches a seed over these parts, one after another.
 pub fn xof<'a>(seed: &Seed, parts: impl IntoIterator<Item = &'a mut [u8]>) {
-    let mut stream = Shake256::default().chain(seed).finalize_xof();
+    let mut shake = Shake256::default();
+    Update::update(&mut shake, seed);
+    let mut stream = shake.finalize_xof();
     parts.into_iter().for_each(|part| stream.read(part));
 }
 
