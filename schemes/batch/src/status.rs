@@ -64,10 +64,14 @@ pub const fn word(code: u8, number: usize) -> u32 {
     code as u32 | (number as u32) << u8::BITS
 }
 
-/// The status of an item: [`FINE`], or the word of what is wrong.
+/// The status of an item: [`FINE`], or the word of what is wrong. An error whose word is taken is an unknown status.
 #[must_use]
 pub fn status(error: Option<impl SchemeError>) -> u32 {
-    error.map_or(FINE, SchemeError::word)
+    match error.map(SchemeError::word) {
+        None => FINE,
+        Some(FINE | PENDING | HALFWAY | NOT_REACHED) => u32::MAX,
+        Some(word) => word,
+    }
 }
 
 /// What is wrong with an item.
@@ -162,6 +166,8 @@ pub(crate) mod tests {
         NoKey,
         #[error("coefficient {place} is not below the modulus")]
         Coefficient { place: usize },
+        #[error("its word is that of fine items")]
+        Taken,
     }
 
     impl SchemeError for OwnError {
@@ -169,6 +175,7 @@ pub(crate) mod tests {
             match self {
                 Self::NoKey => word(1, 0),
                 Self::Coefficient { place } => word(2, place),
+                Self::Taken => FINE,
             }
         }
 
@@ -199,6 +206,7 @@ pub(crate) mod tests {
         let wanted = errors.iter().enumerate().filter_map(|(item, error)| Some((item, ErrorKind::Scheme((*error)?))));
         assert!(told.errors.iter().map(|error| (error.item, error.kind)).eq(wanted));
         assert_eq!(status(Some(OwnError::Coefficient { place: 5 })), 0x502);
+        assert_eq!(status(Some(OwnError::Taken)), u32::MAX, "no error is fine");
     }
 
     #[test]
