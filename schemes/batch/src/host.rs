@@ -5,7 +5,7 @@ use ringforge::{Program, Result};
 use crate::status::{BatchStatus, NOT_REACHED, SchemeError};
 
 /// Runs a program over host memory, on inputs and outputs by name, each output with the bytes of an item. Outputs of items
-/// become zero whose [status](crate::status()), the output `statuses` where there is one, says a fault; after an error all do.
+/// become zero whose [status](crate::status()), the output `statuses` where there is one, says an error; after a failed run all do.
 ///
 /// # Errors
 /// As [`HostCall::run`](ringforge::HostCall::run).
