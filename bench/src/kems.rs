@@ -2,22 +2,57 @@
 
 use core::fmt;
 
+use anyhow::Result;
 use ringforge::testkit::NamedPlan;
 use ringforge::{Device, Error, Limits, Plan, Planner};
-use ringforge_batch::{
-    Batch, Ciphertexts, DeterministicKem, Mechanism, Operation as Each, PublicKeys, Randomness, SecretKeys, SharedKeys,
-    Sizes,
-};
+use ringforge_batch::{Batch, DeterministicKem, Mechanism, Operation as Each, Randomness, Sizes};
 use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
-/// Any of the mechanisms, ready on a device.
-pub(crate) type Kem = dyn DeterministicKem<
-        PublicKeys = PublicKeys,
-        SecretKeys = SecretKeys,
-        Ciphertexts = Ciphertexts,
-        SharedKeys = SharedKeys,
-    >;
+/// Any of the mechanisms, ready on a device: as [`DeterministicKem`], whatever it finds wrong with items, which is an error.
+pub(crate) trait Kem {
+    fn sizes(&self) -> Sizes;
+    fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<()>;
+    fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<()>;
+    fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<()>;
+    /// What is wrong with items, as text: nothing where all are fine.
+    fn generate_from(&self, seeds: &[u8], public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Vec<String>>;
+    fn encapsulate_from(&self, seeds: &[u8], public_keys: &[u8], ciphertexts: &mut [u8], keys: &mut [u8])
+    -> Result<()>;
+}
+
+impl<K: DeterministicKem> Kem for K {
+    fn sizes(&self) -> Sizes {
+        self.sizes()
+    }
+
+    fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<()> {
+        Ok(self.generate(public_keys, secret_keys)?.into_result()?)
+    }
+
+    fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<()> {
+        Ok(self.encapsulate(public_keys, ciphertexts, shared_keys)?.into_result()?)
+    }
+
+    fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<()> {
+        Ok(self.decapsulate(secret_keys, ciphertexts, shared_keys)?.into_result()?)
+    }
+
+    fn generate_from(&self, seeds: &[u8], public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Vec<String>> {
+        let status = self.generate_from(seeds, public_keys, secret_keys)?;
+        Ok(status.errors().iter().map(ToString::to_string).collect())
+    }
+
+    fn encapsulate_from(
+        &self,
+        seeds: &[u8],
+        public_keys: &[u8],
+        ciphertexts: &mut [u8],
+        keys: &mut [u8],
+    ) -> Result<()> {
+        Ok(self.encapsulate_from(seeds, public_keys, ciphertexts, keys)?.into_result()?)
+    }
+}
 
 /// The numbers of a parameter set.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +146,7 @@ pub(crate) struct Set {
     /// As [`plan`].
     pub(crate) plan: PlanOf,
     /// Makes it ready on a device.
-    pub(crate) on: fn(&Device) -> ringforge::Result<Box<Kem>>,
+    pub(crate) on: fn(&Device) -> ringforge::Result<Box<dyn Kem>>,
     /// Whether it is measured with `--quick` too.
     pub(crate) quick: bool,
 }

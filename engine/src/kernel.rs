@@ -1,5 +1,6 @@
 //! One step of a plan: a meaning written twice, in Rust for the CPU and in CUDA text for a GPU.
 
+mod custom;
 mod each;
 
 use core::cell::OnceCell;
@@ -14,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::source::Source;
 use crate::table::Table;
+
+pub use custom::CustomKernel;
 
 /// How a kernel uses a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -106,6 +109,20 @@ impl Port {
     #[must_use]
     pub const fn status() -> Self {
         Self { status: true, ..Self::output(size_of::<u32>()) }
+    }
+
+    /// The same port, written in place of read.
+    #[must_use]
+    pub const fn written(mut self) -> Self {
+        self.role = Role::Out;
+        self
+    }
+
+    /// The same port, read and written.
+    #[must_use]
+    pub const fn updated(mut self) -> Self {
+        self.role = Role::InOut;
+        self
     }
 
     /// The same port, holding secrets.

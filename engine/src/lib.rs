@@ -108,6 +108,7 @@ mod transfer;
 mod transform;
 mod tuning;
 mod wipe;
+pub mod words;
 
 pub use crypto_bigint::U256;
 
@@ -122,7 +123,7 @@ pub use draws::Draws;
 pub use engine::{Elements, Engine, Ntt};
 pub use error::{Error, NoDevice, Result};
 pub use job::{Bounds, Job, Op, Order};
-pub use kernel::{Args, Kernel, Launch, Per, Port, Role, Values};
+pub use kernel::{Args, CustomKernel, Kernel, Launch, Per, Port, Role, Values};
 pub use limits::Limits;
 pub use mark::Mark;
 pub use modulus::{Modulus, Width};

@@ -16,6 +16,15 @@ pub struct Built {
     pub launch: Launch,
 }
 
+impl Built {
+    /// A thread for each item, in blocks of so many, with `word.cuh` and then further lines as the prelude.
+    #[must_use]
+    pub fn thread_per_item(threads: u32, further: &str) -> Self {
+        let prelude = format!("#pragma once\n#include \"word.cuh\"\n{further}");
+        Self { prelude, launch: Launch::thread_per_item(threads) }
+    }
+}
+
 /// The CUDA text of a kernel for a device, with all that decides what it does to memory: trusted code.
 ///
 /// The text may include the engine's headers and its own, and `prelude.cuh` after them. Dynamic shared memory is declared

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use ringforge::testkit::{Named, Random};
 use ringforge::{Device, Plan};
-use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Reason};
+use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED};
 
 use super::{Bench, Line, Options, What};
 use crate::environment;
@@ -137,7 +137,7 @@ fn plan(task: &Task, device: &Device, what: &str) -> Result<Plan> {
 
 /// Which items are fine, by their statuses.
 pub(super) fn are_fine(statuses: &[u8]) -> Vec<bool> {
-    statuses.chunks(4).map(|status| status == Reason::FINE.to_ne_bytes()).collect()
+    statuses.chunks(4).map(|status| status == FINE.to_ne_bytes()).collect()
 }
 
 /// Whether shared keys agree wherever there is a key, as there is nearly everywhere, and every other status is fine.
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn ends_that_differ_are_noticed() {
-        let (fine, keys) = (Reason::FINE.to_ne_bytes().repeat(2), [7; 64]);
+        let (fine, keys) = (FINE.to_ne_bytes().repeat(2), [7; 64]);
         let made = |shared: &[u8], statuses: &[u8]| {
             Named::from([("shared keys".into(), shared.to_vec()), ("statuses".into(), statuses.to_vec())])
         };
@@ -189,7 +189,7 @@ mod tests {
         assert!(agree(&fine, &keys, &fine));
         assert!(!agree(&fine, &other, &fine));
         // the second item has no key
-        let without = [Reason::FINE, 1].map(u32::to_ne_bytes).concat();
+        let without = [FINE, 1].map(u32::to_ne_bytes).concat();
         assert!(agree(&without, &other, &fine));
         assert!(!agree(&without, &other, &without));
         assert!(!agree(&[1; 8], &keys, &fine));

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use ringforge::{Buffer, Device};
-use ringforge_sm2::{DEFAULT_ID, Digests, Identities, Mode, Signer, Verifier, outcome};
+use ringforge_sm2::{DEFAULT_ID, Digests, Identities, Mode, Signer, Verifier, batch_status};
 use serde::Serialize;
 
 use super::{Bench, Options, is_reference};
@@ -135,7 +135,7 @@ impl Task {
         let keys = if matches!(self.what, What::Verify | What::VerifyMessages) { batch } else { CACHED.min(batch) };
         memory::fits(batch, KEY_PAIR + MESSAGE + SIGNED)?;
         let (mut private, mut public) = (vec![0; 32 * keys], vec![0; 64 * keys]);
-        signer.generate(&mut private, &mut public)?.all()?;
+        signer.generate(&mut private, &mut public)?.into_result()?;
         let by_one = matches!(self.what, What::Sign(_) | What::SignMessages);
         let repeated = |keys: &[u8], size: usize| -> Vec<u8> {
             let period = if by_one { &keys[..size] } else { keys };
@@ -161,7 +161,7 @@ impl Task {
 
         let (mut signatures, mut statuses) = (device.buffer(64 * batch)?, device.buffer(4 * batch)?);
         signer.sign_on(&stream, &prepared, &digests, &mut signatures, &mut statuses)?;
-        outcome(&stream, &statuses)?.all()?;
+        batch_status(&stream, &statuses)?.into_result()?;
         let verifier = Verifier::new(device)?;
         let cached_keys = CACHED.min(keys);
         let cached = verifier.cache(&stream, &public[..64 * cached_keys], usize::MAX)?;
@@ -191,14 +191,14 @@ impl Task {
                 What::VerifyCached => cached.verify_on(&stream, &numbers, &digests, signatures, &mut statuses)?,
                 _ => verifier.verify_on(&stream, &all_public, &digests, signatures, &mut statuses)?,
             }
-            outcome(&stream, &statuses)
+            batch_status(&stream, &statuses)
         };
-        let fine = verify(&signatures)?.all().is_ok();
+        let fine = verify(&signatures)?.into_result().is_ok();
         let mut spoilt = stream.download::<u8>(&signatures)?;
         spoilt[64 * (batch / 2) + 50] ^= 4;
         stream.write(&mut signatures, &spoilt)?;
         let found = verify(&signatures)?;
-        Ok((times, fine && matches!(found.faults(), [fault] if fault.item == batch / 2)))
+        Ok((times, fine && matches!(found.errors(), [error] if error.item == batch / 2)))
     }
 }
 

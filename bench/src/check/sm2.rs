@@ -61,11 +61,11 @@ fn line(mode: Mode, device: &Device, seed: u64, quick: bool) -> Result<Line> {
     let (signer, verifier) = (Signer::new(device, mode)?, Verifier::new(device)?);
     let mut wrong = Vec::new();
     let (mut private, mut public) = (vec![0; 32 * batch], vec![0; 64 * batch]);
-    signer.generate(&mut private, &mut public)?.all()?;
+    signer.generate(&mut private, &mut public)?.into_result()?;
     let (digests, mut signatures) = (bytes(seed, 32 * batch), vec![0; 64 * batch]);
     let start = Instant::now();
-    signer.sign(&private, &digests, &mut signatures)?.all()?;
-    if verifier.verify(&public, &digests, &signatures)?.all().is_err() {
+    signer.sign(&private, &digests, &mut signatures)?.into_result()?;
+    if verifier.verify(&public, &digests, &signatures)?.into_result().is_err() {
         wrong.push("round trip");
     }
     let seconds = start.elapsed().as_secs_f64();
@@ -75,20 +75,20 @@ fn line(mode: Mode, device: &Device, seed: u64, quick: bool) -> Result<Line> {
         signature[bit / 8] ^= 1 << (bit % 8);
     }
     let found = verifier.verify(&public, &digests, &signatures)?;
-    if !found.faults().iter().map(|fault| fault.item).eq((0..batch).step_by(SPOILT)) {
+    if !found.errors().iter().map(|error| error.item).eq((0..batch).step_by(SPOILT)) {
         wrong.push("spoilt signatures");
     }
     let cpu = Device::cpu();
     let compared = if is_cpu { 0 } else { batch.min(COMPARED_ITEMS) };
     if compared > 0 {
         let mut again = vec![0; 64 * compared];
-        Signer::new(&cpu, mode)?.public_keys(&private[..32 * compared], &mut again)?.all()?;
+        Signer::new(&cpu, mode)?.public_keys(&private[..32 * compared], &mut again)?.into_result()?;
         if again != public[..64 * compared] {
             wrong.push("public keys");
         }
         let part = (&public[..64 * compared], &digests[..32 * compared], &signatures[..64 * compared]);
-        let faults = Verifier::new(&cpu)?.verify(part.0, part.1, part.2)?;
-        if !found.faults().iter().take_while(|fault| fault.item < compared).eq(faults.faults()) {
+        let again = Verifier::new(&cpu)?.verify(part.0, part.1, part.2)?;
+        if !found.errors().iter().take_while(|error| error.item < compared).eq(again.errors()) {
             wrong.push("the CPU's verdicts");
         }
     }

@@ -12,7 +12,7 @@ use ml_kem::kem::Decapsulate;
 use ml_kem::{DecapsulationKey, ExpandedKeyEncoding};
 use ringforge::{Device, Engine, Stream};
 use ringforge_batch::{Batch, BatchKem, Mechanism, Resident};
-use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
+use ringforge_example_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 
 /// Items that the crate `ml-kem` decapsulates too.
 const CHECKED: usize = 64;
@@ -34,7 +34,7 @@ fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>)
     Ok((seconds[runs / 2], made))
 }
 
-fn bench<M: Mechanism>(
+fn bench<M: Mechanism<Error = KeyError>>(
     device: &Device,
     batch: usize,
     runs: usize,
@@ -46,9 +46,9 @@ fn bench<M: Mechanism>(
     let (encapsulate, (sent, shared)) = time(&stream, runs, || kem.encapsulate_on(&stream, &public))?;
     let (decapsulated, received) = time(&stream, runs, || kem.decapsulate_on(&stream, &secret, &sent))?;
 
-    let export = |items: &dyn Resident, size: usize| -> Outcome<Vec<u8>> {
+    let export = |items: &dyn Resident<Error = KeyError>, size: usize| -> Outcome<Vec<u8>> {
         let mut bytes = vec![0; batch * size];
-        items.export(&stream, &mut bytes)?.all()?;
+        items.export(&stream, &mut bytes)?.into_result()?;
         Ok(bytes)
     };
     let ours = export(&shared, sizes.shared_key)?;

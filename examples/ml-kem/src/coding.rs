@@ -1,5 +1,6 @@
 //! The codes, samplers and hash functions of FIPS 203, section 4, for one polynomial on the CPU.
 
+use ringforge::words::{Divisor, sub_once};
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::{ExtendableOutput, Shake128, Shake256, Update, XofReader};
 use zeroize::Zeroizing;
@@ -9,18 +10,12 @@ use crate::params::{N, Q, SEED, stream};
 /// The 256 coefficients of a polynomial, or its values; wiped when dropped.
 pub(crate) type Poly = Zeroizing<Vec<u32>>;
 
-/// 2^43 / q, rounded up: n times it, over 2^43, is n / q for n below 2^31, and the time of a product tells nothing of n.
-const OVER_Q: u64 = (1u64 << 43).div_ceil(Q as u64);
-
-/// x mod q, for x below 2q.
-pub(crate) fn sub_once(x: u32) -> u32 {
-    x.min(x.wrapping_sub(Q))
-}
+/// Divides by q, in a time that tells nothing of what is divided.
+const BY_Q: Divisor = Divisor::new(Q);
 
 /// x · 2^d / q, rounded, modulo 2^d; x below 2^19.
 pub(crate) fn compress(d: usize, x: u32) -> u32 {
-    let quotient = (u64::from((x << d) + Q / 2) * OVER_Q) >> 43;
-    quotient as u32 & ((1 << d) - 1)
+    BY_Q.quotient((x << d) + Q / 2) & ((1 << d) - 1)
 }
 
 /// y · q / 2^d, rounded.
@@ -59,7 +54,7 @@ pub(crate) fn unpack(d: usize, bytes: &[u8]) -> Poly {
 /// `ByteDecode` with 12 bits a coefficient, reduced.
 pub(crate) fn unpack_values(bytes: &[u8]) -> Poly {
     let mut values = unpack(12, bytes);
-    values.iter_mut().for_each(|value| *value = sub_once(*value));
+    values.iter_mut().for_each(|value| *value = sub_once(*value, Q));
     values
 }
 
@@ -68,7 +63,7 @@ pub(crate) fn sample_noise(eta: usize, stream: &[u8]) -> Poly {
     let mut values = unpack(2 * eta, stream);
     for value in values.iter_mut() {
         let (plus, minus) = (*value & ((1 << eta) - 1), *value >> eta);
-        *value = sub_once(Q + plus.count_ones() - minus.count_ones());
+        *value = sub_once(Q + plus.count_ones() - minus.count_ones(), Q);
     }
     values
 }

@@ -3,14 +3,16 @@
 
 use core::iter::repeat_n;
 
+use ringforge::words::sub_once;
 use ringforge::{Limits, Result, Transform};
-use ringforge_batch::Reason;
+use ringforge_batch::status as status_of;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::coding::{
-    Poly, compress, decompress, g, h, j, pack, prf, sample_noise, sample_values, sub_once, unpack, unpack_values,
+    Poly, compress, decompress, g, h, j, pack, prf, sample_noise, sample_values, unpack, unpack_values,
 };
+use crate::error::KeyError;
 use crate::params::{ETA2, N, Parameters, Q, ROW, SEED, rows, stream};
 
 /// A parameter set with the transform of its ring.
@@ -42,7 +44,7 @@ impl Scheme {
     }
 
     /// From rho to the matrix, row by row.
-    pub(crate) fn matrix(&self, transposed: bool, (rho, matrix): (&[u8], &mut [u8])) -> Result<()> {
+    pub(crate) fn matrix(&self, (rho, matrix): (&[u8], &mut [u8]), transposed: bool) -> Result<()> {
         let k = self.parameters.k;
         for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
             let (row, column) = ((place / k) as u8, (place % k) as u8);
@@ -174,8 +176,8 @@ impl Scheme {
     /// The status of a public key: the place of the first coefficient that is not below q.
     pub(crate) fn check_public(&self, (public_key, status): (&[u8], &mut u32)) -> Result<()> {
         let mut values = public_key.chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec());
-        let bad = values.position(|value| value >= Q).map(|coefficient| Reason::InvalidPublicKey { coefficient });
-        *status = Reason::status(bad);
+        let bad = values.position(|value| value >= Q).map(|coefficient| KeyError::InvalidPublicKey { coefficient });
+        *status = status_of(bad);
         Ok(())
     }
 
@@ -183,7 +185,7 @@ impl Scheme {
     pub(crate) fn check_secret(&self, (secret_key, status): (&[u8], &mut u32)) -> Result<()> {
         let [_, public_key, hash, _] = parts(&self.parameters, secret_key);
         let is_whole: bool = h(public_key).ct_eq(hash).into();
-        *status = Reason::status((!is_whole).then_some(Reason::WrongHash));
+        *status = status_of((!is_whole).then_some(KeyError::WrongHash));
         Ok(())
     }
 
@@ -197,7 +199,7 @@ impl Scheme {
     fn add_dot(&self, sum: &mut Poly, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<()> {
         for (mut a, b) in a.zip(b) {
             self.transform.multiply(&mut a, b)?;
-            sum.iter_mut().zip(&*a).for_each(|(sum, x)| *sum = sub_once(*sum + x));
+            sum.iter_mut().zip(&*a).for_each(|(sum, x)| *sum = sub_once(*sum + x, Q));
         }
         Ok(())
     }

@@ -1,9 +1,6 @@
-//! The kernels: what each stage reads and writes, and its text.
+//! The kernels: what each stage reads and writes, its text, and its meaning on the CPU.
 
-use core::fmt;
-use core::ops::Range;
-
-use ringforge::{Args, Built, Header, Kernel, Launch, Limits, Port, Result, Role, Rows, Source, Table};
+use ringforge::{Args, Built, CustomKernel, Header, Limits, Port, Result, Rows};
 use ringforge_batch::STATUS;
 
 use crate::item::Scheme;
@@ -51,137 +48,76 @@ const HEADERS: &[Header] = &[
     Header { name: "mlkem_encrypt.cuh", text: include_str!("kernels/mlkem_encrypt.cuh") },
 ];
 
-impl Stage {
-    fn is_on_rows(self) -> bool {
-        matches!(self, Self::Generate | Self::Encrypt | Self::Decrypt | Self::Compare)
+/// The kernel of a stage for one parameter set, on devices with some limits.
+#[allow(unsafe_code)]
+pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<CustomKernel> {
+    let scheme = Scheme::new(p)?;
+    let is_on_rows = matches!(stage, Stage::Generate | Stage::Encrypt | Stage::Decrypt | Stage::Compare);
+    let rows = is_on_rows.then(|| rows(limits)).transpose()?;
+    let secret = |bytes| Port::input(bytes).secret();
+    let sizes = p.sizes();
+    let [public_key, ciphertext] = [sizes.public_key, sizes.ciphertext].map(Port::input);
+    let [secret_key, noise, key_noise] = [sizes.secret_key, p.noise(), p.key_noise()].map(secret);
+    let [rho, matrix] = [SEED, p.matrix()].map(Port::input);
+    let [seed, seeds] = [SEED, 2 * SEED].map(secret);
+    let status = Port::status();
+    let (set, on) = (*p, rows.clone());
+    let build = move |limits: &Limits| match &on {
+        Some(rows) => rows.build(limits, &constants(&set)),
+        None => Ok(build_hash(stage, &set)),
+    };
+    // a method of the scheme takes what the ports have of an item, in their order
+    macro_rules! stage {
+        ($name:literal, $on_cpu:ident($($more:expr)?), [$($port:expr),*]) => {{
+            let text = (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), HEADERS);
+            let on_cpu = move |items, args: &mut Args<'_>| args.each(items, |_, item| scheme.$on_cpu(item $(, $more)?));
+            // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set
+            // of parameters gives to ports and prelude alike.
+            unsafe { CustomKernel::new(text, [$($port),*], build, on_cpu) }
+        }};
     }
-
-    /// The name, the text, and the ports without that of the table of factors.
-    fn parts(self, p: &Parameters) -> (&'static str, &'static str, Vec<Port>) {
-        let sizes = p.sizes();
-        let secret = |bytes| Port::input(bytes).secret();
-        let [public_key, ciphertext] = [sizes.public_key, sizes.ciphertext].map(Port::input);
-        let [secret_key, noise, key_noise] = [sizes.secret_key, p.noise(), p.key_noise()].map(secret);
-        let [rho, matrix] = [SEED, p.matrix()].map(Port::input);
-        let [seed, seeds] = [SEED, 2 * SEED].map(secret);
-        let status = Port::status();
-        macro_rules! stage {
-            ($name:literal: $($port:expr),*) => {
-                (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), vec![$($port),*])
-            };
+    let kernel = match stage {
+        Stage::Seed => stage!("seed", seed(), [seeds, rho.written(), key_noise.written()]),
+        Stage::Matrix { transposed } => stage!("matrix", matrix(transposed), [rho, matrix.written()]),
+        Stage::Generate => {
+            stage!("generate", generate(), [seeds, rho, matrix, key_noise, public_key.written(), secret_key.written()])
         }
-        match self {
-            Self::Seed => stage!("seed": seeds, out(rho), out(key_noise)),
-            Self::Matrix { .. } => stage!("matrix": rho, out(matrix)),
-            Self::Generate => stage!("generate": seeds, rho, matrix, key_noise, out(public_key), out(secret_key)),
-            Self::Finish => stage!("finish": public_key, Port::in_out(sizes.secret_key).secret()),
-            Self::Encapsulate => stage!("encapsulate": public_key, seed, out(seed), out(rho), out(noise)),
-            Self::Encrypt => stage!("encrypt": public_key, seed, matrix, noise, out(ciphertext)),
-            Self::Decrypt => stage!("decrypt": secret_key, ciphertext, out(seed)),
-            Self::Decapsulate => stage!("decapsulate": secret_key, ciphertext, seed, out(seeds), out(rho), out(noise)),
-            Self::Compare => stage!("compare": secret_key, ciphertext, seed, matrix, noise, seeds, out(seed)),
-            Self::CheckPublic => stage!("check_public": public_key, status),
-            Self::CheckSecret => stage!("check_secret": secret_key, status),
+        Stage::Finish => stage!("finish", finish(), [public_key, secret_key.updated()]),
+        Stage::Encapsulate => {
+            stage!("encapsulate", encapsulate(), [public_key, seed, seed.written(), rho.written(), noise.written()])
         }
-    }
-}
-
-/// The same port, written.
-fn out(port: Port) -> Port {
-    Port { role: Role::Out, ..port }
-}
-
-/// A stage for one parameter set.
-pub(crate) struct MlKemKernel {
-    stage: Stage,
-    name: &'static str,
-    text: &'static str,
-    scheme: Scheme,
-    /// The rows that it works on, where it does.
-    rows: Option<Rows>,
-    /// The last one is that of the rows' table, where there are any.
-    ports: Vec<Port>,
-}
-
-impl MlKemKernel {
-    /// The kernel of a stage for devices with some limits.
-    pub(crate) fn new(stage: Stage, parameters: &Parameters, limits: &Limits) -> Result<Self> {
-        let rows = stage.is_on_rows().then(|| rows(limits)).transpose()?;
-        let (name, text, mut ports) = stage.parts(parameters);
-        ports.extend(rows.iter().map(Rows::table_port));
-        Ok(Self { stage, name, text, scheme: Scheme::new(parameters)?, rows, ports })
-    }
-
-    /// The constants that the text names.
-    fn set(&self) -> String {
-        let Parameters { name, k, eta1, du, dv } = self.scheme.parameters;
-        let numbers = format!("k = {k}, eta1 = {eta1}, du = {du}, dv = {dv}, hash_threads = {HASH_THREADS}");
-        format!("// {name}\nstruct Set {{\n    static constexpr rf::u32 {numbers};\n}};\n")
-    }
-
-    /// The prelude and the launch of a kernel that hashes or samples, a thread an item.
-    fn build_hash(&self) -> Built {
-        let mut prelude = format!("#pragma once\n#include \"word.cuh\"\n{}", self.set());
-        let mut launch = Launch::thread_per_item(HASH_THREADS);
-        if let Stage::Matrix { transposed } = self.stage {
-            prelude += &format!("struct Task {{\n    static constexpr bool transposed = {transposed};\n");
-            prelude += &format!("    static constexpr rf::u32 threads = {SAMPLE_THREADS}, pitch = {PITCH};\n}};\n");
-            launch.threads = SAMPLE_THREADS as u32;
-            launch.items_per_block = (SAMPLE_THREADS / self.scheme.parameters.k.pow(2)) as u32;
-            launch.shared_bytes = (SAMPLE_THREADS * PITCH) as u32;
+        Stage::Encrypt => stage!("encrypt", encrypt(), [public_key, seed, matrix, noise, ciphertext.written()]),
+        Stage::Decrypt => stage!("decrypt", decrypt(), [secret_key, ciphertext, seed.written()]),
+        Stage::Decapsulate => stage!(
+            "decapsulate",
+            decapsulate(),
+            [secret_key, ciphertext, seed, seeds.written(), rho.written(), noise.written()]
+        ),
+        Stage::Compare => {
+            stage!("compare", compare(), [secret_key, ciphertext, seed, matrix, noise, seeds, seed.written()])
         }
-        Built { prelude, launch }
-    }
+        Stage::CheckPublic => stage!("check_public", check_public(), [public_key, status]),
+        Stage::CheckSecret => stage!("check_secret", check_secret(), [secret_key, status]),
+    };
+    Ok(kernel.with_tables(rows.iter().map(Rows::table)).described(p.name))
 }
 
-impl Kernel for MlKemKernel {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
-    #[allow(unsafe_code)]
-    fn source(&self, limits: &Limits) -> Result<Source> {
-        let built = match &self.rows {
-            Some(rows) => rows.build(limits, &self.set())?,
-            None => self.build_hash(),
-        };
-        // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set of
-        // parameters gives to ports and prelude alike.
-        Ok(unsafe { Source::new(self, self.text, HEADERS, built) })
-    }
-
-    fn table(&self, port: usize) -> Option<Table> {
-        self.rows.as_ref().filter(|_| port + 1 == self.ports.len()).map(Rows::table)
-    }
-
-    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let scheme = &self.scheme;
-        match self.stage {
-            Stage::Seed => args.each(items, |_, item| scheme.seed(item)),
-            Stage::Matrix { transposed } => args.each(items, |_, item| scheme.matrix(transposed, item)),
-            Stage::Generate => args.each(items, |_, item| scheme.generate(item)),
-            Stage::Finish => args.each(items, |_, item| scheme.finish(item)),
-            Stage::Encapsulate => args.each(items, |_, item| scheme.encapsulate(item)),
-            Stage::Encrypt => args.each(items, |_, item| scheme.encrypt(item)),
-            Stage::Decrypt => args.each(items, |_, item| scheme.decrypt(item)),
-            Stage::Decapsulate => args.each(items, |_, item| scheme.decapsulate(item)),
-            Stage::Compare => args.each(items, |_, item| scheme.compare(item)),
-            Stage::CheckPublic => args.each(items, |_, item| scheme.check_public(item)),
-            Stage::CheckSecret => args.each(items, |_, item| scheme.check_secret(item)),
-        }
-    }
-
-    fn describe(&self) -> String {
-        self.scheme.parameters.name.into()
-    }
+/// The constants that the text names.
+fn constants(p: &Parameters) -> String {
+    let Parameters { name, k, eta1, du, dv } = p;
+    let numbers = format!("k = {k}, eta1 = {eta1}, du = {du}, dv = {dv}, hash_threads = {HASH_THREADS}");
+    format!("// {name}\nstruct Set {{\n    static constexpr rf::u32 {numbers};\n}};\n")
 }
 
-impl fmt::Debug for MlKemKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}, {:?}, {:?}", self.stage, self.scheme.parameters, self.rows)
+/// The prelude and the launch of a kernel that hashes or samples.
+fn build_hash(stage: Stage, p: &Parameters) -> Built {
+    let mut built = Built::thread_per_item(HASH_THREADS, &constants(p));
+    if let Stage::Matrix { transposed } = stage {
+        built.prelude += &format!("struct Task {{\n    static constexpr bool transposed = {transposed};\n");
+        built.prelude += &format!("    static constexpr rf::u32 threads = {SAMPLE_THREADS}, pitch = {PITCH};\n}};\n");
+        built.launch.threads = SAMPLE_THREADS as u32;
+        built.launch.items_per_block = (SAMPLE_THREADS / p.k.pow(2)) as u32;
+        built.launch.shared_bytes = (SAMPLE_THREADS * PITCH) as u32;
     }
+    built
 }

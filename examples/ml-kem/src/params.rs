@@ -3,6 +3,8 @@
 use ringforge::{Limits, Modulus, Result, Ring, Rows};
 use ringforge_batch::{Mechanism, Sizes, Steps};
 
+use crate::error::KeyError;
+
 /// Coefficients of a polynomial.
 pub(crate) const N: usize = 256;
 /// The modulus.
@@ -85,6 +87,7 @@ macro_rules! sets {
         impl Mechanism for $set {
             const NAME: &'static str = $name;
             const SIZES: Sizes = Self::PARAMETERS.sizes();
+            type Error = KeyError;
 
             fn steps() -> Result<impl Steps> {
                 Ok(Self::PARAMETERS)

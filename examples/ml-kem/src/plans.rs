@@ -3,14 +3,14 @@
 use ringforge::{Pipeline, Result, Value};
 use ringforge_batch::{Made, Steps};
 
-use crate::kernels::{MlKemKernel, Stage};
+use crate::kernels::{Stage, kernel};
 use crate::params::Parameters;
 
 impl Parameters {
     /// What a stage makes of these values.
     #[track_caller]
     fn step<'p, const N: usize>(&self, stage: Stage, p: &'p Pipeline, inputs: &[Value<'p>]) -> Result<[Value<'p>; N]> {
-        Ok(p.step(MlKemKernel::new(stage, self, p.limits())?, inputs))
+        Ok(p.step(kernel(stage, self, p.limits())?, inputs))
     }
 }
 

@@ -4,8 +4,8 @@ mod support;
 
 use ringforge::testkit::{devices, seed};
 use ringforge::{Device, Error};
-use ringforge_batch::{Batch, BatchKem, Fault, Mechanism, Reason, Resident};
-use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
+use ringforge_batch::{Batch, BatchKem, ItemError, Mechanism, Resident};
+use ringforge_example_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 use support::{Items, ORACLES, Oracle};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -15,9 +15,9 @@ fn both_directions<M: Mechanism>(device: &Device, oracle: &Oracle, batch: usize)
     let kem = Batch::<M>::new(device)?;
     let sizes = kem.sizes();
     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
-    kem.generate(&mut public_keys, &mut secret_keys)?.all()?;
+    kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
     let (mut ciphertexts, mut shared_keys) = (vec![0; batch * sizes.ciphertext], vec![0; batch * 32]);
-    kem.encapsulate(&public_keys, &mut ciphertexts, &mut shared_keys)?.all()?;
+    kem.encapsulate(&public_keys, &mut ciphertexts, &mut shared_keys)?.into_result()?;
     for item in 0..batch {
         let part = |bytes: &[u8], size: usize| bytes[item * size..][..size].to_vec();
         let received =
@@ -26,7 +26,7 @@ fn both_directions<M: Mechanism>(device: &Device, oracle: &Oracle, batch: usize)
     }
 
     let theirs = Items::new(oracle, seed(), batch);
-    kem.decapsulate(&theirs.secret_keys, &theirs.ciphertexts, &mut shared_keys)?.all()?;
+    kem.decapsulate(&theirs.secret_keys, &theirs.ciphertexts, &mut shared_keys)?.into_result()?;
     assert_eq!(shared_keys, theirs.shared_keys, "{} on {device}", M::NAME);
     Ok(())
 }
@@ -51,26 +51,26 @@ fn bad_items_are_named_and_harm_no_neighbour() -> Outcome {
         let bad = &mut public_keys[sizes.public_key..][..sizes.public_key];
         (bad[7], bad[8], bad[1150], bad[1151]) = (bad[7] | 0xf0, 0xff, bad[1150] | 0xf0, 0xff);
         secret_keys[2 * sizes.secret_key + 1152] ^= 1;
-        let bad_public = Fault { item: 1, why: Reason::InvalidPublicKey { coefficient: 5 } };
-        let bad_secret = Fault { item: 2, why: Reason::WrongHash };
+        let bad_public = ItemError { item: 1, kind: KeyError::InvalidPublicKey { coefficient: 5 }.into() };
+        let bad_secret = ItemError { item: 2, kind: KeyError::WrongHash.into() };
 
         let (mut sent, mut keys) = (vec![1; 4 * sizes.ciphertext], vec![1; 4 * 32]);
-        assert_eq!(kem.encapsulate(&public_keys, &mut sent, &mut keys)?.faults(), [bad_public]);
+        assert_eq!(kem.encapsulate(&public_keys, &mut sent, &mut keys)?.errors(), [bad_public]);
         assert!(sent[sizes.ciphertext..][..sizes.ciphertext].iter().chain(&keys[32..64]).all(|&byte| byte == 0));
         assert!(keys.chunks(32).enumerate().all(|(item, key)| (item == 1) == (key == [0; 32])));
 
-        assert_eq!(kem.decapsulate(&secret_keys, &ciphertexts, &mut keys)?.faults(), [bad_secret]);
+        assert_eq!(kem.decapsulate(&secret_keys, &ciphertexts, &mut keys)?.errors(), [bad_secret]);
         assert_eq!(keys[64..96], [0; 32]);
         assert_eq!((&keys[..64], &keys[96..]), (&shared_keys[..64], &shared_keys[96..]));
 
         // the same by handles, which tell of what they were made from
         let stream = device.stream()?;
         let public = kem.import_public_keys(&stream, &public_keys)?;
-        assert_eq!(public.outcome(&stream)?.faults(), [bad_public]);
+        assert_eq!(public.status(&stream)?.errors(), [bad_public]);
         let (from_bad, _) = kem.encapsulate_on(&stream, &public)?;
         let secret = kem.import_secret_keys(&stream, &secret_keys)?;
         let received = kem.decapsulate_on(&stream, &secret, &from_bad)?;
-        assert_eq!(received.export(&stream, &mut keys)?.faults(), [bad_public, bad_secret]);
+        assert_eq!(received.export(&stream, &mut keys)?.errors(), [bad_public, bad_secret]);
         assert!(keys.chunks(32).enumerate().all(|(item, key)| [1, 2].contains(&item) == (key == [0; 32])));
     }
     Ok(())
@@ -86,8 +86,8 @@ fn handles_agree_and_are_of_one_set() -> Outcome {
             let (ciphertexts, sent) = kem.encapsulate_on(&stream, &public)?;
             let received = kem.decapsulate_on(&stream, &secret, &ciphertexts)?;
             let (mut ours, mut theirs) = (vec![1; 32 * batch], vec![2; 32 * batch]);
-            sent.export(&stream, &mut ours)?.all()?;
-            received.export(&stream, &mut theirs)?.all()?;
+            sent.export(&stream, &mut ours)?.into_result()?;
+            received.export(&stream, &mut theirs)?.into_result()?;
             assert_eq!(ours, theirs);
         }
         let (public, secret) = Batch::<MlKem768>::new(&device)?.generate_on(&stream, 2)?;

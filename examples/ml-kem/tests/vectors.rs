@@ -26,8 +26,9 @@ impl Trip {
             ciphertexts: vec![0; batch * sizes.ciphertext],
             shared_keys: vec![0; batch * sizes.shared_key],
         };
-        kem.generate_from(seeds, &mut trip.public_keys, &mut trip.secret_keys)?.all()?;
-        kem.encapsulate_from(messages, &trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?.all()?;
+        kem.generate_from(seeds, &mut trip.public_keys, &mut trip.secret_keys)?.into_result()?;
+        kem.encapsulate_from(messages, &trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?
+            .into_result()?;
         assert_eq!(decapsulate(kem, &trip.secret_keys, &trip.ciphertexts)?, trip.shared_keys);
         Ok(trip)
     }
@@ -39,7 +40,7 @@ fn decapsulate<M: Mechanism>(
     ciphertexts: &[u8],
 ) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let mut shared_keys = vec![0; secret_keys.len() / kem.sizes().secret_key * 32];
-    kem.decapsulate(secret_keys, ciphertexts, &mut shared_keys)?.all()?;
+    kem.decapsulate(secret_keys, ciphertexts, &mut shared_keys)?.into_result()?;
     Ok(shared_keys)
 }
 

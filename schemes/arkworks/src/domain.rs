@@ -16,9 +16,34 @@ use crate::field::{EngineField, root};
 
 /// A subgroup of F of 2^k elements or a coset of it, as [`Radix2EvaluationDomain`]: same elements, same order, same bytes.
 ///
-/// Its own methods [`fft`](Self::fft), [`ifft`](Self::ifft) and their `_in_place` twins run on [`Backend::shared`], and
-/// they are what a call on a `Domain` of a known field means. The methods of that name in [`EvaluationDomain`] take
-/// coefficients of any type: they run arkworks' code, with the same results.
+/// Its own methods [`fft`](Self::fft), [`ifft`](Self::ifft) and their `_in_place` twins run on the engine, by
+/// [`Backend::shared`]. They are what a call means where the type is known to be `Domain<F>` with an [`EngineField`] F. Where it
+/// is any [`EvaluationDomain`], the trait's methods of that name are called: they take coefficients of any type, and so run
+/// arkworks' own code on the CPU, with the same results. Generic code that should use the engine takes a `Domain<F>`:
+///
+/// ```
+/// use ark_bls12_381::Fr;
+/// use ark_ff::FftField;
+/// use ark_poly::EvaluationDomain;
+/// use ringforge_arkworks::{Backend, Domain, EngineField};
+///
+/// fn on_the_engine<F: EngineField>(domain: &Domain<F>, coeffs: &mut Vec<F>) {
+///     domain.fft_in_place(coeffs);
+/// }
+///
+/// fn on_the_cpu_by_arkworks<F: FftField, D: EvaluationDomain<F>>(domain: &D, coeffs: &mut Vec<F>) {
+///     domain.fft_in_place(coeffs);
+/// }
+///
+/// let domain = Domain::<Fr>::new(1 << 12).expect("Fr has such roots");
+/// let coeffs: Vec<Fr> = (0..1 << 12).map(Fr::from).collect();
+/// let (mut a, mut b, mut c) = (coeffs.clone(), coeffs.clone(), coeffs);
+/// on_the_engine(&domain, &mut a);
+/// on_the_cpu_by_arkworks(&domain, &mut b);
+/// domain.forward(Backend::shared(), &mut c)?; // on the engine too, of a backend of one's choice, with errors
+/// assert!(a == b && b == c);
+/// # Ok::<(), ringforge_arkworks::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Domain<F: FftField>(Radix2EvaluationDomain<F>);
 
@@ -189,12 +214,14 @@ impl<F: FftField> EvaluationDomain<F> for Domain<F> {
         self.0.offset_pow_size
     }
 
-    /// Arkworks' code: T may be anything, and nothing safe tells whether it is F.
+    /// Arkworks' code: T may be anything, and nothing safe tells whether it is F. [`Domain::fft_in_place`] of the type itself
+    /// runs on the engine.
     fn fft_in_place<T: DomainCoeff<F>>(&self, coeffs: &mut Vec<T>) {
         self.0.fft_in_place(coeffs);
     }
 
-    /// Arkworks' code: T may be anything, and nothing safe tells whether it is F.
+    /// Arkworks' code: T may be anything, and nothing safe tells whether it is F. [`Domain::ifft_in_place`] of the type itself
+    /// runs on the engine.
     fn ifft_in_place<T: DomainCoeff<F>>(&self, evals: &mut Vec<T>) {
         self.0.ifft_in_place(evals);
     }

@@ -1,7 +1,8 @@
 //! The transforms of arkworks and the witness map of its Groth16 prover, run by `ringforge` on a CPU or a CUDA GPU.
 //!
 //! [`Domain`] is ark-poly's radix-2 domain with the engine behind it: same elements, same roots, same results bit for
-//! bit. [`Libsnark`] and [`Circom`] plug into ark-groth16: keys and proofs stay what they are.
+//! bit. Call its own `fft` and `ifft`, on a `Domain` and not on any `EvaluationDomain`: the trait's methods run arkworks' code,
+//! as [`Domain`] says. [`Libsnark`] and [`Circom`] plug into ark-groth16: keys and proofs stay what they are.
 //!
 //! ```
 //! use ark_bls12_381::Fr;

@@ -13,10 +13,10 @@ use crate::host::{STATUSES, run_host};
 use crate::items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, bytes_of};
 use crate::kem::BatchKem;
 use crate::mechanism::{Mechanism, Operation, Randomness};
-use crate::outcome::Outcome;
 #[cfg(feature = "hazmat")]
 use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED};
 use crate::sizes::{Sizes, batch_of};
+use crate::status::BatchStatus;
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::Draws;
@@ -70,7 +70,7 @@ impl<M: Mechanism> Batch<M> {
         batch: usize,
         inputs: &[(&str, &[u8])],
         outputs: [(&str, &mut [u8], usize); N],
-    ) -> Result<Outcome> {
+    ) -> Result<BatchStatus<M::Error>> {
         run_host(&self.program(operation, true)?, batch, inputs, outputs)
     }
 
@@ -93,7 +93,12 @@ impl<M: Mechanism> Batch<M> {
         Ok(Some(Arc::new(statuses)))
     }
 
-    fn import<K: Kind>(&self, stream: &Stream, bytes: &[u8], check: Option<(Operation, &str)>) -> Result<Items<K>> {
+    fn import<K: Kind>(
+        &self,
+        stream: &Stream,
+        bytes: &[u8],
+        check: Option<(Operation, &str)>,
+    ) -> Result<Items<K, M::Error>> {
         let batch = batch_of(K::BYTES, bytes.len(), K::size(&M::SIZES))?;
         let mut items = Items::new::<M>(stream, batch)?;
         stream.write(&mut items.bytes, bytes)?;
@@ -103,7 +108,13 @@ impl<M: Mechanism> Batch<M> {
         Ok(items.with_statuses(&statuses))
     }
 
-    fn generate_host(&self, from: Randomness, seeds: &[u8], public: &mut [u8], secret: &mut [u8]) -> Result<Outcome> {
+    fn generate_host(
+        &self,
+        from: Randomness,
+        seeds: &[u8],
+        public: &mut [u8],
+        secret: &mut [u8],
+    ) -> Result<BatchStatus<M::Error>> {
         let batch = M::SIZES.generations(public, secret)?;
         let outputs = [("public keys", public, M::SIZES.public_key), ("secret keys", secret, M::SIZES.secret_key)];
         self.run_host(Generate(from), batch, &[(from.name(), seeds)], outputs)
@@ -116,7 +127,7 @@ impl<M: Mechanism> Batch<M> {
         seeds: &[u8],
         ciphertexts: &mut [u8],
         shared_keys: &mut [u8],
-    ) -> Result<Outcome> {
+    ) -> Result<BatchStatus<M::Error>> {
         let batch = M::SIZES.encapsulations(public_keys, ciphertexts, shared_keys)?;
         let inputs = [("public keys", public_keys), (from.name(), seeds)];
         let outputs =
@@ -126,10 +137,11 @@ impl<M: Mechanism> Batch<M> {
 }
 
 impl<M: Mechanism> BatchKem for Batch<M> {
-    type PublicKeys = PublicKeys;
-    type SecretKeys = SecretKeys;
-    type Ciphertexts = Ciphertexts;
-    type SharedKeys = SharedKeys;
+    type Error = M::Error;
+    type PublicKeys = PublicKeys<M::Error>;
+    type SecretKeys = SecretKeys<M::Error>;
+    type Ciphertexts = Ciphertexts<M::Error>;
+    type SharedKeys = SharedKeys<M::Error>;
 
     fn sizes(&self) -> Sizes {
         M::SIZES
@@ -139,35 +151,45 @@ impl<M: Mechanism> BatchKem for Batch<M> {
         &self.device
     }
 
-    fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Outcome> {
+    fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<BatchStatus<M::Error>> {
         let draws = ringforge::Draws::from_os()?;
         self.generate_host(Draws, draws.as_bytes(), public_keys, secret_keys)
     }
 
-    fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<Outcome> {
+    fn encapsulate(
+        &self,
+        public_keys: &[u8],
+        ciphertexts: &mut [u8],
+        shared_keys: &mut [u8],
+    ) -> Result<BatchStatus<M::Error>> {
         let draws = ringforge::Draws::from_os()?;
         self.encapsulate_host(Draws, public_keys, draws.as_bytes(), ciphertexts, shared_keys)
     }
 
-    fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Outcome> {
+    fn decapsulate(
+        &self,
+        secret_keys: &[u8],
+        ciphertexts: &[u8],
+        shared_keys: &mut [u8],
+    ) -> Result<BatchStatus<M::Error>> {
         let batch = M::SIZES.decapsulations(secret_keys, ciphertexts, shared_keys)?;
         let inputs = [("secret keys", secret_keys), ("ciphertexts", ciphertexts)];
         self.run_host(Decapsulate, batch, &inputs, [("shared keys", shared_keys, M::SIZES.shared_key)])
     }
 
-    fn import_public_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<PublicKeys> {
+    fn import_public_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<PublicKeys<M::Error>> {
         self.import(stream, bytes, Some((CheckPublicKeys, "public keys")))
     }
 
-    fn import_secret_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<SecretKeys> {
+    fn import_secret_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<SecretKeys<M::Error>> {
         self.import(stream, bytes, Some((CheckSecretKeys, "secret keys")))
     }
 
-    fn import_ciphertexts(&self, stream: &Stream, bytes: &[u8]) -> Result<Ciphertexts> {
+    fn import_ciphertexts(&self, stream: &Stream, bytes: &[u8]) -> Result<Ciphertexts<M::Error>> {
         self.import(stream, bytes, None)
     }
 
-    fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys, SecretKeys)> {
+    fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys<M::Error>, SecretKeys<M::Error>)> {
         let mut public = PublicKeys::new::<M>(stream, batch)?;
         let mut secret = SecretKeys::new::<M>(stream, batch)?;
         let statuses = stream.with_draws(|draws| {
@@ -177,7 +199,11 @@ impl<M: Mechanism> BatchKem for Batch<M> {
         Ok((public.with_statuses(&statuses), secret.with_statuses(&statuses)))
     }
 
-    fn encapsulate_on(&self, stream: &Stream, public_keys: &PublicKeys) -> Result<(Ciphertexts, SharedKeys)> {
+    fn encapsulate_on(
+        &self,
+        stream: &Stream,
+        public_keys: &PublicKeys<M::Error>,
+    ) -> Result<(Ciphertexts<M::Error>, SharedKeys<M::Error>)> {
         let batch = public_keys.batch::<M>()?;
         let mut sent = Ciphertexts::new::<M>(stream, batch)?.made_from(public_keys);
         let mut shared = SharedKeys::new::<M>(stream, batch)?.made_from(public_keys);
@@ -192,9 +218,9 @@ impl<M: Mechanism> BatchKem for Batch<M> {
     fn decapsulate_on(
         &self,
         stream: &Stream,
-        secret_keys: &SecretKeys,
-        ciphertexts: &Ciphertexts,
-    ) -> Result<SharedKeys> {
+        secret_keys: &SecretKeys<M::Error>,
+        ciphertexts: &Ciphertexts<M::Error>,
+    ) -> Result<SharedKeys<M::Error>> {
         let (batch, got) = (secret_keys.batch::<M>()?, ciphertexts.batch::<M>()?);
         if got != batch {
             return Err(Error::Length { what: "ciphertexts", expected: batch, got });
@@ -209,7 +235,12 @@ impl<M: Mechanism> BatchKem for Batch<M> {
 
 #[cfg(feature = "hazmat")]
 impl<M: Mechanism> DeterministicKem for Batch<M> {
-    fn generate_from(&self, seeds: &[u8], public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Outcome> {
+    fn generate_from(
+        &self,
+        seeds: &[u8],
+        public_keys: &mut [u8],
+        secret_keys: &mut [u8],
+    ) -> Result<BatchStatus<M::Error>> {
         batch_of("bytes of seeds", seeds.len(), KEY_SEED)?;
         self.generate_host(Randomness::Seeds, seeds, public_keys, secret_keys)
     }
@@ -220,7 +251,7 @@ impl<M: Mechanism> DeterministicKem for Batch<M> {
         public_keys: &[u8],
         ciphertexts: &mut [u8],
         shared_keys: &mut [u8],
-    ) -> Result<Outcome> {
+    ) -> Result<BatchStatus<M::Error>> {
         batch_of("bytes of seeds", seeds.len(), ENCAPSULATION_SEED)?;
         self.encapsulate_host(Randomness::Seeds, public_keys, seeds, ciphertexts, shared_keys)
     }

@@ -2,32 +2,32 @@
 
 use ringforge::{Program, Result};
 
-use crate::outcome::{Outcome, Reason};
+use crate::status::{BatchStatus, NOT_REACHED, SchemeError};
 
 /// Runs a program over host memory, on inputs and outputs by name, each output with the bytes of an item. Outputs of items
-/// become zero whose [status](Reason::status), the output `statuses` where there is one, says a fault; after an error all do.
+/// become zero whose [status](crate::status()), the output `statuses` where there is one, says an error; after a failed run all do.
 ///
 /// # Errors
 /// As [`HostCall::run`](ringforge::HostCall::run).
-pub fn run_host<const N: usize>(
+pub fn run_host<E: SchemeError, const N: usize>(
     program: &Program,
     batch: usize,
     inputs: &[(&str, &[u8])],
     mut outputs: [(&str, &mut [u8], usize); N],
-) -> Result<Outcome> {
+) -> Result<BatchStatus<E>> {
     let has_statuses = program.plan().arg(STATUSES).is_some();
-    let mut statuses = vec![Reason::NOT_REACHED; if has_statuses { batch } else { 0 }];
+    let mut statuses = vec![NOT_REACHED; if has_statuses { batch } else { 0 }];
     let call = inputs.iter().fold(program.on_host(batch), |call, (name, bytes)| call.input(name, bytes));
     let call = outputs.iter_mut().fold(call, |call, (name, bytes, _)| call.output(name, bytes));
     let ran = if has_statuses { call.output(STATUSES, &mut statuses) } else { call }.run();
-    let outcome = ran.map(|()| Outcome::new(Reason::faults(&statuses)));
+    let status = ran.map(|()| BatchStatus::of(&statuses));
     for (_, bytes, size) in outputs {
-        match &outcome {
-            Ok(outcome) => outcome.clear(bytes, size),
+        match &status {
+            Ok(status) => status.clear(bytes, size),
             Err(_) => bytes.fill(0),
         }
     }
-    outcome
+    status
 }
 
 /// What the statuses of items are called among a plan's arguments.
@@ -39,6 +39,7 @@ mod tests {
     use ringforge::{Device, Pipeline, Planner};
 
     use super::*;
+    use crate::status::tests::OwnError;
 
     #[test]
     fn a_run_that_fails_leaves_nothing() {
@@ -47,9 +48,9 @@ mod tests {
         p.output("bytes", bytes);
         let program = Device::cpu().compile(&p.build().unwrap()).unwrap();
         let mut drawn = [1; 64];
-        let outcome = run_host(&program, 2, &[("draws", &[2; 32])], [("bytes", &mut drawn, 32)]);
-        assert!(outcome.unwrap().all().is_ok() && drawn != [1; 64]);
-        assert!(run_host(&program, 1, &[("draws", &[2; 32])], [("bytes", &mut drawn, 32)]).is_err());
+        let status = run_host::<OwnError, _>(&program, 2, &[("draws", &[2; 32])], [("bytes", &mut drawn, 32)]);
+        assert!(status.unwrap().into_result().is_ok() && drawn != [1; 64]);
+        assert!(run_host::<OwnError, _>(&program, 1, &[("draws", &[2; 32])], [("bytes", &mut drawn, 32)]).is_err());
         assert_eq!(drawn, [0; 64]);
     }
 }

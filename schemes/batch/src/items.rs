@@ -9,11 +9,11 @@ use ringforge::{Buffer, Error, Result, Stream};
 
 use crate::kem::Resident;
 use crate::mechanism::Mechanism;
-use crate::outcome::{Outcome, Reason};
 use crate::sizes::Sizes;
+use crate::status::{BatchStatus, SchemeError};
 
 /// Items of one kind on a device, wiped when dropped if they are secret.
-pub struct Items<K: Kind> {
+pub struct Items<K: Kind, E> {
     pub(crate) bytes: Buffer,
     /// The mechanism, and its name.
     mechanism: (TypeId, &'static str),
@@ -21,17 +21,17 @@ pub struct Items<K: Kind> {
     size: usize,
     /// Statuses of the runs that these items come from.
     statuses: Vec<Arc<Buffer>>,
-    kind: PhantomData<K>,
+    kind: PhantomData<fn() -> (K, E)>,
 }
 
 /// Public keys on a device.
-pub type PublicKeys = Items<kinds::PublicKey>;
+pub type PublicKeys<E> = Items<kinds::PublicKey, E>;
 /// Secret keys on a device, wiped when dropped.
-pub type SecretKeys = Items<kinds::SecretKey>;
+pub type SecretKeys<E> = Items<kinds::SecretKey, E>;
 /// Ciphertexts on a device.
-pub type Ciphertexts = Items<kinds::Ciphertext>;
+pub type Ciphertexts<E> = Items<kinds::Ciphertext, E>;
 /// Shared keys on a device, wiped when dropped.
-pub type SharedKeys = Items<kinds::SharedKey>;
+pub type SharedKeys<E> = Items<kinds::SharedKey, E>;
 
 /// A kind of items.
 pub trait Kind: sealed::Sealed {
@@ -84,12 +84,12 @@ pub mod kinds {
     }
 }
 
-impl<K: Kind> Items<K> {
+impl<K: Kind, E: SchemeError> Items<K, E> {
     /// Room for new items, for schemes with plans beside those of their [`Mechanism`].
     ///
     /// # Errors
     /// [`Error::TooLarge`] if they cannot be addressed; [`Error::OutOfMemory`].
-    pub fn new<M: Mechanism>(stream: &Stream, batch: usize) -> Result<Self> {
+    pub fn new<M: Mechanism<Error = E>>(stream: &Stream, batch: usize) -> Result<Self> {
         let (mechanism, size) = ((TypeId::of::<M>(), M::NAME), K::size(&M::SIZES));
         let bytes = bytes_of(batch, size)?;
         let bytes = if K::SECRET { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;
@@ -107,8 +107,8 @@ impl<K: Kind> Items<K> {
         self
     }
 
-    /// The same, made from others, whose faults are theirs too.
-    pub(crate) fn made_from<L: Kind>(mut self, others: &Items<L>) -> Self {
+    /// The same, made from others, whose errors are theirs too.
+    pub(crate) fn made_from<L: Kind>(mut self, others: &Items<L, E>) -> Self {
         self.statuses.extend_from_slice(&others.statuses);
         self
     }
@@ -129,31 +129,36 @@ pub(crate) fn bytes_of(batch: usize, size: usize) -> Result<usize> {
     batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit: usize::MAX / size, got: batch })
 }
 
-impl<K: Kind> Resident for Items<K> {
+impl<K: Kind, E: SchemeError> Resident for Items<K, E> {
+    type Error = E;
+
     fn len(&self) -> usize {
         self.bytes.len() / self.size
     }
 
-    fn outcome(&self, stream: &Stream) -> Result<Outcome> {
-        let faults = self.statuses.iter().map(|statuses| Ok(Reason::faults(&stream.download(statuses)?)));
-        Ok(Outcome::new(faults.collect::<Result<Vec<_>>>()?.concat()))
+    fn status(&self, stream: &Stream) -> Result<BatchStatus<E>> {
+        let mut errors = Vec::new();
+        for statuses in &self.statuses {
+            errors.extend_from_slice(BatchStatus::of(&stream.download(statuses)?).errors());
+        }
+        Ok(BatchStatus::new(errors))
     }
 
-    fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Outcome> {
+    fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<BatchStatus<E>> {
         // first of all: bytes of which nobody can tell how they fared stay where they are
-        let outcome = self.outcome(stream)?;
+        let status = self.status(stream)?;
         match stream.read(&self.bytes, to) {
-            Ok(()) => outcome.clear(to, self.size),
+            Ok(()) => status.clear(to, self.size),
             Err(error) => {
                 to.fill(0);
                 return Err(error);
             }
         }
-        Ok(outcome)
+        Ok(status)
     }
 }
 
-impl<K: Kind> fmt::Debug for Items<K> {
+impl<K: Kind, E: SchemeError> fmt::Debug for Items<K, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.mechanism.1, self.bytes.device())
     }
@@ -165,11 +170,14 @@ mod tests {
 
     use super::*;
     use crate::mechanism::{Made, Steps};
+    use crate::status::tests::OwnError;
+    use crate::status::{FINE, NOT_REACHED};
 
     struct Bytes;
 
     impl Mechanism for Bytes {
         const NAME: &'static str = "bytes";
+        type Error = OwnError;
         const SIZES: Sizes = Sizes { public_key: 4, secret_key: 4, ciphertext: 4, shared_key: 4 };
 
         fn steps() -> Result<impl Steps> {
@@ -213,12 +221,12 @@ mod tests {
         };
         // statuses that cannot be read
         let mut to = [1; 8];
-        let outcome = shared_keys(device.buffer(8).unwrap()).export(&stream, &mut to);
-        assert!(matches!(outcome, Err(Error::Unwritten { .. })), "{outcome:?}");
+        let status = shared_keys(device.buffer(8).unwrap()).export(&stream, &mut to);
+        assert!(matches!(status, Err(Error::Unwritten { .. })), "{status:?}");
         assert_eq!(to, [1; 8]);
-        // an item with a fault
-        let statuses = stream.upload(&[Reason::FINE, Reason::NOT_REACHED]).unwrap();
-        let outcome = shared_keys(statuses).export(&stream, &mut to).unwrap();
-        assert_eq!((outcome.faults()[0].item, to), (1, [7, 7, 7, 7, 0, 0, 0, 0]));
+        // an item with an error
+        let statuses = stream.upload(&[FINE, NOT_REACHED]).unwrap();
+        let status = shared_keys(statuses).export(&stream, &mut to).unwrap();
+        assert_eq!((status.errors()[0].item, to), (1, [7, 7, 7, 7, 0, 0, 0, 0]));
     }
 }

@@ -1,5 +1,6 @@
-// The status of an item of a key encapsulation mechanism, a word: `fine`, or a reason in the low byte, and above it the
-// coefficient that it is about. `ringforge_batch::Reason` has the same words, and takes any other for a fault.
+// The status of an item of a key encapsulation mechanism, a word: `fine`, or the code of an error in the low byte, and above
+// it the coefficient that it is about. `ringforge_batch` has the same common words, each mechanism's `SchemeError` the codes
+// of its own; any other word is an error too.
 #pragma once
 #include "word.cuh"
 
@@ -12,9 +13,9 @@ struct Status {
     static constexpr u32 fine = 0x600df17e, pending = 0x9e2d126a, halfway = 0x3b75d8c4;
     static constexpr u32 not_invertible = 1, invalid_public_key = 2, invalid_secret_key = 3, wrong_hash = 4;
 
-    // in: a reason, the first coefficient of n that it is about, or any larger number
-    // out: the reason, or what the status is if there is none
-    RF_FN u32 at(u32 reason, u32 first, u32 n, u32 none = fine) { return first < n ? reason | first << 8 : none; }
+    // in: an error's code, the first coefficient of n that it is about, or any larger number
+    // out: the word of the error, or what the status is if there is none
+    RF_FN u32 at(u32 code, u32 first, u32 n, u32 none = fine) { return first < n ? code | first << 8 : none; }
 };
 
 }  // namespace rf

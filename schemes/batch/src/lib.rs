@@ -2,7 +2,8 @@
 //!
 //! A [`BatchKem`] works on byte batches in host memory: item i lies at i times its size, as [`Sizes`] says, without
 //! gaps. It also works on handles, which stay on its device in a layout of their own, in a stream's order;
-//! [`Resident`] is what all handles share. What is wrong with one item never harms another: an [`Outcome`] names it.
+//! [`Resident`] is what all handles share. What is wrong with one item never harms another: a [`BatchStatus`] names it,
+//! with errors of the scheme's own.
 //!
 //! ```
 //! use ringforge_batch::{BatchKem, Resident};
@@ -11,18 +12,18 @@
 //! fn agree<K: BatchKem>(kem: &K, batch: usize) -> Result<bool, Box<dyn std::error::Error>> {
 //!     let sizes = kem.sizes();
 //!     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
-//!     kem.generate(&mut public_keys, &mut secret_keys)?.all()?;
+//!     kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
 //!
 //!     // one end on host memory
 //!     let (mut ciphertexts, mut sent) = (vec![0; batch * sizes.ciphertext], vec![0; batch * sizes.shared_key]);
-//!     kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.all()?;
+//!     kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.into_result()?;
 //!
 //!     // the other with all that it can on the device
 //!     let stream = kem.device().stream()?;
 //!     let secret_keys = kem.import_secret_keys(&stream, &secret_keys)?;
 //!     let ciphertexts = kem.import_ciphertexts(&stream, &ciphertexts)?;
 //!     let mut received = vec![0; batch * sizes.shared_key];
-//!     kem.decapsulate_on(&stream, &secret_keys, &ciphertexts)?.export(&stream, &mut received)?.all()?;
+//!     kem.decapsulate_on(&stream, &secret_keys, &ciphertexts)?.export(&stream, &mut received)?.into_result()?;
 //!     Ok(sent == received)
 //! }
 //! ```
@@ -46,8 +47,8 @@ mod host;
 mod items;
 mod kem;
 mod mechanism;
-mod outcome;
 mod sizes;
+mod status;
 
 pub use batch::Batch;
 #[cfg(feature = "hazmat")]
@@ -56,5 +57,7 @@ pub use host::run_host;
 pub use items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, kinds};
 pub use kem::{BatchKem, Resident};
 pub use mechanism::{Made, Mechanism, Operation, Randomness, Steps};
-pub use outcome::{Fault, Outcome, Reason, STATUS};
 pub use sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes, batch_of};
+pub use status::{
+    BatchStatus, ErrorKind, FINE, HALFWAY, ItemError, NOT_REACHED, PENDING, STATUS, SchemeError, status, word,
+};

@@ -4,6 +4,7 @@ use ringforge::kernels::Draw;
 use ringforge::{Pipeline, Plan, Planner, Result, Value};
 
 use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes};
+use crate::status::SchemeError;
 
 /// A key encapsulation mechanism: its name, its sizes, and its steps.
 pub trait Mechanism: 'static {
@@ -11,6 +12,8 @@ pub trait Mechanism: 'static {
     const NAME: &'static str;
     /// Sizes of items.
     const SIZES: Sizes;
+    /// What its kernels find wrong with items.
+    type Error: SchemeError;
 
     /// Its steps.
     ///
@@ -19,7 +22,7 @@ pub trait Mechanism: 'static {
     fn steps() -> Result<impl Steps>;
 }
 
-/// What an operation gives of each item, and its [status](crate::Reason::status) where it writes one: outputs are then zero
+/// What an operation gives of each item, and its [status](crate::status()) where it writes one: outputs are then zero
 /// where that is not fine.
 pub type Made<'p, const N: usize> = ([Value<'p>; N], Option<Value<'p>>);
 

@@ -3,14 +3,31 @@
 use std::error::Error;
 
 use ringforge::{Device, Result, Stream};
-use ringforge_batch::{BatchKem, Fault, Outcome, Reason, Resident, Sizes, batch_of};
+use ringforge_batch::{BatchKem, BatchStatus, ErrorKind, ItemError, Resident, SchemeError, Sizes, batch_of};
 
 struct Toy(Device);
 
-/// Items of a byte, None where they have a fault.
+type Status = BatchStatus<InvalidKey>;
+
+/// Items of a byte, None where they have an error.
 struct Bytes(Vec<Option<u8>>);
 
-const WHY: Reason = Reason::InvalidPublicKey { coefficient: 0 };
+/// A key above 250.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the key is above 250")]
+struct InvalidKey;
+
+impl SchemeError for InvalidKey {
+    fn word(self) -> u32 {
+        ringforge_batch::word(2, 0)
+    }
+
+    fn from_word(code: u8, number: usize) -> Option<Self> {
+        ((code, number) == (2, 0)).then_some(Self)
+    }
+}
+
+const WHY: ErrorKind<InvalidKey> = ErrorKind::Scheme(InvalidKey);
 
 impl Bytes {
     fn import(bytes: &[u8], most: u8) -> Self {
@@ -23,22 +40,25 @@ impl Bytes {
 }
 
 impl Resident for Bytes {
+    type Error = InvalidKey;
+
     fn len(&self) -> usize {
         self.0.len()
     }
 
-    fn outcome(&self, _: &Stream) -> Result<Outcome> {
+    fn status(&self, _: &Stream) -> Result<Status> {
         let faulty = self.0.iter().enumerate().filter(|(_, byte)| byte.is_none());
-        Ok(Outcome::new(faulty.map(|(item, _)| Fault { item, why: WHY }).collect()))
+        Ok(BatchStatus::new(faulty.map(|(item, _)| ItemError { item, kind: WHY }).collect()))
     }
 
-    fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Outcome> {
+    fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Status> {
         to.iter_mut().zip(&self.0).for_each(|(to, byte)| *to = byte.unwrap_or(0));
-        self.outcome(stream)
+        self.status(stream)
     }
 }
 
 impl BatchKem for Toy {
+    type Error = InvalidKey;
     type PublicKeys = Bytes;
     type SecretKeys = Bytes;
     type Ciphertexts = Bytes;
@@ -52,7 +72,7 @@ impl BatchKem for Toy {
         &self.0
     }
 
-    fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Outcome> {
+    fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Status> {
         let batch = self.sizes().generations(public_keys, secret_keys)?;
         let stream = self.0.stream()?;
         let (public, secret) = self.generate_on(&stream, batch)?;
@@ -60,7 +80,7 @@ impl BatchKem for Toy {
         secret.export(&stream, secret_keys)
     }
 
-    fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<Outcome> {
+    fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<Status> {
         self.sizes().encapsulations(public_keys, ciphertexts, shared_keys)?;
         let stream = self.0.stream()?;
         let (sent, keys) = self.encapsulate_on(&stream, &self.import_public_keys(&stream, public_keys)?)?;
@@ -68,7 +88,7 @@ impl BatchKem for Toy {
         keys.export(&stream, shared_keys)
     }
 
-    fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Outcome> {
+    fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Status> {
         self.sizes().decapsulations(secret_keys, ciphertexts, shared_keys)?;
         let stream = self.0.stream()?;
         let secret = self.import_secret_keys(&stream, secret_keys)?;
@@ -107,11 +127,11 @@ impl BatchKem for Toy {
 fn agree<K: BatchKem>(kem: &K, batch: usize) -> Result<(Vec<u8>, Vec<u8>), Box<dyn Error>> {
     let sizes = kem.sizes();
     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
-    kem.generate(&mut public_keys, &mut secret_keys)?.all()?;
+    kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
     let (mut ciphertexts, mut sent) = (vec![0; batch * sizes.ciphertext], vec![0; batch * sizes.shared_key]);
-    kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.all()?;
+    kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.into_result()?;
     let mut received = vec![0; batch * sizes.shared_key];
-    kem.decapsulate(&secret_keys, &ciphertexts, &mut received)?.all()?;
+    kem.decapsulate(&secret_keys, &ciphertexts, &mut received)?.into_result()?;
     Ok((sent, received))
 }
 
@@ -124,9 +144,9 @@ fn a_generic_caller_agrees_on_keys() {
 }
 
 #[test]
-fn faults_stay_with_their_item() {
+fn errors_stay_with_their_item() {
     let (mut ciphertexts, mut shared_keys) = ([9; 4], [9; 4]);
-    let outcome = Toy(Device::cpu()).encapsulate(&[1, 255, 3, 254], &mut ciphertexts, &mut shared_keys).unwrap();
-    assert_eq!(outcome.faults(), [1, 3].map(|item| Fault { item, why: WHY }));
+    let status = Toy(Device::cpu()).encapsulate(&[1, 255, 3, 254], &mut ciphertexts, &mut shared_keys).unwrap();
+    assert_eq!(status.errors(), [1, 3].map(|item| ItemError { item, kind: WHY }));
     assert_eq!((ciphertexts, shared_keys), ([0x5B, 0, 0x59, 0], [0x5A, 0, 0x5A, 0]));
 }

@@ -5,7 +5,7 @@
 //! F becomes (a·F − b·Φ)/x, and S becomes a·S − b·x·V; Φ and V stay, V times x, or become what F and S were. Then
 //! both new polynomials are the other way round, which changes the signs of a and b and nothing else.
 
-use ringforge_e8::Divisor;
+use ringforge::words::Divisor;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The four polynomials at work, wiped when dropped.

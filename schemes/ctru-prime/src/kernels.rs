@@ -4,13 +4,11 @@ mod on_cpu;
 mod tensor;
 mod text;
 
-use core::fmt;
-use core::ops::Range;
-
-use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Role, Rows, Source, Table};
+use ringforge::{Args, Built, CustomKernel, Limits, Port, Result, Rows, Table};
+use ringforge_e8::ID_BYTES;
 
 use crate::kem::Kem;
-use crate::params::{ID_BYTES, Parameters, SEED_BYTES};
+use crate::params::{Parameters, SEED_BYTES};
 use crate::product::{Bounds, Way, integer_length, integer_rows};
 use tensor::TensorRows;
 
@@ -66,15 +64,13 @@ pub(crate) enum Keys {
     One,
 }
 
-/// A stage for one parameter set on devices with some limits.
-#[derive(Clone)]
-pub(crate) struct PrimeKernel {
-    stage: Stage,
-    keys: Keys,
-    way: Way,
-    kem: &'static Kem,
-    work: Work,
-    ports: Vec<Port>,
+/// A stage for one parameter set: what decides a kernel's results.
+#[derive(Clone, Copy)]
+pub(crate) struct Task {
+    pub(crate) stage: Stage,
+    pub(crate) keys: Keys,
+    pub(crate) way: Way,
+    pub(crate) kem: &'static Kem,
 }
 
 /// How the threads share the work.
@@ -97,46 +93,6 @@ impl Work {
             // where transforms have their factors: a word that nobody reads
             Self::Tensor(_) => Some(Table::Bytes([0; size_of::<u32>()].into())),
         }
-    }
-}
-
-impl PrimeKernel {
-    /// The kernel of a stage. Inverses are made by transforms whichever way other products are made: a warp is too few for
-    /// division steps.
-    ///
-    /// # Errors
-    /// What makes the rings' rows fail.
-    pub(crate) fn new(stage: Stage, keys: Keys, way: Way, p: &Parameters, limits: &Limits) -> Result<Self> {
-        let rows = |bounds, extra| {
-            Ok::<_, ringforge::Error>(match way {
-                Way::Tensor if stage != Stage::Invert => {
-                    let rows = TensorRows::of_degree(p.n).extra_shared(extra);
-                    let one_matrix = keys == Keys::One && matches!(stage, Stage::Encrypt | Stage::Compare);
-                    Work::Tensor(if one_matrix { rows.one_matrix() } else { rows })
-                }
-                _ => Work::Transform(Box::new(integer_rows(p.n, bounds, limits)?.extra_shared(extra))),
-            })
-        };
-        let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
-        // two beside the row, 16 bits a coefficient, each as long as half a row of either way
-        let polynomials = 2 * integer_length(p.n);
-        let work = match stage {
-            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => Work::Hash,
-            Stage::Encrypt | Stage::Compare | Stage::PreparePublic => {
-                rows(Bounds::of_encryption(p), key_or_ciphertext)?
-            }
-            #[cfg(feature = "testkit")]
-            Stage::Multiply => rows(Bounds::of_encryption(p), 0)?,
-            Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes())?,
-            Stage::Gather | Stage::Invert | Stage::Generate => rows(Bounds::of_limbs(p), polynomials)?,
-        };
-        let mut ports = ports(stage, keys, way, p);
-        ports.extend(work.table().map(|table| Port::shared(table.bytes())));
-        Ok(Self { stage, keys, way, kem: Kem::of(p)?, work, ports })
-    }
-
-    fn parameters(&self) -> &Parameters {
-        self.kem.parameters()
     }
 }
 
@@ -185,73 +141,126 @@ impl Way {
     }
 }
 
-/// The ports of a stage, without that of the table of factors.
-fn ports(stage: Stage, keys: Keys, way: Way, p: &Parameters) -> Vec<Port> {
-    let key = |bytes, prepared| match keys {
-        Keys::Plain => Port::input(bytes),
-        Keys::Prepared => Port::input(prepared),
-        Keys::One => Port::shared(prepared),
-    };
-    let public_key = key(p.public_key_bytes(), way.prepared_public_bytes(p));
-    let secret_key = key(p.secret_key_bytes(), way.prepared_secret_bytes(p)).secret();
-    let ciphertext = Port::input(p.ciphertext_bytes());
-    let message = Port::input(p.message_pitch()).secret();
-    let rejection = Port::input(p.rejection_pitch()).secret();
-    let coins = Port::input(p.coins_pitch()).secret();
-    let both_coins = Port::input(2 * p.coins_pitch()).secret();
-    // of a group's items
-    let polynomial = Port::input(2 * p.n).secret().joint();
-    let seed = Port::input(SEED_BYTES).secret();
-    let two_seeds = Port::input(2 * SEED_BYTES).secret();
-    let status = Port::status();
-    let pending = Port { role: Role::InOut, ..status };
-    match stage {
-        Stage::Expand => vec![two_seeds, out(both_coins)],
-        Stage::Gather => vec![both_coins, out(polynomial), out(polynomial)],
-        Stage::Invert => vec![polynomial, out(polynomial)],
-        Stage::Generate => vec![two_seeds, both_coins, polynomial, polynomial, out(public_key), out(secret_key)],
-        Stage::PreparePublic => vec![Port::input(p.public_key_bytes()), out(public_key)],
-        Stage::PrepareSecret => vec![Port::input(p.secret_key_bytes()).secret(), out(secret_key)],
-        Stage::CheckSecret => vec![secret_key, status],
-        Stage::Encapsulate => vec![public_key, seed, out(message), out(coins), out(seed)],
-        Stage::Encrypt => vec![public_key, message, coins, out(ciphertext)],
-        Stage::Decrypt => vec![secret_key, ciphertext, out(message), out(rejection), status],
-        Stage::Decapsulate => vec![message, rejection, out(two_seeds), out(coins), pending],
-        Stage::Compare => {
-            // all that it takes of a prepared key is the public one's values
-            let key = if keys == Keys::One { public_key } else { secret_key };
-            vec![key, ciphertext, message, coins, two_seeds, pending, out(seed)]
-        }
-        #[cfg(feature = "testkit")]
-        Stage::Multiply => {
-            let words = Port::input(2 * p.n);
-            vec![words, words.secret(), out(words)]
-        }
-    }
-}
-
-/// The same port, written.
-fn out(port: Port) -> Port {
-    Port { secret: port.secret, joint: port.joint, ..Port::output(port.bytes) }
-}
-
-impl Kernel for PrimeKernel {
-    fn name(&self) -> &'static str {
-        text::of(self.stage).0
+impl Task {
+    fn parameters(&self) -> &'static Parameters {
+        &self.kem.pke.parameters
     }
 
-    fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
+    /// The kernel, on devices with some limits.
+    ///
+    /// # Errors
+    /// What makes the rings' rows fail.
     #[allow(unsafe_code)]
-    fn source(&self, limits: &Limits) -> Result<Source> {
-        let set = |row| text::set(self.parameters(), row, self.way, self.keys);
-        let mut built = match &self.work {
-            Work::Hash => {
-                let prelude = format!("#pragma once\n#include \"word.cuh\"\n{}", set(0));
-                Built { prelude, launch: Launch::thread_per_item(HASH_THREADS) }
+    pub(crate) fn kernel(self, limits: &Limits) -> Result<CustomKernel> {
+        let (p, Self { stage, keys, way, .. }) = (self.parameters(), self);
+        let work = self.work(limits)?;
+        let key = |bytes, prepared| match keys {
+            Keys::Plain => Port::input(bytes),
+            Keys::Prepared => Port::input(prepared),
+            Keys::One => Port::shared(prepared),
+        };
+        let plain_public = Port::input(p.public_key_bytes());
+        let plain_secret = Port::input(p.secret_key_bytes()).secret();
+        let public_key = key(p.public_key_bytes(), way.prepared_public_bytes(p));
+        let secret_key = key(p.secret_key_bytes(), way.prepared_secret_bytes(p)).secret();
+        let ciphertext = Port::input(p.ciphertext_bytes());
+        let message = Port::input(p.message_pitch()).secret();
+        let rejection = Port::input(p.rejection_pitch()).secret();
+        let [coins, both_coins] = [1, 2].map(|count| Port::input(count * p.coins_pitch()).secret());
+        // of a group's items
+        let polynomial = Port::input(2 * p.n).secret().joint();
+        let [seed, two_seeds] = [1, 2].map(|count| Port::input(count * SEED_BYTES).secret());
+        let (status, pending) = (Port::status(), Port::status().updated());
+        // all that it takes of a prepared key is the public one's values
+        let compared_key = if keys == Keys::One { public_key } else { secret_key };
+        #[cfg(feature = "testkit")]
+        let words = Port::input(2 * p.n);
+        let with_work = work.clone();
+        let build = move |limits: &Limits| self.build(&with_work, limits);
+        let headers = if matches!(work, Work::Hash) { text::HASH_HEADERS } else { text::RING_HEADERS };
+        // a method takes what the ports have of an item, in their order
+        macro_rules! stage {
+            ($name:literal, $on_cpu:ident, [$($port:expr),*]) => {{
+                let text = include_str!(concat!("kernels/ctru_prime_", $name, ".cu"));
+                let on_cpu = move |items, args: &mut Args<'_>| {
+                    let mut memory = self.kem.memory();
+                    args.each(items, |_, parts| self.$on_cpu(parts, &mut memory))
+                };
+                // SAFETY: a thread, a warp or a block works on the bytes of its own items, of the sizes that the set of
+                // parameters gives to ports and prelude alike, and on the shared memory of its rows.
+                unsafe {
+                    CustomKernel::new((concat!("ctru_prime_", $name), text, headers), [$($port),*], build, on_cpu)
+                }
+            }};
+        }
+        let kernel = match stage {
+            Stage::Expand => stage!("expand", expand, [two_seeds, both_coins.written()]),
+            Stage::Gather => stage!("gather", gather, [both_coins, polynomial.written(), polynomial.written()]),
+            Stage::Invert => stage!("invert", invert, [polynomial, polynomial.written()]),
+            Stage::Generate => stage!(
+                "generate",
+                generate,
+                [two_seeds, both_coins, polynomial, polynomial, public_key.written(), secret_key.written()]
+            ),
+            Stage::PreparePublic => stage!("prepare_public", prepare_public, [plain_public, public_key.written()]),
+            Stage::PrepareSecret => stage!("prepare_secret", prepare_secret, [plain_secret, secret_key.written()]),
+            Stage::CheckSecret => stage!("check_secret", check_secret, [secret_key, status]),
+            Stage::Encapsulate => stage!(
+                "encapsulate",
+                encapsulate,
+                [public_key, seed, message.written(), coins.written(), seed.written()]
+            ),
+            Stage::Encrypt => stage!("encrypt", encrypt, [public_key, message, coins, ciphertext.written()]),
+            Stage::Decrypt => {
+                stage!("decrypt", decrypt, [secret_key, ciphertext, message.written(), rejection.written(), status])
             }
+            Stage::Decapsulate => {
+                stage!("decapsulate", decapsulate, [message, rejection, two_seeds.written(), coins.written(), pending])
+            }
+            Stage::Compare => stage!(
+                "compare",
+                compare,
+                [compared_key, ciphertext, message, coins, two_seeds, pending, seed.written()]
+            ),
+            #[cfg(feature = "testkit")]
+            Stage::Multiply => stage!("multiply", multiply, [words, words.secret(), words.written()]),
+        };
+        let tensor = if matches!(work, Work::Tensor(_)) { ", tensor cores" } else { "" };
+        Ok(kernel.with_tables(work.table()).described(format!("{}{tensor}", p.name)))
+    }
+
+    /// How threads share the work. Inverses are made by transforms whichever way other products are made: a warp is too few
+    /// for division steps.
+    fn work(self, limits: &Limits) -> Result<Work> {
+        let (p, Self { stage, keys, way, .. }) = (self.parameters(), self);
+        let rows = |bounds, extra| {
+            Ok(match way {
+                Way::Tensor if stage != Stage::Invert => {
+                    let rows = TensorRows::of_degree(p.n).extra_shared(extra);
+                    let one_matrix = keys == Keys::One && matches!(stage, Stage::Encrypt | Stage::Compare);
+                    Work::Tensor(if one_matrix { rows.one_matrix() } else { rows })
+                }
+                _ => Work::Transform(Box::new(integer_rows(p.n, bounds, limits)?.extra_shared(extra))),
+            })
+        };
+        let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
+        // two beside the row, 16 bits a coefficient, each as long as half a row of either way
+        let polynomials = 2 * integer_length(p.n);
+        match stage {
+            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckSecret => Ok(Work::Hash),
+            Stage::Encrypt | Stage::Compare | Stage::PreparePublic => rows(Bounds::of_encryption(p), key_or_ciphertext),
+            #[cfg(feature = "testkit")]
+            Stage::Multiply => rows(Bounds::of_encryption(p), 0),
+            Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes()),
+            Stage::Gather | Stage::Invert | Stage::Generate => rows(Bounds::of_limbs(p), polynomials),
+        }
+    }
+
+    /// What the text assumes on devices with some limits.
+    fn build(self, work: &Work, limits: &Limits) -> Result<Built> {
+        let set = |row| text::set(self.parameters(), row, self.way, self.keys);
+        let mut built = match work {
+            Work::Hash => Built::thread_per_item(HASH_THREADS, &set(0)),
             Work::Transform(rows) => {
                 let further = set(rows.ring().degree()) + "#include \"ctru_prime_transform.cuh\"\n";
                 rows.build(limits, &further)?
@@ -263,30 +272,6 @@ impl Kernel for PrimeKernel {
             Stage::Invert => (GROUP * GROUPS) as u32,
             _ => 1,
         };
-        let headers = if matches!(self.work, Work::Hash) { text::HASH_HEADERS } else { text::RING_HEADERS };
-        // SAFETY: a thread, a warp or a block works on the bytes of its own items, of the sizes that the set of parameters
-        // gives to ports and prelude alike, and on the shared memory of its rows.
-        Ok(unsafe { Source::new(self, text::of(self.stage).1, headers, built) })
-    }
-
-    fn table(&self, port: usize) -> Option<Table> {
-        if port + 1 == self.ports.len() { self.work.table() } else { None }
-    }
-
-    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        self.run(items, args)
-    }
-
-    fn describe(&self) -> String {
-        match self.work {
-            Work::Tensor(_) => format!("{}, tensor cores", self.parameters().name),
-            _ => self.parameters().name.into(),
-        }
-    }
-}
-
-impl fmt::Debug for PrimeKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}, {:?} keys, {}, {:?}", self.stage, self.keys, self.parameters().name, self.work)
+        Ok(built)
     }
 }

@@ -1,26 +1,22 @@
 //! The oracle: the scheme written from its specification, to test everything else against.
 //!
 //! Slow and obvious: bit by bit, and with polynomials over the integers. It shares nothing with the rest of the crate but
-//! the parameter sets and the statuses, and keeps no secrets.
+//! the parameter sets and the statuses, and with other oracles what `ringforge_e8` has of them, and keeps no secrets.
 
-mod ring;
+mod radix;
 
-use ringforge::Draws;
 use ringforge::testkit::Named;
-use ringforge_batch::Reason;
-use sha3::{Digest, Sha3_512};
-use shake::{ExtendableOutput, Shake256, Update, XofReader};
+use ringforge_batch::status;
+use ringforge_e8::oracle::{Polynomial, decode, encode, hash, inverse, pack, sample, seeds, unpack, xof};
 
+use crate::error::KeyError;
 use crate::params::Parameters;
 
-pub(crate) use ring::product;
-use ring::{Polynomial, inverse};
+/// x^n = x + 1.
+const POWERS: [(usize, i64); 2] = [(1, 1), (0, 1)];
 
 /// What outputs of these names should hold.
 type Outputs = Vec<(&'static str, Vec<u8>)>;
-
-/// Codewords of the messages 1, 2, 4 and 8.
-const CODE: [i64; 4] = [0x55, 0x0f, 0x3c, 0xf0];
 
 /// One parameter set. Each function says what a plan should make of its inputs.
 #[derive(Clone, Copy)]
@@ -28,13 +24,14 @@ pub(crate) struct Naive(pub(crate) Parameters);
 
 impl Naive {
     pub(crate) fn generate(self, batch: usize, inputs: &Named) -> Outputs {
-        let pairs = seeds(batch, inputs, 64).into_iter().map(|seed| self.key_pair(&seed[..32], &seed[32..]));
-        columns(["public keys", "secret keys"], pairs)
+        let seeds = seeds(batch, inputs, 64);
+        columns(["public keys", "secret keys"], seeds.chunks(64).map(|seed| self.key_pair(&seed[..32], &seed[32..])))
     }
 
     pub(crate) fn encapsulate(self, batch: usize, public_keys: &[u8], inputs: &Named) -> Outputs {
-        let items = public_keys.chunks(self.0.public_key_bytes()).zip(seeds(batch, inputs, 32));
-        let sent = items.map(|(key, seed)| self.encapsulate_message(key, &xof(&seed, self.0.n / 16)));
+        let seeds = seeds(batch, inputs, 32);
+        let items = public_keys.chunks(self.0.public_key_bytes()).zip(seeds.chunks(32));
+        let sent = items.map(|(key, seed)| self.encapsulate_message(key, &xof(seed, self.0.n / 16)));
         columns(["ciphertexts", "shared keys"], sent)
     }
 
@@ -44,7 +41,7 @@ impl Naive {
         let received = items.map(|(secret_key, ciphertext)| {
             let [pke_key, public_key, z] = self.0.parts(secret_key);
             let place = self.bad_place(pke_key);
-            let status = status(place);
+            let status = told(place);
             if place.is_some() {
                 return [vec![0; 32], status];
             }
@@ -58,7 +55,7 @@ impl Naive {
 
     pub(crate) fn check_secret(self, inputs: &Named) -> Outputs {
         let keys = inputs["secret keys"].chunks(self.0.secret_key_bytes());
-        columns(["statuses"], keys.map(|key| [status(self.bad_place(self.0.parts(key)[0]))]))
+        columns(["statuses"], keys.map(|key| [told(self.bad_place(self.0.parts(key)[0]))]))
     }
 
     /// Products of residues modulo q by numbers from −η to η, both as words of 16 bits.
@@ -76,8 +73,8 @@ impl Naive {
         let coins = xof(d, 2 * bytes);
         let mut f: Polynomial = self.small(&coins[..bytes]).iter().map(|f| 2 * f).collect();
         f[0] += 1;
-        let h = product(&self.small(&coins[bytes..]), &inverse(&f, q));
-        let public_key = ring::encode(h.iter().map(|h| (h.rem_euclid(q), q)).collect());
+        let h = product(&self.small(&coins[bytes..]), &inverse(&f, q, POWERS).expect("a field has all inverses"));
+        let public_key = radix::encode(h.iter().map(|h| (h.rem_euclid(q), q)).collect());
         let pke_key = pack(4, f.iter().map(|f| 2 * eta + 1 - f));
         let secret_key = [&pke_key, &public_key, z].concat();
         [public_key, secret_key]
@@ -91,12 +88,9 @@ impl Naive {
 
     fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Vec<u8> {
         let (q, q2) = (i64::from(self.0.q), i64::from(self.0.q2()));
-        let h = ring::decode(public_key, &vec![q; self.0.n]);
+        let h = radix::decode(public_key, &vec![q; self.0.n]);
         let r = self.small(&xof(seed, self.0.polynomial_coins_bytes()));
-        let codewords = unpack(4, message).into_iter().flat_map(|nibble| {
-            let word = (0..4).filter(|i| nibble >> i & 1 == 1).fold(0, |word, i| word ^ CODE[i]);
-            (0..8).map(move |j| word >> j & 1)
-        });
+        let codewords = unpack(4, message).into_iter().flat_map(encode);
         let sigma = product(&h, &r);
         let c = sigma
             .iter()
@@ -110,7 +104,7 @@ impl Naive {
         let f: Polynomial = unpack(4, pke_key)[..n].iter().map(|field| 2 * eta + 1 - field).collect();
         let c = &unpack(self.0.q2_bits, ciphertext)[..n];
         let v: Polynomial = product(c, &f).iter().map(|v| v.rem_euclid(q2)).collect();
-        pack(4, v.chunks_exact(8).take(n / 16 * 2).map(|block| nearest(block, q2)))
+        pack(4, v.chunks_exact(8).take(n / 16 * 2).map(|block| decode(block, q2)))
     }
 
     /// The first coefficient of f, or the padding behind it, that is not as key generation makes it.
@@ -126,11 +120,15 @@ impl Naive {
 
     /// A polynomial from the centred binomial distribution.
     fn small(self, coins: &[u8]) -> Polynomial {
-        let eta = self.0.eta as usize;
-        let ones = |bits: &[i64]| bits.iter().sum::<i64>();
-        let bits = unpack(1, coins);
-        bits.chunks(2 * eta).take(self.0.n).map(|bits| ones(&bits[..eta]) - ones(&bits[eta..])).collect()
+        let mut small = sample(self.0.eta, coins);
+        small.truncate(self.0.n);
+        small
     }
+}
+
+/// a·b modulo x^n − x − 1, over the integers.
+pub(crate) fn product(a: &[i64], b: &[i64]) -> Polynomial {
+    ringforge_e8::oracle::product(a, b, POWERS)
 }
 
 /// What is made of all items, a vector for each output.
@@ -140,58 +138,6 @@ fn columns<const N: usize>(names: [&'static str; N], made: impl Iterator<Item = 
     columns.into()
 }
 
-fn status(place: Option<usize>) -> Vec<u8> {
-    Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })).to_le_bytes().to_vec()
-}
-
-/// The seeds of all items: as they are given, or drawn.
-fn seeds(batch: usize, inputs: &Named, bytes: usize) -> Vec<Vec<u8>> {
-    let draws = inputs.get("draws").map(|draws| Draws::from_bytes(draws).expect("the bytes of draws"));
-    let seed = |item: usize| match &draws {
-        Some(draws) => draws.block(item as u64, 0)[..bytes].to_vec(),
-        None => inputs["seeds"][item * bytes..][..bytes].to_vec(),
-    };
-    (0..batch).map(seed).collect()
-}
-
-fn xof(seed: &[u8], length: usize) -> Vec<u8> {
-    Shake256::default().chain(seed).finalize_xof().read_boxed(length).into()
-}
-
-fn hash(parts: &[&[u8]]) -> Vec<u8> {
-    Sha3_512::digest(parts.concat()).to_vec()
-}
-
-/// Numbers of this many bits, least first.
-fn unpack(width: u32, bytes: &[u8]) -> Vec<i64> {
-    let bits: Vec<i64> = bytes.iter().flat_map(|byte| (0..8).map(move |bit| i64::from(byte >> bit & 1))).collect();
-    bits.chunks(width as usize).map(number).collect()
-}
-
-fn pack(width: u32, numbers: impl Iterator<Item = i64>) -> Vec<u8> {
-    let bits: Vec<i64> = numbers.flat_map(|number| (0..width).map(move |bit| number >> bit & 1)).collect();
-    bits.chunks(8).map(|bits| number(bits) as u8).collect()
-}
-
-fn number(bits: &[i64]) -> i64 {
-    bits.iter().rev().fold(0, |number, bit| 2 * number + bit)
-}
-
-/// The message of the codeword nearest to eight numbers below q2; of two as near, the one that the specification says.
-fn nearest(v: &[i64], q2: i64) -> i64 {
-    let distance = |x: i64, bit: i64| if bit == 0 { x.min(q2 - x).pow(2) } else { (x - q2 / 2).pow(2) };
-    let [zero, one] = [0, 1].map(|t| {
-        let costs: [[i64; 2]; 4] =
-            core::array::from_fn(|i| [0, 1].map(|y| distance(v[2 * i], y ^ t) + distance(v[2 * i + 1], y)));
-        let mut y = costs.map(|[c0, c1]| i64::from(c1 < c0));
-        let mut cost: i64 = costs.iter().flat_map(|c| c.iter().min()).sum();
-        if y.iter().sum::<i64>() % 2 == 1 {
-            let loss = |i: usize| (costs[i][1] - costs[i][0]).abs();
-            let first = (1..4).fold(0, |first, i| if loss(i) < loss(first) { i } else { first });
-            y[first] ^= 1;
-            cost += loss(first);
-        }
-        (cost, t | y[0] << 1 | (y[0] ^ y[1]) << 2 | y[3] << 3)
-    });
-    if one.0 < zero.0 { one.1 } else { zero.1 }
+fn told(place: Option<usize>) -> Vec<u8> {
+    status(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient })).to_le_bytes().to_vec()
 }

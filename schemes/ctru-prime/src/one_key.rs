@@ -4,8 +4,9 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use ringforge::{Buffer, Device, Error, Plan, Planner, Program, Result, Stream};
-use ringforge_batch::{Randomness, Reason, SharedKeys, batch_of};
+use ringforge_batch::{Randomness, SharedKeys, batch_of};
 
+use crate::error::KeyError;
 use crate::params::ParameterSet;
 use crate::plans::PrimeSteps;
 use crate::product::Way;
@@ -22,7 +23,7 @@ use crate::single::{check_secret_key, length};
 /// let (device, stream) = (Device::cpu(), Device::cpu().stream()?);
 /// let kem = Batch::<CtruPrime653>::new(&device)?;
 /// let (mut public_key, mut secret_key) = (vec![0; kem.sizes().public_key], vec![0; kem.sizes().secret_key]);
-/// kem.generate(&mut public_key, &mut secret_key)?.all()?;
+/// kem.generate(&mut public_key, &mut secret_key)?.into_result()?;
 ///
 /// let one = OneKey::<CtruPrime653>::new(&device)?;
 /// # let stream = device.stream()?;
@@ -30,8 +31,8 @@ use crate::single::{check_secret_key, length};
 /// let received = one.decapsulate(&stream, &one.secret_key(&stream, &secret_key)??, &ciphertexts)?;
 ///
 /// let (mut here, mut there) = ([0; 3 * 32], [0; 3 * 32]);
-/// sent.export(&stream, &mut here)?.all()?;
-/// received.export(&stream, &mut there)?.all()?;
+/// sent.export(&stream, &mut here)?.into_result()?;
+/// received.export(&stream, &mut there)?.into_result()?;
 /// assert_eq!(here, there);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -89,7 +90,7 @@ impl<P: ParameterSet> OneKey<P> {
     ///
     /// # Errors
     /// As [`OneKey::public_key`].
-    pub fn secret_key(&self, stream: &Stream, key: &[u8]) -> Result<Result<PreparedSecretKey<P>, Reason>> {
+    pub fn secret_key(&self, stream: &Stream, key: &[u8]) -> Result<Result<PreparedSecretKey<P>, KeyError>> {
         let p = P::PARAMETERS;
         if let Some(why) = check_secret_key::<P>(key)? {
             return Ok(Err(why));
@@ -111,7 +112,7 @@ impl<P: ParameterSet> OneKey<P> {
         stream: &Stream,
         key: &PreparedPublicKey<P>,
         batch: usize,
-    ) -> Result<(Buffer, SharedKeys)> {
+    ) -> Result<(Buffer, SharedKeys<KeyError>)> {
         let size = P::PARAMETERS.ciphertext_bytes();
         let limit = usize::MAX / size;
         let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
@@ -127,7 +128,12 @@ impl<P: ParameterSet> OneKey<P> {
     ///
     /// # Errors
     /// [`Error::Length`] unless the ciphertexts are whole; as [`Call::run`](ringforge::Call::run).
-    pub fn decapsulate(&self, stream: &Stream, key: &PreparedSecretKey<P>, ciphertexts: &Buffer) -> Result<SharedKeys> {
+    pub fn decapsulate(
+        &self,
+        stream: &Stream,
+        key: &PreparedSecretKey<P>,
+        ciphertexts: &Buffer,
+    ) -> Result<SharedKeys<KeyError>> {
         let batch = batch_of("bytes of ciphertexts", ciphertexts.len(), P::PARAMETERS.ciphertext_bytes())?;
         let mut shared_keys = SharedKeys::new::<P>(stream, batch)?;
         let call = self.decapsulate.on(stream, batch).input("prepared secret key", &key.secret);

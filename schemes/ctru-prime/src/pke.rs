@@ -1,7 +1,8 @@
 //! The public-key encryption inside: all that is arithmetic, one item at a time.
 
 use ringforge::Result;
-use ringforge_e8::{Divisor, centred_binomial, decode, encode, first_nonzero, pack, unpack};
+use ringforge::words::{self, Divisor};
+use ringforge_e8::{Encryption, EncryptionSizes, centred_binomial, decode, encode, first_nonzero, pack, unpack};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::inverse::{self, Steps};
@@ -14,7 +15,7 @@ const KEY_WIDTH: u32 = 4;
 
 /// Key pairs, encryption and decryption of one parameter set.
 ///
-/// All slices have exactly the lengths that [`Parameters`] gives. Neither time nor addresses depend on secrets.
+/// Neither time nor addresses depend on secrets.
 #[derive(Debug)]
 pub(crate) struct Pke {
     pub(crate) parameters: Parameters,
@@ -66,46 +67,6 @@ impl Pke {
         })
     }
 
-    /// A key pair from the coins of f and of g.
-    pub(crate) fn key_pair(
-        &self,
-        coins: [&[u8]; 2],
-        public_key: &mut [u8],
-        pke_key: &mut [u8],
-        memory: &mut Polynomials,
-    ) -> Result<()> {
-        let Parameters { q, eta, .. } = self.parameters;
-        let offset = self.parameters.key_offset() as i16;
-        let Polynomials { large, small, product, residues, fields, factors, steps } = memory;
-        centred_binomial(eta, coins[0], small)?;
-        small.iter_mut().for_each(|f| *f *= 2);
-        small[0] += 1;
-        fields.fill(0);
-        fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (offset - f) as u16);
-        pack(KEY_WIDTH, fields, pke_key)?;
-        ringforge_e8::residues(small, q, residues);
-        inverse::invert(residues, self.by_q, steps);
-
-        centred_binomial(eta, coins[1], small)?;
-        centre(residues, q, large);
-        self.encryption.multiply(large, small, factors, product)?;
-        reduce(product, self.by_q, residues);
-        radix::encode(residues, q, public_key)
-    }
-
-    /// Encrypts. Any bytes are some public key.
-    pub(crate) fn encrypt(
-        &self,
-        public_key: &[u8],
-        message: &[u8],
-        coins: &[u8],
-        ciphertext: &mut [u8],
-        memory: &mut Polynomials,
-    ) -> Result<()> {
-        self.transform_public(public_key, memory)?;
-        self.encrypt_to_values(message, coins, ciphertext, memory)
-    }
-
     /// The values of a public key, into memory.
     pub(crate) fn transform_public(&self, public_key: &[u8], memory: &mut Polynomials) -> Result<()> {
         radix::decode(public_key, self.parameters.q, &mut memory.residues)?;
@@ -133,18 +94,6 @@ impl Pke {
         reduce(product, self.by_q, residues);
         self.compress(message, residues, fields);
         pack(q2_bits, &fields[..n], ciphertext)
-    }
-
-    /// Decrypts. in: any ciphertext, any secret key
-    pub(crate) fn decrypt(
-        &self,
-        pke_key: &[u8],
-        ciphertext: &[u8],
-        message: &mut [u8],
-        memory: &mut Polynomials,
-    ) -> Result<()> {
-        self.transform_secret(pke_key, memory)?;
-        self.decrypt_with_values(ciphertext, message, memory)
     }
 
     /// The values of the f of a secret key, into memory.
@@ -203,6 +152,16 @@ impl Pke {
         Ok(())
     }
 
+    /// Whether a public key is packed as key generation does it: every key has one such packing, and others that unpack
+    /// to it, which are accepted as well.
+    pub(crate) fn is_canonical(&self, public_key: &[u8]) -> Result<bool> {
+        let Parameters { n, q, .. } = self.parameters;
+        let (mut digits, mut again) = (vec![0; n], vec![0; public_key.len()]);
+        radix::decode(public_key, q, &mut digits)?;
+        radix::encode(&mut digits, q, &mut again)?;
+        Ok(again == public_key)
+    }
+
     /// The place of the first coefficient of a secret key that no sampler gives; n for padding that is not zero.
     #[inline(never)] // the test of its machine code names it
     pub(crate) fn bad_field(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<Option<usize>> {
@@ -235,12 +194,65 @@ impl Pke {
     }
 }
 
+/// Any bytes are some public key, and some secret key.
+impl Encryption for Pke {
+    type Polynomials = Polynomials;
+
+    fn sizes(&self) -> EncryptionSizes {
+        self.parameters.encryption()
+    }
+
+    fn polynomials(&self) -> Polynomials {
+        Polynomials::new(self.parameters.n)
+    }
+
+    fn key_pair(
+        &self,
+        coins: [&[u8]; 2],
+        public_key: &mut [u8],
+        pke_key: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<bool> {
+        let Parameters { q, eta, .. } = self.parameters;
+        let offset = self.parameters.key_offset() as i16;
+        let Polynomials { large, small, product, residues, fields, factors, steps } = memory;
+        centred_binomial(eta, coins[0], small)?;
+        small.iter_mut().for_each(|f| *f *= 2);
+        small[0] += 1;
+        fields.fill(0);
+        fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (offset - f) as u16);
+        pack(KEY_WIDTH, fields, pke_key)?;
+        words::residues(small, q, residues);
+        inverse::invert(residues, self.by_q, steps);
+
+        centred_binomial(eta, coins[1], small)?;
+        centre(residues, q, large);
+        self.encryption.multiply(large, small, factors, product)?;
+        reduce(product, self.by_q, residues);
+        radix::encode(residues, q, public_key).map(|()| true)
+    }
+
+    fn encrypt(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        coins: &[u8],
+        ciphertext: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        self.transform_public(public_key, memory)?;
+        self.encrypt_to_values(message, coins, ciphertext, memory)
+    }
+
+    fn decrypt(&self, pke_key: &[u8], ciphertext: &[u8], message: &mut [u8], memory: &mut Polynomials) -> Result<()> {
+        self.transform_secret(pke_key, memory)?;
+        self.decrypt_with_values(ciphertext, message, memory)
+    }
+}
+
 /// Residues modulo q as the numbers of least absolute value.
 fn centre(residues: &[u32], q: u32, out: &mut [i16]) {
-    for (out, &x) in out.iter_mut().zip(residues) {
-        let above = (q / 2).wrapping_sub(x) >> 31;
-        *out = x.wrapping_sub(above * q) as i16;
-    }
+    out.iter_mut().zip(residues).for_each(|(out, &x)| *out = words::centred(x, q) as i16);
 }
 
 /// Integers modulo q, below 2^30 − q in absolute value.

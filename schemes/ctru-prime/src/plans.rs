@@ -4,7 +4,8 @@ use ringforge::kernels::Draw;
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
-use crate::kernels::{Keys, PrimeKernel, Stage};
+use crate::kem::kem;
+use crate::kernels::{Keys, Stage, Task};
 use crate::params::Parameters;
 use crate::product::Way;
 
@@ -107,8 +108,8 @@ impl PrimeSteps {
     }
 
     fn step<'p, const N: usize>(&self, p: &'p Pipeline, stage: Stage, inputs: &[Value<'p>]) -> Result<[Value<'p>; N]> {
-        let kernel = PrimeKernel::new(stage, self.keys, self.way(p.limits()), &self.parameters, p.limits())?;
-        Ok(p.step(kernel, inputs))
+        let (way, kem) = (self.way(p.limits()), kem(&self.parameters)?);
+        Ok(p.step(Task { stage, keys: self.keys, way, kem }.kernel(p.limits())?, inputs))
     }
 
     fn pipeline(&self, what: &str, planner: &Planner) -> Pipeline {

@@ -1,8 +1,8 @@
 //! Products modulo x^n − x − 1 by way of products over the integers: in a cyclic ring that is long enough, modulo a prime
 //! that is large enough, as bounds of the operands prove.
 
+use ringforge::words::{centred, residues};
 use ringforge::{Error, Limits, Modulus, Result, Ring, Rows, Transform, U256};
-use ringforge_e8::residues;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::Parameters;
@@ -160,10 +160,7 @@ impl Product {
         self.transform.multiply(a, b)?;
         self.transform.inverse(a)?;
         let n = out.len();
-        let s = |k: usize| {
-            let negative = (self.prime / 2).wrapping_sub(a[k]) >> 31;
-            a[k].wrapping_sub(negative * self.prime) as i32
-        };
+        let s = |k: usize| centred(a[k], self.prime);
         // x^(n + k) = x^(k + 1) + x^k; coefficients beyond that of x^(2n - 2) are zero
         for (i, out) in out.iter_mut().enumerate() {
             *out = s(i) + s(n + i) + if i == 0 { 0 } else { s(n + i - 1) };

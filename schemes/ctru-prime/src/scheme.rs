@@ -3,8 +3,9 @@
 use ringforge::testkit::{Compiled, Named, NamedPlan, Random, Scheme, bytes};
 use ringforge::{Device, Limits, Plan, Planner, Result};
 use ringforge_batch::{Operation, Randomness};
+use ringforge_e8::Seed;
 
-use crate::kem::{Kem, Memory, Seed};
+use crate::kem::kem;
 use crate::naive::Naive;
 use crate::params::{Parameters, SEED_BYTES, SETS};
 use crate::plans::PrimeSteps;
@@ -87,9 +88,9 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
 
 /// What the CPU prepares of a key pair: of the public key, and of the secret one.
 fn prepared(set: &Parameters, way: Way, seed: u64) -> [(&'static str, Vec<u8>); 2] {
-    let mut memory = Memory::new(set);
     let (mut public_key, mut secret_key) = (vec![0; set.public_key_bytes()], bytes(seed, set.secret_key_bytes()));
-    let kem = Kem::of(set).expect("the products of a parameter set");
+    let kem = kem(set).expect("the products of a parameter set");
+    let mut memory = kem.memory();
     let d = secret_key[..SEED_BYTES].try_into().expect("as many bytes");
     kem.key_pair(&d, &mut public_key, &mut secret_key, &mut memory).expect("lengths are right");
     let (steps, planner) = (PrimeSteps::new(*set).multiplying(way), Planner::default());
@@ -108,8 +109,8 @@ fn prepared(set: &Parameters, way: Way, seed: u64) -> [(&'static str, Vec<u8>); 
 fn received_by_one(set: &Parameters, way: Way, seed: u64, batch: usize) -> [(&'static str, Vec<u8>); 3] {
     let [public, secret] = prepared(set, way, seed);
     let public_key = &public.1[way.large_bytes(set)..][..set.public_key_bytes()];
-    let kem = Kem::of(set).expect("the products of a parameter set");
-    let mut memory = Memory::new(set);
+    let kem = kem(set).expect("the products of a parameter set");
+    let mut memory = kem.memory();
     let mut ciphertexts = bytes(seed ^ 1, batch * set.ciphertext_bytes());
     for (i, ciphertext) in ciphertexts.chunks_exact_mut(set.ciphertext_bytes()).enumerate() {
         if (batch + i) % 2 == 1 {
@@ -142,8 +143,8 @@ fn factors(set: &Parameters, seed: u64, batch: usize) -> [(&'static str, Vec<u8>
 /// Secret keys and ciphertexts. Of five items, one has a ciphertext of random bytes, one a secret key of random bytes, one
 /// a bad field behind all coefficients, one a ciphertext with its last bit flipped; batches of 1, 2, and 3 hold one of each.
 fn received(set: &Parameters, seed: u64, batch: usize) -> [(&'static str, Vec<u8>); 2] {
-    let kem = Kem::of(set).expect("the products of a parameter set");
-    let mut memory = Memory::new(set);
+    let kem = kem(set).expect("the products of a parameter set");
+    let mut memory = kem.memory();
     let mut public_key = vec![0; set.public_key_bytes()];
     let mut secret_keys = bytes(seed, batch * set.secret_key_bytes());
     let mut ciphertexts = bytes(seed ^ 1, batch * set.ciphertext_bytes());

@@ -2,10 +2,11 @@
 
 use rand_core::CryptoRng;
 use ringforge::{Error, Result};
-use ringforge_batch::Reason;
+use ringforge_e8::{STACK, Seed};
 use zeroize::{Zeroizing, zeroize_stack};
 
-use crate::kem::{Kem, Memory, STACK, Seed};
+use crate::error::KeyError;
+use crate::kem::kem;
 use crate::params::{ParameterSet, SEED_BYTES};
 
 /// A key pair: public key and secret key, which is wiped when dropped.
@@ -29,7 +30,8 @@ pub fn generate<P: ParameterSet>(rng: &mut impl CryptoRng) -> Result<(Vec<u8>, Z
     let mut secret_key = Zeroizing::new(vec![0; p.secret_key_bytes()]);
     let mut seed = Zeroizing::new(Seed::default());
     rng.fill_bytes(&mut *seed);
-    Kem::of(&p)?.key_pair(&seed, &mut public_key, &mut secret_key, &mut Memory::new(&p))?;
+    let kem = kem(&p)?;
+    kem.key_pair(&seed, &mut public_key, &mut secret_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
     rng.fill_bytes(&mut secret_key[p.secret_key_bytes() - SEED_BYTES..]);
     Ok((public_key, secret_key))
@@ -49,7 +51,8 @@ pub fn encapsulate<P: ParameterSet>(
     let mut seed = Zeroizing::new(Seed::default());
     rng.fill_bytes(&mut *seed);
     let (mut ciphertext, mut shared_key) = (vec![0; p.ciphertext_bytes()], Zeroizing::new(Seed::default()));
-    Kem::of(&p)?.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut Memory::new(&p))?;
+    let kem = kem(&p)?;
+    kem.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
     // what is returned may leave copies on its way: this key is wiped here
     Ok((ciphertext, shared_key.clone()))
@@ -65,7 +68,8 @@ pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Res
     length("bytes of a secret key", secret_key, p.secret_key_bytes())?;
     length("bytes of a ciphertext", ciphertext, p.ciphertext_bytes())?;
     let mut shared_key = Zeroizing::new(Seed::default());
-    Kem::of(&p)?.decapsulate(secret_key, ciphertext, &mut shared_key, &mut Memory::new(&p))?;
+    let kem = kem(&p)?;
+    kem.decapsulate(secret_key, ciphertext, &mut shared_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
     // as above
     Ok(shared_key.clone())
@@ -78,19 +82,19 @@ pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Res
 /// [`Error::Length`] unless it has the set's length.
 pub fn is_canonical<P: ParameterSet>(public_key: &[u8]) -> Result<bool> {
     length("bytes of a public key", public_key, P::PARAMETERS.public_key_bytes())?;
-    Kem::of(&P::PARAMETERS)?.is_canonical(public_key)
+    kem(&P::PARAMETERS)?.pke.is_canonical(public_key)
 }
 
 /// What is wrong with a secret key that did not come from key generation, if anything can be seen.
 ///
 /// # Errors
 /// [`Error::Length`] unless it has the set's length.
-pub fn check_secret_key<P: ParameterSet>(secret_key: &[u8]) -> Result<Option<Reason>> {
+pub fn check_secret_key<P: ParameterSet>(secret_key: &[u8]) -> Result<Option<KeyError>> {
     let p = P::PARAMETERS;
     length("bytes of a secret key", secret_key, p.secret_key_bytes())?;
     let [pke_key, ..] = p.parts(secret_key);
-    let place = Kem::of(&p)?.pke.bad_field(pke_key, &mut Memory::new(&p).polynomials)?;
-    Ok(place.map(|coefficient| Reason::InvalidSecretKey { coefficient }))
+    let place = kem(&p)?.pke.bad_field(pke_key, &mut kem(&p)?.memory().polynomials)?;
+    Ok(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient }))
 }
 
 pub(crate) fn length(what: &'static str, bytes: &[u8], expected: usize) -> Result<()> {

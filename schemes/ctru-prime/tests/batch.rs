@@ -3,9 +3,9 @@
 use ringforge::testkit::inject::unseen_steps;
 use ringforge::testkit::{Random, Scheme, Target, bytes, devices, seed};
 use ringforge::{Device, Error, Limits};
-use ringforge_batch::{BatchKem, DeterministicKem, Fault, KEY_SEED, Outcome, Reason, Resident, SharedKeys};
+use ringforge_batch::{BatchKem, BatchStatus, DeterministicKem, FINE, ItemError, KEY_SEED, Resident, SharedKeys};
 use ringforge_ctru_prime::{
-    Batch, CtruPrime, CtruPrime653, CtruPrime761, CtruPrime1277, OneKey, ParameterSet, is_canonical,
+    Batch, CtruPrime, CtruPrime653, CtruPrime761, CtruPrime1277, KeyError, OneKey, ParameterSet, is_canonical,
 };
 use sha3::{Digest, Sha3_256, Sha3_512};
 
@@ -38,22 +38,22 @@ impl Trip {
         let mut trip = Self::empty(kem, seeds.len());
         let keys: Vec<u8> = seeds.iter().flat_map(|seed| seed[..KEY_SEED].to_vec()).collect();
         let encapsulations: Vec<u8> = seeds.iter().flat_map(|seed| seed[KEY_SEED..].to_vec()).collect();
-        kem.generate_from(&keys, &mut trip.public_keys, &mut trip.secret_keys)?.all()?;
+        kem.generate_from(&keys, &mut trip.public_keys, &mut trip.secret_keys)?.into_result()?;
         kem.encapsulate_from(&encapsulations, &trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?
-            .all()?;
+            .into_result()?;
         Ok(trip)
     }
 
     fn random<P: ParameterSet>(kem: &Batch<P>, batch: usize) -> Result<Self, Box<dyn std::error::Error>> {
         let mut trip = Self::empty(kem, batch);
-        kem.generate(&mut trip.public_keys, &mut trip.secret_keys)?.all()?;
-        kem.encapsulate(&trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?.all()?;
+        kem.generate(&mut trip.public_keys, &mut trip.secret_keys)?.into_result()?;
+        kem.encapsulate(&trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?.into_result()?;
         Ok(trip)
     }
 
     fn decapsulated<P: ParameterSet>(&self, kem: &Batch<P>) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
         let mut shared_keys = vec![1; self.shared_keys.len()];
-        kem.decapsulate(&self.secret_keys, &self.ciphertexts, &mut shared_keys)?.all()?;
+        kem.decapsulate(&self.secret_keys, &self.ciphertexts, &mut shared_keys)?.into_result()?;
         Ok(shared_keys)
     }
 }
@@ -74,7 +74,7 @@ fn vectors<P: ParameterSet>(device: &Device) -> Outcomes {
         ciphertext[*byte] ^= 1 << bit;
     }
     let mut rejections = vec![0; trip.shared_keys.len()];
-    kem.decapsulate(&trip.secret_keys, &spoilt, &mut rejections)?.all()?;
+    kem.decapsulate(&trip.secret_keys, &spoilt, &mut rejections)?.into_result()?;
     for (item, digest) in digests.iter().enumerate() {
         let part = |bytes: &[u8], size: usize| bytes[item * size..][..size].to_vec();
         let [pk, sk] = [part(&trip.public_keys, sizes.public_key), part(&trip.secret_keys, sizes.secret_key)];
@@ -112,12 +112,12 @@ fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
         secret_keys[3 * sizes.secret_key + 3] |= 0xf0;
         secret_keys[sizes.secret_key + 380] |= 0xf0;
         let bad = [
-            Fault { item: 1, why: Reason::InvalidSecretKey { coefficient: 761 } },
-            Fault { item: 3, why: Reason::InvalidSecretKey { coefficient: 7 } },
+            ItemError { item: 1, kind: KeyError::InvalidSecretKey { coefficient: 761 }.into() },
+            ItemError { item: 3, kind: KeyError::InvalidSecretKey { coefficient: 7 }.into() },
         ];
         let mut received = vec![1; 5 * 32];
-        let outcome = kem.decapsulate(&secret_keys, &trip.ciphertexts, &mut received)?;
-        assert_eq!(outcome.faults(), bad);
+        let status = kem.decapsulate(&secret_keys, &trip.ciphertexts, &mut received)?;
+        assert_eq!(status.errors(), bad);
         for item in 0..5 {
             let expected = if item % 2 == 1 { &[0; 32] } else { &trip.shared_keys[32 * item..][..32] };
             assert_eq!(received[32 * item..][..32], *expected, "{device}");
@@ -125,10 +125,10 @@ fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
         // the same over handles
         let stream = device.stream()?;
         let keys = kem.import_secret_keys(&stream, &secret_keys)?;
-        assert_eq!(keys.outcome(&stream)?.faults(), bad);
+        assert_eq!(keys.status(&stream)?.errors(), bad);
         let shared = kem.decapsulate_on(&stream, &keys, &kem.import_ciphertexts(&stream, &trip.ciphertexts)?)?;
         let mut exported = vec![1; 5 * 32];
-        assert_eq!(shared.export(&stream, &mut exported)?.faults(), bad);
+        assert_eq!(shared.export(&stream, &mut exported)?.errors(), bad);
         assert_eq!(exported, received);
     }
     Ok(())
@@ -139,7 +139,8 @@ fn wrong_lengths_are_refused() -> Outcomes {
     for device in devices() {
         let kem = Batch::<CtruPrime653>::new(&device)?;
         let sizes = kem.sizes();
-        let length = |outcome: ringforge::Result<Outcome>| assert!(matches!(outcome, Err(Error::Length { .. })));
+        let length =
+            |status: ringforge::Result<BatchStatus<KeyError>>| assert!(matches!(status, Err(Error::Length { .. })));
         let (mut pk, mut sk) = (vec![0; 2 * sizes.public_key], vec![0; 2 * sizes.secret_key]);
         let (mut ct, mut ss) = (vec![0; 2 * sizes.ciphertext], vec![0; 2 * 32]);
         length(kem.generate(&mut pk[1..], &mut sk));
@@ -155,9 +156,9 @@ fn wrong_lengths_are_refused() -> Outcomes {
         assert!(matches!(kem.import_public_keys(&stream, &pk[1..]), Err(Error::Length { .. })));
         assert!(matches!(kem.import_secret_keys(&stream, &sk[1..]), Err(Error::Length { .. })));
         // no items are no error
-        kem.generate(&mut [], &mut [])?.all()?;
-        kem.encapsulate(&[], &mut [], &mut [])?.all()?;
-        kem.decapsulate(&[], &[], &mut [])?.all()?;
+        kem.generate(&mut [], &mut [])?.into_result()?;
+        kem.encapsulate(&[], &mut [], &mut [])?.into_result()?;
+        kem.decapsulate(&[], &[], &mut [])?.into_result()?;
         // handles of another set
         let (keys, _) = Batch::<CtruPrime761>::new(&device)?.generate_on(&stream, 1)?;
         assert!(matches!(kem.encapsulate_on(&stream, &keys), Err(Error::Mismatch { .. })));
@@ -175,14 +176,14 @@ fn handles_agree_with_host_memory() -> Outcomes {
         let (ciphertexts, shared_keys) = kem.encapsulate_on(&stream, &public_keys)?;
         let received = kem.decapsulate_on(&stream, &secret_keys, &ciphertexts)?;
         let (mut sent, mut got) = ([0; 7 * 32], [1; 7 * 32]);
-        shared_keys.export(&stream, &mut sent)?.all()?;
-        received.export(&stream, &mut got)?.all()?;
+        shared_keys.export(&stream, &mut sent)?.into_result()?;
+        received.export(&stream, &mut got)?.into_result()?;
         assert_eq!(sent, got);
         let (mut keys, mut texts) = (vec![0; 7 * sizes.secret_key], vec![0; 7 * sizes.ciphertext]);
-        secret_keys.export(&stream, &mut keys)?.all()?;
-        ciphertexts.export(&stream, &mut texts)?.all()?;
+        secret_keys.export(&stream, &mut keys)?.into_result()?;
+        ciphertexts.export(&stream, &mut texts)?.into_result()?;
         let mut again = [0; 7 * 32];
-        kem.decapsulate(&keys, &texts, &mut again)?.all()?;
+        kem.decapsulate(&keys, &texts, &mut again)?.into_result()?;
         assert_eq!(sent, again);
         assert!(sent.chunks_exact(32).all(|key| sent.chunks_exact(32).filter(|other| *other == key).count() == 1));
     }
@@ -199,9 +200,9 @@ fn one_key_serves_many() -> Outcomes {
         let trip = Trip::random(&kem, 1)?;
         let to = one.public_key(&stream, &trip.public_keys)?;
         let with = one.secret_key(&stream, &trip.secret_keys)??;
-        let exported = |shared_keys: SharedKeys| -> Result<_, Box<dyn std::error::Error>> {
+        let exported = |shared_keys: SharedKeys<KeyError>| -> Result<_, Box<dyn std::error::Error>> {
             let mut bytes = [1; 5 * 32];
-            shared_keys.export(&stream, &mut bytes)?.all()?;
+            shared_keys.export(&stream, &mut bytes)?.into_result()?;
             Ok(bytes)
         };
         let (ciphertexts, shared_keys) = one.encapsulate(&stream, &to, 5)?;
@@ -212,7 +213,7 @@ fn one_key_serves_many() -> Outcomes {
         let mut texts = stream.download::<u8>(&ciphertexts)?;
         texts[2 * sizes.ciphertext + 9] ^= 4;
         let mut single = vec![1; 5 * 32];
-        kem.decapsulate(&trip.secret_keys.repeat(5), &texts, &mut single)?.all()?;
+        kem.decapsulate(&trip.secret_keys.repeat(5), &texts, &mut single)?.into_result()?;
         let received = one.decapsulate(&stream, &with, &stream.upload(&texts)?)?;
         assert_eq!(exported(received)?, *single, "{device}");
         assert_eq!(single[..64], sent[..64]);
@@ -224,7 +225,7 @@ fn one_key_serves_many() -> Outcomes {
         let mut spoilt = trip.secret_keys.clone();
         spoilt[3] |= 0xf0;
         let why = one.secret_key(&stream, &spoilt)?.err();
-        assert_eq!(why, Some(Reason::InvalidSecretKey { coefficient: 7 }), "{device}");
+        assert_eq!(why, Some(KeyError::InvalidSecretKey { coefficient: 7 }), "{device}");
         let cut = stream.upload(&texts[1..])?;
         assert!(matches!(one.decapsulate(&stream, &with, &cut), Err(Error::Length { .. })));
     }
@@ -294,7 +295,7 @@ fn any_bytes_are_keys_and_ciphertexts() -> Outcomes {
         let mut trip = Trip::from_seeds(&kem, &seeds)?;
         let public_keys = bytes(2, trip.public_keys.len());
         let (mut ciphertexts, mut shared_keys) = (vec![0; trip.ciphertexts.len()], vec![0; 4 * 32]);
-        kem.encapsulate_from(&bytes(3, 4 * 32), &public_keys, &mut ciphertexts, &mut shared_keys)?.all()?;
+        kem.encapsulate_from(&bytes(3, 4 * 32), &public_keys, &mut ciphertexts, &mut shared_keys)?.into_result()?;
         trip.ciphertexts = bytes(1, trip.ciphertexts.len());
         let made = [ciphertexts, shared_keys, trip.decapsulated(&kem)?];
         assert_eq!(*first.get_or_insert_with(|| made.clone()), made, "{device}");
@@ -308,7 +309,7 @@ fn no_item_is_fine_that_a_step_passed_over() {
         if named.plan.arg("statuses").is_none() {
             continue;
         }
-        let unseen = unseen_steps(&named, Reason::FINE, 2, 5).expect("runs");
+        let unseen = unseen_steps(&named, FINE, 2, 5).expect("runs");
         let names: Vec<_> = unseen.iter().filter_map(|&step| Some(named.plan.kernels().nth(step)?.name())).collect();
         assert!(names.is_empty(), "{}: {names:?}", named.name);
     }

@@ -6,7 +6,7 @@ use rand_core::{TryCryptoRng, TryRng};
 use ringforge::Error;
 use ringforge::testkit::{Random, bytes, seed};
 use ringforge_ctru_prime::{
-    CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet, Reason, check_secret_key, decapsulate, encapsulate,
+    CtruPrime653, CtruPrime761, CtruPrime1277, KeyError, ParameterSet, check_secret_key, decapsulate, encapsulate,
     generate, is_canonical,
 };
 use sha3::{Digest, Sha3_256, Sha3_512};
@@ -102,7 +102,7 @@ fn bears_anything<P: ParameterSet>() {
         sk[place] = byte;
         check_secret_key::<P>(&sk).unwrap()
     };
-    let at = |coefficient| Some(Reason::InvalidSecretKey { coefficient });
+    let at = |coefficient| Some(KeyError::InvalidSecretKey { coefficient });
     let legal = 2 * p.eta as u8 + 1;
     assert_eq!(bad(0, legal << 4 | 1), at(0)); // f_0 is odd, and so packed as an even number
     assert_eq!(bad(0, 14), at(usize::from(4 * p.eta >= 14)));

@@ -1,16 +1,15 @@
-//! The kernels of key generation, encapsulation and decapsulation: what they read and write, and their text.
+//! The kernels of key generation, encapsulation and decapsulation: what they read and write, their meaning on the
+//! CPU, and their text.
 
-mod on_cpu;
+use ringforge::{Args, Built, CustomKernel, Draws, Error, Header, Limits, Port, Result, Rows};
+use ringforge_batch::{FINE, HALFWAY, PENDING, STATUS, SchemeError, status};
+use ringforge_e8::{Encryption, Seed, choose};
+use zeroize::Zeroizing;
 
-use core::fmt;
-use core::ops::Range;
-
-use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Port, Result, Role, Rows, Source, Table};
-use ringforge_batch::STATUS;
-
-use crate::kem::Kem;
+use crate::error::KeyError;
+use crate::kem::{self, Kem, Memory};
 use crate::params::{Parameters, Q, SEED_BYTES};
-use crate::pke::{integer_rows, wire_rows};
+use crate::pke::{Polynomials, integer_rows, wire_rows};
 use crate::symmetric::Profile;
 
 /// Threads of a block that hashes or checks, one item each.
@@ -50,140 +49,206 @@ const GENERATE: Header = Header { name: "ctru_generate.cuh", text: include_str!(
 const ENCRYPT: Header = Header { name: "ctru_encrypt.cuh", text: include_str!("kernels/ctru_encrypt.cuh") };
 const HASH: Header = Header { name: "ctru_hash.cuh", text: include_str!("kernels/ctru_hash.cuh") };
 const CHECK: Header = Header { name: "ctru_check.cuh", text: include_str!("kernels/ctru_check.cuh") };
-const RING_HEADERS: &[Header] =
-    &[ROWS, RING, GENERATE, ENCRYPT, STATUS, ringforge_e8::E8, ringforge_e8::SAMPLE, ringforge_e8::PACK];
-const ITEM_HEADERS: &[Header] = &[HASH, CHECK, STATUS, ringforge_e8::PACK];
+const HEADERS: &[Header] =
+    &[ROWS, RING, GENERATE, ENCRYPT, HASH, CHECK, STATUS, ringforge_e8::E8, ringforge_e8::SAMPLE, ringforge_e8::PACK];
 
-/// A stage for one parameter set on devices with some limits.
-#[derive(Clone)]
-pub(crate) struct CtruKernel {
-    stage: Stage,
-    name: &'static str,
-    text: &'static str,
-    kem: &'static Kem,
-    /// The rows that it works on; none for stages that hash or check, one thread an item.
-    rows: Option<Rows>,
-    /// The last one is that of the rows' table, where there are any.
-    ports: Vec<Port>,
-}
-
-impl CtruKernel {
-    /// The kernel of a stage.
-    ///
-    /// # Errors
-    /// What makes the rings' rows fail.
-    pub(crate) fn new(stage: Stage, parameters: &Parameters, limits: &Limits) -> Result<Self> {
-        let wire = wire_rows(parameters, limits)?;
-        // deeper than on the wire where that can be: leaves of degree 2 are inverted at once, those of degree 6 are not
-        let deep = || Ok::<_, Error>(Rows::of(wire.ring(), limits)?.holding(2));
-        let rows = match stage {
-            Stage::Expand | Stage::Encapsulate | Stage::Decapsulate => None,
-            Stage::CheckPublic | Stage::CheckSecret => None,
-            Stage::Decrypt => Some(integer_rows(parameters, limits)?.holding(2)),
-            // products of degree 6 take less than the layer by three, there and back (282 µs against 315 on an H200)
-            Stage::Encrypt | Stage::Compare => Some(wire.holding(2)),
-            Stage::Generate => Some(deep()?),
-            Stage::Retry => Some(deep()?.extra_shared(2 * parameters.key_pair_coins_bytes())),
-        };
-        let (name, text, mut ports) = stage.parts(parameters);
-        ports.extend(rows.iter().map(Rows::table_port));
-        Ok(Self { stage, name, text, kem: Kem::of(parameters)?, rows, ports })
-    }
-
-    fn parameters(&self) -> &Parameters {
-        self.kem.parameters()
-    }
-}
-
-impl Stage {
-    /// The name, the text, and the ports without that of the table of factors.
-    fn parts(self, p: &Parameters) -> (&'static str, &'static str, Vec<Port>) {
-        let secret = |bytes| Port::input(bytes).secret();
-        let [public_key, ciphertext] = [p.public_key_bytes(), p.ciphertext_bytes()].map(Port::input);
-        let [secret_key, message] = [p.secret_key_bytes(), p.message_bytes()].map(secret);
-        let [coins, key_coins] = [p.encryption_coins_bytes(), p.key_pair_coins_bytes()].map(secret);
-        let [seed, seeds] = [SEED_BYTES, 2 * SEED_BYTES].map(secret);
-        let status = Port::status();
-        macro_rules! stage {
-            ($name:literal: $($port:expr),*) => {
-                (concat!("ctru_", $name), include_str!(concat!("kernels/ctru_", $name, ".cu")), vec![$($port),*])
+/// The kernel of a stage of one parameter set, on devices with some limits.
+///
+/// # Errors
+/// What makes the rings' rows fail.
+#[allow(unsafe_code)]
+pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<CustomKernel> {
+    let kem = kem::kem(p)?;
+    let rows = rows(stage, p, limits)?;
+    let secret = |bytes| Port::input(bytes).secret();
+    let [public_key, ciphertext] = [p.public_key_bytes(), p.ciphertext_bytes()].map(Port::input);
+    let [secret_key, message] = [p.secret_key_bytes(), p.message_bytes()].map(secret);
+    let [coins, key_coins] = [p.encryption_coins_bytes(), p.key_pair_coins_bytes()].map(secret);
+    let [seed, seeds] = [SEED_BYTES, 2 * SEED_BYTES].map(secret);
+    let (status, going_on) = (Port::status(), Port::status().updated());
+    let (set, with_rows) = (*p, rows.clone());
+    let build = move |limits: &Limits| build(&set, with_rows.as_ref(), limits);
+    // a closure takes what the ports have of an item, in their order
+    macro_rules! stage {
+        ($name:literal, [$($port:expr),*], $memory:ident => $work:expr) => {{
+            let text = (concat!("ctru_", $name), include_str!(concat!("kernels/ctru_", $name, ".cu")), HEADERS);
+            let on_cpu = move |items, args: &mut Args<'_>| {
+                let $memory = &mut kem.memory();
+                args.each(items, $work)
             };
+            // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set
+            // of parameters gives to ports and prelude alike.
+            unsafe { CustomKernel::new(text, [$($port),*], build, on_cpu) }
+        }};
+    }
+    let kernel = match stage {
+        Stage::Expand => {
+            stage!("expand", [seeds, key_coins.written(), status], _memory => |_, (seeds, coins, status)| {
+                let [d, _]: &[Seed; 2] = seeds;
+                kem.pke.xof(d, coins);
+                set_to(status, PENDING)
+            })
         }
-        match self {
-            Self::Expand => stage!("expand": seeds, out(key_coins), status),
-            Self::Generate => stage!("generate": seeds, key_coins, out(public_key), out(secret_key), both(status)),
-            Self::Retry => stage!("retry": Port::draws(), seeds, both(public_key), both(secret_key), both(status)),
-            Self::Encapsulate => stage!("encapsulate": public_key, seed, out(message), out(coins), out(seed), status),
-            Self::Encrypt => stage!("encrypt": public_key, message, coins, out(ciphertext), both(seed), both(status)),
-            Self::Decrypt => stage!("decrypt": secret_key, ciphertext, out(message), status),
-            Self::Decapsulate => {
-                stage!("decapsulate": secret_key, ciphertext, message, out(seeds), out(coins), both(status))
+        Stage::Generate => stage!(
+            "generate", [seeds, key_coins, public_key.written(), secret_key.written(), going_on],
+            memory => |_, (seeds, coins, public_key, secret_key, status)| {
+                let found = key_pair(kem, coins, seeds, public_key, secret_key, &mut memory.polynomials)?;
+                go_on(status, PENDING, found)
             }
-            Self::Compare => stage!("compare": secret_key, ciphertext, message, coins, seeds, out(seed), both(status)),
-            Self::CheckPublic => stage!("check_public": public_key, status),
-            Self::CheckSecret => stage!("check_secret": secret_key, status),
-        }
-    }
-}
-
-/// The same port, written.
-fn out(port: Port) -> Port {
-    Port { role: Role::Out, ..port }
-}
-
-/// The same port, read and written.
-fn both(port: Port) -> Port {
-    Port { role: Role::InOut, ..port }
-}
-
-impl Kernel for CtruKernel {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
-    #[allow(unsafe_code)]
-    fn source(&self, limits: &Limits) -> Result<Source> {
-        let parameters = self.parameters();
-        if parameters.profile != Profile::S {
-            return Err(Error::Unsupported {
-                job: format!("{} with AES and SHA-2", parameters.name),
-                why: format!("these hash functions have no text for {}", limits.name),
-            });
-        }
-        let set = set(parameters);
-        let (headers, built) = match &self.rows {
-            Some(rows) => (RING_HEADERS, rows.build(limits, &set)?),
-            None => {
-                let prelude = format!("#pragma once\n#include \"word.cuh\"\n{set}");
-                (ITEM_HEADERS, Built { prelude, launch: Launch::thread_per_item(ITEM_THREADS) })
+        ),
+        Stage::Retry => stage!(
+            "retry", [Port::draws(), seeds, public_key.updated(), secret_key.updated(), going_on],
+            memory => |item, (draws, seeds, public_key, secret_key, status)| {
+                let (public_key, secret_key, status): (&mut [u8], &mut [u8], &mut u32) = (public_key, secret_key, status);
+                let Memory { polynomials, coins, .. } = &mut *memory;
+                for attempt in 1..ATTEMPTS {
+                    if *status != KeyError::NotInvertible.word() {
+                        break;
+                    }
+                    let block = Zeroizing::new(Draws::from_bytes(draws)?.block(item as u64, attempt));
+                    kem.pke.xof(&block.as_chunks().0[0], coins);
+                    *status = key_pair(kem, coins, seeds, public_key, secret_key, polynomials)?;
+                }
+                Ok(())
             }
-        };
-        // SAFETY: a thread, or a block that `rows` made, works on the bytes of its own items, of the sizes that the set of
-        // parameters gives to ports and prelude alike.
-        Ok(unsafe { Source::new(self, self.text, headers, built) })
-    }
-
-    fn table(&self, port: usize) -> Option<Table> {
-        self.rows.as_ref().filter(|_| port + 1 == self.ports.len()).map(Rows::table)
-    }
-
-    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        on_cpu::run(self.stage, self.kem, items, args)
-    }
-
-    fn describe(&self) -> String {
-        self.parameters().name.into()
-    }
+        ),
+        Stage::Encapsulate => stage!(
+            "encapsulate", [public_key, seed, message.written(), coins.written(), seed.written(), status],
+            _memory => |_, (public_key, seed, message, coins, shared_key, status)| {
+                kem.hash_seed(public_key, seed, message, shared_key, coins);
+                set_to(status, PENDING)
+            }
+        ),
+        Stage::Encrypt => stage!(
+            "encrypt", [public_key, message, coins, ciphertext.written(), seed.updated(), going_on],
+            memory => |_, (public_key, message, coins, ciphertext, shared_key, status)| {
+                let found = public_key_status(kem, public_key, &mut memory.polynomials)?;
+                go_on(status, PENDING, found)?;
+                if found == FINE {
+                    return kem.pke.encrypt(public_key, message, coins, ciphertext, &mut memory.polynomials);
+                }
+                clear([ciphertext, shared_key]);
+                Ok(())
+            }
+        ),
+        Stage::Decrypt => stage!(
+            "decrypt", [secret_key, ciphertext, message.written(), status],
+            memory => |_, (secret_key, ciphertext, message, status)| {
+                let [pke_key, ..] = kem.pke.parameters.parts(secret_key);
+                let found = pke_key_status(kem, pke_key, &mut memory.polynomials)?;
+                // the public key is looked at later
+                set_to(status, if found == FINE { PENDING } else { found })?;
+                kem.pke.decrypt(pke_key, ciphertext, message, &mut memory.polynomials)
+            }
+        ),
+        Stage::Decapsulate => stage!(
+            "decapsulate", [secret_key, ciphertext, message, seeds.written(), coins.written(), going_on],
+            _memory => |_, (secret_key, ciphertext, message, keys, coins, status)| {
+                let [_, public_key, z] = kem.pke.parameters.parts(secret_key);
+                kem.hash_message(public_key, &[z, ciphertext], message, keys, coins);
+                go_on(status, PENDING, HALFWAY)
+            }
+        ),
+        Stage::Compare => stage!(
+            "compare", [secret_key, ciphertext, message, coins, seeds, seed.written(), going_on],
+            memory => |_, (secret_key, ciphertext, message, coins, keys, shared_key, status)| {
+                let (shared_key, status): (&mut Seed, &mut u32) = (shared_key, status);
+                let Memory { polynomials, ciphertext: again, .. } = &mut *memory;
+                let [_, public_key, _] = kem.pke.parameters.parts(secret_key);
+                if *status == HALFWAY {
+                    *status = public_key_status(kem, public_key, polynomials)?;
+                }
+                *shared_key = Seed::default();
+                if *status == FINE {
+                    kem.pke.encrypt(public_key, message, coins, again, polynomials)?;
+                    *shared_key = choose(keys, ciphertext, again);
+                }
+                Ok(())
+            }
+        ),
+        Stage::CheckPublic => stage!("check_public", [public_key, status], memory => |_, (public_key, status)| {
+            let found = public_key_status(kem, public_key, &mut memory.polynomials)?;
+            set_to(status, found)
+        }),
+        Stage::CheckSecret => stage!("check_secret", [secret_key, status], memory => |_, (secret_key, status)| {
+            let [pke_key, public_key, _] = kem.pke.parameters.parts(secret_key);
+            let found = match pke_key_status(kem, pke_key, &mut memory.polynomials)? {
+                FINE => public_key_status(kem, public_key, &mut memory.polynomials)?,
+                found => found,
+            };
+            set_to(status, found)
+        }),
+    };
+    Ok(kernel.with_tables(rows.iter().map(Rows::table)).described(p.name))
 }
 
-impl fmt::Debug for CtruKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}, {}, {:?}", self.stage, self.parameters().name, self.rows)
+/// The rows that a stage works on; none for those that hash or check, one thread an item.
+fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<Rows>> {
+    let wire = wire_rows(p, limits)?;
+    // deeper than on the wire where that can be: leaves of degree 2 are inverted at once, those of degree 6 are not
+    let deep = || Ok::<_, Error>(Rows::of(wire.ring(), limits)?.holding(2));
+    Ok(match stage {
+        Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckPublic | Stage::CheckSecret => None,
+        Stage::Decrypt => Some(integer_rows(p, limits)?.holding(2)),
+        // products of degree 6 take less than the layer by three, there and back (282 µs against 315 on an H200)
+        Stage::Encrypt | Stage::Compare => Some(wire.holding(2)),
+        Stage::Generate => Some(deep()?),
+        Stage::Retry => Some(deep()?.extra_shared(2 * p.key_pair_coins_bytes())),
+    })
+}
+
+/// What the text assumes on devices with some limits.
+fn build(p: &Parameters, rows: Option<&Rows>, limits: &Limits) -> Result<Built> {
+    if p.profile != Profile::S {
+        return Err(Error::Unsupported {
+            job: format!("{} with AES and SHA-2", p.name),
+            why: format!("these hash functions have no text for {}", limits.name),
+        });
     }
+    rows.map_or_else(|| Ok(Built::thread_per_item(ITEM_THREADS, &set(p))), |rows| rows.build(limits, &set(p)))
+}
+
+/// A whole key pair from coins and z, or zeros; returns the status.
+fn key_pair(
+    kem: &Kem,
+    coins: &[u8],
+    [_, z]: &[Seed; 2],
+    public_key: &mut [u8],
+    secret_key: &mut [u8],
+    memory: &mut Polynomials,
+) -> Result<u32> {
+    let coins = coins.split_at(kem.pke.parameters.polynomial_coins_bytes()).into();
+    if kem.key_pair_from(coins, public_key, secret_key, memory)? {
+        let place = secret_key.len() - SEED_BYTES;
+        secret_key[place..].copy_from_slice(z);
+        return Ok(FINE);
+    }
+    clear([public_key, secret_key]);
+    Ok(KeyError::NotInvertible.word())
+}
+
+fn clear(parts: [&mut [u8]; 2]) {
+    parts.into_iter().for_each(|part| part.fill(0));
+}
+
+fn set_to(status: &mut u32, word: u32) -> Result<()> {
+    *status = word;
+    Ok(())
+}
+
+/// The next word of an item's status, where the step before this one has left its own.
+fn go_on(status: &mut u32, before: u32, next: u32) -> Result<()> {
+    set_to(status, if *status == before { next } else { *status })
+}
+
+fn public_key_status(kem: &Kem, public_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
+    let place = kem.pke.bad_value(public_key, memory)?;
+    Ok(status(place.map(|coefficient| KeyError::InvalidPublicKey { coefficient })))
+}
+
+fn pke_key_status(kem: &Kem, pke_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
+    let place = kem.pke.bad_field(pke_key, memory)?;
+    Ok(status(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient })))
 }
 
 /// The parameter set as kernels know it.

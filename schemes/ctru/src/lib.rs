@@ -25,13 +25,13 @@
 //! let kem = Batch::<Ctru768>::new(device)?;
 //! let sizes = kem.sizes();
 //! let (mut public_keys, mut secret_keys) = (vec![0; 3 * sizes.public_key], vec![0; 3 * sizes.secret_key]);
-//! kem.generate(&mut public_keys, &mut secret_keys)?.all()?;
+//! kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
 //!
 //! let (mut ciphertexts, mut sent) = (vec![0; 3 * sizes.ciphertext], vec![0; 3 * sizes.shared_key]);
-//! kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.all()?;
+//! kem.encapsulate(&public_keys, &mut ciphertexts, &mut sent)?.into_result()?;
 //!
 //! let mut received = vec![0; 3 * sizes.shared_key];
-//! kem.decapsulate(&secret_keys, &ciphertexts, &mut received)?.all()?;
+//! kem.decapsulate(&secret_keys, &ciphertexts, &mut received)?.into_result()?;
 //! assert_eq!(sent, received);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -39,8 +39,9 @@
 //! | file | what |
 //! | --- | --- |
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
-//! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation around them, one item on the CPU |
+//! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation of `ringforge_e8` around them, one item on the CPU |
 //! | `rustcrypto.rs` | the traits of the crate `kem` |
+//! | `error.rs` | what can be wrong with a key |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
 //! | `plans.rs` | stages put together, of which `Batch` makes plans |
 //!
@@ -51,6 +52,7 @@
 //!
 //! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
+mod error;
 mod kem;
 mod kernels;
 #[cfg(feature = "testkit")]
@@ -63,8 +65,9 @@ mod rustcrypto;
 mod scheme;
 mod symmetric;
 
+pub use error::KeyError;
 pub use params::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, ParameterSet, Parameters};
-pub use ringforge_batch::{Batch, Reason};
+pub use ringforge_batch::Batch;
 pub use rustcrypto::{DecapsulationKey, EncapsulationKey};
 #[cfg(feature = "testkit")]
 pub use scheme::{Ctru, plans as named_plans};

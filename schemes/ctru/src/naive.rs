@@ -1,25 +1,23 @@
 //! The oracle: the scheme written from its specification, to test everything else against.
 //!
 //! Slow and obvious: bit by bit, and with polynomials over the integers. It shares nothing with the rest of the crate but
-//! the parameter sets, takes SHAKE-256 and SHA3-512 for the hash functions, and keeps no secrets.
+//! the parameter sets, and with other oracles what `ringforge_e8` has of them; takes SHAKE-256 and SHA3-512 for the hash functions, and keeps no secrets.
 
 mod ring;
 
-use ringforge::Draws;
 use ringforge::testkit::Named;
-use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED, Operation, Reason};
-use sha3::{Digest, Sha3_512};
-use shake::{ExtendableOutput, Shake256, Update, XofReader};
+use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED, Operation, status};
+use ringforge_e8::oracle::{
+    Polynomial, decode, draw, encode, hash, inverse, pack, product, reciprocal, sample, seeds, unpack, xof,
+};
 
+use crate::error::KeyError;
 use crate::params::Parameters;
 
-use ring::{Polynomial, Q, coefficients, inverse, product, reciprocal, values};
-
-/// Codewords of the messages 1, 2, 4 and 8.
-const CODE: [i64; 4] = [0x55, 0x0f, 0x3c, 0xf0];
+use ring::{Q, coefficients, values};
 
 /// What is made of an item, or why nothing is.
-type Made<const N: usize> = Result<[Vec<u8>; N], Reason>;
+type Made<const N: usize> = Result<[Vec<u8>; N], KeyError>;
 
 /// What a plan makes, by names.
 type Outputs = Vec<(&'static str, Vec<u8>)>;
@@ -64,13 +62,13 @@ impl Naive {
         let part = |name: &str, size: usize| inputs[name][item * size..][..size].to_vec();
         let first = match inputs.contains_key("statuses") {
             false => self.key_pair(d, z),
-            true if part("statuses", 4) != Reason::FINE.to_le_bytes() => None,
+            true if part("statuses", 4) != FINE.to_le_bytes() => None,
             true => {
                 Some([part("public keys", self.0.public_key_bytes()), part("secret keys", self.0.secret_key_bytes())])
             }
         };
         let again = |attempt| self.key_pair(&draw(inputs.get("draws")?, item, attempt)[..32], z);
-        first.or_else(|| (1..16).find_map(again)).ok_or(Reason::NotInvertible)
+        first.or_else(|| (1..16).find_map(again)).ok_or(KeyError::NotInvertible)
     }
 
     fn decapsulate(self, secret_key: &[u8], ciphertext: &[u8]) -> Made<1> {
@@ -91,7 +89,7 @@ impl Naive {
         let [mut f, g] = self.small(d);
         f.iter_mut().for_each(|f| *f *= 2);
         f[0] += 1;
-        let h = product(&g, &inverse(&f)?);
+        let h = product(&g, &inverse(&f, Q, self.powers())?, self.powers());
         let public_key = pack(12, values(&h).map(|value| value * (1 << 16) % Q));
         let pke_key = pack(self.0.key_width(), f.iter().map(|f| 2 * eta + 1 - f));
         let secret_key = [&pke_key, &public_key, z].concat();
@@ -104,16 +102,13 @@ impl Naive {
         Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
     }
 
-    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, Reason> {
+    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, KeyError> {
         let values = wire_values(public_key)?;
-        let h = coefficients(&values.iter().map(|value| value * reciprocal(1 << 16) % Q).collect::<Polynomial>());
+        let h = coefficients(&values.iter().map(|value| value * reciprocal(1 << 16, Q) % Q).collect::<Polynomial>());
         let [r, e] = self.small(seed);
-        let codewords = unpack(4, message).into_iter().flat_map(|nibble| {
-            let word = (0..4).filter(|i| nibble >> i & 1 == 1).fold(0, |word, i| word ^ CODE[i]);
-            (0..8).map(move |j| word >> j & 1)
-        });
+        let codewords = unpack(4, message).into_iter().flat_map(encode);
         let q2 = i64::from(self.0.q2());
-        let c = product(&h, &r).into_iter().zip(e).zip(codewords).map(|((hr, e), bit)| {
+        let c = product(&h, &r, self.powers()).into_iter().zip(e).zip(codewords).map(|((hr, e), bit)| {
             if self.0.noise {
                 (((hr + e).rem_euclid(Q) + bit * (Q + 1) / 2) * q2 + (Q - 1) / 2) / Q % q2
             } else {
@@ -123,27 +118,31 @@ impl Naive {
         Ok(pack(self.0.q2_bits, c))
     }
 
-    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, Reason> {
+    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, KeyError> {
         let (eta, q2) = (i64::from(self.0.eta), i64::from(self.0.q2()));
         let f: Polynomial = self.fields(pke_key)?.iter().map(|field| 2 * eta + 1 - field).collect();
-        let v: Polynomial = product(&unpack(self.0.q2_bits, ciphertext), &f).iter().map(|v| v.rem_euclid(q2)).collect();
-        Ok(pack(4, v.chunks(8).map(|block| nearest(block, q2))))
+        let c = unpack(self.0.q2_bits, ciphertext);
+        let v: Polynomial = product(&c, &f, self.powers()).iter().map(|v| v.rem_euclid(q2)).collect();
+        Ok(pack(4, v.chunks(8).map(|block| decode(block, q2))))
     }
 
     /// The packed numbers of the secret key f.
-    fn fields(self, pke_key: &[u8]) -> Result<Vec<i64>, Reason> {
+    fn fields(self, pke_key: &[u8]) -> Result<Vec<i64>, KeyError> {
         let fields = below(4 * i64::from(self.0.eta) + 2, unpack(self.0.key_width(), pke_key));
-        fields.map_err(|coefficient| Reason::InvalidSecretKey { coefficient })
+        fields.map_err(|coefficient| KeyError::InvalidSecretKey { coefficient })
     }
 
     /// Two polynomials from the centred binomial distribution.
     fn small(self, seed: &[u8]) -> [Polynomial; 2] {
-        let (n, eta) = (self.0.n, self.0.eta as usize);
-        let bits = unpack(1, &xof(seed, n * eta / 2));
-        let ones = |bits: &[i64]| bits.iter().sum::<i64>();
-        let mut first: Polynomial = bits.chunks(2 * eta).map(|bits| ones(&bits[..eta]) - ones(&bits[eta..])).collect();
+        let n = self.0.n;
+        let mut first = sample(self.0.eta, &xof(seed, n * self.0.eta as usize / 2));
         let second = first.split_off(n);
         [first, second]
+    }
+
+    /// x^n = x^(n/2) − 1.
+    const fn powers(self) -> [(usize, i64); 2] {
+        [(self.0.n / 2, 1), (0, -1)]
     }
 }
 
@@ -152,7 +151,7 @@ fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Itera
     let names = outputs.iter().map(|(name, _)| *name).chain(["statuses"]);
     let mut columns: Outputs = names.map(|name| (name, Vec::new())).collect();
     for made in made {
-        let status = Reason::status(made.as_ref().err().copied());
+        let status = status(made.as_ref().err().copied());
         let made = made.unwrap_or(outputs.map(|(_, size)| vec![0; size]));
         let made = made.into_iter().chain([status.to_le_bytes().into()]);
         columns.iter_mut().zip(made).for_each(|((_, all), one)| all.extend(one));
@@ -160,64 +159,12 @@ fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Itera
     columns
 }
 
-/// The seeds of all items: given, or drawn.
-fn seeds(batch: usize, inputs: &Named, size: usize) -> Vec<u8> {
-    let drawn = || (0..batch).flat_map(|item| draw(&inputs["draws"], item, 0)[..size].to_vec()).collect();
-    inputs.get("seeds").cloned().unwrap_or_else(drawn)
-}
-
 /// The numbers of a public key.
-fn wire_values(public_key: &[u8]) -> Result<Vec<i64>, Reason> {
-    below(Q, unpack(12, public_key)).map_err(|coefficient| Reason::InvalidPublicKey { coefficient })
+fn wire_values(public_key: &[u8]) -> Result<Vec<i64>, KeyError> {
+    below(Q, unpack(12, public_key)).map_err(|coefficient| KeyError::InvalidPublicKey { coefficient })
 }
 
 /// These numbers, or the place of the first that is not below the bound.
 fn below(bound: i64, numbers: Vec<i64>) -> Result<Vec<i64>, usize> {
     numbers.iter().position(|&number| number >= bound).map_or(Ok(numbers), Err)
-}
-
-fn draw(draws: &[u8], item: usize, attempt: u32) -> [u8; 64] {
-    Draws::from_bytes(draws).expect("the bytes of draws").block(item as u64, attempt)
-}
-
-fn xof(seed: &[u8], length: usize) -> Vec<u8> {
-    Shake256::default().chain(seed).finalize_xof().read_boxed(length).into()
-}
-
-fn hash(parts: &[&[u8]]) -> Vec<u8> {
-    Sha3_512::digest(parts.concat()).to_vec()
-}
-
-/// Numbers of this many bits, least first.
-fn unpack(width: u32, bytes: &[u8]) -> Vec<i64> {
-    let bits: Vec<i64> = bytes.iter().flat_map(|byte| (0..8).map(move |bit| i64::from(byte >> bit & 1))).collect();
-    bits.chunks(width as usize).map(number).collect()
-}
-
-fn pack(width: u32, numbers: impl Iterator<Item = i64>) -> Vec<u8> {
-    let bits: Vec<i64> = numbers.flat_map(|number| (0..width).map(move |bit| number >> bit & 1)).collect();
-    bits.chunks(8).map(|bits| number(bits) as u8).collect()
-}
-
-fn number(bits: &[i64]) -> i64 {
-    bits.iter().rev().fold(0, |number, bit| 2 * number + bit)
-}
-
-/// The message of the codeword nearest to eight numbers below q2; of two as near, the one that the specification says.
-fn nearest(v: &[i64], q2: i64) -> i64 {
-    let distance = |x: i64, bit: i64| if bit == 0 { x.min(q2 - x).pow(2) } else { (x - q2 / 2).pow(2) };
-    let [zero, one] = [0, 1].map(|t| {
-        let costs: [[i64; 2]; 4] =
-            core::array::from_fn(|i| [0, 1].map(|y| distance(v[2 * i], y ^ t) + distance(v[2 * i + 1], y)));
-        let mut y = costs.map(|[c0, c1]| i64::from(c1 < c0));
-        let mut cost: i64 = costs.iter().flat_map(|c| c.iter().min()).sum();
-        if y.iter().sum::<i64>() % 2 == 1 {
-            let loss = |i: usize| (costs[i][1] - costs[i][0]).abs();
-            let first = (1..4).fold(0, |first, i| if loss(i) < loss(first) { i } else { first });
-            y[first] ^= 1;
-            cost += loss(first);
-        }
-        (cost, t | y[0] << 1 | (y[0] ^ y[1]) << 2 | y[3] << 3)
-    });
-    if one.0 < zero.0 { one.1 } else { zero.1 }
 }

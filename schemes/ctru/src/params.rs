@@ -5,7 +5,9 @@ use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U14
 
 use ringforge::Result;
 use ringforge_batch::{Mechanism, Sizes, Steps};
+use ringforge_e8::EncryptionSizes;
 
+use crate::error::KeyError;
 use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
 use crate::symmetric::Profile;
 
@@ -14,9 +16,6 @@ pub(crate) const Q: u32 = 3457;
 
 /// Bytes of a seed, of z, and of a shared key.
 pub(crate) const SEED_BYTES: usize = 32;
-
-/// Bytes of a public key that stand for it in hashes.
-pub(crate) const ID_BYTES: usize = 33;
 
 /// The numbers of a parameter set, over the ring `Z_3457[x]/(x^n − x^(n/2) + 1)`; all sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,15 +116,25 @@ impl Parameters {
 
     /// A secret key's parts: what decrypts, the public key, z.
     pub(crate) fn parts<'a>(&self, secret_key: &'a [u8]) -> [&'a [u8]; 3] {
-        let (pke_key, rest) = secret_key.split_at(self.pke_key_bytes());
-        let (public_key, z) = rest.split_at(self.public_key_bytes());
-        [pke_key, public_key, z]
+        self.encryption().parts(secret_key)
+    }
+
+    /// Sizes of the encryption inside.
+    pub(crate) const fn encryption(&self) -> EncryptionSizes {
+        EncryptionSizes {
+            public_key: self.public_key_bytes(),
+            pke_key: self.pke_key_bytes(),
+            message: self.message_bytes(),
+            ciphertext: self.ciphertext_bytes(),
+            polynomial_coins: self.polynomial_coins_bytes(),
+            encryption_coins: self.encryption_coins_bytes(),
+        }
     }
 }
 
 /// One of the parameter sets of this crate, as a type.
 pub trait ParameterSet: sealed::Sealed
-    + Mechanism
+    + Mechanism<Error = KeyError>
     + kem::Kem<EncapsulationKey = EncapsulationKey<Self>, DecapsulationKey = DecapsulationKey<Self>, SharedKeySize = U32>
 {
     /// Its numbers.
@@ -163,6 +172,7 @@ macro_rules! sets {
             impl Mechanism for $set {
                 const NAME: &'static str = $name;
                 const SIZES: Sizes = Self::PARAMETERS.sizes();
+                type Error = KeyError;
 
                 fn steps() -> Result<impl Steps> {
                     Ok(Self::PARAMETERS)

@@ -3,9 +3,10 @@
 #[cfg(test)]
 mod traces;
 
+use ringforge::words::{Divisor, centred, residues};
 use ringforge::{Limits, Modulus, Result, Ring, Rows, Transform};
-use ringforge_e8::{Divisor, centred_binomial, decode, encode, first_nonzero, pack, residues, unpack};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use ringforge_e8::{Encryption, EncryptionSizes, Seed, centred_binomial, decode, encode, first_nonzero, pack, unpack};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::params::{Parameters, Q};
 
@@ -43,8 +44,7 @@ pub(crate) fn integer_rows(parameters: &Parameters, limits: &Limits) -> Result<R
 
 /// Key pairs, encryption and decryption of one parameter set.
 ///
-/// All slices have exactly the lengths that [`Parameters`] gives. Neither time nor addresses depend on secrets, but for
-/// whether an f has an inverse.
+/// Time and addresses tell of secrets whether an f has an inverse, and nothing else.
 #[derive(Debug)]
 pub(crate) struct Pke {
     pub(crate) parameters: Parameters,
@@ -79,86 +79,6 @@ impl Pke {
             wire: Transform::of(&wire_rows(parameters, &limits)?, 0)?,
             integers: Transform::of(&integer_rows(parameters, &limits)?, 0)?,
         })
-    }
-
-    /// A key pair from coins; `false` where f has no inverse, and then the keys are useless.
-    pub(crate) fn key_pair(
-        &self,
-        coins: &[u8],
-        public_key: &mut [u8],
-        pke_key: &mut [u8],
-        memory: &mut Polynomials,
-    ) -> Result<bool> {
-        let Polynomials { a, b, small, fields } = memory;
-        let Parameters { eta, .. } = self.parameters;
-        let (f_coins, g_coins) = coins.split_at(self.parameters.polynomial_coins_bytes());
-
-        centred_binomial(eta, f_coins, small)?;
-        small.iter_mut().for_each(|f| *f *= 2);
-        small[0] += 1;
-        fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (2 * eta as i16 + 1 - f) as u16);
-        pack(self.parameters.key_width(), fields, pke_key)?;
-        residues(small, Q, a);
-        self.wire.forward(a)?;
-        let invertible = self.wire.invert(a)?;
-
-        centred_binomial(eta, g_coins, small)?;
-        residues(small, Q, b);
-        self.wire.forward(b)?;
-        self.wire.multiply(a, b)?;
-        fields.iter_mut().zip(&*a).for_each(|(field, h)| *field = BY_Q.remainder(h * WIRE) as u16);
-        pack(WIRE_WIDTH, fields, public_key)?;
-        Ok(invertible)
-    }
-
-    /// Encrypts under a public key whose values are below q.
-    pub(crate) fn encrypt(
-        &self,
-        public_key: &[u8],
-        message: &[u8],
-        coins: &[u8],
-        ciphertext: &mut [u8],
-        memory: &mut Polynomials,
-    ) -> Result<()> {
-        let Polynomials { a, b, small, fields } = memory;
-        let Parameters { eta, noise, q2_bits, .. } = self.parameters;
-        let (r_coins, e_coins) = coins.split_at(self.parameters.polynomial_coins_bytes());
-
-        centred_binomial(eta, r_coins, small)?;
-        residues(small, Q, a);
-        unpack(WIRE_WIDTH, public_key, fields)?;
-        b.iter_mut().zip(&*fields).for_each(|(h, field)| *h = (*field).into());
-        self.wire.forward(a)?;
-        self.wire.multiply(a, b)?;
-        self.wire.inverse(a)?;
-        if noise {
-            centred_binomial(eta, e_coins, small)?;
-        } else {
-            small.fill(0);
-        }
-        for (x, e) in a.iter_mut().zip(&*small) {
-            *x = BY_Q.remainder(*x * UNWIRE + (Q as i32 + i32::from(*e)) as u32);
-        }
-        self.compress(message, a, fields);
-        pack(q2_bits, fields, ciphertext)
-    }
-
-    /// Decrypts. in: any ciphertext, a secret key whose fields are in range
-    pub(crate) fn decrypt(
-        &self,
-        pke_key: &[u8],
-        ciphertext: &[u8],
-        message: &mut [u8],
-        memory: &mut Polynomials,
-    ) -> Result<()> {
-        self.multiply_by_key(pke_key, ciphertext, memory)?;
-        let q2 = self.parameters.q2() as u16;
-        let (blocks, _) = memory.fields.as_chunks::<8>();
-        let (pairs, _) = blocks.as_chunks::<2>();
-        for (byte, [low, high]) in message.iter_mut().zip(pairs) {
-            *byte = decode(low, q2) | decode(high, q2) << 4;
-        }
-        Ok(())
     }
 
     /// The place of the first value of a public key that is not below q.
@@ -201,21 +121,111 @@ impl Pke {
         residues(small, PRIME, b);
         self.integers.forward(b)?;
         unpack(q2_bits, ciphertext, fields)?;
-        small.iter_mut().zip(&*fields).for_each(|(c, field)| *c = centred(*field, q2_bits));
+        small.iter_mut().zip(&*fields).for_each(|(c, field)| *c = signed(*field, q2_bits));
         residues(small, PRIME, a);
         self.integers.forward(a)?;
         self.integers.multiply(a, b)?;
         self.integers.inverse(a)?;
         for (field, x) in fields.iter_mut().zip(&*a) {
-            let negative = (PRIME / 2).wrapping_sub(*x) >> 31;
-            *field = (x.wrapping_sub(negative * PRIME) & (self.parameters.q2() - 1)) as u16;
+            *field = (centred(*x, PRIME) as u32 & (self.parameters.q2() - 1)) as u16;
+        }
+        Ok(())
+    }
+}
+
+impl Encryption for Pke {
+    type Polynomials = Polynomials;
+
+    fn sizes(&self) -> EncryptionSizes {
+        self.parameters.encryption()
+    }
+
+    fn polynomials(&self) -> Polynomials {
+        Polynomials::new(self.parameters.n)
+    }
+
+    fn xof(&self, seed: &Seed, out: &mut [u8]) {
+        self.parameters.profile.xof(seed, out);
+    }
+
+    fn hash(&self, parts: &[&[u8]]) -> Zeroizing<[Seed; 2]> {
+        self.parameters.profile.hash(parts)
+    }
+
+    /// `false` where f has no inverse.
+    fn key_pair(
+        &self,
+        [f_coins, g_coins]: [&[u8]; 2],
+        public_key: &mut [u8],
+        pke_key: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<bool> {
+        let Polynomials { a, b, small, fields } = memory;
+        let Parameters { eta, .. } = self.parameters;
+
+        centred_binomial(eta, f_coins, small)?;
+        small.iter_mut().for_each(|f| *f *= 2);
+        small[0] += 1;
+        fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (2 * eta as i16 + 1 - f) as u16);
+        pack(self.parameters.key_width(), fields, pke_key)?;
+        residues(small, Q, a);
+        self.wire.forward(a)?;
+        let invertible = self.wire.invert(a)?;
+
+        centred_binomial(eta, g_coins, small)?;
+        residues(small, Q, b);
+        self.wire.forward(b)?;
+        self.wire.multiply(a, b)?;
+        fields.iter_mut().zip(&*a).for_each(|(field, h)| *field = BY_Q.remainder(h * WIRE) as u16);
+        pack(WIRE_WIDTH, fields, public_key)?;
+        Ok(invertible)
+    }
+
+    fn encrypt(
+        &self,
+        public_key: &[u8],
+        message: &[u8],
+        coins: &[u8],
+        ciphertext: &mut [u8],
+        memory: &mut Polynomials,
+    ) -> Result<()> {
+        let Polynomials { a, b, small, fields } = memory;
+        let Parameters { eta, noise, q2_bits, .. } = self.parameters;
+        let (r_coins, e_coins) = coins.split_at(self.parameters.polynomial_coins_bytes());
+
+        centred_binomial(eta, r_coins, small)?;
+        residues(small, Q, a);
+        unpack(WIRE_WIDTH, public_key, fields)?;
+        b.iter_mut().zip(&*fields).for_each(|(h, field)| *h = (*field).into());
+        self.wire.forward(a)?;
+        self.wire.multiply(a, b)?;
+        self.wire.inverse(a)?;
+        if noise {
+            centred_binomial(eta, e_coins, small)?;
+        } else {
+            small.fill(0);
+        }
+        for (x, e) in a.iter_mut().zip(&*small) {
+            *x = BY_Q.remainder(*x * UNWIRE + (Q as i32 + i32::from(*e)) as u32);
+        }
+        self.compress(message, a, fields);
+        pack(q2_bits, fields, ciphertext)
+    }
+
+    fn decrypt(&self, pke_key: &[u8], ciphertext: &[u8], message: &mut [u8], memory: &mut Polynomials) -> Result<()> {
+        self.multiply_by_key(pke_key, ciphertext, memory)?;
+        let q2 = self.parameters.q2() as u16;
+        let (blocks, _) = memory.fields.as_chunks::<8>();
+        let (pairs, _) = blocks.as_chunks::<2>();
+        for (byte, [low, high]) in message.iter_mut().zip(pairs) {
+            *byte = decode(low, q2) | decode(high, q2) << 4;
         }
         Ok(())
     }
 }
 
 /// The number that is `x` modulo 2^bits and lies in [-2^(bits - 1), 2^(bits - 1)).
-fn centred(x: u16, bits: u32) -> i16 {
+fn signed(x: u16, bits: u32) -> i16 {
     let unused = 16 - bits;
     ((x << unused) as i16) >> unused
 }

@@ -3,7 +3,7 @@
 use ringforge::{Pipeline, Result, Value};
 use ringforge_batch::{Made, Steps};
 
-use crate::kernels::{CtruKernel, Stage};
+use crate::kernels::{Stage, kernel};
 use crate::params::Parameters;
 
 impl Parameters {
@@ -15,7 +15,7 @@ impl Parameters {
         p: &'p Pipeline,
         inputs: &[Value<'p>],
     ) -> Result<[Value<'p>; N]> {
-        Ok(p.step(CtruKernel::new(stage, self, p.limits())?, inputs))
+        Ok(p.step(kernel(stage, self, p.limits())?, inputs))
     }
 }
 

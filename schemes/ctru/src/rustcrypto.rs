@@ -10,10 +10,11 @@ use kem::{
     TryKeyInit,
 };
 use rand_core::{CryptoRng, TryCryptoRng};
-use ringforge_batch::Reason;
+use ringforge_e8::{STACK, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
-use crate::kem::{Kem, Memory, STACK, Seed};
+use crate::error::KeyError;
+use crate::kem::{self as one, Kem};
 use crate::params::{ParameterSet, SEED_BYTES};
 
 /// Why nothing fails once keys are checked.
@@ -51,11 +52,11 @@ impl<P: ParameterSet> EncapsulationKey<P> {
     /// The public key of these bytes.
     ///
     /// # Errors
-    /// [`Reason::InvalidPublicKey`] with the first value that is not below q.
-    pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, Reason> {
-        let mut memory = Memory::new(&P::PARAMETERS);
+    /// [`KeyError::InvalidPublicKey`] with the first value that is not below q.
+    pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
+        let mut memory = kem::<P>().memory();
         match kem::<P>().pke.bad_value(bytes, &mut memory.polynomials).expect(FIXED) {
-            Some(coefficient) => Err(Reason::InvalidPublicKey { coefficient }),
+            Some(coefficient) => Err(KeyError::InvalidPublicKey { coefficient }),
             None => Ok(Self(bytes.clone())),
         }
     }
@@ -69,7 +70,7 @@ impl<P: ParameterSet> EncapsulationKey<P> {
 
     fn encapsulate_seed(&self, seed: &Seed) -> (Ciphertext<P>, SharedKey<P>) {
         let (mut ciphertext, mut shared_key) = (Ciphertext::<P>::default(), Zeroizing::new(Seed::default()));
-        let mut memory = Memory::new(&P::PARAMETERS);
+        let mut memory = kem::<P>().memory();
         kem::<P>().encapsulate(&self.0, seed, &mut ciphertext, &mut shared_key, &mut memory).expect(FIXED);
         zeroize_stack::<STACK>();
         (ciphertext, (*shared_key).into())
@@ -80,14 +81,14 @@ impl<P: ParameterSet> DecapsulationKey<P> {
     /// The secret key of these bytes.
     ///
     /// # Errors
-    /// [`Reason::InvalidSecretKey`] with the first coefficient that is out of range; [`Reason::InvalidPublicKey`] as for
+    /// [`KeyError::InvalidSecretKey`] with the first coefficient that is out of range; [`KeyError::InvalidPublicKey`] as for
     /// [`EncapsulationKey::from_bytes`].
-    pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, Reason> {
-        let mut memory = Memory::new(&P::PARAMETERS);
+    pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
+        let mut memory = kem::<P>().memory();
         let [pke_key, public_key, _] = P::PARAMETERS.parts(bytes);
         let public_key = EncapsulationKey::from_bytes(public_key.try_into().expect(FIXED))?;
         match kem::<P>().pke.bad_field(pke_key, &mut memory.polynomials).expect(FIXED) {
-            Some(coefficient) => Err(Reason::InvalidSecretKey { coefficient }),
+            Some(coefficient) => Err(KeyError::InvalidSecretKey { coefficient }),
             None => Ok(Self { bytes: bytes.clone(), public_key }),
         }
     }
@@ -105,7 +106,7 @@ impl<P: ParameterSet> DecapsulationKey<P> {
     /// The key of a seed, with z still zero.
     fn attempt(d: &Seed) -> Option<Self> {
         let mut key = Self { bytes: Array::default(), public_key: EncapsulationKey(Array::default()) };
-        let mut memory = Memory::new(&P::PARAMETERS);
+        let mut memory = kem::<P>().memory();
         let there = kem::<P>().key_pair(d, &mut key.public_key.0, &mut key.bytes, &mut memory).expect(FIXED);
         zeroize_stack::<STACK>();
         there.then_some(key)
@@ -119,7 +120,7 @@ impl<P: ParameterSet> DecapsulationKey<P> {
 
 /// The encapsulation of a set, prepared at first use.
 fn kem<P: ParameterSet>() -> &'static Kem {
-    Kem::of(&P::PARAMETERS).expect(FIXED)
+    one::kem(&P::PARAMETERS).expect(FIXED)
 }
 
 impl<P: ParameterSet> KeySizeUser for EncapsulationKey<P> {
@@ -188,7 +189,7 @@ impl<P: ParameterSet> Decapsulator for DecapsulationKey<P> {
 impl<P: ParameterSet> Decapsulate for DecapsulationKey<P> {
     fn decapsulate(&self, ciphertext: &Ciphertext<P>) -> SharedKey<P> {
         let mut shared_key = Zeroizing::new(Seed::default());
-        let mut memory = Memory::new(&P::PARAMETERS);
+        let mut memory = kem::<P>().memory();
         kem::<P>().decapsulate(&self.bytes, ciphertext, &mut shared_key, &mut memory).expect(FIXED);
         zeroize_stack::<STACK>();
         (*shared_key).into()

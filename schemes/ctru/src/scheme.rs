@@ -2,10 +2,12 @@
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
 use ringforge::{Limits, Pipeline, Plan, Planner, Result};
-use ringforge_batch::{Operation, Randomness, Reason};
+use ringforge_batch::{FINE, Operation, Randomness, SchemeError};
+use ringforge_e8::Seed;
 use shake::{ExtendableOutput, Shake256, Update};
 
-use crate::kem::{Kem, Memory, Seed};
+use crate::error::KeyError;
+use crate::kem;
 use crate::kernels::Stage;
 use crate::naive::Naive;
 use crate::params::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet, Parameters, SEED_BYTES};
@@ -87,8 +89,8 @@ fn seeds(seed: u64, batch: usize) -> Vec<u8> {
 /// Of five items, one has a ciphertext of random bytes, one keys of random bytes, one a bad value at the end of the public
 /// key, and one a bad field at the end of the secret key; batches of 1, 2, and 3 hold one of each.
 fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
-    let kem = Kem::of(set).expect("the transforms of a parameter set");
-    let mut memory = Memory::new(set);
+    let kem = kem::kem(set).expect("the transforms of a parameter set");
+    let mut memory = kem.memory();
     // random bytes, which most items overwrite
     let mut public_keys = bytes(seed, batch * set.public_key_bytes());
     let mut secret_keys = bytes(seed ^ 1, batch * set.secret_key_bytes());
@@ -114,7 +116,7 @@ fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<
             _ => {}
         }
     }
-    let words = [Reason::status(Some(Reason::NotInvertible)), Reason::FINE];
+    let words = [KeyError::NotInvertible.word(), FINE];
     let statuses = (0..batch).flat_map(|i| words[i % 2].to_le_bytes()).collect();
     let mut draws = vec![0; ringforge::Draws::BYTES];
     draws[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());

@@ -5,8 +5,12 @@ mod kat;
 use ringforge::testkit::inject::unseen_steps;
 use ringforge::testkit::{Random, Scheme, Target, bytes, devices, seed};
 use ringforge::{Device, Error, Limits};
-use ringforge_batch::{BatchKem, DeterministicKem, ENCAPSULATION_SEED, Fault, KEY_SEED, Outcome, Reason, Resident};
-use ringforge_ctru::{Batch, Cntr512, Cntr768, Cntr1024, Ctru, Ctru512, Ctru768, Ctru768R, Ctru1024, ParameterSet};
+use ringforge_batch::{
+    BatchKem, BatchStatus, DeterministicKem, ENCAPSULATION_SEED, FINE, ItemError, KEY_SEED, Resident,
+};
+use ringforge_ctru::{
+    Batch, Cntr512, Cntr768, Cntr1024, Ctru, Ctru512, Ctru768, Ctru768R, Ctru1024, KeyError, ParameterSet,
+};
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::XofReader;
 
@@ -27,7 +31,7 @@ struct Trip {
     secret_keys: Vec<u8>,
     ciphertexts: Vec<u8>,
     shared_keys: Vec<u8>,
-    outcome: Outcome,
+    status: BatchStatus<KeyError>,
 }
 
 impl Trip {
@@ -38,7 +42,7 @@ impl Trip {
             secret_keys: vec![1; batch * sizes.secret_key],
             ciphertexts: vec![1; batch * sizes.ciphertext],
             shared_keys: vec![1; batch * sizes.shared_key],
-            outcome: Outcome::default(),
+            status: BatchStatus::new(vec![]),
         }
     }
 
@@ -47,23 +51,23 @@ impl Trip {
         let keys: Vec<u8> = seeds.iter().flat_map(|seed| seed[..KEY_SEED].to_vec()).collect();
         let encapsulations: Vec<u8> = seeds.iter().flat_map(|seed| seed[KEY_SEED..].to_vec()).collect();
         assert_eq!(encapsulations.len(), seeds.len() * ENCAPSULATION_SEED);
-        trip.outcome = kem.generate_from(&keys, &mut trip.public_keys, &mut trip.secret_keys)?;
+        trip.status = kem.generate_from(&keys, &mut trip.public_keys, &mut trip.secret_keys)?;
         kem.encapsulate_from(&encapsulations, &trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?
-            .all()
+            .into_result()
             .expect("keys, or zeros, which pass for one");
         Ok(trip)
     }
 
     fn random<P: ParameterSet>(kem: &Batch<P>, batch: usize) -> Result<Self, Box<dyn std::error::Error>> {
         let mut trip = Self::empty(kem, batch);
-        kem.generate(&mut trip.public_keys, &mut trip.secret_keys)?.all()?;
-        kem.encapsulate(&trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?.all()?;
+        kem.generate(&mut trip.public_keys, &mut trip.secret_keys)?.into_result()?;
+        kem.encapsulate(&trip.public_keys, &mut trip.ciphertexts, &mut trip.shared_keys)?.into_result()?;
         Ok(trip)
     }
 
     fn decapsulated<P: ParameterSet>(&self, kem: &Batch<P>) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
         let mut shared_keys = vec![1; self.shared_keys.len()];
-        kem.decapsulate(&self.secret_keys, &self.ciphertexts, &mut shared_keys)?.all()?;
+        kem.decapsulate(&self.secret_keys, &self.ciphertexts, &mut shared_keys)?.into_result()?;
         Ok(shared_keys)
     }
 }
@@ -93,8 +97,8 @@ fn vectors<P: ParameterSet>(device: &Device, file: &str) -> Outcomes {
         }
     }
     let trip = Trip::from_seeds(&kem, &seeds)?;
-    let fault = |&item: &usize| Fault { item, why: Reason::NotInvertible };
-    assert_eq!(trip.outcome.faults(), without_key.iter().map(fault).collect::<Vec<_>>());
+    let fault = |&item: &usize| ItemError { item, kind: KeyError::NotInvertible.into() };
+    assert_eq!(trip.status.errors(), without_key.iter().map(fault).collect::<Vec<_>>());
     assert_eq!(trip.decapsulated(&kem)?.len(), trip.shared_keys.len());
 
     let mut spoilt = trip.ciphertexts.clone();
@@ -102,7 +106,7 @@ fn vectors<P: ParameterSet>(device: &Device, file: &str) -> Outcomes {
         ciphertext[(131 * count + 7) % sizes.ciphertext] ^= 1 << (count % 8);
     }
     let mut rejections = vec![0; trip.shared_keys.len()];
-    kem.decapsulate(&trip.secret_keys, &spoilt, &mut rejections)?.all()?;
+    kem.decapsulate(&trip.secret_keys, &spoilt, &mut rejections)?.into_result()?;
     let received = trip.decapsulated(&kem)?;
     for (item, digest) in digests.iter().enumerate() {
         let part = |bytes: &[u8], size: usize| bytes[item * size..][..size].to_vec();
@@ -153,39 +157,39 @@ fn bad_items_are_named_and_harm_no_neighbour() -> Outcomes {
         // and the public key in item 4's secret key
         secret_keys[4 * sizes.secret_key + 384 + 7] |= 0xf0;
         secret_keys[4 * sizes.secret_key + 384 + 8] = 0xff;
-        let bad_public = Fault { item: 1, why: Reason::InvalidPublicKey { coefficient: 5 } };
+        let bad_public = ItemError { item: 1, kind: KeyError::InvalidPublicKey { coefficient: 5 }.into() };
         let bad_secret = [
-            Fault { item: 3, why: Reason::InvalidSecretKey { coefficient: 7 } },
-            Fault { item: 4, why: Reason::InvalidPublicKey { coefficient: 5 } },
+            ItemError { item: 3, kind: KeyError::InvalidSecretKey { coefficient: 7 }.into() },
+            ItemError { item: 4, kind: KeyError::InvalidPublicKey { coefficient: 5 }.into() },
         ];
 
         let (mut ciphertexts, mut shared_keys) = (vec![1; 5 * sizes.ciphertext], vec![1; 5 * 32]);
-        let outcome = kem.encapsulate(&public_keys, &mut ciphertexts, &mut shared_keys)?;
-        assert_eq!(outcome.faults(), [bad_public]);
-        assert_eq!(outcome.all(), Err(bad_public));
+        let status = kem.encapsulate(&public_keys, &mut ciphertexts, &mut shared_keys)?;
+        assert_eq!(status.errors(), [bad_public]);
+        assert_eq!(status.into_result(), Err(bad_public));
         assert!(ciphertexts[sizes.ciphertext..][..sizes.ciphertext].iter().all(|&byte| byte == 0));
         assert_eq!(shared_keys[32..64], [0; 32]);
         let mut received = vec![1; 5 * 32];
-        kem.decapsulate(&trip.secret_keys, &ciphertexts, &mut received)?.all()?;
+        kem.decapsulate(&trip.secret_keys, &ciphertexts, &mut received)?.into_result()?;
         for item in [0, 2, 3, 4] {
             assert_eq!(received[32 * item..][..32], shared_keys[32 * item..][..32]);
         }
 
-        let outcome = kem.decapsulate(&secret_keys, &trip.ciphertexts, &mut received)?;
-        assert_eq!(outcome.faults(), bad_secret);
+        let status = kem.decapsulate(&secret_keys, &trip.ciphertexts, &mut received)?;
+        assert_eq!(status.errors(), bad_secret);
         assert_eq!(received[..96], trip.shared_keys[..96]);
         assert_eq!(received[96..], [0; 64]);
 
         // the same over handles
         let stream = device.stream()?;
         let keys = kem.import_public_keys(&stream, &public_keys)?;
-        assert_eq!(keys.outcome(&stream)?.faults(), [bad_public]);
+        assert_eq!(keys.status(&stream)?.errors(), [bad_public]);
         let (sent, shared) = kem.encapsulate_on(&stream, &keys)?;
         assert_eq!((sent.len(), shared.len()), (5, 5));
-        assert_eq!(shared.outcome(&stream)?.faults(), [bad_public]);
+        assert_eq!(shared.status(&stream)?.errors(), [bad_public]);
         let keys = kem.import_secret_keys(&stream, &secret_keys)?;
         let shared = kem.decapsulate_on(&stream, &keys, &kem.import_ciphertexts(&stream, &trip.ciphertexts)?)?;
-        assert_eq!(shared.export(&stream, &mut received)?.faults(), bad_secret);
+        assert_eq!(shared.export(&stream, &mut received)?.errors(), bad_secret);
         assert_eq!(received[..96], trip.shared_keys[..96]);
     }
     Ok(())
@@ -196,7 +200,8 @@ fn wrong_lengths_are_refused() -> Outcomes {
     for device in devices() {
         let kem = Batch::<Cntr512>::new(&device)?;
         let sizes = kem.sizes();
-        let length = |outcome: ringforge::Result<Outcome>| assert!(matches!(outcome, Err(Error::Length { .. })));
+        let length =
+            |status: ringforge::Result<BatchStatus<KeyError>>| assert!(matches!(status, Err(Error::Length { .. })));
         let (mut pk, mut sk) = (vec![0; 2 * sizes.public_key], vec![0; 2 * sizes.secret_key]);
         let (mut ct, mut ss) = (vec![0; 2 * sizes.ciphertext], vec![0; 2 * 32]);
         length(kem.generate(&mut pk[1..], &mut sk));
@@ -210,9 +215,9 @@ fn wrong_lengths_are_refused() -> Outcomes {
         let stream = device.stream()?;
         assert!(matches!(kem.import_ciphertexts(&stream, &ct[1..]), Err(Error::Length { .. })));
         // no items are no error
-        kem.generate(&mut [], &mut [])?.all()?;
-        kem.encapsulate(&[], &mut [], &mut [])?.all()?;
-        kem.decapsulate(&[], &[], &mut [])?.all()?;
+        kem.generate(&mut [], &mut [])?.into_result()?;
+        kem.encapsulate(&[], &mut [], &mut [])?.into_result()?;
+        kem.decapsulate(&[], &[], &mut [])?.into_result()?;
         // handles of another set
         let other = Batch::<Ctru768>::new(&device)?;
         let (keys, _) = other.generate_on(&stream, 1)?;
@@ -231,14 +236,14 @@ fn handles_agree_with_host_memory() -> Outcomes {
         let (ciphertexts, shared_keys) = kem.encapsulate_on(&stream, &public_keys)?;
         let received = kem.decapsulate_on(&stream, &secret_keys, &ciphertexts)?;
         let (mut sent, mut got) = ([0; 7 * 32], [1; 7 * 32]);
-        shared_keys.export(&stream, &mut sent)?.all()?;
-        received.export(&stream, &mut got)?.all()?;
+        shared_keys.export(&stream, &mut sent)?.into_result()?;
+        received.export(&stream, &mut got)?.into_result()?;
         assert_eq!(sent, got);
         let (mut keys, mut texts) = (vec![0; 7 * sizes.secret_key], vec![0; 7 * sizes.ciphertext]);
-        secret_keys.export(&stream, &mut keys)?.all()?;
-        ciphertexts.export(&stream, &mut texts)?.all()?;
+        secret_keys.export(&stream, &mut keys)?.into_result()?;
+        ciphertexts.export(&stream, &mut texts)?.into_result()?;
         let mut again = [0; 7 * 32];
-        kem.decapsulate(&keys, &texts, &mut again)?.all()?;
+        kem.decapsulate(&keys, &texts, &mut again)?.into_result()?;
         assert_eq!(sent, again);
         assert!(sent.chunks_exact(32).all(|key| sent.chunks_exact(32).filter(|other| *other == key).count() == 1));
     }
@@ -359,7 +364,7 @@ fn no_item_is_fine_that_a_step_passed_over() {
         if named.plan.arg("statuses").is_none_or(|arg| !arg.status) {
             continue;
         }
-        let unseen = unseen_steps(&named, Reason::FINE, 2, 5).expect("runs");
+        let unseen = unseen_steps(&named, FINE, 2, 5).expect("runs");
         let names: Vec<_> =
             unseen.iter().filter_map(|&step| named.plan.kernels().nth(step)).map(|k| k.name()).collect();
         // seeds that are not drawn are what memory held; most keys need no other seed

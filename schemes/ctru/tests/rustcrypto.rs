@@ -4,8 +4,8 @@ use kem::{Ciphertext, Decapsulate, Decapsulator, Encapsulate, Generate, Key, Key
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use ringforge_ctru::{
-    Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, DecapsulationKey, EncapsulationKey, ParameterSet,
-    Reason,
+    Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, DecapsulationKey, EncapsulationKey, KeyError,
+    ParameterSet,
 };
 
 /// Calls a generic function with every parameter set.
@@ -82,7 +82,7 @@ fn refuse<P: ParameterSet>() {
 
     for place in [0, 1, n / 2, n - 1] {
         for value in [0, 3456, 3457, 4095] {
-            let expected = if value < 3457 { Ok(()) } else { Err(Reason::InvalidPublicKey { coefficient: place }) };
+            let expected = if value < 3457 { Ok(()) } else { Err(KeyError::InvalidPublicKey { coefficient: place }) };
             let mut bad: Key<EncapsulationKey<P>> = public.clone();
             set(&mut bad, 12, place, value);
             set(&mut bad, 12, n - 1, value);
@@ -94,7 +94,8 @@ fn refuse<P: ParameterSet>() {
             assert_eq!(DecapsulationKey::<P>::from_bytes(&bad).map(drop), expected);
         }
         for value in [0, largest, largest + 1, (1 << width) - 1] {
-            let expected = if value <= largest { Ok(()) } else { Err(Reason::InvalidSecretKey { coefficient: place }) };
+            let expected =
+                if value <= largest { Ok(()) } else { Err(KeyError::InvalidSecretKey { coefficient: place }) };
             let mut bad = secret.clone();
             set(&mut bad, width, place, value);
             assert_eq!(DecapsulationKey::<P>::from_bytes(&bad).map(drop), expected);

@@ -53,7 +53,8 @@ mod tests {
     use ringforge::testkit::{Random, seed};
 
     use super::*;
-    use crate::kernels::{coordinates, oracle};
+    use crate::kernels::coordinates;
+    use crate::oracle;
 
     #[test]
     fn a_nearest_codeword_is_found_and_ties_go_as_specified() {
@@ -61,8 +62,9 @@ mod tests {
             let mut ties = 0;
             for v in coordinates(seed(), 30_000, q2) {
                 let found = decode(&v, q2);
-                assert_eq!(found, oracle::decode(&v, q2), "{v:?} modulo {q2}");
-                let distances = oracle::distances(&v, q2);
+                let (integers, modulus) = (v.map(i64::from), q2.into());
+                assert_eq!(i64::from(found), oracle::decode(&integers, modulus), "{v:?} modulo {q2}");
+                let distances = oracle::distances(&integers, modulus);
                 let nearest = distances.iter().min().unwrap();
                 assert_eq!(distances[usize::from(found)], *nearest, "{v:?} modulo {q2}");
                 ties += u32::from(distances.iter().filter(|distance| *distance == nearest).count() > 1);

@@ -1,12 +1,8 @@
 //! A kernel and a plan for each piece of this crate's CUDA text, for tests; schemes fuse the text into their kernels.
 
-pub(crate) mod oracle;
 mod plans;
 
-use core::fmt;
-use core::ops::Range;
-
-use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Source};
+use ringforge::{Args, Built, CustomKernel, Port};
 
 use crate::{E8, PACK, SAMPLE};
 
@@ -44,37 +40,54 @@ pub enum Component {
     },
 }
 
-/// The kernel of a component. Ports: what it reads, what it writes.
-pub struct ComponentKernel {
-    component: Component,
-    name: &'static str,
-    text: &'static str,
-    /// What the text names.
-    constant: String,
-    ports: [Port; 2],
-}
-
-impl ComponentKernel {
-    /// The kernel.
+impl Component {
+    /// The kernel. Ports: what it reads, what it writes.
     #[must_use]
-    pub fn new(component: Component) -> Self {
-        macro_rules! text {
-            ($name:literal) => {
-                ($name, include_str!(concat!("kernels/", $name, ".cu")))
-            };
+    #[allow(unsafe_code)]
+    pub fn kernel(self) -> CustomKernel {
+        macro_rules! kernel {
+            ($name:literal, $constant:expr, $from:expr => $to:expr, $on_cpu:expr) => {{
+                let text = ($name, include_str!(concat!("kernels/", $name, ".cu")), &[E8, SAMPLE, PACK][..]);
+                let (constant, ports): (String, _) = ($constant, [Port::input($from), Port::output($to)]);
+                let built = move |_: &_| Ok(Built::thread_per_item(THREADS, &constant));
+                // SAFETY: a thread of each text reads its own item, of the bytes of the port, and writes it.
+                unsafe {
+                    CustomKernel::new(text, ports, built, move |items, args: &mut Args<'_>| args.each(items, $on_cpu))
+                }
+            }};
         }
         let number = |name: &str, value: u32| format!("constexpr rf::u32 {name} = {value};\n");
         let packed = |width| crate::packed_bytes(width, unit(width));
-        let ((name, text), constant, from, to) = match component {
-            Component::Encode => (text!("e8_encode_bytes"), String::new(), 1, 2),
-            Component::Decode { q2 } => (text!("e8_decode_blocks"), number("Q2", q2.into()), 16, 1),
-            Component::Sample { eta } => (text!("sample_blocks"), number("Eta", eta), 4 * eta as usize, 32),
-            Component::Pack { width } => (text!("pack_units"), number("Width", width), 2 * unit(width), packed(width)),
-            Component::Unpack { width } => {
-                (text!("unpack_units"), number("Width", width), packed(width), 2 * unit(width))
+        let kernel = match self {
+            Self::Encode => {
+                kernel!("e8_encode_bytes", String::new(), 1 => 2, |_, (byte, codewords): (&u8, &mut [u8; 2])| {
+                    *codewords = [byte & 15, byte >> 4].map(crate::encode);
+                    Ok(())
+                })
+            }
+            Self::Decode { q2 } => {
+                kernel!("e8_decode_blocks", number("Q2", q2.into()), 16 => 1, |_, (v, nibble): (&[u16; 8], &mut u8)| {
+                    *nibble = crate::decode(v, q2);
+                    Ok(())
+                })
+            }
+            Self::Sample { eta } => {
+                kernel!("sample_blocks", number("Eta", eta), 4 * eta as usize => 32, |_, (from, to)| {
+                    crate::centred_binomial(eta, from, to)
+                })
+            }
+            Self::Pack { width } => {
+                kernel!("pack_units", number("Width", width), 2 * unit(width) => packed(width), |_, (from, to)| {
+                    crate::pack(width, from, to)
+                })
+            }
+            Self::Unpack { width } => {
+                kernel!("unpack_units", number("Width", width), packed(width) => 2 * unit(width), |_, (from, to)| {
+                    crate::unpack(width, from, to)
+                })
             }
         };
-        Self { component, name, text, constant, ports: [Port::input(from), Port::output(to)] }
+        kernel.described(format!("{self:?}"))
     }
 }
 
@@ -84,49 +97,5 @@ const fn unit(width: u32) -> usize {
         0 => 8,
         2 => 16,
         _ => 32,
-    }
-}
-
-impl Kernel for ComponentKernel {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
-    #[allow(unsafe_code)]
-    fn source(&self, _: &Limits) -> Result<Source> {
-        let prelude = format!("#pragma once\n{}", self.constant);
-        let built = Built { prelude, launch: Launch::thread_per_item(THREADS) };
-        // SAFETY: a thread of each text reads its own item, of the bytes that `new` gives the port, and writes it.
-        Ok(unsafe { Source::new(self, self.text, &[E8, SAMPLE, PACK], built) })
-    }
-
-    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        match self.component {
-            Component::Encode => args.each(items, |_, (byte, codewords): (&u8, &mut [u8; 2])| {
-                *codewords = [byte & 15, byte >> 4].map(crate::encode);
-                Ok(())
-            }),
-            Component::Decode { q2 } => args.each(items, |_, (v, nibble): (&[u16; 8], &mut u8)| {
-                *nibble = crate::decode(v, q2);
-                Ok(())
-            }),
-            Component::Sample { eta } => args.each(items, |_, (from, to)| crate::centred_binomial(eta, from, to)),
-            Component::Pack { width } => args.each(items, |_, (from, to)| crate::pack(width, from, to)),
-            Component::Unpack { width } => args.each(items, |_, (from, to)| crate::unpack(width, from, to)),
-        }
-    }
-
-    fn describe(&self) -> String {
-        format!("{:?}", self.component)
-    }
-}
-
-impl fmt::Debug for ComponentKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.component)
     }
 }

@@ -1,5 +1,5 @@
-//! What the key encapsulations of the CTRU family share: the E8 code, the centred binomial sampler, packings, residues
-//! without divisions, and the choice of a key that ends decapsulation.
+//! What the key encapsulations of the CTRU family share: the E8 code, the centred binomial sampler, packings, and
+//! the key encapsulation around the encryption inside.
 //!
 //! The first three stand here twice, with one meaning: as Rust for CPUs, and as CUDA text for kernels ([`E8`], [`SAMPLE`],
 //! [`PACK`]), in registers and with all shifts known when it is compiled. Nothing here branches on data, indexes by it or
@@ -24,21 +24,24 @@
 //! # Ok::<(), ringforge::Error>(())
 //! ```
 //!
-//! Feature `testkit` adds `kernels`: a kernel and a plan for each piece of text, held to oracles.
+//! Feature `testkit` adds `kernels`: a kernel and a plan for each piece of text, held to oracles; and `oracle`: what those of
+//! the schemes have in common.
 
 mod code;
+mod kem;
 #[cfg(feature = "testkit")]
 pub mod kernels;
+#[cfg(feature = "testkit")]
+pub mod oracle;
 mod pack;
-mod residue;
 mod sample;
 mod select;
 
 use ringforge::Header;
 
 pub use code::{decode, encode};
+pub use kem::{Encryption, EncryptionSizes, ID_BYTES, Kem, Memory, STACK, Seed, choose, digest, xof};
 pub use pack::{pack, packed_bytes, unpack};
-pub use residue::{Divisor, residues};
 pub use sample::{centred_binomial, sampled_bytes};
 pub use select::{first_nonzero, select};
 

@@ -72,7 +72,7 @@ mod tests {
     use ringforge::testkit::{bytes, seed};
 
     use super::*;
-    use crate::kernels::oracle;
+    use crate::oracle;
 
     #[test]
     fn any_number_of_coefficients_is_sampled() {
@@ -81,7 +81,10 @@ mod tests {
                 let bytes = bytes(seed(), sampled_bytes(eta, count));
                 let mut found = vec![99; count];
                 centred_binomial(eta, &bytes, &mut found).unwrap();
-                assert_eq!(found, oracle::sample(eta, &bytes)[..count], "eta {eta}");
+                assert!(
+                    found.iter().map(|&x| i64::from(x)).eq(oracle::sample(eta, &bytes).into_iter().take(count)),
+                    "eta {eta}"
+                );
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use ringforge::Engine;
-use ringforge_sm2::{DEFAULT_ID, Identity, Mode, PrivateKey, PublicKey, Signature, Signer, Verifier, outcome};
+use ringforge_sm2::{DEFAULT_ID, Identity, Mode, PrivateKey, PublicKey, Signature, Signer, Verifier, batch_status};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::best();
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // host memory: item i lies at i times its size
     let batch = 1000;
     let (mut private_keys, mut public_keys) = (vec![0; 32 * batch], vec![0; 64 * batch]);
-    signer.generate(&mut private_keys, &mut public_keys)?.all()?;
+    signer.generate(&mut private_keys, &mut public_keys)?.into_result()?;
 
     // what is signed is the digest of Z_A, made from the key and its owner's identifier, and the message
     let mut digests = Vec::new();
@@ -27,15 +27,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         digests.extend(identity.digest(format!("message {i}").as_bytes()));
     }
     let mut signatures = vec![0; 64 * batch];
-    signer.sign(&private_keys, &digests, &mut signatures)?.all()?;
-    verifier.verify(&public_keys, &digests, &signatures)?.all()?;
+    signer.sign(&private_keys, &digests, &mut signatures)?.into_result()?;
+    verifier.verify(&public_keys, &digests, &signatures)?.into_result()?;
     println!("{batch} signatures are valid");
 
     // a spoilt signature is named, and harms no other
     signatures[64 * 7] ^= 1;
     let found = verifier.verify(&public_keys, &digests, &signatures)?;
-    println!("{}", found.faults()[0]);
-    assert_eq!((found.faults().len(), found.faults()[0].item), (1, 7));
+    println!("{}", found.errors()[0]);
+    assert_eq!((found.errors().len(), found.errors()[0].item), (1, 7));
 
     // few keys, many signatures: tables of the keys, and all data on the device
     let stream = device.stream()?;
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut signed, mut statuses) = (device.buffer(64 * batch)?, device.buffer(4 * batch)?);
     signer.sign_on(&stream, &signer.prepare(&stream, &keys)?, &digests_there, &mut signed, &mut statuses)?;
     cached.verify_on(&stream, &numbers, &digests_there, &signed, &mut statuses)?;
-    outcome(&stream, &statuses)?.all()?;
+    batch_status(&stream, &statuses)?.into_result()?;
     println!("{batch} more by {} keys, verified with their tables", cached.len());
 
     // one at a time, on the CPU; DER for others to read

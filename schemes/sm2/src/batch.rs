@@ -3,11 +3,12 @@
 use core::fmt;
 use std::sync::OnceLock;
 
+use ringforge::words::Limbs;
 use ringforge::{Buffer, Device, Draws, Error, Plan, Program, Result, Stream};
-use ringforge_batch::{Fault, Outcome, Reason, batch_of, run_host};
+use ringforge_batch::{BatchStatus, ItemError, batch_of, run_host};
 use zeroize::Zeroizing;
 
-use crate::field::Limbs;
+use crate::error::Sm2Error;
 use crate::kernels::{PAIR, STATUS, WORD};
 use crate::plans::Plans;
 use crate::windows::Mode;
@@ -22,15 +23,15 @@ use crate::windows::Mode;
 /// let device = engine.device();
 /// let signer = Signer::new(device, Mode::Scan)?;
 /// let (mut private_keys, mut public_keys) = (vec![0; 3 * 32], vec![0; 3 * 64]);
-/// signer.generate(&mut private_keys, &mut public_keys)?.all()?;
+/// signer.generate(&mut private_keys, &mut public_keys)?.into_result()?;
 ///
 /// let (digests, mut signatures) = ([7; 3 * 32], vec![0; 3 * 64]);
-/// signer.sign(&private_keys, &digests, &mut signatures)?.all()?;
+/// signer.sign(&private_keys, &digests, &mut signatures)?.into_result()?;
 ///
 /// let verifier = Verifier::new(device)?;
-/// verifier.verify(&public_keys, &digests, &signatures)?.all()?;
+/// verifier.verify(&public_keys, &digests, &signatures)?.into_result()?;
 /// signatures[70] ^= 1; // of the second item
-/// assert_eq!(verifier.verify(&public_keys, &digests, &signatures)?.faults()[0].item, 1);
+/// assert_eq!(verifier.verify(&public_keys, &digests, &signatures)?.errors()[0].item, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Signer {
@@ -105,37 +106,37 @@ impl Signer {
     /// # Errors
     /// [`Error::Length`] unless private keys are whole, [`Error::ArgumentSize`] unless there are as many public ones;
     /// [`Error::Unsupported`] where the system gives no randomness; [`Error::OutOfMemory`], [`Error::Driver`].
-    pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<Outcome> {
+    pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let (program, draws) = (self.later(&self.generate, Plans::generate)?, Draws::from_os()?);
         let outputs = [("private keys", private_keys, WORD), ("public keys", public_keys, PAIR)];
         run_host(program, batch, &[("draws", draws.as_bytes())], outputs)
     }
 
-    /// Writes the public key, 64 bytes x ‖ y, of each private key of 32 bytes. The fault of a key out of range is
-    /// [`Reason::PrivateKeyRange`].
+    /// Writes the public key, 64 bytes x ‖ y, of each private key of 32 bytes. The error of a key out of range is
+    /// [`Sm2Error::PrivateKeyRange`].
     ///
     /// # Errors
     /// As [`Signer::generate`].
-    pub fn public_keys(&self, private_keys: &[u8], public_keys: &mut [u8]) -> Result<Outcome> {
+    pub fn public_keys(&self, private_keys: &[u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let program = self.later(&self.public_keys, Plans::public_keys)?;
         run_host(program, batch, &[("private keys", private_keys)], [("public keys", public_keys, PAIR)])
     }
 
-    /// Signs digests of 32 bytes: signature i, r ‖ s of 64 bytes, by private key i, or all by the only one. The fault of
-    /// an item whose key is out of range is [`Reason::PrivateKeyRange`], and its signature zero.
+    /// Signs digests of 32 bytes: signature i, r ‖ s of 64 bytes, by private key i, or all by the only one. The error of
+    /// an item whose key is out of range is [`Sm2Error::PrivateKeyRange`], and its signature zero.
     ///
     /// # Errors
     /// [`Error::Length`] unless digests and keys are whole, [`Error::ArgumentSize`] unless there are as many digests,
     /// signatures and keys, or one key; as [`Signer::generate`].
-    pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<Outcome> {
+    pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let program = self.sign.program(private_keys.len() == WORD);
         self.sign_by(program, private_keys, digests, ("draws", Draws::from_os()?.as_bytes()), signatures)
     }
 
-    /// As [`Signer::sign`], with a nonce of 32 bytes for each item. The fault of a nonce that is out of range, or leads
-    /// to r = 0, r + k = n or s = 0, is [`Reason::NonceRefused`]. Who learns a nonce, or gets two signatures with the same
+    /// As [`Signer::sign`], with a nonce of 32 bytes for each item. The error of a nonce that is out of range, or leads
+    /// to r = 0, r + k = n or s = 0, is [`Sm2Error::NonceRefused`]. Who learns a nonce, or gets two signatures with the same
     /// one, has the key.
     ///
     /// # Errors
@@ -147,7 +148,7 @@ impl Signer {
         digests: &[u8],
         nonces: &[u8],
         signatures: &mut [u8],
-    ) -> Result<Outcome> {
+    ) -> Result<BatchStatus<Sm2Error>> {
         let program = self.later(&self.sign_with_nonces, Plans::sign_with_nonces)?;
         self.sign_by(program, private_keys, digests, ("nonces", nonces), signatures)
     }
@@ -165,7 +166,7 @@ impl Signer {
     }
 
     /// As [`Signer::sign`], on buffers of the device in a stream's order: digests to signatures and statuses, a word of 32
-    /// bits for each item, which [`outcome`] reads.
+    /// bits for each item, which [`batch_status`] reads.
     ///
     /// # Errors
     /// As [`Signer::sign`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
@@ -193,7 +194,7 @@ impl Signer {
         digests: &[u8],
         randomness: (&str, &[u8]),
         signatures: &mut [u8],
-    ) -> Result<Outcome> {
+    ) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let keys = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let mut prepared = Zeroizing::new(vec![Limbs::default(); keys]);
@@ -215,8 +216,8 @@ impl Signer {
 
 /// Verification made ready on a device.
 ///
-/// A fault tells what is wrong with an item: [`Reason::SignatureRange`], [`Reason::PublicKeyPoint`],
-/// [`Reason::SignatureWrong`]. No item's faults, nor what is wrong with its key, change what becomes of another.
+/// An error tells what is wrong with an item: [`Sm2Error::SignatureRange`], [`Sm2Error::PublicKeyPoint`],
+/// [`Sm2Error::SignatureWrong`]. No item's errors, nor what is wrong with its key, change what becomes of another.
 pub struct Verifier {
     plans: Plans,
     verify: Program,
@@ -265,14 +266,14 @@ impl Verifier {
     /// # Errors
     /// [`Error::Length`] unless digests are whole, [`Error::ArgumentSize`] unless there are as many of each;
     /// [`Error::OutOfMemory`], [`Error::Driver`].
-    pub fn verify(&self, public_keys: &[u8], digests: &[u8], signatures: &[u8]) -> Result<Outcome> {
+    pub fn verify(&self, public_keys: &[u8], digests: &[u8], signatures: &[u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let inputs = [("public keys", public_keys), ("digests", digests), ("signatures", signatures)];
         run_host(&self.verify, batch, &inputs, [])
     }
 
     /// As [`Verifier::verify`], on buffers of the device in a stream's order, to statuses, a word of 32 bits for each
-    /// item, which [`outcome`] reads.
+    /// item, which [`batch_status`] reads.
     ///
     /// # Errors
     /// As [`Verifier::verify`]; [`Error::ForeignDevice`], [`Error::Unwritten`].
@@ -290,7 +291,7 @@ impl Verifier {
     }
 
     /// Makes tables of public keys of 64 bytes, where they take no more than `budget` bytes. If keys among them are no
-    /// points of the curve, there are no tables, but an outcome that names them.
+    /// points of the curve, there are no tables, but a status that names them.
     ///
     /// # Errors
     /// [`Error::Length`] unless they are whole; [`Error::TooLarge`] beyond the budget; as [`Device::compile`].
@@ -299,7 +300,7 @@ impl Verifier {
         stream: &Stream,
         public_keys: &[u8],
         budget: usize,
-    ) -> Result<core::result::Result<CachedKeys, Outcome>> {
+    ) -> Result<core::result::Result<CachedKeys, BatchStatus<Sm2Error>>> {
         let count = batch_of("bytes of public keys", public_keys.len(), PAIR)?;
         let size = self.plans.cached.bytes();
         if count > budget / size {
@@ -307,10 +308,12 @@ impl Verifier {
         }
         let is_good = |key: &[u8]| key.try_into().is_ok_and(|key| crate::PublicKey::from_bytes(key).is_ok());
         let keys = public_keys.chunks_exact(PAIR).enumerate();
-        let bad = keys.filter(|(_, key)| !is_good(key)).map(|(item, _)| Fault { item, why: Reason::PublicKeyPoint });
+        let bad = keys
+            .filter(|(_, key)| !is_good(key))
+            .map(|(item, _)| ItemError { item, kind: Sm2Error::PublicKeyPoint.into() });
         let bad: Vec<_> = bad.collect();
         if !bad.is_empty() {
-            return Ok(Err(Outcome::new(bad)));
+            return Ok(Err(BatchStatus::new(bad)));
         }
         let mut tables = self.device().buffer(count * size)?;
         let public_keys = stream.upload(public_keys)?;
@@ -333,8 +336,8 @@ impl CachedKeys {
         self.count == 0
     }
 
-    /// As [`Verifier::verify_on`], where each item has the number of a cached key, a word of 32 bits. The fault of a
-    /// number beyond the last is [`Reason::PublicKeyPoint`].
+    /// As [`Verifier::verify_on`], where each item has the number of a cached key, a word of 32 bits. The error of a
+    /// number beyond the last is [`Sm2Error::PublicKeyPoint`].
     ///
     /// # Errors
     /// As [`Verifier::verify_on`].
@@ -356,9 +359,9 @@ impl CachedKeys {
 ///
 /// # Errors
 /// [`Error::Length`] unless they are whole words; [`Error::ForeignDevice`], [`Error::Unwritten`], [`Error::Driver`].
-pub fn outcome(stream: &Stream, statuses: &Buffer) -> Result<Outcome> {
+pub fn batch_status(stream: &Stream, statuses: &Buffer) -> Result<BatchStatus<Sm2Error>> {
     batch_of("bytes of statuses", statuses.len(), STATUS)?;
-    Ok(Outcome::new(Reason::faults(&stream.download::<u32>(statuses)?)))
+    Ok(BatchStatus::of(&stream.download(statuses)?))
 }
 
 /// A program where all items share something, and the same where each has its own.
@@ -392,20 +395,22 @@ impl fmt::Debug for Verifier {
 mod tests {
     use ringforge::testkit::inject::{Altered, with_kernels};
 
+    use ringforge_batch::ErrorKind;
+
     use super::*;
 
     #[test]
-    fn nothing_is_left_in_outputs_of_items_with_faults() {
+    fn nothing_is_left_in_outputs_of_items_with_errors() {
         let device = Device::cpu();
         let mut signer = Signer::small(&device, Mode::Scan).unwrap();
         let passes_over =
             |plan: &Plan| with_kernels(plan, |step, kernel| (step == 1).then(|| Altered::new(kernel).passing_over(2)));
         signer.sign = OneOrEach::new(&device, |one| Ok(passes_over(&signer.plans.sign(one)?))).unwrap();
         let mut signatures = [3; 5 * PAIR];
-        let outcome = signer.sign(&[1; 5 * WORD], &[2; 5 * WORD], &mut signatures).unwrap();
-        assert!(outcome.faults().contains(&Fault { item: 2, why: Reason::NotReached }), "{outcome:?}");
-        for fault in outcome.faults() {
-            assert_eq!(signatures[fault.item * PAIR..][..PAIR], [0; PAIR]);
+        let status = signer.sign(&[1; 5 * WORD], &[2; 5 * WORD], &mut signatures).unwrap();
+        assert!(status.errors().contains(&ItemError { item: 2, kind: ErrorKind::NotReached }), "{status:?}");
+        for error in status.errors() {
+            assert_eq!(signatures[error.item * PAIR..][..PAIR], [0; PAIR]);
         }
     }
 }

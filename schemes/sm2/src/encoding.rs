@@ -3,13 +3,13 @@
 use der::asn1::{AnyRef, BitString, BitStringRef, OctetStringRef, UintRef};
 use der::{Decode, Encode, Reader, SecretDocument, SliceReader, Tag};
 use pkcs8::{EncodePrivateKey, PrivateKeyInfoRef};
-use ringforge_batch::Reason;
 use sec1::consts::U32;
 use sec1::point::Coordinates;
 use sec1::{EcParameters, EcPrivateKey};
 use spki::{AlgorithmIdentifierRef, EncodePublicKey, ObjectIdentifier, SubjectPublicKeyInfoRef};
 use zeroize::Zeroizing;
 
+use crate::error::Sm2Error;
 use crate::field::Fp;
 use crate::key::{PrivateKey, PublicKey, Signature};
 use crate::point::Affine;
@@ -31,9 +31,9 @@ impl PublicKey {
     /// The key with this SEC 1 encoding, compressed or not. Hybrid forms are refused, as is infinity.
     ///
     /// # Errors
-    /// [`Reason::PublicKeyPoint`].
-    pub fn from_sec1_bytes(bytes: &[u8]) -> Result<Self, Reason> {
-        let point = Point::from_bytes(bytes).map_err(|_| Reason::PublicKeyPoint)?;
+    /// [`Sm2Error::PublicKeyPoint`].
+    pub fn from_sec1_bytes(bytes: &[u8]) -> Result<Self, Sm2Error> {
+        let point = Point::from_bytes(bytes).map_err(|_| Sm2Error::PublicKeyPoint)?;
         let key = match point.coordinates() {
             Coordinates::Uncompressed { .. } => bytes[1..].try_into().ok().and_then(Affine::from_bytes),
             Coordinates::Compressed { x, y_is_odd } => {
@@ -41,7 +41,7 @@ impl PublicKey {
             }
             _ => None,
         };
-        key.map(Self).ok_or(Reason::PublicKeyPoint)
+        key.map(Self).ok_or(Sm2Error::PublicKeyPoint)
     }
 
     /// The SEC 1 encoding: 33 bytes compressed, else 65.

@@ -4,35 +4,19 @@ use core::marker::PhantomData;
 use core::ops::{Add, Mul, Neg, Sub};
 
 use bytemuck::{Pod, Zeroable};
+use ringforge::words::{Limbs, Montgomery256, Wide, add_with, sub_with};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
-
-/// Four words, the least first.
-pub(crate) type Limbs = [u64; 4];
 
 /// An odd modulus above 2^255.
 pub(crate) trait Modulus: Pod + Send + Sync {
     const Q: Limbs;
-    /// −q^-1 mod 2^64.
-    const INVERSE: u64 = minus_inverse(Self::Q[0]);
-    /// 2^256 mod q, that is 2^256 − q.
-    const ONE: Limbs = sub([0; 4], Self::Q).0;
-    /// 2^512 mod q.
-    const R2: Limbs = square_of_r(Self::Q);
+    const M: Montgomery256 = Montgomery256::new(Self::Q);
 
     /// x 2^-256 mod q, below q, for x below 2^256 q.
     #[inline(always)]
-    fn reduce(mut x: [u64; 8]) -> Limbs {
-        let mut top = 0;
-        for i in 0..4 {
-            let m = x[i].wrapping_mul(Self::INVERSE);
-            let mut carry = 0;
-            for j in 0..4 {
-                (x[i + j], carry) = mad(m, Self::Q[j], x[i + j], carry);
-            }
-            (x[i + 4], top) = add_with(x[i + 4], carry, top);
-        }
-        sub_once([x[4], x[5], x[6], x[7]], top, Self::Q)
+    fn reduce(x: Wide) -> Limbs {
+        Self::M.reduce(x)
     }
 }
 
@@ -52,7 +36,7 @@ impl Modulus for Field {
     /// Without products: −p^-1 = 1 mod 2^64, so the multiple of p that clears a word m is m p, and
     /// m p + m = 2^64 (m (2^192 − 2^160 − 2^32 + 1)).
     #[inline(always)]
-    fn reduce(mut x: [u64; 8]) -> Limbs {
+    fn reduce(mut x: Wide) -> Limbs {
         let mut top = 0;
         for i in 0..4 {
             let m = x[i];
@@ -70,7 +54,7 @@ impl Modulus for Field {
             let (sum, again) = add_with(sum, top, 0);
             (x[i + 4], top) = (sum, over + again);
         }
-        sub_once([x[4], x[5], x[6], x[7]], top, Self::Q)
+        Self::M.sub_once([x[4], x[5], x[6], x[7]], top)
     }
 }
 
@@ -90,7 +74,7 @@ pub(crate) struct Residue<M>(pub(crate) Limbs, PhantomData<M>);
 
 impl<M: Modulus> Residue<M> {
     pub(crate) const ZERO: Self = Self::new([0; 4]);
-    pub(crate) const ONE: Self = Self::new(M::ONE);
+    pub(crate) const ONE: Self = Self::new(M::M.one());
 
     /// The residue with this Montgomery form, which is below q.
     pub(crate) const fn new(montgomery: Limbs) -> Self {
@@ -98,25 +82,20 @@ impl<M: Modulus> Residue<M> {
     }
 
     /// The residue of a number below q, for constants: 256 doublings.
-    pub(crate) const fn from_plain(mut x: Limbs) -> Self {
-        let mut i = 0;
-        while i < 256 {
-            x = add_mod(x, x, M::Q);
-            i += 1;
-        }
-        Self::new(x)
+    pub(crate) const fn from_plain(x: Limbs) -> Self {
+        Self::new(M::M.shifted(x))
     }
 
     /// The residue of any number of 256 bits.
     pub(crate) fn reduced(x: Limbs) -> Self {
-        Self::new(M::reduce(wide(x, M::R2)))
+        Self::new(M::reduce(M::M.shifted_wide(x)))
     }
 
     /// The residue of a big-endian number, if that is below q.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         let x = from_be(bytes);
         // whether a number is in range may be known, its bits may not
-        (sub(x, M::Q).1 == 1).then(|| Self::reduced(x))
+        (Montgomery256::sub_limbs(x, M::Q).1 == 1).then(|| Self::reduced(x))
     }
 
     /// The number itself, below q.
@@ -135,7 +114,7 @@ impl<M: Modulus> Residue<M> {
     }
 
     pub(crate) fn square(self) -> Self {
-        Self::new(M::reduce(wide_square(self.0)))
+        Self::new(M::reduce(Montgomery256::square_wide(self.0)))
     }
 
     pub(crate) fn double(self) -> Self {
@@ -144,9 +123,7 @@ impl<M: Modulus> Residue<M> {
 
     /// x / 2.
     pub(crate) fn half(self) -> Self {
-        let odd = (self.0[0] & 1).wrapping_neg();
-        let (x, carry) = add(self.0, M::Q.map(|limb| limb & odd));
-        Self::new([x[0] >> 1 | x[1] << 63, x[1] >> 1 | x[2] << 63, x[2] >> 1 | x[3] << 63, x[3] >> 1 | carry << 63])
+        Self::new(M::M.half(self.0))
     }
 
     /// The power with a public exponent: windows of four bits.
@@ -168,7 +145,7 @@ impl<M: Modulus> Residue<M> {
 
     /// 1 / x, and 0 for 0. For a prime modulus.
     pub(crate) fn inverse(self) -> Self {
-        self.power(sub(M::Q, [2, 0, 0, 0]).0)
+        self.power(Montgomery256::sub_limbs(M::Q, [2, 0, 0, 0]).0)
     }
 
     /// Inverts all, with one inversion for them together; zeros stay and disturb nobody.
@@ -193,16 +170,14 @@ impl<M: Modulus> Residue<M> {
 impl<M: Modulus> Add for Residue<M> {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self::new(add_mod(self.0, other.0, M::Q))
+        Self::new(M::M.add(self.0, other.0))
     }
 }
 
 impl<M: Modulus> Sub for Residue<M> {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        let (x, borrow) = sub(self.0, other.0);
-        let mask = borrow.wrapping_neg();
-        Self::new(add(x, M::Q.map(|limb| limb & mask)).0)
+        Self::new(M::M.sub(self.0, other.0))
     }
 }
 
@@ -216,7 +191,7 @@ impl<M: Modulus> Neg for Residue<M> {
 impl<M: Modulus> Mul for Residue<M> {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
-        Self::new(M::reduce(wide(self.0, other.0)))
+        Self::new(M::reduce(Montgomery256::mul_wide(self.0, other.0)))
     }
 }
 
@@ -236,118 +211,6 @@ impl<M> Zeroize for Residue<M> {
     fn zeroize(&mut self) {
         self.0.zeroize();
     }
-}
-
-/// a b + c + d.
-#[inline(always)]
-const fn mad(a: u64, b: u64, c: u64, d: u64) -> (u64, u64) {
-    let x = a as u128 * b as u128 + c as u128 + d as u128;
-    (x as u64, (x >> 64) as u64)
-}
-
-#[inline(always)]
-const fn add_with(a: u64, b: u64, carry: u64) -> (u64, u64) {
-    let x = a as u128 + b as u128 + carry as u128;
-    (x as u64, (x >> 64) as u64)
-}
-
-#[inline(always)]
-const fn sub_with(a: u64, b: u64, borrow: u64) -> (u64, u64) {
-    let x = (a as u128).wrapping_sub(b as u128).wrapping_sub(borrow as u128);
-    (x as u64, (x >> 64) as u64 & 1)
-}
-
-/// a + b, and the carry.
-#[inline(always)]
-pub(crate) const fn add(a: Limbs, b: Limbs) -> (Limbs, u64) {
-    let (x0, c) = add_with(a[0], b[0], 0);
-    let (x1, c) = add_with(a[1], b[1], c);
-    let (x2, c) = add_with(a[2], b[2], c);
-    let (x3, c) = add_with(a[3], b[3], c);
-    ([x0, x1, x2, x3], c)
-}
-
-/// a − b, and the borrow.
-#[inline(always)]
-pub(crate) const fn sub(a: Limbs, b: Limbs) -> (Limbs, u64) {
-    let (x0, c) = sub_with(a[0], b[0], 0);
-    let (x1, c) = sub_with(a[1], b[1], c);
-    let (x2, c) = sub_with(a[2], b[2], c);
-    let (x3, c) = sub_with(a[3], b[3], c);
-    ([x0, x1, x2, x3], c)
-}
-
-/// x + 2^256 top, less q unless it is below q.
-#[inline(always)]
-const fn sub_once(x: Limbs, top: u64, q: Limbs) -> Limbs {
-    let (y, borrow) = sub(x, q);
-    let keep = (borrow & (top ^ 1)).wrapping_neg();
-    [x[0] & keep | y[0] & !keep, x[1] & keep | y[1] & !keep, x[2] & keep | y[2] & !keep, x[3] & keep | y[3] & !keep]
-}
-
-#[inline(always)]
-const fn add_mod(a: Limbs, b: Limbs, q: Limbs) -> Limbs {
-    let (x, carry) = add(a, b);
-    sub_once(x, carry, q)
-}
-
-#[inline(always)]
-fn wide(a: Limbs, b: Limbs) -> [u64; 8] {
-    let mut x = [0; 8];
-    for i in 0..4 {
-        let mut carry = 0;
-        for j in 0..4 {
-            (x[i + j], carry) = mad(a[i], b[j], x[i + j], carry);
-        }
-        x[i + 4] = carry;
-    }
-    x
-}
-
-/// The six products of different words twice, and the four squares.
-#[inline(always)]
-fn wide_square(a: Limbs) -> [u64; 8] {
-    let (x1, c) = mad(a[0], a[1], 0, 0);
-    let (x2, c) = mad(a[0], a[2], 0, c);
-    let (x3, x4) = mad(a[0], a[3], 0, c);
-    let (x3, c) = mad(a[1], a[2], x3, 0);
-    let (x4, x5) = mad(a[1], a[3], x4, c);
-    let (x5, x6) = mad(a[2], a[3], x5, 0);
-    let twice = [0, x1 << 1, x2 << 1 | x1 >> 63, x3 << 1 | x2 >> 63, x4 << 1 | x3 >> 63, x5 << 1 | x4 >> 63];
-    let (t6, t7) = (x6 << 1 | x5 >> 63, x6 >> 63);
-    let (y0, h) = mad(a[0], a[0], 0, 0);
-    let (y1, c) = add_with(twice[1], h, 0);
-    let (l, h) = mad(a[1], a[1], 0, 0);
-    let (y2, c) = add_with(twice[2], l, c);
-    let (y3, c) = add_with(twice[3], h, c);
-    let (l, h) = mad(a[2], a[2], 0, 0);
-    let (y4, c) = add_with(twice[4], l, c);
-    let (y5, c) = add_with(twice[5], h, c);
-    let (l, h) = mad(a[3], a[3], 0, 0);
-    let (y6, c) = add_with(t6, l, c);
-    let (y7, _) = add_with(t7, h, c);
-    [y0, y1, y2, y3, y4, y5, y6, y7]
-}
-
-/// −q^-1 mod 2^64 for odd q, by Newton's iteration: each step doubles the right bits.
-const fn minus_inverse(q: u64) -> u64 {
-    let mut x = 1u64;
-    let mut i = 0;
-    while i < 6 {
-        x = x.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(x)));
-        i += 1;
-    }
-    x.wrapping_neg()
-}
-
-const fn square_of_r(q: Limbs) -> Limbs {
-    let mut x = sub([0; 4], q).0;
-    let mut i = 0;
-    while i < 256 {
-        x = add_mod(x, x, q);
-        i += 1;
-    }
-    x
 }
 
 /// A number of 64 hexadecimal digits, for constants.

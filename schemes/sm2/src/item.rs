@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
-use ringforge_batch::Reason;
+use ringforge::words::{Limbs, Montgomery256};
 use subtle::Choice;
 
-use crate::field::{Limbs, Scalar, add, from_be, sub};
+use crate::error::Sm2Error;
+use crate::field::{Scalar, from_be};
 use crate::params::{N, P};
 use crate::point::{Affine, Jacobian};
 use crate::windows::{Mode, Windows};
@@ -27,16 +28,16 @@ pub(crate) fn base_multiple(k: &Scalar) -> Jacobian {
 }
 
 /// A private key d from 1 to n − 2.
-pub(crate) fn private_scalar(bytes: &[u8; 32]) -> Result<Scalar, Reason> {
-    let d = Scalar::from_bytes(bytes).ok_or(Reason::PrivateKeyRange)?;
+pub(crate) fn private_scalar(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
+    let d = Scalar::from_bytes(bytes).ok_or(Sm2Error::PrivateKeyRange)?;
     let refused = d.is_zero() | (d + Scalar::ONE).is_zero();
-    if bool::from(refused) { Err(Reason::PrivateKeyRange) } else { Ok(d) }
+    if bool::from(refused) { Err(Sm2Error::PrivateKeyRange) } else { Ok(d) }
 }
 
 /// A nonce k from 1 to n − 1.
-pub(crate) fn nonce(bytes: &[u8; 32]) -> Result<Scalar, Reason> {
-    let k = Scalar::from_bytes(bytes).ok_or(Reason::NonceRefused)?;
-    if bool::from(k.is_zero()) { Err(Reason::NonceRefused) } else { Ok(k) }
+pub(crate) fn nonce(bytes: &[u8; 32]) -> Result<Scalar, Sm2Error> {
+    let k = Scalar::from_bytes(bytes).ok_or(Sm2Error::NonceRefused)?;
+    if bool::from(k.is_zero()) { Err(Sm2Error::NonceRefused) } else { Ok(k) }
 }
 
 /// The signature r ‖ s of e by the key with this (1 + d)^-1 and the nonce k, for x, the first coordinate of k G; and
@@ -51,7 +52,7 @@ pub(crate) fn sign(inverse: &Scalar, e: &Digest, k: &Scalar, x: Limbs) -> ([u8; 
 }
 
 /// Verifies a signature r ‖ s of e.
-pub(crate) fn verify(key: &Affine, e: &Digest, signature: &[u8; 64]) -> Result<(), Reason> {
+pub(crate) fn verify(key: &Affine, e: &Digest, signature: &[u8; 64]) -> Result<(), Sm2Error> {
     verify_by(e, signature, |s, t| {
         let row = NARROW.lowest_row().table(*key);
         WIDE.add_public(NARROW.multiply_public(&row, t), &WIDE_BASE, s)
@@ -63,24 +64,24 @@ pub(crate) fn verify_by(
     e: &Digest,
     signature: &[u8; 64],
     sum: impl FnOnce(&Scalar, &Scalar) -> Jacobian,
-) -> Result<(), Reason> {
+) -> Result<(), Sm2Error> {
     let (halves, _) = signature.as_chunks::<32>();
     let scalar = |bytes| Scalar::from_bytes(bytes).filter(|x| !bool::from(x.is_zero()));
-    let (r, s) = scalar(&halves[0]).zip(scalar(&halves[1])).ok_or(Reason::SignatureRange)?;
+    let (r, s) = scalar(&halves[0]).zip(scalar(&halves[1])).ok_or(Sm2Error::SignatureRange)?;
     let t = r + s;
     if bool::from(t.is_zero()) {
-        return Err(Reason::SignatureWrong);
+        return Err(Sm2Error::SignatureWrong);
     }
     let sum = sum(&s, &t);
     // infinity has no x; the comparison below would refuse it too, for its X is not zero here, but need not know that
     if bool::from(sum.z.is_zero()) {
-        return Err(Reason::SignatureWrong);
+        return Err(Sm2Error::SignatureWrong);
     }
     // x = c or x = c + n, if that is below p; compared as X = c Z², without an inversion
     let c = (r - Scalar::reduced(from_be(e))).plain();
     let zz = sum.z.square();
     let is_x = |c| crate::field::Fp::reduced(c) * zz == sum.x;
-    let (other, carry) = add(c, N);
-    let right = is_x(c) || carry == 0 && sub(other, P).1 == 1 && is_x(other);
-    if right { Ok(()) } else { Err(Reason::SignatureWrong) }
+    let (other, carry) = Montgomery256::add_limbs(c, N);
+    let right = is_x(c) || carry == 0 && Montgomery256::sub_limbs(other, P).1 == 1 && is_x(other);
+    if right { Ok(()) } else { Err(Sm2Error::SignatureWrong) }
 }

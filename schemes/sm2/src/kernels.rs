@@ -4,11 +4,12 @@ mod on_cpu;
 
 pub(crate) use on_cpu::RETRY;
 
-use core::ops::Range;
 use std::sync::Arc;
 
-use ringforge::{Args, Built, Draws, Header, Kernel, Launch, Limits, Port, Result, Role, Source, Table};
+use ringforge::{Args, Built, CustomKernel, Draws, Header, Launch, Limits, Port, Table};
+use ringforge_batch::SchemeError;
 
+use crate::error::Sm2Error;
 use crate::params::MAX_ID_BYTES;
 use crate::point::Affine;
 use crate::windows::{Mode, Windows};
@@ -90,53 +91,120 @@ impl Tuning {
     }
 }
 
-/// A stage and how it is cut up.
-#[derive(Debug)]
-pub(crate) struct Sm2Kernel {
-    stage: Stage,
-    tuning: Tuning,
-    ports: Vec<Port>,
-}
-
 const SM2: Header = Header { name: "sm2.cuh", text: include_str!("kernels/sm2.cuh") };
 const SM3: Header = Header { name: "sm3.cuh", text: include_str!("kernels/sm3.cuh") };
 
 impl Stage {
-    fn ports(self) -> Vec<Port> {
+    /// The kernel of the stage, cut up like this.
+    #[allow(unsafe_code)]
+    pub(crate) fn kernel(self, tuning: Tuning) -> CustomKernel {
+        let (name, text, ports, constants) = self.parts();
+        let (per_thread, launch) = self.shape(tuning);
+        // the masked last addition keeps more at hand than a quarter of the registers
+        let is_complete = matches!(self, Self::Points { given: true, .. });
+        let resident = if is_complete { tuning.resident.min(2) } else { tuning.resident };
+        let prelude = format!(
+            "#pragma once\n#include \"sm2.cuh\"\nstruct Task {{\n\
+             \x20   static constexpr rf::u32 threads = {}, per_thread = {per_thread}, resident = {resident};\n{constants}}};\n",
+            launch.threads,
+        );
+        let build = move |_: &Limits| Ok(Built { prelude: prelude.clone(), launch });
+        let on_cpu = move |items, args: &mut Args<'_>| on_cpu::run(self, items, args);
+        // SAFETY: a thread works on the bytes of its own items; tables are read within their windows, whatever the digit.
+        let kernel = unsafe { CustomKernel::new((name, text, &[SM2, SM3]), ports, build, on_cpu) };
+        let kernel = kernel.described(format!("{self:?}"));
+        // the base point's table: made on the device when a program first needs it, and cached there
+        self.base().into_iter().fold(kernel, |kernel, (port, windows)| {
+            let maker = Arc::new(Self::Table { windows, shared: true }.kernel(tuning));
+            let point = Table::Bytes(Affine::G.to_bytes().as_slice().into());
+            kernel.with_table(port, Table::Made { kernel: maker, items: 1, inputs: vec![point] })
+        })
+    }
+
+    /// The name, the text, the ports, and constants of the text beyond those of the tuning.
+    fn parts(self) -> (&'static str, &'static str, Vec<Port>, String) {
+        let number = |name: &str, value: usize| format!("    static constexpr rf::u32 {name} = {value};\n");
+        let flag = |name: &str, value: bool| format!("    static constexpr bool {name} = {value};\n");
+        let shape = |windows: Windows| number("width", windows.width as usize) + &number("rows", windows.rows);
+        let of_base = |base: Base| shape(base.windows) + &flag("scan", base.mode == Mode::Scan);
         let (digest, signature, status) = (Port::input(WORD), Port::output(PAIR), Port::status());
-        let pending = Port { role: Role::InOut, ..status };
         let input = |one: bool, bytes| if one { Port::shared(bytes) } else { Port::input(bytes) };
         let key = |one| input(one, WORD).secret();
         let (scalar, point) = (Port::input(WORD).secret(), Port::input(3 * WORD).secret());
-        let (new_scalar, new_point) = (Port::output(WORD).secret(), Port::output(3 * WORD).secret());
-        let base = Port::shared(self.base().map_or(0, |(_, windows)| windows.bytes()));
+        let base_table = Port::shared(self.base().map_or(0, |(_, windows)| windows.bytes()));
+        macro_rules! stage {
+            ($name:literal, [$($port:expr),*], $constants:expr) => {
+                (concat!("sm2_", $name), include_str!(concat!("kernels/sm2_", $name, ".cu")), vec![$($port),*], $constants)
+            };
+        }
         match self {
-            Self::Table { windows, shared } => vec![input(shared, PAIR), Port::output(windows.bytes())],
-            Self::Points { given, .. } => {
-                vec![if given { scalar } else { Port::draws() }, base, new_scalar, new_point, status]
+            Self::Table { windows, shared } => stage!(
+                "table",
+                [input(shared, PAIR), Port::output(windows.bytes())],
+                shape(windows) + &flag("shared", shared) + &number("chunk", windows.chunk())
+            ),
+            Self::Points { base, given } => {
+                let (port, source) = if given { (scalar, "rf::u256") } else { (Port::draws(), "rf::Draws") };
+                stage!(
+                    "points",
+                    [port, base_table, scalar.written(), point.written(), status],
+                    of_base(base) + &flag("given", given) + &format!("    using Source = {source};\n")
+                )
             }
-            Self::Nonces { one_key, .. } => {
-                vec![Port::draws(), base, key(one_key), digest, new_scalar, new_point, status]
+            Self::Nonces { base, one_key } => stage!(
+                "nonces",
+                [Port::draws(), base_table, key(one_key), digest, scalar.written(), point.written(), status],
+                of_base(base) + &flag("one_key", one_key)
+            ),
+            Self::Sign { one_key, given } => {
+                let refused = if given { Sm2Error::NonceRefused.word() } else { RETRY };
+                stage!(
+                    "sign",
+                    [key(one_key), digest, scalar, point, signature, status.updated()],
+                    flag("one_key", one_key) + &number("refused", refused as usize)
+                )
             }
-            Self::Sign { one_key, .. } => vec![key(one_key), digest, scalar, point, signature, pending],
-            Self::SignAgain { one_key, .. } => {
-                vec![Port::draws(), base, key(one_key), digest, Port::in_out(PAIR), pending]
+            Self::SignAgain { base, one_key } => stage!(
+                "sign_again",
+                [Port::draws(), base_table, key(one_key), digest, signature.updated(), status.updated()],
+                of_base(base) + &flag("one_key", one_key) + &number("attempts", ATTEMPTS as usize)
+            ),
+            Self::Public => {
+                stage!("public", [scalar, point, scalar.written(), Port::output(PAIR), status.updated()], String::new())
             }
-            Self::Public => vec![scalar, point, new_scalar, Port::output(PAIR), pending],
-            Self::Prepare => vec![scalar, new_scalar],
-            Self::Verify { keys, .. } => {
-                let (key, tables) = match keys {
-                    Keys::Each(windows) => (Port::input(PAIR), Port::input(windows.lowest_row().bytes())),
-                    Keys::Cached(windows, count) => (Port::input(STATUS), Port::shared(count * windows.bytes())),
+            Self::Prepare => stage!("prepare", [scalar, scalar.written()], String::new()),
+            Self::Verify { base, keys } => {
+                let (key, tables, windows, rows, count, of_key) = match keys {
+                    Keys::Each(windows) => {
+                        (Port::input(PAIR), Port::input(windows.lowest_row().bytes()), windows, 1, 0, "rf::u256")
+                    }
+                    Keys::Cached(windows, count) => {
+                        let tables = Port::shared(count * windows.bytes());
+                        (Port::input(STATUS), tables, windows, windows.rows, count, "rf::u32")
+                    }
                 };
-                vec![key, digest, Port::input(PAIR), base, tables, status]
+                let lines = shape(Windows { rows, ..windows }) + &number("windows", windows.rows);
+                stage!(
+                    "verify",
+                    [key, digest, Port::input(PAIR), base_table, tables, status],
+                    format!("    struct Base {{\n{}    }};\n    struct Keys {{\n{lines}    }};\n", shape(base))
+                        + &format!("    using Key = {of_key};\n")
+                        + &number("cached", count)
+                )
             }
             Self::Identity { words, one_id } => {
-                vec![input(one_id, 4 * words), input(one_id, STATUS), Port::input(PAIR), Port::output(WORD)]
+                let longest = number("longest", MAX_ID_BYTES.min(4 * words));
+                stage!(
+                    "identity",
+                    [input(one_id, 4 * words), input(one_id, STATUS), Port::input(PAIR), Port::output(WORD)],
+                    number("words", words) + &longest + &flag("one_id", one_id)
+                )
             }
-            Self::Digest { words, one_identity } => {
-                vec![input(one_identity, WORD), Port::input(4 * words), Port::input(STATUS), Port::output(WORD)]
-            }
+            Self::Digest { words, one_identity } => stage!(
+                "digest",
+                [input(one_identity, WORD), Port::input(4 * words), Port::input(STATUS), Port::output(WORD)],
+                number("words", words) + &flag("one_identity", one_identity)
+            ),
         }
     }
 
@@ -151,60 +219,22 @@ impl Stage {
         }
     }
 
-    /// Constants of the text beyond those of the tuning.
-    fn constants(self) -> String {
-        let number = |name: &str, value: usize| format!("    static constexpr rf::u32 {name} = {value};\n");
-        let flag = |name: &str, value: bool| format!("    static constexpr bool {name} = {value};\n");
-        let shape = |windows: Windows| number("width", windows.width as usize) + &number("rows", windows.rows);
-        let of_base = |base: Base| shape(base.windows) + &flag("scan", base.mode == Mode::Scan);
+    /// Items of a thread, and the launch.
+    fn shape(self, Tuning { threads, per_thread, .. }: Tuning) -> (u32, Launch) {
+        let several = |per_thread| {
+            (per_thread, Launch { items_per_block: threads * per_thread, ..Launch::thread_per_item(threads) })
+        };
         match self {
-            Self::Table { windows, shared } => {
-                shape(windows) + &flag("shared", shared) + &number("chunk", windows.chunk())
-            }
-            Self::Points { base, given } => {
-                let source = if given { "rf::u256" } else { "rf::Draws" };
-                of_base(base) + &flag("given", given) + &format!("    using Source = {source};\n")
-            }
-            Self::Nonces { base, one_key } => of_base(base) + &flag("one_key", one_key),
-            Self::Sign { one_key, given } => {
-                let refused = if given { on_cpu::NONCE_REFUSED } else { RETRY };
-                flag("one_key", one_key) + &number("refused", refused as usize)
-            }
-            Self::SignAgain { base, one_key } => {
-                of_base(base) + &flag("one_key", one_key) + &number("attempts", ATTEMPTS as usize)
-            }
-            Self::Public | Self::Prepare => String::new(),
-            Self::Verify { base, keys } => {
-                let (windows, rows, count, key) = match keys {
-                    Keys::Each(windows) => (windows, 1, 0, "rf::u256"),
-                    Keys::Cached(windows, count) => (windows, windows.rows, count, "rf::u32"),
-                };
-                let lines = shape(Windows { rows, ..windows }) + &number("windows", windows.rows);
-                format!("    struct Base {{\n{}    }};\n    struct Keys {{\n{lines}    }};\n", shape(base))
-                    + &format!("    using Key = {key};\n")
-                    + &number("cached", count)
-            }
-            Self::Identity { words, one_id } => {
-                let longest = number("longest", MAX_ID_BYTES.min(4 * words));
-                number("words", words) + &longest + &flag("one_id", one_id)
-            }
-            Self::Digest { words, one_identity } => number("words", words) + &flag("one_identity", one_identity),
-        }
-    }
-
-    /// The name and the text of a stage.
-    const fn text(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Table { .. } => ("sm2_table", include_str!("kernels/sm2_table.cu")),
-            Self::Points { .. } => ("sm2_points", include_str!("kernels/sm2_points.cu")),
-            Self::Nonces { .. } => ("sm2_nonces", include_str!("kernels/sm2_nonces.cu")),
-            Self::Sign { .. } => ("sm2_sign", include_str!("kernels/sm2_sign.cu")),
-            Self::SignAgain { .. } => ("sm2_sign_again", include_str!("kernels/sm2_sign_again.cu")),
-            Self::Public => ("sm2_public", include_str!("kernels/sm2_public.cu")),
-            Self::Prepare => ("sm2_prepare", include_str!("kernels/sm2_prepare.cu")),
-            Self::Verify { .. } => ("sm2_verify", include_str!("kernels/sm2_verify.cu")),
-            Self::Identity { .. } => ("sm2_identity", include_str!("kernels/sm2_identity.cu")),
-            Self::Digest { .. } => ("sm2_digest", include_str!("kernels/sm2_digest.cu")),
+            Self::Table { windows, .. } => match (windows.points() / windows.chunk()) as u32 {
+                // four of these share an inversion, and their points fit into local memory
+                1 => several(per_thread.min(4)),
+                chunks => {
+                    let threads = chunks.min(256);
+                    (1, Launch { threads, items_per_block: 1, blocks_per_item: chunks / threads, shared_bytes: 0 })
+                }
+            },
+            Self::Sign { .. } | Self::Public => several(per_thread),
+            _ => several(1),
         }
     }
 }
@@ -218,75 +248,6 @@ impl Windows {
     /// Points that a thread makes.
     const fn chunk(self) -> usize {
         if self.row() < CHUNK { self.row() } else { CHUNK }
-    }
-}
-
-impl Sm2Kernel {
-    pub(crate) fn new(stage: Stage, tuning: Tuning) -> Self {
-        Self { stage, tuning, ports: stage.ports() }
-    }
-
-    /// Items of a thread, and the launch.
-    fn shape(&self) -> (u32, Launch) {
-        let Tuning { threads, per_thread, .. } = self.tuning;
-        let several = |per_thread| {
-            (per_thread, Launch { items_per_block: threads * per_thread, ..Launch::thread_per_item(threads) })
-        };
-        match self.stage {
-            Stage::Table { windows, .. } => match (windows.points() / windows.chunk()) as u32 {
-                // four of these share an inversion, and their points fit into local memory
-                1 => several(per_thread.min(4)),
-                chunks => {
-                    let threads = chunks.min(256);
-                    (1, Launch { threads, items_per_block: 1, blocks_per_item: chunks / threads, shared_bytes: 0 })
-                }
-            },
-            Stage::Sign { .. } | Stage::Public => several(per_thread),
-            _ => several(1),
-        }
-    }
-}
-
-impl Kernel for Sm2Kernel {
-    fn name(&self) -> &'static str {
-        self.stage.text().0
-    }
-
-    fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
-    #[allow(unsafe_code)]
-    fn source(&self, _: &Limits) -> Result<Source> {
-        let (per_thread, launch) = self.shape();
-        // the masked last addition keeps more at hand than a quarter of the registers
-        let is_complete = matches!(self.stage, Stage::Points { given: true, .. });
-        let resident = if is_complete { self.tuning.resident.min(2) } else { self.tuning.resident };
-        let prelude = format!(
-            "#pragma once\n#include \"sm2.cuh\"\nstruct Task {{\n\
-             \x20   static constexpr rf::u32 threads = {}, per_thread = {per_thread}, resident = {resident};\n{}}};\n",
-            launch.threads,
-            self.stage.constants(),
-        );
-        let built = Built { prelude, launch };
-        // SAFETY: a thread works on the bytes of its own items; tables are read within their windows, whatever the digit.
-        Ok(unsafe { Source::new(self, self.stage.text().1, &[SM2, SM3], built) })
-    }
-
-    /// The base point's: made on the device when a program first needs it, and cached there.
-    fn table(&self, port: usize) -> Option<Table> {
-        let (_, windows) = self.stage.base().filter(|(own, _)| *own == port)?;
-        let kernel = Arc::new(Self::new(Stage::Table { windows, shared: true }, self.tuning));
-        let point = Table::Bytes(Affine::G.to_bytes().as_slice().into());
-        Some(Table::Made { kernel, items: 1, inputs: vec![point] })
-    }
-
-    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        on_cpu::run(self.stage, items, args)
-    }
-
-    fn describe(&self) -> String {
-        format!("{:?}", self.stage)
     }
 }
 

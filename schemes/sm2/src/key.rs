@@ -3,9 +3,9 @@
 use core::fmt;
 
 use rand_core::TryCryptoRng;
-use ringforge_batch::Reason;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
+use crate::error::Sm2Error;
 use crate::field::Scalar;
 use crate::item::{self, Digest};
 use crate::nonce::Nonces;
@@ -43,14 +43,14 @@ impl PrivateKey {
     /// The key with this big-endian d.
     ///
     /// # Errors
-    /// [`Reason::PrivateKeyRange`] unless d is from 1 to n − 2.
-    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Reason> {
+    /// [`Sm2Error::PrivateKeyRange`] unless d is from 1 to n − 2.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Sm2Error> {
         let _wiped = Below;
         Self::made(bytes)
     }
 
     #[inline(never)] // below the frame that wipes the stack
-    fn made(bytes: &[u8; 32]) -> Result<Self, Reason> {
+    fn made(bytes: &[u8; 32]) -> Result<Self, Sm2Error> {
         let d = item::private_scalar(bytes)?;
         let inverse = (d + Scalar::ONE).inverse();
         Ok(Self { d, inverse, public: PublicKey(item::base_multiple(&d).to_affine()) })
@@ -119,11 +119,11 @@ impl PrivateKey {
     /// key.
     ///
     /// # Errors
-    /// [`Reason::NonceRefused`] unless k is from 1 to n − 1, and where it leads to r = 0, r + k = n or s = 0.
+    /// [`Sm2Error::NonceRefused`] unless k is from 1 to n − 1, and where it leads to r = 0, r + k = n or s = 0.
     #[cfg(feature = "hazmat")]
-    pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Reason> {
+    pub fn sign_digest_with_nonce(&self, digest: &Digest, nonce: &[u8; 32]) -> Result<Signature, Sm2Error> {
         let _wiped = Below;
-        self.try_sign(digest, item::nonce(nonce)?).ok_or(Reason::NonceRefused)
+        self.try_sign(digest, item::nonce(nonce)?).ok_or(Sm2Error::NonceRefused)
     }
 
     #[inline(never)] // below the frame that wipes the stack
@@ -140,9 +140,9 @@ impl PublicKey {
     /// The key with these big-endian coordinates x ‖ y.
     ///
     /// # Errors
-    /// [`Reason::PublicKeyPoint`] unless both are below p and the point is on the curve.
-    pub fn from_bytes(bytes: &[u8; 64]) -> Result<Self, Reason> {
-        Affine::from_bytes(bytes).map(Self).ok_or(Reason::PublicKeyPoint)
+    /// [`Sm2Error::PublicKeyPoint`] unless both are below p and the point is on the curve.
+    pub fn from_bytes(bytes: &[u8; 64]) -> Result<Self, Sm2Error> {
+        Affine::from_bytes(bytes).map(Self).ok_or(Sm2Error::PublicKeyPoint)
     }
 
     /// x ‖ y, big-endian.
@@ -154,8 +154,8 @@ impl PublicKey {
     /// Verifies a signature of a digest e.
     ///
     /// # Errors
-    /// [`Reason::SignatureRange`], [`Reason::SignatureWrong`].
-    pub fn verify_digest(&self, digest: &Digest, signature: &Signature) -> Result<(), Reason> {
+    /// [`Sm2Error::SignatureRange`], [`Sm2Error::SignatureWrong`].
+    pub fn verify_digest(&self, digest: &Digest, signature: &Signature) -> Result<(), Sm2Error> {
         item::verify(&self.0, digest, &signature.0)
     }
 }

@@ -20,6 +20,7 @@
 //! | --- | --- |
 //! | `params.rs`, `field.rs`, `point.rs`, `windows.rs` | the curve, its two fields, its points, and their multiples |
 //! | `item.rs`, `nonce.rs`, `message.rs` | one item: the equations and checks, RFC 6979, Z_A and e |
+//! | `error.rs` | what can be wrong with an item |
 //! | `key.rs`, `encoding.rs`, `rustcrypto.rs` | keys and signatures, their encodings, RustCrypto's traits |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
 //! | `plans.rs`, `batch.rs`, `hashes.rs` | stages put together, and how they are called |
@@ -30,6 +31,7 @@
 
 mod batch;
 mod encoding;
+mod error;
 mod field;
 mod hashes;
 mod item;
@@ -45,12 +47,12 @@ mod rustcrypto;
 mod scheme;
 mod windows;
 
-pub use batch::{CachedKeys, PreparedKeys, Signer, Verifier, outcome};
+pub use batch::{CachedKeys, PreparedKeys, Signer, Verifier, batch_status};
+pub use error::Sm2Error;
 pub use hashes::{Digests, Identities};
 pub use key::{PrivateKey, PublicKey, Signature};
 pub use message::Identity;
 pub use params::{DEFAULT_ID, MAX_ID_BYTES, TLS13_ID};
-pub use ringforge_batch::Reason;
 pub use rustcrypto::{SigningKey, VerifyingKey};
 #[cfg(feature = "testkit")]
 pub use scheme::{Sm2, full_plans, plans_in_blocks};

@@ -5,7 +5,7 @@ use core::iter::zip;
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 
 use crate::item::NARROW;
-use crate::kernels::{Base, Keys, Sm2Kernel, Stage, Tuning};
+use crate::kernels::{Base, Keys, Stage, Tuning};
 use crate::windows::{Mode, Windows};
 
 /// The windows of base points for a device, and how kernels are cut up.
@@ -125,7 +125,7 @@ impl Plans {
     }
 
     fn step<'p, const N: usize>(&self, p: &'p Pipeline, stage: Stage, inputs: &[Value<'p>]) -> [Value<'p>; N] {
-        p.step(Sm2Kernel::new(stage, self.tuning), inputs)
+        p.step(stage.kernel(self.tuning), inputs)
     }
 
     /// The plan of these steps, from inputs to outputs.

@@ -2,7 +2,7 @@
 
 use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
 use ringforge::{Limits, Per, Plan, Result, Role};
-use ringforge_batch::Reason;
+use ringforge_batch::FINE;
 
 use crate::kernels::{RETRY, Tuning};
 use crate::key::PrivateKey;
@@ -59,7 +59,7 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
         let slot = input("identifiers").or_else(|| input("messages")).map_or(0, |arg| arg.bytes);
         let lengths = (0..count("lengths")).map(|i| ((seed as usize + i) % (slot + 2)) as u32);
         // every second item waits
-        let statuses = (0..batch).map(|i| if i % 2 == 0 { RETRY } else { Reason::FINE });
+        let statuses = (0..batch).map(|i| if i % 2 == 0 { RETRY } else { FINE });
         let mut samples = vec![
             ("nonces", private.clone()),
             ("private keys", private),

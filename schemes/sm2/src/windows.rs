@@ -10,10 +10,11 @@
 //! k = 2 · 0xffff · 2^240 − n). So the last addition alone is made complete.
 
 use rayon::prelude::*;
+use ringforge::words::{Limbs, Montgomery256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::field::{Fp, Limbs, Scalar, sub};
+use crate::field::{Fp, Scalar};
 use crate::params::N;
 use crate::point::{Affine, Jacobian};
 
@@ -129,7 +130,7 @@ impl Windows {
 fn odd(k: &Scalar) -> (Zeroizing<Limbs>, Choice) {
     let k = Zeroizing::new(k.plain());
     let even = Choice::from(1 - (k[0] & 1) as u8);
-    let other = sub(N, *k).0;
+    let other = Montgomery256::sub_limbs(N, *k).0;
     (Zeroizing::new(core::array::from_fn(|i| u64::conditional_select(&k[i], &other[i], even))), even)
 }
 

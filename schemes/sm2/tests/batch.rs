@@ -5,8 +5,9 @@ mod support;
 
 use ringforge::testkit::{Target, bytes as random_bytes, devices};
 use ringforge::{Device, Error, U256};
+use ringforge_batch::ErrorKind;
 use ringforge_sm2::{
-    Digests, Identities, Identity, Mode, PrivateKey, PublicKey, Reason, Signature, Signer, Verifier, outcome,
+    Digests, Identities, Identity, Mode, PrivateKey, PublicKey, Signature, Signer, Sm2Error, Verifier, batch_status,
     plans_in_blocks,
 };
 use serde_json::Value;
@@ -32,7 +33,7 @@ impl Items {
     /// The faults that a verifier finds, as numbers.
     fn faults(&self, verifier: &Verifier) -> Vec<usize> {
         let outcome = verifier.verify(&self.keys, &self.digests, &self.signatures).expect("it runs");
-        outcome.faults().iter().map(|fault| fault.item).collect()
+        outcome.errors().iter().map(|fault| fault.item).collect()
     }
 
     fn bad(&self) -> Vec<usize> {
@@ -87,15 +88,15 @@ fn reasons_are_told() {
     let items = of(&invalid);
     let verifier = Verifier::new(&Device::cpu()).expect("a CPU");
     let outcome = verifier.verify(&items.keys, &items.digests, &items.signatures).expect("it runs");
-    assert_eq!(outcome.faults().len(), invalid.len());
-    for (fault, record) in outcome.faults().iter().zip(&invalid) {
+    assert_eq!(outcome.errors().len(), invalid.len());
+    for (fault, record) in outcome.errors().iter().zip(&invalid) {
         let flagged = |name: &str| record["flags"].as_array().is_some_and(|flags| flags.iter().any(|f| f == name));
-        match fault.why {
-            Reason::SignatureRange => assert!(flagged("range"), "{record}"),
-            Reason::PublicKeyPoint => {
+        match fault.kind {
+            ErrorKind::Scheme(Sm2Error::SignatureRange) => assert!(flagged("range"), "{record}"),
+            ErrorKind::Scheme(Sm2Error::PublicKeyPoint) => {
                 assert!(flagged("pk") || flagged("range") || flagged("non_canonical"), "{record}");
             }
-            Reason::SignatureWrong => {}
+            ErrorKind::Scheme(Sm2Error::SignatureWrong) => {}
             why => panic!("{why} for {record}"),
         }
     }
@@ -149,19 +150,19 @@ fn cached_keys_give_the_same_answers() {
             let (numbers, digests) = (numbers.expect("memory"), digests.expect("memory"));
             let signatures = signatures.expect("memory");
             cached.verify_on(&stream, &numbers, &digests, &signatures, &mut statuses).expect("it runs");
-            outcome(&stream, &statuses).expect("statuses")
+            batch_status(&stream, &statuses).expect("statuses")
         };
-        let faults: Vec<usize> = run(&numbers).faults().iter().map(|fault| fault.item).collect();
+        let faults: Vec<usize> = run(&numbers).errors().iter().map(|fault| fault.item).collect();
         assert_eq!(faults, items.bad(), "{device}");
         // numbers of no key
         let beyond: Vec<u32> = numbers.iter().map(|number| number + good.len() as u32).collect();
         let outcome = run(&beyond);
-        assert!(outcome.faults().len() == good.len() && outcome.faults()[0].why == Reason::PublicKeyPoint);
+        assert!(outcome.errors().len() == good.len() && outcome.errors()[0].kind == Sm2Error::PublicKeyPoint.into());
         // a key off the curve, and more keys than the budget holds
         let mut bad = items.keys.clone();
         bad[64 * 3 + 63] ^= 1;
         let refused = verifier.cache(&stream, &bad, 1 << 30).expect("it runs").expect_err("it is refused");
-        assert_eq!((refused.faults().len(), refused.faults()[0].item), (1, 3));
+        assert_eq!((refused.errors().len(), refused.errors()[0].item), (1, 3));
         assert!(matches!(verifier.cache(&stream, &items.keys, 1 << 20), Err(Error::TooLarge { .. })));
     }
 }
@@ -172,7 +173,7 @@ fn given_nonces_in_batches() {
     let retries = records("sign_fixed_k", "retry");
     let rejected = records("sign_fixed_k", "private_keys_to_reject");
     let (mut keys, mut digests, mut nonces, mut expected) = (vec![], vec![], vec![], vec![]);
-    let mut push = |d: [u8; 32], e: [u8; 32], k: Vec<u8>, signature: Result<[u8; 64], Reason>| {
+    let mut push = |d: [u8; 32], e: [u8; 32], k: Vec<u8>, signature: Result<[u8; 64], Sm2Error>| {
         keys.extend(d);
         digests.extend(e);
         nonces.extend(k);
@@ -182,11 +183,11 @@ fn given_nonces_in_batches() {
         push(word(record, "d"), word(record, "e"), bytes(record, "k"), Ok(pair(record, "r", "s")));
         if let Some(record) = retries.get(i) {
             let nonce = |at: usize| support::hex(record["k_sequence"][at].as_str().expect("digits"));
-            push(word(record, "d"), word(record, "e"), nonce(0), Err(Reason::NonceRefused));
+            push(word(record, "d"), word(record, "e"), nonce(0), Err(Sm2Error::NonceRefused));
             push(word(record, "d"), word(record, "e"), nonce(1), Ok(pair(record, "r", "s")));
         }
         if let Some(record) = rejected.get(i) {
-            push(word(record, "d"), [7; 32], vec![9; 32], Err(Reason::PrivateKeyRange));
+            push(word(record, "d"), [7; 32], vec![9; 32], Err(Sm2Error::PrivateKeyRange));
         }
     }
     // nonces whose last addition is of equal points: 2 d 2^(w i) - n for the windows of 16, 8 and 5 bits
@@ -208,13 +209,13 @@ fn given_nonces_in_batches() {
             let signer = signer.expect("it compiles");
             let mut signatures = vec![1; 64 * expected.len()];
             let outcome = signer.sign_with_nonces(&keys, &digests, &nonces, &mut signatures).expect("it runs");
-            let mut faults = outcome.faults().iter();
+            let mut faults = outcome.errors().iter();
             for (i, (expected, found)) in expected.iter().zip(signatures.chunks_exact(64)).enumerate() {
                 match expected {
                     Ok(signature) => assert_eq!(found, signature, "{device}, item {i}"),
                     Err(why) => {
                         let fault = faults.next().expect("a fault");
-                        assert_eq!((fault.item, fault.why), (i, *why), "{device}");
+                        assert_eq!((fault.item, fault.kind), (i, (*why).into()), "{device}");
                         assert_eq!(found, [0; 64], "{device}, item {i}");
                     }
                 }
@@ -232,15 +233,15 @@ fn what_is_signed_verifies() {
         for mode in [Mode::Throughput, Mode::Scan] {
             let signer = Signer::new(&device, mode).expect("it compiles");
             let (mut private, mut public) = (vec![0; 32 * batch], vec![0; 64 * batch]);
-            signer.generate(&mut private, &mut public).expect("it runs").all().expect("keys");
+            signer.generate(&mut private, &mut public).expect("it runs").into_result().expect("keys");
             let mut again = vec![0; 64 * batch];
-            signer.public_keys(&private, &mut again).expect("it runs").all().expect("keys");
+            signer.public_keys(&private, &mut again).expect("it runs").into_result().expect("keys");
             assert_eq!(again, public, "{device}");
             let (digests, mut signatures) = (random_bytes(3, 32 * batch), vec![0; 64 * batch]);
-            signer.sign(&private, &digests, &mut signatures).expect("it runs").all().expect("signatures");
-            verifier.verify(&public, &digests, &signatures).expect("it runs").all().expect("they are valid");
+            signer.sign(&private, &digests, &mut signatures).expect("it runs").into_result().expect("signatures");
+            verifier.verify(&public, &digests, &signatures).expect("it runs").into_result().expect("they are valid");
             let mut other = vec![0; 64 * batch];
-            signer.sign(&private[..32], &digests, &mut other).expect("it runs").all().expect("signatures");
+            signer.sign(&private[..32], &digests, &mut other).expect("it runs").into_result().expect("signatures");
             // the crate sm2 accepts them too, and no nonce comes again
             for i in 0..batch.min(64) {
                 let key = sm2_key(&public[..64]);
@@ -304,7 +305,7 @@ fn wrong_lengths_are_refused() {
     cut(signer.public_keys(&[0; 31], &mut [0; 64]));
     uneven(verifier.verify(&[0; 64], &[0; 32], &[0; 65]));
     uneven(verifier.verify(&[0; 128], &[0; 32], &[0; 64]));
-    assert_eq!(verifier.verify(&[], &[], &[]).map(|outcome| outcome.all()), Ok(Ok(())));
+    assert_eq!(verifier.verify(&[], &[], &[]).map(|outcome| outcome.into_result()), Ok(Ok(())));
     assert_eq!(Signature::from_bytes(&[3; 64]).to_bytes(), [3; 64]);
 }
 
@@ -401,7 +402,7 @@ fn a_hundred_million_signatures() {
     let verifier = Verifier::new(&device).expect("it compiles");
     let signers = [Mode::Throughput, Mode::Scan].map(|mode| Signer::new(&device, mode).expect("it compiles"));
     let (mut private, mut public) = (vec![0; 32 * BATCH], vec![0; 64 * BATCH]);
-    signers[0].generate(&mut private, &mut public).expect("it runs").all().expect("keys");
+    signers[0].generate(&mut private, &mut public).expect("it runs").into_result().expect("keys");
     let prepared = signers[0].prepare(&stream, &private).expect("it runs");
     let keys = stream.upload(&public).expect("memory");
     let cached = verifier.cache(&stream, &public[..64 * 256], 1 << 30).expect("it runs").expect("keys");
@@ -417,13 +418,13 @@ fn a_hundred_million_signatures() {
         let by_one = round % 2 == 1;
         let key = if by_one { &one } else { &prepared };
         signer.sign_on(&stream, key, &on_device, &mut signatures, &mut statuses).expect("it runs");
-        outcome(&stream, &statuses).expect("statuses").all().expect("signatures");
+        batch_status(&stream, &statuses).expect("statuses").into_result().expect("signatures");
         if by_one {
             cached.verify_on(&stream, &numbers, &on_device, &signatures, &mut statuses).expect("it runs");
         } else {
             verifier.verify_on(&stream, &keys, &on_device, &signatures, &mut statuses).expect("it runs");
         }
-        outcome(&stream, &statuses).expect("statuses").all().expect("they are valid");
+        batch_status(&stream, &statuses).expect("statuses").into_result().expect("they are valid");
         if round + 2 > rounds {
             let signatures: Vec<u8> = stream.download(&signatures).expect("bytes");
             (0..1_000_000).into_par_iter().for_each(|i| {

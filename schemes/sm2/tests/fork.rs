@@ -13,7 +13,7 @@ fn main() {
     let signer = Signer::new(&Device::cpu(), Mode::Scan).expect("it compiles");
     let made = || {
         let mut made = [0; 64 + Draws::BYTES];
-        signer.sign(&[7; 32], &[1; 32], &mut made[..64]).expect("it runs").all().expect("a signature");
+        signer.sign(&[7; 32], &[1; 32], &mut made[..64]).expect("it runs").into_result().expect("a signature");
         made[64..].copy_from_slice(Draws::from_os().expect("draws").as_bytes());
         made
     };

@@ -2,14 +2,14 @@
 
 mod support;
 
-use ringforge_sm2::{Identity, PrivateKey, PublicKey, Reason, Signature};
+use ringforge_sm2::{Identity, PrivateKey, PublicKey, Signature, Sm2Error};
 use support::{bytes, file, pair, records, word};
 
-fn key(record: &serde_json::Value) -> Result<PublicKey, Reason> {
+fn key(record: &serde_json::Value) -> Result<PublicKey, Sm2Error> {
     PublicKey::from_bytes(&pair(record, "x", "y"))
 }
 
-fn verify(record: &serde_json::Value) -> Result<(), Reason> {
+fn verify(record: &serde_json::Value) -> Result<(), Sm2Error> {
     key(record)?.verify_digest(&word(record, "e"), &Signature::from_bytes(&pair(record, "r", "s")))
 }
 
@@ -40,11 +40,11 @@ fn given_nonces() {
             let nonce = support::hex(nonce.as_str().expect("digits")).try_into().expect("32 bytes");
             key.sign_digest_with_nonce(&word(&record, "e"), &nonce)
         };
-        assert_eq!(sign(&nonces[0]), Err(Reason::NonceRefused), "{record}");
+        assert_eq!(sign(&nonces[0]), Err(Sm2Error::NonceRefused), "{record}");
         assert_eq!(sign(&nonces[1]).map(|s| s.to_bytes()), Ok(pair(&record, "r", "s")), "{record}");
     }
     for record in records("sign_fixed_k", "private_keys_to_reject") {
-        assert_eq!(PrivateKey::from_bytes(&word(&record, "d")).err(), Some(Reason::PrivateKeyRange), "{record}");
+        assert_eq!(PrivateKey::from_bytes(&word(&record, "d")).err(), Some(Sm2Error::PrivateKeyRange), "{record}");
     }
 }
 

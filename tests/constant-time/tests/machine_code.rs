@@ -23,13 +23,10 @@ use support::{Finding, Program, run, sources};
 
 /// What handles secrets.
 const NAMED: &[&str] = &[
-    "ringforge_ctru::kem::Kem::key_pair",
-    "ringforge_ctru::kem::Kem::encapsulate",
-    "ringforge_ctru::kem::Kem::decapsulate",
+    "ringforge_e8::kem::Kem<E>::key_pair", // of both schemes
+    "ringforge_e8::kem::Kem<E>::encapsulate",
+    "ringforge_e8::kem::Kem<E>::decapsulate",
     "ringforge_ctru::pke::Pke::bad_field",
-    "ringforge_ctru_prime::kem::Kem::key_pair",
-    "ringforge_ctru_prime::kem::Kem::encapsulate",
-    "ringforge_ctru_prime::kem::Kem::decapsulate",
     "ringforge_ctru_prime::pke::Pke::bad_field",
     "ringforge_sm2::key::PrivateKey::sign_with",
     // of every kind of vectors
@@ -73,7 +70,7 @@ const OUTCOMES: &[(&str, &str)] = &[
     ("schemes/ctru/src/rustcrypto.rs", "there.then_some(key)"),
     ("schemes/ctru/src/rustcrypto.rs", "Self::attempt(&seed)"),
     ("schemes/e8/src/select.rs", "match numbers.clone().fold(0, |any, x| any | x)"),
-    ("schemes/sm2/src/field.rs", "(sub(x, M::Q).1 == 1).then("),
+    ("schemes/sm2/src/field.rs", "(Montgomery256::sub_limbs(x, M::Q).1 == 1).then("),
     ("schemes/sm2/src/item.rs", "if bool::from(refused)"),
     ("schemes/sm2/src/item.rs", "if bool::from(k.is_zero())"),
     ("schemes/sm2/src/key.rs", "(!bool::from(refused)).then_some("),

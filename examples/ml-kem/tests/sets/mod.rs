@@ -2,7 +2,8 @@
 
 use ringforge::testkit::{Named, NamedPlan, Scheme};
 use ringforge::{Limits, Planner, Result};
-use ringforge_batch::{Operation, Randomness, Reason};
+use ringforge_batch::{Operation, Randomness, status};
+use ringforge_example_ml_kem::KeyError;
 
 use crate::support::{Items, ORACLES, Oracle};
 
@@ -68,7 +69,7 @@ impl Oracle {
         let items = |name: &str, size| inputs[name].chunks_exact(size);
         let public_keys = || items("public keys", sizes.public_key);
         let secret_keys = || items("secret keys", sizes.secret_key);
-        let status = |fault| [Reason::status(fault).to_le_bytes().to_vec()];
+        let status = |error| [status(error).to_le_bytes().to_vec()];
         match operation {
             Generate(_) => {
                 let seeds = seeds(inputs, batch, 64);
@@ -88,15 +89,15 @@ impl Oracle {
             CheckPublicKeys => columns(
                 ["statuses"],
                 public_keys().map(|key| {
-                    let fault = Reason::InvalidPublicKey { coefficient: 256 * self.parameters.k - 1 };
-                    status((self.encapsulate)(key, &[0; 32]).is_none().then_some(fault))
+                    let error = KeyError::InvalidPublicKey { coefficient: 256 * self.parameters.k - 1 };
+                    status((self.encapsulate)(key, &[0; 32]).is_none().then_some(error))
                 }),
             ),
             CheckSecretKeys => columns(
                 ["statuses"],
                 secret_keys().map(|key| {
                     let taken = (self.decapsulate)(key, &vec![0; sizes.ciphertext]).is_some();
-                    status((!taken).then_some(Reason::WrongHash))
+                    status((!taken).then_some(KeyError::WrongHash))
                 }),
             ),
         }

@@ -12,7 +12,7 @@ use ark_bls12_381::{Bls12_381, Fr};
 use ark_ff::{AdditiveGroup, Field};
 use ark_groth16::Groth16;
 use ark_groth16::r1cs_to_qap::{LibsnarkReduction, R1CSToQAP, evaluate_constraint};
-use ark_poly::GeneralEvaluationDomain;
+use ark_poly::{EvaluationDomain, GeneralEvaluationDomain};
 use ark_snark::SNARK;
 use ark_std::rand::rngs::OsRng;
 use mimc::Mimc;
@@ -58,6 +58,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{:>10.2?}  in transforms and copies with the plug", with.saturating_sub(lines));
     println!("{:>10.2?}  in transforms without it", without.saturating_sub(lines));
     println!("{lines:>10.2?}  in the constraints, before either");
+
+    let points = ringforge_arkworks::Domain::<Fr>::new(constraints).ok_or("Fr has such roots")?;
+    let (values, with) = fastest(|| Ok::<_, Box<dyn Error>>(points.fft(&h)))?;
+    let (expected, without) = fastest(|| Ok::<_, Box<dyn Error>>(EvaluationDomain::fft(&points, &h)))?;
+    assert!(values == expected, "both transforms agree");
+    println!("{with:>10.2?}  one transform by Domain::fft, on the engine");
+    println!("{without:>10.2?}  one by EvaluationDomain::fft, as generic code calls it, by arkworks");
 
     // a step of the chain that is no cube
     *assignment.last_mut().ok_or("the chain has steps")? += Fr::ONE;

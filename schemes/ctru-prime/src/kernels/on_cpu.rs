@@ -1,76 +1,54 @@
 //! What the kernels mean on the CPU: the functions of the scheme, item by item.
+#![allow(clippy::type_complexity, reason = "the tuples are the ports")]
 
-use core::ops::Range;
-
-use ringforge::{Args, Result};
-use ringforge_batch::Reason;
+use ringforge::Result;
+use ringforge_batch::{FINE, HALFWAY, PENDING, status as status_of};
+use ringforge_e8::{ID_BYTES, Seed, choose, xof};
 use zeroize::Zeroizing;
 
 use super::tensor::TensorRows;
-use super::{Keys, PrimeKernel, Stage};
-use crate::kem::{Memory, Seed, choose, hash_message, hash_seed};
-use crate::params::{ID_BYTES, SEED_BYTES};
+use super::{Keys, Task};
+use crate::error::KeyError;
+use crate::kem::Memory;
+use crate::params::SEED_BYTES;
 use crate::pke::Polynomials;
 use crate::product::Way;
-use crate::symmetric::xof;
 
-/// Seeds, coins, polynomials that only a GPU takes, and a key pair.
-type Generated<'a> = (&'a [Seed; 2], &'a [u8], &'a [u8], &'a [u8], &'a mut [u8], &'a mut [u8]);
-
-/// A key, a ciphertext, a message, coins, both shared keys, the status, and the shared key that it is.
-type Compared<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], &'a [Seed; 2], &'a mut u32, &'a mut Seed);
-
-impl PrimeKernel {
-    /// Runs the stage on these items.
-    pub(super) fn run(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        let mut memory = Memory::new(self.parameters());
-        let polynomials = &mut memory.polynomials;
-        match self.stage {
-            Stage::Expand => args.each(items, |_, parts| self.expand(parts)),
-            // on the CPU keys are made one by one
-            Stage::Gather => leave_empty(args, &[1, 2]),
-            Stage::Invert => leave_empty(args, &[1]),
-            Stage::Generate => args.each(items, |_, parts| self.generate(parts, polynomials)),
-            Stage::PreparePublic => args.each(items, |_, parts| self.prepare_public(parts, polynomials)),
-            Stage::PrepareSecret => args.each(items, |_, parts| self.prepare_secret(parts, polynomials)),
-            Stage::CheckSecret => args.each(items, |_, (secret_key, status): (&[u8], &mut u32)| {
-                *status = self.status(secret_key, polynomials)?;
-                Ok(())
-            }),
-            Stage::Encapsulate => args.each(items, |_, parts| self.encapsulate(parts)),
-            Stage::Encrypt => args.each(items, |_, parts| self.encrypt(parts, polynomials)),
-            Stage::Decrypt => args.each(items, |_, parts| self.decrypt(parts, polynomials)),
-            Stage::Decapsulate => args.each(items, |_, parts| self.decapsulate(parts)),
-            Stage::Compare => args.each(items, |_, parts| self.compare(parts, &mut memory)),
-            #[cfg(feature = "testkit")]
-            Stage::Multiply => {
-                args.each(items, |_, (large, small, out)| self.kem.pke.multiply(large, small, out, polynomials))
-            }
-        }
-    }
-
-    fn expand(&self, ([d, _], coins): (&[Seed; 2], &mut [u8])) -> Result<()> {
+impl Task {
+    pub(super) fn expand(&self, ([d, _], coins): (&[Seed; 2], &mut [u8]), _: &mut Memory) -> Result<()> {
         let p = self.parameters();
         let (f, g) = coins.split_at_mut(p.coins_pitch());
         xof(d, [f, g].map(|coins| padded(coins, p.polynomial_coins_bytes())));
         Ok(())
     }
 
-    fn generate(
+    /// On the CPU keys are made one by one.
+    pub(super) fn gather(&self, (_, a, b): (&[u8], &mut [u8], &mut [u8]), _: &mut Memory) -> Result<()> {
+        a.fill(0);
+        b.fill(0);
+        Ok(())
+    }
+
+    pub(super) fn invert(&self, (_, inverse): (&[u8], &mut [u8]), _: &mut Memory) -> Result<()> {
+        inverse.fill(0);
+        Ok(())
+    }
+
+    pub(super) fn generate(
         &self,
-        ([_, z], coins, _, _, public_key, secret_key): Generated<'_>,
-        memory: &mut Polynomials,
+        ([_, z], coins, _, _, public_key, secret_key): (&[Seed; 2], &[u8], &[u8], &[u8], &mut [u8], &mut [u8]),
+        memory: &mut Memory,
     ) -> Result<()> {
         let p = self.parameters();
         let (f, g) = coins.split_at(p.coins_pitch());
         let coins = [f, g].map(|coins| &coins[..p.polynomial_coins_bytes()]);
         let z_at = secret_key.len() - SEED_BYTES;
         secret_key[z_at..].copy_from_slice(z);
-        self.kem.key_pair_of(coins, public_key, secret_key, memory)
+        self.kem.key_pair_from(coins, public_key, secret_key, &mut memory.polynomials).map(drop)
     }
 
-    fn prepare_public(&self, (key, prepared): (&[u8], &mut [u8]), memory: &mut Polynomials) -> Result<()> {
-        let p = self.parameters();
+    pub(super) fn prepare_public(&self, (key, prepared): (&[u8], &mut [u8]), memory: &mut Memory) -> Result<()> {
+        let (p, memory) = (self.parameters(), &mut memory.polynomials);
         self.kem.pke.transform_public(key, memory)?;
         let (factor, rest) = prepared.split_at_mut(self.way.large_bytes(p));
         match self.way {
@@ -81,8 +59,8 @@ impl PrimeKernel {
         Ok(())
     }
 
-    fn prepare_secret(&self, (key, prepared): (&[u8], &mut [u8]), memory: &mut Polynomials) -> Result<()> {
-        let p = self.parameters();
+    pub(super) fn prepare_secret(&self, (key, prepared): (&[u8], &mut [u8]), memory: &mut Memory) -> Result<()> {
+        let (p, memory) = (self.parameters(), &mut memory.polynomials);
         self.kem.pke.transform_secret(p.parts(key)[0], memory)?;
         let (factor, rest) = prepared.split_at_mut(self.way.small_bytes(p));
         match self.way {
@@ -119,24 +97,29 @@ impl PrimeKernel {
         Ok(())
     }
 
-    /// The status of an item with this secret key.
-    fn status(&self, secret_key: &[u8], memory: &mut Polynomials) -> Result<u32> {
-        let place = self.kem.pke.bad_field(self.parameters().parts(secret_key)[0], memory)?;
-        Ok(Reason::status(place.map(|coefficient| Reason::InvalidSecretKey { coefficient })))
+    pub(super) fn check_secret(&self, (key, status): (&[u8], &mut u32), memory: &mut Memory) -> Result<()> {
+        let place = self.kem.pke.bad_field(self.parameters().parts(key)[0], &mut memory.polynomials)?;
+        *status = status_of(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient }));
+        Ok(())
     }
 
-    fn encapsulate(
+    pub(super) fn encapsulate(
         &self,
         (key, seed, message, coins, shared_key): (&[u8], &Seed, &mut [u8], &mut [u8], &mut Seed),
+        _: &mut Memory,
     ) -> Result<()> {
         let p = self.parameters();
         let id = if self.keys == Keys::One { &key[self.way.large_bytes(p)..] } else { key };
         let (message, coins) = (padded(message, p.message_bytes()), padded(coins, p.polynomial_coins_bytes()));
-        hash_seed(id, seed, message, shared_key, coins);
+        self.kem.hash_seed(id, seed, message, shared_key, coins);
         Ok(())
     }
 
-    fn encrypt(
+    pub(super) fn encrypt(&self, parts: (&[u8], &[u8], &[u8], &mut [u8]), memory: &mut Memory) -> Result<()> {
+        self.encrypt_in(parts, &mut memory.polynomials)
+    }
+
+    fn encrypt_in(
         &self,
         (key, message, coins, ciphertext): (&[u8], &[u8], &[u8], &mut [u8]),
         memory: &mut Polynomials,
@@ -147,60 +130,79 @@ impl PrimeKernel {
         self.kem.pke.encrypt_to_values(message, coins, ciphertext, memory)
     }
 
-    fn decrypt(
+    pub(super) fn decrypt(
         &self,
         (key, ciphertext, message, rejection, status): (&[u8], &[u8], &mut [u8], &mut [u8], &mut u32),
-        memory: &mut Polynomials,
+        memory: &mut Memory,
     ) -> Result<()> {
         let p = self.parameters();
         let secret_key = if self.keys == Keys::One {
             let (factor, secret_key) = key.split_at(self.way.small_bytes(p));
-            *status = Reason::PENDING;
-            self.take_prepared_secret(factor, memory)?;
+            *status = PENDING;
+            self.take_prepared_secret(factor, &mut memory.polynomials)?;
             &secret_key[..p.secret_key_bytes()]
         } else {
-            *status = match self.status(key, memory)? {
-                Reason::FINE => Reason::PENDING,
-                found => found,
-            };
-            self.kem.pke.transform_secret(p.parts(key)[0], memory)?;
+            self.check_secret((key, status), memory)?;
+            if *status == FINE {
+                *status = PENDING;
+            }
+            self.kem.pke.transform_secret(p.parts(key)[0], &mut memory.polynomials)?;
             key
         };
         let [_, public_key, z] = p.parts(secret_key);
-        self.kem.pke.decrypt_with_values(ciphertext, padded(message, p.message_bytes()), memory)?;
+        let message = padded(message, p.message_bytes());
+        self.kem.pke.decrypt_with_values(ciphertext, message, &mut memory.polynomials)?;
         let hashed = Zeroizing::new([&public_key[..ID_BYTES], z, ciphertext].concat());
         padded(rejection, hashed.len()).copy_from_slice(&hashed);
         Ok(())
     }
 
-    fn decapsulate(
+    pub(super) fn decapsulate(
         &self,
         (message, rejection, keys, coins, status): (&[u8], &[u8], &mut [Seed; 2], &mut [u8], &mut u32),
+        _: &mut Memory,
     ) -> Result<()> {
         let p = self.parameters();
         let rest = &rejection[ID_BYTES..][..SEED_BYTES + p.ciphertext_bytes()];
         let (message, coins) = (&message[..p.message_bytes()], padded(coins, p.polynomial_coins_bytes()));
-        hash_message(rejection, &[rest], message, keys, coins);
-        if *status == Reason::PENDING {
-            *status = Reason::HALFWAY;
+        self.kem.hash_message(rejection, &[rest], message, keys, coins);
+        if *status == PENDING {
+            *status = HALFWAY;
         }
         Ok(())
     }
 
-    fn compare(
+    pub(super) fn compare(
         &self,
-        (key, ciphertext, message, coins, keys, status, shared_key): Compared<'_>,
+        (key, ciphertext, message, coins, keys, status, shared_key): (
+            &[u8],
+            &[u8],
+            &[u8],
+            &[u8],
+            &[Seed; 2],
+            &mut u32,
+            &mut Seed,
+        ),
         memory: &mut Memory,
     ) -> Result<()> {
         let Memory { polynomials, ciphertext: again, .. } = memory;
         let public_key = if self.keys == Keys::One { key } else { self.parameters().parts(key)[1] };
-        self.encrypt((public_key, message, coins, again), polynomials)?;
+        self.encrypt_in((public_key, message, coins, again), polynomials)?;
         // the public key may be any bytes
-        if *status == Reason::HALFWAY {
-            *status = Reason::FINE;
+        if *status == HALFWAY {
+            *status = FINE;
         }
-        *shared_key = if *status == Reason::FINE { choose(keys, ciphertext, again) } else { Seed::default() };
+        *shared_key = if *status == FINE { choose(keys, ciphertext, again) } else { Seed::default() };
         Ok(())
+    }
+
+    #[cfg(feature = "testkit")]
+    pub(super) fn multiply(
+        &self,
+        (large, small, out): (&[u16], &[i16], &mut [u16]),
+        memory: &mut Memory,
+    ) -> Result<()> {
+        self.kem.pke.multiply(large, small, out, &mut memory.polynomials)
     }
 }
 
@@ -218,8 +220,4 @@ fn put_values(values: &[u32], factor: &mut [u8]) {
 fn padded(bytes: &mut [u8], len: usize) -> &mut [u8] {
     bytes[len..].fill(0);
     &mut bytes[..len]
-}
-
-fn leave_empty(args: &mut Args<'_>, ports: &[usize]) -> Result<()> {
-    ports.iter().try_for_each(|&port| args.output::<u8>(port).map(|bytes| bytes.fill(0)))
 }

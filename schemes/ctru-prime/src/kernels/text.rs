@@ -1,9 +1,9 @@
-//! The kernels' text, and the parameter sets as it knows them.
+//! The headers of the kernels' text, and the parameter sets as it knows them.
 
 use ringforge::Header;
-use ringforge_e8::Divisor;
+use ringforge::words::Divisor;
 
-use super::{GROUP, GROUPS, HASH_THREADS, Keys, Stage};
+use super::{GROUP, GROUPS, HASH_THREADS, Keys};
 use crate::params::Parameters;
 use crate::product::{LIMB_BITS, Way};
 use crate::radix::{Level, levels};
@@ -34,26 +34,6 @@ pub(super) const RING_HEADERS: &[Header] = &[
     ringforge_e8::SAMPLE,
 ];
 pub(super) const HASH_HEADERS: &[Header] = &[HASH, FIELDS, ringforge_batch::STATUS];
-
-/// The name and the text of a stage.
-pub(super) const fn of(stage: Stage) -> (&'static str, &'static str) {
-    match stage {
-        Stage::Expand => ("ctru_prime_expand", include_str!("ctru_prime_expand.cu")),
-        Stage::Gather => ("ctru_prime_gather", include_str!("ctru_prime_gather.cu")),
-        Stage::Invert => ("ctru_prime_invert", include_str!("ctru_prime_invert.cu")),
-        Stage::Generate => ("ctru_prime_generate", include_str!("ctru_prime_generate.cu")),
-        Stage::PreparePublic => ("ctru_prime_prepare_public", include_str!("ctru_prime_prepare_public.cu")),
-        Stage::PrepareSecret => ("ctru_prime_prepare_secret", include_str!("ctru_prime_prepare_secret.cu")),
-        Stage::CheckSecret => ("ctru_prime_check_secret", include_str!("ctru_prime_check_secret.cu")),
-        Stage::Encapsulate => ("ctru_prime_encapsulate", include_str!("ctru_prime_encapsulate.cu")),
-        Stage::Encrypt => ("ctru_prime_encrypt", include_str!("ctru_prime_encrypt.cu")),
-        Stage::Decrypt => ("ctru_prime_decrypt", include_str!("ctru_prime_decrypt.cu")),
-        Stage::Decapsulate => ("ctru_prime_decapsulate", include_str!("ctru_prime_decapsulate.cu")),
-        Stage::Compare => ("ctru_prime_compare", include_str!("ctru_prime_compare.cu")),
-        #[cfg(feature = "testkit")]
-        Stage::Multiply => ("ctru_prime_multiply", include_str!("ctru_prime_multiply.cu")),
-    }
-}
 
 /// A parameter set, for kernels on rows of this many cells, 0 for those that hash, and keys as they are taken.
 pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {

@@ -1,59 +1,10 @@
-//! Polynomials modulo x^n − x^(n/2) + 1, as schoolbooks have them.
+//! Values of polynomials modulo x^n − x^(n/2) + 1 as they are on the wire.
+
+use ringforge_e8::oracle::{Polynomial, reciprocal};
 
 pub(super) const Q: i64 = 3457;
 /// Leaves of the transform on the wire, x^(n/128) − β.
 const LEAVES: usize = 128;
-
-/// Coefficients, from that of 1 on.
-pub(super) type Polynomial = Vec<i64>;
-
-/// a·b modulo x^n − x^(n/2) + 1, over the integers.
-pub(super) fn product(a: &[i64], b: &[i64]) -> Polynomial {
-    let n = a.len();
-    let mut product = vec![0; 2 * n];
-    for (i, a) in a.iter().enumerate() {
-        for (j, b) in b.iter().enumerate() {
-            product[i + j] += a * b;
-        }
-    }
-    for k in (n..2 * n).rev() {
-        let top = product[k];
-        product[k - n / 2] += top;
-        product[k - n] -= top;
-    }
-    product.truncate(n);
-    product
-}
-
-/// The inverse of f modulo q and x^n − x^(n/2) + 1, by Euclid's algorithm; none where the two have a common factor.
-pub(super) fn inverse(f: &[i64]) -> Option<Polynomial> {
-    let n = f.len();
-    let zeros = vec![0; n + 1];
-    // in each pair, the second polynomial times f is the first
-    let mut a = [zeros.clone(), zeros.clone()];
-    let mut b = [zeros.clone(), zeros];
-    (a[0][0], a[0][n / 2], a[0][n]) = (1, Q - 1, 1);
-    b[0][..n].copy_from_slice(&f.iter().map(|f| f.rem_euclid(Q)).collect::<Polynomial>());
-    b[1][0] = 1;
-    let degree = |a: &[i64]| a.iter().rposition(|&x| x != 0);
-    while let Some(low) = degree(&b[0]) {
-        let unit = reciprocal(b[0][low]);
-        while let Some(high) = degree(&a[0]).filter(|&high| high >= low) {
-            let factor = a[0][high] * unit % Q;
-            for (a, b) in a.iter_mut().zip(&b) {
-                (high - low..=n).for_each(|k| a[k] = (a[k] - factor * b[k - (high - low)]).rem_euclid(Q));
-            }
-        }
-        core::mem::swap(&mut a, &mut b);
-    }
-    let [gcd, inverse] = a;
-    (degree(&gcd) == Some(0)).then(|| inverse[..n].iter().map(|x| x * reciprocal(gcd[0]) % Q).collect())
-}
-
-/// 1/x modulo q, for x that is not 0.
-pub(super) fn reciprocal(x: i64) -> i64 {
-    (1..Q).find(|y| x * y % Q == 1).expect("q is prime")
-}
 
 /// β of each leaf, in the order of the wire.
 fn leaves() -> Vec<i64> {
@@ -80,7 +31,7 @@ pub(super) fn coefficients(values: &[i64]) -> Polynomial {
         for k in (0..LEAVES - 1).rev() {
             basis[k] = (beta * basis[k + 1] - i64::from(k + 1 == LEAVES / 2)).rem_euclid(Q);
         }
-        let unit = reciprocal(basis.iter().rev().fold(0, |sum, b| (sum * beta + b) % Q));
+        let unit = reciprocal(basis.iter().rev().fold(0, |sum, b| (sum * beta + b) % Q), Q);
         for (h, b) in h.chunks_mut(d).zip(basis) {
             h.iter_mut().zip(value).for_each(|(h, value)| *h = (*h + value * b % Q * unit) % Q);
         }

@@ -3,7 +3,8 @@
 use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Pipeline, Planner, Result};
 
-use super::{Component, ComponentKernel, oracle, unit};
+use super::{Component, unit};
+use crate::oracle;
 
 /// The components, as something to test.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Scheme for Components {
 /// Nothing that a caller could cause.
 pub fn plan(component: Component) -> Result<NamedPlan> {
     let p = Pipeline::new(format!("{component:?}"), &Planner::default());
-    let [to] = p.step(ComponentKernel::new(component), &[p.input("from")]);
+    let [to] = p.step(component.kernel(), &[p.input("from")]);
     p.output("to", to);
     let plan = NamedPlan::new(format!("{component:?}"), p.build()?);
     let plan = match component {
@@ -61,15 +62,13 @@ fn numbers(seed: u64, count: usize, width: u32) -> Vec<u8> {
 }
 
 fn expected(component: Component, input: &[u8]) -> Vec<u8> {
-    let words = || input.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes)).collect::<Vec<u16>>();
+    let words = || input.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes).into()).collect::<Vec<i64>>();
+    let bytes = |words: Vec<i64>| words.into_iter().flat_map(|word| (word as u16).to_le_bytes()).collect();
     match component {
-        Component::Encode => {
-            let codewords = input.iter().flat_map(|byte| [byte & 15, byte >> 4]).map(oracle::encode);
-            codewords.map(|bits| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect()
-        }
-        Component::Decode { q2 } => words().as_chunks().0.iter().map(|v| oracle::decode(v, q2)).collect(),
-        Component::Sample { eta } => oracle::sample(eta, input).into_iter().flat_map(i16::to_le_bytes).collect(),
-        Component::Pack { width } => oracle::pack(width, &words()),
-        Component::Unpack { width } => oracle::unpack(width, input).into_iter().flat_map(u16::to_le_bytes).collect(),
+        Component::Encode => oracle::pack(1, oracle::unpack(4, input).into_iter().flat_map(oracle::encode)),
+        Component::Decode { q2 } => words().chunks(8).map(|v| oracle::decode(v, q2.into()) as u8).collect(),
+        Component::Sample { eta } => bytes(oracle::sample(eta, input)),
+        Component::Pack { width } => oracle::pack(width, words()),
+        Component::Unpack { width } => bytes(oracle::unpack(width, input)),
     }
 }

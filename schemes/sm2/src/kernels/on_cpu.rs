@@ -2,22 +2,22 @@
 
 use core::ops::Range;
 
+use ringforge::words::Limbs;
 use ringforge::{Args, Draws, Result};
-use ringforge_batch::Reason;
+use ringforge_batch::{FINE, NOT_REACHED, PENDING, SchemeError, status};
 use subtle::ConditionallySelectable;
 use zeroize::Zeroizing;
 
 use super::{ATTEMPTS, Base, Keys, Stage};
-use crate::field::{Fp, Limbs, Scalar};
+use crate::error::Sm2Error;
+use crate::field::{Fp, Scalar};
 use crate::item;
 use crate::message;
 use crate::params::MAX_ID_BYTES;
 use crate::point::{Affine, Jacobian};
 
-const FINE: u32 = Reason::FINE;
 /// The nonce was refused, and another one is to be drawn: what no item is left with.
 pub(crate) const RETRY: u32 = 255;
-pub(super) const NONCE_REFUSED: u32 = Reason::status(Some(Reason::NonceRefused));
 
 /// Items that share an inversion.
 const TOGETHER: usize = 32;
@@ -49,7 +49,7 @@ fn multiple(base: Base, table: &[Affine], k: Scalar, out: &mut Limbs, point: &mu
     *out = k.plain();
     let k = Zeroizing::new(Scalar::conditional_select(&k, &Scalar::ONE, k.is_zero()));
     *point = base.windows.multiply(table, &k, base.mode);
-    *status = Reason::PENDING;
+    *status = PENDING;
 }
 
 /// What a nonce's point gives: the signature and whether the nonce must be refused.
@@ -94,9 +94,9 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 let (made, refused) = sign(&key, e, &k, point, inverses[item - first]);
                 *status = match (bool::from(key.is_zero()), refused) {
                     // the nonce is what memory held
-                    _ if *status != Reason::PENDING => Reason::NOT_REACHED,
-                    (true, _) => Reason::status(Some(Reason::PrivateKeyRange)),
-                    (false, true) if given => NONCE_REFUSED,
+                    _ if *status != PENDING => NOT_REACHED,
+                    (true, _) => Sm2Error::PrivateKeyRange.word(),
+                    (false, true) if given => Sm2Error::NonceRefused.word(),
                     (false, true) => RETRY,
                     (false, false) => FINE,
                 };
@@ -120,7 +120,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                     let (made, refused) = sign(&key, e, &k, &point, point.z.inverse());
                     (!refused).then_some(made)
                 });
-                *status = if made.is_some() { FINE } else { NONCE_REFUSED };
+                *status = if made.is_some() { FINE } else { Sm2Error::NonceRefused.word() };
                 *signature = made.unwrap_or([0; 64]);
                 Ok(())
             })
@@ -131,10 +131,10 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             args.each(items, |item, (scalar, point, private, public, status): Item<'_>| {
                 let d = Zeroizing::new(Scalar::reduced(*scalar));
                 let bad = d.is_zero() | (*d + Scalar::ONE).is_zero() | point.z.is_zero();
-                *status = match (*status == Reason::PENDING, bool::from(bad)) {
+                *status = match (*status == PENDING, bool::from(bad)) {
                     // the scalar is what memory held
-                    (false, _) => Reason::NOT_REACHED,
-                    (_, true) => Reason::status(Some(Reason::PrivateKeyRange)),
+                    (false, _) => NOT_REACHED,
+                    (_, true) => Sm2Error::PrivateKeyRange.word(),
                     (_, false) => FINE,
                 };
                 let bad = *status != FINE;
@@ -159,28 +159,26 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
         Stage::Verify { base, keys: Keys::Each(windows) } => {
             type Item<'a> = (&'a Bytes64, &'a Bytes32, &'a Bytes64, &'a [Affine], &'a [Affine], &'a mut u32);
             args.each(items, |_, (key, e, signature, of_base, table, status): Item<'_>| {
-                let verdict = match Affine::from_bytes(key) {
-                    None => Err(Reason::PublicKeyPoint),
+                *status = match Affine::from_bytes(key) {
+                    None => Sm2Error::PublicKeyPoint.word(),
                     // a table that was not made for this key says whatever its own key would
-                    key if table.first() != key.as_ref() => Err(Reason::NotReached),
-                    _ => item::verify_by(e, signature, |s, t| {
+                    key if table.first() != key.as_ref() => NOT_REACHED,
+                    _ => told(item::verify_by(e, signature, |s, t| {
                         base.add_public(windows.multiply_public(table, t), of_base, s)
-                    }),
+                    })),
                 };
-                *status = Reason::status(verdict.err());
                 Ok(())
             })
         }
         Stage::Verify { base, keys: Keys::Cached(windows, _) } => {
             type Item<'a> = (&'a u32, &'a Bytes32, &'a Bytes64, &'a [Affine], &'a [Affine], &'a mut u32);
             args.each(items, |_, (number, e, signature, of_base, tables, status): Item<'_>| {
-                let verdict = match tables.chunks_exact(windows.points()).nth(*number as usize) {
-                    None => Err(Reason::PublicKeyPoint),
+                *status = told(match tables.chunks_exact(windows.points()).nth(*number as usize) {
+                    None => Err(Sm2Error::PublicKeyPoint),
                     Some(table) => item::verify_by(e, signature, |s, t| {
                         base.add_public(windows.add_public(Jacobian::INFINITY, table, t), of_base, s)
                     }),
-                };
-                *status = Reason::status(verdict.err());
+                });
                 Ok(())
             })
         }
@@ -197,6 +195,11 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             })
         }
     }
+}
+
+/// The status of an item with this verdict.
+fn told(verdict: Result<(), Sm2Error>) -> u32 {
+    status(verdict.err())
 }
 
 /// 1/Z of each, with an inversion for some of them at a time.

@@ -81,7 +81,7 @@ RF_FN u32 load_point(const u256* from, Affine& point) {
 
 // ---- statuses ----
 
-// As `ringforge_batch::Reason` has them, for which any other word is a fault: also `not_reached`, which statuses are before
+// As `Sm2Error` and `ringforge_batch` have them, for which any other word is an error of its own: also `not_reached`, which statuses are before
 // the first step, `pending`, which it makes of them, and `retry`: the nonce was refused, and another one is to be drawn.
 enum Status : u32 {
     fine = 0x600df17e,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ringforge::testkit::inject::unseen_steps;
 use ringforge::testkit::{Named, NamedPlan, Scheme, devices};
 use ringforge::{Args, Built, Device, Kernel, Limits, Pipeline, Planner, Port, Result, Source, Table};
-use ringforge_sm2::{Reason, Sm2};
+use ringforge_batch::{BatchStatus, ErrorKind, FINE};
+use ringforge_sm2::{Sm2, Sm2Error};
 
 const BATCH: usize = 5;
 
@@ -56,7 +57,7 @@ fn verification(device: &Device) -> NamedPlan {
 
 /// What verification tells of each item, where it passes over one, with tables of the keys of this name; the statuses held
 /// before what another run had left, whose items were all fine.
-fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -> Vec<Option<Reason>> {
+fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -> Vec<Option<ErrorKind<Sm2Error>>> {
     let sound = verification(device).plan;
     let kernel = |step: usize, item| Skips { inner: sound.kernels().nth(step).expect("two steps").clone(), item };
     let p = Pipeline::new("SM2 verify, altered", &Planner::new(device.limits().clone()));
@@ -66,11 +67,11 @@ fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -
     let [statuses] = p.step(kernel(1, skipped), &[keys, digests, signatures, tables]);
     p.output("statuses", statuses);
     let program = device.compile(&p.build().expect("a plan")).expect("it compiles");
-    let mut statuses = [Reason::FINE; BATCH];
+    let mut statuses = [FINE; BATCH];
     let call = inputs.iter().fold(program.on_host(BATCH), |call, (name, bytes)| call.input(name, bytes));
     call.output("statuses", &mut statuses).run().expect("it runs");
-    let faults = Reason::faults(&statuses);
-    (0..BATCH).map(|item| faults.iter().find(|fault| fault.item == item).map(|fault| fault.why)).collect()
+    let status = BatchStatus::of(&statuses);
+    (0..BATCH).map(|item| status.errors().iter().find(|error| error.item == item).map(|error| error.kind)).collect()
 }
 
 /// Items for verification, and which are valid.
@@ -85,7 +86,7 @@ fn a_signature_that_no_kernel_saw_is_not_valid() {
     for device in devices() {
         let (inputs, valid) = sample(&device);
         let found = told(&device, &inputs, "public keys", Some(valid[0]));
-        assert_eq!(found[valid[0]], Some(Reason::NotReached), "{device}");
+        assert_eq!(found[valid[0]], Some(ErrorKind::NotReached), "{device}");
     }
 }
 
@@ -95,7 +96,7 @@ fn no_item_is_fine_that_a_step_passed_over() {
         if named.plan.arg("statuses").is_none_or(|arg| !arg.status) {
             continue;
         }
-        let unseen = unseen_steps(&named, Reason::FINE, 2, 5).expect("runs");
+        let unseen = unseen_steps(&named, FINE, 2, 5).expect("runs");
         let names: Vec<_> = named.plan.kernels().map(|kernel| kernel.name()).collect();
         // the nonces of most items are not refused
         assert!(unseen.iter().all(|&step| names[step] == "sm2_sign_again"), "{}: {unseen:?}", named.name);
@@ -111,6 +112,6 @@ fn the_table_of_another_key_is_not_taken() {
         inputs.insert("owners".into(), inputs["public keys"].clone());
         let keys = inputs.get_mut("public keys").expect("keys");
         keys.copy_within(64 * second..64 * (second + 1), 64 * first);
-        assert_eq!(told(&device, &inputs, "owners", None)[first], Some(Reason::NotReached), "{device}");
+        assert_eq!(told(&device, &inputs, "owners", None)[first], Some(ErrorKind::NotReached), "{device}");
     }
 }

@@ -1,4 +1,12 @@
-//! Residues of numbers that may be secret, by products and masks: how long a division takes depends on its operands.
+//! Residues in a CPU's words, for what kernels mean there ([`Kernel::on_cpu`](crate::Kernel::on_cpu)).
+//!
+//! Numbers may be secret, moduli and divisors must not: nothing here branches on a number, indexes by it or gives it to a
+//! division, whose time depends on its operands. [`Divisor`] divides by Barrett's method, [`Montgomery256`] multiplies by
+//! Montgomery's.
+
+mod montgomery;
+
+pub use montgomery::{Limbs, Montgomery256, Wide, add_with, sub_with};
 
 /// A divisor, which divides by a product with its reciprocal.
 ///
@@ -50,12 +58,31 @@ impl Divisor {
     }
 }
 
+/// x mod q, for x below 2q and q below 2^31.
+#[inline(always)]
+#[must_use]
+pub fn sub_once(x: u32, q: u32) -> u32 {
+    x.min(x.wrapping_sub(q))
+}
+
+/// The residue in [0, q) of a number in (-q, q).
+#[inline(always)]
+#[must_use]
+pub const fn residue(x: i32, q: u32) -> u32 {
+    (x as u32).wrapping_add(q & (x >> 31) as u32)
+}
+
 /// Residues in [0, q) of numbers in (-q, q).
 pub fn residues(small: &[i16], q: u32, out: &mut [u32]) {
-    for (out, &x) in out.iter_mut().zip(small) {
-        let x = i32::from(x);
-        *out = (x as u32).wrapping_add(q & (x >> 31) as u32);
-    }
+    out.iter_mut().zip(small).for_each(|(out, &x)| *out = residue(x.into(), q));
+}
+
+/// The number in [-q/2, q/2] with a residue below q, which is below 2^31.
+#[inline(always)]
+#[must_use]
+pub const fn centred(x: u32, q: u32) -> i32 {
+    let above = (q / 2).wrapping_sub(x) >> 31;
+    x.wrapping_sub(above.wrapping_neg() & q) as i32
 }
 
 #[cfg(test)]
@@ -67,7 +94,7 @@ mod tests {
     fn quotients_are_exact() {
         const TOP: u64 = 1 << 31;
         let powers = (0..32).flat_map(|k| [(1u32 << k) - 1, 1 << k, (1 << k) + 1]);
-        // all moduli of the family, and numbers of all sizes
+        // moduli of schemes, and numbers of all sizes
         for d in powers.chain([2, 3, 3457, 4621, 4591, 7879, 12461, u32::MAX - 1, u32::MAX]).filter(|d| *d > 0) {
             let divisor = Divisor::new(d);
             assert_eq!(divisor.get(), d);
@@ -87,5 +114,8 @@ mod tests {
         let mut found = [9; 5];
         residues(&[-10, -1, 0, 1, 10], 11, &mut found);
         assert_eq!(found, [1, 10, 0, 1, 10]);
+        assert_eq!([0, 5, 6, 10].map(|x| centred(x, 11)), [0, 5, -5, -1]);
+        assert_eq!([0, 4, 5, 9].map(|x| centred(x, 10)), [0, 4, 5, -1]);
+        assert_eq!([0, 10, 11, 21].map(|x| sub_once(x, 11)), [0, 10, 0, 10]);
     }
 }
