@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use ringforge::Cache;
+use ringforge::kernels::Cache;
 use serde_json::json;
 
 use crate::show;

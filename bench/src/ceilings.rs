@@ -31,7 +31,7 @@ pub(crate) struct Pipes {
 impl Pipes {
     /// Those of an H200, by the number of multiprocessors; none of a CPU.
     pub(crate) fn of(limits: &Limits) -> Option<Self> {
-        let all = PIPE * f64::from(limits.processors);
+        let all = PIPE * f64::from(limits.multiprocessors);
         (!limits.is_cpu()).then_some(Self { multiply: all, logic: all })
     }
 

@@ -3,7 +3,8 @@
 use core::ops::Range;
 
 use anyhow::Result;
-use ringforge::{Args, Built, Device, Kernel, Launch, Limits, Pipeline, Planner, Port, Source};
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
+use ringforge::{Device, Limits, Pipeline, Planner};
 
 use crate::measure::{self, Effort};
 use crate::work::Work;

@@ -74,7 +74,7 @@ struct Found {
     name: String,
     choice: String,
     capability: Option<u32>,
-    processors: u32,
+    multiprocessors: u32,
     block_threads: Option<u32>,
     block_shared_bytes: Option<u32>,
     memory_bytes: Option<u64>,
@@ -87,7 +87,7 @@ impl Found {
             name: if gpu { limits.name.clone() } else { environment::cpu_name() },
             choice,
             capability: gpu.then_some(limits.capability),
-            processors: if gpu { limits.processors } else { environment::threads() as u32 },
+            multiprocessors: if gpu { limits.multiprocessors } else { environment::threads() as u32 },
             block_threads: limits.block_threads,
             block_shared_bytes: gpu.then_some(limits.block_shared_bytes),
             memory_bytes: gpu.then_some(limits.memory_bytes),
@@ -111,7 +111,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     if options.json {
         return show::print_json(&serde_json::json!({ "devices": found, "no_gpu_because": reason }));
     }
-    let headings = ["device", "name", "capability", "processors", "threads/block", "shared/block", "memory"];
+    let headings = ["device", "name", "capability", "multiprocessors", "threads/block", "shared/block", "memory"];
     let mut table = show::table(&headings, &[2, 3, 4, 5, 6]);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".into());
     for device in &found {
@@ -119,7 +119,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             device.choice.clone(),
             device.name.clone(),
             or_dash(device.capability.map(|c| format!("{}.{}", c / 10, c % 10))),
-            device.processors.to_string(),
+            device.multiprocessors.to_string(),
             or_dash(device.block_threads.map(|threads| threads.to_string())),
             or_dash(device.block_shared_bytes.map(|bytes| format!("{} KiB", bytes >> 10))),
             or_dash(device.memory_bytes.map(|bytes| format!("{} GiB", bytes >> 30))),

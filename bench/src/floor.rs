@@ -3,7 +3,9 @@
 mod kem;
 pub(crate) mod sm2;
 
-use ringforge::{Arithmetic, Job, Layer, Limits, Op, Quotient, Split};
+use ringforge::kernels::Arithmetic;
+use ringforge::split::{Layer, Split};
+use ringforge::{Job, Limits, Op, Quotient};
 use serde::Serialize;
 
 use crate::ceilings::Ceilings;

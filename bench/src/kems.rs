@@ -5,7 +5,7 @@ use core::fmt;
 use anyhow::Result;
 use ringforge::testkit::NamedPlan;
 use ringforge::{Device, Error, Limits, Plan, Planner};
-use ringforge_batch::{Batch, DeterministicKem, Mechanism, Operation as Each, Randomness, Sizes};
+use ringforge_batch::{Batch, DeterministicKem, KemScheme, Operation as Each, Randomness, Sizes};
 use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
@@ -128,7 +128,7 @@ impl Parameters {
 pub(crate) type PlanOf = fn(Operation, &Limits) -> ringforge::Result<Plan>;
 
 /// The plan of an operation of a mechanism from seeds, with a key for each item.
-pub(crate) fn plan<M: Mechanism>(operation: Operation, limits: &Limits) -> ringforge::Result<Plan> {
+pub(crate) fn plan<M: KemScheme>(operation: Operation, limits: &Limits) -> ringforge::Result<Plan> {
     let each = match operation {
         Operation::KeyGen => Each::Generate(Randomness::Seeds),
         Operation::Encaps | Operation::EncapsOne => Each::Encapsulate(Randomness::Seeds),

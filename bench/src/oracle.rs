@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
+use ringforge::split::Split;
 use ringforge::testkit::Random;
-use ringforge::{Order, Ring, Split, U256};
+use ringforge::{Order, Ring, U256};
 
 /// Whether `values` of the element `a` are right in this many random places of each row: residues modulo the leaves
 /// x^d − β, by putting β for x^d.
@@ -66,7 +67,7 @@ pub(crate) fn product_agrees(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringforge::{naive, testkit};
+    use ringforge::testkit::{self, naive};
 
     #[test]
     fn it_agrees_with_all_places_and_notices_one() -> Result<()> {

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use ringforge::{Job, Limits, Op, Order, Ring, Role};
+use ringforge::kernels::Role;
+use ringforge::{Job, Limits, Op, Order, Ring};
 use serde_json::json;
 
 use crate::devices::Choice;
@@ -14,7 +15,7 @@ use crate::tune::TuningFile;
 pub(crate) struct Options {
     /// The ring, such as 3457:x^768-x^384+1 or 0x3ffc0001,0x3fed0001:x^1024+1; @ROOT at the end names a root of unity.
     ring: Ring,
-    /// The operation: forward, inverse, point_mul, mul_add, mul, combine, decompose, convert, convert_centred or
+    /// The operation: forward, inverse, point_mul, mul_add, mul, compose, decompose, convert, convert_centred or
     /// convert_fast.
     op: Op,
     /// The ring that a conversion goes to.

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use ringforge::{Device, Error, Planner, Tuning};
+use ringforge::tuning::Tuning;
+use ringforge::{Device, Error, Planner};
 use serde::Serialize;
 
 use crate::devices::Choice;

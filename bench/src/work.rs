@@ -1,8 +1,10 @@
 //! A job or a plan made ready on a device, with host memory in and out.
 
 use anyhow::{Context, Result, bail};
+use ringforge::kernels::{Role, Sharing};
+use ringforge::run::{Call, PlanArg};
 use ringforge::testkit::Named;
-use ringforge::{Buffer, Call, Device, Error, Job, Per, Plan, PlanArg, Planner, Program, Role, Stream};
+use ringforge::{Buffer, Device, Error, Job, Plan, Planner, Program, Stream};
 
 use crate::memory;
 
@@ -16,7 +18,7 @@ pub(crate) fn slices(named: &Named) -> Vec<(&str, &[u8])> {
 
 /// Bytes of an argument for this many items.
 pub(crate) fn bytes(arg: &PlanArg, batch: usize) -> usize {
-    if arg.per == Per::Item { arg.bytes.saturating_mul(batch) } else { arg.bytes }
+    if arg.sharing == Sharing::PerItem { arg.bytes.saturating_mul(batch) } else { arg.bytes }
 }
 
 /// A plan made ready on a device.

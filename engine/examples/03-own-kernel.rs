@@ -4,7 +4,8 @@
 
 use core::ops::Range;
 
-use ringforge::{Args, Built, Engine, Kernel, Launch, Limits, Port, Result, Ring, Source};
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
+use ringforge::{Engine, Limits, Result, Ring};
 
 /// What a GPU runs: one entry point, one pointer for each port, then the items. Usually a file beside this one.
 const TEXT: &str = r#"

@@ -30,7 +30,7 @@ fn rows(engine: &Engine, ring: &Ring, coefficients: impl Iterator<Item = BigUint
 
 /// The coefficients in [0, Q) of polynomials given by RNS rows.
 fn coefficients(engine: &Engine, ring: &Ring, rows: &[u64]) -> Result<Vec<BigUint>> {
-    let integers = run(engine, &Job::new(ring, Op::Combine), rows)?;
+    let integers = run(engine, &Job::new(ring, Op::Compose), rows)?;
     let limbs = modulus(ring).bits().div_ceil(64) as usize;
     Ok(integers.chunks(limbs).map(|x| BigUint::from_bytes_le(bytemuck::cast_slice(x))).collect())
 }

@@ -71,7 +71,7 @@ impl<'a> Call<'a> {
     /// all launches are made.
     ///
     /// # Errors
-    /// As [`Call::run`], and [`Mark::seconds_since`](crate::Mark::seconds_since).
+    /// As [`Call::run`], and [`Event::seconds_since`](crate::Event::seconds_since).
     pub fn run_timed(self) -> Result<Vec<f64>> {
         let Self { program, stream, batch, args } = self;
         program.run_timed(stream, batch, &mut args.all()?)

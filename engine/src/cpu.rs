@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::backend::{Backend, Bound, Code, Loaded, Queue};
 use crate::columns::Shares;
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Copies, Kernel, Per, Port, Slice};
+use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
 use crate::limits::Limits;
 use crate::memory::{HostMemory, Memory, Read, Write};
 use crate::wipe;
@@ -64,7 +64,7 @@ impl Backend for Cpu {
             .zip(ports)
             .map(|(bound, port)| host_slice(&**kernel, bound, port, &items))
             .collect::<Result<Vec<_>>>()?;
-        let item_bytes = ports.iter().filter(|port| port.per == Per::Item).map(|port| port.bytes).sum();
+        let item_bytes = ports.iter().filter(|port| port.sharing == Sharing::PerItem).map(|port| port.bytes).sum();
         run_items(loaded, items, slices, item_bytes)
     }
 
@@ -126,9 +126,9 @@ fn foreign() -> Error {
 }
 
 fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Range<usize>) -> Result<Slice<'a>> {
-    let range = match port.per {
-        Per::Item => items.start * port.bytes..items.end * port.bytes,
-        Per::Shared => 0..port.bytes,
+    let range = match port.sharing {
+        Sharing::PerItem => items.start * port.bytes..items.end * port.bytes,
+        Sharing::Shared => 0..port.bytes,
     };
     let short = || Error::Kernel { kernel: kernel.name().into(), why: "a port is shorter than its items".into() };
     Ok(match bound {
@@ -161,7 +161,7 @@ fn split<'a>(ports: &[Port], slices: Vec<Slice<'a>>, items: usize) -> (Vec<Slice
         .into_iter()
         .zip(ports)
         .map(|(slice, port)| match slice {
-            Slice::In(bytes) if port.per == Per::Item => {
+            Slice::In(bytes) if port.sharing == Sharing::PerItem => {
                 let (left, right) = bytes.split_at(items * port.bytes);
                 (Slice::In(left), Slice::In(right))
             }

@@ -1,7 +1,7 @@
 //! The CUDA backend: NVIDIA GPUs through the driver, kernels compiled at run time by NVRTC.
 //!
 //! Driver and compiler are loaded when first needed; a machine without them gets errors, and nothing else changes.
-//! Compiled kernels are kept in a folder, a [`Cache`](crate::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in `ringforge`
+//! Compiled kernels are kept in a folder, a [`Cache`](crate::kernels::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in `ringforge`
 //! in the user's cache folder; `RINGFORGE_CACHE=off` turns that off. A compiler uses what itself has made; a machine without
 //! one is served by a filled folder of any.
 
@@ -41,7 +41,7 @@ pub(crate) use code::CudaCode;
 pub(crate) use graph::CudaRecording;
 pub(crate) use memory::CudaMemory;
 pub(crate) use pinned::PinnedBytes;
-pub(crate) use queue::{CudaMark, CudaQueue};
+pub(crate) use queue::{CudaQueue, TimedEvent};
 
 use driver::Gpu;
 use launch::Target;

@@ -11,10 +11,10 @@ use crate::backend::{Backend, Bound, Loaded, Queue};
 use crate::cpu::Cpu;
 use crate::draws::Draws;
 use crate::error::{Error, Result, same_length};
+use crate::event::Event;
 use crate::guarded::Guarded;
 use crate::kernel::Kernel;
 use crate::limits::Limits;
-use crate::mark::Mark;
 use crate::memory::{Memory, Read};
 use crate::pinned::PinnedBuffer;
 use crate::plan::Content;
@@ -267,7 +267,7 @@ impl Stream {
     /// As [`Stream::upload_coefficients`]; [`Error::Mismatch`] if `content` is not about values.
     pub fn upload_values<T: Pod>(&self, content: &Content, from: &[T]) -> Result<Buffer> {
         match content {
-            Content::Values { ring, .. } => self.upload_checked(ring, from, content.clone()),
+            Content::Evaluations { ring, .. } => self.upload_checked(ring, from, content.clone()),
             Content::Coefficients(_) => {
                 Err(Error::Mismatch { what: "content".into(), expected: "values".into(), got: content.to_string() })
             }
@@ -401,8 +401,8 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::Driver`].
-    pub fn mark(&self) -> Result<Mark> {
-        Mark::new(&self.queue)
+    pub fn mark(&self) -> Result<Event> {
+        Event::new(&self.queue)
     }
 
     pub(crate) fn on(device: &Device, queue: Queue) -> Self {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, same_length};
 /// The randomness of one run: a key, and the ChaCha20 stream cipher as a function from a counter and a nonce to blocks
 /// of 64 bytes.
 ///
-/// A kernel reads the key from memory, at a port made by [`Port::draws`](crate::Port::draws), and computes
+/// A kernel reads the key from memory, at a port made by [`Port::draws`](crate::kernels::Port::draws), and computes
 /// `draw(item, attempt)` of `draws.cuh`, the same block as [`Draws::block`]: the counter is the item, the nonce the
 /// attempt. The items of a run are counted across chunks and launches, so no two draws of a run are the same block.
 /// Rejection sampling takes the next attempt.

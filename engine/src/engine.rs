@@ -129,7 +129,7 @@ impl Engine {
     /// Transforms of a ring: between coefficients and evaluations.
     ///
     /// # Errors
-    /// As [`Split::of`](crate::Split::of) where the ring has no transform.
+    /// As [`Split::of`](crate::split::Split::of) where the ring has no transform.
     pub fn ntt(&self, ring: &Ring) -> Result<Ntt> {
         Ntt::new(self, ring)
     }
@@ -140,7 +140,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] for numbers of another width than the ring's residues,
     /// [`Error::Length`] for other than whole elements and for batches of different lengths, [`Error::NotReduced`]. As
-    /// [`Engine::program`] and [`HostCall::run`](crate::HostCall::run).
+    /// [`Engine::program`] and [`HostCall::run`](crate::run::HostCall::run).
     pub fn mul<T: Pod>(&self, ring: &Ring, a: &[T], b: &[T]) -> Result<Vec<T>> {
         checked(ring, "a", a)?;
         checked(ring, "b", b)?;

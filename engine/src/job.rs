@@ -18,7 +18,7 @@ use crate::ring::Ring;
 /// | `PointMul` | `a`, `b`: values | `product`: values |
 /// | `MulAdd` | `a`, `b`, `sum`: values | `sum`: with the product added |
 /// | `Mul` | `a`, `b`: coefficients | `product`: coefficients |
-/// | `Combine` | `from`: coefficients (RNS rows) | `to`: integers, see [`Op::Combine`] |
+/// | `Compose` | `from`: coefficients (RNS rows) | `to`: integers, see [`Op::Compose`] |
 /// | `Decompose` | `from`: integers | `to`: coefficients (RNS rows), see [`Op::Decompose`] |
 /// | `Convert`, `ConvertCentred`, `ConvertFast` | `from`: coefficients | `to`: coefficients of the [target](Job::to), see [`Op::Convert`] |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ pub enum Op {
     Mul,
     /// The integers in [0, Q) that RNS rows stand for: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant
     /// first. For RNS bases of at most 64 moduli of up to 64 bits, as all operations below.
-    Combine,
+    Compose,
     /// From integers to RNS rows: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant first, of any value.
     Decompose,
     /// From the rows of one RNS basis to those of another one, the job's [target](Job::to): the integer in [0, Q) that the
@@ -57,7 +57,7 @@ impl Op {
         Self::PointMul,
         Self::MulAdd,
         Self::Mul,
-        Self::Combine,
+        Self::Compose,
         Self::Decompose,
         Self::Convert,
         Self::ConvertCentred,
@@ -73,7 +73,7 @@ impl fmt::Display for Op {
             Self::PointMul => "point_mul",
             Self::MulAdd => "mul_add",
             Self::Mul => "mul",
-            Self::Combine => "combine",
+            Self::Compose => "compose",
             Self::Decompose => "decompose",
             Self::Convert => "convert",
             Self::ConvertCentred => "convert_centred",

@@ -31,16 +31,16 @@ pub enum Role {
 
 /// What a port holds for a launch of many items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Per {
+pub enum Sharing {
     /// `bytes` for each item, one item after another.
-    Item,
+    PerItem,
     /// `bytes` once, shared by all items.
     Shared,
 }
 
 /// What values a port holds, and what a test may compare bit for bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Values {
+pub enum ResidueRange {
     /// Residues in [0, q), or bytes that have one right value.
     Canonical,
     /// Residues in [0, k·q): equal modulo q only.
@@ -55,9 +55,9 @@ pub struct Port {
     /// How it is used.
     pub role: Role,
     /// Whether each item has its own.
-    pub per: Per,
+    pub sharing: Sharing,
     /// What values it holds.
-    pub range: Values,
+    pub range: ResidueRange,
     /// Whether it holds secrets, to be wiped from temporaries and staging memory.
     pub secret: bool,
     /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
@@ -71,32 +71,41 @@ pub struct Port {
 }
 
 impl Port {
-    const fn new(role: Role, per: Per, bytes: usize) -> Self {
-        Self { bytes, role, per, range: Values::Canonical, secret: false, draws: false, status: false, joint: false }
+    const fn new(role: Role, sharing: Sharing, bytes: usize) -> Self {
+        Self {
+            bytes,
+            role,
+            sharing,
+            range: ResidueRange::Canonical,
+            secret: false,
+            draws: false,
+            status: false,
+            joint: false,
+        }
     }
 
     /// An input of `bytes` for each item.
     #[must_use]
     pub const fn input(bytes: usize) -> Self {
-        Self::new(Role::In, Per::Item, bytes)
+        Self::new(Role::In, Sharing::PerItem, bytes)
     }
 
     /// An output of `bytes` for each item.
     #[must_use]
     pub const fn output(bytes: usize) -> Self {
-        Self::new(Role::Out, Per::Item, bytes)
+        Self::new(Role::Out, Sharing::PerItem, bytes)
     }
 
     /// A port of `bytes` for each item that is read and written.
     #[must_use]
     pub const fn in_out(bytes: usize) -> Self {
-        Self::new(Role::InOut, Per::Item, bytes)
+        Self::new(Role::InOut, Sharing::PerItem, bytes)
     }
 
     /// An input of `bytes` that all items share.
     #[must_use]
     pub const fn shared(bytes: usize) -> Self {
-        Self::new(Role::In, Per::Shared, bytes)
+        Self::new(Role::In, Sharing::Shared, bytes)
     }
 
     /// An input of [`Draws`](crate::Draws), for kernels that need randomness: secret, and to be given to one run only.
@@ -142,7 +151,7 @@ impl Port {
     /// The same port, holding residues in [0, k·q).
     #[must_use]
     pub const fn below(mut self, k: u32) -> Self {
-        self.range = Values::Below(k);
+        self.range = ResidueRange::Below(k);
         self
     }
 }
@@ -262,7 +271,7 @@ pub trait Kernel: Debug + Send + Sync {
         false
     }
 
-    /// The table that this port reads, for an input of [`Per::Shared`] that is the kernel's own: the others are bound to
+    /// The table that this port reads, for an input of [`Sharing::Shared`] that is the kernel's own: the others are bound to
     /// values, by whoever uses the kernel.
     fn table(&self, _port: usize) -> Option<Table> {
         None

@@ -1,7 +1,7 @@
-//! The built-in kernels on elements of a ring.
+//! Kernels: what one of your own is made of, and those that are built in.
 
 pub(crate) mod base;
-pub(crate) mod combine;
+pub(crate) mod compose;
 pub(crate) mod convert;
 pub(crate) mod crt;
 pub(crate) mod decompose;
@@ -23,8 +23,17 @@ mod spread;
 mod target;
 pub(crate) mod tree;
 
+pub use crate::arithmetic::Arithmetic;
+#[cfg(any(feature = "cuda", feature = "testkit"))]
+pub use crate::cache::{Cache, Usage};
+pub use crate::columns::Columns;
+pub use crate::kernel::{Args, CustomKernel, Kernel, Launch, Port, ResidueRange, Role, Sharing};
+pub use crate::rows::Rows;
+pub use crate::source::{Built, Source};
+pub use crate::table::Table;
 pub use draw::Draw;
 pub use forward::Forward;
 pub use inverse::Inverse;
 pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
+pub use ringforge_kernels::Header;

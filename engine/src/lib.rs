@@ -79,17 +79,15 @@ mod device;
 mod draws;
 mod engine;
 mod error;
+mod event;
 mod field;
 mod guarded;
 mod job;
 mod kernel;
 pub mod kernels;
 mod limits;
-mod mark;
 mod memory;
 mod modulus;
-#[cfg(any(test, feature = "testkit"))]
-pub mod naive;
 mod pinned;
 mod pipeline;
 mod plan;
@@ -106,41 +104,35 @@ mod table;
 pub mod testkit;
 mod transfer;
 mod transform;
-mod tuning;
+pub mod tuning;
 mod wipe;
 pub mod words;
 
 pub use crypto_bigint::U256;
 
-pub use arithmetic::Arithmetic;
-#[cfg(any(feature = "cuda", feature = "testkit"))]
-pub use cache::{Cache, Usage};
-pub use call::{Call, HostCall};
-pub use captured::{Captured, CapturedArg};
-pub use columns::Columns;
 pub use device::{Buffer, Device, Stream};
 pub use draws::Draws;
-pub use engine::{Elements, Engine, Ntt};
+pub use engine::{Elements, Engine};
 pub use error::{Error, NoDevice, Result};
+pub use event::Event;
 pub use job::{Bounds, Job, Op, Order};
-pub use kernel::{Args, CustomKernel, Kernel, Launch, Per, Port, Role, Values};
 pub use limits::Limits;
-pub use mark::Mark;
 pub use modulus::{Modulus, Width};
 pub use pinned::PinnedBuffer;
 pub use pipeline::{Pipeline, Value};
-pub use plan::{Content, Plan, PlanArg};
+pub use plan::{Content, Plan};
 pub use planner::Planner;
 pub use program::Program;
 pub use residues::Form;
-pub use ring::split::{self, Layer, Roots, Split};
-pub use ring::{MAX_DEGREE, Quotient, Ring};
-pub use ringforge_kernels::Header;
-pub use rows::Rows;
-pub use source::{Built, Source};
-pub use table::Table;
-pub use transform::{Transform, Word};
-pub use tuning::{Choice, Exchange, Tuning};
+pub use ring::{Quotient, Ring, split};
+
+/// Runs: what [`Program`] and [`Engine`] give out to be called.
+pub mod run {
+    pub use crate::call::{Call, HostCall};
+    pub use crate::captured::{Captured, CapturedArg};
+    pub use crate::engine::Ntt;
+    pub use crate::plan::PlanArg;
+}
 
 /// The pages' examples, as tests.
 #[cfg(doctest)]

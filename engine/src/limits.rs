@@ -13,7 +13,7 @@ pub struct Limits {
     /// Most dynamic shared memory of a block, in bytes.
     pub block_shared_bytes: u32,
     /// Multiprocessors.
-    pub processors: u32,
+    pub multiprocessors: u32,
     /// Device memory in bytes.
     pub memory_bytes: u64,
 }
@@ -27,7 +27,7 @@ impl Limits {
             capability: 0,
             block_threads: None,
             block_shared_bytes: 0,
-            processors: 1,
+            multiprocessors: 1,
             memory_bytes: u64::MAX,
         }
     }
@@ -48,7 +48,7 @@ impl Limits {
             capability,
             block_threads: Some(1024),
             block_shared_bytes: shared_kib * 1024,
-            processors: 100,
+            multiprocessors: 100,
             memory_bytes: 16 << 30,
         }
     }
@@ -56,7 +56,7 @@ impl Limits {
     /// An NVIDIA H200.
     #[must_use]
     pub fn h200() -> Self {
-        Self { name: "NVIDIA H200".into(), processors: 132, memory_bytes: 141 << 30, ..Self::of_capability(90) }
+        Self { name: "NVIDIA H200".into(), multiprocessors: 132, memory_bytes: 141 << 30, ..Self::of_capability(90) }
     }
 
     /// Whether this is a GPU that multiplies doubles at full rate: those for data centres.

@@ -100,7 +100,7 @@ impl Pipeline {
     #[track_caller]
     pub fn evaluations(&self, name: &str, ring: &Ring, order: Order) -> Value<'_> {
         match Split::of(ring, None) {
-            Ok(split) => self.elements(name, Content::Values { ring: ring.clone(), depth: split.depth(), order }),
+            Ok(split) => self.elements(name, Content::Evaluations { ring: ring.clone(), depth: split.depth(), order }),
             Err(error) => self.fail(error),
         }
     }
@@ -304,7 +304,7 @@ impl Mul for Value<'_> {
     fn mul(self, other: Self) -> Self {
         let op = |content: &Content| match content {
             Content::Coefficients(_) => Op::Mul,
-            Content::Values { .. } => Op::PointMul,
+            Content::Evaluations { .. } => Op::PointMul,
         };
         self.job(|content| of_elements(content, op(content)), &[self, other])
     }
@@ -314,7 +314,7 @@ impl Mul for Value<'_> {
 fn of_elements(content: &Content, op: Op) -> Job {
     match content {
         Content::Coefficients(ring) => Job::new(ring, op),
-        Content::Values { ring, depth, order } => Job::new(ring, op).order(*order).depth(*depth),
+        Content::Evaluations { ring, depth, order } => Job::new(ring, op).order(*order).depth(*depth),
     }
 }
 

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::job::Order;
-use crate::kernel::{Kernel, Per, Role};
+use crate::kernel::{Kernel, Role, Sharing};
 use crate::ring::Ring;
 use crate::table::Table;
 
@@ -14,7 +14,7 @@ pub enum Content {
     /// Coefficients of elements of a ring.
     Coefficients(Ring),
     /// Values of elements of a ring: residues modulo the leaves of a transform with this many layers, in this order.
-    Values {
+    Evaluations {
         /// The ring.
         ring: Ring,
         /// Layers of the transform.
@@ -29,7 +29,7 @@ impl Content {
     #[must_use]
     pub fn ring(&self) -> &Ring {
         match self {
-            Self::Coefficients(ring) | Self::Values { ring, .. } => ring,
+            Self::Coefficients(ring) | Self::Evaluations { ring, .. } => ring,
         }
     }
 }
@@ -38,7 +38,7 @@ impl fmt::Display for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Coefficients(ring) => write!(f, "coefficients in {ring}"),
-            Self::Values { ring, depth, order } => write!(f, "values in {ring} after {depth} layers, {order}"),
+            Self::Evaluations { ring, depth, order } => write!(f, "values in {ring} after {depth} layers, {order}"),
         }
     }
 }
@@ -71,14 +71,14 @@ pub struct PlanArg {
     /// How the plan uses it as a whole.
     pub role: Role,
     /// Whether each item has its own.
-    pub per: Per,
+    pub sharing: Sharing,
     /// Bytes of an item, or of the whole where it is shared.
     pub bytes: usize,
     /// Whether it holds secrets.
     pub secret: bool,
     /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
     pub draws: bool,
-    /// Whether it holds [statuses](crate::Port::status) that the plan does not read: they are 0 before its first step.
+    /// Whether it holds [statuses](crate::kernels::Port::status) that the plan does not read: they are 0 before its first step.
     pub status: bool,
     /// What it must hold before the run, where the plan reads it and knows.
     pub before: Option<Content>,
@@ -91,10 +91,10 @@ pub struct PlanArg {
 pub(crate) struct Temp {
     /// Bytes for each item, or of the whole where it is shared.
     pub(crate) bytes: usize,
-    pub(crate) per: Per,
+    pub(crate) sharing: Sharing,
     /// Whether it holds secrets at some time and is wiped after the run.
     pub(crate) secret: bool,
-    /// Whether it holds [statuses](crate::Port::status): they are 0 before the first step.
+    /// Whether it holds [statuses](crate::kernels::Port::status): they are 0 before the first step.
     pub(crate) status: bool,
 }
 
@@ -143,17 +143,17 @@ impl Plan {
     /// Bytes of temporary memory that a run takes.
     #[must_use]
     pub fn temporary_bytes(&self, batch: usize) -> usize {
-        let items = |per| if per == Per::Item { batch } else { 1 };
-        self.temps.iter().map(|temp| temp.bytes.saturating_mul(items(temp.per))).fold(0, usize::saturating_add)
+        let items = |sharing| if sharing == Sharing::PerItem { batch } else { 1 };
+        self.temps.iter().map(|temp| temp.bytes.saturating_mul(items(temp.sharing))).fold(0, usize::saturating_add)
     }
 
     /// Bytes that the job must move for each item: every argument once.
     #[must_use]
     pub fn floor_bytes_per_item(&self) -> usize {
-        let moves = |arg: &PlanArg| match (arg.per, arg.role) {
-            (Per::Shared, _) => 0,
-            (Per::Item, Role::InOut) => arg.bytes.saturating_mul(2),
-            (Per::Item, _) => arg.bytes,
+        let moves = |arg: &PlanArg| match (arg.sharing, arg.role) {
+            (Sharing::Shared, _) => 0,
+            (Sharing::PerItem, Role::InOut) => arg.bytes.saturating_mul(2),
+            (Sharing::PerItem, _) => arg.bytes,
         };
         self.args.iter().map(moves).fold(0, usize::saturating_add)
     }

@@ -58,7 +58,7 @@ impl Planner {
             return Err(Error::unsupported(job.op, &job.ring, "only conversions have a target ring"));
         }
         match job.op {
-            Op::Combine | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(self, job),
+            Op::Compose | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(self, job),
             Op::Mul => match Split::of(&job.ring, job.depth) {
                 Ok(split) => self.product(job, &split),
                 Err(error) if job.depth.is_some() => Err(error),
@@ -141,5 +141,5 @@ fn inverse<'p>(p: &'p Pipeline, rows: &Rows, values: Value<'p>) -> Value<'p> {
 
 /// What a job's transform gives or takes.
 fn values(job: &Job, split: &Split) -> Content {
-    Content::Values { ring: job.ring.clone(), depth: split.depth(), order: job.order }
+    Content::Evaluations { ring: job.ring.clone(), depth: split.depth(), order: job.order }
 }

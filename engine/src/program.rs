@@ -9,7 +9,7 @@ use crate::call::{Arg, Call};
 use crate::device::{Buffer, Device, MadeTable, Stream};
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
-use crate::kernel::{Kernel, Per, Role};
+use crate::kernel::{Kernel, Role, Sharing};
 use crate::memory::{Read, Write};
 use crate::plan::{Plan, PlanArg, Slot, Temp};
 
@@ -193,7 +193,7 @@ impl Program {
     pub(crate) fn temporaries(&self, stream: &Stream, items: usize) -> Result<Vec<Guarded>> {
         let Parts { device, plan, .. } = &*self.0;
         let new = |temp: &Temp| {
-            let items = if temp.per == Per::Item { items } else { 1 };
+            let items = if temp.sharing == Sharing::PerItem { items } else { 1 };
             let memory = device.allocate(product(temp.bytes, items)?)?;
             Ok(Guarded::new(stream, memory, temp.secret))
         };
@@ -204,10 +204,10 @@ impl Program {
     /// once are to come. The places are those of arguments and temporaries.
     pub(crate) fn clear_statuses(&self, stream: &Stream, once: bool, places: &mut [Place<'_>]) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
-        let args = plan.args.iter().map(|arg| (arg.status, arg.per));
-        let statuses = args.chain(plan.temps.iter().map(|temp| (temp.status, temp.per)));
-        places.iter_mut().zip(statuses).try_for_each(|(place, (status, per))| match place {
-            Place::Write(memory) if status && (once || per == Per::Item) => {
+        let args = plan.args.iter().map(|arg| (arg.status, arg.sharing));
+        let statuses = args.chain(plan.temps.iter().map(|temp| (temp.status, temp.sharing)));
+        places.iter_mut().zip(statuses).try_for_each(|(place, (status, sharing))| match place {
+            Place::Write(memory) if status && (once || sharing == Sharing::PerItem) => {
                 device.backend().wipe(stream.queue(), memory.reborrow())
             }
             _ => Ok(()),
@@ -348,9 +348,9 @@ fn bind<'p>(
 }
 
 pub(crate) fn arg_bytes(arg: &PlanArg, batch: usize) -> Result<usize> {
-    match arg.per {
-        Per::Item => product(arg.bytes, batch),
-        Per::Shared => Ok(arg.bytes),
+    match arg.sharing {
+        Sharing::PerItem => product(arg.bytes, batch),
+        Sharing::Shared => Ok(arg.bytes),
     }
 }
 

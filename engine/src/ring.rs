@@ -17,9 +17,6 @@ use crate::residues::Form;
 
 pub use quotient::Quotient;
 
-/// The largest degree of a ring.
-pub const MAX_DEGREE: usize = 1 << 28;
-
 /// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli; or a product of rings `Z_q[x]/(f)` in which moduli come
 /// again ([`Ring::rows`]).
 ///
@@ -56,11 +53,14 @@ struct Parts {
 }
 
 impl Ring {
+    /// The largest degree of a ring.
+    pub const MAX_DEGREE: usize = 1 << 28;
+
     /// The ring with this basis and quotient. A [`Quotient::Sparse`] that has a name of its own becomes that.
     ///
     /// # Errors
     /// [`Error::Ring`] for an empty basis, equal or not coprime moduli, a degree of 0 or a malformed quotient;
-    /// [`Error::TooLarge`] for a degree above [`MAX_DEGREE`].
+    /// [`Error::TooLarge`] for a degree above [`Ring::MAX_DEGREE`].
     pub fn new(basis: &[Modulus], quotient: Quotient) -> Result<Self> {
         let ring = Self::of_rows(basis.to_vec(), quotient)?;
         match (0..).zip(ring.row_moduli()).find(|(row, modulus)| row != *modulus) {
@@ -180,7 +180,7 @@ impl Ring {
 
     /// The same ring with this root of unity (a plain value) behind its transforms, instead of the default one.
     ///
-    /// The order of the root decides how far the transform can go; see [`Split`](crate::Split). Leaves of x^n − c are
+    /// The order of the root decides how far the transform can go; see [`Split`](crate::split::Split). Leaves of x^n − c are
     /// x^d − root^e with root^(n/d) = c; leaves of x^n − x^(n/2) + 1 start from root^(order/6).
     ///
     /// # Errors

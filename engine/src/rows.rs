@@ -30,7 +30,8 @@ use twiddles::{Layout, table};
 /// `struct Rq` that the kernel's text names (its members: `kernels/README.md`).
 ///
 /// ```
-/// # use ringforge::{Limits, Modulus, Ring, Rows};
+/// # use ringforge::{Limits, Modulus, Ring};
+/// # use ringforge::kernels::Rows;
 /// let ring = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
 /// let limits = Limits::of_capability(90);
 /// // two polynomials in registers at once, three rows an item, and 512 bytes of shared memory for each row

@@ -52,11 +52,11 @@ impl Source {
     /// `extern "C" __global__ void NAME(P0 *p0, P1 *p1, …, u64 first, u64 end)`, where `NAME` is the kernel's name and
     /// there is one pointer for each of its ports, in order. Launched as `built` says for the items `first..end`,
     ///
-    /// - it reads and writes nothing but the bytes of these items at ports of [`Per::Item`](crate::Per::Item), whose
-    ///   pointers are to item 0, the bytes of ports of [`Per::Shared`](crate::Per::Shared), and as much dynamic shared
+    /// - it reads and writes nothing but the bytes of these items at ports of [`Sharing::PerItem`](crate::kernels::Sharing::PerItem), whose
+    ///   pointers are to item 0, the bytes of ports of [`Sharing::Shared`](crate::kernels::Sharing::Shared), and as much dynamic shared
     ///   memory as the launch has;
-    /// - it writes nothing at a port of [`Role::In`](crate::Role::In), and every byte of these items at one of
-    ///   [`Role::Out`](crate::Role::Out);
+    /// - it writes nothing at a port of [`Role::In`](crate::kernels::Role::In), and every byte of these items at one of
+    ///   [`Role::Out`](crate::kernels::Role::Out);
     /// - it takes no address from elsewhere: not from the prelude, nor from what a port holds, whatever that is.
     #[must_use]
     #[allow(unsafe_code)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::kernel::{Kernel, Per, Port, Role};
+use crate::kernel::{Kernel, Port, Role, Sharing};
 
 /// A table that a kernel reads: made once for each device, cached under its content, shared by all programs.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub enum Table {
     },
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// Other tables: on a GPU, an array of pointers to them; on a CPU, [`Args::tables`](crate::Args::tables).
+    /// Other tables: on a GPU, an array of pointers to them; on a CPU, [`Args::tables`](crate::kernels::Args::tables).
     List(Vec<Table>),
 }
 
@@ -55,11 +55,11 @@ impl Table {
         };
         let refuse = |why: &str| Err(format!("a table's kernel {} {why}", kernel.name()));
         let Some((out, shared)) = kernel.ports().split_last() else { return refuse("has no ports") };
-        if out.role != Role::Out || out.per != Per::Item || out.bytes.checked_mul(*items).is_none() {
+        if out.role != Role::Out || out.sharing != Sharing::PerItem || out.bytes.checked_mul(*items).is_none() {
             return refuse("has no output of that size as its last port");
         }
         let fits = |(port, input): (&Port, &Self)| {
-            port.role == Role::In && port.per == Per::Shared && port.bytes == input.bytes()
+            port.role == Role::In && port.sharing == Sharing::Shared && port.bytes == input.bytes()
         };
         if shared.len() != inputs.len() || !shared.iter().zip(inputs).all(fits) {
             return refuse("does not take the table's inputs");

@@ -16,6 +16,7 @@ use crate::error::Result;
 
 mod compare;
 pub mod inject;
+pub mod naive;
 mod samples;
 mod scheme;
 mod target;

@@ -3,7 +3,7 @@
 use crate::backend::Queue;
 use crate::call::{HostArg, HostCall, check_host};
 use crate::error::{Error, Result};
-use crate::kernel::{Per, Role};
+use crate::kernel::{Role, Sharing};
 use crate::memory::{Read, Write};
 use crate::plan::Plan;
 use crate::program::{Place, Program};
@@ -17,7 +17,7 @@ const CHUNKS: usize = 8;
 
 impl Program {
     /// A run on `batch` items in host memory: to be given its arguments by name. On a GPU the batch is cut into chunks whose
-    /// copies overlap with work, and large items into [columns](crate::Source::with_columns) that do. Copies are fastest from and to
+    /// copies overlap with work, and large items into [columns](crate::kernels::Source::with_columns) that do. Copies are fastest from and to
     /// [`Device::pinned`](crate::Device::pinned) memory.
     ///
     /// Residues are taken as they are: where one is not below its modulus, results of its item mean nothing.
@@ -88,11 +88,11 @@ fn start(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()
 /// Items of a chunk.
 fn chunk_items(plan: &Plan, batch: usize) -> usize {
     // what all items share may be written by each chunk anew only if there is one chunk
-    if plan.args().iter().any(|arg| arg.per == Per::Shared && arg.role != Role::In) {
+    if plan.args().iter().any(|arg| arg.sharing == Sharing::Shared && arg.role != Role::In) {
         return batch;
     }
     let bytes = |skipped| {
-        let moved = plan.args().iter().filter(|arg| arg.per == Per::Item && arg.role != skipped);
+        let moved = plan.args().iter().filter(|arg| arg.sharing == Sharing::PerItem && arg.role != skipped);
         moved.fold(0usize, |sum, arg| sum.saturating_add(arg.bytes))
     };
     // temporaries cost memory rather than time, but there are as many of them as items

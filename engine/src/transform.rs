@@ -41,7 +41,9 @@ mod sealed {
 /// wiped; only a row of more than 64 KiB also takes other threads, whose stacks keep it. Cloning is cheap.
 ///
 /// ```
-/// # use ringforge::{Limits, Modulus, Ring, Rows, Transform};
+/// # use ringforge::{Limits, Modulus, Ring};
+/// # use ringforge::kernels::Rows;
+/// # use ringforge::words::Transform;
 /// let ring = Ring::negacyclic(4, Modulus::new(17u32)?)?;
 /// let transform = Transform::<u32>::of(&Rows::of(&ring, &Limits::default())?, 0)?;
 /// let (mut a, mut b) = ([0, 0, 0, 2], [0, 3, 0, 0]);

@@ -65,7 +65,8 @@ impl Shape {
 /// `ringforge tune` measures a device and writes such choices into a file.
 ///
 /// ```
-/// use ringforge::{Choice, Exchange, Job, Limits, Modulus, Op, Planner, Ring, Tuning};
+/// use ringforge::{Job, Limits, Modulus, Op, Planner, Ring};
+/// use ringforge::tuning::{Choice, Exchange, Tuning};
 /// let limits = Limits::h200();
 /// let ring = Ring::negacyclic(1 << 16, Modulus::new(1_152_921_504_606_584_833u64)?)?;
 /// let job = Job::new(&ring, Op::Forward);

@@ -1,4 +1,4 @@
-//! Residues in a CPU's words, for what kernels mean there ([`Kernel::on_cpu`](crate::Kernel::on_cpu)).
+//! Residues in a CPU's words, for what kernels mean there ([`Kernel::on_cpu`](crate::kernels::Kernel::on_cpu)).
 //!
 //! Numbers may be secret, moduli and divisors must not: nothing here branches on a number, indexes by it or gives it to a
 //! division, whose time depends on its operands. [`Divisor`] divides by Barrett's method, [`Montgomery256`] multiplies by
@@ -6,6 +6,7 @@
 
 mod montgomery;
 
+pub use crate::transform::{Transform, Word};
 pub use montgomery::{Limbs, Montgomery256, Wide, add_with, sub_with};
 
 /// A divisor, which divides by a product with its reciprocal.

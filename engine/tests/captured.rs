@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ringforge::kernels::Draw;
+use ringforge::run::{Captured, CapturedArg};
 use ringforge::testkit::{devices, residues};
-use ringforge::{Captured, CapturedArg, Device, Draws, Error, Job, Modulus, Op, Pipeline, Planner, Program, Ring};
+use ringforge::{Device, Draws, Error, Job, Modulus, Op, Pipeline, Planner, Program, Ring};
 
 fn ring() -> Ring {
     let q = Modulus::new(12289u32).expect("a modulus");

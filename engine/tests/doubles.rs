@@ -1,7 +1,10 @@
 //! Transforms and products in doubles, which plans for GPUs with fast ones take, against the oracle.
 
+use ringforge::kernels::Arithmetic;
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues};
-use ringforge::{Arithmetic, Device, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring, Split, naive};
+use ringforge::{Device, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring};
 
 /// The largest primes of their number of bits with roots of order 1024.
 const BITS_30: u64 = 1_073_738_753;

@@ -1,7 +1,9 @@
 //! The front door: transforms and products in a line, on host memory and on the device, and what it refuses.
 
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues};
-use ringforge::{Engine, Error, Job, Modulus, Op, Order, Result, Ring, Split, naive};
+use ringforge::{Engine, Error, Job, Modulus, Op, Order, Result, Ring};
 
 /// Rings of every width, some with transforms, some without.
 fn rings() -> Vec<(Ring, bool)> {

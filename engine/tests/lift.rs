@@ -2,7 +2,9 @@
 #![cfg(feature = "testkit")]
 
 use num_bigint::BigUint;
-use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, Quotient, Ring, Split, U256, naive};
+use ringforge::split::Split;
+use ringforge::testkit::naive;
+use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, Quotient, Ring, U256};
 
 /// What operands hold: residues modulo q from a number that runs over the coefficients.
 type Fill = fn(&Modulus, u64) -> U256;
@@ -238,7 +240,7 @@ fn large_moduli() {
         }
     }
     let q = Modulus::from_hex("10000000000000001").unwrap();
-    let plan = Planner::default().plan(&Job::new(&Ring::prime_trinomial(7, q).unwrap(), Op::Combine));
+    let plan = Planner::default().plan(&Job::new(&Ring::prime_trinomial(7, q).unwrap(), Op::Compose));
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
 }
 
@@ -279,10 +281,10 @@ fn folding_in_rounds_in_device_memory() {
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
 }
 
-fn check_combine(moduli: &[u64], n: usize, batch: usize, kind: fn(u64) -> u64) {
+fn check_compose(moduli: &[u64], n: usize, batch: usize, kind: fn(u64) -> u64) {
     let moduli: Vec<Modulus> = moduli.iter().copied().map(modulus).collect();
     let ring = Ring::new(&moduli, Quotient::Cyclic { n }).unwrap();
-    let plan = Planner::default().plan(&Job::new(&ring, Op::Combine)).unwrap();
+    let plan = Planner::default().plan(&Job::new(&ring, Op::Compose)).unwrap();
     let program = Device::cpu().compile(&plan).unwrap();
     let big = |q: &Modulus| BigUint::from(q.value_u64().unwrap());
     let product: BigUint = moduli.iter().map(big).product();
@@ -317,13 +319,13 @@ fn primes_below(bits: u32, count: usize) -> Vec<u64> {
 fn integers_from_rows() {
     for kind in [|i| number(4, i), |_| 0, |_| 1, |_| 2, |_| 3] as [fn(u64) -> u64; 5] {
         for moduli in [&[2][..], &[1024], &[u64::MAX], &[3, 2], &[1 << 63, u64::MAX], &[4591, 1 << 16, 7681]] {
-            check_combine(moduli, 5, 3, kind);
+            check_compose(moduli, 5, 3, kind);
         }
-        check_combine(&primes_below(64, 2), 7, 2, kind);
-        check_combine(&primes_below(64, 64), 3, 2, kind);
-        check_combine(&primes_below(30, 64), 2, 3, kind);
+        check_compose(&primes_below(64, 2), 7, 2, kind);
+        check_compose(&primes_below(64, 64), 3, 2, kind);
+        check_compose(&primes_below(30, 64), 2, 3, kind);
         let mut mixed = primes_below(62, 10);
         mixed.extend([1 << 40, 3, 5]);
-        check_combine(&mixed, 64, 1, kind);
+        check_compose(&mixed, 64, 1, kind);
     }
 }

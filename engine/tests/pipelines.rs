@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{devices, residues};
-use ringforge::{
-    Args, Built, Content, Engine, Job, Kernel, Launch, Limits, Op, Order, Pipeline, Plan, Planner, Port, Result, Ring,
-    Role, Source, Split, Value, naive,
-};
+use ringforge::{Content, Engine, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring, Value};
 
 /// Items of a run.
 const BATCH: usize = 70;
@@ -260,7 +260,7 @@ fn plans_are_joined() {
 fn elements_are_worked_with() -> Result<()> {
     let ring: Ring = "3329:x^256+1".parse()?;
     let (split, natural) = (Split::of(&ring, None)?, Order::Natural);
-    let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: natural };
+    let values = Content::Evaluations { ring: ring.clone(), depth: split.depth(), order: natural };
     let coefficients = Content::Coefficients(ring.clone());
     let [a, b, c] = [1, 2, 3].map(|seed| naive::to_plain(&ring, &residues(&ring, seed, 3)));
     let of_values = |x: &[_]| naive::forward(&ring, &split, natural, x);

@@ -3,8 +3,10 @@
 #[path = "support/rings.rs"]
 mod rings;
 
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::residues;
-use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, Ring, Split, naive};
+use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, Ring};
 
 use rings::{modulus, prime, rings};
 
@@ -83,7 +85,7 @@ fn a_product_in_steps_equals_the_fused_one() {
 fn refusals_are_errors() {
     let ring = Ring::negacyclic(256, modulus(3329)).expect("a ring");
     let planner = Planner::default();
-    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine] {
+    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose] {
         assert!(planner.plan(&Job::new(&ring, op).in_place()).is_err(), "{op}");
     }
     assert!(planner.plan(&Job::new(&ring, Op::Forward).depth(9)).is_err());

@@ -4,11 +4,11 @@ use core::ops::Range;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
-use ringforge::{
-    Args, Built, Content, Device, Job, Kernel, Launch, Limits, Op, Order, Pipeline, Plan, Planner, Port, Result, Ring,
-    Source, Split, Value, naive,
-};
+use ringforge::{Content, Device, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring, Value};
 
 /// Works byte by byte: out = 3·a + b + i, or with `turns`, acc = 5·acc + a + i. Of two inputs, the second may be shared.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +141,7 @@ impl<'p> Maker<'p, '_> {
         let ring = self.ring.clone();
         match what {
             What::Coefficients => Some(Content::Coefficients(ring)),
-            What::Values(order) => Some(Content::Values { ring, depth: self.split.depth(), order }),
+            What::Values(order) => Some(Content::Evaluations { ring, depth: self.split.depth(), order }),
             What::Bytes => None,
         }
     }

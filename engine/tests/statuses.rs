@@ -2,10 +2,9 @@
 
 use core::ops::Range;
 
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::testkit::devices;
-use ringforge::{
-    Args, Built, Device, Kernel, Launch, Limits, Pipeline, Plan, Planner, Port, Program, Result, Role, Source, Value,
-};
+use ringforge::{Device, Limits, Pipeline, Plan, Planner, Program, Result, Value};
 
 /// What a kernel of these writes for an item that is fine, and what memory holds before.
 const FINE: u32 = 0x600d_f17e;

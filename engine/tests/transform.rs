@@ -5,8 +5,11 @@ mod rings;
 
 use core::fmt::Debug;
 
+use ringforge::kernels::{Arithmetic, Rows};
+use ringforge::testkit::naive;
 use ringforge::testkit::residues;
-use ringforge::{Arithmetic, Error, Limits, Order, Ring, Rows, Transform, U256, Word, naive};
+use ringforge::words::{Transform, Word};
+use ringforge::{Error, Limits, Order, Ring, U256};
 
 use rings::{modulus, prime, rings};
 

@@ -3,8 +3,10 @@
 #[path = "support/rings.rs"]
 mod rings;
 
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{devices, residues};
-use ringforge::{Device, Job, Modulus, Op, Order, Planner, Quotient, Ring, Split, U256, naive};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
 
 use rings::{modulus, prime, rings};
 

@@ -53,7 +53,7 @@ macro_rules! kernels {
 }
 
 kernels! {
-    COMBINE = "combine",
+    COMPOSE = "compose",
     CONVERT = "convert",
     DECOMPOSE = "decompose",
     DRAW = "draw",

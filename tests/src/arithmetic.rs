@@ -4,8 +4,9 @@ pub mod wanted;
 
 use core::ops::Range;
 
+use ringforge::kernels::{Args, Arithmetic, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::NamedPlan;
-use ringforge::{Args, Arithmetic, Built, Error, Kernel, Launch, Limits, Modulus, Port, Result, Source};
+use ringforge::{Error, Limits, Modulus, Result};
 
 use crate::one_step;
 

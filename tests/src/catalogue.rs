@@ -58,9 +58,9 @@ pub fn jobs() -> Result<Vec<Job>> {
     add(&Ring::rns(64, &[q(12_289)?, q(18_433)?])?, &all);
     add(
         &Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?,
-        &[Op::Mul, Op::Combine, Op::Decompose],
+        &[Op::Mul, Op::Compose, Op::Decompose],
     );
-    add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Combine, Op::Decompose]);
+    add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Compose, Op::Decompose]);
     add(&Ring::rns(8, &[q(u64::MAX)?])?, &[Op::Decompose]);
     // moduli that come again
     let rows = |moduli: &[Modulus], map: &[usize]| Ring::rows(moduli, map, Quotient::Negacyclic { n: 32 });

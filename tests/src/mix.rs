@@ -3,9 +3,10 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source, Table};
 use ringforge::testkit::NamedPlan;
 use ringforge::testkit::inject::Altered;
-use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Source, Table};
+use ringforge::{Limits, Result};
 
 use crate::one_step;
 

@@ -1,7 +1,9 @@
 //! Transforms that several kernels share out, at small sizes: planned as if thread blocks were tiny.
 
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Named, NamedPlan, Scheme};
-use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, Program, Quotient, Result, Ring, Split, naive};
+use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, Program, Quotient, Result, Ring};
 
 /// A device whose blocks have so many threads and so much shared memory.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {

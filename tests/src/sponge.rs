@@ -2,8 +2,9 @@
 
 use core::ops::Range;
 
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Source};
+use ringforge::{Limits, Result};
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::{ExtendableOutput, Shake128, Shake256, XofReader};
 

@@ -4,8 +4,10 @@ mod support;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Random, residues, seed};
-use ringforge::{Device, Form, Job, Modulus, Op, Order, Quotient, Ring, Split, U256, naive};
+use ringforge::{Device, Form, Job, Modulus, Op, Order, Quotient, Ring, U256};
 
 use ringforge_tests::run;
 use support::{devices, prime};

@@ -2,8 +2,9 @@
 
 use num_bigint::BigUint;
 use rayon::prelude::*;
+use ringforge::kernels::Arithmetic;
 use ringforge::testkit::{Compiled, Random, Target, seed, text};
-use ringforge::{Arithmetic, Device, Modulus, Result, U256};
+use ringforge::{Device, Modulus, Result, U256};
 use ringforge_tests::arithmetic::wanted::Reference;
 use ringforge_tests::arithmetic::{Probe, Which};
 

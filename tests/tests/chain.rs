@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringforge::kernels::Table;
 use ringforge::testkit::Target;
-use ringforge::{Job, Limits, Modulus, Op, Plan, Planner, Result, Ring, Table};
+use ringforge::{Job, Limits, Modulus, Op, Plan, Planner, Result, Ring};
 
 const DEGREE: usize = 1 << 16;
 /// Moduli of Q.

@@ -10,7 +10,8 @@ use std::{env, fs};
 
 use rayon::prelude::*;
 use ringforge::cuda::{Resources, compile_check, is_compiler_present};
-use ringforge::{Kernel, Limits, Result, Table};
+use ringforge::kernels::{Kernel, Table};
+use ringforge::{Limits, Result};
 use ringforge_tests::catalogue::at_full_size;
 
 /// What the catalogue is compiled for.

@@ -70,7 +70,7 @@ fn steps_are_named_where_roots_do_not_decide_them() -> Result<()> {
 #[test]
 fn only_transforms_are_scaled() -> Result<()> {
     let ring = Ring::cyclic(8, q(97))?;
-    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine, Op::Decompose] {
+    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose, Op::Decompose] {
         let plan = Planner::default().plan(&Job::new(&ring, op).scale(5u32));
         assert!(matches!(plan, Err(Error::Unsupported { .. })), "{op}");
     }

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use ringforge::{Job, Launch, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring};
+use ringforge::kernels::Launch;
+use ringforge::{Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring};
 
 fn jobs() -> Result<Vec<Job>> {
     let q = |q: u64| Modulus::new(q);
@@ -23,7 +24,7 @@ fn jobs() -> Result<Vec<Job>> {
         Job::new(&large, Op::Forward),
         Job::new(&large, Op::Mul),
         Job::new(&rns, Op::Mul),
-        Job::new(&rns, Op::Combine),
+        Job::new(&rns, Op::Compose),
         Job::new(&rns, Op::Decompose),
         Job::new(&rns, Op::ConvertCentred).to(&other),
         Job::new(&other, Op::ConvertFast).to(&rns),

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use rayon::prelude::*;
+use ringforge::kernels::{Args, Kernel, Port, Source, Table};
 use ringforge::testkit::inject::Altered;
 use ringforge::testkit::{self, Compiled, NamedPlan, Target, check_plan, seed, text};
-use ringforge::{Args, Device, Kernel, Limits, Port, Result, Source, Table};
+use ringforge::{Device, Limits, Result};
 use ringforge_tests::catalogue::catalogue;
 use ringforge_tests::one_step;
 

@@ -1,8 +1,9 @@
 //! Jobs between integers and RNS rows, and from one basis to another, on every device against whole numbers of any size.
 
 use num_bigint::BigUint;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Random, Target, bytes, seed};
-use ringforge::{Device, Job, Modulus, Op, Quotient, Ring, U256, naive};
+use ringforge::{Device, Job, Modulus, Op, Quotient, Ring, U256};
 use ringforge_tests::run;
 
 fn modulus(q: u64) -> Modulus {
@@ -149,7 +150,7 @@ fn check_basis(device: &Device, basis: &Basis, batch: usize) {
     let integers = basis.integers(seed(), batch * n);
     let limbs: Vec<u8> = integers.iter().flat_map(|x| bytes_of(x, basis.limbs)).collect();
     let (rows, inputs) = (basis.rows(&integers), basis.inputs(&integers));
-    assert!(run(device, &Job::new(ring, Op::Combine), batch, &[&inputs]) == limbs, "combine {ring:?} on {device}");
+    assert!(run(device, &Job::new(ring, Op::Compose), batch, &[&inputs]) == limbs, "compose {ring:?} on {device}");
     let decompose = |limbs: &[u8]| run(device, &Job::new(ring, Op::Decompose), batch, &[limbs]);
     assert!(decompose(&limbs) == rows, "decompose {ring:?} on {device}");
     // limbs may hold more than Q: here the most that they can, then anything

@@ -53,8 +53,8 @@ fn a_batch_is_its_items() -> Result<()> {
 
 #[cfg(feature = "cuda")]
 mod compile {
-    use ringforge::Table;
     use ringforge::cuda::{compile_check, is_compiler_present};
+    use ringforge::kernels::Table;
 
     use super::*;
 

@@ -1,8 +1,10 @@
 //! Rings that store residues otherwise than by default, in every arithmetic: the oracle, the CPU and the kernels' text agree.
 
 use rayon::prelude::*;
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues, seed};
-use ringforge::{Device, Engine, Error, Form, Job, Limits, Op, Order, Pipeline, Planner, Result, Ring, Split, naive};
+use ringforge::{Device, Engine, Error, Form, Job, Limits, Op, Order, Pipeline, Planner, Result, Ring};
 use ringforge_tests::run;
 
 /// The scalar field of BLS12-381, and the largest prime below 2^256 that is 1 modulo 64.
@@ -131,9 +133,10 @@ fn cuda() {
 #[test]
 fn every_arithmetic_is_among_them() -> Result<()> {
     let limits = Limits::of_capability(90);
-    let arithmetic =
-        |text: &str| -> Result<ringforge::Arithmetic> { Ok(ringforge::Arithmetic::of_device(&text.parse()?, &limits)) };
-    use ringforge::Arithmetic::{Mod50, Mod64, Mod255, Mod256};
+    let arithmetic = |text: &str| -> Result<ringforge::kernels::Arithmetic> {
+        Ok(ringforge::kernels::Arithmetic::of_device(&text.parse()?, &limits))
+    };
+    use ringforge::kernels::Arithmetic::{Mod50, Mod64, Mod255, Mod256};
     assert_eq!(arithmetic("1125899906826241:x^32+1:montgomery")?, Mod50);
     assert_eq!(arithmetic("1125899906826241:x^32+1:any word")?, Mod64);
     assert_eq!(arithmetic(&format!("{}:x^32-1:plain, any word", WIDE[0]))?, Mod255);

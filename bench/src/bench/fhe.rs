@@ -8,7 +8,8 @@
 
 use anyhow::{Context, Result, ensure};
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Pipeline, Ring, naive};
+use ringforge::testkit::naive;
+use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Pipeline, Ring};
 use serde::Serialize;
 
 use super::{Bench, Options, What, is_reference};

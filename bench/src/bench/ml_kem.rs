@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use ringforge::Device;
-use ringforge_batch::Mechanism;
+use ringforge_batch::KemScheme;
 use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ struct Set {
     plan: PlanOf,
 }
 
-const fn set<M: Mechanism>() -> Set {
+const fn set<M: KemScheme>() -> Set {
     Set { name: M::NAME, plan: plan::<M> }
 }
 

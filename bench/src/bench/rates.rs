@@ -5,8 +5,9 @@
 use core::ops::Range;
 
 use anyhow::{Context, Result, ensure};
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::Random;
-use ringforge::{Args, Built, Device, Error, Kernel, Launch, Limits, Pipeline, Plan, Planner, Port, Source};
+use ringforge::{Device, Error, Limits, Pipeline, Plan, Planner};
 use serde::Serialize;
 
 use super::{Options, write};
@@ -164,7 +165,7 @@ struct Line {
 struct Record {
     #[serde(flatten)]
     environment: Environment,
-    processors: u32,
+    multiprocessors: u32,
     /// Bytes read and written.
     copy_bytes_per_second: f64,
     rate_lines: Vec<Line>,
@@ -184,7 +185,7 @@ pub(super) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let effort = options.effort();
     let mut record = Record {
         environment: Environment::of(&device),
-        processors: limits.processors,
+        multiprocessors: limits.multiprocessors,
         copy_bytes_per_second: copy::bandwidth(&device, effort).context("copying memory")?,
         rate_lines: Vec::new(),
         unsupported: Vec::new(),
@@ -210,7 +211,7 @@ pub(super) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
 /// Measures an operation.
 fn line(operation: Operation, device: &Device, effort: Effort) -> Result<Line> {
     let work = Work::of_plan(device, &plan(operation)?)?;
-    let batch = BLOCKS * device.limits().processors as usize;
+    let batch = BLOCKS * device.limits().multiprocessors as usize;
     let mut random = Random::new(std::process::id().into());
     let seeds: Vec<u8> = (0..batch * THREADS).flat_map(|_| (random.bits() as u32).to_le_bytes()).collect();
     let mut sets = [work.buffers(batch, &[("seeds", &seeds)])?];
@@ -229,7 +230,7 @@ fn line(operation: Operation, device: &Device, effort: Effort) -> Result<Line> {
 
 impl Line {
     fn per_clock(mut self, environment: &Environment, limits: &Limits) -> Self {
-        let clocks = |mhz: u32| f64::from(mhz) * 1e6 * f64::from(limits.processors);
+        let clocks = |mhz: u32| f64::from(mhz) * 1e6 * f64::from(limits.multiprocessors);
         self.per_processor_and_clock = environment.most_clock_mhz.map(|mhz| self.per_second / clocks(mhz));
         self
     }

@@ -1,8 +1,10 @@
 //! Lines about transforms and products in rings.
 
 use anyhow::Result;
+use ringforge::split::Split;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Named, Random};
-use ringforge::{Device, Job, Op, Order, Ring, Split, naive};
+use ringforge::{Device, Job, Op, Order, Ring};
 
 use super::{Bench, Line, Options, What};
 use crate::floor::Floor;

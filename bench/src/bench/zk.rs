@@ -10,8 +10,9 @@ use ark_bls12_381::Fr;
 use ark_ff::{AdditiveGroup, BigInt, FftField, Field, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rayon::prelude::*;
+use ringforge::run::CapturedArg;
 use ringforge::testkit::Random;
-use ringforge::{Buffer, CapturedArg, Device, Job, Modulus, Op, Order, Ring, U256};
+use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Ring, U256};
 use serde::Serialize;
 
 use super::{Bench, Options, What, is_reference};

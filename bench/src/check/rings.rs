@@ -3,8 +3,10 @@
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
+use ringforge::split::Split;
 use ringforge::testkit::Random;
-use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Planner, Ring, Split, U256, naive};
+use ringforge::testkit::naive;
+use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Planner, Ring, U256};
 use serde::Serialize;
 
 use crate::measure;
@@ -235,7 +237,7 @@ impl Check<'_> {
     /// of other primes are those of the integers.
     fn check_integers(&self, batch: usize, sampled: &[usize], a: &[u8], wrong: &mut Vec<&'static str>) -> Result<()> {
         let run = |job: &Job, from: &[u8]| self.run(job, batch, &[("from", from)]);
-        let limbs = run(&Job::new(&self.ring, Op::Combine), a)?;
+        let limbs = run(&Job::new(&self.ring, Op::Compose), a)?;
         if run(&Job::new(&self.ring, Op::Decompose), &limbs)? != a {
             wrong.push("rows of integers");
         }

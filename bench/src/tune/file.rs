@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ringforge::{Limits, Planner, Result, Tuning};
+use ringforge::tuning::Tuning;
+use ringforge::{Limits, Planner, Result};
 
 /// Where the choices of the planner come from.
 #[derive(Debug, Args)]

@@ -1,7 +1,9 @@
 //! The ways in which a job can be done, one thing changed after another.
 
 use anyhow::Result;
-use ringforge::{Arithmetic, Choice, Exchange, Job, Limits, Plan, Planner, Tuning};
+use ringforge::kernels::Arithmetic;
+use ringforge::tuning::{Choice, Exchange, Tuning};
+use ringforge::{Job, Limits, Plan, Planner};
 use serde::Serialize;
 
 use super::contest::Contest;

@@ -16,7 +16,7 @@ use crate::cuda::staging::Staged;
 use crate::device::Stream;
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
-use crate::kernel::{Per, Role};
+use crate::kernel::{Role, Sharing};
 use crate::memory::Memory;
 use crate::plan::PlanArg;
 use crate::program::{Place, Program};
@@ -108,7 +108,7 @@ impl Shared {
         let backend = program.device().backend();
         let mut memories = Vec::new();
         for (arg, host) in program.plan().args().iter().zip(args) {
-            memories.push(if arg.per == Per::Shared {
+            memories.push(if arg.sharing == Sharing::Shared {
                 let mut memory = Guarded::new(&stream, program.device().allocate(arg.bytes)?, arg.secret);
                 if arg.role != Role::Out {
                     backend.upload(stream.queue(), host.bytes(), memory.write(), 0)?;
@@ -160,7 +160,7 @@ impl<'f> Lane<'f> {
         let stream = program.device().stream()?;
         let gpu = cuda_queue(&stream)?.gpu().clone();
         let lane_arg = |(arg, host): (&PlanArg, &HostArg<'_>)| {
-            if arg.per == Per::Shared {
+            if arg.sharing == Sharing::Shared {
                 return Ok(None);
             }
             let bytes = arg.bytes * chunk;
@@ -184,7 +184,7 @@ impl<'f> Lane<'f> {
         shared: &mut Shared,
     ) -> Result<()> {
         let temps = self.temps.iter_mut().zip(&program.plan().temps);
-        let temps = temps.filter(|(_, temp)| temp.per == Per::Item).map(|(memory, _)| memory);
+        let temps = temps.filter(|(_, temp)| temp.sharing == Sharing::PerItem).map(|(memory, _)| memory);
         for memory in self.args.iter_mut().flatten().map(|arg| &mut arg.memory).chain(temps) {
             cuda_memory(memory)?.set_first(items.start);
         }

@@ -47,7 +47,7 @@ struct Function {
     /// The most bytes of dynamic shared memory that a launch may ask for so far.
     shared_bytes: Mutex<u32>,
     /// Threads that a multiprocessor of the GPU holds at most.
-    processor_threads: u32,
+    multiprocessor_threads: u32,
     /// Bytes of each parameter, where the driver tells.
     parameters: Option<Vec<usize>>,
 }
@@ -67,17 +67,17 @@ pub struct Occupancy {
     /// Bytes of shared memory of a block that its text asks for; [`Launch::shared_bytes`] come on top.
     pub static_shared_bytes: u32,
     /// Blocks that fit on a multiprocessor at once.
-    pub blocks_per_processor: u32,
+    pub blocks_per_multiprocessor: u32,
     /// Threads that a multiprocessor holds at most.
-    pub processor_threads: u32,
+    pub multiprocessor_threads: u32,
 }
 
 impl Occupancy {
     /// The theoretical occupancy: the share of a multiprocessor's threads that fit at once, 1 being all of them.
     #[must_use]
     pub fn share(&self) -> f64 {
-        f64::from(self.blocks_per_processor * self.launch.threads.next_multiple_of(WARP))
-            / f64::from(self.processor_threads.max(1))
+        f64::from(self.blocks_per_multiprocessor * self.launch.threads.next_multiple_of(WARP))
+            / f64::from(self.multiprocessor_threads.max(1))
     }
 }
 
@@ -187,7 +187,7 @@ impl Function {
         let (nvrtc::Image::Cubin(bytes) | nvrtc::Image::Ptx(bytes)) = image;
         let module = gpu.context.load_module(Ptx::from_binary(bytes)).map_err(failed("cuModuleLoadData"))?;
         let function = module.load_function(unit.entry).map_err(failed("cuModuleGetFunction"))?;
-        let processor_threads = gpu
+        let multiprocessor_threads = gpu
             .context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
             .map_err(failed("cuDeviceGetAttribute"))?;
@@ -196,7 +196,7 @@ impl Function {
             parameters: parameters(gpu, &function),
             function,
             shared_bytes: Mutex::new(FREE_SHARED_BYTES),
-            processor_threads: unsigned(processor_threads),
+            multiprocessor_threads: unsigned(multiprocessor_threads),
         })
     }
 
@@ -260,7 +260,7 @@ impl CudaCode {
 
     /// What the kernel takes of a multiprocessor.
     pub(crate) fn occupancy(&self) -> Result<Occupancy> {
-        let Function { name, function, processor_threads, .. } = &*self.function;
+        let Function { name, function, multiprocessor_threads, .. } = &*self.function;
         let blocks = function.occupancy_max_active_blocks_per_multiprocessor(
             self.launch.threads,
             self.launch.shared_bytes as usize,
@@ -272,8 +272,8 @@ impl CudaCode {
             registers: unsigned(function.num_regs().map_err(failed("cuFuncGetAttribute"))?),
             local_bytes: unsigned(function.local_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
             static_shared_bytes: unsigned(function.shared_size_bytes().map_err(failed("cuFuncGetAttribute"))?),
-            blocks_per_processor: blocks.map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?,
-            processor_threads: *processor_threads,
+            blocks_per_multiprocessor: blocks.map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?,
+            multiprocessor_threads: *multiprocessor_threads,
         })
     }
 }

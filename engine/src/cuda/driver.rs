@@ -106,7 +106,7 @@ fn limits(context: &CudaContext) -> Result<Limits, DriverError> {
         capability: u32::try_from(10 * major + minor).unwrap_or(0),
         block_threads: Some(ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?),
         block_shared_bytes: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-        processors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         memory_bytes: context.total_mem()? as u64,
     })
 }

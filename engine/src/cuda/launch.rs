@@ -7,7 +7,7 @@ use crate::cuda::code::CudaCode;
 use crate::cuda::memory::{Access, CudaMemory};
 use crate::cuda::queue::CudaQueue;
 use crate::error::{Error, Result};
-use crate::kernel::{Per, Port, Role};
+use crate::kernel::{Port, Role, Sharing};
 use crate::memory::{Read, Write};
 
 /// What a port is bound to.
@@ -120,11 +120,11 @@ pub(crate) fn memory_of<'a>(targets: &[Target<'a>], port: usize) -> Option<&'a C
 
 /// Where item 0 of a port would lie, which a kernel counts from; none where the memory does not hold the items.
 fn address(port: &Port, items: &Range<usize>, memory: &CudaMemory) -> Option<u64> {
-    let first = if port.per == Per::Item { memory.first() } else { 0 };
-    let needed = match port.per {
-        Per::Item if items.start < first => return None,
-        Per::Item => (items.end - first).checked_mul(port.bytes)?,
-        Per::Shared => port.bytes,
+    let first = if port.sharing == Sharing::PerItem { memory.first() } else { 0 };
+    let needed = match port.sharing {
+        Sharing::PerItem if items.start < first => return None,
+        Sharing::PerItem => (items.end - first).checked_mul(port.bytes)?,
+        Sharing::Shared => port.bytes,
     };
     // the bytes before the first item are counted, but never reached
     (needed <= memory.len()).then(|| memory.address(0).wrapping_sub((first as u64).wrapping_mul(port.bytes as u64)))
@@ -132,8 +132,8 @@ fn address(port: &Port, items: &Range<usize>, memory: &CudaMemory) -> Option<u64
 
 /// Whether a launch on these items writes all of the memory.
 fn fills(port: &Port, items: &Range<usize>, memory: &CudaMemory) -> bool {
-    match port.per {
-        Per::Item => items.start == memory.first() && items.len() * port.bytes == memory.len(),
-        Per::Shared => port.bytes == memory.len(),
+    match port.sharing {
+        Sharing::PerItem => items.start == memory.first() && items.len() * port.bytes == memory.len(),
+        Sharing::Shared => port.bytes == memory.len(),
     }
 }

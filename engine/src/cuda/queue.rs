@@ -131,10 +131,10 @@ impl CudaQueue {
     }
 
     /// A point in the work whose time can be told.
-    pub(crate) fn mark(&self) -> Result<CudaMark> {
+    pub(crate) fn mark(&self) -> Result<TimedEvent> {
         let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
         let event = self.line.stream.record_event(flags).map_err(failed("cuEventRecord"))?;
-        Ok(CudaMark { event, gpu: self.gpu.clone() })
+        Ok(TimedEvent { event, gpu: self.gpu.clone() })
     }
 }
 
@@ -187,12 +187,12 @@ impl Point {
 }
 
 /// A point in the work of a queue whose time can be told.
-pub(crate) struct CudaMark {
+pub(crate) struct TimedEvent {
     event: CudaEvent,
     gpu: Arc<Gpu>,
 }
 
-impl CudaMark {
+impl TimedEvent {
     /// Waits for both points and gives the time between them by the GPU's clock.
     pub(crate) fn seconds_since(&self, earlier: &Self) -> Result<f64> {
         // cudarc's binding is of a call that came with this version, and panics without it

@@ -59,7 +59,7 @@ impl Elements {
     /// The evaluations of polynomials, in the order of the tree, which is the fastest.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless these are coefficients; as [`Engine::program`] and [`Call::run`](crate::Call::run).
+    /// [`Error::Argument`] unless these are coefficients; as [`Engine::program`] and [`Call::run`](crate::run::Call::run).
     pub fn forward(&self) -> Result<Self> {
         self.forward_to(Order::Tree)
     }
@@ -112,7 +112,7 @@ impl Elements {
         let job = Job::new(self.ring(), op);
         match &self.content {
             Content::Coefficients(_) => job,
-            Content::Values { order, .. } => job.order(*order),
+            Content::Evaluations { order, .. } => job.order(*order),
         }
     }
 

@@ -18,7 +18,8 @@ type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 /// A [`Kernel`] as a value, for whoever has many that differ in their data alone.
 ///
 /// ```
-/// use ringforge::{Built, CustomKernel, Engine, Port};
+/// use ringforge::Engine;
+/// use ringforge::kernels::{Built, CustomKernel, Port};
 ///
 /// const TEXT: &str = r#"
 /// #include "prelude.cuh"

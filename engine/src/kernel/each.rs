@@ -7,7 +7,7 @@ use bytemuck::{Pod, PodCastError};
 
 use crate::error::Result;
 
-use super::{Args, Per, Slice};
+use super::{Args, Sharing, Slice};
 
 impl<'a> Args<'a> {
     /// Calls `work` for each of a launch's items: with its number, and a tuple of what each port has of it, the whole of those
@@ -15,7 +15,8 @@ impl<'a> Args<'a> {
     /// before the ports do.
     ///
     /// ```
-    /// # use ringforge::{Args, Result};
+    /// # use ringforge::Result;
+    /// # use ringforge::kernels::Args;
     /// # fn on_cpu(items: core::ops::Range<usize>, args: &mut Args<'_>) -> Result<()> {
     /// args.each(items, |_, (seed, coins, status): (&[u8; 32], &mut [u8], &mut u32)| {
     ///     coins.fill(seed[0]);
@@ -44,7 +45,7 @@ impl<'a> Args<'a> {
             let mut parts = zip(0.., zip(&mut rest, self.ports));
             let tuple = P::of(&mut || {
                 let (number, (rest, port)) = parts.next().ok_or((0, PodCastError::SizeMismatch))?;
-                let part = if port.per == Per::Item { rest.split(port.bytes) } else { rest.shared() };
+                let part = if port.sharing == Sharing::PerItem { rest.split(port.bytes) } else { rest.shared() };
                 part.map(|part| (number, part)).ok_or((number, PodCastError::SizeMismatch))
             });
             work(item, tuple.map_err(|(number, error)| self.not_cast_to(number, P::ALIGN, error))?)?;

@@ -192,7 +192,7 @@ impl LiftRow {
 mod tests {
     use super::*;
     use crate::kernel::Role;
-    use crate::kernels::combine::Combine;
+    use crate::kernels::compose::Compose;
     use crate::pipeline::Pipeline;
     use crate::plan::Content;
     use crate::planner::Planner;
@@ -261,9 +261,9 @@ mod tests {
     #[test]
     fn text_and_cpu_agree_on_small_integers() {
         let ring = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();
-        let combine = Combine::new(&ring).unwrap();
-        let p = Pipeline::new("combine", &Planner::default());
-        let [integers] = p.step(combine, &[p.input("from")]);
+        let compose = Compose::new(&ring).unwrap();
+        let p = Pipeline::new("compose", &Planner::default());
+        let [integers] = p.step(compose, &[p.input("from")]);
         p.output("to", integers);
         let integers = |batch| (0..batch).flat_map(|item| (0..20u64).map(move |i| i % 4 + item as u64));
         let named = NamedPlan::new("small integers", p.build().unwrap())

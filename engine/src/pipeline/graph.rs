@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::kernel::{Kernel, Per, Port, Role};
+use crate::kernel::{Kernel, Port, Role, Sharing};
 use crate::plan::{Content, Plan};
 use crate::table::Table;
 
@@ -17,7 +17,7 @@ pub(super) type Refused = String;
 #[derive(Debug, Clone)]
 pub(super) struct Kind {
     pub(super) bytes: usize,
-    pub(super) per: Per,
+    pub(super) sharing: Sharing,
     pub(super) secret: bool,
     /// What an output port says of it.
     pub(super) status: bool,
@@ -68,8 +68,8 @@ pub(super) struct Graph {
 
 impl Kind {
     fn of(port: &Port) -> Self {
-        let Port { bytes, per, secret, status, joint, draws, .. } = *port;
-        Self { bytes, per, secret, status, joint, draws }
+        let Port { bytes, sharing, secret, status, joint, draws, .. } = *port;
+        Self { bytes, sharing, secret, status, joint, draws }
     }
 }
 
@@ -159,7 +159,7 @@ impl Graph {
     ) -> Result<Vec<Id>, Refused> {
         let step = self.steps.len();
         let once = self.runs_once(&inputs);
-        let kind = |port: &Port| Kind { per: if once { Per::Shared } else { port.per }, ..Kind::of(port) };
+        let kind = |port: &Port| Kind { sharing: if once { Sharing::Shared } else { port.sharing }, ..Kind::of(port) };
         // all that is read first: a step reads before it writes
         for (port, id) in ports.iter().zip(&inputs) {
             if let Some(id) = *id {
@@ -169,13 +169,13 @@ impl Graph {
         let mut outputs = Vec::new();
         let mut bound = Vec::with_capacity(ports.len());
         for ((port, table), id) in ports.iter().zip(tables).zip(inputs) {
-            if port.per == Per::Shared && port.role != Role::In {
+            if port.sharing == Sharing::Shared && port.role != Role::In {
                 return Err(format!("{} writes to a shared port", kernel.name()));
             }
             bound.push(match (port.role, table, id) {
                 (Role::In, Some(table), _) => {
                     table.check()?;
-                    if port.per != Per::Shared || table.bytes() != port.bytes {
+                    if port.sharing != Sharing::Shared || table.bytes() != port.bytes {
                         let bytes = table.bytes();
                         return Err(format!("{} has no shared input for its table of {bytes} bytes", kernel.name()));
                     }
@@ -217,7 +217,7 @@ impl Graph {
     /// Whether a step with these inputs runs once: all items share them, and they are no draws, of which each item has its own.
     fn runs_once(&self, inputs: &[Option<Id>]) -> bool {
         let mut kinds = inputs.iter().flatten().map(|&id| self.nodes[id].kind.as_ref());
-        let shared = |kind: Option<&Kind>| kind.is_some_and(|kind| kind.per == Per::Shared && !kind.draws);
+        let shared = |kind: Option<&Kind>| kind.is_some_and(|kind| kind.sharing == Sharing::Shared && !kind.draws);
         inputs.iter().any(Option::is_some) && kinds.all(shared)
     }
 
@@ -231,11 +231,11 @@ impl Graph {
             node.kind = Some(Kind { status: false, joint: false, ..Kind::of(port) });
             return Ok(());
         };
-        if kind.bytes != port.bytes || (kind.per != port.per && !once) {
+        if kind.bytes != port.bytes || (kind.sharing != port.sharing && !once) {
             return Err(format!(
                 "{kernel} wants {}, and {name} has {}",
-                size(port.bytes, port.per),
-                size(kind.bytes, kind.per)
+                size(port.bytes, port.sharing),
+                size(kind.bytes, kind.sharing)
             ));
         }
         if port.draws != kind.draws {
@@ -327,9 +327,9 @@ impl Graph {
     }
 }
 
-fn size(bytes: usize, per: Per) -> String {
-    match per {
-        Per::Item => format!("{bytes} bytes an item"),
-        Per::Shared => format!("{bytes} bytes that all items share"),
+fn size(bytes: usize, sharing: Sharing) -> String {
+    match sharing {
+        Sharing::PerItem => format!("{bytes} bytes an item"),
+        Sharing::Shared => format!("{bytes} bytes that all items share"),
     }
 }

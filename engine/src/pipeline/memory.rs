@@ -1,6 +1,6 @@
 //! Where values lie: which of them share memory, and what of it is an argument's.
 
-use crate::kernel::{Per, Role};
+use crate::kernel::{Role, Sharing};
 use crate::limits::Limits;
 use crate::plan::{self, Plan, PlanArg, Slot, Temp};
 
@@ -89,7 +89,7 @@ impl<'a> Memory<'a> {
         for (name, new) in &self.graph.outputs {
             let Some((_, old)) = self.graph.inputs.iter().find(|(other, _)| other == name) else { continue };
             let (Some(before), Some(after)) = (self.kind(*old), self.kind(*new)) else { continue };
-            if (before.bytes, before.per) != (after.bytes, after.per) {
+            if (before.bytes, before.sharing) != (after.bytes, after.sharing) {
                 return Err(format!("the output {name} has another size than the input of that name"));
             }
             if self.class[*old] != self.class[*new] && !self.merge(*old, *new) {
@@ -124,7 +124,7 @@ impl<'a> Memory<'a> {
         let is_arg = self.names[self.class[new]].is_some() || self.names[self.class[old]].is_some();
         match (self.kind(old), self.kind(new)) {
             (Some(a), Some(b)) => {
-                let same = (a.bytes, a.per) == (b.bytes, b.per) && !a.status && !b.status;
+                let same = (a.bytes, a.sharing) == (b.bytes, b.sharing) && !a.status && !b.status;
                 same && self.class[old] != self.class[new] && (!is_arg || secret(old) == secret(new))
             }
             _ => false,
@@ -194,14 +194,18 @@ impl<'a> Memory<'a> {
             let kinds = || class.iter().filter_map(|&id| self.kind(id));
             let temp = Temp {
                 bytes: kinds().map(|kind| kind.bytes).max().unwrap_or(0),
-                per: if kinds().any(|kind| kind.per == Per::Shared) { Per::Shared } else { Per::Item },
+                sharing: if kinds().any(|kind| kind.sharing == Sharing::Shared) {
+                    Sharing::Shared
+                } else {
+                    Sharing::PerItem
+                },
                 secret: kinds().any(|kind| kind.secret),
                 status: kinds().any(|kind| kind.status),
             };
             let born = self.first(class).and_then(|id| self.graph.nodes[id].step).unwrap_or(0);
             let ends = class.iter().map(|&id| self.last[id]).max().unwrap_or(0);
             // statuses are 0 from the start of a run on, and what is shared is there for all chunks
-            let own = |temp: &Temp| temp.status || temp.per == Per::Shared;
+            let own = |temp: &Temp| temp.status || temp.sharing == Sharing::Shared;
             let free = |(_, (other, until)): &(usize, &(Temp, usize))| *until < born && !own(other) && !own(&temp);
             let free = temps.iter().enumerate().filter(free);
             let fitting = free.min_by_key(|(_, (other, _))| other.bytes.abs_diff(temp.bytes)).map(|(i, _)| i);
@@ -236,7 +240,7 @@ impl<'a> Memory<'a> {
         PlanArg {
             name: name.into(),
             role,
-            per: kind.map_or(Per::Item, |kind| kind.per),
+            sharing: kind.map_or(Sharing::PerItem, |kind| kind.sharing),
             bytes: kind.map_or(0, |kind| kind.bytes),
             secret: class.iter().any(|&id| self.kind(id).is_some_and(|kind| kind.secret)),
             draws: kind.is_some_and(|kind| kind.draws),

@@ -11,7 +11,7 @@ use crate::plan::{Content, Plan};
 use crate::planner::{Planner, rns};
 use crate::residues::Form;
 use crate::ring::split::MAX_BASE;
-use crate::ring::{MAX_DEGREE, Quotient, Ring};
+use crate::ring::{Quotient, Ring};
 
 /// Bits below which auxiliary primes are looked for: those of 32-bit arithmetic, and where there are too few, of 64-bit.
 const PRIME_BITS: [u32; 2] = [30, 62];
@@ -107,7 +107,7 @@ fn shapes(ring: &Ring) -> Vec<Shape> {
         }));
     }
     let least = 2 * n - 1;
-    let longer = splits(least, (2 * least).min(MAX_DEGREE)).map(|(twos, threes, base)| {
+    let longer = splits(least, (2 * least).min(Ring::MAX_DEGREE)).map(|(twos, threes, base)| {
         let length = smooth(twos, threes) * base;
         Shape {
             quotient: Quotient::Cyclic { n: length },

@@ -4,7 +4,7 @@ use crypto_bigint::U768;
 
 use crate::error::{Error, Result};
 use crate::job::{Job, Op};
-use crate::kernels::combine::Combine;
+use crate::kernels::compose::Compose;
 use crate::kernels::convert::Convert;
 use crate::kernels::crt::{MAX_PRIMES, product};
 use crate::kernels::decompose::Decompose;
@@ -25,8 +25,8 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
     let p = Pipeline::new(job.to_string(), planner);
     let rows = |ring: &Ring| Content::Coefficients(ring.clone());
     match job.op {
-        Op::Combine => {
-            let [integers] = p.step(Combine::new(ring)?, &[p.coefficients("from", ring)]);
+        Op::Compose => {
+            let [integers] = p.step(Compose::new(ring)?, &[p.coefficients("from", ring)]);
             p.output("to", integers);
         }
         Op::Decompose => {

@@ -7,7 +7,7 @@ use crypto_bigint::U256;
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
 use crate::modulus::Modulus;
-use crate::ring::MAX_DEGREE;
+use crate::ring::Ring;
 
 /// The monic polynomial f by which a ring is reduced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -102,8 +102,8 @@ impl Quotient {
         if n == 0 {
             return refuse("the degree must be at least 1");
         }
-        if n > MAX_DEGREE {
-            return Err(Error::TooLarge { what: "the degree", limit: MAX_DEGREE, got: n });
+        if n > Ring::MAX_DEGREE {
+            return Err(Error::TooLarge { what: "the degree", limit: Ring::MAX_DEGREE, got: n });
         }
         match self {
             Self::Trinomial { n } if n % 2 == 1 => refuse("the degree must be even"),

@@ -6,7 +6,7 @@ use crypto_bigint::{NonZero, U256};
 
 use crate::device::{Device, Stream};
 use crate::error::Result;
-use crate::kernel::{Role, Values};
+use crate::kernel::{ResidueRange, Role};
 use crate::limits::Limits;
 use crate::plan::{Plan, Slot};
 use crate::program::{Program, arg_bytes};
@@ -34,7 +34,7 @@ impl Compiled {
     /// Runs the plan: from what inputs hold to what outputs do.
     ///
     /// # Errors
-    /// As [`Call::run`](crate::Call::run); where inputs are missing.
+    /// As [`Call::run`](crate::run::Call::run); where inputs are missing.
     pub fn run(&self, batch: usize, inputs: &Named) -> Result<Named> {
         let args = self.program.plan().args();
         let mut buffers = args
@@ -112,7 +112,7 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
             return Some(format!("{name} has {} bytes instead of {}", found.len(), expected.len()));
         }
         let byte = match (range_of(plan, name), &arg.after) {
-            (Values::Below(k), Some(content)) => modular_difference(content.ring(), k, expected, found)?,
+            (ResidueRange::Below(k), Some(content)) => modular_difference(content.ring(), k, expected, found)?,
             _ => expected.iter().zip(found).position(|(a, b)| a != b)?,
         };
         let (item, at) = (byte / arg.bytes.max(1), byte % arg.bytes.max(1));
@@ -122,12 +122,12 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
 }
 
 /// What the last step that writes an argument promises of its values.
-fn range_of(plan: &Plan, name: &str) -> Values {
+fn range_of(plan: &Plan, name: &str) -> ResidueRange {
     let arg = plan.args.iter().position(|arg| arg.name == name);
     let ports = plan.steps.iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
     let is_it = |slot: &Slot| matches!(slot, Slot::Arg(i) if Some(*i) == arg);
     let mut writes = ports.filter(|(port, slot)| port.role != Role::In && is_it(slot));
-    writes.next_back().map_or(Values::Canonical, |(port, _)| port.range)
+    writes.next_back().map_or(ResidueRange::Canonical, |(port, _)| port.range)
 }
 
 /// The first byte of the first residue that is not below k·q or differs modulo q.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::device::Device;
 use crate::error::Result;
 use crate::job::Job;
-use crate::kernel::{Per, Role};
+use crate::kernel::{Role, Sharing};
 use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::planner::Planner;
@@ -110,7 +110,7 @@ impl NamedPlan {
         let mut samples: Named = samples.map(|(name, bytes)| (name.into(), bytes)).collect();
         let inputs = self.plan.args().iter().filter(|arg| arg.role != Role::Out);
         let all = inputs.map(|arg| {
-            let items = if arg.per == Per::Item { batch } else { 1 };
+            let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             let bytes = samples.remove(&arg.name).unwrap_or_else(|| match &arg.before {
                 Some(content) => samples::residues(content.ring(), random.bits(), items),
                 None => samples::bytes(random.bits(), items * arg.bytes),

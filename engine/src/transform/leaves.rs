@@ -1,6 +1,6 @@
 //! Inverses of values: of every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
 //!
-//! Products of stored residues carry 1/F here, F = [`Arithmetic::product_factor`](crate::Arithmetic::product_factor). They
+//! Products of stored residues carry 1/F here, F = [`Arithmetic::product_factor`](crate::kernels::Arithmetic::product_factor). They
 //! make a field all the same: F is its unit, and x has the inverse F²/x in it. The end takes the F² away. (With residues
 //! stored times R, products of words carry 1/(F R): the unit is the word F R, which stands for F.)
 

@@ -3,7 +3,8 @@
 use core::ops::Range;
 
 use ringforge::cuda::compile_check;
-use ringforge::{Args, Built, Error, Header, Kernel, Launch, Limits, Pipeline, Planner, Port, Result, Source};
+use ringforge::kernels::{Args, Built, Header, Kernel, Launch, Port, Source};
+use ringforge::{Error, Limits, Pipeline, Planner, Result};
 
 use crate::support::{Affine, gpu, has_compiler};
 

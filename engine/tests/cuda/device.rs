@@ -68,7 +68,7 @@ fn time_and_occupancy_are_told() {
     let kernel = Affine { rounds: 1000, shared_bytes: 64 << 10, ..Affine::new(3) };
     let program = device.compile(&one_step(kernel, false)).unwrap();
     let [occupancy] = &program.occupancy().unwrap()[..] else { panic!("one step") };
-    assert!(occupancy.registers > 0 && occupancy.local_bytes == 0 && occupancy.blocks_per_processor > 0);
+    assert!(occupancy.registers > 0 && occupancy.local_bytes == 0 && occupancy.blocks_per_multiprocessor > 0);
     assert!(occupancy.static_shared_bytes < 1024 && occupancy.share() > 0.0 && occupancy.share() <= 1.0);
     let stream = device.stream().unwrap();
     let (x, key) = (stream.upload(&words(1000 * WORDS)).unwrap(), stream.upload(&[1u32]).unwrap());

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ringforge::{Buffer, CapturedArg};
+use ringforge::Buffer;
+use ringforge::run::CapturedArg;
 
 use crate::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
 

@@ -2,8 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use ringforge::kernels::Port;
 use ringforge::testkit::kept_memory;
-use ringforge::{Buffer, Error, Port, Program, Result, Stream};
+use ringforge::{Buffer, Error, Program, Result, Stream};
 
 use crate::support::{Affine, BYTES, WORDS, gpu, one_step, run_host, steps, words};
 

@@ -3,9 +3,8 @@
 use core::ops::Range;
 
 use ringforge::cuda::is_compiler_present;
-use ringforge::{
-    Args, Built, Device, Header, Kernel, Launch, Limits, Pipeline, Plan, Planner, Port, Program, Result, Source,
-};
+use ringforge::kernels::{Args, Built, Header, Kernel, Launch, Port, Source};
+use ringforge::{Device, Limits, Pipeline, Plan, Planner, Program, Result};
 
 pub(crate) const WORDS: usize = 256;
 pub(crate) const BYTES: usize = 4 * WORDS;

@@ -11,7 +11,7 @@ use std::error::Error;
 use ml_kem::kem::Decapsulate;
 use ml_kem::{DecapsulationKey, ExpandedKeyEncoding};
 use ringforge::{Device, Engine, Stream};
-use ringforge_batch::{Batch, BatchKem, Mechanism, Resident};
+use ringforge_batch::{Batch, BatchKem, KemScheme, Resident};
 use ringforge_example_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 
 /// Items that the crate `ml-kem` decapsulates too.
@@ -34,7 +34,7 @@ fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>)
     Ok((seconds[runs / 2], made))
 }
 
-fn bench<M: Mechanism<Error = KeyError>>(
+fn bench<M: KemScheme<Error = KeyError>>(
     device: &Device,
     batch: usize,
     runs: usize,

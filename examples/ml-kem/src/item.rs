@@ -3,8 +3,9 @@
 
 use core::iter::repeat_n;
 
+use ringforge::words::Transform;
 use ringforge::words::sub_once;
-use ringforge::{Limits, Result, Transform};
+use ringforge::{Limits, Result};
 use ringforge_batch::status as status_of;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;

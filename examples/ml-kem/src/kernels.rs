@@ -1,6 +1,7 @@
 //! The kernels: what each stage reads and writes, its text, and its meaning on the CPU.
 
-use ringforge::{Args, Built, CustomKernel, Header, Limits, Port, Result, Rows};
+use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Rows};
+use ringforge::{Limits, Result};
 use ringforge_batch::STATUS;
 
 use crate::item::Scheme;

@@ -1,6 +1,6 @@
 //! ML-KEM (FIPS 203) in batches, on CPUs and GPUs: a scheme written as a stranger to the engine would write it.
 //!
-//! A parameter set is a [`Mechanism`](ringforge_batch::Mechanism), made ready on a device by
+//! A parameter set is a [`KemScheme`](ringforge_batch::KemScheme), made ready on a device by
 //! [`Batch`](ringforge_batch::Batch).
 //!
 //! ```

@@ -1,7 +1,8 @@
 //! The parameter sets of FIPS 203, section 8.
 
-use ringforge::{Limits, Modulus, Result, Ring, Rows};
-use ringforge_batch::{Mechanism, Sizes, Steps};
+use ringforge::kernels::Rows;
+use ringforge::{Limits, Modulus, Result, Ring};
+use ringforge_batch::{KemScheme, Sizes, Steps};
 
 use crate::error::KeyError;
 
@@ -84,7 +85,7 @@ macro_rules! sets {
             pub const PARAMETERS: Parameters = Parameters { name: $name, k: $k, eta1: $eta1, du: $du, dv: $dv };
         }
 
-        impl Mechanism for $set {
+        impl KemScheme for $set {
             const NAME: &'static str = $name;
             const SIZES: Sizes = Self::PARAMETERS.sizes();
             type Error = KeyError;

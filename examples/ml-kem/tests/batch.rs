@@ -4,14 +4,14 @@ mod support;
 
 use ringforge::testkit::{devices, seed};
 use ringforge::{Device, Error};
-use ringforge_batch::{Batch, BatchKem, ItemError, Mechanism, Resident};
+use ringforge_batch::{Batch, BatchKem, ItemError, KemScheme, Resident};
 use ringforge_example_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 use support::{Items, ORACLES, Oracle};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// Whatever one side makes, the other understands.
-fn both_directions<M: Mechanism>(device: &Device, oracle: &Oracle, batch: usize) -> Outcome {
+fn both_directions<M: KemScheme>(device: &Device, oracle: &Oracle, batch: usize) -> Outcome {
     let kem = Batch::<M>::new(device)?;
     let sizes = kem.sizes();
     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);

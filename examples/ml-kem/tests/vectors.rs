@@ -3,7 +3,7 @@
 
 use ringforge::Device;
 use ringforge::testkit::Target;
-use ringforge_batch::{Batch, BatchKem, DeterministicKem, Mechanism};
+use ringforge_batch::{Batch, BatchKem, DeterministicKem, KemScheme};
 use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
 use shake::{ExtendableOutput, Shake128, Update, XofReader};
 
@@ -18,7 +18,7 @@ struct Trip {
 }
 
 impl Trip {
-    fn new<M: Mechanism>(kem: &Batch<M>, seeds: &[u8], messages: &[u8]) -> Result<Self, Box<dyn std::error::Error>> {
+    fn new<M: KemScheme>(kem: &Batch<M>, seeds: &[u8], messages: &[u8]) -> Result<Self, Box<dyn std::error::Error>> {
         let (sizes, batch) = (kem.sizes(), seeds.len() / 64);
         let mut trip = Self {
             public_keys: vec![0; batch * sizes.public_key],
@@ -34,7 +34,7 @@ impl Trip {
     }
 }
 
-fn decapsulate<M: Mechanism>(
+fn decapsulate<M: KemScheme>(
     kem: &Batch<M>,
     secret_keys: &[u8],
     ciphertexts: &[u8],
@@ -54,7 +54,7 @@ fn from_hex(digits: &str) -> Vec<u8> {
 }
 
 /// All cases in one batch: seeds, messages and ciphertexts from one stream, all results into another.
-fn accumulated<M: Mechanism>(device: &Device, cases: usize) -> Result<String, Box<dyn std::error::Error>> {
+fn accumulated<M: KemScheme>(device: &Device, cases: usize) -> Result<String, Box<dyn std::error::Error>> {
     let kem = Batch::<M>::new(device)?;
     let sizes = kem.sizes();
     let mut stream = Shake128::default().finalize_xof();
@@ -84,7 +84,7 @@ fn accumulated<M: Mechanism>(device: &Device, cases: usize) -> Result<String, Bo
 }
 
 /// `after_100` cases on the CPU and on its run of kernels' text, `after_10000` on a GPU.
-fn check_accumulated<M: Mechanism>(after_100: &str, after_10000: &str) -> Outcome {
+fn check_accumulated<M: KemScheme>(after_100: &str, after_10000: &str) -> Outcome {
     for (target, cases, expected) in
         [(Target::Cpu, 100, after_100), (Target::Text, 100, after_100), (Target::Cuda, 10_000, after_10000)]
     {
@@ -120,7 +120,7 @@ fn accumulated_1024() -> Outcome {
 }
 
 /// A matrix that needs more than 575 bytes of a stream, beside others that do not.
-fn unlucky<M: Mechanism>(d: &str, shared_key: &str) -> Outcome {
+fn unlucky<M: KemScheme>(d: &str, shared_key: &str) -> Outcome {
     let z = "8476013560151d986dc7834dcb57c75f845f8d7ee71558d0955f3f4feb723cf2";
     let message = "e48f74ad416e99631003ded1478aec62a02c245d88ed7f2fae92aedf13ca03b3";
     for target in [Target::Cpu, Target::Text, Target::Cuda] {

@@ -91,7 +91,7 @@ impl Backend {
     ///
     /// # Errors
     /// [`Error::NoRoot`](ringforge::Error::NoRoot) where F has no roots of order n, or for [`Reduction::Circom`] of order
-    /// 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) beyond [`MAX_DEGREE`](ringforge::MAX_DEGREE);
+    /// 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) beyond [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE);
     /// [`Error::Unsupported`](ringforge::Error::Unsupported) for a field of fewer than 193 bits; what the device says.
     pub fn witness_map<F: EngineField>(&self, reduction: Reduction, n: usize) -> Result<WitnessMap> {
         let Parts { device, maps, .. } = &*self.0;

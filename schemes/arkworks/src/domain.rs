@@ -102,7 +102,7 @@ impl<F: EngineField> Domain<F> {
     ///
     /// # Errors
     /// [`Error::Length`] unless there is a whole number of polynomials; [`Error::TooLarge`] beyond
-    /// [`MAX_DEGREE`](ringforge::MAX_DEGREE), [`Error::Unsupported`] for a field of fewer than 193 bits,
+    /// [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE), [`Error::Unsupported`] for a field of fewer than 193 bits,
     /// [`Error::OutOfMemory`] and what else the device says. The data then is as it was.
     pub fn forward(&self, backend: &Backend, polynomials: &mut [F]) -> Result<()> {
         self.transform(backend, Op::Forward, polynomials)

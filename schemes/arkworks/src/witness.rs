@@ -52,7 +52,7 @@ impl WitnessMap {
     /// [`Reduction::Circom`] c is made from the others and need not be written.
     ///
     /// # Errors
-    /// As [`Call::run`](ringforge::Call::run).
+    /// As [`Call::run`](ringforge::run::Call::run).
     pub fn run(&self, stream: &Stream, a: &mut Buffer, b: &mut Buffer, c: &mut Buffer) -> Result<()> {
         if let Some(product) = &self.product {
             product.on(stream, 1).input("a", a).input("b", b).output("product", c).run()?;

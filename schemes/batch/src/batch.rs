@@ -12,7 +12,7 @@ use crate::deterministic::DeterministicKem;
 use crate::host::{STATUSES, run_host};
 use crate::items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, bytes_of};
 use crate::kem::BatchKem;
-use crate::mechanism::{Mechanism, Operation, Randomness};
+use crate::kem_scheme::{KemScheme, Operation, Randomness};
 #[cfg(feature = "hazmat")]
 use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED};
 use crate::sizes::{Sizes, batch_of};
@@ -30,7 +30,7 @@ pub struct Batch<M> {
     mechanism: PhantomData<fn() -> M>,
 }
 
-impl<M: Mechanism> Batch<M> {
+impl<M: KemScheme> Batch<M> {
     /// Makes the programs for handles ready. The others are compiled when they are first needed.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl<M: Mechanism> Batch<M> {
     }
 }
 
-impl<M: Mechanism> BatchKem for Batch<M> {
+impl<M: KemScheme> BatchKem for Batch<M> {
     type Error = M::Error;
     type PublicKeys = PublicKeys<M::Error>;
     type SecretKeys = SecretKeys<M::Error>;
@@ -234,7 +234,7 @@ impl<M: Mechanism> BatchKem for Batch<M> {
 }
 
 #[cfg(feature = "hazmat")]
-impl<M: Mechanism> DeterministicKem for Batch<M> {
+impl<M: KemScheme> DeterministicKem for Batch<M> {
     fn generate_from(
         &self,
         seeds: &[u8],
@@ -257,7 +257,7 @@ impl<M: Mechanism> DeterministicKem for Batch<M> {
     }
 }
 
-impl<M: Mechanism> fmt::Debug for Batch<M> {
+impl<M: KemScheme> fmt::Debug for Batch<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Batch({} on {})", M::NAME, self.device)
     }

@@ -8,7 +8,7 @@ use crate::status::{BatchStatus, NOT_REACHED, SchemeError};
 /// become zero whose [status](crate::status()), the output `statuses` where there is one, says an error; after a failed run all do.
 ///
 /// # Errors
-/// As [`HostCall::run`](ringforge::HostCall::run).
+/// As [`HostCall::run`](ringforge::run::HostCall::run).
 pub fn run_host<E: SchemeError, const N: usize>(
     program: &Program,
     batch: usize,

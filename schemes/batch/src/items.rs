@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ringforge::{Buffer, Error, Result, Stream};
 
 use crate::kem::Resident;
-use crate::mechanism::Mechanism;
+use crate::kem_scheme::KemScheme;
 use crate::sizes::Sizes;
 use crate::status::{BatchStatus, SchemeError};
 
@@ -85,11 +85,11 @@ pub mod kinds {
 }
 
 impl<K: Kind, E: SchemeError> Items<K, E> {
-    /// Room for new items, for schemes with plans beside those of their [`Mechanism`].
+    /// Room for new items, for schemes with plans beside those of their [`KemScheme`].
     ///
     /// # Errors
     /// [`Error::TooLarge`] if they cannot be addressed; [`Error::OutOfMemory`].
-    pub fn new<M: Mechanism<Error = E>>(stream: &Stream, batch: usize) -> Result<Self> {
+    pub fn new<M: KemScheme<Error = E>>(stream: &Stream, batch: usize) -> Result<Self> {
         let (mechanism, size) = ((TypeId::of::<M>(), M::NAME), K::size(&M::SIZES));
         let bytes = bytes_of(batch, size)?;
         let bytes = if K::SECRET { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;
@@ -114,7 +114,7 @@ impl<K: Kind, E: SchemeError> Items<K, E> {
     }
 
     /// The number of items, if they are of this mechanism.
-    pub(crate) fn batch<M: Mechanism>(&self) -> Result<usize> {
+    pub(crate) fn batch<M: KemScheme>(&self) -> Result<usize> {
         let (mechanism, got) = self.mechanism;
         if mechanism == TypeId::of::<M>() {
             return Ok(self.len());
@@ -169,13 +169,13 @@ mod tests {
     use ringforge::{Device, Pipeline, Value};
 
     use super::*;
-    use crate::mechanism::{Made, Steps};
+    use crate::kem_scheme::{Made, Steps};
     use crate::status::tests::OwnError;
     use crate::status::{FINE, NOT_REACHED};
 
     struct Bytes;
 
-    impl Mechanism for Bytes {
+    impl KemScheme for Bytes {
         const NAME: &'static str = "bytes";
         type Error = OwnError;
         const SIZES: Sizes = Sizes { public_key: 4, secret_key: 4, ciphertext: 4, shared_key: 4 };

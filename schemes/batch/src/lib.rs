@@ -28,7 +28,7 @@
 //! }
 //! ```
 //!
-//! A scheme says its sizes and its [`Steps`], as a [`Mechanism`]; [`Batch`] makes a [`BatchKem`] of it on any device.
+//! A scheme says its sizes and its [`Steps`], as a [`KemScheme`]; [`Batch`] makes a [`BatchKem`] of it on any device.
 //!
 //! # Randomness
 //!
@@ -46,7 +46,7 @@ mod deterministic;
 mod host;
 mod items;
 mod kem;
-mod mechanism;
+mod kem_scheme;
 mod sizes;
 mod status;
 
@@ -56,7 +56,7 @@ pub use deterministic::DeterministicKem;
 pub use host::run_host;
 pub use items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, kinds};
 pub use kem::{BatchKem, Resident};
-pub use mechanism::{Made, Mechanism, Operation, Randomness, Steps};
+pub use kem_scheme::{KemScheme, Made, Operation, Randomness, Steps};
 pub use sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes, batch_of};
 pub use status::{
     BatchStatus, ErrorKind, FINE, HALFWAY, ItemError, NOT_REACHED, PENDING, STATUS, SchemeError, status, word,

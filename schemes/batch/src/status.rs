@@ -2,7 +2,7 @@
 
 use core::error::Error;
 
-use ringforge::Header;
+use ringforge::kernels::Header;
 
 /// The status of an item that is fine: a word that nothing holds by accident.
 pub const FINE: u32 = 0x600d_f17e;

@@ -4,7 +4,8 @@ mod on_cpu;
 mod tensor;
 mod text;
 
-use ringforge::{Args, Built, CustomKernel, Limits, Port, Result, Rows, Table};
+use ringforge::kernels::{Args, Built, CustomKernel, Port, Rows, Table};
+use ringforge::{Limits, Result};
 use ringforge_e8::ID_BYTES;
 
 use crate::kem::Kem;

@@ -75,7 +75,7 @@ impl<P: ParameterSet> OneKey<P> {
     /// Makes a public key ready. Any bytes are one.
     ///
     /// # Errors
-    /// [`Error::Length`] unless it has the set's length; as [`Call::run`](ringforge::Call::run).
+    /// [`Error::Length`] unless it has the set's length; as [`Call::run`](ringforge::run::Call::run).
     pub fn public_key(&self, stream: &Stream, key: &[u8]) -> Result<PreparedPublicKey<P>> {
         let p = P::PARAMETERS;
         length("bytes of a public key", key, p.public_key_bytes())?;
@@ -106,7 +106,7 @@ impl<P: ParameterSet> OneKey<P> {
     /// New ciphertexts, and the shared keys in them, which are wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if they cannot be addressed; as [`Call::run`](ringforge::Call::run).
+    /// [`Error::TooLarge`] if they cannot be addressed; as [`Call::run`](ringforge::run::Call::run).
     pub fn encapsulate(
         &self,
         stream: &Stream,
@@ -127,7 +127,7 @@ impl<P: ParameterSet> OneKey<P> {
     /// The shared keys in ciphertexts, which are wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::Length`] unless the ciphertexts are whole; as [`Call::run`](ringforge::Call::run).
+    /// [`Error::Length`] unless the ciphertexts are whole; as [`Call::run`](ringforge::run::Call::run).
     pub fn decapsulate(
         &self,
         stream: &Stream,

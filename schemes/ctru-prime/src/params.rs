@@ -1,7 +1,7 @@
 //! The parameter sets, and every size that follows from one.
 
 use ringforge::Result;
-use ringforge_batch::{Mechanism, Sizes, Steps};
+use ringforge_batch::{KemScheme, Sizes, Steps};
 use ringforge_e8::EncryptionSizes;
 
 use crate::error::KeyError;
@@ -102,7 +102,7 @@ impl Parameters {
 }
 
 /// One of the parameter sets of this crate, as a type.
-pub trait ParameterSet: sealed::Sealed + Mechanism<Error = KeyError> + Send + Sync {
+pub trait ParameterSet: sealed::Sealed + KemScheme<Error = KeyError> + Send + Sync {
     /// Its numbers.
     const PARAMETERS: Parameters;
 }
@@ -128,7 +128,7 @@ macro_rules! sets {
                     Parameters { name: $name, n: $n, q: $q, q2_bits: $q2_bits, eta: $eta };
             }
 
-            impl Mechanism for $set {
+            impl KemScheme for $set {
                 const NAME: &'static str = $name;
                 const SIZES: Sizes = Self::PARAMETERS.sizes();
                 type Error = KeyError;

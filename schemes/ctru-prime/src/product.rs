@@ -1,8 +1,10 @@
 //! Products modulo x^n − x − 1 by way of products over the integers: in a cyclic ring that is long enough, modulo a prime
 //! that is large enough, as bounds of the operands prove.
 
+use ringforge::kernels::Rows;
+use ringforge::words::Transform;
 use ringforge::words::{centred, residues};
-use ringforge::{Error, Limits, Modulus, Result, Ring, Rows, Transform, U256};
+use ringforge::{Error, Limits, Modulus, Result, Ring, U256};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::Parameters;

@@ -1,7 +1,8 @@
 //! The kernels of key generation, encapsulation and decapsulation: what they read and write, their meaning on the
 //! CPU, and their text.
 
-use ringforge::{Args, Built, CustomKernel, Draws, Error, Header, Limits, Port, Result, Rows};
+use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Rows};
+use ringforge::{Draws, Error, Limits, Result};
 use ringforge_batch::{FINE, HALFWAY, PENDING, STATUS, SchemeError, status};
 use ringforge_e8::{Encryption, Seed, choose};
 use zeroize::Zeroizing;

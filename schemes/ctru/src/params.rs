@@ -4,7 +4,7 @@ use hybrid_array::ArraySize;
 use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U1408, U1536, U1568, U2080};
 
 use ringforge::Result;
-use ringforge_batch::{Mechanism, Sizes, Steps};
+use ringforge_batch::{KemScheme, Sizes, Steps};
 use ringforge_e8::EncryptionSizes;
 
 use crate::error::KeyError;
@@ -134,7 +134,7 @@ impl Parameters {
 
 /// One of the parameter sets of this crate, as a type.
 pub trait ParameterSet: sealed::Sealed
-    + Mechanism<Error = KeyError>
+    + KemScheme<Error = KeyError>
     + kem::Kem<EncapsulationKey = EncapsulationKey<Self>, DecapsulationKey = DecapsulationKey<Self>, SharedKeySize = U32>
 {
     /// Its numbers.
@@ -169,7 +169,7 @@ macro_rules! sets {
                 type SecretKeySize = $secret_key;
             }
 
-            impl Mechanism for $set {
+            impl KemScheme for $set {
                 const NAME: &'static str = $name;
                 const SIZES: Sizes = Self::PARAMETERS.sizes();
                 type Error = KeyError;

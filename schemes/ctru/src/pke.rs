@@ -3,8 +3,10 @@
 #[cfg(test)]
 mod traces;
 
+use ringforge::kernels::Rows;
+use ringforge::words::Transform;
 use ringforge::words::{Divisor, centred, residues};
-use ringforge::{Limits, Modulus, Result, Ring, Rows, Transform};
+use ringforge::{Limits, Modulus, Result, Ring};
 use ringforge_e8::{Encryption, EncryptionSizes, Seed, centred_binomial, decode, encode, first_nonzero, pack, unpack};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 

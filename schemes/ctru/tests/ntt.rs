@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use ringforge::kernels::Rows;
 use ringforge::testkit::{Compiled, Named, NamedPlan, devices};
-use ringforge::{Device, Job, Limits, Modulus, Op, Result, Ring, Rows, Transform, U256};
+use ringforge::words::Transform;
+use ringforge::{Device, Job, Limits, Modulus, Op, Result, Ring, U256};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

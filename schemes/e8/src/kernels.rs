@@ -2,7 +2,7 @@
 
 mod plans;
 
-use ringforge::{Args, Built, CustomKernel, Port};
+use ringforge::kernels::{Args, Built, CustomKernel, Port};
 
 use crate::{E8, PACK, SAMPLE};
 

@@ -37,7 +37,7 @@ mod pack;
 mod sample;
 mod select;
 
-use ringforge::Header;
+use ringforge::kernels::Header;
 
 pub use code::{decode, encode};
 pub use kem::{Encryption, EncryptionSizes, ID_BYTES, Kem, Memory, STACK, Seed, choose, digest, xof};

@@ -6,7 +6,8 @@ pub(crate) use on_cpu::RETRY;
 
 use std::sync::Arc;
 
-use ringforge::{Args, Built, CustomKernel, Draws, Header, Launch, Limits, Port, Table};
+use ringforge::kernels::{Args, Built, CustomKernel, Header, Launch, Port, Table};
+use ringforge::{Draws, Limits};
 use ringforge_batch::SchemeError;
 
 use crate::error::Sm2Error;

@@ -1,7 +1,8 @@
 //! The plans with samples, for the engine's tests: small blocks and windows, for a CPU runs the text.
 
+use ringforge::kernels::{Role, Sharing};
 use ringforge::testkit::{NamedPlan, Random, Scheme, bytes};
-use ringforge::{Limits, Per, Plan, Result, Role};
+use ringforge::{Limits, Plan, Result};
 use ringforge_batch::FINE;
 
 use crate::kernels::{RETRY, Tuning};
@@ -54,7 +55,7 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
     NamedPlan::new(format!("{}{what}", plan.title()), plan.clone()).sampled(move |seed, batch| {
         let input = |name: &str| plan.arg(name).filter(|arg| arg.role != Role::Out);
         let Items { private, public, digests, signatures } = Items::new(seed, batch);
-        let count = |name| if input(name).is_some_and(|arg| arg.per == Per::Shared) { 1 } else { batch };
+        let count = |name| if input(name).is_some_and(|arg| arg.sharing == Sharing::Shared) { 1 } else { batch };
         // none, all and more than the slot has, among others
         let slot = input("identifiers").or_else(|| input("messages")).map_or(0, |arg| arg.bytes);
         let lengths = (0..count("lengths")).map(|i| ((seed as usize + i) % (slot + 2)) as u32);

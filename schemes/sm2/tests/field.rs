@@ -2,8 +2,9 @@
 
 use core::ops::Range;
 
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::{NamedPlan, Random, Scheme};
-use ringforge::{Args, Built, Kernel, Launch, Limits, Modulus, Pipeline, Planner, Port, Result, Source, U256};
+use ringforge::{Limits, Modulus, Pipeline, Planner, Result, U256};
 
 const P: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";
 const N: &str = "fffffffeffffffffffffffffffffffff7203df6b21c6052b53bbf40939d54123";

@@ -7,7 +7,9 @@ use std::hint::black_box;
 
 use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport, TryKeyInit};
 use rand_core::{TryCryptoRng, TryRng};
-use ringforge::{Limits, Modulus, Ring, Rows, Transform};
+use ringforge::kernels::Rows;
+use ringforge::words::Transform;
+use ringforge::{Limits, Modulus, Ring};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
 use ringforge_ctru_prime::{CtruPrime761, check_secret_key, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;

@@ -1,7 +1,8 @@
 //! What the operations of `arithmetic.cu` should give: values by big integers, ranges as the headers state them.
 
 use num_bigint::{BigInt, BigUint};
-use ringforge::{Arithmetic, Modulus, U256};
+use ringforge::kernels::Arithmetic;
+use ringforge::{Modulus, U256};
 
 use super::Which;
 

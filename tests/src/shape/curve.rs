@@ -3,8 +3,9 @@
 use core::ops::Range;
 
 use num_bigint::BigUint;
+use ringforge::kernels::{Args, Arithmetic, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::{Named, NamedPlan, Random};
-use ringforge::{Args, Arithmetic, Built, Kernel, Launch, Limits, Modulus, Port, Result, Source, U256};
+use ringforge::{Limits, Modulus, Result, U256};
 
 use super::{from_bytes, to_bytes};
 use crate::one_step;

@@ -2,11 +2,9 @@
 
 use core::ops::Range;
 
+use ringforge::kernels::{Args, Kernel, Port, Rows, Source, Table};
 use ringforge::testkit::NamedPlan;
-use ringforge::{
-    Args, Content, Device, Job, Kernel, Limits, Modulus, Op, Order, Pipeline, Planner, Port, Result, Ring, Rows,
-    Source, Table,
-};
+use ringforge::{Content, Device, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Result, Ring};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
 use super::slow::Tree;
@@ -118,7 +116,7 @@ fn pack(x: &[u64], out: &mut [u8]) {
 pub fn plan(limits: &Limits) -> Result<NamedPlan> {
     let kernel = Kem::new(limits)?;
     let (ring, split) = (kernel.rows.ring().clone(), kernel.rows.split().clone());
-    let values = Content::Values { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
+    let values = Content::Evaluations { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
     let p = Pipeline::new("kem", &Planner::new(limits.clone()));
     let key = p.shared("key", ring.bytes()).holding(values);
     let [packed] = p.step(kernel, &[p.input("seeds"), key]);

@@ -2,8 +2,9 @@
 
 use core::ops::Range;
 
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::NamedPlan;
-use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Source};
+use ringforge::{Limits, Result};
 
 use crate::one_step;
 

@@ -1,6 +1,7 @@
 //! Transforms on the CPU for the stubs, in the order of the splitting tree; slow and simple, moduli of up to 32 bits.
 
-use ringforge::{Layer, Split, U256};
+use ringforge::U256;
+use ringforge::split::{Layer, Split};
 
 /// The tree of one modulus.
 #[derive(Debug, Clone)]

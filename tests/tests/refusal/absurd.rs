@@ -3,9 +3,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringforge::{
-    Arithmetic, Device, Error, Job, Limits, Modulus, Op, Planner, Port, Result, Ring, Rows, Split, Transform, U256,
-};
+use ringforge::kernels::{Arithmetic, Port, Rows};
+use ringforge::split::Split;
+use ringforge::words::Transform;
+use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, Result, Ring, U256};
 use ringforge_tests::one_step;
 
 use crate::kernels::Fake;
@@ -25,7 +26,7 @@ const RINGS: [&str; 9] = [
 ];
 
 const OPS: [Op; 8] =
-    [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine, Op::Decompose, Op::ConvertCentred];
+    [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose, Op::Decompose, Op::ConvertCentred];
 
 /// Runs every operation of a ring on memory that holds these bytes, by plans for a CPU and for a GPU.
 fn run_all(ring: &Ring, contents: &[u8]) -> Result<()> {
@@ -67,7 +68,7 @@ fn residues_that_are_not_reduced() -> Result<()> {
 /// Rows of fused kernels, taken as they are.
 #[test]
 fn rows_that_are_not_reduced() -> Result<()> {
-    fn check<W: ringforge::Word + bytemuck::Pod>(text: &str) -> Result<()> {
+    fn check<W: ringforge::words::Word + bytemuck::Pod>(text: &str) -> Result<()> {
         let ring: Ring = text.parse()?;
         let transform = Transform::<W>::of(&Rows::of(&ring, &Limits::cpu())?, 0)?;
         let mut row = vec![W::zeroed(); ring.degree()];

@@ -1,11 +1,11 @@
 //! Kernels whose ports share memory: the same answer everywhere, or a refusal of the plan.
 
 use ringforge::kernels::{Forward, Inverse, PointMul, RingMul};
+use ringforge::kernels::{Kernel, Port, Role};
+use ringforge::split::Split;
 use ringforge::testkit::inject::Altered;
 use ringforge::testkit::{bytes, devices, residues};
-use ringforge::{
-    Content, Device, Error, Job, Kernel, Limits, Op, Order, Pipeline, Plan, Planner, Port, Result, Ring, Role, Split,
-};
+use ringforge::{Content, Device, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring};
 use ringforge_tests::one_step;
 
 use crate::kernels::Fake;

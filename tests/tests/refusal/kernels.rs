@@ -4,7 +4,8 @@ use core::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringforge::{Args, Built, Kernel, Launch, Limits, Port, Result, Role, Source, Table};
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source, Table};
+use ringforge::{Limits, Result};
 
 /// A kernel that fills its outputs with a byte, and does what it is told besides.
 #[derive(Debug, Clone)]

@@ -2,8 +2,9 @@
 
 use core::ops::Range;
 
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::Target;
-use ringforge::{Args, Built, Device, Error, Kernel, Launch, Limits, Port, Result, Source};
+use ringforge::{Device, Error, Limits, Result};
 use ringforge_tests::one_step;
 
 use crate::refused;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use ringforge::kernels::{Port, Sharing, Table};
 use ringforge::testkit::Target;
-use ringforge::{
-    Content, Device, Draws, Error, Job, Op, Order, Per, Pipeline, Planner, Port, Result, Ring, Table, Value,
-};
+use ringforge::{Content, Device, Draws, Error, Job, Op, Order, Pipeline, Planner, Result, Ring, Value};
 use ringforge_tests::one_step;
 
 use crate::kernels::{Fake, Lent, Misuse};
@@ -332,7 +331,7 @@ fn tables_that_cannot_be_made() {
 
 #[test]
 fn writes_to_what_is_shared() {
-    let shared = Port { per: Per::Shared, ..OUT };
+    let shared = Port { sharing: Sharing::Shared, ..OUT };
     assert_eq!(mistake(|p| _ = apply(p, &[shared], &[])), "fake writes to a shared port");
 }
 

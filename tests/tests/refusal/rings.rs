@@ -1,6 +1,7 @@
 //! Moduli, rings, splits and jobs that make no sense.
 
-use ringforge::{Error, Job, Limits, MAX_DEGREE, Modulus, Op, Order, Planner, Quotient, Result, Ring, Split, U256};
+use ringforge::split::Split;
+use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring, U256};
 
 use crate::refused;
 
@@ -40,7 +41,7 @@ fn degrees() {
     refused!(Ring::prime_trinomial(0, q(4591)), Error::Ring { .. });
     refused!(Ring::prime_trinomial(1, q(4591)), Error::Ring { .. });
     refused!(Ring::new(&[q(17)], Quotient::Binomial { n: 0, c: U256::ONE }), Error::Ring { .. });
-    refused!(Ring::cyclic(MAX_DEGREE + 1, q(17)), Error::TooLarge { limit: MAX_DEGREE, .. });
+    refused!(Ring::cyclic(Ring::MAX_DEGREE + 1, q(17)), Error::TooLarge { limit: Ring::MAX_DEGREE, .. });
     refused!(Ring::cyclic(usize::MAX, q(17)), Error::TooLarge { got: usize::MAX, .. });
 }
 
@@ -160,7 +161,7 @@ fn roots() -> Result<()> {
 #[test]
 fn jobs() -> Result<()> {
     let ring = Ring::negacyclic(256, q(3329))?;
-    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Combine, Op::Decompose] {
+    for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose, Op::Decompose] {
         refused!(plan(&Job::new(&ring, op).in_place()), Error::Unsupported { .. });
         refused!(plan(&Job::new(&ring, op).to(&ring)), Error::Unsupported { .. });
     }
@@ -170,7 +171,7 @@ fn jobs() -> Result<()> {
     let mapped = Ring::rows(&[q(97), q(193)], &[0, 1, 0], Quotient::Negacyclic { n: 8 })?;
     let many = Ring::rns(8, &Modulus::ntt_primes(16, 40, 65)?)?;
     for none in [&wide, &mapped, &many] {
-        refused!(plan(&Job::new(none, Op::Combine)), Error::Unsupported { .. });
+        refused!(plan(&Job::new(none, Op::Compose)), Error::Unsupported { .. });
         refused!(plan(&Job::new(none, Op::Decompose)), Error::Unsupported { .. });
     }
     let one = Ring::rns(8, &[q(97)])?;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ringforge::kernels::Port;
+use ringforge::split::Split;
 use ringforge::testkit::Target;
 use ringforge::{
-    Buffer, Content, Device, Engine, Error, Job, Modulus, Op, Order, Planner, Port, Program, Result, Ring, Split,
-    Stream,
+    Buffer, Content, Device, Engine, Error, Job, Modulus, Op, Order, Planner, Program, Result, Ring, Stream,
 };
 use ringforge_tests::one_step;
 
@@ -227,7 +228,7 @@ fn values_that_are_not_reduced() -> Result<()> {
         refused!(stream.upload_coefficients(&ring, &values), Error::NotReduced { index, q }
             if index == N + 5 && q == ringforge::U256::from(3329u32));
         let depth = Split::of(&ring, None)?.depth();
-        let content = Content::Values { ring: ring.clone(), depth, order: Order::Tree };
+        let content = Content::Evaluations { ring: ring.clone(), depth, order: Order::Tree };
         refused!(stream.upload_values(&content, &values), Error::NotReduced { .. });
         refused!(stream.upload_coefficients(&ring, &values[1..]), Error::Length { .. });
         refused!(stream.upload_values(&Content::Coefficients(ring), &values[..N]), Error::Mismatch { .. });

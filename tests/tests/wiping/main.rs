@@ -13,10 +13,9 @@ use std::alloc::System;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::testkit::Target;
-use ringforge::{
-    Args, Built, Device, Error, Kernel, Launch, Limits, Pipeline, Planner, Port, Program, Result, Role, Source, Stream,
-};
+use ringforge::{Device, Error, Limits, Pipeline, Planner, Program, Result, Stream};
 use ringforge_sm2::{Mode, Signer};
 
 /// An allocator that looks for two neighbouring words of a secret in memory that is given back.

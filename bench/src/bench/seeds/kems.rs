@@ -1,7 +1,7 @@
 //! Key encapsulation against the batch, launch by launch, over several streams, and of all schemes in one table.
 
 use anyhow::{Context, Result};
-use ringforge_batch::{Mechanism, Sizes};
+use ringforge_batch::{KemScheme, Sizes};
 use ringforge_example_ml_kem::MlKem768;
 use serde::Serialize;
 

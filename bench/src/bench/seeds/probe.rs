@@ -70,7 +70,7 @@ pub(super) struct Resources {
     /// Of a block.
     pub(super) static_shared_bytes: u32,
     pub(super) dynamic_shared_bytes: u32,
-    pub(super) blocks_per_processor: u32,
+    pub(super) blocks_per_multiprocessor: u32,
     /// Theoretical.
     pub(super) occupancy_percent: f64,
 }
@@ -127,7 +127,7 @@ fn resources(program: &Program) -> Result<Vec<Resources>> {
         local_bytes: kernel.local_bytes,
         static_shared_bytes: kernel.static_shared_bytes,
         dynamic_shared_bytes: kernel.launch.shared_bytes,
-        blocks_per_processor: kernel.blocks_per_processor,
+        blocks_per_multiprocessor: kernel.blocks_per_multiprocessor,
         occupancy_percent: 100.0 * kernel.share(),
     };
     Ok(program.occupancy()?.into_iter().map(of).collect())

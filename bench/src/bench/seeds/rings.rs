@@ -3,10 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use ark_bls12_381::Fr;
 use ark_ff::Field;
+use ringforge::testkit::naive;
 use ringforge::testkit::{Named, Random};
-use ringforge::{
-    Choice, Device, Exchange, Job, Limits, Modulus, Op, Order, Pipeline, Plan, Planner, Ring, Tuning, naive,
-};
+use ringforge::tuning::{Choice, Exchange, Tuning};
+use ringforge::{Device, Job, Limits, Modulus, Op, Order, Pipeline, Plan, Planner, Ring};
 
 use super::probe::{Ask, probe};
 use super::{LaunchLine, Line, Measured, Seeds};

@@ -3,8 +3,9 @@
 use std::thread;
 
 use anyhow::{Context, Result};
+use ringforge::kernels::Role;
 use ringforge::testkit::Named;
-use ringforge::{Buffer, Device, PinnedBuffer, Plan, Role};
+use ringforge::{Buffer, Device, PinnedBuffer, Plan};
 
 use super::Seeds;
 use crate::measure::{self, Times};

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use anyhow::Result;
 use ark_bls12_381::Fr;
 use ark_ff::Field;
+use ringforge::kernels::{Args, Kernel, Port, Source, Table};
 use ringforge::testkit::Random;
-use ringforge::{Args, Kernel, Limits, Op, Pipeline, Port, Source, Table};
+use ringforge::{Limits, Op, Pipeline};
 use serde::Serialize;
 
 use super::rings::{zk_job, zk_name, zk_sizes};

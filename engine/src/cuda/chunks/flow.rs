@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::columns::{Columns, Shape, Shares};
-use crate::kernel::{Per, Port, Role};
+use crate::kernel::{Port, Role, Sharing};
 use crate::plan::{PlanArg, Slot};
 
 /// Slabs that a step's copies are cut into where their size allows: the first or last of them overlaps with nothing.
@@ -45,7 +45,7 @@ impl Flow {
     /// How an item with these arguments flows through these steps; none where no step can work on part of it.
     pub(super) fn of(args: &[PlanArg], steps: &[Bound<'_>]) -> Option<Self> {
         let (mut ins, mut outs) = (vec![Vec::new(); steps.len()], vec![Vec::new(); steps.len()]);
-        for (i, arg) in args.iter().enumerate().filter(|(_, arg)| arg.per == Per::Item) {
+        for (i, arg) in args.iter().enumerate().filter(|(_, arg)| arg.sharing == Sharing::PerItem) {
             let mut uses = steps.iter().enumerate().filter_map(|(s, step)| Some((s, step.ports_of(i).next()?)));
             if let (Some((first, port)), true) = (uses.next(), arg.role != Role::Out) {
                 ins[first].push(Moved { arg: i, port, shape: Shape::run(0, arg.bytes) });

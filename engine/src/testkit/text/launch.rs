@@ -8,7 +8,7 @@ use crate::backend::{Bound, Loaded};
 use crate::columns::{Shape, Shares};
 use crate::cpu::{host_read, host_write};
 use crate::error::Result;
-use crate::kernel::{Per, Port, Role};
+use crate::kernel::{Port, Role, Sharing};
 
 use super::process::{Part, Runner};
 
@@ -104,7 +104,7 @@ fn places<'a>(
     let mut of = vec![usize::MAX; ports.len()];
     let mut aliases = Vec::new();
     for (p, (bound, port)) in bound.into_iter().zip(ports).enumerate() {
-        let item = (port.per == Per::Item).then_some(port.bytes);
+        let item = (port.sharing == Sharing::PerItem).then_some(port.bytes);
         let bytes = item.map_or(port.bytes, |bytes| bytes * end);
         let short = || runner.error(format!("port {p} is shorter than its items"));
         let mut list = None;

@@ -1,6 +1,6 @@
 //! Rows of products on tensor cores: a warp each.
 
-use ringforge::{Built, Launch};
+use ringforge::kernels::{Built, Launch};
 
 /// Columns of the small factor's matrix.
 const COLUMNS: usize = 8;

@@ -1,6 +1,6 @@
 //! The headers of the kernels' text, and the parameter sets as it knows them.
 
-use ringforge::Header;
+use ringforge::kernels::Header;
 use ringforge::words::Divisor;
 
 use super::{GROUP, GROUPS, HASH_THREADS, Keys};

@@ -2,8 +2,9 @@
 
 use core::ops::Range;
 
+use ringforge::kernels::Args;
 use ringforge::words::Limbs;
-use ringforge::{Args, Draws, Result};
+use ringforge::{Draws, Result};
 use ringforge_batch::{FINE, NOT_REACHED, PENDING, SchemeError, status};
 use subtle::ConditionallySelectable;
 use zeroize::Zeroizing;

@@ -3,9 +3,10 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use ringforge::kernels::{Args, Built, Kernel, Port, Source, Table};
 use ringforge::testkit::inject::unseen_steps;
 use ringforge::testkit::{Named, NamedPlan, Scheme, devices};
-use ringforge::{Args, Built, Device, Kernel, Limits, Pipeline, Planner, Port, Result, Source, Table};
+use ringforge::{Device, Limits, Pipeline, Planner, Result};
 use ringforge_batch::{BatchStatus, ErrorKind, FINE};
 use ringforge_sm2::{Sm2, Sm2Error};
 

@@ -18,15 +18,15 @@ use crate::error::Result;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Mark(Kind);
+pub struct Event(Kind);
 
 enum Kind {
     Host(Instant),
     #[cfg(feature = "cuda")]
-    Cuda(crate::cuda::CudaMark),
+    Cuda(crate::cuda::TimedEvent),
 }
 
-impl Mark {
+impl Event {
     pub(crate) fn new(queue: &Queue) -> Result<Self> {
         Ok(Self(match queue {
             Queue::Immediate => Kind::Host(Instant::now()),
@@ -56,12 +56,12 @@ impl Mark {
     }
 }
 
-impl fmt::Debug for Mark {
+impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Host(instant) => write!(f, "Mark({instant:?})"),
+            Kind::Host(instant) => write!(f, "Event({instant:?})"),
             #[cfg(feature = "cuda")]
-            Kind::Cuda(_) => f.write_str("Mark(on a GPU)"),
+            Kind::Cuda(_) => f.write_str("Event(on a GPU)"),
         }
     }
 }

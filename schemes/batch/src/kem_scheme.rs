@@ -7,7 +7,7 @@ use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes};
 use crate::status::SchemeError;
 
 /// A key encapsulation mechanism: its name, its sizes, and its steps.
-pub trait Mechanism: 'static {
+pub trait KemScheme: 'static {
     /// The name, for people; handles belong to the type.
     const NAME: &'static str;
     /// Sizes of items.

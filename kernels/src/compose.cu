@@ -9,7 +9,7 @@ using namespace rf;
 
 // The table: d, reciprocal, shift and (Q/q_i R)^-1 of each modulus, for residues stored times R; the limbs of Q; for each
 // limb, that of every Q/q_i.
-extern "C" __global__ void combine(const Rns::Store* in, const u64* table, u64* out, u64 row_count, u64 limb_count,
+extern "C" __global__ void compose(const Rns::Store* in, const u64* table, u64* out, u64 row_count, u64 limb_count,
                                    u64 first, u64 end) {
     RF_SHARED(shared);
     const u32 moduli = (u32)row_count, limbs = (u32)limb_count;

@@ -21,9 +21,9 @@ use crate::table::Table;
 
 /// Integers in [0, Q) from RNS rows, Q the product of the moduli: x = Σ y_i·Q/q_i − t·Q with y_i = x_i·(Q/q_i)^-1 mod q_i,
 /// x_i the plain residue.
-/// Ports: element in, constants ([`Combine::table`]), integers out.
+/// Ports: element in, constants ([`Compose::table`]), integers out.
 #[derive(Debug, Clone)]
-pub(crate) struct Combine {
+pub(crate) struct Compose {
     ring: Ring,
     parts: Vec<Part>,
     /// Q.
@@ -40,11 +40,11 @@ struct Part {
     weight: Vec<u64>,
 }
 
-impl Combine {
+impl Compose {
     /// # Errors
     /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
     pub(crate) fn new(ring: &Ring) -> Result<Self> {
-        let moduli = rns::basis(Op::Combine, ring)?;
+        let moduli = rns::basis(Op::Compose, ring)?;
         let product = rns::product(moduli.iter().copied());
         let part = |(i, q): (usize, &Modulus)| {
             let others = || moduli.iter().enumerate().filter(move |&(j, _)| j != i).map(|(_, &other)| other);
@@ -52,7 +52,7 @@ impl Combine {
             weight.resize(product.len(), 0);
             let residue = others().fold(q.reduce(&U256::ONE), |r, other| q.mul(&r, &q.reduce(&U256::from(other))));
             let residue = q.mul(&residue, &ring.radix(q));
-            let inverse = q.inverse(&residue).ok_or_else(|| Error::unsupported(Op::Combine, ring, "no inverse"))?;
+            let inverse = q.inverse(&residue).ok_or_else(|| Error::unsupported(Op::Compose, ring, "no inverse"))?;
             Ok(Part { divisor: Divisor::new(moduli[i]), inverse: low_u64(&inverse), weight })
         };
         let parts = ring.basis().iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
@@ -80,13 +80,13 @@ impl Combine {
         let items = from.chunks_exact(self.parts.len() * n);
         for (from, to) in items.zip(to.chunks_exact_mut(n * limbs)) {
             for (j, to) in to.chunks_exact_mut(limbs).enumerate() {
-                self.combine(|i| from[i * n + j].get(), to);
+                self.compose(|i| from[i * n + j].get(), to);
             }
         }
     }
 
     /// The integer with these residues.
-    fn combine(&self, residue: impl Fn(usize) -> u64, to: &mut [u64]) {
+    fn compose(&self, residue: impl Fn(usize) -> u64, to: &mut [u64]) {
         to.fill(0);
         let mut above = 0u64;
         let mut estimate = 0; // of t, in units of 2^-56: at most 64 terms, each less than two units too small
@@ -121,9 +121,9 @@ fn subtract(x: &mut [u64], y: &[u64], factor: u64) -> u64 {
     carry
 }
 
-impl Kernel for Combine {
+impl Kernel for Compose {
     fn name(&self) -> &'static str {
-        "combine"
+        "compose"
     }
 
     fn ports(&self) -> &[Port] {
@@ -132,7 +132,7 @@ impl Kernel for Combine {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let (limbs, moduli) = (self.product.len(), self.parts.len());
-        rns::integers(self, ringforge_kernels::COMBINE, (limits, Op::Combine, &self.ring), limbs, moduli + limbs)
+        rns::integers(self, ringforge_kernels::COMPOSE, (limits, Op::Compose, &self.ring), limbs, moduli + limbs)
     }
 
     fn table(&self, port: usize) -> Option<Table> {
