@@ -40,7 +40,9 @@ mod tests {
 
     use super::super::leaves::invertible;
     use super::*;
-    use crate::{Limits, Ring, Rows, Transform, Word};
+    use crate::rows::Rows;
+    use crate::transform::{Transform, Word};
+    use crate::{Limits, Ring};
 
     /// Bytes below a frame that are looked at.
     const DEEP: usize = 128 << 10;
