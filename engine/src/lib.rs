@@ -31,7 +31,7 @@
 //!
 //! | you want | begin with |
 //! | --- | --- |
-//! | a scheme of your own, with kernels of its own | [`Pipeline`], [`Kernel`], `docs/own-scheme.md`, example `03-own-kernel` |
+//! | a scheme of your own, with kernels of its own | [`Pipeline`], [`Kernel`](kernels::Kernel), `docs/own-scheme.md`, example `03-own-kernel` |
 //! | homomorphic encryption: RNS bases, long rows | [`Ring::rns`], [`Op::Convert`], `docs/fhe.md`, example `05-fhe-multiply` |
 //! | zero-knowledge proofs: cosets, 256-bit fields | [`Ring::coset`], [`Engine::ntt`], `docs/zk.md`, the crate `ringforge-arkworks` |
 //! | batches of key exchanges and signatures | the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
@@ -57,7 +57,7 @@
 //! For homomorphic encryption and for zero-knowledge proofs, `docs/fhe.md` and `docs/zk.md` in the repository say what
 //! there is and how to use it.
 //!
-//! A [`Kernel`] of your own is a step like any other: examples `03-own-kernel`, and `testkit` for its tests.
+//! A [`Kernel`](kernels::Kernel) of your own is a step like any other: examples `03-own-kernel`, and `testkit` for its tests.
 //!
 //! # Features
 //!

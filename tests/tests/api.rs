@@ -242,3 +242,17 @@ fn items_are_found() {
     assert_eq!(items, wanted);
     assert_eq!(impls, [("S".to_owned(), "impl Clone for S".to_owned())]);
 }
+
+/// What somebody meets first is no more than a page: types and modules at the engine's root.
+#[test]
+fn the_root_has_few_names() -> io::Result<()> {
+    let root = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/src/lib.rs"))?;
+    let names = |line: &'_ str| -> Vec<String> {
+        let names = line.rsplit_once("::").map_or(line, |(_, names)| names);
+        let words = names.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.filter(|word| !["", "pub", "mod"].contains(word)).map(Into::into).collect()
+    };
+    let names: BTreeSet<String> = root.lines().filter(|line| line.starts_with("pub ")).flat_map(names).collect();
+    assert!(names.contains("Ring") && names.contains("kernels") && names.len() <= 35, "{}: {names:?}", names.len());
+    Ok(())
+}
