@@ -15,10 +15,11 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
+    const auto* table = row.table(tables);
     Rq::M::Word x[Rq::per_thread];
     load_row<Rq, 0>(x, in + row.offset(), row.thread, row.live);
     if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);
-    ntt_forward<Rq>(m, x, row.table(tables), row.shared, row.thread, row.node);
+    ntt_forward<Rq>(m, x, table, row.shared, row.thread, row.node);
     if constexpr (Rq::stride == 1 || !Bound<Rq>::kept) {
         RF_UNROLL
         for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);

@@ -13,9 +13,11 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
+    const auto* table = row.table(tables);  // before the barriers of load_values: its address is read from memory
+    const auto* header = constants[row.number].header;
     Rq::M::Word x[Rq::per_thread];
     load_values<Rq, Rq::natural_order>(x, in + row.values(), row.thread, row.live, row.shared);
     if constexpr (Rq::pass[Rq::passes] == Rq::layers) reduce_inputs<Rq, Rq::per_thread>(m, x);
-    ntt_inverse<Rq, 1, false>(m, x, row.table(tables), constants[row.number].header, row.shared, row.thread, row.node);
+    ntt_inverse<Rq, 1, false>(m, x, table, header, row.shared, row.thread, row.node);
     store_row<Rq, 0>(x, out + row.offset(), row.thread, row.live);
 }
