@@ -150,5 +150,5 @@ pub(crate) enum Bound<'a> {
     /// Reads what the output port with this index writes: the kernel runs in place.
     SameAs(usize),
     /// Reads tables: their addresses, on a GPU, and the tables themselves.
-    List(Read<'a>, Vec<Read<'a>>),
+    List(#[cfg_attr(not(feature = "cuda"), allow(dead_code))] Read<'a>, Vec<Read<'a>>),
 }
