@@ -68,6 +68,9 @@ pub struct Port {
     /// Whether items lean on their neighbours: what it holds depends on the range of items that a launch is for, and only
     /// a step of the same run knows what to make of it. Tests do not take a kernel's items apart where it has such a port.
     pub joint: bool,
+    /// Bytes of each of the tables that it has pointers to; 0 where it has none. Only a [list](crate::kernels::Table::List) of such
+    /// tables can be bound to it then, and to no other port.
+    pub tables: usize,
 }
 
 impl Port {
@@ -81,6 +84,7 @@ impl Port {
             draws: false,
             status: false,
             joint: false,
+            tables: 0,
         }
     }
 
@@ -106,6 +110,12 @@ impl Port {
     #[must_use]
     pub const fn shared(bytes: usize) -> Self {
         Self::new(Role::In, Sharing::Shared, bytes)
+    }
+
+    /// Pointers to so many tables of so many bytes each, which all items share.
+    #[must_use]
+    pub const fn tables(count: usize, bytes: usize) -> Self {
+        Self { tables: bytes, ..Self::shared(count.saturating_mul(size_of::<u64>())) }
     }
 
     /// An input of [`Draws`](crate::Draws), for kernels that need randomness: secret, and to be given to one run only.

@@ -217,10 +217,8 @@ impl Rows {
     /// that of each row of the basis.
     #[must_use]
     pub fn table_port(&self) -> Port {
-        Port::shared(match self.has_several() {
-            true => size_of::<u64>() * self.ring.basis().len(),
-            false => self.layout.len * self.arithmetic.twiddle_bytes(),
-        })
+        let bytes = self.layout.len * self.arithmetic.twiddle_bytes();
+        if self.has_several() { Port::tables(self.ring.basis().len(), bytes) } else { Port::shared(bytes) }
     }
 
     /// What [`Rows::table_port`] reads.

@@ -57,7 +57,8 @@ impl Source {
     ///   memory as the launch has;
     /// - it writes nothing at a port of [`Role::In`](crate::kernels::Role::In), and every byte of these items at one of
     ///   [`Role::Out`](crate::kernels::Role::Out);
-    /// - it takes no address from elsewhere: not from the prelude, nor from what a port holds, whatever that is.
+    /// - it takes no address from elsewhere: not from the prelude, nor from what a port holds, whatever that is, but for the
+    ///   pointers of a port that has [tables](crate::kernels::Port::tables), each to that many bytes.
     #[must_use]
     #[allow(unsafe_code)]
     pub unsafe fn new(kernel: &dyn Kernel, text: &'static str, headers: &[Header], built: Built) -> Self {

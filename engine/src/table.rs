@@ -58,12 +58,18 @@ impl Table {
         if out.role != Role::Out || out.sharing != Sharing::PerItem || out.bytes.checked_mul(*items).is_none() {
             return refuse("has no output of that size as its last port");
         }
-        let fits = |(port, input): (&Port, &Self)| {
-            port.role == Role::In && port.sharing == Sharing::Shared && port.bytes == input.bytes()
-        };
-        if shared.len() != inputs.len() || !shared.iter().zip(inputs).all(fits) {
+        if shared.len() != inputs.len() || !shared.iter().zip(inputs).all(|(port, input)| input.fits(port)) {
             return refuse("does not take the table's inputs");
         }
         inputs.iter().try_for_each(Self::check)
+    }
+
+    /// Whether a port can read it: one of its size that all items share, and pointers where it is a list.
+    pub(crate) fn fits(&self, port: &Port) -> bool {
+        let pointers = match self {
+            Self::List(tables) => port.tables > 0 && tables.iter().all(|table| table.bytes() == port.tables),
+            _ => port.tables == 0,
+        };
+        pointers && port.role == Role::In && port.sharing == Sharing::Shared && port.bytes == self.bytes()
     }
 }

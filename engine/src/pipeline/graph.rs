@@ -175,13 +175,13 @@ impl Graph {
             bound.push(match (port.role, table, id) {
                 (Role::In, Some(table), _) => {
                     table.check()?;
-                    if port.sharing != Sharing::Shared || table.bytes() != port.bytes {
+                    if !table.fits(port) {
                         let bytes = table.bytes();
                         return Err(format!("{} has no shared input for its table of {bytes} bytes", kernel.name()));
                     }
                     Bound::Table(table)
                 }
-                (Role::In, None, Some(id)) => {
+                (Role::In, None, Some(id)) if port.tables == 0 => {
                     self.nodes[id].readers.push(step);
                     Bound::Reads(id)
                 }

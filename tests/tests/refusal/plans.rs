@@ -298,6 +298,18 @@ fn tables_that_do_not_fit() {
     for (other, bytes) in [(table(7), 7), (table(0), 0), (made(3), 12)] {
         assert_eq!(words(&ports, other), format!("fake has no shared input for its table of {bytes} bytes"));
     }
+    // pointers are to tables that are as long as the kernel counts on, and nothing else is taken for them
+    let pointers = [Port::tables(1, 8), OUT];
+    assert!(one_step(with_table(&pointers, Table::List(vec![table(8)])), &["y"]).is_ok());
+    let lists = [table(8), Table::List(vec![table(7)])].map(|other| words(&pointers, other));
+    let [list, value] = [
+        words(&ports, Table::List(vec![table(8)])),
+        mistake(|p| _ = p.step::<1>(Fake::new(&pointers), &[p.shared("x", 8)])),
+    ];
+    for words in lists.into_iter().chain([list]) {
+        assert_eq!(words, "fake has no shared input for its table of 8 bytes");
+    }
+    assert_eq!(value, "fake has a table for a port that it writes, or nothing to read");
     // an output, and an input of which each item has its own
     assert_eq!(words(&[OUT], table(4)), "fake has a table for a port that it writes, or nothing to read");
     assert_eq!(words(&PAIR, table(4)), "fake has no shared input for its table of 4 bytes");
