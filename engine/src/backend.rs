@@ -140,14 +140,29 @@ pub(crate) enum Code {
     Text(Arc<crate::testkit::text::process::Runner>),
 }
 
-/// What a port is bound to for one launch.
+/// What a port is bound to for one launch: its bytes of the first item that is there, and how many items are not.
 #[derive(Debug)]
-pub(crate) enum Bound<'a> {
+pub(crate) struct Bound<'a> {
+    pub(crate) to: To<'a>,
+    pub(crate) first: usize,
+    pub(crate) skipped: usize,
+}
+
+impl<'a> Bound<'a> {
+    /// To memory that holds all items.
+    pub(crate) const fn all(to: To<'a>) -> Self {
+        Self { to, first: 0, skipped: 0 }
+    }
+}
+
+/// What a port is bound to.
+#[derive(Debug)]
+pub(crate) enum To<'a> {
     /// Read only; several ports may read the same memory.
     Read(Read<'a>),
     /// Written.
     Write(Write<'a>),
-    /// Reads what the output port with this index writes: the kernel runs in place.
+    /// In memory that the port with this index writes: in the same bytes where the kernel runs in place, else in others.
     SameAs(usize),
     /// Reads tables: their addresses, on a GPU, and the tables themselves.
     List(#[cfg_attr(not(feature = "cuda"), allow(dead_code))] Read<'a>, Vec<Read<'a>>),

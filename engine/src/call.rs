@@ -27,6 +27,7 @@ pub struct Call<'a> {
     stream: &'a Stream,
     batch: usize,
     args: Args<'a, Arg<'a>>,
+    budget: usize,
 }
 
 /// A run of a [`Program`] over host memory, made by [`Program::on_host`].
@@ -39,7 +40,13 @@ pub struct HostCall<'a> {
 
 impl<'a> Call<'a> {
     pub(crate) fn new(program: &'a Program, stream: &'a Stream, batch: usize) -> Self {
-        Self { program, stream, batch, args: Args::new(program) }
+        Self { program, stream, batch, args: Args::new(program), budget: usize::MAX }
+    }
+
+    /// With at most so many bytes of [temporary memory](crate::Plan::temporary_bytes): the batch is cut into chunks that run
+    /// one after another, of one item at least.
+    pub fn within(self, bytes: usize) -> Self {
+        Self { budget: bytes, ..self }
     }
 
     /// With a buffer to read.
@@ -62,8 +69,8 @@ impl<'a> Call<'a> {
     /// [`Error::Mismatch`] for a buffer to read where the plan writes, and for another ring, domain or order than the plan's;
     /// [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn run(self) -> Result<()> {
-        let Self { program, stream, batch, args } = self;
-        program.run(stream, batch, &mut args.all()?)
+        let Self { program, stream, batch, args, budget } = self;
+        program.run(stream, batch, &mut args.all()?, budget)
     }
 
     /// The same, but waits until it is done, and gives the seconds that each step took, by the device's own clock. On a GPU a
@@ -73,7 +80,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// As [`Call::run`], and [`Event::seconds_since`](crate::Event::seconds_since).
     pub fn run_timed(self) -> Result<Vec<f64>> {
-        let Self { program, stream, batch, args } = self;
+        let Self { program, stream, batch, args, .. } = self;
         program.run_timed(stream, batch, &mut args.all()?)
     }
 }
@@ -171,8 +178,8 @@ impl Arg<'_> {
 
     pub(crate) fn place(&mut self) -> Place<'_> {
         match self {
-            Self::In(buffer) => Place::Read(buffer.memory.read()),
-            Self::Out(buffer) => Place::Write(buffer.memory.write()),
+            Self::In(buffer) => Place::read(buffer.memory.read()),
+            Self::Out(buffer) => Place::write(buffer.memory.write()),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The CPU backend: kernels' Rust meaning, items spread over rayon's threads.
 
+mod views;
+
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Bound, Code, Loaded, Queue};
+use crate::backend::{Backend, Bound, Code, Loaded, Queue, To};
 use crate::columns::Shares;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
@@ -59,6 +61,9 @@ impl Backend for Cpu {
 
     fn launch(&self, _: &Queue, loaded: &Loaded, items: Range<usize>, bound: Vec<Bound<'_>>) -> Result<()> {
         let Loaded { kernel, ports, .. } = loaded;
+        if views::needed(ports, &bound) {
+            return views::run(loaded, items, bound);
+        }
         let slices = bound
             .into_iter()
             .zip(ports)
@@ -126,16 +131,17 @@ fn foreign() -> Error {
 }
 
 fn host_slice<'a>(kernel: &dyn Kernel, bound: Bound<'a>, port: &Port, items: &Range<usize>) -> Result<Slice<'a>> {
+    let Bound { to, skipped, .. } = bound;
     let range = match port.sharing {
-        Sharing::PerItem => items.start * port.bytes..items.end * port.bytes,
+        Sharing::PerItem => (items.start - skipped) * port.bytes..(items.end - skipped) * port.bytes,
         Sharing::Shared => 0..port.bytes,
     };
     let short = || Error::Kernel { kernel: kernel.name().into(), why: "a port is shorter than its items".into() };
-    Ok(match bound {
-        Bound::Read(memory) => Slice::In(host_read(memory)?.get(range).ok_or_else(short)?),
-        Bound::Write(memory) => Slice::Out(host_write(memory)?.get_mut(range).ok_or_else(short)?),
-        Bound::SameAs(port) => Slice::SameAs(port),
-        Bound::List(_, tables) => Slice::List(tables.into_iter().map(host_read).collect::<Result<_>>()?),
+    Ok(match to {
+        To::Read(memory) => Slice::In(host_read(memory)?.get(range).ok_or_else(short)?),
+        To::Write(memory) => Slice::Out(host_write(memory)?.get_mut(range).ok_or_else(short)?),
+        To::SameAs(port) => Slice::SameAs(port),
+        To::List(_, tables) => Slice::List(tables.into_iter().map(host_read).collect::<Result<_>>()?),
     })
 }
 

@@ -10,7 +10,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Bound, Loaded, Queue, Recording};
+use crate::backend::{Backend, Bound, Loaded, Queue, Recording, To};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
@@ -44,7 +44,7 @@ pub(crate) use pinned::PinnedBytes;
 pub(crate) use queue::{CudaQueue, TimedEvent};
 
 use driver::Gpu;
-use launch::Target;
+use launch::{Target, Which};
 
 /// One GPU.
 #[derive(Debug)]
@@ -147,13 +147,14 @@ impl Backend for Cuda {
     fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
         let queue = self.queue_of(queue)?;
         let targets = ports.into_iter().map(|bound| {
-            Ok(match bound {
-                Bound::Read(memory) => Target::Read(self.read(memory)?),
-                Bound::Write(memory) => Target::Write(self.write(memory)?),
-                Bound::SameAs(port) => Target::SameAs(port),
+            let to = match bound.to {
+                To::Read(memory) => Which::Read(self.read(memory)?),
+                To::Write(memory) => Which::Write(self.write(memory)?),
+                To::SameAs(port) => Which::SameAs(port),
                 // the addresses keep what they lead to
-                Bound::List(addresses, _) => Target::Read(self.read(addresses)?),
-            })
+                To::List(addresses, _) => Which::Read(self.read(addresses)?),
+            };
+            Ok(Target { to, first: bound.first, skipped: bound.skipped })
         });
         launch::launch(queue, kernel, items, &targets.collect::<Result<Vec<_>>>()?)
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
-use crate::backend::{Backend, Bound, Loaded, Queue};
+use crate::backend::{Backend, Bound, Loaded, Queue, To};
 use crate::cpu::Cpu;
 use crate::draws::Draws;
 use crate::error::{Error, Result, same_length};
@@ -147,7 +147,7 @@ impl Device {
                     return Err(Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() });
                 };
                 let mut ports: Vec<Bound<'_>> = inputs.iter().map(|input| input.bound()).collect();
-                ports.push(Bound::Write(memory.write()));
+                ports.push(Bound::all(To::Write(memory.write())));
                 backend.launch(&queue, loaded, 0..*items, ports)?;
                 backend.synchronize(&queue)?;
             }
@@ -175,10 +175,10 @@ pub(crate) struct MadeTable {
 impl MadeTable {
     /// As what a port is bound to.
     pub(crate) fn bound(&self) -> Bound<'_> {
-        match &self.parts[..] {
-            [] => Bound::Read(self.memory.read()),
-            parts => Bound::List(self.memory.read(), parts.iter().map(|part| part.memory.read()).collect()),
-        }
+        Bound::all(match &self.parts[..] {
+            [] => To::Read(self.memory.read()),
+            parts => To::List(self.memory.read(), parts.iter().map(|part| part.memory.read()).collect()),
+        })
     }
 
     /// The memory that launches use, by its address.

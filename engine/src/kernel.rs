@@ -52,6 +52,8 @@ pub enum ResidueRange {
 pub struct Port {
     /// Bytes of an item, or of the whole where it is shared.
     pub bytes: usize,
+    /// Bytes from an item to the next: as many as it has, but for [views](Kernel::on_views).
+    pub distance: usize,
     /// How it is used.
     pub role: Role,
     /// Whether each item has its own.
@@ -77,6 +79,7 @@ impl Port {
     const fn new(role: Role, sharing: Sharing, bytes: usize) -> Self {
         Self {
             bytes,
+            distance: bytes,
             role,
             sharing,
             range: ResidueRange::Canonical,
@@ -156,6 +159,25 @@ impl Port {
     pub const fn joint(mut self) -> Self {
         self.joint = true;
         self
+    }
+
+    /// The same port, from each item to the next so many bytes: more than it has where others lie between, 0 where all items
+    /// have the same.
+    #[must_use]
+    pub const fn apart(mut self, distance: usize) -> Self {
+        self.distance = distance;
+        self
+    }
+
+    /// Whether its items lie one after another.
+    pub(crate) fn is_dense(&self) -> bool {
+        self.sharing == Sharing::Shared || self.distance == self.bytes
+    }
+
+    /// The bytes of an item that lies in memory whose first item has its own from `first` on.
+    pub(crate) fn bytes_of(&self, item: usize, first: usize) -> Range<usize> {
+        let start = first + if self.sharing == Sharing::PerItem { item * self.distance } else { 0 };
+        start..start + self.bytes
     }
 
     /// The same port, holding residues in [0, k·q).
@@ -279,6 +301,13 @@ pub trait Kernel: Debug + Send + Sync {
     /// [`Args`] see to it.
     fn in_place(&self, _input: usize, _output: usize) -> bool {
         false
+    }
+
+    /// The same kernel on views: for each port the byte of its memory where item 0 begins, which may lie between any addresses
+    /// that vector loads suit, and how many bytes it is from an item to the next, which [`Port::distance`] then says. Nothing
+    /// where its text is not for such views: they are copied then.
+    fn on_views(&self, _firsts: &[usize], _distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        None
     }
 
     /// The table that this port reads, for an input of [`Sharing::Shared`] that is the kernel's own: the others are bound to

@@ -3,6 +3,7 @@
 pub(crate) mod base;
 pub(crate) mod compose;
 pub(crate) mod convert;
+pub(crate) mod copy;
 pub(crate) mod crt;
 pub(crate) mod decompose;
 mod divisor256;
@@ -18,7 +19,7 @@ mod point_mul;
 mod rebuild;
 mod ring_mul;
 mod rns;
-mod rows;
+pub(crate) mod rows;
 mod spread;
 mod target;
 pub(crate) mod tree;

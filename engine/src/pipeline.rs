@@ -5,15 +5,15 @@ mod memory;
 
 use core::cell::{Cell, RefCell};
 use core::fmt;
-use core::ops::Mul;
+use core::ops::{Mul, Range};
 use core::panic::Location;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
-use crate::kernel::{Kernel, Role};
+use crate::kernel::{Kernel, Port, Role};
 use crate::limits::Limits;
-use crate::plan::{Content, Plan, Slot};
+use crate::plan::{Content, Plan};
 use crate::planner::Planner;
 use crate::ring::Ring;
 use crate::ring::split::Split;
@@ -84,10 +84,17 @@ impl Pipeline {
         self.value(self.graph.borrow_mut().input(name, None))
     }
 
-    /// An input that all items share, of so many bytes: for steps that run once, whose kernels would take one for each item.
+    /// An input of so many bytes for each item, of which there may be [views](Value::part) before a step takes it.
+    #[track_caller]
+    pub fn bytes(&self, name: &str, bytes: usize) -> Value<'_> {
+        self.value(self.graph.borrow_mut().sized_input(name, &Port::input(bytes)))
+    }
+
+    /// An input of so many bytes that all items share: for steps that run once, and for kernels that would take one for each
+    /// item.
     #[track_caller]
     pub fn shared(&self, name: &str, bytes: usize) -> Value<'_> {
-        self.value(self.graph.borrow_mut().shared_input(name, bytes))
+        self.value(self.graph.borrow_mut().sized_input(name, &Port::shared(bytes)))
     }
 
     /// An input of ring elements, one for each item, as coefficients.
@@ -127,7 +134,7 @@ impl Pipeline {
     /// The steps of a plan: `inputs` for the arguments that it reads, in their order; gives what it writes, in theirs.
     #[track_caller]
     pub fn plan<const N: usize>(&self, plan: &Plan, inputs: &[Value<'_>]) -> [Value<'_>; N] {
-        self.outputs(self.join(plan, inputs))
+        self.outputs(self.steps_of(plan, inputs))
     }
 
     /// The steps of a job: `inputs` in the order of its operands.
@@ -137,6 +144,32 @@ impl Pipeline {
             Ok(plan) => self.plan::<1>(&plan, inputs)[0],
             Err(error) => self.fail(error),
         }
+    }
+
+    /// Limbs of ring elements one after another, as elements: the parts hold limbs of what the whole is to hold. What steps write
+    /// lies there from the start, where it can; views of other values are copied, and so is what the steps that work on it
+    /// need in one piece.
+    #[track_caller]
+    pub fn join(&self, whole: Content, parts: &[Value<'_>]) -> Value<'_> {
+        let Some(ids) = self.ids(parts) else { return Value { pipeline: self, id: None } };
+        let mut graph = self.graph.borrow_mut();
+        let mut at = 0;
+        for &id in &ids {
+            let limbs = graph.content(id).map_or(0, |content| content.ring().basis().len());
+            let wanted = whole.limbs(at..at + limbs);
+            at += limbs;
+            if graph.content(id).is_none() || graph.content(id) != wanted.as_ref().ok() {
+                let wanted = wanted.map_or_else(|error| error.to_string(), |wanted| wanted.to_string());
+                return self
+                    .fail(self.refused(format!("{} is to be {wanted}, to be joined as {whole}", graph.name(id))));
+            }
+        }
+        if at != whole.ring().basis().len() {
+            return self.fail(self.refused(format!("{at} limbs are joined as {whole}")));
+        }
+        let joined = graph.side_by_side(&ids, Some(whole));
+        drop(graph);
+        self.value(joined)
     }
 
     /// Gives a value out under this name. Under the name of an input, it takes the input's place.
@@ -173,7 +206,7 @@ impl Pipeline {
 
     /// The steps of a plan; what it writes in the order of its arguments.
     #[track_caller]
-    pub(crate) fn join(&self, plan: &Plan, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
+    pub(crate) fn steps_of(&self, plan: &Plan, inputs: &[Value<'_>]) -> Vec<Value<'_>> {
         let Some(mut ids) = self.ids(inputs) else { return Vec::new() };
         let reads = plan.args.iter().filter(|arg| arg.role != Role::Out).count();
         if reads != ids.len() {
@@ -183,7 +216,7 @@ impl Pipeline {
             return Vec::new();
         }
         ids.reverse();
-        let outputs = self.graph.borrow_mut().join(plan, ids);
+        let outputs = self.graph.borrow_mut().steps_of(plan, ids);
         self.values(outputs)
     }
 
@@ -254,6 +287,50 @@ impl<'p> Value<'p> {
         self.pipeline.value(id)
     }
 
+    /// Some limbs of ring elements, which are elements of the [ring of these limbs](Ring::limbs): a view, not a copy, but for
+    /// steps whose kernels take no [views](crate::kernels::Kernel::on_views).
+    ///
+    /// ```
+    /// # use ringforge::{Content, Engine, Ring};
+    /// # let engine = Engine::cpu();
+    /// let ring: Ring = "97,193:x^4+1".parse()?;
+    /// let p = engine.pipeline("the second limb alone");
+    /// let a = p.coefficients("a", &ring);
+    /// let square = a.limbs(1..2) * a.limbs(1..2);
+    /// p.output("b", p.join(Content::Coefficients(ring), &[a.limbs(0..1), square]));
+    /// let mut b = [0u16; 8];
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// program.on_host(1).input("a", &[1u16, 2, 3, 4, 0, 5, 0, 0]).output("b", &mut b).run()?;
+    /// assert_eq!(b, [1, 2, 3, 4, 0, 0, 25, 0]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn limbs(self, limbs: Range<usize>) -> Self {
+        let Some(id) = self.id else { return self };
+        let content = self.pipeline.graph.borrow().content(id).cloned();
+        let Some(content) = content else { return self.without_elements(id) };
+        let limb = content.ring().bytes() / content.ring().basis().len();
+        match content.limbs(limbs.clone()) {
+            Ok(content) => self.view(limbs.start * limb..limbs.end * limb, Some(content)),
+            Err(error) => self.pipeline.fail(error),
+        }
+    }
+
+    /// Some bytes of each item: a view, as [`Value::limbs`].
+    #[must_use]
+    #[track_caller]
+    pub fn part(self, bytes: Range<usize>) -> Self {
+        self.view(bytes, None)
+    }
+
+    #[track_caller]
+    fn view(self, bytes: Range<usize>, content: Option<Content>) -> Self {
+        let Some(id) = self.id else { return self };
+        let view = self.pipeline.graph.borrow_mut().view(id, bytes, content);
+        self.pipeline.value(view)
+    }
+
     /// The evaluations of coefficients, in the order of the tree, which is the fastest.
     #[must_use]
     #[track_caller]
@@ -289,11 +366,14 @@ impl<'p> Value<'p> {
         let content = self.pipeline.graph.borrow().content(id).cloned();
         match content {
             Some(content) => self.pipeline.job(&job(&content), inputs),
-            None => {
-                let name = self.pipeline.graph.borrow().name(id);
-                self.pipeline.fail(self.pipeline.refused(format!("{name} is not known to hold ring elements")))
-            }
+            None => self.without_elements(id),
         }
+    }
+
+    #[track_caller]
+    fn without_elements(self, id: Id) -> Self {
+        let name = self.pipeline.graph.borrow().name(id);
+        self.pipeline.fail(self.pipeline.refused(format!("{name} is not known to hold ring elements")))
     }
 }
 
@@ -315,15 +395,6 @@ fn of_elements(content: &Content, op: Op) -> Job {
     match content {
         Content::Coefficients(ring) => Job::new(ring, op),
         Content::Evaluations { ring, depth, order } => Job::new(ring, op).order(*order).depth(*depth),
-    }
-}
-
-/// The number of a slot among a plan's arguments and temporaries.
-fn place(plan: &Plan, slot: &Slot) -> Option<usize> {
-    match slot {
-        Slot::Arg(i) => Some(*i),
-        Slot::Temp(i) => Some(plan.args.len() + i),
-        Slot::Table(_) => None,
     }
 }
 

@@ -1,8 +1,10 @@
 //! Plans: the steps that do a job, as data.
 
 use core::fmt;
+use core::ops::Range;
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::job::Order;
 use crate::kernel::{Kernel, Role, Sharing};
 use crate::ring::Ring;
@@ -32,6 +34,18 @@ impl Content {
             Self::Coefficients(ring) | Self::Evaluations { ring, .. } => ring,
         }
     }
+
+    /// What some limbs of such elements are.
+    ///
+    /// # Errors
+    /// As [`Ring::limbs`].
+    pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
+        let ring = self.ring().limbs(limbs)?;
+        Ok(match *self {
+            Self::Coefficients(_) => Self::Coefficients(ring),
+            Self::Evaluations { depth, order, .. } => Self::Evaluations { ring, depth, order },
+        })
+    }
 }
 
 impl fmt::Display for Content {
@@ -46,12 +60,30 @@ impl fmt::Display for Content {
 /// What a kernel's port is bound to.
 #[derive(Debug, Clone)]
 pub(crate) enum Slot {
+    /// Memory in which the port's bytes of the first item begin at this one.
+    Memory(Home, usize),
+    /// A table of the kernel's own.
+    Table(Table),
+}
+
+/// Where values lie in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
     /// The argument of this number.
     Arg(usize),
     /// The temporary of this number.
     Temp(usize),
-    /// A table of the kernel's own.
-    Table(Table),
+}
+
+impl Slot {
+    /// Its number among a plan's arguments and temporaries; none for a table.
+    pub(crate) fn number(&self, args: usize) -> Option<usize> {
+        match self {
+            Self::Memory(Home::Arg(i), _) => Some(*i),
+            Self::Memory(Home::Temp(i), _) => Some(args + i),
+            Self::Table(_) => None,
+        }
+    }
 }
 
 /// A kernel and what its ports are bound to, one slot each.
@@ -147,6 +179,12 @@ impl Plan {
         self.temps.iter().map(|temp| temp.bytes.saturating_mul(items(temp.sharing))).fold(0, usize::saturating_add)
     }
 
+    /// Items that so many bytes of temporary memory are enough for, but at least one.
+    pub(crate) fn items_within(&self, bytes: usize) -> usize {
+        let shared = self.temporary_bytes(0);
+        (bytes.saturating_sub(shared) / (self.temporary_bytes(1) - shared).max(1)).max(1)
+    }
+
     /// Bytes that the job must move for each item: every argument once.
     #[must_use]
     pub fn floor_bytes_per_item(&self) -> usize {
@@ -175,9 +213,17 @@ impl fmt::Display for Plan {
                     arrow = true;
                 }
                 match slot {
-                    Slot::Arg(i) => write!(f, " {}", self.args.get(*i).map_or("", |arg| &arg.name).replace(' ', "_"))?,
-                    Slot::Temp(i) => write!(f, " temp{i}")?,
+                    Slot::Memory(Home::Arg(i), _) => {
+                        write!(f, " {}", self.args.get(*i).map_or("", |arg| &arg.name).replace(' ', "_"))?;
+                    }
+                    Slot::Memory(Home::Temp(i), _) => write!(f, " temp{i}")?,
                     Slot::Table(table) => write!(f, " table[{}]", table.bytes())?,
+                }
+                match slot {
+                    Slot::Memory(_, first) if *first > 0 || (!port.is_dense() && port.distance > 0) => {
+                        write!(f, "[{first}..{}]", first + port.bytes)?;
+                    }
+                    _ => {}
                 }
             }
         }

@@ -3,8 +3,11 @@
 mod lift;
 mod rns;
 
+use core::ops::Range;
+
 use crypto_bigint::U256;
 
+use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
 use crate::kernels::{Forward, Inverse, PointMul, RingMul};
@@ -14,6 +17,9 @@ use crate::plan::{Content, Plan};
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::tuning::Tuning;
+
+/// The most launches that a ring is worked on by where its limbs are fastest in different arithmetics.
+const MOST_RUNS: usize = 4;
 
 /// Turns jobs into plans for devices with given limits.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +66,7 @@ impl Planner {
         match job.op {
             Op::Compose | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(self, job),
             Op::Mul => match Split::of(&job.ring, job.depth) {
-                Ok(split) => self.product(job, &split),
+                Ok(_) => self.product(job),
                 Err(error) if job.depth.is_some() => Err(error),
                 Err(Error::NotPrime { .. } | Error::NoRoot { .. } | Error::Unsupported { .. }) => lift::mul(self, job),
                 Err(error) => Err(error),
@@ -73,14 +79,54 @@ impl Planner {
     /// Strategy: between coefficients and values, in as many kernels as rows need.
     fn transform(&self, job: &Job, split: &Split) -> Result<Plan> {
         let p = Pipeline::new(job.to_string(), self);
-        let (from, to) = (Content::Coefficients(job.ring.clone()), values(job, split));
-        let rows = self.rows(job, split, job.order);
+        let (coefficients, values) = (Content::Coefficients(job.ring.clone()), values(job, split));
         let [name, result] = if job.in_place { ["data"; 2] } else { ["from", "to"] };
-        match job.op {
-            Op::Inverse => p.output(result, inverse(&p, &rows, p.elements(name, to)).holding(from)),
-            _ => p.output(result, forward(&p, &rows, p.elements(name, from)).holding(to)),
-        }
+        let (from, to, transform): (_, _, Transform) = match job.op {
+            Op::Inverse => (values, coefficients, inverse),
+            _ => (coefficients, values, forward),
+        };
+        let done = self.by_arithmetic(&p, job, &to, [p.elements(name, from)], |split, [value]| {
+            transform(&p, &self.rows(job, split, job.order), value)
+        })?;
+        p.output(result, done);
         p.build()
+    }
+
+    /// What `make` makes of values in the job's ring: of all limbs at once, or one after another of those that the same
+    /// arithmetic is fastest for. No arithmetic depends on its neighbours in the basis then.
+    fn by_arithmetic<'p, const N: usize>(
+        &self,
+        p: &'p Pipeline,
+        job: &Job,
+        content: &Content,
+        values: [Value<'p>; N],
+        make: impl Fn(&Split, [Value<'p>; N]) -> Value<'p>,
+    ) -> Result<Value<'p>> {
+        let runs = self.runs(job);
+        if runs.len() == 1 {
+            return Ok(make(&Split::of(&job.ring, job.depth)?, values).holding(content.clone()));
+        }
+        let part = |run: Range<usize>| {
+            let split = Split::of(&job.ring.limbs(run.clone())?, job.depth)?;
+            let made = make(&split, values.map(|value| value.limbs(run.clone())));
+            Ok(made.holding(content.limbs(run)?))
+        };
+        let parts = runs.into_iter().map(part).collect::<Result<Vec<_>>>()?;
+        Ok(p.join(content.clone(), &parts))
+    }
+
+    /// Neighbouring limbs of the same arithmetic.
+    fn runs(&self, job: &Job) -> Vec<Range<usize>> {
+        let limbs = job.ring.basis().len();
+        let whole = vec![0..limbs];
+        let arithmetic = |limb: usize| Some(Arithmetic::of_device(&job.ring.limbs(limb..limb + 1).ok()?, &self.limits));
+        let Some(all) = (0..limbs).map(arithmetic).collect::<Option<Vec<_>>>() else { return whole };
+        let mut ends: Vec<usize> = (1..limbs).filter(|&limb| all[limb] != all[limb - 1]).chain([limbs]).collect();
+        if ends.len() > MOST_RUNS || self.tuning.choice(job).arithmetic.is_some() {
+            return whole;
+        }
+        ends.insert(0, 0);
+        ends.windows(2).map(|pair| pair[0]..pair[1]).collect()
     }
 
     /// Strategy: an operation on values, in one kernel.
@@ -98,21 +144,22 @@ impl Planner {
     }
 
     /// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
-    fn product(&self, job: &Job, split: &Split) -> Result<Plan> {
+    fn product(&self, job: &Job) -> Result<Plan> {
         let p = Pipeline::new(job.to_string(), self);
         let coefficients = Content::Coefficients(job.ring.clone());
         let factors = ["a", "b"].map(|name| p.elements(name, coefficients.clone()));
-        let fused = RingMul::new(split, &self.limits).chosen(self.tuning.choice(job));
-        let product = if self.limits.is_cpu() || fused.fits(&self.limits) {
-            let [product] = p.step(fused, &factors);
-            product
-        } else {
+        let product = self.by_arithmetic(&p, job, &coefficients, factors, |split, factors| {
+            let fused = RingMul::new(split, &self.limits).chosen(self.tuning.choice(job));
+            if self.limits.is_cpu() || fused.fits(&self.limits) {
+                let [product] = p.step(fused, &factors);
+                return product;
+            }
             let rows = self.rows(job, split, Order::Tree);
             let factors = factors.map(|factor| forward(&p, &rows, factor));
             let [product] = p.step(PointMul::new(&rows.split, rows.order, &rows.limits), &factors);
             inverse(&p, &rows, product)
-        };
-        p.output("product", product.holding(coefficients));
+        })?;
+        p.output("product", product);
         p.build()
     }
 
@@ -122,6 +169,9 @@ impl Planner {
         rows.scale(job.scale.unwrap_or(U256::ONE))
     }
 }
+
+/// A transform: one step for each pass.
+type Transform = for<'p> fn(&'p Pipeline, &Rows, Value<'p>) -> Value<'p>;
 
 /// A forward transform: one step for each pass.
 fn forward<'p>(p: &'p Pipeline, rows: &Rows, coefficients: Value<'p>) -> Value<'p> {

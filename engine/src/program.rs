@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Bound, Loaded};
+use crate::backend::{Bound, Loaded, To};
 use crate::call::{Arg, Call};
 use crate::device::{Buffer, Device, MadeTable, Stream};
 use crate::error::{Error, Result};
@@ -30,17 +30,45 @@ struct LoadedStep {
 }
 
 /// Memory that the steps of one run share out among their ports.
-pub(crate) enum Place<'a> {
+pub(crate) struct Place<'a> {
+    pub(crate) memory: Lent<'a>,
+    /// Items that are not there: the memory begins with the one after them.
+    pub(crate) skipped: usize,
+}
+
+/// Memory of a run, to read or to write.
+pub(crate) enum Lent<'a> {
     Read(Read<'a>),
     Write(Write<'a>),
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    pub(crate) fn read(memory: Read<'a>) -> Self {
+        Self { memory: Lent::Read(memory), skipped: 0 }
+    }
+
+    pub(crate) fn write(memory: Write<'a>) -> Self {
+        Self { memory: Lent::Write(memory), skipped: 0 }
+    }
+
+    /// The same memory, which begins with this item where each has its own.
+    pub(crate) fn from_item(self, item: usize, sharing: Sharing) -> Self {
+        Self { skipped: if sharing == Sharing::PerItem { item } else { 0 }, ..self }
+    }
+
     pub(crate) fn as_read(&self) -> Read<'_> {
-        match self {
-            Self::Read(memory) => *memory,
-            Self::Write(memory) => memory.as_read(),
+        match &self.memory {
+            Lent::Read(memory) => *memory,
+            Lent::Write(memory) => memory.as_read(),
         }
+    }
+
+    fn reborrow(&mut self) -> Place<'_> {
+        let memory = match &mut self.memory {
+            Lent::Read(memory) => Lent::Read(*memory),
+            Lent::Write(memory) => Lent::Write(memory.reborrow()),
+        };
+        Place { memory, skipped: self.skipped }
     }
 }
 
@@ -96,9 +124,18 @@ impl Program {
         Call::new(self, stream, batch)
     }
 
-    pub(crate) fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<()> {
-        self.run_by(stream, batch, args, |places| {
-            self.execute_and_wipe(stream, batch, places, &mut self.temporaries(stream, batch)?)
+    /// Runs all items, as many at a time as `budget` bytes of temporaries are enough for, but at least one.
+    pub(crate) fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>], budget: usize) -> Result<()> {
+        let chunk = self.plan().items_within(budget).min(batch);
+        self.run_by(stream, batch, args, |mut places| {
+            let temps = &mut self.temporaries(stream, chunk)?;
+            let chunks = (0..batch).step_by(chunk.max(1)).map(|start| start..batch.min(start + chunk));
+            let outcome = chunks.into_iter().try_for_each(|items| {
+                let places = places.iter_mut().map(Place::reborrow).collect();
+                self.execute(stream, items.clone(), items.start == 0, places, temps)
+            });
+            let wiped = wipe(stream, temps);
+            outcome.and(wiped)
         })
     }
 
@@ -200,16 +237,33 @@ impl Program {
         plan.temps.iter().map(new).collect()
     }
 
-    /// Has statuses say that no item was reached, before the first step; those that all items share only if the steps that run
-    /// once are to come. The places are those of arguments and temporaries.
-    pub(crate) fn clear_statuses(&self, stream: &Stream, once: bool, places: &mut [Place<'_>]) -> Result<()> {
+    /// Temporaries that begin with this item.
+    pub(crate) fn temporary_places<'p>(
+        &self,
+        temps: &'p mut [Guarded],
+        item: usize,
+    ) -> impl Iterator<Item = Place<'p>> {
+        let places = temps.iter_mut().zip(&self.plan().temps);
+        places.map(move |(memory, temp)| Place::write(memory.write()).from_item(item, temp.sharing))
+    }
+
+    /// Has statuses say that no item was reached, before the first step, in memory that begins with the first item; those that
+    /// all items share only if the steps that run once are to come. The places are those of arguments and temporaries.
+    pub(crate) fn clear_statuses(
+        &self,
+        stream: &Stream,
+        first: usize,
+        once: bool,
+        places: &mut [Place<'_>],
+    ) -> Result<()> {
         let Parts { device, plan, .. } = &*self.0;
         let args = plan.args.iter().map(|arg| (arg.status, arg.sharing));
         let statuses = args.chain(plan.temps.iter().map(|temp| (temp.status, temp.sharing)));
-        places.iter_mut().zip(statuses).try_for_each(|(place, (status, sharing))| match place {
-            Place::Write(memory) if status && (once || sharing == Sharing::PerItem) => {
-                device.backend().wipe(stream.queue(), memory.reborrow())
-            }
+        let is_new =
+            |place: &Place<'_>, sharing| if sharing == Sharing::PerItem { place.skipped == first } else { once };
+        let mut places = places.iter_mut().zip(statuses);
+        places.try_for_each(|(place, (status, sharing))| match is_new(place, sharing).then_some(&mut place.memory) {
+            Some(Lent::Write(memory)) if status => device.backend().wipe(stream.queue(), memory.reborrow()),
             _ => Ok(()),
         })
     }
@@ -244,8 +298,8 @@ impl Program {
         temps: &'p mut [Guarded],
         mut behind: impl FnMut() -> Result<()>,
     ) -> Result<()> {
-        places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
-        self.clear_statuses(stream, once, &mut places)?;
+        places.extend(self.temporary_places(temps, items.start));
+        self.clear_statuses(stream, items.start, once, &mut places)?;
         (0..self.0.steps.len()).try_for_each(|step| {
             let (kernel, ports) = self.step(step, &mut places)?;
             let items = self.items_of(step, &items, once);
@@ -310,38 +364,39 @@ fn bind<'p>(
     if slots.len() != ports.len() {
         return Err(broken("changed its ports after it was planned"));
     }
-    let place_of = |slot: &Slot| match slot {
-        Slot::Arg(i) => Some(*i),
-        Slot::Temp(i) => Some(arg_count + i),
-        Slot::Table(_) => None,
-    };
+    let place_of = |slot: &Slot| slot.number(arg_count);
     let written: Vec<Option<usize>> = (0..places.len())
         .map(|place| (0..ports.len()).find(|&p| ports[p].role != Role::In && place_of(&slots[p]) == Some(place)))
         .collect();
     let mut writes: Vec<Option<Write<'p>>> = ports.iter().map(|_| None).collect();
     let mut reads: Vec<Option<Read<'p>>> = Vec::with_capacity(places.len());
+    let mut skipped = Vec::with_capacity(places.len());
     for (place, port) in places.iter_mut().zip(&written) {
-        reads.push(match (place, port) {
-            (Place::Write(memory), Some(port)) => {
+        skipped.push(place.skipped);
+        reads.push(match (&mut place.memory, port) {
+            (Lent::Write(memory), Some(port)) => {
                 writes[*port] = Some(memory.reborrow());
                 None
             }
-            (Place::Read(_), Some(_)) => return Err(broken("writes to an argument that is read only")),
-            (Place::Write(memory), None) => Some(memory.as_read()),
-            (Place::Read(memory), None) => Some(*memory),
+            (Lent::Read(_), Some(_)) => return Err(broken("writes to an argument that is read only")),
+            (Lent::Write(memory), None) => Some(memory.as_read()),
+            (Lent::Read(memory), None) => Some(*memory),
         });
     }
     let mut bound = Vec::with_capacity(ports.len());
     for (p, slot) in slots.iter().enumerate() {
-        bound.push(match (place_of(slot), &tables[p]) {
-            (None, Some(table)) => table.bound(),
-            (Some(place), _) => match (writes[p].take(), reads[place], written[place]) {
-                (Some(memory), ..) => Bound::Write(memory),
-                (None, Some(memory), _) => Bound::Read(memory),
-                (None, None, Some(port)) => Bound::SameAs(port),
-                (None, None, None) => return Err(broken("has a port that is bound to nothing")),
-            },
-            (None, None) => return Err(broken("has a table that was not made")),
+        bound.push(match (slot, place_of(slot), &tables[p]) {
+            (Slot::Table(_), _, Some(table)) => table.bound(),
+            (Slot::Memory(_, first), Some(place), _) => {
+                let to = match (writes[p].take(), reads[place], written[place]) {
+                    (Some(memory), ..) => To::Write(memory),
+                    (None, Some(memory), _) => To::Read(memory),
+                    (None, None, Some(port)) => To::SameAs(port),
+                    (None, None, None) => return Err(broken("has a port that is bound to nothing")),
+                };
+                Bound { to, first: *first, skipped: skipped[place] }
+            }
+            _ => return Err(broken("has a table that was not made")),
         });
     }
     Ok(bound)

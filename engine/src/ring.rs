@@ -6,6 +6,7 @@ mod roots;
 pub mod split;
 
 use core::fmt;
+use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
@@ -316,6 +317,32 @@ impl Ring {
         let (basis, form) = (moduli.clone(), Form::default_of(width(&moduli)));
         let (roots, steps) = (one(roots), one(steps));
         Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false }))
+    }
+
+    /// The ring of some limbs (rows) of this one's elements, stored alike.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for none of them or such as are not there, and where all their moduli are narrower than the width in
+    /// which they are stored here.
+    pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
+        let Parts { basis, moduli, map, quotient, roots, steps, form, any_word } = &*self.0;
+        let why = |why: &str| Err(Error::Ring { why: format!("the limbs {limbs:?} of {self} {why}") });
+        let Some(rows) = map.get(limbs.clone()).filter(|rows| !rows.is_empty()) else { return why("are not there") };
+        let basis = basis[limbs.clone()].to_vec();
+        if width(&basis) != self.width() {
+            return why("have a narrower ring");
+        }
+        let mut of: Vec<usize> = Vec::new();
+        rows.iter().for_each(|row| {
+            if !of.contains(row) {
+                of.push(*row)
+            }
+        });
+        let map = rows.iter().filter_map(|row| of.iter().position(|modulus| modulus == row)).collect();
+        let named = |all: &[U256]| of.iter().filter_map(|&modulus| all.get(modulus).copied()).collect();
+        let (roots, steps, moduli) = (named(roots), named(steps), of.iter().map(|&modulus| moduli[modulus]).collect());
+        let (quotient, form, any_word) = (quotient.clone(), *form, *any_word);
+        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word })))
     }
 
     /// The quotient polynomial f.

@@ -13,6 +13,7 @@ use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::job::Order;
 use crate::kernel::{Launch, Port};
+use crate::kernels::rows::elements;
 use crate::limits::Limits;
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
@@ -177,7 +178,7 @@ impl Rows {
             Arithmetic::Mod50 | Arithmetic::Mod64 | Arithmetic::Mod64Full => true,
             _ => self.ring.basis().len() > 1,
         };
-        Self { by_launch, ..self }
+        Self { by_launch: self.by_launch || by_launch, ..self }
     }
 
     /// The multiple of q that lazy residues may reach for each modulus: what is not in the text is of few kinds, so that many
@@ -190,9 +191,19 @@ impl Rows {
         }
     }
 
-    /// Numbers of the launch: the rows of an item.
-    pub(crate) fn numbers(&self) -> Vec<u64> {
-        vec![self.per_item as u64]
+    /// Numbers of the launch: the rows of an item, and how many residues it is from an item to the next at each port for
+    /// elements, the tables' being the last two.
+    pub(crate) fn numbers(&self, ports: &[Port]) -> Vec<u64> {
+        let distances = elements(ports).iter().map(|port| port.distance / self.ring.width().bytes());
+        iter::once(self.per_item).chain(distances).map(|number| number as u64).collect()
+    }
+
+    /// The same rows for elements that begin at these bytes and lie so many apart, as data of the launch; nothing where the text is for those that
+    /// lie one after another.
+    pub(crate) fn apart(&self, firsts: &[usize], distances: &[usize]) -> Option<Self> {
+        let row = self.split.n * self.ring.width().bytes();
+        let fits = firsts.iter().chain(distances).all(|bytes| bytes.is_multiple_of(row));
+        (fits && self.arithmetic != Arithmetic::Mod255).then(|| Self { by_launch: true, ..self.clone() })
     }
 
     /// The ring.

@@ -53,7 +53,7 @@ impl Source {
     /// there is one pointer for each of its ports, in order. Launched as `built` says for the items `first..end`,
     ///
     /// - it reads and writes nothing but the bytes of these items at ports of [`Sharing::PerItem`](crate::kernels::Sharing::PerItem), whose
-    ///   pointers are to item 0, the bytes of ports of [`Sharing::Shared`](crate::kernels::Sharing::Shared), and as much dynamic shared
+    ///   pointers are to item 0, [`Port::distance`] bytes from each item to the next, the bytes of ports of [`Sharing::Shared`](crate::kernels::Sharing::Shared), and as much dynamic shared
     ///   memory as the launch has;
     /// - it writes nothing at a port of [`Role::In`](crate::kernels::Role::In), and every byte of these items at one of
     ///   [`Role::Out`](crate::kernels::Role::Out);
@@ -126,7 +126,9 @@ impl Source {
     /// How the blocks of an item share out the ports.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     pub(crate) fn shares(&self) -> crate::columns::Shares {
-        crate::columns::Shares { blocks: self.built.launch.blocks_per_item as usize, columns: self.columns.clone() }
+        // what lies apart is copied whole
+        let columns = if self.ports.iter().all(Port::is_dense) { self.columns.clone() } else { Vec::new() };
+        crate::columns::Shares { blocks: self.built.launch.blocks_per_item as usize, columns }
     }
 
     /// The CUDA text of the entry point.

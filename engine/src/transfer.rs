@@ -49,8 +49,8 @@ impl Program {
         if device.backend().is_host() {
             let stream = device.stream()?;
             let places = args.iter_mut().map(|arg| match arg {
-                HostArg::In(bytes) => Place::Read(Read::Host(bytes)),
-                HostArg::Out(bytes) => Place::Write(Write::Host(bytes)),
+                HostArg::In(bytes) => Place::read(Read::Host(bytes)),
+                HostArg::Out(bytes) => Place::write(Write::Host(bytes)),
             });
             return self.execute_and_wipe(&stream, batch, places.collect(), &mut self.temporaries(&stream, batch)?);
         }

@@ -26,8 +26,10 @@ inline Outcome check(const Request& request) {
     if (request.threads < 1 || request.threads > max_threads)
         return bad("a block has 1 to " + std::to_string(max_threads) + " threads, not " + std::to_string(request.threads));
     if (request.grid > INT32_MAX) return bad("a grid has at most 2^31 - 1 blocks, not " + std::to_string(request.grid));
-    for (std::size_t i = 0; i < pointers; i++)
+    for (std::size_t i = 0; i < pointers; i++) {
         if (!request.slots[i]) return bad("buffer " + std::to_string(i) + " is an alias of no earlier buffer of its length");
+        if (request.starts[i] > request.slots[i]->size()) return bad("the pointer of buffer " + std::to_string(i) + " is beyond it");
+    }
     return {};
 }
 
@@ -66,7 +68,7 @@ inline Outcome launch(const Request& request) {
     const Outcome outcome = check(request);
     if (!outcome.ok()) return outcome;
     std::vector<unsigned char*> buffers;
-    for (const Slot& slot : request.slots) buffers.push_back(slot->data());
+    for (std::size_t i = 0; i < request.slots.size(); i++) buffers.push_back(request.slots[i]->data() + request.starts[i]);
     return run_grid(request, [&] { kernel.call(buffers.data(), request.numbers.data(), request.first, request.end); });
 }
 

@@ -22,6 +22,7 @@ struct Request {
     std::uint64_t grid, threads, shared_bytes, schedule, first, end;
     std::vector<std::uint64_t> numbers;
     std::vector<Slot> slots;
+    std::vector<std::uint64_t> starts;  // of each slot, the byte that its pointer is to
     std::vector<std::vector<Slot>> lists;  // of each slot, the tables that it has pointers to
 };
 
@@ -52,6 +53,7 @@ inline Slot read_memory(std::uint64_t size) {
 
 // Adds a slot. An alias shares the memory of an earlier slot of the same length, so it brings no contents; a list has tables.
 inline void read_slot(Request& request) {
+    request.starts.push_back(read_u64());
     const std::uint64_t alias = read_u64();
     const std::uint64_t size = read_u64();
     std::vector<Slot>& slots = request.slots;

@@ -11,7 +11,7 @@
 // Every number below is a little-endian u64.
 //
 //   request   blocks in the grid, threads in a block, bytes of shared memory, schedule, first, end; how many numbers, the
-//             numbers; how many buffers, then for each buffer: alias, length in bytes, contents
+//             numbers; how many buffers, then for each buffer: the byte that its pointer is to, alias, length in bytes, contents
 //   schedule  0 ascending, 1 descending, other: the seed of a random order; for threads, redrawn at barriers, and for blocks
 //   alias     2^64 - 1 for memory of its own; else the number of an earlier buffer of the same length, whose memory this one
 //             shares: then no contents follow; 2^64 - 2 for an array of pointers to tables: then the length is how many, and

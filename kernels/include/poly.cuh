@@ -195,7 +195,8 @@ RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::
 // The place of a thread in a launch with one thread for each leaf of the rows of the items first .. end.
 template <class R>
 struct Leaf {
-    u64 offset;  // of its first coefficient
+    u64 item;
+    u64 index;   // of the row, counted over all items
     u32 number;  // of the row in the item
     u32 place;   // of the leaf within the row
     bool live;
@@ -208,12 +209,18 @@ struct Leaf {
         constexpr u32 rows = threads > leaves ? threads / leaves : 1;
         u32 count = R::per_item ? R::per_item : (u32)per_item;
         Polynomial<rows> row(blockIdx.x / blocks, threadIdx.x / leaves, count);
-        live = first + row.item < end;
+        item = first + row.item;
+        live = item < end;
         place = blockIdx.x % blocks * threads + threadIdx.x % leaves;
         number = row.number;
-        offset = (((first + row.item) * count + number) * leaves + place) * R::base;
+        index = item * count + number;
     }
-    // out: the product of the two leaves' residues, < 2q
+    // The place of its first coefficient, in memory with so many residues from an item to the next.
+    // in: that distance, where it is not a constant of R
+    RF_METHOD u64 offset(u64 distance) const {
+        return (R::per_item ? index * R::n : item * distance + (u64)number * R::n) + (u64)place * R::base;
+    }
+    // in: the first residues of two leaves   out: the product of the leaves, < 2q
     template <bool Natural>
     RF_METHOD void multiply(const typename R::M& m, const typename R::Store* a, const typename R::Store* b,
                             const Tables<R>* tables, const Constants<R>* constants,
@@ -221,7 +228,7 @@ struct Leaf {
         const auto* header = constants[number].header;
         typename R::M::Word x[R::base], y[R::base];
         RF_UNROLL
-        for (u32 v = 0; v < R::base; v++) x[v] = a[offset + v], y[v] = b[offset + v];
+        for (u32 v = 0; v < R::base; v++) x[v] = a[v], y[v] = b[v];
         reduce_inputs<R, R::base>(m, x);
         reduce_inputs<R, R::base>(m, y);
         if constexpr (R::base > 1) {

@@ -203,13 +203,18 @@ struct Row {
         shared = block_shared + slot * (apart ? sizeof(typename R::Cell) : R::row_bytes + R::extra);
         extra = shared + R::row_bytes;
     }
+    // The place of its polynomial, in memory with so many residues from an item to the next.
+    // in: that distance, where it is not a constant of R
+    RF_METHOD u64 polynomial(u64 distance) const {
+        return R::per_item ? index * R::n : item * distance + (u64)number * R::n;
+    }
     // The place of the row's first coefficient.
-    RF_METHOD u64 offset() const {
-        return index * R::n + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
+    RF_METHOD u64 offset(u64 distance) const {
+        return polynomial(distance) + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
     }
     // The place of its first value: elsewhere if values stand in natural order.
-    RF_METHOD u64 values() const {
-        return R::natural_order && parts > 1 ? index * R::n + part * R::base : offset();
+    RF_METHOD u64 values(u64 distance) const {
+        return R::natural_order && parts > 1 ? polynomial(distance) + part * R::base : offset(distance);
     }
     // The row of the basis that its modulus is of.
     RF_METHOD u32 of_basis() const {

@@ -10,7 +10,7 @@ using namespace rf;
 // The table: d, reciprocal, shift and (Q/q_i R)^-1 of each modulus, for residues stored times R; the limbs of Q; for each
 // limb, that of every Q/q_i.
 extern "C" __global__ void compose(const Rns::Store* in, const u64* table, u64* out, u64 row_count, u64 limb_count,
-                                   u64 first, u64 end) {
+                                   u64 in_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     const u32 moduli = (u32)row_count, limbs = (u32)limb_count;
     constexpr u32 stride = Cells::threads + 1;  // odd, against bank conflicts when limbs are written out
@@ -21,7 +21,7 @@ extern "C" __global__ void compose(const Rns::Store* in, const u64* table, u64* 
     u64* result = results + threadIdx.x;
     Spread<Cells> at(first, end);
     if (at.live) {
-        const Rns::Store* from = in + at.item * ((u64)moduli * Cells::cells) + at.cell;
+        const Rns::Store* from = in + at.item * in_distance + at.cell;
         u64 estimate = 0;  // of t, in units of 2^-56: at most 64 terms, each less than two units too small
         for (u32 i = 0; i < moduli; i++) {
             Divisor q{table[4 * i], table[4 * i + 1], (u32)table[4 * i + 2]};

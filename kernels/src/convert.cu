@@ -14,13 +14,13 @@ using namespace rf;
 // The table. For each q_i: d, reciprocal, shift, weight_i^-1, the digit of floor(Q/2), and if exact the weights of the
 // digits before. For each p_j: d, reciprocal, shift, Q mod p_j, the weights of all digits.
 extern "C" __global__ void convert(const Rns::From* in, const u64* table, Rns::To* out, u64 sources, u64 targets,
-                                   u64 first, u64 end) {
+                                   u64 in_distance, u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     constexpr u32 stride = Cells::threads;
     u64* digits = (u64*)shared + threadIdx.x;
     Spread<Cells> at(first, end);
     if (!at.live) return;
-    const Rns::From* from = in + at.item * (sources * Cells::cells) + at.cell;
+    const Rns::From* from = in + at.item * in_distance + at.cell;
     u32 above_half = 0;
     for (u32 i = 0; i < (u32)sources; i++) {
         Divisor q{table[0], table[1], (u32)table[2]};
@@ -33,7 +33,7 @@ extern "C" __global__ void convert(const Rns::From* in, const u64* table, Rns::T
         table += 5 + (Rns::exact ? i : 0);
     }
     u32 negative = Rns::centred ? above_half : 0;
-    Rns::To* to = out + at.item * (targets * Cells::cells) + at.cell;
+    Rns::To* to = out + at.item * out_distance + at.cell;
     for (u32 j = 0; j < (u32)targets; j++) {
         Divisor p{table[0], table[1], (u32)table[2]};
         u64 x = weighted_sum<Rns::narrow>(digits, stride, table + 4, (u32)sources, p);

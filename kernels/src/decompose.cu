@@ -9,7 +9,7 @@ using namespace rf;
 
 // The table: for each modulus d, reciprocal and shift, then the weights of the limbs.
 extern "C" __global__ void decompose(const u64* in, const u64* table, Rns::Store* out, u64 row_count, u64 limb_count,
-                                     u64 first, u64 end) {
+                                     u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     const u32 moduli = (u32)row_count, limbs = (u32)limb_count;
     constexpr u32 stride = Cells::threads + 1;  // odd, against bank conflicts when limbs are read in
@@ -19,7 +19,7 @@ extern "C" __global__ void decompose(const u64* in, const u64* table, Rns::Store
         integers[e % limbs * stride + e / limbs] = in[at.start * limbs + e];
     __syncthreads();
     if (!at.live) return;
-    Rns::Store* to = out + at.item * ((u64)moduli * Cells::cells) + at.cell;
+    Rns::Store* to = out + at.item * out_distance + at.cell;
     for (u32 i = 0; i < moduli; i++) {
         Divisor q{table[0], table[1], (u32)table[2]};
         to[(u64)i * Cells::cells] =

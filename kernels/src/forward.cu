@@ -11,18 +11,18 @@ using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident)
     forward(const Rq::Store* in, Rq::Store* out, const Tables<Rq>* tables, const Constants<Rq>* constants,
-            u64 per_item, u64 first, u64 end) {
+            u64 per_item, u64 in_distance, u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
     const auto* table = row.table(tables);
     Rq::M::Word x[Rq::per_thread];
-    load_row<Rq, 0>(x, in + row.offset(), row.thread, row.live);
+    load_row<Rq, 0>(x, in + row.offset(in_distance), row.thread, row.live);
     if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);
     ntt_forward<Rq>(m, x, table, row.shared, row.thread, row.node);
     if constexpr (Rq::stride == 1 || !Bound<Rq>::kept) {
         RF_UNROLL
         for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
     }
-    store_values<Rq, Rq::natural_order>(x, out + row.values(), row.thread, row.live, row.shared);
+    store_values<Rq, Rq::natural_order>(x, out + row.values(out_distance), row.thread, row.live, row.shared);
 }

@@ -55,6 +55,7 @@ macro_rules! kernels {
 kernels! {
     COMPOSE = "compose",
     CONVERT = "convert",
+    COPY = "copy",
     DECOMPOSE = "decompose",
     DRAW = "draw",
     FORWARD = "forward",

@@ -6,17 +6,20 @@
 using namespace rf;
 
 extern "C" __global__ void mul_add(const Rq::Store* a, const Rq::Store* b, Rq::Store* acc, const Tables<Rq>* tables,
-                                   const Constants<Rq>* constants, u64 per_item, u64 first, u64 end) {
+                                   const Constants<Rq>* constants, u64 per_item, u64 a_distance, u64 b_distance,
+                                   u64 acc_distance, u64 first, u64 end) {
     Leaf<Rq> leaf(first, end, per_item);
     if (!leaf.live) return;
     auto m = Rq::modulus(constants, leaf.number);
     Rq::M::Word product[Rq::base];
-    leaf.multiply<Rq::natural_order>(m, a, b, tables, constants, product);
+    leaf.multiply<Rq::natural_order>(m, a + leaf.offset(a_distance), b + leaf.offset(b_distance), tables, constants,
+                                     product);
+    auto* sums = acc + leaf.offset(acc_distance);
     RF_UNROLL
     for (u32 v = 0; v < Rq::base; v++) {
-        Rq::M::Word before = acc[leaf.offset + v];
+        Rq::M::Word before = sums[v];
         reduce_inputs<Rq, 1>(m, &before);
         auto sum = m.add(product[v], before);
-        acc[leaf.offset + v] = (Rq::Store)m.canonical<Rq::M::lazy ? 3 : 1>(sum);
+        sums[v] = (Rq::Store)m.canonical<Rq::M::lazy ? 3 : 1>(sum);
     }
 }

@@ -183,11 +183,6 @@ impl<'f> Lane<'f> {
         args: &mut [HostArg<'_>],
         shared: &mut Shared,
     ) -> Result<()> {
-        let temps = self.temps.iter_mut().zip(&program.plan().temps);
-        let temps = temps.filter(|(_, temp)| temp.sharing == Sharing::PerItem).map(|(memory, _)| memory);
-        for memory in self.args.iter_mut().flatten().map(|arg| &mut arg.memory).chain(temps) {
-            cuda_memory(memory)?.set_first(items.start);
-        }
         self.items = items.clone();
         let once = core::mem::take(&mut self.once);
         if self.slabs.is_some() {
@@ -200,7 +195,7 @@ impl<'f> Lane<'f> {
                 lane.upload(queue, &host.bytes()[bytes_of(arg, &items)])?;
             }
         }
-        let places = places(program, &mut self.args, shared)?;
+        let places = places(program, items.start, &mut self.args, shared)?;
         program.execute(&self.stream, items.clone(), once, places, &mut self.temps)?;
         for ((arg, host), lane) in plan.args().iter().zip(args.iter_mut()).zip(&mut self.args) {
             if let (Some(lane), HostArg::Out(host), true) = (lane, host, arg.role != Role::In) {
@@ -243,13 +238,19 @@ impl Drop for Lane<'_> {
     }
 }
 
-/// The memory of all arguments.
-fn places<'p>(program: &Program, args: &'p mut [Option<LaneArg>], shared: &'p mut Shared) -> Result<Vec<Place<'p>>> {
+/// The memory of all arguments, of a lane from this item on.
+fn places<'p>(
+    program: &Program,
+    item: usize,
+    args: &'p mut [Option<LaneArg>],
+    shared: &'p mut Shared,
+) -> Result<Vec<Place<'p>>> {
     let memories = args.iter_mut().zip(&mut shared.memories);
     let places = program.plan().args().iter().zip(memories).map(|(arg, (lane, shared))| {
         let memory = lane.as_mut().map(|lane| &mut lane.memory).or(shared.as_mut());
         let memory = memory.ok_or(Error::OutOfMemory { bytes: 0 })?;
-        Ok(if arg.role == Role::In { Place::Read(memory.read()) } else { Place::Write(memory.write()) })
+        let place = if arg.role == Role::In { Place::read(memory.read()) } else { Place::write(memory.write()) };
+        Ok(place.from_item(item, arg.sharing))
     });
     places.collect()
 }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::backend::{Bound, Code, Loaded};
+use crate::backend::{Bound, Code, Loaded, To};
 use crate::cuda::code::CudaCode;
 use crate::cuda::memory::{Access, CudaMemory};
 use crate::cuda::queue::CudaQueue;
@@ -10,25 +10,38 @@ use crate::error::{Error, Result};
 use crate::kernel::{Port, Role, Sharing};
 use crate::memory::{Read, Write};
 
+/// What a port is bound to: its bytes of the first item that is there, and how many items are not.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) to: Which<'a>,
+    pub(crate) first: usize,
+    pub(crate) skipped: usize,
+}
+
 /// What a port is bound to.
 #[derive(Clone, Copy)]
-pub(crate) enum Target<'a> {
+pub(crate) enum Which<'a> {
     Read(&'a CudaMemory),
     Write(&'a CudaMemory),
-    /// What the port with this index writes.
+    /// The memory that the port with this index writes.
     SameAs(usize),
 }
 
 impl<'a> Target<'a> {
     pub(crate) fn of(bound: Bound<'a>) -> Result<Self> {
-        match bound {
-            Bound::Read(Read::Cuda(memory)) | Bound::List(Read::Cuda(memory), _) => Ok(Self::Read(memory)),
-            Bound::Write(Write::Cuda(memory)) => Ok(Self::Write(memory)),
-            Bound::SameAs(port) => Ok(Self::SameAs(port)),
-            Bound::Read(Read::Host(_)) | Bound::Write(Write::Host(_)) | Bound::List(Read::Host(_), _) => {
-                Err(Error::ForeignDevice { what: "memory".into(), expected: "a GPU".into(), got: "CPU".into() })
+        let to = match bound.to {
+            To::Read(Read::Cuda(memory)) | To::List(Read::Cuda(memory), _) => Which::Read(memory),
+            To::Write(Write::Cuda(memory)) => Which::Write(memory),
+            To::SameAs(port) => Which::SameAs(port),
+            To::Read(Read::Host(_)) | To::Write(Write::Host(_)) | To::List(Read::Host(_), _) => {
+                return Err(Error::ForeignDevice {
+                    what: "memory".into(),
+                    expected: "a GPU".into(),
+                    got: "CPU".into(),
+                });
             }
-        }
+        };
+        Ok(Self { to, first: bound.first, skipped: bound.skipped })
     }
 }
 
@@ -68,17 +81,18 @@ impl<'a> Work<'a> {
         for (number, (port, target)) in ports.iter().zip(targets).enumerate() {
             let memory =
                 memory_of(targets, number).ok_or_else(|| broken("runs in place with a port that is not written"))?;
-            match *target {
-                Target::Read(_) if port.role != Role::In => return Err(broken("writes to memory that is read only")),
-                Target::Read(_) => used.push((memory, Access::Read)),
-                Target::Write(_) => {
-                    let in_place = targets.iter().any(|other| matches!(other, Target::SameAs(same) if *same == number));
-                    let whole = port.role == Role::Out && !in_place && fills(port, &items, memory);
+            match target.to {
+                Which::Read(_) if port.role != Role::In => return Err(broken("writes to memory that is read only")),
+                Which::Read(_) => used.push((memory, Access::Read)),
+                Which::Write(_) => {
+                    let shared = targets.iter().any(|other| matches!(other.to, Which::SameAs(same) if same == number));
+                    let whole = port.role == Role::Out && !shared && fills(port, target, &items, memory);
                     used.push((memory, if whole { Access::Overwrite } else { Access::Write }));
                 }
-                Target::SameAs(_) => {}
+                Which::SameAs(_) => {}
             }
-            addresses.push(address(port, &items, memory).ok_or_else(|| broken("a port is shorter than its items"))?);
+            let address = address(port, target, &items, memory);
+            addresses.push(address.ok_or_else(|| broken("a port is shorter than its items"))?);
         }
         Ok(Self { code, items, addresses, used })
     }
@@ -109,31 +123,29 @@ impl<'a> Work<'a> {
 
 /// The memory that a port is bound to.
 pub(crate) fn memory_of<'a>(targets: &[Target<'a>], port: usize) -> Option<&'a CudaMemory> {
-    match *targets.get(port)? {
-        Target::Read(memory) | Target::Write(memory) => Some(memory),
-        Target::SameAs(same) => match *targets.get(same)? {
-            Target::Write(memory) => Some(memory),
+    match targets.get(port)?.to {
+        Which::Read(memory) | Which::Write(memory) => Some(memory),
+        Which::SameAs(same) => match targets.get(same)?.to {
+            Which::Write(memory) => Some(memory),
             _ => None,
         },
     }
 }
 
 /// Where item 0 of a port would lie, which a kernel counts from; none where the memory does not hold the items.
-fn address(port: &Port, items: &Range<usize>, memory: &CudaMemory) -> Option<u64> {
-    let first = if port.sharing == Sharing::PerItem { memory.first() } else { 0 };
-    let needed = match port.sharing {
-        Sharing::PerItem if items.start < first => return None,
-        Sharing::PerItem => (items.end - first).checked_mul(port.bytes)?,
-        Sharing::Shared => port.bytes,
-    };
+fn address(port: &Port, target: &Target<'_>, items: &Range<usize>, memory: &CudaMemory) -> Option<u64> {
+    let Target { first, skipped, .. } = *target;
+    let last = port.bytes_of((items.end - 1).checked_sub(skipped)?, first);
     // the bytes before the first item are counted, but never reached
-    (needed <= memory.len()).then(|| memory.address(0).wrapping_sub((first as u64).wrapping_mul(port.bytes as u64)))
+    let before = (skipped as u64).wrapping_mul(port.distance as u64);
+    (items.start >= skipped && last.end <= memory.len())
+        .then(|| memory.address(0).wrapping_add(first as u64).wrapping_sub(before))
 }
 
 /// Whether a launch on these items writes all of the memory.
-fn fills(port: &Port, items: &Range<usize>, memory: &CudaMemory) -> bool {
+fn fills(port: &Port, target: &Target<'_>, items: &Range<usize>, memory: &CudaMemory) -> bool {
     match port.sharing {
-        Sharing::PerItem => items.start == memory.first() && items.len() * port.bytes == memory.len(),
+        Sharing::PerItem => items.start == target.skipped && items.len() * port.bytes == memory.len(),
         Sharing::Shared => port.bytes == memory.len(),
     }
 }

@@ -25,8 +25,6 @@ pub(crate) struct CudaMemory {
     gpu: Arc<Gpu>,
     len: usize,
     address: u64,
-    /// The item that the first byte belongs to, where each item has its own part.
-    first: usize,
     state: Mutex<State>,
 }
 
@@ -47,13 +45,13 @@ impl CudaMemory {
         let address = block.as_ref().map_or(0, |block| block.address);
         let readers = block.as_mut().map(|block| std::mem::take(&mut block.points)).unwrap_or_default();
         let state = Mutex::new(State { block, writer: None, readers, stale: len > 0 });
-        Ok(Self { gpu: gpu.clone(), len, address, first: 0, state })
+        Ok(Self { gpu: gpu.clone(), len, address, state })
     }
 
     /// Memory of somebody else's at this address, which stays theirs.
     pub(crate) fn foreign(gpu: &Arc<Gpu>, address: u64, len: usize) -> Self {
         let state = State { block: None, writer: None, readers: Vec::new(), stale: false };
-        Self { gpu: gpu.clone(), len, address, first: 0, state: Mutex::new(state) }
+        Self { gpu: gpu.clone(), len, address, state: Mutex::new(state) }
     }
 
     /// Waits on this thread for all earlier users, those of an earlier owner too. From now on somebody else may write the
@@ -71,15 +69,6 @@ impl CudaMemory {
 
     pub(crate) fn is_on(&self, gpu: &Arc<Gpu>) -> bool {
         Arc::ptr_eq(&self.gpu, gpu)
-    }
-
-    /// From now on the memory holds items from this one on, instead of from item 0.
-    pub(crate) fn set_first(&mut self, item: usize) {
-        self.first = item;
-    }
-
-    pub(crate) fn first(&self) -> usize {
-        self.first
     }
 
     /// Where a byte lies.

@@ -131,8 +131,15 @@ impl Kernel for Compose {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let (limbs, moduli) = (self.product.len(), self.parts.len());
-        rns::integers(self, ringforge_kernels::COMPOSE, (limits, Op::Compose, &self.ring), limbs, moduli + limbs)
+        let limbs = self.product.len();
+        let words = (limbs, self.parts.len() + limbs, self.ports[0].distance);
+        rns::integers(self, ringforge_kernels::COMPOSE, (limits, Op::Compose, &self.ring), words)
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        kernel.ports[0].distance = rns::distance(&self.ring, firsts[0], distances[0])?;
+        (firsts[2] == 0 && distances[2] == self.ports[2].bytes).then(|| Arc::new(kernel) as _)
     }
 
     fn table(&self, port: usize) -> Option<Table> {

@@ -167,7 +167,9 @@ impl Kernel for Convert {
             self.narrow,
         );
         let built = rns::build(limits, self.op, &self.from, &lines, Shared { each: sources, more: 0 })?;
-        let numbers = vec![sources as u64, targets as u64];
+        let distances =
+            [(0, &self.from), (2, &self.to)].map(|(port, ring)| self.ports[port].distance / ring.width().bytes());
+        let numbers = [sources, targets].into_iter().chain(distances).map(|number| number as u64).collect();
         Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::CONVERT, built) })
     }
 
@@ -176,6 +178,14 @@ impl Kernel for Convert {
     fn in_place(&self, input: usize, output: usize) -> bool {
         let rows = |ring: &Ring| (ring.basis().len(), ring.width());
         (input, output) == (0, 2) && rows(&self.from) == rows(&self.to)
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        for (port, ring) in [(0, &self.from), (2, &self.to)] {
+            kernel.ports[port].distance = rns::distance(ring, firsts[port], distances[port])?;
+        }
+        Some(Arc::new(kernel))
     }
 
     fn table(&self, port: usize) -> Option<Table> {

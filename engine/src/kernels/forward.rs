@@ -5,13 +5,14 @@ use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::order::Reorder;
-use crate::kernels::rows::in_place;
+use crate::kernels::rows::{elements, in_place, lay_apart};
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::source::Source;
 use crate::table::Table;
 use core::ops::Range;
+use std::sync::Arc;
 
 /// The forward transform of elements of a ring.
 ///
@@ -66,6 +67,12 @@ impl Kernel for Forward {
 
     fn in_place(&self, input: usize, output: usize) -> bool {
         (input, output) == (0, 1) && !self.rows.moves_places()
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?);
+        lay_apart(&mut kernel.ports, distances);
+        Some(Arc::new(kernel))
     }
 
     fn table(&self, port: usize) -> Option<Table> {

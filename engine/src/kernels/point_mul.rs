@@ -5,12 +5,14 @@ use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port, Role};
 use crate::kernels::base::restored_products;
+use crate::kernels::rows::{elements, lay_apart};
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::source::Source;
 use crate::table::Table;
 use core::ops::Range;
+use std::sync::Arc;
 
 /// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
 ///
@@ -27,7 +29,11 @@ impl PointMul {
     /// The product of values of a transform with this split and order.
     #[must_use]
     pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
-        let rows = Rows::with_split(split, limits).order(order).by_launch();
+        Self::of(Rows::with_split(split, limits).order(order))
+    }
+
+    fn of(rows: Rows) -> Self {
+        let rows = rows.by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);
         if rows.split.base == 1 {
             ports[3] = ports[4];
@@ -66,6 +72,13 @@ impl Kernel for PointMul {
 
     fn in_place(&self, input: usize, output: usize) -> bool {
         input < 2 && output == 2
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?);
+        kernel.ports[2].role = self.ports[2].role;
+        lay_apart(&mut kernel.ports, distances);
+        Some(Arc::new(kernel))
     }
 
     fn table(&self, port: usize) -> Option<Table> {

@@ -2,12 +2,13 @@
 
 use bytemuck::Zeroable;
 use core::ops::Range;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::base::products;
-use crate::kernels::rows::in_place;
+use crate::kernels::rows::{elements, in_place, lay_apart};
 use crate::kernels::tree::{Origin, TASK_BYTES};
 use crate::limits::Limits;
 use crate::ring::split::Split;
@@ -67,6 +68,12 @@ impl Kernel for RingMul {
 
     fn in_place(&self, input: usize, output: usize) -> bool {
         input < 2 && output == 2
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?);
+        lay_apart(&mut kernel.ports, distances);
+        Some(Arc::new(kernel))
     }
 
     fn table(&self, port: usize) -> Option<Table> {

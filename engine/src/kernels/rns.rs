@@ -47,6 +47,11 @@ pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
     product
 }
 
+/// The distance of a view, where it is of whole residues of the ring.
+pub(super) fn distance(ring: &Ring, first: usize, distance: usize) -> Option<usize> {
+    (first | distance).is_multiple_of(ring.width().bytes()).then_some(distance)
+}
+
 /// Words of 64 bits that a block keeps in shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shared {
@@ -74,18 +79,17 @@ pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, lines: &str, words: Sh
 }
 
 /// The source of a kernel between rows of a ring and integers of so many limbs, which keeps `words` words for each thread and
-/// as many for all.
+/// as many for all. Elements lie `distance` bytes apart.
 pub(super) fn integers(
     kernel: &dyn Kernel,
     text: &'static str,
     (limits, op, ring): (&Limits, Op, &Ring),
-    limbs: usize,
-    words: usize,
+    (limbs, words, distance): (usize, usize, usize),
 ) -> Result<Source> {
     let (store, narrow) = (store_type(ring.width()), limbs == 1);
     let lines = format!("    using Store = {store};\n    static constexpr bool narrow = {narrow};\n");
     let built = build(limits, op, ring, &lines, Shared { each: words, more: words })?;
-    let numbers = vec![ring.basis().len() as u64, limbs as u64];
+    let numbers = [ring.basis().len(), limbs, distance / ring.width().bytes()].map(|number| number as u64).to_vec();
     Ok(Source { numbers, ..Source::of_engine(kernel, text, built) })
 }
 

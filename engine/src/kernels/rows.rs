@@ -39,7 +39,10 @@ impl Rows {
 
     /// The source of a transform or product of such rows, its text being one of the engine's.
     pub(crate) fn source(&self, kernel: &dyn Kernel, text: &'static str, limits: &Limits) -> Result<Source> {
-        Ok(Source { numbers: self.numbers(), ..Source::of_engine(kernel, text, self.build_part(limits, "")?) })
+        Ok(Source {
+            numbers: self.numbers(kernel.ports()),
+            ..Source::of_engine(kernel, text, self.build_part(limits, "")?)
+        })
     }
 
     /// From a leaf's place among the values to its number in tree order.
@@ -196,6 +199,16 @@ impl Rows {
     pub(crate) fn broken(&self, args: &Args<'_>, why: &str) -> Error {
         Error::Kernel { kernel: args.kernel.into(), why: why.into() }
     }
+}
+
+/// Of what a kernel on rows has for each port, that for elements; the last two ports are the tables'.
+pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
+    &ports[..ports.len().saturating_sub(2)]
+}
+
+/// Has ports for elements lie so many bytes apart.
+pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
+    ports.iter_mut().zip(elements(distances)).for_each(|(port, &distance)| port.distance = distance);
 }
 
 /// The factor 1.

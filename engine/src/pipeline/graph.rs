@@ -1,12 +1,12 @@
 //! Values and steps, numbered.
 
+use core::ops::Range;
 use std::sync::Arc;
 
 use crate::kernel::{Kernel, Port, Role, Sharing};
-use crate::plan::{Content, Plan};
+use crate::kernels::copy::Copy;
+use crate::plan::{Content, Plan, Slot};
 use crate::table::Table;
-
-use super::place;
 
 /// A value's number.
 pub(super) type Id = usize;
@@ -25,18 +25,27 @@ pub(super) struct Kind {
     pub(super) draws: bool,
 }
 
+/// Where a value comes from.
+#[derive(Debug, Clone)]
+pub(super) enum Origin {
+    Input,
+    /// The step that writes it.
+    Step(usize),
+    /// It is those bytes of each item of another value, which is no view, that begin with this one.
+    View(Id, usize),
+    /// It is these values, one after another.
+    Join(Vec<Id>),
+}
+
 #[derive(Debug)]
 pub(super) struct Node {
     /// An input's name, else that of the kernel that writes it.
     name: String,
     pub(super) kind: Option<Kind>,
     pub(super) content: Option<Content>,
-    /// The step that writes it; none for an input.
-    pub(super) step: Option<usize>,
-    /// Steps that read it.
-    pub(super) readers: Vec<usize>,
-    /// The step that wrote over it.
-    overwritten: Option<usize>,
+    pub(super) origin: Origin,
+    /// The value in whose memory it lies, if not in its own, and its first byte there.
+    within: Option<(Id, usize)>,
 }
 
 /// What a port of a step is bound to.
@@ -64,6 +73,8 @@ pub(super) struct Graph {
     /// Names and values of inputs and of outputs.
     pub(super) inputs: Vec<(String, Id)>,
     pub(super) outputs: Vec<(String, Id)>,
+    /// Bytes of inputs and steps' outputs that were written over, and by which step.
+    overwritten: Vec<(Id, Range<usize>, usize)>,
 }
 
 impl Kind {
@@ -79,14 +90,14 @@ impl Graph {
             return Err(format!("a second input has the name {name}"));
         }
         let kind = content.as_ref().map(|content| Kind::of(&Port::input(content.ring().bytes())));
-        let id = self.node(name, None, kind, content);
+        let id = self.node(name, Origin::Input, kind, content);
         self.inputs.push((name.into(), id));
         Ok(id)
     }
 
-    pub(super) fn shared_input(&mut self, name: &str, bytes: usize) -> Result<Id, Refused> {
+    pub(super) fn sized_input(&mut self, name: &str, port: &Port) -> Result<Id, Refused> {
         let id = self.input(name, None)?;
-        self.nodes[id].kind = Some(Kind::of(&Port::shared(bytes)));
+        self.nodes[id].kind = Some(Kind::of(port));
         Ok(id)
     }
 
@@ -97,7 +108,7 @@ impl Graph {
         let value = self.name(id);
         self.readable(id)?;
         let node = &self.nodes[id];
-        if node.step.is_none() {
+        if matches!(node.origin, Origin::Input) {
             return Err(format!("no step writes {value}, which is to be output as {name}"));
         }
         if node.kind.as_ref().is_some_and(|kind| kind.joint) {
@@ -106,6 +117,11 @@ impl Graph {
         if let Some((other, _)) = self.outputs.iter().find(|(_, other)| *other == id) {
             return Err(format!("{value} is output already, as {other}"));
         }
+        // its memory is an argument's: of its own size, and nobody else's
+        let (root, _) = self.home(id);
+        let inputs = self.inputs.iter().filter(|(other, _)| other != name);
+        let others = inputs.chain(&self.outputs).any(|(_, other)| self.home(*other).0 == root);
+        let id = if others || self.bytes(root) != self.bytes(id) { self.copy(id, false)? } else { id };
         self.outputs.push((name.into(), id));
         Ok(())
     }
@@ -131,8 +147,196 @@ impl Graph {
 
     /// What a value is called in errors.
     pub(super) fn name(&self, id: Id) -> String {
+        let name = &self.nodes[id].name;
+        match &self.nodes[id].origin {
+            Origin::Input => format!("the input {name}"),
+            Origin::Step(_) => format!("what {name} writes"),
+            Origin::View(of, first) => format!("{}[{first}..{}]", self.name(*of), first + self.bytes(id)),
+            Origin::Join(_) => "what was joined".into(),
+        }
+    }
+
+    fn bytes(&self, id: Id) -> usize {
+        self.nodes[id].kind.as_ref().map_or(0, |kind| kind.bytes)
+    }
+
+    /// The value in whose memory one lies, and its first byte there.
+    pub(super) fn home(&self, id: Id) -> (Id, usize) {
+        match (&self.nodes[id].origin, self.nodes[id].within) {
+            (_, Some(place)) => place,
+            (Origin::View(of, first), None) => {
+                let (root, start) = self.home(*of);
+                (root, start + first)
+            }
+            _ => (id, 0),
+        }
+    }
+
+    /// The bytes of inputs and of steps' outputs that these bytes of a value are.
+    pub(super) fn sources(&self, id: Id, bytes: Range<usize>) -> Vec<(Id, Range<usize>)> {
+        match &self.nodes[id].origin {
+            Origin::View(of, first) => self.sources(*of, first + bytes.start..first + bytes.end),
+            Origin::Join(parts) => {
+                let (mut at, mut all) = (0, Vec::new());
+                for &part in parts {
+                    let (start, len) = (at, self.bytes(part));
+                    at += len;
+                    let within = bytes.start.max(start)..bytes.end.min(at);
+                    if !within.is_empty() {
+                        all.extend(self.sources(part, within.start - start..within.end - start));
+                    }
+                }
+                all
+            }
+            _ => vec![(id, bytes)],
+        }
+    }
+
+    /// The same of all of a value.
+    pub(super) fn all_sources(&self, id: Id) -> Vec<(Id, Range<usize>)> {
+        self.sources(id, 0..self.bytes(id))
+    }
+
+    /// Bytes of each item of a value, as a value.
+    pub(super) fn view(&mut self, id: Id, bytes: Range<usize>, content: Option<Content>) -> Result<Id, Refused> {
+        let name = self.name(id);
+        let (of, first) = match self.nodes[id].origin {
+            Origin::View(of, first) => (of, first),
+            _ => (id, 0),
+        };
+        let Some(kind) = self.nodes[id].kind.clone() else {
+            return Err(format!("it is not known how many bytes {name} has"));
+        };
+        if kind.joint || kind.status || kind.draws {
+            return Err(format!("{name} has no views: it depends on its neighbours, or holds statuses or draws"));
+        }
+        if bytes.is_empty() || bytes.end > kind.bytes {
+            return Err(format!("{name} has {} bytes, and a view is of {bytes:?}", kind.bytes));
+        }
+        let kind = Kind { bytes: bytes.len(), ..kind };
+        Ok(self.node("", Origin::View(of, first + bytes.start), Some(kind), content))
+    }
+
+    /// Values one after another, as one. Those that cannot lie there from the start are copied.
+    pub(super) fn side_by_side(&mut self, parts: &[Id], content: Option<Content>) -> Result<Id, Refused> {
+        let mut kind: Option<Kind> = None;
+        for &part in parts {
+            self.readable(part)?;
+            let name = self.name(part);
+            let part =
+                self.nodes[part].kind.clone().ok_or_else(|| format!("it is not known how many bytes {name} has"))?;
+            if part.joint || part.status || part.draws {
+                return Err(format!(
+                    "{name} cannot be joined: it depends on its neighbours, or holds statuses or draws"
+                ));
+            }
+            let Kind { bytes, secret, sharing, .. } = kind.take().unwrap_or(Kind { bytes: 0, ..part.clone() });
+            if sharing != part.sharing {
+                return Err(format!("all items share {name}, or have their own, unlike what it is joined with"));
+            }
+            kind = Some(Kind { bytes: bytes + part.bytes, secret: secret | part.secret, ..part });
+        }
+        let kind = kind.ok_or("nothing is joined")?;
+        let id = self.node("", Origin::Join(parts.to_vec()), Some(kind), content);
+        // all of one value's memory already
+        let (root, _) = self.home(parts[0]);
+        let mut at = 0;
+        let stay = parts.iter().all(|&part| {
+            let first = at;
+            at += self.bytes(part);
+            self.home(part) == (root, first)
+        });
+        if stay && self.bytes(root) == at {
+            self.nodes[id].within = Some((root, 0));
+            return Ok(id);
+        }
+        let (mut at, mut placed) = (0, Vec::new());
+        for &part in parts {
+            let part = if self.put(part, id, at) { part } else { self.copied_to(part, (id, at))? };
+            placed.push(part);
+            at += self.bytes(part);
+        }
+        self.nodes[id].origin = Origin::Join(placed);
+        Ok(id)
+    }
+
+    /// Has a step's output lie in the memory of another value, if all steps that work on it can do that.
+    fn put(&mut self, id: Id, root: Id, first: usize) -> bool {
         let node = &self.nodes[id];
-        if node.step.is_some() { format!("what {} writes", node.name) } else { format!("the input {}", node.name) }
+        let free = matches!(node.origin, Origin::Step(_)) && node.within.is_none();
+        let is_it = |&(other, ..): &(Id, Range<usize>, usize)| other == id;
+        if !free
+            || self.outputs.iter().any(|(_, other)| *other == id)
+            || self.overwritten.iter().any(|entry| is_it(entry))
+        {
+            return false;
+        }
+        self.nodes[id].within = Some((root, first));
+        let works_on = |step: &Step| {
+            step.bound.iter().any(|bound| match *bound {
+                Bound::Reads(other) | Bound::Writes(other) => self.home(other).0 == root,
+                Bound::Turns(old, new) => [old, new].iter().any(|&other| self.home(other).0 == root),
+                Bound::Table(_) => false,
+            })
+        };
+        let fits = self.steps.iter().all(|step| {
+            let turned = step.bound.iter().any(|bound| matches!(bound, Bound::Turns(_, new) if *new == id));
+            !turned && (!works_on(step) || self.on_views(step).is_some())
+        });
+        if !fits {
+            self.nodes[id].within = None;
+        }
+        fits
+    }
+
+    /// The kernel of a step, for where the values lie that it is bound to; nothing if it does not work there.
+    pub(super) fn on_views(&self, step: &Step) -> Option<Arc<dyn Kernel>> {
+        let ports = step.kernel.ports();
+        let places: Vec<(usize, usize)> = step
+            .bound
+            .iter()
+            .zip(ports)
+            .map(|(bound, port)| match *bound {
+                Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => self.place(id, port, step.once),
+                Bound::Table(_) => (0, port.distance),
+            })
+            .collect();
+        takes(&step.kernel, ports, &places)
+    }
+
+    /// Where a port has a value: the first byte in its memory, and the distance from item to item.
+    fn place(&self, id: Id, port: &Port, once: bool) -> (usize, usize) {
+        let (root, first) = self.home(id);
+        let shared = self.nodes[id].kind.as_ref().is_some_and(|kind| kind.sharing == Sharing::Shared);
+        let distance = match (port.sharing, shared) {
+            (Sharing::Shared, _) => port.distance,
+            _ if once => port.bytes,
+            (_, true) => 0,
+            _ => self.bytes(root),
+        };
+        (first, distance)
+    }
+
+    /// A copy of a value; of one that all items share, for each item if so wanted.
+    fn copy(&mut self, id: Id, for_each: bool) -> Result<Id, Refused> {
+        let kind = self.nodes[id]
+            .kind
+            .clone()
+            .ok_or_else(|| format!("it is not known how many bytes {} has", self.name(id)))?;
+        let once = kind.sharing == Sharing::Shared && !for_each;
+        let kernel: Arc<dyn Kernel> = Arc::new(Copy::new(kind.bytes, kind.secret));
+        let sharing = if once { Sharing::Shared } else { Sharing::PerItem };
+        let (step, content) = (self.steps.len(), self.nodes[id].content.clone());
+        let new = self.node(kernel.name(), Origin::Step(step), Some(Kind { sharing, ..kind }), content);
+        self.steps.push(Step { kernel, bound: vec![Bound::Reads(id), Bound::Writes(new)], once });
+        Ok(new)
+    }
+
+    /// A copy of a value at a place in another's memory.
+    fn copied_to(&mut self, id: Id, place: (Id, usize)) -> Result<Id, Refused> {
+        let new = self.copy(id, false)?;
+        self.nodes[new].within = Some(place);
+        Ok(new)
     }
 
     /// A step, its inputs in the order of the ports that read. Gives what it writes.
@@ -155,9 +359,8 @@ impl Graph {
         kernel: Arc<dyn Kernel>,
         ports: Vec<Port>,
         tables: Vec<Option<Table>>,
-        inputs: Vec<Option<Id>>,
+        mut inputs: Vec<Option<Id>>,
     ) -> Result<Vec<Id>, Refused> {
-        let step = self.steps.len();
         let once = self.runs_once(&inputs);
         let kind = |port: &Port| Kind { sharing: if once { Sharing::Shared } else { port.sharing }, ..Kind::of(port) };
         // all that is read first: a step reads before it writes
@@ -166,6 +369,9 @@ impl Graph {
                 self.take(kernel.name(), port, id, once)?;
             }
         }
+        self.apart(kernel.name(), &ports, &inputs)?;
+        self.copy_views(&kernel, &ports, &mut inputs, once)?;
+        let step = self.steps.len();
         let mut outputs = Vec::new();
         let mut bound = Vec::with_capacity(ports.len());
         for ((port, table), id) in ports.iter().zip(tables).zip(inputs) {
@@ -181,24 +387,20 @@ impl Graph {
                     }
                     Bound::Table(table)
                 }
-                (Role::In, None, Some(id)) if port.tables == 0 => {
-                    self.nodes[id].readers.push(step);
-                    Bound::Reads(id)
-                }
+                (Role::In, None, Some(id)) if port.tables == 0 => Bound::Reads(id),
                 (Role::Out, None, _) => {
-                    let id = self.node(kernel.name(), Some(step), Some(kind(port)), None);
+                    let id = self.node(kernel.name(), Origin::Step(step), Some(kind(port)), None);
                     outputs.push(id);
                     Bound::Writes(id)
                 }
                 (Role::InOut, None, Some(old)) => {
-                    if let Some(other) = self.nodes[old].overwritten.replace(step).filter(|&other| other == step) {
-                        let name = self.name(old);
-                        return Err(format!("{} writes twice over {name}", self.kernel_name(other, &kernel)));
-                    }
                     let secret = self.nodes[old].kind.as_ref().is_some_and(|kind| kind.secret);
-                    let id = self.node(kernel.name(), Some(step), Some(Kind { secret, ..kind(port) }), None);
+                    let kind = Kind { secret, ..kind(port) };
+                    let id = self.node(kernel.name(), Origin::Step(step), Some(kind), None);
+                    self.nodes[id].within = Some(self.home(old)).filter(|place| *place != (old, 0));
+                    let gone = self.all_sources(old).into_iter().map(|(id, bytes)| (id, bytes, step));
+                    self.overwritten.extend(gone.collect::<Vec<_>>());
                     outputs.push(id);
-                    self.nodes[old].readers.push(step);
                     Bound::Turns(old, id)
                 }
                 _ => {
@@ -210,8 +412,53 @@ impl Graph {
         Ok(outputs)
     }
 
-    fn kernel_name(&self, step: usize, new: &Arc<dyn Kernel>) -> &'static str {
-        self.steps.get(step).map_or(new.name(), |step| step.kernel.name())
+    /// Whether what a step writes over is apart from all else that it takes of the same value.
+    fn apart(&self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
+        let place = |id: Id| {
+            let (root, first) = self.home(id);
+            (root, first..first + self.bytes(id))
+        };
+        for (p, old) in inputs.iter().enumerate().filter(|(p, _)| ports[*p].role == Role::InOut) {
+            for (q, other) in inputs.iter().enumerate().filter(|(q, _)| *q != p) {
+                let (Some(old), Some(other)) = (*old, *other) else { continue };
+                let ((root, a), (other_root, b)) = (place(old), place(other));
+                if root != other_root || a.start.max(b.start) >= a.end.min(b.end) {
+                    continue;
+                }
+                let (name, other) = (self.name(old), self.name(other));
+                if ports[q].role == Role::InOut {
+                    return Err(format!("{kernel} writes twice over {name}"));
+                }
+                if a != b {
+                    return Err(format!("{kernel} writes over {name}, which overlaps {other}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts copies in the place of views that a kernel does not take.
+    fn copy_views(
+        &mut self,
+        kernel: &Arc<dyn Kernel>,
+        ports: &[Port],
+        inputs: &mut [Option<Id>],
+        once: bool,
+    ) -> Result<(), Refused> {
+        let place = |graph: &Self, port: &Port, id: &Option<Id>| {
+            let dense = (0, port.distance.max(port.bytes));
+            id.map_or(dense, |id| graph.place(id, port, once))
+        };
+        let places: Vec<_> = ports.iter().zip(&*inputs).map(|(port, id)| place(self, port, id)).collect();
+        if takes(kernel, ports, &places).is_some() {
+            return Ok(());
+        }
+        for ((port, id), (first, distance)) in ports.iter().zip(inputs).zip(places) {
+            if let (Some(id), true) = (id, first > 0 || distance != port.bytes && port.sharing == Sharing::PerItem) {
+                *id = self.copy(*id, distance == 0)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a step with these inputs runs once: all items share them, and they are no draws, of which each item has its own.
@@ -231,7 +478,8 @@ impl Graph {
             node.kind = Some(Kind { status: false, joint: false, ..Kind::of(port) });
             return Ok(());
         };
-        if kind.bytes != port.bytes || (kind.sharing != port.sharing && !once) {
+        let broadcast = kind.sharing == Sharing::Shared && port.role == Role::In && !kind.draws;
+        if kind.bytes != port.bytes || (kind.sharing != port.sharing && !once && !broadcast) {
             return Err(format!(
                 "{kernel} wants {}, and {name} has {}",
                 size(port.bytes, port.sharing),
@@ -242,50 +490,89 @@ impl Graph {
             let (draws, other) = if port.draws { (kernel, &*name) } else { (&*name, kernel) };
             return Err(format!("{draws} is for draws, and {other} is not"));
         }
-        kind.secret |= port.secret;
+        if port.secret {
+            let places = self.all_sources(id).into_iter().map(|(source, _)| source).chain([id, self.home(id).0]);
+            for id in places.collect::<Vec<_>>() {
+                self.nodes[id].kind.iter_mut().for_each(|kind| kind.secret = true);
+            }
+        }
         Ok(())
     }
 
     fn readable(&self, id: Id) -> Result<(), Refused> {
-        match self.nodes[id].overwritten.and_then(|step| self.steps.get(step)) {
+        let sources = self.all_sources(id);
+        let is_gone = |(old, range, _): &&(Id, Range<usize>, usize)| {
+            let meets =
+                |bytes: &Range<usize>| bytes.is_empty() || bytes.start.max(range.start) < bytes.end.min(range.end);
+            sources.iter().any(|(source, bytes)| source == old && meets(bytes))
+        };
+        match self.overwritten.iter().find(is_gone).and_then(|(.., step)| self.steps.get(*step)) {
             Some(step) => Err(format!("{} is gone: {} wrote over it", self.name(id), step.kernel.name())),
             None => Ok(()),
         }
     }
 
     /// The steps of a plan; `inputs` are popped from the end. Gives what it writes.
-    pub(super) fn join(&mut self, plan: &Plan, mut inputs: Vec<Id>) -> Result<Vec<Id>, Refused> {
-        let mut places: Vec<Option<Id>> = Vec::new();
+    pub(super) fn steps_of(&mut self, plan: &Plan, mut inputs: Vec<Id>) -> Result<Vec<Id>, Refused> {
+        let mut places: Vec<Pieces> = Vec::new();
         for arg in &plan.args {
             let id = if arg.role == Role::Out { None } else { inputs.pop() };
             if let Some(id) = id {
                 self.fits(plan, &arg.name, arg.before.as_ref(), id)?;
             }
-            places.push(id);
+            places.push(id.map(|id| (0..arg.bytes, id, 0)).into_iter().collect());
         }
-        places.resize(plan.args.len() + plan.temps.len(), None);
+        places.resize(plan.args.len() + plan.temps.len(), Vec::new());
         for step in &plan.steps {
             let ports = step.kernel.ports().to_vec();
             let (mut tables, mut ids) = (Vec::new(), Vec::new());
             for (port, slot) in ports.iter().zip(&step.slots) {
-                let at = place(plan, slot).filter(|_| port.role != Role::Out);
-                ids.push(at.and_then(|at| places[at]));
-                tables.push(if let crate::plan::Slot::Table(table) = slot { Some(table.clone()) } else { None });
+                ids.push(match slot {
+                    Slot::Memory(_, first) if port.role != Role::Out => match slot.number(plan.args.len()) {
+                        Some(place) => self.gather(&places[place], *first..first + port.bytes)?,
+                        None => None,
+                    },
+                    _ => None,
+                });
+                tables.push(if let Slot::Table(table) = slot { Some(table.clone()) } else { None });
             }
             let mut written = self.bind(step.kernel.clone(), ports.clone(), tables, ids)?.into_iter();
             for (port, slot) in ports.iter().zip(&step.slots) {
-                if let (Some(at), true) = (place(plan, slot), port.role != Role::In) {
-                    places[at] = written.next();
+                if let (Slot::Memory(_, first), Some(place), true) =
+                    (slot, slot.number(plan.args.len()), port.role != Role::In)
+                    && let Some(id) = written.next()
+                {
+                    replace(&mut places[place], &(*first..first + port.bytes), id);
                 }
             }
         }
-        let outputs = plan.args.iter().zip(&places).filter(|(arg, _)| arg.role != Role::In);
-        let outputs = outputs.filter_map(|(arg, id)| {
-            let id = (*id)?;
-            self.nodes[id].content = arg.after.clone();
-            Some(id)
-        });
-        Ok(outputs.collect())
+        let mut outputs = Vec::new();
+        for (arg, pieces) in plan.args.iter().zip(&places).filter(|(arg, _)| arg.role != Role::In) {
+            if let Some(id) = self.gather(pieces, 0..arg.bytes)? {
+                self.nodes[id].content = arg.after.clone();
+                outputs.push(id);
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// The value that lies at these bytes.
+    fn gather(&mut self, pieces: &Pieces, bytes: Range<usize>) -> Result<Option<Id>, Refused> {
+        let mut found = Vec::new();
+        for (piece, id, first) in pieces {
+            let within = bytes.start.max(piece.start)..bytes.end.min(piece.end);
+            if within == *piece && *first == 0 && self.bytes(*id) <= piece.len() {
+                found.push(*id);
+            } else if !within.is_empty() {
+                let first = first + within.start - piece.start;
+                found.push(self.view(*id, first..first + within.len(), None)?);
+            }
+        }
+        Ok(match found[..] {
+            [] => None,
+            [id] => Some(id),
+            _ => Some(self.side_by_side(&found, None)?),
+        })
     }
 
     /// Whether a value holds what an argument of a plan should.
@@ -309,22 +596,45 @@ impl Graph {
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
         for node in &mut self.nodes {
-            node.step
-                .iter_mut()
-                .chain(&mut node.readers)
-                .chain(&mut node.overwritten)
-                .for_each(|step| *step = place[*step]);
+            if let Origin::Step(step) = &mut node.origin {
+                *step = place[*step];
+            }
         }
         let mut steps: Vec<(usize, Step)> = place.into_iter().zip(core::mem::take(&mut self.steps)).collect();
         steps.sort_by_key(|(place, _)| *place);
         self.steps = steps.into_iter().map(|(_, step)| step).collect();
     }
 
-    fn node(&mut self, name: &str, step: Option<usize>, kind: Option<Kind>, content: Option<Content>) -> Id {
-        let (name, readers) = (name.into(), Vec::new());
-        self.nodes.push(Node { name, kind, content, step, readers, overwritten: None });
+    fn node(&mut self, name: &str, origin: Origin, kind: Option<Kind>, content: Option<Content>) -> Id {
+        self.nodes.push(Node { name: name.into(), kind, content, origin, within: None });
         self.nodes.len() - 1
     }
+}
+
+/// What lies in memory of a plan: for bytes of it, a value and the first of its bytes that lies there.
+type Pieces = Vec<(Range<usize>, Id, usize)>;
+
+/// Puts a value at these bytes.
+fn replace(pieces: &mut Pieces, bytes: &Range<usize>, id: Id) {
+    let mut left = vec![(bytes.clone(), id, 0)];
+    for (piece, old, first) in core::mem::take(pieces) {
+        for rest in [piece.start..piece.end.min(bytes.start), piece.start.max(bytes.end)..piece.end] {
+            if !rest.is_empty() {
+                left.push((rest.clone(), old, first + rest.start - piece.start));
+            }
+        }
+    }
+    left.sort_by_key(|(bytes, ..)| bytes.start);
+    *pieces = left;
+}
+
+/// The kernel for ports at these places, each the first byte of item 0 and the distance from item to item.
+fn takes(kernel: &Arc<dyn Kernel>, ports: &[Port], places: &[(usize, usize)]) -> Option<Arc<dyn Kernel>> {
+    if ports.iter().zip(places).all(|(port, place)| *place == (0, port.distance)) {
+        return Some(kernel.clone());
+    }
+    let (firsts, distances): (Vec<usize>, Vec<usize>) = places.iter().copied().unzip();
+    kernel.on_views(&firsts, &distances)
 }
 
 fn size(bytes: usize, sharing: Sharing) -> String {

@@ -1,18 +1,17 @@
 //! Where values lie: which of them share memory, and what of it is an argument's.
 
+use core::ops::Range;
+
 use crate::kernel::{Role, Sharing};
 use crate::limits::Limits;
-use crate::plan::{self, Plan, PlanArg, Slot, Temp};
+use crate::plan::{self, Home, Plan, PlanArg, Slot, Temp};
 
-use super::graph::{Bound, Graph, Id, Kind, Refused};
+use super::graph::{Bound, Graph, Id, Kind, Origin, Refused};
 
 /// The plan of a graph: its values put into arguments and temporaries.
 pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits) -> Result<Plan, Refused> {
     graph.once_first();
-    if let Some((name, _)) = graph.inputs.iter().find(|(_, id)| graph.nodes[*id].readers.is_empty()) {
-        return Err(format!("no step takes the input {name}"));
-    }
-    let mut memory = Memory::new(&graph);
+    let mut memory = Memory::new(&graph)?;
     memory.keep_places()?;
     memory.take_places()?;
     if !limits.is_cpu() {
@@ -20,68 +19,114 @@ pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits) -> Result<Pla
         memory.work_in_place();
     }
     let (places, args, temps) = memory.assign();
-    let steps = graph.steps.into_iter().map(|step| {
-        let slots = step.bound.into_iter().map(|bound| match bound {
-            Bound::Table(table) => Slot::Table(table),
-            Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => places[id].clone(),
+    let step = |step: &super::graph::Step| {
+        let kernel = graph.on_views(step).ok_or_else(|| format!("{} does not take its views", step.kernel.name()))?;
+        let slots = step.bound.iter().enumerate().map(|(port, bound)| match bound {
+            // of a kernel on views, the table that goes with it
+            Bound::Table(table) => Slot::Table(kernel.table(port).unwrap_or_else(|| table.clone())),
+            Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => {
+                let (root, first) = graph.home(*id);
+                Slot::Memory(places[root], first)
+            }
         });
-        plan::Step { kernel: step.kernel, slots: slots.collect(), once: step.once }
-    });
-    Ok(Plan { title: title.into(), steps: steps.collect(), args, temps })
+        Ok(plan::Step { slots: slots.collect(), kernel, once: step.once })
+    };
+    let steps = graph.steps.iter().map(step).collect::<Result<_, Refused>>()?;
+    Ok(Plan { title: title.into(), steps, args, temps })
+}
+
+/// Some bytes of a value that a step reads through a port of this number.
+struct Read {
+    step: usize,
+    port: usize,
+    bytes: Range<usize>,
 }
 
 /// Values in classes that share memory.
 struct Memory<'a> {
     graph: &'a Graph,
-    /// The class of each value, and the values of each class.
+    /// The class of each value, where it begins there, and the values of each class.
     class: Vec<usize>,
+    first: Vec<usize>,
     classes: Vec<Vec<Id>>,
-    /// The last step that reads each value; of those that are output, one after all.
+    /// What is read of each input and each output of a step, and the last step that does; of those that are output, one
+    /// after all.
+    reads: Vec<Vec<Read>>,
     last: Vec<usize>,
     /// The name under which each class is an argument.
     names: Vec<Option<String>>,
 }
 
 impl<'a> Memory<'a> {
-    fn new(graph: &'a Graph) -> Self {
+    fn new(graph: &'a Graph) -> Result<Self, Refused> {
         let count = graph.nodes.len();
-        let node_last = graph.nodes.iter().map(|node| node.readers.iter().copied().max().or(node.step).unwrap_or(0));
-        let mut last: Vec<usize> = node_last.collect();
+        let mut reads: Vec<Vec<Read>> = (0..count).map(|_| Vec::new()).collect();
+        let mut read = |id: Id, step: usize, port: usize| {
+            graph
+                .all_sources(id)
+                .into_iter()
+                .for_each(|(source, bytes)| reads[source].push(Read { step, port, bytes }));
+        };
+        for (number, step) in graph.steps.iter().enumerate() {
+            for (port, bound) in step.bound.iter().enumerate() {
+                if let Bound::Reads(id) | Bound::Turns(id, _) = *bound {
+                    read(id, number, port);
+                }
+            }
+        }
+        graph.outputs.iter().for_each(|(_, id)| read(*id, usize::MAX, 0));
+        if let Some((name, _)) = graph.inputs.iter().find(|(_, id)| reads[*id].is_empty()) {
+            return Err(format!("no step takes the input {name}"));
+        }
         let mut names = vec![None; count];
         for (name, id) in &graph.outputs {
-            last[*id] = usize::MAX;
-            names[*id] = Some(name.clone());
+            names[graph.home(*id).0] = Some(name.clone());
         }
         for (name, id) in &graph.inputs {
             // the caller keeps what is not output under the same name
             if graph.outputs.iter().all(|(other, _)| other != name) {
-                last[*id] = usize::MAX;
+                let bytes = 0..graph.nodes[*id].kind.as_ref().map_or(0, |kind| kind.bytes);
+                reads[*id].push(Read { step: usize::MAX, port: 0, bytes });
             }
             names[*id] = Some(name.clone());
         }
-        Self { graph, class: (0..count).collect(), classes: (0..count).map(|id| vec![id]).collect(), last, names }
+        let born = |id: Id| if let Origin::Step(step) = graph.nodes[id].origin { step } else { 0 };
+        let last = (0..count).map(|id| reads[id].iter().map(|read| read.step).max().unwrap_or(born(id))).collect();
+        let (class, first): (Vec<usize>, Vec<usize>) = (0..count).map(|id| graph.home(id)).unzip();
+        let mut classes = vec![Vec::new(); count];
+        class.iter().enumerate().for_each(|(id, &class)| classes[class].push(id));
+        Ok(Self { graph, class, first, classes, reads, last, names })
     }
 
     fn kind(&self, id: Id) -> Option<&'a Kind> {
         self.graph.nodes[id].kind.as_ref()
     }
 
-    /// What a step reads and writes in one port stays where it is.
+    /// What a step reads and writes in one port stays where it is, and what lies in another value's memory stays there.
     fn keep_places(&mut self) -> Result<(), Refused> {
         for step in &self.graph.steps {
             for bound in &step.bound {
                 let Bound::Turns(old, new) = *bound else { continue };
-                if self.last[old] == usize::MAX {
-                    let (kernel, name) = (step.kernel.name(), self.graph.name(old));
+                let (kernel, name) = (step.kernel.name(), self.graph.name(old));
+                if self.graph.all_sources(old).iter().any(|(source, bytes)| self.is_kept(*source, bytes)) {
                     return Err(format!("{kernel} writes over {name}, which must stay as it is"));
                 }
-                if !self.merge(old, new) {
-                    let (kernel, name) = (step.kernel.name(), self.graph.name(old));
+                if !self.merge(self.graph.home(old).0, new) || !self.is_sound(new) {
                     return Err(format!("{kernel} writes over {name}, which is read after that"));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether some of these bytes of a value are there for the caller.
+    fn is_kept(&self, id: Id, bytes: &Range<usize>) -> bool {
+        self.reads[id].iter().any(|read| read.step == usize::MAX && meet(&read.bytes, bytes))
+    }
+
+    /// Whether nothing in its memory is needed when a value is written.
+    fn is_sound(&self, new: Id) -> bool {
+        self.classes[self.class[new]].iter().all(|&other| other == new || self.follow(other, new))
     }
 
     /// An output under the name of an input takes its place.
@@ -92,7 +137,8 @@ impl<'a> Memory<'a> {
             if (before.bytes, before.sharing) != (after.bytes, after.sharing) {
                 return Err(format!("the output {name} has another size than the input of that name"));
             }
-            if self.class[*old] != self.class[*new] && !self.merge(*old, *new) {
+            let new = self.graph.home(*new).0;
+            if self.class[*old] != self.class[new] && !self.merge(*old, new) {
                 return Err(format!("the input {name} is needed when the output of that name is written"));
             }
         }
@@ -117,15 +163,19 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Whether two values have the same size, neither is a status, and memory that is nobody's secret does not become one.
+    /// Whether two values have memory of their own of the same size, neither is a status, and memory that is nobody's secret
+    /// does not become one.
     fn are_alike(&self, old: Id, new: Id) -> bool {
         let secret =
             |id: Id| self.classes[self.class[id]].iter().any(|&id| self.kind(id).is_some_and(|kind| kind.secret));
         let is_arg = self.names[self.class[new]].is_some() || self.names[self.class[old]].is_some();
+        let bytes = |id: Id| self.kind(id).map(|kind| kind.bytes);
+        let own = |id: Id| self.first[id] == 0 && bytes(self.class[id]) == bytes(id);
         match (self.kind(old), self.kind(new)) {
             (Some(a), Some(b)) => {
                 let same = (a.bytes, a.sharing) == (b.bytes, b.sharing) && !a.status && !b.status;
-                same && self.class[old] != self.class[new] && (!is_arg || secret(old) == secret(new))
+                let other = self.class[old] != self.class[new] && own(old) && own(new);
+                same && other && (!is_arg || secret(old) == secret(new))
             }
             _ => false,
         }
@@ -150,46 +200,51 @@ impl<'a> Memory<'a> {
         true
     }
 
-    /// Whether one of two values is needed no more when the other is written.
+    /// Whether one of two values in the same memory is needed no more where the other is written.
     fn follow(&self, a: Id, b: Id) -> bool {
-        let born = |id: Id| self.graph.nodes[id].step;
-        let (a, b) = if born(a) <= born(b) { (a, b) } else { (b, a) };
-        let Some(step) = born(b) else { return false };
-        match self.last[a].cmp(&step) {
-            core::cmp::Ordering::Less => born(a) != Some(step),
-            core::cmp::Ordering::Greater => false,
-            core::cmp::Ordering::Equal => born(a) != Some(step) && self.hands_over(step, a, b),
+        let born = |id: Id| match self.graph.nodes[id].origin {
+            Origin::Input => Some(None),
+            Origin::Step(step) => Some(Some(step)),
+            // what others are is theirs
+            _ => None,
+        };
+        let (Some(born_a), Some(born_b)) = (born(a), born(b)) else { return true };
+        let ((a, born_a), (b, born_b)) =
+            if born_a <= born_b { ((a, born_a), (b, born_b)) } else { ((b, born_b), (a, born_a)) };
+        let at = |id: Id| self.first[id]..self.first[id] + self.kind(id).map_or(0, |kind| kind.bytes);
+        if !meet(&at(a), &at(b)) {
+            return true;
         }
-    }
-
-    /// Whether a step may write one value where it reads the other.
-    fn hands_over(&self, step: usize, a: Id, b: Id) -> bool {
-        let step = &self.graph.steps[step];
-        let output =
-            step.bound.iter().position(|bound| matches!(bound, Bound::Writes(id) | Bound::Turns(_, id) if *id == b));
-        let Some(output) = output else { return false };
-        step.bound.iter().enumerate().all(|(port, bound)| match *bound {
-            Bound::Reads(id) if id == a => step.kernel.in_place(port, output),
-            Bound::Turns(old, new) if old == a => new == b,
-            _ => true,
+        let Some(step) = born_b.filter(|_| born_a != born_b) else { return false };
+        self.reads[a].iter().all(|read| {
+            let bytes = self.first[a] + read.bytes.start..self.first[a] + read.bytes.end;
+            read.step < step || !meet(&bytes, &at(b)) || (read.step == step && self.hands_over(read, bytes == at(b), b))
         })
     }
 
-    /// The place of each value, the arguments, and the temporaries.
-    fn assign(&self) -> (Vec<Slot>, Vec<PlanArg>, Vec<Temp>) {
-        let mut places = vec![Slot::Temp(usize::MAX); self.class.len()];
+    /// Whether a step may write a value where it reads, in the same bytes or not.
+    fn hands_over(&self, read: &Read, same: bool, new: Id) -> bool {
+        let step = &self.graph.steps[read.step];
+        let output =
+            step.bound.iter().position(|bound| matches!(bound, Bound::Writes(id) | Bound::Turns(_, id) if *id == new));
+        output.is_some_and(|output| output == read.port || (same && step.kernel.in_place(read.port, output)))
+    }
+
+    /// The memory of each value, the arguments, and the temporaries.
+    fn assign(&self) -> (Vec<Home>, Vec<PlanArg>, Vec<Temp>) {
+        let mut places = vec![Home::Temp(usize::MAX); self.class.len()];
         let mut args = Vec::new();
         for (name, id) in self.graph.inputs.iter().chain(&self.graph.outputs) {
             if !args.iter().any(|arg: &PlanArg| arg.name == *name) {
                 let class = &self.classes[self.class[*id]];
-                class.iter().for_each(|&id| places[id] = Slot::Arg(args.len()));
+                class.iter().for_each(|&id| places[id] = Home::Arg(args.len()));
                 args.push(self.arg(name, class));
             }
         }
         let mut temps: Vec<(Temp, usize)> = Vec::new();
         let mut rest: Vec<&Vec<Id>> = self.classes.iter().filter(|class| !class.is_empty()).collect();
-        rest.retain(|class| matches!(places[class[0]], Slot::Temp(_)));
-        rest.sort_by_key(|class| self.first(class).and_then(|id| self.graph.nodes[id].step));
+        rest.retain(|class| matches!(places[class[0]], Home::Temp(_)));
+        rest.sort_by_key(|class| self.born(class));
         for class in rest {
             let kinds = || class.iter().filter_map(|&id| self.kind(id));
             let temp = Temp {
@@ -202,7 +257,7 @@ impl<'a> Memory<'a> {
                 secret: kinds().any(|kind| kind.secret),
                 status: kinds().any(|kind| kind.status),
             };
-            let born = self.first(class).and_then(|id| self.graph.nodes[id].step).unwrap_or(0);
+            let born = self.born(class).unwrap_or(0);
             let ends = class.iter().map(|&id| self.last[id]).max().unwrap_or(0);
             // statuses are 0 from the start of a run on, and what is shared is there for all chunks
             let own = |temp: &Temp| temp.status || temp.sharing == Sharing::Shared;
@@ -217,13 +272,18 @@ impl<'a> Memory<'a> {
                 }
                 None => temps.push((temp, ends)),
             }
-            class.iter().for_each(|&id| places[id] = Slot::Temp(i));
+            class.iter().for_each(|&id| places[id] = Home::Temp(i));
         }
         (places, args, temps.into_iter().map(|(temp, _)| temp).collect())
     }
 
-    fn first(&self, class: &[Id]) -> Option<Id> {
-        class.iter().copied().min_by_key(|&id| self.graph.nodes[id].step)
+    /// The first step that writes to a class.
+    fn born(&self, class: &[Id]) -> Option<usize> {
+        class.iter().filter_map(|&id| self.step(id)).min()
+    }
+
+    fn step(&self, id: Id) -> Option<usize> {
+        if let Origin::Step(step) = self.graph.nodes[id].origin { Some(step) } else { None }
     }
 
     fn arg(&self, name: &str, class: &[Id]) -> PlanArg {
@@ -236,7 +296,7 @@ impl<'a> Memory<'a> {
             (Some(_), None) => Role::In,
             (None, _) => Role::Out,
         };
-        let first = self.first(class).and_then(|id| self.kind(id));
+        let first = class.iter().min_by_key(|&&id| self.step(id)).and_then(|&id| self.kind(id));
         PlanArg {
             name: name.into(),
             role,
@@ -249,4 +309,8 @@ impl<'a> Memory<'a> {
             after: content(output),
         }
     }
+}
+
+fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start.max(b.start) < a.end.min(b.end)
 }

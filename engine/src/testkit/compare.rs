@@ -8,7 +8,7 @@ use crate::device::{Device, Stream};
 use crate::error::Result;
 use crate::kernel::{ResidueRange, Role};
 use crate::limits::Limits;
-use crate::plan::{Plan, Slot};
+use crate::plan::{Home, Plan, Slot};
 use crate::program::{Program, arg_bytes};
 use crate::ring::Ring;
 
@@ -123,9 +123,9 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
 
 /// What the last step that writes an argument promises of its values.
 fn range_of(plan: &Plan, name: &str) -> ResidueRange {
-    let arg = plan.args.iter().position(|arg| arg.name == name);
+    let arg = plan.args.iter().position(|arg| arg.name == name).map(Home::Arg);
     let ports = plan.steps.iter().flat_map(|step| step.kernel.ports().iter().zip(&step.slots));
-    let is_it = |slot: &Slot| matches!(slot, Slot::Arg(i) if Some(*i) == arg);
+    let is_it = |slot: &Slot| matches!(slot, Slot::Memory(place, _) if Some(*place) == arg);
     let mut writes = ports.filter(|(port, slot)| port.role != Role::In && is_it(slot));
     writes.next_back().map_or(ResidueRange::Canonical, |(port, _)| port.range)
 }

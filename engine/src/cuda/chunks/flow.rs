@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use crate::columns::{Columns, Shape, Shares};
 use crate::kernel::{Port, Role, Sharing};
-use crate::plan::{PlanArg, Slot};
+use crate::plan::{Home, PlanArg, Slot};
 
 /// Slabs that a step's copies are cut into where their size allows: the first or last of them overlaps with nothing.
 const SLABS: usize = 8;
@@ -69,7 +69,7 @@ impl Bound<'_> {
     /// The ports that are bound to an argument.
     fn ports_of(&self, arg: usize) -> impl DoubleEndedIterator<Item = usize> {
         let slots = self.slots.iter().enumerate();
-        slots.filter_map(move |(port, slot)| matches!(slot, Slot::Arg(i) if *i == arg).then_some(port))
+        slots.filter_map(move |(port, slot)| matches!(slot, Slot::Memory(Home::Arg(i), _) if *i == arg).then_some(port))
     }
 
     /// The step with copies of whole items, cut as its kernel allows.
@@ -100,7 +100,8 @@ impl Bound<'_> {
     /// How the blocks share out an argument: the same way through all ports that are bound to it.
     fn columns(&self, moved: &Moved) -> Option<Columns> {
         let found = self.shares.of(moved.port)?;
-        self.ports_of(moved.arg).all(|port| self.shares.of(port) == Some(found)).then_some(found)
+        let same = |port: usize| self.shares.of(port) == Some(found) && self.ports[port].bytes == moved.shape.bytes();
+        self.ports_of(moved.arg).all(same).then_some(found)
     }
 }
 

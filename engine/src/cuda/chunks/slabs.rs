@@ -13,7 +13,7 @@ use crate::cuda::queue::{CudaQueue, Point};
 use crate::cuda::staging::Staged;
 use crate::device::Stream;
 use crate::error::{Error, Result};
-use crate::program::{Place, Program};
+use crate::program::Program;
 
 /// Bytes that go through staging memory at a time.
 const PIECE: usize = 8 << 20;
@@ -67,9 +67,9 @@ impl Lane<'_> {
             return Ok(());
         };
         let direct: Vec<bool> = lane_args.iter().map(|arg| arg.as_ref().is_some_and(|arg| arg.direct)).collect();
-        let mut places = places(program, lane_args, shared)?;
-        places.extend(temps.iter_mut().map(|memory| Place::Write(memory.write())));
-        program.clear_statuses(stream, once, &mut places)?;
+        let mut places = places(program, items.start, lane_args, shared)?;
+        places.extend(program.temporary_places(temps, items.start));
+        program.clear_statuses(stream, items.start, once, &mut places)?;
         for (number, slabs) in steps.iter().enumerate() {
             let (kernel, ports) = program.step(number, &mut places)?;
             let targets = ports.into_iter().map(Target::of).collect::<Result<Vec<_>>>()?;

@@ -4,13 +4,13 @@
 
 use core::ops::Range;
 
-use crate::backend::{Bound, Loaded};
+use crate::backend::{Bound, Loaded, To};
 use crate::columns::{Shape, Shares};
 use crate::cpu::{host_read, host_write};
 use crate::error::Result;
 use crate::kernel::{Port, Role, Sharing};
 
-use super::process::{Part, Runner};
+use super::process::{Contents, Part, Runner};
 
 /// Memory behind one port or several.
 struct Place<'a> {
@@ -18,14 +18,23 @@ struct Place<'a> {
     first: usize,
     /// What the launch starts from.
     before: Vec<u8>,
+    /// Bytes before those that are there.
+    skipped: usize,
     /// Where its result goes, for a written place.
     result: Option<&'a mut [u8]>,
-    /// Bytes of an item, where it is not shared.
-    item: Option<usize>,
-    /// Whether its items are written without being read, so that the runs fill them with something first.
-    fresh: bool,
+    /// What each of its ports has of it.
+    windows: Vec<Window>,
     /// The tables that it has pointers to, where it is a list of them.
     list: Option<Vec<Vec<u8>>>,
+}
+
+/// The bytes of a port in its memory: some of every item's.
+struct Window {
+    port: Port,
+    /// Where those of item 0 begin.
+    first: usize,
+    /// Whether its items are written without being read, so that the runs fill them with something first.
+    fresh: bool,
 }
 
 /// What one run is of: items, or a slab of the one item that there is.
@@ -51,6 +60,7 @@ pub(super) fn run(
     if items.is_empty() {
         return Ok(());
     }
+    let firsts: Vec<usize> = bound.iter().map(|bound| bound.first).collect();
     let (mut places, place_of) = places(runner, ports, items.end, bound)?;
     let slabs = slabs(ports, shares, &place_of, places.len());
     let joint = ports.iter().any(|port| port.joint);
@@ -65,7 +75,7 @@ pub(super) fn run(
             [items.start..cut, cut..items.end].into_iter().map(|items| Task { items, slab: None }).collect()
         };
         for task in tasks.iter().filter(|task| !task.items.is_empty()) {
-            images = run_once(runner, (round, schedule), task, &places, &place_of, images)?;
+            images = run_once(runner, (round, schedule), task, &places, (&place_of, &firsts), images)?;
         }
         match &reference {
             None => reference = Some(images),
@@ -74,7 +84,7 @@ pub(super) fn run(
     }
     for (place, image) in places.iter_mut().zip(reference.unwrap_or_default()) {
         if let Some(result) = &mut place.result {
-            result.copy_from_slice(&image);
+            result.copy_from_slice(&image[place.skipped..]);
         }
     }
     Ok(())
@@ -102,48 +112,95 @@ fn places<'a>(
 ) -> Result<(Vec<Place<'a>>, Vec<usize>)> {
     let mut places: Vec<Place<'a>> = Vec::new();
     let mut of = vec![usize::MAX; ports.len()];
-    let mut aliases = Vec::new();
-    for (p, (bound, port)) in bound.into_iter().zip(ports).enumerate() {
-        let item = (port.sharing == Sharing::PerItem).then_some(port.bytes);
-        let bytes = item.map_or(port.bytes, |bytes| bytes * end);
-        let short = || runner.error(format!("port {p} is shorter than its items"));
+    let (mut aliases, mut windows) = (Vec::new(), Vec::new());
+    for (p, (Bound { to, first, skipped }, port)) in bound.into_iter().zip(ports).enumerate() {
+        // statuses are 0 where nothing is written, which the engine promises
+        windows.push(Window { port: *port, first, fresh: port.role == Role::Out && !port.status });
         let mut list = None;
-        let (before, result) = match bound {
-            Bound::Read(memory) => (host_read(memory)?.get(..bytes).ok_or_else(short)?.to_vec(), None),
-            Bound::Write(memory) => {
-                let memory = host_write(memory)?.get_mut(..bytes).ok_or_else(short)?;
+        let (before, result) = match to {
+            To::Read(memory) => (host_read(memory)?.to_vec(), None),
+            To::Write(memory) => {
+                let memory = host_write(memory)?;
                 (memory.to_vec(), Some(memory))
             }
-            Bound::List(_, tables) => {
+            To::List(_, tables) => {
                 let tables = tables.into_iter().map(|table| Ok(host_read(table)?.to_vec()));
                 list = Some(tables.collect::<Result<_>>()?);
                 (Vec::new(), None)
             }
-            Bound::SameAs(output) => {
+            To::SameAs(output) => {
                 aliases.push((p, output));
                 continue;
             }
         };
+        // items that are not there: some bytes in their place
+        let skipped = if port.sharing == Sharing::PerItem { skipped * port.distance } else { 0 };
+        let before = [vec![poison(0); skipped], before].concat();
         of[p] = places.len();
-        // statuses are 0 where nothing is written, which the engine promises
-        let fresh = port.role == Role::Out && !port.status;
-        places.push(Place { first: p, before, result, item, fresh, list });
+        places.push(Place { first: p, before, skipped, result, windows: Vec::new(), list });
     }
     for (p, output) in aliases {
         let place = of.get(output).and_then(|&place| places.get_mut(place));
         let place = place.ok_or_else(|| runner.error(format!("port {p} is the same as no port")))?;
         place.first = place.first.min(p);
-        place.fresh = false;
         of[p] = of[output];
+    }
+    for (p, window) in windows.into_iter().enumerate() {
+        places[of[p]].windows.push(window);
+    }
+    for Place { first, before, skipped, result, windows, list } in &mut places {
+        let read: Vec<Range<usize>> =
+            windows.iter().filter(|window| window.port.role != Role::Out).map(|window| window.bytes_of(0)).collect();
+        windows.iter_mut().for_each(|window| window.fresh &= !read.contains(&window.bytes_of(0)));
+        // memory of later items is not there
+        let needed = windows.iter().map(|window| window.bytes_of(end - 1).end).max().unwrap_or(0);
+        if needed > before.len() && list.is_none() {
+            return Err(runner.error(format!("port {first} is shorter than its items")));
+        }
+        before.truncate(needed);
+        *result = result.take().and_then(|memory| memory.get_mut(..needed - *skipped));
     }
     Ok((places, of))
 }
 
-/// What a place holds before a round: its output filled with a byte of the round's own.
+impl Window {
+    /// The bytes of an item.
+    fn bytes_of(&self, item: usize) -> Range<usize> {
+        self.port.bytes_of(item, self.first)
+    }
+
+    /// The item that a byte belongs to; for what all items share, the first of all.
+    fn item_of(&self, byte: usize) -> Option<usize> {
+        let shared = self.port.sharing == Sharing::Shared || self.port.distance == 0;
+        let item = if shared { 0 } else { byte.checked_sub(self.first)? / self.port.distance };
+        self.bytes_of(item).contains(&byte).then_some(item)
+    }
+}
+
+impl Place<'_> {
+    /// Whether a byte is that of some item.
+    fn has(&self, byte: usize) -> bool {
+        self.windows.iter().any(|window| window.item_of(byte).is_some())
+    }
+
+    /// Whether there are bytes that are nobody's.
+    fn has_gaps(&self) -> bool {
+        self.windows.iter().any(|window| window.first > 0 || !window.port.is_dense())
+    }
+
+    /// Whether a byte is written for one of these items; or before it is read, if only `fresh`.
+    fn writes(&self, byte: usize, items: &Range<usize>, fresh: bool) -> bool {
+        let writes = |window: &Window| if fresh { window.fresh } else { window.port.role != Role::In };
+        let is_written = |item: usize| items.contains(&item);
+        self.windows.iter().any(|window| writes(window) && window.item_of(byte).is_some_and(is_written))
+    }
+}
+
+/// What a place holds before a round: its outputs filled with a byte of the round's own.
 fn poisoned(place: &Place<'_>, items: &Range<usize>, round: usize) -> Vec<u8> {
     let mut image = place.before.clone();
-    if let (true, Some(bytes)) = (place.fresh, place.item) {
-        image[items.start * bytes..items.end * bytes].fill(poison(round));
+    for window in place.windows.iter().filter(|window| window.fresh) {
+        items.clone().for_each(|item| image[window.bytes_of(item)].fill(poison(round)));
     }
     image
 }
@@ -158,14 +215,17 @@ fn run_once(
     (round, schedule): (usize, u64),
     task: &Task<'_>,
     places: &[Place<'_>],
-    place_of: &[usize],
+    (place_of, firsts): (&[usize], &[usize]),
     images: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>> {
     let items = &task.items;
-    let shown = |place: usize, byte: usize| task.shows(place, places[place].item, byte);
-    // of what is shared out, a slab sees its own part only
+    let shown = |place: usize, byte: usize| {
+        (!places[place].has_gaps() || places[place].has(byte)) && task.shows(place, &places[place], byte)
+    };
+    // nobody sees what lies between views, and of what is shared out, a slab sees its own part only
     let mut before = images.clone();
-    for (place, image) in before.iter_mut().enumerate().filter(|_| task.slab.is_some()) {
+    let hides = |place: usize| task.slab.is_some() || places[place].has_gaps();
+    for (place, image) in before.iter_mut().enumerate().filter(|(place, _)| hides(*place)) {
         image.iter_mut().enumerate().filter(|(i, _)| !shown(place, *i)).for_each(|(_, byte)| *byte = poison(round));
     }
     let parts: Vec<Part> = place_of
@@ -173,10 +233,12 @@ fn run_once(
         .enumerate()
         .map(|(p, &place)| match places[place].first {
             first if first == p => {
-                places[place].list.clone().map_or_else(|| Part::Own(before[place].clone()), Part::List)
+                places[place].list.clone().map_or_else(|| Contents::Own(before[place].clone()), Contents::List)
             }
-            port => Part::Alias { port, length: before[place].len() },
+            port => Contents::Alias { port, length: before[place].len() },
         })
+        .zip(firsts)
+        .map(|(memory, &first)| Part { memory, first })
         .collect();
     let mut after = runner.run(schedule, items, task.slab.map(|slab| &slab.blocks), &parts)?;
     if after.len() != parts.len() {
@@ -188,11 +250,7 @@ fn run_once(
         if after.len() != image.len() {
             return Err(runner.error("its runner answered with another length".into()));
         }
-        let launched = match (&place.result, place.item) {
-            (Some(_), Some(bytes)) => items.start * bytes..items.end * bytes,
-            _ => 0..0,
-        };
-        let may_change = |byte: usize| launched.contains(&byte) && shown(number, byte);
+        let may_change = |byte: usize| place.writes(byte, items, false) && shown(number, byte);
         let stray = (0..after.len()).find(|&byte| after[byte] != before[byte] && !may_change(byte));
         if let Some(byte) = stray {
             let what = match (&place.result, task.slab) {
@@ -204,12 +262,9 @@ fn run_once(
             return Err(runner.error(format!("writes {what}: {at}")));
         }
         let mut now = after;
-        if task.slab.is_some() {
-            now.iter_mut()
-                .zip(image)
-                .enumerate()
-                .filter(|(i, _)| !shown(number, *i))
-                .for_each(|(_, (now, old))| *now = old);
+        if hides(number) {
+            let hidden = now.iter_mut().zip(image).enumerate().filter(|(i, _)| !shown(number, *i));
+            hidden.for_each(|(_, (now, old))| *now = old);
         }
         left.push(now);
     }
@@ -218,10 +273,10 @@ fn run_once(
 
 impl Task<'_> {
     /// Whether a byte of a place is there for this run.
-    fn shows(&self, place: usize, item: Option<usize>, byte: usize) -> bool {
-        let shape = self.slab.and_then(|slab| slab.shapes[place]);
-        let (Some(shape), Some(item)) = (shape, item) else { return true };
-        byte.checked_sub(self.items.start * item).is_some_and(|byte| shape.contains(byte))
+    fn shows(&self, number: usize, place: &Place<'_>, byte: usize) -> bool {
+        let shape = self.slab.and_then(|slab| slab.shapes[number]);
+        let (Some(shape), Some(window)) = (shape, place.windows.first()) else { return true };
+        byte.checked_sub(window.bytes_of(self.items.start).start).is_some_and(|byte| shape.contains(byte))
     }
 }
 
@@ -236,7 +291,7 @@ fn same(
     for (place, (first, now)) in places.iter().zip(first.iter().zip(now)) {
         let Some(byte) = (0..now.len()).find(|&byte| first[byte] != now[byte]) else { continue };
         let (a, b, at) = (first[byte], now[byte], format!("port {}, byte {byte}", place.first));
-        let unwritten = place.fresh && (a, b) == (poison(0), poison(round));
+        let unwritten = place.writes(byte, &(0..usize::MAX), true) && (a, b) == (poison(0), poison(round));
         return Err(runner.error(if unwritten {
             format!("leaves its output unwritten: {at}")
         } else {

@@ -27,8 +27,14 @@ pub(crate) struct Runner {
     process: Mutex<Option<Process>>,
 }
 
+/// Memory of one port of a request, and the byte that its pointer is to.
+pub(super) struct Part {
+    pub(super) memory: Contents,
+    pub(super) first: usize,
+}
+
 /// Memory of one port of a request.
-pub(super) enum Part {
+pub(super) enum Contents {
     /// Its own, with these contents.
     Own(Vec<u8>),
     /// That of an earlier port, of this length.
@@ -98,16 +104,17 @@ impl Runner {
         self.numbers.iter().for_each(|&number| word(number, &[]));
         word(ports.len() as u64, &[]);
         for part in ports {
-            match part {
-                Part::Own(contents) => {
+            word(part.first as u64, &[]);
+            match &part.memory {
+                Contents::Own(contents) => {
                     word(u64::MAX, &[]);
                     word(contents.len() as u64, contents);
                 }
-                Part::Alias { port, length } => {
+                Contents::Alias { port, length } => {
                     word(*port as u64, &[]);
                     word(*length as u64, &[]);
                 }
-                Part::List(tables) => {
+                Contents::List(tables) => {
                     word(u64::MAX - 1, &[]);
                     word(tables.len() as u64, &[]);
                     tables.iter().for_each(|table| word(table.len() as u64, table));

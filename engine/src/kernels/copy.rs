@@ -1,0 +1,60 @@
+//! The kernel `copy`: items from where they lie to other places, for views that a kernel does not take.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::kernel::{Args, Kernel, Launch, Port};
+use crate::limits::Limits;
+use crate::source::{Built, Source};
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+/// A copy of each item. Ports: from (in), to (out).
+#[derive(Debug, Clone)]
+pub(crate) struct Copy {
+    ports: [Port; 2],
+}
+
+impl Copy {
+    /// Of items of so many bytes, secret or not.
+    pub(crate) fn new(bytes: usize, secret: bool) -> Self {
+        let ports = [Port::input(bytes), Port::output(bytes)];
+        Self { ports: if secret { ports.map(Port::secret) } else { ports } }
+    }
+}
+
+impl Kernel for Copy {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let [from, to] = &self.ports;
+        // a thread for eight bytes
+        let blocks_per_item = u32::try_from(from.bytes.div_ceil(8)).map_err(|_| Error::Unsupported {
+            job: format!("a copy of {} bytes", from.bytes),
+            why: "an item has at most 2^35 bytes".into(),
+        })?;
+        let launch = Launch { threads: THREADS, items_per_block: THREADS, blocks_per_item, shared_bytes: 0 };
+        let source = Source::of_engine(self, ringforge_kernels::COPY, Built { prelude: String::new(), launch });
+        let numbers = [from.bytes, from.distance, to.distance].map(|bytes| bytes as u64);
+        Ok(Source { numbers: numbers.to_vec(), ..source })
+    }
+
+    fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        kernel.ports.iter_mut().zip(distances).for_each(|(port, &distance)| port.distance = distance);
+        Some(Arc::new(kernel))
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        args.output::<u8>(1)?.copy_from_slice(args.input(0)?);
+        Ok(())
+    }
+}
