@@ -19,7 +19,7 @@ mod point_mul;
 mod rebuild;
 mod ring_mul;
 mod rns;
-pub(crate) mod rows;
+mod rows;
 mod spread;
 mod target;
 pub(crate) mod tree;

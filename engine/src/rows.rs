@@ -13,7 +13,6 @@ use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::job::Order;
 use crate::kernel::{Launch, Port};
-use crate::kernels::rows::elements;
 use crate::limits::Limits;
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
@@ -379,6 +378,16 @@ impl Rows {
     pub(crate) fn is_natural(&self) -> bool {
         self.order == Order::Natural
     }
+}
+
+/// Of what a kernel on rows has for each port, that for elements; the last two ports are the tables'.
+pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
+    &ports[..ports.len().saturating_sub(2)]
+}
+
+/// Has ports for elements lie so many bytes apart.
+pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
+    ports.iter_mut().zip(elements(distances)).for_each(|(port, &distance)| port.distance = distance);
 }
 
 impl fmt::Debug for Rows {

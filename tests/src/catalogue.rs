@@ -2,7 +2,7 @@
 
 use ringforge::kernels::Draw;
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring, U256};
+use ringforge::{Content, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
@@ -115,6 +115,26 @@ fn draws() -> Result<Vec<NamedPlan>> {
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
 }
 
+/// Every kernel that takes views on some, a copy for one that does not, and an operand that all items share.
+fn views(limits: &Limits) -> Result<NamedPlan> {
+    let planner = Planner::new(limits.clone());
+    let p = Pipeline::new("views", &planner);
+    let moduli = [12_289u32, 18_433, 40_961].into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
+    let ring = Ring::rns(64, &moduli)?;
+    let (whole, left) = (Content::Coefficients(ring.clone()), ring.limbs(0..2)?);
+    let values = Content::Evaluations { ring: left.clone(), depth: 6, order: Order::Tree };
+    let (a, key) = (p.coefficients("a", &ring), p.shared("key", left.bytes()).holding(values));
+    let [x, last] = [a.limbs(0..2), a.limbs(2..3)];
+    let (y, z) = (x.forward(), (x * x).forward());
+    p.output("products", p.join(whole.clone(), &[(y * key).inverse(), last * last]));
+    p.output("sums", p.join(whole.clone(), &[key.mul_add(y, z).inverse(), last]));
+    let converted = p.job(&Job::new(&left, Op::ConvertCentred).to(&ring.limbs(2..3)?), &[x]);
+    p.output("converted", p.join(whole.clone(), &[x, converted]));
+    let integers = p.job(&Job::new(&left, Op::Compose), &[x]);
+    p.output("residues", p.join(whole, &[p.job(&Job::new(&left, Op::Decompose), &[integers]), last]));
+    Ok(NamedPlan::new("views", p.build()?))
+}
+
 /// All plans for a device with these limits: transforms that kernels share out, which reach most barriers and so stand
 /// first, the jobs', draws, then those of the schemes in this workspace.
 ///
@@ -136,6 +156,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut plans = shared_out::transforms()?;
     plans.extend(jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<Vec<_>>>()?);
     plans.push(folded_in_device_memory(limits)?);
+    plans.push(views(limits)?);
     plans.extend(draws()?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {

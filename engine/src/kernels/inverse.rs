@@ -9,11 +9,11 @@ use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::order::Reorder;
-use crate::kernels::rows::{elements, in_place, lay_apart};
+use crate::kernels::rows::in_place;
 use crate::kernels::tree::Origin;
 use crate::limits::Limits;
 use crate::ring::split::Split;
-use crate::rows::Rows;
+use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
 

@@ -201,16 +201,6 @@ impl Rows {
     }
 }
 
-/// Of what a kernel on rows has for each port, that for elements; the last two ports are the tables'.
-pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
-    &ports[..ports.len().saturating_sub(2)]
-}
-
-/// Has ports for elements lie so many bytes apart.
-pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
-    ports.iter_mut().zip(elements(distances)).for_each(|(port, &distance)| port.distance = distance);
-}
-
 /// The factor 1.
 pub(crate) fn one<F: Field>(field: &F, q: &Modulus) -> F::Twiddle {
     field.twiddle(field.word(q, &q.reduce(&U256::ONE)))

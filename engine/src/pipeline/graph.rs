@@ -370,11 +370,12 @@ impl Graph {
             }
         }
         self.apart(kernel.name(), &ports, &inputs)?;
+        let originals = inputs.clone();
         self.copy_views(&kernel, &ports, &mut inputs, once)?;
         let step = self.steps.len();
         let mut outputs = Vec::new();
         let mut bound = Vec::with_capacity(ports.len());
-        for ((port, table), id) in ports.iter().zip(tables).zip(inputs) {
+        for (((port, table), id), original) in ports.iter().zip(tables).zip(inputs).zip(originals) {
             if port.sharing == Sharing::Shared && port.role != Role::In {
                 return Err(format!("{} writes to a shared port", kernel.name()));
             }
@@ -398,7 +399,9 @@ impl Graph {
                     let kind = Kind { secret, ..kind(port) };
                     let id = self.node(kernel.name(), Origin::Step(step), Some(kind), None);
                     self.nodes[id].within = Some(self.home(old)).filter(|place| *place != (old, 0));
-                    let gone = self.all_sources(old).into_iter().map(|(id, bytes)| (id, bytes, step));
+                    // also where a copy is written over: what is gone is no kernel's choice
+                    let gone =
+                        self.all_sources(original.unwrap_or(old)).into_iter().map(|(id, bytes)| (id, bytes, step));
                     self.overwritten.extend(gone.collect::<Vec<_>>());
                     outputs.push(id);
                     Bound::Turns(old, id)

@@ -1,5 +1,6 @@
 //! Pipelines whose parts do not fit together, and kernels that break their own description.
 
+use core::ops::Range;
 use std::sync::Arc;
 
 use ringforge::kernels::{Port, Sharing, Table};
@@ -398,4 +399,48 @@ fn texts_with_other_parameters_than_ports() -> Result<()> {
     let unnamed = Fake { text: "// nothing\n", ..Fake::new(&[IN, OUT]) };
     refused!(run(unnamed), Error::Compile { ref kernel, .. } if kernel == "fake");
     Ok(())
+}
+
+#[test]
+fn views_that_overlap_or_are_not_there() {
+    let words = mistake(|p| {
+        let x = apply(p, &PAIR, &[p.input("x")]);
+        apply(p, &[Port::input(2), Port::in_out(2)], &[x.part(1..3), x.part(0..2)]);
+    });
+    assert_eq!(words, "fake writes over what fake writes[0..2], which overlaps what fake writes[1..3]");
+    let gone = |view: Range<usize>| {
+        move |p: &Pipeline| {
+            let x = apply(p, &PAIR, &[p.input("x")]);
+            let y = apply(p, &[Port::input(2), Port::in_out(2)], &[x.part(2..4), x.part(0..2)]);
+            p.output("y", y);
+            p.output("z", x.part(view.clone()));
+        }
+    };
+    assert_eq!(mistake(gone(1..3)), "what fake writes[1..3] is gone: fake wrote over it");
+    let p = Pipeline::new("apart", &Planner::default());
+    gone(2..4)(&p);
+    assert!(p.build().is_ok());
+
+    let beyond = mistake(|p| _ = p.bytes("x", 4).part(2..5));
+    assert_eq!(beyond, "the input x has 4 bytes, and a view is of 2..5");
+    assert_eq!(mistake(|p| _ = p.input("x").part(0..1)), "it is not known how many bytes the input x has");
+    let statuses = mistake(|p| _ = apply(p, &[IN, Port::status()], &[p.input("x")]).part(0..1));
+    assert!(statuses.starts_with("what fake writes has no views"), "{statuses}");
+}
+
+#[test]
+fn limbs_that_do_not_make_up_elements() {
+    let ring: Ring = "97,193:x^4+1".parse().expect("a ring");
+    let whole = Content::Coefficients(ring.clone());
+    let join = |limbs: &'static [Range<usize>]| {
+        mistake(|p| {
+            let x = p.coefficients("x", &ring);
+            let parts: Vec<_> = limbs.iter().map(|limbs| x.limbs(limbs.clone())).collect();
+            p.join(whole.clone(), &parts);
+        })
+    };
+    let swapped = "the input x[8..16] is to be coefficients in Z_97[x]/(x^4 + 1), to be joined as";
+    assert!(join(&[1..2, 0..1]).starts_with(swapped));
+    assert!(join(&[0..1]).starts_with("1 limbs are joined as"));
+    assert!(join(&[]).starts_with("0 limbs are joined as"));
 }

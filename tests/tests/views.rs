@@ -1,0 +1,252 @@
+//! Views: limbs of elements and bytes of items, in kernels that take them and in others; what all items share; and batches
+//! that are cut to a budget.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
+use ringforge::split::Split;
+use ringforge::testkit::naive;
+use ringforge::testkit::{NamedPlan, Target, check_plan, devices, residues, seed};
+use ringforge::{
+    Content, Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Plan, Planner, Result, Ring,
+};
+
+/// 60-bit primes among primes of 50 bits.
+fn mixed(n: usize) -> Result<Ring> {
+    let primes = |bits, count| Modulus::ntt_primes(2 * n as u64, bits, count);
+    let small = primes(50, 3)?;
+    Ring::rns(n, &[&small[..2], &primes(60, 2)?, &small[2..]].concat())
+}
+
+/// The bits are those of the whole basis in one arithmetic, which a CPU works in.
+#[test]
+fn limbs_are_worked_on_in_the_arithmetic_that_is_fastest_for_them() -> Result<()> {
+    let ring = mixed(64)?;
+    for op in [Op::Forward, Op::Inverse, Op::Mul] {
+        for job in [Job::new(&ring, op), Job::new(&ring, op).order(Order::Natural)] {
+            let [whole, parts] = [Limits::cpu(), Limits::h200()].map(|limits| Planner::new(limits).plan(&job));
+            let (whole, parts) = (whole?, parts?);
+            assert_eq!((whole.kernels().len(), parts.kernels().len()), (1, 3), "{parts}");
+            assert!(parts.kernels().all(|kernel| kernel.name() != "copy"), "{parts}");
+        }
+    }
+    // each arithmetic has one compiled kernel, whatever the limbs
+    let plan = Planner::new(Limits::h200()).plan(&Job::new(&ring, Op::Forward))?;
+    let texts = plan.kernels().map(|kernel| kernel.source(&Limits::h200()).map(|source| source.prelude().to_owned()));
+    let texts = texts.collect::<Result<Vec<_>>>()?;
+    assert!(texts[0] == texts[2] && texts[0] != texts[1]);
+    Ok(())
+}
+
+#[test]
+fn limbs_agree_on_all_devices() -> Result<()> {
+    for n in [16, 64, 1 << 13] {
+        let ring = mixed(n)?;
+        for op in [Op::Forward, Op::Inverse, Op::Mul, Op::PointMul] {
+            for order in [Order::Tree, Order::Natural] {
+                let job = Job::new(&ring, op).order(order);
+                let jobs = [job.clone(), job.in_place()];
+                for job in &jobs[..if matches!(op, Op::Forward | Op::Inverse) { 2 } else { 1 }] {
+                    for device in
+                        devices().into_iter().filter(|device| n < 1 << 13 || !device.to_string().contains("text"))
+                    {
+                        let plan = NamedPlan::of_job(job, device.limits())?;
+                        check_plan(&plan, &[Device::cpu(), device], seed());
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// x is an element of Q·P in a batch, and y = x + key·x in the limbs of Q alone, its other limbs as they were.
+#[test]
+fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
+    let ring: Ring = "1152921504606830593,1152921504606748673,1152921504606683137:x^32+1".parse()?;
+    let q = ring.limbs(0..2)?;
+    let split = Split::of(&ring, None)?;
+    let values = |ring: &Ring| Content::Evaluations { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
+    let batch = 5;
+    let (x, key) = (residues(&ring, 1, batch), residues(&q, 2, 1));
+    let (limbs, bytes) = (0..q.bytes(), ring.bytes());
+    let mut wanted = x.clone();
+    let plain = |bytes: &[u8]| naive::to_plain(&q, bytes);
+    for item in wanted.chunks_exact_mut(bytes) {
+        let product =
+            naive::point_mul(&q, &Split::of(&q, None)?, Order::Tree, &plain(&item[limbs.clone()]), &plain(&key));
+        let sum = naive::add(&q, &product, &plain(&item[limbs.clone()]));
+        item[limbs.clone()].copy_from_slice(&naive::to_stored(&q, &sum));
+    }
+    for device in devices() {
+        let engine = Engine::on(device);
+        for same_name in [true, false] {
+            let p = engine.pipeline("update");
+            let x_in = p.elements("x", values(&ring));
+            let key_in = p.shared("key", q.bytes()).holding(values(&q));
+            let (old, rest) = (x_in.limbs(0..2), x_in.limbs(2..3));
+            let output = match same_name {
+                // over the limbs, which stay where they are
+                true => key_in.mul_add(p.elements("again", values(&q)), old),
+                false => key_in * old,
+            };
+            let output = p.join(values(&ring), &[output, rest]);
+            p.output(if same_name { "x" } else { "y" }, output);
+            let program = engine.device().compile(&p.build()?)?;
+            let stored: Vec<u8> = x.chunks_exact(bytes).flat_map(|item| item[limbs.clone()].to_vec()).collect();
+            let mut found = x.clone();
+            let call = program.on_host(batch).input("key", &key);
+            if same_name {
+                call.input("again", &stored).output("x", &mut found).run()?;
+                assert!(found == wanted, "{} on {}", program.plan(), engine.device());
+                assert_eq!(program.plan().kernels().len(), 1, "{}", program.plan());
+            } else {
+                call.input("x", &x).output("y", &mut found).run()?;
+                let rest = |all: &[u8]| {
+                    all.chunks_exact(bytes).flat_map(|item| item[q.bytes()..].to_vec()).collect::<Vec<_>>()
+                };
+                assert!(rest(&found) == rest(&x), "{} on {}", program.plan(), engine.device());
+                // the product lies where it belongs, the rest is copied there
+                let names: Vec<_> = program.plan().kernels().map(|kernel| kernel.name()).collect();
+                assert_eq!(names, ["point_mul", "copy"], "{}", program.plan());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds one to a byte; says that it takes views, and may not mean it.
+#[derive(Debug, Clone, Copy)]
+struct AddOne {
+    ports: [Port; 2],
+    takes_views: bool,
+    honest: bool,
+}
+
+impl AddOne {
+    const fn new(takes_views: bool, honest: bool) -> Self {
+        Self { ports: [Port::input(1), Port::output(1)], takes_views, honest }
+    }
+}
+
+const TEXT: &str = "#include \"word.cuh\"\n#include \"prelude.cuh\"\nusing namespace rf;\n\
+    extern \"C\" __global__ void add_one(const u8* in, u8* out, u64 of_in, u64 of_out, u64 first, u64 end) {\n\
+        const u64 item = first + (u64)blockIdx.x * blockDim.x + threadIdx.x;\n\
+        if (item < end) out[item * of_out] = in[item * of_in] + 1;\n\
+    }\n";
+
+impl Kernel for AddOne {
+    fn name(&self) -> &'static str {
+        "add_one"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    #[allow(unsafe_code)]
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let distances = self.ports.map(|port| if self.honest { port.distance as u64 } else { 1 });
+        let built = Built { prelude: String::new(), launch: Launch::thread_per_item(32) };
+        // SAFETY: a thread works on the byte of its item; where it does not, the text device alone runs it.
+        Ok(unsafe { Source::new(self, TEXT, &[], built).with_numbers(distances.to_vec()) })
+    }
+
+    fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = *self;
+        kernel.ports.iter_mut().zip(distances).for_each(|(port, distance)| port.distance = *distance);
+        self.takes_views.then(|| Arc::new(kernel) as _)
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        args.each(items, |_, (from, to): (&u8, &mut u8)| {
+            *to = from + 1;
+            Ok(())
+        })
+    }
+}
+
+/// The second byte of three, plus one.
+fn second(limits: &Limits, kernel: AddOne) -> Result<Plan> {
+    let p = Pipeline::new("second", &Planner::new(limits.clone()));
+    let [sum] = p.step(kernel, &[p.bytes("bytes", 3).part(1..2)]);
+    p.output("sum", sum);
+    p.build()
+}
+
+#[test]
+fn kernels_that_take_no_views_are_given_copies() -> Result<()> {
+    let bytes: Vec<u8> = (0..210).collect();
+    for device in devices() {
+        for takes_views in [false, true] {
+            let plan = second(device.limits(), AddOne::new(takes_views, true))?;
+            let shown = "second\n  copy         bytes[1..2] -> temp0\n  add_one      temp0 -> sum";
+            let viewed = "second\n  add_one      bytes[1..2] -> sum";
+            assert_eq!(plan.to_string(), if takes_views { viewed } else { shown });
+            let mut sums = [0u8; 70];
+            device.compile(&plan)?.on_host(70).input("bytes", &bytes).output("sum", &mut sums).run()?;
+            assert!(sums.iter().zip(0..).all(|(sum, i)| *sum == 3 * i + 2), "{sums:?} on {device}");
+        }
+    }
+    Ok(())
+}
+
+/// What lies between is something else at each run.
+#[test]
+fn kernels_that_read_between_views_are_found() -> Result<()> {
+    let Some(device) = Target::Text.device() else { return Ok(()) };
+    let program = device.compile(&second(device.limits(), AddOne::new(true, false))?)?;
+    let mut sums = [0u8; 70];
+    let outcome = program.on_host(70).input("bytes", &[1u8; 210]).output("sum", &mut sums).run();
+    let Err(Error::Kernel { why, .. }) = outcome else { panic!("{outcome:?}") };
+    assert!(why.starts_with("gives two results"), "{why}");
+    Ok(())
+}
+
+/// The temporaries are for few items at a time, and results are the same.
+#[test]
+fn batches_are_cut_to_a_budget() -> Result<()> {
+    let ring: Ring = "998244353:x^64+1".parse()?;
+    for device in devices() {
+        let (engine, batch) = (Engine::on(device), 37);
+        let p = engine.pipeline("fourth power");
+        let square = |x| x * x;
+        let [a, key] =
+            [p.coefficients("a", &ring), p.shared("key", ring.bytes()).holding(Content::Coefficients(ring.clone()))];
+        let scaled = square(a) * square(key);
+        p.output("power", square(square(scaled)));
+        let program = engine.device().compile(&p.build()?)?;
+        let stream = engine.stream()?;
+        let [a, key] = [residues(&ring, 3, batch), residues(&ring, 4, 1)].map(|bytes| stream.upload(&bytes));
+        let (a, key) = (a?, key?);
+        let mut results = Vec::new();
+        for budget in [usize::MAX, program.plan().temporary_bytes(8), 0] {
+            let mut power = engine.device().buffer(batch * ring.bytes())?;
+            let call = program.on(stream, batch).input("a", &a).input("key", &key).output("power", &mut power);
+            call.within(budget).run()?;
+            results.push(stream.download::<u8>(&power)?);
+        }
+        assert!(results.iter().all(|result| *result == results[0]), "{} on {}", program.plan(), engine.device());
+    }
+    Ok(())
+}
+
+#[test]
+fn rings_of_limbs() -> Result<()> {
+    let ring: Ring = "97,193,257#0,1,2,1:x^16+1@19,8,9:plain".parse()?;
+    let text = |limbs| ring.limbs(limbs).map(|ring| format!("{ring:#}"));
+    assert_eq!(text(1..4)?, "193,257 # 0,1,0 : x^16 + 1 @ 8,9");
+    assert_eq!(text(0..1)?, "97 : x^16 + 1 @ 19");
+    assert_eq!(ring.limbs(0..4)?, ring);
+    let why = |ring: &Ring, limbs| match ring.limbs(limbs) {
+        Err(Error::Ring { why }) => why,
+        other => panic!("{other:?}"),
+    };
+    for limbs in [0..0, 3..5, 5..6] {
+        assert!(why(&ring, limbs).ends_with("are not there"));
+    }
+    let wide: Ring = "1152921504606830593,12289:x^8+1".parse()?;
+    assert!(why(&wide, 1..2).ends_with("have a narrower ring"));
+    Ok(())
+}
