@@ -66,7 +66,7 @@ impl Planner {
         match job.op {
             Op::Compose | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(self, job),
             Op::Mul => match Split::of(&job.ring, job.depth) {
-                Ok(_) => self.product(job),
+                Ok(split) => self.product(job, &split),
                 Err(error) if job.depth.is_some() => Err(error),
                 Err(Error::NotPrime { .. } | Error::NoRoot { .. } | Error::Unsupported { .. }) => lift::mul(self, job),
                 Err(error) => Err(error),
@@ -85,7 +85,7 @@ impl Planner {
             Op::Inverse => (values, coefficients, inverse),
             _ => (coefficients, values, forward),
         };
-        let done = self.by_arithmetic(&p, job, &to, [p.elements(name, from)], |split, [value]| {
+        let done = self.by_arithmetic(&p, (job, split), &to, [p.elements(name, from)], |split, [value]| {
             transform(&p, &self.rows(job, split, job.order), value)
         })?;
         p.output(result, done);
@@ -97,18 +97,17 @@ impl Planner {
     fn by_arithmetic<'p, const N: usize>(
         &self,
         p: &'p Pipeline,
-        job: &Job,
+        (job, split): (&Job, &Split),
         content: &Content,
         values: [Value<'p>; N],
         make: impl Fn(&Split, [Value<'p>; N]) -> Value<'p>,
     ) -> Result<Value<'p>> {
         let runs = self.runs(job);
         if runs.len() == 1 {
-            return Ok(make(&Split::of(&job.ring, job.depth)?, values).holding(content.clone()));
+            return Ok(make(split, values).holding(content.clone()));
         }
         let part = |run: Range<usize>| {
-            let split = Split::of(&job.ring.limbs(run.clone())?, job.depth)?;
-            let made = make(&split, values.map(|value| value.limbs(run.clone())));
+            let made = make(&split.limbs(run.clone())?, values.map(|value| value.limbs(run.clone())));
             Ok(made.holding(content.limbs(run)?))
         };
         let parts = runs.into_iter().map(part).collect::<Result<Vec<_>>>()?;
@@ -144,11 +143,11 @@ impl Planner {
     }
 
     /// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
-    fn product(&self, job: &Job) -> Result<Plan> {
+    fn product(&self, job: &Job, split: &Split) -> Result<Plan> {
         let p = Pipeline::new(job.to_string(), self);
         let coefficients = Content::Coefficients(job.ring.clone());
         let factors = ["a", "b"].map(|name| p.elements(name, coefficients.clone()));
-        let product = self.by_arithmetic(&p, job, &coefficients, factors, |split, factors| {
+        let product = self.by_arithmetic(&p, (job, split), &coefficients, factors, |split, factors| {
             let fused = RingMul::new(split, &self.limits).chosen(self.tuning.choice(job));
             if self.limits.is_cpu() || fused.fits(&self.limits) {
                 let [product] = p.step(fused, &factors);

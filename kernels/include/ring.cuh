@@ -209,11 +209,11 @@ struct Row {
         return R::per_item ? index * R::n : item * distance + (u64)number * R::n;
     }
     // The place of the row's first coefficient.
-    RF_METHOD u64 offset(u64 distance) const {
+    RF_METHOD u64 offset(u64 distance = 0) const {
         return polynomial(distance) + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
     }
     // The place of its first value: elsewhere if values stand in natural order.
-    RF_METHOD u64 values(u64 distance) const {
+    RF_METHOD u64 values(u64 distance = 0) const {
         return R::natural_order && parts > 1 ? polynomial(distance) + part * R::base : offset(distance);
     }
     // The row of the basis that its modulus is of.

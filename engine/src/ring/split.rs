@@ -1,6 +1,7 @@
 //! How a ring splits: layers of radix 2 and 3 down to the base degree that its moduli allow.
 
 use core::fmt;
+use core::ops::Range;
 
 use crypto_bigint::U256;
 
@@ -127,6 +128,14 @@ impl Split {
     pub(crate) fn of_modulus(&self, i: usize) -> Self {
         let Self { ref ring, n, base, ref layers, ref roots } = *self;
         Self { ring: ring.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
+    }
+
+    /// The same split of the ring of some limbs, which alone might go deeper.
+    pub(crate) fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
+        let ring = self.ring.limbs(limbs)?;
+        let of = |q: &Modulus| self.roots.iter().find(|roots| roots.q == *q).copied();
+        let roots = ring.moduli().iter().filter_map(of).collect();
+        Ok(Self { ring, roots, ..self.clone() })
     }
 
     /// The ring.
