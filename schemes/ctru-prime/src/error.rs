@@ -21,7 +21,7 @@ impl SchemeError for KeyError {
         word(3, coefficient)
     }
 
-    fn from_word(code: u8, coefficient: usize) -> Option<Self> {
-        (code == 3).then_some(Self::InvalidSecretKey { coefficient })
+    fn all(coefficient: usize) -> impl IntoIterator<Item = Self> {
+        [Self::InvalidSecretKey { coefficient }]
     }
 }
