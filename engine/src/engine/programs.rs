@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use crate::error::Error;
-    use crate::job::Op;
+    use crate::job::{Job, Op};
     use crate::planner::Planner;
     use crate::ring::Ring;
 

@@ -97,6 +97,12 @@ impl<K: Kind, M: KemScheme> Items<K, M> {
         self.len() == 0
     }
 
+    /// Their bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &Buffer {
+        &self.bytes
+    }
+
     /// Their bytes, for a plan to write. A copy of secret ones is the caller's to wipe.
     pub fn bytes_mut(&mut self) -> &mut Buffer {
         &mut self.bytes

@@ -100,17 +100,17 @@ impl Work {
 impl Parameters {
     /// Bytes between the coins of one polynomial and the next in temporary memory: whole vectors.
     const fn coins_pitch(&self) -> usize {
-        self.polynomial_coins_bytes().next_multiple_of(16)
+        self.sizes().polynomial_coins.next_multiple_of(16)
     }
 
     /// Bytes between messages.
     const fn message_pitch(&self) -> usize {
-        self.message_bytes().next_multiple_of(8)
+        self.sizes().message.next_multiple_of(8)
     }
 
     /// Bytes between what rejection keys are hashes of: identity, z, ciphertext.
     const fn rejection_pitch(&self) -> usize {
-        (ID_BYTES + SEED_BYTES + self.ciphertext_bytes()).next_multiple_of(8)
+        (ID_BYTES + SEED_BYTES + self.sizes().ciphertext).next_multiple_of(8)
     }
 }
 
@@ -133,12 +133,12 @@ impl Way {
 
     /// What is prepared of a public key: h as a factor, then the key, up to a whole vector.
     pub(crate) const fn prepared_public_bytes(self, p: &Parameters) -> usize {
-        self.large_bytes(p) + p.public_key_bytes().next_multiple_of(16)
+        self.large_bytes(p) + p.sizes().public_key.next_multiple_of(16)
     }
 
     /// What is prepared of a secret key: f as a factor, then the key, up to a whole vector.
     pub(crate) const fn prepared_secret_bytes(self, p: &Parameters) -> usize {
-        self.small_bytes(p) + p.secret_key_bytes().next_multiple_of(16)
+        self.small_bytes(p) + p.sizes().kem().secret_key.next_multiple_of(16)
     }
 }
 
@@ -160,11 +160,11 @@ impl Task {
             Keys::Prepared => Port::input(prepared),
             Keys::One => Port::shared(prepared),
         };
-        let plain_public = Port::input(p.public_key_bytes());
-        let plain_secret = Port::input(p.secret_key_bytes()).secret();
-        let public_key = key(p.public_key_bytes(), way.prepared_public_bytes(p));
-        let secret_key = key(p.secret_key_bytes(), way.prepared_secret_bytes(p)).secret();
-        let ciphertext = Port::input(p.ciphertext_bytes());
+        let plain_public = Port::input(p.sizes().public_key);
+        let plain_secret = Port::input(p.sizes().kem().secret_key).secret();
+        let public_key = key(p.sizes().public_key, way.prepared_public_bytes(p));
+        let secret_key = key(p.sizes().kem().secret_key, way.prepared_secret_bytes(p)).secret();
+        let ciphertext = Port::input(p.sizes().ciphertext);
         let message = Port::input(p.message_pitch()).secret();
         let rejection = Port::input(p.rejection_pitch()).secret();
         let [coins, both_coins] = [1, 2].map(|count| Port::input(count * p.coins_pitch()).secret());
@@ -244,7 +244,7 @@ impl Task {
                 _ => Work::Transform(Box::new(integer_rows(p.n, bounds, limits)?.extra_shared(extra))),
             })
         };
-        let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
+        let key_or_ciphertext = p.sizes().public_key.max(p.n.div_ceil(8) * p.q2_bits as usize);
         // two beside the row, 16 bits a coefficient, each as long as half a row of either way
         let polynomials = 2 * integer_length(p.n);
         match stage {
@@ -252,7 +252,7 @@ impl Task {
             Stage::Encrypt | Stage::Compare | Stage::PreparePublic => rows(Bounds::of_encryption(p), key_or_ciphertext),
             #[cfg(feature = "testkit")]
             Stage::Multiply => rows(Bounds::of_encryption(p), 0),
-            Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes()),
+            Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.sizes().message),
             Stage::Gather | Stage::Invert | Stage::Generate => rows(Bounds::of_limbs(p), polynomials),
         }
     }

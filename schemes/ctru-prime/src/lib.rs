@@ -2,8 +2,7 @@
 //! and in batches.
 //!
 //! A parameter set is a type: [`CtruPrime761`], say. One key at a time, on the CPU, works with [`generate`],
-//! [`encapsulate`] and [`decapsulate`]; batches of any size, on a CPU or a GPU, with [`Batch`] and the traits of
-//! `ringforge_batch`.
+//! [`encapsulate`] and [`decapsulate`]; batches of any size, on a CPU or a GPU, with [`Batch`].
 //!
 //! | file | what |
 //! | --- | --- |

@@ -1,6 +1,5 @@
 //! The stages of a parameter set put together: the steps of its operations, and the plans with keys that are prepared.
 
-use ringforge::kernels::Draw;
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
@@ -8,6 +7,20 @@ use crate::kem::kem;
 use crate::kernels::{Keys, Stage, Task};
 use crate::params::Parameters;
 use crate::product::Way;
+
+/// What is done with keys that are prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prepared {
+    /// Public keys → what is prepared of them.
+    PreparePublic,
+    /// Secret keys → what is prepared of them for decryption; for the other half of a decapsulation the public key in them
+    /// is to be prepared.
+    PrepareSecret,
+    /// A prepared public key, seeds or draws → ciphertexts, shared keys.
+    EncapsulateToOne(Randomness),
+    /// A prepared secret key, its public key prepared, ciphertexts → shared keys.
+    DecapsulateWithOne,
+}
 
 /// The steps of a parameter set.
 #[derive(Clone, Copy)]
@@ -40,44 +53,32 @@ impl PrimeSteps {
         self.way.unwrap_or_else(|| Way::fastest(limits))
     }
 
-    /// Public keys → what is prepared of them.
-    pub(crate) fn prepare_public(&self, planner: &Planner) -> Result<Plan> {
-        self.prepare("public keys", Stage::PreparePublic, planner)
-    }
-
-    /// Secret keys → what is prepared of them for decryption; for the other half of a decapsulation the public key in them
-    /// is to be prepared.
-    pub(crate) fn prepare_secret(&self, planner: &Planner) -> Result<Plan> {
-        self.prepare("secret keys", Stage::PrepareSecret, planner)
-    }
-
-    fn prepare(&self, keys: &str, stage: Stage, planner: &Planner) -> Result<Plan> {
-        let p = self.pipeline(&format!("prepare {keys}"), planner);
-        let [prepared] = self.keys(Keys::Prepared).step(&p, stage, &[p.input(keys)])?;
-        p.output(&format!("prepared {keys}"), prepared);
-        p.build()
-    }
-
-    /// A prepared public key, seeds or draws → ciphertexts, shared keys.
-    pub(crate) fn encapsulate_to_one(&self, from: Randomness, planner: &Planner) -> Result<Plan> {
-        let p = self.pipeline("encapsulate to one key", planner);
-        let key = p.input("prepared public key");
-        let [seeds] = match from {
-            Randomness::Seeds => [p.input("seeds")],
-            Randomness::Draws => p.step(Draw::new(ENCAPSULATION_SEED, 0)?, &[p.input("draws")]),
-        };
-        let ([ciphertexts, shared_keys], _) = self.keys(Keys::One).encapsulate(&p, key, seeds)?;
-        p.output("ciphertexts", ciphertexts);
-        p.output("shared keys", shared_keys);
-        p.build()
-    }
-
-    /// A prepared secret key, its public key prepared, ciphertexts → shared keys.
-    pub(crate) fn decapsulate_with_one(&self, planner: &Planner) -> Result<Plan> {
-        let p = self.pipeline("decapsulate with one key", planner);
-        let keys = ["prepared secret key", "prepared public key"].map(|name| p.input(name));
-        let ([shared_keys], _) = self.keys(Keys::One).decapsulate_with(&p, keys, p.input("ciphertexts"))?;
-        p.output("shared keys", shared_keys);
+    /// The plan of what is done with keys that are prepared, or to prepare them.
+    pub(crate) fn with_prepared(&self, task: Prepared, planner: &Planner) -> Result<Plan> {
+        let p = self.pipeline(&format!("{task:?}"), planner);
+        let (one, preparing) = (self.keys(Keys::One), self.keys(Keys::Prepared));
+        match task {
+            Prepared::PreparePublic => {
+                let [prepared] = preparing.step(&p, Stage::PreparePublic, &[p.input("public keys")])?;
+                p.output("prepared public keys", prepared);
+            }
+            Prepared::PrepareSecret => {
+                let [prepared] = preparing.step(&p, Stage::PrepareSecret, &[p.input("secret keys")])?;
+                p.output("prepared secret keys", prepared);
+            }
+            Prepared::EncapsulateToOne(from) => {
+                let key = p.input("prepared public key");
+                let (seeds, _) = from.seeds(&p, ENCAPSULATION_SEED)?;
+                let ([ciphertexts, shared_keys], _) = one.encapsulate(&p, key, seeds)?;
+                p.output("ciphertexts", ciphertexts);
+                p.output("shared keys", shared_keys);
+            }
+            Prepared::DecapsulateWithOne => {
+                let keys = ["prepared secret key", "prepared public key"].map(|name| p.input(name));
+                let ([shared_keys], _) = one.decapsulate_with(&p, keys, p.input("ciphertexts"))?;
+                p.output("shared keys", shared_keys);
+            }
+        }
         p.build()
     }
 

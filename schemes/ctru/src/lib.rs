@@ -1,8 +1,7 @@
 //! CTRU and CNTR: key encapsulation over NTRU lattices with messages in E8, one by one and in batches.
 //!
 //! A parameter set is a type: [`Ctru768`], say. One key at a time, on the CPU, works with the traits of the crate `kem`
-//! ([`EncapsulationKey`], [`DecapsulationKey`]); batches of any size, on a CPU or a GPU, with [`Batch`] and the traits of
-//! `ringforge_batch`.
+//! ([`EncapsulationKey`], [`DecapsulationKey`]); batches of any size, on a CPU or a GPU, with [`Batch`].
 //!
 //! ```
 //! use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
@@ -17,12 +16,10 @@
 //!
 //! ```
 //! use ringforge::Engine;
-//! use ringforge_batch::BatchKem;
 //! use ringforge_ctru::{Batch, Ctru768};
 //!
 //! let engine = Engine::best(); // a CUDA GPU where there is one, else the CPU
-//! let device = engine.device();
-//! let kem = Batch::<Ctru768>::new(device)?;
+//! let kem = Batch::<Ctru768>::new(&engine)?;
 //! let sizes = kem.sizes();
 //! let (mut public_keys, mut secret_keys) = (vec![0; 3 * sizes.public_key], vec![0; 3 * sizes.secret_key]);
 //! kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;

@@ -18,7 +18,7 @@ impl Task {
     pub(super) fn expand(&self, ([d, _], coins): (&[Seed; 2], &mut [u8]), _: &mut Memory) -> Result<()> {
         let p = self.parameters();
         let (f, g) = coins.split_at_mut(p.coins_pitch());
-        xof(d, [f, g].map(|coins| padded(coins, p.polynomial_coins_bytes())));
+        xof(d, [f, g].map(|coins| padded(coins, p.sizes().polynomial_coins)));
         Ok(())
     }
 
@@ -41,7 +41,7 @@ impl Task {
     ) -> Result<()> {
         let p = self.parameters();
         let (f, g) = coins.split_at(p.coins_pitch());
-        let coins = [f, g].map(|coins| &coins[..p.polynomial_coins_bytes()]);
+        let coins = [f, g].map(|coins| &coins[..p.sizes().polynomial_coins]);
         let z_at = secret_key.len() - SEED_BYTES;
         secret_key[z_at..].copy_from_slice(z);
         self.kem.key_pair_from(coins, public_key, secret_key, &mut memory.polynomials).map(drop)
@@ -61,7 +61,7 @@ impl Task {
 
     pub(super) fn prepare_secret(&self, (key, prepared): (&[u8], &mut [u8]), memory: &mut Memory) -> Result<()> {
         let (p, memory) = (self.parameters(), &mut memory.polynomials);
-        self.kem.pke.transform_secret(p.parts(key)[0], memory)?;
+        self.kem.pke.transform_secret(p.sizes().parts(key)[0], memory)?;
         let (factor, rest) = prepared.split_at_mut(self.way.small_bytes(p));
         match self.way {
             Way::Transform => put_values(&memory.factors.left, factor),
@@ -98,7 +98,7 @@ impl Task {
     }
 
     pub(super) fn check_secret(&self, (key, status): (&[u8], &mut u32), memory: &mut Memory) -> Result<()> {
-        let place = self.kem.pke.bad_field(self.parameters().parts(key)[0], &mut memory.polynomials)?;
+        let place = self.kem.pke.bad_field(self.parameters().sizes().parts(key)[0], &mut memory.polynomials)?;
         *status = status_of(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient }));
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Task {
     ) -> Result<()> {
         let p = self.parameters();
         let id = if self.keys == Keys::One { &key[self.way.large_bytes(p)..] } else { key };
-        let (message, coins) = (padded(message, p.message_bytes()), padded(coins, p.polynomial_coins_bytes()));
+        let (message, coins) = (padded(message, p.sizes().message), padded(coins, p.sizes().polynomial_coins));
         self.kem.hash_seed(id, seed, message, shared_key, coins);
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Task {
     ) -> Result<()> {
         let p = self.parameters();
         self.take_public(key, memory)?;
-        let (message, coins) = (&message[..p.message_bytes()], &coins[..p.polynomial_coins_bytes()]);
+        let (message, coins) = (&message[..p.sizes().message], &coins[..p.sizes().polynomial_coins]);
         self.kem.pke.encrypt_to_values(message, coins, ciphertext, memory)
     }
 
@@ -140,17 +140,17 @@ impl Task {
             let (factor, secret_key) = key.split_at(self.way.small_bytes(p));
             *status = PENDING;
             self.take_prepared_secret(factor, &mut memory.polynomials)?;
-            &secret_key[..p.secret_key_bytes()]
+            &secret_key[..p.sizes().kem().secret_key]
         } else {
             self.check_secret((key, status), memory)?;
             if *status == FINE {
                 *status = PENDING;
             }
-            self.kem.pke.transform_secret(p.parts(key)[0], &mut memory.polynomials)?;
+            self.kem.pke.transform_secret(p.sizes().parts(key)[0], &mut memory.polynomials)?;
             key
         };
-        let [_, public_key, z] = p.parts(secret_key);
-        let message = padded(message, p.message_bytes());
+        let [_, public_key, z] = p.sizes().parts(secret_key);
+        let message = padded(message, p.sizes().message);
         self.kem.pke.decrypt_with_values(ciphertext, message, &mut memory.polynomials)?;
         let hashed = Zeroizing::new([&public_key[..ID_BYTES], z, ciphertext].concat());
         padded(rejection, hashed.len()).copy_from_slice(&hashed);
@@ -163,8 +163,8 @@ impl Task {
         _: &mut Memory,
     ) -> Result<()> {
         let p = self.parameters();
-        let rest = &rejection[ID_BYTES..][..SEED_BYTES + p.ciphertext_bytes()];
-        let (message, coins) = (&message[..p.message_bytes()], padded(coins, p.polynomial_coins_bytes()));
+        let rest = &rejection[ID_BYTES..][..SEED_BYTES + p.sizes().ciphertext];
+        let (message, coins) = (&message[..p.sizes().message], padded(coins, p.sizes().polynomial_coins));
         self.kem.hash_message(rejection, &[rest], message, keys, coins);
         if *status == PENDING {
             *status = HALFWAY;
@@ -186,7 +186,7 @@ impl Task {
         memory: &mut Memory,
     ) -> Result<()> {
         let Memory { polynomials, ciphertext: again, .. } = memory;
-        let public_key = if self.keys == Keys::One { key } else { self.parameters().parts(key)[1] };
+        let public_key = if self.keys == Keys::One { key } else { self.parameters().sizes().parts(key)[1] };
         self.encrypt_in((public_key, message, coins, again), polynomials)?;
         // the public key may be any bytes
         if *status == HALFWAY {
