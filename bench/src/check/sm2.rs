@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use ringforge::Device;
 use ringforge::testkit::{Random, bytes};
+use ringforge::{Device, Engine};
 use ringforge_sm2::{Mode, Signer, Verifier};
 use serde::Serialize;
 
@@ -58,7 +58,8 @@ fn line(mode: Mode, device: &Device, seed: u64, quick: bool) -> Result<Line> {
         false if is_cpu => CPU_ITEMS,
         false => GPU_ITEMS,
     };
-    let (signer, verifier) = (Signer::new(device, mode)?, Verifier::new(device)?);
+    let (signer, verifier) =
+        (Signer::new(&Engine::on(device.clone()), mode)?, Verifier::new(&Engine::on(device.clone()))?);
     let mut wrong = Vec::new();
     let (mut private, mut public) = (vec![0; 32 * batch], vec![0; 64 * batch]);
     signer.generate(&mut private, &mut public)?.into_result()?;
@@ -82,12 +83,14 @@ fn line(mode: Mode, device: &Device, seed: u64, quick: bool) -> Result<Line> {
     let compared = if is_cpu { 0 } else { batch.min(COMPARED_ITEMS) };
     if compared > 0 {
         let mut again = vec![0; 64 * compared];
-        Signer::new(&cpu, mode)?.public_keys(&private[..32 * compared], &mut again)?.into_result()?;
+        Signer::new(&Engine::on(cpu.clone()), mode)?
+            .public_keys(&private[..32 * compared], &mut again)?
+            .into_result()?;
         if again != public[..64 * compared] {
             wrong.push("public keys");
         }
         let part = (&public[..64 * compared], &digests[..32 * compared], &signatures[..64 * compared]);
-        let again = Verifier::new(&cpu)?.verify(part.0, part.1, part.2)?;
+        let again = Verifier::new(&Engine::on(cpu.clone()))?.verify(part.0, part.1, part.2)?;
         if !found.errors().iter().take_while(|error| error.item < compared).eq(again.errors()) {
             wrong.push("the CPU's verdicts");
         }
