@@ -134,7 +134,7 @@ pub(crate) fn plan<M: KemScheme>(operation: Operation, limits: &Limits) -> ringf
         Operation::Encaps | Operation::EncapsOne => Each::Encapsulate(Randomness::Seeds),
         Operation::Decaps | Operation::DecapsOne => Each::Decapsulate,
     };
-    let plan = each.plan(M::NAME, &M::steps()?, false, &Planner::new(limits.clone()))?;
+    let plan = each.plan(M::NAME, &M::steps(limits)?, false, &Planner::new(limits.clone()))?;
     plan.ok_or_else(|| Error::Unsupported { job: format!("{} {operation}", M::NAME), why: "it has no steps".into() })
 }
 

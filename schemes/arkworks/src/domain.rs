@@ -1,7 +1,5 @@
 //! Arkworks' radix-2 domain with the engine behind it.
 
-use core::fmt;
-
 use ark_ff::FftField;
 use ark_poly::domain::radix2::Elements;
 use ark_poly::domain::{DomainCoeff, EvaluationDomain, Radix2EvaluationDomain};
@@ -42,7 +40,7 @@ use crate::field::{EngineField, root};
 /// assert!(a == b && b == c);
 /// # Ok::<(), ringforge_arkworks::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, CanonicalSerialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, CanonicalSerialize)]
 pub struct Domain<F: FftField>(Radix2EvaluationDomain<F>);
 
 impl<F: EngineField> Domain<F> {
@@ -226,12 +224,6 @@ impl<F: FftField> EvaluationDomain<F> for Domain<F> {
 
     fn elements(&self) -> Elements<F> {
         self.0.elements()
-    }
-}
-
-impl<F: FftField> fmt::Debug for Domain<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -218,7 +218,7 @@ impl<M: KemScheme> Batch<M> {
     fn program(&self, operation: Operation, checked: bool) -> Result<Option<Program>> {
         let (key, mut is_needed) = ((TypeId::of::<M>(), operation, checked), true);
         let program = self.engine.program_of(&key, |planner| {
-            let plan = operation.plan(M::NAME, &M::steps()?, checked, planner)?;
+            let plan = operation.plan(M::NAME, &M::steps(planner.limits())?, checked, planner)?;
             is_needed = plan.is_some();
             plan.ok_or_else(|| missing::<M>(operation))
         });

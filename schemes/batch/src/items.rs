@@ -163,7 +163,7 @@ impl<K: Kind, M: KemScheme> fmt::Debug for Items<K, M> {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Device, Pipeline, Value};
+    use ringforge::{Device, Limits, Pipeline, Value};
 
     use super::*;
     use crate::kem_scheme::{Made, Steps};
@@ -177,7 +177,7 @@ mod tests {
         type Error = OwnError;
         const SIZES: Sizes = Sizes { public_key: 4, secret_key: 4, ciphertext: 4, shared_key: 4 };
 
-        fn steps() -> Result<impl Steps> {
+        fn steps(_: &Limits) -> Result<impl Steps> {
             None::<NoSteps>
                 .ok_or_else(|| Error::Unsupported { job: "steps".into(), why: "only handles are tested".into() })
         }

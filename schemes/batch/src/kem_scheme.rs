@@ -1,7 +1,7 @@
 //! What a scheme gives, so that a [`Batch`](crate::Batch) can run it.
 
 use ringforge::kernels::Draw;
-use ringforge::{Pipeline, Plan, Planner, Result, Value};
+use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 
 use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes};
 use crate::status::SchemeError;
@@ -15,11 +15,11 @@ pub trait KemScheme: 'static {
     /// What its kernels find wrong with items.
     type Error: SchemeError;
 
-    /// Its steps.
+    /// Its steps, on devices with some limits.
     ///
     /// # Errors
     /// What makes its rings fail.
-    fn steps() -> Result<impl Steps>;
+    fn steps(limits: &Limits) -> Result<impl Steps>;
 }
 
 /// What an operation gives of each item, and its [status](crate::status()) where it writes one: outputs are then zero

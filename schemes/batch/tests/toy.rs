@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use ringforge::kernels::{Args, Built, CustomKernel, Port};
-use ringforge::{Engine, Pipeline, Result, Value};
+use ringforge::{Engine, Limits, Pipeline, Result, Value};
 use ringforge_batch::{Batch, ErrorKind, ItemError, KemScheme, Made, SchemeError, Sizes, Steps, status, word};
 
 struct Toy;
@@ -30,7 +30,7 @@ impl KemScheme for Toy {
     const SIZES: Sizes = Sizes { public_key: 1, secret_key: 1, ciphertext: 1, shared_key: 1 };
     type Error = InvalidKey;
 
-    fn steps() -> Result<impl Steps> {
+    fn steps(_: &Limits) -> Result<impl Steps> {
         Ok(Toy)
     }
 }

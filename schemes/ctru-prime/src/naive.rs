@@ -7,10 +7,9 @@
 mod radix;
 
 use ringforge::testkit::Named;
-use ringforge_e8::EncryptionSizes;
 use ringforge_e8::oracle::{Oracle, Outputs, Polynomial, decode, encode, inverse, pack, sample, unpack, xof};
+use ringforge_e8::{EncryptionSizes, KeyError};
 
-use crate::error::KeyError;
 use crate::params::Parameters;
 
 /// x^n = x + 1.
@@ -21,8 +20,6 @@ const POWERS: [(usize, i64); 2] = [(1, 1), (0, 1)];
 pub(crate) struct Naive(pub(crate) Parameters);
 
 impl Oracle for Naive {
-    type Error = KeyError;
-
     fn sizes(self) -> EncryptionSizes {
         self.0.sizes()
     }

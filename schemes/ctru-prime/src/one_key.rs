@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 
 use ringforge::{Buffer, Engine, Program, Result, Stream};
 use ringforge_batch::{Ciphertexts, Randomness, SharedKeys};
+use ringforge_e8::KeyError;
 
-use crate::error::KeyError;
 use crate::params::ParameterSet;
 use crate::plans::{Prepared, PrimeSteps};
 use crate::product::Way;
@@ -59,16 +59,16 @@ impl<P: ParameterSet> OneKey<P> {
     /// # Errors
     /// As [`Engine::program_of`].
     pub fn new(engine: &Engine) -> Result<Self> {
-        let way = PrimeSteps::new(P::PARAMETERS).way(engine.device().limits());
-        let one = Self { engine: engine.clone(), way, set: PhantomData };
+        let one = Self { engine: engine.clone(), way: Way::fastest(engine.device().limits()), set: PhantomData };
         let programs = [Prepared::PreparePublic, Prepared::PrepareSecret, ENCAPSULATE, Prepared::DecapsulateWithOne];
         programs.into_iter().try_for_each(|task| one.program(task).map(drop))?; // kept for later
         Ok(one)
     }
 
     fn program(&self, task: Prepared) -> Result<Program> {
-        let plan = |planner: &_| PrimeSteps::new(P::PARAMETERS).with_prepared(task, planner);
-        self.engine.program_of(&(TypeId::of::<P>(), task), plan)
+        self.engine.program_of(&(TypeId::of::<P>(), task), |planner| {
+            PrimeSteps::new(&P::PARAMETERS, planner.limits())?.with_prepared(task, planner)
+        })
     }
 
     /// Makes a public key ready. Any bytes are one.

@@ -1,10 +1,9 @@
 //! The parameter sets, and every size that follows from one.
 
-use ringforge::Result;
+use ringforge::{Limits, Result};
 use ringforge_batch::{KemScheme, Sizes, Steps};
-use ringforge_e8::EncryptionSizes;
+use ringforge_e8::{EncryptionSizes, KeyError};
 
-use crate::error::KeyError;
 use crate::plans::PrimeSteps;
 
 /// Bytes of a seed, of z, and of a shared key.
@@ -86,8 +85,8 @@ macro_rules! sets {
                 const SIZES: Sizes = Self::PARAMETERS.sizes().kem();
                 type Error = KeyError;
 
-                fn steps() -> Result<impl Steps> {
-                    Ok(PrimeSteps::new(Self::PARAMETERS))
+                fn steps(limits: &Limits) -> Result<impl Steps> {
+                    PrimeSteps::new(&Self::PARAMETERS, limits)
                 }
             }
 

@@ -3,8 +3,8 @@
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
-use crate::kem::kem;
-use crate::kernels::{Keys, Stage, Task};
+use crate::kem::{Kem, kem};
+use crate::kernels::{Keys, Stage};
 use crate::params::Parameters;
 use crate::product::Way;
 
@@ -22,35 +22,23 @@ pub(crate) enum Prepared {
     DecapsulateWithOne,
 }
 
-/// The steps of a parameter set.
+/// The steps of a parameter set: with a stage, what decides a kernel's results.
 #[derive(Clone, Copy)]
 pub(crate) struct PrimeSteps {
-    parameters: Parameters,
-    keys: Keys,
-    /// How they multiply, if not in the way that is fastest.
-    way: Option<Way>,
+    pub(crate) kem: &'static Kem,
+    pub(crate) keys: Keys,
+    pub(crate) way: Way,
 }
 
 impl PrimeSteps {
-    /// Steps that take a key for each item, and multiply in the way that is fastest.
-    pub(crate) const fn new(parameters: Parameters) -> Self {
-        Self { parameters, keys: Keys::Plain, way: None }
-    }
-
-    /// The same with this way to multiply.
-    #[cfg(feature = "testkit")]
-    pub(crate) const fn multiplying(self, way: Way) -> Self {
-        Self { way: Some(way), ..self }
+    /// Steps that take a key for each item, and multiply in the way that is fastest on devices with some limits.
+    pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Result<Self> {
+        Ok(Self { kem: kem(parameters)?, keys: Keys::Plain, way: Way::fastest(limits) })
     }
 
     /// The same with keys taken, or given, like this.
     const fn keys(self, keys: Keys) -> Self {
         Self { keys, ..self }
-    }
-
-    /// How they multiply on devices with some limits.
-    pub(crate) fn way(&self, limits: &Limits) -> Way {
-        self.way.unwrap_or_else(|| Way::fastest(limits))
     }
 
     /// The plan of what is done with keys that are prepared, or to prepare them.
@@ -109,12 +97,11 @@ impl PrimeSteps {
     }
 
     fn step<'p, const N: usize>(&self, p: &'p Pipeline, stage: Stage, inputs: &[Value<'p>]) -> Result<[Value<'p>; N]> {
-        let (way, kem) = (self.way(p.limits()), kem(&self.parameters)?);
-        Ok(p.step(Task { stage, keys: self.keys, way, kem }.kernel(p.limits())?, inputs))
+        Ok(p.step(self.kernel(stage, p.limits())?, inputs))
     }
 
     fn pipeline(&self, what: &str, planner: &Planner) -> Pipeline {
-        Pipeline::new(format!("{} {what}", self.parameters.name), planner)
+        Pipeline::new(format!("{} {what}", self.parameters().name), planner)
     }
 }
 

@@ -8,6 +8,7 @@ use ringforge_e8::Seed;
 use ringforge_e8::oracle::{self, Oracle};
 
 use crate::kem::kem;
+use crate::kernels::Keys;
 use crate::naive::Naive;
 use crate::params::{Parameters, SEED_BYTES, SETS};
 use crate::plans::{Prepared, PrimeSteps};
@@ -38,7 +39,7 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
 
 /// The plans with products made in one of the ways.
 fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let (steps, planner) = (PrimeSteps::new(*set).multiplying(way), Planner::new(limits.clone()));
+    let (steps, planner) = (PrimeSteps { way, ..PrimeSteps::new(set, limits)? }, Planner::new(limits.clone()));
     let (set, naive) = (*set, Naive(*set));
     let named = |what: &str, plan: &Plan| {
         let name = format!("{} {what}", set.name);
@@ -111,7 +112,7 @@ fn one_key(set: &Parameters, way: Way, seed: u64, batch: usize) -> Vec<(&'static
         let item_seed = [i as u8; SEED_BYTES];
         kem.encapsulate(&public_key, &item_seed, ciphertext, &mut Seed::default(), &mut memory).expect("as above");
     }
-    let (steps, planner) = (PrimeSteps::new(*set).multiplying(way), Planner::default());
+    let (steps, planner) = (PrimeSteps { kem, keys: Keys::Plain, way }, Planner::default());
     let prepare = |task, key: &str, bytes: Vec<u8>| -> Result<Vec<u8>> {
         let plan = NamedPlan::new("prepare", steps.with_prepared(task, &planner)?);
         let prepared = Compiled::new(&plan, &Device::cpu())?.run(1, &[(key.into(), bytes)].into())?;

@@ -2,10 +2,9 @@
 
 use rand_core::CryptoRng;
 use ringforge::{Error, Result};
-use ringforge_e8::{STACK, Seed};
+use ringforge_e8::{KeyError, STACK, Seed};
 use zeroize::{Zeroizing, zeroize_stack};
 
-use crate::error::KeyError;
 use crate::kem::kem;
 use crate::params::{ParameterSet, SEED_BYTES};
 

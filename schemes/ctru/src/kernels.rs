@@ -4,10 +4,9 @@
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Rows};
 use ringforge::{Draws, Error, Limits, Result};
 use ringforge_batch::{FINE, HALFWAY, PENDING, STATUS, SchemeError, status};
-use ringforge_e8::{Encryption, Seed, choose};
+use ringforge_e8::{Encryption, KeyError, Seed, choose};
 use zeroize::Zeroizing;
 
-use crate::error::KeyError;
 use crate::kem::{self, Kem, Memory};
 use crate::params::{Parameters, Q, SEED_BYTES};
 use crate::pke::{Polynomials, integer_rows, wire_rows};

@@ -38,7 +38,6 @@
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
 //! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation of `ringforge_e8` around them, one item on the CPU |
 //! | `rustcrypto.rs` | the traits of the crate `kem` |
-//! | `error.rs` | what can be wrong with a key |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
 //! | `plans.rs` | stages put together, of which `Batch` makes plans |
 //!
@@ -49,7 +48,6 @@
 //!
 //! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
-mod error;
 mod kem;
 mod kernels;
 #[cfg(feature = "testkit")]
@@ -62,9 +60,9 @@ mod rustcrypto;
 mod scheme;
 mod symmetric;
 
-pub use error::KeyError;
 pub use params::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, ParameterSet, Parameters};
 pub use ringforge_batch::Batch;
+pub use ringforge_e8::KeyError;
 pub use rustcrypto::{DecapsulationKey, EncapsulationKey};
 #[cfg(feature = "testkit")]
 pub use scheme::{Ctru, plans as named_plans};

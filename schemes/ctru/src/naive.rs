@@ -5,12 +5,11 @@
 
 mod ring;
 
-use ringforge_e8::EncryptionSizes;
 use ringforge_e8::oracle::{
     Oracle, Polynomial, decode, encode, inverse, pack, product, reciprocal, sample, unpack, xof,
 };
+use ringforge_e8::{EncryptionSizes, KeyError};
 
-use crate::error::KeyError;
 use crate::params::Parameters;
 
 use ring::{Q, coefficients, values};
@@ -20,8 +19,6 @@ use ring::{Q, coefficients, values};
 pub(crate) struct Naive(pub(crate) Parameters);
 
 impl Oracle for Naive {
-    type Error = KeyError;
-
     fn sizes(self) -> EncryptionSizes {
         self.0.sizes()
     }

@@ -3,11 +3,10 @@
 use hybrid_array::ArraySize;
 use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U1408, U1536, U1568, U2080};
 
-use ringforge::Result;
+use ringforge::{Limits, Result};
 use ringforge_batch::{KemScheme, Sizes, Steps};
-use ringforge_e8::EncryptionSizes;
+use ringforge_e8::{EncryptionSizes, KeyError};
 
-use crate::error::KeyError;
 use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
 use crate::symmetric::Profile;
 
@@ -112,7 +111,7 @@ macro_rules! sets {
                 const SIZES: Sizes = Self::PARAMETERS.sizes().kem();
                 type Error = KeyError;
 
-                fn steps() -> Result<impl Steps> {
+                fn steps(_: &Limits) -> Result<impl Steps> {
                     Ok(Self::PARAMETERS)
                 }
             }

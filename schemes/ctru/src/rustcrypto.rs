@@ -10,10 +10,9 @@ use kem::{
     TryKeyInit,
 };
 use rand_core::{CryptoRng, TryCryptoRng};
-use ringforge_e8::{STACK, Seed};
+use ringforge_e8::{KeyError, STACK, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
-use crate::error::KeyError;
 use crate::kem::{self as one, Kem};
 use crate::params::{ParameterSet, SEED_BYTES};
 

@@ -6,7 +6,6 @@ use ringforge_batch::{FINE, Operation, Randomness, SchemeError};
 use ringforge_e8::oracle::{self, Oracle};
 use shake::{ExtendableOutput, Shake256, Update};
 
-use crate::error::KeyError;
 use crate::kem;
 use crate::kernels::Stage;
 use crate::naive::Naive;
@@ -14,6 +13,7 @@ use crate::params::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet, Parameter
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::{Draws, Seeds};
+use ringforge_e8::KeyError;
 
 /// A key whose draw for item 0, attempt 1, gives an f without an inverse in CTRU-768: found by trying.
 const FAILS_TWICE: u32 = 1_002_158;

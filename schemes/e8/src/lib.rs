@@ -28,6 +28,7 @@
 //! the schemes have in common.
 
 mod code;
+mod error;
 mod kem;
 #[cfg(feature = "testkit")]
 pub mod kernels;
@@ -40,6 +41,7 @@ mod select;
 use ringforge::kernels::Header;
 
 pub use code::{compress, decode, decompress, encode};
+pub use error::KeyError;
 pub use kem::{Encryption, EncryptionSizes, ID_BYTES, Kem, Memory, STACK, Seed, choose, digest, xof};
 pub use pack::{pack, packed_bytes, unpack};
 pub use sample::{centred_binomial, sample_key, sampled_bytes, unpack_centred, unpack_key};

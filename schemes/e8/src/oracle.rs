@@ -3,10 +3,11 @@
 
 use ringforge::testkit::{Named, bytes};
 use ringforge::{Draws, Plan};
-use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED, Operation, SchemeError, status};
+use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED, Operation, status};
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
+use crate::error::KeyError;
 use crate::kem::{Encryption, EncryptionSizes, Kem, Seed};
 
 /// Coefficients, from that of 1 on.
@@ -16,13 +17,10 @@ pub type Polynomial = Vec<i64>;
 pub type Outputs = Vec<(&'static str, Vec<u8>)>;
 
 /// What is made of an item, or why nothing is.
-type Made<const N: usize, E> = Result<[Vec<u8>; N], E>;
+type Made<const N: usize> = Result<[Vec<u8>; N], KeyError>;
 
 /// The encryption of a parameter set, from its specification, and the key encapsulation around it.
 pub trait Oracle: Copy {
-    /// What can be wrong with an item.
-    type Error: SchemeError;
-
     /// Sizes.
     fn sizes(self) -> EncryptionSizes;
 
@@ -30,31 +28,31 @@ pub trait Oracle: Copy {
     ///
     /// # Errors
     /// Where the seed gives no key.
-    fn key_pair(self, d: &[u8]) -> Made<2, Self::Error>;
+    fn key_pair(self, d: &[u8]) -> Made<2>;
 
     /// The ciphertext of a message, from the seed of its coins.
     ///
     /// # Errors
     /// What is wrong with the public key.
-    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, Self::Error>;
+    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, KeyError>;
 
     /// The message of a ciphertext.
     ///
     /// # Errors
     /// What is wrong with the key.
-    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, Self::Error>;
+    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, KeyError>;
 
     /// Whether a public key is one.
     ///
     /// # Errors
     /// What is wrong with it.
-    fn check_public(self, public_key: &[u8]) -> Result<(), Self::Error>;
+    fn check_public(self, public_key: &[u8]) -> Result<(), KeyError>;
 
     /// Whether the part of a secret key that decrypts is one.
     ///
     /// # Errors
     /// What is wrong with it.
-    fn check_pke_key(self, pke_key: &[u8]) -> Result<(), Self::Error>;
+    fn check_pke_key(self, pke_key: &[u8]) -> Result<(), KeyError>;
 
     /// What a plan of an operation should make of its inputs, as far as it has such outputs.
     fn outputs(self, plan: &Plan, operation: Operation, batch: usize, inputs: &Named) -> Outputs {
@@ -94,7 +92,7 @@ pub trait Oracle: Copy {
     }
 
     /// A key pair from d ‖ z, else from draws; where keys are given, those that are fine stay.
-    fn generate(self, item: usize, seed: &[u8], inputs: &Named) -> Made<2, Self::Error> {
+    fn generate(self, item: usize, seed: &[u8], inputs: &Named) -> Made<2> {
         let (d, z) = seed.split_at(32);
         let part = |name: &str, size: usize| inputs[name][item * size..][..size].to_vec();
         let key_pair = |d: &[u8]| {
@@ -120,7 +118,7 @@ pub trait Oracle: Copy {
     ///
     /// # Errors
     /// What is wrong with the public key.
-    fn encapsulate(self, public_key: &[u8], message: &[u8]) -> Made<2, Self::Error> {
+    fn encapsulate(self, public_key: &[u8], message: &[u8]) -> Made<2> {
         let hash = hash(&[&public_key[..33], message]);
         Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
     }
@@ -129,7 +127,7 @@ pub trait Oracle: Copy {
     ///
     /// # Errors
     /// What is wrong with the secret key.
-    fn decapsulate(self, secret_key: &[u8], ciphertext: &[u8]) -> Made<1, Self::Error> {
+    fn decapsulate(self, secret_key: &[u8], ciphertext: &[u8]) -> Made<1> {
         let [pke_key, public_key, z] = self.sizes().parts(secret_key);
         let message = self.decrypt(pke_key, ciphertext)?;
         let [again, agreed] = self.encapsulate(public_key, &message)?;
@@ -138,10 +136,7 @@ pub trait Oracle: Copy {
 }
 
 /// What is made of all items, each output with the size of an item: zeros where there is a status instead; and the statuses.
-fn columns<const N: usize, E: SchemeError>(
-    outputs: [(&'static str, usize); N],
-    made: impl Iterator<Item = Made<N, E>>,
-) -> Outputs {
+fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Iterator<Item = Made<N>>) -> Outputs {
     let names = outputs.iter().map(|(name, _)| *name).chain(["statuses"]);
     let mut columns: Outputs = names.map(|name| (name, Vec::new())).collect();
     for made in made {

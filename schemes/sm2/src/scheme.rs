@@ -20,45 +20,33 @@ use Operation::{
 pub struct Sm2;
 
 /// Private keys, public keys, digests and signatures, faults of every kind among them.
-struct Items {
-    private: Vec<u8>,
-    public: Vec<u8>,
-    digests: Vec<u8>,
-    signatures: Vec<u8>,
-}
-
-impl Items {
-    fn new(seed: u64, batch: usize) -> Self {
-        let mut random = Random::new(seed);
-        let mut items = Self { private: vec![], public: vec![], digests: vec![], signatures: vec![] };
-        for i in 0..batch {
-            let mut word = || -> [u8; 32] { bytes(random.bits(), 32).try_into().unwrap_or_default() };
-            let (mut d, e) = (word(), word());
-            d[0] >>= 1; // always in range
-            let key = PrivateKey::from_bytes(&d).expect("d is below n");
-            let (mut public, mut signature) = (key.public_key().to_bytes(), key.sign_digest(&e).to_bytes());
-            match (i + batch) % 8 {
-                1 => signature[40] ^= 1,
-                2 => signature[..32].fill(0xff),
-                3 => public[63] ^= 1,
-                4 => d.fill(0xff),
-                5 => signature[32..].fill(0),
-                _ => {}
-            }
-            items.private.extend(d);
-            items.public.extend(public);
-            items.digests.extend(e);
-            items.signatures.extend(signature);
+fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
+    let mut random = Random::new(seed);
+    let mut items = [const { Vec::new() }; 4];
+    for i in 0..batch {
+        let mut word = || -> [u8; 32] { bytes(random.bits(), 32).try_into().unwrap_or_default() };
+        let (mut d, e) = (word(), word());
+        d[0] >>= 1; // always in range
+        let key = PrivateKey::from_bytes(&d).expect("d is below n");
+        let (mut public, mut signature) = (key.public_key().to_bytes(), key.sign_digest(&e).to_bytes());
+        match (i + batch) % 8 {
+            1 => signature[40] ^= 1,
+            2 => signature[..32].fill(0xff),
+            3 => public[63] ^= 1,
+            4 => d.fill(0xff),
+            5 => signature[32..].fill(0),
+            _ => {}
         }
-        items
+        items.iter_mut().zip([&d[..], &public, &e, &signature]).for_each(|(all, one)| all.extend(one));
     }
+    items
 }
 
 /// A plan with samples of what it reads, by their names.
 fn named(what: &str, plan: Plan) -> NamedPlan {
     NamedPlan::new(format!("{}{what}", plan.title()), plan.clone()).sampled(move |seed, batch| {
         let input = |name: &str| plan.arg(name).filter(|arg| arg.role != Role::Out);
-        let Items { private, public, digests, signatures } = Items::new(seed, batch);
+        let [private, public, digests, signatures] = items(seed, batch);
         let count = |name| if input(name).is_some_and(|arg| arg.sharing == Sharing::Shared) { 1 } else { batch };
         // none, all and more than the slot has, among others
         let slot = input("identifiers").or_else(|| input("messages")).map_or(0, |arg| arg.bytes);
@@ -84,14 +72,14 @@ fn named(what: &str, plan: Plan) -> NamedPlan {
 fn cached(plans: &Plans, planner: &Planner) -> Result<NamedPlan> {
     let plan = plans.plan(VerifyCached(2), planner)?;
     // the first two of six are valid
-    let own = Items::new(1, 6);
-    let points = own.public.as_chunks().0.iter().take(2).filter_map(Affine::from_bytes);
+    let [_, public, own_digests, own_signatures] = items(1, 6);
+    let points = public.as_chunks().0.iter().take(2).filter_map(Affine::from_bytes);
     let tables: Vec<Affine> = points.flat_map(|point| plans.cached.table(point)).collect();
     let tables: Vec<u8> = bytemuck::cast_slice(&tables).to_vec();
     Ok(NamedPlan::new(plan.title(), plan.clone()).sampled(move |seed, batch| {
-        let Items { mut digests, mut signatures, .. } = Items::new(seed, batch);
-        signatures.iter_mut().zip(&own.signatures[..2 * 64]).for_each(|(to, from)| *to = *from);
-        digests.iter_mut().zip(&own.digests[..2 * 32]).for_each(|(to, from)| *to = *from);
+        let [_, _, mut digests, mut signatures] = items(seed, batch);
+        signatures.iter_mut().zip(&own_signatures[..2 * 64]).for_each(|(to, from)| *to = *from);
+        digests.iter_mut().zip(&own_digests[..2 * 32]).for_each(|(to, from)| *to = *from);
         let numbers = words((0..batch).map(|i| i as u32 % 4));
         vec![("numbers", numbers), ("digests", digests), ("signatures", signatures), ("tables", tables.clone())]
     }))

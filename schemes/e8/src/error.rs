@@ -2,7 +2,7 @@
 
 use ringforge_batch::{SchemeError, word};
 
-/// What is wrong with a key, or with the seed of one.
+/// What is wrong with a key, or with the seed of one: any of the family, of which not every scheme has all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
