@@ -215,8 +215,9 @@ impl PrimeSteps {
             ),
             Stage::Generate => stage!(
                 "generate", [two_seeds, both_coins, polynomial, polynomial, public_key.written(), secret_key.written()],
-                memory => |_, ([_, z], coins, _, _, public, secret): (&[Seed; 2], &[u8], &[u8], &[u8], _, &mut [u8])| {
-                    let (f, g) = coins.split_at(p.coins_pitch());
+                memory => |_, (seeds, coins, a, b, public, secret)| {
+                    let ([_, z], _, secret): (&[Seed; 2], [&[u8]; 2], &mut [u8]) = (seeds, [a, b], secret);
+                    let (f, g) = <[u8]>::split_at(coins, p.coins_pitch());
                     let coins = [f, g].map(|coins| &coins[..sizes.polynomial_coins]);
                     let z_at = secret.len() - SEED_BYTES;
                     secret[z_at..].copy_from_slice(z);

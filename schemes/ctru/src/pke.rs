@@ -1,7 +1,7 @@
 //! The public-key encryption inside: all that is arithmetic, one item at a time.
 
 #[cfg(test)]
-mod traces;
+mod tests;
 
 use ringforge::kernels::Rows;
 use ringforge::words::{Divisor, Transform, centred, residues};
