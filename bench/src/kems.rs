@@ -6,7 +6,7 @@ use anyhow::Result;
 use ringforge::testkit::NamedPlan;
 use ringforge::{Device, Engine, Error, Limits, Plan, Planner};
 use ringforge_batch::{Batch, KemScheme, Operation as Each, Randomness, Sizes};
-use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
+use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, EncryptionSizes};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
 /// Any of the mechanisms, ready on a device: as [`Batch`], whatever it finds wrong with items, which is an error.
@@ -85,29 +85,21 @@ impl Parameters {
         }
     }
 
-    /// The part of a secret key before the public one.
-    pub(crate) fn pke_key_bytes(&self) -> usize {
+    fn encryption(&self) -> EncryptionSizes {
         match self {
-            Self::Ctru(p) => p.sizes().pke_key,
-            Self::Prime(p) => p.sizes().pke_key,
+            Self::Ctru(p) => p.sizes(),
+            Self::Prime(p) => p.sizes(),
         }
     }
 
+    /// The part of a secret key before the public one.
+    pub(crate) fn pke_key_bytes(&self) -> usize {
+        self.encryption().pke_key
+    }
+
     pub(crate) fn hashed(&self) -> Hashed {
-        match self {
-            Self::Ctru(p) => Hashed {
-                message: p.sizes().message,
-                key_pair_coins: 2 * p.sizes().polynomial_coins,
-                encryption_coins: p.sizes().encryption_coins,
-                ciphertext: p.sizes().ciphertext,
-            },
-            Self::Prime(p) => Hashed {
-                message: p.sizes().message,
-                key_pair_coins: 2 * p.sizes().polynomial_coins,
-                encryption_coins: p.sizes().polynomial_coins,
-                ciphertext: p.sizes().ciphertext,
-            },
-        }
+        let EncryptionSizes { message, polynomial_coins, encryption_coins, ciphertext, .. } = self.encryption();
+        Hashed { message, key_pair_coins: 2 * polynomial_coins, encryption_coins, ciphertext }
     }
 
     /// The plans for one key that serves all items, with samples; none if that is not offered.
@@ -153,24 +145,16 @@ pub(crate) struct Set {
 
 const fn set<P: ringforge_ctru::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Ctru(P::PARAMETERS);
-    Set {
-        parameters,
-        sizes: P::SIZES,
-        plan: plan::<P>,
-        on: |device| Ok(Box::new(Batch::<P>::new(&Engine::on(device.clone()))?)),
-        quick,
-    }
+    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: ready::<P>, quick }
 }
 
 const fn prime<P: ringforge_ctru_prime::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Prime(P::PARAMETERS);
-    Set {
-        parameters,
-        sizes: P::SIZES,
-        plan: plan::<P>,
-        on: |device| Ok(Box::new(Batch::<P>::new(&Engine::on(device.clone()))?)),
-        quick,
-    }
+    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: ready::<P>, quick }
+}
+
+fn ready<M: KemScheme>(device: &Device) -> ringforge::Result<Box<dyn Kem>> {
+    Ok(Box::new(Batch::<M>::new(&Engine::on(device.clone()))?))
 }
 
 /// All sets.

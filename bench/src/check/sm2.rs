@@ -58,8 +58,8 @@ fn line(mode: Mode, device: &Device, seed: u64, quick: bool) -> Result<Line> {
         false if is_cpu => CPU_ITEMS,
         false => GPU_ITEMS,
     };
-    let (signer, verifier) =
-        (Signer::new(&Engine::on(device.clone()), mode)?, Verifier::new(&Engine::on(device.clone()))?);
+    let engine = Engine::on(device.clone());
+    let (signer, verifier) = (Signer::new(&engine, mode)?, Verifier::new(&engine)?);
     let mut wrong = Vec::new();
     let (mut private, mut public) = (vec![0; 32 * batch], vec![0; 64 * batch]);
     signer.generate(&mut private, &mut public)?.into_result()?;
@@ -79,18 +79,16 @@ fn line(mode: Mode, device: &Device, seed: u64, quick: bool) -> Result<Line> {
     if !found.errors().iter().map(|error| error.item).eq((0..batch).step_by(SPOILT)) {
         wrong.push("spoilt signatures");
     }
-    let cpu = Device::cpu();
+    let cpu = Engine::cpu();
     let compared = if is_cpu { 0 } else { batch.min(COMPARED_ITEMS) };
     if compared > 0 {
         let mut again = vec![0; 64 * compared];
-        Signer::new(&Engine::on(cpu.clone()), mode)?
-            .public_keys(&private[..32 * compared], &mut again)?
-            .into_result()?;
+        Signer::new(&cpu, mode)?.public_keys(&private[..32 * compared], &mut again)?.into_result()?;
         if again != public[..64 * compared] {
             wrong.push("public keys");
         }
         let part = (&public[..64 * compared], &digests[..32 * compared], &signatures[..64 * compared]);
-        let again = Verifier::new(&Engine::on(cpu.clone()))?.verify(part.0, part.1, part.2)?;
+        let again = Verifier::new(&cpu)?.verify(part.0, part.1, part.2)?;
         if !found.errors().iter().take_while(|error| error.item < compared).eq(again.errors()) {
             wrong.push("the CPU's verdicts");
         }

@@ -36,7 +36,7 @@ mod single;
 pub use one_key::{OneKey, PreparedPublicKey, PreparedSecretKey};
 pub use params::{CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet, Parameters};
 pub use ringforge_batch::Batch;
-pub use ringforge_e8::KeyError;
+pub use ringforge_e8::{EncryptionSizes, KeyError};
 #[cfg(feature = "testkit")]
 pub use scheme::{CtruPrime, plans as named_plans};
 pub use single::{check_secret_key, decapsulate, encapsulate, generate, is_canonical};

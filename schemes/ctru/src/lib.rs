@@ -62,7 +62,7 @@ mod symmetric;
 
 pub use params::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, ParameterSet, Parameters};
 pub use ringforge_batch::Batch;
-pub use ringforge_e8::KeyError;
+pub use ringforge_e8::{EncryptionSizes, KeyError};
 pub use rustcrypto::{DecapsulationKey, EncapsulationKey};
 #[cfg(feature = "testkit")]
 pub use scheme::{Ctru, plans as named_plans};
