@@ -4,12 +4,12 @@ use core::fmt;
 
 use anyhow::Result;
 use ringforge::testkit::NamedPlan;
-use ringforge::{Device, Error, Limits, Plan, Planner};
-use ringforge_batch::{Batch, DeterministicKem, KemScheme, Operation as Each, Randomness, Sizes};
-use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
+use ringforge::{Device, Engine, Error, Limits, Plan, Planner};
+use ringforge_batch::{Batch, KemScheme, Operation as Each, Randomness, Sizes};
+use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, EncryptionSizes};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
-/// Any of the mechanisms, ready on a device: as [`DeterministicKem`], whatever it finds wrong with items, which is an error.
+/// Any of the mechanisms, ready on a device: as [`Batch`], whatever it finds wrong with items, which is an error.
 pub(crate) trait Kem {
     fn sizes(&self) -> Sizes;
     fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<()>;
@@ -21,9 +21,9 @@ pub(crate) trait Kem {
     -> Result<()>;
 }
 
-impl<K: DeterministicKem> Kem for K {
+impl<M: KemScheme> Kem for Batch<M> {
     fn sizes(&self) -> Sizes {
-        self.sizes()
+        M::SIZES
     }
 
     fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<()> {
@@ -85,29 +85,21 @@ impl Parameters {
         }
     }
 
-    /// The part of a secret key before the public one.
-    pub(crate) fn pke_key_bytes(&self) -> usize {
+    fn encryption(&self) -> EncryptionSizes {
         match self {
-            Self::Ctru(p) => p.pke_key_bytes(),
-            Self::Prime(p) => p.pke_key_bytes(),
+            Self::Ctru(p) => p.sizes(),
+            Self::Prime(p) => p.sizes(),
         }
     }
 
+    /// The part of a secret key before the public one.
+    pub(crate) fn pke_key_bytes(&self) -> usize {
+        self.encryption().pke_key
+    }
+
     pub(crate) fn hashed(&self) -> Hashed {
-        match self {
-            Self::Ctru(p) => Hashed {
-                message: p.message_bytes(),
-                key_pair_coins: p.key_pair_coins_bytes(),
-                encryption_coins: p.encryption_coins_bytes(),
-                ciphertext: p.ciphertext_bytes(),
-            },
-            Self::Prime(p) => Hashed {
-                message: p.message_bytes(),
-                key_pair_coins: 2 * p.polynomial_coins_bytes(),
-                encryption_coins: p.polynomial_coins_bytes(),
-                ciphertext: p.ciphertext_bytes(),
-            },
-        }
+        let EncryptionSizes { message, polynomial_coins, encryption_coins, ciphertext, .. } = self.encryption();
+        Hashed { message, key_pair_coins: 2 * polynomial_coins, encryption_coins, ciphertext }
     }
 
     /// The plans for one key that serves all items, with samples; none if that is not offered.
@@ -134,7 +126,7 @@ pub(crate) fn plan<M: KemScheme>(operation: Operation, limits: &Limits) -> ringf
         Operation::Encaps | Operation::EncapsOne => Each::Encapsulate(Randomness::Seeds),
         Operation::Decaps | Operation::DecapsOne => Each::Decapsulate,
     };
-    let plan = each.plan(M::NAME, &M::steps()?, false, &Planner::new(limits.clone()))?;
+    let plan = each.plan(M::NAME, &M::steps(limits)?, false, &Planner::new(limits.clone()))?;
     plan.ok_or_else(|| Error::Unsupported { job: format!("{} {operation}", M::NAME), why: "it has no steps".into() })
 }
 
@@ -153,12 +145,16 @@ pub(crate) struct Set {
 
 const fn set<P: ringforge_ctru::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Ctru(P::PARAMETERS);
-    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: ready::<P>, quick }
 }
 
 const fn prime<P: ringforge_ctru_prime::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Prime(P::PARAMETERS);
-    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: |device| Ok(Box::new(Batch::<P>::new(device)?)), quick }
+    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: ready::<P>, quick }
+}
+
+fn ready<M: KemScheme>(device: &Device) -> ringforge::Result<Box<dyn Kem>> {
+    Ok(Box::new(Batch::<M>::new(&Engine::on(device.clone()))?))
 }
 
 /// All sets.

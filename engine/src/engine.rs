@@ -4,6 +4,7 @@ mod elements;
 mod ntt;
 mod programs;
 
+use core::any::Any;
 use core::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -13,6 +14,7 @@ use crate::device::{Device, Stream};
 use crate::error::{Error, Result};
 use crate::job::{Job, Op};
 use crate::pipeline::Pipeline;
+use crate::plan::Plan;
 use crate::planner::Planner;
 use crate::program::Program;
 use crate::ring::Ring;
@@ -36,7 +38,7 @@ use programs::Programs;
 ///
 /// What is asked for twice is planned and compiled once, also when two threads ask at the same time (rayon's own threads do
 /// not wait for one another, so they may do it twice). Programs that were not used for longest go when there are more than
-/// [`Engine::MOST_PROGRAMS`].
+/// [`Engine::MOST_PROGRAMS`], or as [`Engine::keeping`] says.
 #[derive(Clone)]
 pub struct Engine(Arc<Parts>);
 
@@ -58,7 +60,7 @@ impl Engine {
     pub fn best() -> Self {
         match Self::cuda(0) {
             Ok(engine) => engine,
-            Err(error) => Self::new(Device::cpu(), Some(error), Tuning::default()),
+            Err(error) => Self::new(Device::cpu(), Some(error)),
         }
     }
 
@@ -79,19 +81,29 @@ impl Engine {
     /// On this device.
     #[must_use]
     pub fn on(device: Device) -> Self {
-        Self::new(device, None, Tuning::default())
+        Self::new(device, None)
     }
 
     /// The same device with other choices where only speed depends on them; no program is made yet.
     #[must_use]
     pub fn tuned(&self, tuning: Tuning) -> Self {
-        Self::new(self.device().clone(), self.0.no_gpu.clone(), tuning)
+        let planner = self.planner().clone().tuned(tuning);
+        Self::with(self.device().clone(), self.0.no_gpu.clone(), planner, self.0.programs.most())
     }
 
-    fn new(device: Device, no_gpu: Option<Error>, tuning: Tuning) -> Self {
-        let planner = Planner::new(device.limits().clone()).tuned(tuning);
-        let programs = Programs::new(Self::MOST_PROGRAMS);
-        Self(Arc::new(Parts { device, no_gpu, planner, programs, stream: OnceLock::new() }))
+    /// The same device and tuning with a cache of its own, for at most so many programs; no program is made yet.
+    #[must_use]
+    pub fn keeping(&self, most: usize) -> Self {
+        Self::with(self.device().clone(), self.0.no_gpu.clone(), self.planner().clone(), most)
+    }
+
+    fn new(device: Device, no_gpu: Option<Error>) -> Self {
+        let planner = Planner::new(device.limits().clone());
+        Self::with(device, no_gpu, planner, Self::MOST_PROGRAMS)
+    }
+
+    fn with(device: Device, no_gpu: Option<Error>, planner: Planner, most: usize) -> Self {
+        Self(Arc::new(Parts { device, no_gpu, planner, programs: Programs::new(most), stream: OnceLock::new() }))
     }
 
     /// The device.
@@ -117,7 +129,26 @@ impl Engine {
     /// # Errors
     /// As [`Planner::plan`] and [`Device::compile`].
     pub fn program(&self, job: &Job) -> Result<Program> {
-        self.0.programs.get(job, || self.device().compile(&self.planner().plan(job)?))
+        self.program_of(job, |planner| planner.plan(job))
+    }
+
+    /// The program of a plan of one's own, planned and compiled the first time that this key is asked for. The key says what
+    /// decides the plan; a key of a crate's own type is never another crate's.
+    ///
+    /// # Errors
+    /// As `plan` and [`Device::compile`].
+    pub fn program_of<K: Any + Clone + PartialEq + Send + Sync>(
+        &self,
+        key: &K,
+        plan: impl FnOnce(&Planner) -> Result<Plan>,
+    ) -> Result<Program> {
+        self.0.programs.get(key, || self.device().compile(&plan(self.planner())?))
+    }
+
+    /// Drops all programs that are kept, and gives back what the device keeps for later.
+    pub fn trim(&self) {
+        self.0.programs.clear();
+        self.device().trim();
     }
 
     /// An empty pipeline, planned for the engine's device and tuning.

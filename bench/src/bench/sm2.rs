@@ -1,7 +1,7 @@
 //! Lines about SM2: signing and verification of digests and messages on the device.
 
 use anyhow::{Context, Result};
-use ringforge::{Buffer, Device};
+use ringforge::{Buffer, Device, Engine};
 use ringforge_sm2::{DEFAULT_ID, Digests, Identities, Mode, Signer, Verifier, batch_status};
 use serde::Serialize;
 
@@ -131,7 +131,7 @@ impl Task {
     fn measure(&self, Bench { device, effort, .. }: &Bench) -> Result<(Times, bool)> {
         let (batch, stream) = (self.batch, device.stream()?);
         let mode = if let What::Sign(mode) = self.what { mode } else { Mode::Throughput };
-        let signer = Signer::new(device, mode)?;
+        let signer = Signer::new(&Engine::on(device.clone()), mode)?;
         let keys = if matches!(self.what, What::Verify | What::VerifyMessages) { batch } else { CACHED.min(batch) };
         memory::fits(batch, KEY_PAIR + MESSAGE + SIGNED)?;
         let (mut private, mut public) = (vec![0; 32 * keys], vec![0; 64 * keys]);
@@ -146,14 +146,14 @@ impl Task {
         let all_public = stream.upload(&repeated(&public, 64))?;
 
         // Z_A: once for one key, with each message for unknown ones
-        let identify = Identities::new(device, DEFAULT_ID.len())?;
+        let identify = Identities::new(&Engine::on(device.clone()), DEFAULT_ID.len())?;
         let (id, id_length) = (stream.upload(DEFAULT_ID)?, stream.upload(&[DEFAULT_ID.len() as u32])?);
         let named = if by_one { 1 } else { batch };
         let signers = stream.upload(&repeated(&public, 64)[..64 * named])?;
         let mut identities = device.buffer(32 * named)?;
         identify.identify_on(&stream, &id, &id_length, &signers, &mut identities)?;
 
-        let hash = Digests::new(device, MESSAGE)?;
+        let hash = Digests::new(&Engine::on(device.clone()), MESSAGE)?;
         let messages = stream.upload(&sample::bytes(8, MESSAGE, batch)?)?;
         let lengths = stream.upload(&vec![MESSAGE as u32; batch])?;
         let mut digests = device.buffer(32 * batch)?;
@@ -162,7 +162,7 @@ impl Task {
         let (mut signatures, mut statuses) = (device.buffer(64 * batch)?, device.buffer(4 * batch)?);
         signer.sign_on(&stream, &prepared, &digests, &mut signatures, &mut statuses)?;
         batch_status(&stream, &statuses)?.into_result()?;
-        let verifier = Verifier::new(device)?;
+        let verifier = Verifier::new(&Engine::on(device.clone()))?;
         let cached_keys = CACHED.min(keys);
         let cached = verifier.cache(&stream, &public[..64 * cached_keys], usize::MAX)?;
         let cached = cached.ok().context("keys that were made are keys")?;

@@ -10,7 +10,7 @@ use ark_ff::{Field, One};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rayon::prelude::*;
 use ringforge::testkit::Random;
-use ringforge::{Device, Ring};
+use ringforge::{Device, Engine, Ring};
 use ringforge_arkworks::{Backend, Reduction};
 use serde::Serialize;
 
@@ -70,7 +70,7 @@ impl Task {
         let c: Vec<[[u8; 8]; 4]> = products.map(|(a, b)| bytes(&(element(a) * element(b)))).collect();
         let c = c.as_flattened().as_flattened();
 
-        let map = Backend::new(bench.device.clone()).witness_map::<Fr>(Reduction::Libsnark, n)?;
+        let map = Backend::new(&Engine::on(bench.device.clone())).witness_map::<Fr>(Reduction::Libsnark, n)?;
         let stream = bench.device.stream()?;
         let mut seconds = Vec::new();
         let mut quotient = Vec::new();

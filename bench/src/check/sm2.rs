@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use ringforge::Device;
 use ringforge::testkit::{Random, bytes};
+use ringforge::{Device, Engine};
 use ringforge_sm2::{Mode, Signer, Verifier};
 use serde::Serialize;
 
@@ -58,7 +58,8 @@ fn line(mode: Mode, device: &Device, seed: u64, quick: bool) -> Result<Line> {
         false if is_cpu => CPU_ITEMS,
         false => GPU_ITEMS,
     };
-    let (signer, verifier) = (Signer::new(device, mode)?, Verifier::new(device)?);
+    let engine = Engine::on(device.clone());
+    let (signer, verifier) = (Signer::new(&engine, mode)?, Verifier::new(&engine)?);
     let mut wrong = Vec::new();
     let (mut private, mut public) = (vec![0; 32 * batch], vec![0; 64 * batch]);
     signer.generate(&mut private, &mut public)?.into_result()?;
@@ -78,7 +79,7 @@ fn line(mode: Mode, device: &Device, seed: u64, quick: bool) -> Result<Line> {
     if !found.errors().iter().map(|error| error.item).eq((0..batch).step_by(SPOILT)) {
         wrong.push("spoilt signatures");
     }
-    let cpu = Device::cpu();
+    let cpu = Engine::cpu();
     let compared = if is_cpu { 0 } else { batch.min(COMPARED_ITEMS) };
     if compared > 0 {
         let mut again = vec![0; 64 * compared];

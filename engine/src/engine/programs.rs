@@ -1,43 +1,40 @@
 //! Programs by what was asked for: each made once, and the one not used for longest dropped where there are too many.
 
-use std::collections::HashMap;
+use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::error::Result;
-use crate::job::Job;
 use crate::program::Program;
+
+/// Locked by the thread that makes the program, while others wait for it.
+type Place = Arc<Mutex<Option<Program>>>;
 
 /// Programs of one device and tuning.
 pub(super) struct Programs {
     most: usize,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Default)]
-struct Kept {
-    entries: HashMap<Job, Entry>,
-    /// Counts what was asked for.
-    now: u64,
-}
-
-#[derive(Default)]
-struct Entry {
-    /// Locked by the thread that makes the program, while others wait for it.
-    program: Arc<Mutex<Option<Program>>>,
-    used: u64,
+    /// By keys of any types, those used last first.
+    kept: Mutex<Vec<(Box<dyn Any + Send + Sync>, Place)>>,
 }
 
 impl Programs {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, kept: Mutex::default() }
+        Self { most: most.max(1), kept: Mutex::default() }
     }
 
-    /// The program for a job, made if it is not there, while other threads that ask wait. A failure is not kept.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// The program of a key, made if it is not there, while other threads that ask wait. A failure is not kept.
     ///
     /// Rayon's threads do not wait: one that makes a program may take up other work meanwhile, which may ask for the same.
     /// They make it once more.
-    pub(super) fn get(&self, job: &Job, make: impl FnOnce() -> Result<Program>) -> Result<Program> {
-        let place = self.place(job);
+    pub(super) fn get<K: Any + Clone + PartialEq + Send + Sync>(
+        &self,
+        key: &K,
+        make: impl FnOnce() -> Result<Program>,
+    ) -> Result<Program> {
+        let place = self.place(key);
         let mut program = match (rayon::current_thread_index(), place.try_lock()) {
             (_, Ok(program)) => program,
             (Some(_), Err(TryLockError::WouldBlock)) => return make(),
@@ -49,19 +46,20 @@ impl Programs {
         Ok(program.insert(make()?).clone())
     }
 
-    /// The place of a job's program, which counts as used now.
-    fn place(&self, job: &Job) -> Arc<Mutex<Option<Program>>> {
+    pub(super) fn clear(&self) {
+        lock(&self.kept).clear();
+    }
+
+    /// The place of a key's program, which comes to the front.
+    fn place<K: Any + Clone + PartialEq + Send + Sync>(&self, key: &K) -> Place {
         let mut kept = lock(&self.kept);
-        kept.now += 1;
-        let now = kept.now;
-        let entry = kept.entries.entry(job.clone()).or_default();
-        entry.used = now;
-        let place = entry.program.clone();
-        if kept.entries.len() > self.most {
-            let oldest = kept.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(job, _)| job.clone());
-            oldest.and_then(|job| kept.entries.remove(&job));
-        }
-        place
+        let at = kept.iter().position(|(other, _)| other.downcast_ref::<K>() == Some(key)).unwrap_or_else(|| {
+            kept.push((Box::new(key.clone()), Place::default()));
+            kept.len() - 1
+        });
+        kept[..=at].rotate_right(1);
+        kept.truncate(self.most);
+        kept[0].1.clone()
     }
 }
 
@@ -79,7 +77,7 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use crate::error::Error;
-    use crate::job::Op;
+    use crate::job::{Job, Op};
     use crate::planner::Planner;
     use crate::ring::Ring;
 
@@ -138,5 +136,25 @@ mod tests {
         assert_eq!(programs.get(&job(2), || Err(again.clone())).unwrap_err(), again);
         // nor is the failure kept
         programs.get(&job(2), || made(&job(2))).unwrap();
+        programs.get(&job(2), || panic!("it is there")).unwrap();
+        programs.clear();
+        assert_eq!(programs.get(&job(2), || Err(again.clone())).unwrap_err(), again);
+    }
+
+    #[test]
+    fn keys_of_other_types_are_others() {
+        #[derive(Clone, PartialEq)]
+        struct Own(u32);
+
+        let programs = Programs::new(9);
+        let jobs = [1, 2, 4].map(job);
+        programs.get(&1u32, || made(&jobs[0])).unwrap();
+        programs.get(&Own(1), || made(&jobs[1])).unwrap();
+        programs.get(&Own(2), || made(&jobs[2])).unwrap();
+        let title = |program: Result<Program>| program.unwrap().plan().title().to_owned();
+        let titles = jobs.map(|job| title(made(&job)));
+        assert_eq!(title(programs.get(&1u32, || panic!("it is there"))), titles[0]);
+        assert_eq!(title(programs.get(&Own(1), || panic!("it is there"))), titles[1]);
+        assert_eq!(title(programs.get(&Own(2), || panic!("it is there"))), titles[2]);
     }
 }

@@ -10,8 +10,8 @@ use std::error::Error;
 
 use ml_kem::kem::Decapsulate;
 use ml_kem::{DecapsulationKey, ExpandedKeyEncoding};
-use ringforge::{Device, Engine, Stream};
-use ringforge_batch::{Batch, BatchKem, KemScheme, Resident};
+use ringforge::{Engine, Stream};
+use ringforge_batch::{Batch, Items, KemScheme, Kind};
 use ringforge_example_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 
 /// Items that the crate `ml-kem` decapsulates too.
@@ -34,27 +34,27 @@ fn time<T>(stream: &Stream, runs: usize, run: impl Fn() -> ringforge::Result<T>)
     Ok((seconds[runs / 2], made))
 }
 
+fn export<K: Kind, M: KemScheme<Error = KeyError>>(stream: &Stream, items: &Items<K, M>) -> Outcome<Vec<u8>> {
+    let mut bytes = vec![0; items.len() * K::size(&M::SIZES)];
+    items.export(stream, &mut bytes)?.into_result()?;
+    Ok(bytes)
+}
+
 fn bench<M: KemScheme<Error = KeyError>>(
-    device: &Device,
+    engine: &Engine,
     batch: usize,
     runs: usize,
     decapsulate: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
 ) -> Outcome {
-    let kem = Batch::<M>::new(device)?;
-    let (sizes, stream) = (kem.sizes(), device.stream()?);
+    let kem = Batch::<M>::new(engine)?;
+    let (sizes, stream) = (kem.sizes(), engine.device().stream()?);
     let (generate, (public, secret)) = time(&stream, runs, || kem.generate_on(&stream, batch))?;
     let (encapsulate, (sent, shared)) = time(&stream, runs, || kem.encapsulate_on(&stream, &public))?;
     let (decapsulated, received) = time(&stream, runs, || kem.decapsulate_on(&stream, &secret, &sent))?;
 
-    let export = |items: &dyn Resident<Error = KeyError>, size: usize| -> Outcome<Vec<u8>> {
-        let mut bytes = vec![0; batch * size];
-        items.export(&stream, &mut bytes)?.into_result()?;
-        Ok(bytes)
-    };
-    let ours = export(&shared, sizes.shared_key)?;
-    assert!(ours == export(&received, sizes.shared_key)?, "both ends must have the same keys");
-    let secret_keys = export(&secret, sizes.secret_key)?;
-    let ciphertexts = export(&sent, sizes.ciphertext)?;
+    let ours = export(&stream, &shared)?;
+    assert!(ours == export(&stream, &received)?, "both ends must have the same keys");
+    let (secret_keys, ciphertexts) = (export(&stream, &secret)?, export(&stream, &sent)?);
     for i in 0..CHECKED.min(batch) {
         let item = i * (batch / CHECKED.min(batch));
         let part = |bytes: &[u8], size: usize| bytes[item * size..][..size].to_vec();
@@ -84,7 +84,7 @@ fn main() -> Outcome {
     let batch = numbers.next().transpose()?.unwrap_or(if device.limits().is_cpu() { 256 } else { 1 << 16 }).max(1);
     let runs = numbers.next().transpose()?.unwrap_or(20).max(1);
     println!("{batch} items on {device}, the median of {runs} runs");
-    bench::<MlKem512>(device, batch, runs, theirs!(ml_kem::MlKem512))?;
-    bench::<MlKem768>(device, batch, runs, theirs!(ml_kem::MlKem768))?;
-    bench::<MlKem1024>(device, batch, runs, theirs!(ml_kem::MlKem1024))
+    bench::<MlKem512>(&engine, batch, runs, theirs!(ml_kem::MlKem512))?;
+    bench::<MlKem768>(&engine, batch, runs, theirs!(ml_kem::MlKem768))?;
+    bench::<MlKem1024>(&engine, batch, runs, theirs!(ml_kem::MlKem1024))
 }

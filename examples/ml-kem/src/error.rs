@@ -24,11 +24,7 @@ impl SchemeError for KeyError {
         }
     }
 
-    fn from_word(code: u8, coefficient: usize) -> Option<Self> {
-        match (code, coefficient) {
-            (2, _) => Some(Self::InvalidPublicKey { coefficient }),
-            (4, 0) => Some(Self::WrongHash),
-            _ => None,
-        }
+    fn all(coefficient: usize) -> impl IntoIterator<Item = Self> {
+        [Self::InvalidPublicKey { coefficient }, Self::WrongHash]
     }
 }

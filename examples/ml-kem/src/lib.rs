@@ -5,11 +5,11 @@
 //!
 //! ```
 //! use ringforge::Engine;
-//! use ringforge_batch::{Batch, BatchKem};
+//! use ringforge_batch::Batch;
 //! use ringforge_example_ml_kem::MlKem768;
 //!
 //! let engine = Engine::best(); // a CUDA GPU where there is one, else the CPU
-//! let kem = Batch::<MlKem768>::new(engine.device())?;
+//! let kem = Batch::<MlKem768>::new(&engine)?;
 //! let sizes = kem.sizes();
 //! let (mut public_keys, mut secret_keys) = (vec![0; 3 * sizes.public_key], vec![0; 3 * sizes.secret_key]);
 //! kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;

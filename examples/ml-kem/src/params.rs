@@ -90,7 +90,7 @@ macro_rules! sets {
             const SIZES: Sizes = Self::PARAMETERS.sizes();
             type Error = KeyError;
 
-            fn steps() -> Result<impl Steps> {
+            fn steps(_: &Limits) -> Result<impl Steps> {
                 Ok(Self::PARAMETERS)
             }
         }

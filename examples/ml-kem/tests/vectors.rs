@@ -1,9 +1,9 @@
 //! Known answers, on every device: the accumulated vectors of Go's `crypto/mlkem` (all integers of so small a modulus come
 //! by), and C2SP/CCTV's seeds whose matrix takes long to sample.
 
-use ringforge::Device;
 use ringforge::testkit::Target;
-use ringforge_batch::{Batch, BatchKem, DeterministicKem, KemScheme};
+use ringforge::{Device, Engine};
+use ringforge_batch::{Batch, KemScheme};
 use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
 use shake::{ExtendableOutput, Shake128, Update, XofReader};
 
@@ -55,7 +55,7 @@ fn from_hex(digits: &str) -> Vec<u8> {
 
 /// All cases in one batch: seeds, messages and ciphertexts from one stream, all results into another.
 fn accumulated<M: KemScheme>(device: &Device, cases: usize) -> Result<String, Box<dyn std::error::Error>> {
-    let kem = Batch::<M>::new(device)?;
+    let kem = Batch::<M>::new(&Engine::on(device.clone()))?;
     let sizes = kem.sizes();
     let mut stream = Shake128::default().finalize_xof();
     let (mut seeds, mut messages, mut random) = (Vec::new(), Vec::new(), Vec::new());
@@ -127,7 +127,7 @@ fn unlucky<M: KemScheme>(d: &str, shared_key: &str) -> Outcome {
         let Some(device) = target.device() else { continue };
         let seeds = [vec![7; 64], from_hex(d), from_hex(z), vec![9; 64]].concat();
         let messages = [vec![1; 32], from_hex(message), vec![2; 32]].concat();
-        let trip = Trip::new(&Batch::<M>::new(&device)?, &seeds, &messages)?;
+        let trip = Trip::new(&Batch::<M>::new(&Engine::on(device.clone()))?, &seeds, &messages)?;
         // a hash of the message and the public key, and so of all of the matrix
         assert_eq!(hex(&trip.shared_keys[32..64]), shared_key, "{} on {device}", M::NAME);
     }

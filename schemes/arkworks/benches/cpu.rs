@@ -10,14 +10,14 @@ use ark_ff::{FftField, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use ark_std::rand::{SeedableRng, rngs::StdRng};
 use rayon::prelude::*;
-use ringforge::Device;
+use ringforge::Engine;
 use ringforge_arkworks::{Backend, Domain};
 
 /// A way to transform in place.
 type Way<'a> = &'a dyn Fn(&mut Vec<Fr>);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    Backend::new(Device::cpu()).share().map_err(|_| "the backend is shared already")?;
+    Backend::new(&Engine::cpu()).share().map_err(|_| "the backend is shared already")?;
     let logs: Vec<u32> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
     println!("{:>24} {:>12} {:>12}", "ms", "ark-poly", "here");
     for log in if logs.is_empty() { vec![16, 18, 20] } else { logs } {

@@ -1,36 +1,35 @@
-//! Where transforms run: a device, and the programs made for it so far.
+//! Where transforms run: an engine, and host memory that data passes through.
 
 use core::any::TypeId;
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use ringforge::{Device, Engine, Job, Op, Order, PinnedBuffer, Planner, Program, Result};
+use ringforge::{Device, Engine, Job, Op, Order, PinnedBuffer, Program, Result};
 
-use crate::cache::Cache;
 use crate::field::{EngineField, coset};
 use crate::witness::{Reduction, WitnessMap};
 
 static SHARED: OnceLock<Backend> = OnceLock::new();
 
-/// A device and the programs made for it, with their tables: one for each field, size, coset and operation, used by all
-/// calls and proofs; of many, those that were used last. Serves any number of threads; cloning is cheap and gives the same backend.
+/// An engine of its own for programs and their tables: one for each field, size, coset and operation, used by all calls and
+/// proofs; of many, those that were used last. Serves any number of threads; cloning is cheap and gives the same backend.
 #[derive(Clone)]
 pub struct Backend(Arc<Parts>);
 
 struct Parts {
-    device: Device,
-    transforms: Cache<(TypeId, usize, [u64; 4], Op), Program>,
-    maps: Cache<(TypeId, usize, Reduction), WitnessMap>,
+    engine: Engine,
     /// Host memory that data passes through: the largest so far, unless a call has it.
     staging: Mutex<Option<PinnedBuffer>>,
 }
 
+/// Programs that are kept: without an end, a prover that draws a new coset for each proof would fill the device's memory.
+const MOST: usize = 64;
+
 impl Backend {
-    /// A backend on this device.
+    /// A backend on an engine's device, by its tuning.
     #[must_use]
-    pub fn new(device: Device) -> Self {
-        let (transforms, maps) = (Cache::new(), Cache::new());
-        Self(Arc::new(Parts { device, transforms, maps, staging: Mutex::default() }))
+    pub fn new(engine: &Engine) -> Self {
+        Self(Arc::new(Parts { engine: engine.keeping(MOST), staging: Mutex::default() }))
     }
 
     /// A backend on the first CUDA GPU if it is usable, else on the CPU; a line in the log says which, and why.
@@ -41,7 +40,7 @@ impl Backend {
             Some(error) => log::warn!("transforms run on the CPU: {error}"),
             None => log::info!("transforms run on {}", engine.device()),
         }
-        Self::new(engine.device().clone())
+        Self::new(&engine)
     }
 
     /// The backend behind arkworks' traits: what [`Backend::share`] was given, else [`Backend::best`].
@@ -61,30 +60,25 @@ impl Backend {
     /// The device.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.0.device
+        self.0.engine.device()
     }
 
     /// Gives back what is kept for later: programs, tables, and free memory.
     pub fn trim(&self) {
-        self.0.transforms.clear();
-        self.0.maps.clear();
         self.staging().take();
-        self.0.device.trim();
+        self.0.engine.trim();
     }
 
     /// Whether transforms of n points are worth their way to the device.
     pub(crate) fn serves(&self, n: usize) -> bool {
-        n >= if self.0.device.limits().is_cpu() { SMALLEST_ON_CPU } else { SMALLEST_ON_GPU }
+        n >= if self.device().limits().is_cpu() { SMALLEST_ON_CPU } else { SMALLEST_ON_GPU }
     }
 
     /// The transform on a coset of n points, in place and in natural order.
     pub(crate) fn transform<F: EngineField>(&self, op: Op, n: usize, offset: F) -> Result<Program> {
-        let Parts { device, transforms, .. } = &*self.0;
-        let make = || {
-            let job = Job::new(&coset(n, offset)?, op).order(Order::Natural).in_place().batch_hint(1);
-            device.compile(&Planner::new(device.limits().clone()).plan(&job)?)
-        };
-        transforms.get((TypeId::of::<F>(), n, offset.limbs(), op), make, || device.trim())
+        self.0.engine.program_of(&(TypeId::of::<F>(), n, offset.limbs(), op), |planner| {
+            planner.plan(&Job::new(&coset(n, offset)?, op).order(Order::Natural).in_place().batch_hint(1))
+        })
     }
 
     /// A witness map on the subgroup of n points.
@@ -94,16 +88,14 @@ impl Backend {
     /// 2n; [`Error::TooLarge`](ringforge::Error::TooLarge) beyond [`Ring::MAX_DEGREE`](ringforge::Ring::MAX_DEGREE);
     /// [`Error::Unsupported`](ringforge::Error::Unsupported) for a field of fewer than 193 bits; what the device says.
     pub fn witness_map<F: EngineField>(&self, reduction: Reduction, n: usize) -> Result<WitnessMap> {
-        let Parts { device, maps, .. } = &*self.0;
-        let make = || WitnessMap::new::<F>(device, reduction, n);
-        maps.get((TypeId::of::<F>(), n, reduction), make, || device.trim())
+        WitnessMap::new::<F>(&self.0.engine, reduction, n)
     }
 
     /// Does something with host memory for this many elements, which hold anything.
     pub(crate) fn staged<T>(&self, elements: usize, work: impl FnOnce(&mut [[u64; 4]]) -> Result<T>) -> Result<T> {
         let bytes = elements * size_of::<[u64; 4]>();
         let kept = self.staging().take().filter(|kept| kept.len() >= bytes);
-        let mut memory = kept.map_or_else(|| self.0.device.pinned(bytes), Ok)?;
+        let mut memory = kept.map_or_else(|| self.device().pinned(bytes), Ok)?;
         let outcome = work(&mut memory.elements_mut()?[..elements]);
         let mut kept = self.staging();
         if kept.as_ref().is_none_or(|kept| kept.len() < memory.len()) {
@@ -123,7 +115,7 @@ const SMALLEST_ON_GPU: usize = 1 << 11;
 
 impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Backend({})", self.0.device)
+        write!(f, "Backend({})", self.device())
     }
 }
 
@@ -138,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_backend_is_shared_once_and_serves_many_threads() {
-        let backend = Backend::new(Device::cpu());
+        let backend = Backend::new(&Engine::cpu());
         assert!(backend.clone().share().is_ok());
         assert!(backend.clone().share().is_err());
         assert!(Arc::ptr_eq(&Backend::shared().0, &backend.0));

@@ -1,13 +1,9 @@
 //! Arkworks' radix-2 domain with the engine behind it.
 
-use core::fmt;
-
 use ark_ff::FftField;
 use ark_poly::domain::radix2::Elements;
 use ark_poly::domain::{DomainCoeff, EvaluationDomain, Radix2EvaluationDomain};
-use ark_serialize::{
-    CanonicalDeserialize, CanonicalSerialize, Compress, Read, SerializationError, Valid, Validate, Write,
-};
+use ark_serialize::{CanonicalDeserialize, CanonicalSerialize, Compress, Read, SerializationError, Valid, Validate};
 use rayon::prelude::*;
 use ringforge::{Error, Op, Program, Result};
 
@@ -44,7 +40,7 @@ use crate::field::{EngineField, root};
 /// assert!(a == b && b == c);
 /// # Ok::<(), ringforge_arkworks::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, CanonicalSerialize)]
 pub struct Domain<F: FftField>(Radix2EvaluationDomain<F>);
 
 impl<F: EngineField> Domain<F> {
@@ -228,22 +224,6 @@ impl<F: FftField> EvaluationDomain<F> for Domain<F> {
 
     fn elements(&self) -> Elements<F> {
         self.0.elements()
-    }
-}
-
-impl<F: FftField> fmt::Debug for Domain<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl<F: FftField> CanonicalSerialize for Domain<F> {
-    fn serialize_with_mode<W: Write>(&self, writer: W, compress: Compress) -> Result<(), SerializationError> {
-        self.0.serialize_with_mode(writer, compress)
-    }
-
-    fn serialized_size(&self, compress: Compress) -> usize {
-        self.0.serialized_size(compress)
     }
 }
 

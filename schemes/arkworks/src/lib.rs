@@ -24,11 +24,10 @@
 //! type Prover = Groth16<Bls12_381, Libsnark<Fr>>;
 //! ```
 //!
-//! What runs where is a [`Backend`]: a device, and the programs made for it so far, kept by field and size. Arkworks'
+//! What runs where is a [`Backend`]: an engine with the programs made so far, kept by field and size. Arkworks'
 //! traits have no place to pass one, so they use [`Backend::shared`].
 
 mod backend;
-mod cache;
 mod domain;
 mod field;
 mod qap;

@@ -45,15 +45,10 @@ impl<K: EngineField> R1CSToQAP for Libsnark<K> {
         full_assignment: &[F],
     ) -> Result<Vec<F>> {
         let system = System { matrices, num_inputs, num_constraints, assignment: full_assignment };
-        match system.map::<K, D>(Reduction::Libsnark)? {
-            Some(h) => Ok(h),
-            None => LibsnarkReduction::witness_map_from_matrices::<F, D>(
-                matrices,
-                num_inputs,
-                num_constraints,
-                full_assignment,
-            ),
-        }
+        let arkworks = LibsnarkReduction::witness_map_from_matrices::<F, D>;
+        system
+            .map::<K, D>(Reduction::Libsnark)?
+            .map_or_else(|| arkworks(matrices, num_inputs, num_constraints, full_assignment), Ok)
     }
 
     fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
@@ -81,10 +76,7 @@ impl<K: EngineField> R1CSToQAP for Circom<K> {
         full_assignment: &[F],
     ) -> Result<Vec<F>> {
         let system = System { matrices, num_inputs, num_constraints, assignment: full_assignment };
-        match system.map::<K, D>(Reduction::Circom)? {
-            Some(h) => Ok(h),
-            None => system.odd_values::<D>(),
-        }
+        system.map::<K, D>(Reduction::Circom)?.map_or_else(|| system.odd_values::<D>(), Ok)
     }
 
     /// Values at t, over δ, of the Lagrange polynomials of the 2n-th roots of unity at their odd powers.

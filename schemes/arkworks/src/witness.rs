@@ -1,8 +1,9 @@
 //! Witness maps: the transforms of three polynomials, and what happens to their values, on the device.
 
+use core::any::TypeId;
 use core::fmt;
 
-use ringforge::{Buffer, Content, Device, Job, Op, Order, Pipeline, Plan, Planner, Program, Result, Ring, Stream};
+use ringforge::{Buffer, Content, Engine, Job, Op, Order, Pipeline, Plan, Planner, Program, Result, Ring, Stream};
 
 use crate::backend::Backend;
 use crate::field::{EngineField, coset, integer, root};
@@ -34,11 +35,13 @@ pub struct WitnessMap {
 }
 
 impl WitnessMap {
-    pub(crate) fn new<F: EngineField>(device: &Device, reduction: Reduction, n: usize) -> Result<Self> {
-        let plans = Plans::new::<F>(&Planner::new(device.limits().clone()), reduction, n)?;
-        let compile = |plan: &Plan| device.compile(plan);
-        let product = plans.product.as_ref().map(compile).transpose()?;
-        Ok(Self { n, reduction, product, to_coset: compile(&plans.to_coset)?, last: compile(&plans.last)? })
+    pub(crate) fn new<F: EngineField>(engine: &Engine, reduction: Reduction, n: usize) -> Result<Self> {
+        let program = |part: Part| {
+            let key = (TypeId::of::<F>(), reduction, n, part);
+            engine.program_of(&key, |planner| part.plan::<F>(planner, reduction, n))
+        };
+        let product = (reduction == Reduction::Circom).then(|| program(Part::Product)).transpose()?;
+        Ok(Self { n, reduction, product, to_coset: program(Part::ToCoset)?, last: program(Part::Last)? })
     }
 
     /// Points of the domain.
@@ -108,15 +111,16 @@ impl fmt::Debug for WitnessMap {
     }
 }
 
-/// What is done to three polynomials in turn.
-struct Plans {
-    product: Option<Plan>,
-    to_coset: Plan,
-    last: Plan,
+/// A program of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Product,
+    ToCoset,
+    Last,
 }
 
-impl Plans {
-    fn new<F: EngineField>(planner: &Planner, reduction: Reduction, n: usize) -> Result<Self> {
+impl Part {
+    fn plan<F: EngineField>(self, planner: &Planner, reduction: Reduction, n: usize) -> Result<Plan> {
         let from = coset(n, F::ONE)?;
         let (to, order, vanishing) = match reduction {
             // values on the coset are multiplied and transformed back, so they may stay in tree order
@@ -125,26 +129,24 @@ impl Plans {
         };
         let scale = integer(vanishing.inverse().unwrap_or_default());
         let job = |ring: &Ring, op, order| Job::new(ring, op).order(order).batch_hint(1);
-
-        let p = Pipeline::new(format!("{reduction:?}: to the coset"), planner);
-        let values = p.evaluations("data", &from, Order::Natural);
-        let back = job(&from, Op::Inverse, Order::Natural).scale(integer(-F::ONE));
-        let coefficients = p.job(&back, &[values]).holding(Content::Coefficients(to.clone()));
-        // the scale is the inverse transform's, whose table this one shares
-        let forward = job(&to, Op::Forward, order).scale(scale);
-        p.output("data", p.job(&forward, &[coefficients]));
-        let to_coset = p.build()?;
-
-        let p = Pipeline::new(format!("{reduction:?}: quotient"), planner);
-        let [a, b, c] = ["a", "b", "c"].map(|name| p.evaluations(name, &to, order));
-        let sum = a.mul_add(b, c);
-        let last = job(&to, Op::Inverse, order).scale(scale);
-        p.output("c", if reduction == Reduction::Libsnark { p.job(&last, &[sum]) } else { sum });
-        let last = p.build()?;
-
-        let product = job(&from, Op::PointMul, Order::Natural);
-        let product = (reduction == Reduction::Circom).then(|| planner.plan(&product)).transpose()?;
-        Ok(Self { product, to_coset, last })
+        let p = Pipeline::new(format!("{reduction:?}: {self:?}"), planner);
+        match self {
+            Self::Product => return planner.plan(&job(&from, Op::PointMul, Order::Natural)),
+            Self::ToCoset => {
+                let values = p.evaluations("data", &from, Order::Natural);
+                let back = job(&from, Op::Inverse, Order::Natural).scale(integer(-F::ONE));
+                let coefficients = p.job(&back, &[values]).holding(Content::Coefficients(to.clone()));
+                // the scale is the inverse transform's, whose table this one shares
+                p.output("data", p.job(&job(&to, Op::Forward, order).scale(scale), &[coefficients]));
+            }
+            Self::Last => {
+                let [a, b, c] = ["a", "b", "c"].map(|name| p.evaluations(name, &to, order));
+                let sum = a.mul_add(b, c);
+                let back = job(&to, Op::Inverse, order).scale(scale);
+                p.output("c", if reduction == Reduction::Libsnark { p.job(&back, &[sum]) } else { sum });
+            }
+        }
+        p.build()
     }
 }
 
@@ -154,7 +156,7 @@ mod tests {
     use ark_ff::{FftField, Field, UniformRand};
     use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
     use ringforge::testkit::{Target, text};
-    use ringforge::{Error, Limits};
+    use ringforge::{Device, Error, Limits};
 
     use super::*;
 
@@ -180,7 +182,7 @@ mod tests {
 
     fn check(device: &Device, n: usize) {
         let mut rng = ark_std::test_rng();
-        let backend = Backend::new(device.clone());
+        let backend = Backend::new(&Engine::on(device.clone()));
         for reduction in [Reduction::Libsnark, Reduction::Circom] {
             let map = backend.witness_map::<Fr>(reduction, n).unwrap();
             // twice, the second time over what the first one left
@@ -223,7 +225,7 @@ mod tests {
         let limits = Limits::of_capability(75);
         let device = text::device(text::Options { schedules: vec![0, 1], limits, ..text::Options::default() }).unwrap();
         for (n, shared_out) in [(1, false), (32, false), (1 << 12, true)] {
-            let map = Backend::new(device.clone()).witness_map::<Fr>(Reduction::Libsnark, n).unwrap();
+            let map = Backend::new(&Engine::on(device.clone())).witness_map::<Fr>(Reduction::Libsnark, n).unwrap();
             assert_eq!(map.to_coset.plan().kernels().len() > 2, shared_out, "{}", map.to_coset.plan());
             check(&device, n);
         }
@@ -241,21 +243,22 @@ mod tests {
             let (from, to) = (coset(n, Fr::ONE).unwrap(), to.unwrap());
             let back = vec!["inverse"; kernels(&from, Op::Inverse, Order::Natural)];
             let forth = vec!["forward"; kernels(&to, Op::Forward, order)];
-            let Plans { product, to_coset, last } = Plans::new::<Fr>(&planner, reduction, n).unwrap();
+            let [product, to_coset, last] =
+                [Part::Product, Part::ToCoset, Part::Last].map(|part| part.plan::<Fr>(&planner, reduction, n).unwrap());
             let steps = |plan: &Plan| plan.kernels().map(|kernel| kernel.name()).collect::<Vec<&str>>();
             assert_eq!(steps(&to_coset), [back, forth].concat(), "{to_coset}");
-            let (end, before) = match reduction {
-                Reduction::Libsnark => (vec!["inverse"; kernels(&to, Op::Inverse, order)], None),
-                Reduction::Circom => (vec![], Some(vec!["point_mul"])),
+            let end = match reduction {
+                Reduction::Libsnark => vec!["inverse"; kernels(&to, Op::Inverse, order)],
+                Reduction::Circom => vec![],
             };
             assert_eq!(steps(&last), [vec!["mul_add"], end].concat(), "{last}");
-            assert_eq!(product.as_ref().map(steps), before);
+            assert_eq!(steps(&product), ["point_mul"]);
         }
     }
 
     #[test]
     fn sizes_without_roots_are_refused() {
-        let backend = Backend::new(Device::cpu());
+        let backend = Backend::new(&Engine::cpu());
         let refused = |reduction, n| backend.witness_map::<ark_bn254::Fr>(reduction, n).unwrap_err();
         // roots of order 2^28 there are, and none of order 2^29
         assert!(matches!(refused(Reduction::Circom, 1 << 28), Error::NoRoot { .. }));

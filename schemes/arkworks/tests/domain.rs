@@ -4,13 +4,17 @@ use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use ark_serialize::{CanonicalDeserialize, CanonicalSerialize};
 use ark_std::rand::{Rng, SeedableRng, rngs::StdRng};
-use ringforge::Op;
 use ringforge::testkit::Target;
+use ringforge::{Engine, Op};
 use ringforge_arkworks::{Backend, Domain, EngineField, Error};
 
 /// The CPU, and the GPU where there is one.
 fn backends() -> Vec<Backend> {
-    [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device).map(Backend::new).collect()
+    [Target::Cpu, Target::Cuda]
+        .into_iter()
+        .filter_map(Target::device)
+        .map(|device| Backend::new(&Engine::on(device)))
+        .collect()
 }
 
 fn random<F: EngineField>(rng: &mut StdRng, len: usize) -> Vec<F> {
@@ -220,7 +224,7 @@ fields!(bls12_381: ark_bls12_381::Fr, bn254: ark_bn254::Fr, bls12_377: ark_bls12
 
 #[test]
 fn batches_in_the_kernels_text() {
-    let backend = Target::Text.device().map(Backend::new);
+    let backend = Target::Text.device().map(|device| Backend::new(&Engine::on(device)));
     batches::<ark_bls12_381::Fr>(backend.as_slice(), &[0, 1, 5]);
 }
 
@@ -247,7 +251,7 @@ fn a_small_field_is_refused() {
     }
     type F = Fp<MontBackend<Config, 4>, 4>;
     let domain = Domain::<F>::of_size(1 << 12, F::GENERATOR).expect("a domain");
-    let backend = Backend::new(ringforge::Device::cpu());
+    let backend = Backend::new(&Engine::cpu());
     let mut x: Vec<F> = (0..1 << 12).map(F::from).collect();
     let refused = domain.forward(&backend, &mut x);
     assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");

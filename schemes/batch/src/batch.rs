@@ -1,20 +1,15 @@
 //! A mechanism made ready on a device.
 
+use core::any::TypeId;
 use core::fmt;
 use core::marker::PhantomData;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use ringforge::{Buffer, Device, Error, Planner, Program, Result, Stream};
+use ringforge::{Buffer, Device, Engine, Error, Program, Result, Stream};
 
-#[cfg(feature = "hazmat")]
-use crate::deterministic::DeterministicKem;
 use crate::host::{STATUSES, run_host};
 use crate::items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, bytes_of};
-use crate::kem::BatchKem;
 use crate::kem_scheme::{KemScheme, Operation, Randomness};
-#[cfg(feature = "hazmat")]
-use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED};
 use crate::sizes::{Sizes, batch_of};
 use crate::status::BatchStatus;
 
@@ -23,44 +18,211 @@ use Randomness::Draws;
 
 /// A mechanism made ready on a device: key generation, encapsulation and decapsulation of many items at once.
 ///
-/// Keys from host memory are checked: with what is done with them, or when they are imported.
+/// Every function takes batches of any size, none included, and gives the same bytes as one operation after another
+/// would. Errors are about the whole call, and then outputs hold nothing of use; what is wrong with single items is in
+/// the [`BatchStatus`], their outputs are zero, and their neighbours fare as if nothing had happened. Keys from host memory
+/// are checked: with what is done with them, or when they are imported.
+///
+/// Time and memory accesses tell nothing of secrets, nor whether a ciphertext was rejected: a rejected one gives a key
+/// that looks random.
+///
+/// Functions over host memory fail with [`Error::Length`] where the first items are not whole, and with
+/// [`Error::ArgumentSize`] where there are not as many of the others. Besides, all may fail with [`Error::OutOfMemory`] or
+/// [`Error::Driver`], and those that take streams or handles with [`Error::ForeignDevice`].
+///
+/// Handles belong to their mechanism:
+///
+/// ```compile_fail,E0308
+/// use ringforge_batch::{Batch, KemScheme, PublicKeys};
+///
+/// fn mixed<M: KemScheme, N: KemScheme>(kem: &Batch<M>, stream: &ringforge::Stream, keys: &PublicKeys<N>) {
+///     kem.encapsulate_on(stream, keys);
+/// }
+/// ```
 pub struct Batch<M> {
-    device: Device,
-    programs: Mutex<HashMap<(Operation, bool), Option<Program>>>,
+    engine: Engine,
     mechanism: PhantomData<fn() -> M>,
 }
 
 impl<M: KemScheme> Batch<M> {
-    /// Makes the programs for handles ready. The others are compiled when they are first needed.
+    /// Makes the programs for handles ready, in the engine. The others are made when they are first needed.
     ///
     /// # Errors
-    /// As [`Device::compile`].
-    pub fn new(device: &Device) -> Result<Self> {
-        let batch = Self { device: device.clone(), programs: Mutex::default(), mechanism: PhantomData };
+    /// As [`Engine::program_of`].
+    pub fn new(engine: &Engine) -> Result<Self> {
+        let batch = Self { engine: engine.clone(), mechanism: PhantomData };
         [Generate(Draws), Encapsulate(Draws), Decapsulate].iter().try_for_each(|&operation| {
             batch.program(operation, false).map(drop) // kept for later
         })?;
         Ok(batch)
     }
 
-    /// The program of an operation, one that also checks the keys if that is wanted; nothing for a check of what needs none.
-    fn find(&self, operation: Operation, checked: bool) -> Result<Option<Program>> {
-        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(program) = programs.get(&(operation, checked)) {
-            return Ok(program.clone());
-        }
-        let planner = Planner::new(self.device.limits().clone());
-        let plan = operation.plan(M::NAME, &M::steps()?, checked, &planner)?;
-        let program = plan.map(|plan| self.device.compile(&plan)).transpose()?;
-        programs.insert((operation, checked), program.clone());
-        Ok(program)
+    /// Sizes of items.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        M::SIZES
     }
 
-    /// The same of an operation that there is.
-    fn program(&self, operation: Operation, checked: bool) -> Result<Program> {
-        let missing =
-            || Error::Unsupported { job: format!("{} {operation:?}", M::NAME), why: "it has no steps".into() };
-        self.find(operation, checked)?.ok_or_else(missing)
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.engine.device()
+    }
+
+    /// Fills both slices with new key pairs, from the system's randomness.
+    ///
+    /// # Errors
+    /// Those of all functions alone.
+    pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<BatchStatus<M::Error>> {
+        let draws = ringforge::Draws::from_os()?;
+        self.generate_by(Draws, draws.as_bytes(), public_keys, secret_keys)
+    }
+
+    /// As [`Batch::generate`], from [`KEY_SEED`](crate::KEY_SEED) bytes an item. Where a seed gives no key, its item has an
+    /// error: no other seed is tried. Seeds that are not uniform, secret and used once give away the keys: this is for test
+    /// vectors, and for protocols that derive theirs.
+    ///
+    /// # Errors
+    /// As [`Batch::generate`].
+    #[cfg(feature = "hazmat")]
+    pub fn generate_from(
+        &self,
+        seeds: &[u8],
+        public_keys: &mut [u8],
+        secret_keys: &mut [u8],
+    ) -> Result<BatchStatus<M::Error>> {
+        self.generate_by(Randomness::Seeds, seeds, public_keys, secret_keys)
+    }
+
+    /// Fills the last two slices with new shared keys and their ciphertexts, one for each public key.
+    ///
+    /// # Errors
+    /// Those of all functions alone.
+    pub fn encapsulate(
+        &self,
+        public_keys: &[u8],
+        ciphertexts: &mut [u8],
+        shared_keys: &mut [u8],
+    ) -> Result<BatchStatus<M::Error>> {
+        let draws = ringforge::Draws::from_os()?;
+        self.encapsulate_by(Draws, public_keys, draws.as_bytes(), ciphertexts, shared_keys)
+    }
+
+    /// As [`Batch::encapsulate`], from [`ENCAPSULATION_SEED`](crate::ENCAPSULATION_SEED) bytes an item, of which the same
+    /// holds as for [`Batch::generate_from`].
+    ///
+    /// # Errors
+    /// As [`Batch::encapsulate`].
+    #[cfg(feature = "hazmat")]
+    pub fn encapsulate_from(
+        &self,
+        seeds: &[u8],
+        public_keys: &[u8],
+        ciphertexts: &mut [u8],
+        shared_keys: &mut [u8],
+    ) -> Result<BatchStatus<M::Error>> {
+        self.encapsulate_by(Randomness::Seeds, public_keys, seeds, ciphertexts, shared_keys)
+    }
+
+    /// Fills the last slice with the shared key of each ciphertext.
+    ///
+    /// # Errors
+    /// Those of all functions alone.
+    pub fn decapsulate(
+        &self,
+        secret_keys: &[u8],
+        ciphertexts: &[u8],
+        shared_keys: &mut [u8],
+    ) -> Result<BatchStatus<M::Error>> {
+        let batch = batch_of("bytes of secret keys", secret_keys.len(), M::SIZES.secret_key)?;
+        let inputs = [("secret keys", secret_keys), ("ciphertexts", ciphertexts)];
+        self.run_host(Decapsulate, batch, &inputs, [("shared keys", shared_keys, M::SIZES.shared_key)])
+    }
+
+    /// Public keys to the device. Each is checked; its status is known to the handle.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless they are whole.
+    pub fn import_public_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<PublicKeys<M>> {
+        self.import(stream, bytes, Some((CheckPublicKeys, "public keys")))
+    }
+
+    /// Secret keys to the device. Each is checked; its status is known to the handle.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless they are whole.
+    pub fn import_secret_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<SecretKeys<M>> {
+        self.import(stream, bytes, Some((CheckSecretKeys, "secret keys")))
+    }
+
+    /// Ciphertexts to the device.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless they are whole.
+    pub fn import_ciphertexts(&self, stream: &Stream, bytes: &[u8]) -> Result<Ciphertexts<M>> {
+        self.import(stream, bytes, None)
+    }
+
+    /// As [`Batch::generate`], on the device: `batch` key pairs.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if they cannot be addressed.
+    pub fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys<M>, SecretKeys<M>)> {
+        let (mut public, mut secret) = (PublicKeys::new(stream, batch)?, SecretKeys::new(stream, batch)?);
+        let statuses = stream.with_draws(|draws| {
+            let outputs = [("public keys", &mut public.bytes), ("secret keys", &mut secret.bytes)];
+            self.run(stream, Generate(Draws), batch, &[("draws", draws)], outputs)
+        })?;
+        Ok((public.with_statuses(&statuses), secret.with_statuses(&statuses)))
+    }
+
+    /// As [`Batch::encapsulate`], on the device.
+    ///
+    /// # Errors
+    /// Those of all functions alone.
+    pub fn encapsulate_on(
+        &self,
+        stream: &Stream,
+        public_keys: &PublicKeys<M>,
+    ) -> Result<(Ciphertexts<M>, SharedKeys<M>)> {
+        let batch = public_keys.len();
+        let mut sent = Ciphertexts::new(stream, batch)?.made_from(public_keys);
+        let mut shared = SharedKeys::new(stream, batch)?.made_from(public_keys);
+        let statuses = stream.with_draws(|draws| {
+            let inputs = [("public keys", &public_keys.bytes), ("draws", draws)];
+            let outputs = [("ciphertexts", &mut sent.bytes), ("shared keys", &mut shared.bytes)];
+            self.run(stream, Encapsulate(Draws), batch, &inputs, outputs)
+        })?;
+        Ok((sent.with_statuses(&statuses), shared.with_statuses(&statuses)))
+    }
+
+    /// As [`Batch::decapsulate`], on the device.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentSize`] unless there are as many ciphertexts as secret keys.
+    pub fn decapsulate_on(
+        &self,
+        stream: &Stream,
+        secret_keys: &SecretKeys<M>,
+        ciphertexts: &Ciphertexts<M>,
+    ) -> Result<SharedKeys<M>> {
+        let batch = secret_keys.len();
+        let mut shared = SharedKeys::new(stream, batch)?.made_from(secret_keys).made_from(ciphertexts);
+        let inputs = [("secret keys", &secret_keys.bytes), ("ciphertexts", &ciphertexts.bytes)];
+        let outputs = [("shared keys", &mut shared.bytes)];
+        let statuses = self.run(stream, Decapsulate, batch, &inputs, outputs)?;
+        Ok(shared.with_statuses(&statuses))
+    }
+
+    /// The program of an operation, one that also checks the keys if that is wanted; nothing for a check of what needs none.
+    fn program(&self, operation: Operation, checked: bool) -> Result<Option<Program>> {
+        let (key, mut is_needed) = ((TypeId::of::<M>(), operation, checked), true);
+        let program = self.engine.program_of(&key, |planner| {
+            let plan = operation.plan(M::NAME, &M::steps(planner.limits())?, checked, planner)?;
+            is_needed = plan.is_some();
+            plan.ok_or_else(|| missing::<M>(operation))
+        });
+        if is_needed { program.map(Some) } else { Ok(None) }
     }
 
     /// Runs an operation over host memory, keys checked.
@@ -71,56 +233,52 @@ impl<M: KemScheme> Batch<M> {
         inputs: &[(&str, &[u8])],
         outputs: [(&str, &mut [u8], usize); N],
     ) -> Result<BatchStatus<M::Error>> {
-        run_host(&self.program(operation, true)?, batch, inputs, outputs)
+        let program = self.program(operation, true)?.ok_or_else(|| missing::<M>(operation))?;
+        run_host(&program, batch, inputs, outputs)
     }
 
-    /// Runs a program on the device; gives the statuses that it wrote.
+    /// Runs an operation on the device; gives the statuses that it wrote.
     fn run<const N: usize>(
         &self,
         stream: &Stream,
-        program: &Program,
+        operation: Operation,
         batch: usize,
         inputs: &[(&str, &Buffer)],
         outputs: [(&str, &mut Buffer); N],
     ) -> Result<Option<Arc<Buffer>>> {
+        let Some(program) = self.program(operation, false)? else { return Ok(None) };
         let call = inputs.iter().fold(program.on(stream, batch), |call, (name, buffer)| call.input(name, buffer));
         let call = outputs.into_iter().fold(call, |call, (name, buffer)| call.output(name, buffer));
         if program.plan().arg(STATUSES).is_none() {
             return call.run().map(|()| None);
         }
-        let mut statuses = self.device.buffer(bytes_of(batch, size_of::<u32>())?)?;
+        let mut statuses = self.device().buffer(bytes_of(batch, size_of::<u32>())?)?;
         call.output(STATUSES, &mut statuses).run()?;
         Ok(Some(Arc::new(statuses)))
     }
 
-    fn import<K: Kind>(
-        &self,
-        stream: &Stream,
-        bytes: &[u8],
-        check: Option<(Operation, &str)>,
-    ) -> Result<Items<K, M::Error>> {
+    fn import<K: Kind>(&self, stream: &Stream, bytes: &[u8], check: Option<(Operation, &str)>) -> Result<Items<K, M>> {
         let batch = batch_of(K::BYTES, bytes.len(), K::size(&M::SIZES))?;
-        let mut items = Items::new::<M>(stream, batch)?;
+        let mut items = Items::new(stream, batch)?;
         stream.write(&mut items.bytes, bytes)?;
         let Some((check, name)) = check else { return Ok(items) };
-        let Some(program) = self.find(check, false)? else { return Ok(items) };
-        let statuses = self.run(stream, &program, batch, &[(name, &items.bytes)], [])?;
+        let statuses = self.run(stream, check, batch, &[(name, &items.bytes)], [])?;
         Ok(items.with_statuses(&statuses))
     }
 
-    fn generate_host(
+    fn generate_by(
         &self,
         from: Randomness,
         seeds: &[u8],
         public: &mut [u8],
         secret: &mut [u8],
     ) -> Result<BatchStatus<M::Error>> {
-        let batch = M::SIZES.generations(public, secret)?;
+        let batch = batch_of("bytes of public keys", public.len(), M::SIZES.public_key)?;
         let outputs = [("public keys", public, M::SIZES.public_key), ("secret keys", secret, M::SIZES.secret_key)];
         self.run_host(Generate(from), batch, &[(from.name(), seeds)], outputs)
     }
 
-    fn encapsulate_host(
+    fn encapsulate_by(
         &self,
         from: Randomness,
         public_keys: &[u8],
@@ -128,7 +286,7 @@ impl<M: KemScheme> Batch<M> {
         ciphertexts: &mut [u8],
         shared_keys: &mut [u8],
     ) -> Result<BatchStatus<M::Error>> {
-        let batch = M::SIZES.encapsulations(public_keys, ciphertexts, shared_keys)?;
+        let batch = batch_of("bytes of public keys", public_keys.len(), M::SIZES.public_key)?;
         let inputs = [("public keys", public_keys), (from.name(), seeds)];
         let outputs =
             [("ciphertexts", ciphertexts, M::SIZES.ciphertext), ("shared keys", shared_keys, M::SIZES.shared_key)];
@@ -136,129 +294,12 @@ impl<M: KemScheme> Batch<M> {
     }
 }
 
-impl<M: KemScheme> BatchKem for Batch<M> {
-    type Error = M::Error;
-    type PublicKeys = PublicKeys<M::Error>;
-    type SecretKeys = SecretKeys<M::Error>;
-    type Ciphertexts = Ciphertexts<M::Error>;
-    type SharedKeys = SharedKeys<M::Error>;
-
-    fn sizes(&self) -> Sizes {
-        M::SIZES
-    }
-
-    fn device(&self) -> &Device {
-        &self.device
-    }
-
-    fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<BatchStatus<M::Error>> {
-        let draws = ringforge::Draws::from_os()?;
-        self.generate_host(Draws, draws.as_bytes(), public_keys, secret_keys)
-    }
-
-    fn encapsulate(
-        &self,
-        public_keys: &[u8],
-        ciphertexts: &mut [u8],
-        shared_keys: &mut [u8],
-    ) -> Result<BatchStatus<M::Error>> {
-        let draws = ringforge::Draws::from_os()?;
-        self.encapsulate_host(Draws, public_keys, draws.as_bytes(), ciphertexts, shared_keys)
-    }
-
-    fn decapsulate(
-        &self,
-        secret_keys: &[u8],
-        ciphertexts: &[u8],
-        shared_keys: &mut [u8],
-    ) -> Result<BatchStatus<M::Error>> {
-        let batch = M::SIZES.decapsulations(secret_keys, ciphertexts, shared_keys)?;
-        let inputs = [("secret keys", secret_keys), ("ciphertexts", ciphertexts)];
-        self.run_host(Decapsulate, batch, &inputs, [("shared keys", shared_keys, M::SIZES.shared_key)])
-    }
-
-    fn import_public_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<PublicKeys<M::Error>> {
-        self.import(stream, bytes, Some((CheckPublicKeys, "public keys")))
-    }
-
-    fn import_secret_keys(&self, stream: &Stream, bytes: &[u8]) -> Result<SecretKeys<M::Error>> {
-        self.import(stream, bytes, Some((CheckSecretKeys, "secret keys")))
-    }
-
-    fn import_ciphertexts(&self, stream: &Stream, bytes: &[u8]) -> Result<Ciphertexts<M::Error>> {
-        self.import(stream, bytes, None)
-    }
-
-    fn generate_on(&self, stream: &Stream, batch: usize) -> Result<(PublicKeys<M::Error>, SecretKeys<M::Error>)> {
-        let mut public = PublicKeys::new::<M>(stream, batch)?;
-        let mut secret = SecretKeys::new::<M>(stream, batch)?;
-        let statuses = stream.with_draws(|draws| {
-            let outputs = [("public keys", &mut public.bytes), ("secret keys", &mut secret.bytes)];
-            self.run(stream, &self.program(Generate(Draws), false)?, batch, &[("draws", draws)], outputs)
-        })?;
-        Ok((public.with_statuses(&statuses), secret.with_statuses(&statuses)))
-    }
-
-    fn encapsulate_on(
-        &self,
-        stream: &Stream,
-        public_keys: &PublicKeys<M::Error>,
-    ) -> Result<(Ciphertexts<M::Error>, SharedKeys<M::Error>)> {
-        let batch = public_keys.batch::<M>()?;
-        let mut sent = Ciphertexts::new::<M>(stream, batch)?.made_from(public_keys);
-        let mut shared = SharedKeys::new::<M>(stream, batch)?.made_from(public_keys);
-        let statuses = stream.with_draws(|draws| {
-            let inputs = [("public keys", &public_keys.bytes), ("draws", draws)];
-            let outputs = [("ciphertexts", &mut sent.bytes), ("shared keys", &mut shared.bytes)];
-            self.run(stream, &self.program(Encapsulate(Draws), false)?, batch, &inputs, outputs)
-        })?;
-        Ok((sent.with_statuses(&statuses), shared.with_statuses(&statuses)))
-    }
-
-    fn decapsulate_on(
-        &self,
-        stream: &Stream,
-        secret_keys: &SecretKeys<M::Error>,
-        ciphertexts: &Ciphertexts<M::Error>,
-    ) -> Result<SharedKeys<M::Error>> {
-        let (batch, got) = (secret_keys.batch::<M>()?, ciphertexts.batch::<M>()?);
-        if got != batch {
-            return Err(Error::Length { what: "ciphertexts", expected: batch, got });
-        }
-        let mut shared = SharedKeys::new::<M>(stream, batch)?.made_from(secret_keys).made_from(ciphertexts);
-        let inputs = [("secret keys", &secret_keys.bytes), ("ciphertexts", &ciphertexts.bytes)];
-        let outputs = [("shared keys", &mut shared.bytes)];
-        let statuses = self.run(stream, &self.program(Decapsulate, false)?, batch, &inputs, outputs)?;
-        Ok(shared.with_statuses(&statuses))
-    }
-}
-
-#[cfg(feature = "hazmat")]
-impl<M: KemScheme> DeterministicKem for Batch<M> {
-    fn generate_from(
-        &self,
-        seeds: &[u8],
-        public_keys: &mut [u8],
-        secret_keys: &mut [u8],
-    ) -> Result<BatchStatus<M::Error>> {
-        batch_of("bytes of seeds", seeds.len(), KEY_SEED)?;
-        self.generate_host(Randomness::Seeds, seeds, public_keys, secret_keys)
-    }
-
-    fn encapsulate_from(
-        &self,
-        seeds: &[u8],
-        public_keys: &[u8],
-        ciphertexts: &mut [u8],
-        shared_keys: &mut [u8],
-    ) -> Result<BatchStatus<M::Error>> {
-        batch_of("bytes of seeds", seeds.len(), ENCAPSULATION_SEED)?;
-        self.encapsulate_host(Randomness::Seeds, public_keys, seeds, ciphertexts, shared_keys)
-    }
+fn missing<M: KemScheme>(operation: Operation) -> Error {
+    Error::Unsupported { job: format!("{} {operation:?}", M::NAME), why: "it has no steps".into() }
 }
 
 impl<M: KemScheme> fmt::Debug for Batch<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Batch({} on {})", M::NAME, self.device)
+        write!(f, "Batch({} on {})", M::NAME, self.device())
     }
 }

@@ -1,40 +1,37 @@
 //! Items on a device: their bytes, without gaps, and what is known of how they fared.
 
-use core::any::TypeId;
 use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
 use ringforge::{Buffer, Error, Result, Stream};
 
-use crate::kem::Resident;
 use crate::kem_scheme::KemScheme;
 use crate::sizes::Sizes;
-use crate::status::{BatchStatus, SchemeError};
+use crate::status::BatchStatus;
 
-/// Items of one kind on a device, wiped when dropped if they are secret.
-pub struct Items<K: Kind, E> {
+/// Items of one kind and mechanism on a device: a handle, made by a [`Batch`](crate::Batch), wiped when dropped if they are
+/// secret.
+///
+/// Work that makes it may still be under way; whatever takes the handle, on any stream, waits as it must.
+pub struct Items<K, M> {
     pub(crate) bytes: Buffer,
-    /// The mechanism, and its name.
-    mechanism: (TypeId, &'static str),
-    /// Bytes of an item.
-    size: usize,
     /// Statuses of the runs that these items come from.
     statuses: Vec<Arc<Buffer>>,
-    kind: PhantomData<fn() -> (K, E)>,
+    kind: PhantomData<fn() -> (K, M)>,
 }
 
 /// Public keys on a device.
-pub type PublicKeys<E> = Items<kinds::PublicKey, E>;
+pub type PublicKeys<M> = Items<kinds::PublicKey, M>;
 /// Secret keys on a device, wiped when dropped.
-pub type SecretKeys<E> = Items<kinds::SecretKey, E>;
+pub type SecretKeys<M> = Items<kinds::SecretKey, M>;
 /// Ciphertexts on a device.
-pub type Ciphertexts<E> = Items<kinds::Ciphertext, E>;
+pub type Ciphertexts<M> = Items<kinds::Ciphertext, M>;
 /// Shared keys on a device, wiped when dropped.
-pub type SharedKeys<E> = Items<kinds::SharedKey, E>;
+pub type SharedKeys<M> = Items<kinds::SharedKey, M>;
 
 /// A kind of items.
-pub trait Kind: sealed::Sealed {
+pub trait Kind {
     /// What errors call their bytes.
     const BYTES: &'static str;
     /// Whether they are wiped when dropped.
@@ -44,13 +41,8 @@ pub trait Kind: sealed::Sealed {
     fn size(sizes: &Sizes) -> usize;
 }
 
-mod sealed {
-    pub trait Sealed {}
-}
-
 /// The kinds of items.
 pub mod kinds {
-    use super::sealed::Sealed;
     use super::{Kind, Sizes};
 
     macro_rules! kinds {
@@ -58,8 +50,6 @@ pub mod kinds {
             $(#[$doc])*
             #[derive(Debug)]
             pub enum $kind {}
-
-            impl Sealed for $kind {}
 
             impl Kind for $kind {
                 const BYTES: &'static str = $bytes;
@@ -84,21 +74,67 @@ pub mod kinds {
     }
 }
 
-impl<K: Kind, E: SchemeError> Items<K, E> {
+impl<K: Kind, M: KemScheme> Items<K, M> {
     /// Room for new items, for schemes with plans beside those of their [`KemScheme`].
     ///
     /// # Errors
     /// [`Error::TooLarge`] if they cannot be addressed; [`Error::OutOfMemory`].
-    pub fn new<M: KemScheme<Error = E>>(stream: &Stream, batch: usize) -> Result<Self> {
-        let (mechanism, size) = ((TypeId::of::<M>(), M::NAME), K::size(&M::SIZES));
-        let bytes = bytes_of(batch, size)?;
+    pub fn new(stream: &Stream, batch: usize) -> Result<Self> {
+        let bytes = bytes_of(batch, K::size(&M::SIZES))?;
         let bytes = if K::SECRET { stream.secret_buffer(bytes) } else { stream.device().buffer(bytes) }?;
-        Ok(Self { bytes, mechanism, size, statuses: Vec::new(), kind: PhantomData })
+        Ok(Self { bytes, statuses: Vec::new(), kind: PhantomData })
+    }
+
+    /// Items.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len() / K::size(&M::SIZES)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Their bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &Buffer {
+        &self.bytes
     }
 
     /// Their bytes, for a plan to write. A copy of secret ones is the caller's to wipe.
     pub fn bytes_mut(&mut self) -> &mut Buffer {
         &mut self.bytes
+    }
+
+    /// Waits for the work that makes the items and tells how they fared, errors of what they were made from included.
+    ///
+    /// # Errors
+    /// [`Error::Driver`]; [`Error::ForeignDevice`].
+    pub fn status(&self, stream: &Stream) -> Result<BatchStatus<M::Error>> {
+        let mut errors = Vec::new();
+        for statuses in &self.statuses {
+            errors.extend_from_slice(BatchStatus::of(&stream.download(statuses)?).errors());
+        }
+        Ok(BatchStatus::new(errors))
+    }
+
+    /// Waits for the items, copies them out, without gaps, and tells how they fared; those with an error are zero.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless `to` has the size of all items; as [`Items::status`].
+    pub fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<BatchStatus<M::Error>> {
+        // first of all: bytes of which nobody can tell how they fared stay where they are
+        let status = self.status(stream)?;
+        match stream.read(&self.bytes, to) {
+            Ok(()) => status.clear(to, K::size(&M::SIZES)),
+            Err(error) => {
+                to.fill(0);
+                return Err(error);
+            }
+        }
+        Ok(status)
     }
 
     /// The same, made by a run with these statuses.
@@ -108,19 +144,9 @@ impl<K: Kind, E: SchemeError> Items<K, E> {
     }
 
     /// The same, made from others, whose errors are theirs too.
-    pub(crate) fn made_from<L: Kind>(mut self, others: &Items<L, E>) -> Self {
+    pub(crate) fn made_from<L>(mut self, others: &Items<L, M>) -> Self {
         self.statuses.extend_from_slice(&others.statuses);
         self
-    }
-
-    /// The number of items, if they are of this mechanism.
-    pub(crate) fn batch<M: KemScheme>(&self) -> Result<usize> {
-        let (mechanism, got) = self.mechanism;
-        if mechanism == TypeId::of::<M>() {
-            return Ok(self.len());
-        }
-        let what = format!("{} on a device", K::BYTES);
-        Err(Error::Mismatch { what, expected: M::NAME.into(), got: got.into() })
     }
 }
 
@@ -129,44 +155,15 @@ pub(crate) fn bytes_of(batch: usize, size: usize) -> Result<usize> {
     batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit: usize::MAX / size, got: batch })
 }
 
-impl<K: Kind, E: SchemeError> Resident for Items<K, E> {
-    type Error = E;
-
-    fn len(&self) -> usize {
-        self.bytes.len() / self.size
-    }
-
-    fn status(&self, stream: &Stream) -> Result<BatchStatus<E>> {
-        let mut errors = Vec::new();
-        for statuses in &self.statuses {
-            errors.extend_from_slice(BatchStatus::of(&stream.download(statuses)?).errors());
-        }
-        Ok(BatchStatus::new(errors))
-    }
-
-    fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<BatchStatus<E>> {
-        // first of all: bytes of which nobody can tell how they fared stay where they are
-        let status = self.status(stream)?;
-        match stream.read(&self.bytes, to) {
-            Ok(()) => status.clear(to, self.size),
-            Err(error) => {
-                to.fill(0);
-                return Err(error);
-            }
-        }
-        Ok(status)
-    }
-}
-
-impl<K: Kind, E: SchemeError> fmt::Debug for Items<K, E> {
+impl<K: Kind, M: KemScheme> fmt::Debug for Items<K, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, self.mechanism.1, self.bytes.device())
+        write!(f, "{} items, {}, of {} on {}", self.len(), K::BYTES, M::NAME, self.bytes.device())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Device, Pipeline, Value};
+    use ringforge::{Device, Limits, Pipeline, Value};
 
     use super::*;
     use crate::kem_scheme::{Made, Steps};
@@ -180,7 +177,7 @@ mod tests {
         type Error = OwnError;
         const SIZES: Sizes = Sizes { public_key: 4, secret_key: 4, ciphertext: 4, shared_key: 4 };
 
-        fn steps() -> Result<impl Steps> {
+        fn steps(_: &Limits) -> Result<impl Steps> {
             None::<NoSteps>
                 .ok_or_else(|| Error::Unsupported { job: "steps".into(), why: "only handles are tested".into() })
         }
@@ -215,7 +212,7 @@ mod tests {
         let device = Device::cpu();
         let stream = device.stream().unwrap();
         let shared_keys = |statuses: Buffer| {
-            let mut items = SharedKeys::new::<Bytes>(&stream, 2).unwrap();
+            let mut items = SharedKeys::<Bytes>::new(&stream, 2).unwrap();
             stream.write(items.bytes_mut(), &[7u8; 8]).unwrap();
             items.with_statuses(&Some(Arc::new(statuses)))
         };

@@ -1,7 +1,7 @@
 //! What a scheme gives, so that a [`Batch`](crate::Batch) can run it.
 
 use ringforge::kernels::Draw;
-use ringforge::{Pipeline, Plan, Planner, Result, Value};
+use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 
 use crate::sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes};
 use crate::status::SchemeError;
@@ -15,11 +15,11 @@ pub trait KemScheme: 'static {
     /// What its kernels find wrong with items.
     type Error: SchemeError;
 
-    /// Its steps.
+    /// Its steps, on devices with some limits.
     ///
     /// # Errors
     /// What makes its rings fail.
-    fn steps() -> Result<impl Steps>;
+    fn steps(limits: &Limits) -> Result<impl Steps>;
 }
 
 /// What an operation gives of each item, and its [status](crate::status()) where it writes one: outputs are then zero
@@ -115,17 +115,13 @@ impl Operation {
                 p.output("shared keys", shared);
                 if checked && statuses.is_none() { steps.check_secret(&p, secret)? } else { statuses }
             }
-            Self::CheckPublicKeys => match steps.check_public(&p, p.input("public keys"))? {
-                None => return Ok(None),
-                statuses => statuses,
-            },
-            Self::CheckSecretKeys => match steps.check_secret(&p, p.input("secret keys"))? {
-                None => return Ok(None),
-                statuses => statuses,
-            },
+            Self::CheckPublicKeys => steps.check_public(&p, p.input("public keys"))?,
+            Self::CheckSecretKeys => steps.check_secret(&p, p.input("secret keys"))?,
         };
-        if let Some(statuses) = statuses {
-            p.output("statuses", statuses);
+        match (statuses, self) {
+            (Some(statuses), _) => p.output("statuses", statuses),
+            (None, Self::CheckPublicKeys | Self::CheckSecretKeys) => return Ok(None),
+            _ => {}
         }
         p.build().map(Some)
     }
@@ -140,8 +136,11 @@ impl Randomness {
         }
     }
 
-    /// The seeds of items, and the draws that they come from.
-    fn seeds(self, p: &Pipeline, bytes: usize) -> Result<(Value<'_>, Option<Value<'_>>)> {
+    /// The seeds of items, of so many bytes, and the draws that they come from.
+    ///
+    /// # Errors
+    /// As [`Draw::new`].
+    pub fn seeds(self, p: &Pipeline, bytes: usize) -> Result<(Value<'_>, Option<Value<'_>>)> {
         Ok(match self {
             Self::Seeds => (p.input(self.name()), None),
             Self::Draws => {

@@ -1,15 +1,15 @@
-//! Traits for key encapsulation in batches, on CPUs and GPUs: many independent operations in one call.
+//! Key encapsulation in batches, on CPUs and GPUs: many independent operations in one call.
 //!
-//! A [`BatchKem`] works on byte batches in host memory: item i lies at i times its size, as [`Sizes`] says, without
-//! gaps. It also works on handles, which stay on its device in a layout of their own, in a stream's order;
-//! [`Resident`] is what all handles share. What is wrong with one item never harms another: a [`BatchStatus`] names it,
+//! A scheme says its sizes and its [`Steps`], as a [`KemScheme`]; [`Batch`] runs it on any device. It works on byte batches in
+//! host memory: item i lies at i times its size, as [`Sizes`] says, without gaps. It also works on handles, [`Items`], which
+//! stay on its device, in a stream's order. What is wrong with one item never harms another: a [`BatchStatus`] names it,
 //! with errors of the scheme's own.
 //!
 //! ```
-//! use ringforge_batch::{BatchKem, Resident};
+//! use ringforge_batch::{Batch, KemScheme};
 //!
 //! /// Both ends of `batch` key agreements: whether they got the same keys.
-//! fn agree<K: BatchKem>(kem: &K, batch: usize) -> Result<bool, Box<dyn std::error::Error>> {
+//! fn agree<M: KemScheme>(kem: &Batch<M>, batch: usize) -> Result<bool, Box<dyn std::error::Error>> {
 //!     let sizes = kem.sizes();
 //!     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
 //!     kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
@@ -28,8 +28,6 @@
 //! }
 //! ```
 //!
-//! A scheme says its sizes and its [`Steps`], as a [`KemScheme`]; [`Batch`] makes a [`BatchKem`] of it on any device.
-//!
 //! # Randomness
 //!
 //! Each call that generates or encapsulates asks the system for a key of its own, under which the device draws the seeds
@@ -38,24 +36,18 @@
 //! pairs, and encapsulate the same messages: to one public key with the same shared key, and to two such that either
 //! owner can find the other's shared key. Seeds are all that these schemes have, so there is nothing to hedge them with.
 //!
-//! Feature `hazmat` adds `DeterministicKem`: all randomness comes from the caller.
+//! Feature `hazmat` adds functions whose randomness comes from the caller.
 
 mod batch;
-#[cfg(feature = "hazmat")]
-mod deterministic;
 mod host;
 mod items;
-mod kem;
 mod kem_scheme;
 mod sizes;
 mod status;
 
 pub use batch::Batch;
-#[cfg(feature = "hazmat")]
-pub use deterministic::DeterministicKem;
 pub use host::run_host;
 pub use items::{Ciphertexts, Items, Kind, PublicKeys, SecretKeys, SharedKeys, kinds};
-pub use kem::{BatchKem, Resident};
 pub use kem_scheme::{KemScheme, Made, Operation, Randomness, Steps};
 pub use sizes::{ENCAPSULATION_SEED, KEY_SEED, Sizes, batch_of};
 pub use status::{

@@ -35,8 +35,8 @@ pub const STATUS: Header = Header { name: "kem_status.cuh", text: include_str!("
 ///         word(2, place)
 ///     }
 ///
-///     fn from_word(code: u8, place: usize) -> Option<Self> {
-///         (code == 2).then_some(Self::BadCoefficient { place })
+///     fn all(place: usize) -> impl IntoIterator<Item = Self> {
+///         [Self::BadCoefficient { place }]
 ///     }
 /// }
 /// # impl std::error::Error for OwnError {}
@@ -54,8 +54,8 @@ pub trait SchemeError: Error + Copy + Eq + Send + Sync + 'static {
     /// The word of this error, made by [`word`].
     fn word(self) -> u32;
 
-    /// The error with this code and number; none where no kernel writes the two.
-    fn from_word(code: u8, number: usize) -> Option<Self>;
+    /// All errors that kernels tell, those that have a number with this one.
+    fn all(number: usize) -> impl IntoIterator<Item = Self>;
 }
 
 /// A word that says an error.
@@ -94,12 +94,11 @@ pub enum ErrorKind<E> {
 impl<E: SchemeError> ErrorKind<E> {
     /// What a status tells of; none if the item is fine, which is one word of all.
     fn of(status: u32) -> Option<Self> {
-        let [code, number @ ..] = status.to_le_bytes();
-        let number = u32::from_le_bytes([number[0], number[1], number[2], 0]) as usize;
+        let mut errors = E::all((status >> u8::BITS) as usize).into_iter();
         match status {
             FINE => None,
             NOT_REACHED | PENDING | HALFWAY => Some(Self::NotReached),
-            _ => Some(E::from_word(code, number).map_or(Self::UnknownStatus { status }, Self::Scheme)),
+            _ => Some(errors.find(|e| e.word() == status).map_or(Self::UnknownStatus { status }, Self::Scheme)),
         }
     }
 }
@@ -179,12 +178,8 @@ pub(crate) mod tests {
             }
         }
 
-        fn from_word(code: u8, number: usize) -> Option<Self> {
-            match (code, number) {
-                (1, 0) => Some(Self::NoKey),
-                (2, place) => Some(Self::Coefficient { place }),
-                _ => None,
-            }
+        fn all(place: usize) -> impl IntoIterator<Item = Self> {
+            [Self::NoKey, Self::Coefficient { place }]
         }
     }
 

@@ -1,16 +1,12 @@
-//! The traits fit a mechanism: a toy without any security, whose keys above 250 are invalid.
+//! A mechanism of a stranger's: a toy without any security, for the CPU alone, whose keys above 250 are invalid.
 
 use std::error::Error;
 
-use ringforge::{Device, Result, Stream};
-use ringforge_batch::{BatchKem, BatchStatus, ErrorKind, ItemError, Resident, SchemeError, Sizes, batch_of};
+use ringforge::kernels::{Args, Built, CustomKernel, Port};
+use ringforge::{Engine, Limits, Pipeline, Result, Value};
+use ringforge_batch::{Batch, ErrorKind, ItemError, KemScheme, Made, SchemeError, Sizes, Steps, status, word};
 
-struct Toy(Device);
-
-type Status = BatchStatus<InvalidKey>;
-
-/// Items of a byte, None where they have an error.
-struct Bytes(Vec<Option<u8>>);
+struct Toy;
 
 /// A key above 250.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -19,112 +15,95 @@ struct InvalidKey;
 
 impl SchemeError for InvalidKey {
     fn word(self) -> u32 {
-        ringforge_batch::word(2, 0)
+        word(2, 0)
     }
 
-    fn from_word(code: u8, number: usize) -> Option<Self> {
-        ((code, number) == (2, 0)).then_some(Self)
+    fn all(_: usize) -> impl IntoIterator<Item = Self> {
+        [Self]
     }
 }
 
 const WHY: ErrorKind<InvalidKey> = ErrorKind::Scheme(InvalidKey);
 
-impl Bytes {
-    fn import(bytes: &[u8], most: u8) -> Self {
-        Self(bytes.iter().map(|byte| (*byte <= most).then_some(*byte)).collect())
-    }
-
-    fn map(&self, f: impl Fn(u8) -> u8) -> Self {
-        Self(self.0.iter().map(|byte| byte.map(&f)).collect())
-    }
-}
-
-impl Resident for Bytes {
+impl KemScheme for Toy {
+    const NAME: &'static str = "toy";
+    const SIZES: Sizes = Sizes { public_key: 1, secret_key: 1, ciphertext: 1, shared_key: 1 };
     type Error = InvalidKey;
 
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn status(&self, _: &Stream) -> Result<Status> {
-        let faulty = self.0.iter().enumerate().filter(|(_, byte)| byte.is_none());
-        Ok(BatchStatus::new(faulty.map(|(item, _)| ItemError { item, kind: WHY }).collect()))
-    }
-
-    fn export(&self, stream: &Stream, to: &mut [u8]) -> Result<Status> {
-        to.iter_mut().zip(&self.0).for_each(|(to, byte)| *to = byte.unwrap_or(0));
-        self.status(stream)
+    fn steps(_: &Limits) -> Result<impl Steps> {
+        Ok(Toy)
     }
 }
 
-impl BatchKem for Toy {
-    type Error = InvalidKey;
-    type PublicKeys = Bytes;
-    type SecretKeys = Bytes;
-    type Ciphertexts = Bytes;
-    type SharedKeys = Bytes;
+/// A kernel of these ports, and what becomes of each item.
+macro_rules! kernel {
+    ([$($port:expr),*], $work:expr) => {{
+        let on_cpu = |items, args: &mut Args<'_>| args.each(items, $work);
+        // SAFETY: no GPU gets to see it.
+        #[allow(unsafe_code)]
+        unsafe {
+            CustomKernel::new(("toy", "", &[]), [$($port),*], |_| Ok(Built::thread_per_item(1, "")), on_cpu)
+        }
+    }};
+}
 
-    fn sizes(&self) -> Sizes {
-        Sizes { public_key: 1, secret_key: 1, ciphertext: 1, shared_key: 1 }
-    }
+/// A byte of each item.
+const READ: Port = Port::input(1);
+const WRITTEN: Port = Port::output(1);
 
-    fn device(&self) -> &Device {
-        &self.0
-    }
-
-    fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Status> {
-        let batch = self.sizes().generations(public_keys, secret_keys)?;
-        let stream = self.0.stream()?;
-        let (public, secret) = self.generate_on(&stream, batch)?;
-        let _ = public.export(&stream, public_keys)?;
-        secret.export(&stream, secret_keys)
-    }
-
-    fn encapsulate(&self, public_keys: &[u8], ciphertexts: &mut [u8], shared_keys: &mut [u8]) -> Result<Status> {
-        self.sizes().encapsulations(public_keys, ciphertexts, shared_keys)?;
-        let stream = self.0.stream()?;
-        let (sent, keys) = self.encapsulate_on(&stream, &self.import_public_keys(&stream, public_keys)?)?;
-        let _ = sent.export(&stream, ciphertexts)?;
-        keys.export(&stream, shared_keys)
-    }
-
-    fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Status> {
-        self.sizes().decapsulations(secret_keys, ciphertexts, shared_keys)?;
-        let stream = self.0.stream()?;
-        let secret = self.import_secret_keys(&stream, secret_keys)?;
-        let sent = self.import_ciphertexts(&stream, ciphertexts)?;
-        self.decapsulate_on(&stream, &secret, &sent)?.export(&stream, shared_keys)
-    }
-
-    fn import_public_keys(&self, _: &Stream, bytes: &[u8]) -> Result<Bytes> {
-        batch_of("bytes of public keys", bytes.len(), 1)?;
-        Ok(Bytes::import(bytes, 250))
-    }
-
-    fn import_secret_keys(&self, _: &Stream, bytes: &[u8]) -> Result<Bytes> {
-        Ok(Bytes::import(bytes, 250))
-    }
-
-    fn import_ciphertexts(&self, _: &Stream, bytes: &[u8]) -> Result<Bytes> {
-        Ok(Bytes::import(bytes, u8::MAX))
-    }
-
-    fn generate_on(&self, _: &Stream, batch: usize) -> Result<(Bytes, Bytes)> {
-        let keys: Vec<u8> = (0..batch).map(|i| i as u8 % 251).collect();
-        Ok((Bytes::import(&keys, 250), Bytes::import(&keys, 250)))
-    }
-
-    fn encapsulate_on(&self, _: &Stream, public_keys: &Bytes) -> Result<(Bytes, Bytes)> {
-        Ok((public_keys.map(|key| key ^ 0x5A), public_keys.map(|_| 0x5A)))
-    }
-
-    fn decapsulate_on(&self, _: &Stream, secret_keys: &Bytes, ciphertexts: &Bytes) -> Result<Bytes> {
-        let items = secret_keys.0.iter().zip(&ciphertexts.0);
-        Ok(Bytes(items.map(|(key, sent)| Some((*key)? ^ (*sent)?)).collect()))
+impl Toy {
+    fn checked<'p>(p: &'p Pipeline, keys: Value<'p>) -> Option<Value<'p>> {
+        let check = kernel!([READ, Port::status()], |_, (key, to): (&u8, &mut u32)| {
+            *to = status((*key > 250).then_some(InvalidKey));
+            Ok(())
+        });
+        let [statuses] = p.step(check, &[keys]);
+        Some(statuses)
     }
 }
 
-fn agree<K: BatchKem>(kem: &K, batch: usize) -> Result<(Vec<u8>, Vec<u8>), Box<dyn Error>> {
+impl Steps for Toy {
+    fn generate<'p>(&self, p: &'p Pipeline, seeds: Value<'p>, _: Option<Value<'p>>) -> Result<Made<'p, 2>> {
+        let generate =
+            kernel!([Port::input(64), WRITTEN, WRITTEN], |_, (seed, public, secret): (&[u8; 64], &mut u8, &mut u8)| {
+                (*public, *secret) = (seed[0] % 251, seed[0] % 251);
+                Ok(())
+            });
+        Ok((p.step(generate, &[seeds]), None))
+    }
+
+    fn encapsulate<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>, seeds: Value<'p>) -> Result<Made<'p, 2>> {
+        let encapsulate = kernel!([READ, Port::input(32), WRITTEN, WRITTEN], |_,
+                                                                              (key, seed, sent, shared): (
+            &u8,
+            &[u8; 32],
+            &mut u8,
+            &mut u8
+        )| {
+            (*sent, *shared) = (key ^ seed[0], seed[0]);
+            Ok(())
+        });
+        Ok((p.step(encapsulate, &[public_keys, seeds]), None))
+    }
+
+    fn decapsulate<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>, sent: Value<'p>) -> Result<Made<'p, 1>> {
+        let decapsulate = kernel!([READ, READ, WRITTEN], |_, (key, sent, shared): (&u8, &u8, &mut u8)| {
+            *shared = key ^ sent;
+            Ok(())
+        });
+        Ok((p.step(decapsulate, &[secret_keys, sent]), None))
+    }
+
+    fn check_public<'p>(&self, p: &'p Pipeline, public_keys: Value<'p>) -> Result<Option<Value<'p>>> {
+        Ok(Self::checked(p, public_keys))
+    }
+
+    fn check_secret<'p>(&self, p: &'p Pipeline, secret_keys: Value<'p>) -> Result<Option<Value<'p>>> {
+        Ok(Self::checked(p, secret_keys))
+    }
+}
+
+fn agree<M: KemScheme>(kem: &Batch<M>, batch: usize) -> Result<(Vec<u8>, Vec<u8>), Box<dyn Error>> {
     let sizes = kem.sizes();
     let (mut public_keys, mut secret_keys) = (vec![0; batch * sizes.public_key], vec![0; batch * sizes.secret_key]);
     kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
@@ -138,15 +117,26 @@ fn agree<K: BatchKem>(kem: &K, batch: usize) -> Result<(Vec<u8>, Vec<u8>), Box<d
 #[test]
 fn a_generic_caller_agrees_on_keys() {
     for batch in [0, 1, 300] {
-        let (sent, received) = agree(&Toy(Device::cpu()), batch).unwrap();
+        let (sent, received) = agree(&Batch::<Toy>::new(&Engine::cpu()).unwrap(), batch).unwrap();
         assert_eq!((sent.len(), &sent), (batch, &received));
     }
 }
 
 #[test]
 fn errors_stay_with_their_item() {
+    let kem = Batch::<Toy>::new(&Engine::cpu()).unwrap();
     let (mut ciphertexts, mut shared_keys) = ([9; 4], [9; 4]);
-    let status = Toy(Device::cpu()).encapsulate(&[1, 255, 3, 254], &mut ciphertexts, &mut shared_keys).unwrap();
-    assert_eq!(status.errors(), [1, 3].map(|item| ItemError { item, kind: WHY }));
-    assert_eq!((ciphertexts, shared_keys), ([0x5B, 0, 0x59, 0], [0x5A, 0, 0x5A, 0]));
+    let status = kem.encapsulate(&[1, 255, 3, 254], &mut ciphertexts, &mut shared_keys).unwrap();
+    let errors = [1, 3].map(|item| ItemError { item, kind: WHY });
+    assert_eq!(status.errors(), errors);
+    assert_eq!((ciphertexts[0] ^ 1, ciphertexts[2] ^ 3), (shared_keys[0], shared_keys[2]));
+    assert_eq!([ciphertexts[1], shared_keys[1], ciphertexts[3], shared_keys[3]], [0; 4]);
+
+    // the same by handles, which tell of what they were made from
+    let stream = kem.device().stream().unwrap();
+    let keys = kem.import_public_keys(&stream, &[1, 255, 3, 254]).unwrap();
+    let (sent, _) = kem.encapsulate_on(&stream, &keys).unwrap();
+    assert_eq!(sent.status(&stream).unwrap().errors(), errors);
+    let secret = kem.import_secret_keys(&stream, &[1, 2]).unwrap();
+    assert!(matches!(kem.decapsulate_on(&stream, &secret, &sent), Err(ringforge::Error::ArgumentSize { .. })));
 }

@@ -6,11 +6,15 @@ mod text;
 
 use ringforge::kernels::{Args, Built, CustomKernel, Port, Rows, Table};
 use ringforge::{Limits, Result};
-use ringforge_e8::ID_BYTES;
+use ringforge_batch::{FINE, HALFWAY, PENDING};
+use ringforge_e8::{ID_BYTES, Seed, choose, xof};
+use zeroize::Zeroizing;
 
-use crate::kem::Kem;
+use crate::kem::Memory;
 use crate::params::{Parameters, SEED_BYTES};
+use crate::plans::PrimeSteps;
 use crate::product::{Bounds, Way, integer_length, integer_rows};
+use on_cpu::{go_on, padded};
 use tensor::TensorRows;
 
 /// Threads of a block that hashes, one item each.
@@ -65,15 +69,6 @@ pub(crate) enum Keys {
     One,
 }
 
-/// A stage for one parameter set: what decides a kernel's results.
-#[derive(Clone, Copy)]
-pub(crate) struct Task {
-    pub(crate) stage: Stage,
-    pub(crate) keys: Keys,
-    pub(crate) way: Way,
-    pub(crate) kem: &'static Kem,
-}
-
 /// How the threads share the work.
 #[derive(Debug, Clone)]
 enum Work {
@@ -100,17 +95,17 @@ impl Work {
 impl Parameters {
     /// Bytes between the coins of one polynomial and the next in temporary memory: whole vectors.
     const fn coins_pitch(&self) -> usize {
-        self.polynomial_coins_bytes().next_multiple_of(16)
+        self.sizes().polynomial_coins.next_multiple_of(16)
     }
 
     /// Bytes between messages.
     const fn message_pitch(&self) -> usize {
-        self.message_bytes().next_multiple_of(8)
+        self.sizes().message.next_multiple_of(8)
     }
 
     /// Bytes between what rejection keys are hashes of: identity, z, ciphertext.
     const fn rejection_pitch(&self) -> usize {
-        (ID_BYTES + SEED_BYTES + self.ciphertext_bytes()).next_multiple_of(8)
+        (ID_BYTES + SEED_BYTES + self.sizes().ciphertext).next_multiple_of(8)
     }
 }
 
@@ -133,17 +128,17 @@ impl Way {
 
     /// What is prepared of a public key: h as a factor, then the key, up to a whole vector.
     pub(crate) const fn prepared_public_bytes(self, p: &Parameters) -> usize {
-        self.large_bytes(p) + p.public_key_bytes().next_multiple_of(16)
+        self.large_bytes(p) + p.sizes().public_key.next_multiple_of(16)
     }
 
     /// What is prepared of a secret key: f as a factor, then the key, up to a whole vector.
     pub(crate) const fn prepared_secret_bytes(self, p: &Parameters) -> usize {
-        self.small_bytes(p) + p.secret_key_bytes().next_multiple_of(16)
+        self.small_bytes(p) + p.sizes().kem().secret_key.next_multiple_of(16)
     }
 }
 
-impl Task {
-    fn parameters(&self) -> &'static Parameters {
+impl PrimeSteps {
+    pub(crate) fn parameters(&self) -> &'static Parameters {
         &self.kem.pke.parameters
     }
 
@@ -152,19 +147,19 @@ impl Task {
     /// # Errors
     /// What makes the rings' rows fail.
     #[allow(unsafe_code)]
-    pub(crate) fn kernel(self, limits: &Limits) -> Result<CustomKernel> {
-        let (p, Self { stage, keys, way, .. }) = (self.parameters(), self);
-        let work = self.work(limits)?;
+    pub(crate) fn kernel(self, stage: Stage, limits: &Limits) -> Result<CustomKernel> {
+        let (p, Self { keys, way, .. }) = (self.parameters(), self);
+        let (sizes, work) = (p.sizes(), self.work(stage, limits)?);
         let key = |bytes, prepared| match keys {
             Keys::Plain => Port::input(bytes),
             Keys::Prepared => Port::input(prepared),
             Keys::One => Port::shared(prepared),
         };
-        let plain_public = Port::input(p.public_key_bytes());
-        let plain_secret = Port::input(p.secret_key_bytes()).secret();
-        let public_key = key(p.public_key_bytes(), way.prepared_public_bytes(p));
-        let secret_key = key(p.secret_key_bytes(), way.prepared_secret_bytes(p)).secret();
-        let ciphertext = Port::input(p.ciphertext_bytes());
+        let plain_public = Port::input(p.sizes().public_key);
+        let plain_secret = Port::input(p.sizes().kem().secret_key).secret();
+        let public_key = key(p.sizes().public_key, way.prepared_public_bytes(p));
+        let secret_key = key(p.sizes().kem().secret_key, way.prepared_secret_bytes(p)).secret();
+        let ciphertext = Port::input(p.sizes().ciphertext);
         let message = Port::input(p.message_pitch()).secret();
         let rejection = Port::input(p.rejection_pitch()).secret();
         let [coins, both_coins] = [1, 2].map(|count| Port::input(count * p.coins_pitch()).secret());
@@ -177,15 +172,15 @@ impl Task {
         #[cfg(feature = "testkit")]
         let words = Port::input(2 * p.n);
         let with_work = work.clone();
-        let build = move |limits: &Limits| self.build(&with_work, limits);
+        let build = move |limits: &Limits| self.build(stage, &with_work, limits);
         let headers = if matches!(work, Work::Hash) { text::HASH_HEADERS } else { text::RING_HEADERS };
-        // a method takes what the ports have of an item, in their order
+        // a closure takes what the ports have of an item, in their order
         macro_rules! stage {
-            ($name:literal, $on_cpu:ident, [$($port:expr),*]) => {{
+            ($name:literal, [$($port:expr),*], $memory:ident => $work:expr) => {{
                 let text = include_str!(concat!("kernels/ctru_prime_", $name, ".cu"));
                 let on_cpu = move |items, args: &mut Args<'_>| {
-                    let mut memory = self.kem.memory();
-                    args.each(items, |_, parts| self.$on_cpu(parts, &mut memory))
+                    let $memory = &mut self.kem.memory();
+                    args.each(items, $work)
                 };
                 // SAFETY: a thread, a warp or a block works on the bytes of its own items, of the sizes that the set of
                 // parameters gives to ports and prelude alike, and on the shared memory of its rows.
@@ -195,36 +190,102 @@ impl Task {
             }};
         }
         let kernel = match stage {
-            Stage::Expand => stage!("expand", expand, [two_seeds, both_coins.written()]),
-            Stage::Gather => stage!("gather", gather, [both_coins, polynomial.written(), polynomial.written()]),
-            Stage::Invert => stage!("invert", invert, [polynomial, polynomial.written()]),
+            Stage::Expand => stage!(
+                "expand", [two_seeds, both_coins.written()],
+                _memory => |_, ([d, _], coins): (&[Seed; 2], &mut [u8])| {
+                    let (f, g) = coins.split_at_mut(p.coins_pitch());
+                    xof(d, [f, g].map(|coins| padded(coins, sizes.polynomial_coins)));
+                    Ok(())
+                }
+            ),
+            // on the CPU keys are made one by one
+            Stage::Gather => stage!(
+                "gather", [both_coins, polynomial.written(), polynomial.written()],
+                _memory => |_, (_, a, b): (&[u8], &mut [u8], &mut [u8])| {
+                    [a, b].into_iter().for_each(|polynomial| polynomial.fill(0));
+                    Ok(())
+                }
+            ),
+            Stage::Invert => stage!(
+                "invert", [polynomial, polynomial.written()],
+                _memory => |_, (_, inverse): (&[u8], &mut [u8])| {
+                    inverse.fill(0);
+                    Ok(())
+                }
+            ),
             Stage::Generate => stage!(
-                "generate",
-                generate,
-                [two_seeds, both_coins, polynomial, polynomial, public_key.written(), secret_key.written()]
+                "generate", [two_seeds, both_coins, polynomial, polynomial, public_key.written(), secret_key.written()],
+                memory => |_, (seeds, coins, a, b, public, secret)| {
+                    let ([_, z], _, secret): (&[Seed; 2], [&[u8]; 2], &mut [u8]) = (seeds, [a, b], secret);
+                    let (f, g) = <[u8]>::split_at(coins, p.coins_pitch());
+                    let coins = [f, g].map(|coins| &coins[..sizes.polynomial_coins]);
+                    let z_at = secret.len() - SEED_BYTES;
+                    secret[z_at..].copy_from_slice(z);
+                    self.kem.key_pair_from(coins, public, secret, &mut memory.polynomials).map(drop)
+                }
             ),
-            Stage::PreparePublic => stage!("prepare_public", prepare_public, [plain_public, public_key.written()]),
-            Stage::PrepareSecret => stage!("prepare_secret", prepare_secret, [plain_secret, secret_key.written()]),
-            Stage::CheckSecret => stage!("check_secret", check_secret, [secret_key, status]),
+            Stage::PreparePublic => stage!(
+                "prepare_public", [plain_public, public_key.written()],
+                memory => |_, (key, prepared)| self.prepare_public(key, prepared, &mut memory.polynomials)
+            ),
+            Stage::PrepareSecret => stage!(
+                "prepare_secret", [plain_secret, secret_key.written()],
+                memory => |_, (key, prepared)| self.prepare_secret(key, prepared, &mut memory.polynomials)
+            ),
+            Stage::CheckSecret => stage!(
+                "check_secret", [secret_key, status],
+                memory => |_, (key, status)| self.check_secret(key, status, &mut memory.polynomials)
+            ),
             Stage::Encapsulate => stage!(
-                "encapsulate",
-                encapsulate,
-                [public_key, seed, message.written(), coins.written(), seed.written()]
+                "encapsulate", [public_key, seed, message.written(), coins.written(), seed.written()],
+                _memory => |_, (key, seed, message, coins, shared_key): (&[u8], _, _, _, _)| {
+                    let id = if keys == Keys::One { &key[way.large_bytes(p)..] } else { key };
+                    let (message, coins) = (padded(message, sizes.message), padded(coins, sizes.polynomial_coins));
+                    self.kem.hash_seed(id, seed, message, shared_key, coins);
+                    Ok(())
+                }
             ),
-            Stage::Encrypt => stage!("encrypt", encrypt, [public_key, message, coins, ciphertext.written()]),
-            Stage::Decrypt => {
-                stage!("decrypt", decrypt, [secret_key, ciphertext, message.written(), rejection.written(), status])
-            }
-            Stage::Decapsulate => {
-                stage!("decapsulate", decapsulate, [message, rejection, two_seeds.written(), coins.written(), pending])
-            }
+            Stage::Encrypt => stage!(
+                "encrypt", [public_key, message, coins, ciphertext.written()],
+                memory => |_, (key, message, coins, to)| self.encrypt(key, message, coins, to, &mut memory.polynomials)
+            ),
+            Stage::Decrypt => stage!(
+                "decrypt", [secret_key, ciphertext, message.written(), rejection.written(), status],
+                memory => |_, (key, ciphertext, message, rejection, status): (_, &[u8], _, _, _)| {
+                    let memory = &mut memory.polynomials;
+                    let [_, public_key, z] = sizes.parts(self.take_secret(key, status, memory)?);
+                    self.kem.pke.decrypt_with_values(ciphertext, padded(message, sizes.message), memory)?;
+                    let hashed = Zeroizing::new([&public_key[..ID_BYTES], z, ciphertext].concat());
+                    padded(rejection, hashed.len()).copy_from_slice(&hashed);
+                    Ok(())
+                }
+            ),
+            Stage::Decapsulate => stage!(
+                "decapsulate", [message, rejection, two_seeds.written(), coins.written(), pending],
+                _memory => |_, (message, rejection, keys, coins, status): (&[u8], &[u8], _, _, &mut u32)| {
+                    let rest = &rejection[ID_BYTES..][..SEED_BYTES + sizes.ciphertext];
+                    let coins = padded(coins, sizes.polynomial_coins);
+                    self.kem.hash_message(rejection, &[rest], &message[..sizes.message], keys, coins);
+                    go_on(status, PENDING, HALFWAY)
+                }
+            ),
             Stage::Compare => stage!(
-                "compare",
-                compare,
-                [compared_key, ciphertext, message, coins, two_seeds, pending, seed.written()]
+                "compare", [compared_key, ciphertext, message, coins, two_seeds, pending, seed.written()],
+                memory => |_, (key, ciphertext, message, coins, both, status, shared_key): (_, _, _, _, _, &mut u32, &mut Seed)| {
+                    let Memory { polynomials, ciphertext: again, .. } = &mut *memory;
+                    let public_key = if keys == Keys::One { key } else { sizes.parts(key)[1] };
+                    self.encrypt(public_key, message, coins, again, polynomials)?;
+                    // the public key may be any bytes
+                    go_on(status, HALFWAY, FINE)?;
+                    *shared_key = if *status == FINE { choose(both, ciphertext, again) } else { Seed::default() };
+                    Ok(())
+                }
             ),
             #[cfg(feature = "testkit")]
-            Stage::Multiply => stage!("multiply", multiply, [words, words.secret(), words.written()]),
+            Stage::Multiply => stage!(
+                "multiply", [words, words.secret(), words.written()],
+                memory => |_, (large, small, out)| self.kem.pke.multiply(large, small, out, &mut memory.polynomials)
+            ),
         };
         let tensor = if matches!(work, Work::Tensor(_)) { ", tensor cores" } else { "" };
         Ok(kernel.with_tables(work.table()).described(format!("{}{tensor}", p.name)))
@@ -232,8 +293,8 @@ impl Task {
 
     /// How threads share the work. Inverses are made by transforms whichever way other products are made: a warp is too few
     /// for division steps.
-    fn work(self, limits: &Limits) -> Result<Work> {
-        let (p, Self { stage, keys, way, .. }) = (self.parameters(), self);
+    fn work(self, stage: Stage, limits: &Limits) -> Result<Work> {
+        let (p, Self { keys, way, .. }) = (self.parameters(), self);
         let rows = |bounds, extra| {
             Ok(match way {
                 Way::Tensor if stage != Stage::Invert => {
@@ -244,7 +305,7 @@ impl Task {
                 _ => Work::Transform(Box::new(integer_rows(p.n, bounds, limits)?.extra_shared(extra))),
             })
         };
-        let key_or_ciphertext = p.public_key_bytes().max(p.n.div_ceil(8) * p.q2_bits as usize);
+        let key_or_ciphertext = p.sizes().public_key.max(p.n.div_ceil(8) * p.q2_bits as usize);
         // two beside the row, 16 bits a coefficient, each as long as half a row of either way
         let polynomials = 2 * integer_length(p.n);
         match stage {
@@ -252,13 +313,13 @@ impl Task {
             Stage::Encrypt | Stage::Compare | Stage::PreparePublic => rows(Bounds::of_encryption(p), key_or_ciphertext),
             #[cfg(feature = "testkit")]
             Stage::Multiply => rows(Bounds::of_encryption(p), 0),
-            Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.message_bytes()),
+            Stage::Decrypt | Stage::PrepareSecret => rows(Bounds::of_decryption(p), 2 * p.sizes().message),
             Stage::Gather | Stage::Invert | Stage::Generate => rows(Bounds::of_limbs(p), polynomials),
         }
     }
 
     /// What the text assumes on devices with some limits.
-    fn build(self, work: &Work, limits: &Limits) -> Result<Built> {
+    fn build(self, stage: Stage, work: &Work, limits: &Limits) -> Result<Built> {
         let set = |row| text::set(self.parameters(), row, self.way, self.keys);
         let mut built = match work {
             Work::Hash => Built::thread_per_item(HASH_THREADS, &set(0)),
@@ -268,7 +329,7 @@ impl Task {
             }
             Work::Tensor(rows) => rows.build(&set(rows.cells())),
         };
-        built.launch.items_per_block *= match self.stage {
+        built.launch.items_per_block *= match stage {
             Stage::Gather | Stage::Generate => GROUP as u32,
             Stage::Invert => (GROUP * GROUPS) as u32,
             _ => 1,

@@ -2,15 +2,13 @@
 //! and in batches.
 //!
 //! A parameter set is a type: [`CtruPrime761`], say. One key at a time, on the CPU, works with [`generate`],
-//! [`encapsulate`] and [`decapsulate`]; batches of any size, on a CPU or a GPU, with [`Batch`] and the traits of
-//! `ringforge_batch`.
+//! [`encapsulate`] and [`decapsulate`]; batches of any size, on a CPU or a GPU, with [`Batch`].
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
 //! | `radix.rs`, `product.rs`, `inverse.rs` | public keys as bytes, products by way of the integers, inverses |
 //! | `pke.rs`, `kem.rs`, `single.rs` | arithmetic, and the encapsulation of `ringforge_e8` around it, one item on the CPU |
-//! | `error.rs` | what can be wrong with a key |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
 //! | `plans.rs`, `one_key.rs` | stages put together, which `Batch` runs; one key that serves many items |
 //!
@@ -20,7 +18,6 @@
 //!
 //! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
-mod error;
 mod inverse;
 mod kem;
 mod kernels;
@@ -36,10 +33,10 @@ mod radix;
 mod scheme;
 mod single;
 
-pub use error::KeyError;
 pub use one_key::{OneKey, PreparedPublicKey, PreparedSecretKey};
 pub use params::{CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet, Parameters};
 pub use ringforge_batch::Batch;
+pub use ringforge_e8::{EncryptionSizes, KeyError};
 #[cfg(feature = "testkit")]
 pub use scheme::{CtruPrime, plans as named_plans};
 pub use single::{check_secret_key, decapsulate, encapsulate, generate, is_canonical};

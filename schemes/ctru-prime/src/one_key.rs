@@ -1,14 +1,14 @@
 //! One key for many operations, its transform made once.
 
-use core::fmt;
+use core::any::TypeId;
 use core::marker::PhantomData;
 
-use ringforge::{Buffer, Device, Error, Plan, Planner, Program, Result, Stream};
-use ringforge_batch::{Randomness, SharedKeys, batch_of};
+use ringforge::{Buffer, Engine, Program, Result, Stream};
+use ringforge_batch::{Ciphertexts, Randomness, SharedKeys};
+use ringforge_e8::KeyError;
 
-use crate::error::KeyError;
 use crate::params::ParameterSet;
-use crate::plans::PrimeSteps;
+use crate::plans::{Prepared, PrimeSteps};
 use crate::product::Way;
 use crate::single::{check_secret_key, length};
 
@@ -16,17 +16,16 @@ use crate::single::{check_secret_key, length};
 /// [`Batch`](crate::Batch) gives for as many copies of the key, sooner.
 ///
 /// ```
-/// use ringforge::Device;
+/// use ringforge::Engine;
 /// use ringforge_ctru_prime::{Batch, CtruPrime653, OneKey};
-/// use ringforge_batch::{BatchKem, Resident};
 ///
-/// let (device, stream) = (Device::cpu(), Device::cpu().stream()?);
-/// let kem = Batch::<CtruPrime653>::new(&device)?;
+/// let engine = Engine::best(); // a CUDA GPU where there is one, else the CPU
+/// let stream = engine.device().stream()?;
+/// let kem = Batch::<CtruPrime653>::new(&engine)?;
 /// let (mut public_key, mut secret_key) = (vec![0; kem.sizes().public_key], vec![0; kem.sizes().secret_key]);
 /// kem.generate(&mut public_key, &mut secret_key)?.into_result()?;
 ///
-/// let one = OneKey::<CtruPrime653>::new(&device)?;
-/// # let stream = device.stream()?;
+/// let one = OneKey::<CtruPrime653>::new(&engine)?;
 /// let (ciphertexts, sent) = one.encapsulate(&stream, &one.public_key(&stream, &public_key)?, 3)?;
 /// let received = one.decapsulate(&stream, &one.secret_key(&stream, &secret_key)??, &ciphertexts)?;
 ///
@@ -36,52 +35,53 @@ use crate::single::{check_secret_key, length};
 /// assert_eq!(here, there);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 pub struct OneKey<P> {
+    engine: Engine,
     way: Way,
-    prepare_public: Program,
-    prepare_secret: Program,
-    encapsulate: Program,
-    decapsulate: Program,
     set: PhantomData<fn() -> P>,
 }
 
 /// A public key on a device, made ready by [`OneKey::public_key`].
+#[derive(Debug)]
 pub struct PreparedPublicKey<P>(Buffer, PhantomData<fn() -> P>);
 
 /// A secret key on a device, made ready by [`OneKey::secret_key`] and wiped when dropped.
+#[derive(Debug)]
 pub struct PreparedSecretKey<P> {
     secret: Buffer,
     public: PreparedPublicKey<P>,
 }
 
 impl<P: ParameterSet> OneKey<P> {
-    /// Makes the programs ready.
+    /// Makes the programs ready, in the engine.
     ///
     /// # Errors
-    /// As [`Device::compile`].
-    pub fn new(device: &Device) -> Result<Self> {
-        let (steps, planner) = (PrimeSteps::new(P::PARAMETERS), Planner::new(device.limits().clone()));
-        let compile = |plan: Result<Plan>| device.compile(&plan?);
-        Ok(Self {
-            way: steps.way(device.limits()),
-            prepare_public: compile(steps.prepare_public(&planner))?,
-            prepare_secret: compile(steps.prepare_secret(&planner))?,
-            encapsulate: compile(steps.encapsulate_to_one(Randomness::Draws, &planner))?,
-            decapsulate: compile(steps.decapsulate_with_one(&planner))?,
-            set: PhantomData,
+    /// As [`Engine::program_of`].
+    pub fn new(engine: &Engine) -> Result<Self> {
+        let one = Self { engine: engine.clone(), way: Way::fastest(engine.device().limits()), set: PhantomData };
+        let programs = [Prepared::PreparePublic, Prepared::PrepareSecret, ENCAPSULATE, Prepared::DecapsulateWithOne];
+        programs.into_iter().try_for_each(|task| one.program(task).map(drop))?; // kept for later
+        Ok(one)
+    }
+
+    fn program(&self, task: Prepared) -> Result<Program> {
+        self.engine.program_of(&(TypeId::of::<P>(), task), |planner| {
+            PrimeSteps::new(&P::PARAMETERS, planner.limits())?.with_prepared(task, planner)
         })
     }
 
     /// Makes a public key ready. Any bytes are one.
     ///
     /// # Errors
-    /// [`Error::Length`] unless it has the set's length; as [`Call::run`](ringforge::run::Call::run).
+    /// [`Error::Length`](ringforge::Error::Length) unless it has the set's length; as [`Call::run`](ringforge::run::Call::run).
     pub fn public_key(&self, stream: &Stream, key: &[u8]) -> Result<PreparedPublicKey<P>> {
         let p = P::PARAMETERS;
-        length("bytes of a public key", key, p.public_key_bytes())?;
+        length("bytes of a public key", key, p.sizes().public_key)?;
         let key = stream.upload(key)?;
         let mut prepared = stream.device().buffer(self.way.prepared_public_bytes(&p))?;
-        let call = self.prepare_public.on(stream, 1).input("public keys", &key);
+        let program = self.program(Prepared::PreparePublic)?;
+        let call = program.on(stream, 1).input("public keys", &key);
         call.output("prepared public keys", &mut prepared).run()?;
         Ok(PreparedPublicKey(prepared, PhantomData))
     }
@@ -95,10 +95,11 @@ impl<P: ParameterSet> OneKey<P> {
         if let Some(why) = check_secret_key::<P>(key)? {
             return Ok(Err(why));
         }
-        let public = self.public_key(stream, p.parts(key)[1])?;
+        let public = self.public_key(stream, p.sizes().parts(key)[1])?;
         let key = stream.upload_secret(key)?;
         let mut secret = stream.secret_buffer(self.way.prepared_secret_bytes(&p))?;
-        let call = self.prepare_secret.on(stream, 1).input("secret keys", &key);
+        let program = self.program(Prepared::PrepareSecret)?;
+        let call = program.on(stream, 1).input("secret keys", &key);
         call.output("prepared secret keys", &mut secret).run()?;
         Ok(Ok(PreparedSecretKey { secret, public }))
     }
@@ -106,57 +107,40 @@ impl<P: ParameterSet> OneKey<P> {
     /// New ciphertexts, and the shared keys in them, which are wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if they cannot be addressed; as [`Call::run`](ringforge::run::Call::run).
+    /// [`Error::TooLarge`](ringforge::Error::TooLarge) if they cannot be addressed; as [`Call::run`](ringforge::run::Call::run).
     pub fn encapsulate(
         &self,
         stream: &Stream,
         key: &PreparedPublicKey<P>,
         batch: usize,
-    ) -> Result<(Buffer, SharedKeys<KeyError>)> {
-        let size = P::PARAMETERS.ciphertext_bytes();
-        let limit = usize::MAX / size;
-        let bytes = batch.checked_mul(size).ok_or(Error::TooLarge { what: "the batch", limit, got: batch })?;
-        let (mut ciphertexts, mut shared_keys) = (stream.device().buffer(bytes)?, SharedKeys::new::<P>(stream, batch)?);
+    ) -> Result<(Ciphertexts<P>, SharedKeys<P>)> {
+        let (mut sent, mut shared) = (Ciphertexts::new(stream, batch)?, SharedKeys::new(stream, batch)?);
+        let program = self.program(ENCAPSULATE)?;
         stream.with_draws(|draws| {
-            let call = self.encapsulate.on(stream, batch).input("prepared public key", &key.0).input("draws", draws);
-            call.output("ciphertexts", &mut ciphertexts).output("shared keys", shared_keys.bytes_mut()).run()
+            let call = program.on(stream, batch).input("prepared public key", &key.0).input("draws", draws);
+            call.output("ciphertexts", sent.bytes_mut()).output("shared keys", shared.bytes_mut()).run()
         })?;
-        Ok((ciphertexts, shared_keys))
+        Ok((sent, shared))
     }
 
     /// The shared keys in ciphertexts, which are wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::Length`] unless the ciphertexts are whole; as [`Call::run`](ringforge::run::Call::run).
+    /// As [`Call::run`](ringforge::run::Call::run).
     pub fn decapsulate(
         &self,
         stream: &Stream,
         key: &PreparedSecretKey<P>,
-        ciphertexts: &Buffer,
-    ) -> Result<SharedKeys<KeyError>> {
-        let batch = batch_of("bytes of ciphertexts", ciphertexts.len(), P::PARAMETERS.ciphertext_bytes())?;
-        let mut shared_keys = SharedKeys::new::<P>(stream, batch)?;
-        let call = self.decapsulate.on(stream, batch).input("prepared secret key", &key.secret);
-        let call = call.input("prepared public key", &key.public.0).input("ciphertexts", ciphertexts);
+        ciphertexts: &Ciphertexts<P>,
+    ) -> Result<SharedKeys<P>> {
+        let mut shared_keys = SharedKeys::new(stream, ciphertexts.len())?;
+        let program = self.program(Prepared::DecapsulateWithOne)?;
+        let call = program.on(stream, ciphertexts.len()).input("prepared secret key", &key.secret);
+        let call = call.input("prepared public key", &key.public.0).input("ciphertexts", ciphertexts.bytes());
         call.output("shared keys", shared_keys.bytes_mut()).run()?;
         Ok(shared_keys)
     }
 }
 
-impl<P: ParameterSet> fmt::Debug for OneKey<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OneKey({} on {})", P::NAME, self.encapsulate.device())
-    }
-}
-
-impl<P: ParameterSet> fmt::Debug for PreparedPublicKey<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PreparedPublicKey({})", P::NAME)
-    }
-}
-
-impl<P: ParameterSet> fmt::Debug for PreparedSecretKey<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PreparedSecretKey({})", P::NAME)
-    }
-}
+/// New ciphertexts for one key, from the system's randomness.
+const ENCAPSULATE: Prepared = Prepared::EncapsulateToOne(Randomness::Draws);

@@ -1,10 +1,9 @@
 //! The parameter sets, and every size that follows from one.
 
-use ringforge::Result;
+use ringforge::{Limits, Result};
 use ringforge_batch::{KemScheme, Sizes, Steps};
-use ringforge_e8::EncryptionSizes;
+use ringforge_e8::{EncryptionSizes, KeyError};
 
-use crate::error::KeyError;
 use crate::plans::PrimeSteps;
 
 /// Bytes of a seed, of z, and of a shared key.
@@ -38,65 +37,18 @@ impl Parameters {
         2 * self.eta + 1
     }
 
-    /// A public key.
+    /// Sizes of the encryption inside, from which all others follow. Each byte of a message takes sixteen coefficients, and a
+    /// few are left over; an encryption takes the coins of one polynomial.
     #[must_use]
-    pub const fn public_key_bytes(&self) -> usize {
-        crate::radix::encoded_bytes(self.n, self.q)
-    }
-
-    /// The part of a secret key that decrypts.
-    #[must_use]
-    pub const fn pke_key_bytes(&self) -> usize {
-        self.n.div_ceil(2)
-    }
-
-    /// A secret key: what decrypts, the public key, z.
-    #[must_use]
-    pub const fn secret_key_bytes(&self) -> usize {
-        self.pke_key_bytes() + self.public_key_bytes() + SEED_BYTES
-    }
-
-    /// A ciphertext.
-    #[must_use]
-    pub const fn ciphertext_bytes(&self) -> usize {
-        (self.n * self.q2_bits as usize).div_ceil(8)
-    }
-
-    const fn sizes(&self) -> Sizes {
-        Sizes {
-            public_key: self.public_key_bytes(),
-            secret_key: self.secret_key_bytes(),
-            ciphertext: self.ciphertext_bytes(),
-            shared_key: SEED_BYTES,
-        }
-    }
-
-    /// A message of the encryption inside: each byte takes sixteen coefficients, and a few are left over.
-    #[must_use]
-    pub const fn message_bytes(&self) -> usize {
-        self.n / 16
-    }
-
-    /// The coins from which one small polynomial is sampled; an encryption takes one, a key pair two.
-    #[must_use]
-    pub const fn polynomial_coins_bytes(&self) -> usize {
-        (2 * self.eta as usize * self.n).div_ceil(8)
-    }
-
-    /// A secret key's parts: what decrypts, the public key, z.
-    pub(crate) fn parts<'a>(&self, secret_key: &'a [u8]) -> [&'a [u8]; 3] {
-        self.encryption().parts(secret_key)
-    }
-
-    /// Sizes of the encryption inside.
-    pub(crate) const fn encryption(&self) -> EncryptionSizes {
+    pub const fn sizes(&self) -> EncryptionSizes {
+        let polynomial_coins = (2 * self.eta as usize * self.n).div_ceil(8);
         EncryptionSizes {
-            public_key: self.public_key_bytes(),
-            pke_key: self.pke_key_bytes(),
-            message: self.message_bytes(),
-            ciphertext: self.ciphertext_bytes(),
-            polynomial_coins: self.polynomial_coins_bytes(),
-            encryption_coins: self.polynomial_coins_bytes(),
+            public_key: crate::radix::encoded_bytes(self.n, self.q),
+            pke_key: self.n.div_ceil(2),
+            message: self.n / 16,
+            ciphertext: (self.n * self.q2_bits as usize).div_ceil(8),
+            polynomial_coins,
+            encryption_coins: polynomial_coins,
         }
     }
 }
@@ -130,18 +82,18 @@ macro_rules! sets {
 
             impl KemScheme for $set {
                 const NAME: &'static str = $name;
-                const SIZES: Sizes = Self::PARAMETERS.sizes();
+                const SIZES: Sizes = Self::PARAMETERS.sizes().kem();
                 type Error = KeyError;
 
-                fn steps() -> Result<impl Steps> {
-                    Ok(PrimeSteps::new(Self::PARAMETERS))
+                fn steps(limits: &Limits) -> Result<impl Steps> {
+                    PrimeSteps::new(&Self::PARAMETERS, limits)
                 }
             }
 
             const _: () = {
-                assert!($set::PARAMETERS.public_key_bytes() == $public_key);
-                assert!($set::PARAMETERS.secret_key_bytes() == $secret_key);
-                assert!($set::PARAMETERS.ciphertext_bytes() == $ciphertext);
+                assert!($set::SIZES.public_key == $public_key);
+                assert!($set::SIZES.secret_key == $secret_key);
+                assert!($set::SIZES.ciphertext == $ciphertext);
             };
         )*
 

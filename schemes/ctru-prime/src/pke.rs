@@ -2,7 +2,10 @@
 
 use ringforge::Result;
 use ringforge::words::{self, Divisor};
-use ringforge_e8::{Encryption, EncryptionSizes, centred_binomial, decode, encode, first_nonzero, pack, unpack};
+use ringforge_e8::{
+    Encryption, EncryptionSizes, centred_binomial, compress, decompress, first_nonzero, pack, sample_key, unpack,
+    unpack_centred, unpack_key,
+};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::inverse::{self, Steps};
@@ -92,16 +95,14 @@ impl Pke {
         centred_binomial(eta, coins, small)?;
         self.encryption.multiply_values(small, factors, product)?;
         reduce(product, self.by_q, residues);
-        self.compress(message, residues, fields);
+        compress(message, residues, self.by_q, q2_bits, false, fields);
         pack(q2_bits, &fields[..n], ciphertext)
     }
 
     /// The values of the f of a secret key, into memory.
     pub(crate) fn transform_secret(&self, pke_key: &[u8], memory: &mut Polynomials) -> Result<()> {
-        let offset = self.parameters.key_offset() as i16;
         let Polynomials { small, fields, .. } = memory;
-        unpack(KEY_WIDTH, pke_key, fields)?;
-        small.iter_mut().zip(&*fields).for_each(|(f, field)| *f = offset - *field as i16);
+        unpack_key(self.parameters.eta, pke_key, KEY_WIDTH, fields, small)?;
         self.transform_small(memory)
     }
 
@@ -120,17 +121,10 @@ impl Pke {
         let Parameters { q2_bits, n, .. } = self.parameters;
         let q2 = self.parameters.q2();
         let Polynomials { large, product, fields, factors, .. } = memory;
-        unpack(q2_bits, ciphertext, &mut fields[..n])?;
-        // centred, as bounds have it
-        let unused = 16 - q2_bits;
-        large.iter_mut().zip(&*fields).for_each(|(c, field)| *c = ((field << unused) as i16) >> unused);
+        unpack_centred(q2_bits, ciphertext, &mut fields[..n], large)?;
         self.decryption.multiply_values(large, factors, product)?;
         fields.iter_mut().zip(&*product).for_each(|(field, x)| *field = (*x as u32 & (q2 - 1)) as u16);
-        let (blocks, _) = fields.as_chunks::<8>();
-        let (pairs, _) = blocks.as_chunks::<2>();
-        for (byte, [low, high]) in message.iter_mut().zip(pairs) {
-            *byte = decode(low, q2 as u16) | decode(high, q2 as u16) << 4;
-        }
+        decompress(fields, q2 as u16, message);
         Ok(())
     }
 
@@ -177,21 +171,6 @@ impl Pke {
         let (constant, others) = (constant.iter().map(fault(largest - 1, 0)), others.iter().map(fault(largest, 1)));
         Ok(first_nonzero(constant.chain(others).chain(padding.iter().map(fault(0, 0)))))
     }
-
-    /// Rounds sigma to coefficients modulo q2 and adds the codeword of a message.
-    fn compress(&self, message: &[u8], sigma: &[u32], out: &mut [u16]) {
-        let Parameters { q, q2_bits, .. } = self.parameters;
-        let nibbles = message.iter().flat_map(|byte| [byte & 15, byte >> 4]);
-        // the last coefficients carry nothing
-        let codewords = nibbles.map(encode).chain(core::iter::repeat(0));
-        for ((codeword, sigma), out) in codewords.zip(sigma.chunks(8)).zip(out.chunks_mut(8)) {
-            for (j, (sigma, out)) in sigma.iter().zip(out).enumerate() {
-                let rounded = self.by_q.quotient((sigma << q2_bits) + (q - 1) / 2);
-                let bit = u32::from(codeword >> j & 1) << (q2_bits - 1);
-                *out = ((rounded + bit) & ((1 << q2_bits) - 1)) as u16;
-            }
-        }
-    }
 }
 
 /// Any bytes are some public key, and some secret key.
@@ -199,7 +178,7 @@ impl Encryption for Pke {
     type Polynomials = Polynomials;
 
     fn sizes(&self) -> EncryptionSizes {
-        self.parameters.encryption()
+        self.parameters.sizes()
     }
 
     fn polynomials(&self) -> Polynomials {
@@ -214,14 +193,8 @@ impl Encryption for Pke {
         memory: &mut Polynomials,
     ) -> Result<bool> {
         let Parameters { q, eta, .. } = self.parameters;
-        let offset = self.parameters.key_offset() as i16;
         let Polynomials { large, small, product, residues, fields, factors, steps } = memory;
-        centred_binomial(eta, coins[0], small)?;
-        small.iter_mut().for_each(|f| *f *= 2);
-        small[0] += 1;
-        fields.fill(0);
-        fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (offset - f) as u16);
-        pack(KEY_WIDTH, fields, pke_key)?;
+        sample_key(eta, coins[0], small, KEY_WIDTH, fields, pke_key)?;
         words::residues(small, q, residues);
         inverse::invert(residues, self.by_q, steps);
 

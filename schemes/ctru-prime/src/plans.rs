@@ -1,33 +1,39 @@
 //! The stages of a parameter set put together: the steps of its operations, and the plans with keys that are prepared.
 
-use ringforge::kernels::Draw;
 use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
 use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
-use crate::kem::kem;
-use crate::kernels::{Keys, Stage, Task};
+use crate::kem::{Kem, kem};
+use crate::kernels::{Keys, Stage};
 use crate::params::Parameters;
 use crate::product::Way;
 
-/// The steps of a parameter set.
+/// What is done with keys that are prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prepared {
+    /// Public keys → what is prepared of them.
+    PreparePublic,
+    /// Secret keys → what is prepared of them for decryption; for the other half of a decapsulation the public key in them
+    /// is to be prepared.
+    PrepareSecret,
+    /// A prepared public key, seeds or draws → ciphertexts, shared keys.
+    EncapsulateToOne(Randomness),
+    /// A prepared secret key, its public key prepared, ciphertexts → shared keys.
+    DecapsulateWithOne,
+}
+
+/// The steps of a parameter set: with a stage, what decides a kernel's results.
 #[derive(Clone, Copy)]
 pub(crate) struct PrimeSteps {
-    parameters: Parameters,
-    keys: Keys,
-    /// How they multiply, if not in the way that is fastest.
-    way: Option<Way>,
+    pub(crate) kem: &'static Kem,
+    pub(crate) keys: Keys,
+    pub(crate) way: Way,
 }
 
 impl PrimeSteps {
-    /// Steps that take a key for each item, and multiply in the way that is fastest.
-    pub(crate) const fn new(parameters: Parameters) -> Self {
-        Self { parameters, keys: Keys::Plain, way: None }
-    }
-
-    /// The same with this way to multiply.
-    #[cfg(feature = "testkit")]
-    pub(crate) const fn multiplying(self, way: Way) -> Self {
-        Self { way: Some(way), ..self }
+    /// Steps that take a key for each item, and multiply in the way that is fastest on devices with some limits.
+    pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Result<Self> {
+        Ok(Self { kem: kem(parameters)?, keys: Keys::Plain, way: Way::fastest(limits) })
     }
 
     /// The same with keys taken, or given, like this.
@@ -35,49 +41,32 @@ impl PrimeSteps {
         Self { keys, ..self }
     }
 
-    /// How they multiply on devices with some limits.
-    pub(crate) fn way(&self, limits: &Limits) -> Way {
-        self.way.unwrap_or_else(|| Way::fastest(limits))
-    }
-
-    /// Public keys → what is prepared of them.
-    pub(crate) fn prepare_public(&self, planner: &Planner) -> Result<Plan> {
-        self.prepare("public keys", Stage::PreparePublic, planner)
-    }
-
-    /// Secret keys → what is prepared of them for decryption; for the other half of a decapsulation the public key in them
-    /// is to be prepared.
-    pub(crate) fn prepare_secret(&self, planner: &Planner) -> Result<Plan> {
-        self.prepare("secret keys", Stage::PrepareSecret, planner)
-    }
-
-    fn prepare(&self, keys: &str, stage: Stage, planner: &Planner) -> Result<Plan> {
-        let p = self.pipeline(&format!("prepare {keys}"), planner);
-        let [prepared] = self.keys(Keys::Prepared).step(&p, stage, &[p.input(keys)])?;
-        p.output(&format!("prepared {keys}"), prepared);
-        p.build()
-    }
-
-    /// A prepared public key, seeds or draws → ciphertexts, shared keys.
-    pub(crate) fn encapsulate_to_one(&self, from: Randomness, planner: &Planner) -> Result<Plan> {
-        let p = self.pipeline("encapsulate to one key", planner);
-        let key = p.input("prepared public key");
-        let [seeds] = match from {
-            Randomness::Seeds => [p.input("seeds")],
-            Randomness::Draws => p.step(Draw::new(ENCAPSULATION_SEED, 0)?, &[p.input("draws")]),
-        };
-        let ([ciphertexts, shared_keys], _) = self.keys(Keys::One).encapsulate(&p, key, seeds)?;
-        p.output("ciphertexts", ciphertexts);
-        p.output("shared keys", shared_keys);
-        p.build()
-    }
-
-    /// A prepared secret key, its public key prepared, ciphertexts → shared keys.
-    pub(crate) fn decapsulate_with_one(&self, planner: &Planner) -> Result<Plan> {
-        let p = self.pipeline("decapsulate with one key", planner);
-        let keys = ["prepared secret key", "prepared public key"].map(|name| p.input(name));
-        let ([shared_keys], _) = self.keys(Keys::One).decapsulate_with(&p, keys, p.input("ciphertexts"))?;
-        p.output("shared keys", shared_keys);
+    /// The plan of what is done with keys that are prepared, or to prepare them.
+    pub(crate) fn with_prepared(&self, task: Prepared, planner: &Planner) -> Result<Plan> {
+        let p = self.pipeline(&format!("{task:?}"), planner);
+        let (one, preparing) = (self.keys(Keys::One), self.keys(Keys::Prepared));
+        match task {
+            Prepared::PreparePublic => {
+                let [prepared] = preparing.step(&p, Stage::PreparePublic, &[p.input("public keys")])?;
+                p.output("prepared public keys", prepared);
+            }
+            Prepared::PrepareSecret => {
+                let [prepared] = preparing.step(&p, Stage::PrepareSecret, &[p.input("secret keys")])?;
+                p.output("prepared secret keys", prepared);
+            }
+            Prepared::EncapsulateToOne(from) => {
+                let key = p.input("prepared public key");
+                let (seeds, _) = from.seeds(&p, ENCAPSULATION_SEED)?;
+                let ([ciphertexts, shared_keys], _) = one.encapsulate(&p, key, seeds)?;
+                p.output("ciphertexts", ciphertexts);
+                p.output("shared keys", shared_keys);
+            }
+            Prepared::DecapsulateWithOne => {
+                let keys = ["prepared secret key", "prepared public key"].map(|name| p.input(name));
+                let ([shared_keys], _) = one.decapsulate_with(&p, keys, p.input("ciphertexts"))?;
+                p.output("shared keys", shared_keys);
+            }
+        }
         p.build()
     }
 
@@ -108,12 +97,11 @@ impl PrimeSteps {
     }
 
     fn step<'p, const N: usize>(&self, p: &'p Pipeline, stage: Stage, inputs: &[Value<'p>]) -> Result<[Value<'p>; N]> {
-        let (way, kem) = (self.way(p.limits()), kem(&self.parameters)?);
-        Ok(p.step(Task { stage, keys: self.keys, way, kem }.kernel(p.limits())?, inputs))
+        Ok(p.step(self.kernel(stage, p.limits())?, inputs))
     }
 
     fn pipeline(&self, what: &str, planner: &Planner) -> Pipeline {
-        Pipeline::new(format!("{} {what}", self.parameters.name), planner)
+        Pipeline::new(format!("{} {what}", self.parameters().name), planner)
     }
 }
 

@@ -85,39 +85,24 @@ pub(crate) const fn integer_length(n: usize) -> usize {
 
 /// Rows in which products of polynomials of degree below n, within these bounds, are what they are over the integers:
 /// modulo the largest prime of as few bits as can be, for that leaves most room for lazy sums.
-pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<Rows> {
-    let length = integer_length(n);
-    let fewest = u64::BITS - (2 * bounds.of_product(n)).leading_zeros();
-    let prime = |bits| Modulus::ntt_primes(LEAVES as u64, bits, 1).ok()?.pop();
-    let exact = |prime: &Modulus| check(n, bounds, length, prime).is_ok();
-    let prime = (fewest..=30).filter_map(prime).find(exact);
-    integer_rows_in(n, bounds, length, &prime.unwrap_or(Modulus::new(3u32)?), limits)
-}
-
-/// The same in a cyclic ring of this length, modulo this prime.
 ///
 /// # Errors
-/// [`Error::Unsupported`], with the bound, where not all products are exact there.
-pub(crate) fn integer_rows_in(
-    n: usize,
-    bounds: Bounds,
-    length: usize,
-    prime: &Modulus,
-    limits: &Limits,
-) -> Result<Rows> {
-    check(n, bounds, length, prime)?;
-    Rows::of(&Ring::cyclic(length, *prime)?, limits)?.depth(LAYERS)
+/// [`Error::Unsupported`], with the bound, where not all products are exact modulo any such prime of 30 bits.
+pub(crate) fn integer_rows(n: usize, bounds: Bounds, limits: &Limits) -> Result<Rows> {
+    let (length, bound) = (integer_length(n), bounds.of_product(n));
+    let fewest = u64::BITS - (2 * bound).leading_zeros();
+    let prime = |bits| Modulus::ntt_primes(LEAVES as u64, bits, 1).ok()?.pop();
+    let prime = (fewest..=30).filter_map(prime).find(|prime| is_exact(n, bounds, length, prime));
+    let prime = prime.ok_or_else(|| Error::Unsupported {
+        job: format!("products of degree below {n} in a cyclic ring of length {length} modulo a prime of 30 bits"),
+        why: format!("they have {} coefficients of up to {bound} in absolute value", 2 * n - 1),
+    })?;
+    Rows::of(&Ring::cyclic(length, prime)?, limits)?.depth(LAYERS)
 }
 
-fn check(n: usize, bounds: Bounds, length: usize, prime: &Modulus) -> Result<()> {
-    let bound = bounds.of_product(n);
-    if length >= 2 * n - 1 && prime.value() > U256::from(2 * bound) {
-        return Ok(());
-    }
-    Err(Error::Unsupported {
-        job: format!("products of degree below {n} in a cyclic ring of length {length} modulo {prime}"),
-        why: format!("they have {} coefficients of up to {bound} in absolute value", 2 * n - 1),
-    })
+/// Whether products are what they are over the integers in a cyclic ring of this length modulo this prime.
+fn is_exact(n: usize, bounds: Bounds, length: usize, prime: &Modulus) -> bool {
+    length >= 2 * n - 1 && prime.value() > U256::from(2 * bounds.of_product(n))
 }
 
 /// Products of polynomials within some bounds, on the CPU.
@@ -191,24 +176,18 @@ mod tests {
             assert!(rows.ring().moduli()[0].value() > U256::from(2 * bounds.of_product(set.n)));
             assert_eq!(rows.split().leaves(), LEAVES);
             // the prime of the specification, a smaller one, and a length that wraps around
-            let spec = Modulus::new(33_550_337u32)?;
+            let (spec, small) = (Modulus::new(33_550_337u32)?, Modulus::new(7681u32)?);
             let length = rows.ring().degree();
-            integer_rows_in(set.n, bounds, length, &spec, &limits)?;
-            let small = Modulus::new(7681u32)?;
-            for refused in [
-                integer_rows_in(set.n, bounds, length, &small, &limits),
-                integer_rows_in(set.n, bounds, length - LEAVES, &spec, &limits),
-            ] {
-                let message = refused.err().map(|error| error.to_string()).unwrap_or_default();
-                assert!(message.contains(&bounds.of_product(set.n).to_string()), "{message}");
-            }
+            assert!(is_exact(set.n, bounds, length, &spec));
+            assert!(!is_exact(set.n, bounds, length, &small) && !is_exact(set.n, bounds, length - LEAVES, &spec));
+            // no prime is large enough
+            let bounds = Bounds { left: 1 << 20, ..bounds };
+            let message = integer_rows(set.n, bounds, &limits).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(message.contains(&bounds.of_product(set.n).to_string()), "{message}");
         }
         // 16 777 153 serves two sets and is too small for the largest one
         let prime = Modulus::new(16_777_153u32)?;
-        let exact = SETS.iter().map(|set| {
-            let length = integer_length(set.n);
-            check(set.n, Bounds::of_encryption(set), length, &prime).is_ok()
-        });
+        let exact = SETS.iter().map(|set| is_exact(set.n, Bounds::of_encryption(set), integer_length(set.n), &prime));
         assert_eq!(exact.collect::<Vec<_>>(), [true, true, false]);
         Ok(())
     }

@@ -193,7 +193,7 @@ mod tests {
     fn digits_come_back() {
         let mut random = Random::new(seed());
         for set in SETS {
-            let mut packed = vec![0; set.public_key_bytes()];
+            let mut packed = vec![0; set.sizes().public_key];
             for kind in 0..100 {
                 let digit = |_| match kind {
                     0 => 0,
@@ -214,7 +214,7 @@ mod tests {
     fn decoding_is_total() {
         let mut random = Random::new(seed());
         for set in SETS {
-            let size = set.public_key_bytes();
+            let size = set.sizes().public_key;
             let mut canonical = 0;
             for kind in 0..1000 {
                 let packed = match kind {

@@ -2,10 +2,9 @@
 
 use rand_core::CryptoRng;
 use ringforge::{Error, Result};
-use ringforge_e8::{STACK, Seed};
+use ringforge_e8::{KeyError, STACK, Seed};
 use zeroize::{Zeroizing, zeroize_stack};
 
-use crate::error::KeyError;
 use crate::kem::kem;
 use crate::params::{ParameterSet, SEED_BYTES};
 
@@ -26,14 +25,14 @@ use crate::params::{ParameterSet, SEED_BYTES};
 /// Nothing that a caller could cause.
 pub fn generate<P: ParameterSet>(rng: &mut impl CryptoRng) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>)> {
     let p = P::PARAMETERS;
-    let mut public_key = vec![0; p.public_key_bytes()];
-    let mut secret_key = Zeroizing::new(vec![0; p.secret_key_bytes()]);
+    let mut public_key = vec![0; p.sizes().public_key];
+    let mut secret_key = Zeroizing::new(vec![0; p.sizes().kem().secret_key]);
     let mut seed = Zeroizing::new(Seed::default());
     rng.fill_bytes(&mut *seed);
     let kem = kem(&p)?;
     kem.key_pair(&seed, &mut public_key, &mut secret_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
-    rng.fill_bytes(&mut secret_key[p.secret_key_bytes() - SEED_BYTES..]);
+    rng.fill_bytes(&mut secret_key[p.sizes().kem().secret_key - SEED_BYTES..]);
     Ok((public_key, secret_key))
 }
 
@@ -47,10 +46,10 @@ pub fn encapsulate<P: ParameterSet>(
     rng: &mut impl CryptoRng,
 ) -> Result<(Vec<u8>, Zeroizing<[u8; 32]>)> {
     let p = P::PARAMETERS;
-    length("bytes of a public key", public_key, p.public_key_bytes())?;
+    length("bytes of a public key", public_key, p.sizes().public_key)?;
     let mut seed = Zeroizing::new(Seed::default());
     rng.fill_bytes(&mut *seed);
-    let (mut ciphertext, mut shared_key) = (vec![0; p.ciphertext_bytes()], Zeroizing::new(Seed::default()));
+    let (mut ciphertext, mut shared_key) = (vec![0; p.sizes().ciphertext], Zeroizing::new(Seed::default()));
     let kem = kem(&p)?;
     kem.encapsulate(public_key, &seed, &mut ciphertext, &mut shared_key, &mut kem.memory())?;
     zeroize_stack::<STACK>();
@@ -65,8 +64,8 @@ pub fn encapsulate<P: ParameterSet>(
 /// [`Error::Length`] unless both have the set's lengths. A secret key is not checked: see [`check_secret_key`].
 pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Result<Zeroizing<[u8; 32]>> {
     let p = P::PARAMETERS;
-    length("bytes of a secret key", secret_key, p.secret_key_bytes())?;
-    length("bytes of a ciphertext", ciphertext, p.ciphertext_bytes())?;
+    length("bytes of a secret key", secret_key, p.sizes().kem().secret_key)?;
+    length("bytes of a ciphertext", ciphertext, p.sizes().ciphertext)?;
     let mut shared_key = Zeroizing::new(Seed::default());
     let kem = kem(&p)?;
     kem.decapsulate(secret_key, ciphertext, &mut shared_key, &mut kem.memory())?;
@@ -81,7 +80,7 @@ pub fn decapsulate<P: ParameterSet>(secret_key: &[u8], ciphertext: &[u8]) -> Res
 /// # Errors
 /// [`Error::Length`] unless it has the set's length.
 pub fn is_canonical<P: ParameterSet>(public_key: &[u8]) -> Result<bool> {
-    length("bytes of a public key", public_key, P::PARAMETERS.public_key_bytes())?;
+    length("bytes of a public key", public_key, P::PARAMETERS.sizes().public_key)?;
     kem(&P::PARAMETERS)?.pke.is_canonical(public_key)
 }
 
@@ -91,8 +90,8 @@ pub fn is_canonical<P: ParameterSet>(public_key: &[u8]) -> Result<bool> {
 /// [`Error::Length`] unless it has the set's length.
 pub fn check_secret_key<P: ParameterSet>(secret_key: &[u8]) -> Result<Option<KeyError>> {
     let p = P::PARAMETERS;
-    length("bytes of a secret key", secret_key, p.secret_key_bytes())?;
-    let [pke_key, ..] = p.parts(secret_key);
+    length("bytes of a secret key", secret_key, p.sizes().kem().secret_key)?;
+    let [pke_key, ..] = p.sizes().parts(secret_key);
     let place = kem(&p)?.pke.bad_field(pke_key, &mut kem(&p)?.memory().polynomials)?;
     Ok(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient }))
 }

@@ -67,7 +67,7 @@ fn agrees<P: ParameterSet>() {
     }
     assert_eq!(file.digests.len(), 100);
     for (count, wanted) in file.digests.iter().enumerate() {
-        let (randomness, byte, bit) = randomness(p.name, count, p.ciphertext_bytes());
+        let (randomness, byte, bit) = randomness(p.name, count, p.sizes().ciphertext);
         let made = record::<P>(&randomness, byte, bit).concat();
         assert_eq!(hex(&Sha3_256::digest(made)), *wanted, "{}, record {count}", p.name);
     }
@@ -108,7 +108,7 @@ fn bears_anything<P: ParameterSet>() {
     assert_eq!(bad(0, 14), at(usize::from(4 * p.eta >= 14)));
     assert_eq!(bad(7, legal << 4 | 2), at(14));
     assert_eq!(bad(7, 0xf0 | legal), at(15));
-    assert_eq!(bad(p.pke_key_bytes() - 1, 0x10 | legal), at(p.n));
+    assert_eq!(bad(p.sizes().pke_key - 1, 0x10 | legal), at(p.n));
     let mut random = Random::new(seed());
     for _ in 0..20 {
         let public_key = bytes(random.bits(), pk.len());

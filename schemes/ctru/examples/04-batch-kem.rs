@@ -5,14 +5,13 @@
 use std::error::Error;
 
 use ringforge::Engine;
-use ringforge_batch::{BatchKem, Resident};
 use ringforge_ctru::{Batch, Ctru768};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::best();
     let device = engine.device();
     println!("on {device}");
-    let kem = Batch::<Ctru768>::new(device)?;
+    let kem = Batch::<Ctru768>::new(&engine)?;
     let sizes = kem.sizes();
 
     // host memory: item i lies at i times its size

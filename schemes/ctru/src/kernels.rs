@@ -4,10 +4,9 @@
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Rows};
 use ringforge::{Draws, Error, Limits, Result};
 use ringforge_batch::{FINE, HALFWAY, PENDING, STATUS, SchemeError, status};
-use ringforge_e8::{Encryption, Seed, choose};
+use ringforge_e8::{Encryption, KeyError, Seed, choose};
 use zeroize::Zeroizing;
 
-use crate::error::KeyError;
 use crate::kem::{self, Kem, Memory};
 use crate::params::{Parameters, Q, SEED_BYTES};
 use crate::pke::{Polynomials, integer_rows, wire_rows};
@@ -62,9 +61,9 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     let kem = kem::kem(p)?;
     let rows = rows(stage, p, limits)?;
     let secret = |bytes| Port::input(bytes).secret();
-    let [public_key, ciphertext] = [p.public_key_bytes(), p.ciphertext_bytes()].map(Port::input);
-    let [secret_key, message] = [p.secret_key_bytes(), p.message_bytes()].map(secret);
-    let [coins, key_coins] = [p.encryption_coins_bytes(), p.key_pair_coins_bytes()].map(secret);
+    let [public_key, ciphertext] = [p.sizes().public_key, p.sizes().ciphertext].map(Port::input);
+    let [secret_key, message] = [p.sizes().kem().secret_key, p.sizes().message].map(secret);
+    let [coins, key_coins] = [p.sizes().encryption_coins, 2 * p.sizes().polynomial_coins].map(secret);
     let [seed, seeds] = [SEED_BYTES, 2 * SEED_BYTES].map(secret);
     let (status, going_on) = (Port::status(), Port::status().updated());
     let (set, with_rows) = (*p, rows.clone());
@@ -135,7 +134,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Stage::Decrypt => stage!(
             "decrypt", [secret_key, ciphertext, message.written(), status],
             memory => |_, (secret_key, ciphertext, message, status)| {
-                let [pke_key, ..] = kem.pke.parameters.parts(secret_key);
+                let [pke_key, ..] = kem.pke.parameters.sizes().parts(secret_key);
                 let found = pke_key_status(kem, pke_key, &mut memory.polynomials)?;
                 // the public key is looked at later
                 set_to(status, if found == FINE { PENDING } else { found })?;
@@ -145,7 +144,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Stage::Decapsulate => stage!(
             "decapsulate", [secret_key, ciphertext, message, seeds.written(), coins.written(), going_on],
             _memory => |_, (secret_key, ciphertext, message, keys, coins, status)| {
-                let [_, public_key, z] = kem.pke.parameters.parts(secret_key);
+                let [_, public_key, z] = kem.pke.parameters.sizes().parts(secret_key);
                 kem.hash_message(public_key, &[z, ciphertext], message, keys, coins);
                 go_on(status, PENDING, HALFWAY)
             }
@@ -155,7 +154,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             memory => |_, (secret_key, ciphertext, message, coins, keys, shared_key, status)| {
                 let (shared_key, status): (&mut Seed, &mut u32) = (shared_key, status);
                 let Memory { polynomials, ciphertext: again, .. } = &mut *memory;
-                let [_, public_key, _] = kem.pke.parameters.parts(secret_key);
+                let [_, public_key, _] = kem.pke.parameters.sizes().parts(secret_key);
                 if *status == HALFWAY {
                     *status = public_key_status(kem, public_key, polynomials)?;
                 }
@@ -172,7 +171,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
             set_to(status, found)
         }),
         Stage::CheckSecret => stage!("check_secret", [secret_key, status], memory => |_, (secret_key, status)| {
-            let [pke_key, public_key, _] = kem.pke.parameters.parts(secret_key);
+            let [pke_key, public_key, _] = kem.pke.parameters.sizes().parts(secret_key);
             let found = match pke_key_status(kem, pke_key, &mut memory.polynomials)? {
                 FINE => public_key_status(kem, public_key, &mut memory.polynomials)?,
                 found => found,
@@ -194,7 +193,7 @@ fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<Rows>> {
         // products of degree 6 take less than the layer by three, there and back (282 µs against 315 on an H200)
         Stage::Encrypt | Stage::Compare => Some(wire.holding(2)),
         Stage::Generate => Some(deep()?),
-        Stage::Retry => Some(deep()?.extra_shared(2 * p.key_pair_coins_bytes())),
+        Stage::Retry => Some(deep()?.extra_shared(2 * 2 * p.sizes().polynomial_coins)),
     })
 }
 
@@ -218,7 +217,7 @@ fn key_pair(
     secret_key: &mut [u8],
     memory: &mut Polynomials,
 ) -> Result<u32> {
-    let coins = coins.split_at(kem.pke.parameters.polynomial_coins_bytes()).into();
+    let coins = coins.split_at(kem.pke.parameters.sizes().polynomial_coins).into();
     if kem.key_pair_from(coins, public_key, secret_key, memory)? {
         let place = secret_key.len() - SEED_BYTES;
         secret_key[place..].copy_from_slice(z);
@@ -260,12 +259,12 @@ fn set(p: &Parameters) -> String {
         ("q2_bits", p.q2_bits as usize),
         ("eta", p.eta as usize),
         ("secret_width", p.key_width() as usize),
-        ("public_key", p.public_key_bytes()),
-        ("secret_key", p.secret_key_bytes()),
-        ("ciphertext", p.ciphertext_bytes()),
-        ("message", p.message_bytes()),
-        ("generate_coins", p.key_pair_coins_bytes()),
-        ("encrypt_coins", p.encryption_coins_bytes()),
+        ("public_key", p.sizes().public_key),
+        ("secret_key", p.sizes().kem().secret_key),
+        ("ciphertext", p.sizes().ciphertext),
+        ("message", p.sizes().message),
+        ("generate_coins", 2 * p.sizes().polynomial_coins),
+        ("encrypt_coins", p.sizes().encryption_coins),
         ("item_threads", ITEM_THREADS as usize),
         ("attempts", ATTEMPTS as usize),
     ];

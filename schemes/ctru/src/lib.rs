@@ -1,8 +1,7 @@
 //! CTRU and CNTR: key encapsulation over NTRU lattices with messages in E8, one by one and in batches.
 //!
 //! A parameter set is a type: [`Ctru768`], say. One key at a time, on the CPU, works with the traits of the crate `kem`
-//! ([`EncapsulationKey`], [`DecapsulationKey`]); batches of any size, on a CPU or a GPU, with [`Batch`] and the traits of
-//! `ringforge_batch`.
+//! ([`EncapsulationKey`], [`DecapsulationKey`]); batches of any size, on a CPU or a GPU, with [`Batch`].
 //!
 //! ```
 //! use kem::{Decapsulate, Decapsulator, Encapsulate, Generate};
@@ -17,12 +16,10 @@
 //!
 //! ```
 //! use ringforge::Engine;
-//! use ringforge_batch::BatchKem;
 //! use ringforge_ctru::{Batch, Ctru768};
 //!
 //! let engine = Engine::best(); // a CUDA GPU where there is one, else the CPU
-//! let device = engine.device();
-//! let kem = Batch::<Ctru768>::new(device)?;
+//! let kem = Batch::<Ctru768>::new(&engine)?;
 //! let sizes = kem.sizes();
 //! let (mut public_keys, mut secret_keys) = (vec![0; 3 * sizes.public_key], vec![0; 3 * sizes.secret_key]);
 //! kem.generate(&mut public_keys, &mut secret_keys)?.into_result()?;
@@ -41,7 +38,6 @@
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
 //! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation of `ringforge_e8` around them, one item on the CPU |
 //! | `rustcrypto.rs` | the traits of the crate `kem` |
-//! | `error.rs` | what can be wrong with a key |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
 //! | `plans.rs` | stages put together, of which `Batch` makes plans |
 //!
@@ -52,7 +48,6 @@
 //!
 //! Feature `hazmat` adds entry points whose randomness comes from the caller; `testkit` adds the plans with samples.
 
-mod error;
 mod kem;
 mod kernels;
 #[cfg(feature = "testkit")]
@@ -65,9 +60,9 @@ mod rustcrypto;
 mod scheme;
 mod symmetric;
 
-pub use error::KeyError;
 pub use params::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, ParameterSet, Parameters};
 pub use ringforge_batch::Batch;
+pub use ringforge_e8::{EncryptionSizes, KeyError};
 pub use rustcrypto::{DecapsulationKey, EncapsulationKey};
 #[cfg(feature = "testkit")]
 pub use scheme::{Ctru, plans as named_plans};

@@ -3,11 +3,10 @@
 use hybrid_array::ArraySize;
 use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U1408, U1536, U1568, U2080};
 
-use ringforge::Result;
+use ringforge::{Limits, Result};
 use ringforge_batch::{KemScheme, Sizes, Steps};
-use ringforge_e8::EncryptionSizes;
+use ringforge_e8::{EncryptionSizes, KeyError};
 
-use crate::error::KeyError;
 use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
 use crate::symmetric::Profile;
 
@@ -36,14 +35,17 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Sizes of items.
+    /// Sizes of the encryption inside, from which all others follow.
     #[must_use]
-    pub const fn sizes(&self) -> Sizes {
-        Sizes {
-            public_key: self.public_key_bytes(),
-            secret_key: self.secret_key_bytes(),
-            ciphertext: self.ciphertext_bytes(),
-            shared_key: SEED_BYTES,
+    pub const fn sizes(&self) -> EncryptionSizes {
+        let polynomial_coins = self.n * self.eta as usize / 4;
+        EncryptionSizes {
+            public_key: 12 * self.n / 8,
+            pke_key: self.key_width() as usize * self.n / 8,
+            message: self.n / 16,
+            ciphertext: self.q2_bits as usize * self.n / 8,
+            polynomial_coins,
+            encryption_coins: (1 + self.noise as usize) * polynomial_coins,
         }
     }
 
@@ -64,71 +66,6 @@ impl Parameters {
     #[must_use]
     pub const fn largest_field(&self) -> u32 {
         4 * self.eta + 1
-    }
-
-    /// A public key.
-    #[must_use]
-    pub const fn public_key_bytes(&self) -> usize {
-        12 * self.n / 8
-    }
-
-    /// The part of a secret key that decrypts.
-    #[must_use]
-    pub const fn pke_key_bytes(&self) -> usize {
-        self.key_width() as usize * self.n / 8
-    }
-
-    /// A secret key: what decrypts, the public key, z.
-    #[must_use]
-    pub const fn secret_key_bytes(&self) -> usize {
-        self.pke_key_bytes() + self.public_key_bytes() + SEED_BYTES
-    }
-
-    /// A ciphertext.
-    #[must_use]
-    pub const fn ciphertext_bytes(&self) -> usize {
-        self.q2_bits as usize * self.n / 8
-    }
-
-    /// A message of the encryption inside.
-    #[must_use]
-    pub const fn message_bytes(&self) -> usize {
-        self.n / 16
-    }
-
-    /// The coins from which one small polynomial is sampled.
-    #[must_use]
-    pub const fn polynomial_coins_bytes(&self) -> usize {
-        self.n * self.eta as usize / 4
-    }
-
-    /// The coins of an encryption.
-    #[must_use]
-    pub const fn encryption_coins_bytes(&self) -> usize {
-        (1 + self.noise as usize) * self.polynomial_coins_bytes()
-    }
-
-    /// The coins of a key pair.
-    #[must_use]
-    pub const fn key_pair_coins_bytes(&self) -> usize {
-        2 * self.polynomial_coins_bytes()
-    }
-
-    /// A secret key's parts: what decrypts, the public key, z.
-    pub(crate) fn parts<'a>(&self, secret_key: &'a [u8]) -> [&'a [u8]; 3] {
-        self.encryption().parts(secret_key)
-    }
-
-    /// Sizes of the encryption inside.
-    pub(crate) const fn encryption(&self) -> EncryptionSizes {
-        EncryptionSizes {
-            public_key: self.public_key_bytes(),
-            pke_key: self.pke_key_bytes(),
-            message: self.message_bytes(),
-            ciphertext: self.ciphertext_bytes(),
-            polynomial_coins: self.polynomial_coins_bytes(),
-            encryption_coins: self.encryption_coins_bytes(),
-        }
     }
 }
 
@@ -171,10 +108,10 @@ macro_rules! sets {
 
             impl KemScheme for $set {
                 const NAME: &'static str = $name;
-                const SIZES: Sizes = Self::PARAMETERS.sizes();
+                const SIZES: Sizes = Self::PARAMETERS.sizes().kem();
                 type Error = KeyError;
 
-                fn steps() -> Result<impl Steps> {
+                fn steps(_: &Limits) -> Result<impl Steps> {
                     Ok(Self::PARAMETERS)
                 }
             }
@@ -188,9 +125,9 @@ macro_rules! sets {
 
             const _: () = {
                 use hybrid_array::typenum::Unsigned;
-                assert!($set::PARAMETERS.public_key_bytes() == $public_key::USIZE);
-                assert!($set::PARAMETERS.secret_key_bytes() == $secret_key::USIZE);
-                assert!($set::PARAMETERS.ciphertext_bytes() == $ciphertext::USIZE);
+                assert!($set::SIZES.public_key == $public_key::USIZE);
+                assert!($set::SIZES.secret_key == $secret_key::USIZE);
+                assert!($set::SIZES.ciphertext == $ciphertext::USIZE);
             };
         )*
 

@@ -1,13 +1,15 @@
 //! The public-key encryption inside: all that is arithmetic, one item at a time.
 
 #[cfg(test)]
-mod traces;
+mod tests;
 
 use ringforge::kernels::Rows;
-use ringforge::words::Transform;
-use ringforge::words::{Divisor, centred, residues};
+use ringforge::words::{Divisor, Transform, centred, residues};
 use ringforge::{Limits, Modulus, Result, Ring};
-use ringforge_e8::{Encryption, EncryptionSizes, Seed, centred_binomial, decode, encode, first_nonzero, pack, unpack};
+use ringforge_e8::{
+    Encryption, EncryptionSizes, Seed, centred_binomial, compress, decompress, first_nonzero, pack, sample_key, unpack,
+    unpack_centred, unpack_key,
+};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::params::{Parameters, Q};
@@ -96,34 +98,20 @@ impl Pke {
         Ok(first_above(&memory.fields, self.parameters.largest_field()))
     }
 
-    /// Adds the codeword of a message to sigma and rounds to coefficients modulo q2.
+    /// Adds the codeword of a message to sigma and rounds to coefficients modulo q2: codewords are added before rounding (CTRU)
+    /// or after it (CNTR).
     fn compress(&self, message: &[u8], sigma: &[u32], out: &mut [u16]) {
-        let q2 = self.parameters.q2();
-        // half of the modulus where a codeword has a bit: of q before rounding (CTRU), or of q2 after it (CNTR)
-        let (before, after) = if self.parameters.noise { (Q.div_ceil(2), 0) } else { (0, q2 / 2) };
-        let nibbles = message.iter().flat_map(|byte| [byte & 15, byte >> 4]);
-        let (sigma, _) = sigma.as_chunks::<8>();
-        let (out, _) = out.as_chunks_mut::<8>();
-        for ((nibble, sigma), out) in nibbles.zip(sigma).zip(out) {
-            let codeword = u32::from(encode(nibble));
-            for (j, (sigma, out)) in sigma.iter().zip(out).enumerate() {
-                let bit = codeword >> j & 1;
-                let rounded = BY_Q.quotient((sigma + bit * before) * q2 + Q / 2);
-                *out = ((rounded + bit * after) & (q2 - 1)) as u16;
-            }
-        }
+        compress(message, sigma, BY_Q, self.parameters.q2_bits, self.parameters.noise, out);
     }
 
     /// c·f modulo q2, to `memory.fields`.
     fn multiply_by_key(&self, pke_key: &[u8], ciphertext: &[u8], memory: &mut Polynomials) -> Result<()> {
         let Polynomials { a, b, small, fields } = memory;
         let Parameters { eta, q2_bits, .. } = self.parameters;
-        unpack(self.parameters.key_width(), pke_key, fields)?;
-        small.iter_mut().zip(&*fields).for_each(|(f, field)| *f = 2 * eta as i16 + 1 - *field as i16);
+        unpack_key(eta, pke_key, self.parameters.key_width(), fields, small)?;
         residues(small, PRIME, b);
         self.integers.forward(b)?;
-        unpack(q2_bits, ciphertext, fields)?;
-        small.iter_mut().zip(&*fields).for_each(|(c, field)| *c = signed(*field, q2_bits));
+        unpack_centred(q2_bits, ciphertext, fields, small)?;
         residues(small, PRIME, a);
         self.integers.forward(a)?;
         self.integers.multiply(a, b)?;
@@ -139,7 +127,7 @@ impl Encryption for Pke {
     type Polynomials = Polynomials;
 
     fn sizes(&self) -> EncryptionSizes {
-        self.parameters.encryption()
+        self.parameters.sizes()
     }
 
     fn polynomials(&self) -> Polynomials {
@@ -165,11 +153,7 @@ impl Encryption for Pke {
         let Polynomials { a, b, small, fields } = memory;
         let Parameters { eta, .. } = self.parameters;
 
-        centred_binomial(eta, f_coins, small)?;
-        small.iter_mut().for_each(|f| *f *= 2);
-        small[0] += 1;
-        fields.iter_mut().zip(&*small).for_each(|(field, f)| *field = (2 * eta as i16 + 1 - f) as u16);
-        pack(self.parameters.key_width(), fields, pke_key)?;
+        sample_key(eta, f_coins, small, self.parameters.key_width(), fields, pke_key)?;
         residues(small, Q, a);
         self.wire.forward(a)?;
         let invertible = self.wire.invert(a)?;
@@ -193,7 +177,7 @@ impl Encryption for Pke {
     ) -> Result<()> {
         let Polynomials { a, b, small, fields } = memory;
         let Parameters { eta, noise, q2_bits, .. } = self.parameters;
-        let (r_coins, e_coins) = coins.split_at(self.parameters.polynomial_coins_bytes());
+        let (r_coins, e_coins) = coins.split_at(self.parameters.sizes().polynomial_coins);
 
         centred_binomial(eta, r_coins, small)?;
         residues(small, Q, a);
@@ -216,20 +200,9 @@ impl Encryption for Pke {
 
     fn decrypt(&self, pke_key: &[u8], ciphertext: &[u8], message: &mut [u8], memory: &mut Polynomials) -> Result<()> {
         self.multiply_by_key(pke_key, ciphertext, memory)?;
-        let q2 = self.parameters.q2() as u16;
-        let (blocks, _) = memory.fields.as_chunks::<8>();
-        let (pairs, _) = blocks.as_chunks::<2>();
-        for (byte, [low, high]) in message.iter_mut().zip(pairs) {
-            *byte = decode(low, q2) | decode(high, q2) << 4;
-        }
+        decompress(&memory.fields, self.parameters.q2() as u16, message);
         Ok(())
     }
-}
-
-/// The number that is `x` modulo 2^bits and lies in [-2^(bits - 1), 2^(bits - 1)).
-fn signed(x: u16, bits: u32) -> i16 {
-    let unused = 16 - bits;
-    ((x << unused) as i16) >> unused
 }
 
 /// The place of the first field above the largest one that may be; all are below 2^15.

@@ -10,10 +10,9 @@ use kem::{
     TryKeyInit,
 };
 use rand_core::{CryptoRng, TryCryptoRng};
-use ringforge_e8::{STACK, Seed};
+use ringforge_e8::{KeyError, STACK, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
-use crate::error::KeyError;
 use crate::kem::{self as one, Kem};
 use crate::params::{ParameterSet, SEED_BYTES};
 
@@ -85,7 +84,7 @@ impl<P: ParameterSet> DecapsulationKey<P> {
     /// [`EncapsulationKey::from_bytes`].
     pub fn from_bytes(bytes: &Key<Self>) -> Result<Self, KeyError> {
         let mut memory = kem::<P>().memory();
-        let [pke_key, public_key, _] = P::PARAMETERS.parts(bytes);
+        let [pke_key, public_key, _] = P::PARAMETERS.sizes().parts(bytes);
         let public_key = EncapsulationKey::from_bytes(public_key.try_into().expect(FIXED))?;
         match kem::<P>().pke.bad_field(pke_key, &mut memory.polynomials).expect(FIXED) {
             Some(coefficient) => Err(KeyError::InvalidSecretKey { coefficient }),

@@ -3,10 +3,9 @@
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
 use ringforge::{Limits, Pipeline, Plan, Planner, Result};
 use ringforge_batch::{FINE, Operation, Randomness, SchemeError};
-use ringforge_e8::Seed;
+use ringforge_e8::oracle::{self, Oracle};
 use shake::{ExtendableOutput, Shake256, Update};
 
-use crate::error::KeyError;
 use crate::kem;
 use crate::kernels::Stage;
 use crate::naive::Naive;
@@ -14,6 +13,7 @@ use crate::params::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet, Parameter
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::{Draws, Seeds};
+use ringforge_e8::KeyError;
 
 /// A key whose draw for item 0, attempt 1, gives an f without an inverse in CTRU-768: found by trying.
 const FAILS_TWICE: u32 = 1_002_158;
@@ -54,13 +54,14 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
         plans.extend(operation.plan(set.name, &set, false, &planner)?.map(|plan| (plan, operation, special)));
     }
     let named = |(plan, operation, special): (Plan, Operation, &'static [&'static str])| {
+        let with = plan.clone();
         NamedPlan::new(plan.title().to_owned(), plan)
             .sampled(move |seed, batch| {
                 let mut samples = samples(&set, seed, batch);
                 samples.retain(|(name, _)| special.contains(name));
                 samples
             })
-            .expecting(move |batch, inputs| Naive(set).outputs(operation, batch, inputs))
+            .expecting(move |batch, inputs| Naive(set).outputs(&with, operation, batch, inputs))
     };
     Ok(plans.into_iter().map(named).collect())
 }
@@ -90,49 +91,17 @@ fn seeds(seed: u64, batch: usize) -> Vec<u8> {
 /// key, and one a bad field at the end of the secret key; batches of 1, 2, and 3 hold one of each.
 fn samples(set: &Parameters, seed: u64, batch: usize) -> Vec<(&'static str, Vec<u8>)> {
     let kem = kem::kem(set).expect("the transforms of a parameter set");
-    let mut memory = kem.memory();
-    // random bytes, which most items overwrite
-    let mut public_keys = bytes(seed, batch * set.public_key_bytes());
-    let mut secret_keys = bytes(seed ^ 1, batch * set.secret_key_bytes());
-    let mut ciphertexts = bytes(seed ^ 2, batch * set.ciphertext_bytes());
-    for (i, item_seed) in bytes(seed ^ 3, batch * SEED_BYTES).as_chunks().0.iter().enumerate() {
-        let kind = (batch + i) % 5;
-        if kind == 2 {
-            continue;
-        }
-        let public_key = part(&mut public_keys, i, set.public_key_bytes());
-        let secret_key = part(&mut secret_keys, i, set.secret_key_bytes());
-        kem.key_pair(item_seed, public_key, secret_key, &mut memory).expect("lengths are right");
-        if kind != 1 {
-            let ciphertext = part(&mut ciphertexts, i, set.ciphertext_bytes());
-            let mut shared_key = Seed::default();
-            kem.encapsulate(public_key, item_seed, ciphertext, &mut shared_key, &mut memory)
-                .expect("lengths are right");
-        }
-        let copied = set.pke_key_bytes() + public_key.len();
-        match kind {
-            3 => [public_key, &mut secret_key[..copied]].into_iter().for_each(spoil),
-            4 => spoil(&mut secret_key[..set.pke_key_bytes()]),
-            _ => {}
-        }
-    }
+    let sizes = set.sizes();
+    let items = oracle::samples(kem, seed, batch, |kind, [public_key, secret_key, _]| match kind {
+        3 => [public_key, &mut secret_key[..sizes.pke_key + sizes.public_key]].into_iter().for_each(spoil),
+        4 => spoil(&mut secret_key[..sizes.pke_key]),
+        _ => {}
+    });
     let words = [KeyError::NotInvertible.word(), FINE];
     let statuses = (0..batch).flat_map(|i| words[i % 2].to_le_bytes()).collect();
     let mut draws = vec![0; ringforge::Draws::BYTES];
     draws[..4].copy_from_slice(&FAILS_TWICE.to_le_bytes());
-    vec![
-        ("seeds", seeds(seed, batch)),
-        ("public keys", public_keys),
-        ("secret keys", secret_keys),
-        ("ciphertexts", ciphertexts),
-        ("statuses", statuses),
-        ("draws", draws),
-    ]
-}
-
-/// The bytes of an item.
-fn part(bytes: &mut [u8], item: usize, size: usize) -> &mut [u8] {
-    &mut bytes[item * size..][..size]
+    items.into_iter().chain([("seeds", seeds(seed, batch)), ("statuses", statuses), ("draws", draws)]).collect()
 }
 
 /// Makes the last number of these too large.

@@ -1,4 +1,6 @@
-//! The E8 code: four bits to a block of eight coordinates, and the nearest codeword back.
+//! The E8 code: four bits to a block of eight coordinates, and the nearest codeword back; and whole messages in polynomials.
+
+use ringforge::words::Divisor;
 
 /// The codeword of a nibble, bit j for coordinate j. Bits of `nibble` above the lowest four do not count.
 #[must_use]
@@ -25,6 +27,33 @@ pub fn decode(v: &[u16; 8], q2: u16) -> u8 {
     let [x0, x1, _, x3]: [i32; 4] = core::array::from_fn(|i| choose(same[i], other[i]));
     let bits = (t & 1) | (x0 >> 31 & 2) | ((x0 ^ x1) >> 31 & 4) | (x3 >> 31 & 8);
     (bits ^ choose(even.flips, odd.flips)) as u8
+}
+
+/// Rounds coefficients below q, as sums below 2^(31 - `q2_bits`) may be, to numbers modulo q2, and adds half of the modulus
+/// where a message's codewords have ones: of q before rounding where `early`, else of q2 after it. What is behind the last
+/// codeword carries nothing.
+#[inline]
+pub fn compress(message: &[u8], sigma: &[u32], by_q: Divisor, q2_bits: u32, early: bool, out: &mut [u16]) {
+    let (q, q2) = (by_q.get(), 1 << q2_bits);
+    let (before, after) = if early { (q.div_ceil(2), 0) } else { (0, q2 / 2) };
+    let codewords = message.iter().flat_map(|byte| [byte & 15, byte >> 4]).map(encode).chain(core::iter::repeat(0));
+    for ((codeword, sigma), out) in codewords.zip(sigma.chunks(8)).zip(out.chunks_mut(8)) {
+        for (j, (sigma, out)) in sigma.iter().zip(out).enumerate() {
+            let bit = u32::from(codeword >> j & 1);
+            let rounded = by_q.quotient((sigma + bit * before) * q2 + q / 2);
+            *out = ((rounded + bit * after) & (q2 - 1)) as u16;
+        }
+    }
+}
+
+/// The message whose codewords are nearest to coordinates modulo q2, as [`decode`] has it.
+#[inline]
+pub fn decompress(v: &[u16], q2: u16, message: &mut [u8]) {
+    let (blocks, _) = v.as_chunks::<8>();
+    let (pairs, _) = blocks.as_chunks::<2>();
+    for (byte, [low, high]) in message.iter_mut().zip(pairs) {
+        *byte = decode(low, q2) | decode(high, q2) << 4;
+    }
 }
 
 /// A coset of the code: a bit for each pair of coordinates, and their parity must be even.

@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use std::sync::OnceLock;
 
 use ringforge::{Error, Result};
+use ringforge_batch::Sizes;
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 use subtle::ConstantTimeEq;
@@ -39,6 +40,14 @@ pub struct EncryptionSizes {
 }
 
 impl EncryptionSizes {
+    /// Sizes of the key encapsulation around it.
+    #[must_use]
+    pub const fn kem(&self) -> Sizes {
+        let Self { public_key, ciphertext, .. } = *self;
+        let shared_key = size_of::<Seed>();
+        Sizes { public_key, secret_key: self.pke_key + public_key + shared_key, ciphertext, shared_key }
+    }
+
     /// A secret key's parts: what decrypts, the public key, z.
     #[must_use]
     pub fn parts<'a>(&self, secret_key: &'a [u8]) -> [&'a [u8]; 3] {

@@ -1,101 +1,121 @@
-//! A kernel and a plan for each piece of this crate's CUDA text, for tests; schemes fuse the text into their kernels.
-
-mod plans;
+//! A kernel and a plan for each piece of this crate's CUDA text, with samples and oracles, for tests; schemes fuse the text into
+//! their kernels.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Port};
+use ringforge::testkit::{NamedPlan, Random, Scheme};
+use ringforge::{Limits, Pipeline, Planner, Result};
 
-use crate::{E8, PACK, SAMPLE};
+use crate::{E8, PACK, SAMPLE, oracle};
 
-#[cfg(test)]
-pub(crate) use plans::coordinates;
-pub use plans::{Components, plan};
-
-/// Threads of a block.
+/// Threads of a block, an item each.
 const THREADS: u32 = 32;
 
-/// A piece of text, run with a thread for each item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Component {
-    /// A byte, low nibble first, to two codewords.
-    Encode,
-    /// Eight coordinates modulo q2, as u16, to a nibble in a byte.
-    Decode {
-        /// The modulus.
-        q2: u16,
-    },
-    /// 4·eta bytes to 16 coefficients, as i16.
-    Sample {
-        /// The bound of coefficients.
-        eta: u32,
-    },
-    /// 8, 16 or 32 numbers, as u16, to whole words.
-    Pack {
-        /// Bits of a number.
-        width: u32,
-    },
-    /// Whole words to 8, 16 or 32 numbers, as u16.
-    Unpack {
-        /// Bits of a number.
-        width: u32,
-    },
+/// The pieces of text, as something to test.
+#[derive(Debug)]
+pub struct Components;
+
+/// The plan of a piece: its name, what it is called, a constant of its text, bytes that it reads and writes, its meaning, and
+/// its oracle.
+macro_rules! component {
+    ($name:literal, $what:expr, $constant:expr, $from:expr => $to:expr, $on_cpu:expr, $oracle:expr) => {{
+        let text = ($name, include_str!(concat!("kernels/", $name, ".cu")), &[E8, SAMPLE, PACK][..]);
+        let (what, constant): (String, String) = ($what, $constant);
+        let ports = [Port::input($from), Port::output($to)];
+        let built = move |_: &_| Ok(Built::thread_per_item(THREADS, &constant));
+        let on_cpu = move |items, args: &mut Args<'_>| args.each(items, $on_cpu);
+        // SAFETY: a thread of each text reads its own item, of the bytes of the port, and writes it.
+        #[allow(unsafe_code)]
+        let kernel = unsafe { CustomKernel::new(text, ports, built, on_cpu) };
+        let p = Pipeline::new(what.clone(), &Planner::default());
+        let [to] = p.step(kernel.described(what.clone()), &[p.input("from")]);
+        p.output("to", to);
+        NamedPlan::new(what, p.build()?).expecting(move |_, inputs| vec![("to", $oracle(&inputs["from"]))])
+    }};
 }
 
-impl Component {
-    /// The kernel. Ports: what it reads, what it writes.
-    #[must_use]
-    #[allow(unsafe_code)]
-    pub fn kernel(self) -> CustomKernel {
-        macro_rules! kernel {
-            ($name:literal, $constant:expr, $from:expr => $to:expr, $on_cpu:expr) => {{
-                let text = ($name, include_str!(concat!("kernels/", $name, ".cu")), &[E8, SAMPLE, PACK][..]);
-                let (constant, ports): (String, _) = ($constant, [Port::input($from), Port::output($to)]);
-                let built = move |_: &_| Ok(Built::thread_per_item(THREADS, &constant));
-                // SAFETY: a thread of each text reads its own item, of the bytes of the port, and writes it.
-                unsafe {
-                    CustomKernel::new(text, ports, built, move |items, args: &mut Args<'_>| args.each(items, $on_cpu))
-                }
-            }};
-        }
-        let number = |name: &str, value: u32| format!("constexpr rf::u32 {name} = {value};\n");
-        let packed = |width| crate::packed_bytes(width, unit(width));
-        let kernel = match self {
-            Self::Encode => {
-                kernel!("e8_encode_bytes", String::new(), 1 => 2, |_, (byte, codewords): (&u8, &mut [u8; 2])| {
-                    *codewords = [byte & 15, byte >> 4].map(crate::encode);
-                    Ok(())
-                })
-            }
-            Self::Decode { q2 } => {
-                kernel!("e8_decode_blocks", number("Q2", q2.into()), 16 => 1, |_, (v, nibble): (&[u16; 8], &mut u8)| {
+impl Scheme for Components {
+    const NAME: &'static str = "E8";
+
+    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
+        let mut plans = vec![component!(
+            "e8_encode_bytes",
+            "Encode".into(),
+            String::new(),
+            1 => 2,
+            |_, (byte, codewords): (&u8, &mut [u8; 2])| {
+                *codewords = [byte & 15, byte >> 4].map(crate::encode);
+                Ok(())
+            },
+            |from: &[u8]| oracle::pack(1, oracle::unpack(4, from).into_iter().flat_map(oracle::encode))
+        )];
+        for q2 in [1024, 2048] {
+            let decode = component!(
+                "e8_decode_blocks",
+                format!("Decode {{ q2: {q2} }}"),
+                format!("constexpr rf::u32 Q2 = {q2};\n"),
+                16 => 1,
+                |_, (v, nibble): (&[u16; 8], &mut u8)| {
                     *nibble = crate::decode(v, q2);
                     Ok(())
-                })
-            }
-            Self::Sample { eta } => {
-                kernel!("sample_blocks", number("Eta", eta), 4 * eta as usize => 32, |_, (from, to)| {
-                    crate::centred_binomial(eta, from, to)
-                })
-            }
-            Self::Pack { width } => {
-                kernel!("pack_units", number("Width", width), 2 * unit(width) => packed(width), |_, (from, to)| {
-                    crate::pack(width, from, to)
-                })
-            }
-            Self::Unpack { width } => {
-                kernel!("unpack_units", number("Width", width), packed(width) => 2 * unit(width), |_, (from, to)| {
-                    crate::unpack(width, from, to)
-                })
-            }
-        };
-        kernel.described(format!("{self:?}"))
+                },
+                |from: &[u8]| numbers(from).chunks(8).map(|v| oracle::decode(v, q2.into()) as u8).collect()
+            );
+            plans
+                .push(decode.sampled(move |seed, batch| vec![("from", words(coordinates(seed, batch, q2).flatten()))]));
+        }
+        for eta in 2..=5 {
+            plans.push(component!(
+                "sample_blocks",
+                format!("Sample {{ eta: {eta} }}"),
+                format!("constexpr rf::u32 Eta = {eta};\n"),
+                4 * eta as usize => 32,
+                |_, (from, to)| crate::centred_binomial(eta, from, to),
+                |from: &[u8]| words(oracle::sample(eta, from).into_iter().map(|x| x as u16))
+            ));
+        }
+        for width in [4, 5, 10, 11, 12] {
+            // numbers that make whole words: `pack_unit` in `pack.cuh`
+            let unit = [8, 32, 16, 32][width as usize % 4];
+            let (packed, constant) =
+                (crate::packed_bytes(width, unit), format!("constexpr rf::u32 Width = {width};\n"));
+            let pack = component!(
+                "pack_units",
+                format!("Pack {{ width: {width} }}"),
+                constant.clone(),
+                2 * unit => packed,
+                |_, (from, to)| crate::pack(width, from, to),
+                |from: &[u8]| oracle::pack(width, numbers(from))
+            );
+            plans.push(pack.sampled(move |seed, batch| {
+                let mut random = Random::new(seed);
+                vec![("from", words((0..batch * unit).map(|_| random.below(1 << width) as u16)))]
+            }));
+            plans.push(component!(
+                "unpack_units",
+                format!("Unpack {{ width: {width} }}"),
+                constant,
+                packed => 2 * unit,
+                |_, (from, to)| crate::unpack(width, from, to),
+                |from: &[u8]| words(oracle::unpack(width, from).into_iter().map(|x| x as u16))
+            ));
+        }
+        Ok(plans)
     }
 }
 
-/// How many numbers of so many bits make whole words: `pack_unit` in `pack.cuh`.
-const fn unit(width: u32) -> usize {
-    match width % 4 {
-        0 => 8,
-        2 => 16,
-        _ => 32,
-    }
+/// Blocks of coordinates: in turn anywhere, and on multiples of q2/4 and q2/8, where ties are.
+pub(crate) fn coordinates(seed: u64, batch: usize, q2: u16) -> impl Iterator<Item = [u16; 8]> {
+    let mut random = Random::new(seed);
+    (0..batch).map(move |i| {
+        let parts = [q2, 4, 8][i % 3];
+        core::array::from_fn(|_| random.below(usize::from(parts)) as u16 * (q2 / parts))
+    })
+}
+
+fn words(words: impl Iterator<Item = u16>) -> Vec<u8> {
+    words.flat_map(u16::to_le_bytes).collect()
+}
+
+fn numbers(bytes: &[u8]) -> Vec<i64> {
+    bytes.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes).into()).collect()
 }

@@ -28,6 +28,7 @@
 //! the schemes have in common.
 
 mod code;
+mod error;
 mod kem;
 #[cfg(feature = "testkit")]
 pub mod kernels;
@@ -39,10 +40,11 @@ mod select;
 
 use ringforge::kernels::Header;
 
-pub use code::{decode, encode};
+pub use code::{compress, decode, decompress, encode};
+pub use error::KeyError;
 pub use kem::{Encryption, EncryptionSizes, ID_BYTES, Kem, Memory, STACK, Seed, choose, digest, xof};
 pub use pack::{pack, packed_bytes, unpack};
-pub use sample::{centred_binomial, sampled_bytes};
+pub use sample::{centred_binomial, sample_key, sampled_bytes, unpack_centred, unpack_key};
 pub use select::{first_nonzero, select};
 
 /// `e8.cuh`: `e8_encode`, `e8_decode`.

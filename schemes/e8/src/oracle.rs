@@ -1,13 +1,186 @@
 //! What the oracles of the family's schemes have in common, slowly and as the specifications word it: bit by bit, and with
-//! polynomials over the integers. It shares nothing with the rest of the crate, and keeps no secrets.
+//! polynomials over the integers. It shares nothing with the rest of the crate but the sizes of items, and keeps no secrets.
 
-use ringforge::Draws;
-use ringforge::testkit::Named;
+use ringforge::testkit::{Named, bytes};
+use ringforge::{Draws, Plan};
+use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED, Operation, status};
 use sha3::{Digest, Sha3_512};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
+use crate::error::KeyError;
+use crate::kem::{Encryption, EncryptionSizes, Kem, Seed};
+
 /// Coefficients, from that of 1 on.
 pub type Polynomial = Vec<i64>;
+
+/// What a plan makes, by names.
+pub type Outputs = Vec<(&'static str, Vec<u8>)>;
+
+/// What is made of an item, or why nothing is.
+type Made<const N: usize> = Result<[Vec<u8>; N], KeyError>;
+
+/// The encryption of a parameter set, from its specification, and the key encapsulation around it.
+pub trait Oracle: Copy {
+    /// Sizes.
+    fn sizes(self) -> EncryptionSizes;
+
+    /// The public key of a seed d, and what decrypts.
+    ///
+    /// # Errors
+    /// Where the seed gives no key.
+    fn key_pair(self, d: &[u8]) -> Made<2>;
+
+    /// The ciphertext of a message, from the seed of its coins.
+    ///
+    /// # Errors
+    /// What is wrong with the public key.
+    fn encrypt(self, public_key: &[u8], message: &[u8], seed: &[u8]) -> Result<Vec<u8>, KeyError>;
+
+    /// The message of a ciphertext.
+    ///
+    /// # Errors
+    /// What is wrong with the key.
+    fn decrypt(self, pke_key: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, KeyError>;
+
+    /// Whether a public key is one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check_public(self, public_key: &[u8]) -> Result<(), KeyError>;
+
+    /// Whether the part of a secret key that decrypts is one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check_pke_key(self, pke_key: &[u8]) -> Result<(), KeyError>;
+
+    /// What a plan of an operation should make of its inputs, as far as it has such outputs.
+    fn outputs(self, plan: &Plan, operation: Operation, batch: usize, inputs: &Named) -> Outputs {
+        let (parts, sizes) = (self.sizes(), self.sizes().kem());
+        let items = |name: &str, size| inputs[name].chunks(size);
+        let public_keys = || items("public keys", sizes.public_key);
+        let secret_keys = || items("secret keys", sizes.secret_key);
+        let mut outputs = match operation {
+            Operation::Generate(_) => {
+                let outputs = [("public keys", sizes.public_key), ("secret keys", sizes.secret_key)];
+                let seeds = seeds(batch, inputs, KEY_SEED);
+                let keys = seeds.chunks(KEY_SEED).enumerate().map(|(item, seed)| self.generate(item, seed, inputs));
+                columns(outputs, keys)
+            }
+            Operation::Encapsulate(_) => {
+                let seeds = seeds(batch, inputs, ENCAPSULATION_SEED);
+                let items = public_keys().zip(seeds.chunks(ENCAPSULATION_SEED));
+                let made = items.map(|(public_key, seed)| self.encapsulate(public_key, &xof(seed, parts.message)));
+                columns([("ciphertexts", sizes.ciphertext), ("shared keys", sizes.shared_key)], made)
+            }
+            Operation::Decapsulate => {
+                let items = secret_keys().zip(items("ciphertexts", sizes.ciphertext));
+                let made = items.map(|(secret_key, ciphertext)| self.decapsulate(secret_key, ciphertext));
+                columns([("shared keys", sizes.shared_key)], made)
+            }
+            Operation::CheckPublicKeys => columns([], public_keys().map(|key| self.check_public(key).map(|()| []))),
+            Operation::CheckSecretKeys => {
+                let [pke_keys, public_keys] = [0, 1].map(|part| secret_keys().map(move |key| parts.parts(key)[part]));
+                let checked = pke_keys.zip(public_keys);
+                let made =
+                    checked.map(|(pke_key, key)| self.check_pke_key(pke_key).and_then(|()| self.check_public(key)));
+                columns([], made.map(|fine| fine.map(|()| [])))
+            }
+        };
+        outputs.retain(|(name, _)| plan.arg(name).is_some());
+        outputs
+    }
+
+    /// A key pair from d ‖ z, else from draws; where keys are given, those that are fine stay.
+    fn generate(self, item: usize, seed: &[u8], inputs: &Named) -> Made<2> {
+        let (d, z) = seed.split_at(32);
+        let part = |name: &str, size: usize| inputs[name][item * size..][..size].to_vec();
+        let key_pair = |d: &[u8]| {
+            let [public_key, pke_key] = self.key_pair(d)?;
+            let secret_key = [&pke_key, &public_key, z].concat();
+            Ok([public_key, secret_key])
+        };
+        let sizes = self.sizes().kem();
+        if inputs.contains_key("statuses") && part("statuses", 4) == FINE.to_le_bytes() {
+            return Ok([part("public keys", sizes.public_key), part("secret keys", sizes.secret_key)]);
+        }
+        let attempt = |attempt| match inputs.get("draws") {
+            Some(draws) if attempt > 0 => key_pair(&draw(draws, item, attempt)[..32]),
+            _ => key_pair(d),
+        };
+        // those with a status have had their first attempt
+        let first = u32::from(inputs.contains_key("statuses"));
+        let last = if inputs.contains_key("draws") { 16 } else { 1 };
+        (first + 1..last).fold(attempt(first), |made, next| made.or_else(|_| attempt(next)))
+    }
+
+    /// The ciphertext and the shared key of a message.
+    ///
+    /// # Errors
+    /// What is wrong with the public key.
+    fn encapsulate(self, public_key: &[u8], message: &[u8]) -> Made<2> {
+        let hash = hash(&[&public_key[..33], message]);
+        Ok([self.encrypt(public_key, message, &hash[32..])?, hash[..32].to_vec()])
+    }
+
+    /// The shared key of a ciphertext.
+    ///
+    /// # Errors
+    /// What is wrong with the secret key.
+    fn decapsulate(self, secret_key: &[u8], ciphertext: &[u8]) -> Made<1> {
+        let [pke_key, public_key, z] = self.sizes().parts(secret_key);
+        let message = self.decrypt(pke_key, ciphertext)?;
+        let [again, agreed] = self.encapsulate(public_key, &message)?;
+        Ok([if again == ciphertext { agreed } else { hash(&[&public_key[..33], z, ciphertext])[..32].to_vec() }])
+    }
+}
+
+/// What is made of all items, each output with the size of an item: zeros where there is a status instead; and the statuses.
+fn columns<const N: usize>(outputs: [(&'static str, usize); N], made: impl Iterator<Item = Made<N>>) -> Outputs {
+    let names = outputs.iter().map(|(name, _)| *name).chain(["statuses"]);
+    let mut columns: Outputs = names.map(|name| (name, Vec::new())).collect();
+    for made in made {
+        let status = status(made.as_ref().err().copied());
+        let made = made.unwrap_or(outputs.map(|(_, size)| vec![0; size]));
+        let made = made.into_iter().chain([status.to_le_bytes().into()]);
+        columns.iter_mut().zip(made).for_each(|((_, all), one)| all.extend(one));
+    }
+    columns
+}
+
+/// Public keys, secret keys and ciphertexts of random seeds, but of five items one has random bytes for its keys, and one for
+/// its ciphertext; then `spoil` is called with each item's number, and its parts: batches of 1, 2 and 3 have numbers from 1 to
+/// 4 among them.
+///
+/// # Panics
+/// Where the encryption fails.
+pub fn samples<E: Encryption>(
+    kem: &Kem<E>,
+    seed: u64,
+    batch: usize,
+    spoil: impl Fn(usize, [&mut [u8]; 3]),
+) -> [(&'static str, Vec<u8>); 3] {
+    let (sizes, mut memory) = (kem.pke.sizes().kem(), kem.memory());
+    // random bytes, which most items overwrite
+    let mut public_keys = bytes(seed, batch * sizes.public_key);
+    let mut secret_keys = bytes(seed ^ 1, batch * sizes.secret_key);
+    let mut ciphertexts = bytes(seed ^ 2, batch * sizes.ciphertext);
+    let keys = public_keys.chunks_mut(sizes.public_key).zip(secret_keys.chunks_mut(sizes.secret_key));
+    let items = keys.zip(ciphertexts.chunks_mut(sizes.ciphertext));
+    for (i, ((public_key, secret_key), ciphertext)) in items.enumerate() {
+        let (kind, seed) = ((batch + i) % 5, bytes(seed ^ 3 ^ (i as u64) << 32, 32));
+        let seed: &Seed = seed.as_slice().try_into().expect("as many bytes");
+        if kind != 2 {
+            kem.key_pair(seed, public_key, secret_key, &mut memory).expect("lengths are right");
+        }
+        if kind != 1 && kind != 2 {
+            kem.encapsulate(public_key, seed, ciphertext, &mut Seed::default(), &mut memory)
+                .expect("lengths are right");
+        }
+        spoil(kind, [public_key, secret_key, ciphertext]);
+    }
+    [("public keys", public_keys), ("secret keys", secret_keys), ("ciphertexts", ciphertexts)]
+}
 
 /// A codeword: the sum of the rows of the generator that a nibble's bits choose.
 #[must_use]

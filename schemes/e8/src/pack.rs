@@ -8,19 +8,26 @@ pub const fn packed_bytes(width: u32, count: usize) -> usize {
     (width as usize * count).div_ceil(8)
 }
 
+/// The function for a width that was checked.
+macro_rules! of_width {
+    ($width:expr, $all:ident($from:expr, $to:expr)) => {
+        match $width {
+            4 => $all::<4>($from, $to),
+            5 => $all::<5>($from, $to),
+            10 => $all::<10>($from, $to),
+            11 => $all::<11>($from, $to),
+            _ => $all::<12>($from, $to),
+        }
+    };
+}
+
 /// Packs numbers of 4, 5, 10, 11 or 12 bits; higher bits of `values` do not count.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for any other width; [`Error::Length`] unless `bytes` holds [`packed_bytes`].
 pub fn pack(width: u32, values: &[u16], bytes: &mut [u8]) -> Result<()> {
     check(width, values.len(), bytes.len())?;
-    match width {
-        4 => pack_all::<4>(values, bytes),
-        5 => pack_all::<5>(values, bytes),
-        10 => pack_all::<10>(values, bytes),
-        11 => pack_all::<11>(values, bytes),
-        _ => pack_all::<12>(values, bytes),
-    }
+    of_width!(width, pack_all(values, bytes));
     Ok(())
 }
 
@@ -30,13 +37,7 @@ pub fn pack(width: u32, values: &[u16], bytes: &mut [u8]) -> Result<()> {
 /// As [`pack`].
 pub fn unpack(width: u32, bytes: &[u8], values: &mut [u16]) -> Result<()> {
     check(width, values.len(), bytes.len())?;
-    match width {
-        4 => unpack_all::<4>(bytes, values),
-        5 => unpack_all::<5>(bytes, values),
-        10 => unpack_all::<10>(bytes, values),
-        11 => unpack_all::<11>(bytes, values),
-        _ => unpack_all::<12>(bytes, values),
-    }
+    of_width!(width, unpack_all(bytes, values));
     Ok(())
 }
 

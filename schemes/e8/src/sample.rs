@@ -2,6 +2,8 @@
 
 use ringforge::{Error, Result};
 
+use crate::pack::{pack, unpack};
+
 /// Bytes of the stream that `count` coefficients take: 2·eta bits each, the last byte being filled up.
 #[must_use]
 pub const fn sampled_bytes(eta: u32, count: usize) -> usize {
@@ -28,6 +30,48 @@ pub fn centred_binomial(eta: u32, bytes: &[u8], out: &mut [i16]) -> Result<()> {
         4 => words::<4, 8, 8>(bytes, out),
         _ => words::<5, 4, 5>(bytes, out),
     }
+    Ok(())
+}
+
+/// A secret key f = 2 f' + 1, f' sampled as by [`centred_binomial`], and 2·eta + 1 − f packed in numbers of so many bits, with
+/// zeros for those of `fields` beyond it.
+///
+/// # Errors
+/// As [`centred_binomial`] and [`pack`].
+pub fn sample_key(
+    eta: u32,
+    coins: &[u8],
+    f: &mut [i16],
+    width: u32,
+    fields: &mut [u16],
+    packed: &mut [u8],
+) -> Result<()> {
+    centred_binomial(eta, coins, f)?;
+    f.iter_mut().for_each(|f| *f *= 2);
+    f[0] += 1;
+    fields.fill(0);
+    fields.iter_mut().zip(&*f).for_each(|(field, f)| *field = (2 * eta as i16 + 1 - f) as u16);
+    pack(width, fields, packed)
+}
+
+/// The f of [`sample_key`] from what it packs.
+///
+/// # Errors
+/// As [`unpack`].
+pub fn unpack_key(eta: u32, packed: &[u8], width: u32, fields: &mut [u16], f: &mut [i16]) -> Result<()> {
+    unpack(width, packed, fields)?;
+    f.iter_mut().zip(&*fields).for_each(|(f, field)| *f = 2 * eta as i16 + 1 - *field as i16);
+    Ok(())
+}
+
+/// Numbers of so many bits, each as the one with the same residue in [-2^(bits - 1), 2^(bits - 1)).
+///
+/// # Errors
+/// As [`unpack`].
+pub fn unpack_centred(bits: u32, packed: &[u8], fields: &mut [u16], out: &mut [i16]) -> Result<()> {
+    unpack(bits, packed, fields)?;
+    let unused = 16 - bits;
+    out.iter_mut().zip(&*fields).for_each(|(c, field)| *c = ((field << unused) as i16) >> unused);
     Ok(())
 }
 

@@ -12,8 +12,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = engine.device();
     println!("on {device}");
     // look-ups by secret addresses, for a device of one's own; `Mode::Scan` has none
-    let signer = Signer::new(device, Mode::Throughput)?;
-    let verifier = Verifier::new(device)?;
+    let signer = Signer::new(&Engine::on(device.clone()), Mode::Throughput)?;
+    let verifier = Verifier::new(&Engine::on(device.clone()))?;
 
     // host memory: item i lies at i times its size
     let batch = 1000;

@@ -1,16 +1,14 @@
 //! Signing and verification in batches, on any device.
 
-use core::fmt;
-use std::sync::OnceLock;
-
 use ringforge::words::Limbs;
-use ringforge::{Buffer, Device, Draws, Error, Plan, Program, Result, Stream};
+use ringforge::{Buffer, Device, Draws, Engine, Error, Program, Result, Stream};
 use ringforge_batch::{BatchStatus, ItemError, batch_of, run_host};
 use zeroize::Zeroizing;
 
 use crate::error::Sm2Error;
 use crate::kernels::{PAIR, STATUS, WORD};
-use crate::plans::Plans;
+use crate::plans::{Operation, Plans, Programs};
+use crate::point::Affine;
 use crate::windows::Mode;
 
 /// Signing and key generation made ready on a device.
@@ -20,29 +18,21 @@ use crate::windows::Mode;
 /// use ringforge_sm2::{Mode, Signer, Verifier};
 ///
 /// let engine = Engine::best(); // a CUDA GPU where there is one, else the CPU
-/// let device = engine.device();
-/// let signer = Signer::new(device, Mode::Scan)?;
+/// let signer = Signer::new(&engine, Mode::Scan)?;
 /// let (mut private_keys, mut public_keys) = (vec![0; 3 * 32], vec![0; 3 * 64]);
 /// signer.generate(&mut private_keys, &mut public_keys)?.into_result()?;
 ///
 /// let (digests, mut signatures) = ([7; 3 * 32], vec![0; 3 * 64]);
 /// signer.sign(&private_keys, &digests, &mut signatures)?.into_result()?;
 ///
-/// let verifier = Verifier::new(device)?;
+/// let verifier = Verifier::new(&engine)?;
 /// verifier.verify(&public_keys, &digests, &signatures)?.into_result()?;
 /// signatures[70] ^= 1; // of the second item
 /// assert_eq!(verifier.verify(&public_keys, &digests, &signatures)?.errors()[0].item, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Signer {
-    plans: Plans,
-    prepare: Program,
-    sign: OneOrEach,
-    generate: OnceLock<Program>,
-    public_keys: OnceLock<Program>,
-    #[cfg(feature = "hazmat")]
-    sign_with_nonces: OnceLock<Program>,
-}
+#[derive(Debug)]
+pub struct Signer(Programs);
 
 /// Private keys on a device, prepared for signing. Wiped when dropped.
 #[derive(Debug)]
@@ -69,9 +59,9 @@ impl Signer {
     /// [`Mode::Throughput`], 52 KiB for [`Mode::Scan`], once for each device.
     ///
     /// # Errors
-    /// As [`Device::compile`].
-    pub fn new(device: &Device, mode: Mode) -> Result<Self> {
-        Self::with_plans(device, Plans::new(device.limits(), mode))
+    /// As [`Engine::program_of`].
+    pub fn new(engine: &Engine, mode: Mode) -> Result<Self> {
+        Self::with_plans(engine, Plans::new(engine.device().limits(), mode))
     }
 
     /// With small tables and blocks, for tests on devices that take long for large ones.
@@ -79,26 +69,19 @@ impl Signer {
     /// # Errors
     /// As [`Signer::new`].
     #[cfg(feature = "testkit")]
-    pub fn small(device: &Device, mode: Mode) -> Result<Self> {
-        Self::with_plans(device, Plans::small(device.limits(), mode))
+    pub fn small(engine: &Engine, mode: Mode) -> Result<Self> {
+        Self::with_plans(engine, Plans::small(mode))
     }
 
-    fn with_plans(device: &Device, plans: Plans) -> Result<Self> {
-        Ok(Self {
-            prepare: device.compile(&plans.prepare()?)?,
-            sign: OneOrEach::new(device, |one| plans.sign(one))?,
-            generate: OnceLock::new(),
-            public_keys: OnceLock::new(),
-            #[cfg(feature = "hazmat")]
-            sign_with_nonces: OnceLock::new(),
-            plans,
-        })
+    fn with_plans(engine: &Engine, plans: Plans) -> Result<Self> {
+        let sign = [true, false].map(|one_key| Operation::Sign { one_key });
+        Programs { engine: engine.clone(), plans }.ready([Operation::Prepare, sign[0], sign[1]]).map(Self)
     }
 
     /// The device.
     #[must_use]
     pub fn device(&self) -> &Device {
-        self.prepare.device()
+        self.0.engine.device()
     }
 
     /// Fills the slices with new private keys of 32 bytes and public ones of 64, x ‖ y.
@@ -108,9 +91,9 @@ impl Signer {
     /// [`Error::Unsupported`] where the system gives no randomness; [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
-        let (program, draws) = (self.later(&self.generate, Plans::generate)?, Draws::from_os()?);
         let outputs = [("private keys", private_keys, WORD), ("public keys", public_keys, PAIR)];
-        run_host(program, batch, &[("draws", draws.as_bytes())], outputs)
+        let (program, draws) = (self.0.get(Operation::Generate)?, Draws::from_os()?);
+        run_host(&program, batch, &[("draws", draws.as_bytes())], outputs)
     }
 
     /// Writes the public key, 64 bytes x ‖ y, of each private key of 32 bytes. The error of a key out of range is
@@ -120,8 +103,8 @@ impl Signer {
     /// As [`Signer::generate`].
     pub fn public_keys(&self, private_keys: &[u8], public_keys: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
-        let program = self.later(&self.public_keys, Plans::public_keys)?;
-        run_host(program, batch, &[("private keys", private_keys)], [("public keys", public_keys, PAIR)])
+        let (inputs, outputs) = ([("private keys", private_keys)], [("public keys", public_keys, PAIR)]);
+        run_host(&self.0.get(Operation::PublicKeys)?, batch, &inputs, outputs)
     }
 
     /// Signs digests of 32 bytes: signature i, r ‖ s of 64 bytes, by private key i, or all by the only one. The error of
@@ -131,8 +114,8 @@ impl Signer {
     /// [`Error::Length`] unless digests and keys are whole, [`Error::ArgumentSize`] unless there are as many digests,
     /// signatures and keys, or one key; as [`Signer::generate`].
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<BatchStatus<Sm2Error>> {
-        let program = self.sign.program(private_keys.len() == WORD);
-        self.sign_by(program, private_keys, digests, ("draws", Draws::from_os()?.as_bytes()), signatures)
+        let sign = Operation::Sign { one_key: private_keys.len() == WORD };
+        self.sign_by(sign, private_keys, digests, ("draws", Draws::from_os()?.as_bytes()), signatures)
     }
 
     /// As [`Signer::sign`], with a nonce of 32 bytes for each item. The error of a nonce that is out of range, or leads
@@ -149,8 +132,7 @@ impl Signer {
         nonces: &[u8],
         signatures: &mut [u8],
     ) -> Result<BatchStatus<Sm2Error>> {
-        let program = self.later(&self.sign_with_nonces, Plans::sign_with_nonces)?;
-        self.sign_by(program, private_keys, digests, ("nonces", nonces), signatures)
+        self.sign_by(Operation::SignWithNonces, private_keys, digests, ("nonces", nonces), signatures)
     }
 
     /// Private keys of 32 bytes to the device. One that is out of range shows when it is used.
@@ -161,7 +143,8 @@ impl Signer {
         let batch = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let raw = stream.upload_secret(private_keys)?;
         let mut keys = stream.secret_buffer(private_keys.len())?;
-        self.prepare.on(stream, batch).input("private keys", &raw).output("prepared keys", &mut keys).run()?;
+        let prepare = self.0.get(Operation::Prepare)?;
+        prepare.on(stream, batch).input("private keys", &raw).output("prepared keys", &mut keys).run()?;
         Ok(PreparedKeys { keys })
     }
 
@@ -179,8 +162,9 @@ impl Signer {
         statuses: &mut Buffer,
     ) -> Result<()> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
+        let sign = self.0.get(Operation::Sign { one_key: keys.len() == 1 })?;
         stream.with_draws(|draws| {
-            let call = self.sign.program(keys.len() == 1).on(stream, batch);
+            let call = sign.on(stream, batch);
             let call = call.input("prepared keys", &keys.keys).input("digests", digests).input("draws", draws);
             call.output("signatures", signatures).output("statuses", statuses).run()
         })
@@ -189,7 +173,7 @@ impl Signer {
     /// Signs with draws or nonces.
     fn sign_by(
         &self,
-        program: &Program,
+        sign: Operation,
         private_keys: &[u8],
         digests: &[u8],
         randomness: (&str, &[u8]),
@@ -198,19 +182,10 @@ impl Signer {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let keys = batch_of("bytes of private keys", private_keys.len(), WORD)?;
         let mut prepared = Zeroizing::new(vec![Limbs::default(); keys]);
-        let call = self.prepare.on_host(keys).input("private keys", private_keys);
-        call.output("prepared keys", &mut prepared).run()?;
+        let prepare = self.0.get(Operation::Prepare)?;
+        prepare.on_host(keys).input("private keys", private_keys).output("prepared keys", &mut prepared).run()?;
         let inputs = [("prepared keys", bytemuck::cast_slice(&prepared)), ("digests", digests), randomness];
-        run_host(program, batch, &inputs, [("signatures", signatures, PAIR)])
-    }
-
-    /// The program of a plan, compiled when it is first asked for.
-    fn later<'a>(&self, place: &'a OnceLock<Program>, plan: fn(&Plans) -> Result<Plan>) -> Result<&'a Program> {
-        if let Some(program) = place.get() {
-            return Ok(program);
-        }
-        let program = self.device().compile(&plan(&self.plans)?)?;
-        Ok(place.get_or_init(|| program))
+        run_host(&self.0.get(sign)?, batch, &inputs, [("signatures", signatures, PAIR)])
     }
 }
 
@@ -218,11 +193,8 @@ impl Signer {
 ///
 /// An error tells what is wrong with an item: [`Sm2Error::SignatureRange`], [`Sm2Error::PublicKeyPoint`],
 /// [`Sm2Error::SignatureWrong`]. No item's errors, nor what is wrong with its key, change what becomes of another.
-pub struct Verifier {
-    plans: Plans,
-    verify: Program,
-    cache: Program,
-}
+#[derive(Debug)]
+pub struct Verifier(Programs);
 
 /// Public keys on a device with a table of 256 KiB each, to verify many signatures of few keys.
 #[derive(Debug)]
@@ -236,9 +208,9 @@ impl Verifier {
     /// Makes verification ready, with a table of the base point, on a GPU of 32 MiB, once for each device.
     ///
     /// # Errors
-    /// As [`Device::compile`].
-    pub fn new(device: &Device) -> Result<Self> {
-        Self::with_plans(device, Plans::new(device.limits(), Mode::Throughput))
+    /// As [`Engine::program_of`].
+    pub fn new(engine: &Engine) -> Result<Self> {
+        Self::with_plans(engine, Plans::new(engine.device().limits(), Mode::Throughput))
     }
 
     /// With small tables and blocks, for tests on devices that take long for large ones.
@@ -246,19 +218,18 @@ impl Verifier {
     /// # Errors
     /// As [`Verifier::new`].
     #[cfg(feature = "testkit")]
-    pub fn small(device: &Device) -> Result<Self> {
-        Self::with_plans(device, Plans::small(device.limits(), Mode::Throughput))
+    pub fn small(engine: &Engine) -> Result<Self> {
+        Self::with_plans(engine, Plans::small(Mode::Throughput))
     }
 
-    fn with_plans(device: &Device, plans: Plans) -> Result<Self> {
-        let (verify, cache) = (device.compile(&plans.verify()?)?, device.compile(&plans.cache()?)?);
-        Ok(Self { plans, verify, cache })
+    fn with_plans(engine: &Engine, plans: Plans) -> Result<Self> {
+        Programs { engine: engine.clone(), plans }.ready([Operation::Verify, Operation::KeyTables]).map(Self)
     }
 
     /// The device.
     #[must_use]
     pub fn device(&self) -> &Device {
-        self.verify.device()
+        self.0.engine.device()
     }
 
     /// Verifies signature i, 64 bytes r ‖ s, of digest i, 32 bytes, by public key i, 64 bytes x ‖ y.
@@ -269,7 +240,7 @@ impl Verifier {
     pub fn verify(&self, public_keys: &[u8], digests: &[u8], signatures: &[u8]) -> Result<BatchStatus<Sm2Error>> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
         let inputs = [("public keys", public_keys), ("digests", digests), ("signatures", signatures)];
-        run_host(&self.verify, batch, &inputs, [])
+        run_host(&self.0.get(Operation::Verify)?, batch, &inputs, [])
     }
 
     /// As [`Verifier::verify`], on buffers of the device in a stream's order, to statuses, a word of 32 bits for each
@@ -286,7 +257,8 @@ impl Verifier {
         statuses: &mut Buffer,
     ) -> Result<()> {
         let batch = batch_of("bytes of digests", digests.len(), WORD)?;
-        let call = self.verify.on(stream, batch).input("public keys", public_keys).input("digests", digests);
+        let verify = self.0.get(Operation::Verify)?;
+        let call = verify.on(stream, batch).input("public keys", public_keys).input("digests", digests);
         call.input("signatures", signatures).output("statuses", statuses).run()
     }
 
@@ -294,7 +266,7 @@ impl Verifier {
     /// points of the curve, there are no tables, but a status that names them.
     ///
     /// # Errors
-    /// [`Error::Length`] unless they are whole; [`Error::TooLarge`] beyond the budget; as [`Device::compile`].
+    /// [`Error::Length`] unless they are whole; [`Error::TooLarge`] beyond the budget; as [`Engine::program_of`].
     pub fn cache(
         &self,
         stream: &Stream,
@@ -302,23 +274,21 @@ impl Verifier {
         budget: usize,
     ) -> Result<core::result::Result<CachedKeys, BatchStatus<Sm2Error>>> {
         let count = batch_of("bytes of public keys", public_keys.len(), PAIR)?;
-        let size = self.plans.cached.bytes();
+        let size = self.0.plans.cached.bytes();
         if count > budget / size {
             return Err(Error::TooLarge { what: "keys to be cached", limit: budget / size, got: count });
         }
-        let is_good = |key: &[u8]| key.try_into().is_ok_and(|key| crate::PublicKey::from_bytes(key).is_ok());
-        let keys = public_keys.chunks_exact(PAIR).enumerate();
-        let bad = keys
-            .filter(|(_, key)| !is_good(key))
-            .map(|(item, _)| ItemError { item, kind: Sm2Error::PublicKeyPoint.into() });
-        let bad: Vec<_> = bad.collect();
+        let keys = public_keys.as_chunks().0.iter().enumerate();
+        let bad = keys.filter(|(_, key)| Affine::from_bytes(key).is_none());
+        let bad: Vec<_> = bad.map(|(item, _)| ItemError { item, kind: Sm2Error::PublicKeyPoint.into() }).collect();
         if !bad.is_empty() {
             return Ok(Err(BatchStatus::new(bad)));
         }
         let mut tables = self.device().buffer(count * size)?;
         let public_keys = stream.upload(public_keys)?;
-        self.cache.on(stream, count).input("public keys", &public_keys).output("tables", &mut tables).run()?;
-        let verify = self.device().compile(&self.plans.verify_cached(count)?)?;
+        let make = self.0.get(Operation::KeyTables)?;
+        make.on(stream, count).input("public keys", &public_keys).output("tables", &mut tables).run()?;
+        let verify = self.0.get(Operation::VerifyCached(count))?;
         Ok(Ok(CachedKeys { tables, count, verify }))
     }
 }
@@ -364,35 +334,9 @@ pub fn batch_status(stream: &Stream, statuses: &Buffer) -> Result<BatchStatus<Sm
     Ok(BatchStatus::of(&stream.download(statuses)?))
 }
 
-/// A program where all items share something, and the same where each has its own.
-#[derive(Debug)]
-pub(crate) struct OneOrEach([Program; 2]);
-
-impl OneOrEach {
-    pub(crate) fn new(device: &Device, plan: impl Fn(bool) -> Result<Plan>) -> Result<Self> {
-        Ok(Self([device.compile(&plan(true)?)?, device.compile(&plan(false)?)?]))
-    }
-
-    pub(crate) const fn program(&self, one: bool) -> &Program {
-        let Self([of_one, of_each]) = self;
-        if one { of_one } else { of_each }
-    }
-}
-
-impl fmt::Debug for Signer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Signer({:?} on {})", self.plans.secret.mode, self.device())
-    }
-}
-
-impl fmt::Debug for Verifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Verifier(on {})", self.device())
-    }
-}
-
 #[cfg(all(test, feature = "testkit"))]
 mod tests {
+    use ringforge::Plan;
     use ringforge::testkit::inject::{Altered, with_kernels};
 
     use ringforge_batch::ErrorKind;
@@ -401,11 +345,13 @@ mod tests {
 
     #[test]
     fn nothing_is_left_in_outputs_of_items_with_errors() {
-        let device = Device::cpu();
-        let mut signer = Signer::small(&device, Mode::Scan).unwrap();
+        let (engine, plans) = (Engine::cpu(), Plans::small(Mode::Scan));
         let passes_over =
             |plan: &Plan| with_kernels(plan, |step, kernel| (step == 1).then(|| Altered::new(kernel).passing_over(2)));
-        signer.sign = OneOrEach::new(&device, |one| Ok(passes_over(&signer.plans.sign(one)?))).unwrap();
+        // in the place of the signer's own
+        let sign = Operation::Sign { one_key: false };
+        engine.program_of(&(plans, sign), |planner| Ok(passes_over(&plans.plan(sign, planner)?))).unwrap();
+        let signer = Signer::small(&engine, Mode::Scan).unwrap();
         let mut signatures = [3; 5 * PAIR];
         let status = signer.sign(&[1; 5 * WORD], &[2; 5 * WORD], &mut signatures).unwrap();
         assert!(status.errors().contains(&ItemError { item: 2, kind: ErrorKind::NotReached }), "{status:?}");

@@ -1,7 +1,7 @@
 //! Encodings of keys and signatures: SEC 1, PKCS#8, SPKI and strict DER.
 
 use der::asn1::{AnyRef, BitString, BitStringRef, OctetStringRef, UintRef};
-use der::{Decode, Encode, Reader, SecretDocument, SliceReader, Tag};
+use der::{Decode, Encode, SecretDocument, Tag};
 use pkcs8::{EncodePrivateKey, PrivateKeyInfoRef};
 use sec1::consts::U32;
 use sec1::point::Coordinates;
@@ -125,13 +125,10 @@ impl Signature {
     /// # Errors
     /// Those of DER.
     pub fn from_der(bytes: &[u8]) -> der::Result<Self> {
-        let mut reader = SliceReader::new(bytes)?;
-        let numbers =
-            reader.sequence(|inner| Ok::<_, der::Error>([UintRef::decode(inner)?, UintRef::decode(inner)?]))?;
-        reader.finish()?;
+        let [r, s] = Vec::from_der(bytes)?[..] else { return Err(Tag::Sequence.length_error().into()) };
         let mut signature = [0; 64];
-        for (half, number) in signature.as_chunks_mut::<32>().0.iter_mut().zip(numbers) {
-            let number = number.as_bytes();
+        for (half, number) in signature.as_chunks_mut::<32>().0.iter_mut().zip([r, s]) {
+            let number = UintRef::as_bytes(&number);
             let at = half.len().checked_sub(number.len()).ok_or_else(|| Tag::Integer.length_error())?;
             half[at..].copy_from_slice(number);
         }
@@ -144,13 +141,7 @@ impl Signature {
     /// Those of DER, though none is known.
     pub fn to_der(&self) -> der::Result<Vec<u8>> {
         let (halves, _) = self.0.as_chunks::<32>();
-        let (r, s) = (UintRef::new(&halves[0])?, UintRef::new(&halves[1])?);
-        let length = (r.encoded_len()? + s.encoded_len()?)?;
-        let mut bytes = Vec::new();
-        der::Header::new(Tag::Sequence, length).encode_to_vec(&mut bytes)?;
-        r.encode_to_vec(&mut bytes)?;
-        s.encode_to_vec(&mut bytes)?;
-        Ok(bytes)
+        [UintRef::new(&halves[0])?, UintRef::new(&halves[1])?].to_der()
     }
 }
 

@@ -29,9 +29,7 @@ impl SchemeError for Sm2Error {
         word(self as u8, 0)
     }
 
-    fn from_word(code: u8, number: usize) -> Option<Self> {
-        use Sm2Error::{NonceRefused, PrivateKeyRange, PublicKeyPoint, SignatureRange, SignatureWrong};
-        let all = [PrivateKeyRange, PublicKeyPoint, NonceRefused, SignatureRange, SignatureWrong];
-        all.into_iter().find(|error| (*error as u8, 0) == (code, number))
+    fn all(_: usize) -> impl IntoIterator<Item = Self> {
+        [Self::PrivateKeyRange, Self::PublicKeyPoint, Self::NonceRefused, Self::SignatureRange, Self::SignatureWrong]
     }
 }

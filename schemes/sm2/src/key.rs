@@ -23,11 +23,12 @@ impl Drop for Below {
 }
 
 /// A private key d from 1 to n − 2, with its public key. Wiped when dropped.
-#[derive(Clone)]
+#[derive(Clone, ZeroizeOnDrop)]
 pub struct PrivateKey {
     d: Scalar,
     /// (1 + d)^-1: all that signing needs.
     inverse: Scalar,
+    #[zeroize(skip)]
     public: PublicKey,
 }
 
@@ -173,15 +174,6 @@ impl Signature {
         self.0
     }
 }
-
-impl Drop for PrivateKey {
-    fn drop(&mut self) {
-        self.d.zeroize();
-        self.inverse.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for PrivateKey {}
 
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,16 +2,44 @@
 
 use core::iter::zip;
 
-use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
+use ringforge::{Engine, Limits, Pipeline, Plan, Planner, Program, Result, Value};
 
 use crate::item::NARROW;
 use crate::kernels::{Base, Keys, Stage, Tuning};
 use crate::windows::{Mode, Windows};
 
-/// The windows of base points for a device, and how kernels are cut up.
-#[derive(Debug, Clone)]
+/// What a plan does to each item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// Private keys to prepared ones.
+    Prepare,
+    /// Draws to key pairs.
+    Generate,
+    /// Private keys to public ones.
+    PublicKeys,
+    /// Prepared keys, or one for all, and digests to signatures.
+    Sign { one_key: bool },
+    /// Signatures and statuses anew where the nonce was refused.
+    #[cfg(feature = "testkit")]
+    SignAgain,
+    /// Signatures with a nonce for each item.
+    #[cfg(any(feature = "hazmat", feature = "testkit"))]
+    SignWithNonces,
+    /// Public keys, digests and signatures to statuses.
+    Verify,
+    /// Tables of keys for many signatures.
+    KeyTables,
+    /// The same as [`Operation::Verify`] by the numbers of so many keys that have tables.
+    VerifyCached(usize),
+    /// Public keys, with identifiers in slots of so many words and their lengths in bytes, or one of each, to identities.
+    Identity { words: usize, one_id: bool },
+    /// Identities, or one, and messages in slots of so many words, their lengths in bytes, to digests.
+    Digest { words: usize, one_identity: bool },
+}
+
+/// The windows of base points for a device, and how kernels are cut up: with an operation, what decides a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plans {
-    planner: Planner,
     /// The base point where its scalar is secret.
     pub(crate) secret: Base,
     /// The base point's windows where its scalar is public.
@@ -26,97 +54,97 @@ impl Plans {
     pub(crate) fn new(limits: &Limits, mode: Mode) -> Self {
         // a table of 16-bit windows takes 32 MiB: it fits an H200's cache of 60 MB, and no CPU's
         let wide = Windows::of_width(if limits.is_cpu() { 8 } else { 16 });
-        Self::with_windows(limits, mode, wide, Windows::of_width(8), Tuning::LARGE)
+        Self::with_windows(mode, wide, Windows::of_width(8), Tuning::LARGE)
     }
 
-    fn with_windows(limits: &Limits, mode: Mode, public: Windows, cached: Windows, tuning: Tuning) -> Self {
-        let secret = Base { windows: if mode == Mode::Scan { NARROW } else { public }, mode };
-        Self { planner: Planner::new(limits.clone()), secret, public, cached, tuning }
-    }
-
-    pub(crate) fn prepare(&self) -> Result<Plan> {
-        self.plan("SM2 prepare", ["private keys"], ["prepared keys"], |p, keys| self.step(p, Stage::Prepare, &keys))
-    }
-
-    pub(crate) fn generate(&self) -> Result<Plan> {
-        self.plan("SM2 generate", ["draws"], ["private keys", "public keys", "statuses"], |p, draws| {
-            self.step(p, Stage::Public, &self.points(p, false, draws))
-        })
-    }
-
-    pub(crate) fn public_keys(&self) -> Result<Plan> {
-        self.plan("SM2 public keys", ["private keys"], ["public keys", "statuses"], |p, keys| {
-            let [_, public, statuses] = self.step(p, Stage::Public, &self.points(p, true, keys));
-            [public, statuses]
-        })
-    }
-
-    /// With prepared keys, or one for all.
-    pub(crate) fn sign(&self, one_key: bool) -> Result<Plan> {
-        let inputs = ["prepared keys", "digests", "draws"];
-        self.plan("SM2 sign", inputs, ["signatures", "statuses"], |p, [keys, digests, draws]| {
-            let nonces = Stage::Nonces { base: self.secret, one_key };
-            let [nonces, points, statuses] = self.step(p, nonces, &[draws, keys, digests]);
-            let sign = Stage::Sign { one_key, given: false };
-            let [signatures, statuses] = self.step(p, sign, &[keys, digests, nonces, points, statuses]);
-            let again = Stage::SignAgain { base: self.secret, one_key };
-            self.step(p, again, &[draws, keys, digests, signatures, statuses])
-        })
-    }
-
-    /// Signatures and statuses anew where the nonce was refused.
+    /// With small windows and blocks: for tests, and a CPU that runs the text.
     #[cfg(feature = "testkit")]
-    pub(crate) fn sign_again(&self) -> Result<Plan> {
-        let inputs = ["draws", "prepared keys", "digests", "signatures", "statuses"];
-        let again = Stage::SignAgain { base: self.secret, one_key: false };
-        self.plan("SM2 sign again", inputs, ["signatures", "statuses"], |p, inputs| self.step(p, again, &inputs))
+    pub(crate) fn small(mode: Mode) -> Self {
+        let small = Windows::of_width(4);
+        Self::with_windows(mode, small, small, Tuning::SMALL)
     }
 
-    /// With a nonce for each item.
-    #[cfg(any(feature = "hazmat", feature = "testkit"))]
-    pub(crate) fn sign_with_nonces(&self) -> Result<Plan> {
-        let inputs = ["prepared keys", "digests", "nonces"];
-        self.plan("SM2 sign with nonces", inputs, ["signatures", "statuses"], |p, [keys, digests, nonces]| {
-            let [nonces, points, statuses] = self.points(p, true, [nonces]);
-            let sign = Stage::Sign { one_key: false, given: true };
-            self.step(p, sign, &[keys, digests, nonces, points, statuses])
-        })
+    fn with_windows(mode: Mode, public: Windows, cached: Windows, tuning: Tuning) -> Self {
+        let secret = Base { windows: if mode == Mode::Scan { NARROW } else { public }, mode };
+        Self { secret, public, cached, tuning }
     }
 
-    pub(crate) fn verify(&self) -> Result<Plan> {
-        let inputs = ["public keys", "digests", "signatures"];
-        self.plan("SM2 verify", inputs, ["statuses"], |p, [keys, digests, signatures]| {
-            let [tables] = self.step(p, Stage::Table { windows: NARROW.lowest_row(), shared: false }, &[keys]);
-            let verify = Stage::Verify { base: self.public, keys: Keys::Each(NARROW) };
-            self.step(p, verify, &[keys, digests, signatures, tables])
-        })
+    /// The plan of an operation.
+    pub(crate) fn plan(&self, operation: Operation, planner: &Planner) -> Result<Plan> {
+        let Self { secret: base, public, cached, .. } = *self;
+        let signed = ["signatures", "statuses"];
+        match operation {
+            Operation::Prepare => self.only(planner, "prepare", Stage::Prepare, ["private keys"], ["prepared keys"]),
+            Operation::Generate => {
+                plan(planner, "generate", ["draws"], ["private keys", "public keys", "statuses"], |p, draws| {
+                    self.step(p, Stage::Public, &self.points(p, false, draws))
+                })
+            }
+            Operation::PublicKeys => {
+                plan(planner, "public keys", ["private keys"], ["public keys", "statuses"], |p, keys| {
+                    let [_, public, statuses] = self.step(p, Stage::Public, &self.points(p, true, keys));
+                    [public, statuses]
+                })
+            }
+            Operation::Sign { one_key } => {
+                plan(planner, "sign", ["prepared keys", "digests", "draws"], signed, |p, [keys, digests, draws]| {
+                    let [k, points, statuses] = self.step(p, Stage::Nonces { base, one_key }, &[draws, keys, digests]);
+                    let sign = Stage::Sign { one_key, given: false };
+                    let [signatures, statuses] = self.step(p, sign, &[keys, digests, k, points, statuses]);
+                    self.step(p, Stage::SignAgain { base, one_key }, &[draws, keys, digests, signatures, statuses])
+                })
+            }
+            #[cfg(feature = "testkit")]
+            Operation::SignAgain => {
+                let inputs = ["draws", "prepared keys", "digests", "signatures", "statuses"];
+                self.only(planner, "sign again", Stage::SignAgain { base, one_key: false }, inputs, signed)
+            }
+            #[cfg(any(feature = "hazmat", feature = "testkit"))]
+            Operation::SignWithNonces => {
+                let inputs = ["prepared keys", "digests", "nonces"];
+                plan(planner, "sign with nonces", inputs, signed, |p, [keys, digests, nonces]| {
+                    let [k, points, statuses] = self.points(p, true, [nonces]);
+                    self.step(p, Stage::Sign { one_key: false, given: true }, &[keys, digests, k, points, statuses])
+                })
+            }
+            Operation::Verify => {
+                let inputs = ["public keys", "digests", "signatures"];
+                plan(planner, "verify", inputs, ["statuses"], |p, [keys, digests, signatures]| {
+                    let [tables] = self.step(p, Stage::Table { windows: NARROW.lowest_row(), shared: false }, &[keys]);
+                    let verify = Stage::Verify { base: public, keys: Keys::Each(NARROW) };
+                    self.step(p, verify, &[keys, digests, signatures, tables])
+                })
+            }
+            Operation::KeyTables => {
+                let table = Stage::Table { windows: cached, shared: false };
+                self.only(planner, "key tables", table, ["public keys"], ["tables"])
+            }
+            Operation::VerifyCached(keys) => {
+                let verify = Stage::Verify { base: public, keys: Keys::Cached(cached, keys) };
+                let inputs = ["numbers", "digests", "signatures", "tables"];
+                self.only(planner, "verify, cached keys", verify, inputs, ["statuses"])
+            }
+            Operation::Identity { words, one_id } => {
+                let identity = Stage::Identity { words, one_id };
+                self.only(planner, "identity", identity, ["identifiers", "lengths", "public keys"], ["identities"])
+            }
+            Operation::Digest { words, one_identity } => {
+                let digest = Stage::Digest { words, one_identity };
+                self.only(planner, "digest", digest, ["identities", "messages", "lengths"], ["digests"])
+            }
+        }
     }
 
-    /// Tables of keys for many signatures.
-    pub(crate) fn cache(&self) -> Result<Plan> {
-        let table = Stage::Table { windows: self.cached, shared: false };
-        self.plan("SM2 key tables", ["public keys"], ["tables"], |p, keys| self.step(p, table, &keys))
-    }
-
-    /// By the numbers of `keys` keys that have tables.
-    pub(crate) fn verify_cached(&self, keys: usize) -> Result<Plan> {
-        let verify = Stage::Verify { base: self.public, keys: Keys::Cached(self.cached, keys) };
-        let inputs = ["numbers", "digests", "signatures", "tables"];
-        self.plan("SM2 verify, cached keys", inputs, ["statuses"], |p, inputs| self.step(p, verify, &inputs))
-    }
-
-    /// With identifiers in slots of `words` words and their lengths in bytes, or one of each.
-    pub(crate) fn identity(&self, words: usize, one_id: bool) -> Result<Plan> {
-        let identity = Stage::Identity { words, one_id };
-        let inputs = ["identifiers", "lengths", "public keys"];
-        self.plan("SM2 identity", inputs, ["identities"], |p, inputs| self.step(p, identity, &inputs))
-    }
-
-    /// With identities, or one, and messages in slots of `words` words, their lengths in bytes.
-    pub(crate) fn digest(&self, words: usize, one_identity: bool) -> Result<Plan> {
-        let digest = Stage::Digest { words, one_identity };
-        let inputs = ["identities", "messages", "lengths"];
-        self.plan("SM2 digest", inputs, ["digests"], |p, inputs| self.step(p, digest, &inputs))
+    /// The plan of one stage.
+    fn only<const I: usize, const O: usize>(
+        &self,
+        planner: &Planner,
+        title: &str,
+        stage: Stage,
+        inputs: [&str; I],
+        outputs: [&str; O],
+    ) -> Result<Plan> {
+        plan(planner, title, inputs, outputs, |p, inputs| self.step(p, stage, &inputs))
     }
 
     /// Scalars, given or drawn, their multiples of the base point, and statuses.
@@ -127,27 +155,38 @@ impl Plans {
     fn step<'p, const N: usize>(&self, p: &'p Pipeline, stage: Stage, inputs: &[Value<'p>]) -> [Value<'p>; N] {
         p.step(stage.kernel(self.tuning), inputs)
     }
-
-    /// The plan of these steps, from inputs to outputs.
-    fn plan<const I: usize, const O: usize>(
-        &self,
-        title: &str,
-        inputs: [&str; I],
-        outputs: [&str; O],
-        steps: impl for<'p> FnOnce(&'p Pipeline, [Value<'p>; I]) -> [Value<'p>; O],
-    ) -> Result<Plan> {
-        let p = Pipeline::new(title, &self.planner);
-        let values = steps(&p, inputs.map(|name| p.input(name)));
-        zip(outputs, values).for_each(|(name, value)| p.output(name, value));
-        p.build()
-    }
 }
 
-#[cfg(feature = "testkit")]
-impl Plans {
-    /// With small windows and blocks: for tests, and a CPU that runs the text.
-    pub(crate) fn small(limits: &Limits, mode: Mode) -> Self {
-        let small = Windows::of_width(4);
-        Self::with_windows(limits, mode, small, small, Tuning::SMALL)
+/// The plan of these steps, from inputs to outputs.
+fn plan<const I: usize, const O: usize>(
+    planner: &Planner,
+    title: &str,
+    inputs: [&str; I],
+    outputs: [&str; O],
+    steps: impl for<'p> FnOnce(&'p Pipeline, [Value<'p>; I]) -> [Value<'p>; O],
+) -> Result<Plan> {
+    let p = Pipeline::new(format!("SM2 {title}"), planner);
+    let values = steps(&p, inputs.map(|name| p.input(name)));
+    zip(outputs, values).for_each(|(name, value)| p.output(name, value));
+    p.build()
+}
+
+/// The programs of these plans, in an engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs {
+    pub(crate) engine: Engine,
+    pub(crate) plans: Plans,
+}
+
+impl Programs {
+    /// The program of an operation, made when it is first asked for.
+    pub(crate) fn get(&self, operation: Operation) -> Result<Program> {
+        self.engine.program_of(&(self.plans, operation), |planner| self.plans.plan(operation, planner))
+    }
+
+    /// With the programs of these operations made now.
+    pub(crate) fn ready<const N: usize>(self, operations: [Operation; N]) -> Result<Self> {
+        operations.into_iter().try_for_each(|operation| self.get(operation).map(drop))?;
+        Ok(self)
     }
 }

@@ -4,7 +4,7 @@ mod skipped;
 mod support;
 
 use ringforge::testkit::{Target, bytes as random_bytes, devices};
-use ringforge::{Device, Error, U256};
+use ringforge::{Device, Engine, Error, U256};
 use ringforge_batch::ErrorKind;
 use ringforge_sm2::{
     Digests, Identities, Identity, Mode, PrivateKey, PublicKey, Signature, Signer, Sm2Error, Verifier, batch_status,
@@ -71,13 +71,17 @@ fn vectors_mixed_into_one_batch() {
     let items = of(&mixed);
     let outcome =
         |verifier: &Verifier| verifier.verify(&items.keys, &items.digests, &items.signatures).expect("it runs");
-    let on_cpu = outcome(&Verifier::new(&Device::cpu()).expect("a CPU"));
+    let on_cpu = outcome(&Verifier::new(&Engine::cpu()).expect("a CPU"));
     for device in devices() {
-        let small = Verifier::small(&device).expect("it compiles");
+        let small = Verifier::small(&Engine::on(device.clone())).expect("it compiles");
         assert_eq!(items.faults(&small), items.bad(), "{device}, small tables");
         assert_eq!(outcome(&small), on_cpu, "{device}, reasons");
         if !is_text(&device) {
-            assert_eq!(items.faults(&Verifier::new(&device).expect("it compiles")), items.bad(), "{device}");
+            assert_eq!(
+                items.faults(&Verifier::new(&Engine::on(device.clone())).expect("it compiles")),
+                items.bad(),
+                "{device}"
+            );
         }
     }
 }
@@ -86,7 +90,7 @@ fn vectors_mixed_into_one_batch() {
 fn reasons_are_told() {
     let invalid = records("verify_invalid", "tests");
     let items = of(&invalid);
-    let verifier = Verifier::new(&Device::cpu()).expect("a CPU");
+    let verifier = Verifier::new(&Engine::cpu()).expect("a CPU");
     let outcome = verifier.verify(&items.keys, &items.digests, &items.signatures).expect("it runs");
     assert_eq!(outcome.errors().len(), invalid.len());
     for (fault, record) in outcome.errors().iter().zip(&invalid) {
@@ -107,7 +111,7 @@ fn reasons_are_told() {
 fn an_invalid_item_anywhere_harms_nobody() {
     let (valid, invalid) = (records("verify_edge_valid", "tests"), records("verify_invalid", "tests"));
     for device in fast_devices() {
-        let verifier = Verifier::new(&device).expect("it compiles");
+        let verifier = Verifier::new(&Engine::on(device.clone())).expect("it compiles");
         for (i, bad) in invalid.iter().enumerate() {
             for batch in [1, 2, 33, 130, if device.limits().is_cpu() { 150 } else { 2049 }] {
                 let place = i * 37 % batch;
@@ -138,7 +142,7 @@ fn cached_keys_give_the_same_answers() {
     let good: Vec<Value> = good.take(230).cloned().collect();
     let items = of(&good);
     for device in fast_devices() {
-        let verifier = Verifier::new(&device).expect("it compiles");
+        let verifier = Verifier::new(&Engine::on(device.clone())).expect("it compiles");
         let stream = device.stream().expect("a stream");
         let cached = verifier.cache(&stream, &items.keys, 1 << 30).expect("it runs").expect("all are keys");
         assert_eq!(cached.len(), good.len());
@@ -205,7 +209,11 @@ fn given_nonces_in_batches() {
     }
     for device in devices() {
         for mode in [Mode::Scan, Mode::Throughput] {
-            let signer = if is_text(&device) { Signer::small(&device, mode) } else { Signer::new(&device, mode) };
+            let signer = if is_text(&device) {
+                Signer::small(&Engine::on(device.clone()), mode)
+            } else {
+                Signer::new(&Engine::on(device.clone()), mode)
+            };
             let signer = signer.expect("it compiles");
             let mut signatures = vec![1; 64 * expected.len()];
             let outcome = signer.sign_with_nonces(&keys, &digests, &nonces, &mut signatures).expect("it runs");
@@ -229,9 +237,9 @@ fn given_nonces_in_batches() {
 fn what_is_signed_verifies() {
     for device in fast_devices() {
         let batch = if device.limits().is_cpu() { 300 } else { 5000 };
-        let verifier = Verifier::new(&device).expect("it compiles");
+        let verifier = Verifier::new(&Engine::on(device.clone())).expect("it compiles");
         for mode in [Mode::Throughput, Mode::Scan] {
-            let signer = Signer::new(&device, mode).expect("it compiles");
+            let signer = Signer::new(&Engine::on(device.clone()), mode).expect("it compiles");
             let (mut private, mut public) = (vec![0; 32 * batch], vec![0; 64 * batch]);
             signer.generate(&mut private, &mut public).expect("it runs").into_result().expect("keys");
             let mut again = vec![0; 64 * batch];
@@ -295,7 +303,10 @@ fn verify_with_sm2(key: &sm2::dsa::VerifyingKey, digest: &[u8], signature: &[u8]
 #[test]
 fn wrong_lengths_are_refused() {
     let device = Device::cpu();
-    let (signer, verifier) = (Signer::new(&device, Mode::Scan).expect("a CPU"), Verifier::new(&device).expect("a CPU"));
+    let (signer, verifier) = (
+        Signer::new(&Engine::on(device.clone()), Mode::Scan).expect("a CPU"),
+        Verifier::new(&Engine::on(device.clone())).expect("a CPU"),
+    );
     let cut = |result: Result<_, Error>| assert!(matches!(result, Err(Error::Length { .. })), "{result:?}");
     let uneven = |result: Result<_, Error>| assert!(matches!(result, Err(Error::ArgumentSize { .. })), "{result:?}");
     cut(signer.sign(&[0; 33], &[0; 32], &mut [0; 64]));
@@ -338,7 +349,7 @@ fn identities_in_batches() {
         let keys: Vec<u8> = fitting.iter().flat_map(|record| pair(record, "x", "y")).collect();
         let expected = all(&fitting, "za");
         for device in devices() {
-            let identities = Identities::new(&device, slot).expect("it compiles");
+            let identities = Identities::new(&Engine::on(device.clone()), slot).expect("it compiles");
             let mut found = vec![0; expected.len()];
             identities.identify(&ids, &lengths, &keys, &mut found).expect("it runs");
             assert_eq!(found, expected, "{device}, slots of {slot} bytes");
@@ -352,9 +363,11 @@ fn identities_in_batches() {
         }
     }
     let cpu = Device::cpu();
-    assert!(Identities::new(&cpu, 6).is_err() && Identities::new(&cpu, 0).is_err());
-    assert!(Identities::new(&cpu, 8196).is_err());
-    let identities = Identities::new(&cpu, 4).expect("a CPU");
+    assert!(
+        Identities::new(&Engine::on(cpu.clone()), 6).is_err() && Identities::new(&Engine::on(cpu.clone()), 0).is_err()
+    );
+    assert!(Identities::new(&Engine::on(cpu.clone()), 8196).is_err());
+    let identities = Identities::new(&Engine::on(cpu.clone()), 4).expect("a CPU");
     let refused = |result| assert!(matches!(result, Err(Error::ArgumentSize { .. })), "{result:?}");
     refused(identities.identify(&[0; 4], &[1, 1], &[0; 128], &mut [0; 64]));
     refused(identities.identify(&[0; 12], &[1; 3], &[0; 128], &mut [0; 64]));
@@ -376,7 +389,7 @@ fn messages_in_batches() {
     let (messages, lengths) = in_slots(fitting.iter().map(|record| bytes(record, "msg")), slot);
     let (identities, expected) = (all(&fitting, "za"), all(&fitting, "e"));
     for device in devices() {
-        let hash = Digests::new(&device, slot).expect("it compiles");
+        let hash = Digests::new(&Engine::on(device.clone()), slot).expect("it compiles");
         let mut digests = vec![0; expected.len()];
         hash.digest(&identities, &messages, &lengths, &mut digests).expect("it runs");
         assert_eq!(digests, expected, "{device}");
@@ -386,8 +399,8 @@ fn messages_in_batches() {
         assert_ne!(digests[32..64], expected[32..64], "{device}");
     }
     let cpu = Device::cpu();
-    assert!(Digests::new(&cpu, 6).is_err() && Digests::new(&cpu, 0).is_err());
-    let hash = Digests::new(&cpu, 4).expect("a CPU");
+    assert!(Digests::new(&Engine::on(cpu.clone()), 6).is_err() && Digests::new(&Engine::on(cpu.clone()), 0).is_err());
+    let hash = Digests::new(&Engine::on(cpu.clone()), 4).expect("a CPU");
     assert!(matches!(hash.digest(&[0; 64], &[0; 4], &[1], &mut [0; 32]), Err(Error::ArgumentSize { .. })));
 }
 
@@ -399,8 +412,9 @@ fn a_hundred_million_signatures() {
     let Some(device) = Target::Cuda.device() else { return };
     const BATCH: usize = 1 << 20;
     let stream = device.stream().expect("a stream");
-    let verifier = Verifier::new(&device).expect("it compiles");
-    let signers = [Mode::Throughput, Mode::Scan].map(|mode| Signer::new(&device, mode).expect("it compiles"));
+    let verifier = Verifier::new(&Engine::on(device.clone())).expect("it compiles");
+    let signers =
+        [Mode::Throughput, Mode::Scan].map(|mode| Signer::new(&Engine::on(device.clone()), mode).expect("it compiles"));
     let (mut private, mut public) = (vec![0; 32 * BATCH], vec![0; 64 * BATCH]);
     signers[0].generate(&mut private, &mut public).expect("it runs").into_result().expect("keys");
     let prepared = signers[0].prepare(&stream, &private).expect("it runs");
@@ -454,7 +468,7 @@ fn digests_are_the_hash() {
         let expected: Vec<u8> = inputs.iter().flat_map(|(_, digest)| *digest).collect();
         for device in devices() {
             let mut found = vec![0; expected.len()];
-            let hash = Digests::new(&device, slot).expect("it compiles");
+            let hash = Digests::new(&Engine::on(device.clone()), slot).expect("it compiles");
             hash.digest(&identities, &messages, &lengths, &mut found).expect("it runs");
             assert_eq!(found, expected, "{device}, slots of {slot} bytes");
         }

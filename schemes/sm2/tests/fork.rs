@@ -5,12 +5,12 @@ fn main() {
     use std::io::{Read, Write, pipe};
     use std::process::exit;
 
-    use ringforge::{Device, Draws};
+    use ringforge::{Draws, Engine};
     use ringforge_sm2::{Mode, Signer};
 
     // a pool of this thread alone, so that none is lost
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("a pool");
-    let signer = Signer::new(&Device::cpu(), Mode::Scan).expect("it compiles");
+    let signer = Signer::new(&Engine::cpu(), Mode::Scan).expect("it compiles");
     let made = || {
         let mut made = [0; 64 + Draws::BYTES];
         signer.sign(&[7; 32], &[1; 32], &mut made[..64]).expect("it runs").into_result().expect("a signature");

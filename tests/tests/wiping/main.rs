@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::testkit::Target;
-use ringforge::{Device, Error, Limits, Pipeline, Planner, Program, Result, Stream};
+use ringforge::{Device, Engine, Error, Limits, Pipeline, Planner, Program, Result, Stream};
 use ringforge_sm2::{Mode, Signer};
 
 /// An allocator that looks for two neighbouring words of a secret in memory that is given back.
@@ -293,7 +293,7 @@ fn page_locked_memory_is_wiped() {
 fn private_keys_are_wiped_where_memory_ends() {
     let _turn = turn();
     let device = Device::cpu();
-    let signer = Signer::new(&device, Mode::Scan).expect("a signer");
+    let signer = Signer::new(&Engine::on(device.clone()), Mode::Scan).expect("a signer");
     let stream: Stream = device.stream().expect("a stream");
     let keys: &[u8] = bytemuck::cast_slice(words());
     for blocks in 0..4 {

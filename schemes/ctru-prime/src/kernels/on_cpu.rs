@@ -1,54 +1,18 @@
-//! What the kernels mean on the CPU: the functions of the scheme, item by item.
-#![allow(clippy::type_complexity, reason = "the tuples are the ports")]
+//! What the kernels mean on the CPU: keys as they are taken and given, item by item.
 
 use ringforge::Result;
-use ringforge_batch::{FINE, HALFWAY, PENDING, status as status_of};
-use ringforge_e8::{ID_BYTES, Seed, choose, xof};
-use zeroize::Zeroizing;
+use ringforge_batch::{FINE, PENDING, status as status_of};
 
+use super::Keys;
 use super::tensor::TensorRows;
-use super::{Keys, Task};
-use crate::error::KeyError;
-use crate::kem::Memory;
-use crate::params::SEED_BYTES;
 use crate::pke::Polynomials;
+use crate::plans::PrimeSteps;
 use crate::product::Way;
+use ringforge_e8::KeyError;
 
-impl Task {
-    pub(super) fn expand(&self, ([d, _], coins): (&[Seed; 2], &mut [u8]), _: &mut Memory) -> Result<()> {
+impl PrimeSteps {
+    pub(super) fn prepare_public(&self, key: &[u8], prepared: &mut [u8], memory: &mut Polynomials) -> Result<()> {
         let p = self.parameters();
-        let (f, g) = coins.split_at_mut(p.coins_pitch());
-        xof(d, [f, g].map(|coins| padded(coins, p.polynomial_coins_bytes())));
-        Ok(())
-    }
-
-    /// On the CPU keys are made one by one.
-    pub(super) fn gather(&self, (_, a, b): (&[u8], &mut [u8], &mut [u8]), _: &mut Memory) -> Result<()> {
-        a.fill(0);
-        b.fill(0);
-        Ok(())
-    }
-
-    pub(super) fn invert(&self, (_, inverse): (&[u8], &mut [u8]), _: &mut Memory) -> Result<()> {
-        inverse.fill(0);
-        Ok(())
-    }
-
-    pub(super) fn generate(
-        &self,
-        ([_, z], coins, _, _, public_key, secret_key): (&[Seed; 2], &[u8], &[u8], &[u8], &mut [u8], &mut [u8]),
-        memory: &mut Memory,
-    ) -> Result<()> {
-        let p = self.parameters();
-        let (f, g) = coins.split_at(p.coins_pitch());
-        let coins = [f, g].map(|coins| &coins[..p.polynomial_coins_bytes()]);
-        let z_at = secret_key.len() - SEED_BYTES;
-        secret_key[z_at..].copy_from_slice(z);
-        self.kem.key_pair_from(coins, public_key, secret_key, &mut memory.polynomials).map(drop)
-    }
-
-    pub(super) fn prepare_public(&self, (key, prepared): (&[u8], &mut [u8]), memory: &mut Memory) -> Result<()> {
-        let (p, memory) = (self.parameters(), &mut memory.polynomials);
         self.kem.pke.transform_public(key, memory)?;
         let (factor, rest) = prepared.split_at_mut(self.way.large_bytes(p));
         match self.way {
@@ -59,9 +23,9 @@ impl Task {
         Ok(())
     }
 
-    pub(super) fn prepare_secret(&self, (key, prepared): (&[u8], &mut [u8]), memory: &mut Memory) -> Result<()> {
-        let (p, memory) = (self.parameters(), &mut memory.polynomials);
-        self.kem.pke.transform_secret(p.parts(key)[0], memory)?;
+    pub(super) fn prepare_secret(&self, key: &[u8], prepared: &mut [u8], memory: &mut Polynomials) -> Result<()> {
+        let p = self.parameters();
+        self.kem.pke.transform_secret(p.sizes().parts(key)[0], memory)?;
         let (factor, rest) = prepared.split_at_mut(self.way.small_bytes(p));
         match self.way {
             Way::Transform => put_values(&memory.factors.left, factor),
@@ -85,124 +49,50 @@ impl Task {
         Ok(())
     }
 
-    /// The same for a secret key from what is prepared of it.
-    fn take_prepared_secret(&self, factor: &[u8], memory: &mut Polynomials) -> Result<()> {
+    /// Takes a secret key as a factor, which is checked unless it is prepared; gives the key itself.
+    pub(super) fn take_secret<'a>(
+        &self,
+        key: &'a [u8],
+        status: &mut u32,
+        memory: &mut Polynomials,
+    ) -> Result<&'a [u8]> {
+        let (p, pke) = (self.parameters(), &self.kem.pke);
+        if self.keys != Keys::One {
+            self.check_secret(key, status, memory)?;
+            go_on(status, FINE, PENDING)?;
+            pke.transform_secret(p.sizes().parts(key)[0], memory)?;
+            return Ok(key);
+        }
+        *status = PENDING;
+        let (factor, key) = key.split_at(self.way.small_bytes(p));
         match self.way {
             Way::Transform => take_values(factor, memory),
             Way::Tensor => {
                 memory.small.iter_mut().zip(factor).for_each(|(to, &byte)| *to = i16::from(byte as i8));
-                self.kem.pke.transform_small(memory)?;
+                pke.transform_small(memory)?;
             }
         }
-        Ok(())
+        Ok(&key[..p.sizes().kem().secret_key])
     }
 
-    pub(super) fn check_secret(&self, (key, status): (&[u8], &mut u32), memory: &mut Memory) -> Result<()> {
-        let place = self.kem.pke.bad_field(self.parameters().parts(key)[0], &mut memory.polynomials)?;
+    pub(super) fn check_secret(&self, key: &[u8], status: &mut u32, memory: &mut Polynomials) -> Result<()> {
+        let place = self.kem.pke.bad_field(self.parameters().sizes().parts(key)[0], memory)?;
         *status = status_of(place.map(|coefficient| KeyError::InvalidSecretKey { coefficient }));
         Ok(())
     }
 
-    pub(super) fn encapsulate(
+    pub(super) fn encrypt(
         &self,
-        (key, seed, message, coins, shared_key): (&[u8], &Seed, &mut [u8], &mut [u8], &mut Seed),
-        _: &mut Memory,
-    ) -> Result<()> {
-        let p = self.parameters();
-        let id = if self.keys == Keys::One { &key[self.way.large_bytes(p)..] } else { key };
-        let (message, coins) = (padded(message, p.message_bytes()), padded(coins, p.polynomial_coins_bytes()));
-        self.kem.hash_seed(id, seed, message, shared_key, coins);
-        Ok(())
-    }
-
-    pub(super) fn encrypt(&self, parts: (&[u8], &[u8], &[u8], &mut [u8]), memory: &mut Memory) -> Result<()> {
-        self.encrypt_in(parts, &mut memory.polynomials)
-    }
-
-    fn encrypt_in(
-        &self,
-        (key, message, coins, ciphertext): (&[u8], &[u8], &[u8], &mut [u8]),
+        key: &[u8],
+        message: &[u8],
+        coins: &[u8],
+        ciphertext: &mut [u8],
         memory: &mut Polynomials,
     ) -> Result<()> {
-        let p = self.parameters();
+        let sizes = self.parameters().sizes();
         self.take_public(key, memory)?;
-        let (message, coins) = (&message[..p.message_bytes()], &coins[..p.polynomial_coins_bytes()]);
+        let (message, coins) = (&message[..sizes.message], &coins[..sizes.polynomial_coins]);
         self.kem.pke.encrypt_to_values(message, coins, ciphertext, memory)
-    }
-
-    pub(super) fn decrypt(
-        &self,
-        (key, ciphertext, message, rejection, status): (&[u8], &[u8], &mut [u8], &mut [u8], &mut u32),
-        memory: &mut Memory,
-    ) -> Result<()> {
-        let p = self.parameters();
-        let secret_key = if self.keys == Keys::One {
-            let (factor, secret_key) = key.split_at(self.way.small_bytes(p));
-            *status = PENDING;
-            self.take_prepared_secret(factor, &mut memory.polynomials)?;
-            &secret_key[..p.secret_key_bytes()]
-        } else {
-            self.check_secret((key, status), memory)?;
-            if *status == FINE {
-                *status = PENDING;
-            }
-            self.kem.pke.transform_secret(p.parts(key)[0], &mut memory.polynomials)?;
-            key
-        };
-        let [_, public_key, z] = p.parts(secret_key);
-        let message = padded(message, p.message_bytes());
-        self.kem.pke.decrypt_with_values(ciphertext, message, &mut memory.polynomials)?;
-        let hashed = Zeroizing::new([&public_key[..ID_BYTES], z, ciphertext].concat());
-        padded(rejection, hashed.len()).copy_from_slice(&hashed);
-        Ok(())
-    }
-
-    pub(super) fn decapsulate(
-        &self,
-        (message, rejection, keys, coins, status): (&[u8], &[u8], &mut [Seed; 2], &mut [u8], &mut u32),
-        _: &mut Memory,
-    ) -> Result<()> {
-        let p = self.parameters();
-        let rest = &rejection[ID_BYTES..][..SEED_BYTES + p.ciphertext_bytes()];
-        let (message, coins) = (&message[..p.message_bytes()], padded(coins, p.polynomial_coins_bytes()));
-        self.kem.hash_message(rejection, &[rest], message, keys, coins);
-        if *status == PENDING {
-            *status = HALFWAY;
-        }
-        Ok(())
-    }
-
-    pub(super) fn compare(
-        &self,
-        (key, ciphertext, message, coins, keys, status, shared_key): (
-            &[u8],
-            &[u8],
-            &[u8],
-            &[u8],
-            &[Seed; 2],
-            &mut u32,
-            &mut Seed,
-        ),
-        memory: &mut Memory,
-    ) -> Result<()> {
-        let Memory { polynomials, ciphertext: again, .. } = memory;
-        let public_key = if self.keys == Keys::One { key } else { self.parameters().parts(key)[1] };
-        self.encrypt_in((public_key, message, coins, again), polynomials)?;
-        // the public key may be any bytes
-        if *status == HALFWAY {
-            *status = FINE;
-        }
-        *shared_key = if *status == FINE { choose(keys, ciphertext, again) } else { Seed::default() };
-        Ok(())
-    }
-
-    #[cfg(feature = "testkit")]
-    pub(super) fn multiply(
-        &self,
-        (large, small, out): (&[u16], &[i16], &mut [u16]),
-        memory: &mut Memory,
-    ) -> Result<()> {
-        self.kem.pke.multiply(large, small, out, &mut memory.polynomials)
     }
 }
 
@@ -217,7 +107,13 @@ fn put_values(values: &[u32], factor: &mut [u8]) {
 }
 
 /// So many bytes, with zeros behind them.
-fn padded(bytes: &mut [u8], len: usize) -> &mut [u8] {
+pub(super) fn padded(bytes: &mut [u8], len: usize) -> &mut [u8] {
     bytes[len..].fill(0);
     &mut bytes[..len]
+}
+
+/// The next word of an item's status, where the step before this one has left its own.
+pub(super) fn go_on(status: &mut u32, before: u32, next: u32) -> Result<()> {
+    *status = if *status == before { next } else { *status };
+    Ok(())
 }

@@ -54,19 +54,19 @@ pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
         ("limb_bits", LIMB_BITS as usize),
         ("reciprocal", reciprocal as usize),
         ("reciprocal_shift", shift as usize),
-        ("public_key", p.public_key_bytes()),
-        ("pke_key", p.pke_key_bytes()),
-        ("secret_key", p.secret_key_bytes()),
-        ("ciphertext", p.ciphertext_bytes()),
+        ("public_key", p.sizes().public_key),
+        ("pke_key", p.sizes().pke_key),
+        ("secret_key", p.sizes().kem().secret_key),
+        ("ciphertext", p.sizes().ciphertext),
         ("one_key", usize::from(keys == Keys::One)),
         ("large_bytes", prepared(way.large_bytes(p))),
         ("small_bytes", prepared(way.small_bytes(p))),
-        ("public_pitch", pitch(p.public_key_bytes(), way.prepared_public_bytes(p))),
-        ("secret_pitch", pitch(p.secret_key_bytes(), way.prepared_secret_bytes(p))),
-        ("message", p.message_bytes()),
+        ("public_pitch", pitch(p.sizes().public_key, way.prepared_public_bytes(p))),
+        ("secret_pitch", pitch(p.sizes().kem().secret_key, way.prepared_secret_bytes(p))),
+        ("message", p.sizes().message),
         ("message_pitch", p.message_pitch()),
         ("rejection_pitch", p.rejection_pitch()),
-        ("coins", p.polynomial_coins_bytes()),
+        ("coins", p.sizes().polynomial_coins),
         ("coins_pitch", p.coins_pitch()),
         ("group", GROUP),
         ("groups", GROUPS),
@@ -80,7 +80,7 @@ pub(super) fn set(p: &Parameters, row: usize, way: Way, keys: Keys) -> String {
 fn radix(p: &Parameters, row: usize) -> String {
     let levels = levels(p.n, p.q);
     let last = levels.len() - 1;
-    let bytes = |level: &Level| if level.len > 1 { level.bytes() } else { [p.public_key_bytes() - level.offset; 2] };
+    let bytes = |level: &Level| if level.len > 1 { level.bytes() } else { [p.sizes().public_key - level.offset; 2] };
     // digits of the first level lie at the start of a row, those of the others from its middle on
     let below = |l: usize| levels[1..l].iter().map(|level| level.len).sum::<usize>();
     let at = (0..=last).map(|l| if l == 0 { 0 } else { row / 2 + below(l) });

@@ -67,30 +67,22 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             table.copy_from_slice(&windows.table(Affine::from_bytes(point).unwrap_or(Affine::G)));
             Ok(())
         }),
-        Stage::Points { base, given } => {
-            type Item<'a> = (&'a Bytes32, &'a [Affine], &'a mut Limbs, &'a mut Jacobian, &'a mut u32);
-            args.each(items, |item, (source, table, out, point, status): Item<'_>| {
-                let k = match given {
-                    true => item::nonce(source).unwrap_or(Scalar::ZERO),
-                    false => first_scalar(Zeroizing::new(Draws::from_bytes(source)?.block(item as u64, 0))),
-                };
-                multiple(base, table, k, out, point, status);
-                Ok(())
-            })
-        }
-        Stage::Nonces { base, .. } => {
-            type Item<'a> =
-                (&'a [u8], &'a [Affine], &'a Limbs, &'a Bytes32, &'a mut Limbs, &'a mut Jacobian, &'a mut u32);
-            args.each(items, |item, (draws, table, key, e, out, point, status): Item<'_>| {
-                let k = drawn_nonce(&Draws::from_bytes(draws)?, item, 0, key, e);
-                multiple(base, table, k, out, point, status);
-                Ok(())
-            })
-        }
+        Stage::Points { base, given } => args.each(items, |item, (source, table, out, point, status)| {
+            let k = match given {
+                true => item::nonce(source).unwrap_or(Scalar::ZERO),
+                false => first_scalar(Zeroizing::new(Draws::from_bytes(source)?.block(item as u64, 0))),
+            };
+            multiple(base, table, k, out, point, status);
+            Ok(())
+        }),
+        Stage::Nonces { base, .. } => args.each(items, |item, (draws, table, key, e, out, point, status)| {
+            let k = drawn_nonce(&Draws::from_bytes(draws)?, item, 0, key, e);
+            multiple(base, table, k, out, point, status);
+            Ok(())
+        }),
         Stage::Sign { given, .. } => {
-            type Item<'a> = (&'a Limbs, &'a Bytes32, &'a Limbs, &'a Jacobian, &'a mut Bytes64, &'a mut u32);
             let inverses = inverses(args.input(3)?);
-            args.each(items, |item, (key, e, k, point, signature, status): Item<'_>| {
+            args.each(items, |item, (key, e, k, point, signature, status): (&Limbs, _, &Limbs, _, &mut _, &mut u32)| {
                 let (key, k) = (Scalar::new(*key), Zeroizing::new(Scalar::reduced(*k)));
                 let (made, refused) = sign(&key, e, &k, point, inverses[item - first]);
                 *status = match (bool::from(key.is_zero()), refused) {
@@ -105,9 +97,9 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 Ok(())
             })
         }
-        Stage::SignAgain { base, .. } => {
-            type Item<'a> = (&'a [u8], &'a [Affine], &'a Limbs, &'a Bytes32, &'a mut Bytes64, &'a mut u32);
-            args.each(items, |item, (draws, table, prepared, e, signature, status): Item<'_>| {
+        Stage::SignAgain { base, .. } => args.each(
+            items,
+            |item, (draws, table, prepared, e, signature, status): (_, &[_], &Limbs, _, &mut _, &mut u32)| {
                 if *status != RETRY {
                     return Ok(());
                 }
@@ -124,25 +116,27 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 *status = if made.is_some() { FINE } else { Sm2Error::NonceRefused.word() };
                 *signature = made.unwrap_or([0; 64]);
                 Ok(())
-            })
-        }
+            },
+        ),
         Stage::Public => {
-            type Item<'a> = (&'a Limbs, &'a Jacobian, &'a mut Bytes32, &'a mut Bytes64, &'a mut u32);
             let inverses = inverses(args.input(1)?);
-            args.each(items, |item, (scalar, point, private, public, status): Item<'_>| {
-                let d = Zeroizing::new(Scalar::reduced(*scalar));
-                let bad = d.is_zero() | (*d + Scalar::ONE).is_zero() | point.z.is_zero();
-                *status = match (*status == PENDING, bool::from(bad)) {
-                    // the scalar is what memory held
-                    (false, _) => NOT_REACHED,
-                    (_, true) => Sm2Error::PrivateKeyRange.word(),
-                    (_, false) => FINE,
-                };
-                let bad = *status != FINE;
-                *private = if bad { [0; 32] } else { d.to_bytes() };
-                *public = if bad { [0; 64] } else { point.to_affine_by(inverses[item - first]).to_bytes() };
-                Ok(())
-            })
+            args.each(
+                items,
+                |item, (scalar, point, private, public, status): (&Limbs, &Jacobian, &mut _, &mut _, &mut u32)| {
+                    let d = Zeroizing::new(Scalar::reduced(*scalar));
+                    let bad = d.is_zero() | (*d + Scalar::ONE).is_zero() | point.z.is_zero();
+                    *status = match (*status == PENDING, bool::from(bad)) {
+                        // the scalar is what memory held
+                        (false, _) => NOT_REACHED,
+                        (_, true) => Sm2Error::PrivateKeyRange.word(),
+                        (_, false) => FINE,
+                    };
+                    let bad = *status != FINE;
+                    *private = if bad { [0; 32] } else { d.to_bytes() };
+                    *public = if bad { [0; 64] } else { point.to_affine_by(inverses[item - first]).to_bytes() };
+                    Ok(())
+                },
+            )
         }
         Stage::Prepare => {
             let (keys, out) = (args.input::<Bytes32>(0)?, args.output::<Limbs>(1)?);
@@ -158,8 +152,7 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
             Ok(())
         }
         Stage::Verify { base, keys: Keys::Each(windows) } => {
-            type Item<'a> = (&'a Bytes64, &'a Bytes32, &'a Bytes64, &'a [Affine], &'a [Affine], &'a mut u32);
-            args.each(items, |_, (key, e, signature, of_base, table, status): Item<'_>| {
+            args.each(items, |_, (key, e, signature, of_base, table, status): (_, _, _, &[_], &[Affine], &mut u32)| {
                 *status = match Affine::from_bytes(key) {
                     None => Sm2Error::PublicKeyPoint.word(),
                     // a table that was not made for this key says whatever its own key would
@@ -171,9 +164,9 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                 Ok(())
             })
         }
-        Stage::Verify { base, keys: Keys::Cached(windows, _) } => {
-            type Item<'a> = (&'a u32, &'a Bytes32, &'a Bytes64, &'a [Affine], &'a [Affine], &'a mut u32);
-            args.each(items, |_, (number, e, signature, of_base, tables, status): Item<'_>| {
+        Stage::Verify { base, keys: Keys::Cached(windows, _) } => args.each(
+            items,
+            |_, (number, e, signature, of_base, tables, status): (&u32, _, _, &[_], &[_], &mut u32)| {
                 *status = told(match tables.chunks_exact(windows.points()).nth(*number as usize) {
                     None => Err(Sm2Error::PublicKeyPoint),
                     Some(table) => item::verify_by(e, signature, |s, t| {
@@ -181,8 +174,8 @@ pub(super) fn run(stage: Stage, items: Range<usize>, args: &mut Args<'_>) -> Res
                     }),
                 });
                 Ok(())
-            })
-        }
+            },
+        ),
         Stage::Identity { .. } => {
             args.each(items, |_, (id, length, key, identity): (&[u8], &u32, &Bytes64, &mut Bytes32)| {
                 *identity = message::identity(key, &id[..id.len().min(MAX_ID_BYTES).min(*length as usize)]);

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use ringforge_e8::encode;
+
 use super::*;
 use crate::params::SETS;
 use crate::symmetric::Profile;
@@ -49,10 +51,10 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn sample(parameters: &Parameters, seed: &str, skip: usize) -> Vec<i16> {
-    let mut coins = vec![0; parameters.key_pair_coins_bytes()];
+    let mut coins = vec![0; 2 * parameters.sizes().polynomial_coins];
     parameters.profile.xof(bytes(seed)[..].try_into().unwrap(), &mut coins);
     let mut small = vec![0; parameters.n];
-    let part = coins.chunks(parameters.polynomial_coins_bytes()).nth(skip).unwrap();
+    let part = coins.chunks(parameters.sizes().polynomial_coins).nth(skip).unwrap();
     centred_binomial(parameters.eta, part, &mut small).unwrap();
     small
 }
@@ -88,7 +90,7 @@ fn intermediate_values_are_those_of_the_vectors() {
         assert_eq!(bits.collect::<Vec<_>>(), trace.codeword_bits);
 
         let sk = bytes(sk);
-        pke.multiply_by_key(parameters.parts(&sk)[0], &bytes(ct), &mut memory).unwrap();
+        pke.multiply_by_key(parameters.sizes().parts(&sk)[0], &bytes(ct), &mut memory).unwrap();
         assert_eq!(memory.fields, trace.cf_mod_q2);
     }
 }
@@ -102,7 +104,7 @@ fn products_with_the_key_are_exact_at_their_bounds() {
         let width = parameters.key_width();
         for field in [0, parameters.largest_field() as u16] {
             let (mut key, mut ciphertext) =
-                (vec![0; parameters.pke_key_bytes()], vec![0xFF; parameters.ciphertext_bytes()]);
+                (vec![0; parameters.sizes().pke_key], vec![0xFF; parameters.sizes().ciphertext]);
             pack(width, &vec![field; n], &mut key).unwrap();
             ciphertext[..8].fill(0x5A);
             pke.multiply_by_key(&key, &ciphertext, &mut memory).unwrap();

@@ -2,7 +2,7 @@
 
 use ringforge_batch::{SchemeError, word};
 
-/// What is wrong with a key, or with the seed of one.
+/// What is wrong with a key, or with the seed of one: any of the family, of which not every scheme has all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -33,12 +33,7 @@ impl SchemeError for KeyError {
         }
     }
 
-    fn from_word(code: u8, coefficient: usize) -> Option<Self> {
-        match (code, coefficient) {
-            (1, 0) => Some(Self::NotInvertible),
-            (2, _) => Some(Self::InvalidPublicKey { coefficient }),
-            (3, _) => Some(Self::InvalidSecretKey { coefficient }),
-            _ => None,
-        }
+    fn all(coefficient: usize) -> impl IntoIterator<Item = Self> {
+        [Self::NotInvertible, Self::InvalidPublicKey { coefficient }, Self::InvalidSecretKey { coefficient }]
     }
 }
