@@ -183,7 +183,10 @@ impl Modulus {
     /// The b with a·b = 1 mod q, where there is one.
     #[must_use]
     pub fn inverse(&self, a: &U256) -> Option<U256> {
-        a.invert_mod(&self.q).into_option()
+        match self.value_u64() {
+            Some(q) => inverse_mod(low_u64(a), q).map(U256::from),
+            None => a.invert_mod(&self.q).into_option(),
+        }
     }
 
     /// q^-1 mod 2^256 for odd q (its low bits are q^-1 modulo smaller powers of two).
@@ -292,6 +295,16 @@ fn mul_mod(a: u64, b: u64, q: u64) -> u64 {
     (u128::from(a) * u128::from(b) % u128::from(q)) as u64
 }
 
+/// The b with a·b = 1 mod q, where there is one: Euclid's algorithm, which keeps rest = factor·a mod q.
+fn inverse_mod(a: u64, q: u64) -> Option<u64> {
+    let (mut rest, mut next) = ((q, 0i128), (a, 1i128));
+    while next.0 > 0 {
+        let quotient = rest.0 / next.0;
+        (rest, next) = (next, (rest.0 % next.0, rest.1 - i128::from(quotient) * next.1));
+    }
+    (rest.0 == 1).then(|| rest.1.rem_euclid(i128::from(q)) as u64)
+}
+
 /// The distinct prime factors of x > 0, smallest first.
 fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
     let mut candidate = 2;
@@ -310,4 +323,21 @@ fn prime_factors(mut x: u64) -> impl Iterator<Item = u64> {
         }
         None
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of moduli of up to 64 bits Euclid's algorithm finds what those of 256 do.
+    #[test]
+    fn inverses_are_inverses() {
+        for q in [2, 3, 12, 97, 1 << 63, u64::MAX - 58, u64::MAX - 1, u64::MAX] {
+            let modulus = Modulus::new(q).unwrap();
+            for a in (0..40).chain(q.saturating_sub(40)..q).map(|a| a % q) {
+                let found = modulus.inverse(&U256::from(a));
+                assert_eq!(found, U256::from(a).invert_mod(&modulus.q).into_option(), "{a} modulo {q}");
+            }
+        }
+    }
 }

@@ -192,6 +192,24 @@ fn kernels_that_take_no_views_are_given_copies() -> Result<()> {
     Ok(())
 }
 
+/// A step that comes after the copy says that it is secret.
+#[test]
+fn copies_of_secrets_are_secret() -> Result<()> {
+    let p = Pipeline::new("secrets", &Planner::default());
+    let bytes = p.bytes("bytes", 3);
+    let [sum] = p.step(AddOne::new(false, true), &[bytes.part(1..2)]);
+    let mut secret = AddOne::new(false, true);
+    secret.ports[0].secret = true;
+    let [again] = p.step(secret, &[bytes.part(1..2)]);
+    p.output("sum", sum);
+    p.output("again", again);
+    p.output("copy", bytes.part(0..1));
+    let plan = p.build()?;
+    let secrets = ["bytes", "sum", "again", "copy"].map(|name| plan.arg(name).map(|arg| arg.secret));
+    assert_eq!(secrets, [true, false, false, true].map(Some), "{plan}");
+    Ok(())
+}
+
 /// What lies between is something else at each run.
 #[test]
 fn kernels_that_read_between_views_are_found() -> Result<()> {

@@ -75,6 +75,8 @@ pub(super) struct Graph {
     pub(super) outputs: Vec<(String, Id)>,
     /// Bytes of inputs and steps' outputs that were written over, and by which step.
     overwritten: Vec<(Id, Range<usize>, usize)>,
+    /// Values and their copies.
+    copies: Vec<(Id, Id)>,
 }
 
 impl Kind {
@@ -156,6 +158,11 @@ impl Graph {
         }
     }
 
+    fn kind(&self, id: Id) -> Result<Kind, Refused> {
+        let unknown = || format!("it is not known how many bytes {} has", self.name(id));
+        self.nodes[id].kind.clone().ok_or_else(unknown)
+    }
+
     fn bytes(&self, id: Id) -> usize {
         self.nodes[id].kind.as_ref().map_or(0, |kind| kind.bytes)
     }
@@ -204,9 +211,7 @@ impl Graph {
             Origin::View(of, first) => (of, first),
             _ => (id, 0),
         };
-        let Some(kind) = self.nodes[id].kind.clone() else {
-            return Err(format!("it is not known how many bytes {name} has"));
-        };
+        let kind = self.kind(id)?;
         if kind.joint || kind.status || kind.draws {
             return Err(format!("{name} has no views: it depends on its neighbours, or holds statuses or draws"));
         }
@@ -222,9 +227,7 @@ impl Graph {
         let mut kind: Option<Kind> = None;
         for &part in parts {
             self.readable(part)?;
-            let name = self.name(part);
-            let part =
-                self.nodes[part].kind.clone().ok_or_else(|| format!("it is not known how many bytes {name} has"))?;
+            let (name, part) = (self.name(part), self.kind(part)?);
             if part.joint || part.status || part.draws {
                 return Err(format!(
                     "{name} cannot be joined: it depends on its neighbours, or holds statuses or draws"
@@ -252,7 +255,8 @@ impl Graph {
         }
         let (mut at, mut placed) = (0, Vec::new());
         for &part in parts {
-            let part = if self.put(part, id, at) { part } else { self.copied_to(part, (id, at))? };
+            let part = if self.put(part, id, at) { part } else { self.copy(part, false)? };
+            self.nodes[part].within = Some((id, at));
             placed.push(part);
             at += self.bytes(part);
         }
@@ -264,11 +268,8 @@ impl Graph {
     fn put(&mut self, id: Id, root: Id, first: usize) -> bool {
         let node = &self.nodes[id];
         let free = matches!(node.origin, Origin::Step(_)) && node.within.is_none();
-        let is_it = |&(other, ..): &(Id, Range<usize>, usize)| other == id;
-        if !free
-            || self.outputs.iter().any(|(_, other)| *other == id)
-            || self.overwritten.iter().any(|entry| is_it(entry))
-        {
+        let is_output = self.outputs.iter().any(|(_, other)| *other == id);
+        if !free || is_output || self.overwritten.iter().any(|(other, ..)| *other == id) {
             return false;
         }
         self.nodes[id].within = Some((root, first));
@@ -319,23 +320,14 @@ impl Graph {
 
     /// A copy of a value; of one that all items share, for each item if so wanted.
     fn copy(&mut self, id: Id, for_each: bool) -> Result<Id, Refused> {
-        let kind = self.nodes[id]
-            .kind
-            .clone()
-            .ok_or_else(|| format!("it is not known how many bytes {} has", self.name(id)))?;
+        let kind = self.kind(id)?;
         let once = kind.sharing == Sharing::Shared && !for_each;
         let kernel: Arc<dyn Kernel> = Arc::new(Copy::new(kind.bytes, kind.secret));
         let sharing = if once { Sharing::Shared } else { Sharing::PerItem };
         let (step, content) = (self.steps.len(), self.nodes[id].content.clone());
         let new = self.node(kernel.name(), Origin::Step(step), Some(Kind { sharing, ..kind }), content);
         self.steps.push(Step { kernel, bound: vec![Bound::Reads(id), Bound::Writes(new)], once });
-        Ok(new)
-    }
-
-    /// A copy of a value at a place in another's memory.
-    fn copied_to(&mut self, id: Id, place: (Id, usize)) -> Result<Id, Refused> {
-        let new = self.copy(id, false)?;
-        self.nodes[new].within = Some(place);
+        self.copies.push((id, new));
         Ok(new)
     }
 
@@ -448,11 +440,8 @@ impl Graph {
         inputs: &mut [Option<Id>],
         once: bool,
     ) -> Result<(), Refused> {
-        let place = |graph: &Self, port: &Port, id: &Option<Id>| {
-            let dense = (0, port.distance.max(port.bytes));
-            id.map_or(dense, |id| graph.place(id, port, once))
-        };
-        let places: Vec<_> = ports.iter().zip(&*inputs).map(|(port, id)| place(self, port, id)).collect();
+        let place = |(port, id): (&Port, &Option<Id>)| id.map_or((0, port.bytes), |id| self.place(id, port, once));
+        let places: Vec<_> = ports.iter().zip(&*inputs).map(place).collect();
         if takes(kernel, ports, &places).is_some() {
             return Ok(());
         }
@@ -494,12 +483,27 @@ impl Graph {
             return Err(format!("{draws} is for draws, and {other} is not"));
         }
         if port.secret {
-            let places = self.all_sources(id).into_iter().map(|(source, _)| source).chain([id, self.home(id).0]);
-            for id in places.collect::<Vec<_>>() {
-                self.nodes[id].kind.iter_mut().for_each(|kind| kind.secret = true);
-            }
+            self.keep_secret(id);
         }
         Ok(())
+    }
+
+    /// What a value holds is secret, and so is the memory that it is in.
+    fn keep_secret(&mut self, id: Id) {
+        let sources = self.all_sources(id).into_iter().map(|(source, _)| source);
+        for id in sources.chain([id, self.home(id).0]).collect::<Vec<_>>() {
+            self.nodes[id].kind.iter_mut().for_each(|kind| kind.secret = true);
+        }
+    }
+
+    /// Copies of what turned out to be secret are secret.
+    pub(super) fn keep_copies_secret(&mut self) {
+        let is_secret = |graph: &Self, id: Id| graph.nodes[id].kind.as_ref().is_some_and(|kind| kind.secret);
+        for (id, copy) in core::mem::take(&mut self.copies) {
+            if self.all_sources(id).iter().any(|(source, _)| is_secret(self, *source)) {
+                self.keep_secret(copy);
+            }
+        }
     }
 
     fn readable(&self, id: Id) -> Result<(), Refused> {

@@ -11,6 +11,7 @@ use super::graph::{Bound, Graph, Id, Kind, Origin, Refused};
 /// The plan of a graph: its values put into arguments and temporaries.
 pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits) -> Result<Plan, Refused> {
     graph.once_first();
+    graph.keep_copies_secret();
     let mut memory = Memory::new(&graph)?;
     memory.keep_places()?;
     memory.take_places()?;

@@ -14,15 +14,14 @@ use crate::ring::split::Split;
 /// The plain values of stored elements; of words that are not reduced, where the ring accepts any, those of their residues.
 #[must_use]
 pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
+    let inverse = |q| radix(ring, q).and_then(|radix| q.inverse(&radix));
+    let inverses: Vec<Option<U256>> = ring.basis().iter().map(inverse).collect();
     let residues = bytes.chunks_exact(ring.width().bytes()).enumerate().map(|(i, bytes)| {
         let mut limbs = [0; 32];
         limbs[..bytes.len()].copy_from_slice(bytes);
         let (value, q) = (U256::from_le_slice(&limbs), modulus(ring, i));
         let value = if ring.accepts_any_word() { q.reduce(&value) } else { value };
-        match radix(ring, q) {
-            Some(radix) => q.mul(&value, &q.inverse(&radix).unwrap_or_default()),
-            None => value,
-        }
+        inverses[row(ring, i)].map_or(value, |inverse| q.mul(&value, &inverse))
     });
     residues.collect()
 }
@@ -31,9 +30,9 @@ pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
 #[must_use]
 pub fn to_stored(ring: &Ring, values: &[U256]) -> Vec<u8> {
     let width = ring.width();
+    let radices: Vec<Option<U256>> = ring.basis().iter().map(|q| radix(ring, q)).collect();
     let bytes = values.iter().enumerate().flat_map(|(i, value)| {
-        let q = modulus(ring, i);
-        let value = radix(ring, q).map_or(*value, |radix| q.mul(value, &radix));
+        let value = radices[row(ring, i)].map_or(*value, |radix| modulus(ring, i).mul(value, &radix));
         value.to_le_bytes().as_ref()[..width.bytes()].to_vec()
     });
     bytes.collect()
@@ -41,6 +40,9 @@ pub fn to_stored(ring: &Ring, values: &[U256]) -> Vec<u8> {
 
 /// R mod q, where residues are stored in Montgomery form: an odd q.
 fn radix(ring: &Ring, q: &Modulus) -> Option<U256> {
+    if ring.form() == Form::Plain || !q.is_odd() {
+        return None;
+    }
     let power = match ring.width() {
         Width::W16 => return None,
         Width::W32 => U256::ONE.shl_vartime(32),
@@ -48,8 +50,7 @@ fn radix(ring: &Ring, q: &Modulus) -> Option<U256> {
         Width::W256 => U256::MAX, // 2^256 - 1
     };
     let less = u32::from(ring.width() == Width::W256);
-    let radix = q.add(&q.reduce(&power), &q.reduce(&U256::from(less)));
-    (ring.form() == Form::Montgomery && q.is_odd()).then_some(radix)
+    Some(q.add(&q.reduce(&power), &q.reduce(&U256::from(less))))
 }
 
 /// Products of elements: schoolbook, then x^n replaced by its residue modulo f, from the top.
@@ -140,5 +141,10 @@ pub fn point_mul(ring: &Ring, split: &Split, order: Order, a: &[U256], b: &[U256
 
 /// The modulus of the residue with this number.
 fn modulus(ring: &Ring, residue: usize) -> &Modulus {
-    &ring.basis()[residue / ring.degree() % ring.basis().len()]
+    &ring.basis()[row(ring, residue)]
+}
+
+/// The row of the basis that a residue of elements lies in.
+fn row(ring: &Ring, residue: usize) -> usize {
+    residue / ring.degree() % ring.basis().len()
 }
