@@ -50,6 +50,10 @@ impl Kernel for Bare {
         self.0.source(limits)
     }
 
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        self.0.on_views(firsts, distances).map(|kernel| Arc::new(Self(kernel)) as _)
+    }
+
     /// Pointers are the engine's to bind.
     fn table(&self, port: usize) -> Option<Table> {
         self.0.table(port).filter(|table| matches!(table, Table::List(_)))

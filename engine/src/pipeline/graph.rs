@@ -450,7 +450,9 @@ impl Graph {
                 *id = self.copy(*id, distance == 0)?;
             }
         }
-        Ok(())
+        let dense: Vec<_> = ports.iter().map(|port| (0, port.bytes)).collect();
+        let copied = takes(kernel, ports, &dense).map(|_| ());
+        copied.ok_or_else(|| format!("{} is for items that lie apart, and for no others", kernel.name()))
     }
 
     /// Whether a step with these inputs runs once: all items share them, and they are no draws, of which each item has its own.

@@ -421,6 +421,9 @@ fn views_that_overlap_or_are_not_there() {
     gone(2..4)(&p);
     assert!(p.build().is_ok());
 
+    let apart = [Port::input(4).apart(8), OUT];
+    let words = mistake(|p| _ = apply(p, &apart, &[p.input("x")]));
+    assert_eq!(words, "fake is for items that lie apart, and for no others");
     let beyond = mistake(|p| _ = p.bytes("x", 4).part(2..5));
     assert_eq!(beyond, "the input x has 4 bytes, and a view is of 2..5");
     assert_eq!(mistake(|p| _ = p.input("x").part(0..1)), "it is not known how many bytes the input x has");
