@@ -31,7 +31,7 @@ build() {
     while read -r name path; do
         # these ask nothing of a GPU
         case "$name" in
-            bench-command | bench-seeds | constant-time-* | tests-wiping | tests-golden | tests-compile | tests-api | tests-modules | tests-text | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
+            bench-command | bench-seeds | constant-time-* | tests-wiping | tests-golden | tests-compile | tests-api | tests-modules | tests-emulator | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
             sm2-encodings | sm2-fork | sm2-vectors) continue ;;
             ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
         esac
@@ -72,7 +72,7 @@ correctness() {
     local program
     for program in "$bundle"/tests/*; do
         # kernels' text needs no GPU: CI runs it
-        try "test-$(basename "$program")" "$program" --test-threads 4 --skip text
+        try "test-$(basename "$program")" "$program" --test-threads 4 --skip emulator
     done
     try groth16 "$bundle/groth16" 16
     cat "$out/groth16.log"

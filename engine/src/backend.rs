@@ -137,7 +137,7 @@ pub(crate) enum Code {
     Cuda(Arc<crate::cuda::CudaCode>),
     /// A runner process that executes the kernel's own text.
     #[cfg(feature = "testkit")]
-    Text(Arc<crate::testkit::text::process::Runner>),
+    Emulator(Arc<crate::testkit::emulator::process::Runner>),
 }
 
 /// What a port is bound to for one launch: its bytes of the first item that is there, and how many items are not.

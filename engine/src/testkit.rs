@@ -6,7 +6,7 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `RINGFORGE_SEED` | the seed of all samples; without it, one is drawn and printed |
-//! | `RINGFORGE_REQUIRE_TEXT=1` | a missing C++ compiler is a failure, not a skip |
+//! | `RINGFORGE_REQUIRE_EMULATOR=1` | a missing C++ compiler is a failure, not a skip |
 //! | `RINGFORGE_REQUIRE_GPU=1` | a missing GPU is a failure, not a skip |
 //! | `CXX` | the C++ compiler |
 //! | `RINGFORGE_CACHE_DIR` | compiled kernel texts are kept in `text` there; else in `ringforge/text` in the user's cache folder |
@@ -15,12 +15,12 @@ use crate::device::Device;
 use crate::error::Result;
 
 mod compare;
+pub mod emulator;
 pub mod inject;
 pub mod naive;
 mod samples;
 mod scheme;
 mod target;
-pub mod text;
 
 pub use compare::{Compiled, check_plan, difference};
 pub use samples::{Random, bytes, residues, seed};

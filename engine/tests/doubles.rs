@@ -44,7 +44,7 @@ fn run(device: &Device, plan: &Plan, batch: usize, ins: &[&[u8]]) -> Vec<u8> {
 
 /// The CPU, the kernels' text, and a GPU where there is one.
 fn devices() -> Vec<Device> {
-    [Target::Cpu, Target::Text, Target::Cuda].into_iter().filter_map(Target::device).collect()
+    [Target::Cpu, Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
 
 fn check(ring: &Ring, a: &[u8], b: &[u8]) {

@@ -519,9 +519,9 @@ fn plans_for_a_gpu_on_the_cpu() {
 }
 
 #[test]
-fn as_text() {
+fn on_the_emulator() {
     // few kernels, each of which is compiled once
-    let Some(device) = Target::Text.device() else { return };
+    let Some(device) = Target::Emulator.device() else { return };
     check(&device, device.limits(), &[rings()[0].clone(), rings()[3].clone()], 60, 16);
 }
 

@@ -166,7 +166,7 @@ fn no_choice_changes_a_result() -> ringforge::Result<()> {
         (ring(1024, PRIME_60), vec![shuffled, few, shared_out]),
         (bls, vec![shared_out, montgomery]),
     ];
-    for device in [Target::Cpu, Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
+    for device in [Target::Cpu, Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
         for (ring, choices) in &tasks {
             let (a, b) = (residues(ring, 1, 2), residues(ring, 2, 2));
             let transforms =

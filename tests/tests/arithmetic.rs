@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 use rayon::prelude::*;
 use ringforge::kernels::Arithmetic;
-use ringforge::testkit::{Compiled, Random, Target, seed, text};
+use ringforge::testkit::{Compiled, Random, Target, emulator, seed};
 use ringforge::{Device, Modulus, Result, U256};
 use ringforge_tests::arithmetic::wanted::Reference;
 use ringforge_tests::arithmetic::{Probe, Which};
@@ -237,10 +237,10 @@ impl Run {
 }
 
 /// The device that runs texts, with threads in one order: these kernels have no two threads that meet.
-fn text_device(sanitize: bool) -> Option<Device> {
-    let target = if sanitize { Target::TextSanitized } else { Target::Text };
+fn emulator_device(sanitize: bool) -> Option<Device> {
+    let target = if sanitize { Target::EmulatorSanitized } else { Target::Emulator };
     target.device()?;
-    text::device(text::Options { sanitize, schedules: vec![0], ..text::Options::default() }).ok()
+    emulator::device(emulator::Options { sanitize, schedules: vec![0], ..emulator::Options::default() }).ok()
 }
 
 fn judge(runs: &[Run], device: &Device) -> Result<()> {
@@ -255,28 +255,28 @@ fn judge(runs: &[Run], device: &Device) -> Result<()> {
 }
 
 #[test]
-fn text_is_right_with_moduli_as_arguments() -> Result<()> {
-    let Some(device) = text_device(false) else { return Ok(()) };
+fn emulator_is_right_with_moduli_as_arguments() -> Result<()> {
+    let Some(device) = emulator_device(false) else { return Ok(()) };
     judge(&arguments()?, &device)
 }
 
 #[test]
-fn text_is_right_with_constant_moduli() -> Result<()> {
-    let Some(device) = text_device(false) else { return Ok(()) };
+fn emulator_is_right_with_constant_moduli() -> Result<()> {
+    let Some(device) = emulator_device(false) else { return Ok(()) };
     judge(&constants()?, &device)
 }
 
 #[test]
-fn text_is_right_under_sanitizers() -> Result<()> {
-    let Some(device) = text_device(true) else { return Ok(()) };
+fn emulator_is_right_under_sanitizers() -> Result<()> {
+    let Some(device) = emulator_device(true) else { return Ok(()) };
     let mut runs = arguments()?;
     runs.extend(constants()?.into_iter().take(1)); // the words
     judge(&runs, &device)
 }
 
 #[test]
-fn cuda_is_text() -> Result<()> {
-    let (Some(cuda), Some(text)) = (Target::Cuda.device(), text_device(false)) else { return Ok(()) };
+fn cuda_is_emulator() -> Result<()> {
+    let (Some(cuda), Some(text)) = (Target::Cuda.device(), emulator_device(false)) else { return Ok(()) };
     let seed = seed();
     let mut runs = arguments()?;
     runs.extend(constants()?);

@@ -10,8 +10,8 @@ fn cpu() {
 }
 
 #[test]
-fn text() {
-    check_scheme::<Cosets>(Target::Text);
+fn emulator() {
+    check_scheme::<Cosets>(Target::Emulator);
 }
 
 #[test]

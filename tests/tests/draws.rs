@@ -38,7 +38,8 @@ fn blocks_are_those_of_the_standard() -> Result<()> {
 /// Items enough that a run over host memory cuts them into chunks on a GPU.
 #[test]
 fn no_block_is_drawn_twice() -> Result<()> {
-    let targets = [(Target::Cpu, 20_000), (Target::Text, 2_000), (Target::TextSanitized, 300), (Target::Cuda, 1 << 20)];
+    let targets =
+        [(Target::Cpu, 20_000), (Target::Emulator, 2_000), (Target::EmulatorSanitized, 300), (Target::Cuda, 1 << 20)];
     for (target, items) in targets {
         let Some(device) = target.device() else { continue };
         let stream = device.stream()?;

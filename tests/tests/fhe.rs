@@ -249,7 +249,7 @@ impl Case {
 }
 
 const BOTH: [Order; 2] = [Order::Tree, Order::Natural];
-const EVERY: [Target; 3] = [Target::Cpu, Target::Text, Target::Cuda];
+const EVERY: [Target; 3] = [Target::Cpu, Target::Emulator, Target::Cuda];
 const FAST: [Target; 2] = [Target::Cpu, Target::Cuda];
 /// Ends of what kinds of arithmetic serve: 62, 50 and 30 bits, and of what lets residues grow further.
 const WIDTHS: [u32; 8] = [62, 61, 60, 51, 50, 49, 32, 30];

@@ -9,7 +9,7 @@ use std::{fs, io};
 use rayon::prelude::*;
 use ringforge::kernels::{Args, Kernel, Port, Source, Table};
 use ringforge::testkit::inject::Altered;
-use ringforge::testkit::{self, Compiled, NamedPlan, Target, check_plan, seed, text};
+use ringforge::testkit::{self, Compiled, NamedPlan, Target, check_plan, emulator, seed};
 use ringforge::{Device, Limits, Result};
 use ringforge_tests::catalogue::catalogue;
 use ringforge_tests::one_step;
@@ -24,13 +24,13 @@ fn check(target: Target) -> Result<()> {
 }
 
 #[test]
-fn text_is_cpu() -> Result<()> {
-    check(Target::Text)
+fn emulator_is_cpu() -> Result<()> {
+    check(Target::Emulator)
 }
 
 #[test]
-fn text_is_cpu_under_sanitizers() -> Result<()> {
-    check(Target::TextSanitized)
+fn emulator_is_cpu_under_sanitizers() -> Result<()> {
+    check(Target::EmulatorSanitized)
 }
 
 /// A kernel that has nothing of its own to read: what its tables hold is given to it as everything else is.
@@ -103,8 +103,8 @@ fn addresses_from_ports_are_found() -> Result<()> {
 
 /// A device that runs text under sanitizers in one schedule: what comes out of nonsense may depend on it.
 fn sanitized() -> Option<Device> {
-    Target::TextSanitized.device()?;
-    text::device(text::Options { sanitize: true, schedules: vec![0], ..text::Options::default() }).ok()
+    Target::EmulatorSanitized.device()?;
+    emulator::device(emulator::Options { sanitize: true, schedules: vec![0], ..emulator::Options::default() }).ok()
 }
 
 /// What goes wrong when all that a kernel reads is nonsense, but for shifts by too much: a GPU clamps them.

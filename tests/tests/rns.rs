@@ -228,13 +228,13 @@ fn cpu() {
 }
 
 #[test]
-fn text() {
-    check_few(Target::Text);
+fn emulator() {
+    check_few(Target::Emulator);
 }
 
 #[test]
-fn text_sanitized() {
-    check_few(Target::TextSanitized);
+fn emulator_sanitized() {
+    check_few(Target::EmulatorSanitized);
 }
 
 #[test]

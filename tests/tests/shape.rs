@@ -36,7 +36,7 @@ fn plans_print_and_keep_their_tables() -> Result<()> {
 #[test]
 fn a_batch_is_its_items() -> Result<()> {
     use ringforge::testkit::Compiled;
-    for device in [Target::Cpu, Target::Text].into_iter().filter_map(Target::device) {
+    for device in [Target::Cpu, Target::Emulator].into_iter().filter_map(Target::device) {
         let named = kem::plan(device.limits())?;
         let compiled = Compiled::new(&named, &device)?;
         let inputs = named.sample(seed(), 3);

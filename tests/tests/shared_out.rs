@@ -11,14 +11,14 @@ fn cpu() {
 }
 
 #[test]
-fn text() {
-    check_scheme::<SharedOut>(Target::Text);
+fn emulator() {
+    check_scheme::<SharedOut>(Target::Emulator);
 }
 
 /// A launch of some blocks of an item that works on others.
 #[test]
 fn wrong_blocks_are_found() -> Result<()> {
-    let Some(device) = Target::Text.device() else { return Ok(()) };
+    let Some(device) = Target::Emulator.device() else { return Ok(()) };
     let plans = shared_out::transforms()?;
     let forward = plans.first().expect("there is a forward transform");
     let injections = injections(forward, device.limits())?.into_iter().filter(|defect| defect.what.contains("made 0"));
@@ -29,8 +29,8 @@ fn wrong_blocks_are_found() -> Result<()> {
 
 /// Where sanitizers have something to say: arithmetic is the same as in one piece.
 #[test]
-fn text_sanitized() {
-    check_scheme::<Addressing>(Target::TextSanitized);
+fn emulator_sanitized() {
+    check_scheme::<Addressing>(Target::EmulatorSanitized);
 }
 
 #[test]

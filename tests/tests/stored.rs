@@ -115,13 +115,13 @@ fn cpu() {
 }
 
 #[test]
-fn text() {
-    check(Target::Text, false);
+fn emulator() {
+    check(Target::Emulator, false);
 }
 
 #[test]
-fn text_sanitized() {
-    check(Target::TextSanitized, true);
+fn emulator_sanitized() {
+    check(Target::EmulatorSanitized, true);
 }
 
 #[test]

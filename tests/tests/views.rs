@@ -49,7 +49,7 @@ fn limbs_agree_on_all_devices() -> Result<()> {
                 let jobs = [job.clone(), job.in_place()];
                 for job in &jobs[..if matches!(op, Op::Forward | Op::Inverse) { 2 } else { 1 }] {
                     for device in
-                        devices().into_iter().filter(|device| n < 1 << 13 || !device.to_string().contains("text"))
+                        devices().into_iter().filter(|device| n < 1 << 13 || !device.to_string().contains("emulator"))
                     {
                         let plan = NamedPlan::of_job(job, device.limits())?;
                         check_plan(&plan, &[Device::cpu(), device], seed());
@@ -149,7 +149,7 @@ impl Kernel for AddOne {
     fn source(&self, _: &Limits) -> Result<Source> {
         let distances = self.ports.map(|port| if self.honest { port.distance as u64 } else { 1 });
         let built = Built { prelude: String::new(), launch: Launch::thread_per_item(32) };
-        // SAFETY: a thread works on the byte of its item; where it does not, the text device alone runs it.
+        // SAFETY: a thread works on the byte of its item; where it does not, the emulator alone runs it.
         Ok(unsafe { Source::new(self, TEXT, &[], built).with_numbers(distances.to_vec()) })
     }
 
@@ -213,7 +213,7 @@ fn copies_of_secrets_are_secret() -> Result<()> {
 /// What lies between is something else at each run.
 #[test]
 fn kernels_that_read_between_views_are_found() -> Result<()> {
-    let Some(device) = Target::Text.device() else { return Ok(()) };
+    let Some(device) = Target::Emulator.device() else { return Ok(()) };
     let program = device.compile(&second(device.limits(), AddOne::new(true, false))?)?;
     let mut sums = [0u8; 70];
     let outcome = program.on_host(70).input("bytes", &[1u8; 210]).output("sum", &mut sums).run();

@@ -286,7 +286,7 @@ mod tests {
     fn the_text_is_what_the_operations_mean() -> Result<()> {
         let seeds: Vec<u8> =
             (0..3 * THREADS as u32).flat_map(|i| (i.wrapping_mul(0x9e37_79b9) ^ 77).to_le_bytes()).collect();
-        for device in [Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
+        for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
             for operation in Operation::ALL {
                 let mut found = Work::of_plan(&device, &plan(operation)?)?.run(3, &[("seeds", &seeds)])?;
                 assert!(is_right(operation, 3, &seeds, &found)?, "{operation:?} on {device}");

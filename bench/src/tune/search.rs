@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn all_ways_of_a_gpu_leave_the_same() -> Result<()> {
         let ring: Ring = "562949953408001:x^64+1".parse()?;
-        for device in [Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
+        for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
             let job = Job::new(&ring, Op::Inverse).order(Order::Natural);
             let inputs = sample::operands(&job, &mut Random::new(1), 0, 2)?;
             let (_, found) = fastest(&job, &mut Contest::new(&device, 2, inputs, Effort::LEAST))?;

@@ -224,7 +224,7 @@ mod tests {
     /// Any residues, which products of operands within their bounds need not reach, for both sizes of primes, folded in
     /// shared memory and out of it.
     #[test]
-    fn text_and_cpu_agree() {
+    fn emulator_and_cpu_agree() {
         let small = |moduli: &[u64]| moduli.iter().map(|&q| Modulus::new(q).unwrap()).collect::<Vec<_>>();
         let wide = |digits: &str| Modulus::from_hex(digits).unwrap();
         let high = Quotient::Sparse { n: 6, terms: vec![(4, 3), (0, -1)] };
@@ -259,7 +259,7 @@ mod tests {
 
     /// Small integers, for which the estimate of the quotient by Q is too small.
     #[test]
-    fn text_and_cpu_agree_on_small_integers() {
+    fn emulator_and_cpu_agree_on_small_integers() {
         let ring = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();
         let compose = Compose::new(&ring).unwrap();
         let p = Pipeline::new("compose", &Planner::default());

@@ -12,8 +12,8 @@ use crate::plan::{Home, Plan, Slot};
 use crate::program::{Program, arg_bytes};
 use crate::ring::Ring;
 
+use super::emulator;
 use super::scheme::{Named, NamedPlan};
-use super::text;
 
 /// A plan compiled for a device, with a stream to run it on.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
         .map(|device| (device, Compiled::new(named, device).unwrap_or_else(|e| panic!("{name} on {device}: {e}"))))
         .collect();
     let limits: Vec<&Limits> = devices.iter().map(Device::limits).collect();
-    let few = named.few_as_text && limits.iter().any(|limits| text::is_text(limits));
+    let few = named.few_emulated && limits.iter().any(|limits| emulator::is_emulator(limits));
     for batch in if few { BTreeSet::from(SMALLEST) } else { batches(&named.plan, &limits) } {
         let inputs = named.sample(seed, batch);
         let mut first: Option<Named> = None;

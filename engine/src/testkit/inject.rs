@@ -16,10 +16,10 @@ use crate::source::Source;
 use crate::table::Table;
 
 use super::compare::{Compiled, difference};
+use super::emulator::is_emulator;
 use super::scheme::NamedPlan;
-use super::text::is_text;
 
-/// A kernel with another text, launch or meaning than its own. It runs on the CPU and the text device
+/// A kernel with another text, launch or meaning than its own. It runs on the CPU and the emulator
 /// alone, which watch what a text does.
 pub struct Altered {
     inner: Arc<dyn Kernel>,
@@ -76,8 +76,8 @@ impl Kernel for Altered {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        if !is_text(limits) {
-            let why = format!("an altered kernel runs on the text device, not on {}", limits.name);
+        if !is_emulator(limits) {
+            let why = format!("an altered kernel runs on the emulator, not on {}", limits.name);
             return Err(Error::Unsupported { job: self.name().into(), why });
         }
         let mut source = self.inner.source(limits)?;

@@ -48,14 +48,14 @@ pub struct NamedPlan {
     sample: Option<Arc<Sample>>,
     oracle: Option<Arc<Oracle>>,
     /// Whether only the smallest batches are run as text.
-    pub(super) few_as_text: bool,
+    pub(super) few_emulated: bool,
 }
 
 impl NamedPlan {
     /// A plan whose inputs are sampled by what they hold: elements of the ring where that is known, else random bytes.
     #[must_use]
     pub fn new(name: impl Into<String>, plan: Plan) -> Self {
-        Self { name: name.into(), plan, sample: None, oracle: None, few_as_text: false }
+        Self { name: name.into(), plan, sample: None, oracle: None, few_emulated: false }
     }
 
     /// The plan for a job on a device with these limits.
@@ -88,8 +88,8 @@ impl NamedPlan {
 
     /// Run in the smallest batches alone on devices that run kernels' text, where larger ones would take minutes.
     #[must_use]
-    pub fn few_as_text(mut self) -> Self {
-        self.few_as_text = true;
+    pub fn few_emulated(mut self) -> Self {
+        self.few_emulated = true;
         self
     }
 
@@ -167,7 +167,7 @@ fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
 #[macro_export]
 macro_rules! suite {
     ($scheme:ty) => {
-        $crate::suite!(@ $scheme, cpu Cpu, text Text, text_sanitized TextSanitized, cuda Cuda);
+        $crate::suite!(@ $scheme, cpu Cpu, emulator Emulator, emulator_sanitized EmulatorSanitized, cuda Cuda);
     };
     (@ $scheme:ty, $($name:ident $target:ident),*) => {$(
         #[test]

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::error::Result;
 
-use super::text;
+use super::emulator;
 
 /// A kind of device to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -11,9 +11,9 @@ pub enum Target {
     /// Kernels' Rust meaning.
     Cpu,
     /// Kernels' text, run on the CPU.
-    Text,
+    Emulator,
     /// Kernels' text, run on the CPU under sanitizers.
-    TextSanitized,
+    EmulatorSanitized,
     /// A GPU.
     Cuda,
 }
@@ -25,11 +25,11 @@ impl Target {
     /// If the environment requires a device that is not there.
     #[must_use]
     pub fn device(self) -> Option<Device> {
-        let sanitized = text::Options { sanitize: true, ..text::Options::default() };
+        let sanitized = emulator::Options { sanitize: true, ..emulator::Options::default() };
         match self {
             Self::Cpu => Some(Device::cpu()),
-            Self::Text => found(text::device(text::Options::default()), "RINGFORGE_REQUIRE_TEXT"),
-            Self::TextSanitized => found(text::device(sanitized), "RINGFORGE_REQUIRE_TEXT"),
+            Self::Emulator => found(emulator::device(emulator::Options::default()), "RINGFORGE_REQUIRE_EMULATOR"),
+            Self::EmulatorSanitized => found(emulator::device(sanitized), "RINGFORGE_REQUIRE_EMULATOR"),
             Self::Cuda => found(Device::cuda(0), "RINGFORGE_REQUIRE_GPU"),
         }
     }
@@ -41,7 +41,7 @@ impl Target {
 /// If the environment requires a device that is not there.
 #[must_use]
 pub fn devices() -> Vec<Device> {
-    [Target::Cpu, Target::Text, Target::Cuda].into_iter().filter_map(Target::device).collect()
+    [Target::Cpu, Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
 
 fn found(device: Result<Device>, variable: &str) -> Option<Device> {

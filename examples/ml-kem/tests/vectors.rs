@@ -86,7 +86,7 @@ fn accumulated<M: KemScheme>(device: &Device, cases: usize) -> Result<String, Bo
 /// `after_100` cases on the CPU and on its run of kernels' text, `after_10000` on a GPU.
 fn check_accumulated<M: KemScheme>(after_100: &str, after_10000: &str) -> Outcome {
     for (target, cases, expected) in
-        [(Target::Cpu, 100, after_100), (Target::Text, 100, after_100), (Target::Cuda, 10_000, after_10000)]
+        [(Target::Cpu, 100, after_100), (Target::Emulator, 100, after_100), (Target::Cuda, 10_000, after_10000)]
     {
         if let Some(device) = target.device() {
             assert_eq!(accumulated::<M>(&device, cases)?, expected, "{} on {device}", M::NAME);
@@ -123,7 +123,7 @@ fn accumulated_1024() -> Outcome {
 fn unlucky<M: KemScheme>(d: &str, shared_key: &str) -> Outcome {
     let z = "8476013560151d986dc7834dcb57c75f845f8d7ee71558d0955f3f4feb723cf2";
     let message = "e48f74ad416e99631003ded1478aec62a02c245d88ed7f2fae92aedf13ca03b3";
-    for target in [Target::Cpu, Target::Text, Target::Cuda] {
+    for target in [Target::Cpu, Target::Emulator, Target::Cuda] {
         let Some(device) = target.device() else { continue };
         let seeds = [vec![7; 64], from_hex(d), from_hex(z), vec![9; 64]].concat();
         let messages = [vec![1; 32], from_hex(message), vec![2; 32]].concat();

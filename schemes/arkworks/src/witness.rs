@@ -155,7 +155,7 @@ mod tests {
     use ark_bls12_381::Fr;
     use ark_ff::{FftField, Field, UniformRand};
     use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
-    use ringforge::testkit::{Target, text};
+    use ringforge::testkit::{Target, emulator};
     use ringforge::{Device, Error, Limits};
 
     use super::*;
@@ -220,10 +220,12 @@ mod tests {
 
     #[test]
     fn maps_are_their_definition_in_the_kernels_text() {
-        let Some(_) = Target::Text.device() else { return };
+        let Some(_) = Target::Emulator.device() else { return };
         // two orders of threads: kernels are tested elsewhere, and here how they follow one another
         let limits = Limits::of_capability(75);
-        let device = text::device(text::Options { schedules: vec![0, 1], limits, ..text::Options::default() }).unwrap();
+        let device =
+            emulator::device(emulator::Options { schedules: vec![0, 1], limits, ..emulator::Options::default() })
+                .unwrap();
         for (n, shared_out) in [(1, false), (32, false), (1 << 12, true)] {
             let map = Backend::new(&Engine::on(device.clone())).witness_map::<Fr>(Reduction::Libsnark, n).unwrap();
             assert_eq!(map.to_coset.plan().kernels().len() > 2, shared_out, "{}", map.to_coset.plan());

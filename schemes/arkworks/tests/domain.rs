@@ -224,7 +224,7 @@ fields!(bls12_381: ark_bls12_381::Fr, bn254: ark_bn254::Fr, bls12_377: ark_bls12
 
 #[test]
 fn batches_in_the_kernels_text() {
-    let backend = Target::Text.device().map(|device| Backend::new(&Engine::on(device)));
+    let backend = Target::Emulator.device().map(|device| Backend::new(&Engine::on(device)));
     batches::<ark_bls12_381::Fr>(backend.as_slice(), &[0, 1, 5]);
 }
 

@@ -46,7 +46,7 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
         match way {
             Way::Transform => NamedPlan::new(name, plan.clone()),
             // as text, a product on tensor cores is thousands of shuffles
-            Way::Tensor => NamedPlan::new(name + ", tensor cores", plan.clone()).few_as_text(),
+            Way::Tensor => NamedPlan::new(name + ", tensor cores", plan.clone()).few_emulated(),
         }
     };
     let mut plans = vec![

@@ -250,7 +250,7 @@ fn the_profile_of_2022_is_for_the_cpu() -> Outcomes {
     let kem = Batch::<Ctru768R>::new(&Engine::cpu())?;
     let trip = Trip::random(&kem, 3)?;
     assert_eq!(trip.decapsulated(&kem)?, trip.shared_keys);
-    if let Some(text) = Target::Text.device() {
+    if let Some(text) = Target::Emulator.device() {
         assert!(matches!(Batch::<Ctru768R>::new(&Engine::on(text)), Err(Error::Unsupported { .. })));
     }
     Ok(())

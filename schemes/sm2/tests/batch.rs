@@ -53,8 +53,8 @@ fn fast_devices() -> Vec<Device> {
 }
 
 /// Whether this is a CPU that runs the kernels' text, for which large tables take too long.
-fn is_text(device: &Device) -> bool {
-    device.to_string().contains("text")
+fn is_emulator(device: &Device) -> bool {
+    device.to_string().contains("emulator")
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn vectors_mixed_into_one_batch() {
         let small = Verifier::small(&Engine::on(device.clone())).expect("it compiles");
         assert_eq!(items.faults(&small), items.bad(), "{device}, small tables");
         assert_eq!(outcome(&small), on_cpu, "{device}, reasons");
-        if !is_text(&device) {
+        if !is_emulator(&device) {
             assert_eq!(
                 items.faults(&Verifier::new(&Engine::on(device.clone())).expect("it compiles")),
                 items.bad(),
@@ -209,7 +209,7 @@ fn given_nonces_in_batches() {
     }
     for device in devices() {
         for mode in [Mode::Scan, Mode::Throughput] {
-            let signer = if is_text(&device) {
+            let signer = if is_emulator(&device) {
                 Signer::small(&Engine::on(device.clone()), mode)
             } else {
                 Signer::new(&Engine::on(device.clone()), mode)

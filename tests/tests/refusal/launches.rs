@@ -49,7 +49,7 @@ fn run(device: &Device, launch: Launch) -> Result<()> {
 #[test]
 fn launches_beyond_the_device() -> Result<()> {
     let one = Launch { threads: 1, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0 };
-    for device in [Target::Text, Target::Cuda].into_iter().filter_map(Target::device) {
+    for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
         let Limits { block_shared_bytes: most, block_threads, .. } = *device.limits();
         let threads = block_threads.unwrap_or(0);
         run(&device, one)?;

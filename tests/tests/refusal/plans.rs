@@ -370,7 +370,7 @@ fn broken_kernels() -> Result<()> {
 
 #[test]
 fn a_source_is_not_lent_to_a_kernel_with_other_ports() -> Result<()> {
-    let Some(device) = Target::Text.device() else { return Ok(()) };
+    let Some(device) = Target::Emulator.device() else { return Ok(()) };
     let lent = |ports: &[Port]| {
         let lent = Lent { of: Fake::new(&[IN, OUT]), ports: ports.to_vec() };
         one_step(lent, &["x", "y", "z"])
@@ -384,7 +384,7 @@ fn a_source_is_not_lent_to_a_kernel_with_other_ports() -> Result<()> {
 
 #[test]
 fn texts_with_other_parameters_than_ports() -> Result<()> {
-    let Some(device) = Target::Text.device() else { return Ok(()) };
+    let Some(device) = Target::Emulator.device() else { return Ok(()) };
     let stream = device.stream()?;
     let run = |kernel: Fake| {
         let program = device.compile(&one_step(kernel, &["x", "y"])?)?;

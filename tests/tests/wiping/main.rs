@@ -125,7 +125,7 @@ impl Kernel for Stage {
         let (writes, fails) = (u8::from(self.0 == Ends::Writing), u8::from(self.0 == Ends::WithAnError));
         let prelude = format!("#define WRITES {writes}\n#define FAILS {fails}\n#define WORDS {}\n", self.words());
         let built = Built { prelude, launch: Launch::thread_per_item(64) };
-        // SAFETY: a thread reads and writes its own item, but for the text that fails, which is for the text device.
+        // SAFETY: a thread reads and writes its own item, but for the text that fails, which is for the emulator.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })
     }
 
@@ -243,7 +243,7 @@ fn a_secret_is_wiped_behind_another_value() {
 #[test]
 fn temporaries_are_wiped_where_text_fails() {
     let _turn = turn();
-    let Some(device) = Target::Text.device() else { return };
+    let Some(device) = Target::Emulator.device() else { return };
     for ends in [Ends::Well, Ends::WithAnError] {
         let program = program(&device, &[SECRET_ITEM], ends);
         // the device's own memory; the copies that the test's device makes for its runners are not the engine's

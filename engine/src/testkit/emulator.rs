@@ -53,10 +53,10 @@ impl Default for Options {
 }
 
 /// What the names of such devices begin with.
-const NAME: &str = "text";
+const NAME: &str = "emulator";
 
 /// Whether a device with these limits runs kernels' text.
-pub(super) fn is_text(limits: &Limits) -> bool {
+pub(super) fn is_emulator(limits: &Limits) -> bool {
     limits.name.starts_with(NAME)
 }
 
@@ -77,16 +77,16 @@ pub fn device(options: Options) -> Result<Device> {
     let mut options = options;
     let how = if options.sanitize { ", sanitized" } else { "" };
     options.limits.name = format!("{NAME}{how}, of {}", options.limits.name);
-    Ok(Device::new(Text { options, compiler: Arc::new(compiler) }))
+    Ok(Device::new(Emulator { options, compiler: Arc::new(compiler) }))
 }
 
 #[derive(Debug)]
-struct Text {
+struct Emulator {
     options: Options,
     compiler: Arc<Compiler>,
 }
 
-impl Text {
+impl Emulator {
     fn load_one(&self, kernel: &Arc<dyn Kernel>) -> Result<Loaded> {
         let source = Source::of(&**kernel, &self.options.limits)?;
         let (launch, ports, shares) = (source.launch(), source.ports.clone(), source.shares());
@@ -95,11 +95,11 @@ impl Text {
         let program = move || compiler.program(&source);
         program()?;
         let runner = Runner::new(kernel.name(), program, (launch, numbers), self.options.timeout);
-        Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Code::Text(Arc::new(runner)) })
+        Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Code::Emulator(Arc::new(runner)) })
     }
 }
 
-impl Backend for Text {
+impl Backend for Emulator {
     fn limits(&self) -> &Limits {
         &self.options.limits
     }
@@ -134,7 +134,7 @@ impl Backend for Text {
 
     fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
         match &kernel.code {
-            Code::Text(runner) => launch::run(runner, kernel, &self.options.schedules, items, ports),
+            Code::Emulator(runner) => launch::run(runner, kernel, &self.options.schedules, items, ports),
             _ => Err(Error::ForeignDevice {
                 what: format!("kernel {}", kernel.kernel.name()),
                 expected: self.options.limits.name.clone(),

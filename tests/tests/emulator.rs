@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringforge::testkit::{Compiled, NamedPlan, Target, check_plan, seed, text};
+use ringforge::testkit::{Compiled, NamedPlan, Target, check_plan, emulator, seed};
 use ringforge::{Device, Error};
 use ringforge_tests::mix::{self, Mix};
 
@@ -27,14 +27,14 @@ fn reports(target: Target, from: &str, to: &str, expected: &str) {
 
 #[test]
 fn a_sound_kernel_passes() {
-    for device in [Target::Text, Target::TextSanitized].into_iter().filter_map(Target::device) {
+    for device in [Target::Emulator, Target::EmulatorSanitized].into_iter().filter_map(Target::device) {
         check_plan(&mix::plan(Mix).expect("the plan is sound"), &[Device::cpu(), device], seed());
     }
 }
 
 #[test]
 fn a_kernel_may_run_in_place() {
-    let Some(device) = Target::Text.device() else { return };
+    let Some(device) = Target::Emulator.device() else { return };
     let apart = mix::plan(Mix).expect("the plan is sound");
     let in_place = mix::in_place(Mix).expect("the plan is sound");
     let inputs = apart.sample(seed(), 3);
@@ -49,61 +49,66 @@ fn a_kernel_may_run_in_place() {
 
 #[test]
 fn a_race() {
-    reports(Target::Text, "__syncthreads();", "", "gives two results: port 2");
+    reports(Target::Emulator, "__syncthreads();", "", "gives two results: port 2");
 }
 
 #[test]
 fn output_left_unwritten() {
-    reports(Target::Text, "out[item", "if (t != 7) out[item", "leaves its output unwritten: port 2, byte 28");
+    reports(Target::Emulator, "out[item", "if (t != 7) out[item", "leaves its output unwritten: port 2, byte 28");
 }
 
 #[test]
 fn a_write_to_an_input() {
-    reports(Target::Text, "cells[t] = across", "((u32*)in)[t] = cells[t] = across", "writes to an input: port 1");
+    reports(Target::Emulator, "cells[t] = across", "((u32*)in)[t] = cells[t] = across", "writes to an input: port 1");
 }
 
 #[test]
 fn a_write_outside_the_items_of_the_launch() {
-    reports(Target::Text, "cells[t] = across;", "cells[t] = across; if (first > 0) out[t] = 1;", "outside the items");
+    reports(
+        Target::Emulator,
+        "cells[t] = across;",
+        "cells[t] = across; if (first > 0) out[t] = 1;",
+        "outside the items",
+    );
 }
 
 #[test]
 fn a_write_outside_a_buffer() {
-    reports(Target::Text, "out[item * N", "out[item * N + 1", "buffer 2 was written");
+    reports(Target::Emulator, "out[item * N", "out[item * N + 1", "buffer 2 was written");
 }
 
 #[test]
 fn a_read_outside_a_buffer() {
-    reports(Target::TextSanitized, "in[item * N", "in[item * N + 1", "heap-buffer-overflow");
+    reports(Target::EmulatorSanitized, "in[item * N", "in[item * N + 1", "heap-buffer-overflow");
 }
 
 #[test]
 fn undefined_behaviour() {
-    reports(Target::TextSanitized, "* factors[t]", "* factors[t] << (factors[t] & 64)", "shift exponent");
+    reports(Target::EmulatorSanitized, "* factors[t]", "* factors[t] << (factors[t] & 64)", "shift exponent");
 }
 
 #[test]
 fn a_barrier_that_not_all_reach() {
-    reports(Target::Text, "__syncthreads();", "if (t != 9) __syncthreads();", "__syncthreads");
-    reports(Target::Text, "__syncwarp();", "if (t != 9) __syncwarp();", "__syncwarp");
+    reports(Target::Emulator, "__syncthreads();", "if (t != 9) __syncthreads();", "__syncthreads");
+    reports(Target::Emulator, "__syncwarp();", "if (t != 9) __syncwarp();", "__syncwarp");
 }
 
 #[test]
 fn a_kernel_that_crashes() {
-    reports(Target::Text, "u32* cells =", "*(volatile u32*)8 = 1; u32* cells =", "ended its runner");
+    reports(Target::Emulator, "u32* cells =", "*(volatile u32*)8 = 1; u32* cells =", "ended its runner");
 }
 
 #[test]
 fn a_kernel_that_does_not_end() {
-    let options = text::Options { timeout: Duration::from_secs(1), ..text::Options::default() };
-    let Ok(device) = text::device(options) else { return };
+    let options = emulator::Options { timeout: Duration::from_secs(1), ..emulator::Options::default() };
+    let Ok(device) = emulator::device(options) else { return };
     let endless = mix::edited("u32* cells =", "for (volatile u32 go = 1; go;) {} u32* cells =");
     assert!(why(&device, &endless.expect("the plan is sound")).contains("does not end"));
 }
 
 #[test]
 fn a_text_that_does_not_compile() {
-    let Some(device) = Target::Text.device() else { return };
+    let Some(device) = Target::Emulator.device() else { return };
     let broken = mix::edited("RF_SHARED(memory);", "RF_SHARED(memory) misspelt;").expect("the plan is sound");
     let error = Compiled::new(&broken, &device).err();
     assert!(matches!(&error, Some(Error::Compile { kernel, log }) if kernel == "mix" && log.contains("misspelt")));
