@@ -52,8 +52,8 @@ pub enum ResidueRange {
 pub struct Port {
     /// Bytes of an item, or of the whole where it is shared.
     pub bytes: usize,
-    /// Bytes from an item to the next: as many as it has, but for [views](Kernel::on_views).
-    pub distance: usize,
+    /// Bytes from an item to the next, for [views](Kernel::on_views); else they are as many as an item has.
+    pub apart: Option<usize>,
     /// How it is used.
     pub role: Role,
     /// Whether each item has its own.
@@ -79,7 +79,7 @@ impl Port {
     const fn new(role: Role, sharing: Sharing, bytes: usize) -> Self {
         Self {
             bytes,
-            distance: bytes,
+            apart: None,
             role,
             sharing,
             range: ResidueRange::Canonical,
@@ -165,18 +165,27 @@ impl Port {
     /// have the same.
     #[must_use]
     pub const fn apart(mut self, distance: usize) -> Self {
-        self.distance = distance;
+        self.apart = Some(distance);
         self
+    }
+
+    /// Bytes from an item to the next.
+    #[must_use]
+    pub const fn distance(&self) -> usize {
+        match self.apart {
+            Some(distance) => distance,
+            None => self.bytes,
+        }
     }
 
     /// Whether its items lie one after another.
     pub(crate) fn is_dense(&self) -> bool {
-        self.sharing == Sharing::Shared || self.distance == self.bytes
+        self.sharing == Sharing::Shared || self.distance() == self.bytes
     }
 
     /// The bytes of an item that lies in memory whose first item has its own from `first` on.
     pub(crate) fn bytes_of(&self, item: usize, first: usize) -> Range<usize> {
-        let start = first + if self.sharing == Sharing::PerItem { item * self.distance } else { 0 };
+        let start = first + if self.sharing == Sharing::PerItem { item * self.distance() } else { 0 };
         start..start + self.bytes
     }
 
@@ -304,7 +313,7 @@ pub trait Kernel: Debug + Send + Sync {
     }
 
     /// The same kernel on views: for each port the byte of its memory where item 0 begins, which may lie between any addresses
-    /// that vector loads suit, and how many bytes it is from an item to the next, which [`Port::distance`] then says. Nothing
+    /// that vector loads suit, and how many bytes it is from an item to the next, which [`Port::apart`] then says. Nothing
     /// where its text is not for such views: they are copied then.
     fn on_views(&self, _firsts: &[usize], _distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         None

@@ -220,7 +220,7 @@ impl fmt::Display for Plan {
                     Slot::Table(table) => write!(f, " table[{}]", table.bytes())?,
                 }
                 match slot {
-                    Slot::Memory(_, first) if *first > 0 || (!port.is_dense() && port.distance > 0) => {
+                    Slot::Memory(_, first) if *first > 0 || (!port.is_dense() && port.distance() > 0) => {
                         write!(f, "[{first}..{}]", first + port.bytes)?;
                     }
                     _ => {}

@@ -193,7 +193,7 @@ impl Rows {
     /// Numbers of the launch: the rows of an item, and how many residues it is from an item to the next at each port for
     /// elements, the tables' being the last two.
     pub(crate) fn numbers(&self, ports: &[Port]) -> Vec<u64> {
-        let distances = elements(ports).iter().map(|port| port.distance / self.ring.width().bytes());
+        let distances = elements(ports).iter().map(|port| port.distance() / self.ring.width().bytes());
         iter::once(self.per_item).chain(distances).map(|number| number as u64).collect()
     }
 
@@ -387,7 +387,7 @@ pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
 
 /// Has ports for elements lie so many bytes apart.
 pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
-    ports.iter_mut().zip(elements(distances)).for_each(|(port, &distance)| port.distance = distance);
+    ports.iter_mut().zip(elements(distances)).for_each(|(port, &distance)| port.apart = Some(distance));
 }
 
 impl fmt::Debug for Rows {

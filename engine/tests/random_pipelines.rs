@@ -83,7 +83,7 @@ impl Kernel for Weave {
     fn source(&self, _: &Limits) -> Result<Source> {
         let (turns, shared) = (u8::from(self.turns), u8::from(self.shared));
         let prelude = format!("#define BYTES {}u\n#define TURNS {turns}\n#define SHARED {shared}\n", self.bytes);
-        let distances = self.ports().iter().map(|port| port.distance as u64).collect();
+        let distances = self.ports().iter().map(|port| port.distance() as u64).collect();
         // SAFETY: a thread works on the bytes of its own item, and reads as many shared ones.
         Ok(unsafe {
             let source = Source::new(self, TEXT, &[], Built { prelude, launch: Launch::thread_per_item(32) });
@@ -93,7 +93,7 @@ impl Kernel for Weave {
 
     fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = *self;
-        kernel.ports.iter_mut().zip(distances).for_each(|(port, distance)| port.distance = *distance);
+        kernel.ports.iter_mut().zip(distances).for_each(|(port, distance)| port.apart = Some(*distance));
         self.views.then(|| Arc::new(kernel) as _)
     }
 

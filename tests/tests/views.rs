@@ -147,7 +147,7 @@ impl Kernel for AddOne {
 
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
-        let distances = self.ports.map(|port| if self.honest { port.distance as u64 } else { 1 });
+        let distances = self.ports.map(|port| if self.honest { port.distance() as u64 } else { 1 });
         let built = Built { prelude: String::new(), launch: Launch::thread_per_item(32) };
         // SAFETY: a thread works on the byte of its item; where it does not, the emulator alone runs it.
         Ok(unsafe { Source::new(self, TEXT, &[], built).with_numbers(distances.to_vec()) })
@@ -155,7 +155,7 @@ impl Kernel for AddOne {
 
     fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = *self;
-        kernel.ports.iter_mut().zip(distances).for_each(|(port, distance)| port.distance = *distance);
+        kernel.ports.iter_mut().zip(distances).for_each(|(port, distance)| port.apart = Some(*distance));
         self.takes_views.then(|| Arc::new(kernel) as _)
     }
 

@@ -63,7 +63,7 @@ fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views
     // bytes of the items before the middle
     let before = |strip: usize| {
         let mut ports = loaded.ports.iter().zip(views).filter(|(_, view)| view.strip == Some(strip));
-        ports.next().map_or(0, |(port, view)| port.distance * (middle - view.skipped))
+        ports.next().map_or(0, |(port, view)| port.distance() * (middle - view.skipped))
     };
     let halves = strips.into_iter().enumerate().map(|(number, strip)| match strip {
         Strip::Read(bytes) => Ok((Strip::Read(bytes), Strip::Read(bytes))),

@@ -137,7 +137,7 @@ fn address(port: &Port, target: &Target<'_>, items: &Range<usize>, memory: &Cuda
     let Target { first, skipped, .. } = *target;
     let last = port.bytes_of((items.end - 1).checked_sub(skipped)?, first);
     // the bytes before the first item are counted, but never reached
-    let before = (skipped as u64).wrapping_mul(port.distance as u64);
+    let before = (skipped as u64).wrapping_mul(port.distance() as u64);
     (items.start >= skipped && last.end <= memory.len())
         .then(|| memory.address(0).wrapping_add(first as u64).wrapping_sub(before))
 }

@@ -132,13 +132,13 @@ impl Kernel for Compose {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let limbs = self.product.len();
-        let words = (limbs, self.parts.len() + limbs, self.ports[0].distance);
+        let words = (limbs, self.parts.len() + limbs, self.ports[0].distance());
         rns::integers(self, ringforge_kernels::COMPOSE, (limits, Op::Compose, &self.ring), words)
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports[0].distance = rns::distance(&self.ring, firsts[0], distances[0])?;
+        kernel.ports[0].apart = Some(rns::distance(&self.ring, firsts[0], distances[0])?);
         (firsts[2] == 0 && distances[2] == self.ports[2].bytes).then(|| Arc::new(kernel) as _)
     }
 

@@ -168,7 +168,7 @@ impl Kernel for Convert {
         );
         let built = rns::build(limits, self.op, &self.from, &lines, Shared { each: sources, more: 0 })?;
         let distances =
-            [(0, &self.from), (2, &self.to)].map(|(port, ring)| self.ports[port].distance / ring.width().bytes());
+            [(0, &self.from), (2, &self.to)].map(|(port, ring)| self.ports[port].distance() / ring.width().bytes());
         let numbers = [sources, targets].into_iter().chain(distances).map(|number| number as u64).collect();
         Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::CONVERT, built) })
     }
@@ -183,7 +183,7 @@ impl Kernel for Convert {
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
         for (port, ring) in [(0, &self.from), (2, &self.to)] {
-            kernel.ports[port].distance = rns::distance(ring, firsts[port], distances[port])?;
+            kernel.ports[port].apart = Some(rns::distance(ring, firsts[port], distances[port])?);
         }
         Some(Arc::new(kernel))
     }

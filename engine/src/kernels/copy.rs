@@ -43,13 +43,13 @@ impl Kernel for Copy {
         })?;
         let launch = Launch { threads: THREADS, items_per_block: THREADS, blocks_per_item, shared_bytes: 0 };
         let source = Source::of_engine(self, ringforge_kernels::COPY, Built { prelude: String::new(), launch });
-        let numbers = [from.bytes, from.distance, to.distance].map(|bytes| bytes as u64);
+        let numbers = [from.bytes, from.distance(), to.distance()].map(|bytes| bytes as u64);
         Ok(Source { numbers: numbers.to_vec(), ..source })
     }
 
     fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports.iter_mut().zip(distances).for_each(|(port, &distance)| port.distance = distance);
+        kernel.ports.iter_mut().zip(distances).for_each(|(port, &distance)| port.apart = Some(distance));
         Some(Arc::new(kernel))
     }
 

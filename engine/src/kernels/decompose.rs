@@ -71,12 +71,12 @@ impl Kernel for Decompose {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let about = (limits, Op::Decompose, &self.ring);
-        rns::integers(self, ringforge_kernels::DECOMPOSE, about, (self.limbs, self.limbs, self.ports[2].distance))
+        rns::integers(self, ringforge_kernels::DECOMPOSE, about, (self.limbs, self.limbs, self.ports[2].distance()))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports[2].distance = rns::distance(&self.ring, firsts[2], distances[2])?;
+        kernel.ports[2].apart = Some(rns::distance(&self.ring, firsts[2], distances[2])?);
         (firsts[0] == 0 && distances[0] == self.ports[0].bytes).then(|| Arc::new(kernel) as _)
     }
 

@@ -299,7 +299,7 @@ impl Graph {
             .zip(ports)
             .map(|(bound, port)| match *bound {
                 Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => self.place(id, port, step.once),
-                Bound::Table(_) => (0, port.distance),
+                Bound::Table(_) => (0, port.distance()),
             })
             .collect();
         takes(&step.kernel, ports, &places)
@@ -310,7 +310,7 @@ impl Graph {
         let (root, first) = self.home(id);
         let shared = self.nodes[id].kind.as_ref().is_some_and(|kind| kind.sharing == Sharing::Shared);
         let distance = match (port.sharing, shared) {
-            (Sharing::Shared, _) => port.distance,
+            (Sharing::Shared, _) => port.distance(),
             _ if once => port.bytes,
             (_, true) => 0,
             _ => self.bytes(root),
@@ -639,7 +639,7 @@ fn replace(pieces: &mut Pieces, bytes: &Range<usize>, id: Id) {
 
 /// The kernel for ports at these places, each the first byte of item 0 and the distance from item to item.
 fn takes(kernel: &Arc<dyn Kernel>, ports: &[Port], places: &[(usize, usize)]) -> Option<Arc<dyn Kernel>> {
-    if ports.iter().zip(places).all(|(port, place)| *place == (0, port.distance)) {
+    if ports.iter().zip(places).all(|(port, place)| *place == (0, port.distance())) {
         return Some(kernel.clone());
     }
     let (firsts, distances): (Vec<usize>, Vec<usize>) = places.iter().copied().unzip();

@@ -134,7 +134,7 @@ fn places<'a>(
             }
         };
         // items that are not there: some bytes in their place
-        let skipped = if port.sharing == Sharing::PerItem { skipped * port.distance } else { 0 };
+        let skipped = if port.sharing == Sharing::PerItem { skipped * port.distance() } else { 0 };
         let before = [vec![poison(0); skipped], before].concat();
         of[p] = places.len();
         places.push(Place { first: p, before, skipped, result, windows: Vec::new(), list });
@@ -171,8 +171,8 @@ impl Window {
 
     /// The item that a byte belongs to; for what all items share, the first of all.
     fn item_of(&self, byte: usize) -> Option<usize> {
-        let shared = self.port.sharing == Sharing::Shared || self.port.distance == 0;
-        let item = if shared { 0 } else { byte.checked_sub(self.first)? / self.port.distance };
+        let shared = self.port.sharing == Sharing::Shared || self.port.distance() == 0;
+        let item = if shared { 0 } else { byte.checked_sub(self.first)? / self.port.distance() };
         self.bytes_of(item).contains(&byte).then_some(item)
     }
 }
