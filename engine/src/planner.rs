@@ -117,12 +117,12 @@ impl Planner {
     /// Neighbouring limbs of the same arithmetic.
     fn runs(&self, job: &Job) -> Vec<Range<usize>> {
         let limbs = job.ring.basis().len();
-        let whole = vec![0..limbs];
+        let whole = || core::iter::once(0..limbs).collect();
         let arithmetic = |limb: usize| Some(Arithmetic::of_device(&job.ring.limbs(limb..limb + 1).ok()?, &self.limits));
-        let Some(all) = (0..limbs).map(arithmetic).collect::<Option<Vec<_>>>() else { return whole };
+        let Some(all) = (0..limbs).map(arithmetic).collect::<Option<Vec<_>>>() else { return whole() };
         let mut ends: Vec<usize> = (1..limbs).filter(|&limb| all[limb] != all[limb - 1]).chain([limbs]).collect();
         if ends.len() > MOST_RUNS || self.tuning.choice(job).arithmetic.is_some() {
-            return whole;
+            return whole();
         }
         ends.insert(0, 0);
         ends.windows(2).map(|pair| pair[0]..pair[1]).collect()

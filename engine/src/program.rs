@@ -52,7 +52,7 @@ impl<'a> Place<'a> {
     }
 
     /// The same memory, which begins with this item where each has its own.
-    pub(crate) fn from_item(self, item: usize, sharing: Sharing) -> Self {
+    pub(crate) fn beginning_with(self, item: usize, sharing: Sharing) -> Self {
         Self { skipped: if sharing == Sharing::PerItem { item } else { 0 }, ..self }
     }
 
@@ -244,7 +244,7 @@ impl Program {
         item: usize,
     ) -> impl Iterator<Item = Place<'p>> {
         let places = temps.iter_mut().zip(&self.plan().temps);
-        places.map(move |(memory, temp)| Place::write(memory.write()).from_item(item, temp.sharing))
+        places.map(move |(memory, temp)| Place::write(memory.write()).beginning_with(item, temp.sharing))
     }
 
     /// Has statuses say that no item was reached, before the first step, in memory that begins with the first item; those that

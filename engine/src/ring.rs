@@ -335,7 +335,7 @@ impl Ring {
         let mut of: Vec<usize> = Vec::new();
         rows.iter().for_each(|row| {
             if !of.contains(row) {
-                of.push(*row)
+                of.push(*row);
             }
         });
         let map = rows.iter().filter_map(|row| of.iter().position(|modulus| modulus == row)).collect();

@@ -333,7 +333,7 @@ impl<'p> Maker<'p, '_> {
                 // what all items share, for a kernel that knows nothing of it
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let b = self.operand(is(What::Bytes), What::Bytes, true, picks[1], &[]);
-                let kernel = Weave::new(width, false, picks[2] % 2 == 0).viewing(picks[2] % 3 == 0);
+                let kernel = Weave::new(width, false, picks[2] % 2 == 0).viewing(picks[2].is_multiple_of(3));
                 let data = kernel.apply(&self.known[a].data, &self.known[b].data);
                 let [value] = self.p.step(kernel, &[self.known[a].value, self.known[b].value]);
                 self.push(value, What::Bytes, data);
@@ -384,7 +384,7 @@ impl<'p> Maker<'p, '_> {
         if limbs == 1 {
             return;
         }
-        let what = if picks[2] % 3 == 0 { What::Values(order) } else { What::Coefficients };
+        let what = if picks[2].is_multiple_of(3) { What::Values(order) } else { What::Coefficients };
         let [a, b] = [0, 1].map(|i| self.operand(|other| other == what, what, false, picks[i], &[]));
         let left = 1 + usize::from(picks[2] / 6) % (limbs - 1);
         let (content, limb) = (self.content(what).expect("elements"), ring.bytes() / limbs);

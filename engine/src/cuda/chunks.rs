@@ -250,7 +250,7 @@ fn places<'p>(
         let memory = lane.as_mut().map(|lane| &mut lane.memory).or(shared.as_mut());
         let memory = memory.ok_or(Error::OutOfMemory { bytes: 0 })?;
         let place = if arg.role == Role::In { Place::read(memory.read()) } else { Place::write(memory.write()) };
-        Ok(place.from_item(item, arg.sharing))
+        Ok(place.beginning_with(item, arg.sharing))
     });
     places.collect()
 }
