@@ -107,6 +107,11 @@ fn an_item_that_is_skipped_was_not_reached() {
             let call = || program.on(&stream, BATCH).input("words", &input);
             call().output("statuses", &mut statuses).run().expect("a run");
             assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: over buffers");
+            stream.write(&mut statuses, &[FINE; BATCH]).expect("a buffer");
+            for budget in [0, 9 * program.plan().temporary_bytes(1)] {
+                call().output("statuses", &mut statuses).within(budget).run().expect("a run");
+                assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: cut");
+            }
             call().output("statuses", &mut statuses).run_timed().expect("a run");
             assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: timed");
 
