@@ -102,7 +102,7 @@ impl Planner {
         values: [Value<'p>; N],
         make: impl Fn(&Split, [Value<'p>; N]) -> Value<'p>,
     ) -> Result<Value<'p>> {
-        let runs = self.runs(job);
+        let runs = self.runs(job, split);
         if runs.len() == 1 {
             return Ok(make(split, values).holding(content.clone()));
         }
@@ -115,10 +115,14 @@ impl Planner {
     }
 
     /// Neighbouring limbs of the same arithmetic.
-    fn runs(&self, job: &Job) -> Vec<Range<usize>> {
+    fn runs(&self, job: &Job, split: &Split) -> Vec<Range<usize>> {
         let limbs = job.ring.basis().len();
         let whole = || core::iter::once(0..limbs).collect();
-        let arithmetic = |limb: usize| Some(Arithmetic::of_device(&job.ring.limbs(limb..limb + 1).ok()?, &self.limits));
+        let arithmetic = |limb: usize| {
+            let ring = job.ring.limbs(limb..limb + 1).ok()?;
+            let of_device = split.is_binary().then(|| Arithmetic::of_device(&ring, &self.limits));
+            Some(of_device.unwrap_or_else(|| Arithmetic::of(&ring)))
+        };
         let Some(all) = (0..limbs).map(arithmetic).collect::<Option<Vec<_>>>() else { return whole() };
         let mut ends: Vec<usize> = (1..limbs).filter(|&limb| all[limb] != all[limb - 1]).chain([limbs]).collect();
         if ends.len() > MOST_RUNS || self.tuning.choice(job).arithmetic.is_some() {

@@ -15,7 +15,7 @@ use crate::job::Order;
 use crate::kernel::{Launch, Port};
 use crate::limits::Limits;
 use crate::ring::Ring;
-use crate::ring::split::{Layer, Split};
+use crate::ring::split::Split;
 use crate::source::{Built, Source};
 use crate::table::Table;
 use crate::tuning::Choice;
@@ -147,7 +147,7 @@ impl Rows {
 
     /// The same by a choice, as far as it can be.
     pub(crate) fn chosen(mut self, choice: Choice) -> Self {
-        if self.split.base == 1 && self.split.layers.iter().all(|layer| *layer == Layer::Two) {
+        if self.split.is_binary() {
             let mut all = Arithmetic::all_of_device(&self.ring, &self.limits);
             let chosen = all.find(|arithmetic| choice.arithmetic == Some(*arithmetic));
             self.arithmetic = chosen.unwrap_or_else(|| Arithmetic::of_device(&self.ring, &self.limits));

@@ -210,6 +210,66 @@ fn copies_of_secrets_are_secret() -> Result<()> {
     Ok(())
 }
 
+/// A step that reads limbs which were joined from copies says that they are secret.
+#[test]
+fn what_secret_copies_are_of_is_secret() -> Result<()> {
+    let ring: Ring = "97,193:x^4+1".parse()?;
+    let p = Pipeline::new("secrets", &Planner::default());
+    let whole = Content::Coefficients(ring.clone());
+    let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
+    let joined = p.join(whole, &[a.limbs(0..1), b.limbs(1..2)]);
+    let ports = [Port::input(ring.bytes()).secret(), Port::output(1)];
+    let [sum] = p.step(AddOne { ports, ..AddOne::new(false, true) }, &[joined]);
+    p.output("sum", sum);
+    let plan = p.build()?;
+    assert_eq!(["a", "b", "sum"].map(|name| plan.arg(name).map(|arg| arg.secret)), [true, true, false].map(Some));
+    Ok(())
+}
+
+/// A kernel on views has the same ports as before: a larger one would reach what is not its own, and pointers would be
+/// followed that are none.
+#[test]
+fn kernels_do_not_change_on_views() {
+    #[derive(Debug)]
+    struct Changes(AddOne, Port);
+
+    impl Kernel for Changes {
+        fn name(&self) -> &'static str {
+            self.0.name()
+        }
+        fn ports(&self) -> &[Port] {
+            &self.0.ports
+        }
+        fn source(&self, limits: &Limits) -> Result<Source> {
+            self.0.source(limits)
+        }
+        fn on_views(&self, _: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+            let ports = [self.1.apart(distances[0]), self.0.ports[1].apart(distances[1])];
+            Some(Arc::new(AddOne { ports, ..self.0 }))
+        }
+        fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+            self.0.on_cpu(items, args)
+        }
+    }
+
+    let why = |port: Port| {
+        let p = Pipeline::new("changes", &Planner::default());
+        let [sum] = p.step(Changes(AddOne::new(true, true), port), &[p.bytes("bytes", 3).part(1..2)]);
+        p.output("sum", sum);
+        p.build().map(|plan| plan.to_string())
+    };
+    let viewed = "changes\n  add_one      bytes[1..2] -> sum";
+    assert_eq!(why(Port::input(1)), Ok(viewed.into()));
+    // as if it took no views
+    let copied = "changes\n  copy         bytes[1..2] -> temp0\n  add_one      temp0 -> sum";
+    for other in [Port::input(2), Port::in_out(1), Port::shared(1)] {
+        assert_eq!(why(other), Ok(copied.into()));
+    }
+    let pointers = why(Port { tables: 8, ..Port::input(1) });
+    let Err(Error::Plan { why, .. }) = pointers else { panic!("{pointers:?}") };
+    assert_eq!(why, "add_one has pointers to tables for a value's port");
+}
+
 /// What lies between is something else at each run.
 #[test]
 fn kernels_that_read_between_views_are_found() -> Result<()> {

@@ -373,11 +373,7 @@ impl Graph {
             }
             bound.push(match (port.role, table, id) {
                 (Role::In, Some(table), _) => {
-                    table.check()?;
-                    if !table.fits(port) {
-                        let bytes = table.bytes();
-                        return Err(format!("{} has no shared input for its table of {bytes} bytes", kernel.name()));
-                    }
+                    check_table(kernel.name(), port, &table)?;
                     Bound::Table(table)
                 }
                 (Role::In, None, Some(id)) if port.tables == 0 => Bound::Reads(id),
@@ -417,7 +413,7 @@ impl Graph {
             for (q, other) in inputs.iter().enumerate().filter(|(q, _)| *q != p) {
                 let (Some(old), Some(other)) = (*old, *other) else { continue };
                 let ((root, a), (other_root, b)) = (place(old), place(other));
-                if root != other_root || a.start.max(b.start) >= a.end.min(b.end) {
+                if root != other_root || !meet(&a, &b) {
                     continue;
                 }
                 let (name, other) = (self.name(old), self.name(other));
@@ -498,10 +494,16 @@ impl Graph {
         }
     }
 
-    /// Copies of what turned out to be secret are secret.
+    /// Copies of what turned out to be secret are secret, and so is what they are copies of.
     pub(super) fn keep_copies_secret(&mut self) {
         let is_secret = |graph: &Self, id: Id| graph.nodes[id].kind.as_ref().is_some_and(|kind| kind.secret);
-        for (id, copy) in core::mem::take(&mut self.copies) {
+        let copies = core::mem::take(&mut self.copies);
+        for &(id, copy) in copies.iter().rev() {
+            if is_secret(self, copy) {
+                self.keep_secret(id);
+            }
+        }
+        for &(id, copy) in &copies {
             if self.all_sources(id).iter().any(|(source, _)| is_secret(self, *source)) {
                 self.keep_secret(copy);
             }
@@ -511,9 +513,7 @@ impl Graph {
     fn readable(&self, id: Id) -> Result<(), Refused> {
         let sources = self.all_sources(id);
         let is_gone = |(old, range, _): &&(Id, Range<usize>, usize)| {
-            let meets =
-                |bytes: &Range<usize>| bytes.is_empty() || bytes.start.max(range.start) < bytes.end.min(range.end);
-            sources.iter().any(|(source, bytes)| source == old && meets(bytes))
+            sources.iter().any(|(source, bytes)| source == old && (bytes.is_empty() || meet(bytes, range)))
         };
         match self.overwritten.iter().find(is_gone).and_then(|(.., step)| self.steps.get(*step)) {
             Some(step) => Err(format!("{} is gone: {} wrote over it", self.name(id), step.kernel.name())),
@@ -643,7 +643,28 @@ fn takes(kernel: &Arc<dyn Kernel>, ports: &[Port], places: &[(usize, usize)]) ->
         return Some(kernel.clone());
     }
     let (firsts, distances): (Vec<usize>, Vec<usize>) = places.iter().copied().unzip();
-    kernel.on_views(&firsts, &distances)
+    let alike = |(new, (old, distance)): (&Port, (&Port, &usize))| {
+        let same = (new.role, new.sharing) == (old.role, old.sharing);
+        same && (old.sharing == Sharing::Shared || (new.bytes, new.distance()) == (old.bytes, *distance))
+    };
+    let same = |new: &Arc<dyn Kernel>| {
+        new.ports().len() == ports.len() && new.ports().iter().zip(ports.iter().zip(&distances)).all(alike)
+    };
+    kernel.on_views(&firsts, &distances).filter(same)
+}
+
+/// Whether two ranges of bytes have one in common.
+pub(super) fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start.max(b.start) < a.end.min(b.end)
+}
+
+/// Whether a kernel's port can be bound to a table.
+pub(super) fn check_table(kernel: &str, port: &Port, table: &Table) -> Result<(), Refused> {
+    table.check()?;
+    if table.fits(port) {
+        return Ok(());
+    }
+    Err(format!("{kernel} has no shared input for its table of {} bytes", table.bytes()))
 }
 
 fn size(bytes: usize, sharing: Sharing) -> String {

@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
-use crate::kernel::{Role, Sharing};
+use crate::kernel::{Port, Role, Sharing};
 use crate::limits::Limits;
 use crate::plan::{self, Home, Plan, PlanArg, Slot, Temp};
 
-use super::graph::{Bound, Graph, Id, Kind, Origin, Refused};
+use super::graph::{self, Bound, Graph, Id, Kind, Origin, Refused, check_table, meet};
 
 /// The plan of a graph: its values put into arguments and temporaries.
 pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits) -> Result<Plan, Refused> {
@@ -20,17 +20,22 @@ pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits) -> Result<Pla
         memory.work_in_place();
     }
     let (places, args, temps) = memory.assign();
-    let step = |step: &super::graph::Step| {
+    let step = |step: &graph::Step| {
         let kernel = graph.on_views(step).ok_or_else(|| format!("{} does not take its views", step.kernel.name()))?;
-        let slots = step.bound.iter().enumerate().map(|(port, bound)| match bound {
-            // of a kernel on views, the table that goes with it
-            Bound::Table(table) => Slot::Table(kernel.table(port).unwrap_or_else(|| table.clone())),
+        let slot = |(number, (bound, port)): (usize, (&Bound, &Port))| match bound {
+            Bound::Table(table) => {
+                // of a kernel on views, the table that goes with it
+                let table = kernel.table(number).unwrap_or_else(|| table.clone());
+                check_table(kernel.name(), port, &table).map(|()| Slot::Table(table))
+            }
+            _ if port.tables > 0 => Err(format!("{} has pointers to tables for a value's port", kernel.name())),
             Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => {
                 let (root, first) = graph.home(*id);
-                Slot::Memory(places[root], first)
+                Ok(Slot::Memory(places[root], first))
             }
-        });
-        Ok(plan::Step { slots: slots.collect(), kernel, once: step.once })
+        };
+        let slots = step.bound.iter().zip(kernel.ports()).enumerate().map(slot).collect::<Result<_, Refused>>()?;
+        Ok(plan::Step { slots, kernel, once: step.once })
     };
     let steps = graph.steps.iter().map(step).collect::<Result<_, Refused>>()?;
     Ok(Plan { title: title.into(), steps, args, temps })
@@ -310,8 +315,4 @@ impl<'a> Memory<'a> {
             after: content(output),
         }
     }
-}
-
-fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
-    a.start.max(b.start) < a.end.min(b.end)
 }

@@ -130,6 +130,11 @@ impl Split {
         Self { ring: ring.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
     }
 
+    /// Whether all layers are of two, down to degree 1, which any arithmetic can transform.
+    pub(crate) fn is_binary(&self) -> bool {
+        self.base == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
+    }
+
     /// The same split of the ring of some limbs, which alone might go deeper.
     pub(crate) fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
         let ring = self.ring.limbs(limbs)?;
