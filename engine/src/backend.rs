@@ -22,22 +22,14 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// A new order of work.
     fn queue(&self) -> Result<Queue>;
 
-    /// Copies into memory, at a byte offset, after earlier work on the queue. The source may be reused on return.
-    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>, offset: usize) -> Result<()>;
+    /// Copies into memory of the same size, after earlier work on the queue. The source may be reused on return.
+    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>) -> Result<()>;
 
-    /// Copies out of memory, from a byte offset, after earlier work on the queue. The bytes are there on return.
-    fn download(&self, queue: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()>;
+    /// Copies out of memory of the same size, after earlier work on the queue. The bytes are there on return.
+    fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()>;
 
-    /// Copies between two of its memories, each from a byte offset, after earlier work on the queue.
-    fn copy(
-        &self,
-        queue: &Queue,
-        from: Read<'_>,
-        start: usize,
-        to: Write<'_>,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<()>;
+    /// Copies between two of its memories of the same size, after earlier work on the queue.
+    fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()>;
 
     /// Overwrites memory with zeros, after earlier work on the queue.
     fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()>;

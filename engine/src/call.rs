@@ -4,7 +4,7 @@ use core::fmt;
 
 use bytemuck::Pod;
 
-use crate::device::{Buffer, Stream};
+use crate::device::{BufferSlice, BufferSliceMut, Stream};
 use crate::error::{Error, Result};
 use crate::kernel::Role;
 use crate::program::{Place, Program, check_size, mismatch};
@@ -49,25 +49,28 @@ impl<'a> Call<'a> {
         Self { budget: bytes, ..self }
     }
 
-    /// With a buffer to read.
-    pub fn input(mut self, name: &str, buffer: &'a Buffer) -> Self {
-        self.args.put(name, Arg::In(buffer));
+    /// With a buffer to read, or a [slice](crate::Buffer::slice) of one.
+    pub fn input(mut self, name: &str, from: impl Into<BufferSlice<'a>>) -> Self {
+        self.args.put(name, Arg::In(from.into()));
         self
     }
 
-    /// With a buffer to write, or to read and write.
-    pub fn output(mut self, name: &str, buffer: &'a mut Buffer) -> Self {
-        self.args.put(name, Arg::Out(buffer));
+    /// With a buffer to write, or to read and write, or a [slice](crate::Buffer::slice_mut) of one.
+    pub fn output(mut self, name: &str, to: impl Into<BufferSliceMut<'a>>) -> Self {
+        self.args.put(name, Arg::Out(to.into()));
         self
     }
 
     /// Starts the run and returns, on a GPU before it is done. Each argument has exactly `batch` items, or one shared thing.
-    /// When a run fails, what it should have written is zeroed and counts as unwritten.
+    /// When a run fails, the buffers that it should have written to are zeroed and count as unwritten, also where it was given
+    /// slices of them.
     ///
     /// # Errors
     /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`];
     /// [`Error::Mismatch`] for a buffer to read where the plan writes, and for another ring, domain or order than the plan's;
-    /// [`Error::Unwritten`], [`Error::ForeignDevice`], [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Unwritten`], also for a slice to write of a buffer that was not written yet; [`Error::Alignment`] for
+    /// one that begins within 16 bytes; [`Error::ForeignDevice`],
+    /// [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn run(self) -> Result<()> {
         let Self { program, stream, batch, args, budget } = self;
         program.run(stream, batch, &mut args.all()?, budget)
@@ -163,23 +166,23 @@ impl<'a, A> Args<'a, A> {
 #[derive(Debug)]
 pub(crate) enum Arg<'a> {
     /// Read only.
-    In(&'a Buffer),
+    In(BufferSlice<'a>),
     /// Written, or read and written.
-    Out(&'a mut Buffer),
+    Out(BufferSliceMut<'a>),
 }
 
 impl Arg<'_> {
-    pub(crate) fn buffer(&self) -> &Buffer {
+    pub(crate) fn as_read(&self) -> BufferSlice<'_> {
         match self {
-            Self::In(buffer) => buffer,
-            Self::Out(buffer) => buffer,
+            Self::In(slice) => slice.clone(),
+            Self::Out(slice) => slice.as_read(),
         }
     }
 
     pub(crate) fn place(&mut self) -> Place<'_> {
         match self {
-            Self::In(buffer) => Place::read(buffer.memory.read()),
-            Self::Out(buffer) => Place::write(buffer.memory.write()),
+            Self::In(slice) => Place::read(slice.memory()),
+            Self::Out(slice) => Place::write(slice.memory()),
         }
     }
 }

@@ -47,9 +47,9 @@ impl CapturedArg {
 
     fn as_arg(&mut self, role: Role) -> Arg<'_> {
         match (self, role) {
-            (Self::Own(buffer), Role::Out | Role::InOut) => Arg::Out(buffer),
-            (Self::Own(buffer), Role::In) => Arg::In(buffer),
-            (Self::Shared(buffer), _) => Arg::In(buffer),
+            (Self::Own(buffer), Role::Out | Role::InOut) => Arg::Out(buffer.into()),
+            (Self::Own(buffer), Role::In) => Arg::In(buffer.into()),
+            (Self::Shared(buffer), _) => Arg::In((&*buffer).into()),
         }
     }
 }

@@ -33,16 +33,16 @@ impl Backend for Cpu {
         Ok(Queue::Immediate)
     }
 
-    fn upload(&self, _: &Queue, from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
-        upload(from, to, offset)
+    fn upload(&self, _: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
+        copy(Read::Host(from), to)
     }
 
-    fn download(&self, _: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
-        download(from, offset, to)
+    fn download(&self, _: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+        copy(from, Write::Host(to))
     }
 
-    fn copy(&self, _: &Queue, from: Read<'_>, start: usize, to: Write<'_>, offset: usize, bytes: usize) -> Result<()> {
-        copy(from, start, to, offset, bytes)
+    fn copy(&self, _: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+        copy(from, to)
     }
 
     fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {
@@ -87,18 +87,9 @@ pub(crate) fn allocate(bytes: usize) -> Result<Memory> {
     HostMemory::zeroed(bytes).map(Memory::Host).ok_or(Error::OutOfMemory { bytes })
 }
 
-pub(crate) fn upload(from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
-    host_write(to)?[offset..offset + from.len()].copy_from_slice(from);
-    Ok(())
-}
-
-pub(crate) fn download(from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
-    to.copy_from_slice(&host_read(from)?[offset..offset + to.len()]);
-    Ok(())
-}
-
-pub(crate) fn copy(from: Read<'_>, start: usize, to: Write<'_>, offset: usize, bytes: usize) -> Result<()> {
-    host_write(to)?[offset..offset + bytes].copy_from_slice(&host_read(from)?[start..start + bytes]);
+/// Copies between memories of the same size.
+pub(crate) fn copy(from: Read<'_>, to: Write<'_>) -> Result<()> {
+    host_write(to)?.copy_from_slice(host_read(from)?);
     Ok(())
 }
 

@@ -39,7 +39,7 @@ pub use resources::{Resources, compile_check, is_compiler_present};
 
 pub(crate) use code::CudaCode;
 pub(crate) use graph::CudaRecording;
-pub(crate) use memory::CudaMemory;
+pub(crate) use memory::{CudaMemory, Part};
 pub(crate) use pinned::PinnedBytes;
 pub(crate) use queue::{CudaQueue, TimedEvent};
 
@@ -67,18 +67,18 @@ impl Cuda {
         }
     }
 
-    fn mine<'a>(&self, memory: &'a CudaMemory) -> Result<&'a CudaMemory> {
-        if memory.is_on(&self.0) { Ok(memory) } else { Err(self.foreign("memory", "another GPU")) }
+    fn mine<'a>(&self, part: Part<'a>) -> Result<Part<'a>> {
+        if part.memory.is_on(&self.0) { Ok(part) } else { Err(self.foreign("memory", "another GPU")) }
     }
 
-    fn read<'a>(&self, memory: Read<'a>) -> Result<&'a CudaMemory> {
+    fn read<'a>(&self, memory: Read<'a>) -> Result<Part<'a>> {
         match memory {
             Read::Cuda(memory) => self.mine(memory),
             Read::Host(_) => Err(self.foreign("memory", "CPU")),
         }
     }
 
-    fn write<'a>(&self, memory: Write<'a>) -> Result<&'a CudaMemory> {
+    fn write<'a>(&self, memory: Write<'a>) -> Result<Part<'a>> {
         match memory {
             Write::Cuda(memory) => self.mine(memory),
             Write::Host(_) => Err(self.foreign("memory", "CPU")),
@@ -96,7 +96,7 @@ pub(crate) fn replay(recording: &mut CudaRecording, queue: &Queue, memories: &[R
         return Err(Error::Kernel { kernel: "a recording".into(), why: "is replayed on another device".into() });
     };
     let memories = memories.iter().filter_map(|memory| match memory {
-        Read::Cuda(memory) => Some(*memory),
+        Read::Cuda(part) => Some(part.memory),
         Read::Host(_) => None,
     });
     recording.replay(queue, &memories.collect::<Vec<_>>())
@@ -115,24 +115,16 @@ impl Backend for Cuda {
         Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0)?)))
     }
 
-    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
-        copy::upload(self.queue_of(queue)?, from, self.write(to)?, offset)
+    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
+        copy::upload(self.queue_of(queue)?, from, self.write(to)?)
     }
 
-    fn download(&self, queue: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
-        copy::download(self.queue_of(queue)?, self.read(from)?, offset, to)
+    fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+        copy::download(self.queue_of(queue)?, self.read(from)?, to)
     }
 
-    fn copy(
-        &self,
-        queue: &Queue,
-        from: Read<'_>,
-        start: usize,
-        to: Write<'_>,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<()> {
-        copy::between(self.queue_of(queue)?, (self.read(from)?, start), (self.write(to)?, offset), bytes)
+    fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+        copy::between(self.queue_of(queue)?, self.read(from)?, self.write(to)?)
     }
 
     fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {

@@ -25,6 +25,11 @@ impl Guarded {
         Self { memory, wiper, dirty: false }
     }
 
+    /// Whether it is for secrets.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.wiper.is_some()
+    }
+
     /// Overwrites secrets with zeros, after earlier work on the queue; on drop nothing is left to do then.
     pub(crate) fn wipe(&mut self, queue: &Queue) -> Result<()> {
         if let Some((device, _)) = self.wiper.as_ref().filter(|_| self.dirty) {

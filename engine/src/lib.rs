@@ -130,6 +130,7 @@ pub use ring::{Quotient, Ring, split};
 pub mod run {
     pub use crate::call::{Call, HostCall};
     pub use crate::captured::{Captured, CapturedArg};
+    pub use crate::device::{BufferSlice, BufferSliceMut};
     pub use crate::engine::Ntt;
     pub use crate::plan::PlanArg;
 }

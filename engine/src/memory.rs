@@ -1,8 +1,12 @@
 //! Memory of a device, and references to it.
 
 use core::fmt;
+use core::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
+
+/// To what the memory that kernels work on is aligned, in bytes: they move so many at once.
+pub(crate) const ALIGNMENT: usize = 16;
 
 /// Memory of a device.
 pub(crate) enum Memory {
@@ -13,19 +17,19 @@ pub(crate) enum Memory {
     Cuda(crate::cuda::CudaMemory),
 }
 
-/// Memory to read from.
+/// Memory to read from, or some bytes of it.
 #[derive(Clone, Copy)]
 pub(crate) enum Read<'a> {
     Host(&'a [u8]),
     #[cfg(feature = "cuda")]
-    Cuda(&'a crate::cuda::CudaMemory),
+    Cuda(crate::cuda::Part<'a>),
 }
 
-/// Memory to write to.
+/// Memory to write to, or some bytes of it.
 pub(crate) enum Write<'a> {
     Host(&'a mut [u8]),
     #[cfg(feature = "cuda")]
-    Cuda(&'a mut crate::cuda::CudaMemory),
+    Cuda(crate::cuda::Part<'a>),
 }
 
 impl Memory {
@@ -33,7 +37,7 @@ impl Memory {
         match self {
             Self::Host(memory) => Read::Host(memory.bytes()),
             #[cfg(feature = "cuda")]
-            Self::Cuda(memory) => Read::Cuda(memory),
+            Self::Cuda(memory) => Read::Cuda(memory.all()),
         }
     }
 
@@ -41,7 +45,7 @@ impl Memory {
         match self {
             Self::Host(memory) => Write::Host(memory.bytes_mut()),
             #[cfg(feature = "cuda")]
-            Self::Cuda(memory) => Write::Cuda(memory),
+            Self::Cuda(memory) => Write::Cuda(memory.all()),
         }
     }
 }
@@ -65,13 +69,33 @@ impl Memory {
     }
 }
 
+impl Read<'_> {
+    /// Some of the bytes, which must be there.
+    pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
+        match self {
+            Self::Host(memory) => Self::Host(&memory[bytes.clone()]),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Self::Cuda(memory.part(bytes)),
+        }
+    }
+}
+
 impl Write<'_> {
+    /// Some of the bytes, which must be there.
+    pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
+        match self {
+            Self::Host(memory) => Self::Host(&mut memory[bytes.clone()]),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => Self::Cuda(memory.part(bytes)),
+        }
+    }
+
     /// The same memory, for reading.
     pub(crate) fn as_read(&self) -> Read<'_> {
         match self {
             Self::Host(bytes) => Read::Host(bytes),
             #[cfg(feature = "cuda")]
-            Self::Cuda(memory) => Read::Cuda(memory),
+            Self::Cuda(memory) => Read::Cuda(*memory),
         }
     }
 
@@ -80,7 +104,7 @@ impl Write<'_> {
         match self {
             Self::Host(bytes) => Write::Host(bytes),
             #[cfg(feature = "cuda")]
-            Self::Cuda(memory) => Write::Cuda(memory),
+            Self::Cuda(memory) => Write::Cuda(*memory),
         }
     }
 }

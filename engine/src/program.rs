@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::backend::{Bound, Loaded, To};
 use crate::call::{Arg, Call};
-use crate::device::{Buffer, Device, MadeTable, Stream};
+use crate::device::{Device, MadeTable, Stream};
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
 use crate::kernel::{Kernel, Role, Sharing};
@@ -169,7 +169,7 @@ impl Program {
         for (arg, wanted) in args.iter().zip(plan.args()) {
             check_arg(device, arg, wanted, batch)?;
             if ready {
-                check_content(arg.buffer(), wanted)?;
+                check_content(arg, wanted)?;
             }
         }
         Ok(())
@@ -190,19 +190,19 @@ impl Program {
         }
         // not written while a panic may leave it half done
         for (arg, wanted) in args.iter_mut().zip(plan.args()) {
-            if let (Arg::Out(buffer), true) = (arg, wanted.role != Role::In) {
-                buffer.written = false;
+            if let (Arg::Out(slice), true) = (arg, wanted.role != Role::In) {
+                slice.buffer.written = false;
             }
         }
         let outcome = work(args.iter_mut().map(Arg::place).collect());
         for (arg, wanted) in args.iter_mut().zip(plan.args()) {
-            if let (Arg::Out(buffer), true) = (arg, wanted.role != Role::In) {
-                if outcome.is_err() {
-                    // the failure is what the caller must hear of, whether or not the device still answers
-                    let _ = device.backend().wipe(stream.queue(), buffer.memory.write());
-                }
-                buffer.written = outcome.is_ok();
-                buffer.content = wanted.after.clone().filter(|_| outcome.is_ok());
+            let (Arg::Out(slice), true) = (arg, wanted.role != Role::In) else { continue };
+            if outcome.is_ok() {
+                slice.holds(wanted.after.as_ref());
+            } else {
+                // the failure is what the caller must hear of, whether or not the device still answers
+                let _ = device.backend().wipe(stream.queue(), slice.buffer.memory.write());
+                slice.buffer.content = None;
             }
         }
         outcome
@@ -426,23 +426,25 @@ pub(crate) fn check_size(wanted: &PlanArg, batch: usize, got: usize) -> Result<(
 
 pub(crate) fn check_arg(device: &Device, arg: &Arg<'_>, wanted: &PlanArg, batch: usize) -> Result<()> {
     let what = format!("argument {}", wanted.name);
-    let (buffer, writable): (&Buffer, bool) = match arg {
-        Arg::In(buffer) => (buffer, false),
-        Arg::Out(buffer) => (buffer, true),
-    };
-    buffer.on(device, &what)?;
-    check_size(wanted, batch, buffer.len())?;
-    if wanted.role != Role::In && !writable {
+    let slice = arg.as_read();
+    slice.buffer.on(device, &what)?;
+    check_size(wanted, batch, slice.len())?;
+    slice.aligned()?;
+    if wanted.role != Role::In && matches!(arg, Arg::In(_)) {
         return Err(mismatch(what, "a buffer to write", "a buffer to read"));
     }
     Ok(())
 }
 
-fn check_content(buffer: &Buffer, wanted: &PlanArg) -> Result<()> {
+fn check_content(arg: &Arg<'_>, wanted: &PlanArg) -> Result<()> {
     let what = format!("argument {}", wanted.name);
+    if let Arg::Out(slice) = arg {
+        slice.writable(&what)?;
+    }
     if wanted.role != Role::Out {
-        buffer.readable(&what)?;
-        if let (Some(wanted), Some(got)) = (&wanted.before, buffer.content())
+        let slice = arg.as_read();
+        slice.readable(&what)?;
+        if let (Some(wanted), Some(got)) = (&wanted.before, slice.content())
             && wanted != got
         {
             return Err(mismatch(what, wanted, got));

@@ -112,6 +112,13 @@ fn an_item_that_is_skipped_was_not_reached() {
                 call().output("statuses", &mut statuses).within(budget).run().expect("a run");
                 assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: cut");
             }
+            // a slice of memory: what lies before and behind it is others'
+            let mut many = stream.upload(&[FINE - 1; 4 + BATCH + 1]).expect("a buffer");
+            let slice = many.slice_mut(16..16 + 4 * BATCH).expect("a slice");
+            call().output("statuses", slice).run().expect("a run");
+            let found = stream.download::<u32>(&many).expect("words");
+            assert_eq!(found[4..4 + BATCH], expected(BATCH), "{device}: in a slice");
+            assert!(found[..4].iter().chain(&found[4 + BATCH..]).all(|word| *word == FINE - 1), "{device}: beside it");
             call().output("statuses", &mut statuses).run_timed().expect("a run");
             assert_eq!(stream.download::<u32>(&statuses).expect("words"), expected(BATCH), "{device}: timed");
 

@@ -111,7 +111,7 @@ impl Shared {
             memories.push(if arg.sharing == Sharing::Shared {
                 let mut memory = Guarded::new(&stream, program.device().allocate(arg.bytes)?, arg.secret);
                 if arg.role != Role::Out {
-                    backend.upload(stream.queue(), host.bytes(), memory.write(), 0)?;
+                    backend.upload(stream.queue(), host.bytes(), memory.write())?;
                 }
                 Some(memory)
             } else {
@@ -127,7 +127,7 @@ impl Shared {
         let queue = self.stream.queue();
         for ((arg, host), memory) in program.plan().args().iter().zip(args).zip(&self.memories) {
             if let (Some(memory), HostArg::Out(host), true) = (memory, host, arg.role != Role::In) {
-                backend.download(queue, memory.read(), 0, host)?;
+                backend.download(queue, memory.read(), host)?;
             }
         }
         backend.synchronize(queue)

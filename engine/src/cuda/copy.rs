@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::columns::Shape;
 use crate::cuda::driver::failed;
-use crate::cuda::memory::{Access, CudaMemory};
+use crate::cuda::memory::{Access, CudaMemory, Part};
 use crate::cuda::queue::CudaQueue;
 use crate::cuda::staging::Staged;
 use crate::error::Result;
@@ -32,20 +32,21 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
 }
 
 /// Copies to device memory. The source may be used again on return.
-pub(crate) fn upload(queue: &CudaQueue, from: &[u8], to: &CudaMemory, offset: usize) -> Result<()> {
-    to.check(offset, from.len())?;
+pub(crate) fn upload(queue: &CudaQueue, from: &[u8], part: Part<'_>) -> Result<()> {
+    part.check(from.len())?;
     if from.is_empty() {
         return Ok(());
     }
     queue.gpu().bind()?;
-    let access = if from.len() == to.len() { Access::Overwrite } else { Access::Write };
+    let Part { memory: to, first, .. } = part;
+    let access = part.overwrite();
     to.before(queue, access)?;
     let outcome = if queue.gpu().pinned.contain(from) {
         // SAFETY: waited for before the source can change.
-        let started = unsafe { start_upload(queue, from, to, offset) };
+        let started = unsafe { start_upload(queue, from, to, first) };
         queue.synchronize().and(started)
     } else {
-        upload_staged(queue, from, to, offset)
+        upload_staged(queue, from, to, first)
     };
     to.after(queue.point(), access, outcome.is_ok());
     outcome
@@ -64,19 +65,20 @@ fn upload_staged(queue: &CudaQueue, from: &[u8], to: &CudaMemory, offset: usize)
 }
 
 /// Copies from device memory. The bytes are there on return.
-pub(crate) fn download(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut [u8]) -> Result<()> {
-    from.check(offset, to.len())?;
+pub(crate) fn download(queue: &CudaQueue, part: Part<'_>, to: &mut [u8]) -> Result<()> {
+    part.check(to.len())?;
     if to.is_empty() {
         return Ok(());
     }
     queue.gpu().bind()?;
+    let Part { memory: from, first, .. } = part;
     from.before(queue, Access::Read)?;
     let outcome = if queue.gpu().pinned.contain(to) {
         // SAFETY: waited for before the target can be read.
-        let started = unsafe { start_download(queue, from, offset, to) };
+        let started = unsafe { start_download(queue, from, first, to) };
         queue.synchronize().and(started)
     } else {
-        download_staged(queue, from, offset, to)
+        download_staged(queue, from, first, to)
     };
     from.after(queue.point(), Access::Read, outcome.is_ok());
     outcome
@@ -99,27 +101,21 @@ fn download_staged(queue: &CudaQueue, from: &CudaMemory, offset: usize, to: &mut
     Ok(())
 }
 
-/// Copies between device memories, each from a byte on.
-pub(crate) fn between(
-    queue: &CudaQueue,
-    (from, start): (&CudaMemory, usize),
-    (to, offset): (&CudaMemory, usize),
-    bytes: usize,
-) -> Result<()> {
-    from.check(start, bytes)?;
-    to.check(offset, bytes)?;
-    if bytes == 0 {
+/// Copies between device memories.
+pub(crate) fn between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result<()> {
+    from.check(to.len)?;
+    to.check(from.len)?;
+    if to.len == 0 {
         return Ok(());
     }
     queue.gpu().bind()?;
-    let access = if bytes == to.len() { Access::Overwrite } else { Access::Write };
-    from.before(queue, Access::Read)?;
-    to.before(queue, access)?;
-    let (source, target) = (from.address(start), to.address(offset));
+    from.memory.before(queue, Access::Read)?;
+    to.memory.before(queue, to.overwrite())?;
+    let (source, target) = (from.memory.address(from.first), to.memory.address(to.first));
     // SAFETY: both were checked to hold the bytes, and the queue waits for their earlier users.
-    let outcome = unsafe { result::memcpy_dtod_async(target, source, bytes, queue.stream().cu_stream()) };
-    from.after(queue.point(), Access::Read, outcome.is_ok());
-    to.after(queue.point(), access, outcome.is_ok());
+    let outcome = unsafe { result::memcpy_dtod_async(target, source, to.len, queue.stream().cu_stream()) };
+    from.memory.after(queue.point(), Access::Read, outcome.is_ok());
+    to.memory.after(queue.point(), to.overwrite(), outcome.is_ok());
     outcome.map_err(failed("cuMemcpyDtoDAsync"))
 }
 

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use crate::backend::{Bound, Code, Loaded, To};
 use crate::cuda::code::CudaCode;
-use crate::cuda::memory::{Access, CudaMemory};
+use crate::cuda::memory::{Access, CudaMemory, Part};
 use crate::cuda::queue::CudaQueue;
 use crate::error::{Error, Result};
 use crate::kernel::{Port, Role, Sharing};
@@ -21,8 +21,8 @@ pub(crate) struct Target<'a> {
 /// What a port is bound to.
 #[derive(Clone, Copy)]
 pub(crate) enum Which<'a> {
-    Read(&'a CudaMemory),
-    Write(&'a CudaMemory),
+    Read(Part<'a>),
+    Write(Part<'a>),
     /// The memory that the port with this index writes.
     SameAs(usize),
 }
@@ -79,19 +79,19 @@ impl<'a> Work<'a> {
         let mut addresses = Vec::with_capacity(ports.len());
         let mut used: Vec<(&CudaMemory, Access)> = Vec::with_capacity(ports.len());
         for (number, (port, target)) in ports.iter().zip(targets).enumerate() {
-            let memory =
-                memory_of(targets, number).ok_or_else(|| broken("runs in place with a port that is not written"))?;
+            let part =
+                part_of(targets, number).ok_or_else(|| broken("runs in place with a port that is not written"))?;
             match target.to {
                 Which::Read(_) if port.role != Role::In => return Err(broken("writes to memory that is read only")),
-                Which::Read(_) => used.push((memory, Access::Read)),
+                Which::Read(_) => used.push((part.memory, Access::Read)),
                 Which::Write(_) => {
                     let shared = targets.iter().any(|other| matches!(other.to, Which::SameAs(same) if same == number));
-                    let whole = port.role == Role::Out && !shared && fills(port, target, &items, memory);
-                    used.push((memory, if whole { Access::Overwrite } else { Access::Write }));
+                    let whole = port.role == Role::Out && !shared && fills(port, target, &items, part);
+                    used.push((part.memory, if whole { part.overwrite() } else { Access::Write }));
                 }
                 Which::SameAs(_) => {}
             }
-            let address = address(port, target, &items, memory);
+            let address = address(port, target, &items, part);
             addresses.push(address.ok_or_else(|| broken("a port is shorter than its items"))?);
         }
         Ok(Self { code, items, addresses, used })
@@ -122,30 +122,30 @@ impl<'a> Work<'a> {
 }
 
 /// The memory that a port is bound to.
-pub(crate) fn memory_of<'a>(targets: &[Target<'a>], port: usize) -> Option<&'a CudaMemory> {
+pub(crate) fn part_of<'a>(targets: &[Target<'a>], port: usize) -> Option<Part<'a>> {
     match targets.get(port)?.to {
-        Which::Read(memory) | Which::Write(memory) => Some(memory),
+        Which::Read(part) | Which::Write(part) => Some(part),
         Which::SameAs(same) => match targets.get(same)?.to {
-            Which::Write(memory) => Some(memory),
+            Which::Write(part) => Some(part),
             _ => None,
         },
     }
 }
 
 /// Where item 0 of a port would lie, which a kernel counts from; none where the memory does not hold the items.
-fn address(port: &Port, target: &Target<'_>, items: &Range<usize>, memory: &CudaMemory) -> Option<u64> {
+fn address(port: &Port, target: &Target<'_>, items: &Range<usize>, part: Part<'_>) -> Option<u64> {
     let Target { first, skipped, .. } = *target;
     let last = port.bytes_of((items.end - 1).checked_sub(skipped)?, first);
     // the bytes before the first item are counted, but never reached
     let before = (skipped as u64).wrapping_mul(port.distance() as u64);
-    (items.start >= skipped && last.end <= memory.len())
-        .then(|| memory.address(0).wrapping_add(first as u64).wrapping_sub(before))
+    (items.start >= skipped && last.end <= part.len)
+        .then(|| part.memory.address(part.first).wrapping_add(first as u64).wrapping_sub(before))
 }
 
-/// Whether a launch on these items writes all of the memory.
-fn fills(port: &Port, target: &Target<'_>, items: &Range<usize>, memory: &CudaMemory) -> bool {
+/// Whether a launch on these items writes all of the bytes.
+fn fills(port: &Port, target: &Target<'_>, items: &Range<usize>, part: Part<'_>) -> bool {
     match port.sharing {
-        Sharing::PerItem => items.start == target.skipped && items.len() * port.bytes == memory.len(),
-        Sharing::Shared => port.bytes == memory.len(),
+        Sharing::PerItem => items.start == target.skipped && items.len() * port.bytes == part.len,
+        Sharing::Shared => port.bytes == part.len,
     }
 }

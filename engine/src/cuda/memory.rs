@@ -1,5 +1,6 @@
 //! Device memory that knows who used it last, so that work on several queues keeps the order it must.
 
+use core::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::result;
@@ -26,6 +27,51 @@ pub(crate) struct CudaMemory {
     len: usize,
     address: u64,
     state: Mutex<State>,
+}
+
+/// Some bytes of memory of a GPU.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) memory: &'a CudaMemory,
+    /// The first of them.
+    pub(crate) first: usize,
+    pub(crate) len: usize,
+}
+
+impl Part<'_> {
+    /// Some of the bytes.
+    pub(crate) fn part(self, bytes: &Range<usize>) -> Self {
+        Self { first: self.first + bytes.start, len: bytes.len(), ..self }
+    }
+
+    /// Whether they are so many.
+    pub(crate) fn check(&self, bytes: usize) -> Result<()> {
+        if bytes == self.len {
+            return self.memory.check(self.first, self.len);
+        }
+        Err(Error::Length { what: "bytes of device memory", expected: self.len, got: bytes })
+    }
+
+    /// What overwriting these bytes is to the memory.
+    pub(crate) fn overwrite(&self) -> Access {
+        if self.len == self.memory.len { Access::Overwrite } else { Access::Write }
+    }
+
+    /// Overwrites the bytes with zeros.
+    pub(crate) fn wipe(&self, queue: &CudaQueue) -> Result<()> {
+        let Self { memory, first, len } = *self;
+        memory.check(first, len)?;
+        if len == 0 {
+            return Ok(());
+        }
+        memory.before(queue, self.overwrite())?;
+        // SAFETY: the memory is ours and holds the bytes; the queue waits for all earlier users.
+        let outcome = unsafe { result::memset_d8_async(memory.address(first), 0, len, queue.stream().cu_stream()) };
+        if !queue.is_recorder() {
+            memory.after(queue.point(), self.overwrite(), outcome.is_ok());
+        }
+        outcome.map_err(failed("cuMemsetD8Async"))
+    }
 }
 
 /// Queues whose work later work must wait for: a reader waits for the writer, a writer for all.
@@ -65,6 +111,11 @@ impl CudaMemory {
 
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// All of its bytes.
+    pub(crate) fn all(&self) -> Part<'_> {
+        Part { memory: self, first: 0, len: self.len }
     }
 
     pub(crate) fn is_on(&self, gpu: &Arc<Gpu>) -> bool {
@@ -124,20 +175,6 @@ impl CudaMemory {
         let users = other.state();
         let users: Vec<Point> = users.writer.iter().chain(&users.readers).cloned().collect();
         users.into_iter().for_each(|point| self.state().record(point, Access::Read));
-    }
-
-    /// Overwrites the memory with zeros.
-    pub(crate) fn wipe(&self, queue: &CudaQueue) -> Result<()> {
-        if self.len == 0 {
-            return Ok(());
-        }
-        self.before(queue, Access::Overwrite)?;
-        // SAFETY: the memory is ours and has this length; the queue waits for all earlier users.
-        let outcome = unsafe { result::memset_d8_async(self.address, 0, self.len, queue.stream().cu_stream()) };
-        if !queue.is_recorder() {
-            self.after(queue.point(), Access::Overwrite, outcome.is_ok());
-        }
-        outcome.map_err(failed("cuMemsetD8Async"))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

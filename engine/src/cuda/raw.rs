@@ -15,10 +15,7 @@ use crate::backend::Queue;
 use crate::cuda::memory::CudaMemory;
 use crate::device::{Buffer, Device, Stream};
 use crate::error::{Error, Result};
-use crate::memory::Memory;
-
-/// To what foreign memory must be aligned: kernels move so many bytes at once.
-const ALIGNMENT: u64 = 16;
+use crate::memory::{ALIGNMENT, Memory};
 
 impl Buffer {
     /// The address of the memory on its GPU, for as long as the buffer lives; none on a CPU, and for a buffer of no bytes.
@@ -69,8 +66,8 @@ impl Device {
             let job = format!("a buffer in foreign memory on {self}");
             return Err(Error::Unsupported { job, why: "it has no memory of its own".into() });
         };
-        if !pointer.is_multiple_of(ALIGNMENT) {
-            return Err(Error::Alignment { what: "foreign memory", needed: ALIGNMENT as usize });
+        if !pointer.is_multiple_of(ALIGNMENT as u64) {
+            return Err(Error::Alignment { what: "foreign memory", needed: ALIGNMENT });
         }
         let room = if pointer == 0 { 0 } else { usize::try_from(u64::MAX - pointer).unwrap_or(usize::MAX) };
         if bytes > room {

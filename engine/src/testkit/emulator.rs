@@ -112,16 +112,16 @@ impl Backend for Emulator {
         Ok(Queue::Immediate)
     }
 
-    fn upload(&self, _: &Queue, from: &[u8], to: Write<'_>, offset: usize) -> Result<()> {
-        cpu::upload(from, to, offset)
+    fn upload(&self, _: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
+        cpu::copy(Read::Host(from), to)
     }
 
-    fn download(&self, _: &Queue, from: Read<'_>, offset: usize, to: &mut [u8]) -> Result<()> {
-        cpu::download(from, offset, to)
+    fn download(&self, _: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+        cpu::copy(from, Write::Host(to))
     }
 
-    fn copy(&self, _: &Queue, from: Read<'_>, start: usize, to: Write<'_>, offset: usize, bytes: usize) -> Result<()> {
-        cpu::copy(from, start, to, offset, bytes)
+    fn copy(&self, _: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+        cpu::copy(from, to)
     }
 
     fn wipe(&self, _: &Queue, memory: Write<'_>) -> Result<()> {

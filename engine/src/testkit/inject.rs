@@ -301,6 +301,6 @@ fn contents(table: &Table) -> Result<Vec<u8>> {
     let device = Device::cpu();
     let memory = device.table(table)?;
     let mut bytes = vec![0; table.bytes()];
-    device.backend().download(&device.backend().queue()?, memory.memory(), 0, &mut bytes)?;
+    device.backend().download(&device.backend().queue()?, memory.memory(), &mut bytes)?;
     Ok(bytes)
 }

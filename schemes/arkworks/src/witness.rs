@@ -58,12 +58,12 @@ impl WitnessMap {
     /// As [`Call::run`](ringforge::run::Call::run).
     pub fn run(&self, stream: &Stream, a: &mut Buffer, b: &mut Buffer, c: &mut Buffer) -> Result<()> {
         if let Some(product) = &self.product {
-            product.on(stream, 1).input("a", a).input("b", b).output("product", c).run()?;
+            product.on(stream, 1).input("a", &*a).input("b", &*b).output("product", &mut *c).run()?;
         }
         for x in [&mut *a, &mut *b, &mut *c] {
             self.to_coset.on(stream, 1).output("data", x).run()?;
         }
-        self.last.on(stream, 1).input("a", a).input("b", b).output("c", c).run()
+        self.last.on(stream, 1).input("a", &*a).input("b", &*b).output("c", c).run()
     }
 
     /// Runs the map from host memory. `fill(i, values)` puts down the values of a, b and, in [`Reduction::Libsnark`], c, each

@@ -177,7 +177,7 @@ fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
         let mut held = buffers();
         let [from, to] = &mut held;
         let outcome = outcome(&mut || {
-            let call = program.on(&stream, BATCH).input("words", from).output("sums", to);
+            let call = program.on(&stream, BATCH).input("words", &*from).output("sums", &mut *to);
             if timed { call.run_timed().map(drop) } else { call.run() }
         });
         forget(held);

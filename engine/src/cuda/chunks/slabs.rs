@@ -7,7 +7,7 @@ use crate::call::HostArg;
 use crate::cuda::chunks::flow::{Flow, Moved, Slab};
 use crate::cuda::chunks::{Lane, LaneArg, Shared, bytes_of, cuda_memory, cuda_queue, places};
 use crate::cuda::copy::{gather, scatter, start_download_shape, start_upload_shape};
-use crate::cuda::launch::{Target, Work, memory_of};
+use crate::cuda::launch::{Target, Work, part_of};
 use crate::cuda::memory::{Access, CudaMemory};
 use crate::cuda::queue::{CudaQueue, Point};
 use crate::cuda::staging::Staged;
@@ -199,6 +199,6 @@ impl<'a> StepRun<'a> {
     }
 
     fn memory(&self, moved: &Moved) -> Result<&'a CudaMemory> {
-        memory_of(self.targets, moved.port).ok_or(Error::OutOfMemory { bytes: 0 })
+        part_of(self.targets, moved.port).map(|part| part.memory).ok_or(Error::OutOfMemory { bytes: 0 })
     }
 }

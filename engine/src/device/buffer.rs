@@ -1,0 +1,194 @@
+//! Buffers: memory on a device, and slices of it.
+
+use core::borrow::Borrow;
+use core::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::guarded::Guarded;
+use crate::memory::{ALIGNMENT, Read, Write};
+use crate::plan::Content;
+
+use super::Device;
+
+/// Memory on a device. It knows whether it was written and, where a program or a checked upload filled it, what it holds.
+#[derive(Debug)]
+pub struct Buffer {
+    device: Device,
+    pub(crate) memory: Guarded,
+    len: usize,
+    pub(crate) written: bool,
+    pub(crate) content: Option<Content>,
+}
+
+impl Buffer {
+    pub(super) fn new(device: &Device, memory: Guarded, len: usize) -> Self {
+        Self { device: device.clone(), memory, len, written: false, content: None }
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the size is 0.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What the buffer holds, where that is known.
+    #[must_use]
+    pub fn content(&self) -> Option<&Content> {
+        self.content.as_ref()
+    }
+
+    /// The buffer's device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Some of the bytes, to be read: by [runs](crate::run::Call::input), from a multiple of 16 on, and
+    /// [copies](super::Stream::copy).
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Job, Op, Ring};
+    /// # let (engine, ring) = (Engine::cpu(), "17:x^4+1".parse::<Ring>()?);
+    /// let (program, stream) = (engine.program(&Job::new(&ring, Op::Mul))?, engine.stream()?);
+    /// let both = stream.upload_coefficients(&ring, &[[1u16, 2, 3, 4], [0, 1, 0, 0]])?;
+    /// let mut product = engine.device().buffer(ring.bytes())?;
+    /// let [a, x] = [both.slice(0..ring.bytes())?, both.slice(ring.bytes()..both.len())?];
+    /// program.on(stream, 1).input("a", a).input("b", x).output("product", &mut product).run()?;
+    /// assert_eq!(stream.download::<u16>(&product)?, [13, 1, 2, 3]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the buffer does not reach so far.
+    pub fn slice(&self, bytes: Range<usize>) -> Result<BufferSlice<'_>> {
+        self.check(&bytes)?;
+        Ok(BufferSlice { buffer: self, bytes })
+    }
+
+    /// Some of the bytes, to be written, of a buffer that was written as a whole before; by runs from a multiple of 16 on.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the buffer does not reach so far.
+    pub fn slice_mut(&mut self, bytes: Range<usize>) -> Result<BufferSliceMut<'_>> {
+        self.check(&bytes)?;
+        Ok(BufferSliceMut { buffer: self, bytes })
+    }
+
+    fn check(&self, bytes: &Range<usize>) -> Result<()> {
+        if bytes.start <= bytes.end && bytes.end <= self.len {
+            return Ok(());
+        }
+        let got = bytes.start.max(bytes.end);
+        Err(Error::Length { what: "bytes of the buffer, at most, in a range", expected: self.len, got })
+    }
+
+    /// A buffer in memory that somebody else has written.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn foreign(device: &Device, memory: crate::memory::Memory, len: usize) -> Self {
+        Self { written: true, ..Self::new(device, memory.into(), len) }
+    }
+
+    pub(crate) fn on(&self, device: &Device, what: &str) -> Result<()> {
+        if self.device.is(device) {
+            return Ok(());
+        }
+        Err(Error::ForeignDevice { what: what.into(), expected: device.to_string(), got: self.device.to_string() })
+    }
+}
+
+/// Bytes of a [`Buffer`] to read: all, made from `&buffer`, or [some](Buffer::slice).
+#[derive(Debug, Clone)]
+pub struct BufferSlice<'a> {
+    pub(crate) buffer: &'a Buffer,
+    bytes: Range<usize>,
+}
+
+/// Bytes of a [`Buffer`] to write: all, made from `&mut buffer`, or [some](Buffer::slice_mut).
+#[derive(Debug)]
+pub struct BufferSliceMut<'a> {
+    pub(crate) buffer: &'a mut Buffer,
+    bytes: Range<usize>,
+}
+
+/// All bytes, also of a buffer behind an [`Arc`](std::sync::Arc).
+impl<'a, B: Borrow<Buffer>> From<&'a B> for BufferSlice<'a> {
+    fn from(buffer: &'a B) -> Self {
+        let buffer = buffer.borrow();
+        Self { buffer, bytes: 0..buffer.len }
+    }
+}
+
+impl<'a> From<&'a mut Buffer> for BufferSlice<'a> {
+    fn from(buffer: &'a mut Buffer) -> Self {
+        Self { buffer, bytes: 0..buffer.len }
+    }
+}
+
+impl<'a> From<&'a mut Buffer> for BufferSliceMut<'a> {
+    fn from(buffer: &'a mut Buffer) -> Self {
+        Self { bytes: 0..buffer.len, buffer }
+    }
+}
+
+impl BufferSlice<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What the bytes hold, where they are whole elements of what the buffer is known to hold.
+    pub(crate) fn content(&self) -> Option<&Content> {
+        self.buffer.content.as_ref().filter(|content| {
+            let element = content.ring().bytes();
+            self.bytes.start.is_multiple_of(element) && self.bytes.end.is_multiple_of(element)
+        })
+    }
+
+    pub(crate) fn memory(&self) -> Read<'_> {
+        self.buffer.memory.read().part(&self.bytes)
+    }
+
+    /// Whether kernels can work on the bytes.
+    pub(crate) fn aligned(&self) -> Result<()> {
+        let what = "a slice of a buffer, as an argument,";
+        if self.bytes.start.is_multiple_of(ALIGNMENT) {
+            Ok(())
+        } else {
+            Err(Error::Alignment { what, needed: ALIGNMENT })
+        }
+    }
+
+    pub(crate) fn readable(&self, what: &str) -> Result<()> {
+        if self.buffer.written || self.len() == 0 { Ok(()) } else { Err(Error::Unwritten { what: what.into() }) }
+    }
+}
+
+impl BufferSliceMut<'_> {
+    pub(crate) fn as_read(&self) -> BufferSlice<'_> {
+        BufferSlice { buffer: self.buffer, bytes: self.bytes.clone() }
+    }
+
+    pub(crate) fn memory(&mut self) -> Write<'_> {
+        self.buffer.memory.write().part(&self.bytes)
+    }
+
+    /// Whether the buffer is as written as ever once the bytes are.
+    pub(crate) fn writable(&self, what: &str) -> Result<()> {
+        if self.bytes.len() == self.buffer.len { Ok(()) } else { self.as_read().readable(what) }
+    }
+
+    /// Notes what the bytes hold that were just written.
+    pub(crate) fn holds(&mut self, content: Option<&Content>) {
+        // whole elements of the kind that is there leave it what it is
+        if content.is_none() || self.as_read().content() != content {
+            let whole = self.bytes.len() == self.buffer.len;
+            self.buffer.content = content.filter(|_| whole).cloned();
+        }
+        self.buffer.written = true;
+    }
+}

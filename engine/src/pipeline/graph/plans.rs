@@ -1,0 +1,104 @@
+//! Plans within plans.
+
+use core::ops::Range;
+
+use crate::kernel::Role;
+use crate::plan::{Content, Plan, Slot};
+
+use super::{Graph, Id, Refused};
+
+/// What lies in memory of a plan: for bytes of it, a value and the first of its bytes that lies there.
+type Pieces = Vec<(Range<usize>, Id, usize)>;
+
+impl Graph {
+    /// The steps of a plan; `inputs` are popped from the end. Gives what it writes.
+    pub(in crate::pipeline) fn steps_of(&mut self, plan: &Plan, mut inputs: Vec<Id>) -> Result<Vec<Id>, Refused> {
+        let mut places: Vec<Pieces> = Vec::new();
+        for arg in &plan.args {
+            let id = if arg.role == Role::Out { None } else { inputs.pop() };
+            if let Some(id) = id {
+                self.fits(plan, &arg.name, arg.before.as_ref(), id)?;
+            }
+            places.push(id.map(|id| (0..arg.bytes, id, 0)).into_iter().collect());
+        }
+        places.resize(plan.args.len() + plan.temps.len(), Vec::new());
+        for step in &plan.steps {
+            let ports = step.kernel.ports().to_vec();
+            let (mut tables, mut ids) = (Vec::new(), Vec::new());
+            for (port, slot) in ports.iter().zip(&step.slots) {
+                ids.push(match slot {
+                    Slot::Memory(_, first) if port.role != Role::Out => match slot.number(plan.args.len()) {
+                        Some(place) => self.gather(&places[place], *first..first + port.bytes)?,
+                        None => None,
+                    },
+                    _ => None,
+                });
+                tables.push(if let Slot::Table(table) = slot { Some(table.clone()) } else { None });
+            }
+            let mut written = self.bind(step.kernel.clone(), ports.clone(), tables, ids)?.into_iter();
+            for (port, slot) in ports.iter().zip(&step.slots) {
+                if let (Slot::Memory(_, first), Some(place), true) =
+                    (slot, slot.number(plan.args.len()), port.role != Role::In)
+                    && let Some(id) = written.next()
+                {
+                    replace(&mut places[place], &(*first..first + port.bytes), id);
+                }
+            }
+        }
+        let mut outputs = Vec::new();
+        for (arg, pieces) in plan.args.iter().zip(&places).filter(|(arg, _)| arg.role != Role::In) {
+            if let Some(id) = self.gather(pieces, 0..arg.bytes)? {
+                self.nodes[id].content = arg.after.clone();
+                outputs.push(id);
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// The value that lies at these bytes.
+    fn gather(&mut self, pieces: &Pieces, bytes: Range<usize>) -> Result<Option<Id>, Refused> {
+        let mut found = Vec::new();
+        for (piece, id, first) in pieces {
+            let within = bytes.start.max(piece.start)..bytes.end.min(piece.end);
+            if within == *piece && *first == 0 && self.bytes(*id) <= piece.len() {
+                found.push(*id);
+            } else if !within.is_empty() {
+                let first = first + within.start - piece.start;
+                found.push(self.view(*id, first..first + within.len(), None)?);
+            }
+        }
+        Ok(match found[..] {
+            [] => None,
+            [id] => Some(id),
+            _ => Some(self.side_by_side(&found, None)?),
+        })
+    }
+
+    /// Whether a value holds what an argument of a plan should.
+    fn fits(&mut self, plan: &Plan, arg: &str, wanted: Option<&Content>, id: Id) -> Result<(), Refused> {
+        let (Some(wanted), Some(got)) = (wanted, self.content(id)) else {
+            if let (Some(wanted), true) = (wanted, self.nodes[id].kind.is_none()) {
+                self.holding(id, wanted.clone())?;
+            }
+            return Ok(());
+        };
+        if wanted != got {
+            return Err(format!("{arg} of {} is to be {wanted}, and {} are {got}", plan.title, self.name(id)));
+        }
+        Ok(())
+    }
+}
+
+/// Puts a value at these bytes.
+fn replace(pieces: &mut Pieces, bytes: &Range<usize>, id: Id) {
+    let mut left = vec![(bytes.clone(), id, 0)];
+    for (piece, old, first) in core::mem::take(pieces) {
+        for rest in [piece.start..piece.end.min(bytes.start), piece.start.max(bytes.end)..piece.end] {
+            if !rest.is_empty() {
+                left.push((rest.clone(), old, first + rest.start - piece.start));
+            }
+        }
+    }
+    left.sort_by_key(|(bytes, ..)| bytes.start);
+    *pieces = left;
+}

@@ -1,0 +1,266 @@
+//! Where values lie: in memory of their own, or among others' bytes.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::kernel::{Kernel, Port, Role, Sharing};
+use crate::kernels::copy::Copy;
+use crate::plan::Content;
+
+use super::{Bound, Graph, Id, Kind, Origin, Refused, Step};
+
+impl Graph {
+    /// The value in whose memory one lies, and its first byte there.
+    pub(in crate::pipeline) fn home(&self, id: Id) -> (Id, usize) {
+        match (&self.nodes[id].origin, self.nodes[id].within) {
+            (_, Some(place)) => place,
+            (Origin::View(of, first), None) => {
+                let (root, start) = self.home(*of);
+                (root, start + first)
+            }
+            _ => (id, 0),
+        }
+    }
+
+    /// The bytes of inputs and of steps' outputs that these bytes of a value are.
+    pub(in crate::pipeline) fn sources(&self, id: Id, bytes: Range<usize>) -> Vec<(Id, Range<usize>)> {
+        match &self.nodes[id].origin {
+            Origin::View(of, first) => self.sources(*of, first + bytes.start..first + bytes.end),
+            Origin::Join(parts) => {
+                let (mut at, mut all) = (0, Vec::new());
+                for &part in parts {
+                    let (start, len) = (at, self.bytes(part));
+                    at += len;
+                    let within = bytes.start.max(start)..bytes.end.min(at);
+                    if !within.is_empty() {
+                        all.extend(self.sources(part, within.start - start..within.end - start));
+                    }
+                }
+                all
+            }
+            _ => vec![(id, bytes)],
+        }
+    }
+
+    /// The same of all of a value.
+    pub(in crate::pipeline) fn all_sources(&self, id: Id) -> Vec<(Id, Range<usize>)> {
+        self.sources(id, 0..self.bytes(id))
+    }
+
+    /// Bytes of each item of a value, as a value.
+    pub(in crate::pipeline) fn view(
+        &mut self,
+        id: Id,
+        bytes: Range<usize>,
+        content: Option<Content>,
+    ) -> Result<Id, Refused> {
+        let name = self.name(id);
+        let (of, first) = match self.nodes[id].origin {
+            Origin::View(of, first) => (of, first),
+            _ => (id, 0),
+        };
+        let kind = self.kind(id)?;
+        if kind.joint || kind.status || kind.draws {
+            return Err(format!("{name} has no views: it depends on its neighbours, or holds statuses or draws"));
+        }
+        if bytes.is_empty() || bytes.end > kind.bytes {
+            return Err(format!("{name} has {} bytes, and a view is of {bytes:?}", kind.bytes));
+        }
+        let kind = Kind { bytes: bytes.len(), ..kind };
+        Ok(self.node("", Origin::View(of, first + bytes.start), Some(kind), content))
+    }
+
+    /// Values one after another, as one. Those that cannot lie there from the start are copied.
+    pub(in crate::pipeline) fn side_by_side(&mut self, parts: &[Id], content: Option<Content>) -> Result<Id, Refused> {
+        let mut kind: Option<Kind> = None;
+        for &part in parts {
+            self.readable(part)?;
+            let (name, part) = (self.name(part), self.kind(part)?);
+            if part.joint || part.status || part.draws {
+                return Err(format!(
+                    "{name} cannot be joined: it depends on its neighbours, or holds statuses or draws"
+                ));
+            }
+            let Kind { bytes, secret, sharing, .. } = kind.take().unwrap_or(Kind { bytes: 0, ..part.clone() });
+            if sharing != part.sharing {
+                return Err(format!("all items share {name}, or have their own, unlike what it is joined with"));
+            }
+            kind = Some(Kind { bytes: bytes + part.bytes, secret: secret | part.secret, ..part });
+        }
+        let kind = kind.ok_or("nothing is joined")?;
+        let id = self.node("", Origin::Join(parts.to_vec()), Some(kind), content);
+        // all of one value's memory already
+        let (root, _) = self.home(parts[0]);
+        let mut at = 0;
+        let stay = parts.iter().all(|&part| {
+            let first = at;
+            at += self.bytes(part);
+            self.home(part) == (root, first)
+        });
+        if stay && self.bytes(root) == at {
+            self.nodes[id].within = Some((root, 0));
+            return Ok(id);
+        }
+        let (mut at, mut placed) = (0, Vec::new());
+        for &part in parts {
+            let part = if self.put(part, id, at) { part } else { self.copy(part, false)? };
+            self.nodes[part].within = Some((id, at));
+            placed.push(part);
+            at += self.bytes(part);
+        }
+        self.nodes[id].origin = Origin::Join(placed);
+        Ok(id)
+    }
+
+    /// Has a step's output lie in the memory of another value, if all steps that work on it can do that.
+    fn put(&mut self, id: Id, root: Id, first: usize) -> bool {
+        let node = &self.nodes[id];
+        let free = matches!(node.origin, Origin::Step(_)) && node.within.is_none();
+        let is_output = self.outputs.iter().any(|(_, other)| *other == id);
+        if !free || is_output || self.overwritten.iter().any(|(other, ..)| *other == id) {
+            return false;
+        }
+        self.nodes[id].within = Some((root, first));
+        let works_on = |step: &Step| {
+            step.bound.iter().any(|bound| match *bound {
+                Bound::Reads(other) | Bound::Writes(other) => self.home(other).0 == root,
+                Bound::Turns(old, new) => [old, new].iter().any(|&other| self.home(other).0 == root),
+                Bound::Table(_) => false,
+            })
+        };
+        let fits = self.steps.iter().all(|step| {
+            let turned = step.bound.iter().any(|bound| matches!(bound, Bound::Turns(_, new) if *new == id));
+            !turned && (!works_on(step) || self.on_views(step).is_some())
+        });
+        if !fits {
+            self.nodes[id].within = None;
+        }
+        fits
+    }
+
+    /// The kernel of a step, for where the values lie that it is bound to; nothing if it does not work there.
+    pub(in crate::pipeline) fn on_views(&self, step: &Step) -> Option<Arc<dyn Kernel>> {
+        let ports = step.kernel.ports();
+        let places: Vec<(usize, usize)> = step
+            .bound
+            .iter()
+            .zip(ports)
+            .map(|(bound, port)| match *bound {
+                Bound::Reads(id) | Bound::Writes(id) | Bound::Turns(_, id) => self.place(id, port, step.once),
+                Bound::Table(_) => (0, port.distance()),
+            })
+            .collect();
+        takes(&step.kernel, ports, &places)
+    }
+
+    /// Where a port has a value: the first byte in its memory, and the distance from item to item.
+    fn place(&self, id: Id, port: &Port, once: bool) -> (usize, usize) {
+        let (root, first) = self.home(id);
+        let shared = self.nodes[id].kind.as_ref().is_some_and(|kind| kind.sharing == Sharing::Shared);
+        let distance = match (port.sharing, shared) {
+            (Sharing::Shared, _) => port.distance(),
+            _ if once => port.bytes,
+            (_, true) => 0,
+            _ => self.bytes(root),
+        };
+        (first, distance)
+    }
+
+    /// A copy of a value; of one that all items share, for each item if so wanted.
+    pub(super) fn copy(&mut self, id: Id, for_each: bool) -> Result<Id, Refused> {
+        let kind = self.kind(id)?;
+        let once = kind.sharing == Sharing::Shared && !for_each;
+        let kernel: Arc<dyn Kernel> = Arc::new(Copy::new(kind.bytes, kind.secret));
+        let sharing = if once { Sharing::Shared } else { Sharing::PerItem };
+        let (step, content) = (self.steps.len(), self.nodes[id].content.clone());
+        let new = self.node(kernel.name(), Origin::Step(step), Some(Kind { sharing, ..kind }), content);
+        self.steps.push(Step { kernel, bound: vec![Bound::Reads(id), Bound::Writes(new)], once });
+        self.copies.push((id, new));
+        Ok(new)
+    }
+
+    /// Whether what a step writes over is apart from all else that it takes of the same value.
+    pub(super) fn apart(&self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
+        let place = |id: Id| {
+            let (root, first) = self.home(id);
+            (root, first..first + self.bytes(id))
+        };
+        for (p, old) in inputs.iter().enumerate().filter(|(p, _)| ports[*p].role == Role::InOut) {
+            for (q, other) in inputs.iter().enumerate().filter(|(q, _)| *q != p) {
+                let (Some(old), Some(other)) = (*old, *other) else { continue };
+                let ((root, a), (other_root, b)) = (place(old), place(other));
+                if root != other_root || !meet(&a, &b) {
+                    continue;
+                }
+                let (name, other) = (self.name(old), self.name(other));
+                if ports[q].role == Role::InOut {
+                    return Err(format!("{kernel} writes twice over {name}"));
+                }
+                if a != b {
+                    return Err(format!("{kernel} writes over {name}, which overlaps {other}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts copies in the place of views that a kernel does not take.
+    pub(super) fn copy_views(
+        &mut self,
+        kernel: &Arc<dyn Kernel>,
+        ports: &[Port],
+        inputs: &mut [Option<Id>],
+        once: bool,
+    ) -> Result<(), Refused> {
+        let place = |(port, id): (&Port, &Option<Id>)| id.map_or((0, port.bytes), |id| self.place(id, port, once));
+        let places: Vec<_> = ports.iter().zip(&*inputs).map(place).collect();
+        if takes(kernel, ports, &places).is_some() {
+            return Ok(());
+        }
+        for ((port, id), (first, distance)) in ports.iter().zip(inputs).zip(places) {
+            if let (Some(id), true) = (id, first > 0 || distance != port.bytes && port.sharing == Sharing::PerItem) {
+                *id = self.copy(*id, distance == 0)?;
+            }
+        }
+        let dense: Vec<_> = ports.iter().map(|port| (0, port.bytes)).collect();
+        let copied = takes(kernel, ports, &dense).map(|_| ());
+        copied.ok_or_else(|| format!("{} is for items that lie apart, and for no others", kernel.name()))
+    }
+
+    /// Copies of what turned out to be secret are secret, and so is what they are copies of.
+    pub(in crate::pipeline) fn keep_copies_secret(&mut self) {
+        let is_secret = |graph: &Self, id: Id| graph.nodes[id].kind.as_ref().is_some_and(|kind| kind.secret);
+        let copies = core::mem::take(&mut self.copies);
+        for &(id, copy) in copies.iter().rev() {
+            if is_secret(self, copy) {
+                self.keep_secret(id);
+            }
+        }
+        for &(id, copy) in &copies {
+            if self.all_sources(id).iter().any(|(source, _)| is_secret(self, *source)) {
+                self.keep_secret(copy);
+            }
+        }
+    }
+}
+
+/// The kernel for ports at these places, each the first byte of item 0 and the distance from item to item.
+fn takes(kernel: &Arc<dyn Kernel>, ports: &[Port], places: &[(usize, usize)]) -> Option<Arc<dyn Kernel>> {
+    if ports.iter().zip(places).all(|(port, place)| *place == (0, port.distance())) {
+        return Some(kernel.clone());
+    }
+    let (firsts, distances): (Vec<usize>, Vec<usize>) = places.iter().copied().unzip();
+    let alike = |(new, (old, distance)): (&Port, (&Port, &usize))| {
+        let same = (new.role, new.sharing) == (old.role, old.sharing);
+        same && (old.sharing == Sharing::Shared || (new.bytes, new.distance()) == (old.bytes, *distance))
+    };
+    let same = |new: &Arc<dyn Kernel>| {
+        new.ports().len() == ports.len() && new.ports().iter().zip(ports.iter().zip(&distances)).all(alike)
+    };
+    kernel.on_views(&firsts, &distances).filter(same)
+}
+
+/// Whether two ranges of bytes have one in common.
+pub(in crate::pipeline) fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start.max(b.start) < a.end.min(b.end)
+}
