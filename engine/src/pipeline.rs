@@ -1,16 +1,17 @@
 //! Pipelines: a graph of named values, and the steps between them, that becomes a plan.
 
+mod automorphism;
 mod graph;
 mod memory;
+mod value;
 
 use core::cell::{Cell, RefCell};
 use core::fmt;
-use core::ops::{Mul, Range};
 use core::panic::Location;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::job::{Job, Op, Order};
+use crate::job::{Job, Order};
 use crate::kernel::{Kernel, Port, Role};
 use crate::limits::Limits;
 use crate::plan::{Content, Plan};
@@ -54,8 +55,8 @@ pub struct Pipeline {
 
 /// A value of a [`Pipeline`]: an input, or what a step writes.
 ///
-/// A value of ring elements knows its ring and whether it is coefficients or evaluations of a certain order; `*` of two is
-/// their product. Other values are bytes of a scheme's own. Each item has its own, or all share one.
+/// A value of ring elements knows its ring and whether it is coefficients or evaluations of a certain order; `+`, `-` and `*`
+/// of two are their sum, difference and product. Other values are bytes of a scheme's own. Each item has its own, or all share one.
 #[derive(Clone, Copy)]
 pub struct Value<'p> {
     pipeline: &'p Pipeline,
@@ -273,128 +274,6 @@ impl Pipeline {
         let first = self.error.take().unwrap_or(error);
         self.error.set(Some(first));
         Value { pipeline: self, id: None }
-    }
-}
-
-impl<'p> Value<'p> {
-    /// The same value, as ring elements that it is known to hold: for what a scheme's kernel writes, and where the bytes of
-    /// elements of one ring are to be taken for another's.
-    #[must_use]
-    #[track_caller]
-    pub fn holding(self, content: Content) -> Self {
-        let Some(id) = self.id else { return self };
-        let id = self.pipeline.graph.borrow_mut().holding(id, content);
-        self.pipeline.value(id)
-    }
-
-    /// Some limbs of ring elements, which are elements of the [ring of these limbs](Ring::limbs): a view, not a copy, but for
-    /// steps whose kernels take no [views](crate::kernels::Kernel::on_views).
-    ///
-    /// ```
-    /// # use ringforge::{Content, Engine, Ring};
-    /// # let engine = Engine::cpu();
-    /// let ring: Ring = "97,193:x^4+1".parse()?;
-    /// let p = engine.pipeline("the second limb alone");
-    /// let a = p.coefficients("a", &ring);
-    /// let square = a.limbs(1..2) * a.limbs(1..2);
-    /// p.output("b", p.join(Content::Coefficients(ring), &[a.limbs(0..1), square]));
-    /// let mut b = [0u16; 8];
-    /// let program = engine.device().compile(&p.build()?)?;
-    /// program.on_host(1).input("a", &[1u16, 2, 3, 4, 0, 5, 0, 0]).output("b", &mut b).run()?;
-    /// assert_eq!(b, [1, 2, 3, 4, 0, 0, 25, 0]);
-    /// # Ok::<(), ringforge::Error>(())
-    /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn limbs(self, limbs: Range<usize>) -> Self {
-        let Some(id) = self.id else { return self };
-        let content = self.pipeline.graph.borrow().content(id).cloned();
-        let Some(content) = content else { return self.without_elements(id) };
-        let limb = content.ring().bytes() / content.ring().basis().len();
-        match content.limbs(limbs.clone()) {
-            Ok(content) => self.view(limbs.start * limb..limbs.end * limb, Some(content)),
-            Err(error) => self.pipeline.fail(error),
-        }
-    }
-
-    /// Some bytes of each item: a view, as [`Value::limbs`].
-    #[must_use]
-    #[track_caller]
-    pub fn part(self, bytes: Range<usize>) -> Self {
-        self.view(bytes, None)
-    }
-
-    #[track_caller]
-    fn view(self, bytes: Range<usize>, content: Option<Content>) -> Self {
-        let Some(id) = self.id else { return self };
-        let view = self.pipeline.graph.borrow_mut().view(id, bytes, content);
-        self.pipeline.value(view)
-    }
-
-    /// The evaluations of coefficients, in the order of the tree, which is the fastest.
-    #[must_use]
-    #[track_caller]
-    pub fn forward(self) -> Self {
-        self.forward_to(Order::Tree)
-    }
-
-    /// The evaluations of coefficients, in this order.
-    #[must_use]
-    #[track_caller]
-    pub fn forward_to(self, order: Order) -> Self {
-        self.job(|content| Job::new(content.ring(), Op::Forward).order(order), &[self])
-    }
-
-    /// The coefficients of evaluations.
-    #[must_use]
-    #[track_caller]
-    pub fn inverse(self) -> Self {
-        self.job(|content| of_elements(content, Op::Inverse), &[self])
-    }
-
-    /// The product of evaluations with others in the same order, added to a third value of that kind, whose place it takes.
-    #[must_use]
-    #[track_caller]
-    pub fn mul_add(self, other: Self, sum: Self) -> Self {
-        self.job(|content| of_elements(content, Op::MulAdd), &[self, other, sum])
-    }
-
-    /// A job of what the value holds.
-    #[track_caller]
-    fn job(self, job: impl FnOnce(&Content) -> Job, inputs: &[Self]) -> Self {
-        let Some(id) = self.id else { return self };
-        let content = self.pipeline.graph.borrow().content(id).cloned();
-        match content {
-            Some(content) => self.pipeline.job(&job(&content), inputs),
-            None => self.without_elements(id),
-        }
-    }
-
-    #[track_caller]
-    fn without_elements(self, id: Id) -> Self {
-        let name = self.pipeline.graph.borrow().name(id);
-        self.pipeline.fail(self.pipeline.refused(format!("{name} is not known to hold ring elements")))
-    }
-}
-
-impl Mul for Value<'_> {
-    type Output = Self;
-
-    #[track_caller]
-    fn mul(self, other: Self) -> Self {
-        let op = |content: &Content| match content {
-            Content::Coefficients(_) => Op::Mul,
-            Content::Evaluations { .. } => Op::PointMul,
-        };
-        self.job(|content| of_elements(content, op(content)), &[self, other])
-    }
-}
-
-/// An operation on elements like these.
-fn of_elements(content: &Content, op: Op) -> Job {
-    match content {
-        Content::Coefficients(ring) => Job::new(ring, op),
-        Content::Evaluations { ring, depth, order } => Job::new(ring, op).order(*order).depth(*depth),
     }
 }
 

@@ -345,6 +345,20 @@ impl Ring {
         Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word })))
     }
 
+    /// The ring of so many elements of this one side by side: its basis comes again as often.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for none.
+    pub fn side_by_side(&self, count: usize) -> Result<Self> {
+        let Parts { basis, map, moduli, quotient, roots, steps, form, any_word } = &*self.0;
+        if count == 0 {
+            return Err(Error::Ring { why: format!("no element of {self} has a ring") });
+        }
+        let (basis, map) = (basis.repeat(count), map.repeat(count));
+        let (moduli, quotient, roots, steps) = (moduli.clone(), quotient.clone(), roots.clone(), steps.clone());
+        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form: *form, any_word: *any_word })))
+    }
+
     /// The quotient polynomial f.
     #[must_use]
     pub fn quotient(&self) -> &Quotient {

@@ -263,7 +263,7 @@ impl<'p> Maker<'p, '_> {
         let any = |_: What| true;
         let order = if picks[2] % 2 == 0 { Order::Tree } else { Order::Natural };
         let stored = |plain: Vec<ringforge::U256>| naive::to_stored(ring, &plain);
-        match op % 14 {
+        match op % 16 {
             0 => {
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
                 let data = stored(naive::forward(ring, split, order, &self.plain(a)));
@@ -286,7 +286,7 @@ impl<'p> Maker<'p, '_> {
                 let values = What::Values(order);
                 let [a, b] = [0, 1].map(|i| self.operand(is(values), values, false, picks[i], &[]));
                 let product = naive::point_mul(ring, split, order, &self.plain(a), &self.plain(b));
-                if op % 14 == 3 {
+                if op % 16 == 3 {
                     self.push(self.known[a].value * self.known[b].value, values, stored(product));
                 } else {
                     let sum = self.operand(is(values), values, false, picks[2] / 2, &self.but(&[a, b]));
@@ -297,7 +297,7 @@ impl<'p> Maker<'p, '_> {
                 }
             }
             5 | 6 => {
-                let shared = op % 14 == 6;
+                let shared = op % 16 == 6;
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let b = self.operand(
                     if shared { is(What::Bytes) } else { is(self.known[a].what) },
@@ -363,6 +363,22 @@ impl<'p> Maker<'p, '_> {
                 self.push_over(value, What::Bytes, kernel.apply(&data_x, &data_y), (None, 0));
             }
             12 => self.join(picks, order),
+            13 | 14 => {
+                // sums, differences, multiples
+                let what = if picks[2].is_multiple_of(3) { What::Values(order) } else { What::Coefficients };
+                let a = self.operand(is(what), what, false, picks[0], &[]);
+                let b = if op % 16 == 13 { self.operand(is(what), what, false, picks[1], &[]) } else { a };
+                let (x, y) = (self.known[a].value, self.known[b].value);
+                let number = ringforge::U256::from(u64::MAX - u64::from(picks[2]));
+                let (left, right) = (self.plain(a), self.plain(b));
+                let (value, plain) = match (op % 16, picks[2] / 3 % 2) {
+                    (13, 0) => (x + y, naive::add(ring, &left, &right)),
+                    (13, _) => (x - y, naive::add(ring, &left, &naive::negate(ring, &right))),
+                    (_, 0) => (-x, naive::negate(ring, &left)),
+                    _ => (x.scale(&[number]), naive::scale(ring, &left, &vec![number; ring.basis().len()])),
+                };
+                self.push(value, what, stored(plain));
+            }
             _ => {
                 // a plan of its own, joined
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);

@@ -6,6 +6,7 @@
 // thread t has in register r the coefficient Pass<R, P>::coeff(t, r). Coefficients enter in the layout of the first
 // pass and leave the forward transform in that of the last.
 #pragma once
+#include "packed.cuh"
 #include "stored.cuh"
 #include "word.cuh"
 
@@ -225,107 +226,6 @@ struct Row {
         return TablesOf<R>::of(tables, of_basis());
     }
 };
-
-// Elements of memory and words of registers. Doubles lie in device memory as integers, but in shared cells as they are.
-template <class A, class B>
-constexpr bool is_same = false;
-template <class A>
-constexpr bool is_same<A, A> = true;
-
-// in: an element, < 2^52 if its word is a double   out: its word
-template <class W, class E>
-RF_FN W word_of(E element) {
-    if constexpr (is_same<W, double> && !is_same<E, double>) return to_double(element);
-    else return (W)element;
-}
-// in: a word that fits E, >= 0 if it is a double   out: its element
-template <class E, class W>
-RF_FN E element_of(W word) {
-    if constexpr (is_same<W, double> && !is_same<E, double>) return (E)to_integer(word);
-    else return (E)word;
-}
-// An element of eight bytes as its bits, and back.
-RF_FN u64 bits_of(u64 element) { return element; }
-template <class E>
-RF_FN E from_bits(u64 bits) {
-    if constexpr (is_same<E, double>) return double_of(bits);
-    else return bits;
-}
-
-// The largest power of two that divides all of these, at most 16.
-RF_CONST u32 vector_bytes(u32 a, u32 b) {
-    u32 bytes = 16;
-    while (a % bytes || b % bytes) bytes /= 2;
-    return bytes;
-}
-
-// `Count` consecutive elements of memory, moved by accesses of `Bytes` bytes, to which `at` is aligned.
-template <class E, u32 Count, u32 Bytes>
-struct Packed {
-    static constexpr u32 each = Bytes / sizeof(E);
-    template <class W, class Put>
-    RF_FN void load(const E* at, Put put) {
-        RF_UNROLL
-        for (u32 i = 0; i < Count / each; i++) {
-            u32 words[4];
-            if constexpr (Bytes == 16) {
-                u32x4 v = ((const u32x4*)at)[i];
-                words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-            } else if constexpr (Bytes == 8) {
-                u32x2 v = ((const u32x2*)at)[i];
-                words[0] = v.x, words[1] = v.y;
-            } else if constexpr (Bytes == 4) {
-                words[0] = ((const u32*)at)[i];
-            } else {
-                words[0] = ((const u16*)at)[i];
-            }
-            RF_UNROLL
-            for (u32 j = 0; j < each; j++) {
-                if constexpr (sizeof(E) == 2) put(i * each + j, (W)(words[j / 2] >> 16 * (j % 2) & 0xffff));
-                else if constexpr (sizeof(E) == 4) put(i * each + j, (W)words[j]);
-                else put(i * each + j, word_of<W>(from_bits<E>(join(words[2 * j], words[2 * j + 1]))));
-            }
-        }
-    }
-    template <class Get>
-    RF_FN void store(E* at, Get get) {
-        RF_UNROLL
-        for (u32 i = 0; i < Count / each; i++) {
-            u32 words[4] = {0, 0, 0, 0};
-            RF_UNROLL
-            for (u32 j = 0; j < each; j++) {
-                if constexpr (sizeof(E) == 2) words[j / 2] |= (u32)get(i * each + j) << 16 * (j % 2);
-                else if constexpr (sizeof(E) == 4) words[j] = get(i * each + j);
-                else {
-                    u64 bits = bits_of(element_of<E>(get(i * each + j)));
-                    words[2 * j] = low(bits), words[2 * j + 1] = high(bits);
-                }
-            }
-            if constexpr (Bytes == 16) ((u32x4*)at)[i] = u32x4{words[0], words[1], words[2], words[3]};
-            else if constexpr (Bytes == 8) ((u32x2*)at)[i] = u32x2{words[0], words[1]};
-            else if constexpr (Bytes == 4) ((u32*)at)[i] = words[0];
-            else ((u16*)at)[i] = (u16)words[0];
-        }
-    }
-};
-
-// Elements of more than 16 bytes: two vector accesses each, which the compiler finds.
-template <class E, u32 Count>
-struct Packed<E, Count, 0> {
-    template <class W, class Put>
-    RF_FN void load(const E* at, Put put) {
-        RF_UNROLL
-        for (u32 i = 0; i < Count; i++) put(i, at[i]);
-    }
-    template <class Get>
-    RF_FN void store(E* at, Get get) {
-        RF_UNROLL
-        for (u32 i = 0; i < Count; i++) at[i] = get(i);
-    }
-};
-
-template <class E, u32 Count, u32 Align>
-using Move = Packed<E, Count, sizeof(E) <= 8 ? vector_bytes(Count * sizeof(E), Align) : 0>;
 
 // To which a row in memory is aligned, in bytes.
 template <class R>

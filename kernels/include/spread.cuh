@@ -1,4 +1,4 @@
-// Which coefficient a thread works on, in kernels that have a thread for each.
+// Which coefficients a thread works on, in kernels that have a thread for each, or for some neighbours.
 #pragma once
 #include "word.cuh"
 
@@ -22,6 +22,22 @@ struct Spread {
         item = block_item + (part + threadIdx.x) / S::cells;
         cell = (part + threadIdx.x) % S::cells;
         live = threadIdx.x < count;
+    }
+};
+
+// The same where it is data of the launch how many units of work an item has.
+template <u32 Threads>
+struct Units {
+    u64 item;
+    u32 unit;   // within the item
+    bool live;  // false in surplus threads
+
+    RF_METHOD Units(u64 first, u64 end, u32 units) {
+        u32 blocks = (units + Threads - 1) / Threads, items = units < Threads ? Threads / units : 1;
+        u32 at = blockIdx.x % blocks * Threads + threadIdx.x;
+        item = first + (u64)(blockIdx.x / blocks) * items + at / units;
+        unit = at % units;
+        live = at < items * units && item < end;
     }
 };
 

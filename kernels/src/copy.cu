@@ -1,7 +1,7 @@
 // Items from where they lie to other places: for views that a kernel does not take.
 //
 // Floor: memory, every byte read and written once.
-#include "word.cuh"
+#include "spread.cuh"
 using namespace rf;
 
 // in: at most eight bytes, at addresses that suit words W
@@ -14,11 +14,11 @@ RF_FN void copy_words(const u8* from, u8* to, u32 bytes) {
 
 // An item has so many bytes, and so many lie from one to the next on either side. A thread copies eight of them.
 extern "C" __global__ void copy(const u8* in, u8* out, u64 bytes, u64 in_distance, u64 out_distance, u64 first, u64 end) {
-    const u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x, words = (bytes + 7) / 8;
-    const u64 item = first + at / words, start = at % words * 8;
-    if (item >= end) return;
-    const u8* from = in + item * in_distance + start;
-    u8* to = out + item * out_distance + start;
+    Units<256> at(first, end, (u32)((bytes + 7) / 8));
+    if (!at.live) return;
+    const u64 start = at.unit * 8ull;
+    const u8* from = in + at.item * in_distance + start;
+    u8* to = out + at.item * out_distance + start;
     const u32 count = bytes - start < 8 ? (u32)(bytes - start) : 8;
     const u64 all = (u64)in | (u64)out | in_distance | out_distance | bytes;
     if (all % 8 == 0) copy_words<u64>(from, to, count);

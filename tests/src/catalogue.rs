@@ -135,6 +135,48 @@ fn views(limits: &Limits) -> Result<NamedPlan> {
     Ok(NamedPlan::new("views", p.build()?))
 }
 
+/// Sums and multiples of elements of every width, of neighbouring residues and of single ones, on views, and with an operand
+/// that all items share.
+fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let planner = Planner::new(limits.clone());
+    let few = |moduli: &[u64], n| Ring::rns(n, &moduli.iter().map(|&q| Modulus::new(q)).collect::<Result<Vec<_>>>()?);
+    let wide = Ring::prime_trinomial(3, Modulus::new(U256::MAX)?)?;
+    let even = Ring::negacyclic(2, Modulus::new(U256::ONE.shl_vartime(200))?)?;
+    let any = few(&[12_289, 256], 600)?.accepting_any_word();
+    let rings = [few(&[256, 81], 7)?, few(&[12_289, 97], 16)?, few(&[u64::MAX, 7, 1 << 63], 2)?, any, wide, even];
+    let plan = |ring: Ring| {
+        let p = Pipeline::new(format!("sums in {ring}"), &planner);
+        let (a, b) = (p.coefficients("a", &ring), p.coefficients("b", &ring));
+        let shared = p.shared("shared", ring.bytes()).holding(Content::Coefficients(ring.clone()));
+        p.output("sum", a + b);
+        p.output("difference", shared - a);
+        p.output("multiple", (-b).scale(&[U256::MAX]));
+        let last = ring.basis().len() - 1;
+        let [x, y] = [a, b].map(|value| value.limbs(last..last + 1));
+        p.output("limb", x.scale(&[U256::from(5u32)]) - y);
+        Ok(NamedPlan::new(format!("sums in {ring}"), p.build()?))
+    };
+    rings.into_iter().map(plan).collect()
+}
+
+/// Automorphisms, quotients and inner products, of whole elements and on views.
+fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
+    let planner = Planner::new(limits.clone());
+    let p = Pipeline::new("between transforms", &planner);
+    let moduli = [12_289u32, 18_433, 40_961].into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
+    let ring = Ring::rns(64, &moduli)?;
+    let values = |ring: Ring| Content::Evaluations { ring, depth: 6, order: Order::Tree };
+    let (a, b) = (p.coefficients("a", &ring), p.elements("b", values(ring.clone())));
+    let keys = p.shared("keys", 12 * ring.limbs(0..1)?.bytes()).holding(values(ring.limbs(0..2)?.side_by_side(6)?));
+    p.output("image", a.automorphism(5));
+    p.output("images", b.limbs(1..3).automorphism(127));
+    p.output("quotients", b.divide_round(1));
+    let digits = values(ring.limbs(0..2)?.side_by_side(3)?);
+    let digits = p.join(digits, &[b.limbs(0..2), (b + b).limbs(0..2), (-b).limbs(0..2)]);
+    p.output("sums", digits.inner_product(&ring.limbs(0..2)?, keys));
+    Ok(NamedPlan::new("between transforms", p.build()?))
+}
+
 /// All plans for a device with these limits: transforms that kernels share out, which reach most barriers and so stand
 /// first, the jobs', draws, then those of the schemes in this workspace.
 ///
@@ -157,6 +199,8 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<Vec<_>>>()?);
     plans.push(folded_in_device_memory(limits)?);
     plans.push(views(limits)?);
+    plans.extend(sums(limits)?);
+    plans.push(between_transforms(limits)?);
     plans.extend(draws()?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {

@@ -3,13 +3,14 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Launch, Port};
+use crate::error::Result;
+use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::source::{Built, Source};
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+const THREADS: usize = 256;
 
 /// A copy of each item. Ports: from (in), to (out).
 #[derive(Debug, Clone)]
@@ -37,11 +38,7 @@ impl Kernel for Copy {
     fn source(&self, _: &Limits) -> Result<Source> {
         let [from, to] = &self.ports;
         // a thread for eight bytes
-        let blocks_per_item = u32::try_from(from.bytes.div_ceil(8)).map_err(|_| Error::Unsupported {
-            job: format!("a copy of {} bytes", from.bytes),
-            why: "an item has at most 2^35 bytes".into(),
-        })?;
-        let launch = Launch { threads: THREADS, items_per_block: THREADS, blocks_per_item, shared_bytes: 0 };
+        let launch = spread::launch(from.bytes.div_ceil(8), THREADS)?;
         let source = Source::of_engine(self, ringforge_kernels::COPY, Built { prelude: String::new(), launch });
         let numbers = [from.bytes, from.distance(), to.distance()].map(|bytes| bytes as u64);
         Ok(Source { numbers: numbers.to_vec(), ..source })

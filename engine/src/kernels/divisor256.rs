@@ -64,6 +64,21 @@ impl Divisor256 {
         self.sub_once(sum, carry)
     }
 
+    /// −a mod q, for a < q.
+    pub(super) fn negate(&self, a: &Limbs) -> Limbs {
+        let (mut less, mut borrow) = (self.q, false);
+        for (less, a) in less.iter_mut().zip(a) {
+            (*less, borrow) = less.borrowing_sub(*a, borrow);
+        }
+        // q itself, for a = 0
+        self.sub_once(less, false)
+    }
+
+    /// q and the ratio.
+    pub(super) fn words(&self) -> Vec<u64> {
+        [&self.q[..], &[self.ratio]].concat()
+    }
+
     /// a·c mod q, for any a: five digits of 52 bits are all of it.
     pub(super) fn mul(&self, a: &Limbs, c: &Factor) -> Limbs {
         let digit = |i: usize| bits_from(a, PART_BITS * i as u32) & ((1 << PART_BITS) - 1);

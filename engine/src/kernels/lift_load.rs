@@ -63,7 +63,7 @@ impl<S: Row> LiftLoad<S> {
                 let (values, padding) = to.split_at_mut(lift.n());
                 for (to, x) in values.iter_mut().zip(row) {
                     let x = match lift.ring.accepts_any_word() {
-                        true => self.target.reduce_any(x.get(), &self.one),
+                        true => self.target.mul_any(x.get(), &self.one),
                         false => x.get(),
                     };
                     let lift = if <S::Target as Target>::is_above(x, self.half) { prime.minus_q } else { 0 };

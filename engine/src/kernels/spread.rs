@@ -1,11 +1,11 @@
 //! Launches with a thread for each coefficient (`spread.cuh`).
 
+use crate::error::{Error, Result};
 use crate::kernel::Launch;
 
 /// The generated struct `Cells` and the launch for items of `cells` coefficients, `threads` threads a block.
 pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {
-    let items_per_block = (threads / cells).max(1);
-    let blocks_per_item = cells.div_ceil(threads);
+    let (items_per_block, blocks_per_item) = shares(cells, threads);
     let text = format!(
         "struct Cells {{\n\
          \x20   static constexpr rf::u32 cells = {cells}, threads = {threads};\n\
@@ -19,4 +19,27 @@ pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {
         shared_bytes: 0,
     };
     (text, launch)
+}
+
+/// The launch for items of so many units of work, as data.
+///
+/// # Errors
+/// [`Error::TooLarge`].
+pub(super) fn launch(units: usize, threads: usize) -> Result<Launch> {
+    let limit = u32::MAX as usize - threads;
+    if units > limit {
+        return Err(Error::TooLarge { what: "an item", limit, got: units });
+    }
+    let (items_per_block, blocks_per_item) = shares(units, threads);
+    Ok(Launch {
+        threads: threads as u32,
+        items_per_block: items_per_block as u32,
+        blocks_per_item: blocks_per_item as u32,
+        shared_bytes: 0,
+    })
+}
+
+/// Items of a block, and blocks of an item, that has so many threads' work.
+fn shares(units: usize, threads: usize) -> (usize, usize) {
+    ((threads / units).max(1), units.div_ceil(threads))
 }

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use crypto_bigint::U256;
 
 use super::divisor256::{self, Divisor256, Factor, Limbs, limbs};
-use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod};
+use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod, sub_mod};
 use crate::modulus::{Modulus, low_u64};
 
 /// How a residue of a row is stored.
@@ -71,9 +71,10 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
     fn residue(x: &U256) -> Self::Residue;
     fn factor(q: &Modulus, c: &U256) -> Self::Factor;
     fn add(&self, a: Self::Residue, b: Self::Residue) -> Self::Residue;
+    fn negate(&self, a: Self::Residue) -> Self::Residue;
     fn mul(&self, a: Self::Residue, c: &Self::Factor) -> Self::Residue;
-    /// x mod q for any x, one the factor 1
-    fn reduce_any(&self, x: Self::Residue, one: &Self::Factor) -> Self::Residue;
+    /// c·x mod q for any word x
+    fn mul_any(&self, x: Self::Residue, c: &Self::Factor) -> Self::Residue;
     fn is_above(a: Self::Residue, b: Self::Residue) -> bool;
     /// x mod p
     fn remainder(x: Self::Residue, p: &Remainder) -> u64;
@@ -85,6 +86,9 @@ pub(super) trait Target: Copy + Debug + Send + Sync {
         start: Self::Residue,
         terms: impl Iterator<Item = (u64, Self::Residue)>,
     ) -> Self::Residue;
+
+    /// The modulus as words of a table (`Known` in `linear.cuh`); a factor's are its bytes.
+    fn words(&self) -> Vec<u64>;
 
     /// Literals and initializers of CUDA text.
     fn literal(x: &Self::Residue) -> String;
@@ -131,12 +135,16 @@ impl Target for Divisor {
         add_mod(a, b, self.d >> self.shift)
     }
 
+    fn negate(&self, a: u64) -> u64 {
+        sub_mod(0, a, self.d >> self.shift)
+    }
+
     fn mul(&self, a: u64, c: &u64) -> u64 {
         if *c == 1 { a } else { self.mul(a, *c) }
     }
 
-    fn reduce_any(&self, x: u64, one: &u64) -> u64 {
-        self.mul(x, *one)
+    fn mul_any(&self, x: u64, c: &u64) -> u64 {
+        self.mul(x, *c)
     }
 
     fn is_above(a: u64, b: u64) -> bool {
@@ -164,6 +172,10 @@ impl Target for Divisor {
                 self.rem(terms.fold(u128::from(start), term))
             }
         }
+    }
+
+    fn words(&self) -> Vec<u64> {
+        vec![self.d, self.reciprocal, u64::from(self.shift)]
     }
 
     fn literal(x: &u64) -> String {
@@ -224,12 +236,16 @@ impl Target for Divisor256 {
         self.add(&a, &b)
     }
 
+    fn negate(&self, a: Limbs) -> Limbs {
+        self.negate(&a)
+    }
+
     fn mul(&self, a: Limbs, c: &Factor) -> Limbs {
         self.mul(&a, c)
     }
 
-    fn reduce_any(&self, x: Limbs, one: &Factor) -> Limbs {
-        self.mul(&x, one)
+    fn mul_any(&self, x: Limbs, c: &Factor) -> Limbs {
+        self.mul(&x, c)
     }
 
     fn is_above(a: Limbs, b: Limbs) -> bool {
@@ -247,6 +263,10 @@ impl Target for Divisor256 {
 
     fn add_up(&self, _: &Sum, start: Limbs, terms: impl Iterator<Item = (u64, Limbs)>) -> Limbs {
         terms.fold(start, |sum, (digit, weight)| self.mad(&sum, digit, &weight))
+    }
+
+    fn words(&self) -> Vec<u64> {
+        self.words()
     }
 
     fn literal(x: &Limbs) -> String {

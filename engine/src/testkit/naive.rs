@@ -8,8 +8,8 @@ use crypto_bigint::U256;
 use crate::job::Order;
 use crate::modulus::{Modulus, Width};
 use crate::residues::Form;
-use crate::ring::Ring;
 use crate::ring::split::Split;
+use crate::ring::{Quotient, Ring};
 
 /// The plain values of stored elements; of words that are not reduced, where the ring accepts any, those of their residues.
 #[must_use]
@@ -84,6 +84,34 @@ pub fn mul(ring: &Ring, a: &[U256], b: &[U256]) -> Vec<U256> {
 #[must_use]
 pub fn add(ring: &Ring, a: &[U256], b: &[U256]) -> Vec<U256> {
     a.iter().zip(b).enumerate().map(|(i, (a, b))| modulus(ring, i).add(a, b)).collect()
+}
+
+/// Elements times a number for each row.
+#[must_use]
+pub fn scale(ring: &Ring, a: &[U256], numbers: &[U256]) -> Vec<U256> {
+    let number = |i| modulus(ring, i).reduce(&numbers[row(ring, i)]);
+    a.iter().enumerate().map(|(i, a)| modulus(ring, i).mul(a, &number(i))).collect()
+}
+
+/// The images of elements of a ring modulo x^n − 1 or x^n + 1 under x → x^k.
+#[must_use]
+pub fn automorphism(ring: &Ring, k: usize, a: &[U256]) -> Vec<U256> {
+    let n = ring.degree();
+    let mut images = vec![U256::ZERO; a.len()];
+    for (i, x) in a.iter().enumerate() {
+        let (q, row, power) = (modulus(ring, i), i / n * n, i % n * k);
+        let turns = power / n % 2 == 1 && matches!(ring.quotient(), Quotient::Negacyclic { .. });
+        let x = if turns { q.mul(x, &q.reduce_i64(-1)) } else { *x };
+        images[row + power % n] = x;
+    }
+    images
+}
+
+/// Elements with the other sign.
+#[must_use]
+pub fn negate(ring: &Ring, a: &[U256]) -> Vec<U256> {
+    let minus_one: Vec<U256> = ring.basis().iter().map(|q| q.reduce_i64(-1)).collect();
+    scale(ring, a, &minus_one)
 }
 
 /// The values of elements: their residues modulo each leaf x^d − β, by putting β for x^d.

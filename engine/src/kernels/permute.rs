@@ -1,0 +1,94 @@
+//! The kernel `permute`: residues of every row in another order, some with the other sign, as automorphisms have them.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::divisor256::Limbs;
+use crate::kernels::linear::{Coefficient, Lanes, lay_apart};
+use crate::kernels::target::{Row, Target};
+use crate::limits::Limits;
+use crate::modulus::Width;
+use crate::ring::Ring;
+use crate::source::Source;
+use crate::table::Table;
+
+/// The bit of a place that says that the residue changes its sign.
+const NEGATED: u32 = 1 << 31;
+
+/// A place to take a residue from, and whether its sign changes: as the table has it.
+pub(crate) fn place(from: usize, negated: bool) -> u32 {
+    from as u32 | if negated { NEGATED } else { 0 }
+}
+
+/// Of every row, out_i = ±in_j, the places j and signs being the same for all.
+///
+/// Ports: elements in, places ([`Kernel::table`]), the moduli, elements out.
+#[derive(Debug, Clone)]
+struct Permute<S: Row> {
+    lanes: Lanes<S>,
+    places: Arc<[u32]>,
+    ports: [Port; 4],
+}
+
+/// The kernel for residues of the ring's width, and a [place] for each of a row.
+pub(crate) fn permute(ring: &Ring, places: Vec<u32>) -> Arc<dyn Kernel> {
+    match ring.width() {
+        Width::W16 => Arc::new(Permute::<u16>::new(ring, places)),
+        Width::W32 => Arc::new(Permute::<u32>::new(ring, places)),
+        Width::W64 => Arc::new(Permute::<u64>::new(ring, places)),
+        Width::W256 => Arc::new(Permute::<Limbs>::new(ring, places)),
+    }
+}
+
+impl<S: Row> Permute<S> {
+    fn new(ring: &Ring, places: Vec<u32>) -> Self {
+        let lanes = Lanes::new(ring, vec![Coefficient::One]);
+        let tables = [size_of_val(&places[..]), lanes.table().bytes()].map(Port::shared);
+        let ports = [Port::input(ring.bytes()), tables[0], tables[1], Port::output(ring.bytes())];
+        Self { lanes, places: Arc::from(places), ports }
+    }
+}
+
+impl<S: Row> Kernel for Permute<S> {
+    fn name(&self) -> &'static str {
+        "permute"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, _: &Limits) -> Result<Source> {
+        self.lanes.source(self, ringforge_kernels::PERMUTE)
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let width = self.ports[3].bytes / self.lanes.residues();
+        let all = firsts[0] | distances[0] | firsts[3] | distances[3];
+        let mut kernel = Self { lanes: self.lanes.clone().within((firsts[3] | distances[3]) / width), ..self.clone() };
+        lay_apart(&mut kernel.ports, distances);
+        all.is_multiple_of(width).then(|| Arc::new(kernel) as _)
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        match port {
+            1 => Some(Table::Bytes(Arc::from(bytemuck::cast_slice::<u32, u8>(&self.places)))),
+            2 => Some(self.lanes.table()),
+            _ => None,
+        }
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let from = args.input::<S>(0)?;
+        self.lanes.each(args.output(3)?, |out, row, first, q| {
+            let times = self.lanes.times(0, row, q);
+            for (out, place) in out.iter_mut().zip(&*self.places) {
+                let x = times(from[first + (place & !NEGATED) as usize]);
+                *out = S::put(if place & NEGATED == 0 { x } else { q.negate(x) });
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! Automorphisms x → x^k: where residues go.
+
+use crate::job::Order;
+use crate::kernels::permute::place;
+use crate::plan::Content;
+use crate::ring::split::Split;
+use crate::ring::{Quotient, Ring};
+
+use super::graph::Refused;
+
+/// For each place of a row, that of the residue which comes there, and whether its sign changes.
+///
+/// x^i goes to x^(ik), where x^n is 1 or −1. The evaluation at a root goes to what was that at the root's k-th power.
+pub(super) fn places(content: &Content, k: u64) -> Result<Vec<u32>, Refused> {
+    let ring = content.ring();
+    let n = ring.degree() as u64;
+    let order = match ring.quotient() {
+        Quotient::Cyclic { .. } => n,
+        Quotient::Negacyclic { .. } => 2 * n,
+        _ => return Err(format!("automorphisms are of rings modulo x^n - 1 and x^n + 1, and {ring} is none")),
+    };
+    let k = k % order;
+    if n >> 31 > 0 || gcd(k, order) != 1 {
+        return Err(format!("x^{k} is no automorphism of {ring}: {k} and {order} have a common factor"));
+    }
+    // below 2^32 each
+    let times = |i: u64| i * k % order;
+    let mut places = vec![0; n as usize];
+    match content {
+        Content::Coefficients(_) => {
+            for i in 0..n {
+                let to = times(i);
+                places[(to % n) as usize] = place(i as usize, to >= n);
+            }
+        }
+        Content::Evaluations { depth, order: of_values, .. } => {
+            let split = split(ring, *depth)?;
+            // the exponent at a natural place: i, or 2i + 1
+            let from = |i: u64| if order == n { times(i) } else { times(2 * i + 1) / 2 };
+            let natural = match of_values {
+                Order::Natural => (0..n as usize).collect(),
+                Order::Tree => split.natural_places(),
+            };
+            let mut tree = vec![0; natural.len()];
+            natural.iter().enumerate().for_each(|(leaf, &at)| tree[at] = leaf);
+            for (to, &at) in places.iter_mut().zip(&natural) {
+                *to = place(tree[from(at as u64) as usize], false);
+            }
+        }
+    }
+    Ok(places)
+}
+
+/// A split down to degree 1.
+fn split(ring: &Ring, depth: u32) -> Result<Split, Refused> {
+    let split = Split::of(ring, Some(depth)).map_err(|error| error.to_string())?;
+    match split.base() {
+        1 => Ok(split),
+        base => {
+            Err(format!("automorphisms are of coefficients, and of values of degree 1: those of {ring} have {base}"))
+        }
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -1,0 +1,347 @@
+//! Operations on values.
+
+use core::ops::{Add, Mul, Neg, Range, Sub};
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::job::{Job, Op, Order};
+use crate::kernel::Kernel;
+use crate::kernels::inner_product::InnerProduct;
+use crate::kernels::linear::{Coefficient, linear};
+use crate::kernels::permute::permute;
+use crate::modulus::Modulus;
+use crate::plan::Content;
+use crate::ring::Ring;
+use crate::ring::split::Split;
+
+use super::graph::{Id, Refused};
+use super::{Value, automorphism};
+
+impl<'p> Value<'p> {
+    /// The same value, as ring elements that it is known to hold: for what a scheme's kernel writes, and where the bytes of
+    /// elements of one ring are to be taken for another's.
+    #[must_use]
+    #[track_caller]
+    pub fn holding(self, content: Content) -> Self {
+        let Some(id) = self.id else { return self };
+        let id = self.pipeline.graph.borrow_mut().holding(id, content);
+        self.pipeline.value(id)
+    }
+
+    /// Some limbs of ring elements, which are elements of the [ring of these limbs](Ring::limbs): a view, not a copy, but for
+    /// steps whose kernels take no [views](crate::kernels::Kernel::on_views).
+    ///
+    /// ```
+    /// # use ringforge::{Content, Engine, Ring};
+    /// # let engine = Engine::cpu();
+    /// let ring: Ring = "97,193:x^4+1".parse()?;
+    /// let p = engine.pipeline("the second limb alone");
+    /// let a = p.coefficients("a", &ring);
+    /// let square = a.limbs(1..2) * a.limbs(1..2);
+    /// p.output("b", p.join(Content::Coefficients(ring), &[a.limbs(0..1), square]));
+    /// let mut b = [0u16; 8];
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// program.on_host(1).input("a", &[1u16, 2, 3, 4, 0, 5, 0, 0]).output("b", &mut b).run()?;
+    /// assert_eq!(b, [1, 2, 3, 4, 0, 0, 25, 0]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn limbs(self, limbs: Range<usize>) -> Self {
+        let Some(id) = self.id else { return self };
+        let content = self.pipeline.graph.borrow().content(id).cloned();
+        let Some(content) = content else { return self.without_elements(id) };
+        let limb = content.ring().bytes() / content.ring().basis().len();
+        match content.limbs(limbs.clone()) {
+            Ok(content) => self.view(limbs.start * limb..limbs.end * limb, Some(content)),
+            Err(error) => self.pipeline.fail(error),
+        }
+    }
+
+    /// Some bytes of each item: a view, as [`Value::limbs`].
+    #[must_use]
+    #[track_caller]
+    pub fn part(self, bytes: Range<usize>) -> Self {
+        self.view(bytes, None)
+    }
+
+    #[track_caller]
+    fn view(self, bytes: Range<usize>, content: Option<Content>) -> Self {
+        let Some(id) = self.id else { return self };
+        let view = self.pipeline.graph.borrow_mut().view(id, bytes, content);
+        self.pipeline.value(view)
+    }
+
+    /// The evaluations of coefficients, in the order of the tree, which is the fastest.
+    #[must_use]
+    #[track_caller]
+    pub fn forward(self) -> Self {
+        self.forward_to(Order::Tree)
+    }
+
+    /// The evaluations of coefficients, in this order.
+    #[must_use]
+    #[track_caller]
+    pub fn forward_to(self, order: Order) -> Self {
+        self.job(|content| Job::new(content.ring(), Op::Forward).order(order), &[self])
+    }
+
+    /// The coefficients of evaluations.
+    #[must_use]
+    #[track_caller]
+    pub fn inverse(self) -> Self {
+        self.job(|content| of_elements(content, Op::Inverse), &[self])
+    }
+
+    /// The product of evaluations with others in the same order, added to a third value of that kind, whose place it takes.
+    #[must_use]
+    #[track_caller]
+    pub fn mul_add(self, other: Self, sum: Self) -> Self {
+        self.job(|content| of_elements(content, Op::MulAdd), &[self, other, sum])
+    }
+
+    /// These elements times a number for each modulus of the basis, or one for all: each taken modulo its modulus.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring, U256};
+    /// # let engine = Engine::cpu();
+    /// let ring: Ring = "17,97:x^2+1".parse()?;
+    /// let p = engine.pipeline("2a - b/3");
+    /// let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
+    /// p.output("c", a.scale(&[U256::from(2u32)]) - b.scale(&[6u32, 65].map(U256::from)));
+    /// let mut c = [0u16; 4];
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// program.on_host(1).input("a", &[1u16, 0, 1, 0]).input("b", &[3u16, 0, 0, 6]).output("c", &mut c).run()?;
+    /// assert_eq!(c, [1, 0, 2, 95]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn scale(self, numbers: &[U256]) -> Self {
+        self.linear(&[self], |ring| {
+            let basis = ring.basis();
+            let number = |(i, q): (usize, &Modulus)| q.reduce(&numbers[if numbers.len() == 1 { 0 } else { i }]);
+            match numbers.len() {
+                count if count == 1 || count == basis.len() => {
+                    Ok(vec![Coefficient::Known(basis.iter().enumerate().map(number).collect())])
+                }
+                count => Err(format!("{count} numbers are for {} moduli", basis.len())),
+            }
+        })
+    }
+
+    /// The image under the automorphism x → x^k, of coefficients or of evaluations in either order: for rings modulo x^n − 1,
+    /// where k and n must have no common factor, and x^n + 1, where k and 2n must have none.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring};
+    /// # let engine = Engine::cpu();
+    /// let ring: Ring = "17:x^4+1".parse()?;
+    /// let p = engine.pipeline("a(x^3)");
+    /// let a = p.coefficients("a", &ring);
+    /// p.output("b", a.automorphism(3));
+    /// let mut b = [0u16; 4];
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// program.on_host(1).input("a", &[1u16, 2, 3, 4]).output("b", &mut b).run()?;
+    /// assert_eq!(b, [1, 4, 14, 2]); // 1 + 2x^3 + 3x^6 + 4x^9, where x^4 = -1
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn automorphism(self, k: u64) -> Self {
+        let Some(content) = self.content(&[self]) else { return self.nothing() };
+        match self.pipeline.keep(automorphism::places(&content, k)) {
+            Some(places) => self.one(permute(content.ring(), places), &[self], content),
+            None => self.nothing(),
+        }
+    }
+
+    /// The rotation of slots by so many to the left, as CKKS and BFV count them in Z\[x\]/(x^n + 1) for n a power of two: the
+    /// automorphism x → x^(5^steps).
+    #[must_use]
+    #[track_caller]
+    pub fn rotate(self, steps: i64) -> Self {
+        let Some(content) = self.content(&[self]) else { return self.nothing() };
+        // 5 has order n/2 modulo 2n
+        let order = 2 * content.ring().degree() as u128;
+        let steps = steps.rem_euclid((order as i64 / 4).max(1));
+        self.automorphism((0..steps).fold(1, |power, _| power * 5 % order) as u64)
+    }
+
+    /// The quotients by the product P of the last moduli of the basis, so many of them, rounded to the nearest integer, as
+    /// elements of the remaining limbs: rescaling and modulus switching. Of coefficients, or of evaluations, which stay what
+    /// they are. For bases of distinct moduli of up to 64 bits.
+    #[must_use]
+    #[track_caller]
+    pub fn divide_round(self, moduli: usize) -> Self {
+        let Some(content) = self.content(&[self]) else { return self.nothing() };
+        let basis = content.ring().basis();
+        if moduli == 0 || moduli >= basis.len() || content.ring().is_mapped() {
+            let why = format!("{content} cannot be divided by {moduli} of {} moduli", basis.len());
+            return self.pipeline.fail(self.pipeline.refused(why));
+        }
+        let left = basis.len() - moduli;
+        let [quotient, rest] = [0..left, left..basis.len()].map(|limbs| self.limbs(limbs));
+        let Some(to) = quotient.content(&[quotient]) else { return self.nothing() };
+        let convert =
+            |rest: Self| rest.job(|content| Job::new(content.ring(), Op::ConvertCentred).to(to.ring()), &[rest]);
+        let remainder = match content {
+            Content::Coefficients(_) => convert(rest),
+            Content::Evaluations { depth, order, .. } => {
+                let remainder = convert(rest.inverse());
+                let forward = Job::new(to.ring(), Op::Forward).order(order).depth(depth);
+                self.pipeline.job(&forward, &[remainder])
+            }
+        };
+        let inverse = |q: &Modulus| {
+            let product = basis[left..].iter().fold(U256::ONE, |product, p| q.mul(&product, &q.reduce(&p.value())));
+            q.inverse(&product)
+        };
+        let inverses: Option<Vec<U256>> = to.ring().basis().iter().map(inverse).collect();
+        quotient.linear(&[quotient, remainder], |ring| {
+            let inverses = inverses.ok_or_else(|| format!("the moduli of {ring} have common factors"))?;
+            let negated = ring.basis().iter().zip(&inverses).map(|(q, x)| q.mul(x, &q.reduce_i64(-1))).collect();
+            Ok(vec![Coefficient::Known(inverses), Coefficient::Known(negated)])
+        })
+    }
+
+    /// Inner products with keys: these are evaluations of k elements of `ring` [side by side](Ring::side_by_side), the keys of
+    /// k elements for each of some sets, one set after another; what comes out are the sums of products for each set, side by
+    /// side. The rings' leaves have degree 1. Keys may be what all items share, as in key switching.
+    #[must_use]
+    #[track_caller]
+    pub fn inner_product(self, ring: &Ring, keys: Self) -> Self {
+        let (Some(a), Some(b)) = (self.content(&[self]), keys.content(&[keys])) else { return self.nothing() };
+        let refused = |error: Error| error.to_string();
+        let limbs = ring.basis().len();
+        let count = a.ring().basis().len() / limbs;
+        let sets = b.ring().basis().len() / (count.max(1) * limbs);
+        let kernel = || {
+            let Content::Evaluations { depth, order, .. } = a else {
+                return Err("inner products are of values".into());
+            };
+            let whole = |count| Ok(Content::Evaluations { ring: ring.side_by_side(count)?, depth, order });
+            if whole(count).map_err(refused)? != a || whole(count * sets).map_err(refused)? != b {
+                return Err(format!("{a} and {b} are no elements of {ring} side by side, and keys of sets of as many"));
+            }
+            let split = Split::of(ring, Some(depth)).map_err(refused)?;
+            let kernel = InnerProduct::new(&split, [count, sets], self.pipeline.limits()).map_err(refused)?;
+            Ok((kernel, whole(sets).map_err(refused)?))
+        };
+        match self.pipeline.keep(kernel()) {
+            Some((kernel, content)) => self.one(Arc::new(kernel), &[self, keys], content),
+            None => self.nothing(),
+        }
+    }
+
+    /// What comes of a mistake.
+    fn nothing(self) -> Self {
+        Self { id: None, ..self }
+    }
+
+    /// What these values hold, if that is one kind of elements.
+    #[track_caller]
+    fn content(self, values: &[Self]) -> Option<Content> {
+        let ids = self.pipeline.ids(values)?;
+        let graph = self.pipeline.graph.borrow();
+        let content = graph.content(ids[0]).cloned();
+        let other = ids.iter().find(|&&id| graph.content(id) != content.as_ref());
+        let names = other.map(|&id| (graph.name(ids[0]), graph.name(id), graph.content(id).cloned()));
+        drop(graph);
+        match (content, names) {
+            (None, _) => self.without_elements(ids[0]).id.and(None),
+            (Some(content), None) => Some(content),
+            (Some(content), Some((name, other, got))) => {
+                let got = got.map_or_else(|| "not known".into(), |got| got.to_string());
+                self.pipeline.keep(Err(format!("{name} are {content}, and {other} are {got}")))
+            }
+        }
+    }
+
+    /// The one output of a kernel's step, which holds this.
+    #[track_caller]
+    fn one(self, kernel: Arc<dyn Kernel>, inputs: &[Self], content: Content) -> Self {
+        let outputs = self.pipeline.dynamic_step(kernel, inputs);
+        outputs.first().map_or(self.nothing(), |output| output.holding(content))
+    }
+
+    /// The sum of elements of one kind, each times a coefficient.
+    #[track_caller]
+    fn linear(self, elements: &[Self], terms: impl FnOnce(&Ring) -> Result<Vec<Coefficient>, Refused>) -> Self {
+        let Some(content) = self.content(elements) else { return self.nothing() };
+        let Some(terms) = self.pipeline.keep(terms(content.ring())) else { return self.nothing() };
+        match linear(content.ring(), terms) {
+            Ok(kernel) => self.one(kernel, elements, content),
+            Err(error) => self.pipeline.fail(error),
+        }
+    }
+
+    /// A job of what the value holds.
+    #[track_caller]
+    fn job(self, job: impl FnOnce(&Content) -> Job, inputs: &[Self]) -> Self {
+        let Some(id) = self.id else { return self };
+        let content = self.pipeline.graph.borrow().content(id).cloned();
+        match content {
+            Some(content) => self.pipeline.job(&job(&content), inputs),
+            None => self.without_elements(id),
+        }
+    }
+
+    #[track_caller]
+    fn without_elements(self, id: Id) -> Self {
+        let name = self.pipeline.graph.borrow().name(id);
+        self.pipeline.fail(self.pipeline.refused(format!("{name} is not known to hold ring elements")))
+    }
+}
+
+impl Mul for Value<'_> {
+    type Output = Self;
+
+    #[track_caller]
+    fn mul(self, other: Self) -> Self {
+        let op = |content: &Content| match content {
+            Content::Coefficients(_) => Op::Mul,
+            Content::Evaluations { .. } => Op::PointMul,
+        };
+        self.job(|content| of_elements(content, op(content)), &[self, other])
+    }
+}
+
+/// The sum of elements of one kind.
+impl Add for Value<'_> {
+    type Output = Self;
+
+    #[track_caller]
+    fn add(self, other: Self) -> Self {
+        self.linear(&[self, other], |_| Ok(vec![Coefficient::One; 2]))
+    }
+}
+
+/// The difference of elements of one kind.
+impl Sub for Value<'_> {
+    type Output = Self;
+
+    #[track_caller]
+    fn sub(self, other: Self) -> Self {
+        self.linear(&[self, other], |_| Ok(vec![Coefficient::One, Coefficient::MinusOne]))
+    }
+}
+
+impl Neg for Value<'_> {
+    type Output = Self;
+
+    #[track_caller]
+    fn neg(self) -> Self {
+        self.linear(&[self], |_| Ok(vec![Coefficient::MinusOne]))
+    }
+}
+
+/// An operation on elements like these.
+fn of_elements(content: &Content, op: Op) -> Job {
+    match content {
+        Content::Coefficients(ring) => Job::new(ring, op),
+        Content::Evaluations { ring, depth, order } => Job::new(ring, op).order(*order).depth(*depth),
+    }
+}

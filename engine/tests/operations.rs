@@ -1,0 +1,271 @@
+//! What pipelines do with elements between transforms, against the oracle: in rings with any moduli where that makes sense.
+
+#[path = "support/rings.rs"]
+mod rings;
+
+use num_bigint::BigUint;
+use ringforge::split::Split;
+use ringforge::testkit::{naive, residues};
+use ringforge::{Content, Device, Engine, Error, Modulus, Order, Pipeline, Quotient, Ring, U256};
+
+/// Rings of the transforms' tests, and others that have none.
+fn all_rings() -> Vec<Ring> {
+    let sparse = |n| Quotient::Sparse { n, terms: vec![(1, -1), (0, 1)] };
+    let wide = |hex| Modulus::from_hex(hex).expect("a modulus");
+    let even = wide(&format!("8{:0>63}", 0));
+    let moduli = [Modulus::new(2u32), Modulus::new(1u64 << 32), Modulus::new(u64::MAX), Modulus::new(U256::MAX)];
+    let mut others: Vec<Ring> = moduli.map(|q| Ring::new(&[q.expect("a modulus")], sparse(5)).expect("a ring")).into();
+    others.push(Ring::new(&[even], sparse(3)).expect("a ring"));
+    others.push(Ring::rns(7, &[rings::modulus(256), rings::modulus(81)]).expect("a ring"));
+    others
+        .push(Ring::rns(12, &[rings::modulus(1 << 63), rings::modulus(u64::MAX), rings::modulus(7)]).expect("a ring"));
+    let stored: Vec<Ring> = others.iter().flat_map(rings::stored_otherwise).collect();
+    rings::rings().into_iter().chain(others).chain(stored).collect()
+}
+
+#[test]
+fn sums_equal_the_oracle() {
+    let engine = Engine::cpu();
+    for ring in all_rings() {
+        let rows = ring.basis().len();
+        // of several lengths above 64 bits: sums of residues alone
+        let multiples = rows == 1 || ring.basis().iter().all(|q| q.bits() <= 64);
+        if !multiples && ring.accepts_any_word() {
+            continue;
+        }
+        let each: Vec<U256> = (0..rows).map(|row| U256::MAX.wrapping_sub(&U256::from(row as u64))).collect();
+        let p = engine.pipeline("sums");
+        let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
+        p.output("a + b", a + b);
+        p.output("a - b", a - b);
+        p.output("-a", -a);
+        if multiples {
+            p.output("each a", a.scale(&each));
+            p.output("7 b", b.scale(&[U256::from(7u32)]));
+        }
+        let program = engine.device().compile(&p.build().expect("a plan")).expect("a program");
+        for batch in [1, 2, 5] {
+            let (x, y) = (residues(&ring, 1, batch), residues(&ring, 2, batch));
+            let (plain_x, plain_y) = (naive::to_plain(&ring, &x), naive::to_plain(&ring, &y));
+            let minus_y = naive::negate(&ring, &plain_y);
+            let wanted = [
+                ("a + b", naive::add(&ring, &plain_x, &plain_y)),
+                ("a - b", naive::add(&ring, &plain_x, &minus_y)),
+                ("-a", naive::negate(&ring, &plain_x)),
+                ("each a", naive::scale(&ring, &plain_x, &each)),
+                ("7 b", naive::scale(&ring, &plain_y, &vec![U256::from(7u32); rows])),
+            ];
+            let wanted = &wanted[..if multiples { 5 } else { 3 }];
+            let mut found = vec![vec![0u8; batch * ring.bytes()]; wanted.len()];
+            let call = program.on_host(batch).input("a", &x).input("b", &y);
+            let outputs = found.iter_mut().zip(wanted);
+            outputs.fold(call, |call, (found, (name, _))| call.output(name, found)).run().expect("a run");
+            for (found, (name, wanted)) in found.iter().zip(wanted) {
+                assert!(*found == naive::to_stored(&ring, wanted), "{name} in {ring}, batch {batch}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_are_of_one_kind() {
+    let engine = Engine::on(Device::cpu());
+    let [ring, other]: [Ring; 2] = ["17,97:x^4+1", "17:x^4+1"].map(|text| text.parse().expect("a ring"));
+    let refused = |make: fn(&Pipeline, &Ring, &Ring)| {
+        let p = engine.pipeline("mixed");
+        make(&p, &ring, &other);
+        matches!(p.build(), Err(Error::Plan { .. }))
+    };
+    assert!(refused(|p, ring, other| p.output("c", p.coefficients("a", ring) + p.coefficients("b", other))));
+    assert!(refused(|p, ring, _| p.output("c", p.coefficients("a", ring) - p.coefficients("b", ring).forward())));
+    assert!(refused(|p, _, _| p.output("c", -p.bytes("a", 16))));
+    assert!(refused(|p, ring, _| p.output("c", p.coefficients("a", ring).scale(&[U256::ONE; 3]))));
+    assert!(refused(|p, ring, _| p.output("c", p.coefficients("a", ring).scale(&[]))));
+}
+
+const ORDERS: [Order; 2] = [Order::Tree, Order::Natural];
+
+/// What a pipeline of these inputs gives out as "to".
+fn run(batch: usize, inputs: &[(&str, &[u8])], bytes: usize, make: impl FnOnce(&Pipeline)) -> Vec<u8> {
+    let engine = Engine::cpu();
+    let p = engine.pipeline("operation");
+    make(&p);
+    let program = engine.device().compile(&p.build().expect("a plan")).expect("a program");
+    let mut to = vec![0u8; batch * bytes];
+    let call = inputs.iter().fold(program.on_host(batch), |call, (name, bytes)| call.input(name, *bytes));
+    call.output("to", &mut to).run().expect("a run");
+    to
+}
+
+fn negacyclic(n: usize, moduli: &[Modulus]) -> Ring {
+    Ring::rns(n, moduli).expect("a ring")
+}
+
+#[test]
+fn automorphisms_equal_the_oracle() {
+    let (prime, modulus) = (rings::prime, rings::modulus);
+    let rings = [
+        negacyclic(16, &[modulus(97)]),
+        negacyclic(64, &[prime(60, 128), prime(59, 128)]),
+        negacyclic(32, &[prime(30, 64), prime(28, 64)]),
+        negacyclic(8, &[Modulus::from_hex(rings::BLS12_381_R).expect("a modulus")]),
+        Ring::cyclic(12, modulus(13)).expect("a ring"),
+        Ring::cyclic(64, modulus(257)).expect("a ring"),
+    ];
+    let stored = rings.iter().flat_map(rings::stored_otherwise).collect::<Vec<_>>();
+    for ring in rings.into_iter().chain(stored) {
+        let split = Split::of(&ring, None).expect("a split");
+        let a = residues(&ring, 1, 3);
+        let plain = naive::to_plain(&ring, &a);
+        for k in [1, 5, 7, 2 * ring.degree() - 1, 2 * ring.degree() + 5] {
+            let image = naive::automorphism(&ring, k, &plain);
+            let found = run(3, &[("a", &a)], ring.bytes(), |p| {
+                p.output("to", p.coefficients("a", &ring).automorphism(k as u64));
+            });
+            assert!(found == naive::to_stored(&ring, &image), "x^{k} of coefficients in {ring}");
+            for order in ORDERS.into_iter().filter(|_| split.base() == 1) {
+                let values = |a: &[U256]| naive::to_stored(&ring, &naive::forward(&ring, &split, order, a));
+                let found = run(3, &[("a", &values(&plain))], ring.bytes(), |p| {
+                    p.output("to", p.evaluations("a", &ring, order).automorphism(k as u64));
+                });
+                assert!(found == values(&image), "x^{k} of values in {ring}, {order}");
+            }
+        }
+    }
+    // no automorphisms, and no ring that has them
+    let engine = Engine::cpu();
+    for (ring, k) in [("97:x^16+1", 2u64), ("13:x^12-1", 3), ("97:x^16+1", 0), ("3457:x^768-x^384+1", 5)] {
+        let p = engine.pipeline("refused");
+        p.output("to", p.coefficients("a", &ring.parse().expect("a ring")).automorphism(k));
+        assert!(matches!(p.build(), Err(Error::Plan { .. })), "{ring} {k}");
+    }
+}
+
+#[test]
+fn rotations_move_slots() {
+    let ring = negacyclic(16, &[rings::modulus(97)]);
+    let a = residues(&ring, 5, 2);
+    let rotated = |steps: &[i64]| {
+        run(2, &[("a", &a)], ring.bytes(), |p| {
+            let a = p.coefficients("a", &ring);
+            p.output("to", steps.iter().fold(a, |a, &steps| a.rotate(steps)));
+        })
+    };
+    assert_eq!(rotated(&[1, 2]), rotated(&[3]));
+    assert_eq!(rotated(&[3, -3]), rotated(&[8]), "there are 8 slots");
+    let five = naive::automorphism(&ring, 5, &naive::to_plain(&ring, &a));
+    assert_eq!(rotated(&[1]), naive::to_stored(&ring, &five));
+}
+
+/// The integers in [0, Q) that the first rows of an element stand for.
+fn integers(ring: &Ring, plain: &[U256]) -> Vec<BigUint> {
+    let big = |x: &U256| BigUint::from_bytes_le(x.to_le_bytes().as_ref());
+    let moduli: Vec<BigUint> = ring.basis().iter().map(|q| big(&q.value())).collect();
+    let product: BigUint = moduli.iter().product();
+    let n = ring.degree();
+    let integer = |i: usize| {
+        let term = |(row, q): (usize, &BigUint)| {
+            let weight = &product / q;
+            let inverse = weight.modinv(q).expect("coprime moduli");
+            weight * inverse * big(&plain[row * n + i])
+        };
+        moduli.iter().enumerate().map(term).sum::<BigUint>() % &product
+    };
+    (0..n).map(integer).collect()
+}
+
+#[test]
+fn quotients_are_rounded() {
+    let (prime, modulus) = (rings::prime, rings::modulus);
+    let bases = [
+        vec![prime(60, 64), prime(59, 64), prime(50, 64)],
+        vec![prime(30, 64), prime(29, 64), prime(28, 64), prime(27, 64)],
+        vec![modulus(97), modulus(193)],
+    ];
+    for (basis, form) in bases.iter().flat_map(|basis| [false, true].map(|form| (basis, form))) {
+        let ring = negacyclic(8, basis);
+        let ring = if form { rings::stored_otherwise(&ring).pop().expect("another form") } else { ring };
+        let split = Split::of(&ring, Some(3)).expect("a split");
+        let batch = 3;
+        let a = residues(&ring, 7, batch);
+        let plain = naive::to_plain(&ring, &a);
+        for moduli in 1..basis.len() {
+            let left = ring.limbs(0..basis.len() - moduli).expect("limbs");
+            let divisor: BigUint = basis[basis.len() - moduli..].iter().map(|q| integers_of(q)).product();
+            let mut wanted = Vec::new();
+            for element in plain.chunks_exact(plain.len() / batch) {
+                let integers = integers(&ring, element);
+                for q in left.basis() {
+                    let residue = |x: &BigUint| (x + (&divisor - 1u32) / 2u32) / &divisor % integers_of(q);
+                    wanted.extend(integers.iter().map(|x| {
+                        let mut bytes = residue(x).to_bytes_le();
+                        bytes.resize(32, 0);
+                        U256::from_le_slice(&bytes)
+                    }));
+                }
+            }
+            let found = run(batch, &[("a", &a)], left.bytes(), |p| {
+                p.output("to", p.coefficients("a", &ring).divide_round(moduli));
+            });
+            assert!(found == naive::to_stored(&left, &wanted), "{ring} by {moduli}");
+            for order in ORDERS {
+                let values = |ring: &Ring, split: &Split, plain: &[U256]| {
+                    naive::to_stored(ring, &naive::forward(ring, split, order, plain))
+                };
+                let content = Content::Evaluations { ring: ring.clone(), depth: 3, order };
+                let found = run(batch, &[("a", &values(&ring, &split, &plain))], left.bytes(), |p| {
+                    p.output("to", p.elements("a", content).divide_round(moduli));
+                });
+                let split = Split::of(&left, Some(3)).expect("a split");
+                assert!(found == values(&left, &split, &wanted), "{ring} by {moduli}, values in {order}");
+            }
+        }
+    }
+}
+
+fn integers_of(q: &Modulus) -> BigUint {
+    BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
+}
+
+#[test]
+fn inner_products_equal_the_oracle() {
+    let (prime, modulus) = (rings::prime, rings::modulus);
+    let goldilocks = modulus(0xffff_ffff_0000_0001);
+    let rings = [
+        negacyclic(16, &[modulus(97)]),
+        negacyclic(128, &[modulus(65_537), modulus(257)]),
+        negacyclic(8, &[prime(60, 16), prime(62, 16)]),
+        negacyclic(32, &[prime(30, 64), prime(28, 64)]),
+        negacyclic(8, &[goldilocks]),
+        negacyclic(4, &[Modulus::from_hex(rings::BLS12_381_R).expect("a modulus")]),
+    ];
+    let stored = rings.iter().flat_map(rings::stored_otherwise).collect::<Vec<_>>();
+    for ring in rings.into_iter().chain(stored) {
+        let split = Split::of(&ring, None).expect("a split");
+        for (count, sets, batch) in [(1, 1, 1), (3, 2, 2), (13, 1, 3), (25, 2, 1)] {
+            let many = ring.side_by_side(count).expect("a ring");
+            let key_ring = ring.side_by_side(count * sets).expect("a ring");
+            let (a, keys) = (residues(&many, 1, batch), residues(&key_ring, 2, 1));
+            let (plain, plain_keys) = (naive::to_plain(&many, &a), naive::to_plain(&key_ring, &keys));
+            let size = ring.basis().len() * ring.degree();
+            let mut wanted = Vec::new();
+            for (item, set) in (0..batch).flat_map(|item| (0..sets).map(move |set| (item, set))) {
+                let mut sum = vec![U256::ZERO; size];
+                for j in 0..count {
+                    let x = &plain[(item * count + j) * size..][..size];
+                    let y = &plain_keys[(set * count + j) * size..][..size];
+                    sum = naive::add(&ring, &sum, &naive::point_mul(&ring, &split, Order::Tree, x, y));
+                }
+                wanted.extend(sum);
+            }
+            let sums = ring.side_by_side(sets).expect("a ring");
+            let values =
+                |ring: &Ring| Content::Evaluations { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
+            let found = run(batch, &[("a", &a), ("keys", &keys)], sums.bytes(), |p| {
+                let keys = p.shared("keys", key_ring.bytes()).holding(values(&key_ring));
+                p.output("to", p.elements("a", values(&many)).inner_product(&ring, keys));
+            });
+            assert!(found == naive::to_stored(&sums, &wanted), "{count} terms, {sets} sets in {ring}");
+        }
+    }
+}
