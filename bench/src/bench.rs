@@ -4,6 +4,7 @@ mod fhe;
 mod host;
 mod kems;
 mod ml_kem;
+mod operations;
 #[cfg(feature = "peers")]
 mod peers;
 mod rates;
@@ -131,6 +132,7 @@ impl Bench {
 enum Task {
     Ring(rings::Task),
     Fhe(fhe::Task),
+    Operation(operations::Task),
     Zk(zk::Task),
     Kem(kems::Task),
     MlKem(ml_kem::Task),
@@ -147,6 +149,7 @@ impl Task {
         match self {
             Self::Ring(task) => task.title(),
             Self::Fhe(task) => task.title(),
+            Self::Operation(task) => task.title(),
             Self::Zk(task) => task.title(),
             Self::Kem(task) => task.title(),
             Self::MlKem(task) => task.title(),
@@ -164,6 +167,7 @@ impl Task {
         match self {
             Self::Ring(task) => report.lines.push(rings::line(task, bench)?),
             Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
+            Self::Operation(task) => report.lines.push(task.line(bench)?),
             Self::Zk(task) => report.zk_lines.extend(task.lines(bench)?),
             Self::MlKem(task) => report.kem_rates.push(task.line(bench)?),
             Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
@@ -259,6 +263,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let device = choice.open()?.device;
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
+    let operations = operations::tasks(options).into_iter().map(Task::Operation);
     let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
     let zk_host = zk_host::tasks(options, &device).into_iter().map(Task::ZkHost);
     let zk_witness = zk_witness::tasks(options, &device).into_iter().map(Task::ZkWitness);
@@ -266,7 +271,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let ml_kem = ml_kem::tasks(options, &device).into_iter().map(Task::MlKem);
     let sm2 = sm2::tasks(options, &device).into_iter().map(Task::Sm2);
     let ways = ways::tasks(options, &device).into_iter().map(Task::Ways);
-    let tasks = rings.chain(fhe).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(ways);
+    let tasks = rings.chain(fhe).chain(operations).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(ways);
     let tasks = tasks.chain(ml_kem).chain(sm2);
     #[cfg(feature = "peers")]
     let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));

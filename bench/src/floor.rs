@@ -55,6 +55,11 @@ impl Floor {
         Self::new(slots_per_item(job, limits), None, bytes_per_item, ceilings)
     }
 
+    /// The floor of what moves so many bytes for an item, and does little else.
+    pub(crate) fn of_bytes(bytes_per_item: usize, ceilings: &Ceilings) -> Self {
+        Self::new(None, None, bytes_per_item, ceilings)
+    }
+
     fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
         let Ceilings { copy, pipes } = ceilings;
         Self {

@@ -16,7 +16,7 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// What it can hold.
     fn limits(&self) -> &Limits;
 
-    /// Memory of this many bytes, all zero.
+    /// Memory of this many bytes, in which a kernel finds nothing of an earlier owner that was secret.
     fn allocate(&self, bytes: usize) -> Result<Memory>;
 
     /// A new order of work.

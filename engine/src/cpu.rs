@@ -10,7 +10,7 @@ use crate::columns::Shares;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
 use crate::limits::Limits;
-use crate::memory::{HostMemory, Memory, Read, Write};
+use crate::memory::{HostMemory, HostPool, Memory, Read, Write};
 use crate::wipe;
 
 /// Bytes of work below which a range of items is not split over threads.
@@ -18,15 +18,18 @@ const GRAIN_BYTES: usize = 32 << 10;
 
 /// The CPU.
 #[derive(Debug, Default)]
-pub(crate) struct Cpu(Limits);
+pub(crate) struct Cpu {
+    limits: Limits,
+    pool: Arc<HostPool>,
+}
 
 impl Backend for Cpu {
     fn limits(&self) -> &Limits {
-        &self.0
+        &self.limits
     }
 
     fn allocate(&self, bytes: usize) -> Result<Memory> {
-        allocate(bytes)
+        self.pool.take(bytes).map(Memory::Host).ok_or(Error::OutOfMemory { bytes })
     }
 
     fn queue(&self) -> Result<Queue> {
@@ -79,6 +82,10 @@ impl Backend for Cpu {
 
     fn is_host(&self) -> bool {
         true
+    }
+
+    fn trim(&self) {
+        self.pool.clear();
     }
 }
 

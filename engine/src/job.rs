@@ -40,7 +40,8 @@ pub enum Op {
     /// From integers to RNS rows: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant first, of any value.
     Decompose,
     /// From the rows of one RNS basis to those of another one, the job's [target](Job::to): the integer in [0, Q) that the
-    /// rows stand for, modulo each modulus of the target. Exact whatever the value.
+    /// rows stand for, modulo each modulus of the target. Exact whatever the value. Elements [side by side](Ring::side_by_side) are converted
+    /// one after another, as by the operations below.
     Convert,
     /// The same for the integer in (−Q/2, Q/2].
     ConvertCentred,

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -119,12 +120,65 @@ macro_rules! opaque_debug {
         }
     )*};
 }
-opaque_debug!(Memory, HostMemory, Read<'_>, Write<'_>);
+opaque_debug!(Memory, HostMemory, HostPool, Read<'_>, Write<'_>);
 
 /// Bytes in host memory, aligned to a cache line so that any element type can be read from them.
 pub(crate) struct HostMemory {
     lines: Vec<Line>,
     len: usize,
+    /// Where the lines go in the end.
+    pool: Option<Arc<HostPool>>,
+}
+
+/// Memory that is kept for the next one who wants as much: what a run's temporaries cost otherwise is mostly to zero them.
+#[derive(Default)]
+pub(crate) struct HostPool(Mutex<Vec<Vec<Line>>>);
+
+/// Pieces of memory that a pool keeps, and their bytes, at most.
+const MOST_PIECES: usize = 64;
+const MOST_BYTES: usize = 1 << 30;
+
+impl HostPool {
+    /// Memory of this many bytes, which holds zeros, or what an earlier owner left there who had no secrets.
+    pub(crate) fn take(self: &Arc<Self>, len: usize) -> Option<HostMemory> {
+        let count = len.div_ceil(64);
+        let mut pieces = self.pieces();
+        let fitting = pieces.iter().position(|lines| lines.len() == count);
+        let kept = fitting.map(|piece| pieces.swap_remove(piece));
+        drop(pieces);
+        let mut memory = match kept {
+            Some(lines) => HostMemory { lines, len, pool: None },
+            None => HostMemory::zeroed(len)?,
+        };
+        memory.pool = Some(self.clone());
+        Some(memory)
+    }
+
+    /// Gives all of it back.
+    pub(crate) fn clear(&self) {
+        self.pieces().clear();
+    }
+
+    fn give(&self, lines: Vec<Line>) {
+        let mut pieces = self.pieces();
+        pieces.push(lines);
+        let bytes = |pieces: &[Vec<Line>]| pieces.iter().map(|lines| size_of_val(&lines[..])).sum::<usize>();
+        while pieces.len() > MOST_PIECES || bytes(&pieces) > MOST_BYTES {
+            pieces.remove(0);
+        }
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, Vec<Vec<Line>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        if let (Some(pool), true) = (self.pool.take(), self.len > 0) {
+            pool.give(core::mem::take(&mut self.lines));
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -143,7 +197,7 @@ impl HostMemory {
         let mut lines = Vec::new();
         lines.try_reserve_exact(len.div_ceil(64)).ok()?;
         lines.resize(len.div_ceil(64), Line([0; 64]));
-        Some(Self { lines, len })
+        Some(Self { lines, len, pool: None })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

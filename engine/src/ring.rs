@@ -359,6 +359,14 @@ impl Ring {
         Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form: *form, any_word: *any_word })))
     }
 
+    /// The ring of which this one has several elements side by side, and how many.
+    pub(crate) fn of_side_by_side(&self) -> Option<(Self, usize)> {
+        let (limbs, one) = (self.0.basis.len(), self.0.moduli.len());
+        let ring = self.limbs(0..one).ok().filter(|_| one < limbs && limbs.is_multiple_of(one))?;
+        let count = limbs / one;
+        (ring.side_by_side(count).as_ref() == Ok(self)).then_some((ring, count))
+    }
+
     /// The quotient polynomial f.
     #[must_use]
     pub fn quotient(&self) -> &Quotient {

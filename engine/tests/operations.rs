@@ -6,7 +6,7 @@ mod rings;
 use num_bigint::BigUint;
 use ringforge::split::Split;
 use ringforge::testkit::{naive, residues};
-use ringforge::{Content, Device, Engine, Error, Modulus, Order, Pipeline, Quotient, Ring, U256};
+use ringforge::{Content, Device, Engine, Error, Job, Modulus, Op, Order, Pipeline, Quotient, Ring, U256};
 
 /// Rings of the transforms' tests, and others that have none.
 fn all_rings() -> Vec<Ring> {
@@ -92,7 +92,7 @@ fn run(batch: usize, inputs: &[(&str, &[u8])], bytes: usize, make: impl FnOnce(&
     make(&p);
     let program = engine.device().compile(&p.build().expect("a plan")).expect("a program");
     let mut to = vec![0u8; batch * bytes];
-    let call = inputs.iter().fold(program.on_host(batch), |call, (name, bytes)| call.input(name, *bytes));
+    let call = inputs.iter().fold(program.on_host(batch), |call, (name, bytes)| call.input(name, bytes));
     call.output("to", &mut to).run().expect("a run");
     to
 }
@@ -191,7 +191,7 @@ fn quotients_are_rounded() {
         let plain = naive::to_plain(&ring, &a);
         for moduli in 1..basis.len() {
             let left = ring.limbs(0..basis.len() - moduli).expect("limbs");
-            let divisor: BigUint = basis[basis.len() - moduli..].iter().map(|q| integers_of(q)).product();
+            let divisor: BigUint = basis[basis.len() - moduli..].iter().map(integers_of).product();
             let mut wanted = Vec::new();
             for element in plain.chunks_exact(plain.len() / batch) {
                 let integers = integers(&ring, element);
@@ -225,6 +225,23 @@ fn quotients_are_rounded() {
 
 fn integers_of(q: &Modulus) -> BigUint {
     BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
+}
+
+#[test]
+fn elements_side_by_side_are_converted_one_after_another() {
+    let (prime, n) = (rings::prime, 8);
+    let [from, to] = [negacyclic(n, &[prime(60, 64), prime(59, 64)]), negacyclic(n, &[prime(50, 64); 1])];
+    for op in [Op::Convert, Op::ConvertCentred, Op::ConvertFast] {
+        let [two_from, two_to] = [&from, &to].map(|ring| ring.side_by_side(2).expect("a ring"));
+        let a = residues(&two_from, 3, 3);
+        let one = run(6, &[("a", &a)], to.bytes(), |p| {
+            p.output("to", p.job(&Job::new(&from, op).to(&to), &[p.coefficients("a", &from)]));
+        });
+        let both = run(3, &[("a", &a)], two_to.bytes(), |p| {
+            p.output("to", p.job(&Job::new(&two_from, op).to(&two_to), &[p.coefficients("a", &two_from)]));
+        });
+        assert_eq!(one, both, "{op}");
+    }
 }
 
 #[test]

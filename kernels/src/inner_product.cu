@@ -1,45 +1,59 @@
-// Sums of products of values over a list: for each set of keys s, out_s = sum of a_j b_(s,j), a leaf of degree 1 a thread.
+// Sums of products of values over a list: for each set of keys s, out_s = sum of a_j b_(s,j), leaves having degree 1. A thread
+// has some neighbouring places.
 //
 // Floor: memory, the values a once, and for each set the keys b (which a batch may share) and the sum.
 #include "poly.cuh"
+#include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// An item has `count` elements a of per_item rows each, `count` keys for each set, and as many sums as there are sets.
+// An item has `count` elements a of `rows` rows each, `count` keys for each set, and as many sums as there are sets.
 extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out, const Constants<Rq>*,
-                                         const Constants<Rq>* constants, u64 per_item, u64 a_distance, u64 b_distance,
+                                         const Constants<Rq>* constants, u64 rows, u64 a_distance, u64 b_distance,
                                          u64 out_distance, u64 count, u64 first, u64 end) {
     // products that an accumulator holds
-    constexpr u64 limit = ProductRange<Rq, 1, 1>::limit;
-    constexpr u32 group = limit < 12 ? (u32)limit : 12;
-    Leaf<Rq> leaf(first, end, per_item);
-    if (!leaf.live) return;
-    auto m = Rq::modulus(constants, leaf.number);
-    const u64 element = per_item * Rq::n, place = (u64)leaf.number * Rq::n + leaf.place;
-    const auto* from = a + leaf.item * a_distance + place;
-    const auto* keys = b + leaf.item * b_distance + place;
-    Rq::M::Word sums[Sets::count]{};
+    constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
+    constexpr u32 group = limit < 12 ? (u32)limit : 12, lanes = Sets::lanes, units = Rq::n / lanes;
+    using Access = Move<Rq::Store, lanes, lanes * sizeof(Rq::Store)>;
+    using Word = Rq::M::Word;
+    Units<Sets::threads> at(first, end, (u32)rows * units);
+    if (!at.live) return;
+    const u32 row = at.unit / units;
+    auto m = Rq::modulus(constants, row);
+    const u64 element = rows * Rq::n, place = (u64)row * Rq::n + at.unit % units * lanes;
+    const auto* from = a + at.item * a_distance + place;
+    const auto* keys = b + at.item * b_distance + place;
+    Word sums[Sets::count][lanes]{};
     for (u64 j = 0; j < count; j += group) {
-        Rq::M::Wide products[Sets::count]{};
+        Rq::M::Wide products[Sets::count][lanes]{};
         for (u32 t = 0; t < group && j + t < count; t++) {
-            Rq::M::Word x = from[(j + t) * element];
-            reduce_inputs<Rq, 1>(m, &x);
+            Word x[lanes], y[lanes];
+            Access::template load<Word>(from + (j + t) * element, [&](u32 v, Word word) { x[v] = word; });
+            reduce_inputs<Rq, lanes>(m, x);
             RF_UNROLL
             for (u32 s = 0; s < Sets::count; s++) {
-                Rq::M::Word y = keys[(s * count + j + t) * element];
-                reduce_inputs<Rq, 1>(m, &y);
-                products[s] = m.wide_mad(products[s], x, y);
+                const auto* key = keys + (s * count + j + t) * element;
+                Access::template load<Word>(key, [&](u32 v, Word word) { y[v] = word; });
+                reduce_inputs<Rq, lanes>(m, y);
+                RF_UNROLL
+                for (u32 v = 0; v < lanes; v++) products[s][v] = m.wide_mad(products[s][v], x[v], y[v]);
             }
         }
         RF_UNROLL
         for (u32 s = 0; s < Sets::count; s++) {
-            auto sum = m.template canonical<Rq::M::product_bound>(m.template wide_reduce<Rq::M::lazy ? group : 1>(products[s]));
-            sums[s] = m.template canonical<Rq::M::lazy ? 2 : 1>(m.add(sums[s], sum));
+            RF_UNROLL
+            for (u32 v = 0; v < lanes; v++) {
+                auto sum = m.template wide_reduce<Rq::M::lazy ? group : 1>(products[s][v]);
+                sum = m.add(sums[s][v], m.template canonical<Rq::M::product_bound>(sum));
+                sums[s][v] = m.template canonical<Rq::M::lazy ? 2 : 1>(sum);
+            }
         }
     }
     RF_UNROLL
     for (u32 s = 0; s < Sets::count; s++) {
-        auto sum = restore_factor<Rq>(m, sums[s], constants[leaf.number].header);
-        out[leaf.item * out_distance + s * element + place] = (Rq::Store)m.template canonical<product_bound<Rq>()>(sum);
+        Access::store(out + at.item * out_distance + s * element + place, [&](u32 v) {
+            auto sum = restore_factor<Rq>(m, sums[s][v], constants[row].header);
+            return (Rq::Store)m.template canonical<product_bound<Rq>()>(sum);
+        });
     }
 }

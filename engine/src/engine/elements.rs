@@ -1,12 +1,15 @@
 //! Ring elements on a device: what they are goes with them.
 
 use bytemuck::Pod;
+use crypto_bigint::U256;
 
 use crate::device::Buffer;
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
 use crate::kernel::Role;
+use crate::pipeline::Pipeline;
 use crate::plan::Content;
+use crate::program::Program;
 use crate::ring::Ring;
 
 use super::{Engine, checked, elements_of, of};
@@ -20,6 +23,15 @@ pub struct Elements {
     buffer: Buffer,
     content: Content,
     batch: usize,
+}
+
+/// What is done to elements of any kind.
+#[derive(Debug, Clone, PartialEq)]
+enum Operation {
+    Add,
+    Sub,
+    Scale(Vec<U256>),
+    Automorphism(u64),
 }
 
 impl Elements {
@@ -86,16 +98,40 @@ impl Elements {
     /// [`Error::Argument`]: [`Error::Mismatch`] for others than these are, [`Error::Length`] for another batch. As
     /// [`Elements::forward`].
     pub fn mul(&self, other: &Self) -> Result<Self> {
-        if other.batch != self.batch {
-            let error = Error::Length {
-                what: "elements, as many as the first factor has",
-                expected: self.batch,
-                got: other.batch,
-            };
-            return Err(of("other", error));
-        }
         let op = if matches!(self.content, Content::Coefficients(_)) { Op::Mul } else { Op::PointMul };
         self.run(&self.job(op), &[self, other])
+    }
+
+    /// Sums, element by element, of coefficients or of evaluations in one order.
+    ///
+    /// # Errors
+    /// As [`Elements::mul`].
+    pub fn add(&self, other: &Self) -> Result<Self> {
+        self.operate(Operation::Add, &[self, other])
+    }
+
+    /// Differences, likewise.
+    ///
+    /// # Errors
+    /// As [`Elements::mul`].
+    pub fn sub(&self, other: &Self) -> Result<Self> {
+        self.operate(Operation::Sub, &[self, other])
+    }
+
+    /// Multiples by a number for each modulus of the basis, or one for all.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] for other numbers of numbers; as [`Elements::forward`].
+    pub fn scale(&self, numbers: &[U256]) -> Result<Self> {
+        self.operate(Operation::Scale(numbers.to_vec()), &[self])
+    }
+
+    /// Images under the automorphism x → x^k, as [`Value::automorphism`](crate::Value::automorphism).
+    ///
+    /// # Errors
+    /// [`Error::Plan`] where there is none; as [`Elements::forward`].
+    pub fn automorphism(&self, k: u64) -> Result<Self> {
+        self.operate(Operation::Automorphism(k), &[self])
     }
 
     /// Copies the residues into host memory.
@@ -117,8 +153,30 @@ impl Elements {
     }
 
     fn run(&self, job: &Job, from: &[&Self]) -> Result<Self> {
+        self.run_program(&self.engine.program(job)?, from)
+    }
+
+    fn operate(&self, operation: Operation, from: &[&Self]) -> Result<Self> {
+        let program = self.engine.program_of(&(operation.clone(), self.content.clone()), |planner| {
+            let p = Pipeline::new("operation", planner);
+            let input = |name| p.elements(name, self.content.clone());
+            let a = input("self");
+            p.output(
+                "result",
+                match &operation {
+                    Operation::Add => a + input("other"),
+                    Operation::Sub => a - input("other"),
+                    Operation::Scale(numbers) => a.scale(numbers),
+                    Operation::Automorphism(k) => a.automorphism(*k),
+                },
+            );
+            p.build()
+        })?;
+        self.run_program(&program, from)
+    }
+
+    fn run_program(&self, program: &Program, from: &[&Self]) -> Result<Self> {
         let Self { engine, batch, .. } = self;
-        let program = engine.program(job)?;
         let mut buffer = engine.device().buffer(self.buffer.len())?;
         let stream = engine.stream()?;
         let mut call = program.on(stream, *batch);
@@ -127,8 +185,12 @@ impl Elements {
         for ((arg, elements), name) in program.plan().args().iter().zip(from).zip(names) {
             if arg.before.as_ref() != Some(&elements.content) {
                 let expected = arg.before.as_ref().map_or_else(String::new, ToString::to_string);
-                let (what, got) = (job.op.to_string(), elements.content.to_string());
+                let (what, got) = (program.plan().title().to_owned(), elements.content.to_string());
                 return Err(of(name, Error::Mismatch { what, expected, got }));
+            }
+            if elements.batch != *batch {
+                let what = "elements, as many as the others are";
+                return Err(of(name, Error::Length { what, expected: *batch, got: elements.batch }));
             }
             call = call.input(&arg.name, &elements.buffer);
         }

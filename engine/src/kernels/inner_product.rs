@@ -8,13 +8,18 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
 
-/// Values that are worked on together, and the products that are summed before a reduction.
+/// Threads of a block, and bytes that each moves at once where rows allow.
+const THREADS: usize = 256;
+const LANE_BYTES: usize = 16;
+
+/// On a CPU, values that are worked on together, and the products that are summed before a reduction.
 const TILE: usize = 64;
 const MOST_PRODUCTS: usize = 8;
 
@@ -61,8 +66,13 @@ impl Kernel for InnerProduct {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let mut source = self.rows.source(self, ringforge_kernels::INNER_PRODUCT, limits)?;
-        source.built.launch = self.rows.leaf_launch()?;
-        source.built.prelude += &format!("struct Sets {{\n    static constexpr rf::u32 count = {};\n}};\n", self.sets);
+        let (n, width) = (self.rows.split.n, self.rows.ring.width().bytes());
+        let lanes = 1 << (n | (LANE_BYTES / width).max(1)).trailing_zeros();
+        source.built.launch = spread::launch(self.rows.ring.basis().len() * n / lanes, THREADS)?;
+        source.built.prelude += &format!(
+            "struct Sets {{\n    static constexpr rf::u32 count = {}, lanes = {lanes}, threads = {THREADS};\n}};\n",
+            self.sets
+        );
         source.numbers.push(self.count as u64);
         Ok(source)
     }

@@ -9,7 +9,7 @@ use crate::kernels::convert::Convert;
 use crate::kernels::crt::{MAX_PRIMES, product};
 use crate::kernels::decompose::Decompose;
 use crate::modulus::Modulus;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Value};
 use crate::plan::{Content, Plan};
 use crate::planner::Planner;
 use crate::primes;
@@ -40,8 +40,23 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
                 let (expected, got) = (ring.quotient().to_string(), target.quotient().to_string());
                 return Err(Error::Mismatch { what: "the quotient of the target ring".into(), expected, got });
             }
-            let [converted] = p.step(Convert::new(op, ring, target)?, &[p.coefficients("from", ring)]);
-            p.output("to", converted.holding(rows(target)));
+            let from = p.coefficients("from", ring);
+            let convert = |from: Value<'_>, ring: &Ring, target: &Ring| {
+                let [converted] = p.step(Convert::new(op, ring, target)?, &[from]);
+                Ok(converted.holding(rows(target)))
+            };
+            p.output(
+                "to",
+                match (ring.of_side_by_side(), target.of_side_by_side()) {
+                    // one after another
+                    (Some((one, count)), Some((to, same))) if count == same => {
+                        let limbs = one.basis().len();
+                        let part = |i: usize| convert(from.limbs(i * limbs..(i + 1) * limbs), &one, &to);
+                        p.join(rows(target), &(0..count).map(part).collect::<Result<Vec<_>>>()?)
+                    }
+                    _ => convert(from, ring, target)?,
+                },
+            );
         }
     }
     p.build()

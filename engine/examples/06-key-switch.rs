@@ -1,0 +1,116 @@
+//! A key switch, as relinearisation and rotations of RNS schemes have it (hybrid, Han and Ki): from d, which is to be times s',
+//! to two elements c0 + c1 s with nearly the same value.
+//!
+//! A toy: its randomness is no secret, and its parameters are not chosen for security.
+//!
+//! `cargo run --release -p ringforge --example 06-key-switch`
+
+use core::ops::Range;
+
+use ringforge::{Content, Engine, Job, Modulus, Op, Order, Pipeline, Program, Result, Ring, U256, Value};
+
+const N: usize = 4096;
+/// Primes of Q in a digit, which are as many as P has, and digits.
+const ALPHA: usize = 3;
+const DIGITS: usize = 4;
+const LIMBS: usize = ALPHA * DIGITS;
+
+fn evaluations(ring: &Ring) -> Content {
+    Content::Evaluations { ring: ring.clone(), depth: N.ilog2(), order: Order::Tree }
+}
+
+/// The digits of d, raised to Q·P; their inner products with the two sets of keys; these divided by P.
+fn key_switch(engine: &Engine, q: &Ring, qp: &Ring) -> Result<Program> {
+    let p = engine.pipeline("key switch");
+    let d = p.elements("d", evaluations(q));
+    let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(evaluations(&qp.side_by_side(2 * DIGITS)?));
+    let coefficients = d.inverse();
+    let mut digits = Vec::new();
+    for j in 0..DIGITS {
+        let own = ALPHA * j..ALPHA * (j + 1);
+        let raised = |to: Range<usize>| {
+            let raise = Job::new(&q.limbs(own.clone())?, Op::ConvertFast).to(&qp.limbs(to)?);
+            Ok(p.job(&raise, &[coefficients.limbs(own.clone())]).forward())
+        };
+        if j > 0 {
+            digits.push(raised(0..own.start)?);
+        }
+        digits.extend([d.limbs(own.clone()), raised(own.end..LIMBS + ALPHA)?]);
+    }
+    let digits = p.join(evaluations(&qp.side_by_side(DIGITS)?), &digits);
+    let sums = digits.inner_product(qp, keys);
+    for (i, name) in ["c0", "c1"].into_iter().enumerate() {
+        p.output(name, sums.limbs(i * (LIMBS + ALPHA)..(i + 1) * (LIMBS + ALPHA)).divide_round(ALPHA));
+    }
+    engine.device().compile(&p.build()?)
+}
+
+/// Keys for s' under s: for digit j, a_j at random and b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of that
+/// digit and 0 modulo the others. All b_j, then all a_j.
+fn make_keys<'p>(p: &'p Pipeline, qp: &Ring) -> Result<Value<'p>> {
+    let [s, other, noise] = ["s", "s'", "noise"].map(|name| p.coefficients(name, qp).forward());
+    let all = qp.side_by_side(DIGITS)?;
+    let a = p.elements("a", evaluations(&all));
+    let product = qp.basis()[LIMBS..].iter().fold(U256::ONE, |product, q| product.wrapping_mul(&q.value()));
+    let part = |j: usize, limb: usize| if limb / ALPHA == j { product } else { U256::ZERO };
+    let of = |j: usize| a.limbs(j * qp.basis().len()..(j + 1) * qp.basis().len());
+    let b = (0..DIGITS).map(|j| {
+        let numbers: Vec<U256> = (0..qp.basis().len()).map(|limb| part(j, limb)).collect();
+        noise - of(j) * s + other.scale(&numbers)
+    });
+    let parts: Vec<Value<'_>> = b.chain((0..DIGITS).map(of)).collect();
+    Ok(p.join(evaluations(&qp.side_by_side(2 * DIGITS)?), &parts))
+}
+
+fn main() -> Result<()> {
+    let engine = Engine::best();
+    println!("on {}", engine.device());
+    let primes = Modulus::ntt_primes(2 * N as u64, 50, LIMBS + ALPHA)?;
+    let (q, qp) = (Ring::rns(N, &primes[..LIMBS])?, Ring::rns(N, &primes)?);
+
+    let p = engine.pipeline("keys");
+    p.output("keys", make_keys(&p, &qp)?);
+    let make_keys = engine.device().compile(&p.build()?)?;
+    let switch = key_switch(&engine, &q, &qp)?;
+    println!("{}", switch.plan());
+    let p = engine.pipeline("what is left of c0 + c1 s - d s'");
+    let [c0, c1, d] = ["c0", "c1", "d"].map(|name| p.elements(name, evaluations(&q)));
+    let [s, other] = ["s", "s'"].map(|name| p.coefficients(name, &qp).limbs(0..LIMBS).forward());
+    p.output("noise", (c0 + c1 * s - d * other).inverse());
+    let check = engine.device().compile(&p.build()?)?;
+
+    let mut state = 1u64;
+    let mut random = move |bits: u32| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state ^ state >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> (64 - bits)
+    };
+    let moduli: Vec<u64> = primes.iter().filter_map(Modulus::value_u64).collect();
+    let mut small = |range: u64| {
+        let numbers: Vec<u64> = (0..N).map(|_| random(40) % range).collect();
+        moduli.iter().flat_map(|q| numbers.iter().map(move |x| (q + x - range / 2) % q)).collect::<Vec<u64>>()
+    };
+    let [s, other, noise] = [3, 3, 9].map(&mut small);
+    // 49 bits, which is below all moduli
+    let [a, d] =
+        [DIGITS * (LIMBS + ALPHA), LIMBS].map(|limbs| (0..limbs * N).map(|_| random(49)).collect::<Vec<u64>>());
+
+    let mut keys = vec![0u64; 2 * DIGITS * (LIMBS + ALPHA) * N];
+    let call = make_keys.on_host(1).input("s", &s).input("s'", &other).input("noise", &noise).input("a", &a);
+    call.output("keys", &mut keys).run()?;
+    let [mut c0, mut c1, mut left] = [(); 3].map(|()| vec![0u64; LIMBS * N]);
+    switch.on_host(1).input("d", &d).input("keys", &keys).output("c0", &mut c0).output("c1", &mut c1).run()?;
+    let call = check.on_host(1).input("c0", &c0).input("c1", &c1).input("d", &d).input("s", &s).input("s'", &other);
+    call.output("noise", &mut left).run()?;
+
+    // one small integer in all limbs
+    let centred = |x: u64, q: u64| if x > q / 2 { x as i64 - q as i64 } else { x as i64 };
+    let most = (0..N).map(|i| {
+        let noise = centred(left[i], moduli[0]);
+        assert!((1..LIMBS).all(|limb| centred(left[limb * N + i], moduli[limb]) == noise));
+        noise.unsigned_abs()
+    });
+    let bits = most.max().unwrap_or(0).ilog2();
+    println!("the keys leave noise of {bits} bits of {}", 50 * LIMBS);
+    assert!(bits < 40, "too much noise");
+    Ok(())
+}
