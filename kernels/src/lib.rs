@@ -37,6 +37,7 @@ pub const HEADERS: &[Header] = headers![
     "crt.cuh",
     "divisor256.cuh",
     "spread.cuh",
+    "sum60.cuh",
     "keccak.cuh",
     "draws.cuh",
     "field256.cuh",
