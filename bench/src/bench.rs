@@ -1,5 +1,6 @@
 //! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and limits beside it.
 
+mod convert;
 mod fhe;
 mod host;
 mod kems;
@@ -131,6 +132,7 @@ impl Bench {
 /// What is measured at once.
 enum Task {
     Ring(rings::Task),
+    Convert(convert::Task),
     Fhe(fhe::Task),
     Operation(operations::Task),
     Zk(zk::Task),
@@ -148,6 +150,7 @@ impl Task {
     fn title(&self) -> String {
         match self {
             Self::Ring(task) => task.title(),
+            Self::Convert(task) => task.title(),
             Self::Fhe(task) => task.title(),
             Self::Operation(task) => task.title(),
             Self::Zk(task) => task.title(),
@@ -166,6 +169,7 @@ impl Task {
     fn measure(&self, bench: &Bench, report: &mut Report) -> Result<()> {
         match self {
             Self::Ring(task) => report.lines.push(rings::line(task, bench)?),
+            Self::Convert(task) => report.lines.push(task.line(bench)?),
             Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
             Self::Operation(task) => report.lines.push(task.line(bench)?),
             Self::Zk(task) => report.zk_lines.extend(task.lines(bench)?),
@@ -262,6 +266,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     }
     let device = choice.open()?.device;
     let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
+    let convert = convert::tasks(options, &device)?.into_iter().map(Task::Convert);
     let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
     let operations = operations::tasks(options).into_iter().map(Task::Operation);
     let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
@@ -271,7 +276,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let ml_kem = ml_kem::tasks(options, &device).into_iter().map(Task::MlKem);
     let sm2 = sm2::tasks(options, &device).into_iter().map(Task::Sm2);
     let ways = ways::tasks(options, &device).into_iter().map(Task::Ways);
-    let tasks = rings.chain(fhe).chain(operations).chain(zk).chain(zk_host).chain(zk_witness).chain(kems).chain(ways);
+    let tasks = rings.chain(convert).chain(fhe).chain(operations).chain(zk).chain(zk_host).chain(zk_witness);
+    let tasks = tasks.chain(kems).chain(ways);
     let tasks = tasks.chain(ml_kem).chain(sm2);
     #[cfg(feature = "peers")]
     let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));

@@ -5,7 +5,7 @@ pub(crate) mod sm2;
 
 use ringforge::kernels::Arithmetic;
 use ringforge::split::{Layer, Split};
-use ringforge::{Job, Limits, Op, Quotient};
+use ringforge::{Job, Limits, Op, Quotient, Ring};
 use serde::Serialize;
 
 use crate::ceilings::Ceilings;
@@ -58,6 +58,17 @@ impl Floor {
     /// The floor of what moves so many bytes for an item, and does little else.
     pub(crate) fn of_bytes(bytes_per_item: usize, ceilings: &Ceilings) -> Self {
         Self::new(None, None, bytes_per_item, ceilings)
+    }
+
+    /// The floor of a fast or an exact conversion to another basis below 2^64: products of words, four wide ones each, and
+    /// remainders by a quotient of three, of every digit and every result.
+    pub(crate) fn of_conversion(job: &Job, to: &Ring, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
+        const PRODUCT: usize = 8;
+        const REMAINDER: usize = 10;
+        let (k, l) = (job.ring.basis().len(), to.basis().len());
+        let of_digits = if job.op == Op::ConvertFast { k } else { k * (k + 1) / 2 };
+        let slots = job.ring.degree() * (PRODUCT * (of_digits + k * l) + REMAINDER * (k + l));
+        Self::new(Some(slots as f64), None, bytes_per_item, ceilings)
     }
 
     fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, ceilings: &Ceilings) -> Self {

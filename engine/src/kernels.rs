@@ -24,6 +24,7 @@ mod ring_mul;
 mod rns;
 mod rows;
 mod spread;
+mod sum60;
 mod target;
 pub(crate) mod tree;
 

@@ -4,7 +4,8 @@
 
 namespace rf {
 
-// S is generated: an item has S::cells coefficients; small items share a block, large ones take several.
+// S is generated: an item has S::cells coefficients; small items share a block, large ones take several. A thread has
+// S::each coefficients, S::threads apart, one a turn.
 template <class S>
 struct Spread {
     u64 start;  // first coefficient of the block, counted over all items
@@ -13,15 +14,17 @@ struct Spread {
     u32 cell;   // coefficient within the item
     bool live;  // false in surplus threads
 
-    RF_METHOD Spread(u64 first, u64 end) {
+    RF_METHOD Spread(u64 first, u64 end, u32 turn = 0) {
+        constexpr u32 block = S::threads * S::each;
+        u32 number = turn * S::threads + threadIdx.x;
         u64 block_item = first + (u64)(blockIdx.x / S::blocks_per_item) * S::items_per_block;
-        u32 part = blockIdx.x % S::blocks_per_item * S::threads;
+        u32 part = blockIdx.x % S::blocks_per_item * block;
         u32 items = end - block_item < S::items_per_block ? (u32)(end - block_item) : S::items_per_block;
         start = block_item * S::cells + part;
-        count = min_word(items * S::cells - part, S::threads);
-        item = block_item + (part + threadIdx.x) / S::cells;
-        cell = (part + threadIdx.x) % S::cells;
-        live = threadIdx.x < count;
+        count = min_word(items * S::cells - part, block);
+        item = block_item + (part + number) / S::cells;
+        cell = (part + number) % S::cells;
+        live = number < count;
     }
 };
 

@@ -102,6 +102,16 @@ RF_FN u32 mul_hi(u32 a, u32 b) {
     return r;
 }
 
+// out: a b + c mod 2^64   (one multiply-add, as a carry chain: of plain ones, the compiler adds products to each other first)
+RF_FN u64 mad_fused(u32 a, u32 b, u64 c) {
+    u64 r;
+    asm("{\n\t.reg .u32 lo, hi;\n\tmov.b64 {lo, hi}, %3;\n\t"
+        "mad.lo.cc.u32 lo, %1, %2, lo;\n\tmadc.hi.u32 hi, %1, %2, hi;\n\tmov.b64 %0, {lo, hi};\n\t}"
+        : "=l"(r)
+        : "r"(a), "r"(b), "l"(c));
+    return r;
+}
+
 // out: floor(a b / 2^64)
 RF_FN u64 mul_hi(u64 a, u64 b) {
     u64 r;
@@ -202,6 +212,8 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) {
 
 RF_FN u32 mul_hi(u32 a, u32 b) { return high((u64)a * b); }
 
+RF_FN u64 mad_fused(u32 a, u32 b, u64 c) { return (u64)a * b + c; }
+
 RF_FN u64 mul_hi(u64 a, u64 b) {
     u64 cross = mad_wide(low(a), high(b), (u64)mul_hi(low(a), low(b)));
     u64 other = mad_wide(high(a), low(b), (u64)low(cross));
@@ -229,6 +241,13 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0
 // out: floor(a b / 2^64) - e, e in {0, 1, 2}   (three products: the lowest one is dropped, the middle ones are cut)
 RF_FN u64 mul_hi_loose(u64 a, u64 b) {
     return mad_wide(high(a), high(b), (u64)mul_hi(low(a), high(b)) + mul_hi(high(a), low(b)));
+}
+
+// out: floor(a b / 2^64) - e, e in {0, 1}   (three products: the lowest one is dropped)
+RF_FN u64 mul_hi_middle(u64 a, u64 b) {
+    u64 cross = mul_wide(low(a), high(b));
+    u64 other = mad_wide(high(a), low(b), (u64)low(cross));
+    return mad_wide(high(a), high(b), (u64)high(cross)) + high(other);
 }
 
 // in: x < 2m, m <= 2^63   out: x - m if x >= m, else x

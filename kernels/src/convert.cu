@@ -5,24 +5,68 @@
 //
 // Floor for a coefficient from k moduli to l, of 64 bits: 8 (k + l) bytes of memory traffic; k products and l sums of k
 // products, exact k (k - 1) / 2 products more, 8 multiplier slots each; a remainder of 11 for every product of the first
-// kind and every sum, two for a sum of digits above 2^64.
+// kind and every sum, two for a sum of digits above 2^64. Below 2^60 a product takes 6 slots, a remainder 10.
 #include "crt.cuh"
 #include "spread.cuh"
+#include "sum60.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// The table. For each q_i: d, reciprocal, shift, weight_i^-1, the digit of floor(Q/2), and if exact the weights of the
-// digits before. For each p_j: d, reciprocal, shift, Q mod p_j, the weights of all digits.
-extern "C" __global__ void convert(const Rns::From* in, const u64* table, Rns::To* out, u64 sources, u64 targets,
-                                   u64 in_distance, u64 out_distance, u64 first, u64 end) {
-    RF_SHARED(shared);
+// From K moduli below 2^60 to others, the digits of Cells::each coefficients in registers. The table has a row of 4 + K words
+// for each q_i and p_j, and a word more where that is odd: d, ratio, shift; of q_i the digit of floor(Q/2), of p_j -Q mod p_j
+// times 2^shift; times 2^shift and in halves, what makes a digit of those before it and x_i, or the weights of all digits.
+template <u32 K>
+RF_FN void convert_few(const Rns::From* const* from, const u64x2* row, Rns::To* const* to, const bool* live, u32 targets) {
+    constexpr u32 pairs = (5 + K) / 2;
+    u64 words[2 * pairs];
+    const u64 &constant = words[3], *weights = words + 4;
+    auto next = [&] {
+        RF_UNROLL
+        for (u32 i = 0; i < pairs; i++) words[2 * i] = row[i].x, words[2 * i + 1] = row[i].y;
+        row += pairs;
+        return Divisor60{words[0], words[1], (u32)words[2]};
+    };
+    Halves digits[Cells::each][K];
+    u32 above_half[Cells::each] = {};
+    RF_UNROLL
+    for (u32 c = 0; c < Cells::each; c++) {
+        RF_UNROLL
+        for (u32 i = 0; i < K; i++) digits[c][i] = Halves(from[c][(u64)i * Cells::cells]);
+    }
+    RF_UNROLL
+    for (u32 i = 0; i < K; i++) {
+        Divisor60 q = next();
+        RF_UNROLL
+        for (u32 c = 0; c < Cells::each; c++) {
+            Sum60 sum(0);
+            RF_UNROLL
+            for (u32 j = Rns::exact ? 0 : i; j <= i; j++) sum.add(digits[c][j], weights[j]);
+            u64 digit = q.rem(sum);
+            above_half[c] = (u32)(digit > constant) | ((u32)(digit == constant) & above_half[c]);
+            digits[c][i] = Halves(digit);
+        }
+    }
+    RF_LOOP
+    for (u32 j = 0; j < targets; j++) {
+        Divisor60 p = next();
+        RF_UNROLL
+        for (u32 c = 0; c < Cells::each; c++) {
+            Sum60 sum(Rns::centred ? select(above_half[c], constant, 0ull) : 0);
+            RF_UNROLL
+            for (u32 i = 0; i < K; i++) sum.add(digits[c][i], weights[i]);
+            u64 x = p.rem(sum);
+            if (live[c]) to[c][(u64)j * Cells::cells] = (Rns::To)x;
+        }
+    }
+}
+
+// From any moduli, the digits in shared memory. The table: for each q_i d, reciprocal, shift, weight_i^-1, the digit of
+// floor(Q/2), and if exact the weights of the digits before; for each p_j d, reciprocal, shift, Q mod p_j, the weights of
+// all digits.
+RF_FN void convert_many(const Rns::From* from, const u64* table, Rns::To* to, u32 sources, u32 targets, u64* digits) {
     constexpr u32 stride = Cells::threads;
-    u64* digits = (u64*)shared + threadIdx.x;
-    Spread<Cells> at(first, end);
-    if (!at.live) return;
-    const Rns::From* from = in + at.item * in_distance + at.cell;
     u32 above_half = 0;
-    for (u32 i = 0; i < (u32)sources; i++) {
+    for (u32 i = 0; i < sources; i++) {
         Divisor q{table[0], table[1], (u32)table[2]};
         u64 x = from[(u64)i * Cells::cells];
         if constexpr (Rns::exact)
@@ -33,11 +77,38 @@ extern "C" __global__ void convert(const Rns::From* in, const u64* table, Rns::T
         table += 5 + (Rns::exact ? i : 0);
     }
     u32 negative = Rns::centred ? above_half : 0;
-    Rns::To* to = out + at.item * out_distance + at.cell;
-    for (u32 j = 0; j < (u32)targets; j++) {
+    for (u32 j = 0; j < targets; j++) {
         Divisor p{table[0], table[1], (u32)table[2]};
-        u64 x = weighted_sum<Rns::narrow>(digits, stride, table + 4, (u32)sources, p);
+        u64 x = weighted_sum<Rns::narrow>(digits, stride, table + 4, sources, p);
         to[(u64)j * Cells::cells] = (Rns::To)sub_mod(x, select(negative, table[3], 0ull), p.modulus());
         table += 4 + sources;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(Cells::threads)
+    convert(const Rns::From* in, const u64* table, Rns::To* out, u64 sources, u64 targets, u64 in_distance,
+            u64 out_distance, u64 first, u64 end) {
+    RF_SHARED(shared);
+    const Rns::From* from[Cells::each];
+    Rns::To* to[Cells::each];
+    bool live[Cells::each];
+    RF_UNROLL
+    for (u32 c = 0; c < Cells::each; c++) {
+        Spread<Cells> at(first, end, c);
+        live[c] = at.live;
+        if (!live[0]) return;
+        from[c] = live[c] ? in + at.item * in_distance + at.cell : from[0];
+        to[c] = out + at.item * out_distance + at.cell;
+    }
+    if constexpr (Rns::fewest == 0) {
+        convert_many(from[0], table, to[0], (u32)sources, (u32)targets, (u64*)shared + threadIdx.x);
+    } else {
+        const u64x2* rows = (const u64x2*)table;
+        switch ((u32)sources - Rns::fewest) {
+            case 0: return convert_few<Rns::fewest>(from, rows, to, live, (u32)targets);
+            case 1: return convert_few<Rns::fewest + 1>(from, rows, to, live, (u32)targets);
+            case 2: return convert_few<Rns::fewest + 2>(from, rows, to, live, (u32)targets);
+            default: return convert_few<Rns::fewest + 3>(from, rows, to, live, (u32)targets);
+        }
     }
 }

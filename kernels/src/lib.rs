@@ -39,6 +39,7 @@ pub const HEADERS: &[Header] = headers![
     "divisor256.cuh",
     "spread.cuh",
     "linear.cuh",
+    "sum60.cuh",
     "keccak.cuh",
     "draws.cuh",
     "field256.cuh",

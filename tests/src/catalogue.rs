@@ -90,6 +90,14 @@ pub fn jobs() -> Result<Vec<Job>> {
         let conversions = [Op::Convert, Op::ConvertCentred, Op::ConvertFast];
         jobs.extend(conversions.map(|op| Job::new(from, op).to(to)));
     }
+    // few small moduli, up to those whose sums just fit, and one too many
+    let tiny = Ring::rns(32, &[q(4)?, q(3)?, q(25)?, q(49)?, q(121)?])?;
+    let [eight, nine] = [8, 9].map(|count| Ring::rns(32, &Modulus::ntt_primes(64, 60, count)?));
+    let (eight, nine) = (eight?, nine?);
+    jobs.push(Job::new(&eight, Op::ConvertFast).to(&tiny));
+    jobs.push(Job::new(&tiny, Op::Convert).to(&eight));
+    jobs.push(Job::new(&eight, Op::ConvertCentred).to(&nine));
+    jobs.push(Job::new(&nine, Op::ConvertFast).to(&narrow));
     Ok(jobs)
 }
 

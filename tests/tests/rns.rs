@@ -174,6 +174,17 @@ fn check_few(target: Target) {
     // digits that add up to just below 2^64, modulo the largest words
     check_conversions(&device, &primes(62, 4), &primes(64, 3), 300, 2);
     check_conversions(&device, &mixed(), &primes(62, 64), 12, 2);
+    // few small moduli to others, many coefficients in parts; sums of eight digits of 60 bits, and of even and tiny ones
+    check_conversions(&device, &primes(60, 8), &primes(59, 30), 300, 2);
+    check_conversions(
+        &device,
+        &[4, 3, 25, 49, 121].map(modulus),
+        &[modulus(2), modulus(1 << 59), primes(60, 1)[0]],
+        40,
+        9,
+    );
+    check_conversions(&device, &primes(60, 1), &[1 << 59, 3, 25].map(modulus), 300, 1);
+    check_conversions(&device, &primes(50, 9), &primes(60, 4), 40, 2);
     check_conversions(&device, &primes(64, 64), &mixed(), 12, 1);
     check_conversions(&device, &[modulus(256), modulus(81)], &primes(16, 2), 40, 9);
     check_integers(&device, &primes(60, 3), 300, 2);

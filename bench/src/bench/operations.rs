@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use anyhow::Result;
-use ringforge::kernels::Sharing;
+use ringforge::kernels::{Role, Sharing};
 use ringforge::testkit::{Named, Random};
 use ringforge::{Content, Device, Job, Modulus, Op, Order, Pipeline, Plan, Planner, Ring, U256, Value};
 
@@ -151,7 +151,11 @@ impl Task {
             first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());
             inputs.insert(arg.name.clone(), bytes);
         }
-        let (times, found) = measure::plan(&bench.device, &plan, batch, &slices(&inputs), bench.effort)?;
+        let (times, mut found) = measure::plan(&bench.device, &plan, batch, &slices(&inputs), bench.effort)?;
+        if plan.args().iter().any(|arg| arg.role == Role::InOut) {
+            // what was added up in every run, once
+            found = run(&bench.device, &plan, batch, &inputs)?;
+        }
         let right = bench.device.limits().is_cpu() || self.is_right(&chain, &first, &found)?;
         let floor = Floor::of_bytes(plan.floor_bytes_per_item() + shared / batch, &bench.ceilings);
         let what = What { name: "operations", ring: chain.qp.to_string(), op: name.into() };
@@ -161,12 +165,16 @@ impl Task {
     /// Whether the first item is the CPU's.
     fn is_right(&self, chain: &Chain, first: &Named, found: &Named) -> Result<bool> {
         let cpu = Device::cpu();
-        let work = Work::of_plan(&cpu, &self.plan(chain, &Planner::new(cpu.limits().clone()))?)?;
-        let buffers = {
-            let mut buffers = work.buffers(1, &slices(first))?;
-            work.start(1, &mut buffers)?;
-            buffers
-        };
-        Ok(work.results(&buffers)?.iter().all(|(name, bytes)| found[name][..bytes.len()] == bytes[..]))
+        let plan = self.plan(chain, &Planner::new(cpu.limits().clone()))?;
+        let wanted = run(&cpu, &plan, 1, first)?;
+        Ok(wanted.iter().all(|(name, bytes)| found[name][..bytes.len()] == bytes[..]))
     }
+}
+
+/// What one run leaves.
+fn run(device: &Device, plan: &Plan, batch: usize, inputs: &Named) -> Result<Named> {
+    let work = Work::of_plan(device, plan)?;
+    let mut buffers = work.buffers(batch, &slices(inputs))?;
+    work.start(batch, &mut buffers)?;
+    work.results(&buffers)
 }

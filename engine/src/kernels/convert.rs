@@ -1,20 +1,30 @@
 //! RNS rows from those of another basis.
 
+mod few;
+mod many;
+mod part;
+
 use core::ops::Range;
 use std::sync::Arc;
 
-use crypto_bigint::U256;
+use few::Few;
+use many::Many;
+use part::Part;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::job::Op;
 use crate::kernel::{Args, Kernel, Port};
-use crate::kernels::crt::{Divisor, Stored, store_type, sub_mod, with_stored};
-use crate::kernels::rns::{self, MAX_MODULI, Shared, Weighted};
+use crate::kernels::crt::{Stored, store_type, with_stored};
+use crate::kernels::rns::{self, Block};
+use crate::kernels::tree::TASK_BYTES;
 use crate::limits::Limits;
-use crate::modulus::{Modulus, low_u64};
 use crate::ring::Ring;
+use crate::simd::wide;
 use crate::source::Source;
 use crate::table::Table;
+
+/// Columns of a CPU's task, at least.
+const MIN_COLUMNS: usize = 64;
 
 /// From the moduli q_i with product Q to the moduli p_j: an integer is written as x = Σ digit_i·weight_i, and the sum is
 /// taken modulo each p_j.
@@ -27,37 +37,23 @@ use crate::table::Table;
 /// modulo p_j are times the target's R. Nor do words that are not reduced: less a sum below q_i, or with q_i added where they
 /// are smaller, they still fit 64 bits, and times a factor below q_i they are below 2^64 q_i, which [`Divisor`] takes.
 ///
-/// Ports: element in, constants ([`Convert::table`]), element of the target out.
+/// Few small moduli have a way of their own ([`Few`]), with the same results.
+///
+/// Ports: element in, constants, element of the target out.
 #[derive(Debug, Clone)]
 pub(crate) struct Convert {
     op: Op,
     from: Ring,
     to: Ring,
-    sources: Vec<SourceModulus>,
-    targets: Vec<Target>,
-    /// Whether all digits add up to at most 2^64.
-    narrow: bool,
+    sums: Sums,
     ports: [Port; 3],
 }
 
+/// How sums are made and reduced.
 #[derive(Debug, Clone)]
-struct SourceModulus {
-    /// Of the digits that are known before this one, modulo q_i, times R.
-    before: Weighted,
-    q: u64,
-    /// (weight_i·R)^-1 mod q_i.
-    factor: u64,
-    /// The digit of ⌊Q/2⌋.
-    half: u64,
-}
-
-#[derive(Debug, Clone)]
-struct Target {
-    /// Of all digits, modulo p_j, times the target's R.
-    digits: Weighted,
-    p: u64,
-    /// Q·R mod p_j.
-    product: u64,
+enum Sums {
+    Few(Few),
+    Many(Many),
 }
 
 impl Convert {
@@ -67,82 +63,39 @@ impl Convert {
     /// [`Error::Unsupported`] where moduli come again in one of the rings, for more than 64 of them or one of more than 64
     /// bits.
     pub(crate) fn new(op: Op, from: &Ring, to: &Ring) -> Result<Self> {
-        let (moduli, target_moduli) = (rns::basis(op, from)?, rns::basis(op, to)?);
-        let exact = op != Op::ConvertFast;
-        // times R mod p
-        let weight = |i: usize, p: u64, divisor: &Divisor, radix: u64| {
-            let factors = moduli.iter().enumerate().filter(|&(j, _)| if exact { j < i } else { j != i });
-            factors.fold(radix, |weight, (_, q)| divisor.mul(weight, q % p))
-        };
-        let half = half(&moduli);
-        let source = |(i, modulus): (usize, &Modulus)| {
-            let q = moduli[i];
-            let (divisor, radix) = (Divisor::new(q), low_u64(&from.radix(modulus)));
-            let weights = (0..if exact { i } else { 0 }).map(|i| weight(i, q, &divisor, radix)).collect();
-            let factor = modulus.inverse(&U256::from(weight(i, q, &divisor, radix)));
-            let factor = factor.ok_or_else(|| Error::unsupported(op, from, "no inverse"))?;
-            Ok(SourceModulus { before: Weighted { divisor, weights }, q, factor: low_u64(&factor), half: half[i] })
-        };
-        let sources = from.basis().iter().enumerate().map(source).collect::<Result<Vec<_>>>()?;
-        let target = |(modulus, &p): (&Modulus, &u64)| {
-            let (divisor, radix) = (Divisor::new(p), low_u64(&to.radix(modulus)));
-            let weights = (0..moduli.len()).map(|i| weight(i, p, &divisor, radix)).collect();
-            let product = moduli.iter().fold(radix, |product, q| divisor.mul(product, q % p));
-            Target { digits: Weighted { divisor, weights }, p, product }
-        };
-        let targets: Vec<Target> = to.basis().iter().zip(&target_moduli).map(target).collect();
-        let narrow = moduli.iter().map(|&q| u128::from(q - 1)).sum::<u128>() <= 1 << 64;
+        let many = Many::new(op, from, to)?;
+        let sums = Few::of(&many, from).map_or(Sums::Many(many), Sums::Few);
         let ports = [Port::input(from.bytes()), Port::shared(0), Port::output(to.bytes())];
-        let mut kernel = Self { op, from: from.clone(), to: to.clone(), sources, targets, narrow, ports };
+        let mut kernel = Self { op, from: from.clone(), to: to.clone(), sums, ports };
         kernel.ports[1].bytes = 8 * kernel.words().len();
         Ok(kernel)
     }
 
-    /// The constants for the second port. For each q_i: d, reciprocal, shift, factor, the digit of ⌊Q/2⌋, the weights of
-    /// the digits before. For each p_j: d, reciprocal, shift, Q·R mod p_j, the weights of all digits.
-    fn constants(&self) -> Table {
-        Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&self.words())))
-    }
-
+    /// The constants for the second port, as the kernel's text has them.
     fn words(&self) -> Vec<u64> {
-        let sources = self.sources.iter().flat_map(|source| source.before.words(&[source.factor, source.half]));
-        let targets = self.targets.iter().flat_map(|target| target.digits.words(&[target.product]));
-        sources.chain(targets).collect()
+        match &self.sums {
+            Sums::Few(few) => few.words(),
+            Sums::Many(many) => many.words(),
+        }
     }
 
-    fn run<S: Stored, T: Stored>(&self, from: &[S], to: &mut [T]) {
+    fn run<S: Stored, T: Stored>(&self, from: &[S], to: Part<'_, T>) {
         let n = self.from.degree();
-        let (sources, targets) = (self.sources.len(), self.targets.len());
-        let mut digits = [0; MAX_MODULI];
-        for (from, to) in from.chunks_exact(sources * n).zip(to.chunks_exact_mut(targets * n)) {
-            for cell in 0..n {
-                let mut above_half = false;
-                for (i, SourceModulus { before, q, factor, half }) in self.sources.iter().enumerate() {
-                    let x = sub_mod(from[i * n + cell].get(), before.sum(&digits[..i]), *q);
-                    let digit = before.divisor.mul(x, *factor);
-                    above_half = digit > *half || (digit == *half && above_half);
-                    digits[i] = digit;
-                }
-                let negative = above_half && self.op == Op::ConvertCentred;
-                for (j, Target { digits: weighted, p, product }) in self.targets.iter().enumerate() {
-                    let x = weighted.sum(&digits[..sources]);
-                    to[j * n + cell] = T::put(sub_mod(x, if negative { *product } else { 0 }, *p));
-                }
-            }
+        let words = to.columns * (self.from.basis().len() + self.to.basis().len());
+        if words * size_of::<u64>() > TASK_BYTES && to.columns > MIN_COLUMNS {
+            let middle = (to.columns / 2).next_multiple_of(MIN_COLUMNS);
+            let [left, right] = to.split_at(middle);
+            rayon::join(|| self.run(from, left), || self.run(from, right));
+            return;
         }
+        wide(
+            #[inline(always)]
+            || match &self.sums {
+                Sums::Few(few) => few.run(from, n, to),
+                Sums::Many(many) => many.run(from, n, to),
+            },
+        );
     }
-}
-
-/// The digits of ⌊Q/2⌋ in the mixed radix of these moduli: from the top, half a unit of a place is q/2 of the one below.
-fn half(moduli: &[u64]) -> Vec<u64> {
-    let mut digits = vec![0; moduli.len()];
-    for (digit, q) in digits.iter_mut().zip(moduli).rev() {
-        *digit = q / 2;
-        if q.is_multiple_of(2) {
-            break;
-        }
-    }
-    digits
 }
 
 impl Kernel for Convert {
@@ -155,25 +108,29 @@ impl Kernel for Convert {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let (sources, targets) = (self.sources.len(), self.targets.len());
+        let (sources, targets) = (self.from.basis().len(), self.to.basis().len());
+        let (fewest, narrow, block) = match &self.sums {
+            Sums::Few(few) => (few.fewest(), true, Block { each: 2, words: 0, more: 0 }),
+            Sums::Many(many) => (0, many.narrow, Block { each: 1, words: sources, more: 0 }),
+        };
         let lines = format!(
             "    using From = {};\n\
              \x20   using To = {};\n\
-             \x20   static constexpr bool exact = {}, centred = {}, narrow = {};\n",
+             \x20   static constexpr bool exact = {}, centred = {}, narrow = {narrow};\n\
+             \x20   static constexpr rf::u32 fewest = {fewest};\n",
             store_type(self.from.width()),
             store_type(self.to.width()),
             self.op != Op::ConvertFast,
             self.op == Op::ConvertCentred,
-            self.narrow,
         );
-        let built = rns::build(limits, self.op, &self.from, &lines, Shared { each: sources, more: 0 })?;
+        let built = rns::build(limits, self.op, &self.from, &lines, block)?;
         let distances =
             [(0, &self.from), (2, &self.to)].map(|(port, ring)| self.ports[port].distance() / ring.width().bytes());
         let numbers = [sources, targets].into_iter().chain(distances).map(|number| number as u64).collect();
         Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::CONVERT, built) })
     }
 
-    /// A thread has taken its coefficient of all rows before it writes that of any; rows of both rings are the same places
+    /// A thread has taken its coefficients of all rows before it writes any; rows of both rings are the same places
     /// where there are as many, of one width.
     fn in_place(&self, input: usize, output: usize) -> bool {
         let rows = |ring: &Ring| (ring.basis().len(), ring.width());
@@ -189,13 +146,16 @@ impl Kernel for Convert {
     }
 
     fn table(&self, port: usize) -> Option<Table> {
-        (port == 1).then(|| self.constants())
+        (port == 1).then(|| Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&self.words()))))
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let n = self.from.degree();
         with_stored!(self, self.from.width(), S => {
             with_stored!(self, self.to.width(), T => {
-                self.run::<S, T>(args.input(0)?, args.output(2)?);
+                let (from, to): (&[S], &mut [T]) = (args.input(0)?, args.output(2)?);
+                let elements = from.chunks_exact(n * self.from.basis().len()).zip(to.chunks_exact_mut(n * self.to.basis().len()));
+                elements.for_each(|(from, to)| self.run(from, Part::new(to, n)));
                 Ok(())
             })
         })
@@ -207,6 +167,6 @@ impl Kernel for Convert {
             Op::ConvertCentred => "centred",
             _ => "exact",
         };
-        format!("{} moduli to {}, {kind}", self.sources.len(), self.targets.len())
+        format!("{} moduli to {}, {kind}", self.from.basis().len(), self.to.basis().len())
     }
 }

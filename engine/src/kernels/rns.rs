@@ -52,24 +52,27 @@ pub(super) fn distance(ring: &Ring, first: usize, distance: usize) -> Option<usi
     (first | distance).is_multiple_of(ring.width().bytes()).then_some(distance)
 }
 
-/// Words of 64 bits that a block keeps in shared memory.
+/// What a block has to do and to keep.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shared {
-    /// For each thread.
+pub(super) struct Block {
+    /// Coefficients of a thread.
     pub(super) each: usize,
-    /// For all together.
+    /// Words of 64 bits in shared memory for each thread.
+    pub(super) words: usize,
+    /// Such words for all together.
     pub(super) more: usize,
 }
 
-/// A kernel with a thread for each coefficient of a ring made concrete: `struct Rns` with these lines. How many moduli and
+/// A kernel on coefficients of a ring made concrete: `struct Rns` with these lines. How many moduli and
 /// limbs there are is data of the launch.
 ///
 /// # Errors
 /// [`Error::Unsupported`] where the words do not fit shared memory.
-pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, lines: &str, words: Shared) -> Result<Built> {
-    let bytes = |threads: usize| 8 * (words.each * threads + words.more);
-    let threads = [256, 128, 64].into_iter().find(|&threads| bytes(threads) <= SHARED_BYTES).unwrap_or(32);
-    let (cells, mut launch) = spread(ring.degree(), threads);
+pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, lines: &str, block: Block) -> Result<Built> {
+    let bytes = |threads: usize| 8 * (block.words * threads + block.more);
+    let most = [256, 128, 64].map(|coefficients| coefficients / block.each);
+    let threads = most.into_iter().find(|&threads| bytes(threads) <= SHARED_BYTES).unwrap_or(32);
+    let (cells, mut launch) = spread(ring.degree(), threads, block.each);
     launch.shared_bytes = bytes(threads) as u32;
     if launch.shared_bytes > limits.block_shared_bytes {
         return Err(Error::unsupported(op, ring, "its digits do not fit shared memory"));
@@ -88,7 +91,7 @@ pub(super) fn integers(
 ) -> Result<Source> {
     let (store, narrow) = (store_type(ring.width()), limbs == 1);
     let lines = format!("    using Store = {store};\n    static constexpr bool narrow = {narrow};\n");
-    let built = build(limits, op, ring, &lines, Shared { each: words, more: words })?;
+    let built = build(limits, op, ring, &lines, Block { each: 1, words, more: words })?;
     let numbers = [ring.basis().len(), limbs, distance / ring.width().bytes()].map(|number| number as u64).to_vec();
     Ok(Source { numbers, ..Source::of_engine(kernel, text, built) })
 }

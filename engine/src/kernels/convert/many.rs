@@ -1,0 +1,124 @@
+//! From any moduli to any others.
+
+use super::part::Part;
+use crate::error::{Error, Result};
+use crate::job::Op;
+use crate::kernels::crt::{Divisor, Stored, sub_mod};
+use crate::kernels::rns::{self, MAX_MODULI, Weighted};
+use crate::modulus::{Modulus, low_u64};
+use crate::ring::Ring;
+use crypto_bigint::U256;
+
+/// Columns that are taken through all rows together.
+const TILE: usize = 16;
+
+#[derive(Debug, Clone)]
+pub(super) struct Many {
+    pub(super) exact: bool,
+    pub(super) centred: bool,
+    pub(super) sources: Vec<Source>,
+    pub(super) targets: Vec<Target>,
+    /// Whether all digits add up to at most 2^64.
+    pub(super) narrow: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    /// Of the digits that are known before this one, modulo q_i, times R.
+    pub(super) before: Weighted,
+    pub(super) q: u64,
+    /// (weight_i·R)^-1 mod q_i.
+    pub(super) factor: u64,
+    /// The digit of ⌊Q/2⌋.
+    pub(super) half: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    /// Of all digits, modulo p_j, times the target's R.
+    pub(super) digits: Weighted,
+    pub(super) p: u64,
+    /// Q·R mod p_j.
+    pub(super) product: u64,
+}
+
+impl Many {
+    /// # Errors
+    /// [`Error::Unsupported`] where moduli come again in one of the rings, for more than 64 of them or one of more than 64
+    /// bits.
+    pub(super) fn new(op: Op, from: &Ring, to: &Ring) -> Result<Self> {
+        let (moduli, target_moduli) = (rns::basis(op, from)?, rns::basis(op, to)?);
+        let exact = op != Op::ConvertFast;
+        // times R mod p
+        let weight = |i: usize, p: u64, divisor: &Divisor, radix: u64| {
+            let factors = moduli.iter().enumerate().filter(|&(j, _)| if exact { j < i } else { j != i });
+            factors.fold(radix, |weight, (_, q)| divisor.mul(weight, q % p))
+        };
+        let half = half(&moduli);
+        let source = |(i, modulus): (usize, &Modulus)| {
+            let q = moduli[i];
+            let (divisor, radix) = (Divisor::new(q), low_u64(&from.radix(modulus)));
+            let weights = (0..if exact { i } else { 0 }).map(|i| weight(i, q, &divisor, radix)).collect();
+            let factor = modulus.inverse(&U256::from(weight(i, q, &divisor, radix)));
+            let factor = factor.ok_or_else(|| Error::unsupported(op, from, "no inverse"))?;
+            Ok(Source { before: Weighted { divisor, weights }, q, factor: low_u64(&factor), half: half[i] })
+        };
+        let sources = from.basis().iter().enumerate().map(source).collect::<Result<Vec<_>>>()?;
+        let target = |(modulus, &p): (&Modulus, &u64)| {
+            let (divisor, radix) = (Divisor::new(p), low_u64(&to.radix(modulus)));
+            let weights = (0..moduli.len()).map(|i| weight(i, p, &divisor, radix)).collect();
+            let product = moduli.iter().fold(radix, |product, q| divisor.mul(product, q % p));
+            Target { digits: Weighted { divisor, weights }, p, product }
+        };
+        let targets: Vec<Target> = to.basis().iter().zip(&target_moduli).map(target).collect();
+        let narrow = moduli.iter().map(|&q| u128::from(q - 1)).sum::<u128>() <= 1 << 64;
+        Ok(Self { exact, centred: op == Op::ConvertCentred, sources, targets, narrow })
+    }
+
+    pub(super) fn words(&self) -> Vec<u64> {
+        let sources = self.sources.iter().flat_map(|source| source.before.words(&[source.factor, source.half]));
+        let targets = self.targets.iter().flat_map(|target| target.digits.words(&[target.product]));
+        sources.chain(targets).collect()
+    }
+
+    /// From rows of n residues.
+    #[inline(always)]
+    pub(super) fn run<S: Stored, T: Stored>(&self, from: &[S], n: usize, to: Part<'_, T>) {
+        let Part { first, columns, mut rows } = to;
+        let mut digits = [[0; MAX_MODULI]; TILE];
+        for start in (0..columns).step_by(TILE) {
+            let count = TILE.min(columns - start);
+            let mut above_half = [false; TILE];
+            for (i, (Source { before, q, factor, half }, from)) in
+                self.sources.iter().zip(from.chunks_exact(n)).enumerate()
+            {
+                let from = &from[first + start..][..count];
+                for ((digits, above_half), x) in digits.iter_mut().zip(&mut above_half).zip(from) {
+                    let x = sub_mod(x.get(), before.sum(&digits[..i]), *q);
+                    let digit = before.divisor.mul(x, *factor);
+                    *above_half = (digit > *half) | (digit == *half) & *above_half;
+                    digits[i] = digit;
+                }
+            }
+            for (Target { digits: weighted, p, product }, to) in self.targets.iter().zip(&mut rows) {
+                let to = &mut to[start..][..count];
+                for ((digits, &above_half), to) in digits.iter().zip(&above_half).zip(to) {
+                    let x = weighted.sum(&digits[..self.sources.len()]);
+                    *to = T::put(sub_mod(x, if above_half && self.centred { *product } else { 0 }, *p));
+                }
+            }
+        }
+    }
+}
+
+/// The digits of ⌊Q/2⌋ in the mixed radix of these moduli: from the top, half a unit of a place is q/2 of the one below.
+fn half(moduli: &[u64]) -> Vec<u64> {
+    let mut digits = vec![0; moduli.len()];
+    for (digit, q) in digits.iter_mut().zip(moduli).rev() {
+        *digit = q / 2;
+        if q.is_multiple_of(2) {
+            break;
+        }
+    }
+    digits
+}
