@@ -65,6 +65,9 @@ pub struct Rows {
 /// The most that is made of a capacity: that of 60-bit primes in 64-bit words.
 const MOST_CAPACITY: u64 = 16;
 
+/// Bytes that a thread moves at once.
+const LANE_BYTES: usize = 16;
+
 /// The most rows of an item: with as many in a block as it has threads at most, they are counted in 32 bits.
 const MOST_ROWS: usize = (u32::MAX >> 10) as usize;
 
@@ -291,22 +294,27 @@ impl Rows {
         Ok(self.block(limits)?.prelude(name, self))
     }
 
-    /// Threads of a block of which each has one leaf: it has whole rows, or a row whole blocks.
-    pub(crate) fn leaf_threads(&self) -> usize {
-        let leaves = self.split.leaves();
-        (1..=256).rev().find(|&t| leaves.is_multiple_of(t) || t.is_multiple_of(leaves)).unwrap_or(1)
+    /// Neighbouring leaves that a thread of a kernel on leaves has: of degree 1, as many as it moves at once.
+    pub(crate) fn leaf_lanes(&self) -> usize {
+        if self.split.base > 1 { 1 } else { lanes(self.split.n, &self.ring) }
     }
 
-    /// The launch of a kernel with one thread for each leaf of each row, in place of the one that [`Rows::build`] gives.
+    /// Threads of a block of a kernel on leaves: it has whole rows, or a row whole blocks.
+    pub(crate) fn leaf_threads(&self) -> usize {
+        let units = self.split.leaves() / self.leaf_lanes();
+        (1..=256).rev().find(|&t| units.is_multiple_of(t) || t.is_multiple_of(units)).unwrap_or(1)
+    }
+
+    /// The launch of a kernel on the leaves of each row, in place of the one that [`Rows::build`] gives.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more blocks than can be counted.
     pub(crate) fn leaf_launch(&self) -> Result<Launch> {
-        let (leaves, threads) = (self.split.leaves(), self.leaf_threads());
-        let blocks = self.per_item.saturating_mul((leaves / threads).max(1));
+        let (units, threads) = (self.split.leaves() / self.leaf_lanes(), self.leaf_threads());
+        let blocks = self.per_item.saturating_mul((units / threads).max(1));
         Ok(Launch {
             threads: threads as u32,
-            items_per_block: (threads / leaves).max(1) as u32,
+            items_per_block: (threads / units).max(1) as u32,
             blocks_per_item: u32::try_from(blocks).map_err(|_| self.uncounted())?,
             shared_bytes: 0,
         })
@@ -388,6 +396,11 @@ pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
 /// Has ports for elements lie so many bytes apart.
 pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
     ports.iter_mut().zip(elements(distances)).for_each(|(port, &distance)| port.apart = Some(distance));
+}
+
+/// Neighbouring residues that a thread moves at once, where rows are or begin at multiples of so many.
+pub(crate) fn lanes(residues: usize, ring: &Ring) -> usize {
+    1 << (residues | (LANE_BYTES / ring.width().bytes()).max(1)).trailing_zeros()
 }
 
 impl fmt::Debug for Rows {

@@ -192,26 +192,31 @@ RF_FN typename R::M::Word restore_factor(const typename R::M& m, typename R::M::
     else return x;
 }
 
-// The place of a thread in a launch with one thread for each leaf of the rows of the items first .. end.
+// The place of a thread in a launch with one thread for each leaf of the rows of the items first .. end, or for
+// R::leaf_lanes neighbouring leaves of degree 1.
 template <class R>
 struct Leaf {
+    using Word = typename R::M::Word;
+    static constexpr u32 lanes = R::leaf_lanes, words = R::base * lanes;
+    static_assert(lanes == 1 || R::base == 1, "only leaves of degree 1 are taken together");
+
     u64 item;
     u64 index;   // of the row, counted over all items
     u32 number;  // of the row in the item
-    u32 place;   // of the leaf within the row
+    u32 place;   // of the first leaf within the row
     bool live;
 
     // in: rows of an item
     RF_METHOD Leaf(u64 first, u64 end, u64 per_item) {
-        constexpr u32 leaves = Tree<R>::leaf_count, threads = R::leaf_threads;
-        static_assert(leaves % threads == 0 || threads % leaves == 0, "a block has whole rows, or a row whole blocks");
-        constexpr u32 blocks = leaves > threads ? leaves / threads : 1;
-        constexpr u32 rows = threads > leaves ? threads / leaves : 1;
+        constexpr u32 units = Tree<R>::leaf_count / lanes, threads = R::leaf_threads;
+        static_assert(units % threads == 0 || threads % units == 0, "a block has whole rows, or a row whole blocks");
+        constexpr u32 blocks = units > threads ? units / threads : 1;
+        constexpr u32 rows = threads > units ? threads / units : 1;
         u32 count = R::per_item ? R::per_item : (u32)per_item;
-        Polynomial<rows> row(blockIdx.x / blocks, threadIdx.x / leaves, count);
+        Polynomial<rows> row(blockIdx.x / blocks, threadIdx.x / units, count);
         item = first + row.item;
         live = item < end;
-        place = blockIdx.x % blocks * threads + threadIdx.x % leaves;
+        place = (blockIdx.x % blocks * threads + threadIdx.x % units) * lanes;
         number = row.number;
         index = item * count + number;
     }
@@ -220,27 +225,47 @@ struct Leaf {
     RF_METHOD u64 offset(u64 distance) const {
         return (R::per_item ? index * R::n : item * distance + (u64)number * R::n) + (u64)place * R::base;
     }
-    // in: the first residues of two leaves   out: the product of the leaves, < 2q
+    // in: the first residue of the leaves   out: all of them, < q
+    RF_FN void load(const typename R::M& m, const typename R::Store* at, Word* x) {
+        if constexpr (lanes > 1) {
+            Access::template load<Word>(at, [&](u32 v, Word word) { x[v] = word; });
+        } else {
+            RF_UNROLL
+            for (u32 v = 0; v < words; v++) x[v] = at[v];
+        }
+        reduce_inputs<R, words>(m, x);
+    }
+    template <class Get>
+    RF_FN void store(typename R::Store* at, Get get) {
+        if constexpr (lanes > 1) {
+            Access::store(at, get);
+        } else {
+            RF_UNROLL
+            for (u32 v = 0; v < words; v++) at[v] = get(v);
+        }
+    }
+    // in: the first residues of leaves of either factor   out: the products of the leaves, < 2q
     template <bool Natural>
     RF_METHOD void multiply(const typename R::M& m, const typename R::Store* a, const typename R::Store* b,
-                            const Tables<R>* tables, const Constants<R>* constants,
-                            typename R::M::Word* product) const {
+                            const Tables<R>* tables, const Constants<R>* constants, Word* product) const {
         const auto* header = constants[number].header;
-        typename R::M::Word x[R::base], y[R::base];
-        RF_UNROLL
-        for (u32 v = 0; v < R::base; v++) x[v] = a[v], y[v] = b[v];
-        reduce_inputs<R, R::base>(m, x);
-        reduce_inputs<R, R::base>(m, y);
+        Word x[words], y[words];
+        load(m, a, x);
+        load(m, b, y);
         if constexpr (R::base > 1) {
             u32 leaf = Natural ? Tree<R>::leaf_at(place) : place;
             const auto* betas = TablesOf<R>::of(tables, number) + Tree<R>::leaves();
             leaf_product<R, 1, 1>(m, x, y, betas[Tree<R>::template slot<R::layers>(leaf)], product);
         } else {
-            leaf_product<R, 1, 1>(m, x, y, header[0], product);
+            RF_UNROLL
+            for (u32 v = 0; v < lanes; v++) leaf_product<R, 1, 1>(m, x + v, y + v, header[0], product + v);
         }
         RF_UNROLL
-        for (u32 v = 0; v < R::base; v++) product[v] = restore_factor<R>(m, product[v], header);
+        for (u32 v = 0; v < words; v++) product[v] = restore_factor<R>(m, product[v], header);
     }
+
+  private:
+    using Access = Move<typename R::Store, lanes, lanes * sizeof(typename R::Store)>;
 };
 
 }  // namespace rf

@@ -13,7 +13,7 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
                                          u64 out_distance, u64 count, u64 first, u64 end) {
     // products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
-    constexpr u32 group = limit < 12 ? (u32)limit : 12, lanes = Sets::lanes, units = Rq::n / lanes;
+    constexpr u32 group = limit < 12 ? (u32)limit : 12, lanes = Rq::leaf_lanes, units = Rq::n / lanes;
     using Access = Move<Rq::Store, lanes, lanes * sizeof(Rq::Store)>;
     using Word = Rq::M::Word;
     Units<Sets::threads> at(first, end, (u32)rows * units);

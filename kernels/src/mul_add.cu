@@ -1,6 +1,6 @@
-// The product of values added to a third one, a leaf a thread.
+// The product of values added to a third one, a leaf a thread, or some of degree 1.
 //
-// Floor: memory, four residues for each coefficient. Not timed alone.
+// Floor: memory, four residues for each coefficient.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -11,15 +11,12 @@ extern "C" __global__ void mul_add(const Rq::Store* a, const Rq::Store* b, Rq::S
     Leaf<Rq> leaf(first, end, per_item);
     if (!leaf.live) return;
     auto m = Rq::modulus(constants, leaf.number);
-    Rq::M::Word product[Rq::base];
+    Rq::M::Word product[Leaf<Rq>::words], before[Leaf<Rq>::words];
     leaf.multiply<Rq::natural_order>(m, a + leaf.offset(a_distance), b + leaf.offset(b_distance), tables, constants,
                                      product);
     auto* sums = acc + leaf.offset(acc_distance);
-    RF_UNROLL
-    for (u32 v = 0; v < Rq::base; v++) {
-        Rq::M::Word before = sums[v];
-        reduce_inputs<Rq, 1>(m, &before);
-        auto sum = m.add(product[v], before);
-        sums[v] = (Rq::Store)m.canonical<Rq::M::lazy ? 3 : 1>(sum);
-    }
+    leaf.load(m, sums, before);
+    leaf.store(sums, [&](u32 v) {
+        return (Rq::Store)m.canonical<Rq::M::lazy ? 3 : 1>(m.add(product[v], before[v]));
+    });
 }

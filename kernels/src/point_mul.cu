@@ -1,6 +1,6 @@
-// The product of values, a leaf a thread.
+// The product of values, a leaf a thread, or some of degree 1.
 //
-// Floor: memory, three residues for each coefficient. Not timed alone.
+// Floor: memory, three residues for each coefficient.
 #include "poly.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -11,10 +11,9 @@ extern "C" __global__ void point_mul(const Rq::Store* a, const Rq::Store* b, Rq:
     Leaf<Rq> leaf(first, end, per_item);
     if (!leaf.live) return;
     auto m = Rq::modulus(constants, leaf.number);
-    Rq::M::Word product[Rq::base];
+    Rq::M::Word product[Leaf<Rq>::words];
     leaf.multiply<Rq::natural_order>(m, a + leaf.offset(a_distance), b + leaf.offset(b_distance), tables, constants,
                                      product);
-    auto* to = out + leaf.offset(out_distance);
-    RF_UNROLL
-    for (u32 v = 0; v < Rq::base; v++) to[v] = (Rq::Store)m.canonical<product_bound<Rq>()>(product[v]);
+    leaf.store(out + leaf.offset(out_distance),
+               [&](u32 v) { return (Rq::Store)m.canonical<product_bound<Rq>()>(product[v]); });
 }

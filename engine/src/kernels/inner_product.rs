@@ -15,9 +15,8 @@ use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
 
-/// Threads of a block, and bytes that each moves at once where rows allow.
+/// Threads of a block.
 const THREADS: usize = 256;
-const LANE_BYTES: usize = 16;
 
 /// On a CPU, values that are worked on together, and the products that are summed before a reduction.
 const TILE: usize = 64;
@@ -66,13 +65,10 @@ impl Kernel for InnerProduct {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let mut source = self.rows.source(self, ringforge_kernels::INNER_PRODUCT, limits)?;
-        let (n, width) = (self.rows.split.n, self.rows.ring.width().bytes());
-        let lanes = 1 << (n | (LANE_BYTES / width).max(1)).trailing_zeros();
+        let (n, lanes) = (self.rows.split.n, self.rows.leaf_lanes());
         source.built.launch = spread::launch(self.rows.ring.basis().len() * n / lanes, THREADS)?;
-        source.built.prelude += &format!(
-            "struct Sets {{\n    static constexpr rf::u32 count = {}, lanes = {lanes}, threads = {THREADS};\n}};\n",
-            self.sets
-        );
+        source.built.prelude +=
+            &format!("struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS};\n}};\n", self.sets);
         source.numbers.push(self.count as u64);
         Ok(source)
     }

@@ -16,12 +16,12 @@ use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
 use crate::ring::Ring;
+use crate::rows::lanes;
 use crate::source::{Built, Source};
 use crate::table::Table;
 
-/// Threads of a block, and bytes that each moves at once where rows allow.
+/// Threads of a block.
 const THREADS: usize = 256;
-const LANE_BYTES: usize = 16;
 
 /// What an element is times in a sum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -52,8 +52,7 @@ impl<S: Row> Lanes<S> {
 
     /// With the most residues for a thread to move at once, where all begin at a multiple of so many.
     pub(super) fn within(mut self, residues: usize) -> Self {
-        let most = (LANE_BYTES / self.ring.width().bytes()).max(1);
-        self.count = 1 << (self.ring.degree() | residues | most).trailing_zeros();
+        self.count = lanes(self.ring.degree() | residues, &self.ring);
         self
     }
 

@@ -56,7 +56,7 @@ impl Block {
              \x20   using Cell = {cell};\n\
              \x20   static constexpr rf::u32 n = {n}, base = {base}, layers = {layers}, columns = {columns};\n\
              \x20   static constexpr rf::u32 length = {length}, above = {above}, stride = {stride};\n\
-             \x20   static constexpr rf::u32 rows = {rows}, per_item = {per_item}, leaf_threads = {leaf_threads};\n\
+             \x20   static constexpr rf::u32 rows = {rows}, per_item = {per_item}, leaf_threads = {leaf_threads}, leaf_lanes = {leaf_lanes};\n\
              \x20   static constexpr bool several = {several};\n\
              \x20   static constexpr rf::u32 layer[] = {{{codes}}};\n\
              \x20   static constexpr rf::u32 passes = {pass_count}, pass[] = {{{passes}}};\n\
@@ -81,6 +81,7 @@ impl Block {
             rows = of_text * ring.basis().len(),
             per_item = of_text * rows.per_item,
             leaf_threads = rows.leaf_threads(),
+            leaf_lanes = rows.leaf_lanes(),
             several = rows.has_several(),
             codes = codes.join(", "),
             pass_count = self.passes.len() - 1,
