@@ -20,8 +20,10 @@ mod rebuild;
 mod ring_mul;
 mod rns;
 mod rows;
+mod sample;
 mod spread;
 mod target;
+mod thresholds;
 pub(crate) mod tree;
 
 pub use crate::arithmetic::Arithmetic;
@@ -38,3 +40,5 @@ pub use inverse::Inverse;
 pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
 pub use ringforge_kernels::Header;
+pub use sample::Distribution;
+pub(crate) use sample::Sample;

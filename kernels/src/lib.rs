@@ -39,6 +39,7 @@ pub const HEADERS: &[Header] = headers![
     "spread.cuh",
     "keccak.cuh",
     "draws.cuh",
+    "sample.cuh",
     "field256.cuh",
     "curve.cuh",
     "mma.cuh",
@@ -66,5 +67,8 @@ kernels! {
     MUL_ADD = "mul_add",
     POINT_MUL = "point_mul",
     RING_MUL = "ring_mul",
+    SAMPLE_SMALL = "sample_small",
+    SAMPLE_UNIFORM = "sample_uniform",
+    SAMPLE_WEIGHT = "sample_weight",
     TWIDDLES = "twiddles",
 }

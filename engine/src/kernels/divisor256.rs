@@ -21,10 +21,10 @@ pub(super) type Factor = [Limbs; PARTS];
 /// Sums of small multiples of residues modulo q.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Divisor256 {
-    q: Limbs,
+    pub(super) q: Limbs,
     pub(super) bits: u32,
     /// floor(2^(63 + bits) / q), at most 2^64 − 1.
-    ratio: u64,
+    pub(super) ratio: u64,
 }
 
 impl Divisor256 {
@@ -70,6 +70,18 @@ impl Divisor256 {
         c.iter().enumerate().fold([0; 4], |sum, (i, part)| self.mad(&sum, digit(i), part))
     }
 
+    /// −a mod q, for a < q.
+    pub(super) fn negate(&self, a: &Limbs) -> Limbs {
+        let (mut negated, mut borrow, mut carry) = ([0u64; 4], false, false);
+        for (negated, a) in negated.iter_mut().zip(a) {
+            (*negated, borrow) = 0u64.borrowing_sub(*a, borrow);
+        }
+        for (negated, q) in negated.iter_mut().zip(self.q) {
+            (*negated, carry) = negated.carrying_add(core::hint::select_unpredictable(borrow, q, 0), carry);
+        }
+        negated
+    }
+
     /// x + 2^256·over, which is below 2q, mod q.
     fn sub_once(&self, x: Limbs, over: bool) -> Limbs {
         let (mut less, mut borrow) = (x, false);
@@ -109,7 +121,7 @@ fn add_multiple(x: &mut [u64; 5], digit: u64, a: &Limbs) -> u64 {
 }
 
 /// The 64 bits of x from this one on, zeros above its limbs.
-fn bits_from(x: &[u64], bit: u32) -> u64 {
+pub(super) fn bits_from(x: &[u64], bit: u32) -> u64 {
     let (at, by) = (bit as usize / 64, bit % 64);
     let limb = |i: usize| x.get(i).copied().unwrap_or(0);
     limb(at) >> by | limb(at + 1) << 1 << (63 - by)
@@ -131,6 +143,7 @@ mod tests {
             let divisor = Divisor256::new(&q);
             let edges = [U256::ZERO, q.reduce(&U256::ONE), q.value().shr_vartime(1), q.reduce_i64(-1)];
             for a in edges {
+                assert_eq!(divisor.negate(&limbs(&a)), limbs(&q.neg(&a)), "-{a} mod {q}");
                 for b in edges {
                     assert_eq!(divisor.add(&limbs(&a), &limbs(&b)), limbs(&q.add(&a, &b)), "{a} + {b} mod {q}");
                     assert_eq!(
