@@ -5,6 +5,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::draws::Draws;
@@ -155,21 +156,26 @@ impl Sample {
         Zeroizing::new(draws.block_of_series(self.ports[0].series, item, number as u32))
     }
 
-    /// The rows of an element, each with its modulus.
-    fn rows<'a>(&'a self, out: &'a mut [u8]) -> impl Iterator<Item = (&'a Limb, &'a mut [u8])> {
-        self.limbs.iter().zip(out.chunks_exact_mut(self.ring.degree() * self.ring.width().bytes()))
+    /// Bytes of a row.
+    fn row(&self) -> usize {
+        self.ring.degree() * self.ring.width().bytes()
     }
 
     fn uniform(&self, draws: &Draws, item: u64, out: &mut [u8]) {
-        let bytes = self.ring.width().bytes();
-        for (row, (limb, out)) in self.rows(out).enumerate() {
-            for (group, out) in out.chunks_mut(self.each() * bytes).enumerate() {
-                let block = self.block(draws, item, row * self.groups() + group);
-                out.chunks_exact_mut(bytes).zip(0..).for_each(|(out, j)| put(&limb.uniform(&block, j), out));
-            }
+        let rows = out.par_chunks_exact_mut(self.row()).enumerate();
+        rows.for_each(|(row, out)| self.uniform_row(draws, item, row, out));
+    }
+
+    #[inline(never)] // the test of its machine code names it
+    fn uniform_row(&self, draws: &Draws, item: u64, row: usize, out: &mut [u8]) {
+        let (limb, bytes) = (&self.limbs[row], self.ring.width().bytes());
+        for (group, out) in out.chunks_mut(self.each() * bytes).enumerate() {
+            let block = self.block(draws, item, row * self.groups() + group);
+            out.chunks_exact_mut(bytes).zip(0..).for_each(|(out, j)| put(&limb.uniform(&block, j), out));
         }
     }
 
+    #[inline(never)] // the test of its machine code names it
     fn small(&self, draws: &Draws, item: u64, out: &mut [u8]) {
         let (n, bytes) = (self.ring.degree(), self.ring.width().bytes());
         let mut left =
@@ -186,7 +192,7 @@ impl Sample {
                     }
                     None => self.thresholds.iter().map(|threshold| u64::from(bits >= *threshold)).sum(),
                 };
-                for (limb, row) in self.rows(out) {
+                for (limb, row) in self.limbs.iter().zip(out.chunks_exact_mut(self.row())) {
                     put(&limb.small(magnitude, bits as u64 & 1), &mut row[i * bytes..][..bytes]);
                 }
             }
