@@ -39,7 +39,7 @@ pub const HEADERS: &[Header] = headers![
     "spread.cuh",
     "keccak.cuh",
     "draws.cuh",
-    "sample.cuh",
+    "sampling.cuh",
     "field256.cuh",
     "curve.cuh",
     "mma.cuh",

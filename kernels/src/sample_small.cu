@@ -2,7 +2,7 @@
 // of them.
 //
 // A magnitude is the number of thresholds that 128 random bits are not below: all of them are compared.
-#include "sample.cuh"
+#include "sampling.cuh"
 #include "spread.cuh"
 #include "prelude.cuh"
 using namespace rf;

@@ -2,7 +2,7 @@
 //
 // Coefficient i is one of them with probability left / (n - i), `left` the number of those that are still to come. All threads
 // find a uniform place below n - i for each, and one thread compares these with what is left, coefficient after coefficient.
-#include "sample.cuh"
+#include "sampling.cuh"
 #include "prelude.cuh"
 using namespace rf;
 

@@ -145,7 +145,7 @@ impl Sample {
         !self.ports[0].draws
     }
 
-    /// The constants for the second port: those of each modulus (`sample.cuh`), then the thresholds.
+    /// The constants for the second port: those of each modulus (`sampling.cuh`), then the thresholds.
     fn constants(&self) -> Table {
         let thresholds = self.thresholds.iter().flat_map(|x| [*x as u64, (x >> 64) as u64]);
         let words: Vec<u64> = self.limbs.iter().flat_map(Limb::words).chain(thresholds).collect();
@@ -295,7 +295,7 @@ impl Kernel for Sample {
         };
         let prelude = format!(
             "#pragma once\n\
-             #include \"sample.cuh\"\n\
+             #include \"sampling.cuh\"\n\
              struct Sample {{\n\
              \x20   using Store = {store};\n\
              \x20   using Limb = rf::{limb}Limb;\n\
