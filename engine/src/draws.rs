@@ -48,7 +48,9 @@ impl Draws {
         Ok(draws)
     }
 
-    /// Draws as a kernel reads them: for what a kernel means on the CPU, and for tests.
+    /// Draws as a kernel reads them: for what a kernel means on the CPU, for tests, and from a seed that is kept, whose runs
+    /// can be repeated: a secret key that is stored as its seed, say. A seed that is uniform and secret is as good as
+    /// [`Draws::from_os`], for one batch of one program: others would draw the same blocks.
     ///
     /// # Errors
     /// [`Error::Length`] unless there are [`Draws::BYTES`].
@@ -69,7 +71,15 @@ impl Draws {
     /// caller's to wipe.
     #[must_use]
     pub fn block(&self, item: u64, attempt: u32) -> [u8; 64] {
-        let mut cipher = ChaCha20LegacyCore::new((&*self.0).into(), &u64::from(attempt).to_le_bytes().into());
+        self.block_of_series(0, item, attempt)
+    }
+
+    /// Block `number` of an item in one of 2^32 series, all independent: attempts are series 0, and each sampler of a
+    /// [pipeline](crate::Pipeline::sample) takes another. The series is the upper half of the nonce.
+    #[must_use]
+    pub fn block_of_series(&self, series: u32, item: u64, number: u32) -> [u8; 64] {
+        let nonce = u64::from(series) << 32 | u64::from(number);
+        let mut cipher = ChaCha20LegacyCore::new((&*self.0).into(), &nonce.to_le_bytes().into());
         cipher.set_block_pos(item);
         let mut block = [0; 64];
         cipher.write_keystream_block((&mut block).into());

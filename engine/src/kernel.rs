@@ -64,6 +64,9 @@ pub struct Port {
     pub secret: bool,
     /// Whether it holds [`Draws`](crate::Draws), which serve one run only.
     pub draws: bool,
+    /// The [series of blocks](crate::Draws::block_of_series) that the kernel takes under the key that it holds, which no other
+    /// step of a pipeline may take; 0 where it takes none but attempts.
+    pub series: u32,
     /// Whether it holds statuses, words that say how items fared. The engine makes them 0 before the first step of a run
     /// that does not read them: an item that no kernel reached then has the status 0, which must not mean that it is fine.
     pub status: bool,
@@ -85,6 +88,7 @@ impl Port {
             range: ResidueRange::Canonical,
             secret: false,
             draws: false,
+            series: 0,
             status: false,
             joint: false,
             tables: 0,
@@ -125,6 +129,13 @@ impl Port {
     #[must_use]
     pub const fn draws() -> Self {
         Self { draws: true, ..Self::shared(crate::Draws::BYTES).secret() }
+    }
+
+    /// The same port, of a key under which the kernel takes this series of blocks.
+    #[must_use]
+    pub const fn of_series(mut self, series: u32) -> Self {
+        self.series = series;
+        self
     }
 
     /// An output of a status for each item, a word of 32 bits, which is 0 until a kernel writes it.

@@ -23,9 +23,11 @@ mod rebuild;
 mod ring_mul;
 mod rns;
 mod rows;
+mod sample;
 mod spread;
 mod sum60;
 mod target;
+mod thresholds;
 pub(crate) mod tree;
 
 pub use crate::arithmetic::Arithmetic;
@@ -42,3 +44,5 @@ pub use inverse::Inverse;
 pub use point_mul::PointMul;
 pub use ring_mul::RingMul;
 pub use ringforge_kernels::Header;
+pub use sample::Distribution;
+pub(crate) use sample::Sample;

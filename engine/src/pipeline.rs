@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::job::{Job, Order};
 use crate::kernel::{Kernel, Port, Role};
+use crate::kernels::{Distribution, Sample};
 use crate::limits::Limits;
 use crate::plan::{Content, Plan};
 use crate::planner::Planner;
@@ -143,6 +144,52 @@ impl Pipeline {
     pub fn job(&self, job: &Job, inputs: &[Value<'_>]) -> Value<'_> {
         match self.planner.plan(job) {
             Ok(plan) => self.plan::<1>(&plan, inputs)[0],
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Random elements of a ring, as coefficients, from a key of [`Draws::BYTES`](crate::Draws::BYTES).
+    ///
+    /// The key is [`Draws`](crate::Draws), where `from` is an [input](Pipeline::input) of which nothing else is known: each item
+    /// has random elements of its own, and a run gets them from [`Stream::with_draws`](crate::Stream::with_draws), or from
+    /// [`Draws::from_bytes`](crate::Draws::from_bytes) where it is to be repeated. Other values are seeds
+    /// ([`Pipeline::bytes`], [`Pipeline::shared`], what steps write): an item's element depends on its seed alone, and of a seed
+    /// that all items share there is one element, which they share.
+    ///
+    /// Each sampler of a key takes a [series of blocks](crate::Draws::block_of_series) of its own, the first one series 1, the
+    /// next one 2, so that none is used twice. A plan with samplers of the same key is refused beside them. What is sampled is
+    /// secret, but for uniform elements from seeds that are not.
+    ///
+    /// ```
+    /// use ringforge::kernels::Distribution;
+    /// use ringforge::{Draws, Engine, Ring};
+    ///
+    /// let engine = Engine::best();
+    /// let ring: Ring = "97,193:x^4+1".parse()?;
+    /// let p = engine.pipeline("a public polynomial, and a secret with an error");
+    /// let draws = p.input("draws");
+    /// let a = p.sample(&ring, Distribution::Uniform, p.shared("seed", Draws::BYTES));
+    /// let secret = p.sample(&ring, Distribution::Ternary, draws).forward();
+    /// let error = p.sample(&ring, Distribution::Gaussian { sigma: 3.2 }, draws).forward();
+    /// p.output("key", a.forward().mul_add(secret, error).inverse());
+    /// p.output("secret", secret.inverse());
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// let [mut key, mut secret] = [[0u16; 8]; 2];
+    /// let (seed, draws) = ([7u8; 32], Draws::from_os()?);
+    /// let call = program.on_host(1).input("seed", &seed).input("draws", draws.as_bytes());
+    /// call.output("key", &mut key).output("secret", &mut secret).run()?;
+    /// assert!(secret[..4].iter().all(|x| [0, 1, 96].contains(x)));
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// Mistakes, for [`Pipeline::build`] to tell: parameters of a [`Distribution`] that are out of range
+    /// ([`Error::Unsupported`]), a key of another size.
+    #[track_caller]
+    pub fn sample(&self, ring: &Ring, distribution: Distribution, from: Value<'_>) -> Value<'_> {
+        let Some(&[key]) = self.ids(&[from]).as_deref() else { return Value { pipeline: self, id: None } };
+        let port = self.graph.borrow().key_port(key);
+        match Sample::new(ring, distribution, port) {
+            Ok(kernel) => self.step::<1>(kernel, &[from])[0].holding(Content::Coefficients(ring.clone())),
             Err(error) => self.fail(error),
         }
     }

@@ -1,7 +1,8 @@
 // Random blocks on a device: the ChaCha20 stream cipher (RFC 8439, section 2.3) under a key of the host's, one thread a block.
 //
-// The block for (item, attempt) is that of counter `item` and nonce `attempt`, each of 64 bits, as in the cipher's original
-// form. The host makes a key for each run, so no two draws of any runs are the same block.
+// The block for (item, number) is that of counter `item` and nonce `number`, each of 64 bits, as in the cipher's original
+// form. The upper half of the number is a series: 0 for attempts, others for samplers. The host makes a key for each run, so
+// no two draws of any runs are the same block.
 #pragma once
 #include "word.cuh"
 
@@ -30,12 +31,12 @@ RF_FN void chacha_permute(u32* x) {
     }
 }
 
-// out: 16 words, uniform and independent of those of every other (item, attempt)
-RF_FN void draw(const Draws& draws, u64 item, u32 attempt, u32* block) {
+// out: 16 words, uniform and independent of those of every other (item, number)
+RF_FN void draw(const Draws& draws, u64 item, u64 number, u32* block) {
     const u32 start[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574,  // "expand 32-byte k"
                            draws.key[0], draws.key[1], draws.key[2], draws.key[3],
                            draws.key[4], draws.key[5], draws.key[6], draws.key[7],
-                           low(item), high(item), attempt, 0};
+                           low(item), high(item), low(number), high(number)};
     RF_UNROLL
     for (u32 i = 0; i < 16; i++) block[i] = start[i];
     chacha_permute(block);

@@ -1,8 +1,8 @@
 //! The plans that stand for all kernels of the workspace in tests: the smallest shapes that reach every branch.
 
-use ringforge::kernels::Draw;
+use ringforge::kernels::{Distribution, Draw};
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Content, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Quotient, Result, Ring, U256};
+use ringforge::{Content, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
@@ -123,6 +123,37 @@ fn draws() -> Result<Vec<NamedPlan>> {
     [(32, 0), (64, u32::MAX)].into_iter().map(plan).collect()
 }
 
+/// Samplers in rings of every width, from draws and from seeds, in more than one round of a block's threads, and with seeds
+/// and rows as views.
+fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let q = |q: u64| Modulus::new(q);
+    let rows = |moduli: &[Modulus], map: &[usize], n: usize| Ring::rows(moduli, map, Quotient::Cyclic { n });
+    let rings = [
+        rows(&[q(2)?, q(65_521)?], &[0, 1, 0], 1026)?,
+        rows(&[q(2_013_265_921)?, q(97)?], &[0, 1], 64)?.with_form(Form::Montgomery)?,
+        rows(&[q(1_152_921_504_606_830_593)?, q(1 << 63)?], &[1, 0, 1], 33)?,
+        rows(&[Modulus::from_hex(BLS12_381)?, q(1 << 40)?], &[1, 0], 70)?,
+    ];
+    let planner = Planner::new(limits.clone());
+    let mut plans = Vec::new();
+    for (ring, from_seeds) in rings.iter().zip([false, true, false, true]) {
+        let p = Pipeline::new("samples", &planner);
+        let key = if from_seeds { p.bytes("seeds", 64).part(16..48) } else { p.input("draws") };
+        let weight = Distribution::FixedWeight { weight: ring.degree() / 3 };
+        let binomial = Distribution::Binomial { eta: 20 };
+        for (name, distribution) in [("binomial", binomial), ("weight", weight), ("uniform", Distribution::Uniform)] {
+            p.output(name, p.sample(ring, distribution, key));
+        }
+        let widest = ring.basis().iter().position(|q| q.width() == ring.width()).unwrap_or_default();
+        let one = ring.limbs(widest..widest + 1)?;
+        let both = Ring::rows(one.basis(), &[0, 0], one.quotient().clone())?.with_form(one.form())?;
+        let parts = [Distribution::Gaussian { sigma: 3.2 }, Distribution::Uniform].map(|d| p.sample(&one, d, key));
+        p.output("joined", p.join(Content::Coefficients(both), &parts));
+        plans.push(NamedPlan::new(format!("samples in {ring}"), p.build()?));
+    }
+    Ok(plans)
+}
+
 /// Every kernel that takes views on some, a copy for one that does not, and an operand that all items share.
 fn views(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
@@ -210,6 +241,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(sums(limits)?);
     plans.push(between_transforms(limits)?);
     plans.extend(draws()?);
+    plans.extend(samplers(limits)?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests
     for set in [Cntr512::PARAMETERS, Ctru768::PARAMETERS] {
         plans.extend(ringforge_ctru::named_plans(&set, limits)?);

@@ -1,5 +1,7 @@
 //! Integers from their residues, and remainders by any modulus of up to 64 bits: constants and CPU twin of `crt.cuh`.
 
+use core::hint::select_unpredictable;
+
 use bytemuck::Pod;
 use crypto_bigint::U768;
 
@@ -77,7 +79,7 @@ pub(super) fn add_mod(a: u64, b: u64, q: u64) -> u64 {
 
 /// a − b mod q, for a, b < q; for another a, some number that is a − b modulo q.
 pub(super) fn sub_mod(a: u64, b: u64, q: u64) -> u64 {
-    if a >= b { a - b } else { a.wrapping_add(q.wrapping_sub(b)) }
+    a.wrapping_sub(b).wrapping_add(select_unpredictable(a < b, q, 0))
 }
 
 /// Remainders of 64-bit values by q ≤ 2^63.
@@ -124,13 +126,14 @@ impl Divisor {
         let (hi, lo) = ((x >> 64) as u64, x as u64);
         let quotient = (u128::from(self.reciprocal) * u128::from(hi)).wrapping_add(x);
         let mut r = lo.wrapping_sub(((quotient >> 64) as u64).wrapping_add(1).wrapping_mul(self.d));
-        if r > quotient as u64 {
-            r = r.wrapping_add(self.d);
-        }
-        if r >= self.d {
-            r -= self.d;
-        }
+        r = r.wrapping_add(select_unpredictable(r > quotient as u64, self.d, 0));
+        r = r.wrapping_sub(select_unpredictable(r >= self.d, self.d, 0));
         r >> self.shift
+    }
+
+    /// −a mod q, for a < q.
+    pub(super) fn negate(&self, a: u64) -> u64 {
+        sub_mod(0, a, self.d >> self.shift)
     }
 
     /// a·b mod q, for any a and b < q.

@@ -21,10 +21,10 @@ pub(super) type Factor = [Limbs; PARTS];
 /// Sums of small multiples of residues modulo q.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Divisor256 {
-    q: Limbs,
+    pub(super) q: Limbs,
     pub(super) bits: u32,
     /// floor(2^(63 + bits) / q), at most 2^64 − 1.
-    ratio: u64,
+    pub(super) ratio: u64,
 }
 
 impl Divisor256 {
@@ -64,16 +64,6 @@ impl Divisor256 {
         self.sub_once(sum, carry)
     }
 
-    /// −a mod q, for a < q.
-    pub(super) fn negate(&self, a: &Limbs) -> Limbs {
-        let (mut less, mut borrow) = (self.q, false);
-        for (less, a) in less.iter_mut().zip(a) {
-            (*less, borrow) = less.borrowing_sub(*a, borrow);
-        }
-        // q itself, for a = 0
-        self.sub_once(less, false)
-    }
-
     /// q and the ratio.
     pub(super) fn words(&self) -> Vec<u64> {
         [&self.q[..], &[self.ratio]].concat()
@@ -83,6 +73,18 @@ impl Divisor256 {
     pub(super) fn mul(&self, a: &Limbs, c: &Factor) -> Limbs {
         let digit = |i: usize| bits_from(a, PART_BITS * i as u32) & ((1 << PART_BITS) - 1);
         c.iter().enumerate().fold([0; 4], |sum, (i, part)| self.mad(&sum, digit(i), part))
+    }
+
+    /// −a mod q, for a < q.
+    pub(super) fn negate(&self, a: &Limbs) -> Limbs {
+        let (mut negated, mut borrow, mut carry) = ([0u64; 4], false, false);
+        for (negated, a) in negated.iter_mut().zip(a) {
+            (*negated, borrow) = 0u64.borrowing_sub(*a, borrow);
+        }
+        for (negated, q) in negated.iter_mut().zip(self.q) {
+            (*negated, carry) = negated.carrying_add(core::hint::select_unpredictable(borrow, q, 0), carry);
+        }
+        negated
     }
 
     /// x + 2^256·over, which is below 2q, mod q.
@@ -124,7 +126,7 @@ fn add_multiple(x: &mut [u64; 5], digit: u64, a: &Limbs) -> u64 {
 }
 
 /// The 64 bits of x from this one on, zeros above its limbs.
-fn bits_from(x: &[u64], bit: u32) -> u64 {
+pub(super) fn bits_from(x: &[u64], bit: u32) -> u64 {
     let (at, by) = (bit as usize / 64, bit % 64);
     let limb = |i: usize| x.get(i).copied().unwrap_or(0);
     limb(at) >> by | limb(at + 1) << 1 << (63 - by)
@@ -146,6 +148,7 @@ mod tests {
             let divisor = Divisor256::new(&q);
             let edges = [U256::ZERO, q.reduce(&U256::ONE), q.value().shr_vartime(1), q.reduce_i64(-1)];
             for a in edges {
+                assert_eq!(divisor.negate(&limbs(&a)), limbs(&q.neg(&a)), "-{a} mod {q}");
                 for b in edges {
                     assert_eq!(divisor.add(&limbs(&a), &limbs(&b)), limbs(&q.add(&a, &b)), "{a} + {b} mod {q}");
                     assert_eq!(

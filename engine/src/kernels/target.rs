@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use crypto_bigint::U256;
 
 use super::divisor256::{self, Divisor256, Factor, Limbs, limbs};
-use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod, sub_mod};
+use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod};
 use crate::modulus::{Modulus, low_u64};
 
 /// How a residue of a row is stored.
@@ -136,7 +136,7 @@ impl Target for Divisor {
     }
 
     fn negate(&self, a: u64) -> u64 {
-        sub_mod(0, a, self.d >> self.shift)
+        self.negate(a)
     }
 
     fn mul(&self, a: u64, c: &u64) -> u64 {

@@ -6,6 +6,7 @@ mod views;
 use core::ops::Range;
 use std::sync::Arc;
 
+use crate::draws::Draws;
 use crate::kernel::{Kernel, Port, Role, Sharing};
 use crate::plan::Content;
 use crate::table::Table;
@@ -79,6 +80,8 @@ pub(super) struct Graph {
     pub(super) outputs: Vec<(String, Id)>,
     /// Bytes of inputs and steps' outputs that were written over, and by which step.
     overwritten: Vec<(Id, Range<usize>, usize)>,
+    /// Bytes that are keys, and the series of blocks that steps take under them.
+    series: Vec<(Id, Range<usize>, u32)>,
     /// Values and their copies.
     copies: Vec<(Id, Id)>,
 }
@@ -202,6 +205,7 @@ impl Graph {
             }
         }
         self.apart(kernel.name(), &ports, &inputs)?;
+        self.take_series(kernel.name(), &ports, &inputs)?;
         let originals = inputs.clone();
         self.copy_views(&kernel, &ports, &mut inputs, once)?;
         let step = self.steps.len();
@@ -241,6 +245,39 @@ impl Graph {
         }
         self.steps.push(Step { kernel, bound, once });
         Ok(outputs)
+    }
+
+    /// The port of a sampler for this key, an input of draws where nothing is known of it: in a series that is free.
+    pub(super) fn key_port(&self, key: Id) -> Port {
+        let port = match &self.nodes[key].kind {
+            Some(kind) if !kind.draws => {
+                let port = Port::input(Draws::BYTES);
+                if kind.secret { port.secret() } else { port }
+            }
+            _ => Port::draws(),
+        };
+        port.of_series(self.series_of(key).max().unwrap_or(0).saturating_add(1))
+    }
+
+    /// The series that steps take under a key so far.
+    fn series_of(&self, key: Id) -> impl Iterator<Item = u32> {
+        let sources = self.all_sources(key);
+        let is_key = move |id, bytes| sources.iter().any(|(source, own)| *source == id && meet(own, bytes));
+        self.series.iter().filter(move |(id, bytes, _)| is_key(*id, bytes)).map(|(.., series)| *series)
+    }
+
+    /// No two steps take the same blocks.
+    fn take_series(&mut self, kernel: &str, ports: &[Port], inputs: &[Option<Id>]) -> Result<(), Refused> {
+        for (port, key) in ports.iter().zip(inputs).filter(|(port, _)| port.series > 0) {
+            let Some(key) = *key else { continue };
+            if self.series_of(key).any(|series| series == port.series) {
+                let name = self.name(key);
+                return Err(format!("{kernel} takes series {} of {name}, as another step does", port.series));
+            }
+            let taken = self.all_sources(key).into_iter().map(|(id, bytes)| (id, bytes, port.series));
+            self.series.extend(taken.collect::<Vec<_>>());
+        }
+        Ok(())
     }
 
     /// Whether a step with these inputs runs once: all items share them, and they are no draws, of which each item has its own.

@@ -7,9 +7,9 @@ use std::hint::black_box;
 
 use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport, TryKeyInit};
 use rand_core::{TryCryptoRng, TryRng};
-use ringforge::kernels::Rows;
+use ringforge::kernels::{Distribution, Rows};
 use ringforge::words::Transform;
-use ringforge::{Limits, Modulus, Ring};
+use ringforge::{Draws, Engine, Limits, Modulus, Ring};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
 use ringforge_ctru_prime::{CtruPrime761, check_secret_key, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;
@@ -116,6 +116,23 @@ impl TryRng for Bytes {
 
 impl TryCryptoRng for Bytes {}
 
+/// Elements of this ring, from draws that are secret.
+fn sample(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
+    let (weight, eta, sigma) = (5, 3, 3.2);
+    let small = [Distribution::Ternary, Distribution::Binomial { eta }, Distribution::Gaussian { sigma }];
+    for distribution in small.into_iter().chain([Distribution::Uniform, Distribution::FixedWeight { weight }]) {
+        let engine = Engine::cpu();
+        let p = engine.pipeline("samples");
+        p.output("sample", p.sample(ring, distribution, p.input("draws")));
+        let program = engine.device().compile(&p.build()?)?;
+        let (mut draws, mut sample) = ([0; Draws::BYTES], vec![0; ring.bytes()]);
+        rng.try_fill_bytes(&mut draws)?;
+        program.on_host(1).input("draws", &draws).output("sample", &mut sample).run()?;
+        opened(sample);
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let rng = &mut Bytes(1);
 
@@ -132,6 +149,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let Ok(key) = PrivateKey::generate(rng);
     let signature = key.sign_digest(&[7; 32]);
     opened(signature.to_bytes());
+
+    let wide = "97,57896044618658097711785492504343953926634992332820282019728792003956564819949 : x^9 + 1";
+    for ring in ["2,1152921504606830593 : x^9 + 1", wide] {
+        sample(&ring.parse()?, rng)?;
+    }
 
     // rows of every arithmetic have the functions of the other ones beside them
     let transform = Transform::<u32>::of(&Rows::of(&Ring::negacyclic(4, Modulus::new(17u32)?)?, &Limits::cpu())?, 0)?;

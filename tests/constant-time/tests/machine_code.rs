@@ -29,6 +29,8 @@ const NAMED: &[&str] = &[
     "ringforge_ctru::pke::Pke::bad_field",
     "ringforge_ctru_prime::pke::Pke::bad_field",
     "ringforge_sm2::key::PrivateKey::sign_with",
+    "ringforge::kernels::sample::Sample::uniform_row",
+    "ringforge::kernels::sample::Sample::small",
     // of every kind of vectors
     "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::halves",
     "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::nodes",
@@ -57,6 +59,7 @@ const PUBLIC: &[(&str, &str)] = &[
     ("engine/src/kernels/tree/tile.rs", "size / kind.radix()"),
     ("engine/src/kernels/tree/tile.rs", "rows.len() / size"),
     ("engine/src/kernels/base.rs", "out.len() / "),
+    ("engine/src/kernels/sample.rs", "self.ring.degree().div_ceil(self.each())"),
     ("engine/src/ring/split.rs", "self.n / self.base"),
     ("engine/src/transform.rs", "PIECE / self.split.base"),
     // digits of public keys

@@ -1,0 +1,375 @@
+//! Samplers: the bytes that their definition says, on all devices; their distributions; and no block for two of them.
+
+use num_bigint::BigUint;
+use ringforge::kernels::Distribution::{self, Binomial, FixedWeight, Gaussian, Ternary, Uniform};
+use ringforge::testkit::{bytes, devices};
+use ringforge::{Device, Draws, Error, Form, Limits, Modulus, Pipeline, Plan, Planner, Quotient, Result, Ring, Value};
+
+/// BLS12-381's scalar field.
+const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
+
+/// Rings of every width and form, with moduli that come again, tiny and even ones.
+fn rings() -> Result<Vec<Ring>> {
+    let q = |q: u64| Modulus::new(q);
+    let rows = |moduli: &[Modulus], map: &[usize], n: usize| Ring::rows(moduli, map, Quotient::Cyclic { n });
+    Ok(vec![
+        rows(&[q(2)?, q(97)?, q(65_521)?], &[0, 1, 2, 1], 13)?,
+        rows(&[q(2_013_265_921)?, q(u64::from(u32::MAX))?], &[0, 1], 16)?.with_form(Form::Montgomery)?,
+        rows(&[q(1_152_921_504_606_830_593)?, q(12_289)?, q(3)?, q(1 << 63)?], &[2, 0, 1, 0, 3], 33)?,
+        rows(&[q(u64::MAX)?], &[0], 1)?.with_form(Form::Montgomery)?,
+        rows(&[Modulus::from_hex(BLS12_381)?, q(5)?, q(1 << 40)?], &[1, 0, 2], 7)?,
+        rows(&[Modulus::from_hex(BLS12_381)?], &[0], 9)?.with_form(Form::Plain)?,
+    ])
+}
+
+fn plan(limits: &Limits, make: impl FnOnce(&Pipeline)) -> Result<Plan> {
+    let p = Pipeline::new("samples", &Planner::new(limits.clone()));
+    make(&p);
+    p.build()
+}
+
+/// One sampler of draws.
+fn sampled(device: &Device, ring: &Ring, distribution: Distribution, draws: &[u8], batch: usize) -> Result<Vec<u8>> {
+    let plan = plan(device.limits(), |p| p.output("sample", p.sample(ring, distribution, p.input("draws"))))?;
+    let mut out = vec![0; batch * ring.bytes()];
+    device.compile(&plan)?.on_host(batch).input("draws", draws).output("sample", &mut out).run()?;
+    Ok(out)
+}
+
+/// Stored residues as plain values, row after row.
+fn values(ring: &Ring, element: &[u8]) -> Vec<Vec<BigUint>> {
+    let width = ring.width().bytes();
+    let rows = element.chunks_exact(ring.degree() * width).zip(ring.basis());
+    rows.map(|(row, q)| row.chunks_exact(width).map(|x| BigUint::from_bytes_le(x) * unit(ring, q) % big(q)).collect())
+        .collect()
+}
+
+fn big(q: &Modulus) -> BigUint {
+    BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
+}
+
+/// What stored residues are to be multiplied by.
+fn unit(ring: &Ring, q: &Modulus) -> BigUint {
+    let is_plain = ring.form() == Form::Plain || !q.is_odd();
+    let radix = if is_plain { BigUint::from(1u32) } else { BigUint::from(1u32) << (8 * ring.width().bytes()) };
+    radix.modinv(&big(q)).unwrap_or_default()
+}
+
+/// What blocks mean, in large integers: plain values, row after row.
+fn defined(ring: &Ring, distribution: Distribution, block: impl Fn(u32) -> [u8; 64]) -> Vec<Vec<BigUint>> {
+    let n = ring.degree();
+    if distribution == Uniform {
+        let (each, bits) = if ring.width().bytes() == 32 { (1, 434) } else { (2, 192) };
+        let groups = n.div_ceil(each);
+        let residue = |row: usize, i: usize, q: &Modulus| {
+            let block = block((row * groups + i / each) as u32);
+            let number = BigUint::from_bytes_le(&block[24 * (i % each)..]);
+            (number % (BigUint::from(1u32) << bits)) % big(q)
+        };
+        let rows = ring.basis().iter().enumerate();
+        return rows.map(|(row, q)| (0..n).map(|i| residue(row, i, q)).collect()).collect();
+    }
+    let one = BigUint::from(1u32) << 128;
+    let mut left = if let FixedWeight { weight } = distribution { weight } else { 0 };
+    let small = |i: usize| {
+        let bits = u128::from_le_bytes(block(i as u32 / 4).as_chunks().0[i % 4]);
+        let magnitude = match distribution {
+            FixedWeight { .. } => {
+                let chosen = usize::from((BigUint::from(bits) * (n - i) >> 128u32) < BigUint::from(left));
+                left -= chosen;
+                chosen
+            }
+            // P(|x| > m) of 2^128, from above
+            Ternary => usize::from(BigUint::from(bits) * 3u32 >= one),
+            Binomial { eta } => {
+                let ways = |k: u32| (0..k).fold(BigUint::from(1u32), |ways, j| ways * (2 * eta - j) / (j + 1));
+                let at_most = |m: u32| (eta - m..=eta + m).map(ways).sum::<BigUint>() << (128 - 2 * eta);
+                (0..eta).filter(|m| BigUint::from(bits) >= at_most(*m)).count()
+            }
+            _ => unreachable!("no other is defined here"),
+        };
+        if bits % 2 == 1 { -(magnitude as i64) } else { magnitude as i64 }
+    };
+    let small: Vec<i64> = (0..n).map(small).collect();
+    let residue = |q: &Modulus, x: i64| BigUint::from_bytes_le(q.reduce_i64(x).to_le_bytes().as_ref());
+    ring.basis().iter().map(|q| small.iter().map(|x| residue(q, *x)).collect()).collect()
+}
+
+#[test]
+fn elements_are_what_blocks_say() -> Result<()> {
+    const BATCH: usize = 5;
+    let keys = bytes(1, 2 * BATCH * Draws::BYTES);
+    let (draws, seeds) = keys.split_at(Draws::BYTES * BATCH);
+    let draws = &draws[..Draws::BYTES];
+    let own = |item: usize| Draws::from_bytes(&seeds[item * Draws::BYTES..][..Draws::BYTES]);
+    for device in devices() {
+        for ring in rings()? {
+            let weight = ring.degree().div_ceil(3);
+            for distribution in [Uniform, Ternary, FixedWeight { weight }, Binomial { eta: 2 }, Binomial { eta: 32 }] {
+                let about = format!("{distribution} in {ring} on {device}");
+                let all = sampled(&device, &ring, distribution, draws, BATCH)?;
+                for (item, found) in all.chunks_exact(ring.bytes()).enumerate() {
+                    ring.check(found)?;
+                    let draws = Draws::from_bytes(draws)?;
+                    let block = |number| draws.block_of_series(1, item as u64, number);
+                    assert_eq!(values(&ring, found), defined(&ring, distribution, block), "{about}, item {item}");
+                }
+                // seeds of the items, the same again as views, and one for all
+                let plan = plan(device.limits(), |p| {
+                    let pairs = p.bytes("pairs", 2 * Draws::BYTES);
+                    p.output("own", p.sample(&ring, distribution, pairs.part(Draws::BYTES..2 * Draws::BYTES)));
+                    let one = p.sample(&ring, distribution, p.shared("seed", Draws::BYTES));
+                    p.output("one", one);
+                })?;
+                let pairs: Vec<u8> =
+                    seeds.chunks_exact(Draws::BYTES).flat_map(|seed| [&[9; 32], seed].concat()).collect();
+                let (mut each, mut one) = (vec![0; BATCH * ring.bytes()], vec![0; ring.bytes()]);
+                let program = device.compile(&plan)?;
+                let call = program.on_host(BATCH).input("pairs", &pairs).input("seed", &seeds[..Draws::BYTES]);
+                call.output("own", &mut each).output("one", &mut one).run()?;
+                assert_eq!(one, each[..ring.bytes()], "{about}");
+                for (item, found) in each.chunks_exact(ring.bytes()).enumerate() {
+                    let draws = own(item)?;
+                    let block = |number| draws.block_of_series(1, 0, number);
+                    assert_eq!(values(&ring, found), defined(&ring, distribution, block), "{about}, seed {item}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Small integers of the first row, whose modulus is large enough; all rows hold the same.
+fn integers(ring: &Ring, element: &[u8]) -> Vec<i64> {
+    let rows = values(ring, element);
+    let (first, q) = (&rows[0], big(&ring.basis()[0]));
+    let centred = |x: &BigUint| {
+        let (x, minus) = (x.clone(), &q - x);
+        if x < minus { i64::try_from(x) } else { i64::try_from(minus).map(|x| -x) }.unwrap_or(i64::MAX)
+    };
+    let integers: Vec<i64> = first.iter().map(centred).collect();
+    for (row, q) in rows.iter().zip(ring.basis()) {
+        let residues = integers.iter().map(|x| BigUint::from_bytes_le(q.reduce_i64(*x).to_le_bytes().as_ref()));
+        assert!(row.iter().cloned().eq(residues), "rows of {ring} hold other integers");
+    }
+    integers
+}
+
+/// Coefficients of a fixed seed on the CPU.
+fn many(distribution: Distribution, batch: usize) -> Result<Vec<Vec<i64>>> {
+    let moduli = [65_521u32, 12_289, 97].map(Modulus::new).into_iter().collect::<Result<Vec<_>>>()?;
+    let ring = Ring::rns(1024, &moduli)?;
+    let all = sampled(&Device::cpu(), &ring, distribution, &[0x5a; Draws::BYTES], batch)?;
+    Ok(all.chunks_exact(ring.bytes()).map(|element| integers(&ring, element)).collect())
+}
+
+/// Six standard deviations of χ² above its mean.
+fn check_counts(about: &str, counts: &[f64], wanted: &[f64]) {
+    let squares = counts.iter().zip(wanted).map(|(count, wanted)| (count - wanted) * (count - wanted) / wanted);
+    let (sum, degrees) = (squares.sum::<f64>(), counts.len() as f64 - 1.0);
+    assert!(sum < degrees + 6.0 * (2.0 * degrees).sqrt() + 6.0, "{about}: {sum} for {degrees}");
+}
+
+/// Probabilities of the integers next to a Gaussian, by sums of its density.
+fn gaussian(sigma: f64, x: i64) -> f64 {
+    let density = |t: f64| (-t * t / (2.0 * sigma * sigma)).exp() / (sigma * std::f64::consts::TAU.sqrt());
+    (0..100).map(|i| density(x as f64 - 0.5 + (f64::from(i) + 0.5) / 100.0)).sum::<f64>() / 100.0
+}
+
+#[test]
+fn small_integers_are_distributed_as_named() -> Result<()> {
+    let choices = |n: u32, k: u32| (0..k).fold(1.0, |ways, j| ways * f64::from(n - j) / f64::from(j + 1));
+    let binomial = |eta: u32| move |x: i64| choices(2 * eta, (i64::from(eta) + x) as u32) / 2f64.powi(2 * eta as i32);
+    type Probability = Box<dyn Fn(i64) -> f64>;
+    let all: [(Distribution, i64, f64, Probability); 6] = [
+        (Ternary, 1, 2.0 / 3.0, Box::new(|_| 1.0 / 3.0)),
+        (Binomial { eta: 1 }, 1, 0.5, Box::new(binomial(1))),
+        (Binomial { eta: 21 }, 21, 10.5, Box::new(binomial(21))),
+        (Gaussian { sigma: 0.5 }, 7, 0.25 + 1.0 / 12.0, Box::new(|x| gaussian(0.5, x))),
+        (Gaussian { sigma: 3.2 }, 43, 3.2 * 3.2 + 1.0 / 12.0, Box::new(|x| gaussian(3.2, x))),
+        (Gaussian { sigma: 64.0 }, 900, 64.0 * 64.0 + 1.0 / 12.0, Box::new(|x| gaussian(64.0, x))),
+    ];
+    for (distribution, most, variance, probability) in all {
+        let samples: Vec<i64> = many(distribution, 40)?.concat();
+        assert!(samples.iter().all(|x| x.abs() <= most), "{distribution}");
+        let count = samples.len() as f64;
+        let mean = samples.iter().sum::<i64>() as f64 / count;
+        let squares = samples.iter().map(|x| (x * x) as f64).sum::<f64>() / count;
+        assert!(mean.abs() < 5.0 * (variance / count).sqrt(), "{distribution}: mean {mean}");
+        assert!((squares / variance - 1.0).abs() < 0.05, "{distribution}: variance {squares}");
+        // values that are expected often, and all others together
+        let often: Vec<i64> = (-most..=most).filter(|x| probability(*x) * count > 10.0).collect();
+        let seen = |x: i64| samples.iter().filter(|sample| **sample == x).count() as f64;
+        let (mut counts, mut wanted): (Vec<f64>, Vec<f64>) =
+            often.iter().map(|x| (seen(*x), probability(*x) * count)).unzip();
+        let rest = count - wanted.iter().sum::<f64>();
+        if rest > 10.0 {
+            counts.push(count - counts.iter().sum::<f64>());
+            wanted.push(rest);
+        }
+        check_counts(&distribution.to_string(), &counts, &wanted);
+    }
+    Ok(())
+}
+
+#[test]
+fn weights_are_exact_and_places_uniform() -> Result<()> {
+    const BATCH: usize = 400;
+    for weight in [0, 1, 64, 1000, 1024] {
+        let elements = many(FixedWeight { weight }, BATCH)?;
+        let (mut places, mut signs) = (vec![0.0; 1024], [0.0; 2]);
+        for element in &elements {
+            assert!(element.iter().all(|x| x.abs() <= 1));
+            assert_eq!(element.iter().filter(|x| **x != 0).count(), weight);
+            element.iter().zip(&mut places).for_each(|(x, place)| *place += x.abs() as f64);
+            element.iter().filter(|x| **x != 0).for_each(|x| signs[usize::from(*x < 0)] += 1.0);
+        }
+        if weight > 0 {
+            let total = (weight * BATCH) as f64;
+            check_counts(&format!("signs of {weight}"), &signs, &[total / 2.0; 2]);
+            // the squares of places drawn without putting back are smaller by 1 - weight/n
+            if weight < 100 {
+                check_counts(&format!("places of {weight}"), &places, &vec![total / 1024.0; 1024]);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn uniform_residues_are_uniform_and_independent() -> Result<()> {
+    let ring = Ring::rows(&[Modulus::new(97u32)?], &[0, 0], Quotient::Cyclic { n: 1024 })?;
+    let wide = Ring::new(&[Modulus::from_hex(BLS12_381)?, Modulus::new(97u32)?], Quotient::Cyclic { n: 1024 })?;
+    for (ring, row) in [(&ring, 0), (&ring, 1), (&wide, 1)] {
+        let all = sampled(&Device::cpu(), ring, Uniform, &[3; Draws::BYTES], 30)?;
+        let mut counts = vec![0.0; 97];
+        let mut equal = 0;
+        for element in all.chunks_exact(ring.bytes()) {
+            let rows = values(ring, element);
+            rows[row].iter().for_each(|x| counts[usize::try_from(x).unwrap_or(0)] += 1.0);
+            equal += rows[0].iter().zip(&rows[1]).filter(|(a, b)| a == b).count();
+        }
+        check_counts(&format!("row {row} of {ring}"), &counts, &vec![30.0 * 1024.0 / 97.0; 97]);
+        assert!(equal < 500, "{ring}: rows agree in {equal} places, and 317 are expected");
+    }
+    Ok(())
+}
+
+/// The series of all steps' keys, in order.
+fn series(plan: &Plan) -> Vec<u32> {
+    plan.kernels().flat_map(|kernel| kernel.ports().iter().map(|port| port.series).filter(|s| *s > 0)).collect()
+}
+
+#[test]
+fn no_two_samplers_take_a_block() -> Result<()> {
+    let ring: Ring = "97:x^8+1".parse()?;
+    let sample = |p: &Pipeline, name: &str, from: Value<'_>| {
+        let sample = p.sample(&ring, Uniform, from);
+        p.output(name, sample);
+    };
+    let limits = Limits::cpu();
+    let two = plan(&limits, |p| {
+        let (draws, seeds) = (p.input("draws"), p.bytes("seeds", 64));
+        sample(p, "a", draws);
+        sample(p, "b", draws);
+        sample(p, "c", seeds.part(0..32));
+        sample(p, "d", seeds.part(16..48));
+        sample(p, "e", seeds.part(32..64));
+        sample(p, "f", p.shared("seed", 32));
+    })?;
+    assert_eq!(series(&two), [1, 1, 2, 1, 2, 3], "the shared one first");
+    let of_draws = plan(&limits, |p| {
+        sample(p, "a", p.input("draws"));
+        sample(p, "b", p.input("other draws"));
+    })?;
+    assert_eq!(series(&of_draws), [1, 1]);
+
+    let draws = bytes(4, Draws::BYTES);
+    let [mut a, mut b] = [[0u16; 8]; 2];
+    let both = plan(&limits, |p| {
+        let draws = p.input("draws");
+        sample(p, "a", draws);
+        sample(p, "b", draws);
+    })?;
+    let program = Device::cpu().compile(&both)?;
+    program.on_host(1).input("draws", &draws).output("a", &mut a).output("b", &mut b).run()?;
+    assert_ne!(a, b);
+    // a plan within a plan
+    let twice = plan(&limits, |p| {
+        let draws = p.input("draws");
+        sample(p, "c", draws);
+        let [a, b] = p.plan(&both, &[draws]);
+        p.output("a", a);
+        p.output("b", b);
+    });
+    assert!(matches!(&twice, Err(Error::Plan { why, .. }) if why.contains("series 1")), "{twice:?}");
+    Ok(())
+}
+
+#[test]
+fn a_batch_may_be_cut() -> Result<()> {
+    const BATCH: usize = 11;
+    let ring = Ring::rns(16, &Modulus::ntt_primes(32, 50, 2)?)?;
+    for device in devices() {
+        let plan = plan(device.limits(), |p| {
+            let draws = p.input("draws");
+            let [a, b, c] =
+                [Uniform, Gaussian { sigma: 3.2 }, FixedWeight { weight: 5 }].map(|d| p.sample(&ring, d, draws));
+            p.output("sum", a.forward().mul_add(c.forward(), b.forward()).inverse());
+        })?;
+        let (program, stream) = (device.compile(&plan)?, device.stream()?);
+        let draws = stream.upload_secret(&bytes(5, Draws::BYTES))?;
+        let run = |budget: usize| -> Result<Vec<u8>> {
+            let mut out = device.buffer(BATCH * ring.bytes())?;
+            program.on(&stream, BATCH).within(budget).input("draws", &draws).output("sum", &mut out).run()?;
+            stream.download(&out)
+        };
+        let whole = run(usize::MAX)?;
+        for items in [1, 4] {
+            assert_eq!(run(plan.temporary_bytes(items))?, whole, "{device}, {items} items at a time");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn rows_do_not_know_of_those_behind_them() -> Result<()> {
+    let moduli = Modulus::ntt_primes(32, 50, 3)?;
+    let [few, all] = [Ring::rns(16, &moduli[..2])?, Ring::rns(16, &moduli)?];
+    let [few, all] = [few, all].map(|ring| sampled(&Device::cpu(), &ring, Uniform, &[1; Draws::BYTES], 1));
+    assert!(all?.starts_with(&few?));
+    Ok(())
+}
+
+#[test]
+fn what_is_sampled_is_secret() -> Result<()> {
+    let ring: Ring = "97:x^8+1".parse()?;
+    let plan = plan(&Limits::cpu(), |p| {
+        p.output("public", p.sample(&ring, Uniform, p.bytes("seeds", 32)));
+        p.output("uniform", p.sample(&ring, Uniform, p.input("draws")));
+        p.output("small", p.sample(&ring, Ternary, p.bytes("secret seeds", 32)));
+    })?;
+    let secret = |name: &str| plan.arg(name).map(|arg| arg.secret);
+    for (name, wanted) in [("public", false), ("uniform", true), ("small", true), ("seeds", false)] {
+        assert_eq!(secret(name), Some(wanted), "{name}");
+    }
+    assert_eq!((secret("draws"), secret("secret seeds")), (Some(true), Some(true)));
+    Ok(())
+}
+
+#[test]
+fn parameters_out_of_range_are_errors() -> Result<()> {
+    let ring: Ring = "97:x^8+1".parse()?;
+    let sigmas = [f64::NAN, f64::INFINITY, -3.2, 0.0, 0.06, 1024.5].map(|sigma| Gaussian { sigma });
+    let others = [Binomial { eta: 0 }, Binomial { eta: 33 }, FixedWeight { weight: 9 }];
+    for distribution in sigmas.into_iter().chain(others) {
+        let made = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&ring, distribution, p.input("draws"))));
+        assert!(matches!(made, Err(Error::Unsupported { .. })), "{distribution}: {made:?}");
+    }
+    let long = Ring::rows(&[Modulus::new(3u32)?], &[0; 33], Quotient::Cyclic { n: 1 << 28 })?;
+    let made = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&long, Uniform, p.input("draws"))));
+    assert!(matches!(made, Err(Error::Unsupported { .. })), "{made:?}");
+    let short = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&ring, Ternary, p.bytes("seeds", 31))));
+    assert!(matches!(short, Err(Error::Plan { .. })), "{short:?}");
+    Ok(())
+}

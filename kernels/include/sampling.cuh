@@ -1,0 +1,106 @@
+// Random elements of a ring: uniform residues, and small integers modulo each of its moduli, which are data of the launch.
+//
+// The generated struct S says how residues are stored (S::Store, S::Limb), the degree S::n, and whether keys are seeds
+// (S::seeds): an item's own, whose blocks are those of item 0; else they are draws, whose items are those of the run.
+#pragma once
+#include "divisor256.cuh"
+#include "draws.cuh"
+
+namespace rf {
+
+// A modulus of up to 64 bits. Its table: d, reciprocal, shift; R, 2^64 R, 2^128 R mod q, R the factor of the ring's form.
+struct WordLimb {
+    static constexpr u32 words = 6, per_block = 2;
+    Divisor q;
+    const u64* weights;
+
+    RF_METHOD WordLimb(const u64* table) : q{table[0], table[1], (u32)table[2]}, weights(table + 3) {}
+
+    // in: a block, j < per_block   out: 192 bits of it, times R, mod q
+    RF_METHOD u64 uniform(const u32* block, u32 j) const {
+        u64 digits[3];
+        RF_UNROLL
+        for (u32 i = 0; i < 3; i++) digits[i] = join(block[6 * j + 2 * i], block[6 * j + 2 * i + 1]);
+        return weighted_sum<false>(digits, 1, weights, 3, q);
+    }
+    // out: the magnitude, or if `negative` is not 0 its negative, times R, mod q
+    RF_METHOD u64 small(u32 magnitude, u32 negative) const {
+        u64 x = q.mul(magnitude, weights[0]);
+        return select(negative, q.negate(x), x);
+    }
+};
+
+// A modulus q of up to 256 bits. Its table: d = 2^shift q, whose top bit is set; floor(2^319 / d), at most 2^64 - 1; shift;
+// 2^(62 i + shift) R mod d for i < 7.
+struct WideLimb {
+    static constexpr u32 words = 34, per_block = 1;
+    Divisor256<256> d;
+    u32 shift;
+    const u64* weights;
+
+    RF_METHOD WideLimb(const u64* table) : shift((u32)table[5]), weights(table + 6) {
+        u256 q = number(table);
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) d.q[i] = q.limb[i];
+        d.ratio = table[4];
+    }
+
+    // in: a block   out: 434 bits of it, times R, mod q
+    RF_METHOD u256 uniform(const u32* block, u32) const {
+        u256 sum{};
+        RF_UNROLL
+        for (u32 i = 0; i < 7; i++) sum = d.mad(sum, bits_from<16>(block, 62 * i) & ((1ull << 62) - 1), number(weights + 4 * i));
+        return shifted(sum);
+    }
+    // out: the magnitude, or if `negative` is not 0 its negative, times R, mod q
+    RF_METHOD u256 small(u32 magnitude, u32 negative) const {
+        u256 x = d.mad(u256{}, magnitude, number(weights)), minus = d.negate(x);
+        select_limbs<8>(x.limb, negative, minus.limb, x.limb);
+        return shifted(x);
+    }
+
+  private:
+    static RF_METHOD u256 number(const u64* from) {
+        u256 x;
+        RF_UNROLL
+        for (u32 i = 0; i < 4; i++) x.limb[2 * i] = low(from[i]), x.limb[2 * i + 1] = high(from[i]);
+        return x;
+    }
+    // out: floor(x / 2^shift)
+    RF_METHOD u256 shifted(u256 x) const {
+        RF_UNROLL
+        for (u32 step = 4; step > 0; step /= 2) {
+            RF_UNROLL
+            for (u32 i = 0; i < 8; i++) x.limb[i] = select(shift & 32 * step, i + step < 8 ? x.limb[i + step] : 0, x.limb[i]);
+        }
+        RF_UNROLL
+        for (u32 i = 0; i < 8; i++) x.limb[i] = low(join(x.limb[i], i + 1 < 8 ? x.limb[i + 1] : 0) >> shift % 32);
+        return x;
+    }
+};
+
+// out: block `number` of an item, under its key, `distance` words from one item's to the next
+template <class S>
+RF_FN void sample_block(const u32* keys, u64 distance, u64 item, u64 series, u32 number, u32* block) {
+    const Draws* key = (const Draws*)(keys + item * distance);
+    draw(*key, S::seeds ? 0 : item, series << 32 | number, block);
+}
+
+// Small integers take 128 bits of a block each. The lowest bit is the sign; it decides nothing else but with probability
+// 2^-127.
+RF_FN u128 sample_bits(const u32* block, u32 j) {
+    return u128{join(block[4 * j], block[4 * j + 1]), join(block[4 * j + 2], block[4 * j + 3])};
+}
+
+// in: the item's element; coefficients cell to cell + 3, as magnitudes and signs   out: those below n, modulo all moduli
+template <class S>
+RF_FN void store_small(typename S::Store* to, const u64* table, u64 limbs, u32 cell, const u32* magnitude, const u32* negative) {
+    for (u64 i = 0; i < limbs; i++, table += S::Limb::words, to += S::n) {
+        const typename S::Limb limb(table);
+        RF_UNROLL
+        for (u32 j = 0; j < 4; j++)
+            if (cell + j < S::n) to[cell + j] = (typename S::Store)limb.small(magnitude[j], negative[j]);
+    }
+}
+
+}  // namespace rf
