@@ -75,7 +75,7 @@ fn defined(ring: &Ring, distribution: Distribution, block: impl Fn(u32) -> [u8; 
         let bits = u128::from_le_bytes(block(i as u32 / 4).as_chunks().0[i % 4]);
         let magnitude = match distribution {
             FixedWeight { .. } => {
-                let chosen = usize::from((BigUint::from(bits) * (n - i) >> 128u32) < BigUint::from(left));
+                let chosen = usize::from(((BigUint::from(bits) * (n - i)) >> 128u32) < BigUint::from(left));
                 left -= chosen;
                 chosen
             }

@@ -91,7 +91,7 @@ enum Limb {
     /// R·2^(64 i) mod q, R the factor of the ring's form.
     Word(Weighted),
     /// The modulus, and R·2^(62 i) mod q.
-    Wide(Divisor256, [Limbs; 7]),
+    Wide(Divisor256, Box<[Limbs; 7]>),
 }
 
 /// Random bits of a uniform residue of 256 bits come in digits of so many.
@@ -220,7 +220,10 @@ impl Limb {
                 let weights = (0..3).map(|i| low_u64(&weight(64 * i))).collect();
                 Self::Word(Weighted { divisor: Divisor::new(q), weights })
             }
-            None => Self::Wide(Divisor256::new(q), core::array::from_fn(|i| limbs(&weight(DIGIT * i as u32)))),
+            None => {
+                let weights = core::array::from_fn(|i| limbs(&weight(DIGIT * i as u32)));
+                Self::Wide(Divisor256::new(q), Box::new(weights))
+            }
         }
     }
 
