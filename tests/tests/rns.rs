@@ -179,7 +179,7 @@ fn check_few(target: Target) {
     check_conversions(
         &device,
         &[4, 3, 25, 49, 121].map(modulus),
-        &[modulus(2), modulus(1 << 59), primes(60, 1)[0]],
+        &[modulus(3), modulus(1 << 59), primes(60, 1)[0]],
         40,
         9,
     );

@@ -35,9 +35,9 @@ const MIN_COLUMNS: usize = 64;
 ///
 /// Residues stored times R cost nothing more: the digits before one are summed times R, R goes with weight_i, and the weights
 /// modulo p_j are times the target's R. Nor do words that are not reduced: less a sum below q_i, or with q_i added where they
-/// are smaller, they still fit 64 bits, and times a factor below q_i they are below 2^64 q_i, which [`Divisor`] takes.
+/// are smaller, they still fit 64 bits, and times a factor below q_i they are below 2^64 q_i, which `Divisor` takes.
 ///
-/// Few small moduli have a way of their own ([`Few`]), with the same results.
+/// Few small moduli have a way of their own, with the same results.
 ///
 /// Ports: element in, constants, element of the target out.
 #[derive(Debug, Clone)]
