@@ -71,8 +71,9 @@ impl Task {
         let times = measure::measure(&work, *batch, &mut sets, bench.effort)?;
         let result = sets.last().map(|buffers| work.result(buffers)).transpose()?.unwrap_or_default();
         drop(sets);
-        let items = inputs["from"].chunks_exact(job.ring.bytes()).zip(result.chunks_exact(to.bytes()));
-        let mut right = [items.clone().next(), items.last()].into_iter().flatten().all(|(x, y)| self.is_right(x, y));
+        let mut items = inputs["from"].chunks_exact(job.ring.bytes()).zip(result.chunks_exact(to.bytes()));
+        let mut right =
+            [items.clone().next(), items.next_back()].into_iter().flatten().all(|(x, y)| self.is_right(x, y));
         if !bench.device.limits().is_cpu() {
             right &= Work::new(&Device::cpu(), job)?.run(*batch, &slices(&inputs))? == result;
         }
