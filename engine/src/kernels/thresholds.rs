@@ -95,10 +95,10 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_rise_and_are_even() {
+    fn thresholds_ascend_and_are_even() {
         let gaussians = [0.0625, 0.5, 3.2, 100.25].map(gaussian);
         for thresholds in [vec![ternary()], (1..=32).map(binomial).collect(), gaussians.to_vec()].concat() {
-            assert!(thresholds.is_sorted_by(|a, b| a < b) && thresholds.iter().all(|x| x % 2 == 0 && *x > 0));
+            assert!(thresholds.is_sorted() && thresholds.iter().all(|x| x % 2 == 0 && *x > 0));
             let weights = probabilities(&thresholds);
             assert_eq!(weights.iter().fold(0u128, |sum, x| sum.wrapping_add(*x)), 0, "together 2^128");
         }
