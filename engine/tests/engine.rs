@@ -3,7 +3,7 @@
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues};
-use ringforge::{Engine, Error, Job, Modulus, Op, Order, Result, Ring};
+use ringforge::{Engine, Error, Job, Modulus, Op, Order, Result, Ring, U256};
 
 /// Rings of every width, some with transforms, some without.
 fn rings() -> Vec<(Ring, bool)> {
@@ -148,5 +148,27 @@ fn what_is_asked_for_twice_is_made_once() -> Result<()> {
     let job = Job::new(&ring, Op::Mul);
     let tables = |program: &ringforge::Program| std::ptr::from_ref(program.plan());
     assert_eq!(tables(&engine.program(&job)?), tables(&engine.clone().program(&job)?));
+    Ok(())
+}
+
+#[test]
+fn elements_are_added_and_moved() -> Result<()> {
+    let ring: Ring = "17,97:x^4+1".parse()?;
+    for engine in engines() {
+        let [a, b] = [[1u16, 2, 3, 4, 5, 6, 7, 8], [16, 0, 0, 1, 96, 0, 0, 1]];
+        let (a, b) = (engine.upload(&ring, &a)?, engine.upload(&ring, &b)?);
+        assert_eq!(a.add(&b)?.download::<u16>()?, [0, 2, 3, 5, 4, 6, 7, 9]);
+        assert_eq!(a.sub(&b)?.download::<u16>()?, [2, 2, 3, 3, 6, 6, 7, 7]);
+        assert_eq!(a.scale(&[2u32, 3].map(U256::from))?.download::<u16>()?, [2, 4, 6, 8, 15, 18, 21, 24]);
+        assert_eq!(a.automorphism(3)?.download::<u16>()?, [1, 4, 14, 2, 5, 8, 90, 6]);
+        // on evaluations they are the same
+        let there = a.forward()?.add(&b.forward()?)?.automorphism(3)?.inverse()?;
+        assert_eq!(there.download::<u16>()?, a.add(&b)?.automorphism(3)?.download::<u16>()?);
+        assert!(matches!(argument(a.add(&b.forward()?)), ("other", Error::Mismatch { .. })));
+        let two = engine.upload(&ring, &[0u16; 16])?;
+        assert!(matches!(argument(a.sub(&two)), ("other", Error::Length { .. })));
+        assert!(matches!(a.scale(&[U256::ONE; 3]), Err(Error::Plan { .. })));
+        assert!(matches!(a.automorphism(2), Err(Error::Plan { .. })));
+    }
     Ok(())
 }

@@ -28,8 +28,9 @@ struct Spread {
     }
 };
 
-// The same where it is data of the launch how many units of work an item has.
-template <u32 Threads>
+// The same where it is data of the launch how many units of work an item has. If so wanted, blocks of the same units of all
+// items stand together, so that what the items share is read from memory once.
+template <u32 Threads, bool Together = false>
 struct Units {
     u64 item;
     u32 unit;   // within the item
@@ -37,8 +38,10 @@ struct Units {
 
     RF_METHOD Units(u64 first, u64 end, u32 units) {
         u32 blocks = (units + Threads - 1) / Threads, items = units < Threads ? Threads / units : 1;
-        u32 at = blockIdx.x % blocks * Threads + threadIdx.x;
-        item = first + (u64)(blockIdx.x / blocks) * items + at / units;
+        u32 groups = (u32)((end - first + items - 1) / items);
+        u32 group = Together ? blockIdx.x % groups : blockIdx.x / blocks;
+        u32 at = (Together ? blockIdx.x / groups : blockIdx.x % blocks) * Threads + threadIdx.x;
+        item = first + (u64)group * items + at / units;
         unit = at % units;
         live = at < items * units && item < end;
     }

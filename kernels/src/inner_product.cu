@@ -16,7 +16,7 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
     constexpr u32 group = limit < 12 ? (u32)limit : 12, lanes = Rq::leaf_lanes, units = Rq::n / lanes;
     using Access = Move<Rq::Store, lanes, lanes * sizeof(Rq::Store)>;
     using Word = Rq::M::Word;
-    Units<Sets::threads> at(first, end, (u32)rows * units);
+    Units<Sets::threads, true> at(first, end, (u32)rows * units);
     if (!at.live) return;
     const u32 row = at.unit / units;
     auto m = Rq::modulus(constants, row);

@@ -6,12 +6,13 @@ use core::ops::Range;
 
 use anyhow::Result;
 use ringforge::kernels::{Role, Sharing};
+use ringforge::run::CapturedArg;
 use ringforge::testkit::{Named, Random};
 use ringforge::{Content, Device, Job, Modulus, Op, Order, Pipeline, Plan, Planner, Ring, U256, Value};
 
 use super::{Bench, Line, Options, What};
 use crate::floor::Floor;
-use crate::measure;
+use crate::measure::{self, Times};
 use crate::sample;
 use crate::work::{Work, slices};
 
@@ -117,18 +118,27 @@ pub(super) struct Task {
     name: &'static str,
     operation: Operation,
     batch: usize,
+    /// Whether launches are recorded once and replayed.
+    captured: bool,
 }
 
 /// What is to be measured.
 pub(super) fn tasks(options: &Options) -> Vec<Task> {
     let wanted = OPERATIONS.iter().filter(|(name, _)| format!("operations {name}").contains(&options.filter));
     let batches = options.batches(|| BATCHES.to_vec());
-    wanted.flat_map(|&(name, operation)| batches.iter().map(move |&batch| Task { name, operation, batch })).collect()
+    let task = |name, operation, batch, captured| Task { name, operation, batch, captured };
+    let mut tasks = Vec::new();
+    for &(name, operation) in wanted {
+        tasks.extend(batches.iter().map(|&batch| task(name, operation, batch, false)));
+        // one item is where launches count
+        tasks.extend(batches.contains(&1).then(|| task(name, operation, 1, true)));
+    }
+    tasks
 }
 
 impl Task {
     pub(super) fn title(&self) -> String {
-        format!("operations {}", self.name)
+        format!("operations {}{}", self.name, if self.captured { ", captured" } else { "" })
     }
 
     fn plan(&self, chain: &Chain, planner: &Planner) -> Result<Plan> {
@@ -151,14 +161,18 @@ impl Task {
             first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());
             inputs.insert(arg.name.clone(), bytes);
         }
-        let (times, mut found) = measure::plan(&bench.device, &plan, batch, &slices(&inputs), bench.effort)?;
+        let (times, mut found) = match self.captured {
+            true => captured(bench, &plan, &inputs)?,
+            false => measure::plan(&bench.device, &plan, batch, &slices(&inputs), bench.effort)?,
+        };
         if plan.args().iter().any(|arg| arg.role == Role::InOut) {
             // what was added up in every run, once
             found = run(&bench.device, &plan, batch, &inputs)?;
         }
         let right = bench.device.limits().is_cpu() || self.is_right(&chain, &first, &found)?;
         let floor = Floor::of_bytes(plan.floor_bytes_per_item() + shared / batch, &bench.ceilings);
-        let what = What { name: "operations", ring: chain.qp.to_string(), op: name.into() };
+        let op = if self.captured { format!("{name}, captured") } else { name.into() };
+        let what = What { name: "operations", ring: chain.qp.to_string(), op };
         Ok(Line::new(what, batch, &plan, times, floor, right))
     }
 
@@ -169,6 +183,25 @@ impl Task {
         let wanted = run(&cpu, &plan, 1, first)?;
         Ok(wanted.iter().all(|(name, bytes)| found[name][..bytes.len()] == bytes[..]))
     }
+}
+
+/// Measures replays of one item, and what the last of them left.
+fn captured(bench: &Bench, plan: &Plan, inputs: &Named) -> Result<(Times, Named)> {
+    let work = Work::of_plan(&bench.device, plan)?;
+    let capture = || {
+        let buffers = work.buffers(1, &slices(inputs))?.into_iter().map(CapturedArg::from);
+        let args = plan.args().iter().map(|arg| arg.name.as_str()).zip(buffers);
+        anyhow::Ok(work.program.capture(&work.stream, 1, args.collect())?)
+    };
+    let mut sets = (0..measure::sets(&work, 1)).map(|_| capture()).collect::<Result<Vec<_>>>()?;
+    let times = measure::runs(&work.stream, &mut sets, bench.effort, |captured| Ok(captured.run()?))?;
+    let mut found = Named::new();
+    for arg in plan.args().iter().filter(|arg| arg.role != Role::In) {
+        if let Some(buffer) = sets.last().and_then(|captured| captured.buffer(&arg.name)) {
+            found.insert(arg.name.clone(), work.stream.download(buffer)?);
+        }
+    }
+    Ok((times, found))
 }
 
 /// What one run leaves.
