@@ -1,12 +1,14 @@
 //! A product of two encrypted polynomials, as the scheme BFV makes it: all of it on the device, as one program.
 //!
-//! A toy: its randomness is no secret, it has no relinearisation, and its parameters are not chosen for security.
+//! A toy: it has no relinearisation, and its parameters are not chosen for security.
 //!
 //! `cargo run --release -p ringforge --example 05-fhe-multiply`
 
-use ringforge::{Content, Engine, Job, Modulus, Op, Result, Ring, U256, Value};
+use ringforge::kernels::Distribution::{self, Ternary, Uniform};
+use ringforge::{Content, Draws, Engine, Job, Modulus, Op, Result, Ring, U256, Value};
 
 const N: usize = 4096;
+const ERROR: Distribution = Distribution::Gaussian { sigma: 3.2 };
 
 fn main() -> Result<()> {
     let engine = Engine::best();
@@ -19,8 +21,9 @@ fn main() -> Result<()> {
     let (q, t) = (product(&ring), product(&plain));
 
     let p = engine.pipeline("a product of encrypted messages");
-    let names = ["s", "e", "e'", "c", "c'"];
-    let [s, e, e2, c, c2] = names.map(|name| p.coefficients(name, &ring));
+    let draws = p.input("draws");
+    let sample = |distribution| p.sample(&ring, distribution, draws);
+    let [s, e, e2, c, c2] = [Ternary, ERROR, ERROR, Uniform, Uniform].map(sample);
     // (c0, c1) with c0 + c1 s = ⌊Q/T⌋ m + e, for a small error e and a random c1; extended to (−Q/2, Q/2] modulo Q P
     let to = |ring: &Ring, op, value: Value<'_>, from: &Ring| p.job(&Job::new(from, op).to(ring), &[value]);
     let delta = q.checked_div(&t).unwrap_or(U256::ZERO);
@@ -39,21 +42,11 @@ fn main() -> Result<()> {
     p.output("product", p.join(both, &[to(&plain, Op::Convert, phase, &ring), phase]).scale(&[t]).divide_round(3));
     let program = engine.device().compile(&p.build()?)?;
 
-    let mut state = 1u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state ^ state >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
-    };
-    // polynomials with coefficients in such a range, in all limbs
-    let moduli: Vec<u64> = primes[4..].iter().filter_map(Modulus::value_u64).collect();
-    let small = [3, 9, 9, 1 << 48, 1 << 48].map(|range: u64| {
-        let numbers: Vec<u64> = (0..N).map(|_| random() % range).collect();
-        moduli.iter().flat_map(|q| numbers.iter().map(move |x| (q + x - range / 2) % q)).collect::<Vec<u64>>()
-    });
     let messages = [3u64, 5].map(|step| (0..N as u64).map(|i| (i * step) << 18).collect::<Vec<_>>());
     let mut found = vec![0u64; N];
-    let call = names.iter().zip(&small).fold(program.on_host(1), |call, (name, small)| call.input(name, small));
-    call.input("m", &messages[0]).input("m'", &messages[1]).output("product", &mut found).run()?;
+    let draws = Draws::from_os()?;
+    let call = program.on_host(1).input("draws", draws.as_bytes()).input("m", &messages[0]).input("m'", &messages[1]);
+    call.output("product", &mut found).run()?;
     assert_eq!(found, engine.mul(&plain, &messages[0], &messages[1])?);
     println!("the product of the ciphertexts decrypts to that of the messages");
     Ok(())

@@ -8,7 +8,7 @@
 using namespace rf;
 
 // An item has `count` elements a of `rows` rows each, `count` keys for each set, and as many sums as there are sets.
-extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out, const Constants<Rq>*,
+extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
                                          const Constants<Rq>* constants, u64 rows, u64 a_distance, u64 b_distance,
                                          u64 out_distance, u64 count, u64 first, u64 end) {
     // products that an accumulator holds

@@ -54,13 +54,13 @@ impl Buffer {
     ///
     /// ```
     /// # use ringforge::{Engine, Job, Op, Ring};
-    /// # let (engine, ring) = (Engine::cpu(), "17:x^4+1".parse::<Ring>()?);
+    /// # let (engine, ring) = (Engine::cpu(), "17:x^8+1".parse::<Ring>()?);
     /// let (program, stream) = (engine.program(&Job::new(&ring, Op::Mul))?, engine.stream()?);
-    /// let both = stream.upload_coefficients(&ring, &[[1u16, 2, 3, 4], [0, 1, 0, 0]])?;
+    /// let both = stream.upload_coefficients(&ring, &[[1u16, 2, 3, 4, 5, 6, 7, 8], [0, 1, 0, 0, 0, 0, 0, 0]])?;
     /// let mut product = engine.device().buffer(ring.bytes())?;
     /// let [a, x] = [both.slice(0..ring.bytes())?, both.slice(ring.bytes()..both.len())?];
     /// program.on(stream, 1).input("a", a).input("b", x).output("product", &mut product).run()?;
-    /// assert_eq!(stream.download::<u16>(&product)?, [13, 1, 2, 3]);
+    /// assert_eq!(stream.download::<u16>(&product)?, [9, 1, 2, 3, 4, 5, 6, 7]); // x^8 = -1
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     ///

@@ -74,7 +74,7 @@ pub(super) fn mul_hi(a: u64, b: u64) -> u64 {
 /// a + b mod q, for a, b < q; of others, some number.
 pub(super) fn add_mod(a: u64, b: u64, q: u64) -> u64 {
     let rest = q.wrapping_sub(b);
-    if a >= rest { a - rest } else { a.wrapping_add(b) }
+    a.wrapping_sub(rest).wrapping_add(select_unpredictable(a < rest, q, 0))
 }
 
 /// a − b mod q, for a, b < q; for another a, some number that is a − b modulo q.

@@ -1,5 +1,6 @@
 //! The kernel `inner_product`: sums of products of values over a list, as key switching has them.
 
+use core::iter;
 use core::ops::Range;
 use std::sync::Arc;
 
@@ -8,12 +9,16 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::linear::lay_apart;
 use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::ring::split::Split;
-use crate::rows::{Rows, elements, lay_apart};
+use crate::rows::Rows;
 use crate::source::Source;
 use crate::table::Table;
+
+/// Ports of elements.
+const ELEMENTS: usize = 3;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -25,7 +30,7 @@ const MOST_PRODUCTS: usize = 8;
 /// For each set of keys s, Σ a_j·b_(s,j): values a_j of a ring whose leaves have degree 1, one after another, keys one after
 /// another for each set, sums one after another.
 ///
-/// Ports: a (in), b (in), sums (out), the [constants](Rows::constants) twice, as [`PointMul`](super::PointMul) has them.
+/// Ports: a (in), b (in), sums (out), the [constants](Rows::constants).
 #[derive(Debug, Clone)]
 pub(crate) struct InnerProduct {
     rows: Rows,
@@ -46,7 +51,8 @@ impl InnerProduct {
         }
         let rows = Rows::with_split(split, limits).by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);
-        ports[3] = ports[4];
+        // no factors where leaves have degree 1
+        ports.remove(ELEMENTS);
         for (port, elements) in ports.iter_mut().zip([count, count * sets, sets]) {
             port.bytes *= elements;
         }
@@ -64,24 +70,27 @@ impl Kernel for InnerProduct {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let mut source = self.rows.source(self, ringforge_kernels::INNER_PRODUCT, limits)?;
+        let mut built = self.rows.build_part(limits, "")?;
         let (n, lanes) = (self.rows.split.n, self.rows.leaf_lanes());
-        source.built.launch = spread::launch(self.rows.ring.basis().len() * n / lanes, THREADS)?;
-        source.built.prelude +=
+        built.launch = spread::launch(self.rows.ring.basis().len() * n / lanes, THREADS)?;
+        built.prelude +=
             &format!("struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS};\n}};\n", self.sets);
-        source.numbers.push(self.count as u64);
-        Ok(source)
+        let width = self.rows.ring.width().bytes();
+        let distances = self.ports[..ELEMENTS].iter().map(|port| port.distance() / width);
+        let numbers = iter::once(self.rows.per_item).chain(distances).chain([self.count]);
+        let numbers = numbers.map(|number| number as u64).collect();
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::INNER_PRODUCT, built) })
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let rows = self.rows.apart(elements(firsts), elements(distances))?;
+        let rows = self.rows.apart(&firsts[..ELEMENTS], &distances[..ELEMENTS])?;
         let mut kernel = Self { rows, ..self.clone() };
         lay_apart(&mut kernel.ports, distances);
         Some(Arc::new(kernel))
     }
 
     fn table(&self, port: usize) -> Option<Table> {
-        (port > 2).then(|| self.rows.constants())
+        (port == ELEMENTS).then(|| self.rows.constants())
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
@@ -103,7 +112,7 @@ impl<'a> Visit for Run<'_, 'a> {
 
     fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
         let InnerProduct { rows, count, sets, .. } = self.kernel;
-        let trees = rows.trees_without_factors::<F>(self.args, 4)?;
+        let trees = rows.trees_without_factors::<F>(self.args, ELEMENTS)?;
         let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
         let (n, limbs) = (rows.split.n, rows.ring.basis().len());
         let restore = rows.arithmetic.has_product_factor(&rows.ring);

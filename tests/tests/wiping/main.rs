@@ -167,7 +167,12 @@ fn words() -> &'static [u64] {
 /// Runs over host memory, over buffers, timed and captured: what became of each.
 fn runs(device: &Device, program: &Program) -> [Option<Result<()>>; 4] {
     let stream = device.stream().expect("a stream");
-    let outcome = |run: &mut dyn FnMut() -> Result<()>| catch_unwind(AssertUnwindSafe(run)).ok();
+    let outcome = |run: &mut dyn FnMut() -> Result<()>| {
+        let outcome = catch_unwind(AssertUnwindSafe(run)).ok();
+        // what is kept for the next run goes back to the allocator
+        device.trim();
+        outcome
+    };
     let buffers = || [stream.upload(words()).expect("a buffer"), device.buffer(8 * BATCH).expect("a buffer")];
     // never freed, so that the allocator sees the engine's own memory alone
     let forget = core::mem::forget::<[ringforge::Buffer; 2]>;
