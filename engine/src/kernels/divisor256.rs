@@ -81,8 +81,9 @@ impl Divisor256 {
         for (negated, a) in negated.iter_mut().zip(a) {
             (*negated, borrow) = 0u64.borrowing_sub(*a, borrow);
         }
+        let mask = mask(borrow);
         for (negated, q) in negated.iter_mut().zip(self.q) {
-            (*negated, carry) = negated.carrying_add(core::hint::select_unpredictable(borrow, q, 0), carry);
+            (*negated, carry) = negated.carrying_add(q & mask, carry);
         }
         negated
     }
@@ -93,8 +94,8 @@ impl Divisor256 {
         for (less, q) in less.iter_mut().zip(self.q) {
             (*less, borrow) = less.borrowing_sub(q, borrow);
         }
-        let keep = borrow & !over;
-        core::array::from_fn(|i| core::hint::select_unpredictable(keep, x[i], less[i]))
+        let keep = mask(borrow & !over);
+        core::array::from_fn(|i| less[i] ^ (less[i] ^ x[i]) & keep)
     }
 
     pub(super) fn initializer(&self) -> String {
@@ -114,6 +115,11 @@ pub(super) fn literal(x: &Limbs) -> String {
 fn words(x: &Limbs) -> String {
     let halves = x.iter().flat_map(|limb| [*limb as u32, (limb >> 32) as u32]);
     halves.map(|half| format!("{half}u")).collect::<Vec<_>>().join(", ")
+}
+
+/// All bits, or none: residues may be secret, and a choice between words can become a branch.
+fn mask(bit: bool) -> u64 {
+    core::hint::black_box(u64::from(bit)).wrapping_neg()
 }
 
 /// Adds digit·a to the low limbs of x, and gives the limb above them.
