@@ -10,7 +10,7 @@ use crate::columns::Shares;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
 use crate::limits::Limits;
-use crate::memory::{HostMemory, HostPool, Memory, Read, Write};
+use crate::memory::{HostPool, Memory, Read, Write};
 use crate::wipe;
 
 /// Bytes of work below which a range of items is not split over threads.
@@ -87,11 +87,6 @@ impl Backend for Cpu {
     fn trim(&self) {
         self.pool.clear();
     }
-}
-
-/// Host memory of this many bytes, all zero.
-pub(crate) fn allocate(bytes: usize) -> Result<Memory> {
-    HostMemory::zeroed(bytes).map(Memory::Host).ok_or(Error::OutOfMemory { bytes })
 }
 
 /// Copies between memories of the same size.

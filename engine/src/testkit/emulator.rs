@@ -21,7 +21,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
-use crate::memory::{Memory, Read, Write};
+use crate::memory::{HostMemory, Memory, Read, Write};
 use crate::source::Source;
 
 use compiler::Compiler;
@@ -105,7 +105,7 @@ impl Backend for Emulator {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Memory> {
-        cpu::allocate(bytes)
+        HostMemory::zeroed(bytes).map(Memory::Host).ok_or(Error::OutOfMemory { bytes })
     }
 
     fn queue(&self) -> Result<Queue> {
