@@ -18,6 +18,9 @@ use crate::residues::Form;
 
 pub use quotient::Quotient;
 
+/// Limbs of elements side by side, at most: more are no ring's that a kernel takes.
+const MOST_LIMBS: usize = 1 << 22;
+
 /// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli; or a product of rings `Z_q[x]/(f)` in which moduli come
 /// again ([`Ring::rows`]).
 ///
@@ -348,11 +351,15 @@ impl Ring {
     /// The ring of so many elements of this one side by side: its basis comes again as often.
     ///
     /// # Errors
-    /// [`Error::Ring`] for none.
+    /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than 2^22 limbs.
     pub fn side_by_side(&self, count: usize) -> Result<Self> {
         let Parts { basis, map, moduli, quotient, roots, steps, form, any_word } = &*self.0;
         if count == 0 {
             return Err(Error::Ring { why: format!("no element of {self} has a ring") });
+        }
+        let limit = MOST_LIMBS / basis.len();
+        if count > limit {
+            return Err(Error::TooLarge { what: "elements side by side", limit, got: count });
         }
         let (basis, map) = (basis.repeat(count), map.repeat(count));
         let (moduli, quotient, roots, steps) = (moduli.clone(), quotient.clone(), roots.clone(), steps.clone());

@@ -12,7 +12,7 @@ use crypto_bigint::U256;
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::job::Order;
-use crate::kernel::{Launch, Port};
+use crate::kernel::{Launch, Port, Sharing};
 use crate::limits::Limits;
 use crate::ring::Ring;
 use crate::ring::split::Split;
@@ -393,9 +393,10 @@ pub(crate) fn elements<T>(ports: &[T]) -> &[T] {
     &ports[..ports.len().saturating_sub(2)]
 }
 
-/// Has ports for elements lie so many bytes apart.
+/// Puts what items have of their own so far apart.
 pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
-    ports.iter_mut().zip(elements(distances)).for_each(|(port, &distance)| port.apart = Some(distance));
+    let own = ports.iter_mut().zip(distances).filter(|(port, _)| port.sharing == Sharing::PerItem);
+    own.for_each(|(port, &distance)| port.apart = Some(distance));
 }
 
 /// Neighbouring residues that a thread moves at once, where rows are or begin at multiples of so many.

@@ -155,6 +155,19 @@ fn rotations_move_slots() {
     assert_eq!(rotated(&[3, -3]), rotated(&[8]), "there are 8 slots");
     let five = naive::automorphism(&ring, 5, &naive::to_plain(&ring, &a));
     assert_eq!(rotated(&[1]), naive::to_stored(&ring, &five));
+    // one slot, which stays where it is; and rings without slots
+    let small = negacyclic(2, &[rings::modulus(97)]);
+    let b = residues(&small, 5, 1);
+    assert_eq!(
+        run(1, &[("a", &b)], small.bytes(), |p| p.output("to", p.coefficients("a", &small).rotate(i64::MIN))),
+        b
+    );
+    let engine = Engine::cpu();
+    for ring in ["97:x^16-1", "13:x^3+1"] {
+        let p = engine.pipeline("refused");
+        p.output("to", p.coefficients("a", &ring.parse().expect("a ring")).rotate(1));
+        assert!(matches!(p.build(), Err(Error::Plan { .. })), "{ring}");
+    }
 }
 
 /// The integers in [0, Q) that the first rows of an element stand for.
@@ -225,6 +238,17 @@ fn quotients_are_rounded() {
 
 fn integers_of(q: &Modulus) -> BigUint {
     BigUint::from_bytes_le(q.value().to_le_bytes().as_ref())
+}
+
+#[test]
+fn elements_side_by_side_are_counted() {
+    let ring = negacyclic(4, &[rings::modulus(97), rings::modulus(193)]);
+    assert_eq!(ring.side_by_side(1).as_ref(), Ok(&ring));
+    assert_eq!(ring.side_by_side(3).map(|ring| ring.bytes()), Ok(3 * ring.bytes()));
+    assert!(matches!(ring.side_by_side(0), Err(Error::Ring { .. })));
+    for count in [1 << 22, usize::MAX] {
+        assert!(matches!(ring.side_by_side(count), Err(Error::TooLarge { .. })), "{count}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //
 // Floor: memory, every byte read and written once.
 #include "spread.cuh"
+#include "prelude.cuh"
 using namespace rf;
 
 // in: at most eight bytes, at addresses that suit words W
@@ -14,7 +15,7 @@ RF_FN void copy_words(const u8* from, u8* to, u32 bytes) {
 
 // An item has so many bytes, and so many lie from one to the next on either side. A thread copies eight of them.
 extern "C" __global__ void copy(const u8* in, u8* out, u64 bytes, u64 in_distance, u64 out_distance, u64 first, u64 end) {
-    Units<256> at(first, end, (u32)((bytes + 7) / 8));
+    Units<Task::threads> at(first, end, (u32)((bytes + 7) / 8));
     if (!at.live) return;
     const u64 start = at.unit * 8ull;
     const u8* from = in + at.item * in_distance + start;

@@ -216,6 +216,32 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     Ok(NamedPlan::new("between transforms", p.build()?))
 }
 
+/// Inner products of more terms than an accumulator holds, and automorphisms, in every arithmetic of values.
+fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let planner = Planner::new(limits.clone());
+    let q = |q: u64| Modulus::new(q);
+    let rings = [
+        Ring::negacyclic(16, q(65_537)?)?,
+        Ring::negacyclic(64, q(998_244_353)?)?.accepting_any_word(),
+        Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?,
+        Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?,
+        Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?,
+        Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?,
+    ];
+    let plan = |ring: Ring| {
+        let p = Pipeline::new(format!("inner products in {ring}"), &planner);
+        let depth = ring.degree().ilog2();
+        let values = |ring| Content::Evaluations { ring, depth, order: Order::Tree };
+        let (digits, keys) = (ring.side_by_side(13)?, ring.side_by_side(26)?);
+        let keys = p.shared("keys", keys.bytes()).holding(values(keys));
+        p.output("sums", p.elements("digits", values(digits)).inner_product(&ring, keys));
+        p.output("image", p.coefficients("a", &ring).automorphism(5));
+        p.output("image of values", p.elements("b", values(ring.clone())).automorphism(5));
+        Ok(NamedPlan::new(format!("inner products in {ring}"), p.build()?))
+    };
+    rings.into_iter().map(plan).collect()
+}
+
 /// All plans for a device with these limits: transforms that kernels share out, which reach most barriers and so stand
 /// first, the jobs', draws, then those of the schemes in this workspace.
 ///
@@ -240,6 +266,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.push(views(limits)?);
     plans.extend(sums(limits)?);
     plans.push(between_transforms(limits)?);
+    plans.extend(inner_products(limits)?);
     plans.extend(draws()?);
     plans.extend(samplers(limits)?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests

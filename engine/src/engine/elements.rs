@@ -158,7 +158,13 @@ impl Elements {
 
     fn operate(&self, operation: Operation, from: &[&Self]) -> Result<Self> {
         let program = self.engine.program_of(&(operation.clone(), self.content.clone()), |planner| {
-            let p = Pipeline::new("operation", planner);
+            let title = match operation {
+                Operation::Add => "sum",
+                Operation::Sub => "difference",
+                Operation::Scale(_) => "multiple",
+                Operation::Automorphism(_) => "automorphism",
+            };
+            let p = Pipeline::new(title, planner);
             let input = |name| p.elements(name, self.content.clone());
             let a = input("self");
             p.output(

@@ -39,7 +39,8 @@ impl Kernel for Copy {
         let [from, to] = &self.ports;
         // a thread for eight bytes
         let launch = spread::launch(from.bytes.div_ceil(8), THREADS)?;
-        let source = Source::of_engine(self, ringforge_kernels::COPY, Built { prelude: String::new(), launch });
+        let prelude = format!("struct Task {{\n    static constexpr unsigned threads = {THREADS};\n}};\n");
+        let source = Source::of_engine(self, ringforge_kernels::COPY, Built { prelude, launch });
         let numbers = [from.bytes, from.distance(), to.distance()].map(|bytes| bytes as u64);
         Ok(Source { numbers: numbers.to_vec(), ..source })
     }

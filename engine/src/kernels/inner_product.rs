@@ -9,11 +9,10 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernel::{Args, Kernel, Port};
-use crate::kernels::linear::lay_apart;
 use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::ring::split::Split;
-use crate::rows::Rows;
+use crate::rows::{Rows, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
 
@@ -127,9 +126,9 @@ impl<'a> Visit for Run<'_, 'a> {
                     rows.reduced(&field, row, &all[first(element) + tile * TILE..][..sums.len()])
                 };
                 let mut totals = [None; TILE];
-                for group in (0..*count).collect::<Vec<_>>().chunks(MOST_PRODUCTS) {
+                for group in (0..*count).step_by(MOST_PRODUCTS) {
                     let mut products = [field.wide_zero(); TILE];
-                    for j in group {
+                    for j in group..(*count).min(group + MOST_PRODUCTS) {
                         let (x, y) = (words(a, item * count + j), words(b, (item * sets + set) * count + j));
                         for (product, (x, y)) in products.iter_mut().zip(x.iter().zip(&*y)) {
                             *product = field.wide_mad(*product, x.load(), y.load());

@@ -16,7 +16,7 @@ use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
 use crate::ring::Ring;
-use crate::rows::lanes;
+use crate::rows::{lanes, lay_apart};
 use crate::source::{Built, Source};
 use crate::table::Table;
 
@@ -51,9 +51,18 @@ impl<S: Row> Lanes<S> {
     }
 
     /// With the most residues for a thread to move at once, where all begin at a multiple of so many.
-    pub(super) fn within(mut self, residues: usize) -> Self {
+    fn within(mut self, residues: usize) -> Self {
         self.count = lanes(self.ring.degree() | residues, &self.ring);
         self
+    }
+
+    /// The same for elements that begin at these bytes and lie so many apart; nothing where these are no whole residues.
+    pub(super) fn apart(&self, ports: &[Port], firsts: &[usize], distances: &[usize]) -> Option<Self> {
+        let places = firsts.iter().zip(distances).map(|(first, distance)| first | distance);
+        let own = places.zip(ports).filter(|(_, port)| port.sharing == Sharing::PerItem);
+        let all = own.fold(0, |all, (place, _)| all | place);
+        let width = self.ring.width().bytes();
+        all.is_multiple_of(width).then(|| self.clone().within(all / width))
     }
 
     /// Residues of an element.
@@ -149,9 +158,9 @@ struct Linear<S: Row> {
 /// # Errors
 /// [`Error::Unsupported`] for products by numbers modulo moduli of several lengths, one of them above 64 bits.
 pub(crate) fn linear(ring: &Ring, terms: Vec<Coefficient>) -> Result<Arc<dyn Kernel>> {
-    let terms: Vec<Coefficient> = terms.into_iter().map(|term| reducing(ring, term)).collect();
     let bits: Vec<u32> = ring.basis().iter().map(Modulus::bits).collect();
-    let multiplies = terms.iter().any(|term| matches!(term, Coefficient::Known(_)));
+    // words that need not be reduced are multiplied as well
+    let multiplies = ring.accepts_any_word() || terms.iter().any(|term| matches!(term, Coefficient::Known(_)));
     if ring.width() == Width::W256 && multiplies && bits.iter().any(|other| *other != bits[0]) {
         let why = "its moduli are of several lengths above 64 bits";
         return Err(Error::Unsupported { job: format!("multiples in {ring}"), why: why.into() });
@@ -206,14 +215,10 @@ impl<S: Row> Kernel for Linear<S> {
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let mut kernel = self.clone();
-        let places = firsts.iter().zip(distances).map(|(first, distance)| first | distance);
-        let own = places.zip(&self.ports).filter(|(_, port)| port.sharing == Sharing::PerItem);
-        let all = own.fold(0, |all, (place, _)| all | place);
-        let width = self.lanes.ring.width().bytes();
-        kernel.lanes = kernel.lanes.within(all / width);
+        let lanes = self.lanes.apart(&self.ports, firsts, distances)?;
+        let mut kernel = Self { lanes, ..self.clone() };
         lay_apart(&mut kernel.ports, distances);
-        all.is_multiple_of(width).then(|| Arc::new(kernel) as _)
+        Some(Arc::new(kernel))
     }
 
     fn table(&self, port: usize) -> Option<Table> {
@@ -238,12 +243,6 @@ impl<S: Row> Kernel for Linear<S> {
         let terms: Vec<String> = self.lanes.terms.iter().map(ToString::to_string).collect();
         format!("{} moduli, times {}", self.lanes.ring.basis().len(), terms.join(", "))
     }
-}
-
-/// Puts the ports that items have their own of so far apart.
-pub(super) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
-    let own = ports.iter_mut().zip(distances).filter(|(port, _)| port.sharing == Sharing::PerItem);
-    own.for_each(|(port, distance)| port.apart = Some(*distance));
 }
 
 impl fmt::Display for Coefficient {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::divisor256::Limbs;
-use crate::kernels::linear::{Coefficient, Lanes, lay_apart};
+use crate::kernels::linear::{Coefficient, Lanes};
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::Width;
 use crate::ring::Ring;
+use crate::rows::lay_apart;
 use crate::source::Source;
 use crate::table::Table;
 
@@ -65,11 +66,10 @@ impl<S: Row> Kernel for Permute<S> {
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let width = self.ports[3].bytes / self.lanes.residues();
-        let all = firsts[0] | distances[0] | firsts[3] | distances[3];
-        let mut kernel = Self { lanes: self.lanes.clone().within((firsts[3] | distances[3]) / width), ..self.clone() };
+        let lanes = self.lanes.apart(&self.ports, firsts, distances)?;
+        let mut kernel = Self { lanes, ..self.clone() };
         lay_apart(&mut kernel.ports, distances);
-        all.is_multiple_of(width).then(|| Arc::new(kernel) as _)
+        Some(Arc::new(kernel))
     }
 
     fn table(&self, port: usize) -> Option<Table> {

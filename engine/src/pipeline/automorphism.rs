@@ -19,8 +19,11 @@ pub(super) fn places(content: &Content, k: u64) -> Result<Vec<u32>, Refused> {
         Quotient::Negacyclic { .. } => 2 * n,
         _ => return Err(format!("automorphisms are of rings modulo x^n - 1 and x^n + 1, and {ring} is none")),
     };
+    if n >> 31 > 0 {
+        return Err(format!("automorphisms are of polynomials of a degree below 2^31, and {ring} has {n}"));
+    }
     let k = k % order;
-    if n >> 31 > 0 || gcd(k, order) != 1 {
+    if gcd(k, order) != 1 {
         return Err(format!("x^{k} is no automorphism of {ring}: {k} and {order} have a common factor"));
     }
     // below 2^32 each

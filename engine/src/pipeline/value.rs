@@ -11,10 +11,10 @@ use crate::kernel::Kernel;
 use crate::kernels::inner_product::InnerProduct;
 use crate::kernels::linear::{Coefficient, linear};
 use crate::kernels::permute::permute;
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, low_u64};
 use crate::plan::Content;
-use crate::ring::Ring;
 use crate::ring::split::Split;
+use crate::ring::{Quotient, Ring};
 
 use super::graph::{Id, Refused};
 use super::{Value, automorphism};
@@ -164,10 +164,17 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn rotate(self, steps: i64) -> Self {
         let Some(content) = self.content(&[self]) else { return self.nothing() };
+        let n = content.ring().degree() as u64;
+        let has_slots = matches!(content.ring().quotient(), Quotient::Negacyclic { .. }) && n.is_power_of_two();
+        let order = Modulus::new(2 * n).map_err(|error| error.to_string());
+        let order = order.and_then(|order| match has_slots {
+            true => Ok(order),
+            false => Err(format!("rotations are of slots modulo x^n + 1, n a power of two: {content} have none")),
+        });
+        let Some(order) = self.pipeline.keep(order) else { return self.nothing() };
         // 5 has order n/2 modulo 2n
-        let order = 2 * content.ring().degree() as u128;
-        let steps = steps.rem_euclid((order as i64 / 4).max(1));
-        self.automorphism((0..steps).fold(1, |power, _| power * 5 % order) as u64)
+        let steps = steps.rem_euclid((n / 2).max(1) as i64).unsigned_abs();
+        self.automorphism(low_u64(&order.pow(&U256::from(5u32), &U256::from(steps))))
     }
 
     /// The quotients by the product P of the last moduli of the basis, so many of them, rounded to the nearest integer, as
