@@ -80,6 +80,10 @@ impl fmt::Display for Distribution {
 pub(crate) struct Sample {
     ring: Ring,
     distribution: Distribution,
+    /// Coefficients that a block is for.
+    each: usize,
+    /// Blocks for as many coefficients as a row has.
+    groups: usize,
     limbs: Vec<Limb>,
     thresholds: Vec<u128>,
     ports: [Port; 3],
@@ -118,27 +122,19 @@ impl Sample {
         let limbs = ring.basis().iter().map(|q| Limb::new(ring, q)).collect();
         let [key, out] = [key, Port::output(ring.bytes())].map(|port| if is_secret { port.secret() } else { port });
         let ports = [key, Port::shared(0), out];
-        let mut kernel = Self { ring: ring.clone(), distribution, limbs, thresholds, ports };
-        kernel.ports[1].bytes = kernel.constants().bytes();
-        let rows = if distribution == Distribution::Uniform { ring.basis().len() } else { 1 };
-        if rows as u64 * kernel.groups() as u64 > 1 << 32 {
-            return refuse("an item has at most 2^32 blocks of random bytes".into());
-        }
-        Ok(kernel)
-    }
-
-    /// Coefficients that a block is for.
-    fn each(&self) -> usize {
-        match (self.distribution, self.ring.width()) {
+        let each = match (distribution, ring.width()) {
             (Distribution::Uniform, Width::W256) => 1,
             (Distribution::Uniform, _) => 2,
             _ => 4,
+        };
+        let groups = ring.degree().div_ceil(each);
+        let mut kernel = Self { ring: ring.clone(), distribution, each, groups, limbs, thresholds, ports };
+        kernel.ports[1].bytes = kernel.constants().bytes();
+        let rows = if distribution == Distribution::Uniform { ring.basis().len() } else { 1 };
+        if rows as u64 * kernel.groups as u64 > 1 << 32 {
+            return refuse("an item has at most 2^32 blocks of random bytes".into());
         }
-    }
-
-    /// Blocks for as many coefficients as a row has.
-    fn groups(&self) -> usize {
-        self.ring.degree().div_ceil(self.each())
+        Ok(kernel)
     }
 
     fn seeds(&self) -> bool {
@@ -169,8 +165,8 @@ impl Sample {
     #[inline(never)] // the test of its machine code names it
     fn uniform_row(&self, draws: &Draws, item: u64, row: usize, out: &mut [u8]) {
         let (limb, bytes) = (&self.limbs[row], self.ring.width().bytes());
-        for (group, out) in out.chunks_mut(self.each() * bytes).enumerate() {
-            let block = self.block(draws, item, row * self.groups() + group);
+        for (group, out) in out.chunks_mut(self.each * bytes).enumerate() {
+            let block = self.block(draws, item, row * self.groups + group);
             out.chunks_exact_mut(bytes).zip(0..).for_each(|(out, j)| put(&limb.uniform(&block, j), out));
         }
     }
@@ -180,7 +176,7 @@ impl Sample {
         let (n, bytes) = (self.ring.degree(), self.ring.width().bytes());
         let mut left =
             if let Distribution::FixedWeight { weight } = self.distribution { Some(weight as u64) } else { None };
-        for group in 0..self.groups() {
+        for group in 0..self.groups {
             let block = self.block(draws, item, group);
             for (bits, i) in block.as_chunks().0.iter().zip(4 * group..n) {
                 let bits = u128::from_le_bytes(*bits);
@@ -285,12 +281,12 @@ impl Kernel for Sample {
         let (store, limb) = if wide { ("rf::u256", "Wide") } else { (store_type(self.ring.width()), "Word") };
         let (cells, launch, text) = match self.distribution {
             Distribution::FixedWeight { .. } => {
-                let threads = self.groups().next_multiple_of(32).min(256) as u32;
+                let threads = self.groups.next_multiple_of(32).min(256) as u32;
                 let launch = Launch { threads, items_per_block: 1, blocks_per_item: 1, shared_bytes: 16 * threads };
                 (String::new(), launch, ringforge_kernels::SAMPLE_WEIGHT)
             }
             distribution => {
-                let (cells, launch) = spread(self.groups(), 128, 1);
+                let (cells, launch) = spread(self.groups, 128, 1);
                 let uniform = distribution == Distribution::Uniform;
                 let text = if uniform { ringforge_kernels::SAMPLE_UNIFORM } else { ringforge_kernels::SAMPLE_SMALL };
                 (cells, launch, text)

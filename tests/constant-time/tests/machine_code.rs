@@ -59,7 +59,6 @@ const PUBLIC: &[(&str, &str)] = &[
     ("engine/src/kernels/tree/tile.rs", "size / kind.radix()"),
     ("engine/src/kernels/tree/tile.rs", "rows.len() / size"),
     ("engine/src/kernels/base.rs", "out.len() / "),
-    ("engine/src/kernels/sample.rs", "self.ring.degree().div_ceil(self.each())"),
     ("engine/src/ring/split.rs", "self.n / self.base"),
     ("engine/src/transform.rs", "PIECE / self.split.base"),
     // digits of public keys
