@@ -1,5 +1,6 @@
 //! One step of a plan: a meaning written twice, in Rust for the CPU and in CUDA text for a GPU.
 
+mod combination;
 mod custom;
 mod each;
 
@@ -13,9 +14,12 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::limits::Limits;
+use crate::ring::Ring;
 use crate::source::Source;
 use crate::table::Table;
 
+#[doc(hidden)]
+pub use combination::Combination;
 pub use custom::CustomKernel;
 
 /// How a kernel uses a port.
@@ -347,6 +351,19 @@ pub trait Kernel: Debug + Send + Sync {
     fn describe(&self) -> String {
         String::new()
     }
+
+    /// Of an element-wise step, the ring of the elements that are its first ports, and what it makes of them.
+    #[doc(hidden)]
+    fn combination(&self) -> Option<(&Ring, &Combination)> {
+        None
+    }
+
+    /// The same kernel with an element-wise step fused to it, one term of which is what it would store; nothing where its text
+    /// does not store residues through an `Epilogue`, or that has no room for another step.
+    #[doc(hidden)]
+    fn with_epilogue(&self, _then: &Arc<dyn Kernel>, _term: usize) -> Option<Arc<dyn Kernel>> {
+        None
+    }
 }
 
 /// Memory of one port for a range of items on the CPU.
@@ -485,6 +502,26 @@ impl<'a> Args<'a> {
             }
             _ => Err(self.broken(input, &"is no input")),
         }
+    }
+
+    /// Runs a kernel on the first of these arguments, of which this output was taken.
+    pub(crate) fn lend<T>(
+        &self,
+        kernel: &dyn Kernel,
+        (output, out): (usize, &mut [u8]),
+        run: impl FnOnce(&mut Args<'_>) -> T,
+    ) -> T {
+        let lent = |slice: &Slice<'a>| match slice {
+            Slice::In(bytes) => Slice::In(bytes),
+            Slice::SameAs(port) => Slice::SameAs(*port),
+            Slice::List(tables) => Slice::List(tables.clone()),
+            Slice::Out(_) | Slice::Taken => Slice::Taken,
+        };
+        let ports = kernel.ports();
+        let mut slices: Vec<Slice<'_>> = self.slices.iter().take(ports.len()).map(lent).collect();
+        slices[output] = Slice::Out(out);
+        let copies = Copies::new(ports.len());
+        run(&mut Args::new(kernel.name(), ports, slices, &copies))
     }
 
     /// What an input held that is the same memory as an output, which is there until it is taken.

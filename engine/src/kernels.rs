@@ -9,6 +9,7 @@ pub(crate) mod decompose;
 mod divisor256;
 mod draw;
 mod forward;
+mod fused;
 pub(crate) mod inner_product;
 mod inverse;
 pub(crate) mod lift;
@@ -34,6 +35,8 @@ pub use crate::arithmetic::Arithmetic;
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 pub use crate::cache::{Cache, Usage};
 pub use crate::columns::Columns;
+#[doc(hidden)]
+pub use crate::kernel::Combination;
 pub use crate::kernel::{Args, CustomKernel, Kernel, Launch, Port, ResidueRange, Role, Sharing};
 pub use crate::rows::Rows;
 pub use crate::source::{Built, Source};

@@ -1,6 +1,7 @@
 //! Pipelines: a graph of named values, and the steps between them, that becomes a plan.
 
 mod automorphism;
+mod fusion;
 mod graph;
 mod memory;
 mod value;
@@ -41,6 +42,11 @@ use graph::{Graph, Id, Refused};
 /// assert_eq!(square, [15, 0, 9, 2]); // (3x + 6x²)² = 9x² + 36x³ + 36x^4, where x^4 = −1
 /// # Ok::<(), ringforge::Error>(())
 /// ```
+///
+/// # Fusion
+/// On a GPU, a sum, difference or multiple of elements is part of the kernel that writes one of its terms, where nobody else
+/// reads that: of transforms, products, automorphisms, and others such. The term then costs no pass over memory. A printed plan
+/// shows what was fused; [`Tuning::unfused`](crate::tuning::Tuning::unfused) gives plans without, and the same bits.
 ///
 /// # Memory
 /// Temporaries are used by one value after another: those that are not needed any more give way. A kernel that can run
@@ -239,7 +245,9 @@ impl Pipeline {
             Some(error) => Err(error),
             None => {
                 let graph = self.graph.into_inner();
-                memory::plan(&self.title, graph, self.planner.limits())
+                // on a CPU each step would still take its own way over memory
+                let fuses = self.planner.tuning().fuses() && !self.planner.limits().is_cpu();
+                memory::plan(&self.title, graph, self.planner.limits(), fuses)
                     .map_err(|why| Error::Plan { plan: self.title, why })
             }
         }

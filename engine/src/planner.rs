@@ -42,6 +42,11 @@ impl Planner {
         self
     }
 
+    /// The choices.
+    pub(crate) fn tuning(&self) -> &Tuning {
+        &self.tuning
+    }
+
     /// What the devices can hold.
     #[must_use]
     pub fn limits(&self) -> &Limits {

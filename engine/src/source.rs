@@ -42,7 +42,19 @@ pub struct Source {
     pub(crate) built: Built,
     pub(crate) numbers: Vec<u64>,
     pub(crate) columns: Vec<Option<Columns>>,
+    pub(crate) epilogue: Option<Epilogue>,
 }
+
+/// The parameter of a text that stores residues through an `Epilogue` of the prelude: a struct of the last pointers and of the
+/// first numbers, which is empty where nothing is fused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Epilogue {
+    pub(crate) pointers: usize,
+    pub(crate) numbers: usize,
+}
+
+/// A prelude's last line where nothing is fused.
+const NO_EPILOGUE: &str = "using Epilogue = rf::NoEpilogue;\n";
 
 impl Source {
     /// The text of this kernel, with the headers that it includes beyond the engine's own.
@@ -70,7 +82,24 @@ impl Source {
             built,
             numbers: Vec::new(),
             columns: Vec::new(),
+            epilogue: None,
         }
+    }
+
+    /// The same of a text that takes an `Epilogue` behind its pointers.
+    pub(crate) fn fusable(mut self) -> Self {
+        self.built.prelude += NO_EPILOGUE;
+        Self { epilogue: Some(Epilogue::default()), ..self }
+    }
+
+    /// The same for a kernel with further ports, which the struct `Epilogue` of these lines has pointers to, and then these
+    /// distances. Its items are worked on whole.
+    pub(crate) fn with_epilogue(mut self, kernel: &dyn Kernel, lines: &str, distances: Vec<u64>) -> Self {
+        let end = self.built.prelude.len().saturating_sub(NO_EPILOGUE.len());
+        self.built.prelude.replace_range(end.., lines);
+        let epilogue = Epilogue { pointers: kernel.ports().len() - self.ports.len(), numbers: distances.len() };
+        let numbers = [distances, self.numbers].concat();
+        Self { ports: kernel.ports().to_vec(), numbers, columns: Vec::new(), epilogue: Some(epilogue), ..self }
     }
 
     /// The same source with numbers of the launch, which the text takes behind its pointers: what differs from kernel to

@@ -88,9 +88,38 @@ impl Shape {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Tuning {
     choices: Vec<(Shape, Choice)>,
+    unfused: bool,
 }
 
 impl Tuning {
+    /// The same for pipelines whose steps stay as they are, none of them part of the kernel before it.
+    ///
+    /// ```
+    /// use ringforge::tuning::Tuning;
+    /// use ringforge::{Limits, Pipeline, Planner, Ring};
+    /// let ring: Ring = "257:x^64+1".parse()?;
+    /// let plan = |tuning| {
+    ///     let p = Pipeline::new("a b + c", &Planner::new(Limits::h200()).tuned(tuning));
+    ///     let [a, b, c] = ["a", "b", "c"].map(|name| p.coefficients(name, &ring));
+    ///     p.output("d", a * b + c);
+    ///     p.build()
+    /// };
+    /// assert_eq!(plan(Tuning::default().unfused())?.kernels().len(), 2);
+    /// let fused = plan(Tuning::default())?;
+    /// assert_eq!(fused.kernels().len(), 1);
+    /// assert!(fused.to_string().contains("fused: this + operand"));
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn unfused(self) -> Self {
+        Self { unfused: true, ..self }
+    }
+
+    /// Whether steps are fused.
+    pub(crate) const fn fuses(&self) -> bool {
+        !self.unfused
+    }
+
     /// The choice for a job.
     #[must_use]
     pub fn choice(&self, job: &Job) -> Choice {

@@ -7,5 +7,5 @@
 
 constexpr rf_host::Kernel rf_host::kernel = rf_host::kernel_of<RF_KERNEL>(RF_KERNEL);
 
-static_assert(rf_host::kernel.pointers == RF_PORTS, "a kernel takes one pointer for each port, then numbers, first and end");
-static_assert(rf_host::kernel.numbers == RF_NUMBERS, "a kernel takes as many numbers as its source has");
+static_assert(rf_host::kernel.words == RF_PORTS + RF_NUMBERS + 2,
+              "a kernel takes one pointer for each port, as many numbers as its source has, first and end");

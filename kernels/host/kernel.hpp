@@ -1,8 +1,10 @@
 // A kernel as the runner calls it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -10,30 +12,44 @@
 namespace rf_host {
 
 struct Kernel {
-    std::size_t pointers, numbers;  // parameters before first and end
-    void (*call)(unsigned char* const* buffers, const std::uint64_t* numbers, std::uint64_t first, std::uint64_t end);
+    std::size_t words;  // of all parameters
+    void (*call)(const std::uint64_t* words);
 };
 
 extern const Kernel kernel;  // the one that this program runs
 
-template <auto function, class... Parameter, std::size_t... Pointer, std::size_t... Number>
-constexpr Kernel kernel_of(void (*)(Parameter...), std::index_sequence<Pointer...>, std::index_sequence<Number...>) {
-    using Parameters = std::tuple<Parameter...>;
-    constexpr std::size_t pointers = sizeof...(Pointer);
-    static_assert((std::is_pointer_v<std::tuple_element_t<Pointer, Parameters>> && ...), "a kernel takes pointers, then numbers");
-    static_assert(((sizeof(std::tuple_element_t<pointers + Number, Parameters>) == 8) && ...), "numbers are u64");
-    return {pointers, sizeof...(Number),
-            [](unsigned char* const* buffers, const std::uint64_t* numbers, std::uint64_t first, std::uint64_t end) {
-                (void)numbers;
-                function(reinterpret_cast<std::tuple_element_t<Pointer, Parameters>>(buffers[Pointer])..., numbers[Number]..., first, end);
+// Words of a parameter: a pointer, a number, or a struct of them, which may be empty.
+template <class Parameter>
+constexpr std::size_t words_of = std::is_empty_v<Parameter> ? 0 : sizeof(Parameter) / 8;
+
+template <class Parameter>
+Parameter parameter(const std::uint64_t* words) {
+    static_assert(std::is_trivially_copyable_v<Parameter> && (std::is_empty_v<Parameter> || sizeof(Parameter) % 8 == 0),
+                  "parameters are pointers and u64");
+    Parameter value;
+    if constexpr (!std::is_empty_v<Parameter>) std::memcpy(&value, words, sizeof value);
+    return value;
+}
+
+// The first word of each parameter, and the end.
+template <class... Parameter>
+constexpr std::array<std::size_t, sizeof...(Parameter) + 1> places() {
+    std::array<std::size_t, sizeof...(Parameter) + 1> place{};
+    std::size_t i = 0;
+    ((place[i + 1] = place[i] + words_of<Parameter>, i++), ...);
+    return place;
+}
+
+template <auto function, class... Parameter, std::size_t... I>
+constexpr Kernel kernel_of(void (*)(Parameter...), std::index_sequence<I...>) {
+    return {places<Parameter...>()[sizeof...(I)], [](const std::uint64_t* words) {
+                function(parameter<Parameter>(words + places<Parameter...>()[I])...);
             }};
 }
 
 template <auto function, class... Parameter>
 constexpr Kernel kernel_of(void (*parameters)(Parameter...)) {
-    constexpr std::size_t count = sizeof...(Parameter), pointers = (std::is_pointer_v<Parameter> + ... + 0);
-    static_assert(count >= pointers + 2, "a kernel takes pointers, numbers, then first and end");
-    return kernel_of<function>(parameters, std::make_index_sequence<pointers>(), std::make_index_sequence<count - pointers - 2>());
+    return kernel_of<function>(parameters, std::index_sequence_for<Parameter...>());
 }
 
 }  // namespace rf_host

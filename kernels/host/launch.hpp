@@ -18,11 +18,10 @@ namespace rf_host {
 // Says what is wrong with a request for the kernel.
 inline Outcome check(const Request& request) {
     const auto bad = [](const std::string& message) { return Outcome{Status::bad_request, message}; };
-    const std::size_t pointers = kernel.pointers;
-    if (request.numbers.size() != kernel.numbers)
-        return bad("the kernel takes " + std::to_string(kernel.numbers) + " numbers, not " + std::to_string(request.numbers.size()));
-    if (request.slots.size() != pointers)
-        return bad("the kernel takes " + std::to_string(pointers) + " buffers, not " + std::to_string(request.slots.size()));
+    const std::size_t pointers = request.slots.size(), numbers = request.numbers.size() + 2;
+    if (pointers + numbers != kernel.words)
+        return bad("the kernel takes " + std::to_string(kernel.words) + " words, not " + std::to_string(pointers) +
+                   " buffers and " + std::to_string(numbers) + " numbers");
     if (request.threads < 1 || request.threads > max_threads)
         return bad("a block has 1 to " + std::to_string(max_threads) + " threads, not " + std::to_string(request.threads));
     if (request.grid > INT32_MAX) return bad("a grid has at most 2^31 - 1 blocks, not " + std::to_string(request.grid));
@@ -67,9 +66,12 @@ inline Outcome run_grid(const Request& request, const std::function<void()>& bod
 inline Outcome launch(const Request& request) {
     const Outcome outcome = check(request);
     if (!outcome.ok()) return outcome;
-    std::vector<unsigned char*> buffers;
-    for (std::size_t i = 0; i < request.slots.size(); i++) buffers.push_back(request.slots[i]->data() + request.starts[i]);
-    return run_grid(request, [&] { kernel.call(buffers.data(), request.numbers.data(), request.first, request.end); });
+    std::vector<std::uint64_t> words;
+    for (std::size_t i = 0; i < request.slots.size(); i++)
+        words.push_back(reinterpret_cast<std::uintptr_t>(request.slots[i]->data() + request.starts[i]));
+    words.insert(words.end(), request.numbers.begin(), request.numbers.end());
+    words.insert(words.end(), {request.first, request.end});
+    return run_grid(request, [&] { kernel.call(words.data()); });
 }
 
 // Answers requests until the input ends.

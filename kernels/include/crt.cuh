@@ -42,6 +42,8 @@ struct Divisor {
     RF_METHOD u64 mul(u64 a, u64 b) const { return rem(mul_wide(a, b)); }
     // in: a, b < q   out: a + b mod q
     RF_METHOD u64 add(u64 a, u64 b) const { return add_mod(a, b, modulus()); }
+    // in: a, b < q   out: a - b mod q
+    RF_METHOD u64 sub(u64 a, u64 b) const { return sub_mod(a, b, modulus()); }
     // in: a < q   out: -a mod q
     RF_METHOD u64 negate(u64 a) const { return sub_mod(0, a, modulus()); }
     RF_METHOD u64 modulus() const { return d >> shift; }

@@ -52,15 +52,17 @@ struct Divisor256 {
         u32 carry = add_limbs<8>(sum, a.limb, b.limb);
         return sub_q_once(sum, carry);
     }
-    // in: a < q   out: -a mod q
-    RF_METHOD u256 negate(u256 a) const {
+    // in: a, b < q   out: a - b mod q
+    RF_METHOD u256 sub(u256 a, u256 b) const {
         u32 zero[8] = {}, lift[8];
         u256 r;
-        u32 borrow = sub_limbs<8>(r.limb, zero, a.limb);
+        u32 borrow = sub_limbs<8>(r.limb, a.limb, b.limb);
         select_limbs<8>(lift, borrow, q, zero);
         add_limbs<8>(r.limb, r.limb, lift);
         return r;
     }
+    // in: a < q   out: -a mod q
+    RF_METHOD u256 negate(u256 a) const { return sub(u256{}, a); }
     // in: any a   out: a c mod q   (five digits of 52 bits are all of a)
     RF_METHOD u256 mul(u256 a, const Factor& c) const {
         u256 sum{};

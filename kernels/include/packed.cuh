@@ -105,4 +105,21 @@ struct Packed<E, Count, 0> {
 template <class E, u32 Count, u32 Align>
 using Move = Packed<E, Count, sizeof(E) <= 8 ? vector_bytes(Count * sizeof(E), Align) : 0>;
 
+// Residues on their way to memory, as they are: what other endings (`epilogue.cuh`) stand in for.
+struct AsIs {
+    static constexpr bool plain = true;
+
+    // in: a row, the place of neighbouring residues in it   calls get(0) to get(Count - 1) for them
+    template <u32 Count, u32 Align, class E, class Get>
+    RF_FN void store(E* row, i64 at, Get get) {
+        Move<E, Count, Align>::store(row + at, get);
+    }
+};
+
+// The parameter `Epilogue` of a kernel to which nothing is fused.
+struct NoEpilogue {
+    template <class Offset>
+    RF_METHOD AsIs of_row(u32, Offset) const { return {}; }
+};
+
 }  // namespace rf

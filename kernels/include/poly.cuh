@@ -235,13 +235,14 @@ struct Leaf {
         }
         reduce_inputs<R, words>(m, x);
     }
-    template <class Get>
-    RF_FN void store(typename R::Store* at, Get get) {
+    template <class Ending, class Get>
+    RF_FN void store(typename R::Store* at, const Ending& ending, Get get) {
         if constexpr (lanes > 1) {
-            Access::store(at, get);
+            ending.template store<lanes, lanes * sizeof(typename R::Store)>(at, 0, get);
         } else {
             RF_UNROLL
-            for (u32 v = 0; v < words; v++) at[v] = get(v);
+            for (u32 v = 0; v < words; v++)
+                ending.template store<1, sizeof(typename R::Store)>(at, v, [&](u32) { return get(v); });
         }
     }
     // in: the first residues of leaves of either factor   out: the products of the leaves, < 2q

@@ -246,15 +246,15 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     }
 }
 
-// in: residues in registers in the layout of pass P   out: a row in memory
-template <class R, u32 P>
-RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live) {
+// in: residues in registers in the layout of pass P   out: a row in memory, by way of an ending
+template <class R, u32 P, class Ending = AsIs>
+RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live, const Ending& ending = {}) {
     using S = Pass<R, P>;
     if (!live) return;
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
-        Move<typename R::Store, S::run, row_alignment<R>>::store(
-            row + S::run_start(thread, i) * R::stride, [&](u32 c) { return x[S::reg(i, c)]; });
+        ending.template store<S::run, row_alignment<R>>(row, S::run_start(thread, i) * R::stride,
+                                                        [&](u32 c) { return x[S::reg(i, c)]; });
     }
 }
 
@@ -277,11 +277,25 @@ struct Stage {
     RF_FN Store* element(unsigned char* shared, u32 i) { return (Store*)(shared + at(i * sizeof(Store))); }
     RF_FN u32 at(u32 byte) { return byte + byte / run_bytes * gap; }
     // Moves the row between shared and device memory.
-    RF_FN void out(unsigned char* shared, Store* row, u32 thread) {
-        RF_UNROLL
-        for (u32 i = 0; i < steps; i++) {
-            u32 c = i * R::threads + thread;
-            if (units % R::threads == 0 || c < units) ((Unit*)row)[c] = *(const Unit*)(shared + at(c * unit));
+    template <class Ending>
+    RF_FN void out(unsigned char* shared, Store* row, u32 thread, const Ending& ending) {
+        if constexpr (Ending::plain) {
+            RF_UNROLL
+            for (u32 i = 0; i < steps; i++) {
+                u32 c = i * R::threads + thread;
+                if (units % R::threads == 0 || c < units) ((Unit*)row)[c] = *(const Unit*)(shared + at(c * unit));
+            }
+        } else {
+            // whole elements
+            constexpr u32 each = unit < sizeof(Store) ? 1 : unit / sizeof(Store), count = R::length / each;
+            RF_UNROLL
+            for (u32 i = 0; i < (count + R::threads - 1) / R::threads; i++) {
+                u32 c = i * R::threads + thread;
+                if (count % R::threads != 0 && c >= count) continue;
+                Store x[each];
+                Move<Store, each, unit>::template load<Store>(element(shared, c * each), [&](u32 v, Store y) { x[v] = y; });
+                ending.template store<each, unit>(row, c * each, [&](u32 v) { return x[v]; });
+            }
         }
     }
     RF_FN void in(unsigned char* shared, const Store* row, u32 thread) {
@@ -357,25 +371,26 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
     }
 }
 
-// in: values in the layout of the last pass   out: a row in memory, leaves in natural order if Natural
+// in: values in the layout of the last pass   out: a row in memory, leaves in natural order if Natural, by way of an ending
 // All threads of the row call it; shared memory may have been in use before.
-template <class R, bool Natural>
+template <class R, bool Natural, class Ending = AsIs>
 RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live,
-                        unsigned char* shared) {
+                        unsigned char* shared, const Ending& ending = {}) {
     using S = Pass<R, R::passes - 1>;
     using Store = typename R::Store;
     if constexpr (R::stride > 1 || (R::threads == 1 && !Natural)) {
-        store_row<R, R::passes - 1>(x, row, thread, live);
+        store_row<R, R::passes - 1>(x, row, thread, live, ending);
     } else if constexpr (Natural && R::above > 1) {
         u32 slot = threadIdx.x / R::threads;
         auto* stage = (Store*)(shared - slot * (R::row_bytes + R::extra));
-        auto* memory = row - slot * R::base;
         __syncthreads();
         RF_UNROLL
         for (u32 r = 0; r < R::per_thread; r++)
             stage[Across<R>::at(slot, S::coeff(thread, r))] = element_of<Store>(x[r]);
         __syncthreads();
-        Across<R>::each([&](u32 staged, u32 place) { memory[place] = stage[staged]; });
+        Across<R>::each([&](u32 staged, u32 place) {
+            ending.template store<1, sizeof(Store)>(row, (i64)place - slot * R::base, [&](u32) { return stage[staged]; });
+        });
     } else {
         sync_row<R>();
         if constexpr (Natural) {
@@ -393,7 +408,7 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
             }
         }
         sync_row<R>();
-        if (live) Stage<R>::out(shared, row, thread);
+        if (live) Stage<R>::out(shared, row, thread, ending);
     }
 }
 

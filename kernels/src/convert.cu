@@ -7,16 +7,34 @@
 // products, exact k (k - 1) / 2 products more, 8 multiplier slots each; a remainder of 11 for every product of the first
 // kind and every sum, two for a sum of digits above 2^64. Below 2^60 a product takes 6 slots, a remainder 10.
 #include "crt.cuh"
+#include "packed.cuh"
 #include "spread.cuh"
 #include "sum60.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
+// Where a coefficient's residues go.
+struct Output {
+    Epilogue epilogue;
+    Rns::To* out;
+    u64 distance, item;
+    u32 cell;
+    bool live;
+
+    // in: its residue modulo the j-th modulus of the target
+    RF_METHOD void store(u32 j, u64 x) const {
+        if (!live) return;
+        auto offset = [&](u64 apart) { return item * apart + (u64)j * Cells::cells + cell; };
+        auto ending = epilogue.of_row(j, offset);
+        ending.template store<1, sizeof(Rns::To)>(out + offset(distance), 0, [&](u32) { return (Rns::To)x; });
+    }
+};
+
 // From K moduli below 2^60 to others, the digits of Cells::each coefficients in registers. The table has a row of 4 + K words
 // for each q_i and p_j, and a word more where that is odd: d, ratio, shift; of q_i the digit of floor(Q/2), of p_j -Q mod p_j
 // times 2^shift; times 2^shift and in halves, what makes a digit of those before it and x_i, or the weights of all digits.
 template <u32 K>
-RF_FN void convert_few(const Rns::From* const* from, const u64x2* row, Rns::To* const* to, const bool* live, u32 targets) {
+RF_FN void convert_few(const Rns::From* const* from, const u64x2* row, const Output* to, u32 targets) {
     constexpr u32 pairs = (5 + K) / 2;
     u64 words[2 * pairs];
     const u64 &constant = words[3], *weights = words + 4;
@@ -55,7 +73,7 @@ RF_FN void convert_few(const Rns::From* const* from, const u64x2* row, Rns::To* 
             RF_UNROLL
             for (u32 i = 0; i < K; i++) sum.add(digits[c][i], weights[i]);
             u64 x = p.rem(sum);
-            if (live[c]) to[c][(u64)j * Cells::cells] = (Rns::To)x;
+            to[c].store(j, x);
         }
     }
 }
@@ -63,7 +81,7 @@ RF_FN void convert_few(const Rns::From* const* from, const u64x2* row, Rns::To* 
 // From any moduli, the digits in shared memory. The table: for each q_i d, reciprocal, shift, weight_i^-1, the digit of
 // floor(Q/2), and if exact the weights of the digits before; for each p_j d, reciprocal, shift, Q mod p_j, the weights of
 // all digits.
-RF_FN void convert_many(const Rns::From* from, const u64* table, Rns::To* to, u32 sources, u32 targets, u64* digits) {
+RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& to, u32 sources, u32 targets, u64* digits) {
     constexpr u32 stride = Cells::threads;
     u32 above_half = 0;
     for (u32 i = 0; i < sources; i++) {
@@ -80,35 +98,33 @@ RF_FN void convert_many(const Rns::From* from, const u64* table, Rns::To* to, u3
     for (u32 j = 0; j < targets; j++) {
         Divisor p{table[0], table[1], (u32)table[2]};
         u64 x = weighted_sum<Rns::narrow>(digits, stride, table + 4, sources, p);
-        to[(u64)j * Cells::cells] = (Rns::To)sub_mod(x, select(negative, table[3], 0ull), p.modulus());
+        to.store(j, sub_mod(x, select(negative, table[3], 0ull), p.modulus()));
         table += 4 + sources;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(Cells::threads)
-    convert(const Rns::From* in, const u64* table, Rns::To* out, u64 sources, u64 targets, u64 in_distance,
-            u64 out_distance, u64 first, u64 end) {
+    convert(const Rns::From* in, const u64* table, Rns::To* out, Epilogue epilogue, u64 sources, u64 targets,
+            u64 in_distance, u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     const Rns::From* from[Cells::each];
-    Rns::To* to[Cells::each];
-    bool live[Cells::each];
+    Output to[Cells::each];
     RF_UNROLL
     for (u32 c = 0; c < Cells::each; c++) {
         Spread<Cells> at(first, end, c);
-        live[c] = at.live;
-        if (!live[0]) return;
-        from[c] = live[c] ? in + at.item * in_distance + at.cell : from[0];
-        to[c] = out + at.item * out_distance + at.cell;
+        to[c] = {epilogue, out, out_distance, at.item, at.cell, at.live};
+        if (!to[0].live) return;
+        from[c] = at.live ? in + at.item * in_distance + at.cell : from[0];
     }
     if constexpr (Rns::fewest == 0) {
         convert_many(from[0], table, to[0], (u32)sources, (u32)targets, (u64*)shared + threadIdx.x);
     } else {
         const u64x2* rows = (const u64x2*)table;
         switch ((u32)sources - Rns::fewest) {
-            case 0: return convert_few<Rns::fewest>(from, rows, to, live, (u32)targets);
-            case 1: return convert_few<Rns::fewest + 1>(from, rows, to, live, (u32)targets);
-            case 2: return convert_few<Rns::fewest + 2>(from, rows, to, live, (u32)targets);
-            default: return convert_few<Rns::fewest + 3>(from, rows, to, live, (u32)targets);
+            case 0: return convert_few<Rns::fewest>(from, rows, to, (u32)targets);
+            case 1: return convert_few<Rns::fewest + 1>(from, rows, to, (u32)targets);
+            case 2: return convert_few<Rns::fewest + 2>(from, rows, to, (u32)targets);
+            default: return convert_few<Rns::fewest + 3>(from, rows, to, (u32)targets);
         }
     }
 }

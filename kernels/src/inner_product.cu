@@ -9,8 +9,8 @@ using namespace rf;
 
 // An item has `count` elements a of `rows` rows each, `count` keys for each set, and as many sums as there are sets.
 extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
-                                         const Constants<Rq>* constants, u64 rows, u64 a_distance, u64 b_distance,
-                                         u64 out_distance, u64 count, u64 first, u64 end) {
+                                         const Constants<Rq>* constants, Epilogue epilogue, u64 rows, u64 a_distance,
+                                         u64 b_distance, u64 out_distance, u64 count, u64 first, u64 end) {
     // products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
     constexpr u32 group = limit < 12 ? (u32)limit : 12, lanes = Rq::leaf_lanes, units = Rq::n / lanes;
@@ -51,7 +51,9 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
     }
     RF_UNROLL
     for (u32 s = 0; s < Sets::count; s++) {
-        Access::store(out + at.item * out_distance + s * element + place, [&](u32 v) {
+        auto offset = [&](u64 apart) { return at.item * apart + s * element + place; };
+        auto ending = epilogue.of_row(s * (u32)rows + row, offset);
+        ending.template store<lanes, lanes * sizeof(Rq::Store)>(out + offset(out_distance), 0, [&](u32 v) {
             auto sum = restore_factor<Rq>(m, sums[s][v], constants[row].header);
             return (Rq::Store)m.template canonical<product_bound<Rq>()>(sum);
         });

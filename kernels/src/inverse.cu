@@ -9,7 +9,7 @@ using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident)
     inverse(const Rq::Store* in, Rq::Store* out, const Tables<Rq>* tables, const Constants<Rq>* constants,
-            u64 per_item, u64 in_distance, u64 out_distance, u64 first, u64 end) {
+            Epilogue epilogue, u64 per_item, u64 in_distance, u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
@@ -19,5 +19,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident
     load_values<Rq, Rq::natural_order>(x, in + row.values(in_distance), row.thread, row.live, row.shared);
     if constexpr (Rq::pass[Rq::passes] == Rq::layers) reduce_inputs<Rq, Rq::per_thread>(m, x);
     ntt_inverse<Rq, 1, false>(m, x, table, header, row.shared, row.thread, row.node);
-    store_row<Rq, 0>(x, out + row.offset(out_distance), row.thread, row.live);
+    store_row<Rq, 0>(x, out + row.offset(out_distance), row.thread, row.live,
+                     epilogue.of_row(row.of_basis(), [&](u64 apart) { return row.offset(apart); }));
 }

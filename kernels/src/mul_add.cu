@@ -16,7 +16,7 @@ extern "C" __global__ void mul_add(const Rq::Store* a, const Rq::Store* b, Rq::S
                                      product);
     auto* sums = acc + leaf.offset(acc_distance);
     leaf.load(m, sums, before);
-    leaf.store(sums, [&](u32 v) {
+    leaf.store(sums, AsIs{}, [&](u32 v) {
         return (Rq::Store)m.canonical<Rq::M::lazy ? 3 : 1>(m.add(product[v], before[v]));
     });
 }

@@ -6,8 +6,8 @@
 using namespace rf;
 
 // The places are those that residues come from; their top bit says that the sign changes.
-extern "C" __global__ void permute(const Linear::Store* in, const u32* places, const u64* table, Linear::Store* out, u64 units,
-                                   u64 in_distance, u64 out_distance, u64 first, u64 end) {
+extern "C" __global__ void permute(const Linear::Store* in, const u32* places, const u64* table, Linear::Store* out,
+                                   Epilogue epilogue, u64 units, u64 in_distance, u64 out_distance, u64 first, u64 end) {
     Lanes<Linear> lanes(table, units, first, end);
     if (!lanes.at.live) return;
     Linear::Q::Residue x[Linear::lanes];
@@ -16,8 +16,8 @@ extern "C" __global__ void permute(const Linear::Store* in, const u32* places, c
         u32 place = places[lanes.start + v];
         // a pipeline may bind any bytes here
         u32 from = min_word(place & 0x7fffffffu, Linear::n - 1);
-        x[v] = lanes.load_one<0>(in, in_distance, from);
-        if (place >> 31) x[v] = lanes.q.negate(x[v]);
+        x[v] = lanes.load_one(in, in_distance, from);
+        if (place >> 31) x[v] = lanes.multiples.q.negate(x[v]);
     }
-    lanes.store(out, out_distance, x);
+    lanes.store(out, out_distance, x, epilogue);
 }

@@ -9,8 +9,8 @@ using namespace rf;
 
 extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     ring_mul(const Rq::Store* a, const Rq::Store* b, Rq::Store* out, const Tables<Rq>* tables,
-             const Constants<Rq>* constants, u64 per_item, u64 a_distance, u64 b_distance, u64 out_distance, u64 first,
-             u64 end) {
+             const Constants<Rq>* constants, Epilogue epilogue, u64 per_item, u64 a_distance, u64 b_distance,
+             u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
@@ -25,5 +25,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile)
     constexpr u32 bound = ntt_forward_bound<Rq>();
     multiply_values<Rq, bound, bound>(m, x, y, table, row.thread);
     ntt_inverse<Rq, product_bound<Rq>(), true>(m, x, table, constants[row.number].header, row.shared, row.thread);
-    store_row<Rq, 0>(x, out + row.offset(out_distance), row.thread, row.live);
+    store_row<Rq, 0>(x, out + row.offset(out_distance), row.thread, row.live,
+                     epilogue.of_row(row.of_basis(), [&](u64 apart) { return row.offset(apart); }));
 }

@@ -1,6 +1,7 @@
 //! The plans that stand for all kernels of the workspace in tests: the smallest shapes that reach every branch.
 
 use ringforge::kernels::{Distribution, Draw};
+use ringforge::split::Split;
 use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Content, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
@@ -242,6 +243,52 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
+/// Every kernel to which steps can be fused, in every arithmetic, with as many operands and steps as there can be.
+fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let planner = Planner::new(limits.clone());
+    let q = |q: u64| Modulus::new(q);
+    let rings = [
+        Ring::negacyclic(256, q(3329)?)?,
+        Ring::negacyclic(64, q(998_244_353)?)?.accepting_any_word(),
+        Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?,
+        Ring::negacyclic(1024, q(1_125_899_906_826_241)?)?,
+        Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?,
+        Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?,
+        Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?,
+    ];
+    let plan = |ring: Ring| {
+        let p = Pipeline::new("fused", &planner);
+        let split = Split::of(&ring, None)?;
+        let values = |order| Content::Evaluations { ring: ring.clone(), depth: split.depth(), order };
+        let (a, b) = (p.coefficients("a", &ring), p.coefficients("b", &ring));
+        let [v, w, x] = ["v", "w", "x"].map(|name| p.elements(name, values(Order::Tree)));
+        let natural = p.elements("natural", values(Order::Natural));
+        let shared = p.shared("shared", ring.bytes()).holding(Content::Coefficients(ring.clone()));
+        let [five, most] = [U256::from(5u32), U256::MAX].map(|number| [number]);
+        p.output("transform", -(v - a.forward()).scale(&five) + w);
+        p.output("in natural order", b.forward_to(Order::Natural).scale(&most) - natural);
+        p.output("inverse", shared - x.inverse());
+        p.output("product", (a * b).scale(&most) + a);
+        p.output("sum of products", v * w + w * x - v);
+        p.output("image", b - a.automorphism(5).scale(&five));
+        p.output("sum", b - (a + b));
+        if split.base() == 1 {
+            p.output("inner product", w.inner_product(&ring, x) - v);
+        }
+        Ok(NamedPlan::new(format!("fused in {ring}"), p.build()?))
+    };
+    let mut plans = rings.into_iter().map(plan).collect::<Result<Vec<_>>>()?;
+    // quotients of coefficients, by few small moduli and by others
+    for bits in [60, 62] {
+        let ring = Ring::rns(32, &Modulus::ntt_primes(64, bits, 5)?)?;
+        let p = Pipeline::new("fused", &planner);
+        let left = p.coefficients("left", &ring.limbs(0..3)?);
+        p.output("quotients", p.coefficients("a", &ring).divide_round(2) - left);
+        plans.push(NamedPlan::new(format!("fused quotients in {ring}"), p.build()?));
+    }
+    Ok(plans)
+}
+
 /// All plans for a device with these limits: transforms that kernels share out, which reach most barriers and so stand
 /// first, the jobs', draws, then those of the schemes in this workspace.
 ///
@@ -267,6 +314,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(sums(limits)?);
     plans.push(between_transforms(limits)?);
     plans.extend(inner_products(limits)?);
+    plans.extend(fused(limits)?);
     plans.extend(draws()?);
     plans.extend(samplers(limits)?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests

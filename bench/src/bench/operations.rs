@@ -8,6 +8,7 @@ use anyhow::Result;
 use ringforge::kernels::{Role, Sharing};
 use ringforge::run::CapturedArg;
 use ringforge::testkit::{Named, Random};
+use ringforge::tuning::Tuning;
 use ringforge::{Content, Device, Job, Modulus, Op, Order, Pipeline, Plan, Planner, Ring, U256, Value};
 
 use super::{Bench, Line, Options, What};
@@ -24,6 +25,9 @@ const CHAINS: [(usize, usize); 2] = [(24, 6), (6, 2)];
 const BITS: u32 = 60;
 /// Items of a run.
 const BATCHES: [usize; 2] = [1, 8];
+
+/// What is also measured without fusion.
+const FUSED: [&str; 3] = ["quotient by P", "key switch", "product of ciphertexts, relinearised"];
 
 /// The rings of a chain of moduli.
 struct Chain {
@@ -120,25 +124,34 @@ pub(super) struct Task {
     batch: usize,
     /// Whether launches are recorded once and replayed.
     captured: bool,
+    /// Whether every step has a kernel of its own.
+    unfused: bool,
 }
 
 /// What is to be measured.
 pub(super) fn tasks(options: &Options) -> Vec<Task> {
     let wanted = OPERATIONS.iter().filter(|(name, _)| format!("operations {name}").contains(&options.filter));
     let batches = options.batches(|| BATCHES.to_vec());
-    let task = |name, operation, batch, captured| Task { name, operation, batch, captured };
     let mut tasks = Vec::new();
     for &(name, operation) in wanted {
-        tasks.extend(batches.iter().map(|&batch| task(name, operation, batch, false)));
-        // one item is where launches count
-        tasks.extend(batches.contains(&1).then(|| task(name, operation, 1, true)));
+        for unfused in [false, true].into_iter().take(if FUSED.contains(&name) { 2 } else { 1 }) {
+            let task = |batch, captured| Task { name, operation, batch, captured, unfused };
+            tasks.extend(batches.iter().map(|&batch| task(batch, false)));
+            // one item is where launches count
+            tasks.extend(batches.contains(&1).then(|| task(1, true)));
+        }
     }
     tasks
 }
 
 impl Task {
     pub(super) fn title(&self) -> String {
-        format!("operations {}{}", self.name, if self.captured { ", captured" } else { "" })
+        format!("operations {}", self.about())
+    }
+
+    fn about(&self) -> String {
+        let with = |wanted: bool, text| if wanted { text } else { "" };
+        format!("{}{}{}", self.name, with(self.unfused, ", unfused"), with(self.captured, ", captured"))
     }
 
     fn plan(&self, chain: &Chain, planner: &Planner) -> Result<Plan> {
@@ -148,9 +161,12 @@ impl Task {
     }
 
     pub(super) fn line(&self, bench: &Bench) -> Result<Line> {
-        let Self { name, batch, .. } = *self;
+        let batch = self.batch;
         let chain = Chain::new(&bench.device)?;
-        let plan = self.plan(&chain, &bench.planner)?;
+        let plan = match self.unfused {
+            true => self.plan(&chain, &bench.planner.clone().tuned(Tuning::default().unfused()))?,
+            false => self.plan(&chain, &bench.planner)?,
+        };
         let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
         let mut random = Random::new(std::process::id().into());
         for arg in plan.args() {
@@ -171,8 +187,7 @@ impl Task {
         }
         let right = bench.device.limits().is_cpu() || self.is_right(&chain, &first, &found)?;
         let floor = Floor::of_bytes(plan.floor_bytes_per_item() + shared / batch, &bench.ceilings);
-        let op = if self.captured { format!("{name}, captured") } else { name.into() };
-        let what = What { name: "operations", ring: chain.qp.to_string(), op };
+        let what = What { name: "operations", ring: chain.qp.to_string(), op: self.about() };
         Ok(Line::new(what, batch, &plan, times, floor, right))
     }
 

@@ -19,6 +19,7 @@ use crate::cuda::queue::CudaQueue;
 use crate::cuda::text::{Key, Unit};
 use crate::error::{Error, Result};
 use crate::kernel::{Grid, Kernel, Launch, Port};
+use crate::source::Epilogue;
 
 /// Dynamic shared memory that a block gets without asking.
 const FREE_SHARED_BYTES: u32 = 48 << 10;
@@ -38,6 +39,7 @@ pub(crate) struct CudaCode {
     launch: Launch,
     /// What the function takes between its pointers and the range of items.
     numbers: Vec<u64>,
+    epilogue: Option<Epilogue>,
 }
 
 /// A function on a GPU.
@@ -119,7 +121,7 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     for kernel in kernels {
         let mut unit = Unit::new(&**kernel, &gpu.limits, false)?;
         let take = (core::mem::take(&mut unit.ports), core::mem::take(&mut unit.shares));
-        let own = (take, unit.launch, core::mem::take(&mut unit.numbers));
+        let own = (take, unit.launch, core::mem::take(&mut unit.numbers), unit.epilogue);
         let key = unit.key();
         let slot = gpu.codes.slot(key);
         let known = units.iter().position(|(_, known, _)| Arc::ptr_eq(known, &slot));
@@ -153,11 +155,11 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     kernels
         .iter()
         .zip(of_kernel)
-        .map(|(kernel, (at, ((ports, shares), launch, numbers)))| {
+        .map(|(kernel, (at, ((ports, shares), launch, numbers, epilogue)))| {
             let function = codes.get(at).and_then(|code| lock(code).clone()).ok_or_else(|| lost(kernel))??;
-            function.takes(&ports, &numbers)?;
+            function.takes(&ports, &numbers, epilogue)?;
             function.allow(launch.shared_bytes)?;
-            let code = Code::Cuda(Arc::new(CudaCode { function, launch, numbers }));
+            let code = Code::Cuda(Arc::new(CudaCode { function, launch, numbers, epilogue }));
             Ok(Loaded { kernel: kernel.clone(), ports, shares, code })
         })
         .collect()
@@ -200,12 +202,15 @@ impl Function {
         })
     }
 
-    /// Whether the function takes one pointer for each port, and numbers of 64 bits: a launch reads as many from the host's
-    /// memory as it takes.
-    fn takes(&self, ports: &[Port], numbers: &[u64]) -> Result<()> {
+    /// Whether the function takes one pointer for each port, and numbers of 64 bits, of either some in its epilogue: a launch
+    /// reads as many from the host's memory as it takes.
+    fn takes(&self, ports: &[Port], numbers: &[u64], epilogue: Option<Epilogue>) -> Result<()> {
         let (pointers, numbers) = (ports.len(), numbers.len() + RANGE);
+        let parameters = parameters_of(pointers + numbers, pointers, epilogue);
+        // what is empty has a byte
+        let wanted: Vec<usize> = parameters.map(|words| (words.len() * POINTER).max(1)).collect();
         match &self.parameters {
-            Some(sizes) if sizes.len() != pointers + numbers || sizes.iter().any(|&size| size != POINTER) => {
+            Some(sizes) if *sizes != wanted => {
                 let why = format!("takes parameters of {sizes:?} bytes, for {pointers} pointers and {numbers} numbers");
                 Err(Error::Kernel { kernel: self.name.into(), why })
             }
@@ -237,14 +242,15 @@ impl CudaCode {
         queue: &CudaQueue,
         items: &Range<usize>,
         part: Option<&Range<usize>>,
-        addresses: &mut [u64],
+        addresses: &[u64],
     ) -> Result<()> {
         let Grid { blocks, first, end } = self.launch.grid(items, part)?;
-        let (mut numbers, mut range) = (self.numbers.clone(), [first, end]);
-        let values = addresses.iter_mut().chain(&mut numbers).chain(&mut range);
-        let mut parameters: Vec<*mut c_void> = values.map(|value| (&raw mut *value).cast()).collect();
-        // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must;
-        // the parameters are copied before the call returns; for the memory, the caller answers.
+        let mut words = [addresses, &self.numbers, &[first, end]].concat();
+        let parameters = parameters_of(words.len(), addresses.len(), self.epilogue);
+        let start = words.as_mut_ptr();
+        let mut parameters: Vec<*mut c_void> = parameters.map(|words| start.wrapping_add(words.start).cast()).collect();
+        // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must, and such a
+        // struct of some of them; the parameters are copied before the call returns; for the memory, the caller answers.
         unsafe {
             result::launch_kernel(
                 self.function.function.cu_function(),
@@ -282,6 +288,15 @@ impl core::fmt::Debug for CudaCode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "CudaCode({})", self.function.name)
     }
+}
+
+/// Which words each parameter has, of so many that begin with pointers: one each, but for an epilogue, between pointers and
+/// numbers, which has some of both.
+fn parameters_of(words: usize, pointers: usize, epilogue: Option<Epilogue>) -> impl Iterator<Item = Range<usize>> {
+    let Epilogue { pointers: own, numbers } = epilogue.unwrap_or_default();
+    let (start, end) = (pointers - own, pointers + numbers);
+    let single = |words: Range<usize>| words.map(|word| word..word + 1);
+    single(0..start).chain(epilogue.map(|_| start..end)).chain(single(end..words))
 }
 
 /// Bytes of each parameter of a function; nothing where the driver is too old to tell.

@@ -50,7 +50,7 @@ pub(crate) fn launch(queue: &CudaQueue, kernel: &Loaded, items: Range<usize>, ta
     if items.is_empty() {
         return Ok(());
     }
-    let mut work = Work::new(kernel, items, targets)?;
+    let work = Work::new(kernel, items, targets)?;
     work.before(queue)?;
     // SAFETY: the queue waits for all earlier users.
     let outcome = unsafe { work.start(queue, None) };
@@ -107,9 +107,9 @@ impl<'a> Work<'a> {
     ///
     /// # Safety
     /// The queue must have waited for all earlier users of what these blocks work on.
-    pub(crate) unsafe fn start(&mut self, queue: &CudaQueue, part: Option<&Range<usize>>) -> Result<()> {
+    pub(crate) unsafe fn start(&self, queue: &CudaQueue, part: Option<&Range<usize>>) -> Result<()> {
         // SAFETY: every address was checked to hold the items; for the queue, the caller answers.
-        unsafe { self.code.start(queue, &self.items, part, &mut self.addresses) }
+        unsafe { self.code.start(queue, &self.items, part, &self.addresses) }
     }
 
     /// Notes that the work of the queue so far used the memory; to be called also where starting it failed.

@@ -9,7 +9,7 @@ use crate::columns::Shares;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Launch, Port};
 use crate::limits::Limits;
-use crate::source::Source;
+use crate::source::{Epilogue, Source};
 
 /// What changes whenever the same text and options would have to be compiled anew.
 const KEY_VERSION: &str = "ringforge kernel 1";
@@ -35,6 +35,8 @@ pub(crate) struct Unit {
     pub(crate) launch: Launch,
     /// Numbers of the launch behind the pointers.
     pub(crate) numbers: Vec<u64>,
+    /// Which pointers and numbers are one parameter.
+    pub(crate) epilogue: Option<Epilogue>,
     /// Compute capability of the device.
     pub(crate) capability: u32,
     /// Options for the compiler, but for the architecture.
@@ -50,7 +52,7 @@ impl Unit {
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
         let source = Source::of(kernel, limits)?;
         let shares = source.shares();
-        let Source { entry, ports, text, headers, built, numbers, .. } = source;
+        let Source { entry, ports, text, headers, built, numbers, epilogue, .. } = source;
         let mut known: Vec<(&'static str, Cow<'static, str>)> = vec![("prelude.cuh", Cow::Owned(built.prelude))];
         for header in HEADERS.iter().chain(&headers) {
             match known.iter().find(|(name, _)| *name == header.name) {
@@ -77,6 +79,7 @@ impl Unit {
             shares,
             launch: built.launch,
             numbers,
+            epilogue,
             capability: limits.capability,
             options,
         })
@@ -166,6 +169,7 @@ mod tests {
             ports: Vec::new(),
             launch: Launch::thread_per_item(32),
             numbers: Vec::new(),
+            epilogue: None,
             capability,
             options: vec![option],
         };

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::job::Op;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Stored, store_type, with_stored};
+use crate::kernels::fused::fused;
 use crate::kernels::rns::{self, Block};
 use crate::kernels::tree::TASK_BYTES;
 use crate::limits::Limits;
@@ -127,7 +128,7 @@ impl Kernel for Convert {
         let distances =
             [(0, &self.from), (2, &self.to)].map(|(port, ring)| self.ports[port].distance() / ring.width().bytes());
         let numbers = [sources, targets].into_iter().chain(distances).map(|number| number as u64).collect();
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::CONVERT, built) })
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::CONVERT, built) }.fusable())
     }
 
     /// A thread has taken its coefficients of all rows before it writes any; rows of both rings are the same places
@@ -159,6 +160,10 @@ impl Kernel for Convert {
                 Ok(())
             })
         })
+    }
+
+    fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
+        fused(Arc::new(self.clone()), 2, &self.to, then, term)
     }
 
     fn describe(&self) -> String {

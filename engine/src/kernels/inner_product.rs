@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::fused::fused;
 use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::ring::split::Split;
@@ -78,7 +79,7 @@ impl Kernel for InnerProduct {
         let distances = self.ports[..ELEMENTS].iter().map(|port| port.distance() / width);
         let numbers = iter::once(self.rows.per_item).chain(distances).chain([self.count]);
         let numbers = numbers.map(|number| number as u64).collect();
-        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::INNER_PRODUCT, built) })
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::INNER_PRODUCT, built) }.fusable())
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
@@ -94,6 +95,10 @@ impl Kernel for InnerProduct {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         dispatch(&self.rows.ring, self.rows.arithmetic, Run { kernel: self, args })
+    }
+
+    fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
+        fused(Arc::new(self.clone()), 2, &self.rows.ring.side_by_side(self.sets).ok()?, then, term)
     }
 
     fn describe(&self) -> String {

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::fused::fused;
 use crate::kernels::order::Reorder;
 use crate::kernels::rows::in_place;
 use crate::kernels::tree::Origin;
@@ -64,7 +65,7 @@ impl Kernel for Inverse {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let source = self.rows.source(self, ringforge_kernels::INVERSE, limits)?;
+        let source = self.rows.source(self, ringforge_kernels::INVERSE, limits)?.fusable();
         Ok(self.rows.with_columns(source, [true, false], limits))
     }
 
@@ -84,6 +85,11 @@ impl Kernel for Inverse {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
+    }
+
+    fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
+        let kernel = self.rows.is_first().then(|| Arc::new(self.clone()))?;
+        fused(kernel, 1, &self.rows.ring, then, term)
     }
 
     fn describe(&self) -> String {

@@ -1,6 +1,5 @@
 //! The kernels `scale` and `sum`: residues of elements times known numbers, and their sums, modulo any q.
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Range;
 use std::sync::Arc;
@@ -9,8 +8,9 @@ use crypto_bigint::U256;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Port, Sharing};
+use crate::kernel::{Args, Combination, Kernel, Port, Sharing};
 use crate::kernels::divisor256::Limbs;
+use crate::kernels::fused::fused;
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
@@ -23,31 +23,19 @@ use crate::table::Table;
 /// Threads of a block.
 const THREADS: usize = 256;
 
-/// What an element is times in a sum.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Coefficient {
-    /// 1.
-    One,
-    /// −1.
-    MinusOne,
-    /// A number for each modulus of the basis, below it.
-    Known(Vec<U256>),
-}
-
-/// Threads that have some neighbouring residues each, of elements that are times coefficients (`linear.cuh`).
+/// Threads that have some neighbouring residues each (`linear.cuh`), of elements whose combination they store.
 #[derive(Debug, Clone)]
 pub(super) struct Lanes<S: Row> {
     ring: Ring,
-    terms: Vec<Coefficient>,
+    combination: Combination,
     /// Residues of a thread.
     count: usize,
     stored: PhantomData<S>,
 }
 
 impl<S: Row> Lanes<S> {
-    pub(super) fn new(ring: &Ring, terms: Vec<Coefficient>) -> Self {
-        let terms = terms.into_iter().map(|term| reducing(ring, term)).collect();
-        Self { ring: ring.clone(), terms, count: 1, stored: PhantomData }.within(ring.degree())
+    pub(super) fn new(ring: &Ring, combination: Combination) -> Self {
+        Self { ring: ring.clone(), combination, count: 1, stored: PhantomData }.within(ring.degree())
     }
 
     /// With the most residues for a thread to move at once, where all begin at a multiple of so many.
@@ -65,88 +53,110 @@ impl<S: Row> Lanes<S> {
         all.is_multiple_of(width).then(|| self.clone().within(all / width))
     }
 
+    pub(super) fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
     /// Residues of an element.
     pub(super) fn residues(&self) -> usize {
         self.ring.basis().len() * self.ring.degree()
     }
 
-    /// For each row: the modulus, and for each term a factor.
+    /// The moduli and factors.
     pub(super) fn table(&self) -> Table {
-        let row = |(row, q): (usize, &Modulus)| {
-            let mut words = <S::Target as Target>::new(q).words();
-            for term in &self.terms {
-                words.extend_from_slice(bytemuck::cast_slice(&[Self::factor(q, term, row)]));
-            }
-            words
-        };
-        let words: Vec<u64> = self.ring.basis().iter().enumerate().flat_map(row).collect();
-        Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
-    }
-
-    fn factor(q: &Modulus, term: &Coefficient, row: usize) -> <S::Target as Target>::Factor {
-        let number = match term {
-            Coefficient::One => U256::ONE,
-            Coefficient::MinusOne => q.reduce_i64(-1),
-            Coefficient::Known(numbers) => numbers[row],
-        };
-        <S::Target as Target>::factor(q, &number)
+        multiples::<S>(&self.ring, &[&self.combination])
     }
 
     /// The source of a kernel whose text begins with such threads: its numbers are the units of an item, and the distances of
     /// all ports but shared ones.
     pub(super) fn source(&self, kernel: &dyn Kernel, text: &'static str) -> Result<Source> {
-        let Self { ring, terms, count, .. } = self;
+        let Self { ring, combination, count, .. } = self;
         let units = self.residues() / count;
-        let times = |term: &Coefficient| match term {
-            Coefficient::One => "plus",
-            Coefficient::MinusOne => "minus",
-            Coefficient::Known(_) => "factor",
-        };
-        let names: Vec<String> = terms.iter().map(|term| format!("rf::Times::{}", times(term))).collect();
+        let minus = &combination.minus;
         let prelude = format!(
-            "#pragma once\n#include \"linear.cuh\"\nstruct Linear {{\n\
-             \x20   using Store = {};\n\
-             \x20   using Q = {};\n\
-             \x20   static constexpr rf::u32 n = {}, lanes = {count}, threads = {THREADS}, terms = {};\n\
-             \x20   RF_CONST rf::Times times(rf::u32 i) {{ return i == 0 ? {} : {}; }}\n}};\n",
-            S::NAME,
-            <S::Target as Target>::new(&ring.basis()[0]).type_name(),
+            "#pragma once\n#include \"linear.cuh\"\nstruct Linear {{\n{}             \x20   static constexpr rf::u32 n = {}, lanes = {count}, threads = {THREADS};\n             \x20   RF_CONST bool minus(rf::u32 i) {{ return i == 0 ? {} : {}; }}\n}};\n",
+            multiples_text::<S>(ring, &[combination]),
             ring.degree(),
-            terms.len(),
-            names[0],
-            names[names.len() - 1],
+            minus[0],
+            minus[minus.len() - 1],
         );
         let built = Built { prelude, launch: spread::launch(units, THREADS)? };
         let own = kernel.ports().iter().filter(|port| port.sharing == Sharing::PerItem);
         let distances = own.map(|port| port.distance() / ring.width().bytes());
         let numbers = core::iter::once(units).chain(distances).map(|number| number as u64).collect();
-        Ok(Source { numbers, ..Source::of_engine(kernel, text, built) })
+        Ok(Source { numbers, ..Source::of_engine(kernel, text, built) }.fusable())
     }
 
-    /// Calls `run` with each row of an output, its number in the element, the first of its residues, and the modulus.
-    pub(super) fn each(&self, out: &mut [S], run: impl Fn(&mut [S], usize, usize, S::Target) + Sync) {
-        let (n, rows) = (self.ring.degree(), self.ring.basis().len());
+    /// Calls `run` with each row of an output, the first of its residues, and the arithmetic of the row.
+    pub(super) fn each(&self, out: &mut [S], run: impl Fn(&mut [S], usize, Multiple<S>) + Sync) {
+        let (n, basis) = (self.ring.degree(), self.ring.basis());
         out.par_chunks_exact_mut(n).enumerate().for_each(|(i, out)| {
-            run(out, i % rows, i * n, <S::Target as Target>::new(&self.ring.basis()[i % rows]));
+            let (row, q) = (i % basis.len(), &basis[i % basis.len()]);
+            let factor = |number: &U256| <S::Target as Target>::factor(q, number);
+            let multiple = Multiple {
+                q: <S::Target as Target>::new(q),
+                one: self.ring.accepts_any_word().then(|| factor(&U256::ONE)),
+                factor: self.combination.factor.as_ref().map(|numbers| factor(&numbers[row])),
+            };
+            run(out, i * n, multiple);
         });
-    }
-
-    /// A residue times the coefficient of a term.
-    pub(super) fn times(&self, term: usize, row: usize, target: S::Target) -> impl Fn(S) -> Residue<S> {
-        let factor = Self::factor(&self.ring.basis()[row], &self.terms[term], row);
-        move |x: S| match &self.terms[term] {
-            Coefficient::One => x.get(),
-            Coefficient::MinusOne => target.negate(x.get()),
-            Coefficient::Known(_) => target.mul_any(x.get(), &factor),
-        }
     }
 }
 
-type Residue<S> = <<S as Row>::Target as Target>::Residue;
+/// What residues of a row are times.
+pub(super) struct Multiple<S: Row> {
+    pub(super) q: S::Target,
+    /// Of words that need not be reduced.
+    one: Option<Factor<S>>,
+    factor: Option<Factor<S>>,
+}
 
-/// The sum of one element or two of a ring, each times a coefficient.
+type Residue<S> = <<S as Row>::Target as Target>::Residue;
+type Factor<S> = <<S as Row>::Target as Target>::Factor;
+
+impl<S: Row> Multiple<S> {
+    /// A word of an input, reduced.
+    pub(super) fn reduced(&self, x: S) -> Residue<S> {
+        self.one.as_ref().map_or(x.get(), |one| self.q.mul_any(x.get(), one))
+    }
+
+    fn times(&self, x: Residue<S>) -> S {
+        S::put(self.factor.as_ref().map_or(x, |factor| self.q.mul(x, factor)))
+    }
+}
+
+/// The table of `Multiples` (`multiples.cuh`) for the factors of these combinations.
+pub(super) fn multiples<S: Row>(ring: &Ring, combinations: &[&Combination]) -> Table {
+    let one = ring.accepts_any_word().then_some(U256::ONE);
+    let row = |(row, q): (usize, &Modulus)| {
+        let factors = combinations.iter().filter_map(|combination| Some(combination.factor.as_ref()?[row]));
+        let mut words = <S::Target as Target>::new(q).words();
+        for number in one.into_iter().chain(factors) {
+            words.extend_from_slice(bytemuck::cast_slice(&[<S::Target as Target>::factor(q, &number)]));
+        }
+        words
+    };
+    let words: Vec<u64> = ring.basis().iter().enumerate().flat_map(row).collect();
+    Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
+}
+
+/// What `Multiples` reads of a generated struct.
+pub(super) fn multiples_text<S: Row>(ring: &Ring, combinations: &[&Combination]) -> String {
+    let factors: Vec<String> =
+        combinations.iter().map(|combination| combination.factor.is_some().to_string()).collect();
+    format!(
+        "\x20   using Store = {};\n         \x20   using Q = {};\n         \x20   static constexpr rf::u32 stages = {};\n         \x20   static constexpr bool reduces = {};\n         \x20   RF_CONST bool factor(rf::u32 i) {{\n         \x20       constexpr bool is[] = {{{}}};\n         \x20       return is[i];\n         \x20   }}\n",
+        S::NAME,
+        <S::Target as Target>::new(&ring.basis()[0]).type_name(),
+        combinations.len(),
+        ring.accepts_any_word(),
+        factors.join(", "),
+    )
+}
+
+/// The combination of one element or two of a ring.
 ///
-/// Ports: the elements in, the moduli and coefficients ([`Kernel::table`]), the sum out.
+/// Ports: the elements in, the moduli and factors ([`Kernel::table`]), the combination out.
 #[derive(Debug, Clone)]
 struct Linear<S: Row> {
     lanes: Lanes<S>,
@@ -157,42 +167,36 @@ struct Linear<S: Row> {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for products by numbers modulo moduli of several lengths, one of them above 64 bits.
-pub(crate) fn linear(ring: &Ring, terms: Vec<Coefficient>) -> Result<Arc<dyn Kernel>> {
+pub(crate) fn linear(ring: &Ring, combination: Combination) -> Result<Arc<dyn Kernel>> {
     let bits: Vec<u32> = ring.basis().iter().map(Modulus::bits).collect();
     // words that need not be reduced are multiplied as well
-    let multiplies = ring.accepts_any_word() || terms.iter().any(|term| matches!(term, Coefficient::Known(_)));
+    let multiplies = ring.accepts_any_word() || combination.factor.is_some();
     if ring.width() == Width::W256 && multiplies && bits.iter().any(|other| *other != bits[0]) {
         let why = "its moduli are of several lengths above 64 bits";
         return Err(Error::Unsupported { job: format!("multiples in {ring}"), why: why.into() });
     }
     Ok(match ring.width() {
-        Width::W16 => Arc::new(Linear::<u16>::new(ring, terms)),
-        Width::W32 => Arc::new(Linear::<u32>::new(ring, terms)),
-        Width::W64 => Arc::new(Linear::<u64>::new(ring, terms)),
-        Width::W256 => Arc::new(Linear::<Limbs>::new(ring, terms)),
+        Width::W16 => Arc::new(Linear::<u16>::new(ring, combination)),
+        Width::W32 => Arc::new(Linear::<u32>::new(ring, combination)),
+        Width::W64 => Arc::new(Linear::<u64>::new(ring, combination)),
+        Width::W256 => Arc::new(Linear::<Limbs>::new(ring, combination)),
     })
 }
 
 impl<S: Row> Linear<S> {
-    fn new(ring: &Ring, terms: Vec<Coefficient>) -> Self {
-        let mut ports = vec![Port::input(ring.bytes()); terms.len()];
-        let lanes = Lanes::new(ring, terms);
+    fn new(ring: &Ring, combination: Combination) -> Self {
+        let mut ports = vec![Port::input(ring.bytes()); combination.minus.len()];
+        let lanes = Lanes::new(ring, combination);
         ports.extend([Port::shared(lanes.table().bytes()), Port::output(ring.bytes())]);
         Self { lanes, ports }
     }
 
-    fn terms(&self) -> usize {
-        self.lanes.terms.len()
+    fn minus(&self) -> &[bool] {
+        &self.lanes.combination.minus
     }
-}
 
-/// What does the same to words that need not be reduced, where the ring accepts any.
-fn reducing(ring: &Ring, term: Coefficient) -> Coefficient {
-    let each = |number| Coefficient::Known(ring.basis().iter().map(|q| q.reduce_i64(number)).collect());
-    match term {
-        Coefficient::One if ring.accepts_any_word() => each(1),
-        Coefficient::MinusOne if ring.accepts_any_word() => each(-1),
-        term => term,
+    fn terms(&self) -> usize {
+        self.minus().len()
     }
 }
 
@@ -227,30 +231,30 @@ impl<S: Row> Kernel for Linear<S> {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let elements = (0..self.terms()).map(|port| args.input::<S>(port)).collect::<Result<Vec<_>>>()?;
-        self.lanes.each(args.output(self.terms() + 1)?, |sum, row, first, q| {
-            for (term, element) in elements.iter().enumerate() {
-                let (times, element) = (self.lanes.times(term, row, q), &element[first..][..sum.len()]);
-                match term {
-                    0 => sum.iter_mut().zip(element).for_each(|(sum, x)| *sum = S::put(times(*x))),
-                    _ => sum.iter_mut().zip(element).for_each(|(sum, x)| *sum = S::put(q.add(sum.get(), times(*x)))),
-                }
+        self.lanes.each(args.output(self.terms() + 1)?, |out, first, row| {
+            let q = row.q;
+            let [a, b] = [0, self.terms() - 1].map(|term| &elements[term][first..][..out.len()]);
+            let signed = |minus: bool, x: S| if minus { q.negate(row.reduced(x)) } else { row.reduced(x) };
+            match *self.minus() {
+                [minus] => out.iter_mut().zip(a).for_each(|(out, x)| *out = row.times(signed(minus, *x))),
+                _ => out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (x, y))| {
+                    *out = row.times(q.add(signed(self.minus()[0], *x), signed(self.minus()[1], *y)));
+                }),
             }
         });
         Ok(())
     }
 
-    fn describe(&self) -> String {
-        let terms: Vec<String> = self.lanes.terms.iter().map(ToString::to_string).collect();
-        format!("{} moduli, times {}", self.lanes.ring.basis().len(), terms.join(", "))
+    fn combination(&self) -> Option<(&Ring, &Combination)> {
+        Some((self.lanes.ring(), &self.lanes.combination))
     }
-}
 
-impl fmt::Display for Coefficient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::One => "1",
-            Self::MinusOne => "-1",
-            Self::Known(_) => "a number each",
-        })
+    fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
+        fused(Arc::new(self.clone()), self.terms() + 1, self.lanes.ring(), then, term)
+    }
+
+    fn describe(&self) -> String {
+        let count = self.lanes.ring.basis().len();
+        format!("{count} moduli, {}", self.lanes.combination)
     }
 }

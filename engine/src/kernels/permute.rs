@@ -4,9 +4,10 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Combination, Kernel, Port};
 use crate::kernels::divisor256::Limbs;
-use crate::kernels::linear::{Coefficient, Lanes};
+use crate::kernels::fused::fused;
+use crate::kernels::linear::Lanes;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::Width;
@@ -45,7 +46,7 @@ pub(crate) fn permute(ring: &Ring, places: Vec<u32>) -> Arc<dyn Kernel> {
 
 impl<S: Row> Permute<S> {
     fn new(ring: &Ring, places: Vec<u32>) -> Self {
-        let lanes = Lanes::new(ring, vec![Coefficient::One]);
+        let lanes = Lanes::new(ring, Combination::of(&[false]));
         let tables = [size_of_val(&places[..]), lanes.table().bytes()].map(Port::shared);
         let ports = [Port::input(ring.bytes()), tables[0], tables[1], Port::output(ring.bytes())];
         Self { lanes, places: Arc::from(places), ports }
@@ -82,13 +83,16 @@ impl<S: Row> Kernel for Permute<S> {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let from = args.input::<S>(0)?;
-        self.lanes.each(args.output(3)?, |out, row, first, q| {
-            let times = self.lanes.times(0, row, q);
+        self.lanes.each(args.output(3)?, |out, first, row| {
             for (out, place) in out.iter_mut().zip(&*self.places) {
-                let x = times(from[first + (place & !NEGATED) as usize]);
-                *out = S::put(if place & NEGATED == 0 { x } else { q.negate(x) });
+                let x = row.reduced(from[first + (place & !NEGATED) as usize]);
+                *out = S::put(if place & NEGATED == 0 { x } else { row.q.negate(x) });
             }
         });
         Ok(())
+    }
+
+    fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
+        fused(Arc::new(self.clone()), 3, self.lanes.ring(), then, term)
     }
 }

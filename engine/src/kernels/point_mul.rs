@@ -5,6 +5,7 @@ use crate::field::{Field, Store, Visit, dispatch};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port, Role};
 use crate::kernels::base::restored_products;
+use crate::kernels::fused::fused;
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
@@ -66,7 +67,7 @@ impl Kernel for PointMul {
         let text = if self.adds() { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL };
         let mut source = self.rows.source(self, text, limits)?;
         source.built.launch = self.rows.leaf_launch()?;
-        Ok(source)
+        Ok(if self.adds() { source } else { source.fusable() })
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {
@@ -90,6 +91,11 @@ impl Kernel for PointMul {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, adds: self.adds(), args })
+    }
+
+    fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
+        let kernel = (!self.adds()).then(|| Arc::new(self.clone()))?;
+        fused(kernel, 2, &self.rows.ring, then, term)
     }
 
     fn describe(&self) -> String {

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::field::{Field, Store, Visit, dispatch};
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::base::products;
+use crate::kernels::fused::fused;
 use crate::kernels::rows::in_place;
 use crate::kernels::tree::{Origin, TASK_BYTES};
 use crate::limits::Limits;
@@ -63,7 +64,7 @@ impl Kernel for RingMul {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         self.rows.check_whole(limits)?;
-        self.rows.source(self, ringforge_kernels::RING_MUL, limits)
+        Ok(self.rows.source(self, ringforge_kernels::RING_MUL, limits)?.fusable())
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {
@@ -82,6 +83,10 @@ impl Kernel for RingMul {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
+    }
+
+    fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
+        fused(Arc::new(self.clone()), 2, &self.rows.ring, then, term)
     }
 
     fn describe(&self) -> String {

@@ -42,7 +42,7 @@ pub(super) enum Origin {
     Join(Vec<Id>),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Node {
     /// An input's name, else that of the kernel that writes it.
     name: String,
@@ -54,7 +54,7 @@ pub(super) struct Node {
 }
 
 /// What a port of a step is bound to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Bound {
     Reads(Id),
     Writes(Id),
@@ -63,7 +63,7 @@ pub(super) enum Bound {
     Table(Table),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) kernel: Arc<dyn Kernel>,
     pub(super) bound: Vec<Bound>,
@@ -71,7 +71,7 @@ pub(super) struct Step {
     pub(super) once: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) steps: Vec<Step>,
@@ -338,14 +338,26 @@ impl Graph {
     pub(super) fn once_first(&mut self) {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         order.sort_by_key(|&step| !self.steps[step].once);
-        let mut place = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        self.reorder(&order);
+    }
+
+    /// Leaves out steps that write nothing for anyone.
+    pub(super) fn steps_left(&mut self, stays: impl Fn(usize) -> bool) {
+        let order: Vec<usize> = (0..self.steps.len()).filter(|&step| stays(step)).collect();
+        self.reorder(&order);
+    }
+
+    /// Puts the steps of these numbers into this order.
+    fn reorder(&mut self, order: &[usize]) {
+        let mut place = vec![None; self.steps.len()];
+        order.iter().enumerate().for_each(|(new, &old)| place[old] = Some(new));
         for node in &mut self.nodes {
             if let Origin::Step(step) = &mut node.origin {
-                *step = place[*step];
+                *step = place[*step].unwrap_or(*step);
             }
         }
-        let mut steps: Vec<(usize, Step)> = place.into_iter().zip(core::mem::take(&mut self.steps)).collect();
+        let steps = core::mem::take(&mut self.steps).into_iter().zip(place);
+        let mut steps: Vec<(usize, Step)> = steps.filter_map(|(step, place)| Some((place?, step))).collect();
         steps.sort_by_key(|(place, _)| *place);
         self.steps = steps.into_iter().map(|(_, step)| step).collect();
     }

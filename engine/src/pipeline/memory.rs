@@ -8,11 +8,23 @@ use crate::plan::{self, Home, Plan, PlanArg, Slot, Temp};
 
 use super::graph::{self, Bound, Graph, Id, Kind, Origin, Refused, check_table, meet};
 
-/// The plan of a graph: its values put into arguments and temporaries.
-pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits) -> Result<Plan, Refused> {
+/// The plan of a graph, its steps fused if that is wanted and leaves every value a place.
+pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits, fuses: bool) -> Result<Plan, Refused> {
     graph.once_first();
     graph.keep_copies_secret();
-    let mut memory = Memory::new(&graph)?;
+    if fuses {
+        let mut fused = graph.clone();
+        fused.fuse();
+        if let Ok(plan) = assigned(title, &fused, limits) {
+            return Ok(plan);
+        }
+    }
+    assigned(title, &graph, limits)
+}
+
+/// The plan of a graph: its values put into arguments and temporaries.
+fn assigned(title: &str, graph: &Graph, limits: &Limits) -> Result<Plan, Refused> {
+    let mut memory = Memory::new(graph)?;
     memory.keep_places()?;
     memory.take_places()?;
     if !limits.is_cpu() {

@@ -7,9 +7,9 @@ use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
-use crate::kernel::Kernel;
+use crate::kernel::{Combination, Kernel};
 use crate::kernels::inner_product::InnerProduct;
-use crate::kernels::linear::{Coefficient, linear};
+use crate::kernels::linear::linear;
 use crate::kernels::permute::permute;
 use crate::modulus::{Modulus, low_u64};
 use crate::plan::Content;
@@ -125,7 +125,7 @@ impl<'p> Value<'p> {
             let number = |(i, q): (usize, &Modulus)| q.reduce(&numbers[if numbers.len() == 1 { 0 } else { i }]);
             match numbers.len() {
                 count if count == 1 || count == basis.len() => {
-                    Ok(vec![Coefficient::Known(basis.iter().enumerate().map(number).collect())])
+                    Ok(Combination::of(&[false]).times(basis.iter().enumerate().map(number).collect()))
                 }
                 count => Err(format!("{count} numbers are for {} moduli", basis.len())),
             }
@@ -209,8 +209,7 @@ impl<'p> Value<'p> {
         let inverses: Option<Vec<U256>> = to.ring().basis().iter().map(inverse).collect();
         quotient.linear(&[quotient, remainder], |ring| {
             let inverses = inverses.ok_or_else(|| format!("the moduli of {ring} have common factors"))?;
-            let negated = ring.basis().iter().zip(&inverses).map(|(q, x)| q.mul(x, &q.reduce_i64(-1))).collect();
-            Ok(vec![Coefficient::Known(inverses), Coefficient::Known(negated)])
+            Ok(Combination::of(&[false, true]).times(inverses))
         })
     }
 
@@ -274,9 +273,9 @@ impl<'p> Value<'p> {
         outputs.first().map_or(self.nothing(), |output| output.holding(content))
     }
 
-    /// The sum of elements of one kind, each times a coefficient.
+    /// A combination of elements of one kind.
     #[track_caller]
-    fn linear(self, elements: &[Self], terms: impl FnOnce(&Ring) -> Result<Vec<Coefficient>, Refused>) -> Self {
+    fn linear(self, elements: &[Self], terms: impl FnOnce(&Ring) -> Result<Combination, Refused>) -> Self {
         let Some(content) = self.content(elements) else { return self.nothing() };
         let Some(terms) = self.pipeline.keep(terms(content.ring())) else { return self.nothing() };
         match linear(content.ring(), terms) {
@@ -322,7 +321,7 @@ impl Add for Value<'_> {
 
     #[track_caller]
     fn add(self, other: Self) -> Self {
-        self.linear(&[self, other], |_| Ok(vec![Coefficient::One; 2]))
+        self.linear(&[self, other], |_| Ok(Combination::of(&[false; 2])))
     }
 }
 
@@ -332,7 +331,7 @@ impl Sub for Value<'_> {
 
     #[track_caller]
     fn sub(self, other: Self) -> Self {
-        self.linear(&[self, other], |_| Ok(vec![Coefficient::One, Coefficient::MinusOne]))
+        self.linear(&[self, other], |_| Ok(Combination::of(&[false, true])))
     }
 }
 
@@ -341,7 +340,7 @@ impl Neg for Value<'_> {
 
     #[track_caller]
     fn neg(self) -> Self {
-        self.linear(&[self], |_| Ok(vec![Coefficient::MinusOne]))
+        self.linear(&[self], |_| Ok(Combination::of(&[true])))
     }
 }
 

@@ -21,6 +21,8 @@ const HEAD: &str =
 struct File {
     /// The name of the device that was measured.
     device: String,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    unfused: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     choice: Vec<Entry>,
 }
@@ -82,7 +84,7 @@ impl Tuning {
     #[must_use]
     pub fn to_text(&self, limits: &Limits) -> String {
         let choice = self.choices.iter().map(Entry::new).collect();
-        let file = File { device: limits.name.clone(), choice };
+        let file = File { device: limits.name.clone(), unfused: self.unfused, choice };
         // strings and numbers in tables: there is nothing that TOML could not say
         HEAD.to_owned() + &toml::to_string(&file).unwrap_or_default()
     }
@@ -107,7 +109,7 @@ impl Tuning {
                 return Err(malformed(format!("two choices for op = \"{op}\", bits = {bits}, n = {n}")));
             }
         }
-        Ok(Self { choices })
+        Ok(Self { choices, unfused: file.unfused })
     }
 }
 

@@ -137,7 +137,7 @@ struct StepRun<'a> {
 }
 
 impl<'a> StepRun<'a> {
-    fn run(&mut self, mut work: Work<'a>, slabs: &[Slab], args: &mut [HostArg<'_>]) -> Result<()> {
+    fn run(&mut self, work: Work<'a>, slabs: &[Slab], args: &mut [HostArg<'_>]) -> Result<()> {
         let (ins, outs) = slabs.first().map_or((&[][..], &[][..]), |slab| (&slab.ins[..], &slab.outs[..]));
         let Beside { up, down, .. } = &*self.beside;
         let (up, down) = (up.clone(), down.clone());

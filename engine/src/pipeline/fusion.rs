@@ -1,0 +1,111 @@
+//! Fusion: a step that combines elements with what another step writes for it alone becomes part of that step.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::kernel::Kernel;
+
+use super::graph::{Bound, Graph, Id, Origin, Step, meet};
+
+/// A step that takes in another one.
+struct Found {
+    step: usize,
+    /// What it writes for the other one alone.
+    value: Id,
+    kernel: Arc<dyn Kernel>,
+    /// The other step's, but for the value.
+    operands: Vec<Id>,
+}
+
+impl Graph {
+    /// Fuses what can be. A step goes to the place of the last one that it takes in, where all operands are there.
+    pub(super) fn fuse(&mut self) {
+        let mut gone = Vec::new();
+        for step in 0..self.steps.len() {
+            let Some(found) = self.find(step) else { continue };
+            let Some(fused) = self.fused(step, &found) else { continue };
+            self.steps[step] = fused;
+            gone.push(found.step);
+        }
+        self.steps_left(|step| !gone.contains(&step));
+    }
+
+    /// The latest of the steps that can take in this one.
+    fn find(&self, number: usize) -> Option<Found> {
+        let step = &self.steps[number];
+        let terms = step.kernel.combination()?.1.minus.len();
+        let mut values = Vec::new();
+        for bound in &step.bound[..terms] {
+            if let Bound::Reads(id) = *bound {
+                values.push(id);
+            }
+        }
+        let found = values.iter().enumerate().filter_map(|(term, &value)| {
+            let Origin::Step(writer) = self.nodes[value].origin else { return None };
+            if !self.is_for(value, number)
+                || self.steps[writer].once != step.once
+                || self.is_overwritten(writer, number)
+            {
+                return None;
+            }
+            let kernel = self.steps[writer].kernel.with_epilogue(&step.kernel, term)?;
+            let operands = values.iter().copied().filter(|&other| other != value).collect();
+            Some(Found { step: writer, value, kernel, operands })
+        });
+        found.max_by_key(|found| found.step)
+    }
+
+    /// Whether a step takes a value whole, and nobody else does.
+    fn is_for(&self, value: Id, step: usize) -> bool {
+        let takes = |id: Id| self.all_sources(id).iter().any(|(source, _)| *source == value);
+        let reads = self
+            .steps
+            .iter()
+            .enumerate()
+            .flat_map(|(number, step)| step.bound.iter().map(move |bound| (number, bound)));
+        let mut readers = reads.filter_map(|(number, bound)| match *bound {
+            Bound::Reads(id) | Bound::Turns(id, _) if takes(id) => Some((number, id)),
+            _ => None,
+        });
+        let alone = readers.next() == Some((step, value)) && readers.next().is_none();
+        alone && self.home(value) == (value, 0) && !self.outputs.iter().any(|(_, id)| takes(*id))
+    }
+
+    /// Whether what a step reads is written over before another one.
+    fn is_overwritten(&self, step: usize, other: usize) -> bool {
+        let sources = |id: Id| self.all_sources(id);
+        let reads = self.steps[step].bound.iter().filter_map(|bound| match *bound {
+            Bound::Reads(id) | Bound::Turns(id, _) => Some(id),
+            _ => None,
+        });
+        let reads: Vec<(Id, Range<usize>)> = reads.flat_map(sources).collect();
+        let turned = self.steps[step + 1..other].iter().flat_map(|step| &step.bound).filter_map(|bound| match *bound {
+            Bound::Turns(old, _) => Some(old),
+            _ => None,
+        });
+        turned.flat_map(sources).any(|(id, bytes)| reads.iter().any(|(other, own)| *other == id && meet(own, &bytes)))
+    }
+
+    /// The step that takes in another one, which then writes what that does.
+    fn fused(&mut self, other: usize, found: &Found) -> Option<Step> {
+        let written = |step: &Step| {
+            step.bound.iter().find_map(|bound| if let Bound::Writes(id) = *bound { Some(id) } else { None })
+        };
+        let result = written(&self.steps[other])?;
+        let Step { bound, once, .. } = &self.steps[found.step];
+        // its ports, its operands behind them, and tables that say what is done with these
+        let operands = found.operands.iter().map(|&id| Bound::Reads(id));
+        let own = bound.iter().cloned().map(Some).chain([None]).take(found.kernel.ports().len() - found.operands.len());
+        let all = own.chain(operands.map(Some)).enumerate().map(|(port, bound)| match bound {
+            Some(Bound::Writes(id)) if id == found.value => Some(Bound::Writes(result)),
+            Some(Bound::Table(_)) | None => found.kernel.table(port).map(Bound::Table),
+            bound => bound,
+        });
+        let bound = all.collect::<Option<Vec<_>>>()?;
+        let step = Step { kernel: found.kernel.clone(), bound, once: *once };
+        self.on_views(&step)?;
+        // nobody reads it, and it needs no memory
+        self.nodes[found.value].origin = Origin::View(result, 0);
+        Some(step)
+    }
+}

@@ -1,0 +1,295 @@
+//! Steps that become part of the kernel before them: what is fused, what is not, and that the bits are the same.
+
+#[path = "support/rings.rs"]
+mod rings;
+
+use ringforge::kernels::{Role, Sharing};
+use ringforge::split::Split;
+use ringforge::testkit::{Compiled, Named, NamedPlan, Target, difference, residues};
+use ringforge::tuning::Tuning;
+use ringforge::{
+    Content, Device, Limits, Modulus, Order, Pipeline, Plan, PlanArg, Planner, Quotient, Result, Ring, U256, Value,
+};
+
+/// A pipeline of elements a, b and c.
+type Rule = (&'static str, for<'p> fn(&'p Pipeline, &Ring), usize, usize);
+
+fn coefficients<'p>(p: &'p Pipeline, ring: &Ring) -> [Value<'p>; 3] {
+    ["a", "b", "c"].map(|name| p.coefficients(name, ring))
+}
+
+fn evaluations<'p>(p: &'p Pipeline, ring: &Ring, order: Order) -> [Value<'p>; 3] {
+    ["a", "b", "c"].map(|name| p.evaluations(name, ring, order))
+}
+
+fn both<'p>(p: &'p Pipeline, ring: &Ring, order: Order) -> (Value<'p>, [Value<'p>; 2]) {
+    (p.coefficients("a", ring), ["b", "c"].map(|name| p.evaluations(name, ring, order)))
+}
+
+const FIVE: [U256; 1] = [U256::from_u8(5)];
+
+/// What is fused: kernels of the plan without fusion, and with it.
+const RULES: &[Rule] = &[
+    (
+        "forward",
+        |p, ring| {
+            let (a, [b, c]) = both(p, ring, Order::Tree);
+            p.output("to", (b - a.forward()).scale(&FIVE) + c);
+        },
+        4,
+        1,
+    ),
+    (
+        "forward, natural order",
+        |p, ring| {
+            let (a, [b, c]) = both(p, ring, Order::Natural);
+            p.output("to", a.forward_to(Order::Natural) - b);
+            p.output("other", c.scale(&FIVE));
+        },
+        3,
+        2,
+    ),
+    (
+        "inverse",
+        |p, ring| {
+            let [a, b, c] = evaluations(p, ring, Order::Tree);
+            p.output("to", -(a.inverse() + b.inverse()) + c.inverse());
+        },
+        6,
+        3,
+    ),
+    (
+        "product",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            p.output("to", a * b + c);
+        },
+        2,
+        1,
+    ),
+    (
+        "products of values",
+        |p, ring| {
+            let [a, b, c] = evaluations(p, ring, Order::Natural);
+            p.output("to", a * b - b * c);
+        },
+        3,
+        2,
+    ),
+    (
+        "automorphism",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            p.output("to", (a.automorphism(5) - b).scale(&FIVE) - c);
+        },
+        4,
+        1,
+    ),
+    (
+        "sums",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            p.output("to", -(a - b) + c);
+        },
+        3,
+        1,
+    ),
+    (
+        "inner product",
+        |p, ring| {
+            let [a, b, c] = evaluations(p, ring, Order::Tree);
+            p.output("to", a.inner_product(ring, b) - c);
+        },
+        2,
+        1,
+    ),
+    (
+        "quotient",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            p.output("other", b + c);
+            match ring.basis().len() {
+                1 => p.output("to", a.scale(&FIVE)),
+                count => p.output("to", a.divide_round(1) - b.limbs(0..count - 1)),
+            }
+        },
+        0,
+        0,
+    ),
+    (
+        "operand of all items",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            let all = p.shared("all", ring.bytes()).holding(Content::Coefficients(ring.clone()));
+            p.output("to", all - a * b);
+            p.output("other", c.forward().inverse() - all);
+        },
+        5,
+        3,
+    ),
+    // a place among others' limbs
+    (
+        "views",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            let last = ring.basis().len() - 1;
+            let part = a.limbs(last..last + 1) * b.limbs(last..last + 1) - c.limbs(last..last + 1);
+            match last {
+                0 => p.output("to", part),
+                _ => p.output("to", p.join(Content::Coefficients(ring.clone()), &[b.limbs(0..last), part])),
+            }
+        },
+        0,
+        0,
+    ),
+];
+
+/// What is not: a value that others read, or is given out, or is read in part, or written over before.
+const OTHERS: &[Rule] = &[
+    (
+        "read twice",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            let product = a * b;
+            p.output("to", product + product);
+            p.output("other", c.scale(&FIVE));
+        },
+        3,
+        3,
+    ),
+    (
+        "read by another step",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            let product = a * b;
+            p.output("to", product + c);
+            p.output("other", product.scale(&FIVE));
+        },
+        3,
+        3,
+    ),
+    (
+        "given out",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            let product = a * b;
+            p.output("to", product + c);
+            p.output("other", product);
+        },
+        2,
+        2,
+    ),
+    (
+        "operands of a product",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            p.output("to", (a + b) * c);
+        },
+        2,
+        2,
+    ),
+    (
+        "an operand too many",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            p.output("to", a * b + c - a + b);
+        },
+        4,
+        2,
+    ),
+    // the sum's place is the product's input, which would be needed later
+    (
+        "written over",
+        |p, ring| {
+            let [a, b, c] = evaluations(p, ring, Order::Tree);
+            let product = a * b;
+            p.output("a", c.mul_add(b, a));
+            p.output("to", product - b);
+        },
+        3,
+        3,
+    ),
+];
+
+fn plans(rule: &Rule, ring: &Ring, limits: &Limits) -> Result<[Plan; 2]> {
+    let plan = |tuning| {
+        let p = Pipeline::new(rule.0, &Planner::new(limits.clone()).tuned(tuning));
+        rule.1(&p, ring);
+        p.build()
+    };
+    Ok([plan(Tuning::default().unfused())?, plan(Tuning::default())?])
+}
+
+#[test]
+fn plans_say_what_was_fused() -> Result<()> {
+    let ring: Ring = "998244353:x^64+1".parse()?;
+    for rule @ (name, _, before, after) in RULES.iter().chain(OTHERS).filter(|rule| rule.2 > 0) {
+        let [unfused, fused] = plans(rule, &ring, &Limits::h200())?;
+        assert_eq!((unfused.kernels().len(), fused.kernels().len()), (*before, *after), "{name}:\n{unfused}\n{fused}");
+        assert!(!unfused.to_string().contains("fused:"));
+        assert_eq!(fused.to_string().contains("fused:"), after < before, "{fused}");
+    }
+    // nor on a CPU
+    let [unfused, same] = plans(&RULES[0], &ring, &Limits::cpu())?;
+    assert_eq!(unfused.to_string(), same.to_string());
+    Ok(())
+}
+
+/// What the plan makes of random elements there.
+fn run(plan: &Plan, ring: &Ring, batch: usize, device: &Device) -> Named {
+    let inputs = plan.args().iter().filter(|arg| arg.role != Role::Out).zip(1..);
+    let items = |arg: &PlanArg| if arg.sharing == Sharing::Shared { 1 } else { batch };
+    let inputs = inputs.map(|(arg, seed)| (arg.name.clone(), residues(ring, seed, items(arg)))).collect();
+    let compiled = Compiled::new(&NamedPlan::new("fusion", plan.clone()), device).expect("a program");
+    compiled.run(batch, &inputs).expect("a run")
+}
+
+fn check(device: &Device, limits: &Limits, rings: &[Ring]) -> Result<()> {
+    for ring in rings {
+        for rule in RULES.iter().chain(OTHERS) {
+            let [unfused, fused] = plans(rule, ring, limits)?;
+            for batch in [1, 3] {
+                let wanted = run(&unfused, ring, batch, &Device::cpu());
+                let wrong = difference(&fused, &wanted, &run(&fused, ring, batch, device));
+                assert!(wrong.is_none(), "{} in {ring}, {batch} items: {}", rule.0, wrong.unwrap_or_default());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rings of every arithmetic, stored in every way, whose leaves have degree 1 and which have the automorphism.
+fn all_rings() -> Vec<Ring> {
+    let suits = |ring: &Ring| {
+        let n = ring.degree();
+        let cyclic = matches!(ring.quotient(), Quotient::Cyclic { .. } | Quotient::Negacyclic { .. });
+        let one_length = ring.basis().len() == 1 || ring.basis().iter().all(|q| q.bits() <= 64);
+        let splits = Split::of(ring, None).is_ok_and(|split| split.base() == 1);
+        let has_limbs = ring.moduli().len() == ring.basis().len()
+            && (0..ring.basis().len()).all(|limb| ring.limbs(limb..limb + 1).is_ok());
+        cyclic && n.is_power_of_two() && n > 3 && one_length && splits && has_limbs
+    };
+    rings::rings().into_iter().filter(suits).collect()
+}
+
+/// What fused kernels mean.
+#[test]
+fn bits_are_the_same_on_the_cpu() -> Result<()> {
+    let rings = all_rings();
+    assert!(rings.len() > 20, "{}", rings.len());
+    check(&Device::cpu(), &Limits::h200(), &rings)
+}
+
+#[test]
+fn bits_are_the_same_on_the_emulator() -> Result<()> {
+    let Some(device) = Target::Emulator.device() else { return Ok(()) };
+    let q = |q: u64| Modulus::new(q);
+    let rings = [Ring::rns(16, &[q(97)?, q(193)?])?, Ring::negacyclic(8, q(1_152_921_504_606_830_593)?)?];
+    check(&device, device.limits(), &rings)
+}
+
+#[test]
+fn bits_are_the_same_on_a_gpu() -> Result<()> {
+    let Some(device) = Target::Cuda.device() else { return Ok(()) };
+    check(&device, device.limits(), &all_rings())
+}

@@ -1,0 +1,61 @@
+// Element-wise steps on residues that a kernel is about to store: fused to it, so that they cost no pass over memory.
+#pragma once
+#include "multiples.cuh"
+#include "packed.cuh"
+
+namespace rf {
+
+// What E, the generated struct `Epilogue`, does to a row. E has the stages of Multiples for elements of residues E::Store, and a
+// table for them; stage i adds an operand if E::adds(i), one of E::operands, each with its distance from item to item; and
+// E::minus(i, 0) says whether what the kernel made changes its sign there, E::minus(i, 1) whether the operand does.
+template <class E>
+struct Ending {
+    using Store = typename E::Store;
+    using Residue = typename E::Q::Residue;
+    static constexpr bool plain = false;
+
+    Multiples<E> multiples;
+    const Store* operand[E::operands + 1];
+
+    // in: the row in an item, and the place of the row in memory with so many residues from an item to the next
+    template <class Offset>
+    RF_METHOD Ending(const E& e, u32 row, Offset offset) : multiples(e.table, row) {
+        if constexpr (E::operands > 0) {
+            RF_UNROLL
+            for (u32 i = 0; i < E::operands; i++) operand[i] = e.operand[i] + offset(e.distance[i]);
+        }
+    }
+    // in: residues, >= 0 and < q
+    template <u32 Count, u32 Align, class Get>
+    RF_METHOD void store(Store* row, i64 at, Get get) const {
+        Residue x[Count];
+        RF_UNROLL
+        for (u32 v = 0; v < Count; v++) x[v] = element_of<Store>(get(v));
+        stages<0, 0, Count, Align>(x, at);
+        Move<Store, Count, Align>::store(row + at, [&](u32 v) { return (Store)x[v]; });
+    }
+
+  private:
+    template <u32 I, u32 Operand, u32 Count, u32 Align>
+    RF_METHOD void stages(Residue* x, i64 at) const {
+        if constexpr (I < E::stages) {
+            const auto& q = multiples.q;
+            if constexpr (E::minus(I, 0) && !(E::adds(I) && !E::minus(I, 1))) {
+                RF_UNROLL
+                for (u32 v = 0; v < Count; v++) x[v] = q.negate(x[v]);
+            }
+            if constexpr (E::adds(I)) {
+                Move<Store, Count, Align>::template load<Residue>(operand[Operand] + at, [&](u32 v, Residue any) {
+                    Residue y = multiples.reduced(any);
+                    if constexpr (E::minus(I, 1)) x[v] = q.sub(x[v], y);
+                    else if constexpr (E::minus(I, 0)) x[v] = q.sub(y, x[v]);
+                    else x[v] = q.add(x[v], y);
+                });
+            }
+            multiples.template times<I, Count>(x);
+            stages<I + 1, Operand + E::adds(I), Count, Align>(x, at);
+        }
+    }
+};
+
+}  // namespace rf

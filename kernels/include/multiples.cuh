@@ -1,0 +1,83 @@
+// Residues of rows times known numbers modulo any q.
+#pragma once
+#include "divisor256.cuh"
+
+namespace rf {
+
+// A modulus and known factors from words of a table.
+template <class Q>
+struct Known;
+
+template <>
+struct Known<Divisor> {
+    static constexpr u32 words = 3, factor_words = 1;
+
+    RF_FN Divisor modulo(const u64* at) { return Divisor{at[0], at[1], (u32)at[2]}; }
+    RF_FN u64 factor(const u64* at) { return at[0]; }
+};
+
+template <u32 Bits>
+struct Known<Divisor256<Bits>> {
+    static constexpr u32 words = 5, factor_words = 20;
+
+    RF_FN Divisor256<Bits> modulo(const u64* at) {
+        Divisor256<Bits> q;
+        limbs(q.q, at);
+        q.ratio = at[4];
+        return q;
+    }
+    RF_FN typename Divisor256<Bits>::Factor factor(const u64* at) {
+        typename Divisor256<Bits>::Factor c;
+        RF_UNROLL
+        for (u32 i = 0; i < 5; i++) limbs(c.part[i].limb, at + 4 * i);
+        return c;
+    }
+
+  private:
+    RF_FN void limbs(u32* to, const u64* at) {
+        RF_UNROLL
+        for (u32 i = 0; i < 4; i++) to[2 * i] = low(at[i]), to[2 * i + 1] = high(at[i]);
+    }
+};
+
+// What the residues of a row are times, stage after stage. The generated struct L has its type of modulus L::Q, whether words
+// of inputs need to be reduced (L::reduces), and whether stage i of L::stages has a factor (L::factor(i)). The table has for
+// each row the modulus, the factor 1 if it reduces, and the factors.
+template <class L>
+struct Multiples {
+    using Q = typename L::Q;
+    using Residue = typename Q::Residue;
+    using K = Known<Q>;
+
+    Q q;
+    const u64* factors;
+
+    RF_METHOD Multiples(const u64* table, u32 row) {
+        const u64* known = table + row * (K::words + place(L::stages) * K::factor_words);
+        q = K::modulo(known);
+        factors = known + K::words;
+    }
+    // in: a word of an input   out: the same mod q
+    RF_METHOD Residue reduced(Residue x) const {
+        if constexpr (L::reduces) return q.mul(x, K::factor(factors));
+        else return x;
+    }
+    // Multiplies residues by the factor of stage I.
+    template <u32 I, u32 Count>
+    RF_METHOD void times(Residue* x) const {
+        if constexpr (L::factor(I)) {
+            auto c = K::factor(factors + place(I) * K::factor_words);
+            RF_UNROLL
+            for (u32 v = 0; v < Count; v++) x[v] = q.mul(x[v], c);
+        }
+    }
+
+  private:
+    RF_CONST u32 place(u32 stage) {
+        u32 count = L::reduces;
+        for (u32 i = 0; i < stage; i++) count += L::factor(i);
+        return count;
+    }
+};
+
+}  // namespace rf
