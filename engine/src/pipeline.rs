@@ -3,6 +3,7 @@
 mod automorphism;
 mod graph;
 mod memory;
+mod rings;
 mod value;
 
 use core::cell::{Cell, RefCell};
