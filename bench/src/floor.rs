@@ -34,6 +34,23 @@ fn slots_of_sum(arithmetic: Arithmetic) -> (f64, f64) {
     }
 }
 
+/// Slots of a product of words, four wide ones, and of its remainder by a quotient of three.
+const PRODUCT: usize = 8;
+const REMAINDER: usize = 10;
+/// Instructions of a ChaCha20 block on the pipe of logic: 80 quarter rounds of 12 sums, exclusive ors and rotations, and 16
+/// sums.
+const BLOCK: usize = 80 * 12 + 16;
+
+/// What an item takes beside memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Words {
+    /// Products of words, and remainders.
+    pub(crate) products: usize,
+    pub(crate) remainders: usize,
+    /// Blocks of random bytes.
+    pub(crate) blocks: usize,
+}
+
 /// The least seconds for an item.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Floor {
@@ -55,20 +72,21 @@ impl Floor {
         Self::new(slots_per_item(job, limits), None, bytes_per_item, ceilings)
     }
 
-    /// The floor of what moves so many bytes for an item, and does little else.
-    pub(crate) fn of_bytes(bytes_per_item: usize, ceilings: &Ceilings) -> Self {
-        Self::new(None, None, bytes_per_item, ceilings)
+    /// The floor of what moves so many bytes for an item, and computes with words.
+    pub(crate) fn of_words(words: &Words, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
+        let Words { products, remainders, blocks } = *words;
+        let known = |count: usize| (count > 0).then_some(count as f64);
+        let slots = known(PRODUCT * products + REMAINDER * remainders);
+        Self::new(slots, known(BLOCK * blocks), bytes_per_item, ceilings)
     }
 
-    /// The floor of a fast or an exact conversion to another basis below 2^64: products of words, four wide ones each, and
-    /// remainders by a quotient of three, of every digit and every result.
+    /// The floor of a fast or an exact conversion to another basis below 2^64, with remainders of every digit and every
+    /// result.
     pub(crate) fn of_conversion(job: &Job, to: &Ring, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
-        const PRODUCT: usize = 8;
-        const REMAINDER: usize = 10;
-        let (k, l) = (job.ring.basis().len(), to.basis().len());
+        let (n, k, l) = (job.ring.degree(), job.ring.basis().len(), to.basis().len());
         let of_digits = if job.op == Op::ConvertFast { k } else { k * (k + 1) / 2 };
-        let slots = job.ring.degree() * (PRODUCT * (of_digits + k * l) + REMAINDER * (k + l));
-        Self::new(Some(slots as f64), None, bytes_per_item, ceilings)
+        let words = Words { products: n * (of_digits + k * l), remainders: n * (k + l), blocks: 0 };
+        Self::of_words(&words, bytes_per_item, ceilings)
     }
 
     fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, ceilings: &Ceilings) -> Self {

@@ -5,9 +5,7 @@
 //!
 //! `cargo run --release -p ringforge --example 06-key-switch`
 
-use core::ops::Range;
-
-use ringforge::{Content, Engine, Job, Modulus, Op, Order, Pipeline, Program, Result, Ring, U256, Value};
+use ringforge::{Content, Engine, Modulus, Order, Pipeline, Program, Result, Ring, U256, Value};
 
 const N: usize = 4096;
 /// Primes of Q in a digit, which are as many as P has, and digits.
@@ -19,29 +17,12 @@ fn evaluations(ring: &Ring) -> Content {
     Content::Evaluations { ring: ring.clone(), depth: N.ilog2(), order: Order::Tree }
 }
 
-/// The digits of d, raised to Q·P; their inner products with the two sets of keys; these divided by P.
+/// The digits of d, raised to Q·P; their inner products with the two sets of keys; these divided by P: c0 and c1.
 fn key_switch(engine: &Engine, q: &Ring, qp: &Ring) -> Result<Program> {
     let p = engine.pipeline("key switch");
-    let d = p.elements("d", evaluations(q));
     let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(evaluations(&qp.side_by_side(2 * DIGITS)?));
-    let coefficients = d.inverse();
-    let mut digits = Vec::new();
-    for j in 0..DIGITS {
-        let own = ALPHA * j..ALPHA * (j + 1);
-        let raised = |to: Range<usize>| {
-            let raise = Job::new(&q.limbs(own.clone())?, Op::ConvertFast).to(&qp.limbs(to)?);
-            Ok(p.job(&raise, &[coefficients.limbs(own.clone())]).forward())
-        };
-        if j > 0 {
-            digits.push(raised(0..own.start)?);
-        }
-        digits.extend([d.limbs(own.clone()), raised(own.end..LIMBS + ALPHA)?]);
-    }
-    let digits = p.join(evaluations(&qp.side_by_side(DIGITS)?), &digits);
-    let sums = digits.inner_product(qp, keys);
-    for (i, name) in ["c0", "c1"].into_iter().enumerate() {
-        p.output(name, sums.limbs(i * (LIMBS + ALPHA)..(i + 1) * (LIMBS + ALPHA)).divide_round(ALPHA));
-    }
+    let digits = p.elements("d", evaluations(q)).raise(ALPHA, qp);
+    p.output("c", digits.inner_product(qp, keys).divide_round(ALPHA));
     engine.device().compile(&p.build()?)
 }
 
@@ -74,7 +55,8 @@ fn main() -> Result<()> {
     let switch = key_switch(&engine, &q, &qp)?;
     println!("{}", switch.plan());
     let p = engine.pipeline("what is left of c0 + c1 s - d s'");
-    let [c0, c1, d] = ["c0", "c1", "d"].map(|name| p.elements(name, evaluations(&q)));
+    let (c, d) = (p.elements("c", evaluations(&q.side_by_side(2)?)), p.elements("d", evaluations(&q)));
+    let [c0, c1] = [0..LIMBS, LIMBS..2 * LIMBS].map(|limbs| c.limbs(limbs));
     let [s, other] = ["s", "s'"].map(|name| p.coefficients(name, &qp).limbs(0..LIMBS).forward());
     p.output("noise", (c0 + c1 * s - d * other).inverse());
     let check = engine.device().compile(&p.build()?)?;
@@ -97,9 +79,9 @@ fn main() -> Result<()> {
     let mut keys = vec![0u64; 2 * DIGITS * (LIMBS + ALPHA) * N];
     let call = make_keys.on_host(1).input("s", &s).input("s'", &other).input("noise", &noise).input("a", &a);
     call.output("keys", &mut keys).run()?;
-    let [mut c0, mut c1, mut left] = [(); 3].map(|()| vec![0u64; LIMBS * N]);
-    switch.on_host(1).input("d", &d).input("keys", &keys).output("c0", &mut c0).output("c1", &mut c1).run()?;
-    let call = check.on_host(1).input("c0", &c0).input("c1", &c1).input("d", &d).input("s", &s).input("s'", &other);
+    let [mut c, mut left] = [2, 1].map(|count| vec![0u64; count * LIMBS * N]);
+    switch.on_host(1).input("d", &d).input("keys", &keys).output("c", &mut c).run()?;
+    let call = check.on_host(1).input("c", &c).input("d", &d).input("s", &s).input("s'", &other);
     call.output("noise", &mut left).run()?;
 
     // one small integer in all limbs

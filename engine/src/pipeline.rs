@@ -4,6 +4,7 @@ mod automorphism;
 mod fusion;
 mod graph;
 mod memory;
+mod rings;
 mod value;
 
 use core::cell::{Cell, RefCell};

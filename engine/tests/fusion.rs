@@ -8,7 +8,7 @@ use ringforge::split::Split;
 use ringforge::testkit::{Compiled, Named, NamedPlan, Target, difference, residues};
 use ringforge::tuning::Tuning;
 use ringforge::{
-    Content, Device, Limits, Modulus, Order, Pipeline, Plan, PlanArg, Planner, Quotient, Result, Ring, U256, Value,
+    Content, Device, Limits, Modulus, Order, Pipeline, Plan, Planner, Quotient, Result, Ring, U256, Value,
 };
 
 /// A pipeline of elements a, b and c.
@@ -127,6 +127,18 @@ const RULES: &[Rule] = &[
         5,
         3,
     ),
+    (
+        "parts of what was joined",
+        |p, ring| {
+            let [a, b, c] = coefficients(p, ring);
+            let (both, limbs) = (ring.side_by_side(2).expect("a ring"), ring.basis().len());
+            let joined = p.join(Content::Coefficients(both), &[a * b, b * c]);
+            p.output("to", joined.limbs(0..limbs) - c);
+            p.output("other", a + joined.limbs(limbs..2 * limbs));
+        },
+        4,
+        2,
+    ),
     // a place among others' limbs
     (
         "views",
@@ -237,9 +249,11 @@ fn plans_say_what_was_fused() -> Result<()> {
 
 /// What the plan makes of random elements there.
 fn run(plan: &Plan, ring: &Ring, batch: usize, device: &Device) -> Named {
-    let inputs = plan.args().iter().filter(|arg| arg.role != Role::Out).zip(1..);
-    let items = |arg: &PlanArg| if arg.sharing == Sharing::Shared { 1 } else { batch };
-    let inputs = inputs.map(|(arg, seed)| (arg.name.clone(), residues(ring, seed, items(arg)))).collect();
+    let mut inputs = Named::new();
+    for (arg, seed) in plan.args().iter().filter(|arg| arg.role != Role::Out).zip(1..) {
+        let items = if arg.sharing == Sharing::Shared { 1 } else { batch };
+        inputs.insert(arg.name.clone(), residues(ring, seed, items));
+    }
     let compiled = Compiled::new(&NamedPlan::new("fusion", plan.clone()), device).expect("a program");
     compiled.run(batch, &inputs).expect("a run")
 }

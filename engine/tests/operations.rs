@@ -199,14 +199,16 @@ fn quotients_are_rounded() {
         let ring = negacyclic(8, basis);
         let ring = if form { rings::stored_otherwise(&ring).pop().expect("another form") } else { ring };
         let split = Split::of(&ring, Some(3)).expect("a split");
-        let batch = 3;
-        let a = residues(&ring, 7, batch);
-        let plain = naive::to_plain(&ring, &a);
-        for moduli in 1..basis.len() {
+        for (moduli, elements) in (1..basis.len()).flat_map(|moduli| [(moduli, 1), (moduli, 3)]) {
+            let batch = 3;
+            let many = ring.side_by_side(elements).expect("a ring");
+            let a = residues(&many, 7, batch);
+            let plain = naive::to_plain(&many, &a);
             let left = ring.limbs(0..basis.len() - moduli).expect("limbs");
+            let many_left = left.side_by_side(elements).expect("a ring");
             let divisor: BigUint = basis[basis.len() - moduli..].iter().map(integers_of).product();
             let mut wanted = Vec::new();
-            for element in plain.chunks_exact(plain.len() / batch) {
+            for element in plain.chunks_exact(basis.len() * ring.degree()) {
                 let integers = integers(&ring, element);
                 for q in left.basis() {
                     let residue = |x: &BigUint| (x + (&divisor - 1u32) / 2u32) / &divisor % integers_of(q);
@@ -217,22 +219,32 @@ fn quotients_are_rounded() {
                     }));
                 }
             }
-            let found = run(batch, &[("a", &a)], left.bytes(), |p| {
-                p.output("to", p.coefficients("a", &ring).divide_round(moduli));
+            let about = format!("{elements} of {ring} by {moduli}");
+            let found = run(batch, &[("a", &a)], many_left.bytes(), |p| {
+                p.output("to", p.coefficients("a", &many).divide_round(moduli));
             });
-            assert!(found == naive::to_stored(&left, &wanted), "{ring} by {moduli}");
+            assert!(found == naive::to_stored(&left, &wanted), "{about}");
             for order in ORDERS {
                 let values = |ring: &Ring, split: &Split, plain: &[U256]| {
                     naive::to_stored(ring, &naive::forward(ring, split, order, plain))
                 };
-                let content = Content::Evaluations { ring: ring.clone(), depth: 3, order };
-                let found = run(batch, &[("a", &values(&ring, &split, &plain))], left.bytes(), |p| {
+                let content = Content::Evaluations { ring: many.clone(), depth: 3, order };
+                let found = run(batch, &[("a", &values(&ring, &split, &plain))], many_left.bytes(), |p| {
                     p.output("to", p.elements("a", content).divide_round(moduli));
                 });
                 let split = Split::of(&left, Some(3)).expect("a split");
-                assert!(found == values(&left, &split, &wanted), "{ring} by {moduli}, values in {order}");
+                assert!(found == values(&left, &split, &wanted), "{about}, values in {order}");
             }
         }
+    }
+    // by no modulus, by all of an element, by rows that are no elements side by side
+    let engine = Engine::cpu();
+    let ring = negacyclic(8, &bases[2]);
+    let rows = Ring::rows(ring.basis(), &[0, 1, 0], ring.quotient().clone()).expect("a ring");
+    for (ring, moduli) in [(&ring, 0), (&ring, 2), (&ring.side_by_side(2).expect("a ring"), 2), (&rows, 1)] {
+        let p = engine.pipeline("refused");
+        p.output("to", p.coefficients("a", ring).divide_round(moduli));
+        assert!(matches!(p.build(), Err(Error::Plan { .. })), "{ring} by {moduli}");
     }
 }
 
@@ -309,4 +321,212 @@ fn inner_products_equal_the_oracle() {
             assert!(found == naive::to_stored(&sums, &wanted), "{count} terms, {sets} sets in {ring}");
         }
     }
+}
+
+#[test]
+fn groups_of_limbs_are_raised() {
+    let (prime, modulus) = (rings::prime, rings::modulus);
+    let bases = [
+        (vec![prime(60, 64), prime(59, 64), prime(50, 64), prime(49, 64)], 3),
+        (vec![prime(30, 64), prime(29, 64), prime(28, 64), prime(27, 64)], 4),
+        (vec![modulus(97), modulus(193), modulus(257)], 2),
+    ];
+    let (n, batch) = (8, 3);
+    for (to, own) in bases.iter().map(|(basis, own)| (negacyclic(n, basis), *own)) {
+        for to in core::iter::once(to.clone()).chain(rings::stored_otherwise(&to)) {
+            let ring = to.limbs(0..own).expect("limbs");
+            let a = residues(&ring, 3, batch);
+            let (plain, all) = (naive::to_plain(&ring, &a), to.basis().len());
+            for limbs in [1, 2, usize::MAX] {
+                let groups: Vec<_> = (0..own).step_by(limbs).map(|at| at..own.min(at.saturating_add(limbs))).collect();
+                let many = to.side_by_side(groups.len()).expect("a ring");
+                let found = run(batch, &[("a", &a)], many.bytes(), |p| {
+                    p.output("to", p.coefficients("a", &ring).raise(limbs, &to));
+                });
+                let raised = naive::to_plain(&many, &found);
+                for (i, element) in raised.chunks_exact(all * n).enumerate() {
+                    let group = groups[i % groups.len()].clone();
+                    let from = &plain[(i / groups.len() * own + group.start) * n..][..group.len() * n];
+                    assert!(element[group.start * n..group.end * n] == *from, "a group of {limbs} stays in {to}");
+                    let product: BigUint = to.basis()[group.clone()].iter().map(integers_of).product();
+                    let of_group = integers(&to.limbs(group.clone()).expect("limbs"), from);
+                    for (place, x) in of_group.iter().enumerate() {
+                        let is = |integer: BigUint| {
+                            let other = |limb: &usize| !group.contains(limb);
+                            (0..all).filter(other).all(|limb| {
+                                let residue = element[limb * n + place];
+                                &integer % integers_of(&to.basis()[limb])
+                                    == BigUint::from_bytes_le(&residue.to_le_bytes())
+                            })
+                        };
+                        let few = (0..group.len()).any(|u| is(x + &product * u));
+                        assert!(few, "a group of {limbs} raised to {to}, place {place}");
+                    }
+                }
+                for order in ORDERS {
+                    let values = |ring: &Ring, plain: &[U256]| {
+                        let split = Split::of(ring, Some(3)).expect("a split");
+                        naive::to_stored(ring, &naive::forward(ring, &split, order, plain))
+                    };
+                    let content = Content::Evaluations { ring: ring.clone(), depth: 3, order };
+                    let found = run(batch, &[("a", &values(&ring, &plain))], many.bytes(), |p| {
+                        p.output("to", p.elements("a", content).raise(limbs, &to));
+                    });
+                    assert!(found == values(&many, &raised), "{limbs} raised to {to}, values in {order}");
+                }
+            }
+        }
+    }
+    // no limbs in a group; a basis that is not the first part; one whose moduli come again
+    let engine = Engine::cpu();
+    let [ring, other]: [Ring; 2] = ["97,193:x^8+1", "193,97,257:x^8+1"].map(|text| text.parse().expect("a ring"));
+    let twice = ring.side_by_side(2).expect("a ring");
+    for (limbs, to) in [(0, &ring), (1, &other), (1, &twice)] {
+        let p = engine.pipeline("refused");
+        p.output("to", p.coefficients("a", &ring).raise(limbs, to));
+        assert!(matches!(p.build(), Err(Error::Plan { .. })), "{limbs} to {to}");
+    }
+}
+
+/// Rings modulo up to 64 bits, of all lengths and stored in every way, of an odd degree.
+fn word_rings() -> Vec<Ring> {
+    let modulus = rings::modulus;
+    let bases = [
+        vec![modulus(2)],
+        vec![modulus(97), modulus(65_521)],
+        vec![modulus(1 << 32)],
+        vec![rings::prime(30, 2), modulus(3)],
+        vec![modulus(1 << 63), modulus(u64::MAX), modulus(7)],
+        vec![rings::prime(60, 2), rings::prime(64, 2)],
+    ];
+    let all: Vec<Ring> = bases.iter().map(|basis| negacyclic(33, basis)).collect();
+    let stored = all.iter().flat_map(rings::stored_otherwise).collect::<Vec<_>>();
+    all.into_iter().chain(stored).collect()
+}
+
+#[test]
+fn digits_equal_the_oracle() {
+    let wide = |hex| Modulus::from_hex(hex).expect("a modulus");
+    let targets = [vec![wide(rings::BLS12_381_R)], vec![wide(&"f".repeat(64))], vec![rings::modulus(12_289)]];
+    let targets: Vec<Ring> = targets.iter().map(|basis| negacyclic(33, basis)).collect();
+    let targets: Vec<Ring> = targets.iter().flat_map(rings::stored_otherwise).chain(targets.clone()).collect();
+    for (i, ring) in word_rings().iter().enumerate() {
+        let longest = ring.basis().iter().map(Modulus::bits).max().unwrap_or(0);
+        for bits in [1, 2, 7, 20, 31, 32, 63] {
+            let count = longest.div_ceil(bits) as usize;
+            // the ring itself, and one after the other of the others
+            for to in [ring, &targets[(i + bits as usize) % targets.len()]] {
+                let all = to.side_by_side(ring.basis().len() * count).expect("a ring");
+                for batch in [1, 5] {
+                    let a = residues(ring, 11, batch);
+                    let found = run(batch, &[("a", &a)], all.bytes(), |p| {
+                        p.output("to", p.coefficients("a", ring).digits(bits, to));
+                    });
+                    let wanted = naive::digits(ring, bits, count, to, &naive::to_plain(ring, &a));
+                    assert!(found == naive::to_stored(to, &wanted), "{bits} bits of {ring} modulo {to}");
+                }
+            }
+        }
+    }
+}
+
+/// The sum is the number again, and digits are as small as they are said to be.
+#[test]
+fn digits_are_small_and_exact() {
+    let number = |x: &U256, q: &Modulus| {
+        let [x, q] =
+            [x, &q.value()].map(|x| i128::from(u64::from_le_bytes(x.to_le_bytes()[..8].try_into().expect("8"))));
+        if 2 * x > q { x - q } else { x }
+    };
+    for q in [2, 3, 97, 128, 65_521, (1 << 32) - 5, 1 << 63, u64::MAX].map(rings::modulus) {
+        let ring = Ring::cyclic(40, q).expect("a ring");
+        // below 2^63 in size, as digits are
+        let to = Ring::cyclic(40, Modulus::new(U256::ONE.shl_vartime(70)).expect("a modulus")).expect("a ring");
+        let to = to.with_form(ringforge::Form::Plain).expect("a form");
+        let (a, batch) = (residues(&ring, 5, 5), 5);
+        let plain = naive::to_plain(&ring, &a);
+        for bits in 1..=63 {
+            let count = q.bits().div_ceil(bits) as usize;
+            let found = run(batch, &[("a", &a)], count * to.bytes(), |p| {
+                p.output("to", p.coefficients("a", &ring).digits(bits, &to));
+            });
+            let found = naive::to_plain(&to, &found);
+            let small = |x: &U256| {
+                let bytes: [u8; 16] = x.to_le_bytes()[..16].try_into().expect("16");
+                let x = i128::from_le_bytes(bytes);
+                if x >> 69 == 0 { x } else { x - (1 << 70) }
+            };
+            for (item, place) in (0..batch).flat_map(|item| (0..40).map(move |place| (item, place))) {
+                let digits: Vec<i128> = (0..count).map(|i| small(&found[(item * count + i) * 40 + place])).collect();
+                let sum: i128 = digits.iter().rev().fold(0, |sum, digit| (sum << bits) + digit);
+                assert_eq!(sum, number(&plain[item * 40 + place], &q), "{bits} bits modulo {q}");
+                let half = 1i128 << (bits - 1);
+                let (last, lower) = digits.split_last().expect("a digit");
+                assert!(lower.iter().all(|digit| (-half..half).contains(digit)), "{bits} bits modulo {q}: {digits:?}");
+                assert!((-half..=half).contains(last), "{bits} bits modulo {q}: {digits:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn digits_of_other_things_are_refused() {
+    let engine = Engine::cpu();
+    let ring: Ring = "97:x^8+1".parse().expect("a ring");
+    let wide = negacyclic(8, &[Modulus::from_hex(rings::BLS12_381_R).expect("a modulus")]);
+    let mixed = Ring::rns(8, &[rings::modulus(97), wide.basis()[0]]).expect("a ring");
+    for (from, bits, to) in [(&ring, 0, &ring), (&ring, 64, &ring), (&wide, 20, &ring), (&ring, 4, &mixed)] {
+        let p = engine.pipeline("refused");
+        p.output("to", p.coefficients("a", from).digits(bits, to));
+        assert!(matches!(p.build(), Err(Error::Unsupported { .. })), "{bits} bits of {from} modulo {to}");
+    }
+    let p = engine.pipeline("too many");
+    p.output("to", p.coefficients("a", &ring).digits(1, &ring.side_by_side(1 << 21).expect("a ring")));
+    assert!(matches!(p.build(), Err(Error::TooLarge { .. })));
+    let other: Ring = "97:x^4+1".parse().expect("a ring");
+    let refused: [fn(&Pipeline, &Ring, &Ring); 3] = [
+        |p, ring, other| p.output("to", p.coefficients("a", ring).digits(4, other)),
+        |p, ring, _| p.output("to", p.coefficients("a", ring).forward().digits(4, ring)),
+        |p, ring, _| p.output("to", p.bytes("a", ring.bytes()).digits(4, ring)),
+    ];
+    for make in refused {
+        let p = engine.pipeline("refused");
+        make(&p, &ring, &other);
+        assert!(matches!(p.build(), Err(Error::Plan { .. })));
+    }
+}
+
+#[test]
+fn longer_elements_end_in_zeros() {
+    let longer = |ring: &Ring, n| {
+        let other = Ring::rows(ring.basis(), &(0..ring.basis().len()).collect::<Vec<_>>(), Quotient::Cyclic { n });
+        let other = other.and_then(|other| other.with_form(ring.form())).expect("a ring");
+        if ring.accepts_any_word() { other.accepting_any_word() } else { other }
+    };
+    for ring in all_rings() {
+        for n in [ring.degree(), ring.degree() + 1, 2 * ring.degree(), 64 + ring.degree()] {
+            let (to, batch) = (longer(&ring, n), 3);
+            let a = residues(&ring, 9, batch);
+            let row = ring.bytes() / ring.basis().len();
+            let zeros = vec![0; to.bytes() / to.basis().len() - row];
+            let wanted: Vec<u8> = a.chunks_exact(row).flat_map(|row| [row, &zeros].concat()).collect();
+            let found =
+                run(batch, &[("a", &a)], to.bytes(), |p| p.output("to", p.coefficients("a", &ring).extend(&to)));
+            assert!(found == wanted, "{ring} to {to}");
+        }
+    }
+    let engine = Engine::cpu();
+    for (from, to) in [("97:x^8-1", "97:x^4-1"), ("97:x^8-1", "193:x^16-1"), ("97:x^8-1", "97,193:x^16-1")] {
+        let [from, to]: [Ring; 2] = [from, to].map(|text| text.parse().expect("a ring"));
+        let p = engine.pipeline("refused");
+        p.output("to", p.coefficients("a", &from).extend(&to));
+        assert!(matches!(p.build(), Err(Error::Plan { .. })), "{from} to {to}");
+    }
+    let ring: Ring = "97:x^8-1".parse().expect("a ring");
+    let p = engine.pipeline("refused");
+    p.output("to", p.coefficients("a", &ring).forward().extend(&ring));
+    assert!(matches!(p.build(), Err(Error::Plan { .. })));
+    let p = engine.pipeline("refused");
+    p.output("to", p.coefficients("a", &ring).extend(&ring.clone().accepting_any_word()));
+    assert!(matches!(p.build(), Err(Error::Plan { .. })));
 }

@@ -263,7 +263,7 @@ impl<'p> Maker<'p, '_> {
         let any = |_: What| true;
         let order = if picks[2] % 2 == 0 { Order::Tree } else { Order::Natural };
         let stored = |plain: Vec<ringforge::U256>| naive::to_stored(ring, &plain);
-        match op % 16 {
+        match op % 17 {
             0 => {
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
                 let data = stored(naive::forward(ring, split, order, &self.plain(a)));
@@ -286,7 +286,7 @@ impl<'p> Maker<'p, '_> {
                 let values = What::Values(order);
                 let [a, b] = [0, 1].map(|i| self.operand(is(values), values, false, picks[i], &[]));
                 let product = naive::point_mul(ring, split, order, &self.plain(a), &self.plain(b));
-                if op % 16 == 3 {
+                if op % 17 == 3 {
                     self.push(self.known[a].value * self.known[b].value, values, stored(product));
                 } else {
                     let sum = self.operand(is(values), values, false, picks[2] / 2, &self.but(&[a, b]));
@@ -297,7 +297,7 @@ impl<'p> Maker<'p, '_> {
                 }
             }
             5 | 6 => {
-                let shared = op % 16 == 6;
+                let shared = op % 17 == 6;
                 let a = self.operand(any, What::Bytes, false, picks[0], &[]);
                 let b = self.operand(
                     if shared { is(What::Bytes) } else { is(self.known[a].what) },
@@ -367,17 +367,29 @@ impl<'p> Maker<'p, '_> {
                 // sums, differences, multiples
                 let what = if picks[2].is_multiple_of(3) { What::Values(order) } else { What::Coefficients };
                 let a = self.operand(is(what), what, false, picks[0], &[]);
-                let b = if op % 16 == 13 { self.operand(is(what), what, false, picks[1], &[]) } else { a };
+                let b = if op % 17 == 13 { self.operand(is(what), what, false, picks[1], &[]) } else { a };
                 let (x, y) = (self.known[a].value, self.known[b].value);
                 let number = ringforge::U256::from(u64::MAX - u64::from(picks[2]));
                 let (left, right) = (self.plain(a), self.plain(b));
-                let (value, plain) = match (op % 16, picks[2] / 3 % 2) {
+                let (value, plain) = match (op % 17, picks[2] / 3 % 2) {
                     (13, 0) => (x + y, naive::add(ring, &left, &right)),
                     (13, _) => (x - y, naive::add(ring, &left, &naive::negate(ring, &right))),
                     (_, 0) => (-x, naive::negate(ring, &left)),
                     _ => (x.scale(&[number]), naive::scale(ring, &left, &vec![number; ring.basis().len()])),
                 };
                 self.push(value, what, stored(plain));
+            }
+            15 => {
+                // one of the digits
+                let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
+                let (limbs, bits) = (ring.basis().len(), 1 + u32::from(picks[1]) % 63);
+                let longest = ring.basis().iter().map(ringforge::Modulus::bits).max().unwrap_or(0);
+                let count = longest.div_ceil(bits) as usize;
+                let (digits, i) = (limbs * count, usize::from(picks[2]) % (limbs * count));
+                let all = stored(naive::digits(ring, bits, count, ring, &self.plain(a)));
+                let value = self.known[a].value.digits(bits, ring).limbs(i * limbs..(i + 1) * limbs);
+                let data = items(&all, digits * width, i * width..(i + 1) * width);
+                self.push_over(value, What::Coefficients, data, (None, 0));
             }
             _ => {
                 // a plan of its own, joined

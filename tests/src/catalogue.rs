@@ -211,10 +211,49 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     p.output("image", a.automorphism(5));
     p.output("images", b.limbs(1..3).automorphism(127));
     p.output("quotients", b.divide_round(1));
+    let raised = b.limbs(0..2).raise(1, &ring);
+    p.output("quotients side by side", raised.divide_round(1));
     let digits = values(ring.limbs(0..2)?.side_by_side(3)?);
     let digits = p.join(digits, &[b.limbs(0..2), (b + b).limbs(0..2), (-b).limbs(0..2)]);
     p.output("sums", digits.inner_product(&ring.limbs(0..2)?, keys));
     Ok(NamedPlan::new("between transforms", p.build()?))
+}
+
+/// Digits of residues and elements of a longer degree, of every width, of whole elements and on views.
+fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let planner = Planner::new(limits.clone());
+    let few = |moduli: &[u64], n| Ring::rns(n, &moduli.iter().map(|&q| Modulus::new(q)).collect::<Result<Vec<_>>>()?);
+    let bls = Ring::negacyclic(5, Modulus::from_hex(BLS12_381)?)?;
+    let top = Ring::negacyclic(64, Modulus::from_hex(TOP_BIT)?)?;
+    let rings = [
+        (few(&[256, 81], 5)?, 3, &bls),
+        (few(&[12_289, 97], 64)?, 13, &top),
+        (few(&[998_244_353, 7], 64)?.with_form(Form::Montgomery)?, 16, &top),
+        (few(&[u64::MAX, 7, 1 << 63], 5)?.accepting_any_word(), 1, &bls),
+        (few(&[1_152_921_504_606_830_593, 12_289], 64)?, 63, &top),
+    ];
+    let plan = |(ring, bits, wide): (Ring, u32, &Ring)| {
+        let p = Pipeline::new(format!("digits in {ring}"), &planner);
+        let (a, last) = (p.coefficients("a", &ring), ring.basis().len() - 1);
+        let widest = ring.basis().iter().position(|q| q.width() == ring.width()).unwrap_or_default();
+        let one = ring.limbs(widest..widest + 1)?;
+        p.output("digits", a.digits(bits, &ring));
+        p.output("digits of a limb", a.limbs(widest..widest + 1).digits(bits, wide));
+        let digits = a.limbs(widest..widest + 1).digits(one.basis()[0].bits().min(63), &ring);
+        p.output("sum with a digit", a + digits.limbs(0..last + 1));
+        let longer = |ring: &Ring, n| {
+            let longer = Ring::rns(n, ring.basis())?.with_form(ring.form())?;
+            Ok(if ring.accepts_any_word() { longer.accepting_any_word() } else { longer })
+        };
+        for n in [2, 3].map(|times| times * ring.degree() + times % 2) {
+            p.output(&format!("extended to {n}"), a.extend(&longer(&ring, n)?));
+            p.output(&format!("limb extended to {n}"), a.limbs(widest..widest + 1).extend(&longer(&one, n)?));
+        }
+        let b = p.coefficients("b", wide);
+        p.output("wide and extended", b.extend(&longer(wide, wide.degree() + 1)?));
+        Ok(NamedPlan::new(format!("digits in {ring}"), p.build()?))
+    };
+    rings.into_iter().map(plan).collect()
 }
 
 /// Inner products of more terms than an accumulator holds, and automorphisms, in every arithmetic of values.
@@ -315,6 +354,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.push(between_transforms(limits)?);
     plans.extend(inner_products(limits)?);
     plans.extend(fused(limits)?);
+    plans.extend(digits_and_extensions(limits)?);
     plans.extend(draws()?);
     plans.extend(samplers(limits)?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests

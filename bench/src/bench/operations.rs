@@ -1,24 +1,24 @@
-//! Lines about what schemes on RNS elements do between transforms, and about a key switch: 24 + 6 primes, N = 2^16.
+//! Lines about what schemes on RNS elements do between transforms, and about a key switch: 24 + 6 primes, N = 2^16; and about
+//! samplers at N = 2^15.
 //!
 //! Inputs are drawn anew; the first item that the timed runs leave is compared with the CPU's, bit for bit.
 
-use core::ops::Range;
-
 use anyhow::Result;
-use ringforge::kernels::{Role, Sharing};
+use ringforge::kernels::{Distribution, Role, Sharing};
 use ringforge::run::CapturedArg;
 use ringforge::testkit::{Named, Random};
 use ringforge::tuning::Tuning;
-use ringforge::{Content, Device, Job, Modulus, Op, Order, Pipeline, Plan, Planner, Ring, U256, Value};
+use ringforge::{Content, Device, Draws, Modulus, Order, Pipeline, Plan, Planner, Ring, U256, Value};
 
 use super::{Bench, Line, Options, What};
-use crate::floor::Floor;
+use crate::floor::{Floor, Words};
 use crate::measure::{self, Times};
 use crate::sample;
 use crate::work::{Work, slices};
 
 /// Of polynomials on a GPU and on a CPU.
 const LOG_N: [u32; 2] = [16, 14];
+const LOG_N_OF_SAMPLES: [u32; 2] = [15, 14];
 /// Primes of Q, and of a digit of it; P has as many.
 const CHAINS: [(usize, usize); 2] = [(24, 6), (6, 2)];
 /// Bits of a prime: most of the chain has fewer than 60 in practice, and these are what 64-bit words are worst at.
@@ -36,31 +36,93 @@ struct Chain {
     alpha: usize,
 }
 
-/// An operation: what it gives out.
-type Operation = for<'p> fn(&'p Pipeline, &Chain) -> ringforge::Result<Vec<Value<'p>>>;
+/// What an operation gives out.
+type Make = for<'p> fn(&'p Pipeline, &Chain) -> ringforge::Result<Vec<Value<'p>>>;
 
-const OPERATIONS: [(&str, Operation); 12] = [
-    ("sum", |p, chain| Ok(vec![chain.input(p, "a") + chain.input(p, "b")])),
-    ("multiple", |p, chain| Ok(vec![chain.input(p, "a").scale(&[U256::MAX])])),
-    ("product", |p, chain| Ok(vec![chain.input(p, "a") * chain.input(p, "b")])),
-    ("product with a shared element", |p, chain| Ok(vec![chain.input(p, "a") * chain.shared(p, &chain.q)])),
-    ("product with a shared element, added", |p, chain| {
+/// An operation, and what its floor counts beside memory.
+struct Operation {
+    name: &'static str,
+    log_n: [u32; 2],
+    make: Make,
+    words: fn(&Chain) -> Words,
+}
+
+impl Operation {
+    const fn new(name: &'static str, make: Make) -> Self {
+        Self { name, log_n: LOG_N, make, words: |_| Words::default() }
+    }
+
+    const fn with(self, words: fn(&Chain) -> Words) -> Self {
+        Self { words, ..self }
+    }
+
+    const fn at(self, log_n: [u32; 2]) -> Self {
+        Self { log_n, ..self }
+    }
+}
+
+static OPERATIONS: [Operation; 21] = [
+    Operation::new("sum", |p, chain| Ok(vec![chain.input(p, "a") + chain.input(p, "b")])),
+    Operation::new("multiple", |p, chain| Ok(vec![chain.input(p, "a").scale(&[U256::MAX])])),
+    Operation::new("product", |p, chain| Ok(vec![chain.input(p, "a") * chain.input(p, "b")])),
+    Operation::new("product with a shared element", |p, chain| {
+        Ok(vec![chain.input(p, "a") * chain.shared(p, &chain.q)])
+    }),
+    Operation::new("product with a shared element, added", |p, chain| {
         Ok(vec![chain.input(p, "a").mul_add(chain.shared(p, &chain.q), chain.input(p, OUTPUTS[0]))])
     }),
-    ("inner products with shared keys", |p, chain| {
+    Operation::new("inner products with shared keys", |p, chain| {
         let digits = p.elements("digits", values(&chain.qp.side_by_side(chain.digits())?));
         Ok(vec![digits.inner_product(&chain.qp, chain.keys(p)?)])
     }),
-    ("automorphism of coefficients", |p, chain| Ok(vec![p.coefficients("a", &chain.q).automorphism(5)])),
-    ("automorphism of values", |p, chain| Ok(vec![chain.input(p, "a").automorphism(5)])),
-    ("quotient by a modulus", |p, chain| Ok(vec![chain.input(p, "a").divide_round(1)])),
-    ("quotient by P", |p, chain| Ok(vec![p.elements("a", values(&chain.qp)).divide_round(chain.alpha)])),
-    ("key switch", |p, chain| Ok(chain.key_switch(p, chain.input(p, "d"))?.into())),
-    ("product of ciphertexts, relinearised", |p, chain| {
+    Operation::new("automorphism of coefficients", |p, chain| Ok(vec![p.coefficients("a", &chain.q).automorphism(5)])),
+    Operation::new("automorphism of values", |p, chain| Ok(vec![chain.input(p, "a").automorphism(5)])),
+    Operation::new("extension to twice the length", |p, chain| {
+        let longer = Ring::rns(2 * chain.q.degree(), chain.q.basis())?;
+        Ok(vec![p.coefficients("a", &chain.q).extend(&longer)])
+    }),
+    Operation::new("digits of 20 bits of a limb", |p, chain| {
+        Ok(vec![p.coefficients("a", &chain.q.limbs(0..1)?).digits(20, &chain.q)])
+    })
+    .with(|chain| {
+        let words = chain.q.degree() * (1 + 3 * chain.q.basis().len());
+        Words { products: words, remainders: words, blocks: 0 }
+    }),
+    Operation::new("limbs raised to Q P", |p, chain| Ok(vec![chain.input(p, "a").raise(chain.alpha, &chain.qp)])),
+    Operation::new("quotient by a modulus", |p, chain| Ok(vec![chain.input(p, "a").divide_round(1)])),
+    Operation::new("quotient by P", |p, chain| Ok(vec![p.elements("a", values(&chain.qp)).divide_round(chain.alpha)])),
+    Operation::new("two quotients by P", |p, chain| {
+        Ok(vec![p.elements("a", values(&chain.qp.side_by_side(2)?)).divide_round(chain.alpha)])
+    }),
+    Operation::new("key switch", |p, chain| Ok(vec![chain.key_switch(p, chain.input(p, "d"))?])),
+    Operation::new("product of ciphertexts, relinearised", |p, chain| {
         let [a0, a1, b0, b1] = ["a0", "a1", "b0", "b1"].map(|name| chain.input(p, name));
-        let [c0, c1] = chain.key_switch(p, a1 * b1)?;
+        let (c, limbs) = (chain.key_switch(p, a1 * b1)?, chain.q.basis().len());
+        let [c0, c1] = [0..limbs, limbs..2 * limbs].map(|limbs| c.limbs(limbs));
         Ok(vec![a0 * b0 + c0, a0.mul_add(b1, a1 * b0) + c1])
     }),
+    Operation::new("uniform samples", |p, chain| Ok(vec![chain.sample(p, Distribution::Uniform)]))
+        .with(|chain| {
+            let residues = chain.q.degree() * chain.q.basis().len();
+            Words { products: 3 * residues, remainders: 2 * residues, blocks: residues / 2 }
+        })
+        .at(LOG_N_OF_SAMPLES),
+    Operation::new("ternary samples", |p, chain| Ok(vec![chain.sample(p, Distribution::Ternary)]))
+        .with(Chain::small)
+        .at(LOG_N_OF_SAMPLES),
+    Operation::new("ternary samples of weight 192", |p, chain| {
+        Ok(vec![chain.sample(p, Distribution::FixedWeight { weight: 192 })])
+    })
+    .with(Chain::small)
+    .at(LOG_N_OF_SAMPLES),
+    Operation::new("binomial samples of 21", |p, chain| Ok(vec![chain.sample(p, Distribution::Binomial { eta: 21 })]))
+        .with(Chain::small)
+        .at(LOG_N_OF_SAMPLES),
+    Operation::new("Gaussian samples of 3.2", |p, chain| {
+        Ok(vec![chain.sample(p, Distribution::Gaussian { sigma: 3.2 })])
+    })
+    .with(Chain::small)
+    .at(LOG_N_OF_SAMPLES),
 ];
 
 /// Names of what is given out.
@@ -71,9 +133,9 @@ fn values(ring: &Ring) -> Content {
 }
 
 impl Chain {
-    fn new(device: &Device) -> Result<Self> {
+    fn new(device: &Device, log_n: [u32; 2]) -> Result<Self> {
         let which = usize::from(device.limits().is_cpu());
-        let (n, (limbs, alpha)) = (1 << LOG_N[which], CHAINS[which]);
+        let (n, (limbs, alpha)) = (1 << log_n[which], CHAINS[which]);
         let primes = Modulus::ntt_primes(2 * n as u64, BITS, limbs + alpha)?;
         Ok(Self { q: Ring::rns(n, &primes[..limbs])?, qp: Ring::rns(n, &primes)?, alpha })
     }
@@ -94,33 +156,27 @@ impl Chain {
         Ok(self.shared(p, &self.qp.side_by_side(2 * self.digits())?))
     }
 
-    /// Hybrid key switching, as example `06-key-switch` has it.
-    fn key_switch<'p>(&self, p: &'p Pipeline, d: Value<'p>) -> ringforge::Result<[Value<'p>; 2]> {
-        let Self { q, qp, alpha } = self;
-        let all = qp.basis().len();
-        let coefficients = d.inverse();
-        let mut digits = Vec::new();
-        for j in 0..self.digits() {
-            let own = alpha * j..alpha * (j + 1);
-            let raised = |to: Range<usize>| {
-                let raise = Job::new(&q.limbs(own.clone())?, Op::ConvertFast).to(&qp.limbs(to)?);
-                Ok(p.job(&raise, &[coefficients.limbs(own.clone())]).forward())
-            };
-            if j > 0 {
-                digits.push(raised(0..own.start)?);
-            }
-            digits.extend([d.limbs(own.clone()), raised(own.end..all)?]);
-        }
-        let digits = p.join(values(&qp.side_by_side(self.digits())?), &digits);
-        let sums = digits.inner_product(qp, self.keys(p)?);
-        Ok([0, 1].map(|i| sums.limbs(i * all..(i + 1) * all).divide_round(*alpha)))
+    /// Hybrid key switching, as example `06-key-switch` has it: two elements side by side.
+    fn key_switch<'p>(&self, p: &'p Pipeline, d: Value<'p>) -> ringforge::Result<Value<'p>> {
+        let digits = d.raise(self.alpha, &self.qp);
+        Ok(digits.inner_product(&self.qp, self.keys(p)?).divide_round(self.alpha))
+    }
+
+    /// From seeds, which are the same on every device.
+    fn sample<'p>(&self, p: &'p Pipeline, distribution: Distribution) -> Value<'p> {
+        p.sample(&self.q, distribution, p.bytes("seeds", Draws::BYTES))
+    }
+
+    /// What small integers take, modulo all of Q; their comparisons with thresholds are left out.
+    fn small(&self) -> Words {
+        let residues = self.q.degree() * self.q.basis().len();
+        Words { products: residues, remainders: residues, blocks: self.q.degree() / 4 }
     }
 }
 
 /// What one line is about.
 pub(super) struct Task {
-    name: &'static str,
-    operation: Operation,
+    operation: &'static Operation,
     batch: usize,
     /// Whether launches are recorded once and replayed.
     captured: bool,
@@ -130,12 +186,12 @@ pub(super) struct Task {
 
 /// What is to be measured.
 pub(super) fn tasks(options: &Options) -> Vec<Task> {
-    let wanted = OPERATIONS.iter().filter(|(name, _)| format!("operations {name}").contains(&options.filter));
+    let is_wanted = |operation: &&Operation| format!("operations {}", operation.name).contains(&options.filter);
     let batches = options.batches(|| BATCHES.to_vec());
     let mut tasks = Vec::new();
-    for &(name, operation) in wanted {
-        for unfused in [false, true].into_iter().take(if FUSED.contains(&name) { 2 } else { 1 }) {
-            let task = |batch, captured| Task { name, operation, batch, captured, unfused };
+    for operation in OPERATIONS.iter().filter(is_wanted) {
+        for unfused in [false, true].into_iter().take(if FUSED.contains(&operation.name) { 2 } else { 1 }) {
+            let task = |batch, captured| Task { operation, batch, captured, unfused };
             tasks.extend(batches.iter().map(|&batch| task(batch, false)));
             // one item is where launches count
             tasks.extend(batches.contains(&1).then(|| task(1, true)));
@@ -151,18 +207,18 @@ impl Task {
 
     fn about(&self) -> String {
         let with = |wanted: bool, text| if wanted { text } else { "" };
-        format!("{}{}{}", self.name, with(self.unfused, ", unfused"), with(self.captured, ", captured"))
+        format!("{}{}{}", self.operation.name, with(self.unfused, ", unfused"), with(self.captured, ", captured"))
     }
 
     fn plan(&self, chain: &Chain, planner: &Planner) -> Result<Plan> {
-        let p = Pipeline::new(self.name, planner);
-        (self.operation)(&p, chain)?.into_iter().zip(OUTPUTS).for_each(|(value, name)| p.output(name, value));
+        let p = Pipeline::new(self.operation.name, planner);
+        (self.operation.make)(&p, chain)?.into_iter().zip(OUTPUTS).for_each(|(value, name)| p.output(name, value));
         Ok(p.build()?)
     }
 
     pub(super) fn line(&self, bench: &Bench) -> Result<Line> {
-        let batch = self.batch;
-        let chain = Chain::new(&bench.device)?;
+        let Self { operation: &Operation { log_n, words, .. }, batch, .. } = *self;
+        let chain = Chain::new(&bench.device, log_n)?;
         let plan = match self.unfused {
             true => self.plan(&chain, &bench.planner.clone().tuned(Tuning::default().unfused()))?,
             false => self.plan(&chain, &bench.planner)?,
@@ -170,10 +226,15 @@ impl Task {
         let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
         let mut random = Random::new(std::process::id().into());
         for arg in plan.args() {
-            let Some(content) = &arg.before else { continue };
+            if arg.role == Role::Out {
+                continue;
+            }
             let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             shared += if arg.sharing == Sharing::PerItem { 0 } else { arg.bytes };
-            let bytes = sample::elements(content.ring(), random.bits(), 0, items)?;
+            let bytes = match &arg.before {
+                Some(content) => sample::elements(content.ring(), random.bits(), 0, items)?,
+                None => sample::bytes(random.bits(), arg.bytes, items)?,
+            };
             first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());
             inputs.insert(arg.name.clone(), bytes);
         }
@@ -186,7 +247,8 @@ impl Task {
             found = run(&bench.device, &plan, batch, &inputs)?;
         }
         let right = bench.device.limits().is_cpu() || self.is_right(&chain, &first, &found)?;
-        let floor = Floor::of_bytes(plan.floor_bytes_per_item() + shared / batch, &bench.ceilings);
+        let bytes = plan.floor_bytes_per_item() + shared / batch;
+        let floor = Floor::of_words(&words(&chain), bytes, &bench.ceilings);
         let what = What { name: "operations", ring: chain.qp.to_string(), op: self.about() };
         Ok(Line::new(what, batch, &plan, times, floor, right))
     }

@@ -40,22 +40,29 @@ impl Graph {
                 values.push(id);
             }
         }
-        let found = values.iter().enumerate().filter_map(|(term, &value)| {
+        let found = values.iter().enumerate().filter_map(|(term, &id)| {
+            let value = self.whole(id)?;
             let Origin::Step(writer) = self.nodes[value].origin else { return None };
-            if !self.is_for(value, number)
-                || self.steps[writer].once != step.once
-                || self.is_overwritten(writer, number)
-            {
+            let suits = self.is_for(value, number) && self.steps[writer].once == step.once;
+            if !suits || self.is_overwritten(writer, number) {
                 return None;
             }
             let kernel = self.steps[writer].kernel.with_epilogue(&step.kernel, term)?;
-            let operands = values.iter().copied().filter(|&other| other != value).collect();
+            let operands = values.iter().copied().filter(|&other| other != id).collect();
             Some(Found { step: writer, value, kernel, operands })
         });
         found.max_by_key(|found| found.step)
     }
 
-    /// Whether a step takes a value whole, and nobody else does.
+    /// The one value that another is, also as a part of what was joined.
+    fn whole(&self, id: Id) -> Option<Id> {
+        match &self.all_sources(id)[..] {
+            [(value, bytes)] if self.all_sources(*value) == [(*value, bytes.clone())] => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// Whether a step takes a value, and nobody else does.
     fn is_for(&self, value: Id, step: usize) -> bool {
         let takes = |id: Id| self.all_sources(id).iter().any(|(source, _)| *source == value);
         let reads = self
@@ -64,11 +71,10 @@ impl Graph {
             .enumerate()
             .flat_map(|(number, step)| step.bound.iter().map(move |bound| (number, bound)));
         let mut readers = reads.filter_map(|(number, bound)| match *bound {
-            Bound::Reads(id) | Bound::Turns(id, _) if takes(id) => Some((number, id)),
+            Bound::Reads(id) | Bound::Turns(id, _) if takes(id) => Some(number),
             _ => None,
         });
-        let alone = readers.next() == Some((step, value)) && readers.next().is_none();
-        alone && self.home(value) == (value, 0) && !self.outputs.iter().any(|(_, id)| takes(*id))
+        readers.next() == Some(step) && readers.next().is_none() && !self.outputs.iter().any(|(_, id)| takes(*id))
     }
 
     /// Whether what a step reads is written over before another one.
@@ -105,7 +111,7 @@ impl Graph {
         let step = Step { kernel: found.kernel.clone(), bound, once: *once };
         self.on_views(&step)?;
         // nobody reads it, and it needs no memory
-        self.nodes[found.value].origin = Origin::View(result, 0);
+        self.nodes[found.value].become_view(result);
         Some(step)
     }
 }

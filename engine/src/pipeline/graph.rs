@@ -93,6 +93,13 @@ impl Kind {
     }
 }
 
+impl Node {
+    /// The value is another one.
+    pub(super) fn become_view(&mut self, of: Id) {
+        (self.origin, self.within) = (Origin::View(of, 0), None);
+    }
+}
+
 impl Graph {
     pub(super) fn input(&mut self, name: &str, content: Option<Content>) -> Result<Id, Refused> {
         if self.inputs.iter().any(|(other, _)| other == name) {

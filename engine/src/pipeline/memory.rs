@@ -261,7 +261,8 @@ impl<'a> Memory<'a> {
         }
         let mut temps: Vec<(Temp, usize)> = Vec::new();
         let mut rest: Vec<&Vec<Id>> = self.classes.iter().filter(|class| !class.is_empty()).collect();
-        rest.retain(|class| matches!(places[class[0]], Home::Temp(_)));
+        // parts of what was joined may have become others'
+        rest.retain(|class| matches!(places[class[0]], Home::Temp(_)) && self.born(class).is_some());
         rest.sort_by_key(|class| self.born(class));
         for class in rest {
             let kinds = || class.iter().filter_map(|&id| self.kind(id));

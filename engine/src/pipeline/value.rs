@@ -177,42 +177,6 @@ impl<'p> Value<'p> {
         self.automorphism(low_u64(&order.pow(&U256::from(5u32), &U256::from(steps))))
     }
 
-    /// The quotients by the product P of the last moduli of the basis, so many of them, rounded to the nearest integer, as
-    /// elements of the remaining limbs: rescaling and modulus switching. Of coefficients, or of evaluations, which stay what
-    /// they are. For bases of distinct moduli of up to 64 bits.
-    #[must_use]
-    #[track_caller]
-    pub fn divide_round(self, moduli: usize) -> Self {
-        let Some(content) = self.content(&[self]) else { return self.nothing() };
-        let basis = content.ring().basis();
-        if moduli == 0 || moduli >= basis.len() || content.ring().is_mapped() {
-            let why = format!("{content} cannot be divided by {moduli} of {} moduli", basis.len());
-            return self.pipeline.fail(self.pipeline.refused(why));
-        }
-        let left = basis.len() - moduli;
-        let [quotient, rest] = [0..left, left..basis.len()].map(|limbs| self.limbs(limbs));
-        let Some(to) = quotient.content(&[quotient]) else { return self.nothing() };
-        let convert =
-            |rest: Self| rest.job(|content| Job::new(content.ring(), Op::ConvertCentred).to(to.ring()), &[rest]);
-        let remainder = match content {
-            Content::Coefficients(_) => convert(rest),
-            Content::Evaluations { depth, order, .. } => {
-                let remainder = convert(rest.inverse());
-                let forward = Job::new(to.ring(), Op::Forward).order(order).depth(depth);
-                self.pipeline.job(&forward, &[remainder])
-            }
-        };
-        let inverse = |q: &Modulus| {
-            let product = basis[left..].iter().fold(U256::ONE, |product, p| q.mul(&product, &q.reduce(&p.value())));
-            q.inverse(&product)
-        };
-        let inverses: Option<Vec<U256>> = to.ring().basis().iter().map(inverse).collect();
-        quotient.linear(&[quotient, remainder], |ring| {
-            let inverses = inverses.ok_or_else(|| format!("the moduli of {ring} have common factors"))?;
-            Ok(Combination::of(&[false, true]).times(inverses))
-        })
-    }
-
     /// Inner products with keys: these are evaluations of k elements of `ring` [side by side](Ring::side_by_side), the keys of
     /// k elements for each of some sets, one set after another; what comes out are the sums of products for each set, side by
     /// side. The rings' leaves have degree 1. Keys may be what all items share, as in key switching.
@@ -243,13 +207,13 @@ impl<'p> Value<'p> {
     }
 
     /// What comes of a mistake.
-    fn nothing(self) -> Self {
+    pub(super) fn nothing(self) -> Self {
         Self { id: None, ..self }
     }
 
     /// What these values hold, if that is one kind of elements.
     #[track_caller]
-    fn content(self, values: &[Self]) -> Option<Content> {
+    pub(super) fn content(self, values: &[Self]) -> Option<Content> {
         let ids = self.pipeline.ids(values)?;
         let graph = self.pipeline.graph.borrow();
         let content = graph.content(ids[0]).cloned();
@@ -268,14 +232,14 @@ impl<'p> Value<'p> {
 
     /// The one output of a kernel's step, which holds this.
     #[track_caller]
-    fn one(self, kernel: Arc<dyn Kernel>, inputs: &[Self], content: Content) -> Self {
+    pub(super) fn one(self, kernel: Arc<dyn Kernel>, inputs: &[Self], content: Content) -> Self {
         let outputs = self.pipeline.dynamic_step(kernel, inputs);
         outputs.first().map_or(self.nothing(), |output| output.holding(content))
     }
 
     /// A combination of elements of one kind.
     #[track_caller]
-    fn linear(self, elements: &[Self], terms: impl FnOnce(&Ring) -> Result<Combination, Refused>) -> Self {
+    pub(super) fn linear(self, elements: &[Self], terms: impl FnOnce(&Ring) -> Result<Combination, Refused>) -> Self {
         let Some(content) = self.content(elements) else { return self.nothing() };
         let Some(terms) = self.pipeline.keep(terms(content.ring())) else { return self.nothing() };
         match linear(content.ring(), terms) {
@@ -286,7 +250,7 @@ impl<'p> Value<'p> {
 
     /// A job of what the value holds.
     #[track_caller]
-    fn job(self, job: impl FnOnce(&Content) -> Job, inputs: &[Self]) -> Self {
+    pub(super) fn job(self, job: impl FnOnce(&Content) -> Job, inputs: &[Self]) -> Self {
         let Some(id) = self.id else { return self };
         let content = self.pipeline.graph.borrow().content(id).cloned();
         match content {

@@ -114,6 +114,33 @@ pub fn negate(ring: &Ring, a: &[U256]) -> Vec<U256> {
     scale(ring, a, &minus_one)
 }
 
+/// The digits of so many bits, so many of each limb, of elements modulo up to 64 bits, modulo all moduli of `to`.
+#[must_use]
+pub fn digits(ring: &Ring, bits: u32, count: usize, to: &Ring, a: &[U256]) -> Vec<U256> {
+    let n = ring.degree();
+    let rows = a.chunks_exact(n).enumerate();
+    rows.flat_map(|(row, a)| {
+        let q = i128::from(modulus(ring, row * n).value_u64().unwrap_or_default());
+        let signed = |x: &U256| {
+            let x = i128::from(crate::modulus::low_u64(x));
+            if 2 * x > q { x - q } else { x }
+        };
+        let mut rest: Vec<i128> = a.iter().map(signed).collect();
+        let mut digits = Vec::new();
+        for i in 0..count {
+            let base = 1i128 << bits;
+            let lowest = |x: &i128| (x + base / 2).rem_euclid(base) - base / 2;
+            let digit: Vec<i128> = if i + 1 < count { rest.iter().map(lowest).collect() } else { rest.clone() };
+            rest.iter_mut().zip(&digit).for_each(|(x, digit)| *x = (*x - digit) / base);
+            for p in to.basis() {
+                digits.extend(digit.iter().map(|digit| p.reduce_i64(*digit as i64)));
+            }
+        }
+        digits
+    })
+    .collect()
+}
+
 /// The values of elements: their residues modulo each leaf x^d − β, by putting β for x^d.
 #[must_use]
 pub fn forward(ring: &Ring, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {

@@ -133,6 +133,19 @@ fn sample(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Digits of secret words.
+fn digits(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
+    let (engine, digits) = (Engine::cpu(), ring.side_by_side(2 * 9)?);
+    let p = engine.pipeline("digits");
+    p.output("digits", p.coefficients("a", ring).digits(7, ring));
+    let program = engine.device().compile(&p.build()?)?;
+    let (mut a, mut digits) = (vec![0; ring.bytes()], vec![0; digits.bytes()]);
+    rng.try_fill_bytes(&mut a)?;
+    program.on_host(1).input("a", &a).output("digits", &mut digits).run()?;
+    opened(digits);
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let rng = &mut Bytes(1);
 
@@ -154,6 +167,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for ring in ["2,1152921504606830593 : x^9 + 1", wide] {
         sample(&ring.parse()?, rng)?;
     }
+    digits(&"2,1152921504606830593 : x^9 + 1".parse::<Ring>()?.accepting_any_word(), rng)?;
 
     // rows of every arithmetic have the functions of the other ones beside them
     let transform = Transform::<u32>::of(&Rows::of(&Ring::negacyclic(4, Modulus::new(17u32)?)?, &Limits::cpu())?, 0)?;

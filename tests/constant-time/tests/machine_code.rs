@@ -31,6 +31,7 @@ const NAMED: &[&str] = &[
     "ringforge_sm2::key::PrivateKey::sign_with",
     "ringforge::kernels::sample::Sample::uniform_row",
     "ringforge::kernels::sample::Sample::small",
+    "ringforge::kernels::digits::Digits<T>::row",
     // of every kind of vectors
     "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::halves",
     "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::nodes",

@@ -1,0 +1,219 @@
+//! The kernel `digits`: integers of residues in signed digits to a base 2^w, as a gadget decomposition has them.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
+use crate::kernels::divisor256::Limbs;
+use crate::kernels::spread;
+use crate::kernels::target::{Row, Target};
+use crate::limits::Limits;
+use crate::modulus::{Modulus, Width, low_u64};
+use crate::ring::Ring;
+use crate::source::{Built, Source};
+use crate::table::Table;
+
+/// Threads of a block.
+const THREADS: usize = 256;
+
+/// Of every limb by itself: x in (−q/2, q/2] as Σ d_i·2^(w i), with d_i in [−2^(w−1), 2^(w−1)) but for the last, which takes
+/// what is left; each d_i modulo all moduli of a ring, limb after limb, digit after digit.
+///
+/// With w times as many digits as q has bits or more, |x| ≤ 2^(w c − 1) and so the last of c is 2^(w−1) at most.
+///
+/// Ports: elements in, constants ([`Kernel::table`]), digits out.
+#[derive(Debug, Clone)]
+struct Digits<T: Row> {
+    from: Ring,
+    /// w, and digits of a limb.
+    bits: u32,
+    count: usize,
+    sources: Vec<FromLimb>,
+    targets: Vec<ToLimb<T>>,
+    ports: [Port; 3],
+}
+
+/// A modulus of what is taken apart.
+#[derive(Debug, Clone)]
+struct FromLimb {
+    q: Divisor,
+    /// 1/R, R the factor of the ring's form.
+    factor: u64,
+}
+
+/// A modulus of the digits: d is stored as (d + 2^63)·R − 2^63·R, the first of which is a word times R.
+#[derive(Debug, Clone)]
+struct ToLimb<T: Row> {
+    q: T::Target,
+    factor: <T::Target as Target>::Factor,
+    offset: <T::Target as Target>::Residue,
+}
+
+/// The kernel for digits of so many bits, and how many digits a limb has.
+///
+/// # Errors
+/// [`Error::Unsupported`] for digits of 0 bits or of more than 63, for a modulus of more than 64 bits to be taken apart, and
+/// for digits modulo several of different lengths, one of them above 64 bits.
+pub(crate) fn digits(from: &Ring, bits: u32, to: &Ring) -> Result<(Arc<dyn Kernel>, usize)> {
+    let refuse = |ring: &Ring, why: &str| Err(Error::unsupported(format!("digits of {bits} bits"), ring, why));
+    if !(1..=63).contains(&bits) {
+        return refuse(from, "a digit has 1 to 63 bits");
+    }
+    if from.width() == Width::W256 {
+        return refuse(from, "it is for moduli of up to 64 bits");
+    }
+    let lengths: Vec<u32> = to.basis().iter().map(Modulus::bits).collect();
+    if to.width() == Width::W256 && lengths.iter().any(|other| *other != lengths[0]) {
+        return refuse(to, "its moduli are of several lengths above 64 bits");
+    }
+    let longest = from.basis().iter().map(Modulus::bits).max().unwrap_or(0);
+    let count = longest.div_ceil(bits) as usize;
+    let kernel: Arc<dyn Kernel> = match to.width() {
+        Width::W16 => Arc::new(Digits::<u16>::new(from, bits, count, to)),
+        Width::W32 => Arc::new(Digits::<u32>::new(from, bits, count, to)),
+        Width::W64 => Arc::new(Digits::<u64>::new(from, bits, count, to)),
+        Width::W256 => Arc::new(Digits::<Limbs>::new(from, bits, count, to)),
+    };
+    Ok((kernel, count))
+}
+
+impl FromLimb {
+    fn new(ring: &Ring, q: &Modulus) -> Self {
+        // R is a power of two, and 1 where q is even
+        let factor = q.inverse(&ring.radix(q)).unwrap_or(U256::ONE);
+        Self { q: Divisor::new(low_u64(&q.value())), factor: low_u64(&factor) }
+    }
+
+    /// The integer in (−q/2, q/2] that a stored word stands for.
+    fn centred(&self, word: u64) -> i64 {
+        let (x, q) = (self.q.mul(word, self.factor), self.q.d >> self.q.shift);
+        let above = u64::from(x > q / 2).wrapping_neg();
+        x.wrapping_sub(q & above) as i64
+    }
+
+    fn words(&self) -> [u64; 4] {
+        let Divisor { d, reciprocal, shift } = self.q;
+        [d, reciprocal, u64::from(shift), self.factor]
+    }
+}
+
+impl<T: Row> ToLimb<T> {
+    fn new(ring: &Ring, q: &Modulus) -> Self {
+        let radix = ring.radix(q);
+        let offset = q.mul(&radix, &q.reduce_i64(i64::MIN));
+        let (factor, offset) = (T::Target::factor(q, &radix), T::Target::residue(&offset));
+        Self { q: T::Target::new(q), factor, offset }
+    }
+
+    fn put(&self, digit: i64) -> T {
+        let word = T::Target::residue(&U256::from(digit as u64 ^ 1 << 63));
+        T::put(self.q.add(self.q.mul_any(word, &self.factor), self.offset))
+    }
+
+    fn words(&self) -> Vec<u64> {
+        let mut words = self.q.words();
+        words.extend_from_slice(bytemuck::cast_slice(&[self.factor]));
+        words.extend_from_slice(bytemuck::cast_slice(&[self.offset]));
+        words
+    }
+}
+
+impl<T: Row> Digits<T> {
+    fn new(from: &Ring, bits: u32, count: usize, to: &Ring) -> Self {
+        let sources: Vec<FromLimb> = from.basis().iter().map(|q| FromLimb::new(from, q)).collect();
+        let targets: Vec<ToLimb<T>> = to.basis().iter().map(|q| ToLimb::new(to, q)).collect();
+        let out = Port::output(sources.len() * count * to.bytes());
+        let ports = [Port::input(from.bytes()), Port::shared(0), out];
+        let mut kernel = Self { from: from.clone(), bits, count, sources, targets, ports };
+        kernel.ports[1].bytes = kernel.constants().bytes();
+        kernel
+    }
+
+    /// For the second port: of every modulus what the text reads.
+    fn constants(&self) -> Table {
+        let targets = self.targets.iter().flat_map(ToLimb::words);
+        let words: Vec<u64> = self.sources.iter().flat_map(FromLimb::words).chain(targets).collect();
+        Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
+    }
+
+    /// What gives digit i of a number.
+    fn digit(&self, i: usize) -> impl Fn(i64) -> i64 {
+        // half a digit at each place below, so that lower digits are rounded off
+        let below = self.bits * i as u32;
+        let half = (0..below).step_by(self.bits as usize).map(|at| 1i128 << (at + self.bits - 1)).sum::<i128>();
+        let above = if i + 1 < self.count { i64::BITS - self.bits } else { 0 };
+        move |x| (((i128::from(x) + half) >> below) as i64) << above >> above
+    }
+
+    #[inline(never)] // the test of its machine code names it
+    fn row<S: Stored>(&self, from: &[S], (limb, i, target): (usize, usize, usize), out: &mut [T]) {
+        let (limb, digit, target) = (&self.sources[limb], self.digit(i), &self.targets[target]);
+        out.iter_mut().zip(from).for_each(|(out, x)| *out = target.put(digit(limb.centred(x.get()))));
+    }
+}
+
+impl<T: Row> Kernel for Digits<T> {
+    fn name(&self) -> &'static str {
+        "digits"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let units = self.sources.len() * self.from.degree();
+        let prelude = format!(
+            "#pragma once\n#include \"linear.cuh\"\nstruct Digits {{\n\
+             \x20   using From = {};\n\
+             \x20   using To = {};\n\
+             \x20   using Q = {};\n\
+             \x20   static constexpr rf::u32 n = {}, threads = {THREADS};\n}};\n",
+            store_type(self.from.width()),
+            T::NAME,
+            self.targets[0].q.type_name(),
+            self.from.degree(),
+        );
+        let built = Built { prelude, launch: spread::launch(units, THREADS)? };
+        let [from, _, to] = &self.ports;
+        let distances = [from.distance() / self.from.width().bytes(), to.distance() / size_of::<T>()];
+        let lengths = [self.targets.len(), self.count, self.bits as usize];
+        let numbers = [&[units], &distances[..], &lengths].concat().into_iter().map(|number| number as u64).collect();
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::DIGITS, built) })
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        for (port, bytes) in [(0, self.from.width().bytes()), (2, size_of::<T>())] {
+            let whole = (firsts[port] | distances[port]).is_multiple_of(bytes);
+            kernel.ports[port].apart = Some(whole.then_some(distances[port])?);
+        }
+        Some(Arc::new(kernel))
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 1).then(|| self.constants())
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        with_stored!(self, self.from.width(), S => {
+            let (n, from, to) = (self.from.degree(), args.input::<S>(0)?, args.output::<T>(2)?);
+            let (limbs, targets) = (self.sources.len(), self.targets.len());
+            to.par_chunks_exact_mut(n).enumerate().for_each(|(row, out)| {
+                let (limb, i, target) = (row / targets / self.count, row / targets % self.count, row % targets);
+                self.row(&from[limb * n..][..n], (limb % limbs, i, target), out);
+            });
+            Ok(())
+        })
+    }
+
+    fn describe(&self) -> String {
+        let (limbs, targets) = (self.sources.len(), self.targets.len());
+        format!("{limbs} limbs in {} digits of {} bits, modulo {targets}", self.count, self.bits)
+    }
+}

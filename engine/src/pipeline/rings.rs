@@ -1,0 +1,226 @@
+//! Operations that lead from one ring into another.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+
+use crate::error::Result;
+use crate::job::{Job, Op};
+use crate::kernel::Combination;
+use crate::kernels::digits::digits;
+use crate::kernels::extend::Extend;
+use crate::modulus::Modulus;
+use crate::plan::Content;
+use crate::ring::Ring;
+
+use super::Value;
+
+impl<'p> Value<'p> {
+    /// The quotients by the product P of the last moduli of the basis, so many of them, rounded to the nearest integer, as
+    /// elements of the remaining limbs: rescaling and modulus switching. Of coefficients, or of evaluations, which stay what
+    /// they are. For bases of distinct moduli of up to 64 bits; of elements [side by side](Ring::side_by_side) each is divided,
+    /// by the last moduli of its own basis.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring};
+    /// # let engine = Engine::cpu();
+    /// let ring: Ring = "97,193:x^2+1".parse()?;
+    /// let p = engine.pipeline("two quotients by 193");
+    /// p.output("b", p.coefficients("a", &ring.side_by_side(2)?).divide_round(1));
+    /// let mut b = [0u16; 4];
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// // 386 + 1000x, and 97
+    /// program.on_host(1).input("a", &[95u16, 30, 0, 35, 0, 0, 97, 0]).output("b", &mut b).run()?;
+    /// assert_eq!(b, [2, 5, 1, 0]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn divide_round(self, moduli: usize) -> Self {
+        let Some(content) = self.content(&[self]) else { return self.nothing() };
+        let (one, count) = content.ring().of_side_by_side().unwrap_or_else(|| (content.ring().clone(), 1));
+        let basis = one.basis();
+        if moduli == 0 || moduli >= basis.len() || one.is_mapped() {
+            let why = format!("{content} cannot be divided by {moduli} of {} moduli", basis.len());
+            return self.pipeline.fail(self.pipeline.refused(why));
+        }
+        let left = basis.len() - moduli;
+        let inverse = |q: &Modulus| {
+            let product = basis[left..].iter().fold(U256::ONE, |product, p| q.mul(&product, &q.reduce(&p.value())));
+            q.inverse(&product)
+        };
+        let inverses: Option<Vec<U256>> = basis[..left].iter().map(inverse).collect();
+        let divided = inverses.ok_or_else(|| format!("the moduli of {one} have common factors"));
+        let Some(divided) = self.pipeline.keep(divided.map(|inverses| Combination::of(&[false, true]).times(inverses)))
+        else {
+            return self.nothing();
+        };
+        // each by itself, so that the difference is part of its transform
+        let divide = |i: usize| {
+            let of = |limbs: Range<usize>| self.limbs(i * basis.len() + limbs.start..i * basis.len() + limbs.end);
+            let [quotient, rest] = [0..left, left..basis.len()].map(of);
+            let Some(to) = quotient.content(&[quotient]) else { return self.nothing() };
+            let rest = if matches!(content, Content::Evaluations { .. }) { rest.inverse() } else { rest };
+            let remainder = rest.job(|rest| Job::new(rest.ring(), Op::ConvertCentred).to(to.ring()), &[rest]);
+            quotient.linear(&[quotient, remainder.transformed_as(&content)], |_| Ok(divided.clone()))
+        };
+        self.side_by_side(&(0..count).map(divide).collect::<Vec<_>>())
+    }
+
+    /// Groups of so many limbs, each raised to all of a larger basis, as elements of `to` side by side: what key switching
+    /// takes apart (ModUp). `to` has this ring's moduli first. The last group may have fewer limbs.
+    ///
+    /// Of a group with product Q_j the element is x mod Q_j plus a multiple of Q_j, as [`Op::ConvertFast`] leaves it: 0 to
+    /// one less than the group has limbs. Of coefficients, or of evaluations, which stay what they are.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring};
+    /// # let engine = Engine::cpu();
+    /// let [ring, larger]: [Ring; 2] = ["97,193:x^2+1".parse()?, "97,193,257:x^2+1".parse()?];
+    /// let p = engine.pipeline("a limb each");
+    /// p.output("b", p.coefficients("a", &ring).raise(1, &larger));
+    /// let mut b = [0u16; 12];
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// program.on_host(1).input("a", &[96u16, 5, 192, 7]).output("b", &mut b).run()?;
+    /// assert_eq!(b, [96, 5, 96, 5, 96, 5, 95, 7, 192, 7, 192, 7]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn raise(self, limbs: usize, to: &Ring) -> Self {
+        let Some(content) = self.content(&[self]) else { return self.nothing() };
+        let ring = content.ring();
+        let (own, all) = (ring.basis().len(), to.basis().len());
+        if limbs == 0 || to.is_mapped() || to.limbs(0..own).as_ref() != Ok(ring) {
+            let why = format!("{content} have no groups of {limbs} limbs that can be raised to {to}");
+            return self.pipeline.fail(self.pipeline.refused(why));
+        }
+        let coefficients = if matches!(content, Content::Evaluations { .. }) { self.inverse() } else { self };
+        let raised = |from: Range<usize>, limbs: Range<usize>| -> Result<Self> {
+            let job = Job::new(&ring.limbs(from.clone())?, Op::ConvertFast).to(&to.limbs(limbs)?);
+            Ok(self.pipeline.job(&job, &[coefficients.limbs(from)]).transformed_as(&content))
+        };
+        let parts = || -> Result<(Content, Vec<Self>)> {
+            let mut parts = Vec::new();
+            for first in (0..own).step_by(limbs) {
+                let group = first..own.min(first.saturating_add(limbs));
+                if group.start > 0 {
+                    parts.push(raised(group.clone(), 0..group.start)?);
+                }
+                parts.push(self.limbs(group.clone()));
+                if group.end < all {
+                    parts.push(raised(group.clone(), group.end..all)?);
+                }
+            }
+            Ok((in_ring(&content, to.side_by_side(own.div_ceil(limbs))?), parts))
+        };
+        match parts() {
+            Ok((whole, parts)) => self.pipeline.join(whole, &parts),
+            Err(error) => self.pipeline.fail(error),
+        }
+    }
+
+    /// Coefficients in signed digits of so many bits, w, each limb by itself: the integer x in (−q/2, q/2] as Σ d_i·2^(w i),
+    /// where −2^(w−1) ≤ d_i < 2^(w−1), and the last digit takes what is left, which is 2^(w−1) at most. What gadget products
+    /// take apart: digits modulo all moduli of `to`, which may be the same ring, as its elements side by side.
+    ///
+    /// A limb has ⌈b/w⌉ digits, b the bits of the longest modulus, the lowest one first; limb after limb. w is from 1 to 63;
+    /// for moduli of up to 64 bits.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring};
+    /// # let engine = Engine::cpu();
+    /// let ring: Ring = "97:x^2+1".parse()?;
+    /// let p = engine.pipeline("digits to the base 16");
+    /// p.output("d", p.coefficients("a", &ring).digits(4, &ring));
+    /// let mut d = [0u16; 4];
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// program.on_host(1).input("a", &[60u16, 8]).output("d", &mut d).run()?;
+    /// assert_eq!(d, [92, 89, 95, 1]); // 60 = −37 = −5 − 2·16, 8 = −8 + 16
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn digits(self, bits: u32, to: &Ring) -> Self {
+        let Some(from) = self.coefficients() else { return self.nothing() };
+        if to.quotient() != from.quotient() {
+            let why = format!("digits of coefficients in {from} are none in {to}");
+            return self.pipeline.fail(self.pipeline.refused(why));
+        }
+        let made = digits(&from, bits, to).and_then(|(kernel, count)| {
+            let all = to.side_by_side(from.basis().len().saturating_mul(count))?;
+            Ok((kernel, Content::Coefficients(all)))
+        });
+        match made {
+            Ok((kernel, content)) => self.one(kernel, &[self], content),
+            Err(error) => self.pipeline.fail(error),
+        }
+    }
+
+    /// Coefficients as those of a ring of the same moduli, stored alike, whose degree is as large or larger: zeros above, as
+    /// a low-degree extension takes them before a longer transform.
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring};
+    /// # let engine = Engine::cpu();
+    /// let [short, long]: [Ring; 2] = ["17:x^2-1".parse()?, "17:x^4-1".parse()?];
+    /// let p = engine.pipeline("values at twice as many points");
+    /// p.output("b", p.coefficients("a", &short).extend(&long));
+    /// let mut b = [9u16; 4];
+    /// let program = engine.device().compile(&p.build()?)?;
+    /// program.on_host(1).input("a", &[3u16, 5]).output("b", &mut b).run()?;
+    /// assert_eq!(b, [3, 5, 0, 0]);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn extend(self, to: &Ring) -> Self {
+        let Some(from) = self.coefficients() else { return self.nothing() };
+        let stored = |ring: &Ring| (ring.form(), ring.accepts_any_word());
+        if to.basis() != from.basis() || stored(to) != stored(&from) || to.degree() < from.degree() {
+            let why = format!("{from} has other moduli than {to}, stores residues in another way, or is longer");
+            return self.pipeline.fail(self.pipeline.refused(why));
+        }
+        self.one(Arc::new(Extend::new(&from, to)), &[self], Content::Coefficients(to.clone()))
+    }
+
+    /// The ring, if these are coefficients.
+    #[track_caller]
+    fn coefficients(self) -> Option<Ring> {
+        match self.content(&[self])? {
+            Content::Coefficients(ring) => Some(ring),
+            content => self.pipeline.keep(Err(format!("{content} are no coefficients"))),
+        }
+    }
+
+    /// Coefficients, transformed if elements like these are evaluations.
+    #[track_caller]
+    fn transformed_as(self, content: &Content) -> Self {
+        match *content {
+            Content::Coefficients(_) => self,
+            Content::Evaluations { depth, order, .. } => {
+                self.job(|content| Job::new(content.ring(), Op::Forward).order(order).depth(depth), &[self])
+            }
+        }
+    }
+
+    /// Elements of one kind side by side.
+    #[track_caller]
+    fn side_by_side(self, elements: &[Self]) -> Self {
+        let Some(content) = self.content(elements) else { return self.nothing() };
+        match (content.ring().side_by_side(elements.len()), elements) {
+            (_, [one]) => *one,
+            (Ok(all), _) => self.pipeline.join(in_ring(&content, all), elements),
+            (Err(error), _) => self.pipeline.fail(error),
+        }
+    }
+}
+
+/// Elements like these of another ring.
+fn in_ring(content: &Content, ring: Ring) -> Content {
+    match *content {
+        Content::Coefficients(_) => Content::Coefficients(ring),
+        Content::Evaluations { depth, order, .. } => Content::Evaluations { ring, depth, order },
+    }
+}
