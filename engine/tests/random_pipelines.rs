@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
+use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
+use ringforge::run::CapturedArg;
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
@@ -497,6 +498,24 @@ fn items(data: &[u8], width: usize, bytes: Range<usize>) -> Vec<u8> {
     data.chunks_exact(width).flat_map(|item| item[bytes.clone()].to_vec()).collect()
 }
 
+/// What one replay of a captured run leaves.
+fn captured(plan: &Plan, device: &Device, batch: usize, inputs: &Named) -> Result<Named> {
+    let (program, stream) = (device.compile(plan)?, device.stream()?);
+    let mut args: Vec<(&str, CapturedArg)> = Vec::new();
+    for arg in plan.args() {
+        let buffer = match inputs.get(&arg.name) {
+            Some(bytes) => stream.upload(bytes)?,
+            None => device.buffer(arg.bytes * batch)?,
+        };
+        args.push((&arg.name, buffer.into()));
+    }
+    let mut captured = program.capture(&stream, batch, args)?;
+    captured.run()?;
+    let outputs = plan.args().iter().filter(|arg| arg.role != Role::In);
+    let bytes = |name: &str| stream.download(captured.buffer(name).expect("an argument"));
+    outputs.map(|arg| Ok((arg.name.clone(), bytes(&arg.name)?))).collect()
+}
+
 fn check(device: &Device, limits: &Limits, rings: &[Ring], cases: u32, steps: usize) {
     let choice = (any::<u8>(), any::<[u8; 3]>());
     let strategy = (
@@ -516,8 +535,13 @@ fn check(device: &Device, limits: &Limits, rings: &[Ring], cases: u32, steps: us
         let found = Compiled::new(&named, device)
             .and_then(|compiled| compiled.run(batch, &inputs))
             .map_err(|error| TestCaseError::fail(format!("{error}\n{}", named.plan)))?;
-        let wrong = difference(&named.plan, &expected, &found);
-        prop_assert!(wrong.is_none(), "{}\n{}", wrong.unwrap_or_default(), named.plan);
+        // captured, what has nothing to do with each other runs side by side
+        let replayed =
+            captured(&named.plan, device, batch, &inputs).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        for found in [found, replayed] {
+            let wrong = difference(&named.plan, &expected, &found);
+            prop_assert!(wrong.is_none(), "{}\n{}", wrong.unwrap_or_default(), named.plan);
+        }
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("on {device}: {error}"));

@@ -13,6 +13,7 @@ struct Ending {
     using Store = typename E::Store;
     using Residue = typename E::Q::Residue;
     static constexpr bool plain = false;
+    static constexpr u32 operand_bytes = E::operands * sizeof(Store);
 
     Multiples<E> multiples;
     const Store* operand[E::operands + 1];
@@ -25,35 +26,49 @@ struct Ending {
             for (u32 i = 0; i < E::operands; i++) operand[i] = e.operand[i] + offset(e.distance[i]);
         }
     }
+    // What is read of all operands.
+    template <u32 Count>
+    struct Operands {
+        Store x[E::operands + 1][Count];
+    };
+
+    template <u32 Count, u32 Align>
+    RF_METHOD Operands<Count> load(i64 at) const {
+        Operands<Count> operands;
+        RF_UNROLL
+        for (u32 i = 0; i < E::operands; i++)
+            Move<Store, Count, Align>::template load<Store>(operand[i] + at, [&](u32 v, Store x) { operands.x[i][v] = x; });
+        return operands;
+    }
     // in: residues, >= 0 and < q
     template <u32 Count, u32 Align, class Get>
-    RF_METHOD void store(Store* row, i64 at, Get get) const {
+    RF_METHOD void store(Store* row, i64 at, const Operands<Count>& operands, Get get) const {
         Residue x[Count];
         RF_UNROLL
         for (u32 v = 0; v < Count; v++) x[v] = element_of<Store>(get(v));
-        stages<0, 0, Count, Align>(x, at);
+        stages<0, 0, Count>(x, operands);
         Move<Store, Count, Align>::store(row + at, [&](u32 v) { return (Store)x[v]; });
     }
 
   private:
-    template <u32 I, u32 Operand, u32 Count, u32 Align>
-    RF_METHOD void stages(Residue* x, i64 at) const {
+    template <u32 I, u32 Operand, u32 Count>
+    RF_METHOD void stages(Residue* x, const Operands<Count>& operands) const {
         if constexpr (I < E::stages) {
             const auto& q = multiples.q;
-            if constexpr (E::minus(I, 0) && !(E::adds(I) && !E::minus(I, 1))) {
-                RF_UNROLL
-                for (u32 v = 0; v < Count; v++) x[v] = q.negate(x[v]);
-            }
-            if constexpr (E::adds(I)) {
-                Move<Store, Count, Align>::template load<Residue>(operand[Operand] + at, [&](u32 v, Residue any) {
-                    Residue y = multiples.reduced(any);
-                    if constexpr (E::minus(I, 1)) x[v] = q.sub(x[v], y);
+            RF_UNROLL
+            for (u32 v = 0; v < Count; v++) {
+                if constexpr (E::adds(I)) {
+                    Residue y = multiples.reduced(operands.x[Operand][v]);
+                    if constexpr (E::minus(I, 0) && E::minus(I, 1)) x[v] = q.negate(q.add(x[v], y));
                     else if constexpr (E::minus(I, 0)) x[v] = q.sub(y, x[v]);
+                    else if constexpr (E::minus(I, 1)) x[v] = q.sub(x[v], y);
                     else x[v] = q.add(x[v], y);
-                });
+                } else if constexpr (E::minus(I, 0)) {
+                    x[v] = q.negate(x[v]);
+                }
             }
             multiples.template times<I, Count>(x);
-            stages<I + 1, Operand + E::adds(I), Count, Align>(x, at);
+            stages<I + 1, Operand + E::adds(I), Count>(x, operands);
         }
     }
 };

@@ -34,7 +34,7 @@ struct Lanes {
     RF_METHOD void store(typename L::Store* to, u64 distance, Residue* x, const Epilogue& epilogue) const {
         multiples.template times<0, L::lanes>(x);
         auto ending = epilogue.of_row(row, [&](u64 apart) { return offset(apart, start); });
-        ending.template store<L::lanes, bytes>(to + offset(distance, start), 0, [&](u32 v) { return (typename L::Store)x[v]; });
+        store_run<L::lanes, bytes>(ending, to + offset(distance, start), 0, [&](u32 v) { return (typename L::Store)x[v]; });
     }
 
   private:

@@ -108,13 +108,43 @@ using Move = Packed<E, Count, sizeof(E) <= 8 ? vector_bytes(Count * sizeof(E), A
 // Residues on their way to memory, as they are: what other endings (`epilogue.cuh`) stand in for.
 struct AsIs {
     static constexpr bool plain = true;
+    static constexpr u32 operand_bytes = 0;  // of a residue
 
-    // in: a row, the place of neighbouring residues in it   calls get(0) to get(Count - 1) for them
+    template <u32 Count>
+    struct Operands {};
+
+    template <u32 Count, u32 Align>
+    RF_FN Operands<Count> load(i64) { return {}; }
+    // in: a row, the place of neighbouring residues in it, the operands from there   calls get(0) to get(Count - 1) for them
     template <u32 Count, u32 Align, class E, class Get>
-    RF_FN void store(E* row, i64 at, Get get) {
+    RF_FN void store(E* row, i64 at, const Operands<Count>&, Get get) {
         Move<E, Count, Align>::store(row + at, get);
     }
 };
+
+// Stores neighbouring residues get(0) to get(Count - 1) by way of an ending.
+template <u32 Count, u32 Align, class Ending, class E, class Get>
+RF_FN void store_run(const Ending& ending, E* row, i64 at, Get get) {
+    ending.template store<Count, Align>(row, at, ending.template load<Count, Align>(at), get);
+}
+
+// Stores `Runs` such runs of a thread, the i-th at place(i), made of get(i, 0) to get(i, Count - 1), where live(i) says so. Their
+// operands are read ahead of stores, which may be to the same memory, as far as there are registers for them.
+template <u32 Runs, u32 Count, u32 Align, class Ending, class E, class Place, class Get, class Live>
+RF_FN void store_runs(const Ending& ending, E* row, Place place, Get get, Live live) {
+    constexpr u32 most = 128 / (Count * (Ending::operand_bytes + 1)), ahead = most < 1 ? 1 : most < Runs ? most : Runs;
+    RF_UNROLL
+    for (u32 i = 0; i < Runs; i += ahead) {
+        typename Ending::template Operands<Count> operands[ahead];
+        RF_UNROLL
+        for (u32 j = 0; j < ahead; j++)
+            if (i + j < Runs && live(i + j)) operands[j] = ending.template load<Count, Align>(place(i + j));
+        RF_UNROLL
+        for (u32 j = 0; j < ahead; j++)
+            if (i + j < Runs && live(i + j))
+                ending.template store<Count, Align>(row, place(i + j), operands[j], [&](u32 c) { return get(i + j, c); });
+    }
+}
 
 // The parameter `Epilogue` of a kernel to which nothing is fused.
 struct NoEpilogue {

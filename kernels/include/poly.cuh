@@ -238,11 +238,11 @@ struct Leaf {
     template <class Ending, class Get>
     RF_FN void store(typename R::Store* at, const Ending& ending, Get get) {
         if constexpr (lanes > 1) {
-            ending.template store<lanes, lanes * sizeof(typename R::Store)>(at, 0, get);
+            store_run<lanes, lanes * sizeof(typename R::Store)>(ending, at, 0, get);
         } else {
             RF_UNROLL
             for (u32 v = 0; v < words; v++)
-                ending.template store<1, sizeof(typename R::Store)>(at, v, [&](u32) { return get(v); });
+                store_run<1, sizeof(typename R::Store)>(ending, at, v, [&](u32) { return get(v); });
         }
     }
     // in: the first residues of leaves of either factor   out: the products of the leaves, < 2q

@@ -251,11 +251,9 @@ template <class R, u32 P, class Ending = AsIs>
 RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live, const Ending& ending = {}) {
     using S = Pass<R, P>;
     if (!live) return;
-    RF_UNROLL
-    for (u32 i = 0; i < S::runs; i++) {
-        ending.template store<S::run, row_alignment<R>>(row, S::run_start(thread, i) * R::stride,
-                                                        [&](u32 c) { return x[S::reg(i, c)]; });
-    }
+    store_runs<S::runs, S::run, row_alignment<R>>(
+        ending, row, [&](u32 i) { return S::run_start(thread, i) * R::stride; },
+        [&](u32 i, u32 c) { return x[S::reg(i, c)]; }, [](u32) { return true; });
 }
 
 // A row staged in shared memory, so that device memory is touched in order, in vectors, whatever the layout: gaps keep
@@ -288,14 +286,10 @@ struct Stage {
         } else {
             // whole elements
             constexpr u32 each = unit < sizeof(Store) ? 1 : unit / sizeof(Store), count = R::length / each;
-            RF_UNROLL
-            for (u32 i = 0; i < (count + R::threads - 1) / R::threads; i++) {
-                u32 c = i * R::threads + thread;
-                if (count % R::threads != 0 && c >= count) continue;
-                Store x[each];
-                Move<Store, each, unit>::template load<Store>(element(shared, c * each), [&](u32 v, Store y) { x[v] = y; });
-                ending.template store<each, unit>(row, c * each, [&](u32 v) { return x[v]; });
-            }
+            store_runs<(count + R::threads - 1) / R::threads, each, unit>(
+                ending, row, [&](u32 i) { return (i * R::threads + thread) * each; },
+                [&](u32 i, u32 c) { return *element(shared, (i * R::threads + thread) * each + c); },
+                [&](u32 i) { return count % R::threads == 0 || i * R::threads + thread < count; });
         }
     }
     RF_FN void in(unsigned char* shared, const Store* row, u32 thread) {
@@ -389,7 +383,7 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
             stage[Across<R>::at(slot, S::coeff(thread, r))] = element_of<Store>(x[r]);
         __syncthreads();
         Across<R>::each([&](u32 staged, u32 place) {
-            ending.template store<1, sizeof(Store)>(row, (i64)place - slot * R::base, [&](u32) { return stage[staged]; });
+            store_run<1, sizeof(Store)>(ending, row, (i64)place - slot * R::base, [&](u32) { return stage[staged]; });
         });
     } else {
         sync_row<R>();

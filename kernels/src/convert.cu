@@ -26,7 +26,7 @@ struct Output {
         if (!live) return;
         auto offset = [&](u64 apart) { return item * apart + (u64)j * Cells::cells + cell; };
         auto ending = epilogue.of_row(j, offset);
-        ending.template store<1, sizeof(Rns::To)>(out + offset(distance), 0, [&](u32) { return (Rns::To)x; });
+        store_run<1, sizeof(Rns::To)>(ending, out + offset(distance), 0, [&](u32) { return (Rns::To)x; });
     }
 };
 

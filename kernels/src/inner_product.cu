@@ -53,7 +53,7 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
     for (u32 s = 0; s < Sets::count; s++) {
         auto offset = [&](u64 apart) { return at.item * apart + s * element + place; };
         auto ending = epilogue.of_row(s * (u32)rows + row, offset);
-        ending.template store<lanes, lanes * sizeof(Rq::Store)>(out + offset(out_distance), 0, [&](u32 v) {
+        store_run<lanes, lanes * sizeof(Rq::Store)>(ending, out + offset(out_distance), 0, [&](u32 v) {
             auto sum = restore_factor<Rq>(m, sums[s][v], constants[row].header);
             return (Rq::Store)m.template canonical<product_bound<Rq>()>(sum);
         });

@@ -1,9 +1,14 @@
 //! Recordings: launches that were captured once into a CUDA graph, and are started by one call.
 
 use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{self, CUgraph, CUgraphExec, CUgraphInstantiate_flags};
+use cudarc::driver::sys::{
+    self, CUgraph, CUgraphExec, CUgraphInstantiate_flags, CUgraphNode, CUstreamCaptureStatus,
+    CUstreamUpdateCaptureDependencies_flags,
+};
 use cudarc::driver::{CudaStream, result};
 
 use crate::cuda::driver::failed;
@@ -25,6 +30,91 @@ impl Uses {
             None => self.0.push((address, access)),
         }
     }
+}
+
+/// Bytes by address that a launch works on, and whether it writes them.
+pub(crate) type Bytes = (Range<u64>, bool);
+
+/// What a queue that records was given so far.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) uses: Uses,
+    /// Launches, each with the bytes that it works on.
+    nodes: Vec<(Node, Vec<Bytes>)>,
+}
+
+/// A launch in a graph.
+#[derive(Debug, Clone, Copy)]
+struct Node(CUgraphNode);
+
+// SAFETY: nodes are names: they belong to no thread.
+unsafe impl Send for Node {}
+
+impl Recorder {
+    /// Records what `launch` puts on the stream: behind those launches alone whose bytes it must see or may not touch before, so
+    /// that others run beside it.
+    pub(crate) fn add(
+        &mut self,
+        stream: &CudaStream,
+        bytes: Vec<Bytes>,
+        launch: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let conflicts = |(before, wrote): &Bytes| {
+            let meets =
+                |(own, writes): &Bytes| before.start.max(own.start) < before.end.min(own.end) && *wrote | writes;
+            bytes.iter().any(meets)
+        };
+        depend(stream, self.nodes.iter().filter(|(_, before)| before.iter().any(conflicts)).map(|(node, _)| *node))?;
+        launch()?;
+        self.nodes.push((last(stream)?, bytes));
+        Ok(())
+    }
+
+    /// Has the end of the recording come behind all launches.
+    fn join(&self, stream: &CudaStream) -> Result<()> {
+        // none where the driver has them in the order of the stream
+        if self.nodes.is_empty() { Ok(()) } else { depend(stream, self.nodes.iter().map(|(node, _)| *node)) }
+    }
+}
+
+/// Has what a capturing stream is given next come behind these launches.
+fn depend(stream: &CudaStream, nodes: impl Iterator<Item = Node>) -> Result<()> {
+    let mut nodes: Vec<CUgraphNode> = nodes.map(|Node(node)| node).collect();
+    let flags = CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES as u32;
+    // SAFETY: the stream captures, and the nodes are of its graph; they are only read.
+    let outcome = unsafe {
+        sys::cuStreamUpdateCaptureDependencies_v2(
+            stream.cu_stream(),
+            nodes.as_mut_ptr(),
+            ptr::null(),
+            nodes.len(),
+            flags,
+        )
+    };
+    outcome.result().map_err(failed("cuStreamUpdateCaptureDependencies"))
+}
+
+/// What a capturing stream was given last.
+fn last(stream: &CudaStream) -> Result<Node> {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut nodes, mut count) = (ptr::null(), 0);
+    // SAFETY: the stream captures; the call writes what it is asked for, and nodes that stay where they are until the next one.
+    let node = unsafe {
+        sys::cuStreamGetCaptureInfo_v3(
+            stream.cu_stream(),
+            &raw mut status,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut nodes,
+            ptr::null_mut(),
+            &raw mut count,
+        )
+        .result()
+        .map_err(failed("cuStreamGetCaptureInfo"))?;
+        (count == 1).then(|| *nodes)
+    };
+    let lost = || Error::Kernel { kernel: "a recording".into(), why: "holds more than it was given".into() };
+    node.map(Node).ok_or_else(lost)
 }
 
 /// A captured graph, gone when its launches were copied out of it.
@@ -78,7 +168,9 @@ unsafe impl Sync for CudaRecording {}
 
 impl CudaRecording {
     /// What a stream has captured; instead of an earlier recording, whose launches are patched where that can be.
-    pub(crate) fn end(stream: &Arc<CudaStream>, uses: Uses, old: Option<Self>) -> Result<Self> {
+    pub(crate) fn end(stream: &Arc<CudaStream>, recorder: Recorder, old: Option<Self>) -> Result<Self> {
+        recorder.join(stream)?;
+        let uses = recorder.uses;
         // SAFETY: the stream is valid, and captures.
         let graph = unsafe { result::stream::end_capture(stream.cu_stream()) }.map_err(failed("cuStreamEndCapture"))?;
         if graph.is_null() {

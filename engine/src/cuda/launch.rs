@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use crate::backend::{Bound, Code, Loaded, To};
 use crate::cuda::code::CudaCode;
+use crate::cuda::graph::Bytes;
 use crate::cuda::memory::{Access, CudaMemory, Part};
 use crate::cuda::queue::CudaQueue;
 use crate::error::{Error, Result};
@@ -53,7 +54,7 @@ pub(crate) fn launch(queue: &CudaQueue, kernel: &Loaded, items: Range<usize>, ta
     let work = Work::new(kernel, items, targets)?;
     work.before(queue)?;
     // SAFETY: the queue waits for all earlier users.
-    let outcome = unsafe { work.start(queue, None) };
+    let outcome = queue.add(|| work.bytes(), || unsafe { work.start(queue, None) });
     if !queue.is_recorder() {
         work.after(queue, outcome.is_ok());
     }
@@ -63,6 +64,7 @@ pub(crate) fn launch(queue: &CudaQueue, kernel: &Loaded, items: Range<usize>, ta
 /// A kernel with the memory that it works on, checked to hold the items.
 pub(crate) struct Work<'a> {
     code: &'a CudaCode,
+    ports: &'a [Port],
     items: Range<usize>,
     addresses: Vec<u64>,
     used: Vec<(&'a CudaMemory, Access)>,
@@ -94,7 +96,17 @@ impl<'a> Work<'a> {
             let address = address(port, target, &items, part);
             addresses.push(address.ok_or_else(|| broken("a port is shorter than its items"))?);
         }
-        Ok(Self { code, items, addresses, used })
+        Ok(Self { code, ports, items, addresses, used })
+    }
+
+    /// The bytes that it works on; where items lie apart, also those between them.
+    fn bytes(&self) -> Vec<Bytes> {
+        let bytes = |(port, &address): (&Port, &u64)| {
+            let [first, last] = [self.items.start, self.items.end - 1].map(|item| port.bytes_of(item, 0));
+            let at = |byte: usize| address.wrapping_add(byte as u64);
+            (at(first.start)..at(last.end), port.role != Role::In)
+        };
+        self.ports.iter().zip(&self.addresses).map(bytes).collect()
     }
 
     /// Has the queue wait for all earlier users of the memory.

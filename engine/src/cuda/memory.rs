@@ -65,12 +65,16 @@ impl Part<'_> {
             return Ok(());
         }
         memory.before(queue, self.overwrite())?;
-        // SAFETY: the memory is ours and holds the bytes; the queue waits for all earlier users.
-        let outcome = unsafe { result::memset_d8_async(memory.address(first), 0, len, queue.stream().cu_stream()) };
+        let bytes = || vec![(memory.address(first)..memory.address(first + len), true)];
+        let outcome = queue.add(bytes, || {
+            // SAFETY: the memory is ours and holds the bytes; the queue waits for all earlier users.
+            unsafe { result::memset_d8_async(memory.address(first), 0, len, queue.stream().cu_stream()) }
+                .map_err(failed("cuMemsetD8Async"))
+        });
         if !queue.is_recorder() {
             memory.after(queue.point(), self.overwrite(), outcome.is_ok());
         }
-        outcome.map_err(failed("cuMemsetD8Async"))
+        outcome
     }
 }
 

@@ -8,16 +8,19 @@ use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaEvent, CudaStream};
 
 use crate::cuda::driver::{Gpu, failed};
-use crate::cuda::graph::{CudaRecording, Uses};
+use crate::cuda::graph::{Bytes, CudaRecording, Recorder};
 use crate::cuda::memory::{Access, CudaMemory};
 use crate::error::{Error, Result};
+
+/// The driver that lets a capture choose what comes behind what.
+const CHOOSES_DEPENDENCIES: i32 = 12_030;
 
 /// A CUDA stream in use.
 pub(crate) struct CudaQueue {
     line: Arc<Line>,
     gpu: Arc<Gpu>,
     /// Of a queue that records, what it was given so far.
-    uses: Option<Mutex<Uses>>,
+    recorder: Option<Mutex<Recorder>>,
 }
 
 /// The stream itself: memory may remember it for longer than anybody can add work to it.
@@ -66,7 +69,7 @@ impl CudaQueue {
             None => Line::new(gpu)?,
         };
         gpu.queues.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { line, gpu: gpu.clone(), uses: None })
+        Ok(Self { line, gpu: gpu.clone(), recorder: None })
     }
 
     /// A queue that records launches and wipes instead of doing them, until [`CudaQueue::recorded`].
@@ -78,25 +81,34 @@ impl CudaQueue {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         line.stream.begin_capture(mode).map_err(failed("cuStreamBeginCapture"))?;
         gpu.queues.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { line, gpu: gpu.clone(), uses: Some(Mutex::default()) })
+        Ok(Self { line, gpu: gpu.clone(), recorder: Some(Mutex::default()) })
     }
 
     /// Ends the recording, which takes the place of an earlier one.
     pub(crate) fn recorded(&self, old: Option<CudaRecording>) -> Result<CudaRecording> {
         self.gpu.bind()?;
-        let uses = self.uses.as_ref().map(|uses| std::mem::take(&mut *lock(uses)));
-        CudaRecording::end(&self.line.stream, uses.unwrap_or_default(), old)
+        let recorder = self.recorder.as_ref().map(|recorder| std::mem::take(&mut *lock(recorder)));
+        CudaRecording::end(&self.line.stream, recorder.unwrap_or_default(), old)
     }
 
     /// Whether this queue records; then it remembers the use, and nothing is to be waited for.
     pub(crate) fn records(&self, memory: &CudaMemory, access: Access) -> bool {
-        let uses = self.uses.as_ref().map(|uses| lock(uses).note(memory, access));
-        uses.is_some()
+        self.recorder.as_ref().map(|recorder| lock(recorder).uses.note(memory, access)).is_some()
     }
 
     /// Whether this queue records, so that nothing has been done yet.
     pub(crate) fn is_recorder(&self) -> bool {
-        self.uses.is_some()
+        self.recorder.is_some()
+    }
+
+    /// Puts work on the stream that touches these bytes alone; where the queue records, beside what has nothing to do with it.
+    pub(crate) fn add(&self, bytes: impl FnOnce() -> Vec<Bytes>, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        match &self.recorder {
+            Some(recorder) if self.gpu.driver >= CHOOSES_DEPENDENCIES => {
+                lock(recorder).add(&self.line.stream, bytes(), work)
+            }
+            _ => work(),
+        }
     }
 
     pub(crate) fn gpu(&self) -> &Arc<Gpu> {
