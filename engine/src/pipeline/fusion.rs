@@ -63,7 +63,7 @@ impl Graph {
     }
 
     /// Whether a step takes a value, and nobody else does.
-    fn is_for(&self, value: Id, step: usize) -> bool {
+    pub(super) fn is_for(&self, value: Id, step: usize) -> bool {
         let takes = |id: Id| self.all_sources(id).iter().any(|(source, _)| *source == value);
         let reads = self
             .steps

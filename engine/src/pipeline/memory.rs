@@ -12,14 +12,20 @@ use super::graph::{self, Bound, Graph, Id, Kind, Origin, Refused, check_table, m
 pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits, fuses: bool) -> Result<Plan, Refused> {
     graph.once_first();
     graph.keep_copies_secret();
+    let finish = |mut graph: Graph| {
+        if !limits.is_cpu() {
+            graph.work_where_joined();
+        }
+        assigned(title, &graph, limits)
+    };
     if fuses {
         let mut fused = graph.clone();
         fused.fuse();
-        if let Ok(plan) = assigned(title, &fused, limits) {
+        if let Ok(plan) = finish(fused) {
             return Ok(plan);
         }
     }
-    assigned(title, &graph, limits)
+    finish(graph)
 }
 
 /// The plan of a graph: its values put into arguments and temporaries.

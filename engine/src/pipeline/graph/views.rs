@@ -138,6 +138,52 @@ impl Graph {
         fits
     }
 
+    /// What a step turns in place into part of what is joined lies there from the start, if nobody else reads it: it needs no
+    /// memory of its own, and parts do not wait for each other's.
+    pub(in crate::pipeline) fn work_where_joined(&mut self) {
+        for step in (0..self.steps.len()).rev() {
+            let Step { kernel, bound, .. } = &self.steps[step];
+            let turned = bound.iter().enumerate().filter_map(|(output, written)| {
+                let Bound::Writes(new) = *written else { return None };
+                let place = self.nodes[new].within.filter(|(root, _)| self.is_own(*root))?;
+                let old = bound.iter().enumerate().find_map(|(input, read)| match *read {
+                    Bound::Reads(old) if kernel.in_place(input, output) && self.can_lie(old, new, step) => Some(old),
+                    _ => None,
+                });
+                Some((old?, place))
+            });
+            for (old, place) in turned.collect::<Vec<_>>() {
+                self.nodes[old].within = Some(place);
+                let binds = |step: &Step| {
+                    step.bound.iter().any(|bound| matches!(*bound, Bound::Reads(id) | Bound::Writes(id) if id == old))
+                };
+                if self.steps.iter().any(|step| binds(step) && self.on_views(step).is_none()) {
+                    self.nodes[old].within = None;
+                }
+            }
+        }
+    }
+
+    /// Whether a value has memory in which no input lies.
+    fn is_own(&self, root: Id) -> bool {
+        let is_input = |name: &String| self.inputs.iter().any(|(other, _)| other == name);
+        !matches!(self.nodes[root].origin, Origin::Input)
+            && !self.outputs.iter().any(|(name, id)| self.home(*id).0 == root && is_input(name))
+    }
+
+    /// Whether a value can lie where a step that takes it, and nobody else does, writes another one.
+    fn can_lie(&self, old: Id, new: Id, step: usize) -> bool {
+        let free = matches!(self.nodes[old].origin, Origin::Step(_)) && self.nodes[old].within.is_none();
+        let alike = match (&self.nodes[old].kind, &self.nodes[new].kind) {
+            (Some(a), Some(b)) => {
+                let same = (a.bytes, a.sharing) == (b.bytes, b.sharing) && !a.status && !a.joint;
+                same && (b.secret || !a.secret)
+            }
+            _ => false,
+        };
+        free && alike && self.is_for(old, step)
+    }
+
     /// The kernel of a step, for where the values lie that it is bound to; nothing if it does not work there.
     pub(in crate::pipeline) fn on_views(&self, step: &Step) -> Option<Arc<dyn Kernel>> {
         let ports = step.kernel.ports();
