@@ -4,9 +4,40 @@
 
 namespace rf {
 
+// A modulus below 2^63, with products by Shoup's method: less than half the instructions of Divisor's.
+struct Divisor63 {
+    u64 q;
+
+    using Residue = u64;
+    // c and floor(2^64 c / q)
+    struct Factor {
+        u64 c, quotient;
+    };
+
+    // in: any a   out: a c mod q   (the quotient is exact or one less)
+    RF_METHOD u64 mul(u64 a, Factor c) const {
+        u64 r = a * c.c - mul_hi(a, c.quotient) * q;
+        return r - select(r >= q, q, 0ull);
+    }
+    // in: a, b < q   out: a + b mod q
+    RF_METHOD u64 add(u64 a, u64 b) const { return add_mod(a, b, q); }
+    // in: a, b < q   out: a - b mod q
+    RF_METHOD u64 sub(u64 a, u64 b) const { return sub_mod(a, b, q); }
+    // in: a < q   out: -a mod q
+    RF_METHOD u64 negate(u64 a) const { return sub_mod(0, a, q); }
+};
+
 // A modulus and known factors from words of a table.
 template <class Q>
 struct Known;
+
+template <>
+struct Known<Divisor63> {
+    static constexpr u32 words = 1, factor_words = 2;
+
+    RF_FN Divisor63 modulo(const u64* at) { return {at[0]}; }
+    RF_FN Divisor63::Factor factor(const u64* at) { return {at[0], at[1]}; }
+};
 
 template <>
 struct Known<Divisor> {

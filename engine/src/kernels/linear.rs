@@ -14,7 +14,7 @@ use crate::kernels::fused::fused;
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
-use crate::modulus::{Modulus, Width};
+use crate::modulus::{Modulus, Width, low_u64};
 use crate::ring::Ring;
 use crate::rows::{lanes, lay_apart};
 use crate::source::{Built, Source};
@@ -130,14 +130,26 @@ pub(super) fn multiples<S: Row>(ring: &Ring, combinations: &[&Combination]) -> T
     let one = ring.accepts_any_word().then_some(U256::ONE);
     let row = |(row, q): (usize, &Modulus)| {
         let factors = combinations.iter().filter_map(|combination| Some(combination.factor.as_ref()?[row]));
-        let mut words = <S::Target as Target>::new(q).words();
-        for number in one.into_iter().chain(factors) {
-            words.extend_from_slice(bytemuck::cast_slice(&[<S::Target as Target>::factor(q, &number)]));
+        let factors = one.into_iter().chain(factors);
+        match below_63_bits(ring).then(|| low_u64(&q.value())) {
+            Some(q) => {
+                let factor = |c: u64| [c, ((u128::from(c) << 64) / u128::from(q)) as u64];
+                core::iter::once(q).chain(factors.flat_map(|number| factor(low_u64(&number)))).collect::<Vec<_>>()
+            }
+            None => {
+                let factor = |number: U256| <S::Target as Target>::factor(q, &number);
+                let words = factors.flat_map(|number| bytemuck::cast_slice(&[factor(number)]).to_vec());
+                <S::Target as Target>::new(q).words().into_iter().chain(words).collect()
+            }
         }
-        words
     };
     let words: Vec<u64> = ring.basis().iter().enumerate().flat_map(row).collect();
     Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
+}
+
+/// Whether products are by Shoup's method, whose remainders are below 2q.
+fn below_63_bits(ring: &Ring) -> bool {
+    ring.basis().iter().all(|q| q.bits() < 64)
 }
 
 /// What `Multiples` reads of a generated struct.
@@ -147,7 +159,11 @@ pub(super) fn multiples_text<S: Row>(ring: &Ring, combinations: &[&Combination])
     format!(
         "\x20   using Store = {};\n         \x20   using Q = {};\n         \x20   static constexpr rf::u32 stages = {};\n         \x20   static constexpr bool reduces = {};\n         \x20   RF_CONST bool factor(rf::u32 i) {{\n         \x20       constexpr bool is[] = {{{}}};\n         \x20       return is[i];\n         \x20   }}\n",
         S::NAME,
-        <S::Target as Target>::new(&ring.basis()[0]).type_name(),
+        if below_63_bits(ring) {
+            "rf::Divisor63".into()
+        } else {
+            <S::Target as Target>::new(&ring.basis()[0]).type_name()
+        },
         combinations.len(),
         ring.accepts_any_word(),
         factors.join(", "),

@@ -173,7 +173,10 @@ impl Graph {
 
     /// Whether a value can lie where a step that takes it, and nobody else does, writes another one.
     fn can_lie(&self, old: Id, new: Id, step: usize) -> bool {
-        let free = matches!(self.nodes[old].origin, Origin::Step(_)) && self.nodes[old].within.is_none();
+        let Origin::Step(writer) = self.nodes[old].origin else { return false };
+        // what was turned lies where it was read
+        let is_new = self.steps[writer].bound.iter().any(|bound| matches!(*bound, Bound::Writes(id) if id == old));
+        let free = is_new && self.nodes[old].within.is_none();
         let alike = match (&self.nodes[old].kind, &self.nodes[new].kind) {
             (Some(a), Some(b)) => {
                 let same = (a.bytes, a.sharing) == (b.bytes, b.sharing) && !a.status && !a.joint;
