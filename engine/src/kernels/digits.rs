@@ -145,7 +145,7 @@ impl<T: Row> Digits<T> {
     fn digit(&self, i: usize) -> impl Fn(i64) -> i64 {
         // half a digit at each place below, so that lower digits are rounded off
         let below = self.bits * i as u32;
-        let half = (0..below).step_by(self.bits as usize).map(|at| 1i128 << (at + self.bits - 1)).sum::<i128>();
+        let half = (1..=i as u32).map(|place| 1i128 << (self.bits * place - 1)).sum::<i128>();
         let above = if i + 1 < self.count { i64::BITS - self.bits } else { 0 };
         move |x| (((i128::from(x) + half) >> below) as i64) << above >> above
     }
