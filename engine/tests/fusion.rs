@@ -243,6 +243,12 @@ fn plans_say_what_was_fused() -> Result<()> {
         assert!(!unfused.to_string().contains("fused:"));
         assert_eq!(fused.to_string().contains("fused:"), after < before, "{fused}");
     }
+    // of several limbs, also what is a view or fewer limbs
+    let ring: Ring = "97,193:x^16+1".parse()?;
+    for rule in RULES {
+        let [unfused, fused] = plans(rule, &ring, &Limits::h200())?;
+        assert!(fused.kernels().len() < unfused.kernels().len(), "{}:\n{unfused}\n{fused}", rule.0);
+    }
     // nor on a CPU
     let [unfused, same] = plans(&RULES[0], &ring, &Limits::cpu())?;
     assert_eq!(unfused.to_string(), same.to_string());

@@ -419,8 +419,14 @@ impl<'p> Maker<'p, '_> {
         let (content, limb) = (self.content(what).expect("elements"), ring.bytes() / limbs);
         let [x, y] = [self.known[a].value.limbs(0..left), self.known[b].value.limbs(left..limbs)];
         let part = |i: usize| naive::to_plain(ring, &self.known[i].data);
-        let (x, data) = match (what, picks[2] / 3 % 2) {
-            (What::Coefficients, 0) => (x * x, naive::to_stored(ring, &naive::mul(ring, &part(a), &part(a)))),
+        let square = || naive::mul(ring, &part(a), &part(a));
+        let (x, data) = match (what, picks[2] / 3 % 3) {
+            (What::Coefficients, 0) => (x * x, naive::to_stored(ring, &square())),
+            (What::Coefficients, 1) => {
+                // what is turned in place, and from there into the join
+                let [y, sum] = [(); 2].map(|()| x.forward_to(order));
+                (y.mul_add(y, sum).inverse(), naive::to_stored(ring, &naive::add(ring, &square(), &part(a))))
+            }
             (What::Coefficients, _) => (x.forward_to(order).inverse(), self.known[a].data.clone()),
             _ => (x, self.known[a].data.clone()),
         };

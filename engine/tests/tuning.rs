@@ -64,7 +64,9 @@ fn a_file_says_what_was_chosen() -> ringforge::Result<()> {
     // the last word counts, and the default is not worth one
     tuning.choose(&job, Choice::default());
     assert!(!tuning.to_text(&limits).contains("65536"));
-    assert_eq!(Tuning::from_text(&Tuning::default().to_text(&limits), &limits)?, Tuning::default());
+    for tuning in [Tuning::default(), Tuning::default().unfused(), tuning.unfused()] {
+        assert_eq!(Tuning::from_text(&tuning.to_text(&limits), &limits)?, tuning);
+    }
     Ok(())
 }
 

@@ -183,7 +183,10 @@ fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let wide = Ring::prime_trinomial(3, Modulus::new(U256::MAX)?)?;
     let even = Ring::negacyclic(2, Modulus::new(U256::ONE.shl_vartime(200))?)?;
     let any = few(&[12_289, 256], 600)?.accepting_any_word();
-    let rings = [few(&[256, 81], 7)?, few(&[12_289, 97], 16)?, few(&[u64::MAX, 7, 1 << 63], 2)?, any, wide, even];
+    // the longest moduli for Shoup's products, times any words
+    let longest = few(&[(1 << 63) - 1, (1 << 63) - 25], 16)?.accepting_any_word();
+    let rings =
+        [longest, few(&[256, 81], 7)?, few(&[12_289, 97], 16)?, few(&[u64::MAX, 7, 1 << 63], 2)?, any, wide, even];
     let plan = |ring: Ring| {
         let p = Pipeline::new(format!("sums in {ring}"), &planner);
         let (a, b) = (p.coefficients("a", &ring), p.coefficients("b", &ring));

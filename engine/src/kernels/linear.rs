@@ -74,7 +74,9 @@ impl<S: Row> Lanes<S> {
         let units = self.residues() / count;
         let minus = &combination.minus;
         let prelude = format!(
-            "#pragma once\n#include \"linear.cuh\"\nstruct Linear {{\n{}             \x20   static constexpr rf::u32 n = {}, lanes = {count}, threads = {THREADS};\n             \x20   RF_CONST bool minus(rf::u32 i) {{ return i == 0 ? {} : {}; }}\n}};\n",
+            "#pragma once\n#include \"linear.cuh\"\nstruct Linear {{\n{}\
+             \x20   static constexpr rf::u32 n = {}, lanes = {count}, threads = {THREADS};\n\
+             \x20   RF_CONST bool minus(rf::u32 i) {{ return i == 0 ? {} : {}; }}\n}};\n",
             multiples_text::<S>(ring, &[combination]),
             ring.degree(),
             minus[0],
@@ -157,7 +159,14 @@ pub(super) fn multiples_text<S: Row>(ring: &Ring, combinations: &[&Combination])
     let factors: Vec<String> =
         combinations.iter().map(|combination| combination.factor.is_some().to_string()).collect();
     format!(
-        "\x20   using Store = {};\n         \x20   using Q = {};\n         \x20   static constexpr rf::u32 stages = {};\n         \x20   static constexpr bool reduces = {};\n         \x20   RF_CONST bool factor(rf::u32 i) {{\n         \x20       constexpr bool is[] = {{{}}};\n         \x20       return is[i];\n         \x20   }}\n",
+        "\x20   using Store = {};\n\
+         \x20   using Q = {};\n\
+         \x20   static constexpr rf::u32 stages = {};\n\
+         \x20   static constexpr bool reduces = {};\n\
+         \x20   RF_CONST bool factor(rf::u32 i) {{\n\
+         \x20       constexpr bool is[] = {{{}}};\n\
+         \x20       return is[i];\n\
+         \x20   }}\n",
         S::NAME,
         if below_63_bits(ring) {
             "rf::Divisor63".into()
