@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::job::{Job, Order};
 use crate::kernel::{Kernel, Port, Role};
-use crate::kernels::{Distribution, Sample};
+use crate::kernels::{Distribution, sample};
 use crate::limits::Limits;
 use crate::plan::{Content, Plan};
 use crate::planner::Planner;
@@ -195,8 +195,12 @@ impl Pipeline {
     pub fn sample(&self, ring: &Ring, distribution: Distribution, from: Value<'_>) -> Value<'_> {
         let Some(&[key]) = self.ids(&[from]).as_deref() else { return Value { pipeline: self, id: None } };
         let port = self.graph.borrow().key_port(key);
-        match Sample::new(ring, distribution, port) {
-            Ok(kernel) => self.step::<1>(kernel, &[from])[0].holding(Content::Coefficients(ring.clone())),
+        match sample::steps(ring, distribution, port) {
+            Ok(steps) => {
+                let from = Value { pipeline: self, id: Some(key) };
+                let then = |value, kernel| self.outputs::<1>(self.dynamic_step(kernel, &[value]))[0];
+                steps.into_iter().fold(from, then).holding(Content::Coefficients(ring.clone()))
+            }
             Err(error) => self.fail(error),
         }
     }

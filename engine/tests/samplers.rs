@@ -1,5 +1,7 @@
 //! Samplers: the bytes that their definition says, on all devices; their distributions; and no block for two of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use num_bigint::BigUint;
 use ringforge::kernels::Distribution::{self, Binomial, FixedWeight, Gaussian, Ternary, Uniform};
 use ringforge::testkit::{bytes, devices};
@@ -70,15 +72,9 @@ fn defined(ring: &Ring, distribution: Distribution, block: impl Fn(u32) -> [u8; 
         return rows.map(|(row, q)| (0..n).map(|i| residue(row, i, q)).collect()).collect();
     }
     let one = BigUint::from(1u32) << 128;
-    let mut left = if let FixedWeight { weight } = distribution { weight } else { 0 };
     let small = |i: usize| {
         let bits = u128::from_le_bytes(block(i as u32 / 4).as_chunks().0[i % 4]);
         let magnitude = match distribution {
-            FixedWeight { .. } => {
-                let chosen = usize::from(((BigUint::from(bits) * (n - i)) >> 128u32) < BigUint::from(left));
-                left -= chosen;
-                chosen
-            }
             // P(|x| > m) of 2^128, from above
             Ternary => usize::from(BigUint::from(bits) * 3u32 >= one),
             Binomial { eta } => {
@@ -90,9 +86,29 @@ fn defined(ring: &Ring, distribution: Distribution, block: impl Fn(u32) -> [u8; 
         };
         if bits % 2 == 1 { -(magnitude as i64) } else { magnitude as i64 }
     };
-    let small: Vec<i64> = (0..n).map(small).collect();
+    let small: Vec<i64> = match distribution {
+        FixedWeight { weight } => of_weight(n, weight, &block),
+        _ => (0..n).map(small).collect(),
+    };
     let residue = |q: &Modulus, x: i64| BigUint::from_bytes_le(q.reduce_i64(x).to_le_bytes().as_ref());
     ring.basis().iter().map(|q| small.iter().map(|x| residue(q, *x)).collect()).collect()
+}
+
+/// Integers of fixed weight: the places that are fewer, of zeros or others, and signs behind them.
+fn of_weight(n: usize, weight: usize, block: impl Fn(u32) -> [u8; 64]) -> Vec<i64> {
+    let count = weight.min(n - weight);
+    let mut places = BTreeSet::new();
+    for i in (0..count).rev() {
+        let bits = u128::from_le_bytes(block(i as u32 / 4).as_chunks().0[i % 4]);
+        let place = (BigUint::from(bits) * (n - i)) >> 128u32;
+        let place = i + usize::try_from(place).unwrap_or(n);
+        if !places.insert(place) {
+            places.insert(i);
+        }
+    }
+    let sign = |i: usize| block((count.div_ceil(4) + i / 512) as u32)[i % 512 / 8] >> (i % 8) & 1;
+    let is_chosen = |i: &usize| places.contains(i) == (weight <= n / 2);
+    (0..n).map(|i| if is_chosen(&i) { 1 - 2 * i64::from(sign(i)) } else { 0 }).collect()
 }
 
 #[test]
@@ -213,11 +229,36 @@ fn small_integers_are_distributed_as_named() -> Result<()> {
 }
 
 #[test]
+fn elements_of_any_weight_are_what_blocks_say() -> Result<()> {
+    const BATCH: usize = 3;
+    let mut rings = rings()?;
+    // where many places are drawn again, and a block's threads take several turns
+    rings.push(Ring::rows(&[Modulus::new(97u32)?], &[0], Quotient::Cyclic { n: 300 })?);
+    let draws = bytes(6, Draws::BYTES);
+    for device in devices() {
+        for ring in &rings {
+            let n = ring.degree();
+            for weight in BTreeSet::from([0, 1.min(n), n / 4, n / 2, (n / 2 + 1).min(n), n - 1, n]) {
+                let found = sampled(&device, ring, FixedWeight { weight }, &draws, BATCH)?;
+                for (item, found) in found.chunks_exact(ring.bytes()).enumerate() {
+                    let draws = Draws::from_bytes(&draws)?;
+                    let block = |number| draws.block_of_series(1, item as u64, number);
+                    let wanted = defined(ring, FixedWeight { weight }, block);
+                    assert_eq!(values(ring, found), wanted, "weight {weight} in {ring} on {device}, item {item}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn weights_are_exact_and_places_uniform() -> Result<()> {
     const BATCH: usize = 400;
-    for weight in [0, 1, 64, 1000, 1024] {
+    const N: usize = 1024;
+    for weight in [0, 1, 64, N / 2, 1000, N - 1, N] {
         let elements = many(FixedWeight { weight }, BATCH)?;
-        let (mut places, mut signs) = (vec![0.0; 1024], [0.0; 2]);
+        let (mut places, mut signs) = (vec![0.0; N], [0.0; 2]);
         for element in &elements {
             assert!(element.iter().all(|x| x.abs() <= 1));
             assert_eq!(element.iter().filter(|x| **x != 0).count(), weight);
@@ -225,13 +266,32 @@ fn weights_are_exact_and_places_uniform() -> Result<()> {
             element.iter().filter(|x| **x != 0).for_each(|x| signs[usize::from(*x < 0)] += 1.0);
         }
         if weight > 0 {
-            let total = (weight * BATCH) as f64;
-            check_counts(&format!("signs of {weight}"), &signs, &[total / 2.0; 2]);
-            // the squares of places drawn without putting back are smaller by 1 - weight/n
-            if weight < 100 {
-                check_counts(&format!("places of {weight}"), &places, &vec![total / 1024.0; 1024]);
-            }
+            check_counts(&format!("signs of {weight}"), &signs, &[(weight * BATCH) as f64 / 2.0; 2]);
         }
+        if weight % N != 0 {
+            // of places drawn without putting back, the variance is smaller by this
+            let share = weight as f64 / N as f64;
+            let (wanted, smaller) = (share * BATCH as f64, 1.0 - share);
+            let counts: Vec<f64> = places.iter().map(|x| wanted + (x - wanted) / smaller.sqrt()).collect();
+            check_counts(&format!("places of {weight}"), &counts, &vec![wanted; N]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn all_sets_of_places_are_as_likely() -> Result<()> {
+    const BATCH: usize = 8000;
+    let ring = Ring::rows(&[Modulus::new(97u32)?], &[0], Quotient::Cyclic { n: 6 })?;
+    for (weight, sets) in [(1, 6), (2, 15), (3, 20), (4, 15), (5, 6)] {
+        let all = sampled(&Device::cpu(), &ring, FixedWeight { weight }, &[7; Draws::BYTES], BATCH)?;
+        let mut counts = BTreeMap::new();
+        for element in all.chunks_exact(ring.bytes()) {
+            let places: Vec<bool> = integers(&ring, element).iter().map(|x| *x != 0).collect();
+            *counts.entry(places).or_insert(0.0) += 1.0;
+        }
+        let counts: Vec<f64> = counts.into_values().collect();
+        check_counts(&format!("sets of {weight}"), &counts, &vec![BATCH as f64 / f64::from(sets); sets as usize]);
     }
     Ok(())
 }

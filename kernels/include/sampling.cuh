@@ -1,4 +1,4 @@
-// Random elements of a ring: uniform residues, and small integers modulo each of its moduli, which are data of the launch.
+// Random blocks of an item, and uniform residues modulo moduli that are data of the launch.
 //
 // The generated struct S says how residues are stored (S::Store, S::Limb), the degree S::n, and whether keys are seeds
 // (S::seeds): an item's own, whose blocks are those of item 0; else they are draws, whose items are those of the run.
@@ -23,11 +23,6 @@ struct WordLimb {
         for (u32 i = 0; i < 3; i++) digits[i] = join(block[6 * j + 2 * i], block[6 * j + 2 * i + 1]);
         return weighted_sum<false>(digits, 1, weights, 3, q);
     }
-    // out: the magnitude, or if `negative` is not 0 its negative, times R, mod q
-    RF_METHOD u64 small(u32 magnitude, u32 negative) const {
-        u64 x = q.mul(magnitude, weights[0]);
-        return select(negative, q.negate(x), x);
-    }
 };
 
 // A modulus q of up to 256 bits. Its table: d = 2^shift q, whose top bit is set; floor(2^319 / d), at most 2^64 - 1; shift;
@@ -51,12 +46,6 @@ struct WideLimb {
         RF_UNROLL
         for (u32 i = 0; i < 7; i++) sum = d.mad(sum, bits_from<16>(block, 62 * i) & ((1ull << 62) - 1), number(weights + 4 * i));
         return shifted(sum);
-    }
-    // out: the magnitude, or if `negative` is not 0 its negative, times R, mod q
-    RF_METHOD u256 small(u32 magnitude, u32 negative) const {
-        u256 x = d.mad(u256{}, magnitude, number(weights)), minus = d.negate(x);
-        select_limbs<8>(x.limb, negative, minus.limb, x.limb);
-        return shifted(x);
     }
 
   private:
@@ -86,21 +75,9 @@ RF_FN void sample_block(const u32* keys, u64 distance, u64 item, u64 series, u32
     draw(*key, S::seeds ? 0 : item, series << 32 | number, block);
 }
 
-// Small integers take 128 bits of a block each. The lowest bit is the sign; it decides nothing else but with probability
-// 2^-127.
+// out: the 128 bits of a block that are for the j-th of four
 RF_FN u128 sample_bits(const u32* block, u32 j) {
     return u128{join(block[4 * j], block[4 * j + 1]), join(block[4 * j + 2], block[4 * j + 3])};
-}
-
-// in: the item's element; coefficients cell to cell + 3, as magnitudes and signs   out: those below n, modulo all moduli
-template <class S>
-RF_FN void store_small(typename S::Store* to, const u64* table, u64 limbs, u32 cell, const u32* magnitude, const u32* negative) {
-    for (u64 i = 0; i < limbs; i++, table += S::Limb::words, to += S::n) {
-        const typename S::Limb limb(table);
-        RF_UNROLL
-        for (u32 j = 0; j < 4; j++)
-            if (cell + j < S::n) to[cell + j] = (typename S::Store)limb.small(magnitude[j], negative[j]);
-    }
 }
 
 }  // namespace rf

@@ -5,7 +5,7 @@
 namespace rf {
 
 // S is generated: an item has S::cells coefficients; small items share a block, large ones take several. A thread has
-// S::each coefficients, S::threads apart, one a turn.
+// S::each coefficients, S::threads apart, and asks for each by its number within the block.
 template <class S>
 struct Spread {
     u64 start;  // first coefficient of the block, counted over all items
@@ -14,9 +14,8 @@ struct Spread {
     u32 cell;   // coefficient within the item
     bool live;  // false in surplus threads
 
-    RF_METHOD Spread(u64 first, u64 end, u32 turn = 0) {
+    RF_METHOD Spread(u64 first, u64 end, u32 number = threadIdx.x) {
         constexpr u32 block = S::threads * S::each;
-        u32 number = turn * S::threads + threadIdx.x;
         u64 block_item = first + (u64)(blockIdx.x / S::blocks_per_item) * S::items_per_block;
         u32 part = blockIdx.x % S::blocks_per_item * block;
         u32 items = end - block_item < S::items_per_block ? (u32)(end - block_item) : S::items_per_block;

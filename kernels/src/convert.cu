@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(Cells::threads)
     Output to[Cells::each];
     RF_UNROLL
     for (u32 c = 0; c < Cells::each; c++) {
-        Spread<Cells> at(first, end, c);
+        Spread<Cells> at(first, end, c * Cells::threads + threadIdx.x);
         to[c] = {epilogue, out, out_distance, at.item, at.cell, at.live};
         if (!to[0].live) return;
         from[c] = at.live ? in + at.item * in_distance + at.cell : from[0];

@@ -1,30 +1,44 @@
-// Elements of a ring whose coefficients are small integers, each on its own of a symmetric distribution: a thread for four
-// of them.
+// Elements of a ring whose coefficients are small integers, each on its own of a symmetric distribution: a thread for each
+// coefficient, some of which draw a block for four first.
 //
-// A magnitude is the number of thresholds that 128 random bits are not below: all of them are compared.
+// A magnitude is the number of thresholds that 128 random bits are not below: all of them are compared. The lowest bit is the
+// sign; it decides nothing else.
+//
+// Floor: memory, every residue written once; a quarter of a block of ChaCha20 for each coefficient.
 #include "sampling.cuh"
-#include "spread.cuh"
+#include "small.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
 // The table: moduli, then `count` thresholds, lower words first.
-extern "C" __global__ void sample_small(const u32* keys, const u64* table, Sample::Store* out, u64 limbs, u64 distance,
-                                        u64 key_distance, u64 series, u64 count, u64 first, u64 end) {
-    Spread<Cells> at(first, end);
-    if (!at.live) return;
-    u32 block[16], magnitude[4] = {}, negative[4];
-    sample_block<Sample>(keys, key_distance, at.item, series, at.cell, block);
-    const u64* threshold = table + limbs * Sample::Limb::words;
-    RF_LOOP
-    for (u64 i = 0; i < count; i++, threshold += 2) {
-        const u64 lo = threshold[0], hi = threshold[1];
+extern "C" __global__ void __launch_bounds__(Sample::threads)
+    sample_small(const u32* keys, const u32* table, Sample::Store* out, u64 moduli, u64 distance, u64 key_distance, u64 series,
+                 u64 count, u64 first, u64 end) {
+    RF_SHARED(shared);
+    u32x4* bits = (u32x4*)shared;
+    u32* integers = (u32*)(bits + Sample::threads);
+    const Spread<Cells> at(first, end);
+    if (at.live) {
+        u32 block[16];
+        sample_block<Sample>(keys, key_distance, at.item, series, at.cell, block);
         RF_UNROLL
-        for (u32 j = 0; j < 4; j++) {
-            u128 x = sample_bits(block, j);
-            magnitude[j] += (u32)(x.hi > hi) | ((u32)(x.hi == hi) & (u32)(x.lo >= lo));
-        }
+        for (u32 j = 0; j < 4; j++)
+            bits[4 * threadIdx.x + j] = {block[4 * j], block[4 * j + 1], block[4 * j + 2], block[4 * j + 3]};
     }
-    RF_UNROLL
-    for (u32 j = 0; j < 4; j++) negative[j] = block[4 * j] & 1;
-    store_small<Sample>(out + at.item * distance, table, limbs, 4 * at.cell, magnitude, negative);
+    __syncthreads();
+    if (threadIdx.x < 4 * at.count) {
+        const u32x4* thresholds = (const u32x4*)(table + moduli * SmallMultiples<Sample::limbs>::words);
+        const u32x4 own = bits[threadIdx.x];
+        const u32 x[4] = {own.x, own.y, own.z, own.w};
+        u32 magnitude = (u32)count;
+        for (u32 i = 0; i < (u32)count; i++) {
+            const u32x4 threshold = thresholds[i];
+            const u32 t[4] = {threshold.x, threshold.y, threshold.z, threshold.w};
+            u32 rest[4];
+            magnitude += sub_limbs<4>(rest, x, t);  // a borrow is -1
+        }
+        integers[threadIdx.x] = biased(magnitude, x[0] & 1);
+    }
+    __syncthreads();
+    store_small<Sample, Cells>(integers, table, out, (u32)moduli, distance, first, end);
 }

@@ -1,42 +1,33 @@
-// Elements of a ring with `weight` coefficients 1 or -1 and all others 0: a block for each item.
+// Elements of a ring with 1 or -1 for coefficients whose place is in a set, or for all others, and 0 elsewhere: a thread for
+// each coefficient, which compares itself with all of the set.
 //
-// Coefficient i is one of them with probability left / (n - i), `left` the number of those that are still to come. All threads
-// find a uniform place below n - i for each, and one thread compares these with what is left, coefficient after coefficient.
-#include "sampling.cuh"
+// Floor: memory, every residue written once; a comparison of each coefficient with each place.
+#include "small.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
+// in: the items' sets of `count` places and signs, as `sample_places` leaves them; whether these are the places of zeros
 extern "C" __global__ void __launch_bounds__(Sample::threads)
-    sample_weight(const u32* keys, const u64* table, Sample::Store* out, u64 limbs, u64 distance, u64 key_distance, u64 series,
-                  u64 weight, u64 first, u64 end) {
+    sample_weight(const u32* sets, const u32* table, Sample::Store* out, u64 moduli, u64 distance, u64 count, u64 of_zeros,
+                  u64 first, u64 end) {
+    constexpr u32 bit_words = (Sample::n + 511) / 512 * 16;
     RF_SHARED(shared);
-    u32* places = (u32*)shared;  // four of each thread
-    u32* own = places + 4 * threadIdx.x;
-    const u64 item = first + blockIdx.x;
-    u32 left = (u32)weight;
-    RF_LOOP
-    for (u32 start = 0; start < Sample::n; start += 4 * Sample::threads) {
-        const u32 cell = start + 4 * threadIdx.x;
-        u32 block[16], chosen[4], negative[4];
-        sample_block<Sample>(keys, key_distance, item, series, cell / 4, block);
-        RF_UNROLL
-        for (u32 j = 0; j < 4; j++) {
-            const u32 rest = cell + j < Sample::n ? Sample::n - cell - j : 0;
-            u128 x = sample_bits(block, j);
-            own[j] = (u32)mad_wide(x.hi, rest, u128{mul_hi(x.lo, (u64)rest), 0}).hi;
-            negative[j] = block[4 * j] & 1;
+    u32* integers = (u32*)shared;
+    const Spread<Cells> at(first, end, threadIdx.x / 4);
+    const u32 cell = 4 * at.cell + threadIdx.x % 4, groups = (u32)(count + 3) / 4;
+    if (at.live && cell < Sample::n) {
+        const u32* set = sets + at.item * (4 * groups + bit_words);
+        u32 above = ~0u;  // the least difference of a place, modulo 2^32
+        for (u32 i = 0; i < groups; i++) {
+            const u32x4 places = ((const u32x4*)set)[i];
+            above = min_word(above, places.x - cell);
+            above = min_word(above, places.y - cell);
+            above = min_word(above, places.z - cell);
+            above = min_word(above, places.w - cell);
         }
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            for (u32 i = 0; i < 4 * Sample::threads; i++) {
-                const u32 is_chosen = places[i] < left;
-                places[i] = is_chosen;
-                left -= is_chosen;
-            }
-        }
-        __syncthreads();
-        RF_UNROLL
-        for (u32 j = 0; j < 4; j++) chosen[j] = own[j];
-        store_small<Sample>(out + item * distance, table, limbs, cell, chosen, negative);
+        const u32 sign = set[4 * groups + cell / 32] >> cell % 32 & 1;
+        integers[threadIdx.x] = biased((u32)(above == 0) ^ (u32)of_zeros, sign);
     }
+    __syncthreads();
+    store_small<Sample, Cells>(integers, table, out, (u32)moduli, distance, first, end);
 }

@@ -19,6 +19,8 @@ use crate::work::{Work, slices};
 /// Of polynomials on a GPU and on a CPU.
 const LOG_N: [u32; 2] = [16, 14];
 const LOG_N_OF_SAMPLES: [u32; 2] = [15, 14];
+/// Coefficients of a sample of fixed weight that are not 0.
+const WEIGHT: usize = 192;
 /// Primes of Q, and of a digit of it; P has as many.
 const CHAINS: [(usize, usize); 2] = [(24, 6), (6, 2)];
 /// Bits of a prime: most of the chain has fewer than 60 in practice, and these are what 64-bit words are worst at.
@@ -111,9 +113,10 @@ static OPERATIONS: [Operation; 21] = [
         .with(Chain::small)
         .at(LOG_N_OF_SAMPLES),
     Operation::new("ternary samples of weight 192", |p, chain| {
-        Ok(vec![chain.sample(p, Distribution::FixedWeight { weight: 192 })])
+        Ok(vec![chain.sample(p, Distribution::FixedWeight { weight: WEIGHT })])
     })
-    .with(Chain::small)
+    // four places of a block, and signs of 512 coefficients
+    .with(|chain| Words { blocks: WEIGHT.div_ceil(4) + chain.q.degree().div_ceil(512), ..chain.small() })
     .at(LOG_N_OF_SAMPLES),
     Operation::new("binomial samples of 21", |p, chain| Ok(vec![chain.sample(p, Distribution::Binomial { eta: 21 })]))
         .with(Chain::small)
@@ -167,7 +170,7 @@ impl Chain {
         p.sample(&self.q, distribution, p.bytes("seeds", Draws::BYTES))
     }
 
-    /// What small integers take, modulo all of Q; their comparisons with thresholds are left out.
+    /// What small integers take, modulo all of Q; their comparisons with thresholds and places are left out.
     fn small(&self) -> Words {
         let residues = self.q.degree() * self.q.basis().len();
         Words { products: residues, remainders: residues, blocks: self.q.degree() / 4 }

@@ -29,8 +29,11 @@ const NAMED: &[&str] = &[
     "ringforge_ctru::pke::Pke::bad_field",
     "ringforge_ctru_prime::pke::Pke::bad_field",
     "ringforge_sm2::key::PrivateKey::sign_with",
-    "ringforge::kernels::sample::Sample::uniform_row",
-    "ringforge::kernels::sample::Sample::small",
+    "ringforge::kernels::sample::uniform::Uniform::row",
+    "ringforge::kernels::sample::small::Small::element",
+    "ringforge::kernels::sample::weight::Places::draw",
+    "ringforge::kernels::sample::weight::Weight::magnitude",
+    "ringforge::kernels::sample::weight::Weight::element",
     "ringforge::kernels::digits::Digits<T>::row",
     // of every kind of vectors
     "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::halves",

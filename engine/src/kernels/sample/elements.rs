@@ -1,0 +1,137 @@
+//! Small integers modulo all moduli of a ring: what `small.cuh` is told, and what it means.
+
+use std::sync::Arc;
+
+use crypto_bigint::{NonZero, U256, U512};
+
+use crate::kernel::Launch;
+use crate::kernels::crt::{Divisor, store_type};
+use crate::kernels::divisor256::{Divisor256, Limbs, limbs};
+use crate::kernels::rns;
+use crate::kernels::spread::spread;
+use crate::modulus::{Modulus, Width, low_u64};
+use crate::ring::Ring;
+use crate::rows::lanes;
+use crate::source::Built;
+use crate::table::Table;
+
+/// Threads of a block, and coefficients that it has.
+pub(super) const THREADS: usize = 256;
+
+/// Coefficients that follow each other in a block; items begin with the first one of as many.
+pub(super) const CELL: usize = 4;
+
+/// What the text adds to small integers; above all magnitudes.
+const BIAS: u32 = 1 << 14;
+
+/// Elements of a ring whose coefficients are small integers.
+#[derive(Debug, Clone)]
+pub(super) struct Elements {
+    ring: Ring,
+    multiples: Vec<Multiple>,
+    /// Residues that a thread of the text stores at once.
+    each: usize,
+}
+
+/// A modulus, and R modulo it, the factor of the ring's form.
+#[derive(Debug, Clone, Copy)]
+enum Multiple {
+    Word(Divisor, u64),
+    Wide(Divisor256, Limbs),
+}
+
+impl Elements {
+    pub(super) fn new(ring: &Ring) -> Self {
+        let multiple = |q: &Modulus| match q.value_u64().filter(|_| ring.width() != Width::W256) {
+            Some(word) => Multiple::Word(Divisor::new(word), low_u64(&ring.radix(q))),
+            None => Multiple::Wide(Divisor256::new(q), limbs(&ring.radix(q))),
+        };
+        let multiples = ring.basis().iter().map(multiple).collect();
+        Self { ring: ring.clone(), multiples, each: lanes(ring.degree() | CELL, ring) }
+    }
+
+    pub(super) fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// The same for elements that begin at this byte and lie so many apart; nothing where these are no whole residues.
+    pub(super) fn apart(&self, first: usize, distance: usize) -> Option<Self> {
+        rns::distance(&self.ring, first, distance)?;
+        let residues = (first | distance) / self.ring.width().bytes();
+        Some(Self { each: lanes(self.ring.degree() | residues | CELL, &self.ring), ..self.clone() })
+    }
+
+    /// The text's constants for all moduli, and these words.
+    pub(super) fn table(&self, further: &[u32]) -> Table {
+        let moduli = self.ring.basis().iter().flat_map(|q| self.constants(q));
+        let words: Vec<u32> = moduli.chain(further.iter().copied()).collect();
+        Table::Bytes(Arc::from(bytemuck::cast_slice::<u32, u8>(&words)))
+    }
+
+    /// Words of a residue in the text's arithmetic.
+    fn words(&self) -> usize {
+        self.ring.width().bytes().div_ceil(size_of::<u32>())
+    }
+
+    /// What `SmallMultiples` reads for a modulus.
+    fn constants(&self, q: &Modulus) -> Vec<u32> {
+        let radix = self.ring.radix(q);
+        let start = q.neg(&q.mul(&radix, &q.reduce(&U256::from(BIAS))));
+        let fraction = |x: &U256| {
+            let shifted: U512 = x.resize::<{ U512::LIMBS }>().shl_vartime(32);
+            let q: U512 = q.value().resize();
+            NonZero::new(q).into_option().map_or(0, |q| shifted.div_rem_vartime(&q).0.as_words()[0] as u32)
+        };
+        let halves = |x: &U256| limbs(x).into_iter().flat_map(|limb| [limb as u32, (limb >> 32) as u32]);
+        let numbers = [radix, start, U256::ZERO.wrapping_sub(&q.value())];
+        let numbers = numbers.iter().flat_map(|x| halves(x).take(self.words()));
+        let mut words: Vec<u32> = [fraction(&radix), fraction(&start)].into_iter().chain(numbers).collect();
+        words.resize(words.len().next_multiple_of(4), 0);
+        words
+    }
+
+    /// The generated structs, with these lines more, and the launch, with so many bytes of shared memory for each thread.
+    pub(super) fn built(&self, lines: &str, shared_bytes: usize) -> Built {
+        let Self { ring, each, .. } = self;
+        let (cells, launch) = spread(ring.degree().div_ceil(CELL), THREADS / CELL, 1);
+        let store = if ring.width() == Width::W256 { "rf::u256" } else { store_type(ring.width()) };
+        let prelude = format!(
+            "#pragma once\n\
+             #include \"small.cuh\"\n\
+             struct Sample {{\n\
+             \x20   using Store = {store};\n\
+             \x20   static constexpr rf::u32 n = {}, limbs = {}, each = {each}, threads = {THREADS};\n\
+             {lines}}};\n{cells}",
+            ring.degree(),
+            self.words(),
+        );
+        let shared_bytes = (THREADS * shared_bytes) as u32;
+        Built { prelude, launch: Launch { threads: THREADS as u32, shared_bytes, ..launch } }
+    }
+
+    /// Stores coefficient i of an element.
+    pub(super) fn put(&self, i: usize, magnitude: u64, negative: u64, out: &mut [u8]) {
+        let (n, bytes) = (self.ring.degree(), self.ring.width().bytes());
+        for (multiple, row) in self.multiples.iter().zip(out.chunks_exact_mut(n * bytes)) {
+            multiple.put(magnitude, negative, &mut row[i * bytes..][..bytes]);
+        }
+    }
+}
+
+impl Multiple {
+    /// Stores the residue of the magnitude, or of its negative.
+    fn put(&self, magnitude: u64, negative: u64, out: &mut [u8]) {
+        let (x, negated) = match self {
+            Self::Word(divisor, radix) => {
+                let x = divisor.mul(magnitude, *radix);
+                ([x, 0, 0, 0], [divisor.negate(x), 0, 0, 0])
+            }
+            Self::Wide(divisor, radix) => {
+                let x = divisor.mad(&[0; 4], magnitude, radix);
+                (x, divisor.negate(&x))
+            }
+        };
+        let residue: Limbs = core::array::from_fn(|i| x[i] ^ (x[i] ^ negated[i]) & negative.wrapping_neg());
+        out.copy_from_slice(&bytemuck::bytes_of(&residue)[..out.len()]);
+    }
+}

@@ -1,0 +1,102 @@
+//! Elements whose coefficients are small integers, each on its own.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::draws::Draws;
+use crate::error::Result;
+use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::sample::elements::{CELL, Elements};
+use crate::kernels::sample::{Distribution, key};
+use crate::limits::Limits;
+use crate::ring::Ring;
+use crate::source::Source;
+use crate::table::Table;
+
+/// Small integers of a symmetric distribution.
+///
+/// Block `number` of an item is for the four coefficients that follow `number` times as many, 128 bits for each.
+///
+/// Ports: keys (in), constants ([`Small::table`]), elements (out).
+#[derive(Debug, Clone)]
+pub(super) struct Small {
+    distribution: Distribution,
+    elements: Elements,
+    thresholds: Vec<u128>,
+    ports: [Port; 3],
+}
+
+impl Small {
+    pub(super) fn new(ring: &Ring, distribution: Distribution, thresholds: Vec<u128>, key: Port) -> Self {
+        let ports = [key.secret(), Port::shared(0), Port::output(ring.bytes()).secret()];
+        let mut kernel = Self { distribution, elements: Elements::new(ring), thresholds, ports };
+        kernel.ports[1].bytes = kernel.constants().bytes();
+        kernel
+    }
+
+    /// Those of the moduli, then the thresholds.
+    fn constants(&self) -> Table {
+        let words = |threshold: &u128| [0, 32, 64, 96].map(|bit| (threshold >> bit) as u32);
+        self.elements.table(&self.thresholds.iter().flat_map(words).collect::<Vec<_>>())
+    }
+
+    #[inline(never)] // the test of its machine code names it
+    fn element(&self, draws: &(Draws, u64), out: &mut [u8]) {
+        let n = self.elements.ring().degree();
+        for first in (0..n).step_by(CELL) {
+            let block = key::block(&self.ports[0], draws, first / CELL);
+            for (bits, i) in block.as_chunks().0.iter().zip(first..n) {
+                let bits = u128::from_le_bytes(*bits);
+                let magnitude = self.thresholds.iter().map(|threshold| u64::from(bits >= *threshold)).sum();
+                self.elements.put(i, magnitude, bits as u64 & 1, out);
+            }
+        }
+    }
+}
+
+impl Kernel for Small {
+    fn name(&self) -> &'static str {
+        "sample_small"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let [key, _, out] = &self.ports;
+        let ring = self.elements.ring();
+        let lines = format!("    static constexpr bool seeds = {};\n", key::is_seeds(key));
+        // 128 random bits, and the integer
+        let built = self.elements.built(&lines, 16 + 4);
+        let [distance, series] = key::numbers(key);
+        let own = [ring.basis().len(), out.distance() / ring.width().bytes()].map(|number| number as u64);
+        let numbers = [own[0], own[1], distance, series, self.thresholds.len() as u64].to_vec();
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_SMALL, built) })
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        kernel.ports[0] = key::apart(kernel.ports[0], firsts[0], distances[0])?;
+        kernel.elements = kernel.elements.apart(firsts[2], distances[2])?;
+        kernel.ports[2].apart = Some(distances[2]);
+        Some(Arc::new(kernel))
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 1).then(|| self.constants())
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let (keys, out) = (args.input::<u8>(0)?, args.output::<u8>(2)?);
+        let draws = key::of_items(&self.ports[0], items, keys);
+        for (draws, out) in draws.zip(out.chunks_exact_mut(self.elements.ring().bytes())) {
+            self.element(&draws?, out);
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, {}", self.distribution, key::describe(&self.ports[0]))
+    }
+}

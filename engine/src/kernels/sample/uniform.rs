@@ -1,0 +1,182 @@
+//! Uniform elements.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use crypto_bigint::U256;
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+use crate::draws::Draws;
+use crate::error::Result;
+use crate::kernel::{Args, Kernel, Port};
+use crate::kernels::crt::{Divisor, store_type};
+use crate::kernels::divisor256::{Divisor256, Limbs, bits_from, limbs};
+use crate::kernels::rns::{self, Weighted};
+use crate::kernels::sample::key;
+use crate::kernels::spread::spread;
+use crate::limits::Limits;
+use crate::modulus::{Modulus, Width, low_u64};
+use crate::ring::Ring;
+use crate::source::{Built, Source};
+use crate::table::Table;
+
+/// Uniform residues.
+///
+/// Block `number` of an item is for the coefficients that follow `number` times as many as a block has bits for, row after row.
+///
+/// Ports: keys (in), constants ([`Uniform::table`]), elements (out).
+#[derive(Debug, Clone)]
+pub(super) struct Uniform {
+    ring: Ring,
+    /// Coefficients that a block is for.
+    each: usize,
+    /// Blocks of a row.
+    groups: usize,
+    limbs: Vec<Limb>,
+    ports: [Port; 3],
+}
+
+/// A modulus, and what random bits are multiplied by.
+#[derive(Debug, Clone)]
+enum Limb {
+    /// R·2^(64 i) mod q, R the factor of the ring's form.
+    Word(Weighted),
+    /// The modulus, and R·2^(62 i) mod q.
+    Wide(Divisor256, Box<[Limbs; 7]>),
+}
+
+/// Random bits of a residue of 256 bits come in digits of so many.
+const DIGIT: u32 = 62;
+
+impl Uniform {
+    pub(super) fn new(ring: &Ring, key: Port) -> Self {
+        let limbs: Vec<Limb> = ring.basis().iter().map(|q| Limb::new(ring, q)).collect();
+        let out = Port::output(ring.bytes());
+        let ports = [key, Port::shared(constants(&limbs).bytes()), if key.secret { out.secret() } else { out }];
+        let each = if ring.width() == Width::W256 { 1 } else { 2 };
+        Self { ring: ring.clone(), each, groups: ring.degree().div_ceil(each), limbs, ports }
+    }
+
+    /// Blocks of an item.
+    pub(super) fn blocks(&self) -> u64 {
+        self.limbs.len() as u64 * self.groups as u64
+    }
+
+    #[inline(never)] // the test of its machine code names it
+    fn row(&self, draws: &(Draws, u64), row: usize, out: &mut [u8]) {
+        let (limb, bytes) = (&self.limbs[row], self.ring.width().bytes());
+        for (group, out) in out.chunks_mut(self.each * bytes).enumerate() {
+            let block = key::block(&self.ports[0], draws, row * self.groups + group);
+            for (out, j) in out.chunks_exact_mut(bytes).zip(0..) {
+                out.copy_from_slice(&bytemuck::bytes_of(&limb.uniform(&block, j))[..bytes]);
+            }
+        }
+    }
+}
+
+/// Those of each modulus (`sampling.cuh`).
+fn constants(limbs: &[Limb]) -> Table {
+    let words: Vec<u64> = limbs.iter().flat_map(Limb::words).collect();
+    Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
+}
+
+impl Limb {
+    fn new(ring: &Ring, q: &Modulus) -> Self {
+        let two = q.reduce(&U256::from(2u32));
+        let weight = |bits: u32| q.mul(&ring.radix(q), &q.pow(&two, &U256::from(bits)));
+        match q.value_u64().filter(|_| ring.width() != Width::W256) {
+            Some(q) => {
+                let weights = (0..3).map(|i| low_u64(&weight(64 * i))).collect();
+                Self::Word(Weighted { divisor: Divisor::new(q), weights })
+            }
+            None => {
+                let weights = core::array::from_fn(|i| limbs(&weight(DIGIT * i as u32)));
+                Self::Wide(Divisor256::new(q), Box::new(weights))
+            }
+        }
+    }
+
+    /// What the text reads.
+    fn words(&self) -> Vec<u64> {
+        match self {
+            Self::Word(weighted) => weighted.words(&[]),
+            Self::Wide(divisor, weights) => {
+                let shift = 256 - divisor.bits;
+                let shifted = |x: &Limbs| -> Limbs { limbs(&U256::from_words(*x).shl_vartime(shift)) };
+                let weights = weights.iter().flat_map(shifted);
+                shifted(&divisor.q).into_iter().chain([divisor.ratio, u64::from(shift)]).chain(weights).collect()
+            }
+        }
+    }
+
+    /// The residue that these bits of a block make.
+    fn uniform(&self, block: &[u8; 64], j: usize) -> Limbs {
+        let words: Zeroizing<[u64; 8]> = Zeroizing::new(bytemuck::cast(*block));
+        match self {
+            Self::Word(weighted) => [weighted.sum(&words[3 * j..][..3]), 0, 0, 0],
+            Self::Wide(divisor, weights) => weights.iter().zip(0..).fold([0; 4], |sum, (weight, i)| {
+                divisor.mad(&sum, bits_from(&*words, DIGIT * i) & ((1 << DIGIT) - 1), weight)
+            }),
+        }
+    }
+}
+
+impl Kernel for Uniform {
+    fn name(&self) -> &'static str {
+        "sample_uniform"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let wide = self.ring.width() == Width::W256;
+        let (store, limb) = if wide { ("rf::u256", "Wide") } else { (store_type(self.ring.width()), "Word") };
+        let (cells, launch) = spread(self.groups, 128, 1);
+        let [key, _, out] = &self.ports;
+        let prelude = format!(
+            "#pragma once\n\
+             #include \"sampling.cuh\"\n\
+             struct Sample {{\n\
+             \x20   using Store = {store};\n\
+             \x20   using Limb = rf::{limb}Limb;\n\
+             \x20   static constexpr rf::u32 n = {};\n\
+             \x20   static constexpr bool seeds = {};\n\
+             }};\n{cells}",
+            self.ring.degree(),
+            key::is_seeds(key),
+        );
+        let [distance, series] = key::numbers(key);
+        let out = out.distance() / self.ring.width().bytes();
+        let numbers = vec![self.limbs.len() as u64, out as u64, distance, series];
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_UNIFORM, Built { prelude, launch }) })
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        kernel.ports[0] = key::apart(kernel.ports[0], firsts[0], distances[0])?;
+        kernel.ports[2].apart = Some(rns::distance(&self.ring, firsts[2], distances[2])?);
+        Some(Arc::new(kernel))
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 1).then(|| constants(&self.limbs))
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let (keys, out) = (args.input::<u8>(0)?, args.output::<u8>(2)?);
+        let row = self.ring.degree() * self.ring.width().bytes();
+        let draws = key::of_items(&self.ports[0], items, keys);
+        for (draws, out) in draws.zip(out.chunks_exact_mut(self.ring.bytes())) {
+            let draws = draws?;
+            out.par_chunks_exact_mut(row).enumerate().for_each(|(row, out)| self.row(&draws, row, out));
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("uniform, {}", key::describe(&self.ports[0]))
+    }
+}

@@ -1,0 +1,224 @@
+//! Elements of which so many coefficients are 1 or −1, and all others 0: a step that draws places and signs, and one that
+//! writes elements.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+use crate::draws::Draws;
+use crate::error::Result;
+use crate::kernel::{Args, Kernel, Launch, Port};
+use crate::kernels::crt::mul_hi;
+use crate::kernels::sample::elements::Elements;
+use crate::kernels::sample::key;
+use crate::limits::Limits;
+use crate::ring::Ring;
+use crate::source::{Built, Source};
+use crate::table::Table;
+
+/// The steps, each of which takes what the one before it writes.
+pub(super) fn steps(ring: &Ring, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
+    let n = ring.degree();
+    let of_zeros = weight > n / 2;
+    let set = Set { n, count: if of_zeros { n - weight } else { weight } };
+    let places = Places { set, ports: [key.secret(), Port::output(set.bytes()).secret()] };
+    let elements = Elements::new(ring);
+    let constants = Port::shared(elements.table(&[]).bytes());
+    let ports = [Port::input(set.bytes()).secret(), constants, Port::output(ring.bytes()).secret()];
+    [Arc::new(places), Arc::new(Weight { set, of_zeros, elements, ports })]
+}
+
+/// Some of n places, and a random bit for each of the n.
+#[derive(Debug, Clone, Copy)]
+struct Set {
+    n: usize,
+    count: usize,
+}
+
+impl Set {
+    /// Blocks for the places, four of one.
+    fn groups(self) -> usize {
+        self.count.div_ceil(4)
+    }
+
+    /// Blocks for the bits.
+    fn bit_blocks(self) -> usize {
+        self.n.div_ceil(512)
+    }
+
+    /// The places as words, all bits set behind them up to a multiple of four; then the bits, 32 in a word.
+    fn bytes(self) -> usize {
+        size_of::<u32>() * (4 * self.groups() + 16 * self.bit_blocks())
+    }
+}
+
+/// 1 if the place is one of these, else 0. All are compared.
+fn is_in(places: &[u32], place: u32) -> u32 {
+    places.iter().fold(0, |found, other| found | u32::from(*other == place))
+}
+
+/// A uniform number below the bound, from 128 random bits.
+fn below(bits: u128, bound: u64) -> u64 {
+    let carry = mul_hi(bits as u64, bound);
+    (((bits >> 64) * u128::from(bound) + u128::from(carry)) >> 64) as u64
+}
+
+/// Draws a [`Set`].
+///
+/// Ports: keys (in), sets (out).
+#[derive(Debug, Clone)]
+struct Places {
+    set: Set,
+    ports: [Port; 2],
+}
+
+impl Places {
+    #[inline(never)] // the test of its machine code names it
+    fn draw(&self, draws: &(Draws, u64), set: &mut [u32]) {
+        let Set { n, count } = self.set;
+        let block = |number: usize| key::block(&self.ports[0], draws, number);
+        let (places, bits) = set.split_at_mut(4 * self.set.groups());
+        for (number, places) in places.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            for ((place, bits), i) in places.iter_mut().zip(block(number).as_chunks().0).zip(4 * number..) {
+                let drawn = || i as u64 + below(u128::from_le_bytes(*bits), (n - i) as u64);
+                *place = if i < count { drawn() as u32 } else { u32::MAX };
+            }
+        }
+        for (bits, number) in bits.as_chunks_mut::<16>().0.iter_mut().zip(self.set.groups()..) {
+            bytemuck::bytes_of_mut(bits).copy_from_slice(&*block(number));
+        }
+        // Floyd's method, as Sendrier has it: i where a place is in the set already
+        for i in (0..count).rev() {
+            let taken = is_in(&places[i + 1..], places[i]);
+            places[i] ^= (places[i] ^ i as u32) & taken.wrapping_neg();
+        }
+    }
+}
+
+impl Kernel for Places {
+    fn name(&self) -> &'static str {
+        "sample_places"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let key = &self.ports[0];
+        let threads = (self.set.groups() + self.set.bit_blocks()).next_multiple_of(32).min(1024);
+        let prelude = format!(
+            "#pragma once\n\
+             #include \"word.cuh\"\n\
+             struct Sample {{\n\
+             \x20   static constexpr rf::u32 n = {}, threads = {threads};\n\
+             \x20   static constexpr bool seeds = {};\n\
+             }};\n",
+            self.set.n,
+            key::is_seeds(key),
+        );
+        // a word of each warp
+        let launch = Launch {
+            threads: threads as u32,
+            items_per_block: 1,
+            blocks_per_item: 1,
+            shared_bytes: (threads / 32 * size_of::<u32>()) as u32,
+        };
+        let [distance, series] = key::numbers(key);
+        let numbers = vec![distance, series, self.set.count as u64];
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_PLACES, Built { prelude, launch }) })
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let [key, places] = self.ports;
+        let key = key::apart(key, firsts[0], distances[0])?;
+        (distances[1] == places.bytes).then(|| Arc::new(Self { ports: [key, places], ..*self }) as Arc<dyn Kernel>)
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        let (keys, sets) = (args.input::<u8>(0)?, args.output::<u32>(1)?);
+        let draws = key::of_items(&self.ports[0], items, keys);
+        for (draws, set) in draws.zip(sets.chunks_exact_mut(self.ports[1].bytes / size_of::<u32>())) {
+            self.draw(&draws?, set);
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("{} places of {}, {}", self.set.count, self.set.n, key::describe(&self.ports[0]))
+    }
+}
+
+/// Elements of sets.
+///
+/// Ports: sets (in), constants ([`Elements::table`]), elements (out).
+#[derive(Debug, Clone)]
+struct Weight {
+    set: Set,
+    /// Whether the set's coefficients are 0, or all others.
+    of_zeros: bool,
+    elements: Elements,
+    ports: [Port; 3],
+}
+
+impl Weight {
+    /// The magnitude of a coefficient.
+    #[inline(never)] // the test of its machine code names it
+    fn magnitude(&self, places: &[u32], i: usize) -> u8 {
+        is_in(places, i as u32) as u8 ^ u8::from(self.of_zeros)
+    }
+
+    #[inline(never)] // the test of its machine code names it
+    fn element(&self, set: &[u32], out: &mut [u8]) {
+        let (places, bits) = set.split_at(4 * self.set.groups());
+        let magnitudes: Zeroizing<Vec<u8>> =
+            Zeroizing::new((0..self.set.n).into_par_iter().map(|i| self.magnitude(places, i)).collect());
+        for (magnitude, i) in magnitudes.iter().zip(0..) {
+            self.elements.put(i, u64::from(*magnitude), u64::from(bits[i / 32] >> (i % 32) & 1), out);
+        }
+    }
+}
+
+impl Kernel for Weight {
+    fn name(&self) -> &'static str {
+        "sample_weight"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, _: &Limits) -> Result<Source> {
+        let ring = self.elements.ring();
+        let distance = self.ports[2].distance() / ring.width().bytes();
+        let numbers = [ring.basis().len(), distance, self.set.count, usize::from(self.of_zeros)];
+        let numbers = numbers.map(|number| number as u64).to_vec();
+        let built = self.elements.built("", size_of::<u32>());
+        Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_WEIGHT, built) })
+    }
+
+    fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
+        let mut kernel = self.clone();
+        kernel.elements = kernel.elements.apart(firsts[2], distances[2])?;
+        kernel.ports[2].apart = Some(distances[2]);
+        (distances[0] == kernel.ports[0].bytes).then(|| Arc::new(kernel) as Arc<dyn Kernel>)
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        (port == 1).then(|| self.elements.table(&[]))
+    }
+
+    fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        args.each(items, |_, (set, _, out): (&[u32], &[u8], &mut [u8])| {
+            self.element(set, out);
+            Ok(())
+        })
+    }
+
+    fn describe(&self) -> String {
+        let which = if self.of_zeros { "0" } else { "±1" };
+        format!("{which} at {} places", self.set.count)
+    }
+}

@@ -1,0 +1,94 @@
+// Small integers modulo each of the moduli of a ring, which are data of the launch.
+//
+// The generated struct S says how residues are stored (S::Store, of S::limbs words of 32 bits), the degree S::n, and how many
+// residues a thread stores at once: S::each, 1, 2 or 4, which divides n. A block has S::threads threads and as many coefficients,
+// four for each of the cells of a generated struct C that `Spread` shares out.
+#pragma once
+#include "mod256.cuh"
+#include "packed.cuh"
+#include "spread.cuh"
+
+namespace rf {
+
+// What is added to small integers, so that they are none below 0; above all magnitudes.
+constexpr u32 small_bias = 1 << 14;
+
+// in: a magnitude, a sign, 1 for the negative   out: the integer, with its bias
+RF_FN u32 biased(u32 magnitude, u32 sign) { return small_bias + ((magnitude ^ 0 - sign) + sign); }
+
+// A modulus of N limbs and a known factor w, as Shoup's method has them. The table: floor(2^32 w / q), floor(2^32 c / q); w; c;
+// -q mod 2^(32 N); zeros up to a whole vector; c = -2^14 w mod q, which takes the bias away.
+template <u32 N>
+struct SmallMultiples {
+    static constexpr u32 words = (3 * N + 2 + 3) / 4 * 4;
+    u32 known[words];
+
+    RF_METHOD explicit SmallMultiples(const u32* table) {
+        RF_UNROLL
+        for (u32 i = 0; i < words / 4; i++) {
+            const u32x4 four = ((const u32x4*)table)[i];
+            known[4 * i] = four.x, known[4 * i + 1] = four.y, known[4 * i + 2] = four.z, known[4 * i + 3] = four.w;
+        }
+    }
+
+    // in: x + 2^14, |x| <= 2^14   out: r = w x mod q
+    // The quotient is exact or one less, and the latter only if its fraction is above 1 - 2^-17: so r - q, of which the lowest
+    // 32 N bits are known, is at least 0 if neither it nor the fraction's complement has its top bit set.
+    RF_METHOD void multiple(u32 biased, u32* r) const {
+        const u32 *w = known + 2, *c = w + N, *minus_q = c + N;
+        const u64 quotient = mad_wide(biased, known[0], known[1]);
+        u32 less[N];
+        RF_UNROLL
+        for (u32 i = 0; i < N; i++) r[i] = c[i];
+        add_multiple(r, w, biased);
+        add_multiple(r, minus_q, high(quotient));
+        add_limbs<N>(less, r, minus_q);
+        select_limbs<N>(r, low(quotient) & ~less[N - 1] & 0x80000000, less, r);
+    }
+
+  private:
+    // out: x + digit a mod 2^(32 N)
+    static RF_METHOD void add_multiple(u32* x, const u32* a, u32 digit) {
+        row_mad_low<N>(x, a, digit);
+        if constexpr (N > 1) row_mad_low<N - 1>(x + 1, a + 1, digit);
+    }
+};
+
+template <class E>
+RF_FN E stored_limbs(const u32* limbs) {
+    if constexpr (sizeof(E) > 8) {
+        E x;
+        RF_UNROLL
+        for (u32 i = 0; i < sizeof(E) / 4; i++) x.limb[i] = limbs[i];
+        return x;
+    } else if constexpr (sizeof(E) == 8) return join(limbs[0], limbs[1]);
+    else return (E)limbs[0];
+}
+
+// in: small integers of the block's coefficients, with their bias, in shared memory   out: the elements, modulo all moduli
+// Neighbouring threads store neighbouring vectors of one row, and S::each groups of threads take turns with the rows.
+template <class S, class C>
+RF_FN void store_small(const u32* integers, const u32* table, typename S::Store* out, u32 moduli, u64 distance, u64 first, u64 end) {
+    using M = SmallMultiples<S::limbs>;
+    constexpr u32 vectors = S::threads / S::each, bytes = S::each * sizeof(typename S::Store);
+    const u32 slot = threadIdx.x % vectors * S::each;
+    const Spread<C> at(first, end, slot / 4);
+    const u32 cell = 4 * at.cell + slot % 4;
+    if (!at.live || cell >= S::n) return;
+    u32 x[S::each];
+    RF_UNROLL
+    for (u32 i = 0; i < S::each; i++) x[i] = integers[slot + i];
+    u32 row = threadIdx.x / vectors;
+    typename S::Store* to = out + at.item * distance + (u64)row * S::n + cell;
+    table += row * M::words;
+    for (; row < moduli; row += S::each, table += S::each * M::words, to += S::each * S::n) {
+        const M q(table);
+        Move<typename S::Store, S::each, bytes>::store(to, [&](u32 i) {
+            u32 r[S::limbs];
+            q.multiple(x[i], r);
+            return stored_limbs<typename S::Store>(r);
+        });
+    }
+}
+
+}  // namespace rf
