@@ -13,8 +13,10 @@ use bytemuck::{Pod, PodCastError};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
+use crate::job::Order;
 use crate::limits::Limits;
 use crate::ring::Ring;
+use crate::ring::split::Split;
 use crate::source::Source;
 use crate::table::Table;
 
@@ -355,6 +357,18 @@ pub trait Kernel: Debug + Send + Sync {
     /// Of an element-wise step, the ring of the elements that are its first ports, and what it makes of them.
     #[doc(hidden)]
     fn combination(&self) -> Option<(&Ring, &Combination)> {
+        None
+    }
+
+    /// Of a step that multiplies the values that are its first two ports, the split and their order.
+    #[doc(hidden)]
+    fn product(&self) -> Option<(&Split, Order)> {
+        None
+    }
+
+    /// The same kernel for the products of values of two elements, in place of its first input; nothing where it takes none.
+    #[doc(hidden)]
+    fn taking_product(&self, _of: (&Split, Order)) -> Option<Arc<dyn Kernel>> {
         None
     }
 

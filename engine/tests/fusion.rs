@@ -79,6 +79,25 @@ const RULES: &[Rule] = &[
         2,
     ),
     (
+        "inverse of a product",
+        |p, ring| {
+            let [a, b, c] = evaluations(p, ring, Order::Tree);
+            p.output("to", (a * b).inverse() - c.inverse());
+        },
+        4,
+        2,
+    ),
+    (
+        "inverse of a product, natural order",
+        |p, ring| {
+            let [a, b, c] = evaluations(p, ring, Order::Natural);
+            p.output("to", (a * b).inverse());
+            p.output("other", (c * c).inverse());
+        },
+        4,
+        2,
+    ),
+    (
         "automorphism",
         |p, ring| {
             let [a, b, c] = coefficients(p, ring);

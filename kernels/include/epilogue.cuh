@@ -47,7 +47,7 @@ struct Ending {
         RF_UNROLL
         for (u32 v = 0; v < Count; v++) x[v] = element_of<Store>(get(v));
         stages<0, 0, Count>(x, operands);
-        Move<Store, Count, Align>::store(row + at, [&](u32 v) { return (Store)x[v]; });
+        Move<Store, Count, Align>::template store<true>(row + at, [&](u32 v) { return (Store)x[v]; });
     }
 
   private:

@@ -65,7 +65,8 @@ struct Packed {
             }
         }
     }
-    template <class Get>
+    // in: whether it is device memory
+    template <bool Device = false, class Get>
     RF_FN void store(E* at, Get get) {
         RF_UNROLL
         for (u32 i = 0; i < Count / each; i++) {
@@ -79,7 +80,8 @@ struct Packed {
                     words[2 * j] = low(bits), words[2 * j + 1] = high(bits);
                 }
             }
-            if constexpr (Bytes == 16) ((u32x4*)at)[i] = u32x4{words[0], words[1], words[2], words[3]};
+            if constexpr (Bytes == 16 && Device) store_device(at + i * each, join(words[0], words[1]), join(words[2], words[3]));
+            else if constexpr (Bytes == 16) ((u32x4*)at)[i] = u32x4{words[0], words[1], words[2], words[3]};
             else if constexpr (Bytes == 8) ((u32x2*)at)[i] = u32x2{words[0], words[1]};
             else if constexpr (Bytes == 4) ((u32*)at)[i] = words[0];
             else ((u16*)at)[i] = (u16)words[0];
@@ -95,7 +97,7 @@ struct Packed<E, Count, 0> {
         RF_UNROLL
         for (u32 i = 0; i < Count; i++) put(i, at[i]);
     }
-    template <class Get>
+    template <bool Device = false, class Get>
     RF_FN void store(E* at, Get get) {
         RF_UNROLL
         for (u32 i = 0; i < Count; i++) at[i] = get(i);
@@ -118,7 +120,7 @@ struct AsIs {
     // in: a row, the place of neighbouring residues in it, the operands from there   calls get(0) to get(Count - 1) for them
     template <u32 Count, u32 Align, class E, class Get>
     RF_FN void store(E* row, i64 at, const Operands<Count>&, Get get) {
-        Move<E, Count, Align>::store(row + at, get);
+        Move<E, Count, Align>::template store<true>(row + at, get);
     }
 };
 

@@ -83,7 +83,7 @@ RF_FN void store_small(const u32* integers, const u32* table, typename S::Store*
     table += row * M::words;
     for (; row < moduli; row += S::each, table += S::each * M::words, to += S::each * S::n) {
         const M q(table);
-        Move<typename S::Store, S::each, bytes>::store(to, [&](u32 i) {
+        Move<typename S::Store, S::each, bytes>::template store<true>(to, [&](u32 i) {
             u32 r[S::limbs];
             q.multiple(x[i], r);
             return stored_limbs<typename S::Store>(r);

@@ -13,6 +13,7 @@ struct Halves {
 
     RF_METHOD Halves() = default;
     RF_METHOD explicit Halves(u64 x) : low((u32)x & 0x3fffffff), high((u32)(x >> 30)) {}
+    RF_METHOD u64 whole() const { return (u64)high << 30 | low; }
 };
 
 struct Sum60 {

@@ -208,6 +208,12 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) {
     return r;
 }
 
+// Stores x and y as one vector, at a multiple of 16 bytes of device memory. The compiler makes two stores of a vector of two
+// words that were just worked out, half of every sector each.
+RF_FN void store_device(void* at, u64 x, u64 y) {
+    asm volatile("st.global.v2.u64 [%0], {%1, %2};" : : "l"(at), "l"(x), "l"(y) : "memory");
+}
+
 #else
 
 RF_FN u32 mul_hi(u32 a, u32 b) { return high((u64)a * b); }
@@ -235,6 +241,8 @@ RF_FN u64 xor3(u64 a, u64 b, u64 c) { return a ^ b ^ c; }
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
 RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u64)(c != 0))); }
 RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (c >> 63))); }
+
+RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
 
 #endif
 

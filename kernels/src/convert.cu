@@ -6,75 +6,83 @@
 // Floor for a coefficient from k moduli to l, of 64 bits: 8 (k + l) bytes of memory traffic; k products and l sums of k
 // products, exact k (k - 1) / 2 products more, 8 multiplier slots each; a remainder of 11 for every product of the first
 // kind and every sum, two for a sum of digits above 2^64. Below 2^60 a product takes 6 slots, a remainder 10.
-#include "crt.cuh"
+#include "multiples.cuh"
 #include "packed.cuh"
 #include "spread.cuh"
 #include "sum60.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
-// Where a coefficient's residues go.
+// Where the residues of neighbouring coefficients go.
 struct Output {
     Epilogue epilogue;
     Rns::To* out;
     u64 distance, item;
-    u32 cell;
-    bool live;
+    u32 coefficient;  // the first of them
 
-    // in: its residue modulo the j-th modulus of the target
-    RF_METHOD void store(u32 j, u64 x) const {
-        if (!live) return;
-        auto offset = [&](u64 apart) { return item * apart + (u64)j * Cells::cells + cell; };
+    // in: their residues modulo the j-th modulus of the target
+    RF_METHOD void store(u32 j, const u64* x) const {
+        auto offset = [&](u64 apart) { return item * apart + (u64)j * Rns::n + coefficient; };
         auto ending = epilogue.of_row(j, offset);
-        store_run<1, sizeof(Rns::To)>(ending, out + offset(distance), 0, [&](u32) { return (Rns::To)x; });
+        store_run<Rns::lanes, Rns::lanes * sizeof(Rns::To)>(ending, out + offset(distance), 0,
+                                                            [&](u32 v) { return (Rns::To)x[v]; });
     }
 };
 
-// From K moduli below 2^60 to others, the digits of Cells::each coefficients in registers. The table has a row of 4 + K words
-// for each q_i and p_j, and a word more where that is odd: d, ratio, shift; of q_i the digit of floor(Q/2), of p_j -Q mod p_j
-// times 2^shift; times 2^shift and in halves, what makes a digit of those before it and x_i, or the weights of all digits.
+// From K moduli below 2^60 to others, the digits of Rns::lanes coefficients in registers. The table: if fast for each q_i the
+// modulus, the factor of its digit, floor(2^64 factor / q_i) and 0. Then for each p_j, and if exact for each q_i, a row of
+// 4 + K words, and one more where that is odd: d, ratio, shift; of q_i the digit of floor(Q/2), of p_j -Q mod p_j times
+// 2^shift; times 2^shift and in halves, what makes a digit of those before it and x_i, or the weights of all digits.
 template <u32 K>
-RF_FN void convert_few(const Rns::From* const* from, const u64x2* row, const Output* to, u32 targets) {
-    constexpr u32 pairs = (5 + K) / 2;
+RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& to, u32 targets) {
+    constexpr u32 pairs = (5 + K) / 2, lanes = Rns::lanes;
     u64 words[2 * pairs];
     const u64 &constant = words[3], *weights = words + 4;
     auto next = [&] {
         RF_UNROLL
-        for (u32 i = 0; i < pairs; i++) words[2 * i] = row[i].x, words[2 * i + 1] = row[i].y;
-        row += pairs;
+        for (u32 i = 0; i < pairs; i++) words[2 * i] = table[i].x, words[2 * i + 1] = table[i].y;
+        table += pairs;
         return Divisor60{words[0], words[1], (u32)words[2]};
     };
-    Halves digits[Cells::each][K];
-    u32 above_half[Cells::each] = {};
+    Halves digits[K][lanes];
+    u32 above_half[lanes] = {};
     RF_UNROLL
-    for (u32 c = 0; c < Cells::each; c++) {
-        RF_UNROLL
-        for (u32 i = 0; i < K; i++) digits[c][i] = Halves(from[c][(u64)i * Cells::cells]);
-    }
+    for (u32 i = 0; i < K; i++)
+        Move<Rns::From, lanes, lanes * sizeof(Rns::From)>::template load<u64>(
+            from + (u64)i * Rns::n, [&](u32 v, u64 x) { digits[i][v] = Halves(x); });
     RF_UNROLL
     for (u32 i = 0; i < K; i++) {
-        Divisor60 q = next();
-        RF_UNROLL
-        for (u32 c = 0; c < Cells::each; c++) {
-            Sum60 sum(0);
+        if constexpr (Rns::exact) {
+            Divisor60 q = next();
             RF_UNROLL
-            for (u32 j = Rns::exact ? 0 : i; j <= i; j++) sum.add(digits[c][j], weights[j]);
-            u64 digit = q.rem(sum);
-            above_half[c] = (u32)(digit > constant) | ((u32)(digit == constant) & above_half[c]);
-            digits[c][i] = Halves(digit);
+            for (u32 v = 0; v < lanes; v++) {
+                Sum60 sum(0);
+                RF_UNROLL
+                for (u32 j = 0; j <= i; j++) sum.add(digits[j][v], weights[j]);
+                u64 digit = q.rem(sum);
+                above_half[v] = (u32)(digit > constant) | ((u32)(digit == constant) & above_half[v]);
+                digits[i][v] = Halves(digit);
+            }
+        } else {
+            const u64x2 q = table[0], quotient = table[1];
+            RF_UNROLL
+            for (u32 v = 0; v < lanes; v++)
+                digits[i][v] = Halves(Divisor63{q.x}.mul(digits[i][v].whole(), {q.y, quotient.x}));
+            table += 2;
         }
     }
     RF_LOOP
     for (u32 j = 0; j < targets; j++) {
         Divisor60 p = next();
+        u64 x[lanes];
         RF_UNROLL
-        for (u32 c = 0; c < Cells::each; c++) {
-            Sum60 sum(Rns::centred ? select(above_half[c], constant, 0ull) : 0);
+        for (u32 v = 0; v < lanes; v++) {
+            Sum60 sum(Rns::centred ? select(above_half[v], constant, 0ull) : 0);
             RF_UNROLL
-            for (u32 i = 0; i < K; i++) sum.add(digits[c][i], weights[i]);
-            u64 x = p.rem(sum);
-            to[c].store(j, x);
+            for (u32 i = 0; i < K; i++) sum.add(digits[i][v], weights[i]);
+            x[v] = p.rem(sum);
         }
+        to.store(j, x);
     }
 }
 
@@ -86,7 +94,7 @@ RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& t
     u32 above_half = 0;
     for (u32 i = 0; i < sources; i++) {
         Divisor q{table[0], table[1], (u32)table[2]};
-        u64 x = from[(u64)i * Cells::cells];
+        u64 x = from[(u64)i * Rns::n];
         if constexpr (Rns::exact)
             x = sub_mod(x, weighted_sum<Rns::narrow>(digits, stride, table + 5, i, q), q.modulus());
         u64 digit = q.mul(x, table[3]), half = table[4];
@@ -98,33 +106,31 @@ RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& t
     for (u32 j = 0; j < targets; j++) {
         Divisor p{table[0], table[1], (u32)table[2]};
         u64 x = weighted_sum<Rns::narrow>(digits, stride, table + 4, sources, p);
-        to.store(j, sub_mod(x, select(negative, table[3], 0ull), p.modulus()));
+        x = sub_mod(x, select(negative, table[3], 0ull), p.modulus());
+        to.store(j, &x);
         table += 4 + sources;
     }
 }
 
-extern "C" __global__ void __launch_bounds__(Cells::threads)
+// Threads of a multiprocessor that registers suffice for.
+constexpr u32 resident = Rns::fewest == 0 ? Cells::threads : Rns::fewest <= 3 ? 1280 : Rns::fewest == 5 ? 1024 : 768;
+
+extern "C" __global__ void __launch_bounds__(Cells::threads, resident / Cells::threads)
     convert(const Rns::From* in, const u64* table, Rns::To* out, Epilogue epilogue, u64 sources, u64 targets,
             u64 in_distance, u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
-    const Rns::From* from[Cells::each];
-    Output to[Cells::each];
-    RF_UNROLL
-    for (u32 c = 0; c < Cells::each; c++) {
-        Spread<Cells> at(first, end, c * Cells::threads + threadIdx.x);
-        to[c] = {epilogue, out, out_distance, at.item, at.cell, at.live};
-        if (!to[0].live) return;
-        from[c] = at.live ? in + at.item * in_distance + at.cell : from[0];
-    }
+    Spread<Cells> at(first, end);
+    if (!at.live) return;
+    const u32 coefficient = at.cell * Rns::lanes;
+    const Rns::From* from = in + at.item * in_distance + coefficient;
+    const Output to{epilogue, out, out_distance, at.item, coefficient};
     if constexpr (Rns::fewest == 0) {
-        convert_many(from[0], table, to[0], (u32)sources, (u32)targets, (u64*)shared + threadIdx.x);
+        convert_many(from, table, to, (u32)sources, (u32)targets, (u64*)shared + threadIdx.x);
     } else {
         const u64x2* rows = (const u64x2*)table;
         switch ((u32)sources - Rns::fewest) {
             case 0: return convert_few<Rns::fewest>(from, rows, to, (u32)targets);
-            case 1: return convert_few<Rns::fewest + 1>(from, rows, to, (u32)targets);
-            case 2: return convert_few<Rns::fewest + 2>(from, rows, to, (u32)targets);
-            default: return convert_few<Rns::fewest + 3>(from, rows, to, (u32)targets);
+            default: return convert_few<Rns::fewest + 1>(from, rows, to, (u32)targets);
         }
     }
 }

@@ -1,5 +1,5 @@
 // The integers next to 0 that residues stand for, in signed digits to the base 2^bits, each modulo all moduli of a ring: a
-// thread for a residue.
+// thread for a digit of some neighbouring residues of a row.
 //
 // Floor: memory, 8 bytes in, and 8 out for each digit and modulus of 64 bits; a product and a remainder for each of these.
 #include "linear.cuh"
@@ -21,27 +21,32 @@ extern "C" __global__ void digits(const Digits::From* in, const u64* table, Digi
                                   u64 out_distance, u64 targets, u64 count, u64 bits, u64 first, u64 end) {
     using K = Known<Digits::Q>;
     using Residue = Digits::Q::Residue;
+    constexpr u32 lanes = Digits::lanes, each = Digits::n / lanes;
     Units<Digits::threads> at(first, end, (u32)units);
     if (!at.live) return;
-    const u32 row = at.unit / Digits::n;
+    const u32 of_row = (u32)count * each, row = at.unit / of_row, digit = at.unit % of_row / each;
+    const u32 start = at.unit % each * lanes;
     const u64* source = table + 4 * row;
     const Divisor q{source[0], source[1], (u32)source[2]};
-    const u64 x = q.mul(in[at.item * in_distance + at.unit], source[3]), modulus = q.modulus();
-    i64 rest = (i64)(x - select(x > modulus / 2, modulus, 0ull));
-    const u64* const known = table + units / Digits::n * 4;
-    Digits::To* to = out + at.item * out_distance + row * count * targets * Digits::n + at.unit % Digits::n;
-    for (u64 i = 0; i < count; i++) {
-        const i64 low_bits = (i64)((u64)rest << (64 - bits)) >> (64 - bits), digit = i + 1 < count ? low_bits : rest;
-        rest = (rest >> bits) + (rest >> (bits - 1) & 1);
-        Residue word;
-        take_word(word, (u64)digit ^ 1ull << 63);  // digit + 2^63
-        const u64* target = known;
-        for (u64 j = 0; j < targets; j++, to += Digits::n) {
-            const Digits::Q p = K::modulo(target);
-            Residue offset;
-            take_residue(offset, target + K::words + K::factor_words);
-            *to = (Digits::To)p.add(p.mul(word, K::factor(target + K::words)), offset);
-            target += K::words + K::factor_words + sizeof(Residue) / 8;
-        }
+    const u64 factor = source[3], modulus = q.modulus();
+    Residue word[lanes];
+    Move<Digits::From, lanes, lanes * sizeof(Digits::From)>::template load<u64>(
+        in + at.item * in_distance + (u64)row * Digits::n + start, [&](u32 v, u64 stored) {
+            const u64 x = q.mul(stored, factor);
+            i64 rest = (i64)(x - select(x > modulus / 2, modulus, 0ull));
+            for (u32 i = 0; i < digit; i++) rest = (rest >> bits) + (rest >> (bits - 1) & 1);
+            if (digit + 1 < count) rest = (i64)((u64)rest << (64 - bits)) >> (64 - bits);
+            take_word(word[v], (u64)rest ^ 1ull << 63);  // digit + 2^63
+        });
+    const u64* target = table + units / of_row * 4;
+    Digits::To* to = out + at.item * out_distance + (u64)(row * (u32)count + digit) * targets * Digits::n + start;
+    for (u64 j = 0; j < targets; j++, to += Digits::n) {
+        const Digits::Q p = K::modulo(target);
+        const auto radix = K::factor(target + K::words);
+        Residue offset;
+        take_residue(offset, target + K::words + K::factor_words);
+        store_run<lanes, lanes * sizeof(Digits::To)>(AsIs{}, to, 0,
+                                                     [&](u32 v) { return (Digits::To)p.add(p.mul(word[v], radix), offset); });
+        target += K::words + K::factor_words + sizeof(Residue) / 8;
     }
 }

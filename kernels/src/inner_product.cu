@@ -13,7 +13,10 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
                                          u64 b_distance, u64 out_distance, u64 count, u64 first, u64 end) {
     // products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
-    constexpr u32 group = limit < 12 ? (u32)limit : 12, lanes = Rq::leaf_lanes, units = Rq::n / lanes;
+    constexpr u32 group = limit < 12 ? (u32)limit : 12;
+    // terms of a group that are read before they are worked on
+    constexpr u32 ahead = sizeof(Rq::Store) <= 8 && group % 2 == 0 ? 2 : 1;
+    constexpr u32 lanes = Rq::leaf_lanes, units = Rq::n / lanes;
     using Access = Move<Rq::Store, lanes, lanes * sizeof(Rq::Store)>;
     using Word = Rq::M::Word;
     Units<Sets::threads, true> at(first, end, (u32)rows * units);
@@ -26,17 +29,29 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
     Word sums[Sets::count][lanes]{};
     for (u64 j = 0; j < count; j += group) {
         Rq::M::Wide products[Sets::count][lanes]{};
-        for (u32 t = 0; t < group && j + t < count; t++) {
-            Word x[lanes], y[lanes];
-            Access::template load<Word>(from + (j + t) * element, [&](u32 v, Word word) { x[v] = word; });
-            reduce_inputs<Rq, lanes>(m, x);
+        for (u32 t = 0; t < group && j + t < count; t += ahead) {
+            Word x[ahead][lanes], y[ahead][Sets::count][lanes];
             RF_UNROLL
-            for (u32 s = 0; s < Sets::count; s++) {
-                const auto* key = keys + (s * count + j + t) * element;
-                Access::template load<Word>(key, [&](u32 v, Word word) { y[v] = word; });
-                reduce_inputs<Rq, lanes>(m, y);
+            for (u32 i = 0; i < ahead; i++) {
+                if (i > 0 && j + t + i >= count) break;
+                const u64 term = j + t + i;
+                Access::template load<Word>(from + term * element, [&](u32 v, Word word) { x[i][v] = word; });
                 RF_UNROLL
-                for (u32 v = 0; v < lanes; v++) products[s][v] = m.wide_mad(products[s][v], x[v], y[v]);
+                for (u32 s = 0; s < Sets::count; s++) {
+                    const auto* key = keys + (s * count + term) * element;
+                    Access::template load<Word>(key, [&](u32 v, Word word) { y[i][s][v] = word; });
+                }
+            }
+            RF_UNROLL
+            for (u32 i = 0; i < ahead; i++) {
+                if (i > 0 && j + t + i >= count) break;
+                reduce_inputs<Rq, lanes>(m, x[i]);
+                RF_UNROLL
+                for (u32 s = 0; s < Sets::count; s++) {
+                    reduce_inputs<Rq, lanes>(m, y[i][s]);
+                    RF_UNROLL
+                    for (u32 v = 0; v < lanes; v++) products[s][v] = m.wide_mad(products[s][v], x[i][v], y[i][s][v]);
+                }
             }
         }
         RF_UNROLL

@@ -70,6 +70,7 @@ kernels! {
     FORWARD = "forward",
     INNER_PRODUCT = "inner_product",
     INVERSE = "inverse",
+    INVERSE_OF_PRODUCT = "inverse_of_product",
     LIFT_FOLD = "lift_fold",
     LIFT_LOAD = "lift_load",
     LIFT_STORE = "lift_store",

@@ -310,6 +310,8 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
         p.output("transform", -(v - a.forward()).scale(&five) + w);
         p.output("in natural order", b.forward_to(Order::Natural).scale(&most) - natural);
         p.output("inverse", shared - x.inverse());
+        p.output("inverse of a product", (v * x).inverse().scale(&five) - a);
+        p.output("inverse of a square in natural order", (natural * natural).inverse());
         p.output("product", (a * b).scale(&most) + a);
         p.output("sum of products", v * w + w * x - v);
         p.output("image", b - a.automorphism(5).scale(&five));

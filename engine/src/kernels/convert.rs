@@ -47,6 +47,8 @@ pub(crate) struct Convert {
     from: Ring,
     to: Ring,
     sums: Sums,
+    /// Neighbouring coefficients of a thread, of which vectors are moved.
+    lanes: usize,
     ports: [Port; 3],
 }
 
@@ -67,7 +69,8 @@ impl Convert {
         let many = Many::new(op, from, to)?;
         let sums = Few::of(&many, from).map_or(Sums::Many(many), Sums::Few);
         let ports = [Port::input(from.bytes()), Port::shared(0), Port::output(to.bytes())];
-        let mut kernel = Self { op, from: from.clone(), to: to.clone(), sums, ports };
+        let lanes = if matches!(sums, Sums::Few(_)) && from.degree().is_multiple_of(2) { 2 } else { 1 };
+        let mut kernel = Self { op, from: from.clone(), to: to.clone(), sums, lanes, ports };
         kernel.ports[1].bytes = 8 * kernel.words().len();
         Ok(kernel)
     }
@@ -110,20 +113,23 @@ impl Kernel for Convert {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let (sources, targets) = (self.from.basis().len(), self.to.basis().len());
-        let (fewest, narrow, block) = match &self.sums {
-            Sums::Few(few) => (few.fewest(), true, Block { each: 2, words: 0, more: 0 }),
-            Sums::Many(many) => (0, many.narrow, Block { each: 1, words: sources, more: 0 }),
+        let (fewest, narrow, words) = match &self.sums {
+            Sums::Few(few) => (few.fewest(), true, 0),
+            Sums::Many(many) => (0, many.narrow, sources),
         };
         let lines = format!(
             "    using From = {};\n\
              \x20   using To = {};\n\
              \x20   static constexpr bool exact = {}, centred = {}, narrow = {narrow};\n\
-             \x20   static constexpr rf::u32 fewest = {fewest};\n",
+             \x20   static constexpr rf::u32 fewest = {fewest}, n = {}, lanes = {};\n",
             store_type(self.from.width()),
             store_type(self.to.width()),
             self.op != Op::ConvertFast,
             self.op == Op::ConvertCentred,
+            self.from.degree(),
+            self.lanes,
         );
+        let block = Block { lanes: self.lanes, words, more: 0 };
         let built = rns::build(limits, self.op, &self.from, &lines, block)?;
         let distances =
             [(0, &self.from), (2, &self.to)].map(|(port, ring)| self.ports[port].distance() / ring.width().bytes());
@@ -142,6 +148,9 @@ impl Kernel for Convert {
         let mut kernel = self.clone();
         for (port, ring) in [(0, &self.from), (2, &self.to)] {
             kernel.ports[port].apart = Some(rns::distance(ring, firsts[port], distances[port])?);
+            if !(firsts[port] | distances[port]).is_multiple_of(kernel.lanes * ring.width().bytes()) {
+                kernel.lanes = 1;
+            }
         }
         Some(Arc::new(kernel))
     }

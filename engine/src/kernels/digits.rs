@@ -15,6 +15,7 @@ use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width, low_u64};
 use crate::ring::Ring;
+use crate::rows::lanes;
 use crate::source::{Built, Source};
 use crate::table::Table;
 
@@ -35,6 +36,8 @@ struct Digits<T: Row> {
     count: usize,
     sources: Vec<FromLimb>,
     targets: Vec<ToLimb<T>>,
+    /// Neighbouring residues of a thread.
+    lanes: usize,
     ports: [Port; 3],
 }
 
@@ -129,7 +132,8 @@ impl<T: Row> Digits<T> {
         let targets: Vec<ToLimb<T>> = to.basis().iter().map(|q| ToLimb::new(to, q)).collect();
         let out = Port::output(sources.len() * count * to.bytes());
         let ports = [Port::input(from.bytes()), Port::shared(0), out];
-        let mut kernel = Self { from: from.clone(), bits, count, sources, targets, ports };
+        let lanes = lanes(from.degree(), to);
+        let mut kernel = Self { from: from.clone(), bits, count, sources, targets, lanes, ports };
         kernel.ports[1].bytes = kernel.constants().bytes();
         kernel
     }
@@ -167,17 +171,18 @@ impl<T: Row> Kernel for Digits<T> {
     }
 
     fn source(&self, _: &Limits) -> Result<Source> {
-        let units = self.sources.len() * self.from.degree();
+        let units = self.sources.len() * self.count * (self.from.degree() / self.lanes);
         let prelude = format!(
             "#pragma once\n#include \"linear.cuh\"\nstruct Digits {{\n\
              \x20   using From = {};\n\
              \x20   using To = {};\n\
              \x20   using Q = {};\n\
-             \x20   static constexpr rf::u32 n = {}, threads = {THREADS};\n}};\n",
+             \x20   static constexpr rf::u32 n = {}, lanes = {}, threads = {THREADS};\n}};\n",
             store_type(self.from.width()),
             T::NAME,
             self.targets[0].q.type_name(),
             self.from.degree(),
+            self.lanes,
         );
         let built = Built { prelude, launch: spread::launch(units, THREADS)? };
         let [from, _, to] = &self.ports;
@@ -190,8 +195,10 @@ impl<T: Row> Kernel for Digits<T> {
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
         for (port, bytes) in [(0, self.from.width().bytes()), (2, size_of::<T>())] {
-            let whole = (firsts[port] | distances[port]).is_multiple_of(bytes);
-            kernel.ports[port].apart = Some(whole.then_some(distances[port])?);
+            let place = firsts[port] | distances[port];
+            kernel.ports[port].apart = Some(place.is_multiple_of(bytes).then_some(distances[port])?);
+            // vectors begin at a multiple of their length
+            kernel.lanes = kernel.lanes.min(1 << (place / bytes | 1 << 4).trailing_zeros());
         }
         Some(Arc::new(kernel))
     }

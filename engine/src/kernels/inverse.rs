@@ -1,4 +1,4 @@
-//! The kernel `inverse`: values back to coefficients.
+//! The kernels `inverse` and `inverse_of_product`: values, or products of values, back to coefficients.
 
 use bytemuck::Zeroable;
 use core::ops::Range;
@@ -10,6 +10,7 @@ use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;
 use crate::kernels::order::Reorder;
+use crate::kernels::point_mul::multiply;
 use crate::kernels::rows::in_place;
 use crate::kernels::tree::Origin;
 use crate::limits::Limits;
@@ -26,6 +27,8 @@ use crate::table::Table;
 #[derive(Debug, Clone)]
 pub struct Inverse {
     rows: Rows,
+    /// Of the products of values of two elements, which are two inputs then.
+    of_product: bool,
     ports: Vec<Port>,
 }
 
@@ -34,15 +37,15 @@ impl Inverse {
     #[must_use]
     pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
         let rows = Rows::with_split(split, limits).order(order).fastest();
-        Self::of(rows.part(0..split.layers.len()))
+        Self::of(rows.part(0..split.layers.len()), false)
     }
 
     /// The kernels that do it together on such rows, in order: one, or several where a row does not suit a block.
     pub(crate) fn parts(rows: &Rows) -> Vec<Self> {
-        rows.parts().into_iter().rev().map(|part| Self::of(rows.part(part))).collect()
+        rows.parts().into_iter().rev().map(|part| Self::of(rows.part(part), false)).collect()
     }
 
-    fn of(rows: Rows) -> Self {
+    fn of(rows: Rows, of_product: bool) -> Self {
         let rows = rows.by_launch();
         let mut ports = rows.ports([Port::input, Port::output]);
         if !rows.is_last() {
@@ -51,13 +54,21 @@ impl Inverse {
         if !rows.is_first() {
             ports[1] = rows.between(ports[1]);
         }
-        Self { rows, ports }
+        if of_product {
+            ports.insert(0, ports[0]);
+        }
+        Self { rows, of_product, ports }
+    }
+
+    /// The port of what it gives.
+    fn output(&self) -> usize {
+        1 + usize::from(self.of_product)
     }
 }
 
 impl Kernel for Inverse {
     fn name(&self) -> &'static str {
-        "inverse"
+        if self.of_product { "inverse_of_product" } else { "inverse" }
     }
 
     fn ports(&self) -> &[Port] {
@@ -65,16 +76,19 @@ impl Kernel for Inverse {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
+        if self.of_product {
+            return Ok(self.rows.source(self, ringforge_kernels::INVERSE_OF_PRODUCT, limits)?.fusable());
+        }
         let source = self.rows.source(self, ringforge_kernels::INVERSE, limits)?.fusable();
         Ok(self.rows.with_columns(source, [true, false], limits))
     }
 
     fn in_place(&self, input: usize, output: usize) -> bool {
-        (input, output) == (0, 1) && !self.rows.moves_places()
+        input < output && output == self.output() && !self.rows.moves_places()
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
-        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?);
+        let mut kernel = Self::of(self.rows.apart(elements(firsts), elements(distances))?, self.of_product);
         lay_apart(&mut kernel.ports, distances);
         Some(Arc::new(kernel))
     }
@@ -84,21 +98,29 @@ impl Kernel for Inverse {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
+        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, of_product: self.of_product, args })
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
         let kernel = self.rows.is_first().then(|| Arc::new(self.clone()))?;
-        fused(kernel, 1, &self.rows.ring, then, term)
+        fused(kernel, self.output(), &self.rows.ring, then, term)
+    }
+
+    fn taking_product(&self, of: (&Split, Order)) -> Option<Arc<dyn Kernel>> {
+        // leaves of a higher degree have factors, which the kernel finds where it has all layers
+        let suits = self.rows.is_whole() || self.rows.is_last() && self.rows.split.base == 1;
+        let is_same = of == (&self.rows.split, self.rows.order) && !self.of_product;
+        (suits && is_same).then(|| Arc::new(Self::of(self.rows.clone(), true)) as Arc<dyn Kernel>)
     }
 
     fn describe(&self) -> String {
-        self.rows.describe_part()
+        self.rows.describe_part() + if self.of_product { "; fused: a product of values" } else { "" }
     }
 }
 
 struct Run<'a, 'b> {
     rows: &'a Rows,
+    of_product: bool,
     args: &'a mut Args<'b>,
 }
 
@@ -106,8 +128,18 @@ impl Visit for Run<'_, '_> {
     type Out = Result<()>;
 
     fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let trees = self.rows.trees::<F>(self.args, 2)?;
-        let data = self.args.transform::<S>(0, 1)?;
+        let (trees, data) = match self.of_product {
+            false => (self.rows.trees::<F>(self.args, 2)?, self.args.transform::<S>(0, 1)?),
+            true => {
+                let trees = self.rows.trees::<F>(self.args, 3)?;
+                let operands = [self.args.input::<S>(0)?, self.args.input::<S>(1)?];
+                let out = self.args.output::<S>(2)?;
+                multiply(self.rows, &trees, operands, out, |field, out, product| {
+                    *out = S::store(field.canonical(product))
+                });
+                (trees, out)
+            }
+        };
         let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_tree(&self.rows.split));
         self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
             let tree = self.rows.tree_of(&trees, i);

@@ -86,7 +86,7 @@ impl<S: Row> Kernel for LiftLoad<S> {
     }
 
     fn source(&self, _: &Limits) -> Result<Source> {
-        let (cells, launch) = spread(self.lift.length(), THREADS, 1);
+        let (cells, launch) = spread(self.lift.length(), THREADS);
         let target = <S::Target as Target>::remainder_type();
         let dividers = self.primes.iter().map(|prime| <S::Target as Target>::remainder_initializer(&prime.remainder));
         let dividers = choice(&format!("{target} divider(rf::u32 j)"), "j", dividers);

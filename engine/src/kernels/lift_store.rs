@@ -110,7 +110,7 @@ impl<S: Row> Kernel for LiftStore<S> {
     }
 
     fn source(&self, _: &Limits) -> Result<Source> {
-        let (cells, launch) = spread(self.lift.stored().0, THREADS, 1);
+        let (cells, launch) = spread(self.lift.stored().0, THREADS);
         let further = format!(
             "    static constexpr rf::u32 high = {};\n    static constexpr bool clears = {};\n{}{}",
             self.lift.high(),

@@ -6,6 +6,7 @@ use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port, Role};
 use crate::kernels::base::restored_products;
 use crate::kernels::fused::fused;
+use crate::kernels::tree::Tree;
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
@@ -93,6 +94,10 @@ impl Kernel for PointMul {
         dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, adds: self.adds(), args })
     }
 
+    fn product(&self) -> Option<(&Split, Order)> {
+        (!self.adds()).then_some((&self.rows.split, self.rows.order))
+    }
+
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
         let kernel = (!self.adds()).then(|| Arc::new(self.clone()))?;
         fused(kernel, 2, &self.rows.ring, then, term)
@@ -119,26 +124,38 @@ impl Visit for Run<'_, '_> {
         };
         let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
         let out = self.args.output::<S>(2)?;
-        let leaf_at = self.rows.leaf_at();
-        let restore = self.rows.arithmetic.has_product_factor(&self.rows.ring);
-        let n = self.rows.split.n;
-        self.rows.each(out, |i, row, (): &mut ()| {
-            let tree = self.rows.tree_of(&trees, i);
-            let field = tree.field;
-            let operands = [a, b].map(|words| self.rows.reduced(&field, i, &words[i * n..][..n]));
-            let operands = operands.each_ref().map(|words| &**words);
-            match self.adds {
-                false => restored_products(tree, restore, &leaf_at, operands, row, &|out, product| {
-                    *out = S::store(field.canonical(product));
-                }),
-                true => {
-                    self.rows.reduce(&field, i, row);
-                    restored_products(tree, restore, &leaf_at, operands, row, &|out, product| {
-                        *out = S::store(field.canonical(field.add(product, out.load())));
-                    });
-                }
+        match self.adds {
+            false => multiply(self.rows, &trees, [a, b], out, |field, out, product| {
+                *out = S::store(field.canonical(product));
+            }),
+            true => {
+                self.rows
+                    .each(out, |i, row, (): &mut ()| self.rows.reduce(&self.rows.tree_of(&trees, i).field, i, row));
+                multiply(self.rows, &trees, [a, b], out, |field, out, product| {
+                    *out = S::store(field.canonical(field.add(product, out.load())));
+                });
             }
-        });
+        }
         Ok(())
     }
+}
+
+/// Multiplies the values of elements and hands each word of the products, relaxed, to `put` with its place in `out`.
+pub(super) fn multiply<F: Field, S: Store<F::Word>>(
+    rows: &Rows,
+    trees: &[Tree<'_, F>],
+    operands: [&[S]; 2],
+    out: &mut [S],
+    put: impl Fn(&F, &mut S, F::Word) + Sync,
+) {
+    let leaf_at = rows.leaf_at();
+    let restore = rows.arithmetic.has_product_factor(&rows.ring);
+    let n = rows.split.n;
+    rows.each(out, |i, row, (): &mut ()| {
+        let tree = rows.tree_of(trees, i);
+        let field = tree.field;
+        let operands = operands.map(|words| rows.reduced(&field, i, &words[i * n..][..n]));
+        let operands = operands.each_ref().map(|words| &**words);
+        restored_products(tree, restore, &leaf_at, operands, row, &|out, product| put(&field, out, product));
+    });
 }

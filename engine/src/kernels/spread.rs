@@ -1,14 +1,14 @@
-//! Launches whose threads have a coefficient or a few each (`spread.cuh`).
+//! Launches whose threads have a coefficient or a few neighbours each (`spread.cuh`).
 
 use crate::error::{Error, Result};
 use crate::kernel::Launch;
 
-/// The generated struct `Cells` and the launch for items of `cells` coefficients, with `threads` threads a block that take `each`.
-pub(super) fn spread(cells: usize, threads: usize, each: usize) -> (String, Launch) {
-    let (items_per_block, blocks_per_item) = shares(cells, threads * each);
+/// The generated struct `Cells` and the launch for items of so many cells, one a thread.
+pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {
+    let (items_per_block, blocks_per_item) = shares(cells, threads);
     let text = format!(
         "struct Cells {{\n\
-         \x20   static constexpr rf::u32 cells = {cells}, threads = {threads}, each = {each};\n\
+         \x20   static constexpr rf::u32 cells = {cells}, threads = {threads};\n\
          \x20   static constexpr rf::u32 items_per_block = {items_per_block}, blocks_per_item = {blocks_per_item};\n\
          }};\n"
     );

@@ -55,6 +55,13 @@ impl Row {
         words
     }
 
+    /// What `convert.cu` reads of a row of which it takes one weight alone: q, the weight, ⌊2^64 weight / q⌋ and 0.
+    pub(super) fn known(&self, number: usize) -> [u64; 4] {
+        let ([low, high], q) = (self.weights[number], self.d >> self.shift);
+        let weight = (high << 30 | low) >> self.shift;
+        [q, weight, ((u128::from(weight) << 64) / u128::from(q)) as u64, 0]
+    }
+
     /// A first term, a multiple of 2^shift, and the numbers in this range times their weights; over 2^shift, modulo q.
     #[inline(always)]
     pub(super) fn sum(&self, first: Lanes, numbers: &[Halves; MOST], range: Range<usize>) -> Lanes {

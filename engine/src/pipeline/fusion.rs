@@ -1,4 +1,5 @@
-//! Fusion: a step that combines elements with what another step writes for it alone becomes part of that step.
+//! Fusion: a step that combines elements with what another step writes for it alone becomes part of that step, and products
+//! of values that an inverse transform alone reads become part of that.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -7,11 +8,12 @@ use crate::kernel::Kernel;
 
 use super::graph::{Bound, Graph, Id, Origin, Step, meet};
 
-/// A step that takes in another one.
+/// A step that becomes one with a later one.
 struct Found {
     step: usize,
     /// What it writes for the other one alone.
     value: Id,
+    /// Of both, with the ports of the first, then the operands.
     kernel: Arc<dyn Kernel>,
     /// The other step's, but for the value.
     operands: Vec<Id>,
@@ -22,7 +24,7 @@ impl Graph {
     pub(super) fn fuse(&mut self) {
         let mut gone = Vec::new();
         for step in 0..self.steps.len() {
-            let Some(found) = self.find(step) else { continue };
+            let Some(found) = self.find(step).or_else(|| self.find_product(step)) else { continue };
             let Some(fused) = self.fused(step, &found) else { continue };
             self.steps[step] = fused;
             gone.push(found.step);
@@ -41,17 +43,28 @@ impl Graph {
             }
         }
         let found = values.iter().enumerate().filter_map(|(term, &id)| {
-            let value = self.whole(id)?;
-            let Origin::Step(writer) = self.nodes[value].origin else { return None };
-            let suits = self.is_for(value, number) && self.steps[writer].once == step.once;
-            if !suits || self.is_overwritten(writer, number) {
-                return None;
-            }
+            let (value, writer) = self.written_for(id, number)?;
             let kernel = self.steps[writer].kernel.with_epilogue(&step.kernel, term)?;
             let operands = values.iter().copied().filter(|&other| other != id).collect();
             Some(Found { step: writer, value, kernel, operands })
         });
         found.max_by_key(|found| found.step)
+    }
+
+    /// The product of values that is what this step reads first.
+    fn find_product(&self, number: usize) -> Option<Found> {
+        let Bound::Reads(id) = *self.steps[number].bound.first()? else { return None };
+        let (value, writer) = self.written_for(id, number)?;
+        let kernel = self.steps[number].kernel.taking_product(self.steps[writer].kernel.product()?)?;
+        Some(Found { step: writer, value, kernel, operands: Vec::new() })
+    }
+
+    /// The value that another is, and the step that writes it for this one alone, which may do so as late as it is read.
+    fn written_for(&self, id: Id, number: usize) -> Option<(Id, usize)> {
+        let value = self.whole(id)?;
+        let Origin::Step(writer) = self.nodes[value].origin else { return None };
+        let suits = self.is_for(value, number) && self.steps[writer].once == self.steps[number].once;
+        (suits && !self.is_overwritten(writer, number)).then_some((value, writer))
     }
 
     /// The one value that another is, also as a part of what was joined.
@@ -92,7 +105,7 @@ impl Graph {
         turned.flat_map(sources).any(|(id, bytes)| reads.iter().any(|(other, own)| *other == id && meet(own, &bytes)))
     }
 
-    /// The step that takes in another one, which then writes what that does.
+    /// The step of both, which writes what the later one does.
     fn fused(&mut self, other: usize, found: &Found) -> Option<Step> {
         let written = |step: &Step| {
             step.bound.iter().find_map(|bound| if let Bound::Writes(id) = *bound { Some(id) } else { None })

@@ -40,13 +40,16 @@ impl Few {
         Some(Self { exact: many.exact, centred: many.centred, sources: sources.collect(), targets: targets.collect() })
     }
 
-    /// How many moduli there are at least where this text serves: it is compiled for these and three more.
+    /// How many moduli there are at least where this text serves: it is compiled for these and one more.
     pub(super) fn fewest(&self) -> usize {
-        (self.sources.len() - 1) / 4 * 4 + 1
+        (self.sources.len() - 1) / 2 * 2 + 1
     }
 
     pub(super) fn words(&self) -> Vec<u64> {
-        self.sources.iter().chain(&self.targets).flat_map(|row| row.words(self.sources.len())).collect()
+        let count = self.sources.len();
+        let source = |(i, row): (usize, &Row)| if self.exact { row.words(count) } else { row.known(i).to_vec() };
+        let sources = self.sources.iter().enumerate().flat_map(source);
+        sources.chain(self.targets.iter().flat_map(|row| row.words(count))).collect()
     }
 
     /// From rows of n residues.

@@ -93,7 +93,7 @@ impl Elements {
     /// The generated structs, with these lines more, and the launch, with so many bytes of shared memory for each thread.
     pub(super) fn built(&self, lines: &str, shared_bytes: usize) -> Built {
         let Self { ring, each, .. } = self;
-        let (cells, launch) = spread(ring.degree().div_ceil(CELL), THREADS / CELL, 1);
+        let (cells, launch) = spread(ring.degree().div_ceil(CELL), THREADS / CELL);
         let store = if ring.width() == Width::W256 { "rf::u256" } else { store_type(ring.width()) };
         let prelude = format!(
             "#pragma once\n\

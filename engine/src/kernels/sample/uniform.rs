@@ -134,7 +134,7 @@ impl Kernel for Uniform {
     fn source(&self, _: &Limits) -> Result<Source> {
         let wide = self.ring.width() == Width::W256;
         let (store, limb) = if wide { ("rf::u256", "Wide") } else { (store_type(self.ring.width()), "Word") };
-        let (cells, launch) = spread(self.groups, 128, 1);
+        let (cells, launch) = spread(self.groups, 128);
         let [key, _, out] = &self.ports;
         let prelude = format!(
             "#pragma once\n\
