@@ -8,11 +8,14 @@ mod copy;
 mod devices;
 mod environment;
 mod floor;
+mod job;
 mod kems;
 mod measure;
 mod memory;
 mod oracle;
 mod plan;
+mod profile;
+mod record;
 mod report;
 mod rings;
 mod sample;
@@ -45,8 +48,10 @@ enum Command {
     Devices(devices::Options),
     /// Print the plan for an operation on a ring.
     Plan(On<plan::Options>),
-    /// Measure throughput for each ring, operation and batch.
+    /// Measure throughput: of all suites, of one ring and operation, of the papers' experiments.
     Bench(On<bench::Options>),
+    /// Time each kernel of an operation, and say what limits it.
+    Profile(On<profile::Options>),
     /// Make a page of plots and tables from recorded measurements.
     Report(report::Options),
     /// Measure the planner's alternatives on this device and write the choices into a file.
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
         Command::Plan(on) => plan::main(&on.options, on.device, on.json).map(|()| true),
         Command::Bench(on) if on.options.start_up => start_up::main(on.device, on.json).map(|()| true),
         Command::Bench(on) => bench::main(&on.options, on.device, on.json),
+        Command::Profile(on) => profile::main(&on.options, on.device, on.json),
         Command::Report(options) => report::main(options).map(|()| true),
         Command::Tune(on) => tune::main(&on.options, on.device, on.json).map(|()| true),
         Command::Cache(options) => cache::main(options).map(|()| true),
@@ -95,8 +101,11 @@ fn main() -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        // a reader that went away has read enough
+        Err(error) if show::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // there may be nobody to tell
+            drop(writeln!(std::io::stderr(), "error: {error:#}"));
             ExitCode::from(2)
         }
     }
