@@ -4,7 +4,7 @@
 #   scripts/gpu-check.sh bundle          here: builds the test programs and the command into target/gpu (ignored by git)
 #   scripts/gpu-check.sh run [STAGE ...] there, in the repository's root, with target/gpu carried along
 #
-# Stages, the first four if none is named: correctness, sanitize, start, bench, tune, papers. Results go to $OUT, or target/gpu/out.
+# Stages, the first three if none is named: correctness, sanitize, bench, tune, papers. Results go to $OUT, or target/gpu/out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=target/gpu
@@ -95,12 +95,6 @@ sanitize() {
     done
 }
 
-start() {
-    try start-up "$bundle/ringforge" bench --start-up --device cuda
-    cat "$out/start-up.log"
-    try start-up-json "$bundle/ringforge" bench --start-up --device cuda --json
-}
-
 bench() {
     try rates "$bundle/ringforge" bench rates --device cuda --out "$out/rates.json"
     cat "$out/rates.log"
@@ -135,8 +129,8 @@ run() {
     local stage
     for stage in "${@:-all}"; do
         case "$stage" in
-            correctness | sanitize | start | bench | tune | papers) "$stage" ;;
-            all) correctness && sanitize && start && bench ;;
+            correctness | sanitize | bench | tune | papers) "$stage" ;;
+            all) correctness && sanitize && bench ;;
             *) echo "no stage $stage" >&2 && return 2 ;;
         esac
     done

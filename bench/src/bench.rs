@@ -12,7 +12,7 @@ mod own;
 mod papers;
 mod rates;
 mod rings;
-mod runs;
+pub(crate) mod runs;
 mod sm2;
 pub(crate) mod suites;
 mod table;
@@ -59,9 +59,6 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
-    /// Measure the time from the start of a process to its first product instead, with an empty and a filled cache.
-    #[arg(long)]
-    pub(crate) start_up: bool,
 }
 
 /// Options of `bench` and `profile`.

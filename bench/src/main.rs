@@ -20,7 +20,6 @@ mod report;
 mod rings;
 mod sample;
 mod show;
-mod start_up;
 mod tune;
 mod work;
 
@@ -58,9 +57,6 @@ enum Command {
     Tune(On<tune::Options>),
     /// Show where compiled kernels are kept and how much they take, or clear them.
     Cache(cache::Options),
-    /// One product from nothing, for `bench --start-up`.
-    #[command(hide = true)]
-    StartUp(On<Nothing>),
 }
 
 /// Options of what runs on a device.
@@ -76,10 +72,6 @@ struct On<O: Args> {
     device: Choice,
 }
 
-/// No options of its own.
-#[derive(Debug, Args)]
-struct Nothing {}
-
 fn main() -> ExitCode {
     // what the engine would say, such as that its cache cannot be used
     let level = |record: &log::Record<'_>| record.level().as_str().to_lowercase();
@@ -90,13 +82,11 @@ fn main() -> ExitCode {
         Command::Check(on) => check::main(&on.options, on.device, on.json),
         Command::Devices(options) => devices::main(options).map(|()| true),
         Command::Plan(on) => plan::main(&on.options, on.device, on.json).map(|()| true),
-        Command::Bench(on) if on.options.start_up => start_up::main(on.device, on.json).map(|()| true),
         Command::Bench(on) => bench::main(&on.options, on.device, on.json),
         Command::Profile(on) => profile::main(&on.options, on.device, on.json),
         Command::Report(options) => report::main(options).map(|()| true),
         Command::Tune(on) => tune::main(&on.options, on.device, on.json).map(|()| true),
         Command::Cache(options) => cache::main(options).map(|()| true),
-        Command::StartUp(on) => start_up::child(on.device).map(|()| true),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

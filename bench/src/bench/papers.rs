@@ -5,7 +5,6 @@ pub(super) mod kems;
 pub(super) mod rings;
 pub(super) mod sm2;
 pub(super) mod streams;
-pub(super) mod tables;
 
 use super::suites::Scope;
 

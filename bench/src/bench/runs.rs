@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use ringforge::kernels::Role;
 use ringforge::run::{Captured, CapturedArg};
 use ringforge::testkit::Named;
-use ringforge::{Buffer, Job, Pipeline, Plan, Planner};
+use ringforge::{Buffer, Device, Job, Pipeline, Plan, Planner};
 
 use super::Bench;
 use crate::measure::{self, Effort, Times};
@@ -41,10 +41,21 @@ impl<'a> Runs<'a> {
         Self { plan, batch, inputs, captured: false, sets: None, job: None }
     }
 
-    /// Measures them.
+    /// Measures them, and each kernel where the bench wants that.
     pub(crate) fn measure(&self, bench: &Bench, effort: Effort) -> Result<Outcome> {
+        let mut outcome = self.times(&bench.device, effort)?;
+        if bench.steps {
+            let work = Work::of_plan(&bench.device, self.plan)?;
+            let mut buffers = work.buffers(self.batch, self.inputs)?;
+            outcome.steps = profile::steps(bench, &work, self.batch, &mut buffers, self.job)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Measures them as a whole.
+    pub(crate) fn times(&self, device: &Device, effort: Effort) -> Result<Outcome> {
         let Self { plan, batch, inputs, captured, .. } = *self;
-        let work = Work::of_plan(&bench.device, plan)?;
+        let work = Work::of_plan(device, plan)?;
         let set = || Set::new(&work, batch, inputs, captured);
         let count = self.sets.unwrap_or_else(|| measure::sets(&work, batch));
         let mut sets = (0..count).map(|_| set()).collect::<Result<Vec<_>>>()?;
@@ -62,12 +73,7 @@ impl<'a> Runs<'a> {
             let alike = others.collect::<Result<Vec<_>>>()?.into_iter().all(|alike| alike);
             (results, alike)
         };
-        let steps = if bench.steps {
-            profile::steps(bench, &work, batch, &mut work.buffers(batch, inputs)?, self.job)?
-        } else {
-            Vec::new()
-        };
-        Ok(Outcome { times, steps, results, alike })
+        Ok(Outcome { times, steps: Vec::new(), results, alike })
     }
 }
 

@@ -199,7 +199,6 @@ pub(crate) static SUITES: &[&Suite] = &[
     &papers::sm2::BLOCKS,
     &papers::rings::FHE_TRANSFORMS,
     &papers::rings::ZK_TRANSFORMS,
-    &papers::tables::ZK_TABLES,
     &rates::SUITE,
     &own::SUITE,
 ];

@@ -37,7 +37,7 @@ pub(super) static SUITE: Suite = Suite {
 };
 
 const fn sppark(case: &'static str, seconds: &'static [(&'static str, f64)]) -> Quoted {
-    const SOURCE: &str = "run by us on an H200; plain transforms on 2026-11-22, others before";
+    const SOURCE: &str = "run by us on an H200; plain forward transforms on 2026-11-22, the others before";
     Quoted { case, peer: "sppark 0.1.16", source: SOURCE, device: Some("H200"), seconds }
 }
 

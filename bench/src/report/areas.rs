@@ -1,6 +1,6 @@
 //! Records by area: what both pages show of them, in the same tables.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bench::suites::{Kind, SUITES, Suite};
 use crate::measure::ROTATED_BYTES;
@@ -80,11 +80,16 @@ impl Part<'_> {
         let driver = environment.driver.as_ref().map(|driver| format!(", driver {driver}")).unwrap_or_default();
         let commit = environment.commit.as_deref().unwrap_or("unknown");
         let day = environment.date.get(..10).unwrap_or(&environment.date);
+        let threads: BTreeSet<usize> = self.lines.iter().filter_map(|line| line.threads).collect();
+        let of_cpu = |threads: &str| format!("{}, threads: {threads}", environment.cpu);
         let device = match environment.device.as_str() {
-            "CPU" => format!("{}, {} threads", environment.cpu, environment.cpu_threads),
-            device => device.into(),
+            _ if !threads.is_empty() => {
+                of_cpu(&threads.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "))
+            }
+            "CPU" => of_cpu(&environment.cpu_threads.to_string()),
+            device => format!("{device}{driver}"),
         };
-        format!("{device}{driver}, commit {}, {day}.", commit.get(..12).unwrap_or(commit))
+        format!("{device}, commit {}, {day}.", commit.get(..12).unwrap_or(commit))
     }
 
     /// Whether runs rotate among more memory than caches hold; nothing where that is not known.
@@ -102,9 +107,17 @@ impl Part<'_> {
     }
 
     /// Where quoted figures come from.
-    pub(super) fn sources(&self) -> BTreeSet<String> {
-        let peers = self.lines.iter().flat_map(|line| &line.peers);
-        peers.filter_map(|peer| Some(format!("{}: {}", peer.name, peer.source.as_ref()?))).collect()
+    pub(super) fn sources(&self) -> Vec<String> {
+        let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for peer in self.lines.iter().flat_map(|line| &line.peers) {
+            if let Some(source) = &peer.source {
+                sources.entry(source).or_default().insert(&peer.name);
+            }
+        }
+        let named = |(source, names): (&str, BTreeSet<&str>)| {
+            format!("{}: {source}", names.into_iter().collect::<Vec<_>>().join(", "))
+        };
+        sources.into_iter().map(named).collect()
     }
 
     /// The lines' tables, one for each set of operations.
