@@ -141,9 +141,9 @@ pub(crate) struct Selected {
 
 impl Selected {
     /// An operation on a ring that the user names.
-    pub(crate) fn own(ring: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
-        let ring: Ring = ring.parse().with_context(|| format!("{ring:?} is no ring"))?;
-        let case = own::case(&ring, op, shape, batches);
+    pub(crate) fn own(text: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
+        let ring: Ring = text.parse().with_context(|| format!("{text:?} is no ring"))?;
+        let case = own::case(text, &ring, op, shape, batches);
         let wanted = Wanted(case.operations.clone());
         Ok(Self { suite: &own::SUITE, case, wanted })
     }

@@ -70,7 +70,7 @@ fn page(records: &[Named]) -> Markup {
             }
             body {
                 h1 { "Ringforge: measurements" }
-                (overview::chart(&areas))
+                div.wide { (overview::chart(&areas)) }
                 p {
                     "Medians of repeated runs, by the device's own clock on a GPU, with results checked in the same run. "
                     "A floor is the least time that bytes in and out, multiplications, or logic allow, by the job's own "

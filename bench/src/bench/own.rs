@@ -17,12 +17,12 @@ pub(super) static SUITE: Suite = Suite {
     cases: |_| Ok(Vec::new()),
 };
 
-/// The operation on the ring, for these batches or one that suits the device.
-pub(super) fn case(ring: &Ring, op: Op, shape: &Shape, batches: &[usize]) -> Case {
+/// The operation on the ring with this text, for these batches or one that suits the device.
+pub(super) fn case(text: &str, ring: &Ring, op: Op, shape: &Shape, batches: &[usize]) -> Case {
     // 0 stands for what suits the device
     let batches = if batches.is_empty() { vec![0] } else { batches.to_vec() };
     let job: Job = shape.job(ring, op);
-    let name = format!("{ring:#}");
+    let name = text.to_owned();
     Case::of_batches(name.clone(), op, batches, move |bench, batch| {
         let batch = if batch == 0 { suiting_batch(bench, &job)? } else { batch };
         let job = job.clone().batch_hint(batch);

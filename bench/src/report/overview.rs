@@ -35,9 +35,17 @@ impl Line {
 }
 
 /// Where the axis begins and ends, in times as fast as ours, and its ticks.
-const ENDS: [f64; 2] = [1.0 / 200.0, 10.0];
-const TICKS: [(f64, &str); 7] =
-    [(0.005, "1/200"), (0.02, "1/50"), (0.1, "1/10"), (0.5, "1/2"), (1.0, "ours"), (2.0, "2×"), (10.0, "10×")];
+const ENDS: [f64; 2] = [1.0 / 200.0, 40.0];
+const TICKS: [(f64, &str); 8] = [
+    (0.005, "1/200"),
+    (0.02, "1/50"),
+    (0.1, "1/10"),
+    (0.5, "1/2"),
+    (1.0, "ours"),
+    (2.0, "2×"),
+    (10.0, "10×"),
+    (40.0, "40×"),
+];
 const LEFT: f64 = 330.0;
 const WIDTH: f64 = 960.0;
 const ROW: f64 = 34.0;

@@ -23,4 +23,5 @@ pub(super) const STYLE: &str = "
     .wrong { color: #fff; background: #b3261e; }
     summary { cursor: pointer; font-weight: 600; }
     .wide { overflow-x: auto; }
+    .wide > svg { min-width: 42rem; }
 ";
