@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn three_batches_make_a_plot_and_odd_ones_none() {
         let page = |odd: Measurement| page(&of(vec![line(1, 1e-6), line(2, 2e-6), odd])).into_string();
-        assert!(page(line(4, 3e-6)).contains("against the batch"));
+        assert!(page(line(4, 3e-6)).contains("own, by batch"));
         for odd in [line(2, 1e-6), line(4, 1e-320), line(4, 1e300)] {
-            assert!(!page(odd).contains("against the batch"));
+            assert!(!page(odd).contains("own, by batch"));
         }
     }
 

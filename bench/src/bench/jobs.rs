@@ -168,6 +168,7 @@ mod tests {
     use ringforge::{Modulus, Order, Ring};
 
     use super::*;
+    use crate::ceilings::{Ceilings, Pipes};
 
     const OPS: [Op; 10] = [
         Op::Forward,
@@ -209,6 +210,32 @@ mod tests {
                     wrong[place] ^= 1;
                     assert!(!task.is_right(&bench.device, &inputs, &wrong)?, "{job} at {place}");
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a GPU does otherwise, by its kernels' text.
+    #[test]
+    fn lines_of_a_gpu_are_right() -> Result<()> {
+        use ringforge::testkit::Target;
+        for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
+            let (planner, pipes) = (Planner::new(device.limits().clone()), Pipes::of(device.limits()));
+            let bench =
+                Bench { device, planner, ceilings: Ceilings { copy: 1e9, pipes }, steps: true, ..Bench::of_cpu() };
+            let ring: Ring = "3329:x^64+1".parse()?;
+            for (job, captured) in [
+                (Job::new(&ring, Op::Mul), false),
+                (Job::new(&ring, Op::MulAdd), false),
+                (Job::new(&ring, Op::Forward).in_place(), true),
+                (Job::new(&ring, Op::Inverse).order(Order::Natural), true),
+            ] {
+                let task = Task { captured, sets: Some(2), ..Task::new(&job, 3) };
+                let line = task.line(&bench, "own", Effort::LEAST).with_context(|| job.to_string())?;
+                assert!(line.right && line.checked.contains("the CPU's"), "{job}");
+                assert!(line.floor.0.iter().any(|bound| bound.by == "multiply" && bound.seconds.is_some()), "{job}");
+                assert!(line.steps.iter().all(|step| step.percent_of_multipliers.is_some()), "{job}");
+                assert!(!line.steps.is_empty() && line.steps.iter().all(|step| step.bytes > 0), "{job}");
             }
         }
         Ok(())

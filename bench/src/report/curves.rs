@@ -39,8 +39,8 @@ impl Curves {
 
 /// The plots of a suite's lines.
 pub(super) fn of(suite: &Suite, lines: &[&Measurement]) -> Vec<Plot> {
-    let by_size = sizes(suite, lines).plot(format!("{} against the length", suite.title), "n", suite.figure);
-    by_size.into_iter().chain(batches(suite, lines)).collect()
+    let by_size = sizes(suite, lines).plot(format!("{}, by length", suite.title), "n", suite.figure);
+    by_size.into_iter().chain(batches(lines)).collect()
 }
 
 /// The case without the length in it, as `2^16`.
@@ -71,7 +71,7 @@ fn sizes(suite: &Suite, lines: &[&Measurement]) -> Curves {
 }
 
 /// Items a second against the batch, a plot for each case, or where there are several ways for each operation of it.
-fn batches(suite: &Suite, lines: &[&Measurement]) -> Vec<Plot> {
+fn batches(lines: &[&Measurement]) -> Vec<Plot> {
     let mut plots: BTreeMap<String, Curves> = BTreeMap::new();
     let variants = |case: &str| {
         let of_case = lines.iter().filter(|line| line.case == case);
@@ -87,9 +87,7 @@ fn batches(suite: &Suite, lines: &[&Measurement]) -> Vec<Plot> {
         curves.add(Style::Ours, name, line.batch, line.items_per_second);
         others(curves, line, line.batch, &|seconds| 1.0 / seconds);
     }
-    let plot = |(title, curves): (String, Curves)| {
-        curves.plot(format!("{}: {title} against the batch", suite.name), "batch", Figure::Rate)
-    };
+    let plot = |(title, curves): (String, Curves)| curves.plot(format!("{title}, by batch"), "batch", Figure::Rate);
     plots.into_iter().filter_map(plot).collect()
 }
 

@@ -10,7 +10,7 @@ pub(super) const STYLE: &str = "
     h2 { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1.5rem; }
     .source { color: var(--soft); }
     .quoted { color: var(--soft); }
-    .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 1rem; }
+    .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(26rem, 100%), 1fr)); gap: 1rem; }
     figure { margin: 0; }
     svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }
     svg .grid { stroke: var(--line); }
