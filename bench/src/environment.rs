@@ -22,6 +22,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
+    /// That of a measurement on a device, now.
     pub(crate) fn of(device: &Device) -> Self {
         let gpu = !device.limits().is_cpu();
         let asked = |what: &str| if gpu { nvidia_smi(what) } else { None };

@@ -74,6 +74,7 @@ pub(crate) struct Hashed {
 }
 
 impl Parameters {
+    /// The set's name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Ctru(p) => p.name,

@@ -5,18 +5,17 @@ use ringforge::{Job, Modulus, Op, Ring};
 
 use super::Bench;
 use super::jobs::Task;
-use super::suites::{Case, Figure, Kind, Scope, Suite};
+use super::suites::{Case, Figure, Scope, Suite};
 
 pub(super) static SUITE: Suite = Suite {
     name: "conversions",
-    kind: Kind::Area,
     title: "Conversions between RNS bases",
     about: "From one basis to another without and with the exact multiple of Q, n = 2^16, primes of 50 to 60 bits, with all \
             data on the device, about a gigabyte of it in one run.",
     figure: Figure::Item,
     headline: Some(("8 to 24", "convert_fast")),
-    quoted: &[],
     cases,
+    ..Suite::NONE
 };
 
 const LOG_N: u32 = 16;

@@ -17,7 +17,7 @@ use ringforge_sm2::PrivateKey;
 use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
 use tfhe_ntt::prime64::Plan as Peer;
 
-use super::suites::{Case, Figure, Kind, Scope, Suite};
+use super::suites::{Case, Figure, Scope, Suite};
 use super::zk;
 use crate::environment;
 use crate::measure::{self, Effort, Times};
@@ -27,15 +27,14 @@ use crate::work::Work;
 
 pub(super) static SUITE: Suite = Suite {
     name: "CPU",
-    kind: Kind::Area,
     title: "A CPU beside its peers",
     about: "What the same plans and schemes take without a GPU, beside crates that do the same, on the same inputs and as many \
             threads, in place. CTRU-768 stands beside ML-KEM-768, another scheme of the same strength, since no other crate \
             has CTRU.",
     figure: Figure::Item,
     headline: Some(("BLS12-381 Fr 2^20", "forward")),
-    quoted: &[],
     cases,
+    ..Suite::NONE
 };
 
 /// A case, what measures it, and whether it is measured with `--quick` too.

@@ -5,11 +5,10 @@ use ringforge::{Job, Modulus, Op, Ring};
 
 use super::Bench;
 use super::jobs::Task;
-use super::suites::{Case, Figure, Kind, Quoted, Scope, Suite};
+use super::suites::{Case, Figure, Quoted, Scope, Suite};
 
 pub(super) static SUITE: Suite = Suite {
     name: "FHE",
-    kind: Kind::Area,
     title: "Transforms for homomorphic encryption",
     about: "Transforms of polynomials modulo x^N + 1 and 32 primes, with all data on the device: as many in one run as make \
             a gigabyte, or one alone. A limb is one polynomial modulo one prime; below 2^50, products go through doubles \
@@ -18,6 +17,7 @@ pub(super) static SUITE: Suite = Suite {
     headline: Some(("2^16, 60 bits", "forward")),
     quoted: QUOTED,
     cases,
+    ..Suite::NONE
 };
 
 /// Moduli of a polynomial.

@@ -10,7 +10,7 @@ use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED};
 
 use super::Bench;
 use super::runs::{Outcome, Runs};
-use super::suites::{Case, Figure, Kind, Quoted, Scope, Suite, Wanted};
+use super::suites::{Case, Quoted, Scope, Suite, Wanted};
 use crate::environment;
 use crate::floor::Floor;
 use crate::kems::{ML_KEM as ML_KEM_SETS, Operation, Parameters, SETS, Set};
@@ -21,25 +21,22 @@ use crate::work::{Inputs, Work, slices};
 
 pub(super) static CTRU: Suite = Suite {
     name: "CTRU",
-    kind: Kind::Area,
     title: "CTRU and CNTR",
     about: "Operations with a key for each item; seeds (64 bytes for a key pair, 32 for an encapsulation), keys and \
             ciphertexts on the device, all hashing and expansion included. From pinned host memory, the floor is what the \
             copies alone or the device alone would allow.",
-    figure: Figure::Rate,
     headline: Some(("CTRU-768", "Encaps")),
     quoted: CTRU_QUOTED,
     cases: |scope| Ok(cases(scope, SETS, |parameters| matches!(parameters, Parameters::Ctru(_)))),
+    ..Suite::NONE
 };
 
 pub(super) static CTRU_PRIME: Suite = Suite {
     name: "CTRU-Prime",
-    kind: Kind::Area,
     title: "CTRU-Prime",
     about: "Operations with a key for each item, or (EncapsOne, DecapsOne) with one prepared key for all; seeds, keys and \
             ciphertexts on the device, all hashing and expansion included. Products go by transforms, or on tensor cores \
             where a GPU has them: both ways are beside one another.",
-    figure: Figure::Rate,
     headline: Some(("CTRU-Prime-761", "Encaps")),
     quoted: PRIME_QUOTED,
     cases: |scope| {
@@ -47,18 +44,17 @@ pub(super) static CTRU_PRIME: Suite = Suite {
         cases.extend(ways::cases(scope));
         Ok(cases)
     },
+    ..Suite::NONE
 };
 
 pub(super) static ML_KEM: Suite = Suite {
     name: "ML-KEM",
-    kind: Kind::Area,
     title: "ML-KEM, a stranger's scheme",
     about: "The example crate that a walk through a scheme of one's own makes, on the same terms as the schemes above. It \
             has no floor of its own.",
-    figure: Figure::Rate,
     headline: Some(("ML-KEM-768", "Encaps")),
-    quoted: &[],
     cases: |scope| Ok(cases(scope, ML_KEM_SETS, |_| true)),
+    ..Suite::NONE
 };
 
 /// Table 4 of the CTRU paper.

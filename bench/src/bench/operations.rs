@@ -11,7 +11,7 @@ use ringforge::{Content, Device, Draws, Modulus, Order, Pipeline, Plan, Planner,
 
 use super::Bench;
 use super::runs::Runs;
-use super::suites::{Case, Figure, Kind, Scope, Suite};
+use super::suites::{Case, Figure, Scope, Suite};
 use crate::floor::{Floor, Words};
 use crate::record::Measurement;
 use crate::sample;
@@ -19,15 +19,14 @@ use crate::work::{Work, slices};
 
 pub(super) static SUITE: Suite = Suite {
     name: "operations",
-    kind: Kind::Area,
     title: "Operations between transforms",
     about: "What schemes on RNS elements do between transforms: 24 + 6 primes of 60 bits, four digits, N = 2^16, elements as \
             evaluations; samplers at N = 2^15. All data and keys on the device, one item or eight, launched kernel by kernel \
             or replayed from one graph. The floor moves arguments once and leaves out the arithmetic of transforms.",
     figure: Figure::Item,
     headline: Some(("key switch", "")),
-    quoted: &[],
     cases,
+    ..Suite::NONE
 };
 
 /// Of polynomials on a GPU and on a CPU.

@@ -3,7 +3,7 @@
 use ringforge::{Job, Op, Ring};
 
 use super::jobs::{Task, suiting_batch};
-use super::suites::{Case, Figure, Kind, Suite};
+use super::suites::{Case, Kind, Suite};
 use crate::job::Shape;
 
 pub(super) static SUITE: Suite = Suite {
@@ -11,10 +11,7 @@ pub(super) static SUITE: Suite = Suite {
     kind: Kind::Own,
     title: "Rings of one's own",
     about: "What a user asked for by ring and operation, with all data on the device.",
-    figure: Figure::Rate,
-    headline: None,
-    quoted: &[],
-    cases: |_| Ok(Vec::new()),
+    ..Suite::NONE
 };
 
 /// The operation on the ring with this text, for these batches or one that suits the device.

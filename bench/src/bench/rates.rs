@@ -10,7 +10,7 @@ use ringforge::testkit::Random;
 use ringforge::{Device, Error, Limits, Pipeline, Plan, Planner};
 
 use super::Bench;
-use super::suites::{Case, Figure, Kind, Scope, Suite};
+use super::suites::{Case, Kind, Scope, Suite};
 use crate::measure;
 use crate::record::Measurement;
 use crate::work::Work;
@@ -21,10 +21,8 @@ pub(super) static SUITE: Suite = Suite {
     title: "What a GPU's pipes do at best",
     about: "Operations of one pipe in dependent chains, with enough threads to fill the chip: an item is one operation of a \
             lane. Floors are made from the rates of multiply and logic.",
-    figure: Figure::Rate,
-    headline: None,
-    quoted: &[],
     cases,
+    ..Suite::NONE
 };
 
 /// Threads of a block, which is an item.

@@ -5,17 +5,15 @@ use ringforge::Op::{Forward, Inverse, Mul};
 use ringforge::{Job, Op, Ring};
 
 use super::jobs::{Task, suiting_batch};
-use super::suites::{Case, Figure, Kind, Scope, Suite};
+use super::suites::{Case, Scope, Suite};
 
 pub(super) static SUITE: Suite = Suite {
     name: "rings",
-    kind: Kind::Area,
     title: "Rings",
     about: "Forward and inverse transforms and products in batches of small elements, one after another in memory.",
-    figure: Figure::Rate,
     headline: Some(("CTRU-768", "mul")),
-    quoted: &[],
     cases,
+    ..Suite::NONE
 };
 
 /// A name, the ring, the batches on a GPU (a CPU takes what suits it), and whether it is measured with `--quick` too.

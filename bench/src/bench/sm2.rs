@@ -6,7 +6,7 @@ use ringforge::{Buffer, Engine};
 use ringforge_sm2::{DEFAULT_ID, Digests, Identities, Mode, Signer, Verifier, batch_status};
 
 use super::Bench;
-use super::suites::{Case, Figure, Kind, Quoted, Scope, Suite};
+use super::suites::{Case, Quoted, Scope, Suite};
 use crate::environment;
 use crate::floor::Floor;
 use crate::floor::sm2::Operation;
@@ -17,12 +17,10 @@ use crate::sample;
 
 pub(super) static SUITE: Suite = Suite {
     name: "SM2",
-    kind: Kind::Area,
     title: "SM2 signatures",
     about: "Signatures with everything on the device, always over the same buffers, nonces drawn on the device. Digests are \
             given, but for the lines about messages of 64 bytes, which SM3 hashes: signing with a Z_A that was made before, \
             verification with a Z_A made for each key in the run.",
-    figure: Figure::Rate,
     headline: Some(("sign, one key", "")),
     quoted: &[Quoted {
         case: "sign, one key",
@@ -32,6 +30,7 @@ pub(super) static SUITE: Suite = Suite {
         seconds: &[("", 1.0 / 17.4e6)],
     }],
     cases,
+    ..Suite::NONE
 };
 
 /// Batches on a GPU; the last two tell how long few items take.

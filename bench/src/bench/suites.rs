@@ -86,7 +86,7 @@ impl Scope {
         self.most_log_n.map_or(log_n, |most| log_n.min(most))
     }
 
-    /// Fewest places that are not measured in a hurry.
+    /// Whether to measure what is, or is not, measured in a hurry too.
     pub(crate) fn wants(&self, is_quick: bool) -> bool {
         is_quick || !self.quick
     }
@@ -146,6 +146,18 @@ impl Case {
 }
 
 impl Suite {
+    /// A suite without cases.
+    pub(crate) const NONE: Self = Self {
+        name: "",
+        kind: Kind::Area,
+        title: "",
+        about: "",
+        figure: Figure::Rate,
+        headline: None,
+        quoted: &[],
+        cases: |_| Ok(Vec::new()),
+    };
+
     /// Measures a case's wanted operations.
     pub(crate) fn measure(&self, case: &Case, wanted: &Wanted, bench: &Bench) -> Result<Vec<Measurement>> {
         let mut lines = (case.run)(bench, wanted)?;

@@ -20,12 +20,11 @@ pub(super) use field::{bytes, coset, element, values_agree};
 
 use super::Bench;
 use super::jobs::Task;
-use super::suites::{Case, Figure, Kind, Quoted, Scope, Suite};
+use super::suites::{Case, Figure, Quoted, Scope, Suite};
 use crate::record::Measurement;
 
 pub(super) static SUITE: Suite = Suite {
     name: "zk",
-    kind: Kind::Area,
     title: "Proofs",
     about: "One transform of BLS12-381's scalar field, natural order in and out, on the device and replayed from a graph, \
             always over the same buffers; or from host memory to host memory, by the wall's clock. A witness map is seven \
@@ -34,6 +33,7 @@ pub(super) static SUITE: Suite = Suite {
     headline: Some(("2^22", "forward")),
     quoted: QUOTED,
     cases,
+    ..Suite::NONE
 };
 
 const fn sppark(case: &'static str, seconds: &'static [(&'static str, f64)]) -> Quoted {

@@ -7,20 +7,9 @@ use crate::bench::Bench;
 #[cfg(feature = "peers")]
 use crate::bench::cpu;
 use crate::bench::kems::{CTRU_QUOTED, resident};
-use crate::bench::suites::{Case, Figure, Kind, Quoted, Scope, Suite, Wanted};
+use crate::bench::suites::{Case, Kind, Quoted, Scope, Suite, Wanted};
 use crate::kems::{ML_KEM, Operation, SETS, Set};
 use crate::record::Measurement;
-
-const PAPER: Suite = Suite {
-    name: "",
-    kind: Kind::Paper,
-    title: "",
-    about: "",
-    figure: Figure::Rate,
-    headline: None,
-    quoted: &[],
-    cases: |_| Ok(Vec::new()),
-};
 
 pub(in crate::bench) static CTRU_KERNELS: Suite = Suite {
     name: "ctru kernels",
@@ -29,7 +18,8 @@ pub(in crate::bench) static CTRU_KERNELS: Suite = Suite {
             3168, 1632 and 4704 bytes of shared memory, and occupancies of 50, 100 and 75 %. Ours are cut elsewhere: see the \
             kernels of each operation. Occupancies are theoretical.",
     cases: |scope| kernels(&["CTRU-768", "CNTR-768"], &Operation::EACH, &large(scope, LARGE)),
-    ..PAPER
+    kind: Kind::Paper,
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static CTRU_THROUGHPUT: Suite = Suite {
@@ -38,7 +28,8 @@ pub(in crate::bench) static CTRU_THROUGHPUT: Suite = Suite {
     about: "Throughput and latency against the batch. The source's rates are those of batches of 1000 on an RTX 4090.",
     quoted: CTRU_QUOTED,
     cases: |scope| throughput(scope, &["CTRU-768", "CNTR-768"]),
-    ..PAPER
+    kind: Kind::Paper,
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static SCHEMES: Suite = Suite {
@@ -55,7 +46,8 @@ pub(in crate::bench) static SCHEMES: Suite = Suite {
         };
         Ok(vec![Case::new("all", &Operation::EACH, run)])
     },
-    ..PAPER
+    kind: Kind::Paper,
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static PRIME_ENCODING: Suite = Suite {
@@ -65,7 +57,8 @@ pub(in crate::bench) static PRIME_ENCODING: Suite = Suite {
             5.34, 5.41, 5.34, 4.19, 5.12, 6.14, 7.74 and 11.26 µs for batches of 1, 2, 4, … 1024. The engine has one way, \
             which fuses unpacking, sampling and the product as well: the kernel ctru_prime_encrypt.",
     cases: |scope| kernels(&["CTRU-Prime-653"], &[Operation::Encaps], &encoded(scope)),
-    ..PAPER
+    kind: Kind::Paper,
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static PRIME_KERNELS: Suite = Suite {
@@ -74,7 +67,8 @@ pub(in crate::bench) static PRIME_KERNELS: Suite = Suite {
     about: "The source, on an RTX 3060: 40 registers a thread, and 15.75, 18 and 30 KB of shared memory for n = 653, 761 and \
             1277.",
     cases: |scope| kernels(&PRIME, &Operation::EACH, &large(scope, LARGE)),
-    ..PAPER
+    kind: Kind::Paper,
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static PRIME_THROUGHPUT: Suite = Suite {
@@ -84,7 +78,8 @@ pub(in crate::bench) static PRIME_THROUGHPUT: Suite = Suite {
             copies are in its time.",
     quoted: PRIME_TABLE_7,
     cases: |scope| throughput(scope, &PRIME),
-    ..PAPER
+    kind: Kind::Paper,
+    ..Suite::NONE
 };
 
 const PRIME: [&str; 3] = ["CTRU-Prime-653", "CTRU-Prime-761", "CTRU-Prime-1277"];

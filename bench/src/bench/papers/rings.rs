@@ -26,9 +26,6 @@ pub(in crate::bench) static CTRU_FUSION: Suite = Suite {
     about: "Fusion of a product gives the source 7.80 %, padding of shared memory 8.83 %. The engine has products both ways, \
             and one way of padding: it leaves gaps only where threads would meet on one bank, which at 24 coefficients a \
             thread they do not.",
-    figure: Figure::Rate,
-    headline: None,
-    quoted: &[],
     cases: |scope| {
         let case = |(variant, fused)| {
             Case::of_batches(CTRU.0, Op::Mul, large(scope, LARGE), move |bench, batch| {
@@ -37,6 +34,7 @@ pub(in crate::bench) static CTRU_FUSION: Suite = Suite {
         };
         Ok([("one kernel", true), ("four kernels", false)].map(case).into())
     },
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static PRIME_PRODUCTS: Suite = Suite {
@@ -45,8 +43,6 @@ pub(in crate::bench) static PRIME_PRODUCTS: Suite = Suite {
     title: "CTRU-Prime paper, table 4 and the figures about NTT products",
     about: "Products against the batch, in the way that is fastest on the device, on tensor cores where it has them. The \
             source's rates are the best of its NTT on CUDA cores of an RTX 3060, from its gain over C code.",
-    figure: Figure::Rate,
-    headline: None,
     quoted: PRIME_TABLE_4,
     cases: |scope| {
         let names = PRIME_TABLE_4.iter().map(|quoted| quoted.case);
@@ -54,6 +50,7 @@ pub(in crate::bench) static PRIME_PRODUCTS: Suite = Suite {
             |name| Case::of_batches(name, Op::Mul, batches(scope), move |bench, batch| prime(bench, name, batch));
         Ok(names.map(case).collect())
     },
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static FHE_TRANSFORMS: Suite = Suite {
@@ -64,9 +61,9 @@ pub(in crate::bench) static FHE_TRANSFORMS: Suite = Suite {
             half of the registers, so no butterfly is computed twice, as it is in the patent; lengths and places where they do \
             not serve go through shared memory either way.",
     figure: Figure::Limb,
-    headline: None,
     quoted: OVER_100X,
     cases: fhe_cases,
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static ZK_TRANSFORMS: Suite = Suite {
@@ -76,9 +73,9 @@ pub(in crate::bench) static ZK_TRANSFORMS: Suite = Suite {
     about: "The source is 1.7 to 9 times as fast as Bellperson split near to a square, and its milliseconds are lost; those \
             beside ours are Bellperson's.",
     figure: Figure::Item,
-    headline: None,
     quoted: BELLPERSON,
     cases: zk_cases,
+    ..Suite::NONE
 };
 
 /// The ring of the CTRU paper's products.

@@ -9,7 +9,7 @@ use super::{batches, large};
 use crate::bench::Bench;
 use crate::bench::kems::are_fine;
 use crate::bench::runs::Runs;
-use crate::bench::suites::{Case, Figure, Kind, Quoted, Suite};
+use crate::bench::suites::{Case, Kind, Quoted, Suite};
 use crate::record::Measurement;
 use crate::sample;
 use crate::work::Work;
@@ -20,8 +20,6 @@ pub(in crate::bench) static THROUGHPUT: Suite = Suite {
     title: "SM2 paper, table 4",
     about: "Signatures with one key and verification against the batch. The source's rates are those of a Hygon DCU with 480 \
             blocks of 512 threads, an item each; that batch is the last one here.",
-    figure: Figure::Rate,
-    headline: None,
     quoted: &[Quoted {
         case: "SM2",
         peer: "the paper's",
@@ -37,6 +35,7 @@ pub(in crate::bench) static THROUGHPUT: Suite = Suite {
             Ok(batches.iter().map(|&batch| trip(bench, OWN, batch)).collect::<Result<Vec<_>>>()?.concat())
         })])
     },
+    ..Suite::NONE
 };
 
 pub(in crate::bench) static BLOCKS: Suite = Suite {
@@ -46,9 +45,6 @@ pub(in crate::bench) static BLOCKS: Suite = Suite {
     about: "The source is fastest with blocks of 512 threads, and slower from 640 on, by spilled registers. Up to 512, as many \
             blocks are resident as make 512 threads. A thread signs 16 items with one inversion, so large blocks are few. A \
             CPU has no blocks.",
-    figure: Figure::Rate,
-    headline: None,
-    quoted: &[],
     cases: |scope| {
         let sizes: &[u32] = match (scope.cpu, scope.quick) {
             (true, _) => &[OWN],
@@ -66,6 +62,7 @@ pub(in crate::bench) static BLOCKS: Suite = Suite {
             Ok(lines)
         })])
     },
+    ..Suite::NONE
 };
 
 const OPERATIONS: [&str; 2] = ["sign", "verify"];

@@ -9,7 +9,7 @@ use ringforge::{Buffer, Device, PinnedBuffer, Plan};
 
 use crate::bench::Bench;
 use crate::bench::kems::round_trip;
-use crate::bench::suites::{Case, Figure, Kind, Suite};
+use crate::bench::suites::{Case, Kind, Suite};
 use crate::kems::{Operation, SETS};
 use crate::measure::{self, Times};
 use crate::record::{Measurement, Memory};
@@ -21,13 +21,11 @@ pub(in crate::bench) static PRIME_STREAMS: Suite = Suite {
     title: "CTRU-Prime paper, figure 7",
     about: "768 operations (32 on a CPU) shared out among streams with a host thread each, copies included. The source's \
             changes, −25.5 to +72.8 % of the time saved, are not told apart by operation in its text.",
-    figure: Figure::Rate,
-    headline: None,
-    quoted: &[],
     cases: |scope| {
         let items = scope.either(ITEMS, CPU_ITEMS);
         Ok(vec![Case::new(NAME, &Operation::EACH, move |bench, _| lines(bench, items))])
     },
+    ..Suite::NONE
 };
 
 const NAME: &str = "CTRU-Prime-761";
