@@ -77,13 +77,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
 }
 
 fn print(line: &Measurement) -> Result<()> {
-    show::print(&format!(
-        "\n{} {}, batch {}: {} a run",
-        line.case,
-        line.what(),
-        line.batch,
-        show::time(line.times.median_seconds)
-    ))?;
+    show::print(&format!("\n{}: {} a run", line.title(), show::time(line.times.median_seconds)))?;
     show::print(&table(line))?;
     if let Some((percent, (_, by))) = line.percent_of_floor.zip(line.floor.limit()) {
         show::print(&format!("all kernels: {percent:.0} % of the floor, which is set by {by}"))?;

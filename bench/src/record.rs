@@ -182,6 +182,13 @@ impl Measurement {
         Self { checked: checked.into(), right, ..self }
     }
 
+    /// Case, operation, variant and batch as people read them.
+    pub(crate) fn title(&self) -> String {
+        let what = self.what();
+        let space = if what.is_empty() { "" } else { " " };
+        format!("{}{space}{what}, batch {}", self.case, self.batch)
+    }
+
     /// Operation and variant as people read them.
     pub(crate) fn what(&self) -> String {
         let host = match self.memory {

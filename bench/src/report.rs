@@ -100,7 +100,7 @@ fn section(area: &Area<'_>, part: &Part<'_>) -> Markup {
                 } }
             }
             @for line in part.lines.iter().filter(|line| !line.steps.is_empty()) {
-                h4 { (line.case) " " (line.what()) ", batch " (line.batch) ": kernels" }
+                h4 { (line.title()) ": kernels" }
                 div.wide { table {
                     thead { tr { @for heading in STEP { th { (heading) } } } }
                     tbody { @for step in &line.steps { tr { @for text in steps(step) { td { (text) } } } } }

@@ -19,7 +19,7 @@ pub(super) fn print(record: &Record) -> Result<()> {
             show::print(&format!("\n{} ({})\n{}", suite.title, suite.name, suite.about))?;
             show::print(&table(suite, &lines))?;
             for line in lines.iter().filter(|line| !line.steps.is_empty()) {
-                show::print(&format!("{} {}, batch {}", line.case, line.what(), line.batch))?;
+                show::print(&line.title())?;
                 show::print(&crate::profile::table(line))?;
             }
         }

@@ -16,7 +16,9 @@ use ark_ff::{FftField, Field};
 use ringforge::testkit::Random;
 use ringforge::{Job, Op, Order};
 
-pub(super) use field::{bytes, coset, element, values_agree};
+#[cfg(feature = "peers")]
+pub(super) use field::{bytes, element};
+pub(super) use field::{coset, values_agree};
 
 use super::Bench;
 use super::jobs::Task;
