@@ -4,7 +4,7 @@
 #   scripts/gpu-check.sh bundle          here: builds the test programs and the command into target/gpu (ignored by git)
 #   scripts/gpu-check.sh run [STAGE ...] there, in the repository's root, with target/gpu carried along
 #
-# Stages, the first four if none is named: correctness, sanitize, start, bench, tune, seeds. Results go to $OUT, or target/gpu/out.
+# Stages, the first three if none is named: correctness, sanitize, bench, tune, papers. Results go to $OUT, or target/gpu/out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=target/gpu
@@ -31,7 +31,7 @@ build() {
     while read -r name path; do
         # these ask nothing of a GPU
         case "$name" in
-            bench-command | bench-seeds | constant-time-* | tests-wiping | tests-golden | tests-compile | tests-api | tests-modules | tests-emulator | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
+            bench-command | bench-papers | constant-time-* | tests-wiping | tests-golden | tests-compile | tests-api | tests-modules | tests-emulator | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
             sm2-encodings | sm2-fork | sm2-vectors) continue ;;
             ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
         esac
@@ -95,12 +95,6 @@ sanitize() {
     done
 }
 
-start() {
-    try start-up "$bundle/ringforge" bench --start-up --device cuda
-    cat "$out/start-up.log"
-    try start-up-json "$bundle/ringforge" bench --start-up --device cuda --json
-}
-
 bench() {
     try rates "$bundle/ringforge" bench rates --device cuda --out "$out/rates.json"
     cat "$out/rates.log"
@@ -110,9 +104,9 @@ bench() {
     cat "$out/bench-ml-kem.log"
 }
 
-seeds() {
-    try seeds "$bundle/ringforge" bench seeds --device cuda --out "$out/seeds.json"
-    cat "$out/seeds.log"
+papers() {
+    try papers "$bundle/ringforge" bench papers --device cuda --out "$out/papers.json"
+    cat "$out/papers.log"
 }
 
 tune() {
@@ -135,8 +129,8 @@ run() {
     local stage
     for stage in "${@:-all}"; do
         case "$stage" in
-            correctness | sanitize | start | bench | tune | seeds) "$stage" ;;
-            all) correctness && sanitize && start && bench ;;
+            correctness | sanitize | bench | tune | papers) "$stage" ;;
+            all) correctness && sanitize && bench ;;
             *) echo "no stage $stage" >&2 && return 2 ;;
         esac
     done

@@ -20,18 +20,11 @@ import tempfile
 MOST = 1.02
 
 
-def records(node, path=()):
-    """Every measurement in a report: what it is of, and its seconds."""
-    if isinstance(node, list):
-        for entry in node:
-            yield from records(entry, path)
-    elif isinstance(node, dict):
-        name = path + tuple(str(node[key]) for key in ("name", "ring", "op", "batch", "rows", "log_n", "order") if key in node)
-        if "median_seconds" in node:
-            yield name, node["median_seconds"]
-        for key, entry in node.items():
-            if isinstance(entry, (dict, list)):
-                yield from records(entry, name + (key,))
+def records(record):
+    """Every measurement of a record: what it is of, and its seconds."""
+    for line in record["measurements"]:
+        parts = (line.get(key, "") for key in ("suite", "case", "operation", "variant", "memory", "batch"))
+        yield tuple(str(part) for part in parts if part != ""), line["median_seconds"]
 
 
 def ml_kem(folder):

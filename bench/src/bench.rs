@@ -1,82 +1,78 @@
-//! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and limits beside it.
+//! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and peers beside it.
 
 mod convert;
-mod fhe;
-mod host;
-mod kems;
-mod ml_kem;
-mod operations;
 #[cfg(feature = "peers")]
-mod peers;
+mod cpu;
+mod fhe;
+mod figure;
+mod jobs;
+mod kems;
+mod operations;
+mod own;
+mod papers;
 mod rates;
 mod rings;
-mod seeds;
+pub(crate) mod runs;
 mod sm2;
-mod ways;
+pub(crate) mod suites;
+mod table;
 mod zk;
-mod zk_host;
-mod zk_witness;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
-use clap::{Args, ValueEnum};
-use ringforge::{Device, Error, Job, Limits, Plan, Planner};
-use serde::Serialize;
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use ringforge::{Device, Error, Job, Op, Planner, Ring};
 
 use crate::ceilings::{Ceilings, Pipes};
 use crate::copy;
 use crate::devices::Choice;
 use crate::environment::Environment;
-use crate::floor::Floor;
-use crate::measure::{Effort, Times};
+use crate::job::Shape;
+use crate::measure::Effort;
+use crate::record::{Measurement, Record};
 use crate::show;
 use crate::tune::TuningFile;
 use crate::work::Work;
-
-/// The device that peers were measured on and bars are set for.
-const REFERENCE: &str = "H200";
-
-fn is_reference(limits: &Limits) -> bool {
-    limits.name.contains(REFERENCE)
-}
-
-/// What is measured instead of the usual lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Suite {
-    /// What a GPU's memory and pipes do at best.
-    Rates,
-    /// The experiments of the documents that the engine came from.
-    Seeds,
-}
+use suites::{Case, Kind, SUITES, Scope, Suite, Wanted};
 
 /// Options of `ringforge bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this instead of the usual lines.
-    suite: Option<Suite>,
-    /// Only lines whose "name ring op" contains this; for schemes "name op", for seeds the name of a suite and its source.
+    /// A ring, such as 3457:x^768-x^384+1, with an operation; or `papers`, the experiments of the papers that the engine came
+    /// from; or `rates`, what a GPU's pipes do at best. All suites, if not given.
+    #[arg(value_name = "RING")]
+    what: Option<String>,
+    /// The operation on the ring, as `ringforge plan` has it.
+    op: Option<Op>,
+    #[command(flatten)]
+    shape: Shape,
+    /// Only lines whose "suite case operation" contains this.
     #[arg(long, default_value = "")]
     filter: String,
-    /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.
-    #[arg(long, value_delimiter = ',', value_parser = batch)]
-    batch: Vec<usize>,
     /// Fewer lines and shorter measurements.
     #[arg(long)]
     quick: bool,
     /// Write JSON to this file too.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `bench` and `profile`.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.
+    #[arg(long, value_delimiter = ',', value_parser = batch)]
+    pub(crate) batch: Vec<usize>,
     /// Floors by the ceilings in this file, as `ringforge bench rates --out` writes it for the device, in place of those
     /// of an H200.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
     #[command(flatten)]
-    tuning: TuningFile,
-    /// Measure the time from the start of a process to its first product instead, with an empty and a filled cache.
-    #[arg(long)]
-    pub(crate) start_up: bool,
+    pub(crate) tuning: TuningFile,
 }
 
 /// A number of items that is not zero.
@@ -84,36 +80,32 @@ fn batch(text: &str) -> Result<usize, String> {
     text.parse::<NonZeroUsize>().map(NonZeroUsize::get).map_err(|error| error.to_string())
 }
 
-impl Options {
-    fn effort(&self) -> Effort {
-        let (samples, total_seconds) = if self.quick { (15, 0.15) } else { (60, 1.0) };
-        Effort { samples, sample_seconds: 0.002, total_seconds }
-    }
-
-    /// The batches that were asked for, else these.
-    fn batches(&self, usual: impl FnOnce() -> Vec<usize>) -> Vec<usize> {
-        if self.batch.is_empty() { usual() } else { self.batch.clone() }
-    }
-}
-
 /// What lines are measured with.
-struct Bench {
-    device: Device,
-    planner: Planner,
-    ceilings: Ceilings,
-    effort: Effort,
+#[derive(Debug, Clone)]
+pub(crate) struct Bench {
+    pub(crate) device: Device,
+    pub(crate) planner: Planner,
+    pub(crate) ceilings: Ceilings,
+    pub(crate) effort: Effort,
+    /// Whether every kernel is timed as well.
+    pub(crate) steps: bool,
 }
 
 impl Bench {
     /// The device with what the user says of it.
-    fn open(options: &Options, device: Device, effort: Effort) -> Result<Self> {
-        let planner = options.tuning.planner(device.limits())?;
-        let pipes = match &options.rates {
+    pub(crate) fn open(common: &Common, device: Device, effort: Effort) -> Result<Self> {
+        let planner = common.tuning.planner(device.limits())?;
+        let pipes = match &common.rates {
             Some(path) => Some(Pipes::read(path, device.limits())?),
             None => Pipes::of(device.limits()),
         };
         let copy = copy::bandwidth(&device, effort).context("copying memory")?;
-        Ok(Self { device, planner, ceilings: Ceilings { copy, pipes }, effort })
+        Ok(Self { device, planner, ceilings: Ceilings { copy, pipes }, effort, steps: false })
+    }
+
+    /// The same, with every kernel's time.
+    pub(crate) fn with_steps(&self) -> Self {
+        Self { steps: true, ..self.clone() }
     }
 
     /// The job on the device, as its planner plans it.
@@ -121,292 +113,158 @@ impl Bench {
         Work::of_plan(&self.device, &self.planner.plan(job)?)
     }
 
+    /// A record without measurements.
+    pub(crate) fn record(&self, common: &Common) -> Record {
+        Record {
+            environment: Environment::of(&self.device),
+            tuning: common.tuning.name(),
+            copy_bytes_per_second: self.ceilings.copy,
+            measurements: Vec::new(),
+            unsupported: Vec::new(),
+        }
+    }
+
     /// The CPU, measured as little as possible.
     #[cfg(test)]
     fn of_cpu() -> Self {
         let ceilings = Ceilings { copy: 1e9, pipes: None };
-        Self { device: Device::cpu(), planner: Planner::default(), ceilings, effort: Effort::LEAST }
+        Self { device: Device::cpu(), planner: Planner::default(), ceilings, effort: Effort::LEAST, steps: false }
     }
 }
 
-/// What is measured at once.
-enum Task {
-    Ring(rings::Task),
-    Convert(convert::Task),
-    Fhe(fhe::Task),
-    Operation(operations::Task),
-    Zk(zk::Task),
-    Kem(kems::Task),
-    MlKem(ml_kem::Task),
-    ZkHost(zk_host::Task),
-    ZkWitness(zk_witness::Task),
-    Sm2(sm2::Task),
-    Ways(ways::Task),
-    #[cfg(feature = "peers")]
-    Peers(peers::Task),
+/// A case of a suite, and the operations of it that are wanted.
+pub(crate) struct Selected {
+    suite: &'static Suite,
+    case: Case,
+    wanted: Wanted,
 }
 
-impl Task {
-    fn title(&self) -> String {
-        match self {
-            Self::Ring(task) => task.title(),
-            Self::Convert(task) => task.title(),
-            Self::Fhe(task) => task.title(),
-            Self::Operation(task) => task.title(),
-            Self::Zk(task) => task.title(),
-            Self::Kem(task) => task.title(),
-            Self::MlKem(task) => task.title(),
-            Self::ZkHost(task) => task.title(),
-            Self::ZkWitness(task) => task.title(),
-            Self::Sm2(task) => task.title(),
-            Self::Ways(task) => task.title(),
-            #[cfg(feature = "peers")]
-            Self::Peers(task) => task.title(),
-        }
+impl Selected {
+    /// An operation on a ring that the user names.
+    pub(crate) fn own(text: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
+        let ring: Ring = text.parse().with_context(|| format!("{text:?} is no ring"))?;
+        let case = own::case(text, &ring, op, shape, batches);
+        let wanted = Wanted(case.operations.clone());
+        Ok(Self { suite: &own::SUITE, case, wanted })
     }
 
-    /// Adds the task's lines to a report.
-    fn measure(&self, bench: &Bench, report: &mut Report) -> Result<()> {
-        match self {
-            Self::Ring(task) => report.lines.push(rings::line(task, bench)?),
-            Self::Convert(task) => report.lines.push(task.line(bench)?),
-            Self::Fhe(task) => report.fhe_lines.extend(task.lines(bench)?),
-            Self::Operation(task) => report.lines.push(task.line(bench)?),
-            Self::Zk(task) => report.zk_lines.extend(task.lines(bench)?),
-            Self::MlKem(task) => report.kem_rates.push(task.line(bench)?),
-            Self::ZkHost(task) => report.zk_host_lines.extend(task.lines(bench)?),
-            Self::ZkWitness(task) => report.zk_witness_lines.push(task.line(bench)?),
-            Self::Sm2(task) => report.sm2_lines.extend(task.lines(bench)?),
-            Self::Ways(task) => report.way_lines.extend(task.lines(bench)?),
-            #[cfg(feature = "peers")]
-            Self::Peers(task) => report.peer_lines.extend(task.lines(bench)?),
-            Self::Kem(task) => {
-                // a CPU's memory is the host's
-                let is_cpu = bench.device.limits().is_cpu();
-                let resident = if is_cpu { Vec::new() } else { kems::lines(task, bench)? };
-                report.host_lines.extend(host::lines(task, bench, &resident)?);
-                report.lines.extend(resident);
+    /// All of the suites of these kinds whose titles contain this.
+    fn all(kind: Kind, scope: &Scope, filter: &str) -> Result<Vec<Self>> {
+        let mut selected = Vec::new();
+        for suite in SUITES.iter().filter(|suite| suite.kind == kind) {
+            for case in (suite.cases)(scope)? {
+                let wanted = case.wanted(suite, filter);
+                if !wanted.0.is_empty() {
+                    selected.push(Self { suite, case, wanted });
+                }
             }
+        }
+        ensure!(!selected.is_empty(), "no line contains {filter:?}");
+        Ok(selected)
+    }
+
+    /// The operation of a case by their names, in the first suite that times kernels and has it.
+    pub(crate) fn named(scope: &Scope, name: &str, operation: &str) -> Result<Self> {
+        for suite in SUITES.iter().filter(|suite| suite.kind != Kind::Rates && suite.name != "CPU") {
+            for case in (suite.cases)(scope)? {
+                if case.name.eq_ignore_ascii_case(name)
+                    && let Some(found) = case.operations.iter().find(|found| found.eq_ignore_ascii_case(operation))
+                {
+                    return Ok(Self { suite, wanted: Wanted(vec![found.clone()]), case });
+                }
+            }
+        }
+        bail!("{name:?} is no ring, and no suite has a case of this name with the operation {operation:?}")
+    }
+
+    /// What is shown while it runs.
+    fn title(&self) -> String {
+        format!("{} {}", self.suite.name, self.case.name)
+    }
+
+    /// Measures it into a record: what the device does not support is told there.
+    pub(crate) fn measure(&self, bench: &Bench, record: &mut Record) -> Result<()> {
+        match self.suite.measure(&self.case, &self.wanted, bench) {
+            Ok(lines) => record.measurements.extend(lines),
+            Err(error) => match error.downcast_ref::<Error>() {
+                Some(Error::Unsupported { .. }) => record.unsupported.push(format!("{}: {error}", self.title())),
+                _ => return Err(error.context(self.title())),
+            },
         }
         Ok(())
     }
 }
 
-/// What a line is about.
-#[derive(Debug, Serialize)]
-struct What {
-    name: &'static str,
-    ring: String,
-    op: String,
-}
-
-/// One measurement, with all arguments on the device.
-#[derive(Debug, Serialize)]
-struct Line {
-    #[serde(flatten)]
-    what: What,
-    batch: usize,
-    plan: String,
-    #[serde(flatten)]
-    times: Times,
-    items_per_second: f64,
-    floor: Floor,
-    /// Share of the floor's speed that was reached.
-    percent_of_floor: f64,
-    /// Whether results are right: samples of a ring's, all of a scheme's and of those about FHE.
-    right: bool,
-}
-
-impl Line {
-    fn new(what: What, batch: usize, plan: &Plan, times: Times, floor: Floor, right: bool) -> Self {
-        let items_per_second = batch as f64 / times.median_seconds;
-        let percent_of_floor = 100.0 * floor.limit().0 * items_per_second;
-        Self { what, batch, plan: plan.to_string(), times, items_per_second, floor, percent_of_floor, right }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct Report {
-    #[serde(flatten)]
-    environment: Environment,
-    /// The file of choices that plans were made by.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tuning: Option<String>,
-    copy_bytes_per_second: f64,
-    lines: Vec<Line>,
-    /// Transforms as FHE has them.
-    fhe_lines: Vec<fhe::Line>,
-    /// Transforms as provers have them.
-    zk_lines: Vec<zk::Line>,
-    /// ML-KEM, the example crate.
-    kem_rates: Vec<ml_kem::Line>,
-    /// From host memory to host memory.
-    host_lines: Vec<host::Line>,
-    /// Large transforms from host memory to host memory.
-    zk_host_lines: Vec<zk_host::Line>,
-    /// Witness maps.
-    zk_witness_lines: Vec<zk_witness::Line>,
-    /// SM2 signatures.
-    sm2_lines: Vec<sm2::Line>,
-    /// CTRU-Prime's products, by transforms and on tensor cores.
-    way_lines: Vec<ways::Line>,
-    /// The CPU beside other crates.
-    #[cfg(feature = "peers")]
-    peer_lines: Vec<peers::Line>,
-    /// Lines that this device does not support, and why.
-    unsupported: Vec<String>,
-}
-
 /// `ringforge bench`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
-    match options.suite {
-        Some(Suite::Rates) => return rates::main(options, choice, json),
-        Some(Suite::Seeds) => return seeds::main(options, choice, json),
-        None => {}
-    }
+    let Options { what, op, quick, common, filter, .. } = options;
     let device = choice.open()?.device;
-    let rings = rings::tasks(options, &device)?.into_iter().map(Task::Ring);
-    let convert = convert::tasks(options, &device)?.into_iter().map(Task::Convert);
-    let fhe = fhe::tasks(options, &device)?.into_iter().map(Task::Fhe);
-    let operations = operations::tasks(options).into_iter().map(Task::Operation);
-    let zk = zk::tasks(options, &device).into_iter().map(Task::Zk);
-    let zk_host = zk_host::tasks(options, &device).into_iter().map(Task::ZkHost);
-    let zk_witness = zk_witness::tasks(options, &device).into_iter().map(Task::ZkWitness);
-    let kems = kems::tasks(options, &device).into_iter().map(Task::Kem);
-    let ml_kem = ml_kem::tasks(options, &device).into_iter().map(Task::MlKem);
-    let sm2 = sm2::tasks(options, &device).into_iter().map(Task::Sm2);
-    let ways = ways::tasks(options, &device).into_iter().map(Task::Ways);
-    let tasks = rings.chain(convert).chain(fhe).chain(operations).chain(zk).chain(zk_host).chain(zk_witness);
-    let tasks = tasks.chain(kems).chain(ways);
-    let tasks = tasks.chain(ml_kem).chain(sm2);
-    #[cfg(feature = "peers")]
-    let tasks = tasks.chain(peers::tasks(options).into_iter().map(Task::Peers));
-    let tasks: Vec<_> = tasks.collect();
-    ensure!(!tasks.is_empty(), "no line contains {:?}", options.filter);
-    let bench = Bench::open(options, device, options.effort())?;
-    let mut report = Report {
-        environment: Environment::of(&bench.device),
-        tuning: options.tuning.name(),
-        copy_bytes_per_second: bench.ceilings.copy,
-        lines: Vec::new(),
-        fhe_lines: Vec::new(),
-        zk_lines: Vec::new(),
-        kem_rates: Vec::new(),
-        host_lines: Vec::new(),
-        zk_host_lines: Vec::new(),
-        zk_witness_lines: Vec::new(),
-        sm2_lines: Vec::new(),
-        way_lines: Vec::new(),
-        #[cfg(feature = "peers")]
-        peer_lines: Vec::new(),
-        unsupported: Vec::new(),
+    let scope = Scope::new(&device, *quick, &common.batch);
+    let selected = match (what.as_deref(), op) {
+        (Some(ring), Some(op)) => vec![Selected::own(ring, *op, &options.shape, &common.batch)?],
+        (None, _) => Selected::all(Kind::Area, &scope, filter)?,
+        (Some("papers"), _) => Selected::all(Kind::Paper, &scope, filter)?,
+        (Some("rates"), _) => Selected::all(Kind::Rates, &scope, filter)?,
+        (Some(what), None) => bail!("{what:?} is neither papers nor rates; a ring wants an operation, such as forward"),
     };
-    write(options, &report)?;
-    let bar = show::progress(tasks.len());
-    for task in tasks {
-        bar.set_message(task.title());
-        if let Err(error) = task.measure(&bench, &mut report) {
-            match error.downcast_ref::<Error>() {
-                Some(Error::Unsupported { .. }) => report.unsupported.push(error.to_string()),
-                _ => return Err(error.context(task.title())),
-            }
-        }
+    let is_paper = selected.iter().any(|selected| selected.suite.kind == Kind::Paper);
+    let (samples, total_seconds) = match (is_paper, quick) {
+        (true, true) => (7, 0.02),
+        (true, false) => (30, 0.25),
+        (false, true) => (15, 0.15),
+        (false, false) => (60, 1.0),
+    };
+    let bench = Bench::open(common, device, Effort { samples, sample_seconds: 0.002, total_seconds })?;
+    let mut record = bench.record(common);
+    let write = |record: &Record| options.out.as_ref().map_or(Ok(()), |path| record.write(path));
+    write(&record)?;
+    let bar = show::progress(selected.len());
+    for selected in &selected {
+        bar.set_message(selected.title());
+        selected.measure(&bench, &mut record)?;
         bar.inc(1);
         // what is done stays, whatever happens to the rest
-        write(options, &report)?;
+        write(&record)?;
     }
     bar.finish_and_clear();
     if json {
-        show::print_json(&report)?;
+        show::print_json(&record)?;
     } else {
-        print(&report)?;
+        table::print(&record)?;
     }
-    let transforms =
-        report.fhe_lines.iter().map(|line| &line.line).chain(report.zk_lines.iter().map(|line| &line.line));
-    let resident = report.lines.iter().chain(transforms).map(|line| line.right);
-    let hosts = report.host_lines.iter().map(|line| line.right);
-    let zk_hosts = report.zk_host_lines.iter().map(|line| line.right);
-    let zk_witnesses = report.zk_witness_lines.iter().map(|line| line.right);
-    let sm2 = report.sm2_lines.iter().map(|line| line.right);
-    let ways = report.way_lines.iter().map(|line| line.right);
-    let ml_kem = report.kem_rates.iter().map(|line| line.right);
-    let schemes = sm2.chain(ways).chain(ml_kem);
-    #[cfg(feature = "peers")]
-    let schemes = schemes.chain(report.peer_lines.iter().map(|line| line.right));
-    Ok(resident.chain(hosts).chain(zk_hosts).chain(zk_witnesses).chain(schemes).all(|right| right))
+    let none = record.measurements.is_empty() && !record.unsupported.is_empty() && selected.len() == 1;
+    ensure!(!none, "{}", record.unsupported.join("\n"));
+    Ok(record.measurements.iter().all(|line: &Measurement| line.right))
 }
 
-/// Writes a record to the file that the user named.
-fn write(options: &Options, record: &impl Serialize) -> Result<()> {
-    let Some(path) = &options.out else { return Ok(()) };
-    let text = serde_json::to_string_pretty(record)? + "\n";
-    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn print(report: &Report) -> Result<()> {
-    let Environment { device, cpu, cpu_threads, commit, date, .. } = &report.environment;
-    let commit = commit.as_deref().unwrap_or("unknown");
-    show::print(&format!("{device} ({cpu}, {cpu_threads} threads), commit {commit}, {date}"))?;
-    show::print(&format!("copy, read + written: {}B/s", show::short(report.copy_bytes_per_second)))?;
-    if !report.lines.is_empty() {
-        show::print(&table(&report.lines))?;
+    #[test]
+    fn a_ring_of_ones_own_has_one_checked_line_for_each_batch() -> Result<()> {
+        let bench = Bench::of_cpu();
+        let mut record = Record { measurements: Vec::new(), ..crate::record::tests::full() };
+        Selected::own("998244353:x^64-1", Op::Forward, &Shape::default(), &[3, 5])?.measure(&bench, &mut record)?;
+        assert_eq!(record.measurements.iter().map(|line| line.batch).collect::<Vec<_>>(), [3, 5]);
+        assert!(record.measurements.iter().all(|line| line.right && line.floor.limit().is_some()));
+        assert!(Selected::own("998244353:x^", Op::Forward, &Shape::default(), &[]).is_err());
+        Ok(())
     }
-    if !report.fhe_lines.is_empty() {
-        show::print("FHE, x^n + 1 modulo 32 primes; peers and bars are those of an H200:")?;
-        show::print(&fhe::table(&report.fhe_lines))?;
-    }
-    if !report.zk_lines.is_empty() {
-        show::print("zk, BLS12-381 Fr, natural order; peers and bars are those of an H200:")?;
-        show::print(&zk::table(&report.zk_lines))?;
-    }
-    if !report.kem_rates.is_empty() {
-        show::print("ML-KEM, the example crate:")?;
-        show::print(&ml_kem::table(&report.kem_rates))?;
-    }
-    if !report.host_lines.is_empty() {
-        show::print("from host memory to host memory:")?;
-        show::print(&host::table(&report.host_lines))?;
-    }
-    if !report.zk_host_lines.is_empty() {
-        show::print("large transforms over BLS12-381's scalar field, from host memory to host memory:")?;
-        show::print(&zk_host::table(&report.zk_host_lines))?;
-    }
-    if !report.zk_witness_lines.is_empty() {
-        show::print("Groth16 witness maps, BLS12-381 Fr:")?;
-        show::print(&zk_witness::table(&report.zk_witness_lines))?;
-    }
-    if !report.sm2_lines.is_empty() {
-        show::print("SM2, all data on the device; bars are those of an H200:")?;
-        show::print(&sm2::table(&report.sm2_lines))?;
-    }
-    if !report.way_lines.is_empty() {
-        show::print("CTRU-Prime, products by transforms and on tensor cores:")?;
-        show::print(&ways::table(&report.way_lines))?;
-    }
-    #[cfg(feature = "peers")]
-    if !report.peer_lines.is_empty() {
-        show::print("this machine's CPU beside other crates:")?;
-        show::print(&peers::table(&report.peer_lines))?;
-    }
-    report.unsupported.iter().try_for_each(|line| show::print(line))
-}
 
-fn table(lines: &[Line]) -> String {
-    let headings = ["name", "operation", "batch", "median", "p95", "items/s", "floor", "% of floor", "right"];
-    let mut table = show::table(&headings, &[2, 3, 4, 5, 6, 7]);
-    for line in lines {
-        let (floor, limit) = line.floor.limit();
-        table.add_row([
-            format!("{}\n{}", line.what.name, show::ring(&line.what.ring)),
-            line.what.op.clone(),
-            line.batch.to_string(),
-            show::time(line.times.median_seconds),
-            show::time(line.times.p95_seconds),
-            show::short(line.items_per_second),
-            format!("{}\n{limit}", show::short(1.0 / floor)),
-            format!("{:.0}", line.percent_of_floor),
-            show::yes_or_no(line.right),
-        ]);
+    #[test]
+    fn cases_are_found_by_name() -> Result<()> {
+        let scope = Scope { cpu: true, ..Scope::default() };
+        for (name, operation, suite) in [
+            ("ctru-768", "encaps", "CTRU"),
+            ("sm2", "sign", "sm2 throughput"),
+            ("key switch", "", "operations"),
+            ("ml-kem", "MUL", "rings"),
+        ] {
+            let found = Selected::named(&scope, name, operation)?;
+            assert_eq!((found.suite.name, found.wanted.0.len()), (suite, 1), "{name}");
+        }
+        assert!(Selected::named(&scope, "ctru-768", "sign").is_err());
+        Ok(())
     }
-    table.to_string()
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use ringforge::Limits;
-use serde_json::Value;
+
+use crate::record::Record;
 
 /// Instructions that a pipe of a multiprocessor does in a second: 64 a clock at 1.94 GHz, as measured on an H200. Of
 /// such pipes there is one for 32-bit multiply-adds and one for logic and shifts.
@@ -37,15 +38,13 @@ impl Pipes {
 
     /// Those that `ringforge bench rates --out` wrote into a file about this device.
     pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Self> {
+        let record = Record::read(path)?;
         let read = || {
-            let record: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
-            let device = record["device"].as_str().context("it names no device")?;
-            ensure!(device == limits.name, "it is about {device}, not about {}", limits.name);
+            let device = &record.environment.device;
+            ensure!(*device == limits.name, "it is about {device}, not about {}", limits.name);
             let rate = |name: &str| {
-                let lines = record["rate_lines"].as_array().map_or(&[][..], Vec::as_slice);
-                let line = lines.iter().find(|line| line["name"] == name);
-                let rate = line.and_then(|line| line["per_second"].as_f64()).filter(|rate| *rate > 0.0);
-                rate.with_context(|| format!("it has no rate of {name}"))
+                let line = record.measurements.iter().find(|line| line.suite == "rates" && line.case == name);
+                line.map(|line| line.items_per_second).with_context(|| format!("it has no rate of {name}"))
             };
             Ok(Self { multiply: rate("multiply")?, logic: rate("logic")? })
         };
@@ -55,25 +54,31 @@ impl Pipes {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::measure::Times;
+    use crate::record::{Measurement, tests::full};
 
     #[test]
     fn rates_come_from_a_file_about_the_device() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("rates.json");
-        let line = |name: &str, rate: f64| json!({ "name": name, "per_second": rate });
-        let write = |lines: &[Value]| {
-            std::fs::write(&path, json!({ "device": "NVIDIA H200", "rate_lines": lines }).to_string())
+        let line = |name: &str, batch| Measurement {
+            suite: "rates".into(),
+            ..Measurement::new(name, "", batch, Times::of(vec![1.0], 1, 1))
+        };
+        let write = |lines: &[Measurement]| {
+            let mut record = full();
+            record.environment.device = "NVIDIA H200".into();
+            record.measurements = lines.to_vec();
+            record.write(&path)
         };
         let h200 = Limits::h200();
-        write(&[line("logic", 3.0), line("multiply", 2.0)])?;
+        write(&[line("logic", 3), line("multiply", 2)])?;
         assert_eq!(Pipes::read(&path, &h200)?, Pipes { multiply: 2.0, logic: 3.0 });
         let error = |limits: &Limits| Pipes::read(&path, limits).map_err(|error| format!("{error:#}"));
         let foreign = error(&Limits::of_capability(90));
         assert!(foreign.is_err_and(|why| why.contains("it is about NVIDIA H200, not about sm_90")));
-        write(&[line("multiply", 2.0)])?;
+        write(&[line("multiply", 2)])?;
         assert!(error(&h200).is_err_and(|why| why.contains("no rate of logic")));
         std::fs::write(&path, "{")?;
         assert!(error(&h200).is_err());

@@ -4,10 +4,10 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use ringforge::Device;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where and when something was measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
     pub(crate) device: String,
     pub(crate) cpu: String,
@@ -18,10 +18,11 @@ pub(crate) struct Environment {
     pub(crate) most_clock_mhz: Option<u32>,
     pub(crate) commit: Option<String>,
     pub(crate) date: String,
-    pub(crate) version: &'static str,
+    pub(crate) version: String,
 }
 
 impl Environment {
+    /// That of a measurement on a device, now.
     pub(crate) fn of(device: &Device) -> Self {
         let gpu = !device.limits().is_cpu();
         let asked = |what: &str| if gpu { nvidia_smi(what) } else { None };
@@ -33,7 +34,7 @@ impl Environment {
             most_clock_mhz: asked("clocks.max.sm").and_then(|text| text.split(' ').next()?.parse().ok()),
             commit: commit(),
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").into(),
         }
     }
 }
@@ -56,11 +57,6 @@ pub(crate) fn threads() -> usize {
 fn commit() -> Option<String> {
     let named = std::env::var("RINGFORGE_COMMIT").ok().filter(|commit| !commit.is_empty());
     named.or_else(|| first_line(Command::new("git").args(["rev-parse", "HEAD"])))
-}
-
-/// Watts that the first GPU draws now, if the driver's tool is there and tells.
-pub(crate) fn gpu_watts() -> Option<f64> {
-    nvidia_smi("power.draw")?.split(' ').next()?.parse().ok()
 }
 
 fn nvidia_smi(what: &str) -> Option<String> {

@@ -6,7 +6,7 @@ pub(crate) mod sm2;
 use ringforge::kernels::Arithmetic;
 use ringforge::split::{Layer, Split};
 use ringforge::{Job, Limits, Op, Quotient, Ring};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ceilings::Ceilings;
 
@@ -51,19 +51,21 @@ pub(crate) struct Words {
     pub(crate) blocks: usize,
 }
 
-/// The least seconds for an item.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Floor {
-    pub(crate) bytes_per_item: usize,
-    pub(crate) memory_seconds: f64,
-    /// Slots of 32-bit multiply-adds, or of doubles where these serve; known for rings with a transform of their own.
-    pub(crate) slots_per_item: Option<f64>,
-    /// On GPUs.
-    pub(crate) multiply_seconds: Option<f64>,
-    /// Instructions of logic and shifts, for work that hashes.
-    pub(crate) logic_per_item: Option<f64>,
-    /// On GPUs.
-    pub(crate) logic_seconds: Option<f64>,
+/// The least that an item can take: the largest of what bounds it, for these go on side by side.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Floor(pub(crate) Vec<Bound>);
+
+/// One thing that bounds the time of an item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Bound {
+    /// `memory`, `multiply`, `logic`, `copies` between host and device, or the `device` for runs from host memory.
+    pub(crate) by: String,
+    /// How much of it an item needs: bytes, slots of 32-bit multiply-adds (or of doubles where these serve), instructions
+    /// of logic and shifts, items.
+    pub(crate) count: f64,
+    /// The least time that this takes; of multiplications and logic known on GPUs.
+    pub(crate) seconds: Option<f64>,
 }
 
 impl Floor {
@@ -89,27 +91,41 @@ impl Floor {
         Self::of_words(&words, bytes_per_item, ceilings)
     }
 
-    fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
+    /// The floor of what takes so many slots and instructions and moves so many bytes for an item.
+    pub(crate) fn new(slots: Option<f64>, logic: Option<f64>, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
         let Ceilings { copy, pipes } = ceilings;
-        Self {
-            bytes_per_item,
-            memory_seconds: bytes_per_item as f64 / copy,
-            slots_per_item: slots,
-            multiply_seconds: slots.zip(*pipes).map(|(slots, pipes)| slots / pipes.multiply),
-            logic_per_item: logic,
-            logic_seconds: logic.zip(*pipes).map(|(logic, pipes)| logic / pipes.logic),
-        }
+        let bound = |by: &str, count: Option<f64>, rate: Option<f64>| {
+            count.map(|count| Bound { by: by.into(), count, seconds: rate.map(|rate| count / rate) })
+        };
+        let bounds = [
+            bound("memory", Some(bytes_per_item as f64), Some(*copy)),
+            bound("multiply", slots, pipes.map(|pipes| pipes.multiply)),
+            bound("logic", logic, pipes.map(|pipes| pipes.logic)),
+        ];
+        Self(bounds.into_iter().flatten().collect())
     }
 
-    /// The largest of all, for memory and the two pipes work side by side; and which that is.
-    pub(crate) fn limit(&self) -> (f64, &'static str) {
-        let others = [(self.multiply_seconds, "multiply"), (self.logic_seconds, "logic")];
-        let known = others.into_iter().filter_map(|(seconds, name)| Some((seconds?, name)));
-        known.fold((self.memory_seconds, "memory"), |most, other| if other.0 > most.0 { other } else { most })
+    /// The floor of a run from host memory to host memory: copies of so many bytes, and the same with all data on the
+    /// device.
+    pub(crate) fn of_host(bytes_per_item: usize, copy_seconds: f64, device_seconds: f64) -> Self {
+        let bound = |by: &str, count: f64, seconds| Bound { by: by.into(), count, seconds: Some(seconds) };
+        Self(vec![bound("copies", bytes_per_item as f64, copy_seconds), bound("device", 1.0, device_seconds)])
+    }
+
+    /// The largest bound, and by what.
+    pub(crate) fn limit(&self) -> Option<(f64, &str)> {
+        let known = self.0.iter().filter_map(|bound| Some((bound.seconds?, bound.by.as_str())));
+        known.reduce(|most, other| if other.0 > most.0 { other } else { most })
+    }
+
+    /// Whether nothing is known to bound the time.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
-fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
+/// Slots of multiply-adds of an item, known for rings with a transform of their own.
+pub(crate) fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let split = Split::of(&job.ring, job.depth).ok()?;
     let is_plain = split.base() == 1 && split.layers().iter().all(|layer| *layer == Layer::Two);
     let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);

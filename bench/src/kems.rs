@@ -8,6 +8,7 @@ use ringforge::{Device, Engine, Error, Limits, Plan, Planner};
 use ringforge_batch::{Batch, KemScheme, Operation as Each, Randomness, Sizes};
 use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, EncryptionSizes};
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
+use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
 
 /// Any of the mechanisms, ready on a device: as [`Batch`], whatever it finds wrong with items, which is an error.
 pub(crate) trait Kem {
@@ -59,6 +60,8 @@ impl<M: KemScheme> Kem for Batch<M> {
 pub(crate) enum Parameters {
     Ctru(ringforge_ctru::Parameters),
     Prime(ringforge_ctru_prime::Parameters),
+    /// The name of a set of the example crate's, which tells no numbers.
+    MlKem(&'static str),
 }
 
 /// Bytes that a mechanism hashes, or makes by hashing.
@@ -71,41 +74,47 @@ pub(crate) struct Hashed {
 }
 
 impl Parameters {
+    /// The set's name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Ctru(p) => p.name,
             Self::Prime(p) => p.name,
+            Self::MlKem(name) => name,
         }
     }
 
+    /// The ring, as it is printed.
     pub(crate) fn ring(&self) -> String {
         match self {
             Self::Ctru(p) => format!("Z_3457[x]/(x^{} - x^{} + 1)", p.n, p.n / 2),
             Self::Prime(p) => format!("Z_{}[x]/(x^{} - x - 1)", p.q, p.n),
+            Self::MlKem(_) => "Z_3329[x]/(x^256 + 1)".into(),
         }
     }
 
-    fn encryption(&self) -> EncryptionSizes {
+    fn encryption(&self) -> Option<EncryptionSizes> {
         match self {
-            Self::Ctru(p) => p.sizes(),
-            Self::Prime(p) => p.sizes(),
+            Self::Ctru(p) => Some(p.sizes()),
+            Self::Prime(p) => Some(p.sizes()),
+            Self::MlKem(_) => None,
         }
     }
 
     /// The part of a secret key before the public one.
     pub(crate) fn pke_key_bytes(&self) -> usize {
-        self.encryption().pke_key
+        self.encryption().map_or(0, |sizes| sizes.pke_key)
     }
 
-    pub(crate) fn hashed(&self) -> Hashed {
-        let EncryptionSizes { message, polynomial_coins, encryption_coins, ciphertext, .. } = self.encryption();
-        Hashed { message, key_pair_coins: 2 * polynomial_coins, encryption_coins, ciphertext }
+    /// What it hashes, where that is known.
+    pub(crate) fn hashed(&self) -> Option<Hashed> {
+        let EncryptionSizes { message, polynomial_coins, encryption_coins, ciphertext, .. } = self.encryption()?;
+        Some(Hashed { message, key_pair_coins: 2 * polynomial_coins, encryption_coins, ciphertext })
     }
 
     /// The plans for one key that serves all items, with samples; none if that is not offered.
     pub(crate) fn one_key_plans(&self, limits: &Limits) -> ringforge::Result<Vec<NamedPlan>> {
         match self {
-            Self::Ctru(_) => Ok(Vec::new()),
+            Self::Ctru(_) | Self::MlKem(_) => Ok(Vec::new()),
             Self::Prime(p) => ringforge_ctru_prime::named_plans(p, limits),
         }
     }
@@ -117,10 +126,10 @@ impl Parameters {
 }
 
 /// The plan of an operation of a mechanism.
-pub(crate) type PlanOf = fn(Operation, &Limits) -> ringforge::Result<Plan>;
+type PlanOf = fn(Operation, &Limits) -> ringforge::Result<Plan>;
 
 /// The plan of an operation of a mechanism from seeds, with a key for each item.
-pub(crate) fn plan<M: KemScheme>(operation: Operation, limits: &Limits) -> ringforge::Result<Plan> {
+fn plan<M: KemScheme>(operation: Operation, limits: &Limits) -> ringforge::Result<Plan> {
     let each = match operation {
         Operation::KeyGen => Each::Generate(Randomness::Seeds),
         Operation::Encaps | Operation::EncapsOne => Each::Encapsulate(Randomness::Seeds),
@@ -134,7 +143,6 @@ pub(crate) fn plan<M: KemScheme>(operation: Operation, limits: &Limits) -> ringf
 #[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) parameters: Parameters,
-    pub(crate) sizes: Sizes,
     /// As [`plan`].
     pub(crate) plan: PlanOf,
     /// Makes it ready on a device.
@@ -145,12 +153,16 @@ pub(crate) struct Set {
 
 const fn set<P: ringforge_ctru::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Ctru(P::PARAMETERS);
-    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: ready::<P>, quick }
+    Set { parameters, plan: plan::<P>, on: ready::<P>, quick }
 }
 
 const fn prime<P: ringforge_ctru_prime::ParameterSet>(quick: bool) -> Set {
     let parameters = Parameters::Prime(P::PARAMETERS);
-    Set { parameters, sizes: P::SIZES, plan: plan::<P>, on: ready::<P>, quick }
+    Set { parameters, plan: plan::<P>, on: ready::<P>, quick }
+}
+
+const fn ml_kem<M: KemScheme>() -> Set {
+    Set { parameters: Parameters::MlKem(M::NAME), plan: plan::<M>, on: ready::<M>, quick: false }
 }
 
 fn ready<M: KemScheme>(device: &Device) -> ringforge::Result<Box<dyn Kem>> {
@@ -169,6 +181,9 @@ pub(crate) const SETS: &[Set] = &[
     prime::<CtruPrime653>(false),
     prime::<CtruPrime1277>(false),
 ];
+
+/// The sets of the example crate: a stranger's.
+pub(crate) const ML_KEM: &[Set] = &[ml_kem::<MlKem512>(), ml_kem::<MlKem768>(), ml_kem::<MlKem1024>()];
 
 /// What is measured of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

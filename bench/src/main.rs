@@ -8,16 +8,18 @@ mod copy;
 mod devices;
 mod environment;
 mod floor;
+mod job;
 mod kems;
 mod measure;
 mod memory;
 mod oracle;
 mod plan;
+mod profile;
+mod record;
 mod report;
 mod rings;
 mod sample;
 mod show;
-mod start_up;
 mod tune;
 mod work;
 
@@ -45,17 +47,16 @@ enum Command {
     Devices(devices::Options),
     /// Print the plan for an operation on a ring.
     Plan(On<plan::Options>),
-    /// Measure throughput for each ring, operation and batch.
+    /// Measure throughput: of all suites, of one ring and operation, of the papers' experiments.
     Bench(On<bench::Options>),
+    /// Time each kernel of an operation, and say what limits it.
+    Profile(On<profile::Options>),
     /// Make a page of plots and tables from recorded measurements.
     Report(report::Options),
     /// Measure the planner's alternatives on this device and write the choices into a file.
     Tune(On<tune::Options>),
     /// Show where compiled kernels are kept and how much they take, or clear them.
     Cache(cache::Options),
-    /// One product from nothing, for `bench --start-up`.
-    #[command(hide = true)]
-    StartUp(On<Nothing>),
 }
 
 /// Options of what runs on a device.
@@ -71,10 +72,6 @@ struct On<O: Args> {
     device: Choice,
 }
 
-/// No options of its own.
-#[derive(Debug, Args)]
-struct Nothing {}
-
 fn main() -> ExitCode {
     // what the engine would say, such as that its cache cannot be used
     let level = |record: &log::Record<'_>| record.level().as_str().to_lowercase();
@@ -85,18 +82,20 @@ fn main() -> ExitCode {
         Command::Check(on) => check::main(&on.options, on.device, on.json),
         Command::Devices(options) => devices::main(options).map(|()| true),
         Command::Plan(on) => plan::main(&on.options, on.device, on.json).map(|()| true),
-        Command::Bench(on) if on.options.start_up => start_up::main(on.device, on.json).map(|()| true),
         Command::Bench(on) => bench::main(&on.options, on.device, on.json),
+        Command::Profile(on) => profile::main(&on.options, on.device, on.json),
         Command::Report(options) => report::main(options).map(|()| true),
         Command::Tune(on) => tune::main(&on.options, on.device, on.json).map(|()| true),
         Command::Cache(options) => cache::main(options).map(|()| true),
-        Command::StartUp(on) => start_up::child(on.device).map(|()| true),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        // a reader that went away has read enough
+        Err(error) if show::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // there may be nobody to tell
+            drop(writeln!(std::io::stderr(), "error: {error:#}"));
             ExitCode::from(2)
         }
     }

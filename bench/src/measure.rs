@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use anyhow::Result;
 use ringforge::testkit::Named;
-use ringforge::{Buffer, Device, Plan, Stream};
-use serde::Serialize;
+use ringforge::{Buffer, Stream};
+use serde::{Deserialize, Serialize};
 
-use crate::work::{Inputs, Work, bytes, slices};
+use crate::work::{Work, bytes, slices};
 
 /// Memory that the buffers of one measurement take together on a GPU: more than its caches hold.
-const ROTATED_BYTES: usize = 256 << 20;
+pub(crate) const ROTATED_BYTES: usize = 256 << 20;
 /// The same on a CPU.
 const ROTATED_BYTES_CPU: usize = 64 << 20;
 
@@ -36,13 +36,21 @@ impl Effort {
 }
 
 /// What a run took.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Times {
     pub(crate) median_seconds: f64,
+    /// This and all below are 0 where they are not known.
+    #[serde(default)]
     pub(crate) p95_seconds: f64,
+    #[serde(default)]
     pub(crate) samples: usize,
+    #[serde(default)]
     pub(crate) runs_per_sample: usize,
+    #[serde(default)]
     pub(crate) buffer_sets: usize,
+    /// Of all sets together, among which runs rotate.
+    #[serde(default)]
+    pub(crate) buffer_bytes: usize,
 }
 
 impl Times {
@@ -50,7 +58,15 @@ impl Times {
     pub(crate) fn of(mut seconds: Vec<f64>, runs_per_sample: usize, buffer_sets: usize) -> Self {
         seconds.sort_by(f64::total_cmp);
         let at = |share: f64| seconds[((seconds.len() - 1) as f64 * share).round() as usize];
-        Self { median_seconds: at(0.5), p95_seconds: at(0.95), samples: seconds.len(), runs_per_sample, buffer_sets }
+        let (median_seconds, p95_seconds, samples) = (at(0.5), at(0.95), seconds.len());
+        Self { median_seconds, p95_seconds, samples, runs_per_sample, buffer_sets, buffer_bytes: 0 }
+    }
+
+    /// The same of runs that do this many things each.
+    pub(crate) fn of_each(self, count: usize) -> Self {
+        let each = |seconds: f64| seconds / count as f64;
+        let runs_per_sample = self.runs_per_sample * count;
+        Self { median_seconds: each(self.median_seconds), p95_seconds: each(self.p95_seconds), runs_per_sample, ..self }
     }
 }
 
@@ -70,22 +86,6 @@ pub(crate) fn estimate_item(work: &Work) -> Result<f64> {
     let args = work.program.plan().args().iter();
     let zeros: Named = args.map(|arg| (arg.name.clone(), vec![0; bytes(arg, FEW)])).collect();
     Ok(estimate(work, FEW, &mut work.buffers(FEW, &slices(&zeros))?)? / FEW as f64)
-}
-
-/// Measures runs of a plan on these inputs; gives what the last of them wrote as well.
-pub(crate) fn plan(
-    device: &Device,
-    plan: &Plan,
-    batch: usize,
-    inputs: &Inputs<'_>,
-    effort: Effort,
-) -> Result<(Times, Named)> {
-    let work = Work::of_plan(device, plan)?;
-    let sets = (0..sets(&work, batch)).map(|_| work.buffers(batch, inputs));
-    let mut sets = sets.collect::<Result<Vec<_>>>()?;
-    let times = measure(&work, batch, &mut sets, effort)?;
-    let results = sets.last().map(|buffers| work.results(buffers)).transpose()?.unwrap_or_default();
-    Ok((times, results))
 }
 
 /// Measures runs over these sets of buffers, one set after another.

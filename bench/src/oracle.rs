@@ -1,10 +1,53 @@
 //! The oracle at sampled places, for rings too large to be gone through: values and coefficients, each by its definition.
 
+mod bases;
+
 use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
 use ringforge::split::Split;
-use ringforge::testkit::Random;
-use ringforge::{Order, Ring, U256};
+use ringforge::testkit::{Random, naive};
+use ringforge::{Job, Op, Order, Ring, U256};
+
+/// Coefficient products of an item that the oracle takes in full.
+const FULL_PRODUCTS: usize = 16 << 20;
+/// Coefficient products that sampled places take together.
+const SAMPLED_PRODUCTS: usize = 2 << 20;
+
+/// Whether one item of a job's result is right by the definition: all of it where that takes few products, else in random
+/// places of each limb. Operands go by the order of their names.
+pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut Random) -> Result<bool> {
+    let ring = &job.ring;
+    let (limbs, n) = (ring.basis().len(), ring.degree());
+    let count = (SAMPLED_PRODUCTS / limbs / n).clamp(2, 64);
+    if let ([from], Op::Compose | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast) =
+        (operands, job.op)
+    {
+        return bases::agree(job, from, result, count, random);
+    }
+    let is_full = limbs.saturating_mul(n).saturating_mul(n) <= FULL_PRODUCTS;
+    let plain = |bytes: &[u8]| naive::to_plain(ring, bytes);
+    let operands: Vec<Vec<U256>> = operands.iter().map(|operand| plain(operand)).collect();
+    let result = plain(result);
+    if let ([a, b], Op::Mul) = (&operands[..], job.op) {
+        return if is_full {
+            Ok(naive::mul(ring, a, b) == result)
+        } else {
+            product_agrees(ring, [a, b, &result], count, random)
+        };
+    }
+    let split = Split::of(ring, job.depth)?;
+    let forward = |a: &[U256], values: &[U256], random: &mut Random| match is_full {
+        true => naive::forward(ring, &split, job.order, a) == values,
+        false => places_agree(ring, &split, job.order, [a, values], count, random),
+    };
+    Ok(match (&operands[..], job.op) {
+        ([a], Op::Forward) => forward(a, &result, random),
+        ([values], Op::Inverse) => forward(&result, values, random),
+        ([a, b], Op::PointMul) => naive::point_mul(ring, &split, job.order, a, b) == result,
+        ([a, b, sum], Op::MulAdd) => naive::add(ring, &naive::point_mul(ring, &split, job.order, a, b), sum) == result,
+        _ => anyhow::bail!("{} has no definition here", job.op),
+    })
+}
 
 /// Whether `values` of the element `a` are right in this many random places of each row: residues modulo the leaves
 /// x^d − β, by putting β for x^d.
@@ -15,7 +58,18 @@ pub(crate) fn values_agree(
     count: usize,
     random: &mut Random,
 ) -> Result<bool> {
-    let split = Split::of(ring, None)?;
+    Ok(places_agree(ring, &Split::of(ring, None)?, order, [a, values], count, random))
+}
+
+/// The same by a split of the ring.
+fn places_agree(
+    ring: &Ring,
+    split: &Split,
+    order: Order,
+    [a, values]: [&[U256]; 2],
+    count: usize,
+    random: &mut Random,
+) -> bool {
     let (n, d) = (split.ring().degree(), split.base());
     let places = (order == Order::Natural).then(|| split.natural_places());
     let leaves: Vec<usize> = (0..count).map(|_| random.below(split.leaves())).collect();
@@ -32,7 +86,7 @@ pub(crate) fn values_agree(
             residue == values[place * d..][..d]
         })
     };
-    Ok(rows.all(right))
+    rows.all(right)
 }
 
 /// Whether coefficients of the product of a and b are right in this many random places of each row, for f = x^n − c:
@@ -67,7 +121,7 @@ pub(crate) fn product_agrees(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringforge::testkit::{self, naive};
+    use ringforge::testkit;
 
     #[test]
     fn it_agrees_with_all_places_and_notices_one() -> Result<()> {

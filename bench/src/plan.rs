@@ -3,10 +3,11 @@
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use ringforge::kernels::Role;
-use ringforge::{Job, Limits, Op, Order, Ring};
+use ringforge::{Job, Limits, Op, Ring};
 use serde_json::json;
 
 use crate::devices::Choice;
+use crate::job::Shape;
 use crate::show;
 use crate::tune::TuningFile;
 
@@ -18,21 +19,11 @@ pub(crate) struct Options {
     /// The operation: forward, inverse, point_mul, mul_add, mul, compose, decompose, convert, convert_centred or
     /// convert_fast.
     op: Op,
-    /// The ring that a conversion goes to.
-    #[arg(long, value_name = "RING")]
-    to: Option<Ring>,
-    /// Order of the values: tree or natural.
-    #[arg(long, default_value = "tree", value_parser = order)]
-    order: Order,
-    /// Layers of the transform; as many as the ring has, if not given.
-    #[arg(long)]
-    depth: Option<u32>,
+    #[command(flatten)]
+    shape: Shape,
     /// Bounds on the absolute values of the centred operands of a product, such as 1,2295.
     #[arg(long, value_name = "LEFT,RIGHT", value_parser = bounds)]
     bounds: Option<(u64, u64)>,
-    /// Overwrite the input.
-    #[arg(long)]
-    in_place: bool,
     /// Items of a run, about.
     #[arg(long, default_value_t = 1 << 16)]
     batch: usize,
@@ -41,14 +32,6 @@ pub(crate) struct Options {
     target: Option<Limits>,
     #[command(flatten)]
     tuning: TuningFile,
-}
-
-fn order(text: &str) -> Result<Order, String> {
-    match text {
-        "tree" => Ok(Order::Tree),
-        "natural" => Ok(Order::Natural),
-        _ => Err("tree or natural is wanted".into()),
-    }
 }
 
 fn bounds(text: &str) -> Result<(u64, u64), String> {
@@ -69,10 +52,7 @@ fn target(text: &str) -> Result<Limits, String> {
 
 impl Options {
     fn job(&self) -> Job {
-        let mut job = Job::new(&self.ring, self.op).order(self.order).batch_hint(self.batch);
-        job.depth = self.depth;
-        job.in_place = self.in_place;
-        job.target = self.to.clone();
+        let job = self.shape.job(&self.ring, self.op).batch_hint(self.batch);
         match self.bounds {
             Some((left, right)) => job.bounds(left, right),
             None => job,

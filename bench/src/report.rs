@@ -1,9 +1,11 @@
-//! `ringforge report`: one page of plots and tables made from recorded measurements, readable without a network.
+//! `ringforge report`: pages made from records: one of plots and tables that needs no network, or one in Markdown.
 
+mod areas;
 mod curves;
+mod markdown;
+mod overview;
 mod plot;
-mod record;
-mod tables;
+mod style;
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +13,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::record::{self, Record, Resources, Step};
 use crate::show;
-use record::Record;
+use areas::{Area, Cell, Part};
 
 /// Options of `ringforge report`.
 #[derive(Debug, Args)]
@@ -23,82 +26,117 @@ pub(crate) struct Options {
     /// Folder with more records; if not given, those of the checkout that this is run in.
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
-    /// Write the page to this file.
-    #[arg(long, value_name = "FILE", default_value = "ringforge-report.html")]
-    out: PathBuf,
+    /// Write the page to this file; if not given, ringforge-report.html, or docs/performance.md with --markdown.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write the areas' tables in Markdown.
+    #[arg(long)]
+    markdown: bool,
 }
 
 /// Where a checkout has records.
 const RECORDED: &str = "bench/results";
 
-const STYLE: &str = "
-    body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1c2330; }
-    h1, h2, h3 { line-height: 1.2; }
-    h2 { margin-top: 2.5rem; border-top: 1px solid #d5dae3; padding-top: 1.5rem; }
-    .about, .source { color: #5a6475; }
-    .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(26rem, 1fr)); gap: 1rem; }
-    figure { margin: 0; }
-    figure svg { width: 100%; height: auto; }
-    table { border-collapse: collapse; margin: .5rem 0 1.5rem; font-variant-numeric: tabular-nums; }
-    th, td { padding: .2rem .7rem; border-bottom: 1px solid #e4e8ef; text-align: left; }
-    .number { text-align: right; }
-    .wrong { color: #fff; background: #b3261e; }
-    summary { cursor: pointer; font-weight: 600; }
-    .wide { overflow-x: auto; }
-";
+/// A record and its file's name.
+pub(crate) type Named = (String, Record);
 
 /// `ringforge report`.
 pub(crate) fn main(options: &Options) -> Result<()> {
-    let own = options.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>>>()?;
+    let read = |path: &PathBuf| Ok((record::name(path), Record::read(path)?));
+    let own = options.records.iter().map(read).collect::<Result<Vec<_>>>()?;
     let recorded = options.results.as_deref().or_else(|| Some(Path::new(RECORDED)).filter(|folder| folder.is_dir()));
     let records = [own, recorded.map(Record::all).transpose()?.unwrap_or_default()].concat();
     ensure!(!records.is_empty(), "there are no records: name a file, or a folder by --results");
-    let page = page(&records)?.into_string();
-    std::fs::write(&options.out, page).with_context(|| format!("writing {}", options.out.display()))?;
+    let (page, usual) = match options.markdown {
+        true => (markdown::page(&records), "docs/performance.md"),
+        false => (page(&records).into_string(), "ringforge-report.html"),
+    };
+    let out = options.out.clone().unwrap_or_else(|| usual.into());
+    std::fs::write(&out, page).with_context(|| format!("writing {}", out.display()))?;
     let rest = if recorded.is_none() { ", none of a checkout: there is no bench/results here" } else { "" };
-    show::print(&format!("{} records{rest}; {}", records.len(), options.out.display()))
+    show::print(&format!("{} records{rest}; {}", records.len(), out.display()))
 }
 
-fn page(records: &[Record]) -> Result<Markup> {
-    let sections = records.iter().map(section).collect::<Result<Vec<_>>>()?;
-    Ok(html! {
+fn page(records: &[Named]) -> Markup {
+    let areas = Area::all(records);
+    html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { "Ringforge: measurements" }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(style::STYLE)) }
             }
             body {
                 h1 { "Ringforge: measurements" }
+                div.wide { (overview::chart(&areas)) }
                 p {
                     "Medians of repeated runs, by the device's own clock on a GPU, with results checked in the same run. "
                     "A floor is the least time that bytes in and out, multiplications, or logic allow, by the job's own "
-                    "formula, whatever the kernels do. Made by " code { "ringforge report" } " from the files that each "
-                    "part names."
+                    "formula, whatever the kernels do. Quoted figures were not measured in the same run; each has its source."
                 }
-                ul { @for record in records { li { a href=(format!("#{}", record.name)) { (record.title()) } } } }
-                @for section in &sections { (section) }
+                ul { @for area in &areas { li { a href=(format!("#{}", area.anchor())) { (area.suite.title) } } } }
+                @for area in &areas {
+                    h2 id=(area.anchor()) { (area.suite.title) }
+                    p { (area.suite.about) }
+                    @for part in &area.parts { (section(area, part)) }
+                }
             }
         }
-    })
+    }
 }
 
-fn section(record: &Record) -> Result<Markup> {
-    let figures = curves::of(record).iter().map(plot::svg).collect::<Result<Vec<_>>>()?;
-    Ok(html! {
-        h2 id=(record.name) { (record.title()) }
-        p.about { (record.about()) }
-        p.source { "From " code { (record.name) ".json" } }
-        div.figures { @for figure in &figures { figure { (PreEscaped(figure)) } } }
-        @for (title, table) in tables::of(record) {
-            details open[figures.is_empty()] {
-                summary { (title) }
-                div.wide { (table) }
+fn section(area: &Area<'_>, part: &Part<'_>) -> Markup {
+    html! {
+        p.source { "From " code { (part.name) } ": " (part.provenance()) " " (part.rotation()) }
+        div.figures { @for plot in curves::of(area.suite, &part.lines) { figure { (plot::svg(&plot)) } } }
+        details {
+            summary { (part.lines.len()) " lines" }
+            @for table in part.tables(area.suite) {
+                div.wide { table {
+                    thead { tr { @for heading in &table.headings { th { (heading) } } } }
+                    tbody { @for row in &table.rows { tr { @for cell in row { (self::cell(cell)) } } } }
+                } }
+            }
+            @for line in part.lines.iter().filter(|line| !line.steps.is_empty()) {
+                h4 { (line.title()) ": kernels" }
+                div.wide { table {
+                    thead { tr { @for heading in STEP { th { (heading) } } } }
+                    tbody { @for step in &line.steps { tr { @for text in steps(step) { td { (text) } } } } }
+                } }
+            }
+            @for source in part.sources() { p.source { i { (source) } } }
+        }
+    }
+}
+
+/// The columns of kernels.
+const STEP: [&str; 7] = ["kernel", "time", "threads", "registers", "spills, stack", "shared memory", "occupancy"];
+
+fn steps(step: &Step) -> [String; 7] {
+    let of = |resource: fn(&Resources) -> String| step.resources.as_ref().map_or("–".into(), resource);
+    [
+        step.kernel.clone(),
+        show::time(step.median_seconds),
+        of(|resources| resources.threads.to_string()),
+        of(|resources| resources.registers.to_string()),
+        of(|resources| resources.local_bytes.to_string()),
+        of(|resources| resources.shared_bytes.to_string()),
+        of(|resources| format!("{:.0} %", resources.occupancy_percent)),
+    ]
+}
+
+fn cell(cell: &Cell) -> Markup {
+    html! {
+        td.wrong[cell.wrong] {
+            (cell.text)
+            @for (i, (peer, quoted)) in cell.peers.iter().enumerate() {
+                @if i > 0 { ", " }
+                @if *quoted { i.quoted { (peer) } } @else { (peer) }
             }
         }
-    })
+    }
 }
 
 #[cfg(test)]
@@ -106,16 +144,33 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::bench::suites::{Kind, SUITES};
+    use crate::measure::Times;
+    use crate::record::{Measurement, tests::full};
+
+    fn recorded() -> Result<Vec<Named>> {
+        Record::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results"))
+    }
 
     #[test]
-    fn recorded_results_make_a_page() -> Result<()> {
-        let records = Record::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results"))?;
-        let page = page(&records)?.into_string();
-        for record in &records {
-            assert!(page.contains(&format!("id=\"{}\"", record.name)), "{} is missing", record.name);
-            assert!(!tables::of(record).is_empty(), "{} has no table", record.name);
+    fn recorded_results_make_pages_of_every_area() -> Result<()> {
+        let records = recorded()?;
+        let (page, markdown) = (page(&records).into_string(), markdown::page(&records));
+        for suite in SUITES.iter().filter(|suite| suite.kind == Kind::Area) {
+            assert!(
+                page.contains(&format!("<h2 id=\"{}\"", suite.name.replace(' ', "-"))),
+                "{} is missing",
+                suite.name
+            );
+            assert!(markdown.contains(&format!("\n## {}\n", suite.title)), "{} is missing", suite.name);
         }
-        assert!(page.contains("<svg") && page.contains("sppark"));
+        for (name, record) in &records {
+            assert!(page.contains(name.as_str()), "{name} is missing");
+            for line in &record.measurements {
+                assert!(SUITES.iter().any(|suite| suite.name == line.suite), "{name}: no suite {}", line.suite);
+            }
+        }
+        assert!(page.contains("<svg") && page.contains("sppark") && page.contains("class=\"quoted\""));
         assert!(!page.contains("src=") && !page.contains("http-equiv"), "the page asks for other files");
         Ok(())
     }
@@ -123,51 +178,53 @@ mod tests {
     /// `RINGFORGE_BLESS=1` writes the page anew.
     #[test]
     fn the_page_in_docs_is_of_these_records() -> Result<()> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let page = page(&Record::all(&root.join("results"))?)?.into_string();
-        let path = root.join("../docs/report.html");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
+        let page = markdown::page(&recorded()?);
         if std::env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
             std::fs::write(&path, &page)?;
         }
-        assert!(std::fs::read_to_string(path)? == page, "docs/report.html is of other records");
+        assert!(std::fs::read_to_string(path)? == page, "docs/performance.md is of other records");
         Ok(())
     }
 
+    /// A record of one suite's lines.
+    fn of(lines: Vec<Measurement>) -> Vec<Named> {
+        vec![("mine.json".into(), Record { measurements: lines, ..full() })]
+    }
+
+    fn line(batch: usize, seconds: f64) -> Measurement {
+        let line = Measurement::new("own", "mul", batch, Times::of(vec![seconds], 1, 1)).checked("all", true);
+        Measurement { suite: "rings".into(), ..line }
+    }
+
     #[test]
-    fn what_is_no_record_is_refused_by_name() -> Result<()> {
-        let folder = tempfile::tempdir()?;
-        let not_records = [r#"{"device": "CPU""#, "null", "[]", "{}", r#"{"device": "CPU"}"#, r#"{"lines": []}"#];
-        for text in not_records.into_iter().chain([r#"{"device": "CPU", "lines": 7}"#]) {
-            std::fs::write(folder.path().join("torn.json"), text)?;
-            let error = Record::all(folder.path()).err().map(|error| format!("{error:#}")).unwrap_or_default();
-            assert!(error.contains("torn.json"), "{text}: {error}");
+    fn three_batches_make_a_plot_and_odd_ones_none() {
+        let page = |odd: Measurement| page(&of(vec![line(1, 1e-6), line(2, 2e-6), odd])).into_string();
+        assert!(page(line(4, 3e-6)).contains("own, by batch"));
+        for odd in [line(2, 1e-6), line(4, 1e-320), line(4, 1e300)] {
+            assert!(!page(odd).contains("own, by batch"));
         }
-        assert!(Record::all(&folder.path().join("absent")).is_err());
-        Ok(())
     }
 
     #[test]
-    fn what_no_measurement_gives_is_not_drawn() -> Result<()> {
-        let line = |batch: f64, rate: f64| serde_json::json!({"name": "own", "op": "mul", "batch": batch, "items_per_second": rate, "right": true});
-        let page = |odd: serde_json::Value| {
-            let lines = [line(1.0, 1e6), odd];
-            page(&[Record { name: "own".into(), value: serde_json::json!({"device": "CPU", "lines": lines}) }])
+    fn text_of_records_is_no_markup_and_wrong_results_stand_out() {
+        let odd = Measurement { case: "<script>".into(), right: false, ..line(1, 1e-6) };
+        let records = of(vec![odd]);
+        let page = page(&records).into_string();
+        assert!(page.contains("&lt;script&gt;") && !page.contains("<script"));
+        assert!(page.contains("class=\"wrong\"") && markdown::page(&records).contains("**WRONG**"));
+    }
+
+    #[test]
+    fn rotation_is_said_of_what_rotates() {
+        let with = |bytes: usize| {
+            let mut line = line(1, 1e-6);
+            line.times.buffer_bytes = bytes;
+            let mut records = of(vec![line]);
+            records[0].1.environment.device = "NVIDIA H200".into();
+            Area::all(&records)[0].parts[0].rotation()
         };
-        assert!(page(line(2.0, 2e6))?.into_string().contains("<svg"));
-        for odd in [line(2.0, 1e308), line(2.0, 1e-320), line(1e308, 2e6), line(1e-320, 2e6), line(2.0, 0.0)] {
-            assert!(!page(odd)?.into_string().contains("<svg"));
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn text_of_records_is_no_markup() -> Result<()> {
-        let lines =
-            serde_json::json!([{"name": "<script>", "ring": "Z_3[x]/(x)", "op": "mul", "batch": 1, "right": false}]);
-        let record = Record { name: "own".into(), value: serde_json::json!({"device": "<b>", "lines": lines}) };
-        let page = page(&[record])?.into_string();
-        assert!(page.contains("&lt;script&gt;") && page.contains("&lt;b&gt;") && !page.contains("<script"));
-        assert!(page.contains("wrong"), "a wrong result stands out");
-        Ok(())
+        assert!(with(1 << 30).contains("more memory than the caches hold"));
+        assert!(with(1 << 20).contains("the caches may hold") && with(0).is_empty());
     }
 }

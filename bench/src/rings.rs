@@ -1,6 +1,4 @@
-//! The rings that are checked and measured.
-
-use ringforge::Op;
+//! The rings that are checked.
 
 /// The modulus of BLS12-381's scalar field.
 macro_rules! bls12_381 {
@@ -35,44 +33,6 @@ pub(crate) const CHECKED: &[(&str, &str)] = &[
     ("sparse f, 17-bit prime", "65537:x^200-3x^7+2x+5"),
 ];
 
-/// What is measured of a ring.
-#[derive(Debug)]
-pub(crate) struct Measured {
-    pub(crate) name: &'static str,
-    pub(crate) ring: &'static str,
-    pub(crate) ops: &'static [Op],
-    /// Batches on a GPU; a CPU takes what suits it.
-    pub(crate) batches: &'static [usize],
-    /// Whether it is measured with `--quick` too.
-    pub(crate) quick: bool,
-}
-
-const ALL: &[Op] = &[Op::Forward, Op::Inverse, Op::Mul];
-
-const fn measured(name: &'static str, ring: &'static str, ops: &'static [Op], batches: &'static [usize]) -> Measured {
-    Measured { name, ring, ops, batches, quick: false }
-}
-
-const fn quick(measured: Measured) -> Measured {
-    Measured { quick: true, ..measured }
-}
-
-/// The rings that are measured.
-pub(crate) const MEASURED: &[Measured] = &[
-    quick(measured("ML-KEM", "3329:x^256+1", ALL, &[1 << 20, 1 << 16])),
-    quick(measured("30-bit prime", "1073479681:x^1024+1", ALL, &[1 << 17, 1 << 16])),
-    quick(measured("CTRU-768", "3457:x^768-x^384+1", ALL, &[1 << 17, 1 << 16])),
-    measured("CTRU-512", "3457:x^512-x^256+1", ALL, &[1 << 17]),
-    measured("CTRU-1024", "3457:x^1024-x^512+1", ALL, &[1 << 16]),
-    measured("Falcon-1024", "12289:x^1024+1", ALL, &[1 << 17]),
-    measured("RNS of three 30-bit primes", "1073479681,1072496641,1071513601:x^1024+1", ALL, &[1 << 15]),
-    measured("Goldilocks", "0xffffffff00000001:x^1024-1", ALL, &[1 << 16]),
-    quick(measured("60-bit prime", "1152921504606584833:x^4096+1", ALL, &[1 << 14])),
-    quick(measured("BLS12-381 Fr", bls12_381!("x^512-1"), ALL, &[1 << 15])),
-    measured("NTRU Prime 761", "4591:x^761-x-1", &[Op::Mul], &[1 << 16]),
-    measured("Saber", "8192:x^256+1", &[Op::Mul], &[1 << 18]),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,7 +40,7 @@ mod tests {
 
     #[test]
     fn every_ring_is_one() {
-        for (name, ring) in CHECKED.iter().copied().chain(MEASURED.iter().map(|line| (line.name, line.ring))) {
+        for (name, ring) in CHECKED {
             assert!(ring.parse::<Ring>().is_ok(), "{name}: {:?}", ring.parse::<Ring>());
         }
     }

@@ -3,17 +3,19 @@
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// Prints text and a line end. A reader that went away is no error.
+/// Prints text and a line end. Where the reader went away, the error is a [closed pipe](is_closed_pipe).
 pub(crate) fn print(text: &str) -> Result<()> {
-    match writeln!(std::io::stdout(), "{text}") {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(writeln!(std::io::stdout(), "{text}")?)
+}
+
+/// Whether what was printed has no reader any more, which ends the command quietly.
+pub(crate) fn is_closed_pipe(error: &Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Prints a value as JSON.
@@ -61,8 +63,10 @@ pub(crate) fn time(seconds: f64) -> String {
         (1.0, "s")
     } else if seconds >= 0.9995e-3 {
         (1e3, "ms")
-    } else {
+    } else if seconds >= 0.9995e-6 {
         (1e6, "µs")
+    } else {
+        (1e9, "ns")
     };
     format!("{}{unit}", short(seconds * scale))
 }
@@ -90,7 +94,7 @@ mod tests {
     fn numbers_are_short() {
         let found = [0.0, 1.0, 999.0, 1000.0, 12_345.0, 2.0e9, 123.4e6].map(short);
         assert_eq!(found, ["0.00 ", "1.00 ", "999 ", "1.00 k", "12.3 k", "2.00 G", "123 M"]);
-        assert_eq!([1.5, 0.25, 3.0e-6].map(time), ["1.50 s", "250 ms", "3.00 µs"]);
+        assert_eq!([1.5, 0.25, 3.0e-6, 8.0e-7].map(time), ["1.50 s", "250 ms", "3.00 µs", "800 ns"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! sense is refused; caches are shown and cleared.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
@@ -93,7 +93,7 @@ fn batches_beyond_memory_are_refused() -> Result<()> {
     let usual = ["ML-KEM 3329:x^256+1 forward", "FHE 2^16", "CTRU-768 KeyGen", "zk host stream", "SM2 verify"];
     let lines = usual.map(|filter| vec!["bench", "--filter", filter]);
     let suites = ["ctru fusion", "ctru throughput", "prime products", "sm2 throughput"]
-        .map(|filter| vec!["bench", "seeds", "--filter", filter]);
+        .map(|filter| vec!["bench", "papers", "--filter", filter]);
     // what is too much, and what is more than there are numbers for
     let batches = ["100000000000", "18446744073709551615"].into_iter().cycle();
     for (line, batch) in lines.iter().chain(&suites).zip(batches) {
@@ -109,11 +109,44 @@ fn a_page_needs_no_checkout() -> Result<()> {
     let report = |args: &[&str]| command(&[&["report"], args].concat()).current_dir(folder.path()).output();
     let none = report(&[])?;
     assert_eq!(none.status.code(), Some(2));
-    std::fs::write(folder.path().join("mine.json"), "{\"device\": \"CPU\", \"lines\": []}")?;
+    let mine = folder.path().join("mine.json");
+    let ring = ["bench", "998244353:x^64-1", "forward", "--order", "natural", "--in-place"];
+    let line = printed(&[&ring[..], &["--quick", "--device", "cpu", "--batch", "8", "--out", text(&mine)]].concat())?;
+    assert!(line.contains("yes") && line.contains("% (memory)") && line.contains("natural order, in place"), "{line}");
     let own = report(&["mine.json"])?;
     assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
     assert!(String::from_utf8(own.stdout)?.starts_with("1 records, none of a checkout"));
-    assert!(folder.path().join("ringforge-report.html").exists());
+    assert!(std::fs::read_to_string(folder.path().join("ringforge-report.html"))?.contains("998244353:x^64-1"));
+    assert!(refused(&["bench", "998244353:x^64-1"])?.contains("wants an operation"));
+    assert!(refused(&["bench", "998244353", "forward"])?.contains("is no ring"));
+    Ok(())
+}
+
+#[test]
+fn kernels_are_profiled() -> Result<()> {
+    let cpu = ["--device", "cpu", "--batch", "8"];
+    let jobs = [["3329:x^256+1", "mul"], ["1152921504606584833:x^4096+1", "forward"], ["ctru-768", "encaps"]];
+    for (job, kernel) in jobs.into_iter().zip(["ring_mul", "forward", "ctru_encrypt"]) {
+        let profile = printed(&[&["profile"][..], &job, &cpu].concat())?;
+        assert!(profile.contains(kernel) && profile.contains("right: yes"), "{profile}");
+        let record: serde_json::Value =
+            serde_json::from_str(&printed(&[&["profile", "--json"][..], &job, &cpu].concat())?)?;
+        let steps = record["measurements"][0]["steps"].as_array().context("kernels")?;
+        for step in steps {
+            assert!(step["median_seconds"].as_f64() > Some(0.0) && step["bytes"].as_u64() > Some(0), "{step}");
+            assert!(step["limited_by"].as_str().is_some_and(|words| !words.is_empty()), "{step}");
+        }
+    }
+    assert!(refused(&[&["profile", "ctru-768", "sign"][..], &cpu].concat())?.contains("no suite has a case"));
+    Ok(())
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() -> Result<()> {
+    let mut child = command(&["devices"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    drop(child.stdout.take());
+    let output = child.wait_with_output()?;
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 

@@ -1,71 +1,115 @@
-//! Lines about key encapsulation with keys, ciphertexts and seeds on the device.
+//! Key encapsulation from seeds to both ends, with everything on the device, and from host memory to host memory.
+
+mod host;
+mod ways;
 
 use anyhow::{Context, Result};
 use ringforge::testkit::{Named, Random};
 use ringforge::{Device, Plan};
 use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED};
 
-use super::{Bench, Line, Options, What};
+use super::Bench;
+use super::runs::{Outcome, Runs};
+use super::suites::{Case, Quoted, Scope, Suite, Wanted};
 use crate::environment;
 use crate::floor::Floor;
-use crate::kems::{Operation, SETS, Set};
-use crate::measure::{self, Effort};
+use crate::kems::{ML_KEM as ML_KEM_SETS, Operation, Parameters, SETS, Set};
+use crate::measure::Effort;
+use crate::record::Measurement;
 use crate::sample;
 use crate::work::{Inputs, Work, slices};
+
+pub(super) static CTRU: Suite = Suite {
+    name: "CTRU",
+    title: "CTRU and CNTR",
+    about: "Operations with a key for each item; seeds (64 bytes for a key pair, 32 for an encapsulation), keys and \
+            ciphertexts on the device, all hashing and expansion included. From pinned host memory, the floor is what the \
+            copies alone or the device alone would allow.",
+    headline: Some(("CTRU-768", "Encaps")),
+    quoted: CTRU_QUOTED,
+    cases: |scope| Ok(cases(scope, SETS, |parameters| matches!(parameters, Parameters::Ctru(_)))),
+    ..Suite::NONE
+};
+
+pub(super) static CTRU_PRIME: Suite = Suite {
+    name: "CTRU-Prime",
+    title: "CTRU-Prime",
+    about: "Operations with a key for each item, or (EncapsOne, DecapsOne) with one prepared key for all; seeds, keys and \
+            ciphertexts on the device, all hashing and expansion included. Products go by transforms, or on tensor cores \
+            where a GPU has them: both ways are beside one another.",
+    headline: Some(("CTRU-Prime-761", "Encaps")),
+    quoted: PRIME_QUOTED,
+    cases: |scope| {
+        let mut cases = cases(scope, SETS, |parameters| matches!(parameters, Parameters::Prime(_)));
+        cases.extend(ways::cases(scope));
+        Ok(cases)
+    },
+    ..Suite::NONE
+};
+
+pub(super) static ML_KEM: Suite = Suite {
+    name: "ML-KEM",
+    title: "ML-KEM, a stranger's scheme",
+    about: "The example crate that a walk through a scheme of one's own makes, on the same terms as the schemes above. It \
+            has no floor of its own.",
+    headline: Some(("ML-KEM-768", "Encaps")),
+    cases: |scope| Ok(cases(scope, ML_KEM_SETS, |_| true)),
+    ..Suite::NONE
+};
+
+/// Table 4 of the CTRU paper.
+pub(super) const CTRU_QUOTED: &[Quoted] = {
+    const fn paper(case: &'static str, seconds: &'static [(&'static str, f64)]) -> Quoted {
+        const SOURCE: &str = "CTRU paper, table 4: RTX 4090, batches of 1000";
+        Quoted { case, peer: "the paper's", source: SOURCE, device: None, seconds }
+    }
+    &[
+        paper("CTRU-768", &[("KeyGen", 1.0 / 11.71e6), ("Encaps", 1.0 / 9.27e6), ("Decaps", 1.0 / 3.15e6)]),
+        paper("CNTR-768", &[("KeyGen", 1.0 / 11.17e6), ("Encaps", 1.0 / 9.72e6), ("Decaps", 1.0 / 3.22e6)]),
+    ]
+};
+
+const PRIME_QUOTED: &[Quoted] = &[Quoted {
+    case: "CTRU-Prime-761",
+    peer: "the authors' code",
+    source: "repaired and run by us on an H200, its copies included, batches of 8192",
+    device: Some("H200"),
+    seconds: &[("KeyGen", 1.0 / 0.207e6), ("Encaps", 1.0 / 4.2e6), ("Decaps", 1.0 / 1.8e6)],
+}];
 
 /// Batches on a GPU; the first one in a hurry.
 const GPU_BATCHES: [usize; 2] = [1 << 16, 1 << 18];
 /// Items of a CPU's batch for each thread.
-const ITEMS_PER_THREAD: usize = 256;
+const ITEMS_PER_THREAD: usize = 64;
 /// One seed in this many may give no key; for n = 768 one in 31000 gives none.
 const SEEDS_PER_FAILURE: usize = 1000;
 
-/// A parameter set and a batch.
-pub(super) struct Task {
-    pub(super) set: &'static Set,
-    pub(super) batch: usize,
-    /// The operations whose lines are wanted; the others are run, for each needs the one before.
-    wanted: Vec<Operation>,
+fn cases(scope: &Scope, sets: &'static [Set], is_of: fn(&Parameters) -> bool) -> Vec<Case> {
+    let usual = match (scope.cpu, scope.quick) {
+        (true, _) => vec![ITEMS_PER_THREAD * environment::threads()],
+        (false, true) => GPU_BATCHES[..1].to_vec(),
+        _ => GPU_BATCHES.to_vec(),
+    };
+    let sets = sets.iter().filter(|set| is_of(&set.parameters) && scope.wants(set.quick));
+    let case = |set: &'static Set| {
+        let batches = scope.batches(&usual);
+        Case::new(set.parameters.name(), &operations(set), move |bench, wanted| {
+            let mut lines = Vec::new();
+            for &batch in &batches {
+                let resident = resident(bench, wanted, set, batch)?;
+                lines.extend(host::lines(bench, wanted, set, batch, &resident)?);
+                lines.extend(resident);
+            }
+            Ok(lines)
+        })
+    };
+    sets.map(case).collect()
 }
 
-impl Task {
-    pub(super) fn title(&self) -> String {
-        self.set.parameters.name().into()
-    }
-
-    pub(super) fn wants(&self, operation: Operation) -> bool {
-        self.wanted.contains(&operation)
-    }
-
-    /// What an operation's line is about.
-    pub(super) fn what(&self, operation: Operation) -> What {
-        let parameters = &self.set.parameters;
-        What { name: parameters.name(), ring: parameters.ring(), op: operation.to_string() }
-    }
-
-    /// How long to measure an operation.
-    pub(super) fn effort(&self, operation: Operation, bench: &Bench) -> Effort {
-        if self.wants(operation) { bench.effort } else { Effort::LEAST }
-    }
-}
-
-/// What is to be measured.
-pub(super) fn tasks(options: &Options, device: &Device) -> Vec<Task> {
-    let batches = options.batches(|| match device.limits().is_cpu() {
-        true => vec![ITEMS_PER_THREAD * environment::threads()],
-        false if options.quick => vec![GPU_BATCHES[0]],
-        false => GPU_BATCHES.to_vec(),
-    });
-    let mut tasks = Vec::new();
-    for set in SETS.iter().filter(|set| set.quick || !options.quick) {
-        let is_wanted = |op: &Operation| format!("{} {op}", set.parameters.name()).contains(&options.filter);
-        let one = Operation::ONE.into_iter().filter(|_| set.parameters.prepares());
-        let wanted: Vec<_> = Operation::EACH.into_iter().chain(one).filter(is_wanted).collect();
-        if !wanted.is_empty() {
-            tasks.extend(batches.iter().map(|&batch| Task { set, batch, wanted: wanted.clone() }));
-        }
-    }
-    tasks
+/// The operations of a set.
+fn operations(set: &Set) -> Vec<Operation> {
+    let one = Operation::ONE.into_iter().filter(|_| set.parameters.prepares());
+    Operation::EACH.into_iter().chain(one).collect()
 }
 
 /// Takes items from their key's seed to both ends: `run` does an operation on some inputs and gives what it wrote. Gives
@@ -85,50 +129,47 @@ pub(super) fn round_trip(
     Ok((keys, right))
 }
 
-/// Measures a task's lines.
-pub(super) fn lines(task: &Task, bench: &Bench) -> Result<Vec<Line>> {
-    let mut lines = Vec::new();
-    let mut run = |operation, inputs: &Inputs<'_>| {
-        let (line, results) = line(task, bench, operation, inputs)?;
-        lines.extend(task.wants(operation).then_some(line));
+/// A set's operations with everything on the device. Those that are not wanted are run as briefly as can be.
+pub(super) fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
+    let (parameters, limits) = (&set.parameters, bench.device.limits());
+    let (mut lines, mut alike) = (Vec::new(), true);
+    let mut run = |operation: Operation, inputs: &Inputs<'_>| {
+        let plan = &match operation {
+            Operation::EncapsOne => one_key_plan(parameters, &bench.device, "encapsulate to one key from seeds")?,
+            Operation::DecapsOne => one_key_plan(parameters, &bench.device, "decapsulate with one key")?,
+            _ => (set.plan)(operation, limits)?,
+        };
+        let effort = if wanted.has(&operation.to_string()) { bench.effort } else { Effort::LEAST };
+        let outcome = Runs::new(plan, batch, inputs).measure(bench, effort)?;
+        let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), &bench.ceilings, limits)?;
+        let line = outcome.line(parameters.name(), operation, batch).by(plan).above(floor);
+        lines.push(Measurement { ring: Some(parameters.ring()), ..line });
+        let Outcome { results, alike: these, .. } = outcome;
+        alike &= these;
         anyhow::Ok(results)
     };
-    let (keys, mut right) = round_trip(task.batch, &mut run)?;
-    if Operation::ONE.into_iter().any(|operation| task.wants(operation)) {
+    let (keys, mut right) = round_trip(batch, &mut run)?;
+    if Operation::ONE.into_iter().any(|operation| wanted.has(&operation.to_string())) {
         let prepare = |what| {
-            let first = &keys[what][..keys[what].len() / task.batch];
-            let plan = plan(task, &bench.device, &format!("prepare {what}"))?;
+            let first = &keys[what][..keys[what].len() / batch];
+            let plan = one_key_plan(parameters, &bench.device, &format!("prepare {what}"))?;
             Work::of_plan(&bench.device, &plan)?.run(1, &[(what, first)])
         };
         let mut known = Named::from([
             ("prepared public key".into(), prepare("public keys")?),
             ("prepared secret key".into(), prepare("secret keys")?),
-            ("seeds".into(), sample::bytes(1, ENCAPSULATION_SEED, task.batch)?),
+            ("seeds".into(), sample::bytes(1, ENCAPSULATION_SEED, batch)?),
         ]);
         known.extend(run(Operation::EncapsOne, &slices(&known))?);
         let received = run(Operation::DecapsOne, &slices(&known))?;
         right &= known["shared keys"] == received["shared keys"];
     }
-    lines.iter_mut().for_each(|line| line.right = right);
-    Ok(lines)
+    right &= alike;
+    Ok(lines.into_iter().map(|line| line.checked("both ends agree for every item that has a key", right)).collect())
 }
 
-/// Measures an operation, and gives what it wrote; whether that is right is not known yet.
-fn line(task: &Task, bench: &Bench, operation: Operation, inputs: &Inputs<'_>) -> Result<(Line, Named)> {
-    let (Bench { device, ceilings, .. }, parameters) = (bench, &task.set.parameters);
-    let plan = &match operation {
-        Operation::EncapsOne => plan(task, device, "encapsulate to one key from seeds")?,
-        Operation::DecapsOne => plan(task, device, "decapsulate with one key")?,
-        _ => (task.set.plan)(operation, device.limits())?,
-    };
-    let (times, results) = measure::plan(device, plan, task.batch, inputs, task.effort(operation, bench))?;
-    let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), ceilings, device.limits())?;
-    Ok((Line::new(task.what(operation), task.batch, plan, times, floor, false), results))
-}
-
-/// The plan of a task's set that has this name, in the way that comes last: the fastest on a GPU.
-fn plan(task: &Task, device: &Device, what: &str) -> Result<Plan> {
-    let parameters = &task.set.parameters;
+/// The plan of a set that has this name, in the way that comes last: the fastest on a GPU.
+fn one_key_plan(parameters: &Parameters, device: &Device, what: &str) -> Result<Plan> {
     let name = format!("{} {what}", parameters.name());
     let plans = parameters.one_key_plans(device.limits())?;
     let plan = plans.into_iter().rfind(|plan| plan.name.starts_with(&name));
@@ -155,25 +196,7 @@ fn both_ends_agree(batch: usize, keys: &Named, sent: &Named, received: &Named) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::host;
     use super::*;
-
-    #[test]
-    fn lines_are_right_and_have_limits() -> Result<()> {
-        let bench = Bench::of_cpu();
-        let task = Task { set: &SETS[1], batch: 9, wanted: vec![Operation::KeyGen, Operation::Decaps] };
-        let resident = lines(&task, &bench)?;
-        assert_eq!(resident.iter().map(|line| line.what.op.as_str()).collect::<Vec<_>>(), ["KeyGen", "Decaps"]);
-        assert!(resident.iter().all(|line| line.right));
-        let host = host::lines(&task, &bench, &resident)?;
-        assert_eq!(host.len(), 2);
-        let task = Task { set: &SETS[6], batch: 5, wanted: vec![Operation::Encaps, Operation::DecapsOne] };
-        let resident = lines(&task, &bench)?;
-        assert_eq!(resident.iter().map(|line| line.what.op.as_str()).collect::<Vec<_>>(), ["Encaps", "DecapsOne"]);
-        assert!(resident.iter().all(|line| line.right));
-        assert!(host.iter().all(|line| line.right && line.percent_of_limit.is_some_and(|percent| percent > 0.0)));
-        Ok(())
-    }
 
     #[test]
     fn ends_that_differ_are_noticed() {

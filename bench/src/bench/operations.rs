@@ -1,20 +1,33 @@
-//! Lines about what schemes on RNS elements do between transforms, and about a key switch: 24 + 6 primes, N = 2^16; and about
-//! samplers at N = 2^15.
+//! What schemes on RNS elements do between transforms, and a key switch: 24 + 6 primes, N = 2^16; and samplers at N = 2^15.
 //!
-//! Inputs are drawn anew; the first item that the timed runs leave is compared with the CPU's, bit for bit.
+//! Inputs are drawn anew; the first item that the timed runs leave is compared with what one run on the CPU gives of it
+//! alone, bit for bit.
 
 use anyhow::Result;
 use ringforge::kernels::{Distribution, Role, Sharing};
-use ringforge::run::CapturedArg;
 use ringforge::testkit::{Named, Random};
 use ringforge::tuning::Tuning;
 use ringforge::{Content, Device, Draws, Modulus, Order, Pipeline, Plan, Planner, Ring, U256, Value};
 
-use super::{Bench, Line, Options, What};
+use super::Bench;
+use super::runs::Runs;
+use super::suites::{Case, Figure, Scope, Suite};
 use crate::floor::{Floor, Words};
-use crate::measure::{self, Times};
+use crate::record::Measurement;
 use crate::sample;
 use crate::work::{Work, slices};
+
+pub(super) static SUITE: Suite = Suite {
+    name: "operations",
+    title: "Operations between transforms",
+    about: "What schemes on RNS elements do between transforms: 24 + 6 primes of 60 bits, four digits, N = 2^16, elements as \
+            evaluations; samplers at N = 2^15. All data and keys on the device, one item or eight, launched kernel by kernel \
+            or replayed from one graph. The floor moves arguments once and leaves out the arithmetic of transforms.",
+    figure: Figure::Item,
+    headline: Some(("key switch", "")),
+    cases,
+    ..Suite::NONE
+};
 
 /// Of polynomials on a GPU and on a CPU.
 const LOG_N: [u32; 2] = [16, 14];
@@ -136,9 +149,9 @@ fn values(ring: &Ring) -> Content {
 }
 
 impl Chain {
-    fn new(device: &Device, log_n: [u32; 2]) -> Result<Self> {
-        let which = usize::from(device.limits().is_cpu());
-        let (n, (limbs, alpha)) = (1 << log_n[which], CHAINS[which]);
+    fn new(scope: &Scope, log_n: [u32; 2]) -> Result<Self> {
+        let which = usize::from(scope.cpu);
+        let (n, (limbs, alpha)) = (1 << scope.log_n(log_n[which]), CHAINS[which]);
         let primes = Modulus::ntt_primes(2 * n as u64, BITS, limbs + alpha)?;
         Ok(Self { q: Ring::rns(n, &primes[..limbs])?, qp: Ring::rns(n, &primes)?, alpha })
     }
@@ -177,61 +190,54 @@ impl Chain {
     }
 }
 
-/// What one line is about.
-pub(super) struct Task {
+/// One way of an operation.
+#[derive(Clone, Copy)]
+struct Way {
     operation: &'static Operation,
-    batch: usize,
     /// Whether launches are recorded once and replayed.
     captured: bool,
     /// Whether every step has a kernel of its own.
     unfused: bool,
 }
 
-/// What is to be measured.
-pub(super) fn tasks(options: &Options) -> Vec<Task> {
-    let is_wanted = |operation: &&Operation| format!("operations {}", operation.name).contains(&options.filter);
-    let batches = options.batches(|| BATCHES.to_vec());
-    let mut tasks = Vec::new();
-    for operation in OPERATIONS.iter().filter(is_wanted) {
+fn cases(scope: &Scope) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for operation in &OPERATIONS {
         for unfused in [false, true].into_iter().take(if FUSED.contains(&operation.name) { 2 } else { 1 }) {
-            let task = |batch, captured| Task { operation, batch, captured, unfused };
-            tasks.extend(batches.iter().map(|&batch| task(batch, false)));
-            // one item is where launches count
-            tasks.extend(batches.contains(&1).then(|| task(1, true)));
+            for captured in [false, true] {
+                // one item is where launches count
+                let batches = if captured { vec![1] } else { scope.batches(&BATCHES) };
+                let (way, scope) = (Way { operation, captured, unfused }, scope.clone());
+                cases.push(Case::of_batches(operation.name, "", batches, move |bench, batch| {
+                    way.line(bench, &Chain::new(&scope, operation.log_n)?, batch)
+                }));
+            }
         }
     }
-    tasks
+    Ok(cases)
 }
 
-impl Task {
-    pub(super) fn title(&self) -> String {
-        format!("operations {}", self.about())
+impl Way {
+    fn variant(self) -> String {
+        let ways = [(self.unfused, "unfused"), (self.captured, "captured")];
+        ways.into_iter().filter(|(is_so, _)| *is_so).map(|(_, way)| way).collect::<Vec<_>>().join(", ")
     }
 
-    fn about(&self) -> String {
-        let with = |wanted: bool, text| if wanted { text } else { "" };
-        format!("{}{}{}", self.operation.name, with(self.unfused, ", unfused"), with(self.captured, ", captured"))
-    }
-
-    fn plan(&self, chain: &Chain, planner: &Planner) -> Result<Plan> {
+    fn plan(self, chain: &Chain, planner: &Planner) -> Result<Plan> {
         let p = Pipeline::new(self.operation.name, planner);
         (self.operation.make)(&p, chain)?.into_iter().zip(OUTPUTS).for_each(|(value, name)| p.output(name, value));
         Ok(p.build()?)
     }
 
-    pub(super) fn line(&self, bench: &Bench) -> Result<Line> {
-        let Self { operation: &Operation { log_n, words, .. }, batch, .. } = *self;
-        let chain = Chain::new(&bench.device, log_n)?;
+    fn line(self, bench: &Bench, chain: &Chain, batch: usize) -> Result<Measurement> {
+        let unfused = || Tuning::default().unfused();
         let plan = match self.unfused {
-            true => self.plan(&chain, &bench.planner.clone().tuned(Tuning::default().unfused()))?,
-            false => self.plan(&chain, &bench.planner)?,
+            true => self.plan(chain, &bench.planner.clone().tuned(unfused()))?,
+            false => self.plan(chain, &bench.planner)?,
         };
         let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
         let mut random = Random::new(std::process::id().into());
-        for arg in plan.args() {
-            if arg.role == Role::Out {
-                continue;
-            }
+        for arg in plan.args().iter().filter(|arg| arg.role != Role::Out) {
             let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             shared += if arg.sharing == Sharing::PerItem { 0 } else { arg.bytes };
             let bytes = match &arg.before {
@@ -241,53 +247,23 @@ impl Task {
             first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());
             inputs.insert(arg.name.clone(), bytes);
         }
-        let (times, mut found) = match self.captured {
-            true => captured(bench, &plan, &inputs)?,
-            false => measure::plan(&bench.device, &plan, batch, &slices(&inputs), bench.effort)?,
-        };
-        if plan.args().iter().any(|arg| arg.role == Role::InOut) {
-            // what was added up in every run, once
-            found = run(&bench.device, &plan, batch, &inputs)?;
-        }
-        let right = bench.device.limits().is_cpu() || self.is_right(&chain, &first, &found)?;
-        let bytes = plan.floor_bytes_per_item() + shared / batch;
-        let floor = Floor::of_words(&words(&chain), bytes, &bench.ceilings);
-        let what = What { name: "operations", ring: chain.qp.to_string(), op: self.about() };
-        Ok(Line::new(what, batch, &plan, times, floor, right))
-    }
+        let named = slices(&inputs);
+        let runs = Runs { captured: self.captured, ..Runs::new(&plan, batch, &named) };
+        let outcome = runs.measure(bench, bench.effort)?;
 
-    /// Whether the first item is the CPU's.
-    fn is_right(&self, chain: &Chain, first: &Named, found: &Named) -> Result<bool> {
         let cpu = Device::cpu();
-        let plan = self.plan(chain, &Planner::new(cpu.limits().clone()))?;
-        let wanted = run(&cpu, &plan, 1, first)?;
-        Ok(wanted.iter().all(|(name, bytes)| found[name][..bytes.len()] == bytes[..]))
+        let work = Work::of_plan(&cpu, &self.plan(chain, &Planner::new(cpu.limits().clone()).tuned(unfused()))?)?;
+        let mut buffers = work.buffers(1, &slices(&first))?;
+        work.start(1, &mut buffers)?;
+        let wanted = work.results(&buffers)?;
+        let right = wanted.iter().all(|(name, bytes)| outcome.results[name][..bytes.len()] == bytes[..]);
+        let floor = Floor::of_words(
+            &(self.operation.words)(chain),
+            plan.floor_bytes_per_item() + shared / batch,
+            &bench.ceilings,
+        );
+        let line = outcome.line(self.operation.name, "", batch).varied(self.variant()).in_ring(&chain.qp).by(&plan);
+        let checked = "the first item bit for bit with the CPU's; all sets of buffers alike";
+        Ok(line.above(floor).checked(checked, right && outcome.alike))
     }
-}
-
-/// Measures replays of one item, and what the last of them left.
-fn captured(bench: &Bench, plan: &Plan, inputs: &Named) -> Result<(Times, Named)> {
-    let work = Work::of_plan(&bench.device, plan)?;
-    let capture = || {
-        let buffers = work.buffers(1, &slices(inputs))?.into_iter().map(CapturedArg::from);
-        let args = plan.args().iter().map(|arg| arg.name.as_str()).zip(buffers);
-        anyhow::Ok(work.program.capture(&work.stream, 1, args.collect())?)
-    };
-    let mut sets = (0..measure::sets(&work, 1)).map(|_| capture()).collect::<Result<Vec<_>>>()?;
-    let times = measure::runs(&work.stream, &mut sets, bench.effort, |captured| Ok(captured.run()?))?;
-    let mut found = Named::new();
-    for arg in plan.args().iter().filter(|arg| arg.role != Role::In) {
-        if let Some(buffer) = sets.last().and_then(|captured| captured.buffer(&arg.name)) {
-            found.insert(arg.name.clone(), work.stream.download(buffer)?);
-        }
-    }
-    Ok((times, found))
-}
-
-/// What one run leaves.
-fn run(device: &Device, plan: &Plan, batch: usize, inputs: &Named) -> Result<Named> {
-    let work = Work::of_plan(device, plan)?;
-    let mut buffers = work.buffers(batch, &slices(inputs))?;
-    work.start(batch, &mut buffers)?;
-    work.results(&buffers)
 }

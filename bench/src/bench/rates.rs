@@ -1,22 +1,29 @@
-//! `ringforge bench rates`: what a GPU's memory and pipes do at best, each alone, as a record from which floors come.
+//! `ringforge bench rates`: what the pipes of a GPU do at best, each alone, as a record from which floors come.
 //!
 //! Every block's output is what the operation means, compared on the CPU for the first and the last blocks.
 
 use core::ops::Range;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::Random;
 use ringforge::{Device, Error, Limits, Pipeline, Plan, Planner};
-use serde::Serialize;
 
-use super::{Options, write};
-use crate::copy;
-use crate::devices::Choice;
-use crate::environment::Environment;
-use crate::measure::{self, Effort, Times};
-use crate::show;
+use super::Bench;
+use super::suites::{Case, Kind, Scope, Suite};
+use crate::measure;
+use crate::record::Measurement;
 use crate::work::Work;
+
+pub(super) static SUITE: Suite = Suite {
+    name: "rates",
+    kind: Kind::Rates,
+    title: "What a GPU's pipes do at best",
+    about: "Operations of one pipe in dependent chains, with enough threads to fill the chip: an item is one operation of a \
+            lane. Floors are made from the rates of multiply and logic.",
+    cases,
+    ..Suite::NONE
+};
 
 /// Threads of a block, which is an item.
 const THREADS: usize = 256;
@@ -148,92 +155,34 @@ impl Kernel for Chains {
     }
 }
 
-/// What was found about an operation.
-#[derive(Debug, Serialize)]
-struct Line {
-    name: &'static str,
-    unit: &'static str,
-    per_second: f64,
-    /// For each multiprocessor and clock, at the highest clock that the GPU may take.
-    per_processor_and_clock: Option<f64>,
-    #[serde(flatten)]
-    times: Times,
-    right: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Record {
-    #[serde(flatten)]
-    environment: Environment,
-    multiprocessors: u32,
-    /// Bytes read and written.
-    copy_bytes_per_second: f64,
-    rate_lines: Vec<Line>,
-    /// Operations that the device does not have, and why.
-    unsupported: Vec<String>,
-}
-
-/// `ringforge bench rates`: whether every result is right.
-pub(super) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
-    let chosen = choice.open()?;
-    let device = chosen.device;
-    let limits = device.limits();
-    if limits.is_cpu() {
-        let why = format!("it measures the pipes of a GPU, and this is the CPU ({})", chosen.reason);
+/// A case for each operation.
+///
+/// # Errors
+/// [`Error::Unsupported`] on a CPU.
+fn cases(scope: &Scope) -> Result<Vec<Case>> {
+    if scope.cpu {
+        let why = "it measures the pipes of a GPU, and this is a CPU".into();
         return Err(Error::Unsupported { job: "bench rates".into(), why }.into());
     }
-    let effort = options.effort();
-    let mut record = Record {
-        environment: Environment::of(&device),
-        multiprocessors: limits.multiprocessors,
-        copy_bytes_per_second: copy::bandwidth(&device, effort).context("copying memory")?,
-        rate_lines: Vec::new(),
-        unsupported: Vec::new(),
+    let case = |operation: Operation| {
+        let run = move |bench: &Bench, _| line(operation, bench);
+        Case::of_batches(operation.name(), operation.unit(), vec![1], run)
     };
-    for operation in Operation::ALL.into_iter().filter(|operation| operation.name().contains(&options.filter)) {
-        match line(operation, &device, effort) {
-            Ok(line) => record.rate_lines.push(line.per_clock(&record.environment, limits)),
-            Err(error) => match error.downcast_ref::<Error>() {
-                Some(Error::Unsupported { .. }) => record.unsupported.push(error.to_string()),
-                _ => return Err(error.context(operation.name())),
-            },
-        }
-        write(options, &record)?;
-    }
-    if json {
-        show::print_json(&record)?;
-    } else {
-        print(&record)?;
-    }
-    Ok(record.rate_lines.iter().all(|line| line.right))
+    Ok(Operation::ALL.map(case).into())
 }
 
 /// Measures an operation.
-fn line(operation: Operation, device: &Device, effort: Effort) -> Result<Line> {
-    let work = Work::of_plan(device, &plan(operation)?)?;
-    let batch = BLOCKS * device.limits().multiprocessors as usize;
+fn line(operation: Operation, bench: &Bench) -> Result<Measurement> {
+    let work = Work::of_plan(&bench.device, &plan(operation)?)?;
+    let batch = BLOCKS * bench.device.limits().multiprocessors as usize;
     let mut random = Random::new(std::process::id().into());
     let seeds: Vec<u8> = (0..batch * THREADS).flat_map(|_| (random.bits() as u32).to_le_bytes()).collect();
     let mut sets = [work.buffers(batch, &[("seeds", &seeds)])?];
-    let times = measure::measure(&work, batch, &mut sets, effort)?;
+    let times = measure::measure(&work, batch, &mut sets, bench.effort)?;
     let right = is_right(operation, batch, &seeds, &work.result(&sets[0])?)?;
-    let steps = (batch * THREADS * CHAINS * STEPS * operation.count()) as f64;
-    Ok(Line {
-        name: operation.name(),
-        unit: operation.unit(),
-        per_second: steps / times.median_seconds,
-        per_processor_and_clock: None,
-        times,
-        right,
-    })
-}
-
-impl Line {
-    fn per_clock(mut self, environment: &Environment, limits: &Limits) -> Self {
-        let clocks = |mhz: u32| f64::from(mhz) * 1e6 * f64::from(limits.multiprocessors);
-        self.per_processor_and_clock = environment.most_clock_mhz.map(|mhz| self.per_second / clocks(mhz));
-        self
-    }
+    let operations = batch * THREADS * CHAINS * STEPS * operation.count();
+    let line = Measurement::new(operation.name(), operation.unit(), operations, times);
+    Ok(line.checked("the first and the last blocks with the CPU's", right))
 }
 
 fn plan(operation: Operation) -> Result<Plan> {
@@ -254,26 +203,6 @@ fn is_right(operation: Operation, batch: usize, seeds: &[u8], found: &[u8]) -> R
         right &= cpu.run(count, &[("seeds", &seeds[part(4)])])? == found[part(8)];
     }
     Ok(right)
-}
-
-fn print(record: &Record) -> Result<()> {
-    let Environment { device, driver, commit, date, .. } = &record.environment;
-    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
-    let (driver, commit) = (or_unknown(driver), or_unknown(commit));
-    show::print(&format!("{device}, driver {driver}, commit {commit}, {date}"))?;
-    show::print(&format!("copy, read + written: {}B/s", show::short(record.copy_bytes_per_second)))?;
-    let mut table = show::table(&["name", "what is counted", "a second", "a clock and processor", "right"], &[2, 3]);
-    for line in &record.rate_lines {
-        table.add_row([
-            line.name.into(),
-            line.unit.into(),
-            show::short(line.per_second),
-            line.per_processor_and_clock.map_or("–".into(), |rate| format!("{rate:.1}")),
-            show::yes_or_no(line.right),
-        ]);
-    }
-    show::print(&table.to_string())?;
-    record.unsupported.iter().try_for_each(|line| show::print(line))
 }
 
 #[cfg(test)]

@@ -1,121 +1,56 @@
-//! Lines about transforms and products in rings.
+//! Transforms and products in rings of every kind.
 
 use anyhow::Result;
-use ringforge::split::Split;
-use ringforge::testkit::naive;
-use ringforge::testkit::{Named, Random};
-use ringforge::{Device, Job, Op, Order, Ring};
+use ringforge::Op::{Forward, Inverse, Mul};
+use ringforge::{Job, Op, Ring};
 
-use super::{Bench, Line, Options, What};
-use crate::floor::Floor;
-use crate::measure;
-use crate::rings::{MEASURED, Measured};
-use crate::sample;
-use crate::work::{Work, slices};
+use super::jobs::{Task, suiting_batch};
+use super::suites::{Case, Scope, Suite};
 
-/// Seconds of a run that a CPU's batch is chosen for.
-const CPU_RUN_SECONDS: f64 = 0.02;
-/// Coefficient products that the oracle may take for a line.
-const ORACLE_PRODUCTS: usize = 4 << 20;
-/// Items of a GPU's result that are compared with the CPU's.
-const CPU_ITEMS: usize = 64;
+pub(super) static SUITE: Suite = Suite {
+    name: "rings",
+    title: "Rings",
+    about: "Forward and inverse transforms and products in batches of small elements, one after another in memory.",
+    headline: Some(("CTRU-768", "mul")),
+    cases,
+    ..Suite::NONE
+};
 
-/// What one line is about.
-pub(super) struct Task {
-    name: &'static str,
-    job: Job,
-    /// Where it is fixed.
-    batch: Option<usize>,
-}
+/// A name, the ring, the batches on a GPU (a CPU takes what suits it), and whether it is measured with `--quick` too.
+type Entry = (&'static str, &'static str, &'static [usize], bool);
 
-impl Task {
-    pub(super) fn title(&self) -> String {
-        format!("{} {}", self.name, self.job)
-    }
-}
+const CASES: &[Entry] = &[
+    ("ML-KEM", "3329:x^256+1", &[1 << 20, 1 << 16], true),
+    ("30-bit prime", "1073479681:x^1024+1", &[1 << 17, 1 << 16], true),
+    ("CTRU-768", "3457:x^768-x^384+1", &[1 << 17, 1 << 16], true),
+    ("CTRU-512", "3457:x^512-x^256+1", &[1 << 17], false),
+    ("CTRU-1024", "3457:x^1024-x^512+1", &[1 << 16], false),
+    ("Falcon-1024", "12289:x^1024+1", &[1 << 17], false),
+    ("RNS of three 30-bit primes", "1073479681,1072496641,1071513601:x^1024+1", &[1 << 15], false),
+    ("Goldilocks", "0xffffffff00000001:x^1024-1", &[1 << 16], false),
+    ("60-bit prime", "1152921504606584833:x^4096+1", &[1 << 14], true),
+    ("BLS12-381 Fr", "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^512-1", &[1 << 15], true),
+    ("NTRU Prime 761", "4591:x^761-x-1", &[1 << 16], false),
+    ("Saber", "8192:x^256+1", &[1 << 18], false),
+];
 
-/// What is to be measured.
-pub(super) fn tasks(options: &Options, device: &Device) -> Result<Vec<Task>> {
-    let mut tasks = Vec::new();
-    for Measured { name, ring: text, ops, batches, quick } in MEASURED {
-        if options.quick && !quick {
-            continue;
-        }
+fn cases(scope: &Scope) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for &(name, text, batches, _) in CASES.iter().filter(|(.., quick)| scope.wants(*quick)) {
         let ring: Ring = text.parse()?;
-        let batches: Vec<Option<usize>> = match &options.batch[..] {
-            [] if device.limits().is_cpu() => vec![None],
-            [] => batches.iter().copied().map(Some).collect(),
-            batches => batches.iter().copied().map(Some).collect(),
-        };
-        for op in *ops {
-            if !format!("{name} {text} {op}").contains(&options.filter) {
-                continue;
-            }
-            for &batch in &batches {
-                let job = Job::new(&ring, *op);
-                let job = batch.map_or(job.clone(), |batch| job.batch_hint(batch));
-                tasks.push(Task { name, job, batch });
-            }
+        let transforms = ringforge::split::Split::of(&ring, None).is_ok();
+        let ops: &[Op] = if transforms { &[Forward, Inverse, Mul] } else { &[Mul] };
+        // 0 stands for what suits the device
+        let batches = scope.batches(scope.either(batches, &[0]));
+        for &op in ops {
+            let ring = ring.clone();
+            let run = move |bench: &super::Bench, batch: usize| {
+                let job = Job::new(&ring, op);
+                let batch = if batch == 0 { suiting_batch(bench, &job)? } else { batch };
+                Task::new(&job.batch_hint(batch), batch).line(bench, name, bench.effort)
+            };
+            cases.push(Case { ring: text, ..Case::of_batches(name, op, batches.clone(), run) });
         }
     }
-    Ok(tasks)
-}
-
-/// Measures a line.
-pub(super) fn line(Task { name, job, batch }: &Task, bench: &Bench) -> Result<Line> {
-    let Bench { device, ceilings, effort, .. } = bench;
-    let work = bench.work(job)?;
-    let batch = match *batch {
-        Some(batch) => batch,
-        None => suiting_batch(&work)?,
-    };
-    let mut random = Random::new(std::process::id().into());
-    let (mut sets, mut inputs) = (Vec::new(), Named::new());
-    for _ in 0..measure::sets(&work, batch) {
-        inputs = sample::operands(job, &mut random, 4, batch)?;
-        sets.push(work.buffers(batch, &slices(&inputs))?);
-    }
-    let times = measure::measure(&work, batch, &mut sets, *effort)?;
-    let result = sets.last().map(|buffers| work.result(buffers)).transpose()?.unwrap_or_default();
-    drop(sets);
-    let right = is_right(job, device, batch, &inputs, &result)?;
-    let plan = work.program.plan();
-    let floor = Floor::of(job, plan.floor_bytes_per_item(), ceilings, device.limits());
-    let what = What { name, ring: job.ring.to_string(), op: job.op.to_string() };
-    Ok(Line::new(what, batch, plan, times, floor, right))
-}
-
-/// A power of two that takes a CPU a suitable time.
-fn suiting_batch(work: &Work) -> Result<usize> {
-    let most = (64 << 20) / work.bytes(1).max(1);
-    Ok(((CPU_RUN_SECONDS / measure::estimate_item(work)?) as usize).clamp(16, most.max(16)).next_power_of_two())
-}
-
-/// Whether items of the result are what the oracle says, and on a GPU what the CPU says of more of them.
-pub(super) fn is_right(job: &Job, device: &Device, batch: usize, inputs: &Named, result: &[u8]) -> Result<bool> {
-    let ring = &job.ring;
-    let size = ring.bytes();
-    let products = ring.basis().len() * ring.degree().pow(2);
-    let few = (ORACLE_PRODUCTS / products).clamp(1, 4).min(batch);
-    let first: Vec<&[u8]> = inputs.values().map(|input| &input[..few * size]).collect();
-    let mut right = oracle(job, &first, &result[..few * size])?;
-    if !device.limits().is_cpu() {
-        // from the end, where the last block may not be full
-        let items = batch.min(CPU_ITEMS);
-        let from = (batch - items) * size;
-        let last: Vec<_> = slices(inputs).into_iter().map(|(name, input)| (name, &input[from..])).collect();
-        right &= Work::new(&Device::cpu(), job)?.run(items, &last)? == result[from..];
-    }
-    Ok(right)
-}
-
-fn oracle(job: &Job, inputs: &[&[u8]], result: &[u8]) -> Result<bool> {
-    let ring = &job.ring;
-    let plain = |bytes: &[u8]| naive::to_plain(ring, bytes);
-    Ok(match (job.op, inputs) {
-        (Op::Mul, [a, b]) => naive::mul(ring, &plain(a), &plain(b)) == plain(result),
-        (Op::Forward, [a]) => naive::forward(ring, &Split::of(ring, None)?, Order::Tree, &plain(a)) == plain(result),
-        (Op::Inverse, [a]) => naive::forward(ring, &Split::of(ring, None)?, Order::Tree, &plain(result)) == plain(a),
-        _ => anyhow::bail!("{} has no oracle here", job.op),
-    })
+    Ok(cases)
 }

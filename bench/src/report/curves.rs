@@ -1,134 +1,105 @@
-//! Which plots a record gives.
+//! Which plots lines give: against the length of transforms, and against the batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use serde_json::Value;
+use crate::bench::suites::{Figure, Suite};
+use crate::record::{Measurement, Memory};
 
-use super::plot::{Curve, Plot, Unit};
-use super::record::{Record, at};
+use super::plot::{Curve, Plot, Style};
 
-/// Fewest points of a curve.
-const POINTS: usize = 2;
+/// Fewest points of a curve of ours: two say nothing.
+const POINTS: usize = 3;
 /// What measurements give, with room to spare; axes of what is not among these have no end.
-const DRAWN: RangeInclusive<f64> = 1e-18..=1e18;
+const DRAWN: RangeInclusive<f64> = 1e-12..=1e15;
 
-/// Curves by name, each with its points by first coordinate.
+/// Curves by style and name, each with its points by first coordinate.
 #[derive(Default)]
-struct Curves(BTreeMap<(bool, String), Vec<(f64, f64)>>);
+struct Curves(BTreeMap<(Style, String), BTreeMap<usize, f64>>);
 
 impl Curves {
-    /// Adds a point, if there is one that can be drawn.
-    fn add(&mut self, reference: bool, name: &str, x: Option<f64>, y: Option<f64>) {
-        if let (Some(x), Some(y)) = (x, y)
-            && DRAWN.contains(&x)
-            && DRAWN.contains(&y)
-        {
-            self.0.entry((reference, name.to_owned())).or_default().push((x, y));
+    fn add(&mut self, style: Style, name: String, x: usize, y: f64) {
+        if DRAWN.contains(&y) {
+            self.0.entry((style, name)).or_default().insert(x, y);
         }
     }
 
     /// The plot, if a measured curve has enough points.
-    fn plot(self, title: String, across: &'static str, unit: Unit) -> Option<Plot> {
-        let enough = self.0.into_iter().filter(|(_, points)| points.len() >= POINTS);
-        let curves: Vec<Curve> = enough
-            .map(|((reference, name), mut points)| {
-                points.sort_by(|a, b| a.0.total_cmp(&b.0));
-                Curve { name, points, reference }
-            })
-            .collect();
-        curves.iter().any(|curve| !curve.reference).then_some(Plot { title, across, unit, curves })
-    }
-}
-
-fn number(line: &Value, path: &str) -> Option<f64> {
-    at(line, path).as_f64()
-}
-
-fn text<'a>(line: &'a Value, path: &str) -> &'a str {
-    at(line, path).as_str().unwrap_or_default()
-}
-
-/// The most of the floor's parts, in seconds an item.
-fn floor(line: &Value) -> Option<f64> {
-    let parts = ["memory_seconds", "multiply_seconds", "logic_seconds"];
-    parts.into_iter().filter_map(|part| number(&line["floor"], part)).reduce(f64::max)
-}
-
-/// All plots of a record.
-pub(super) fn of(record: &Record) -> Vec<Plot> {
-    let sizes = [zk(record), fhe(record)].into_iter().flatten();
-    sizes.chain(batches(record, "lines")).chain(batches(record, "sm2_lines")).chain(seeds(record)).collect()
-}
-
-/// Time against size, beside sppark and the floor.
-fn zk(record: &Record) -> Option<Plot> {
-    let mut curves = Curves::default();
-    for line in record.lines("zk_lines") {
-        let size = number(line, "log_n").map(f64::exp2);
-        let name = if line["coset"] == true { "coset, " } else { "" }.to_owned() + text(line, "op");
-        curves.add(false, &name, size, number(line, "median_seconds"));
-        if line["coset"] == false && line["op"] == "forward" {
-            curves.add(true, "sppark, forward", size, number(line, "peer_seconds"));
-            curves.add(true, "floor", size, floor(line));
-        }
-    }
-    curves.plot("One transform of BLS12-381 Fr against its size".into(), "n", Unit::Seconds)
-}
-
-/// The same for 60-bit rows of many polynomials.
-fn fhe(record: &Record) -> Option<Plot> {
-    let mut curves = Curves::default();
-    let batches = record.lines("fhe_lines").iter().filter(|line| line["unit"] == "limb");
-    for line in batches.filter(|line| text(line, "name").ends_with("60 bits")) {
-        let log_n = text(line, "name").split_once("2^").and_then(|(_, rest)| rest.split_once(','));
-        let size = log_n.and_then(|(log_n, _)| log_n.parse().ok()).map(f64::exp2);
-        let seconds = |path: &str| number(line, path).map(|nanoseconds| nanoseconds * 1e-9);
-        curves.add(false, text(line, "op"), size, seconds("unit_ns"));
-        if line["op"] == "forward" {
-            curves.add(true, "best peer, forward", size, seconds("peer"));
-            let limbs = number(line, "limbs");
-            curves.add(true, "floor", size, floor(line).zip(limbs).map(|(seconds, limbs)| seconds / limbs));
-        }
-    }
-    curves.plot("One row modulo a 60-bit prime against its size".into(), "N", Unit::Seconds)
-}
-
-/// Items a second against the batch, a plot for each name.
-fn batches(record: &Record, kind: &str) -> Vec<Plot> {
-    let mut by_name: BTreeMap<String, Curves> = BTreeMap::new();
-    for line in record.lines(kind) {
-        // lines about SM2 have the operation in the name
-        let (name, op) = match line["op"].as_str() {
-            Some(op) => (text(line, "name"), op),
-            None => text(line, "name").split_once(' ').unwrap_or((text(line, "name"), "")),
+    fn plot(self, title: String, across: &'static str, figure: Figure) -> Option<Plot> {
+        let enough = |(style, _): &(Style, String), points: &BTreeMap<usize, f64>| {
+            points.len() >= if *style == Style::Ours { POINTS } else { 2 }
         };
-        let curves = by_name.entry(name.to_owned()).or_default();
-        curves.add(false, op, number(line, "batch"), number(line, "items_per_second"));
+        let curves = self.0.into_iter().filter(|(key, points)| enough(key, points));
+        let points = |points: BTreeMap<usize, f64>| points.into_iter().map(|(x, y)| (x as f64, y)).collect();
+        let curves: Vec<Curve> =
+            curves.map(|((style, name), all)| Curve { name, style, points: points(all) }).collect();
+        curves.iter().any(|curve| curve.style == Style::Ours).then_some(Plot { title, across, figure, curves })
     }
-    let plot =
-        |(name, curves): (String, Curves)| curves.plot(format!("{name} against the batch"), "batch", Unit::PerSecond);
-    by_name.into_iter().filter_map(plot).collect()
 }
 
-/// The sources' experiments against the batch, a plot of throughput and one of latency for each suite and name.
-fn seeds(record: &Record) -> Vec<Plot> {
-    let mut by_name: BTreeMap<String, [Curves; 2]> = BTreeMap::new();
-    for line in record.lines("seed_lines") {
-        let [throughput, latency] =
-            by_name.entry(format!("{}: {}", text(line, "suite"), text(line, "name"))).or_default();
-        let variant = line["variant"].as_str().map(|variant| format!(", {variant}")).unwrap_or_default();
-        let name = format!("{}{variant}", text(line, "op"));
-        let batch = number(line, "batch");
-        throughput.add(false, &name, batch, number(line, "items_per_second"));
-        throughput.add(true, &format!("the source, {name}"), batch, number(line, "source_items_per_second"));
-        latency.add(false, &name, batch, number(line, "median_seconds"));
+/// The plots of a suite's lines.
+pub(super) fn of(suite: &Suite, lines: &[&Measurement]) -> Vec<Plot> {
+    let by_size = sizes(suite, lines).plot(format!("{}, by length", suite.title), "n", suite.figure);
+    by_size.into_iter().chain(batches(lines)).collect()
+}
+
+/// The case without the length in it, as `2^16`.
+fn series(line: &Measurement) -> String {
+    let length = line.n.map_or(String::new(), |n| format!("2^{}", n.ilog2()));
+    line.case.replace(&length, "").trim_matches([' ', ',']).replace("  ", " ")
+}
+
+/// Figures against the length, for the largest batch of each; floor and peers of the first operation.
+fn sizes(suite: &Suite, lines: &[&Measurement]) -> Curves {
+    let (mut curves, mut largest) = (Curves::default(), BTreeMap::new());
+    for &line in lines.iter().filter(|line| line.n.is_some() && line.memory == Memory::Device) {
+        let most = largest.entry((series(line), line.what(), line.n)).or_insert(line);
+        if line.batch > most.batch {
+            *most = line;
+        }
     }
-    let plots = by_name.into_iter().flat_map(|(name, [throughput, latency])| {
-        [
-            throughput.plot(format!("{name}, throughput"), "batch", Unit::PerSecond),
-            latency.plot(format!("{name}, latency"), "batch", Unit::Seconds),
-        ]
-    });
-    plots.flatten().collect()
+    for ((series, what, n), line) in largest {
+        let name = [series.clone(), what].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        let figure = |seconds: f64| suite.figure.number(line, seconds);
+        let Some(n) = n else { continue };
+        curves.add(Style::Ours, name, n, figure(1.0 / line.items_per_second));
+        if lines.first().is_some_and(|first| first.operation == line.operation) && !series.contains("coset") {
+            others(&mut curves, line, n, &figure);
+        }
+    }
+    curves
+}
+
+/// Items a second against the batch, a plot for each case, or where there are several ways for each operation of it.
+fn batches(lines: &[&Measurement]) -> Vec<Plot> {
+    let mut plots: BTreeMap<String, Curves> = BTreeMap::new();
+    let variants = |case: &str| {
+        let of_case = lines.iter().filter(|line| line.case == case);
+        of_case.map(|line| line.variant.as_str()).collect::<BTreeSet<_>>().len()
+    };
+    for &line in lines.iter().filter(|line| line.memory == Memory::Device) {
+        let (title, name) = match variants(&line.case) {
+            1 => (line.case.clone(), line.what()),
+            _ => (format!("{}, {}", line.case, line.operation), line.variant.clone()),
+        };
+        let curves = plots.entry(title).or_default();
+        let name = if name.is_empty() { "here".into() } else { name };
+        curves.add(Style::Ours, name, line.batch, line.items_per_second);
+        others(curves, line, line.batch, &|seconds| 1.0 / seconds);
+    }
+    let plot = |(title, curves): (String, Curves)| curves.plot(format!("{title}, by batch"), "batch", Figure::Rate);
+    plots.into_iter().filter_map(plot).collect()
+}
+
+/// The floor and the peers of a line.
+fn others(curves: &mut Curves, line: &Measurement, x: usize, figure: &dyn Fn(f64) -> f64) {
+    let of =
+        |name: &str| if line.operation.is_empty() { name.to_owned() } else { format!("{name}, {}", line.operation) };
+    if let Some((seconds, _)) = line.floor.limit() {
+        curves.add(Style::Floor, of("floor"), x, figure(seconds));
+    }
+    for peer in &line.peers {
+        let quoted = if peer.source.is_some() { " (quoted)" } else { "" };
+        curves.add(Style::Peer, of(&peer.name) + quoted, x, figure(peer.seconds));
+    }
 }

@@ -1,117 +1,136 @@
-//! Curves as SVG.
+//! Curves as SVG, both axes logarithmic, with few ticks that can be read.
 
-use std::ops::Range;
+use core::ops::Range;
 
-use anyhow::Result;
-use plotters::prelude::*;
+use maud::{Markup, html};
 
-use crate::show;
+use crate::bench::suites::Figure;
 
-/// What the vertical axis has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    Seconds,
-    PerSecond,
+/// Whose curve it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Style {
+    Ours,
+    Floor,
+    Peer,
 }
 
 /// Points that belong together.
 #[derive(Debug)]
 pub(super) struct Curve {
     pub(super) name: String,
+    pub(super) style: Style,
     /// By ascending first coordinate, both positive.
     pub(super) points: Vec<(f64, f64)>,
-    /// Whether it is a figure to compare with, and not one that was measured here.
-    pub(super) reference: bool,
 }
 
-/// Curves in one frame, both axes logarithmic.
+/// Curves in one frame.
 #[derive(Debug)]
 pub(super) struct Plot {
     pub(super) title: String,
     /// What the horizontal axis has.
     pub(super) across: &'static str,
-    pub(super) unit: Unit,
+    /// What the vertical axis has.
+    pub(super) figure: Figure,
     pub(super) curves: Vec<Curve>,
 }
 
-/// Colours that are told apart by most eyes (Okabe and Ito's).
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(230, 159, 0),
-    RGBColor(90, 90, 90),
-];
-const SIZE: (u32, u32) = (620, 400);
-const FONT: &str = "sans-serif";
+const WIDTH: f64 = 620.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 70.0;
+const TOP: f64 = 44.0;
+/// Height of a name below the frame.
+const NAME: f64 = 18.0;
+/// Most ticks of an axis.
+const TICKS: usize = 8;
+const COLOURS: usize = 6;
 
-/// The range of these values with room below and above.
-fn range(values: impl Iterator<Item = f64> + Clone, below: f64, above: f64) -> Range<f64> {
-    let least = values.clone().fold(f64::INFINITY, f64::min);
-    let most = values.fold(0.0, f64::max);
-    least / below..most * above
+/// The range of these values.
+fn range(values: impl Iterator<Item = f64>) -> Range<f64> {
+    let (least, most) = values.fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(x), most.max(x)));
+    least / 1.25..most * 1.25
 }
 
-/// A power of two; marks between them have no label.
-fn across(x: &f64) -> String {
-    let log = x.log2();
-    match (log - log.round()).abs() < 1e-9 {
-        true if log > 9.5 => format!("2^{log:.0}"),
-        true => format!("{x:.0}"),
-        false => String::new(),
+/// Powers of two in a range, evenly thinned out.
+fn powers(range: &Range<f64>) -> Vec<f64> {
+    let exponents: Vec<i32> = (range.start.log2().ceil() as i32..=range.end.log2().floor() as i32).collect();
+    let step = exponents.len().div_ceil(TICKS).max(1);
+    exponents.into_iter().step_by(step).map(|exponent| f64::from(exponent).exp2()).collect()
+}
+
+/// Powers of ten in a range, evenly thinned out; where there are few, 2 and 5 times these as well.
+fn decades(range: &Range<f64>) -> Vec<f64> {
+    let exponents: Vec<i32> = (range.start.log10().floor() as i32..=range.end.log10().ceil() as i32).collect();
+    let within = |x: &f64| range.contains(x);
+    let fine = |exponent: &i32| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(*exponent));
+    let ticks: Vec<f64> = exponents.iter().flat_map(fine).filter(within).collect();
+    if ticks.len() <= TICKS {
+        return ticks;
     }
+    let step = exponents.len().div_ceil(TICKS);
+    exponents.into_iter().step_by(step).map(|exponent| 10f64.powi(exponent)).filter(within).collect()
 }
 
 /// The plot as an SVG element. There is at least one point.
-pub(super) fn svg(plot: &Plot) -> Result<String> {
-    let mut text = String::new();
-    {
-        let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-        let points = plot.curves.iter().flat_map(|curve| &curve.points);
-        let x = range(points.clone().map(|point| point.0), 1.4, 1.4);
-        // names stand above
-        let y = range(points.map(|point| point.1), 1.8, 6.0);
-        let mut chart = ChartBuilder::on(&root)
-            .caption(&plot.title, (FONT, 18))
-            .margin(10)
-            .x_label_area_size(44)
-            .y_label_area_size(76)
-            .build_cartesian_2d(x.log_scale().base(2.0), y.log_scale())?;
-        let down = match plot.unit {
-            Unit::Seconds => |y: &f64| show::time(*y),
-            Unit::PerSecond => |y: &f64| show::short(*y),
-        };
-        chart
-            .configure_mesh()
-            .light_line_style(BLACK.mix(0.04))
-            .bold_line_style(BLACK.mix(0.12))
-            .label_style((FONT, 14))
-            .x_desc(plot.across)
-            .y_desc(if plot.unit == Unit::Seconds { "time" } else { "items a second" })
-            .x_label_formatter(&across)
-            .y_label_formatter(&down)
-            .draw()?;
-        for (curve, colour) in plot.curves.iter().zip(COLOURS.iter().cycle()) {
-            let line = colour.stroke_width(if curve.reference { 1 } else { 2 });
-            let series = LineSeries::new(curve.points.iter().copied(), line);
-            chart
-                .draw_series(series)?
-                .label(&curve.name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], line));
-            if !curve.reference {
-                chart.draw_series(curve.points.iter().map(|&point| Circle::new(point, 3, colour.filled())))?;
+pub(super) fn svg(plot: &Plot) -> Markup {
+    let points = || plot.curves.iter().flat_map(|curve| &curve.points);
+    let (across, down) = (range(points().map(|point| point.0)), range(points().map(|point| point.1)));
+    let place = |x: f64, range: &Range<f64>| (x / range.start).ln() / (range.end / range.start).ln();
+    let x = |value: f64| LEFT + (WIDTH - LEFT - 10.0) * place(value, &across);
+    let y = |value: f64| TOP + HEIGHT * (1.0 - place(value, &down));
+    let path = |curve: &Curve| {
+        let mut path = String::new();
+        for (i, &(a, b)) in curve.points.iter().enumerate() {
+            path += &format!("{}{:.1} {:.1}", if i == 0 { "M" } else { "L" }, x(a), y(b));
+        }
+        path
+    };
+    let power = |x: f64| if x >= 1024.0 { format!("2^{}", x.log2()) } else { x.to_string() };
+    let below = TOP + HEIGHT + 40.0;
+    let height = below + NAME * plot.curves.len() as f64;
+    let class = |style: Style| match style {
+        Style::Ours => "line",
+        Style::Floor => "line floor",
+        Style::Peer => "line peer",
+    };
+    let colour = |i: usize, style: Style| match style {
+        Style::Floor => "var(--c6)".to_owned(),
+        _ => format!("var(--c{})", i % COLOURS),
+    };
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(plot.title) {
+            text.title x="0" y="16" { (plot.title) }
+            text x="0" y="34" { (plot.figure.heading()) }
+            @for tick in powers(&across) {
+                line.grid x1=(x(tick)) x2=(x(tick)) y1=(TOP) y2=(TOP + HEIGHT) {}
+                text x=(x(tick)) y=(TOP + HEIGHT + 18.0) text-anchor="middle" { (power(tick)) }
+            }
+            text x=(WIDTH - 10.0) y=(TOP + HEIGHT + 34.0) text-anchor="end" { (plot.across) }
+            @for tick in decades(&down) {
+                line.grid x1=(LEFT) x2=(WIDTH - 10.0) y1=(y(tick)) y2=(y(tick)) {}
+                text x=(LEFT - 6.0) y=(y(tick) + 4.0) text-anchor="end" { (plot.figure.show(tick)) }
+            }
+            @for (i, curve) in plot.curves.iter().enumerate() {
+                @let name = below + NAME * i as f64;
+                path class=(class(curve.style)) stroke=(colour(i, curve.style)) d=(path(curve)) {}
+                @if curve.style == Style::Ours {
+                    @for point in &curve.points { circle cx=(x(point.0)) cy=(y(point.1)) r="3" fill=(colour(i, curve.style)) {} }
+                }
+                path class=(class(curve.style)) stroke=(colour(i, curve.style)) d=(format!("M{LEFT} {}h28", name + 6.0)) {}
+                text x=(LEFT + 36.0) y=(name + 10.0) { (curve.name) }
             }
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .label_font((FONT, 14))
-            .background_style(WHITE.mix(0.85))
-            .border_style(BLACK.mix(0.2))
-            .draw()?;
-        root.present()?;
     }
-    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_few_and_round() {
+        assert_eq!(powers(&(100.0..1100.0)), [128.0, 256.0, 512.0, 1024.0]);
+        assert!(powers(&(1.0..1e9)).len() <= TICKS && decades(&(1e-6..1e6)).len() <= TICKS);
+        assert_eq!(decades(&(90.0..600.0)), [100.0, 200.0, 500.0]);
+        assert_eq!(decades(&(1.1..1.9)), Vec::<f64>::new());
+    }
 }

@@ -4,8 +4,9 @@ use anyhow::{Result, ensure};
 use ringforge::testkit::Named;
 use ringforge::{Device, Plan};
 
-use crate::measure::{self, Effort, Times};
-use crate::work::{Work, slices};
+use crate::bench::runs::Runs;
+use crate::measure::{Effort, Times};
+use crate::work::slices;
 
 /// Plans for the same arguments on one device: each is measured, and must leave what the first one left.
 pub(super) struct Contest<'a> {
@@ -28,16 +29,13 @@ impl<'a> Contest<'a> {
 
     /// What a plan takes.
     pub(super) fn enter(&mut self, name: &str, plan: &Plan) -> Result<Times> {
-        let work = Work::of_plan(self.device, plan)?;
-        let sets = (0..measure::sets(&work, self.batch)).map(|_| work.buffers(self.batch, &slices(&self.inputs)));
-        let mut sets = sets.collect::<Result<Vec<_>>>()?;
-        let times = measure::measure(&work, self.batch, &mut sets, self.effort)?;
-        for set in &sets {
-            let found = work.results(set)?;
-            let expected = self.expected.get_or_insert_with(|| found.clone());
-            ensure!(found == *expected, "{name}: the result is not that of the usual plan\n{plan}");
-        }
-        Ok(times)
+        let outcome = Runs::new(plan, self.batch, &slices(&self.inputs)).times(self.device, self.effort)?;
+        let expected = self.expected.get_or_insert_with(|| outcome.results.clone());
+        ensure!(
+            outcome.alike && outcome.results == *expected,
+            "{name}: the result is not that of the usual plan\n{plan}"
+        );
+        Ok(outcome.times)
     }
 }
 

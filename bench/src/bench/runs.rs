@@ -1,0 +1,134 @@
+//! Runs of a plan on inputs, as every suite measures them: over rotating sets of buffers, started one by one or captured.
+
+use anyhow::{Context, Result};
+use ringforge::kernels::Role;
+use ringforge::run::{Captured, CapturedArg};
+use ringforge::testkit::Named;
+use ringforge::{Buffer, Device, Job, Pipeline, Plan, Planner};
+
+use super::Bench;
+use crate::measure::{self, Effort, Times};
+use crate::profile;
+use crate::record::{Measurement, Step};
+use crate::work::{Inputs, Work};
+
+/// How runs of a plan are made.
+pub(crate) struct Runs<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) batch: usize,
+    pub(crate) inputs: &'a Inputs<'a>,
+    /// Whether launches are recorded once and replayed.
+    pub(crate) captured: bool,
+    /// Sets of buffers; as many as fill the caches, if not given.
+    pub(crate) sets: Option<usize>,
+    /// The job that the plan does, by which kernels' multiplications are counted.
+    pub(crate) job: Option<&'a Job>,
+}
+
+/// What runs took and left.
+pub(crate) struct Outcome {
+    pub(crate) times: Times,
+    pub(crate) steps: Vec<Step>,
+    /// What was written.
+    pub(crate) results: Named,
+    /// Whether every set of buffers was left with the same.
+    pub(crate) alike: bool,
+}
+
+impl<'a> Runs<'a> {
+    /// Runs that are started one by one.
+    pub(crate) fn new(plan: &'a Plan, batch: usize, inputs: &'a Inputs<'a>) -> Self {
+        Self { plan, batch, inputs, captured: false, sets: None, job: None }
+    }
+
+    /// Measures them, and each kernel where the bench wants that.
+    pub(crate) fn measure(&self, bench: &Bench, effort: Effort) -> Result<Outcome> {
+        let mut outcome = self.times(&bench.device, effort)?;
+        if bench.steps {
+            let work = Work::of_plan(&bench.device, self.plan)?;
+            let mut buffers = work.buffers(self.batch, self.inputs)?;
+            outcome.steps = profile::steps(bench, &work, self.batch, &mut buffers, self.job)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Measures them as a whole.
+    pub(crate) fn times(&self, device: &Device, effort: Effort) -> Result<Outcome> {
+        let Self { plan, batch, inputs, captured, .. } = *self;
+        let work = Work::of_plan(device, plan)?;
+        let set = || Set::new(&work, batch, inputs, captured);
+        let count = self.sets.unwrap_or_else(|| measure::sets(&work, batch));
+        let mut sets = (0..count).map(|_| set()).collect::<Result<Vec<_>>>()?;
+        let mut times = measure::runs(&work.stream, &mut sets, effort, |set| set.start(&work, batch))?;
+        times.buffer_bytes = count * work.bytes(batch);
+        let (results, alike) = if plan.args().iter().any(|arg| arg.role == Role::InOut) {
+            // timed runs went on from what they left
+            drop(sets);
+            let mut fresh = set()?;
+            fresh.start(&work, batch)?;
+            (fresh.results(&work)?, true)
+        } else {
+            let results = sets[0].results(&work)?;
+            let others = sets[1..].iter().map(|set| Ok(set.results(&work)? == results));
+            let alike = others.collect::<Result<Vec<_>>>()?.into_iter().all(|alike| alike);
+            (results, alike)
+        };
+        Ok(Outcome { times, steps: Vec::new(), results, alike })
+    }
+}
+
+impl Outcome {
+    /// What was measured of an operation of a case.
+    pub(crate) fn line(&self, case: impl Into<String>, operation: impl ToString, batch: usize) -> Measurement {
+        Measurement { steps: self.steps.clone(), ..Measurement::new(case, operation, batch, self.times) }
+    }
+}
+
+/// Memory of a run.
+enum Set {
+    Buffers(Vec<Buffer>),
+    Captured(Captured),
+}
+
+impl Set {
+    fn new(work: &Work, batch: usize, inputs: &Inputs<'_>, captured: bool) -> Result<Self> {
+        let buffers = work.buffers(batch, inputs)?;
+        if !captured {
+            return Ok(Self::Buffers(buffers));
+        }
+        let names = work.program.plan().args().iter().map(|arg| arg.name.as_str());
+        let args = names.zip(buffers.into_iter().map(CapturedArg::from)).collect();
+        Ok(Self::Captured(work.program.capture(&work.stream, batch, args)?))
+    }
+
+    fn start(&mut self, work: &Work, batch: usize) -> Result<()> {
+        match self {
+            Self::Buffers(buffers) => work.start(batch, buffers),
+            Self::Captured(captured) => Ok(captured.run()?),
+        }
+    }
+
+    fn results(&self, work: &Work) -> Result<Named> {
+        match self {
+            Self::Buffers(buffers) => work.results(buffers),
+            Self::Captured(captured) => {
+                let written = work.program.plan().args().iter().filter(|arg| arg.role != Role::In);
+                let read = |name: &str| {
+                    let buffer = captured.buffer(name).context("arguments stay")?;
+                    anyhow::Ok((name.to_owned(), work.stream.download(buffer)?))
+                };
+                written.map(|arg| read(&arg.name)).collect()
+            }
+        }
+    }
+}
+
+/// The plan of a job; where it works in place, such that it may run on what it left.
+pub(crate) fn repeatable(planner: &Planner, job: &Job) -> Result<Plan> {
+    let plan = planner.plan(job)?;
+    let Some(content) = plan.arg("data").and_then(|arg| arg.before.clone()) else { return Ok(plan) };
+    let p = Pipeline::new(plan.title(), planner);
+    let [left] = p.plan(&plan, &[p.elements("data", content.clone())]);
+    p.output("data", left.holding(content));
+    Ok(p.build()?)
+}

@@ -1,0 +1,300 @@
+//! The suites: what is measured, in which cases, and what a reader must know about each. Adding a case is one entry in the
+//! list of its suite's module; adding a suite is one entry here.
+
+use anyhow::Result;
+use ringforge::Device;
+
+#[cfg(feature = "peers")]
+use super::cpu;
+pub(crate) use super::figure::Figure;
+use super::{Bench, convert, fhe, kems, operations, own, papers, rates, rings, sm2, zk};
+use crate::record::{Measurement, Peer};
+
+/// Measurements that belong together.
+pub(crate) struct Suite {
+    /// As filters and records have it.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// As a heading.
+    pub(crate) title: &'static str,
+    /// What is measured, what is resident, what peers are: one or two sentences.
+    pub(crate) about: &'static str,
+    pub(crate) figure: Figure,
+    /// The case and operation that stand for the suite where all are compared.
+    pub(crate) headline: Option<(&'static str, &'static str)>,
+    /// Figures of others, beside the lines that do the same.
+    pub(crate) quoted: &'static [Quoted],
+    pub(crate) cases: fn(&Scope) -> Result<Vec<Case>>,
+}
+
+/// When a suite runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// With `ringforge bench`.
+    Area,
+    /// With `ringforge bench papers`: a table or figure of a paper that the engine came from.
+    Paper,
+    /// With `ringforge bench rates`.
+    Rates,
+    /// With `ringforge bench RING OP`.
+    Own,
+}
+
+/// Figures of another implementation that were not measured in the same run.
+#[derive(Debug)]
+pub(crate) struct Quoted {
+    pub(crate) case: &'static str,
+    pub(crate) peer: &'static str,
+    pub(crate) source: &'static str,
+    /// The device that they are compared on; `None` where the source has a device of its own.
+    pub(crate) device: Option<&'static str>,
+    /// The operation, and the seconds of an item.
+    pub(crate) seconds: &'static [(&'static str, f64)],
+}
+
+/// What cases are chosen and sized by.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scope {
+    /// Whether it is measured on a CPU.
+    pub(crate) cpu: bool,
+    /// Fewer lines.
+    pub(crate) quick: bool,
+    /// The batches that the user asked for.
+    pub(crate) batches: Vec<usize>,
+    /// Transforms are no longer than this power of two: in tests.
+    pub(crate) most_log_n: Option<u32>,
+}
+
+impl Scope {
+    /// The scope on a device.
+    pub(crate) fn new(device: &Device, quick: bool, batches: &[usize]) -> Self {
+        Self { cpu: device.limits().is_cpu(), quick, batches: batches.to_vec(), most_log_n: None }
+    }
+
+    /// The one on a GPU, the other on a CPU.
+    pub(crate) fn either<T>(&self, gpu: T, cpu: T) -> T {
+        if self.cpu { cpu } else { gpu }
+    }
+
+    /// The batches that were asked for, else these.
+    pub(crate) fn batches(&self, usual: &[usize]) -> Vec<usize> {
+        if self.batches.is_empty() { usual.to_vec() } else { self.batches.clone() }
+    }
+
+    /// The length of a transform as a power of two.
+    pub(crate) fn log_n(&self, log_n: u32) -> u32 {
+        self.most_log_n.map_or(log_n, |most| log_n.min(most))
+    }
+
+    /// Whether to measure what is, or is not, measured in a hurry too.
+    pub(crate) fn wants(&self, is_quick: bool) -> bool {
+        is_quick || !self.quick
+    }
+}
+
+/// The operations of a case that are wanted; others may be run for what they leave.
+pub(crate) struct Wanted(pub(crate) Vec<String>);
+
+impl Wanted {
+    /// Whether this one is.
+    pub(crate) fn has(&self, operation: &str) -> bool {
+        self.0.iter().any(|wanted| wanted == operation)
+    }
+}
+
+/// What measures the wanted operations of a case.
+type Run = Box<dyn Fn(&Bench, &Wanted) -> Result<Vec<Measurement>>>;
+
+/// What is measured at once.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    /// More that filters go by.
+    pub(crate) ring: &'static str,
+    pub(crate) operations: Vec<String>,
+    pub(crate) run: Run,
+}
+
+impl Case {
+    /// A case of some operations.
+    pub(crate) fn new<O: ToString>(
+        name: impl Into<String>,
+        operations: &[O],
+        run: impl Fn(&Bench, &Wanted) -> Result<Vec<Measurement>> + 'static,
+    ) -> Self {
+        let operations = operations.iter().map(ToString::to_string).collect();
+        Self { name: name.into(), ring: "", operations, run: Box::new(run) }
+    }
+
+    /// A case of one operation, and a line for each of its batches.
+    pub(crate) fn of_batches<O: ToString>(
+        name: impl Into<String>,
+        operation: O,
+        batches: Vec<usize>,
+        run: impl Fn(&Bench, usize) -> Result<Measurement> + 'static,
+    ) -> Self {
+        Self::new(name, &[operation], move |bench, _| batches.iter().map(|&batch| run(bench, batch)).collect())
+    }
+
+    /// The operations whose title contains this.
+    pub(crate) fn wanted(&self, suite: &Suite, filter: &str) -> Wanted {
+        let title = |operation: &String| {
+            let parts = [suite.name, &self.name, self.ring, operation];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        };
+        Wanted(self.operations.iter().filter(|operation| title(operation).contains(filter)).cloned().collect())
+    }
+}
+
+impl Suite {
+    /// A suite without cases.
+    pub(crate) const NONE: Self = Self {
+        name: "",
+        kind: Kind::Area,
+        title: "",
+        about: "",
+        figure: Figure::Rate,
+        headline: None,
+        quoted: &[],
+        cases: |_| Ok(Vec::new()),
+    };
+
+    /// Measures a case's wanted operations.
+    pub(crate) fn measure(&self, case: &Case, wanted: &Wanted, bench: &Bench) -> Result<Vec<Measurement>> {
+        let mut lines = (case.run)(bench, wanted)?;
+        lines.retain(|line| wanted.has(&line.operation));
+        for line in &mut lines {
+            line.suite = self.name.into();
+            self.quote(line, &bench.device.limits().name);
+        }
+        Ok(lines)
+    }
+
+    /// Adds the quoted figures of what does the same on a device.
+    fn quote(&self, line: &mut Measurement, device: &str) {
+        let same = |quoted: &&Quoted| {
+            quoted.case == line.case && quoted.device.is_none_or(|reference| device.contains(reference))
+        };
+        for quoted in self.quoted.iter().filter(same) {
+            let figure = quoted.seconds.iter().find(|(operation, _)| *operation == line.operation);
+            line.peers.extend(figure.map(|(_, seconds)| Peer {
+                name: quoted.peer.into(),
+                seconds: *seconds,
+                source: Some(quoted.source.into()),
+            }));
+        }
+    }
+}
+
+/// All suites, in the order of pages.
+pub(crate) static SUITES: &[&Suite] = &[
+    &rings::SUITE,
+    &fhe::SUITE,
+    &operations::SUITE,
+    &convert::SUITE,
+    &zk::SUITE,
+    &kems::CTRU,
+    &kems::CTRU_PRIME,
+    &kems::ML_KEM,
+    &sm2::SUITE,
+    #[cfg(feature = "peers")]
+    &cpu::SUITE,
+    &papers::kems::CTRU_KERNELS,
+    &papers::kems::CTRU_THROUGHPUT,
+    &papers::rings::CTRU_FUSION,
+    &papers::kems::SCHEMES,
+    &papers::rings::PRIME_PRODUCTS,
+    &papers::kems::PRIME_ENCODING,
+    &papers::streams::PRIME_STREAMS,
+    &papers::kems::PRIME_KERNELS,
+    &papers::kems::PRIME_THROUGHPUT,
+    &papers::sm2::THROUGHPUT,
+    &papers::sm2::BLOCKS,
+    &papers::rings::FHE_TRANSFORMS,
+    &papers::rings::ZK_TRANSFORMS,
+    &rates::SUITE,
+    &own::SUITE,
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use anyhow::{Context, ensure};
+
+    use super::*;
+
+    /// Every case of every suite that a CPU can do, as briefly as can be, with each kernel's time.
+    #[test]
+    fn every_case_is_right_on_a_cpu() -> Result<()> {
+        let bench = Bench { steps: true, ..Bench::of_cpu() };
+        for quick in [true, false] {
+            let scope = Scope { cpu: true, quick, batches: vec![2], most_log_n: Some(8) };
+            for suite in SUITES.iter().filter(|suite| !matches!(suite.kind, Kind::Rates | Kind::Own)) {
+                let cases = (suite.cases)(&scope)?;
+                ensure!(!cases.is_empty() || quick, "{} has no case", suite.name);
+                // what is measured in a hurry is measured without as well
+                for case in cases.iter().filter(|_| !quick) {
+                    let wanted = case.wanted(suite, "");
+                    let lines = suite.measure(case, &wanted, &bench).with_context(|| case.name.clone())?;
+                    let measured: BTreeSet<&str> = lines.iter().map(|line| line.operation.as_str()).collect();
+                    let asked: BTreeSet<&str> = wanted.0.iter().map(String::as_str).collect();
+                    ensure!(measured == asked, "{} {}: {measured:?}, not {asked:?}", suite.name, case.name);
+                    for line in &lines {
+                        ensure!(line.right && !line.checked.is_empty(), "{line:?}");
+                        ensure!(line.suite == suite.name && line.items_per_second > 0.0, "{line:?}");
+                        ensure!(line.peers.iter().all(|peer| peer.seconds > 0.0), "{line:?}");
+                        // a CPU has no multiprocessors
+                        ensure!(line.steps.iter().all(|step| step.resources.is_none()), "{line:?}");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn one_operation_may_be_wanted_alone() -> Result<()> {
+        let scope = Scope { cpu: true, quick: true, batches: vec![3], most_log_n: Some(6) };
+        for (suite, filter, operation) in
+            [(&kems::CTRU, "CTRU-768 Decaps", "Decaps"), (&fhe::SUITE, "FHE 2^16, 60 bits inverse", "inverse")]
+        {
+            let cases = (suite.cases)(&scope)?;
+            let wanted = cases.iter().map(|case| (case, case.wanted(suite, filter)));
+            let wanted: Vec<_> = wanted.filter(|(_, wanted)| !wanted.0.is_empty()).collect();
+            ensure!(wanted.len() == 1, "{filter} wants one case");
+            let lines = suite.measure(wanted[0].0, &wanted[0].1, &Bench::of_cpu())?;
+            ensure!(!lines.is_empty() && lines.iter().all(|line| line.operation == operation && line.right));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn names_are_of_one_suite_and_headlines_of_a_case() -> Result<()> {
+        let names: BTreeSet<_> = SUITES.iter().map(|suite| suite.name).collect();
+        assert_eq!(names.len(), SUITES.len());
+        let scope = |cpu| Scope { cpu, ..Scope::default() };
+        for suite in SUITES.iter().filter(|suite| matches!(suite.kind, Kind::Area)) {
+            let cases = [(suite.cases)(&scope(false))?, (suite.cases)(&scope(true))?].concat_cases();
+            let (case, operation) = suite.headline.context("an area has a headline")?;
+            let has = |name: &str, operation: &str| cases.contains(&(name.into(), operation.into()));
+            assert!(has(case, operation), "{}: {case} {operation}", suite.name);
+            for quoted in suite.quoted {
+                for (operation, _) in quoted.seconds {
+                    assert!(has(quoted.case, operation), "{}: {} {operation}", suite.name, quoted.case);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    trait Names {
+        fn concat_cases(self) -> BTreeSet<(String, String)>;
+    }
+
+    impl Names for [Vec<Case>; 2] {
+        fn concat_cases(self) -> BTreeSet<(String, String)> {
+            let pairs = |case: Case| case.operations.into_iter().map(move |operation| (case.name.clone(), operation));
+            self.into_iter().flatten().flat_map(pairs).collect()
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The options that make a ring and an operation a job, for `plan`, `bench` and `profile`.
+
+use clap::Args;
+use ringforge::{Job, Op, Order, Ring};
+
+/// What a job says beside ring, operation and batch.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Shape {
+    /// The ring that a conversion goes to.
+    #[arg(long, value_name = "RING")]
+    to: Option<Ring>,
+    /// Order of the values: tree or natural.
+    #[arg(long, default_value = "tree", value_parser = order)]
+    order: Order,
+    /// Layers of the transform; as many as the ring has, if not given.
+    #[arg(long)]
+    depth: Option<u32>,
+    /// Overwrite the input.
+    #[arg(long)]
+    in_place: bool,
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    match text {
+        "tree" => Ok(Order::Tree),
+        "natural" => Ok(Order::Natural),
+        _ => Err("tree or natural is wanted".into()),
+    }
+}
+
+/// The same job with another operation.
+pub(crate) fn with_op(job: &Job, op: Op) -> Job {
+    let mut job = job.clone();
+    job.op = op;
+    job
+}
+
+impl Shape {
+    /// The job.
+    pub(crate) fn job(&self, ring: &Ring, op: Op) -> Job {
+        let mut job = Job::new(ring, op).order(self.order);
+        (job.depth, job.in_place, job.target) = (self.depth, self.in_place, self.to.clone());
+        job
+    }
+}

@@ -1,0 +1,304 @@
+//! `ringforge profile`: each kernel of an operation, what it takes and what limits it.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use ringforge::kernels::{Kernel, Role, Sharing};
+use ringforge::split::Split;
+use ringforge::{Buffer, Job, Limits, Op, Program, Ring};
+
+use crate::bench::suites::Scope;
+use crate::bench::{Bench, Common, Selected};
+use crate::devices::Choice;
+use crate::floor;
+use crate::job::{Shape, with_op};
+use crate::measure::{Effort, Times};
+use crate::record::{Measurement, Resources, Step};
+use crate::show;
+use crate::work::Work;
+
+/// Runs whose kernels are timed.
+const TIMED_RUNS: usize = 7;
+/// Shares of the memory's and the multipliers' rates, in percent, from which on they are what limits a kernel.
+const FULL_MEMORY: f64 = 70.0;
+const FULL_MULTIPLIERS: f64 = 60.0;
+/// Registers of a multiprocessor, on all GPUs that there are, and bytes of shared memory that the driver takes of a block.
+const REGISTERS: u32 = 1 << 16;
+const RESERVED_SHARED: u32 = 1024;
+
+/// Options of `ringforge profile`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// A ring, such as 3457:x^768-x^384+1; or a case of a suite, such as ctru-768, sm2 or "key switch".
+    #[arg(value_name = "RING")]
+    what: String,
+    /// The operation: on a ring one that `ringforge plan` knows, of a scheme one such as encaps or sign.
+    #[arg(default_value = "")]
+    op: String,
+    #[command(flatten)]
+    shape: Shape,
+    /// Write JSON to this file too.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// `ringforge profile`: whether every result is right.
+pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
+    let Options { what, op, shape, out, common } = options;
+    let device = choice.open()?.device;
+    let selected = match what.parse::<Ring>() {
+        Ok(_) => Selected::own(what, op.parse::<Op>()?, shape, &common.batch)?,
+        Err(_) => Selected::named(&Scope::new(&device, false, &common.batch), what, op)?,
+    };
+    let effort = Effort { samples: 15, sample_seconds: 0.002, total_seconds: 0.15 };
+    let bench = Bench::open(common, device, effort)?.with_steps();
+    let mut record = bench.record(common);
+    selected.measure(&bench, &mut record)?;
+    record.measurements.retain(|line| !line.steps.is_empty());
+    ensure!(
+        !record.measurements.is_empty(),
+        "there are no kernels to be timed: {what} {op} {}",
+        record.unsupported.join(", ")
+    );
+    if let Some(path) = out {
+        record.write(path)?;
+    }
+    if json {
+        show::print_json(&record)?;
+    } else {
+        let environment = &record.environment;
+        show::print(&format!("{} ({}, {} threads)", environment.device, environment.cpu, environment.cpu_threads))?;
+        record.measurements.iter().try_for_each(print)?;
+    }
+    Ok(record.measurements.iter().all(|line| line.right))
+}
+
+fn print(line: &Measurement) -> Result<()> {
+    show::print(&format!("\n{}: {} a run", line.title(), show::time(line.times.median_seconds)))?;
+    show::print(&table(line))?;
+    if let Some((percent, (_, by))) = line.percent_of_floor.zip(line.floor.limit()) {
+        show::print(&format!("all kernels: {percent:.0} % of the floor, which is set by {by}"))?;
+    }
+    show::print(&format!("right: {} ({})", show::yes_or_no(line.right), line.checked))
+}
+
+/// The kernels of a line as a table.
+pub(crate) fn table(line: &Measurement) -> String {
+    let headings = [
+        "kernel",
+        "time",
+        "of all",
+        "bytes",
+        "B/s",
+        "memory",
+        "multipliers",
+        "threads",
+        "registers",
+        "spills, stack",
+        "shared",
+        "blocks a multiprocessor",
+        "limited by",
+    ];
+    let mut table = show::table(&headings, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    let total: f64 = line.steps.iter().map(|step| step.median_seconds).sum();
+    for step in &line.steps {
+        let of = |resource: fn(&Resources) -> String| step.resources.as_ref().map_or("–".into(), resource);
+        table.add_row([
+            format!("{}\n{}", step.kernel, step.about),
+            show::time(step.median_seconds),
+            format!("{:.0} %", 100.0 * step.median_seconds / total),
+            show::short(step.bytes as f64),
+            show::short(step.bytes as f64 / step.median_seconds),
+            format!("{:.0} %", step.percent_of_memory),
+            step.percent_of_multipliers.map_or("–".into(), |percent| format!("{percent:.0} %")),
+            of(|resources| resources.threads.to_string()),
+            of(|resources| resources.registers.to_string()),
+            of(|resources| resources.local_bytes.to_string()),
+            of(|resources| resources.shared_bytes.to_string()),
+            of(|resources| format!("{} ({:.0} %)", resources.blocks_per_multiprocessor, resources.occupancy_percent)),
+            step.limited_by.clone(),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Times each kernel of a program on these buffers; multiplications are counted of the job that it does, if there is one.
+pub(crate) fn steps(
+    bench: &Bench,
+    work: &Work,
+    batch: usize,
+    buffers: &mut [Buffer],
+    job: Option<&Job>,
+) -> Result<Vec<Step>> {
+    let kernels = work.program.plan().kernels();
+    let mut seconds = vec![Vec::new(); kernels.len()];
+    for _ in 0..TIMED_RUNS {
+        // an earlier run keeps the device busy until all launches are made
+        work.start(batch, buffers)?;
+        let taken = work.steps(batch, buffers)?;
+        seconds.iter_mut().zip(taken).for_each(|(seconds, taken)| seconds.push(taken));
+    }
+    let mut resources = resources(&work.program, batch)?.into_iter();
+    let limits = bench.device.limits();
+    let step = |(kernel, seconds): (&std::sync::Arc<dyn Kernel>, Vec<f64>)| {
+        let median_seconds = Times::of(seconds, 1, 1).median_seconds.max(1e-9);
+        let (bytes, resources) = (bytes(&**kernel, batch), resources.next());
+        let percent_of_memory = 100.0 * bytes as f64 / median_seconds / bench.ceilings.copy;
+        let slots = job.and_then(|job| slots(job, &**kernel, limits)).zip(bench.ceilings.pipes);
+        let percent_of_multipliers =
+            slots.map(|(slots, pipes)| 100.0 * slots * batch as f64 / median_seconds / pipes.multiply);
+        let mut step = Step {
+            kernel: kernel.name().into(),
+            about: kernel.describe(),
+            median_seconds,
+            bytes,
+            percent_of_memory,
+            percent_of_multipliers,
+            limited_by: String::new(),
+            resources,
+        };
+        step.limited_by = limited_by(&step, limits);
+        step
+    };
+    Ok(kernels.zip(seconds).map(step).collect())
+}
+
+/// Bytes that a kernel's ports read and write.
+fn bytes(kernel: &dyn Kernel, batch: usize) -> usize {
+    let of_port = |port: &ringforge::kernels::Port| {
+        let items = if port.sharing == Sharing::PerItem { batch } else { 1 };
+        // a list of tables has a pointer to each
+        let tables = port.bytes / size_of::<u64>() * port.tables;
+        let times = if port.role == Role::InOut { 2 } else { 1 };
+        (port.bytes * items + tables) * times
+    };
+    kernel.ports().iter().map(of_port).sum()
+}
+
+/// Slots of multiply-adds of an item in a kernel of a job with a transform of its own.
+fn slots(job: &Job, kernel: &dyn Kernel, limits: &Limits) -> Option<f64> {
+    let of = |op| floor::slots_per_item(&with_op(job, op), limits);
+    let about = kernel.describe();
+    let layers = about.split_once("layers ").and_then(|(_, rest)| {
+        let (from, to) = rest.split([' ', ',']).next()?.split_once("..")?;
+        Some(to.parse::<f64>().ok()? - from.parse::<f64>().ok()?)
+    });
+    // where a kernel has some of the layers, they are taken to be alike
+    let share =
+        || {
+            Some(layers.map_or(1.0, |layers| {
+                layers / f64::from(Split::of(&job.ring, job.depth).map_or(1, |split| split.depth()))
+            }))
+        };
+    match kernel.name() {
+        "forward" | "inverse" => Some(of(Op::Forward)? * share()?),
+        "ring_mul" => of(Op::Mul),
+        "point_mul" | "mul_add" => of(Op::PointMul),
+        _ => None,
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn resources(program: &Program, batch: usize) -> Result<Vec<Resources>> {
+    let of = |kernel: ringforge::cuda::Occupancy| Resources {
+        blocks: kernel.launch.blocks(batch).unwrap_or(0),
+        threads: kernel.launch.threads,
+        registers: kernel.registers,
+        local_bytes: kernel.local_bytes,
+        shared_bytes: kernel.static_shared_bytes + kernel.launch.shared_bytes,
+        blocks_per_multiprocessor: kernel.blocks_per_multiprocessor,
+        occupancy_percent: 100.0 * kernel.share(),
+    };
+    Ok(program.occupancy()?.into_iter().map(of).collect())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn resources(_: &Program, _: usize) -> Result<Vec<Resources>> {
+    Ok(Vec::new())
+}
+
+/// What limits a kernel, in words.
+fn limited_by(step: &Step, limits: &Limits) -> String {
+    let is_full = |percent: Option<f64>, full: f64| percent.is_some_and(|percent| percent >= full);
+    if step.percent_of_memory > 110.0 {
+        return "caches: it moves more than the memory could".into();
+    }
+    if step.percent_of_memory >= FULL_MEMORY {
+        return "memory bandwidth".into();
+    }
+    let Some(resources) = &step.resources else { return "arithmetic: memory could give more".into() };
+    let Resources { blocks, threads, registers, local_bytes, shared_bytes, occupancy_percent, .. } = *resources;
+    if blocks < limits.multiprocessors as usize {
+        return format!("few blocks: {blocks} on {} multiprocessors", limits.multiprocessors);
+    }
+    if is_full(step.percent_of_multipliers, FULL_MULTIPLIERS) {
+        return "multipliers".into();
+    }
+    if local_bytes > 0 {
+        return format!("local memory: {local_bytes} bytes of spilled registers and stack a thread");
+    }
+    let by_registers = REGISTERS / (registers * threads).max(1);
+    let by_shared = limits.block_shared_bytes / (shared_bytes + RESERVED_SHARED);
+    let held_back = match occupancy_percent {
+        90.0.. => "",
+        _ if by_registers <= by_shared => ", more would take fewer registers",
+        _ => ", more would take less shared memory",
+    };
+    format!("latency: neither is full, with {occupancy_percent:.0} % of the threads resident{held_back}")
+}
+
+#[cfg(test)]
+mod tests {
+    use ringforge::{Modulus, Planner};
+
+    use super::*;
+
+    fn step(memory: f64, multipliers: Option<f64>, resources: Option<Resources>) -> Step {
+        let step = &crate::record::tests::full().measurements[0].steps[0];
+        Step { percent_of_memory: memory, percent_of_multipliers: multipliers, resources, ..step.clone() }
+    }
+
+    #[test]
+    fn limits_are_told_in_words() {
+        let resources = step(0.0, None, None);
+        assert!(resources.resources.is_none());
+        let full = crate::record::tests::full().measurements[0].steps[0].resources;
+        let with = |change: fn(&mut Resources)| {
+            full.map(|mut resources| {
+                change(&mut resources);
+                resources
+            })
+        };
+        for (step, words) in [
+            (step(85.0, None, full), "memory bandwidth"),
+            (step(130.0, None, full), "caches"),
+            (step(20.0, Some(70.0), full), "multipliers"),
+            (step(20.0, None, with(|r| r.blocks = 8)), "few blocks: 8 on 132"),
+            (step(20.0, None, with(|r| r.local_bytes = 16)), "local memory: 16 bytes"),
+            (step(20.0, Some(20.0), with(|r| r.registers = 168)), "fewer registers"),
+            (step(20.0, Some(20.0), with(|r| r.shared_bytes = 90_000)), "less shared memory"),
+            (step(20.0, None, with(|r| r.occupancy_percent = 100.0)), "100 % of the threads resident"),
+            (step(20.0, None, None), "arithmetic"),
+        ] {
+            let found = limited_by(&step, &Limits::h200());
+            assert!(found.contains(words), "{found}, not {words}");
+        }
+    }
+
+    #[test]
+    fn multiplications_of_kernels_are_those_of_the_job() -> Result<()> {
+        let limits = Limits::h200();
+        let ring = Ring::rns(1 << 16, &Modulus::ntt_primes(1 << 17, 60, 2)?)?;
+        let job = Job::new(&ring, Op::Forward);
+        let plan = Planner::new(limits.clone()).plan(&job)?;
+        assert!(plan.kernels().len() > 1);
+        let all: Option<f64> = plan.kernels().map(|kernel| slots(&job, &**kernel, &limits)).sum();
+        assert!(all.zip(floor::slots_per_item(&job, &limits)).is_some_and(|(all, job)| (all / job - 1.0).abs() < 1e-9));
+        // residues in and out, and factors
+        assert!(plan.kernels().all(|kernel| bytes(&**kernel, 3) > 3 * 2 * ring.bytes()));
+        Ok(())
+    }
+}

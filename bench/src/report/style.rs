@@ -1,0 +1,27 @@
+//! How the page looks, wide and narrow, light and dark.
+
+/// The sheet of the page.
+pub(super) const STYLE: &str = "
+    :root { color-scheme: light dark; --line: #d5dae3; --soft: #5a6475; --c0: #0072b2; --c1: #d55e00; --c2: #009e73;
+        --c3: #cc79a7; --c4: #56b4e9; --c5: #e69f00; --c6: #7a7a7a; }
+    @media (prefers-color-scheme: dark) { :root { --line: #3a4250; --soft: #a3adbd; --c0: #56b4e9; --c4: #0072b2; } }
+    body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+    h1, h2 { line-height: 1.2; }
+    h2 { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1.5rem; }
+    .source { color: var(--soft); }
+    .quoted { color: var(--soft); }
+    .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(26rem, 100%), 1fr)); gap: 1rem; }
+    figure { margin: 0; }
+    svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }
+    svg .grid { stroke: var(--line); }
+    svg .title { font-size: 15px; font-weight: 600; }
+    svg .line { fill: none; stroke-width: 2; }
+    svg .floor { stroke-dasharray: 7 4; stroke-width: 1.5; }
+    svg .peer { stroke-dasharray: 2 3; stroke-width: 1.5; }
+    table { border-collapse: collapse; margin: .5rem 0 1.5rem; font-variant-numeric: tabular-nums; }
+    th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align: left; }
+    .wrong { color: #fff; background: #b3261e; }
+    summary { cursor: pointer; font-weight: 600; }
+    .wide { overflow-x: auto; }
+    .wide > svg { min-width: 42rem; }
+";
