@@ -67,7 +67,7 @@ try() {
 }
 
 correctness() {
-    try check "$bundle/ringforge" check --device cuda
+    try check "$bundle/ringforge" check --all --device cuda
     tail -n 1 "$out/check.log"
     local program
     for program in "$bundle"/tests/*; do
@@ -90,7 +90,7 @@ sanitize() {
         # the driver says by an error where a kernel's parameters end, which memcheck would count
         local options=(--tool "$tool" --error-exitcode 9)
         [ "$tool" != memcheck ] || options+=(--report-api-errors no)
-        try "sanitize-$tool" "$sanitizer" "${options[@]}" "$bundle/ringforge" check --quick --device cuda
+        try "sanitize-$tool" "$sanitizer" "${options[@]}" "$bundle/ringforge" check --device cuda
         grep "SUMMARY" "$out/sanitize-$tool.log" || true
     done
 }

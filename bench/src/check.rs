@@ -4,14 +4,21 @@ mod kems;
 mod rings;
 mod sm2;
 
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
+use ringforge::{Device, Planner};
+use ringforge_sm2::Mode;
+use serde::Serialize;
 
 use crate::devices::Choice;
 use crate::environment;
-use crate::kems::SETS;
+use crate::kems::{SETS, Set};
 use crate::rings::CHECKED;
 use crate::show;
 use crate::tune::TuningFile;
@@ -22,9 +29,9 @@ pub(crate) struct Options {
     /// Only rings and schemes whose name or text contains this.
     #[arg(long, default_value = "")]
     filter: String,
-    /// Small batches only: enough to run every kernel, not to measure it.
+    /// Large batches, which fill the device, in place of small ones, which run every kernel.
     #[arg(long)]
-    quick: bool,
+    all: bool,
     /// Seed of the random polynomials and keys; without it, a new one is drawn.
     #[arg(long)]
     seed: Option<u64>,
@@ -32,67 +39,178 @@ pub(crate) struct Options {
     tuning: TuningFile,
 }
 
+/// What is checked by itself.
+enum Subject {
+    /// By its name and its text.
+    Ring(&'static str, &'static str),
+    Kem(&'static Set),
+    Sm2(Mode),
+}
+
+/// With what it is checked.
+struct Means {
+    device: Device,
+    planner: Planner,
+    seed: u64,
+    all: bool,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Found {
+    /// Why the CPU served where a GPU was wanted.
+    note: Option<String>,
+    batch: usize,
+    /// Items compared with slow arithmetic, or with the CPU's.
+    compared: usize,
+    /// What disagrees.
+    wrong: Vec<&'static str>,
+}
+
+/// The same with its name.
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    /// The ring, or of what kind the scheme is.
+    what: String,
+    #[serde(flatten)]
+    found: Found,
+    seconds: f64,
+}
+
 /// `ringforge check`: whether every line agrees.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
     let start = Instant::now();
+    let Options { filter, all, .. } = options;
     let chosen = choice.open()?;
-    let device = &chosen.device;
+    let (device, seed) = (chosen.device.clone(), options.seed.unwrap_or_else(drawn));
     let planner = options.tuning.planner(device.limits())?;
-    let Options { filter, quick, .. } = options;
-    let seed = options.seed.unwrap_or_else(drawn);
-    let wanted: Vec<_> = CHECKED.iter().filter(|(name, ring)| name.contains(filter) || ring.contains(filter)).collect();
-    let wanted_kems: Vec<_> = SETS.iter().filter(|set| set.parameters.name().contains(filter)).collect();
-    let wants_sm2 = sm2::NAME.contains(filter.as_str());
-    ensure!(!(wanted.is_empty() && wanted_kems.is_empty()) || wants_sm2, "no ring or scheme contains {filter:?}");
-    let bar = show::progress(wanted.len() + wanted_kems.len());
-    let (mut rings, mut kems) = (Vec::new(), Vec::new());
-    for (name, ring) in wanted {
-        bar.set_message(*name);
-        rings.push(rings::check(name, ring, (device, &planner), seed, *quick)?);
-        bar.inc(1);
+    let wanted: Vec<Subject> = subjects().filter(|subject| subject.is_named(filter)).collect();
+    ensure!(!wanted.is_empty(), "no ring or scheme contains {filter:?}");
+    if !json {
+        let name = match device.limits().is_cpu() {
+            true => format!("{}, {} threads", environment::cpu_name(), environment::threads()),
+            false => device.to_string(),
+        };
+        show::print(&format!("{name} ({}), seed {seed}", chosen.reason))?;
     }
-    for set in wanted_kems {
-        bar.set_message(set.parameters.name());
-        kems.push(kems::check(set, device, seed, *quick)?);
+    let bar = show::progress(wanted.len());
+    let means = Means { device, planner, seed, all: *all };
+    let mut lines = Vec::new();
+    means.check(&wanted, |line| {
         bar.inc(1);
-    }
-    let signatures = if wants_sm2 { sm2::check(device, seed, *quick)? } else { Vec::new() };
+        if !json {
+            bar.suspend(|| show::print(&line.to_string()))?;
+        }
+        lines.push(line);
+        Ok(())
+    })?;
     bar.finish_and_clear();
-    let good_rings = rings.iter().filter(|line| line.agrees).count();
-    let good_kems = kems.iter().filter(|line| line.agrees).count();
-    let good_signatures = signatures.iter().all(|line| line.agrees);
-    let good = good_rings == rings.len() && good_kems == kems.len() && good_signatures;
+    let agreeing = lines.iter().filter(|line| line.found.wrong.is_empty()).count();
+    let agrees = agreeing == lines.len();
     if json {
         show::print_json(&serde_json::json!({
-            "device": device.to_string(), "reason": &chosen.reason, "seed": seed, "agrees": good,
-            "rings": rings, "kems": kems, "signatures": signatures,
+            "device": means.device.to_string(), "reason": &chosen.reason, "seed": seed, "agrees": agrees, "lines": lines,
         }))?;
-        return Ok(good);
+    } else {
+        let seconds = start.elapsed().as_secs_f64();
+        show::print(&format!("{agreeing} of {} agree with slow arithmetic, {seconds:.1} s", lines.len()))?;
     }
-    let name = match device.limits().is_cpu() {
-        true => format!("{}, {} threads", environment::cpu_name(), environment::threads()),
-        false => device.to_string(),
-    };
-    show::print(&format!("device: {name} ({})", chosen.reason))?;
-    let mut counts = Vec::new();
-    if !rings.is_empty() {
-        show::print(&rings::table(&rings))?;
-        counts.push(format!("{good_rings} of {} rings agree with the oracle", rings.len()));
-    }
-    if !kems.is_empty() {
-        show::print(&kems::table(&kems))?;
-        counts.push(format!("{good_kems} of {} schemes agree at both ends", kems.len()));
-    }
-    if !signatures.is_empty() {
-        show::print(&sm2::table(&signatures))?;
-        counts.push(format!("SM2 {}", if good_signatures { "agrees" } else { "DISAGREES" }));
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    show::print(&format!("{}; seed {seed}, {seconds:.1} s", counts.join(", ")))?;
-    Ok(good)
+    Ok(agrees)
+}
+
+/// All that there is.
+fn subjects() -> impl Iterator<Item = Subject> {
+    let rings = CHECKED.iter().map(|(name, ring)| Subject::Ring(name, ring));
+    let signatures = [Mode::Throughput, Mode::Scan].into_iter().map(Subject::Sm2);
+    rings.chain(SETS.iter().map(Subject::Kem)).chain(signatures)
 }
 
 fn drawn() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0) >> 16
+}
+
+impl Subject {
+    fn name(&self) -> String {
+        match self {
+            Self::Ring(name, _) => (*name).into(),
+            Self::Kem(set) => set.parameters.name().into(),
+            Self::Sm2(mode) => format!("SM2, {mode:?}"),
+        }
+    }
+
+    fn what(&self) -> &'static str {
+        match self {
+            Self::Ring(_, ring) => ring,
+            Self::Kem(_) => "key encapsulation",
+            Self::Sm2(_) => "signatures",
+        }
+    }
+
+    fn is_named(&self, filter: &str) -> bool {
+        self.name().contains(filter) || self.what().contains(filter)
+    }
+}
+
+impl Means {
+    /// Hands each line to `take` as it comes. A GPU's checks run side by side, so that compilers do; a CPU's use all
+    /// threads one after another.
+    fn check(&self, subjects: &[Subject], mut take: impl FnMut(Line) -> Result<()>) -> Result<()> {
+        let workers = if self.device.limits().is_cpu() { 1 } else { environment::threads().min(subjects.len()) };
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let (sender, lines) = mpsc::channel();
+            for _ in 0..workers {
+                let (sender, next) = (sender.clone(), &next);
+                scope.spawn(move || {
+                    while let Some(subject) = subjects.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        // nobody listens after an error
+                        if sender.send(self.line(subject)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            lines.into_iter().try_for_each(|line| take(line?))
+        })
+    }
+
+    fn line(&self, subject: &Subject) -> Result<Line> {
+        let start = Instant::now();
+        let found = match subject {
+            Subject::Ring(_, ring) => rings::check(ring, self),
+            Subject::Kem(set) => kems::check(set, self),
+            Subject::Sm2(mode) => sm2::check(*mode, self),
+        };
+        let name = subject.name();
+        let found = found.with_context(|| format!("{name}, seed {}", self.seed))?;
+        Ok(Line { name, what: show::ring(subject.what()), found, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// Items of a scheme's batch: few and odd, so that the last block is not full, or many.
+    fn items(&self) -> usize {
+        match (self.all, self.device.limits().is_cpu()) {
+            (false, _) => 37,
+            (true, true) => 1024,
+            (true, false) => 1 << 16,
+        }
+    }
+
+    /// Items of a GPU's that the CPU makes too.
+    fn compared(&self) -> usize {
+        if self.device.limits().is_cpu() { 0 } else { self.items().min(1000) }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, what, found: Found { note, batch, compared, wrong }, seconds } = self;
+        let verdict = if wrong.is_empty() { "agrees" } else { "WRONG" };
+        write!(f, "{verdict:6}  {name:30}  {what:44}  {batch} items, {compared} compared, {seconds:.2} s")?;
+        if !wrong.is_empty() {
+            write!(f, ": {}", wrong.join(", "))?;
+        }
+        note.as_ref().map_or(Ok(()), |note| write!(f, " (on the CPU: {note})"))
+    }
 }

@@ -1,93 +1,33 @@
 //! Key encapsulation in batches: both ends agree, spoilt ciphertexts are rejected, all devices give the same bytes.
 
-use std::time::Instant;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rayon::prelude::*;
 use ringforge::Device;
 use ringforge::testkit::{Random, bytes};
 use ringforge_batch::{ENCAPSULATION_SEED, KEY_SEED};
-use serde::Serialize;
 use sha3::{Digest, Sha3_512};
 
+use super::{Found, Means};
 use crate::kems::{Kem, Parameters, Set};
-use crate::show;
-
-/// Items of a batch in a hurry: odd, so that the last block is not full.
-const QUICK_ITEMS: usize = 37;
-/// Items of a batch otherwise.
-const CPU_ITEMS: usize = 1024;
-const GPU_ITEMS: usize = 1 << 16;
-/// Items of a GPU's that the CPU makes too.
-const COMPARED_ITEMS: usize = 1000;
-
-/// What was found about a scheme.
-#[derive(Debug, Serialize)]
-pub(super) struct Line {
-    name: &'static str,
-    device: String,
-    batch: usize,
-    /// Key pairs made, keys encapsulated and decapsulated, from host memory to host memory. Measured unless in a hurry.
-    trips_per_second: Option<f64>,
-    /// Items compared with the CPU's.
-    compared: usize,
-    pub(super) agrees: bool,
-    /// What disagrees.
-    wrong: Vec<&'static str>,
-}
 
 /// What is to be found about a parameter set.
-pub(super) fn check(set: &Set, device: &Device, seed: u64, quick: bool) -> Result<Line> {
-    line(set, device, seed, quick).with_context(|| format!("{}, seed {seed}", set.parameters.name()))
-}
-
-/// The lines as a table.
-pub(super) fn table(lines: &[Line]) -> String {
-    let mut table = show::table(&["scheme", "device", "batch", "trips/s", "verdict"], &[2, 3]);
-    for line in lines {
-        let verdict = if line.agrees { "agrees".into() } else { format!("WRONG: {}", line.wrong.join(", ")) };
-        let rate = line.trips_per_second.map_or("–".into(), show::short);
-        table.add_row([line.name.into(), line.device.clone(), line.batch.to_string(), rate, verdict]);
-    }
-    table.to_string()
-}
-
-fn line(set: &Set, device: &Device, seed: u64, quick: bool) -> Result<Line> {
-    let is_cpu = device.limits().is_cpu();
-    let batch = match quick {
-        true => QUICK_ITEMS,
-        false if is_cpu => CPU_ITEMS,
-        false => GPU_ITEMS,
-    };
-    let kem = &*(set.on)(device)?;
+pub(super) fn check(set: &Set, means: &Means) -> Result<Found> {
+    let (batch, compared, seed) = (means.items(), means.compared(), means.seed);
+    let kem = &*(set.on)(&means.device)?;
     let mut wrong = Vec::new();
     let mut trip = Trip::new(kem, batch);
     if !trip.make(kem)? {
         wrong.push("round trip");
     }
-    let start = Instant::now();
-    if !quick && !trip.make(kem)? {
-        wrong.push("second round trip");
-    }
-    let seconds = start.elapsed().as_secs_f64();
     if !trip.is_rejected_when_spoilt(kem, &set.parameters, seed)? {
         wrong.push("rejection");
     }
-    let compared = if is_cpu { 0 } else { batch.min(COMPARED_ITEMS) };
     if compared > 0
         && Trip::from_seeds(kem, seed, compared)? != Trip::from_seeds(&*(set.on)(&Device::cpu())?, seed, compared)?
     {
         wrong.push("bytes from seeds");
     }
-    Ok(Line {
-        name: set.parameters.name(),
-        device: device.to_string(),
-        batch,
-        trips_per_second: (!quick).then(|| batch as f64 / seconds),
-        compared,
-        agrees: wrong.is_empty(),
-        wrong,
-    })
+    Ok(Found { note: None, batch, compared, wrong })
 }
 
 /// A batch at both ends.

@@ -1,18 +1,16 @@
 //! Products in rings of every kind, compared with slow and obvious arithmetic: all of a small ring's, sampled places of a
 //! large one's.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rayon::prelude::*;
 use ringforge::split::Split;
 use ringforge::testkit::Random;
 use ringforge::testkit::naive;
-use ringforge::{Buffer, Device, Job, Modulus, Op, Order, Planner, Ring, U256};
-use serde::Serialize;
+use ringforge::{Job, Modulus, Op, Order, Ring, U256};
 
-use crate::measure;
+use super::{Found, Means};
 use crate::oracle;
 use crate::sample;
-use crate::show;
 use crate::work::{Inputs, Work};
 
 /// Items whose product is compared with the oracle, if the ring is small.
@@ -21,10 +19,8 @@ const ORACLE_ITEMS: usize = 6;
 const ORACLE_PRODUCTS: usize = 8 << 20;
 /// The same where an item of the ring takes more than twice that, so that its oracle goes to sampled places alone.
 const SAMPLED_PRODUCTS: usize = 2 << 20;
-/// Bytes of an operand on a GPU and, at most, on a CPU.
+/// Bytes of an operand of large batches.
 const OPERAND_BYTES: usize = 64 << 20;
-/// Seconds of one run on a CPU.
-const RUN_SECONDS: f64 = 0.05;
 
 /// Jobs from one RNS basis to another, and what is wrong where they are.
 const CONVERSIONS: [(Op, &str); 3] = [
@@ -33,74 +29,28 @@ const CONVERSIONS: [(Op, &str); 3] = [
     (Op::ConvertFast, "rows in another basis up to multiples of Q"),
 ];
 
-/// What was found about a ring.
-#[derive(Debug, Serialize)]
-pub(super) struct Line {
-    name: &'static str,
-    ring: String,
-    plan: String,
-    device: String,
-    /// Why the CPU serves where a GPU was wanted.
-    note: Option<String>,
-    batch: usize,
-    /// Measured unless in a hurry.
-    products_per_second: Option<f64>,
-    /// Items compared with the oracle.
-    compared: usize,
-    pub(super) agrees: bool,
-    /// What disagrees.
-    wrong: Vec<&'static str>,
-}
-
 /// What is to be found about a ring: products, transforms, sums, integers and other bases.
-pub(super) fn check(
-    name: &'static str,
-    ring: &str,
-    (device, planner): (&Device, &Planner),
-    seed: u64,
-    quick: bool,
-) -> Result<Line> {
-    let check = Check { ring: ring.parse()?, device, planner, seed, quick };
-    check.line(name).with_context(|| format!("{name}, seed {seed}"))
-}
-
-/// The lines as a table.
-pub(super) fn table(lines: &[Line]) -> String {
-    let mut table = show::table(&["ring", "plan of a product", "device", "products/s", "verdict"], &[3]);
-    for line in lines {
-        let verdict = match (line.agrees, &line.note) {
-            (false, _) => format!("WRONG: {}", line.wrong.join(", ")),
-            (true, Some(why)) => format!("agrees (on the CPU: {why})"),
-            (true, None) => "agrees".into(),
-        };
-        let ring = format!("{}\n{}", line.name, show::ring(&line.ring));
-        let rate = line.products_per_second.map_or("–".into(), show::short);
-        table.add_row([ring, line.plan.clone(), line.device.clone(), rate, verdict]);
-    }
-    table.to_string()
+pub(super) fn check(ring: &str, means: &Means) -> Result<Found> {
+    Check { ring: ring.parse()?, means }.found()
 }
 
 struct Check<'a> {
     ring: Ring,
-    device: &'a Device,
-    planner: &'a Planner,
-    seed: u64,
-    quick: bool,
+    means: &'a Means,
 }
 
 impl Check<'_> {
-    fn line(&self, name: &'static str) -> Result<Line> {
+    fn found(&self) -> Result<Found> {
         let ring = &self.ring;
         let (work, note) = self.work(Op::Mul)?;
         let items = self.oracle_items();
-        let batch = self.batch(&work, items)?;
-        let mut random = Random::new(self.seed);
+        let batch = self.batch(&work, items);
+        let mut random = Random::new(self.means.seed);
         let mut operand = || sample::elements(ring, random.bits(), items, batch);
         let (a, b) = (operand()?, operand()?);
         let mut buffers = work.buffers(batch, &[("a", &a), ("b", &b)])?;
         work.start(batch, &mut buffers)?;
         let product = work.result(&buffers)?;
-        let seconds = (!self.quick).then(|| self.seconds(&work, batch, &mut buffers)).transpose()?;
         drop(buffers);
 
         // the edges at the front, and the last item, which ends the last block
@@ -117,26 +67,15 @@ impl Check<'_> {
         if has_transform && ring.basis().len() > 1 {
             self.check_integers(batch, &sampled, &a, &mut wrong)?;
         }
-        Ok(Line {
-            name,
-            ring: ring.to_string(),
-            plan: short_plan(&work),
-            device: work.device().to_string(),
-            note,
-            batch,
-            products_per_second: seconds.map(|seconds| batch as f64 / seconds),
-            compared: sampled.len(),
-            agrees: wrong.is_empty(),
-            wrong,
-        })
+        Ok(Found { note, batch, compared: sampled.len(), wrong })
     }
 
     fn work(&self, op: Op) -> Result<(Work, Option<String>)> {
-        Work::with_fallback(self.device, self.planner, &Job::new(&self.ring, op))
+        Work::with_fallback(&self.means.device, &self.means.planner, &Job::new(&self.ring, op))
     }
 
     fn run(&self, job: &Job, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
-        Work::with_fallback(self.device, self.planner, job)?.0.run(batch, inputs)
+        Work::with_fallback(&self.means.device, &self.means.planner, job)?.0.run(batch, inputs)
     }
 
     fn oracle_items(&self) -> usize {
@@ -144,26 +83,11 @@ impl Check<'_> {
         (ORACLE_PRODUCTS / products).clamp(1, ORACLE_ITEMS)
     }
 
-    /// As many items as make a good measurement.
-    fn batch(&self, work: &Work, items: usize) -> Result<usize> {
+    /// Some more than the oracle's, or as many as fill a GPU.
+    fn batch(&self, work: &Work, items: usize) -> usize {
         let most = (OPERAND_BYTES / self.ring.bytes()).max(items + 1);
-        if self.quick {
-            // odd, so that the last block is not full
-            return Ok((2 * items + 17).min(most));
-        }
-        if !work.device().limits().is_cpu() {
-            return Ok(most);
-        }
-        Ok(((RUN_SECONDS / measure::estimate_item(work)?) as usize).clamp(items + 1, most))
-    }
-
-    /// Seconds of a run: the least of a few.
-    fn seconds(&self, work: &Work, batch: usize, buffers: &mut [Buffer]) -> Result<f64> {
-        let mut least = f64::INFINITY;
-        for _ in 0..3 {
-            least = least.min(measure::estimate(work, batch, buffers)?);
-        }
-        Ok(least)
+        // odd, so that the last block is not full
+        if self.means.all && !work.device().limits().is_cpu() { most } else { (2 * items + 17).min(most) }
     }
 
     fn plain(&self, bytes: &[u8], item: usize) -> Vec<U256> {
@@ -183,7 +107,7 @@ impl Check<'_> {
             match self.places() {
                 None => Ok(naive::mul(&self.ring, &a, &b) == product),
                 Some(count) => {
-                    let random = &mut Random::new(self.seed ^ item as u64);
+                    let random = &mut Random::new(self.means.seed ^ item as u64);
                     oracle::product_agrees(&self.ring, [&a, &b, &product], count, random)
                 }
             }
@@ -196,7 +120,9 @@ impl Check<'_> {
         let (order, [a, values]) = (Order::Natural, [a, values].map(|bytes| self.plain(bytes, 0)));
         match self.places() {
             None => Ok(naive::forward(&self.ring, &Split::of(&self.ring, None)?, order, &a) == values),
-            Some(count) => oracle::values_agree(&self.ring, order, [&a, &values], count, &mut Random::new(self.seed)),
+            Some(count) => {
+                oracle::values_agree(&self.ring, order, [&a, &values], count, &mut Random::new(self.means.seed))
+            }
         }
     }
 
@@ -282,21 +208,4 @@ impl Check<'_> {
         }
         Ok(())
     }
-}
-
-/// The steps of a plan by name, like ones together.
-fn short_plan(work: &Work) -> String {
-    let mut lines: Vec<(String, usize)> = Vec::new();
-    for kernel in work.program.plan().kernels() {
-        let line = format!("{} {}", kernel.name(), kernel.describe());
-        match lines.last_mut() {
-            Some((last, count)) if *last == line => *count += 1,
-            _ => lines.push((line, 1)),
-        }
-    }
-    let times = |(line, count): &(String, usize)| match count {
-        1 => line.trim_end().to_string(),
-        _ => format!("{count} × {}", line.trim_end()),
-    };
-    lines.iter().map(times).collect::<Vec<_>>().join("\n")
 }

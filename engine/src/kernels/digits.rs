@@ -198,7 +198,7 @@ impl<T: Row> Kernel for Digits<T> {
             let place = firsts[port] | distances[port];
             kernel.ports[port].apart = Some(place.is_multiple_of(bytes).then_some(distances[port])?);
             // vectors begin at a multiple of their length
-            kernel.lanes = kernel.lanes.min(1 << (place / bytes | 1 << 4).trailing_zeros());
+            kernel.lanes = kernel.lanes.min(lanes(place / bytes, &self.from));
         }
         Some(Arc::new(kernel))
     }

@@ -135,7 +135,7 @@ impl Visit for Run<'_, '_> {
                 let operands = [self.args.input::<S>(0)?, self.args.input::<S>(1)?];
                 let out = self.args.output::<S>(2)?;
                 multiply(self.rows, &trees, operands, out, |field, out, product| {
-                    *out = S::store(field.canonical(product))
+                    *out = S::store(field.canonical(product));
                 });
                 (trees, out)
             }
