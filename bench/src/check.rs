@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use ringforge::{Device, Planner};
+use ringforge::{Device, Planner, Ring};
 use ringforge_sm2::Mode;
 use serde::Serialize;
 
@@ -139,16 +139,20 @@ impl Subject {
         }
     }
 
-    fn what(&self) -> &'static str {
+    fn what(&self) -> String {
         match self {
-            Self::Ring(_, ring) => ring,
-            Self::Kem(_) => "key encapsulation",
-            Self::Sm2(_) => "signatures",
+            Self::Ring(_, text) => match text.parse::<Ring>() {
+                Ok(ring) => show::ring(&ring.to_string()),
+                Err(_) => (*text).into(),
+            },
+            Self::Kem(_) => "key encapsulation".into(),
+            Self::Sm2(_) => "signatures".into(),
         }
     }
 
     fn is_named(&self, filter: &str) -> bool {
-        self.name().contains(filter) || self.what().contains(filter)
+        let in_text = matches!(self, Self::Ring(_, text) if text.contains(filter));
+        in_text || self.name().contains(filter) || self.what().contains(filter)
     }
 }
 
@@ -185,7 +189,7 @@ impl Means {
         };
         let name = subject.name();
         let found = found.with_context(|| format!("{name}, seed {}", self.seed))?;
-        Ok(Line { name, what: show::ring(subject.what()), found, seconds: start.elapsed().as_secs_f64() })
+        Ok(Line { name, what: subject.what(), found, seconds: start.elapsed().as_secs_f64() })
     }
 
     /// Items of a scheme's batch: few and odd, so that the last block is not full, or many.
