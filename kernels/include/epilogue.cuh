@@ -41,13 +41,13 @@ struct Ending {
         return operands;
     }
     // in: residues, >= 0 and < q
-    template <u32 Count, u32 Align, class Get>
+    template <u32 Count, u32 Align, bool Device = false, class Get>
     RF_METHOD void store(Store* row, i64 at, const Operands<Count>& operands, Get get) const {
         Residue x[Count];
         RF_UNROLL
         for (u32 v = 0; v < Count; v++) x[v] = element_of<Store>(get(v));
         stages<0, 0, Count>(x, operands);
-        Move<Store, Count, Align>::template store<true>(row + at, [&](u32 v) { return (Store)x[v]; });
+        Move<Store, Count, Align>::template store<Device>(row + at, [&](u32 v) { return (Store)x[v]; });
     }
 
   private:

@@ -117,17 +117,18 @@ struct AsIs {
 
     template <u32 Count, u32 Align>
     RF_FN Operands<Count> load(i64) { return {}; }
-    // in: a row, the place of neighbouring residues in it, the operands from there   calls get(0) to get(Count - 1) for them
-    template <u32 Count, u32 Align, class E, class Get>
+    // in: a row, and whether it is in device memory; the place of neighbouring residues in it, the operands from there
+    //     calls get(0) to get(Count - 1) for them
+    template <u32 Count, u32 Align, bool Device = false, class E, class Get>
     RF_FN void store(E* row, i64 at, const Operands<Count>&, Get get) {
-        Move<E, Count, Align>::template store<true>(row + at, get);
+        Move<E, Count, Align>::template store<Device>(row + at, get);
     }
 };
 
-// Stores neighbouring residues get(0) to get(Count - 1) by way of an ending.
+// Stores neighbouring residues get(0) to get(Count - 1) in device memory, by way of an ending.
 template <u32 Count, u32 Align, class Ending, class E, class Get>
 RF_FN void store_run(const Ending& ending, E* row, i64 at, Get get) {
-    ending.template store<Count, Align>(row, at, ending.template load<Count, Align>(at), get);
+    ending.template store<Count, Align, true>(row, at, ending.template load<Count, Align>(at), get);
 }
 
 // Stores `Runs` such runs of a thread, the i-th at place(i), made of get(i, 0) to get(i, Count - 1), where live(i) says so. Their
