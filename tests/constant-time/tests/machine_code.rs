@@ -33,7 +33,7 @@ const NAMED: &[&str] = &[
     "ringforge::kernels::sample::small::Small::element",
     "ringforge::kernels::sample::weight::Places::draw",
     "ringforge::kernels::sample::weight::Weight::magnitude",
-    "ringforge::kernels::sample::weight::Weight::element",
+    "ringforge::kernels::sample::weight::Weight::store",
     "ringforge::kernels::digits::Digits<T>::row",
     // of every kind of vectors
     "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::halves",

@@ -170,13 +170,11 @@ impl Weight {
         is_in(places, i as u32) as u8 ^ u8::from(self.of_zeros)
     }
 
+    /// Stores an element of these magnitudes and signs.
     #[inline(never)] // the test of its machine code names it
-    fn element(&self, set: &[u32], out: &mut [u8]) {
-        let (places, bits) = set.split_at(4 * self.set.groups());
-        let magnitudes: Zeroizing<Vec<u8>> =
-            Zeroizing::new((0..self.set.n).into_par_iter().map(|i| self.magnitude(places, i)).collect());
+    fn store(&self, magnitudes: &[u8], signs: &[u32], out: &mut [u8]) {
         for (magnitude, i) in magnitudes.iter().zip(0..) {
-            self.elements.put(i, u64::from(*magnitude), u64::from(bits[i / 32] >> (i % 32) & 1), out);
+            self.elements.put(i, u64::from(*magnitude), u64::from(signs[i / 32] >> (i % 32) & 1), out);
         }
     }
 }
@@ -212,7 +210,10 @@ impl Kernel for Weight {
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         args.each(items, |_, (set, _, out): (&[u32], &[u8], &mut [u8])| {
-            self.element(set, out);
+            let (places, signs) = set.split_at(4 * self.set.groups());
+            let all = (0..self.set.n).into_par_iter();
+            let magnitudes: Zeroizing<Vec<u8>> = Zeroizing::new(all.map(|i| self.magnitude(places, i)).collect());
+            self.store(&magnitudes, signs, out);
             Ok(())
         })
     }
