@@ -206,22 +206,17 @@ struct Leaf {
     u32 place;   // of the first leaf within the row
     bool live;
 
-    // in: rows of an item; whether all items share an operand: then blocks of the same leaves of all items stand together, so that
-    //     it is read from memory once
-    RF_METHOD Leaf(u64 first, u64 end, u64 per_item, bool shares = false) {
+    // in: rows of an item
+    RF_METHOD Leaf(u64 first, u64 end, u64 per_item) {
         constexpr u32 units = Tree<R>::leaf_count / lanes, threads = R::leaf_threads;
         static_assert(units % threads == 0 || threads % units == 0, "a block has whole rows, or a row whole blocks");
         constexpr u32 blocks = units > threads ? units / threads : 1;
         constexpr u32 rows = threads > units ? threads / units : 1;
-        u32 count = R::per_item ? R::per_item : (u32)per_item, block = blockIdx.x;
-        if (rows == 1 && shares) {
-            u32 items = (u32)(end - first);
-            block = block % items * (count * blocks) + block / items;
-        }
-        Polynomial<rows> row(block / blocks, threadIdx.x / units, count);
+        u32 count = R::per_item ? R::per_item : (u32)per_item;
+        Polynomial<rows> row(blockIdx.x / blocks, threadIdx.x / units, count);
         item = first + row.item;
         live = item < end;
-        place = (block % blocks * threads + threadIdx.x % units) * lanes;
+        place = (blockIdx.x % blocks * threads + threadIdx.x % units) * lanes;
         number = row.number;
         index = item * count + number;
     }

@@ -8,7 +8,7 @@ using namespace rf;
 extern "C" __global__ void mul_add(const Rq::Store* a, const Rq::Store* b, Rq::Store* acc, const Tables<Rq>* tables,
                                    const Constants<Rq>* constants, u64 per_item, u64 a_distance, u64 b_distance,
                                    u64 acc_distance, u64 first, u64 end) {
-    Leaf<Rq> leaf(first, end, per_item, a_distance == 0 || b_distance == 0);
+    Leaf<Rq> leaf(first, end, per_item);
     if (!leaf.live) return;
     auto m = Rq::modulus(constants, leaf.number);
     Rq::M::Word product[Leaf<Rq>::words], before[Leaf<Rq>::words];
