@@ -28,7 +28,8 @@ impl Shared {
     /// A job for the device with the tiny blocks, and what it should give.
     fn plan(&self, job: &Job) -> Result<NamedPlan> {
         let named = NamedPlan::of_job(job, &self.limits)?;
-        let kernels = if job.op == Op::Mul { 3 * self.kernels + 1 } else { self.kernels };
+        // the product of values is part of the first kernel of the inverse
+        let kernels = if job.op == Op::Mul { 3 * self.kernels } else { self.kernels };
         assert_eq!(named.plan.kernels().len(), kernels, "{}", named.plan);
         let (job, split, whole) = (job.clone(), Split::of(&job.ring, None)?, whole(job)?);
         let output = if job.in_place {
