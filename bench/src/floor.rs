@@ -10,30 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ceilings::Ceilings;
 
-/// What the best known arithmetic takes for a product by a known factor, in slots of a 32-bit multiply-add: a wide
-/// product takes two. Shoup's method for words and for 256 bits, there with two digits of the modulus that cost nothing;
-/// Montgomery's, limb by limb, where Shoup's does not serve. Doubles have a pipe of their
-/// own as wide as that: its slots, by the rate measured on an H200.
-fn slots_of_product(arithmetic: Arithmetic) -> f64 {
-    match arithmetic {
-        Arithmetic::Mod16 | Arithmetic::Mod32 => 4.0,
-        Arithmetic::Mod50 => 5.6,
-        Arithmetic::Mod64 | Arithmetic::Mod64Full => 15.0,
-        Arithmetic::Mod255 => 186.0,
-        Arithmetic::Mod256 => 2.0 * 136.0,
-    }
-}
-
-/// Slots of a product of two variables that is added up before it is reduced, and of the reduction of a sum.
-fn slots_of_sum(arithmetic: Arithmetic) -> (f64, f64) {
-    match arithmetic {
-        Arithmetic::Mod16 | Arithmetic::Mod32 => (2.0, 3.0),
-        Arithmetic::Mod50 => (5.6, 0.0),
-        Arithmetic::Mod64 | Arithmetic::Mod64Full => (8.0, 11.0),
-        Arithmetic::Mod255 | Arithmetic::Mod256 => (2.0 * 64.0, 2.0 * 72.0),
-    }
-}
-
 /// Slots of a product of words, four wide ones, and of its remainder by a quotient of three.
 const PRODUCT: usize = 8;
 const REMAINDER: usize = 10;
@@ -130,7 +106,7 @@ pub(crate) fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let is_plain = split.base() == 1 && split.layers().iter().all(|layer| *layer == Layer::Two);
     let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);
     let arithmetic = if is_transform { Arithmetic::of_device(&job.ring, limits) } else { Arithmetic::of(&job.ring) };
-    let n = split.ring().degree() as f64;
+    let (n, cost) = (split.ring().degree() as f64, arithmetic.cost());
     // per coefficient: radix 2 multiplies half of them; radix 3 two thirds by twiddles and one third by the third root
     let of_layer = |layer: &Layer| match layer {
         Layer::Sixth | Layer::Two => n / 2.0,
@@ -139,10 +115,10 @@ pub(crate) fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     // the leftmost node of each layer multiplies by 1 where the ring is x^n − 1
     let is_cyclic = matches!(job.ring.quotient(), Quotient::Cyclic { .. });
     let ones = if is_cyclic && is_plain { n - 1.0 } else { 0.0 };
-    let transform = (split.layers().iter().map(of_layer).sum::<f64>() - ones) * slots_of_product(arithmetic);
-    let (d, (product, reduction)) = (split.base() as f64, slots_of_sum(arithmetic));
-    let wrapped = if split.base() > 1 { n * (d - 1.0) / d * slots_of_product(arithmetic) } else { 0.0 };
-    let values = n * (d * product + reduction) + wrapped;
+    let transform = (split.layers().iter().map(of_layer).sum::<f64>() - ones) * cost.product;
+    let d = split.base() as f64;
+    let wrapped = if split.base() > 1 { n * (d - 1.0) / d * cost.product } else { 0.0 };
+    let values = n * (d * cost.term + cost.reduction) + wrapped;
     let row = match job.op {
         Op::Forward | Op::Inverse => transform,
         Op::PointMul | Op::MulAdd => values,

@@ -1,29 +1,15 @@
-//! Arithmetic of transforms on the CPU: the same residues, factors and ranges as the CUDA headers `mod*.cuh`.
-
-mod double;
-mod limbs;
-mod shoup256;
-mod word32;
-mod word64;
+//! What arithmetic of transforms is on the CPU: the same residues, factors and ranges as in the CUDA headers `mod*.cuh`.
 
 use bytemuck::Pod;
 use crypto_bigint::U256;
 
-use crate::arithmetic::Arithmetic;
-use crate::modulus::{Modulus, Width};
-use crate::ring::Ring;
+use crate::modulus::Modulus;
 use crate::simd::Vectors;
-
-use double::Mod50;
-use limbs::Mod256;
-use shoup256::Mod255;
-use word32::{Mod14, Mod16, Mod32};
-use word64::{Mod64, Mod64Full};
 
 /// Arithmetic modulo one q.
 ///
 /// Ranges are named: *canonical* is below q, *relaxed* below 2q, *loose* below 4q. Strict arithmetic keeps every residue
-/// canonical. A wide product lacks the factor F = [`Arithmetic::product_factor`] of the ring.
+/// canonical. A wide product lacks the factor F = [`Arithmetic::product_factor`](crate::arithmetic::Arithmetic::product_factor) of the ring.
 ///
 /// Words come from callers' memory as they are: out of range, they give words of no meaning, and nothing else. So sums wrap.
 /// Where a ring accepts any word, [`Field::reduce_any`] stands before all else.
@@ -99,24 +85,6 @@ pub(crate) trait Visit {
     fn visit<F: Field, S: Store<F::Word>>(self) -> Self::Out;
 }
 
-/// Runs code with this arithmetic, which serves the ring, and the ring's storage.
-pub(crate) fn dispatch<V: Visit>(ring: &Ring, arithmetic: Arithmetic, visitor: V) -> V::Out {
-    match (arithmetic, ring.width()) {
-        (Arithmetic::Mod16, _) if ring.basis().iter().all(|q| q.bits() <= 14) => visitor.visit::<Mod14, u16>(),
-        (Arithmetic::Mod16, _) => visitor.visit::<Mod16, u16>(),
-        (Arithmetic::Mod32, _) => visitor.visit::<Mod32, u32>(),
-        (Arithmetic::Mod50, _) => visitor.visit::<Mod50, u64>(),
-        (Arithmetic::Mod64, Width::W32) => visitor.visit::<Mod64, u32>(),
-        (Arithmetic::Mod64, _) => visitor.visit::<Mod64, u64>(),
-        (Arithmetic::Mod64Full, _) => visitor.visit::<Mod64Full, u64>(),
-        (Arithmetic::Mod255, _) => visitor.visit::<Mod255, [u64; 4]>(),
-        (Arithmetic::Mod256, _) if ring.basis().iter().all(limbs::has_spare_bit) => {
-            visitor.visit::<Mod256<true>, [u64; 4]>()
-        }
-        (Arithmetic::Mod256, _) => visitor.visit::<Mod256<false>, [u64; 4]>(),
-    }
-}
-
 /// x^e for a canonical x, canonical.
 pub(crate) fn power<F: Field>(field: &F, one: F::Word, x: F::Word, e: u64) -> F::Word {
     let factor = field.twiddle(x);
@@ -130,7 +98,9 @@ pub(crate) fn power<F: Field>(field: &F, one: F::Word, x: F::Word, e: u64) -> F:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arithmetic::{Arithmetic, dispatch};
     use crate::limits::Limits;
+    use crate::ring::Ring;
 
     /// Every function at the edges of its range, compared with set-up arithmetic.
     struct Edges<'a>(&'a Ring, Arithmetic);
@@ -146,10 +116,7 @@ mod tests {
                 let mut bytes = bytemuck::bytes_of(&S::store(field.canonical(word))).to_vec();
                 bytes.resize(32, 0);
                 let value = U256::from_le_slice(&bytes);
-                match arithmetic {
-                    Arithmetic::Mod255 | Arithmetic::Mod256 => q.from_montgomery(&value).expect("q is odd"),
-                    _ => value,
-                }
+                if arithmetic.is_montgomery() { q.from_montgomery(&value).expect("q is odd") } else { value }
             };
             let one = field.twiddle(field.word(q, &q.reduce(&U256::ONE)));
             let largest = U256::MAX.shr_vartime(256 - 8 * size_of::<S>() as u32);

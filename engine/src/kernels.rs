@@ -33,7 +33,7 @@ mod target;
 mod thresholds;
 pub(crate) mod tree;
 
-pub use crate::arithmetic::Arithmetic;
+pub use crate::arithmetic::{Arithmetic, Cost};
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 pub use crate::cache::{Cache, Usage};
 pub use crate::columns::Columns;

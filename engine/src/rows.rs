@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::job::Order;
 use crate::kernel::{Launch, Port, Sharing};
 use crate::limits::Limits;
+use crate::modulus::Width;
 use crate::ring::Ring;
 use crate::ring::split::Split;
 use crate::source::{Built, Source};
@@ -175,11 +176,7 @@ impl Rows {
     /// The same with the moduli, and how many rows an item has, as data of the launch ([`Rows::numbers`]), so that rings of
     /// any number of moduli have one text; but those of a single modulus that is worth more in the text.
     pub(crate) fn by_launch(self) -> Self {
-        let by_launch = match self.arithmetic {
-            Arithmetic::Mod255 => false,
-            Arithmetic::Mod50 | Arithmetic::Mod64 | Arithmetic::Mod64Full => true,
-            _ => self.ring.basis().len() > 1,
-        };
+        let by_launch = self.arithmetic.by_launch(self.ring.basis().len() > 1);
         Self { by_launch: self.by_launch || by_launch, ..self }
     }
 
@@ -187,7 +184,7 @@ impl Rows {
     /// moduli have one text.
     pub(crate) fn capacity(&self) -> u64 {
         let capacity = self.ring.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
-        match self.by_launch && self.arithmetic != Arithmetic::Mod16 {
+        match self.by_launch && self.ring.width() != Width::W16 {
             true => (1 << capacity.ilog2()).min(MOST_CAPACITY),
             false => capacity,
         }
@@ -205,7 +202,7 @@ impl Rows {
     pub(crate) fn apart(&self, firsts: &[usize], distances: &[usize]) -> Option<Self> {
         let row = self.split.n * self.ring.width().bytes();
         let fits = firsts.iter().chain(distances).all(|bytes| bytes.is_multiple_of(row));
-        (fits && self.arithmetic != Arithmetic::Mod255).then(|| Self { by_launch: true, ..self.clone() })
+        (fits && self.arithmetic.can_be_by_launch()).then(|| Self { by_launch: true, ..self.clone() })
     }
 
     /// The ring.

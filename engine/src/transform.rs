@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use bytemuck::Zeroable;
 
+use crate::arithmetic::dispatch;
 use crate::error::{Error, Result};
-use crate::field::{Field, Store, Visit, dispatch};
+use crate::field::{Field, Store, Visit};
 use crate::kernels::base::{LANES, restored_products};
 use crate::kernels::tree::{Origin, Tree};
 use crate::ring::split::{MAX_BASE, Split};

@@ -19,6 +19,7 @@ struct Mod16 {
     static constexpr u32 product_bound = 2;
     static constexpr bool lazy = true;
     static constexpr bool wide_factor = false;  // wide_reduce yields acc itself
+    static constexpr bool wide_reduced = false;
 
     // in: w < q   out: w with its quotient   (one division: for tables, not for inner loops)
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w, (u32)(((u64)w << 32) / q)}; }

@@ -36,6 +36,7 @@ struct Mod256Of {
     static constexpr u32 product_bound = 1;
     static constexpr bool lazy = false;
     static constexpr bool wide_factor = false;  // Montgomery form times Montgomery form is Montgomery form
+    static constexpr bool wide_reduced = true;
 
     // in: w < q   out: w as a factor
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w}; }

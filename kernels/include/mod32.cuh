@@ -21,6 +21,7 @@ struct Mod32 {
     static constexpr u32 product_bound = 2;
     static constexpr bool lazy = true;
     static constexpr bool wide_factor = true;  // wide_reduce yields acc 2^-32
+    static constexpr bool wide_reduced = false;
 
     // in: w < q   out: w with its quotient
     // The quotient of 2^32 w by q is exact after taking the remainder away: -(2^32 w mod q) / q mod 2^32.

@@ -30,6 +30,7 @@ struct Mod50 {
     static constexpr u32 product_bound = 1;
     static constexpr bool lazy = true;
     static constexpr bool wide_factor = false;
+    static constexpr bool wide_reduced = false;
 
     // in: |w| < q   out: w as a factor
     RF_METHOD Twiddle twiddle(Word w) const {

@@ -25,6 +25,7 @@ struct Mod64 {
     static constexpr u32 product_bound = 2;
     static constexpr bool lazy = true;
     static constexpr bool wide_factor = true;  // wide_reduce yields acc 2^-64
+    static constexpr bool wide_reduced = false;
 
     // in: w < q   out: w with its quotient
     // The quotient of 2^64 w by q is exact after taking the remainder away: -(2^64 w mod q) / q mod 2^64.
@@ -113,6 +114,7 @@ struct Mod64Full {
     static constexpr u32 product_bound = 1;
     static constexpr bool lazy = false;
     static constexpr bool wide_factor = true;  // a wide product is already reduced and carries 2^-64
+    static constexpr bool wide_reduced = true;
 
     // in: w < q   out: w as a factor
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{to_montgomery(w)}; }

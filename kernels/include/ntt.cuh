@@ -24,11 +24,13 @@ struct Bound {
     RF_CONST u32 before_forward(u32 code, u32 b) {
         return b + (code == 3 ? 2 : 1) * product > capacity && b > product ? product : b;
     }
-    // Radix 3 adds two products; where 2q + 4q does not fit, their sum is reduced first.
-    static constexpr bool tight = capacity < 6;
+    // Radix 3 adds two products; where these do not fit beside a third one, their sum is reduced first.
+    static constexpr bool tight = capacity < 3 * product;
+    // Whether the sum of both inputs of a layer 6, each below b q, must be reduced before a product is taken off.
+    RF_CONST bool squeezed(u32 b) { return lazy && 2 * b + product > capacity; }
     RF_CONST u32 forward(u32 code, u32 b) {
         if (!lazy) return 1;
-        if (code == 6) return 2 * b + product;
+        if (code == 6) return squeezed(b) ? product + (b > product ? b : product) : 2 * b + product;
         return before_forward(code, b) + (code == 3 && !tight ? 2 : 1) * product;
     }
     // Whether a kernel of some of the layers leaves residues as they are for the next one: where words are stored as they are.
@@ -106,9 +108,9 @@ RF_FN void forward_three(const typename R::M& m, typename R::M::Word& a, typenam
     if constexpr (kept != B) a = m.template reduce<B>(a);
     auto sum = m.add(t1, t2);
     if constexpr (R::M::lazy && Bound<R>::tight) {
-        auto difference = m.template reduce<4>(m.template sub<product>(t3, t2));
-        auto other = m.template reduce<4>(m.add(t1, t3));
-        sum = m.template reduce<4>(sum);
+        auto difference = m.template reduce<2 * product>(m.template sub<product>(t3, t2));
+        auto other = m.template reduce<2 * product>(m.add(t1, t3));
+        sum = m.template reduce<2 * product>(sum);
         b = m.add(a, difference);
         c = m.template sub<product>(a, other);
     } else {
@@ -149,8 +151,9 @@ RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const 
                     } else if constexpr (code == 2) {
                         forward_two<R, B>(m, at[0], at[part], z);
                     } else if constexpr (code == 6) {
-                        auto t = m.mul(at[part], z);
-                        at[part] = m.template sub<R::M::product_bound>(m.add(at[0], at[part]), t);
+                        auto t = m.mul(at[part], z), sum = m.add(at[0], at[part]);
+                        if constexpr (Bound<R>::squeezed(B)) sum = m.template reduce<2 * B>(sum);
+                        at[part] = m.template sub<R::M::product_bound>(sum, t);
                         at[0] = m.add(at[0], t);
                     } else {
                         auto z2 = twiddle[1];
@@ -207,16 +210,22 @@ RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typenam
                          typename R::M::Word& c, typename R::M::Twiddle z, typename R::M::Twiddle z2,
                          typename R::M::Twiddle s) {
     constexpr u32 kept = R::M::lazy ? Bound<R>::before_inverse(3, B) : 1;
-    constexpr u32 sum = R::M::lazy ? Bound<R>::inverse_sum(3, B) : 1;
+    // where three words do not fit, the sum of two is reduced first
+    constexpr bool squeezed = R::M::lazy && 3 * kept > R::capacity;
+    constexpr u32 sum = !R::M::lazy ? 1 : squeezed ? kept + R::M::product_bound : Bound<R>::inverse_sum(3, B);
+    auto two = [&](auto x) {
+        if constexpr (squeezed) x = m.template reduce<2 * kept>(x);
+        return x;
+    };
     if constexpr (kept != B) {
         a = m.template canonical<B>(a);
         b = m.template canonical<B>(b);
         c = m.template canonical<B>(c);
     }
     auto t = m.mul(m.template sub<kept>(c, b), s);
-    auto u = m.add(m.template sub<kept>(a, b), t);
-    auto v = m.template sub<R::M::product_bound>(m.template sub<kept>(a, c), t);
-    a = m.add(m.add(a, b), c);
+    auto u = m.add(two(m.template sub<kept>(a, b)), t);
+    auto v = m.template sub<R::M::product_bound>(two(m.template sub<kept>(a, c)), t);
+    a = m.add(two(m.add(a, b)), c);
     if constexpr (R::M::lazy && Bound<R>::inverse(3, B) < sum) a = m.template reduce<sum>(a);
     b = m.mul(u, z);
     c = m.mul(v, z2);

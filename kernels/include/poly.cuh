@@ -8,10 +8,10 @@ namespace rf {
 template <class R, u32 A, u32 B, u32 D>
 struct ProductRange {
     static constexpr u32 d = D;
-    // Products of residues that an accumulator holds: 12 by the contract of wide_reduce; for 16-bit moduli what fits 32
-    // bits, q being at most (2^32 - 1) / capacity.
+    // Products of residues that an accumulator holds: any number where each is reduced on the way, 12 by the contract of
+    // wide_reduce; for 16-bit moduli what fits 32 bits, q being at most (2^32 - 1) / capacity.
     static constexpr u64 q = 0xffffffffull / R::capacity;
-    static constexpr u64 limit = !R::M::lazy ? ~0ull : R::M::wide_factor ? 12 : 0xffffffffull / (q * q);
+    static constexpr u64 limit = R::M::wide_reduced ? ~0ull : R::M::wide_factor ? 12 : 0xffffffffull / (q * q);
     RF_CONST bool fits(u64 a, u64 b) { return d * a * (d > 1 && b < 2 ? 2 : b) <= limit; }
     static constexpr u32 least(u32 a, u32 b) { return a < b ? a : b; }
     // Bounds of the operands as they are multiplied; the second ones, times beta, are below 2q unless B is 1.

@@ -26,6 +26,7 @@ pub const HEADERS: &[Header] = headers![
     "shoup32.cuh",
     "mod16.cuh",
     "mod32.cuh",
+    "mod31.cuh",
     "mod50.cuh",
     "mod64.cuh",
     "mod255.cuh",

@@ -17,6 +17,6 @@ extern "C" __global__ void mul_add(const Rq::Store* a, const Rq::Store* b, Rq::S
     auto* sums = acc + leaf.offset(acc_distance);
     leaf.load(m, sums, before);
     leaf.store(sums, AsIs{}, [&](u32 v) {
-        return (Rq::Store)m.canonical<Rq::M::lazy ? 3 : 1>(m.add(product[v], before[v]));
+        return (Rq::Store)m.canonical<Rq::M::lazy ? product_bound<Rq>() + 1 : 1>(m.add(product[v], before[v]));
     });
 }

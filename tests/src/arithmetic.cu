@@ -1,7 +1,7 @@
 // Test kernel: every operation of one modulus type on pairs of words, for comparison with big integers.
 //
 // The prelude, in namespace rf, gives
-//     using M = Mod16 | Mod32 | Mod50 | Mod64 | Mod64Full | Mod256 | Mod255<…>;
+//     using M = Mod16 | Mod31 | Mod32 | Mod50 | Mod64 | Mod64Full | Mod256 | Mod255<…>;
 //     RF_CONST M modulus() { return M{…}; }
 //     constexpr u32 bound = …;     lazy types: the B tried beyond 4 (B q < 2^word; at least 4); strict types: 1
 //     constexpr u32 products = …;  products of two residues below 2q that one accumulator holds, at least 1, or 0 if
@@ -28,6 +28,14 @@
 //      4 negate<1>(y_1)           5 wide_reduce of x_1 y_1 + x_1 x_1                  6 mul_plain(x_1, y_1)
 //      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x)         9 from_montgomery(x)
 //     10 reduce_any(x)           11 reduce_any(~x)
+// Mod31, K = 20. x_B, y_B, y' as for lazy types; w = y_1.
+//      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 reduce<2>(x_2)
+//      4 canonical<2>(x_2)        5 add(x_1, y_1)            6 sub<1>(x_1, y_1)        7 negate<2>(y')
+//      8 wide_reduce of u v (u, v = x_2, y_2)                9 of u v + u u + v v     10 wide_fold of u v
+//     11 wide_reduce of u u + nine times u v                12 mul_plain(x_1, y_1)
+//     13 mul_montgomery(x_1, y_1)    14 to_montgomery(x)      15 from_montgomery(x)
+//     16 reduce_any(x)           17 canonical<1>(reduce_any(x))                       18 reduce<1>(x_1)
+//     19 negate<1>(y_1)
 // Mod255, K = 15. x, y below 2q; x_1, y_1 as above; w = y_1.
 //      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 add(x, y)
 //      4 sub<1>(x, y)             5 negate<1>(y)             6 canonical<1>(x)         7 reduce<1>(x)
@@ -49,6 +57,7 @@
 //     10 select(low x & 1, x, y), 11 sub_once and select of low halves
 //     12 … 39 the chains on four limbs (x, y): see chains()
 #include "mod16.cuh"
+#include "mod31.cuh"
 #include "mod32.cuh"
 #include "mod50.cuh"
 #include "mod64.cuh"
@@ -73,6 +82,11 @@ template <class T>
 constexpr bool is_doubles = false;
 template <>
 constexpr bool is_doubles<Mod50> = true;
+
+template <class T>
+constexpr bool is_tight = false;
+template <>
+constexpr bool is_tight<Mod31> = true;
 
 template <class T>
 constexpr bool is_shoup256 = false;
@@ -155,6 +169,32 @@ RF_FN void lazy_operations(const T& m, typename T::Word x, typename T::Word y, t
     out[24] = m.reduce_any(x);
 }
 
+RF_FN void tight_operations(const Mod31& m, u32 x, u32 y, u32* out) {
+    const u32 q = m.q, x1 = x % q, y1 = y % q, u = x % (2 * q), v = y % (2 * q);
+    const Mod31::Twiddle w = m.twiddle(y1);
+    out[0] = w.w;
+    out[1] = w.quotient;
+    out[2] = m.mul(x, w);
+    out[3] = m.reduce<2>(u);
+    out[4] = m.canonical<2>(u);
+    out[5] = m.add(x1, y1);
+    out[6] = m.sub<1>(x1, y1);
+    out[7] = m.negate<2>(y % (2 * q + 1));
+    Mod31::Wide acc = m.wide_mul(u, v);
+    out[8] = m.wide_reduce<1>(acc);
+    out[9] = m.wide_reduce<12>(m.wide_mad(m.wide_mad(acc, u, u), v, v));
+    out[10] = m.wide_fold(acc);
+    acc = m.wide_mul(u, u);
+    for (u32 i = 0; i < 9; i++) acc = m.wide_mad(acc, u, v);
+    out[11] = m.wide_reduce<1>(acc);
+    out[12] = m.mul_plain(x1, y1);
+    montgomery(m, x, x1, y1, out + 13);
+    out[16] = m.reduce_any(x);
+    out[17] = m.canonical<1>(out[16]);
+    out[18] = m.reduce<1>(x1);
+    out[19] = m.negate<1>(y1);
+}
+
 template <class T>
 RF_FN void strict_operations(const T& m, typename T::Word x, typename T::Word y, typename T::Word* out) {
     const typename T::Word x1 = residue(m, x), y1 = residue(m, y);
@@ -227,6 +267,7 @@ template <class T>
 RF_FN void operations(const T& m, const typename T::Word* a, const typename T::Word* b, typename T::Word* out,
                       u64 item) {
     if constexpr (is_doubles<T>) double_operations(m, a[item], b[item], out + 18 * item);
+    else if constexpr (is_tight<T>) tight_operations(m, a[item], b[item], out + 20 * item);
     else if constexpr (is_shoup256<T>) shoup_operations(m, a[item], b[item], out + 15 * item);
     else if constexpr (T::lazy) lazy_operations(m, a[item], b[item], out + 25 * item);
     else strict_operations(m, a[item], b[item], out + 12 * item);

@@ -47,6 +47,12 @@ impl Which {
         matches!(self, Self::Type(Arithmetic::Mod16 | Arithmetic::Mod32 | Arithmetic::Mod64))
     }
 
+    /// Whether a word holds a sum of two residues and no more.
+    #[must_use]
+    pub const fn is_tight(self) -> bool {
+        matches!(self, Self::Type(Arithmetic::Mod31))
+    }
+
     /// Whether words are doubles.
     #[must_use]
     pub const fn is_doubles(self) -> bool {
@@ -67,6 +73,7 @@ impl Which {
             _ if self.is_doubles() => 18,
             _ if self.is_lazy() => 25,
             _ if self.is_shoup256() => 15,
+            _ if self.is_tight() => 20,
             _ => 12,
         }
     }

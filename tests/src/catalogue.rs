@@ -34,7 +34,8 @@ pub fn jobs() -> Result<Vec<Job>> {
     add(&Ring::trinomial(768, q(3457)?)?, &all);
     add(&Ring::negacyclic(256, q(3329)?)?, &all);
     add(&Ring::negacyclic(256, q(998_244_353)?)?, &all);
-    add(&Ring::cyclic(64, q(0x7800_0001)?)?, &all); // 31 bits: stored in 32, computed in 64
+    add(&Ring::cyclic(64, q(0x7800_0001)?)?, &all);
+    add(&Ring::negacyclic(64, q(4_293_918_721)?)?, &all); // 32 bits: stored in 32, computed in 64
     add(&Ring::negacyclic(1024, q(1_152_921_504_606_830_593)?)?, &all);
     add(&Ring::negacyclic(64, q(0xffff_ffff_0000_0001)?)?, &all);
     add(&Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?, &all);
@@ -266,6 +267,7 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let rings = [
         Ring::negacyclic(16, q(65_537)?)?,
         Ring::negacyclic(64, q(998_244_353)?)?.accepting_any_word(),
+        Ring::negacyclic(64, q(0x7f00_0001)?)?,
         Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?,
         Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?,
         Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?,
@@ -292,6 +294,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let rings = [
         Ring::negacyclic(256, q(3329)?)?,
         Ring::negacyclic(64, q(998_244_353)?)?.accepting_any_word(),
+        Ring::negacyclic(64, q(0x7f00_0001)?)?,
         Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?,
         Ring::negacyclic(1024, q(1_125_899_906_826_241)?)?,
         Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?,

@@ -16,6 +16,8 @@ const BLS12_381_R: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfefffff
 const BLS12_377_R: &str = "12ab655e9a2ca55660b44d1e5c37b00159aa76fed00000010a11800000000001";
 const PALLAS: &str = "40000000000000000000000000000000224698fc094cf91b992d30ed00000001";
 const GOLDILOCKS: u64 = 0xffff_ffff_0000_0001;
+const BABY_BEAR: u64 = 2_013_265_921;
+const KOALA_BEAR: u64 = 2_130_706_433;
 const BITS_40: u64 = 1_099_510_054_913;
 const BITS_50: u64 = 1_125_899_902_124_033;
 const BITS_60: u64 = 1_152_921_504_606_830_593;
@@ -47,6 +49,18 @@ fn arguments() -> Result<Vec<Run>> {
         (
             Which::Type(Arithmetic::Mod32),
             vec![below(30, 1)?, below(30, 35)?, q(998_244_353)?, q(12_289)?, q(3457)?, q(3329)?, q(3)?],
+        ),
+        (
+            Which::Type(Arithmetic::Mod31),
+            vec![
+                below(31, 1)?,
+                below(31, 19)?,
+                q(KOALA_BEAR)?,
+                q(BABY_BEAR)?,
+                q((1 << 30) + 3)?,
+                q(998_244_353)?,
+                q(3)?,
+            ],
         ),
         // where residues may grow beyond 8q
         (Which::Type(Arithmetic::Mod32), vec![q(469_762_049)?, q(12_289)?, q(3)?]),
@@ -104,6 +118,7 @@ fn constants() -> Result<Vec<Run>> {
         (Which::Words, vec![q(3)?]),
         (Which::Type(Arithmetic::Mod16), vec![q(2)?, q(3457)?, q(32_768)?, below(16, 15)?]),
         (Which::Type(Arithmetic::Mod32), vec![q(3)?, q(998_244_353)?, below(30, 35)?]),
+        (Which::Type(Arithmetic::Mod31), vec![q(BABY_BEAR)?, q(KOALA_BEAR)?, below(31, 1)?]),
         (Which::Type(Arithmetic::Mod50), vec![q(BITS_50)?, below(50, 27)?, q(3)?]),
         (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, below(61, 1)?, below(62, 57)?]),
         (Which::Type(Arithmetic::Mod64Full), vec![q(GOLDILOCKS)?, below(64, 59)?]),

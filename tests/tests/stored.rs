@@ -22,8 +22,10 @@ fn splitting() -> Vec<String> {
         "998244353:x^32+1",           // Mod32
         "469762049:x^40-1",           // leaves of degree 5
         "1073740609:x^96-x^48+1",     // a first layer of its own
-        "2013265921:x^32-1",          // Mod64, stored in 32 bits
+        "2013265921:x^32-1",          // Mod31
         "2013265921:x^4-11",          // nothing but a leaf
+        "2147483647:x^9-1",           // the largest of 31 bits, radix 3
+        "4293918721:x^32-1",          // Mod64, stored in 32 bits
         "1125899906826241:x^32+1",    // Mod50 where doubles are fast
         "1152921504606830593:x^32+1", // Mod64
         "1152921504606830593:x^40-1",

@@ -2,7 +2,7 @@
 
 use crypto_bigint::U256;
 
-use super::words;
+use super::descriptor::Value;
 use crate::modulus::Modulus;
 
 /// Whether products of residues below 2q and factors with truncated quotients stay below 2q.
@@ -14,7 +14,7 @@ pub(super) fn in_range(q: &Modulus) -> bool {
 /// The digits of −q mod 2^256 to base 2^32, least first: `None` for a digit −1. A limb of all ones becomes one, and the
 /// next limb grows.
 pub(super) fn of(q: &Modulus) -> [Option<u32>; 8] {
-    let limbs = words(&[&U256::ZERO.wrapping_sub(&q.value())], 8);
+    let limbs = Value::limbs(&U256::ZERO.wrapping_sub(&q.value())).words();
     let mut carry = 0;
     core::array::from_fn(|i| {
         let limb = u64::from(limbs[i]) + carry;

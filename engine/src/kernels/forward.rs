@@ -1,7 +1,8 @@
 //! The kernel `forward`: coefficients to values.
 
+use crate::arithmetic::dispatch;
 use crate::error::Result;
-use crate::field::{Field, Store, Visit, dispatch};
+use crate::field::{Field, Store, Visit};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::arithmetic::dispatch;
 use crate::error::{Error, Result};
-use crate::field::{Field, Store, Visit, dispatch};
+use crate::field::{Field, Store, Visit};
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;
 use crate::kernels::spread;

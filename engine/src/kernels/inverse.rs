@@ -4,8 +4,9 @@ use bytemuck::Zeroable;
 use core::ops::Range;
 use std::sync::Arc;
 
+use crate::arithmetic::dispatch;
 use crate::error::Result;
-use crate::field::{Field, Store, Visit, dispatch};
+use crate::field::{Field, Store, Visit};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;

@@ -1,7 +1,8 @@
 //! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
 
+use crate::arithmetic::dispatch;
 use crate::error::Result;
-use crate::field::{Field, Store, Visit, dispatch};
+use crate::field::{Field, Store, Visit};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port, Role};
 use crate::kernels::base::restored_products;

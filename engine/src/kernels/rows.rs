@@ -6,7 +6,6 @@ use bytemuck::Pod;
 use crypto_bigint::U256;
 use rayon::prelude::*;
 
-use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store};
 use crate::job::Order;
@@ -14,7 +13,7 @@ use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::order::Reorder;
 use crate::kernels::tree::{TASK_BYTES, Tree};
 use crate::limits::Limits;
-use crate::modulus::{Modulus, Width};
+use crate::modulus::Modulus;
 use crate::ring::split::Roots;
 use crate::rows::Rows;
 use crate::rows::block::Block;
@@ -87,12 +86,7 @@ impl Rows {
     /// stored as they are.
     pub(crate) fn between(&self, port: Port) -> Port {
         let capacity = self.ring.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
-        let kept = match self.arithmetic {
-            Arithmetic::Mod32 => self.ring.width() == Width::W32,
-            Arithmetic::Mod64 => self.ring.width() == Width::W64,
-            _ => false,
-        };
-        if kept { port.below(capacity as u32) } else { port }
+        if self.arithmetic.hands_on(&self.ring) { port.below(capacity as u32) } else { port }
     }
 
     /// Reads residues that a kernel of other layers left in [0, k·q) as relaxed words.

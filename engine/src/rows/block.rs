@@ -10,6 +10,7 @@ use crate::arithmetic::Arithmetic;
 use crate::columns::Columns;
 use crate::kernel::Launch;
 use crate::limits::Limits;
+use crate::modulus::Width;
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
 use crate::rows::Rows;
@@ -353,5 +354,5 @@ fn span(split: &Split, passes: &[usize], pass: usize) -> usize {
 fn cell_bytes(arithmetic: Arithmetic, ring: &Ring, layers: &[Layer]) -> usize {
     let growth: u64 = layers.iter().map(|layer| if *layer == Layer::Two { 2 } else { 4 }).sum();
     let small = ring.basis().iter().all(|q| q.value_u64().is_some_and(|q| q < (1 << 16) / (growth + 2)));
-    if arithmetic == Arithmetic::Mod16 && small { 2 } else { arithmetic.word_bytes() }
+    if ring.width() == Width::W16 && small { 2 } else { arithmetic.word_bytes() }
 }

@@ -3,7 +3,8 @@
 
 use bytemuck::Pod;
 
-use crate::field::{Field, Store, Visit, dispatch};
+use crate::arithmetic::dispatch;
+use crate::field::{Field, Store, Visit};
 use crate::rows::Rows;
 use crate::rows::twiddles::{HEADER, header};
 use crate::table::Table;

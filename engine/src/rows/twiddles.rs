@@ -10,8 +10,9 @@ use bytemuck::Zeroable;
 use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
+use crate::arithmetic::dispatch;
 use crate::error::{Error, Result};
-use crate::field::{Field, Store, Visit, dispatch};
+use crate::field::{Field, Store, Visit};
 use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
@@ -181,10 +182,7 @@ impl Twiddles {
         let constants = arithmetic.constants(&prime.q).into_iter().flat_map(u32::to_le_bytes);
         let values = [&prime.start, &prime.step, &prime.scale, &prime.factor, &prime.half_sixth];
         let values = values.into_iter().flat_map(|value| {
-            let value = match arithmetic {
-                Arithmetic::Mod255 | Arithmetic::Mod256 => prime.q.to_montgomery(value),
-                _ => *value,
-            };
+            let value = if arithmetic.is_montgomery() { prime.q.to_montgomery(value) } else { *value };
             let bytes = value.to_le_bytes();
             bytes.as_ref()[..arithmetic.word_bytes()].to_vec()
         });

@@ -63,7 +63,7 @@ impl Entry {
             return Err(malformed(format!("bits = {}: one of {:?} is wanted", shape.bits, Shape::BITS)));
         }
         let named = |name: String| {
-            let found = Arithmetic::ALL.into_iter().find(|arithmetic| arithmetic.name() == name);
+            let found = Arithmetic::ALL.iter().copied().find(|arithmetic| arithmetic.name() == name);
             found.ok_or_else(|| malformed(format!("{name:?} is no arithmetic")))
         };
         let exchange = match self.exchange.as_deref() {

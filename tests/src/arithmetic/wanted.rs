@@ -90,6 +90,7 @@ impl Reference {
             _ if self.which.is_doubles() => self.doubles(low(x), low(y)).into(),
             _ if self.which.is_lazy() => self.lazy(x, y).into(),
             _ if self.which.is_shoup256() => self.shoup256(x, y).into(),
+            _ if self.which.is_tight() => self.tight(x, y).into(),
             _ => self.strict(x, y).into(),
         }
     }
@@ -212,6 +213,35 @@ impl Reference {
             below_2q(x + x * y * factor),
             self.exactly(x.clone()),
             self.exactly(self.inverted(x)),
+        ]
+    }
+
+    fn tight(&self, x: &BigUint, y: &BigUint) -> [Wanted; 20] {
+        let Self { q, factor, .. } = self;
+        let bits = 8 * self.which.word_bytes();
+        let (q2, exactly, whole) = (&(q * 2u32), |x: BigUint| self.exactly(x), Wanted::Exactly);
+        let (x1, y1, x2, y2, y3) = (&(x % q), &(y % q), &(x % q2), &(y % q2), &(y % (q2 + 1u32)));
+        [
+            whole(y1.clone()),
+            whole((y1 << bits) / q),
+            exactly(x * y1),
+            exactly(x.clone()),
+            exactly(x.clone()),
+            whole(x1 + y1),
+            whole(x1 + q - y1),
+            whole(q2 - y3),
+            exactly(x2 * y2 * factor),
+            exactly((x2 * y2 + x2 * x2 + y2 * y2) * factor),
+            self.residue(x2 * y2 * factor, q2.clone()),
+            exactly((x2 * y2 * 9u32 + x2 * x2) * factor),
+            exactly(x * y),
+            exactly(x * y * factor),
+            exactly(x << bits),
+            exactly(x * factor),
+            exactly(x.clone()),
+            exactly(x.clone()),
+            whole(x1.clone()),
+            whole(q - y1),
         ]
     }
 

@@ -186,11 +186,7 @@ proptest! {
         let Ok(q) = Modulus::new(q) else { return Ok(()) };
         _ = (q.add(&a, &b), q.sub(&a, &b), q.mul(&a, &b), q.neg(&a), q.pow(&a, &b), q.inverse(&a));
         _ = (q.from_montgomery(&a), q.to_montgomery(&a), q.reduce_i64(i64::MIN), q.width());
-        let arithmetics = [
-            Arithmetic::Mod16, Arithmetic::Mod32, Arithmetic::Mod50, Arithmetic::Mod64, Arithmetic::Mod64Full,
-            Arithmetic::Mod255, Arithmetic::Mod256,
-        ];
-        for arithmetic in arithmetics {
+        for arithmetic in Arithmetic::ALL {
             prop_assert!(arithmetic.capacity(&q) > 0);
             _ = (arithmetic.initializer(&q), arithmetic.type_name(&q));
             if let Ok(ring) = Ring::cyclic(1, q) {

@@ -57,7 +57,8 @@ impl<F: Field> Tree<'_, F> {
 #[cfg(test)]
 mod tests {
     use crate::arithmetic::Arithmetic;
-    use crate::field::{Field, Store, Visit, dispatch};
+    use crate::arithmetic::dispatch;
+    use crate::field::{Field, Store, Visit};
     use crate::kernels::tree::{Origin, Tree};
     use crate::modulus::{Modulus, low_u64};
     use crate::ring::Ring;

@@ -2,7 +2,6 @@
 
 use crypto_bigint::U256;
 
-use crate::arithmetic::Arithmetic;
 use crate::modulus::Modulus;
 use crate::residues::Form;
 use crate::ring::split::Layer;
@@ -31,16 +30,9 @@ impl Block {
             8 => "rf::u64",
             _ => "rf::u256",
         };
-        let cell = match (self.cell_bytes, arithmetic.word_bytes()) {
-            (2, _) => "rf::u16",
-            (_, 4) => "rf::u32",
-            (_, 8) if *arithmetic == Arithmetic::Mod50 => "double",
-            (_, 8) => "rf::u64",
-            _ => "rf::u256",
-        };
+        let cell = if self.cell_bytes == 2 { "rf::u16" } else { arithmetic.word_type() };
         let modulus = match ring.moduli() {
-            // those of Mod256 come by argument: the compiler makes more of known limbs than is good
-            [q] if *arithmetic != Arithmetic::Mod256 && !rows.by_launch => {
+            [q] if arithmetic.is_in_text() && !rows.by_launch => {
                 format!("(const rf::Constants<{name}>*, rf::u32) {{ return {}; }}", arithmetic.initializer(q))
             }
             _ => format!("(const rf::Constants<{name}>* rows, rf::u32 number) {{ return rows[number].m; }}"),

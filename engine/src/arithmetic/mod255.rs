@@ -1,11 +1,50 @@
-//! Residues below 2^255 with the factors of the device's Shoup products: for plans made for such a device, not for speed.
+//! Odd q below 2^255 − 2^230 on eight 32-bit limbs by Shoup's method; on the CPU with those factors, for plans made for such
+//! a device, not for speed.
 
 use bytemuck::{Pod, Zeroable};
 use crypto_bigint::U256;
 
-use super::Field;
-use super::limbs::{Limbs, Mod256, limbs};
+use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word};
+use super::digits;
+use super::mod256::{self, Limbs, Mod256, limbs};
+use crate::field::{Field, Visit};
 use crate::modulus::Modulus;
+use crate::ring::Ring;
+
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "Mod255",
+    header: "mod255.cuh",
+    template: |q| Some(digits::pattern(q)),
+    serves: Serves::Binary(|ring, limits| {
+        let [q] = ring.moduli() else { return None };
+        let table = 2 * ring.degree() as u64 * TWIDDLE_BYTES as u64;
+        let serves = q.bits() > 64 && table <= limits.memory_bytes / 4 && digits::in_range(q);
+        serves.then(|| !limits.is_cpu())
+    }),
+    word: Word::U256,
+    twiddle_bytes: TWIDDLE_BYTES,
+    bytes: 196,
+    fields: |q| {
+        let digits = digits::of(q).map(|digit| digit.unwrap_or(0));
+        let negated_inverse = U256::ZERO.wrapping_sub(&q.inverse_mod_word());
+        let rest = [q.value().wrapping_shl_vartime(1), negated_inverse].map(|field| Value::limbs(&field));
+        let base = Value::Struct((mod256::DESCRIPTOR.fields)(q));
+        [base, Value::Limbs(digits)].into_iter().chain(rest).collect()
+    },
+    given: Given::Text,
+    lazy: None,
+    hands_on: false,
+    product_bits: 256,
+    is_montgomery: true,
+    // two digits of the modulus cost nothing
+    cost: Cost { product: 186.0, ..mod256::DESCRIPTOR.cost },
+};
+
+const TWIDDLE_BYTES: usize = 64;
+
+pub(super) fn visit<V: Visit>(_: &Ring, visitor: V) -> V::Out {
+    visitor.visit::<Mod255, Limbs>()
+}
 
 /// A known factor w, plain, and floor(2^256 w / q).
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

@@ -1,11 +1,42 @@
-//! Residues below 2^50 with the factors of the device's doubles: for plans made for such a device, not for speed.
+//! Odd q below 2^50 in doubles; on the CPU with the factors of the device's doubles, for plans made for such a device, not
+//! for speed.
 
 use bytemuck::{Pod, Zeroable};
 use crypto_bigint::U256;
 
-use super::Field;
-use super::word64::{mul_high, sub_once};
-use crate::modulus::{Modulus, low_u64};
+use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, up_to};
+use super::mod64::{mul_high, sub_once};
+use crate::field::{Field, Visit};
+use crate::modulus::{Modulus, Width, low_u64};
+use crate::ring::Ring;
+
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "Mod50",
+    header: "mod50.cuh",
+    template: none,
+    serves: Serves::Binary(|ring, limits| {
+        let small = ring.width() == Width::W64 && up_to(ring, 50) && !ring.accepts_any_word();
+        small.then(|| limits.has_fast_doubles())
+    }),
+    word: Word::Double,
+    twiddle_bytes: 16,
+    bytes: 16,
+    fields: |q| {
+        let value = low_u64(&q.value()) as f64;
+        vec![Value::Double(value), Value::Double(value.recip())]
+    },
+    given: Given::Launch,
+    // products of doubles up to 2^52 are exact, q does not divide that
+    lazy: Some((52, 1 << 31)),
+    hands_on: false,
+    product_bits: 0,
+    is_montgomery: false,
+    cost: Cost { product: 5.6, term: 5.6, reduction: 0.0 },
+};
+
+pub(super) fn visit<V: Visit>(_: &Ring, visitor: V) -> V::Out {
+    visitor.visit::<Mod50, u64>()
+}
 
 /// A known factor in (-q/2, q/2) with its quotient by q, rounded.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

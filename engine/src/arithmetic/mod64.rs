@@ -1,11 +1,46 @@
-//! Residues of up to 64 bits in 64-bit words: Shoup factors and lazy sums below 2^62, Montgomery above.
+//! Odd q below 2^62 in 64-bit words: Shoup and Montgomery.
 
 use bytemuck::{Pod, Zeroable};
 use crypto_bigint::U256;
 
-use super::Field;
-use crate::modulus::{Modulus, low_u64};
+use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two, ratio, up_to};
+use crate::field::{Field, Visit};
+use crate::modulus::{Modulus, Width, low_u64};
+use crate::ring::Ring;
 use crate::simd::Vectors;
+
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "Mod64",
+    header: "mod64.cuh",
+    template: none,
+    serves: Serves::Rings(|ring| up_to(ring, 62)),
+    word: Word::U64,
+    twiddle_bytes: 16,
+    bytes: 32,
+    fields: montgomery_fields,
+    given: Given::Launch,
+    lazy: Some((64, 64)),
+    hands_on: true,
+    product_bits: 64,
+    is_montgomery: false,
+    cost: Cost { product: 15.0, term: 8.0, reduction: 11.0 },
+};
+
+/// q, its reciprocal and the shift that belongs to it, q^-1 mod 2^64 and 2^128 mod q.
+pub(super) fn montgomery_fields(q: &Modulus) -> Vec<Value> {
+    // the quotient of x by q is about ratio · ⌊2^shift x / 2^32⌋ / 2^57
+    let shift = 58u32.saturating_sub(q.bits());
+    let ratio = low_u64(&ratio(q, 89 - shift)) as u32;
+    let [inverse, square] = [q.inverse_mod_word(), power_of_two(q, 128)].map(|field| Value::U64(low_u64(&field)));
+    vec![Value::U64(low_u64(&q.value())), Value::U32(ratio), Value::U32(shift), inverse, square]
+}
+
+pub(super) fn visit<V: Visit>(ring: &Ring, visitor: V) -> V::Out {
+    match ring.width() {
+        Width::W32 => visitor.visit::<Mod64, u32>(),
+        _ => visitor.visit::<Mod64, u64>(),
+    }
+}
 
 /// q^-1 mod 2^64 for odd q.
 pub(super) fn inverse(q: u64) -> u64 {
@@ -17,8 +52,8 @@ pub(super) fn inverse(q: u64) -> u64 {
 }
 
 /// 2^128 mod q.
-fn square_of_radix(q: &Modulus) -> u64 {
-    low_u64(&q.pow(&q.reduce(&U256::from(2u32)), &U256::from(128u32)))
+pub(super) fn square_of_radix(q: &Modulus) -> u64 {
+    low_u64(&power_of_two(q, 128))
 }
 
 #[inline(always)]
@@ -119,89 +154,5 @@ impl Field for Mod64 {
 
     fn vectors(&self) -> Option<Vectors> {
         Vectors::all(self.q).next()
-    }
-}
-
-/// Odd q below 2^64: strict, factors in Montgomery form.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Mod64Full {
-    q: u64,
-    /// q^-1 mod 2^64
-    inverse: u64,
-    /// 2^128 mod q
-    square: u64,
-}
-
-impl Mod64Full {
-    /// in: a b < 2^64 q   out: a b 2^-64, canonical
-    #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // halves
-    fn montgomery(&self, a: u64, b: u64) -> u64 {
-        let product = u128::from(a) * u128::from(b);
-        let m = mul_high((product as u64).wrapping_mul(self.inverse), self.q);
-        self.sub((product >> 64) as u64, m)
-    }
-}
-
-impl Field for Mod64Full {
-    type Word = u64;
-    type Twiddle = u64;
-    type Wide = u64;
-
-    fn new(q: &Modulus) -> Self {
-        let square = square_of_radix(q);
-        let q = low_u64(&q.value());
-        Self { q, inverse: inverse(q), square }
-    }
-
-    #[inline(always)]
-    fn word(&self, _: &Modulus, x: &U256) -> u64 {
-        low_u64(x)
-    }
-
-    #[inline(always)]
-    fn twiddle(&self, w: u64) -> u64 {
-        self.montgomery(w, self.square)
-    }
-
-    #[inline(always)]
-    fn mul(&self, x: u64, w: &u64) -> u64 {
-        self.montgomery(x, *w)
-    }
-
-    #[inline(always)]
-    fn add(&self, a: u64, b: u64) -> u64 {
-        self.sub(a, self.q.wrapping_sub(b))
-    }
-
-    #[inline(always)]
-    fn sub(&self, a: u64, b: u64) -> u64 {
-        let (difference, borrow) = a.overflowing_sub(b);
-        core::hint::select_unpredictable(borrow, difference.wrapping_add(self.q), difference)
-    }
-
-    #[inline(always)]
-    fn relax(&self, x: u64) -> u64 {
-        x
-    }
-
-    #[inline(always)]
-    fn canonical(&self, x: u64) -> u64 {
-        x
-    }
-
-    #[inline(always)]
-    fn wide_zero(&self) -> u64 {
-        0
-    }
-
-    #[inline(always)]
-    fn wide_mad(&self, acc: u64, a: u64, b: u64) -> u64 {
-        self.add(acc, self.montgomery(a, b))
-    }
-
-    #[inline(always)]
-    fn wide_reduce(&self, acc: u64) -> u64 {
-        acc
     }
 }

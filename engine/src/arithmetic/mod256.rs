@@ -1,9 +1,39 @@
-//! Residues of up to 256 bits on four 64-bit limbs: strict, everything in Montgomery form with R = 2^256.
+//! Odd q below 2^256 on limbs: everything in Montgomery form with R = 2^256.
 
 use crypto_bigint::U256;
 
-use super::Field;
+use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two};
+use crate::field::{Field, Visit};
 use crate::modulus::{Modulus, low_u64};
+use crate::ring::Ring;
+
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "Mod256",
+    header: "mod256.cuh",
+    template: none,
+    serves: Serves::Rings(|_| true),
+    word: Word::U256,
+    twiddle_bytes: 32,
+    bytes: 100,
+    fields: |q| {
+        let negated_inverse = 0u32.wrapping_sub(low_u64(&q.inverse_mod_word()) as u32);
+        let powers = [256, 512].map(|e| Value::limbs(&power_of_two(q, e)));
+        [Value::limbs(&q.value()), Value::U32(negated_inverse)].into_iter().chain(powers).collect()
+    },
+    given: Given::Argument,
+    lazy: None,
+    hands_on: false,
+    product_bits: 256,
+    is_montgomery: true,
+    cost: Cost { product: 2.0 * 136.0, term: 2.0 * 64.0, reduction: 2.0 * 72.0 },
+};
+
+pub(super) fn visit<V: Visit>(ring: &Ring, visitor: V) -> V::Out {
+    match ring.basis().iter().all(has_spare_bit) {
+        true => visitor.visit::<Mod256<true>, Limbs>(),
+        false => visitor.visit::<Mod256<false>, Limbs>(),
+    }
+}
 
 pub(super) type Limbs = [u64; 4];
 
@@ -16,7 +46,7 @@ pub(crate) struct Mod256<const SPARE: bool> {
 }
 
 /// Whether the top limb of q leaves room for the carries of a product: below 2^63 − 1.
-pub(super) fn has_spare_bit(q: &Modulus) -> bool {
+fn has_spare_bit(q: &Modulus) -> bool {
     limbs(&q.value())[3] < u64::MAX >> 1
 }
 
@@ -105,7 +135,7 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     type Wide = Limbs;
 
     fn new(q: &Modulus) -> Self {
-        let inverse = 0u64.wrapping_sub(super::word64::inverse(low_u64(&q.value())));
+        let inverse = 0u64.wrapping_sub(super::mod64::inverse(low_u64(&q.value())));
         Self { q: limbs(&q.value()), inverse }
     }
 
