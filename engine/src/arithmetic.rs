@@ -58,6 +58,8 @@ modulus_types! {
     Mod50 = mod50,
     /// Odd q < 2^62 in 64-bit words: Shoup and Montgomery, lazy.
     Mod64 = mod64,
+    /// q = 2^64 − 2^32 + 1: reduced by its form, canonical.
+    Goldilocks = goldilocks,
     /// Odd q < 2^64: Montgomery, canonical.
     Mod64Full = mod64_full,
     /// Odd q < 2^255 − 2^230: Shoup on eight 32-bit limbs, for transforms, residues below 2q in a kernel.

@@ -1,7 +1,7 @@
 // Test kernel: every operation of one modulus type on pairs of words, for comparison with big integers.
 //
 // The prelude, in namespace rf, gives
-//     using M = Mod16 | Mod31 | Mod32 | Mod50 | Mod64 | Mod64Full | Mod256 | Mod255<…>;
+//     using M = Mod16 | Mod31 | Mod32 | Mod50 | Mod64 | Mod64Full | Goldilocks | Mod256 | Mod255<…>;
 //     RF_CONST M modulus() { return M{…}; }
 //     constexpr u32 bound = …;     lazy types: the B tried beyond 4 (B q < 2^word; at least 4); strict types: 1
 //     constexpr u32 products = …;  products of two residues below 2q that one accumulator holds, at least 1, or 0 if
@@ -26,7 +26,7 @@
 // Strict types, K = 12. x_1, y_1 as above (256 bits: x, y).
 //      0 twiddle(y_1).w           1 mul(x_1, twiddle(y_1))   2 add(x_1, y_1)           3 sub<1>(x_1, y_1)
 //      4 negate<1>(y_1)           5 wide_reduce of x_1 y_1 + x_1 x_1                  6 mul_plain(x_1, y_1)
-//      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x)         9 from_montgomery(x)
+//      7 mul_montgomery(x_1, y_1) 8 to_montgomery(x)         9 from_montgomery(x)      (Goldilocks: 0)
 //     10 reduce_any(x)           11 reduce_any(~x)
 // Mod31, K = 20. x_B, y_B, y' as for lazy types; w = y_1.
 //      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 reduce<2>(x_2)
@@ -56,6 +56,7 @@
 //      8 mad_wide(low x, low y, x >> 31)                     9 sub_once(x mod 2m, m), m = y >> 1, or 1 if that is 0
 //     10 select(low x & 1, x, y), 11 sub_once and select of low halves
 //     12 … 39 the chains on four limbs (x, y): see chains()
+#include "goldilocks.cuh"
 #include "mod16.cuh"
 #include "mod31.cuh"
 #include "mod32.cuh"
@@ -77,6 +78,8 @@ template <class T>
 constexpr bool has_montgomery = true;
 template <>
 constexpr bool has_montgomery<Mod16> = false;
+template <>
+constexpr bool has_montgomery<Goldilocks> = false;
 
 template <class T>
 constexpr bool is_doubles = false;

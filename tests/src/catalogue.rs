@@ -38,6 +38,7 @@ pub fn jobs() -> Result<Vec<Job>> {
     add(&Ring::negacyclic(64, q(4_293_918_721)?)?, &all); // 32 bits: stored in 32, computed in 64
     add(&Ring::negacyclic(1024, q(1_152_921_504_606_830_593)?)?, &all);
     add(&Ring::negacyclic(64, q(0xffff_ffff_0000_0001)?)?, &all);
+    add(&Ring::negacyclic(64, q(0xffff_ffff_ff00_0001)?)?, &all);
     add(&Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?, &all);
     add(&Ring::cyclic(32, Modulus::from_hex(TOP_BIT)?)?, &through);
     // base degrees
@@ -270,6 +271,7 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
         Ring::negacyclic(64, q(0x7f00_0001)?)?,
         Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?,
         Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?,
+        Ring::negacyclic(8, q(0xffff_ffff_ff00_0001)?)?,
         Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?,
         Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?,
     ];
@@ -298,6 +300,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
         Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?,
         Ring::negacyclic(1024, q(1_125_899_906_826_241)?)?,
         Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?,
+        Ring::negacyclic(8, q(0xffff_ffff_ff00_0001)?)?,
         Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?,
         Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?,
     ];

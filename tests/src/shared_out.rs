@@ -111,12 +111,13 @@ fn others() -> Result<Vec<Shared>> {
     let q = |q: u64| Modulus::new(q);
     let bls12_381 = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
     let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 });
-    let rings: [Result<Shared>; 8] = [
+    let rings: [Result<Shared>; 9] = [
         Shared::of(Ring::negacyclic(256, q(998_244_353)?), tiny(8, 1 << 10), 2), // 32 bits, handed on as they are
         Shared::of(Ring::negacyclic(256, q(0x7800_0001)?), tiny(8, 1 << 10), 2), // 31 bits, handed on below 2q
         Shared::of(Ring::cyclic(486, q(1_073_738_269)?), tiny(2, 1 << 10), 2),   // radix 3
         Shared::of(Ring::negacyclic(256, q(562_949_953_408_001)?), tiny(4, 1 << 10), 2), // doubles
         Shared::of(full.clone(), tiny(4, 1 << 10), 2),
+        Shared::of(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?), tiny(4, 1 << 10), 2), // Montgomery, canonical
         // any words in the first kernel alone
         Shared::of(full.map(Ring::accepting_any_word), tiny(4, 1 << 10), 2),
         Shared::of("998244353 : x^256 + 1 : montgomery, any word".parse(), tiny(8, 1 << 10), 2),

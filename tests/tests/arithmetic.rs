@@ -86,6 +86,7 @@ fn arguments() -> Result<Vec<Run>> {
             Which::Type(Arithmetic::Mod64Full),
             vec![below(64, 1)?, below(64, 59)?, q(GOLDILOCKS)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
         ),
+        (Which::Type(Arithmetic::Goldilocks), vec![q(GOLDILOCKS)?]),
         (
             Which::Type(Arithmetic::Mod256),
             vec![
@@ -122,6 +123,7 @@ fn constants() -> Result<Vec<Run>> {
         (Which::Type(Arithmetic::Mod50), vec![q(BITS_50)?, below(50, 27)?, q(3)?]),
         (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, below(61, 1)?, below(62, 57)?]),
         (Which::Type(Arithmetic::Mod64Full), vec![q(GOLDILOCKS)?, below(64, 59)?]),
+        (Which::Type(Arithmetic::Goldilocks), vec![q(GOLDILOCKS)?]),
         (Which::Type(Arithmetic::Mod256), vec![hex(BLS12_381_R)?, hex(SECP256K1)?, below(256, 189)?]),
         (Which::Type(Arithmetic::Mod255), shoup256()?),
     ];

@@ -76,7 +76,9 @@ impl Reference {
         let bound = which.bound(largest);
         let q = big(&q.value());
         let factor = match which {
-            Which::Words | Which::Type(Arithmetic::Mod16 | Arithmetic::Mod50) => BigUint::from(1u32),
+            Which::Words | Which::Type(Arithmetic::Mod16 | Arithmetic::Mod50 | Arithmetic::Goldilocks) => {
+                BigUint::from(1u32)
+            }
             _ => power(8 * which.word_bytes()).modinv(&q).expect("the modulus is odd"),
         };
         Self { which, q, factor, products: which.products(largest), bound }
@@ -251,6 +253,10 @@ impl Reference {
         let exactly = |x: BigUint| self.exactly(x);
         // a factor carries 2^64 in a table of 64 bits; residues of 256 bits carry 2^256 throughout
         let is_plain = self.which == Which::Type(Arithmetic::Mod64Full);
+        let montgomery = |x: BigUint| match self.which {
+            Which::Type(Arithmetic::Goldilocks) => Wanted::Exactly(BigUint::ZERO),
+            _ => exactly(x),
+        };
         let minus_y = q - y % q;
         [
             exactly(if is_plain { y << bits } else { y.clone() }),
@@ -260,9 +266,9 @@ impl Reference {
             exactly(minus_y),
             exactly((x * y + x * x) * factor),
             exactly(x * y),
-            exactly(x * y * factor),
-            exactly(x << bits),
-            exactly(x * factor),
+            montgomery(x * y * factor),
+            montgomery(x << bits),
+            montgomery(x * factor),
             exactly(x.clone()),
             exactly(self.inverted(x)),
         ]

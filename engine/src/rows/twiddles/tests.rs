@@ -83,10 +83,12 @@ fn entries_are_as_defined_in_every_range() {
         Ring::cyclic(81, q(163)),
         Ring::cyclic(7, q(17)),
         Ring::negacyclic(48, q(0xffff_ffff_0000_0001)),
+        Ring::negacyclic(48, q(0xffff_ffff_ff00_0001)),
         Ring::new(&[q(1_073_479_681), q(12289)], Quotient::Negacyclic { n: 64 }),
         Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 }),
         Ring::cyclic(96, bls),
         Ring::negacyclic(48, q(0xffff_ffff_0000_0001)).and_then(|ring| ring.with_form(Form::Montgomery)),
+        Ring::negacyclic(48, q(0xffff_ffff_ff00_0001)).and_then(|ring| ring.with_form(Form::Montgomery)),
         Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 })
             .and_then(|ring| ring.with_form(Form::Montgomery)),
         Ring::cyclic(96, bls).and_then(|ring| ring.with_form(Form::Plain)),
