@@ -4,9 +4,11 @@ mod descriptor;
 mod digits;
 mod word32;
 
+use std::borrow::Cow;
+
 use crypto_bigint::U256;
 
-use crate::field::Visit;
+use crate::field::{Field, Visit};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::ring::Ring;
@@ -14,69 +16,90 @@ use crate::ring::Ring;
 pub use descriptor::Cost;
 use descriptor::{Descriptor, Given, Serves};
 
-/// Registers modulus types: for each its name, its file, and what it is.
+/// Registers modulus types: for each its name, its file, and what it is. Of those in general the first that serves a ring is
+/// taken; they are also the arithmetic of a CPU.
 macro_rules! modulus_types {
-    ($($(#[$about:meta])* $name:ident = $file:ident),* $(,)?) => {
+    (
+        general { $($(#[$about:meta])* $name:ident = $file:ident),* $(,)? }
+        on_gpus { $($(#[$about_other:meta])* $other:ident = $other_file:ident),* $(,)? }
+    ) => {
         $(mod $file;)*
+        $(mod $other_file;)*
 
         /// A modulus type of the CUDA headers.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Arithmetic {
             $($(#[$about])* $name,)*
+            $($(#[$about_other])* $other,)*
         }
 
         impl Arithmetic {
-            /// Every type, in the order in which they are asked whether they serve a ring.
-            pub const ALL: &[Self] = &[$(Self::$name),*];
+            /// Every type.
+            pub const ALL: &[Self] = &[$(Self::$name,)* $(Self::$other),*];
 
             const fn descriptor(self) -> &'static Descriptor {
                 match self {
                     $(Self::$name => &$file::DESCRIPTOR,)*
+                    $(Self::$other => &$other_file::DESCRIPTOR,)*
                 }
             }
         }
 
-        /// Runs code with this arithmetic on the CPU, which serves the ring, and the ring's storage.
+        /// Runs code with what this arithmetic, which serves the ring, is on the CPU, and the ring's storage.
         pub(crate) fn dispatch<V: Visit>(ring: &Ring, arithmetic: Arithmetic, visitor: V) -> V::Out {
-            match arithmetic {
+            match arithmetic.on_cpu(ring) {
                 $(Arithmetic::$name => $file::visit(ring, visitor),)*
+                _ => mod256::visit(ring, visitor),
             }
         }
     };
 }
 
-// In this order: the first one that serves a ring in general is taken.
 modulus_types! {
-    /// q < 2^16 in 32-bit words: Shoup and Barrett, sums reduced only where they could overflow.
-    Mod16 = mod16,
-    /// Odd q < 2^30 in 32-bit words: Shoup and Montgomery, lazy.
-    Mod32 = mod32,
-    /// Odd q < 2^31 in 32-bit words: Shoup and Montgomery, residues below 2q.
-    Mod31 = mod31,
-    /// Odd q < 2^50 in doubles: residues of either sign, lazy; fast where [`Limits::has_fast_doubles`].
-    Mod50 = mod50,
-    /// Odd q < 2^62 in 64-bit words: Shoup and Montgomery, lazy.
-    Mod64 = mod64,
-    /// q = 2^64 − 2^32 + 1: reduced by its form, canonical.
-    Goldilocks = goldilocks,
-    /// Odd q < 2^64: Montgomery, canonical.
-    Mod64Full = mod64_full,
-    /// Odd q < 2^255 − 2^230: Shoup on eight 32-bit limbs, for transforms, residues below 2q in a kernel.
-    Mod255 = mod255,
-    /// Odd q < 2^256: Montgomery on eight 32-bit limbs, canonical.
-    Mod256 = mod256,
+    general {
+        /// q < 2^16 in 32-bit words: Shoup and Barrett, sums reduced only where they could overflow.
+        Mod16 = mod16,
+        /// Odd q < 2^30 in 32-bit words: Shoup and Montgomery, lazy.
+        Mod32 = mod32,
+        /// Odd q < 2^31 in 32-bit words: Shoup and Montgomery, residues below 2q.
+        Mod31 = mod31,
+        /// Odd q < 2^62 in 64-bit words: Shoup and Montgomery, lazy.
+        Mod64 = mod64,
+        /// q = 2^64 − 2^32 + 1: reduced by its form, canonical.
+        Goldilocks = goldilocks,
+        /// Odd q < 2^64: Montgomery, canonical.
+        Mod64Full = mod64_full,
+        /// Odd q < 2^256: Montgomery on eight 32-bit limbs, canonical.
+        Mod256 = mod256,
+    }
+    on_gpus {
+        /// Odd q < 2^50 in doubles: residues of either sign, lazy; fast where [`Limits::has_fast_doubles`].
+        Mod50 = mod50,
+        /// Odd q < 2^255 − 2^230: Shoup on eight 32-bit limbs, for transforms, residues below 2q in a kernel.
+        Mod255 = mod255,
+    }
 }
 
 impl Arithmetic {
-    /// The fastest that serves every modulus of the ring at the ring's width.
+    /// The fastest that serves every modulus of the ring at the ring's width, whatever it splits into.
     #[must_use]
     pub fn of(ring: &Ring) -> Self {
         let serves = |arithmetic: &Self| match arithmetic.descriptor().serves {
             Serves::Rings(serves) => serves(ring),
-            Serves::Binary(_) => false,
+            Serves::Binary { .. } => false,
         };
         Self::ALL.iter().copied().find(serves).unwrap_or(Self::Mod256)
+    }
+
+    /// Whether it is one of the CPU too.
+    pub(crate) fn is_on_cpu(self) -> bool {
+        matches!(self.descriptor().serves, Serves::Rings(_))
+    }
+
+    /// What it is on the CPU: one for GPUs alone gives way to what serves the ring in general.
+    pub(crate) fn on_cpu(self, ring: &Ring) -> Self {
+        if self.is_on_cpu() { self } else { Self::of(ring) }
     }
 
     /// The fastest for kernels that transform rows of the ring on a device with these limits. Tables, and what kernels
@@ -97,7 +120,7 @@ impl Arithmetic {
     pub fn all_of_device(ring: &Ring, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
         let others = |faster: bool| {
             let serves = move |arithmetic: &Self| match arithmetic.descriptor().serves {
-                Serves::Binary(serves) => serves(ring, limits) == Some(faster),
+                Serves::Binary { is_faster, .. } => is_faster(ring, limits) == Some(faster),
                 Serves::Rings(_) => false,
             };
             Self::ALL.iter().copied().filter(serves).collect::<Vec<_>>()
@@ -179,6 +202,24 @@ impl Arithmetic {
     /// Whether a single modulus that is not data of the launch is in the text.
     pub(crate) fn is_in_text(self) -> bool {
         self.descriptor().given != Given::Argument
+    }
+
+    /// The bytes of these factors of the ring's arithmetic on the CPU, as this type has them in a table.
+    pub(crate) fn factors<'a, F: Field>(self, q: &Modulus, factors: &'a [F::Twiddle]) -> Cow<'a, [u8]> {
+        let Serves::Binary { factor, .. } = self.descriptor().serves else {
+            return Cow::Borrowed(bytemuck::cast_slice(factors));
+        };
+        let field = F::new(q);
+        let one = field.word(q, &q.reduce(&U256::ONE));
+        let plain = |w: &F::Twiddle| {
+            let word = field.canonical(field.mul(one, w));
+            let mut bytes = bytemuck::bytes_of(&word).to_vec();
+            bytes.resize(32, 0);
+            let value = U256::from_le_slice(&bytes);
+            // words of a CPU have the form that the kernels' have
+            if self.is_montgomery() { q.from_montgomery(&value).unwrap_or(value) } else { value }
+        };
+        factors.iter().flat_map(|w| factor(q, &plain(w))).collect::<Vec<u8>>().into()
     }
 
     /// Whether kernels have every value in Montgomery form.

@@ -16,7 +16,7 @@ use crate::kernels::base::{LANES, restored_products};
 use crate::kernels::tree::{Origin, Tree};
 use crate::ring::split::{MAX_BASE, Split};
 use crate::rows::Rows;
-use crate::rows::twiddles::{HEADER, Layout, factors_of};
+use crate::rows::twiddles::{Layout, factors_of, header_of};
 
 use stack::Step;
 
@@ -168,7 +168,7 @@ impl Visit for Make<'_> {
         let row: Arc<dyn Row<F::Word>> = Arc::new(Parts::<F> {
             field: F::new(&roots.q),
             one: bytemuck::pod_read_unaligned::<S>(&one.as_ref()[..size_of::<S>()]).load(),
-            restore: self.rows.arithmetic.has_product_factor(ring),
+            restore: self.rows.restores(),
             split: split.clone(),
             layout: Layout::of(split, split.layers.len()),
             table: factors_of::<F>(split, self.modulus),
@@ -194,8 +194,7 @@ struct Parts<F: Field> {
 impl<F: Field> Parts<F> {
     fn tree(&self) -> Tree<'_, F> {
         let Self { field, split, layout, table, .. } = self;
-        let header = &table[..HEADER];
-        Tree { field: *field, split, layout, header, table: table.as_slice().into() }
+        Tree { field: *field, split, layout, header: header_of(table), table: table.as_slice().into() }
     }
 }
 

@@ -38,9 +38,13 @@ pub(crate) struct Descriptor {
 pub(super) enum Serves {
     /// Those that no type before it in the registry serves, whatever they split into.
     Rings(fn(&Ring) -> bool),
-    /// Those that split down to degree 1 by layers of two, in place of the type that serves them in general: faster than
-    /// that one on this device, or slower as far as is known without measuring.
-    Binary(fn(&Ring, &Limits) -> Option<bool>),
+    /// Those that split down to degree 1 by layers of two, in place of the type that serves them in general.
+    Binary {
+        /// Whether it is faster than that one on this device as far as is known without measuring, if it serves the ring.
+        is_faster: fn(&Ring, &Limits) -> Option<bool>,
+        /// A plain value below q as a known factor in a table.
+        factor: fn(&Modulus, &U256) -> Vec<u8>,
+    },
 }
 
 /// A residue in a register.

@@ -35,7 +35,7 @@ pub(super) fn visit<V: Visit>(ring: &Ring, visitor: V) -> V::Out {
     }
 }
 
-pub(super) type Limbs = [u64; 4];
+type Limbs = [u64; 4];
 
 /// Odd q below 2^256; with `SPARE`, below about 2^255, where no sum needs a fifth limb.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ fn has_spare_bit(q: &Modulus) -> bool {
     limbs(&q.value())[3] < u64::MAX >> 1
 }
 
-pub(super) fn limbs(x: &U256) -> Limbs {
+fn limbs(x: &U256) -> Limbs {
     let bytes = x.to_le_bytes();
     let mut limbs = [0; 4];
     for (limb, bytes) in limbs.iter_mut().zip(bytes.as_ref().chunks_exact(8)) {

@@ -120,7 +120,7 @@ impl<'a> Visit for Run<'_, 'a> {
         let trees = rows.trees_without_factors::<F>(self.args, ELEMENTS)?;
         let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
         let (n, limbs) = (rows.split.n, rows.ring.basis().len());
-        let restore = rows.arithmetic.has_product_factor(&rows.ring);
+        let restore = rows.restores();
         let sums = self.args.output::<S>(2)?.par_chunks_exact_mut(n).enumerate();
         sums.for_each(|(i, sums)| {
             let (item, set, row) = (i / (sets * limbs), i / limbs % sets, i % limbs);

@@ -150,7 +150,7 @@ pub(super) fn multiply<F: Field, S: Store<F::Word>>(
     put: impl Fn(&F, &mut S, F::Word) + Sync,
 ) {
     let leaf_at = rows.leaf_at();
-    let restore = rows.arithmetic.has_product_factor(&rows.ring);
+    let restore = rows.restores();
     let n = rows.split.n;
     rows.each(out, |i, row, (): &mut ()| {
         let tree = rows.tree_of(trees, i);

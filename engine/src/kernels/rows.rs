@@ -17,6 +17,7 @@ use crate::modulus::Modulus;
 use crate::ring::split::Roots;
 use crate::rows::Rows;
 use crate::rows::block::Block;
+use crate::rows::twiddles::{factors_of, header, header_of};
 use crate::source::Source;
 use crate::table::Table;
 
@@ -119,6 +120,9 @@ impl Rows {
 
     /// The trees of the ring's moduli, from the tables at a port and the constants behind them.
     pub(crate) fn trees<'a, F: Field>(&'a self, args: &Args<'a>, port: usize) -> Result<Vec<Tree<'a, F>>> {
+        if !self.arithmetic.is_on_cpu() {
+            return Ok(self.own_trees());
+        }
         let tables = match self.has_several() {
             true => args.tables::<F::Twiddle>(port)?,
             false => vec![args.input::<F::Twiddle>(port)?],
@@ -148,16 +152,37 @@ impl Rows {
         port: usize,
         table: impl Fn(usize) -> Cow<'a, [F::Twiddle]>,
     ) -> Result<Vec<Tree<'a, F>>> {
+        if !self.arithmetic.is_on_cpu() {
+            return Ok(self.own_trees());
+        }
         let constants = args.input::<u8>(port)?;
         if constants.len() != self.constants_port().bytes {
             return Err(self.broken(args, "its constants have another size"));
         }
         let tree = |(modulus, roots): (usize, &Roots)| {
             let row = self.ring.row_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
-            let (field, header) = (F::new(&roots.q), self.header(constants, row));
+            let (field, header) = (F::new(&roots.q), header_of(self.header(constants, row)));
             Tree { field, split: &self.split, layout: &self.layout, header, table: table(row) }
         };
         Ok(self.split.roots.iter().enumerate().map(tree).collect())
+    }
+
+    /// The same with factors made here, where the tables are those of an arithmetic for GPUs alone.
+    fn own_trees<F: Field>(&self) -> Vec<Tree<'_, F>> {
+        let general = self.arithmetic.on_cpu(&self.ring);
+        let tree = |(modulus, roots): (usize, &Roots)| Tree {
+            field: F::new(&roots.q),
+            split: &self.split,
+            layout: &self.layout,
+            header: header::<F>(&self.split, modulus, general, &self.scale),
+            table: factors_of::<F>(&self.split, modulus).into(),
+        };
+        self.split.roots.iter().enumerate().map(tree).collect()
+    }
+
+    /// Whether reduced products on the CPU lack a factor.
+    pub(crate) fn restores(&self) -> bool {
+        self.arithmetic.on_cpu(&self.ring).has_product_factor(&self.ring)
     }
 
     /// The modulus of a row of a launch.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use crate::field::Field;
 use crate::ring::split::{Layer, Split};
-use crate::rows::twiddles::{Layout, factors};
+use crate::rows::twiddles::{HEADER, Layout, factors};
 use crate::simd::{Step, Vectors, wide};
 
 use butterflies::{
@@ -48,7 +48,7 @@ pub(crate) struct Tree<'a, F: Field> {
     pub(crate) split: &'a Split,
     pub(crate) layout: &'a Layout,
     /// The entries before the sections, with the scale of the job.
-    pub(crate) header: &'a [F::Twiddle],
+    pub(crate) header: [F::Twiddle; HEADER],
     /// The table, all nodes in order.
     pub(crate) table: Cow<'a, [F::Twiddle]>,
 }
@@ -95,7 +95,7 @@ impl<F: Field> Tree<'_, F> {
 
     /// The first layer of the inverse, which comes last and carries the scale. in: relaxed   out: canonical
     fn scaled_top(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
-        let (field, header) = (self.field, self.header);
+        let (field, header) = (self.field, &self.header);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
         let [s, second, third] = [&header[scale], &header[scale + 1], &header[scale + 2]];
         let Some(top) = self.split.layers.first() else {

@@ -49,7 +49,7 @@ impl Visit for Constants<'_> {
             let mut bytes: Vec<u8> = constants.collect();
             bytes.resize(rows.header_start(), 0);
             let header = header::<F>(&rows.split, modulus, rows.arithmetic, &rows.scale);
-            bytes.extend_from_slice(bytemuck::cast_slice(&header));
+            bytes.extend_from_slice(&rows.arithmetic.factors::<F>(&roots.q, &header));
             bytes
         });
         constants.collect()

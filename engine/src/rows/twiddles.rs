@@ -130,6 +130,11 @@ pub(crate) fn factors_of<F: Field>(split: &Split, modulus: usize) -> Vec<F::Twid
     factors
 }
 
+/// The entries of a table before its sections.
+pub(crate) fn header_of<T: Copy>(table: &[T]) -> [T; HEADER] {
+    core::array::from_fn(|i| table[i])
+}
+
 /// The entries before the sections, of one of the moduli, with this constant times the inverse transform.
 pub(crate) fn header<F: Field>(
     split: &Split,
@@ -262,7 +267,15 @@ impl Visit for Run<'_, '_> {
             let why = format!("item {} is beyond the table", self.items.end);
             return Err(Error::Kernel { kernel: "twiddles".into(), why });
         }
-        Fill::<F>::new(split, layout, prime).fill(self.items.start, self.args.output(1)?);
+        let fill = Fill::<F>::new(split, layout, prime);
+        if self.kernel.arithmetic.is_on_cpu() {
+            fill.fill(self.items.start, self.args.output(1)?);
+        } else {
+            let mut factors = vec![F::Twiddle::zeroed(); self.items.len()];
+            fill.fill(self.items.start, &mut factors);
+            let bytes = self.kernel.arithmetic.factors::<F>(&prime.q, &factors);
+            self.args.output::<u8>(1)?.copy_from_slice(&bytes);
+        }
         Ok(())
     }
 }

@@ -63,7 +63,7 @@ mod tests {
     use crate::modulus::{Modulus, low_u64};
     use crate::ring::Ring;
     use crate::ring::split::Split;
-    use crate::rows::twiddles::{HEADER, Layout, factors_of};
+    use crate::rows::twiddles::{Layout, factors_of, header_of};
     use crate::simd::Vectors;
 
     /// The largest prime of this many bits that is 1 modulo `order`.
@@ -85,7 +85,7 @@ mod tests {
             let (value, layout) = (low_u64(&q.value()), &Layout::of(split, split.layers.len()));
             let table = factors_of::<F>(split, 0);
             let tree =
-                Tree { field: F::new(&q), split, layout, header: &table[..HEADER], table: table.as_slice().into() };
+                Tree { field: F::new(&q), split, layout, header: header_of(&table), table: table.as_slice().into() };
             let fill = |word: &dyn Fn(u64) -> u64| -> Vec<F::Word> {
                 let words: Vec<u64> = (0..split.n as u64).map(word).collect();
                 bytemuck::cast_slice(&words).to_vec()
