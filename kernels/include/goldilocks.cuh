@@ -46,7 +46,8 @@ struct Goldilocks {
         return select(carry, word(less), x);
     }
 
-    // in: a, b < q   out: a + b, < q
+    // in: a < q, b <= q, or any a, b <= 2^64 - 2^33   out: a + b, < q
+    // Where the sum or the sum + 2^32 - 1 has a carry, what is left of the latter is a + b - q.
     RF_METHOD Word add(Word a, Word b) const {
         Limbs sum = limbs(a), less;
         const Limbs other = limbs(b), limb{0xffffffffu, 0};
@@ -81,17 +82,11 @@ struct Goldilocks {
     }
 
     // in: any a, b   out: a b, < q
-    // Of p = lo + 2^64 mid + 2^96 top, lo - top + (2^32 - 1) mid is left. The first two are taken together, and 2^64 that was
-    // borrowed is given back as 2^32 - 1, which fits: no top is that large. Likewise for a carry of the sum: then it is at
-    // most 2^64 - 2^33.
+    // Of p = lo + 2^64 mid + 2^96 top, lo - top + (2^32 - 1) mid is left. 2^64 that was borrowed for the first two is given
+    // back as 2^32 - 1, which fits: no top is that large.
     RF_METHOD Word mul_plain(Word a, Word b) const {
         const u128 p = mul_wide(a, b);
-        const u32 mid = low(p.hi);
-        const Limbs folded = limbs(((u64)mid << 32) - mid);
-        Limbs x = limbs(sub<1>(p.lo, high(p.hi)));
-        const Limbs carry{0u - add_limbs<2>(x.limb, x.limb, folded.limb), 0};
-        add_limbs<2>(x.limb, x.limb, carry.limb);
-        return reduce_any(word(x));
+        return add(sub<1>(p.lo, high(p.hi)), mul_wide(low(p.hi), 0xffffffffu));
     }
 
   private:
