@@ -54,8 +54,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         Err(_) => Selected::named(&Scope::new(&device, false, &common.batch), what, op)?,
     };
     let effort = Effort { samples: 15, sample_seconds: 0.002, total_seconds: 0.15 };
-    let bench = Bench::open(common, device, effort)?.with_steps();
-    let mut record = bench.record(common);
+    let bench = Bench { steps: true, ..Bench::open(common, device, effort)? };
+    let mut record = bench.record(common.tuning.name());
     selected.measure(&bench, &mut record)?;
     record.measurements.retain(|line| !line.steps.is_empty());
     ensure!(

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use ringforge::kernels::{Role, Sharing};
 use ringforge::run::{Call, PlanArg};
 use ringforge::testkit::Named;
-use ringforge::{Buffer, Device, Error, Job, Plan, Planner, Program, Stream};
+use ringforge::{Buffer, Device, Job, Plan, Planner, Program, Stream};
 
 use crate::memory;
 
@@ -37,23 +37,6 @@ impl Work {
     /// The plan, made for this device.
     pub(crate) fn of_plan(device: &Device, plan: &Plan) -> Result<Self> {
         Ok(Self { program: device.compile(plan)?, stream: device.stream()? })
-    }
-
-    /// The job on this device as its planner plans it, or on the CPU where the device does not support it; then with the
-    /// reason.
-    pub(crate) fn with_fallback(device: &Device, planner: &Planner, job: &Job) -> Result<(Self, Option<String>)> {
-        let planned = planner.plan(job).map_err(Into::into).and_then(|plan| Self::of_plan(device, &plan));
-        match planned {
-            Err(error) if !device.limits().is_cpu() => match error.downcast_ref::<Error>() {
-                Some(Error::Unsupported { why, .. }) => {
-                    let why = why.clone();
-                    Ok((Self::new(&Device::cpu(), job)?, Some(why)))
-                }
-                _ => Err(error),
-            },
-            work => Ok((work?, None)),
-        }
-        .with_context(|| job.to_string())
     }
 
     /// The device.

@@ -236,7 +236,7 @@ impl Way {
             false => self.plan(chain, &bench.planner)?,
         };
         let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
-        let mut random = Random::new(std::process::id().into());
+        let mut random = Random::new(bench.seed);
         for arg in plan.args().iter().filter(|arg| arg.role != Role::Out) {
             let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             shared += if arg.sharing == Sharing::PerItem { 0 } else { arg.bytes };

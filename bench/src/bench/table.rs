@@ -8,7 +8,7 @@ use crate::record::{Measurement, Record};
 use crate::show;
 
 /// Prints a record: a table for each suite.
-pub(super) fn print(record: &Record) -> Result<()> {
+pub(crate) fn print(record: &Record) -> Result<()> {
     let Environment { device, cpu, cpu_threads, commit, date, .. } = &record.environment;
     let commit = commit.as_deref().unwrap_or("unknown");
     show::print(&format!("{device} ({cpu}, {cpu_threads} threads), commit {commit}, {date}"))?;

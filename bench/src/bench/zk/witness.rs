@@ -37,7 +37,7 @@ pub(super) fn cases(scope: &Scope) -> Vec<Case> {
 
 fn line(bench: &Bench, name: String, n: usize) -> Result<Measurement> {
     let ring = coset(n, Fr::ONE)?;
-    let mut random = Random::new(std::process::id().into());
+    let mut random = Random::new(bench.seed);
     let values = sample::elements(&ring, random.bits(), 0, 2)?;
     let (a, b) = values.split_at(ring.bytes());
     let products = a.par_chunks_exact(32).zip(b.par_chunks_exact(32));
