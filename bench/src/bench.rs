@@ -18,7 +18,7 @@ pub(crate) mod table;
 mod zk;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -61,7 +61,7 @@ pub(crate) struct Options {
 }
 
 /// Options of `bench` and `profile`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Common {
     /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.
     #[arg(long, value_delimiter = ',', value_parser = batch)]
@@ -95,17 +95,16 @@ pub(crate) struct Bench {
 impl Bench {
     /// The device with what the user says of it.
     pub(crate) fn open(common: &Common, device: Device, effort: Effort) -> Result<Self> {
-        let planner = common.tuning.planner(device.limits())?;
         let pipes = match &common.rates {
             Some(path) => Some(Pipes::read(path, device.limits())?),
             None => Pipes::of(device.limits()),
         };
         let copy = copy::bandwidth(&device, effort).context("copying memory")?;
-        let seed = std::process::id().into();
-        Ok(Self { device, planner, ceilings: Ceilings { copy, pipes }, effort, steps: false, seed })
+        let bench = Self::for_results(&device, &common.tuning, std::process::id().into())?;
+        Ok(Self { ceilings: Ceilings { copy, pipes }, effort, ..bench })
     }
 
-    /// One run of each case, for what it leaves.
+    /// One run of each case, for what it leaves, without floors.
     pub(crate) fn for_results(device: &Device, tuning: &TuningFile, seed: u64) -> Result<Self> {
         let ceilings = Ceilings { copy: f64::INFINITY, pipes: None };
         let planner = tuning.planner(device.limits())?;
@@ -130,16 +129,9 @@ impl Bench {
 
     /// The CPU, measured as little as possible.
     #[cfg(test)]
-    fn of_cpu() -> Self {
-        let ceilings = Ceilings { copy: 1e9, pipes: None };
-        Self {
-            device: Device::cpu(),
-            planner: Planner::default(),
-            ceilings,
-            effort: Effort::NONE,
-            steps: false,
-            seed: 1,
-        }
+    pub(crate) fn of_cpu() -> Self {
+        let (device, ceilings) = (Device::cpu(), Ceilings { copy: 1e9, pipes: None });
+        Self { device, planner: Planner::default(), ceilings, effort: Effort::NONE, steps: false, seed: 1 }
     }
 }
 
@@ -229,42 +221,41 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         (false, false) => (60, 1.0),
     };
     let bench = Bench::open(common, device, Effort { samples, sample_seconds: 0.002, total_seconds })?;
-    let mut record = bench.record(common.tuning.name());
-    let write = |record: &Record| options.out.as_ref().map_or(Ok(()), |path| record.write(path));
-    write(&record)?;
+    run(&bench, &selected, common.tuning.name(), options.out.as_deref(), json)
+}
+
+/// Measures what is selected, writes it into a file, and prints it: whether every result is right.
+pub(crate) fn run(
+    bench: &Bench,
+    selected: &[Selected],
+    tuning: Option<String>,
+    out: Option<&Path>,
+    json: bool,
+) -> Result<bool> {
+    let mut record = bench.record(tuning);
     let bar = show::progress(selected.len());
-    for selected in &selected {
-        bar.set_message(selected.title());
-        selected.measure(&bench, &mut record)?;
-        bar.inc(1);
+    for selected in selected {
         // what is done stays, whatever happens to the rest
-        write(&record)?;
+        out.map_or(Ok(()), |path| record.write(path))?;
+        bar.set_message(selected.title());
+        selected.measure(bench, &mut record)?;
+        bar.inc(1);
     }
     bar.finish_and_clear();
+    let none = record.measurements.is_empty() && selected.len() == 1;
+    ensure!(!none, "{}", record.unsupported.join("\n"));
+    out.map_or(Ok(()), |path| record.write(path))?;
     if json {
         show::print_json(&record)?;
     } else {
         table::print(&record)?;
     }
-    let none = record.measurements.is_empty() && !record.unsupported.is_empty() && selected.len() == 1;
-    ensure!(!none, "{}", record.unsupported.join("\n"));
     Ok(record.measurements.iter().all(|line| line.right))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_ring_of_ones_own_has_one_checked_line_for_each_batch() -> Result<()> {
-        let bench = Bench::of_cpu();
-        let mut record = Record { measurements: Vec::new(), ..crate::record::tests::full() };
-        Selected::own("998244353:x^64-1", Op::Forward, &Shape::default(), &[3, 5])?.measure(&bench, &mut record)?;
-        assert_eq!(record.measurements.iter().map(|line| line.batch).collect::<Vec<_>>(), [3, 5]);
-        assert!(record.measurements.iter().all(|line| line.right && line.floor.limit().is_some()));
-        assert!(Selected::own("998244353:x^", Op::Forward, &Shape::default(), &[]).is_err());
-        Ok(())
-    }
 
     #[test]
     fn cases_are_found_by_name() -> Result<()> {

@@ -75,7 +75,10 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     bar.finish_and_clear();
     let agrees = agreeing == cases.len();
     if json {
-        show::print_json(&serde_json::json!({ "seed": seed, "agrees": agrees, "record": record }))?;
+        show::print_json(&serde_json::json!({
+            "environment": record.environment, "seed": seed, "agrees": agrees,
+            "measurements": record.measurements, "unsupported": record.unsupported,
+        }))?;
     } else {
         let seconds = start.elapsed().as_secs_f64();
         show::print(&format!("{agreeing} of {} agree with slow arithmetic, {seconds:.1} s", cases.len()))?;

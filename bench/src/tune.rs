@@ -15,7 +15,7 @@ use ringforge::tuning::{Choice as Way, Tuning};
 use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Ring};
 
 use crate::bench::suites::{Figure, Kind, Suite};
-use crate::bench::{Bench, table};
+use crate::bench::{Bench, Common, table};
 use crate::devices::Choice;
 use crate::measure::Effort;
 use crate::record::Measurement;
@@ -118,7 +118,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
     let jobs = jobs(&options.filter, options.quick, device.limits())?;
     let (samples, total_seconds) = if options.quick { (15, 0.1) } else { (40, 0.2) };
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
-    let bench = Bench { effort, ..Bench::for_results(&device, &TuningFile::default(), std::process::id().into())? };
+    let bench = Bench::open(&Common::default(), device.clone(), effort)?;
     let (mut tuning, mut changed, mut record) = (Tuning::default(), Vec::new(), bench.record(None));
     let bar = show::progress(jobs.len());
     for (job, batch) in &jobs {
@@ -162,20 +162,4 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
         all - chosen - record.unsupported.len(),
         changed.len()
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_written_on_a_cpu() -> Result<()> {
-        let folder = tempfile::tempdir()?;
-        let out = folder.path().join("tuning.toml");
-        let options = Options { filter: "x^256 + 1".into(), quick: true, out: out.clone() };
-        main(&options, Choice::Cpu, false)?;
-        assert_eq!(Tuning::load(&out, &Limits::cpu())?, Tuning::default());
-        assert!(main(&Options { filter: "no such".into(), ..options }, Choice::Cpu, false).is_err());
-        Ok(())
-    }
 }

@@ -1,6 +1,6 @@
 //! A job or a plan made ready on a device, with host memory in and out.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use ringforge::kernels::{Role, Sharing};
 use ringforge::run::{Call, PlanArg};
 use ringforge::testkit::Named;
@@ -92,17 +92,23 @@ impl Work {
 
     /// What a run left in the only argument that it writes.
     pub(crate) fn result(&self, buffers: &[Buffer]) -> Result<Vec<u8>> {
-        let mut results = self.results(buffers)?.into_values();
-        match (results.next(), results.next()) {
-            (Some(result), None) => Ok(result),
-            _ => bail!("{} does not write one argument alone", self.program.plan().title()),
-        }
+        self.only(self.results(buffers)?)
     }
 
-    /// One run from host memory to host memory, of a plan that writes one argument.
-    pub(crate) fn run(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
+    fn only(&self, results: Named) -> Result<Vec<u8>> {
+        ensure!(results.len() == 1, "{} does not write one argument alone", self.program.plan().title());
+        results.into_values().next().context("one argument")
+    }
+
+    /// One run from host memory to host memory.
+    pub(crate) fn run_all(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Named> {
         let mut buffers = self.buffers(batch, inputs)?;
         self.start(batch, &mut buffers)?;
-        self.result(&buffers)
+        self.results(&buffers)
+    }
+
+    /// The same of a plan that writes one argument.
+    pub(crate) fn run(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
+        self.only(self.run_all(batch, inputs)?)
     }
 }

@@ -196,8 +196,14 @@ mod tests {
                 }
                 let job = Job::new(ring, op);
                 let job = if conversion { job.to(&to) } else { job };
-                let line = Task::new(&job, 3).line(&bench, "own", Effort::NONE).with_context(|| job.to_string())?;
-                assert!(line.right && line.operation == op.to_string(), "{job}");
+                let natural = job.clone().order(Order::Natural).in_place();
+                let others = if matches!(op, Op::Forward | Op::Inverse) { vec![natural] } else { vec![] };
+                for (job, captured) in others.iter().flat_map(|job| [(job, false), (job, true)]).chain([(&job, false)])
+                {
+                    let line = Task { captured, ..Task::new(job, 3) }.line(&bench, "own", Effort::NONE);
+                    let line = line.with_context(|| job.to_string())?;
+                    assert!(line.right && line.operation == op.to_string(), "{job}");
+                }
                 let plan = bench.planner.plan(&job)?;
                 let inputs = operands(&job, &plan, 3, &mut Random::new(1))?;
                 let found = Work::of_plan(&bench.device, &plan)?.run(3, &slices(&inputs))?;
@@ -234,20 +240,6 @@ mod tests {
                 assert!(line.floor.0.iter().any(|bound| bound.by == "multiply" && bound.seconds.is_some()), "{job}");
                 assert!(line.steps.iter().all(|step| step.percent_of_multipliers.is_some()), "{job}");
                 assert!(!line.steps.is_empty() && line.steps.iter().all(|step| step.bytes > 0), "{job}");
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn orders_and_places_make_no_difference() -> Result<()> {
-        let bench = Bench::of_cpu();
-        let ring: Ring = "3329:x^64+1".parse()?;
-        for op in [Op::Forward, Op::Inverse] {
-            let job = Job::new(&ring, op).order(Order::Natural).in_place();
-            for captured in [false, true] {
-                let line = Task { captured, ..Task::new(&job, 3) }.line(&bench, "own", Effort::NONE)?;
-                assert!(line.right, "{job}");
             }
         }
         Ok(())

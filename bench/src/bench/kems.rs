@@ -136,9 +136,8 @@ pub(super) fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) 
         if !limits.is_cpu() && !operation.has_one_key() {
             let cpu = Device::cpu();
             let work = Work::of_plan(&cpu, &set.plan(operation, cpu.limits())?)?;
-            let mut buffers = work.buffers(few, &slices(&firsts(&known, batch, few)))?;
-            work.start(few, &mut buffers)?;
-            right &= work.results(&buffers)? == firsts(&results, batch, few);
+            let wanted = work.run_all(few, &slices(&firsts(&known, batch, few)))?;
+            right &= wanted == firsts(&results, batch, few);
         }
         // operations that cannot fail have no statuses
         let fine = results.get("statuses").map_or(vec![true; batch], |statuses| are_fine(statuses));
@@ -157,9 +156,8 @@ pub(super) fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) 
             let mut spoilt = firsts(&known, batch, few);
             spoil(&mut spoilt, few, &mut random);
             let work = Work::of_plan(&bench.device, &plan)?;
-            let mut buffers = work.buffers(few, &slices(&spoilt))?;
-            work.start(few, &mut buffers)?;
-            right &= are_rejected(parameters, &has_key[..few], &spoilt, &work.results(&buffers)?["shared keys"]);
+            let keys = &work.run_all(few, &slices(&spoilt))?["shared keys"];
+            right &= are_rejected(parameters, &has_key[..few], &spoilt, keys);
         }
         known.extend(results);
     }

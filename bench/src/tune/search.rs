@@ -144,20 +144,15 @@ pub(super) fn name(choice: Choice) -> String {
 #[cfg(test)]
 mod tests {
     use ringforge::testkit::Target;
-    use ringforge::{Device, Op, Order, Ring};
+    use ringforge::{Op, Order, Ring};
 
     use super::*;
-    use crate::tune::TuningFile;
-
-    fn bench(device: &Device) -> Result<Bench> {
-        Bench::for_results(device, &TuningFile::default(), 1)
-    }
 
     #[test]
     fn ways_on_a_cpu_differ_in_arithmetic_alone() -> Result<()> {
         for (text, ways) in [("3329:x^256+1", &["usual"][..]), ("562949953408001:x^64+1", &["usual", "Mod50"])] {
             let job = Job::new(&text.parse()?, Op::Forward);
-            let (_, found) = fastest(&job, Contest::new(&bench(&Device::cpu())?, &job, 2)?)?;
+            let (_, found) = fastest(&job, Contest::new(&Bench::of_cpu(), &job, 2)?)?;
             assert_eq!(found.iter().map(|way| way.variant.as_str()).collect::<Vec<_>>(), ways);
         }
         Ok(())
@@ -165,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_does_another_thing_is_refused() -> Result<()> {
-        let (ring, bench): (Ring, _) = ("3329:x^256+1".parse()?, bench(&Device::cpu())?);
+        let (ring, bench): (Ring, _) = ("3329:x^256+1".parse()?, Bench::of_cpu());
         let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| Job::new(&ring, op));
         let mut contest = Contest::new(&bench, &forward, 3)?;
         let plan = |job| Planner::default().plan(job);
@@ -197,7 +192,8 @@ mod tests {
         assert!(names("1073479681:x^1024+1")?.contains(&"shuffles".to_string()));
         for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
             let job = Job::new(&"562949953408001:x^64+1".parse()?, Op::Inverse).order(Order::Natural);
-            let (_, found) = fastest(&job, Contest::new(&bench(&device)?, &job, 2)?)?;
+            let bench = Bench { device, ..Bench::of_cpu() };
+            let (_, found) = fastest(&job, Contest::new(&bench, &job, 2)?)?;
             assert!(found.len() > 5, "{found:?}");
         }
         Ok(())
@@ -208,10 +204,7 @@ mod tests {
     fn the_text_of_every_way_compiles() -> Result<()> {
         use rayon::prelude::*;
 
-        let is_required = std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some_and(|value| value == "1");
-        if !ringforge::cuda::is_compiler_present() {
-            assert!(!is_required, "NVRTC is not on this machine");
-            eprintln!("skipped: NVRTC is not on this machine");
+        if !crate::copy::tests::has_compiler() {
             return Ok(());
         }
         for (job, _) in crate::tune::jobs("forward", true, &Limits::h200())? {
