@@ -6,20 +6,19 @@ mod cpu;
 mod fhe;
 mod figure;
 mod jobs;
-mod kems;
+pub(crate) mod kems;
 mod operations;
-mod own;
 mod papers;
 mod rates;
 mod rings;
 pub(crate) mod runs;
-mod sm2;
+pub(crate) mod sm2;
 pub(crate) mod suites;
-mod table;
+pub(crate) mod table;
 mod zk;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -31,7 +30,7 @@ use crate::devices::Choice;
 use crate::environment::Environment;
 use crate::job::Shape;
 use crate::measure::Effort;
-use crate::record::{Measurement, Record};
+use crate::record::Record;
 use crate::show;
 use crate::tune::TuningFile;
 use crate::work::Work;
@@ -62,7 +61,7 @@ pub(crate) struct Options {
 }
 
 /// Options of `bench` and `profile`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Common {
     /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.
     #[arg(long, value_delimiter = ',', value_parser = batch)]
@@ -89,23 +88,27 @@ pub(crate) struct Bench {
     pub(crate) effort: Effort,
     /// Whether every kernel is timed as well.
     pub(crate) steps: bool,
+    /// Of random operands.
+    pub(crate) seed: u64,
 }
 
 impl Bench {
     /// The device with what the user says of it.
     pub(crate) fn open(common: &Common, device: Device, effort: Effort) -> Result<Self> {
-        let planner = common.tuning.planner(device.limits())?;
         let pipes = match &common.rates {
             Some(path) => Some(Pipes::read(path, device.limits())?),
             None => Pipes::of(device.limits()),
         };
         let copy = copy::bandwidth(&device, effort).context("copying memory")?;
-        Ok(Self { device, planner, ceilings: Ceilings { copy, pipes }, effort, steps: false })
+        let bench = Self::for_results(&device, &common.tuning, std::process::id().into())?;
+        Ok(Self { ceilings: Ceilings { copy, pipes }, effort, ..bench })
     }
 
-    /// The same, with every kernel's time.
-    pub(crate) fn with_steps(&self) -> Self {
-        Self { steps: true, ..self.clone() }
+    /// One run of each case, for what it leaves, without floors.
+    pub(crate) fn for_results(device: &Device, tuning: &TuningFile, seed: u64) -> Result<Self> {
+        let ceilings = Ceilings { copy: f64::INFINITY, pipes: None };
+        let planner = tuning.planner(device.limits())?;
+        Ok(Self { device: device.clone(), planner, ceilings, effort: Effort::NONE, steps: false, seed })
     }
 
     /// The job on the device, as its planner plans it.
@@ -114,10 +117,10 @@ impl Bench {
     }
 
     /// A record without measurements.
-    pub(crate) fn record(&self, common: &Common) -> Record {
+    pub(crate) fn record(&self, tuning: Option<String>) -> Record {
         Record {
             environment: Environment::of(&self.device),
-            tuning: common.tuning.name(),
+            tuning,
             copy_bytes_per_second: self.ceilings.copy,
             measurements: Vec::new(),
             unsupported: Vec::new(),
@@ -126,9 +129,9 @@ impl Bench {
 
     /// The CPU, measured as little as possible.
     #[cfg(test)]
-    fn of_cpu() -> Self {
-        let ceilings = Ceilings { copy: 1e9, pipes: None };
-        Self { device: Device::cpu(), planner: Planner::default(), ceilings, effort: Effort::LEAST, steps: false }
+    pub(crate) fn of_cpu() -> Self {
+        let (device, ceilings) = (Device::cpu(), Ceilings { copy: 1e9, pipes: None });
+        Self { device, planner: Planner::default(), ceilings, effort: Effort::NONE, steps: false, seed: 1 }
     }
 }
 
@@ -140,18 +143,20 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// An operation on a ring that the user names.
+    /// An operation on a ring that the user names, for these batches or one that suits the device.
     pub(crate) fn own(text: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
         let ring: Ring = text.parse().with_context(|| format!("{text:?} is no ring"))?;
-        let case = own::case(text, &ring, op, shape, batches);
-        let wanted = Wanted(case.operations.clone());
-        Ok(Self { suite: &own::SUITE, case, wanted })
+        let batches = if batches.is_empty() { vec![0] } else { batches.to_vec() };
+        let case = rings::case(text, &shape.job(&ring, op), batches);
+        Ok(Self { suite: &rings::OWN, wanted: Wanted(case.operations.clone()), case })
     }
 
-    /// All of the suites of these kinds whose titles contain this.
-    fn all(kind: Kind, scope: &Scope, filter: &str) -> Result<Vec<Self>> {
+    /// All of the suites that have a rank, by that, whose titles contain this.
+    pub(crate) fn of(rank: impl Fn(&Suite) -> Option<usize>, scope: &Scope, filter: &str) -> Result<Vec<Self>> {
+        let mut suites: Vec<_> = SUITES.iter().filter_map(|suite| Some((rank(suite)?, suite))).collect();
+        suites.sort_by_key(|(rank, _)| *rank);
         let mut selected = Vec::new();
-        for suite in SUITES.iter().filter(|suite| suite.kind == kind) {
+        for (_, suite) in suites {
             for case in (suite.cases)(scope)? {
                 let wanted = case.wanted(suite, filter);
                 if !wanted.0.is_empty() {
@@ -163,22 +168,24 @@ impl Selected {
         Ok(selected)
     }
 
-    /// The operation of a case by their names, in the first suite that times kernels and has it.
+    /// The operation of a case by their names, in the first suite that times kernels and has it; papers' cases go by what
+    /// they are of.
     pub(crate) fn named(scope: &Scope, name: &str, operation: &str) -> Result<Self> {
-        for suite in SUITES.iter().filter(|suite| suite.kind != Kind::Rates && suite.name != "CPU") {
-            for case in (suite.cases)(scope)? {
-                if case.name.eq_ignore_ascii_case(name)
-                    && let Some(found) = case.operations.iter().find(|found| found.eq_ignore_ascii_case(operation))
-                {
-                    return Ok(Self { suite, wanted: Wanted(vec![found.clone()]), case });
-                }
+        let is_timed =
+            |suite: &Suite| (suite.kind != Kind::Rates && !["CPU", "SM2"].contains(&suite.name)).then_some(0);
+        for Self { suite, case, .. } in Self::of(is_timed, scope, "")? {
+            let of = case.name.rsplit(": ").next().unwrap_or_default();
+            if of.eq_ignore_ascii_case(name)
+                && let Some(found) = case.operations.iter().find(|found| found.eq_ignore_ascii_case(operation))
+            {
+                return Ok(Self { suite, wanted: Wanted(vec![found.clone()]), case });
             }
         }
         bail!("{name:?} is no ring, and no suite has a case of this name with the operation {operation:?}")
     }
 
     /// What is shown while it runs.
-    fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("{} {}", self.suite.name, self.case.name)
     }
 
@@ -200,41 +207,50 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let Options { what, op, quick, common, filter, .. } = options;
     let device = choice.open()?.device;
     let scope = Scope::new(&device, *quick, &common.batch);
+    let of = |kind: Kind| Selected::of(move |suite| (suite.kind == kind).then_some(0), &scope, filter);
     let selected = match (what.as_deref(), op) {
         (Some(ring), Some(op)) => vec![Selected::own(ring, *op, &options.shape, &common.batch)?],
-        (None, _) => Selected::all(Kind::Area, &scope, filter)?,
-        (Some("papers"), _) => Selected::all(Kind::Paper, &scope, filter)?,
-        (Some("rates"), _) => Selected::all(Kind::Rates, &scope, filter)?,
+        (None, _) => of(Kind::Area)?,
+        (Some("papers"), _) => of(Kind::Papers)?,
+        (Some("rates"), _) => of(Kind::Rates)?,
         (Some(what), None) => bail!("{what:?} is neither papers nor rates; a ring wants an operation, such as forward"),
     };
-    let is_paper = selected.iter().any(|selected| selected.suite.kind == Kind::Paper);
-    let (samples, total_seconds) = match (is_paper, quick) {
-        (true, true) => (7, 0.02),
-        (true, false) => (30, 0.25),
+    let (samples, total_seconds) = match (what.as_deref() == Some("papers"), quick) {
+        (true, _) => (30, 0.1),
         (false, true) => (15, 0.15),
         (false, false) => (60, 1.0),
     };
     let bench = Bench::open(common, device, Effort { samples, sample_seconds: 0.002, total_seconds })?;
-    let mut record = bench.record(common);
-    let write = |record: &Record| options.out.as_ref().map_or(Ok(()), |path| record.write(path));
-    write(&record)?;
+    run(&bench, &selected, common.tuning.name(), options.out.as_deref(), json)
+}
+
+/// Measures what is selected, writes it into a file, and prints it: whether every result is right.
+pub(crate) fn run(
+    bench: &Bench,
+    selected: &[Selected],
+    tuning: Option<String>,
+    out: Option<&Path>,
+    json: bool,
+) -> Result<bool> {
+    let mut record = bench.record(tuning);
     let bar = show::progress(selected.len());
-    for selected in &selected {
-        bar.set_message(selected.title());
-        selected.measure(&bench, &mut record)?;
-        bar.inc(1);
+    for selected in selected {
         // what is done stays, whatever happens to the rest
-        write(&record)?;
+        out.map_or(Ok(()), |path| record.write(path))?;
+        bar.set_message(selected.title());
+        selected.measure(bench, &mut record)?;
+        bar.inc(1);
     }
     bar.finish_and_clear();
+    let none = record.measurements.is_empty() && selected.len() == 1;
+    ensure!(!none, "{}", record.unsupported.join("\n"));
+    out.map_or(Ok(()), |path| record.write(path))?;
     if json {
         show::print_json(&record)?;
     } else {
         table::print(&record)?;
     }
-    let none = record.measurements.is_empty() && !record.unsupported.is_empty() && selected.len() == 1;
-    ensure!(!none, "{}", record.unsupported.join("\n"));
-    Ok(record.measurements.iter().all(|line: &Measurement| line.right))
+    Ok(record.measurements.iter().all(|line| line.right))
 }
 
 #[cfg(test)]
@@ -242,22 +258,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_of_ones_own_has_one_checked_line_for_each_batch() -> Result<()> {
-        let bench = Bench::of_cpu();
-        let mut record = Record { measurements: Vec::new(), ..crate::record::tests::full() };
-        Selected::own("998244353:x^64-1", Op::Forward, &Shape::default(), &[3, 5])?.measure(&bench, &mut record)?;
-        assert_eq!(record.measurements.iter().map(|line| line.batch).collect::<Vec<_>>(), [3, 5]);
-        assert!(record.measurements.iter().all(|line| line.right && line.floor.limit().is_some()));
-        assert!(Selected::own("998244353:x^", Op::Forward, &Shape::default(), &[]).is_err());
-        Ok(())
-    }
-
-    #[test]
     fn cases_are_found_by_name() -> Result<()> {
         let scope = Scope { cpu: true, ..Scope::default() };
         for (name, operation, suite) in [
             ("ctru-768", "encaps", "CTRU"),
-            ("sm2", "sign", "sm2 throughput"),
+            ("sm2", "sign", "papers"),
             ("key switch", "", "operations"),
             ("ml-kem", "MUL", "rings"),
         ] {

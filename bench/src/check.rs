@@ -1,32 +1,27 @@
-//! `ringforge check`: rings of every kind, key encapsulation and signatures, compared with slow and obvious arithmetic.
+//! `ringforge check`: the cases that `bench` measures, and some more, for what they leave alone: rings of every kind, key
+//! encapsulation and signatures, compared with slow and obvious arithmetic.
 
-mod kems;
-mod rings;
-mod sm2;
-
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
-use ringforge::{Device, Planner, Ring};
-use ringforge_sm2::Mode;
-use serde::Serialize;
+use ringforge::Device;
 
+use crate::bench::suites::Scope;
+use crate::bench::{Bench, Selected, sm2};
 use crate::devices::Choice;
 use crate::environment;
-use crate::kems::{SETS, Set};
-use crate::rings::CHECKED;
+use crate::record::{Measurement, Record};
 use crate::show;
 use crate::tune::TuningFile;
 
 /// Options of `ringforge check`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only rings and schemes whose name or text contains this.
+    /// Only rings and schemes whose "suite case ring operation" contains this.
     #[arg(long, default_value = "")]
     filter: String,
     /// Large batches, which fill the device, in place of small ones, which run every kernel.
@@ -39,182 +34,117 @@ pub(crate) struct Options {
     tuning: TuningFile,
 }
 
-/// What is checked by itself.
-enum Subject {
-    /// By its name and its text.
-    Ring(&'static str, &'static str),
-    Kem(&'static Set),
-    Sm2(Mode),
-}
+/// The suites whose cases are checked: first those whose kernels compile longest.
+const SUITES: [&str; 4] = ["SM2", "rings", "CTRU-Prime", "CTRU"];
 
-/// With what it is checked.
-struct Means {
-    device: Device,
-    planner: Planner,
-    seed: u64,
-    all: bool,
-}
-
-/// What was found.
-#[derive(Debug, Serialize)]
-struct Found {
-    /// Why the CPU served where a GPU was wanted.
-    note: Option<String>,
-    batch: usize,
-    /// Items compared with slow arithmetic, or with the CPU's.
-    compared: usize,
-    /// What disagrees.
-    wrong: Vec<&'static str>,
-}
-
-/// The same with its name.
-#[derive(Debug, Serialize)]
-struct Line {
-    name: String,
-    /// The ring, or of what kind the scheme is.
-    what: String,
-    #[serde(flatten)]
-    found: Found,
-    seconds: f64,
-}
+/// Items of a small batch: odd, so that the last block is not full.
+const FEW: usize = 37;
 
 /// `ringforge check`: whether every line agrees.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
     let start = Instant::now();
-    let Options { filter, all, .. } = options;
     let chosen = choice.open()?;
-    let (device, seed) = (chosen.device.clone(), options.seed.unwrap_or_else(drawn));
-    let planner = options.tuning.planner(device.limits())?;
-    let wanted: Vec<Subject> = subjects().filter(|subject| subject.is_named(filter)).collect();
-    ensure!(!wanted.is_empty(), "no ring or scheme contains {filter:?}");
+    let seed = options.seed.unwrap_or_else(|| RandomState::new().hash_one(0) >> 16);
+    let bench = Bench::for_results(&chosen.device, &options.tuning, seed)?;
+    let batches = if options.all { &[][..] } else { &[FEW] };
+    let scope = Scope { check: true, ..Scope::new(&bench.device, false, batches) };
+    let all = Selected::of(|suite| SUITES.iter().position(|name| *name == suite.name), &scope, &options.filter)?;
+    // the operations of a case make a line
+    let cases: Vec<&[Selected]> = all.chunk_by(|a, b| a.title() == b.title()).collect();
     if !json {
-        let name = match device.limits().is_cpu() {
+        let name = match bench.device.limits().is_cpu() {
             true => format!("{}, {} threads", environment::cpu_name(), environment::threads()),
-            false => device.to_string(),
+            false => bench.device.to_string(),
         };
         show::print(&format!("{name} ({}), seed {seed}", chosen.reason))?;
     }
-    let bar = show::progress(wanted.len());
-    let means = Means { device, planner, seed, all: *all };
-    let mut lines = Vec::new();
-    means.check(&wanted, |line| {
+    let bar = show::progress(cases.len());
+    let mut record = bench.record(options.tuning.name());
+    let (empty, mut agreeing) = (record.clone(), 0);
+    check(&bench, &empty, &cases, |title, found, seconds| {
         bar.inc(1);
+        let wrong: Vec<String> = found.measurements.iter().filter(|line| !line.right).map(Measurement::what).collect();
+        agreeing += usize::from(wrong.is_empty());
         if !json {
-            bar.suspend(|| show::print(&line.to_string()))?;
+            bar.suspend(|| show::print(&line(&title, &found, &wrong, seconds)))?;
         }
-        lines.push(line);
+        record.measurements.extend(found.measurements);
+        record.unsupported.extend(found.unsupported);
         Ok(())
     })?;
     bar.finish_and_clear();
-    let agreeing = lines.iter().filter(|line| line.found.wrong.is_empty()).count();
-    let agrees = agreeing == lines.len();
+    let agrees = agreeing == cases.len();
     if json {
         show::print_json(&serde_json::json!({
-            "device": means.device.to_string(), "reason": &chosen.reason, "seed": seed, "agrees": agrees, "lines": lines,
+            "environment": record.environment, "seed": seed, "agrees": agrees,
+            "measurements": record.measurements, "unsupported": record.unsupported,
         }))?;
     } else {
         let seconds = start.elapsed().as_secs_f64();
-        show::print(&format!("{agreeing} of {} agree with slow arithmetic, {seconds:.1} s", lines.len()))?;
+        show::print(&format!("{agreeing} of {} agree with slow arithmetic, {seconds:.1} s", cases.len()))?;
     }
     Ok(agrees)
 }
 
-/// All that there is.
-fn subjects() -> impl Iterator<Item = Subject> {
-    let rings = CHECKED.iter().map(|(name, ring)| Subject::Ring(name, ring));
-    let signatures = [Mode::Throughput, Mode::Scan].into_iter().map(Subject::Sm2);
-    rings.chain(SETS.iter().map(Subject::Kem)).chain(signatures)
+/// A case as people read it.
+fn line(title: &str, found: &Record, wrong: &[String], seconds: f64) -> String {
+    let verdict = if wrong.is_empty() { "agrees" } else { "WRONG" };
+    let lines = &found.measurements;
+    let ring = lines.iter().find_map(|line| line.ring.as_deref()).map(show::ring).unwrap_or_default();
+    let items = lines.iter().map(|line| line.batch).max().unwrap_or(0);
+    let mut text = format!("{verdict:6}  {title:34}  {ring:44}  {} × {items} items, {seconds:.2} s", lines.len());
+    if !wrong.is_empty() {
+        text += &format!(": {}", wrong.join("; "));
+    }
+    found.unsupported.iter().fold(text, |text, why| format!("{text} ({why})"))
 }
 
-fn drawn() -> u64 {
-    RandomState::new().hash_one(0) >> 16
-}
-
-impl Subject {
-    fn name(&self) -> String {
-        match self {
-            Self::Ring(name, _) => (*name).into(),
-            Self::Kem(set) => set.parameters.name().into(),
-            Self::Sm2(mode) => format!("SM2, {mode:?}"),
+/// Hands what is found of each case to `take` as it comes. A GPU's cases run side by side, so that compilers do, beside
+/// the kernels that take longest; a CPU's use all threads one after another.
+fn check(
+    bench: &Bench,
+    empty: &Record,
+    cases: &[&[Selected]],
+    mut take: impl FnMut(String, Record, f64) -> Result<()>,
+) -> Result<()> {
+    let workers = if bench.device.limits().is_cpu() { 1 } else { environment::threads().min(cases.len()) };
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let (sender, found) = mpsc::channel();
+        if cases.iter().any(|case| case[0].title().starts_with("SM2")) {
+            compile_ahead(scope, &bench.device)?;
         }
-    }
-
-    fn what(&self) -> String {
-        match self {
-            Self::Ring(_, text) => match text.parse::<Ring>() {
-                Ok(ring) => show::ring(&ring.to_string()),
-                Err(_) => (*text).into(),
-            },
-            Self::Kem(_) => "key encapsulation".into(),
-            Self::Sm2(_) => "signatures".into(),
-        }
-    }
-
-    fn is_named(&self, filter: &str) -> bool {
-        let in_text = matches!(self, Self::Ring(_, text) if text.contains(filter));
-        in_text || self.name().contains(filter) || self.what().contains(filter)
-    }
-}
-
-impl Means {
-    /// Hands each line to `take` as it comes. A GPU's checks run side by side, so that compilers do; a CPU's use all
-    /// threads one after another.
-    fn check(&self, subjects: &[Subject], mut take: impl FnMut(Line) -> Result<()>) -> Result<()> {
-        let workers = if self.device.limits().is_cpu() { 1 } else { environment::threads().min(subjects.len()) };
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            let (sender, lines) = mpsc::channel();
-            for _ in 0..workers {
-                let (sender, next) = (sender.clone(), &next);
-                scope.spawn(move || {
-                    while let Some(subject) = subjects.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        // nobody listens after an error
-                        if sender.send(self.line(subject)).is_err() {
-                            return;
-                        }
+        for _ in 0..workers {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (start, mut record) = (Instant::now(), empty.clone());
+                    let outcome = case.iter().try_for_each(|selected| selected.measure(bench, &mut record));
+                    let outcome = outcome.with_context(|| format!("seed {}", bench.seed));
+                    let found = outcome.map(|()| (case[0].title(), record, start.elapsed().as_secs_f64()));
+                    // nobody listens after an error
+                    if sender.send(found).is_err() {
+                        return;
                     }
-                });
-            }
-            drop(sender);
-            lines.into_iter().try_for_each(|line| take(line?))
-        })
-    }
-
-    fn line(&self, subject: &Subject) -> Result<Line> {
-        let start = Instant::now();
-        let found = match subject {
-            Subject::Ring(_, ring) => rings::check(ring, self),
-            Subject::Kem(set) => kems::check(set, self),
-            Subject::Sm2(mode) => sm2::check(*mode, self),
-        };
-        let name = subject.name();
-        let found = found.with_context(|| format!("{name}, seed {}", self.seed))?;
-        Ok(Line { name, what: subject.what(), found, seconds: start.elapsed().as_secs_f64() })
-    }
-
-    /// Items of a scheme's batch: few and odd, so that the last block is not full, or many.
-    fn items(&self) -> usize {
-        match (self.all, self.device.limits().is_cpu()) {
-            (false, _) => 37,
-            (true, true) => 1024,
-            (true, false) => 1 << 16,
+                }
+            });
         }
-    }
-
-    /// Items of a GPU's that the CPU makes too.
-    fn compared(&self) -> usize {
-        if self.device.limits().is_cpu() { 0 } else { self.items().min(1000) }
-    }
+        drop(sender);
+        found.into_iter().try_for_each(|found| {
+            let (title, record, seconds) = found?;
+            take(title, record, seconds)
+        })
+    })
 }
 
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, what, found: Found { note, batch, compared, wrong }, seconds } = self;
-        let verdict = if wrong.is_empty() { "agrees" } else { "WRONG" };
-        write!(f, "{verdict:6}  {name:30}  {what:44}  {batch} items, {compared} compared, {seconds:.2} s")?;
-        if !wrong.is_empty() {
-            write!(f, ": {}", wrong.join(", "))?;
+/// Compiles SM2's kernels for a GPU side by side, while cases begin: one waits where it needs another's. What fails here
+/// fails there again.
+fn compile_ahead<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, device: &Device) -> Result<()> {
+    if !device.limits().is_cpu() {
+        for plan in sm2::checked_plans(device.limits())? {
+            let device = device.clone();
+            scope.spawn(move || drop(device.compile(&plan)));
         }
-        note.as_ref().map_or(Ok(()), |note| write!(f, " (on the CPU: {note})"))
     }
+    Ok(())
 }

@@ -31,8 +31,14 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// As little as possible.
-    pub(crate) const LEAST: Self = Self { samples: LEAST_SAMPLES, sample_seconds: 0.0, total_seconds: 0.0 };
+    /// One run, for what it leaves.
+    pub(crate) const NONE: Self = Self { samples: 0, sample_seconds: 0.0, total_seconds: 0.0 };
+
+    /// Timed samples of runs that take so many seconds.
+    fn samples(self, seconds: f64) -> usize {
+        let most = self.samples;
+        ((self.total_seconds / seconds) as usize).clamp(LEAST_SAMPLES.min(most), most)
+    }
 }
 
 /// What a run took.
@@ -76,16 +82,14 @@ pub(crate) fn sets(work: &Work, batch: usize) -> usize {
     rotated.div_ceil(work.bytes(batch).max(1)).clamp(1, 64)
 }
 
-/// Seconds of one run, after a first one that warms up.
-pub(crate) fn estimate(work: &Work, batch: usize, buffers: &mut [Buffer]) -> Result<f64> {
-    second(&work.stream, || work.start(batch, buffers))
-}
-
 /// Seconds of an item, about, in a run of a few that are all zero.
 pub(crate) fn estimate_item(work: &Work) -> Result<f64> {
     let args = work.program.plan().args().iter();
     let zeros: Named = args.map(|arg| (arg.name.clone(), vec![0; bytes(arg, FEW)])).collect();
-    Ok(estimate(work, FEW, &mut work.buffers(FEW, &slices(&zeros))?)? / FEW as f64)
+    let mut buffers = work.buffers(FEW, &slices(&zeros))?;
+    // the first one warms up
+    work.start(FEW, &mut buffers)?;
+    Ok(timed(&work.stream, || work.start(FEW, &mut buffers))? / FEW as f64)
 }
 
 /// Measures runs over these sets of buffers, one set after another.
@@ -102,10 +106,16 @@ pub(crate) fn runs<S>(
 ) -> Result<Times> {
     let mut once = 0.0;
     for set in sets.iter_mut() {
-        once = second(stream, || start(set))?;
+        if effort.samples > 0 {
+            start(set)?;
+        }
+        once = timed(stream, || start(set))?;
+    }
+    if effort.samples == 0 {
+        return Ok(Times::of(vec![once], 1, sets.len()));
     }
     let runs = ((effort.sample_seconds / once).ceil() as usize).clamp(1, 10_000);
-    let samples = ((effort.total_seconds / (once * runs as f64)) as usize).clamp(LEAST_SAMPLES, effort.samples);
+    let samples = effort.samples(once * runs as f64);
     let mut marks = vec![stream.mark()?];
     let mut turn = 0;
     for _ in 0..samples {
@@ -124,9 +134,8 @@ pub(crate) fn runs<S>(
     Ok(Times::of(seconds, runs, sets.len()))
 }
 
-/// Seconds of what is started, the second time.
-fn second(stream: &Stream, mut start: impl FnMut() -> Result<()>) -> Result<f64> {
-    start()?;
+/// Seconds of what is started.
+fn timed(stream: &Stream, start: impl FnOnce() -> Result<()>) -> Result<f64> {
     let before = stream.mark()?;
     start()?;
     Ok(stream.mark()?.seconds_since(&before)?.max(1e-7))
@@ -134,14 +143,14 @@ fn second(stream: &Stream, mut start: impl FnMut() -> Result<()>) -> Result<f64>
 
 /// Measures calls that are done when they return, by the wall's clock; a first one warms up.
 pub(crate) fn wall(effort: Effort, mut call: impl FnMut() -> Result<()>) -> Result<Times> {
-    call()?;
-    let start = Instant::now();
-    let goes_on = |done| done < effort.samples && start.elapsed().as_secs_f64() < effort.total_seconds;
-    let mut seconds = Vec::new();
-    while seconds.len() < LEAST_SAMPLES || goes_on(seconds.len()) {
+    let mut once = || {
         let before = Instant::now();
         call()?;
-        seconds.push(before.elapsed().as_secs_f64());
+        anyhow::Ok(before.elapsed().as_secs_f64())
+    };
+    let mut seconds = vec![once()?];
+    if effort.samples > 0 {
+        seconds = (0..effort.samples(once()?)).map(|_| once()).collect::<Result<_>>()?;
     }
     Ok(Times::of(seconds, 1, 1))
 }

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
 use ringforge::kernels::{Kernel, Role, Sharing};
 use ringforge::split::Split;
 use ringforge::{Buffer, Job, Limits, Op, Program, Ring};
 
 use crate::bench::suites::Scope;
-use crate::bench::{Bench, Common, Selected};
+use crate::bench::{self, Bench, Common, Selected};
 use crate::devices::Choice;
 use crate::floor;
 use crate::job::{Shape, with_op};
@@ -54,54 +54,15 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         Err(_) => Selected::named(&Scope::new(&device, false, &common.batch), what, op)?,
     };
     let effort = Effort { samples: 15, sample_seconds: 0.002, total_seconds: 0.15 };
-    let bench = Bench::open(common, device, effort)?.with_steps();
-    let mut record = bench.record(common);
-    selected.measure(&bench, &mut record)?;
-    record.measurements.retain(|line| !line.steps.is_empty());
-    ensure!(
-        !record.measurements.is_empty(),
-        "there are no kernels to be timed: {what} {op} {}",
-        record.unsupported.join(", ")
-    );
-    if let Some(path) = out {
-        record.write(path)?;
-    }
-    if json {
-        show::print_json(&record)?;
-    } else {
-        let environment = &record.environment;
-        show::print(&format!("{} ({}, {} threads)", environment.device, environment.cpu, environment.cpu_threads))?;
-        record.measurements.iter().try_for_each(print)?;
-    }
-    Ok(record.measurements.iter().all(|line| line.right))
-}
-
-fn print(line: &Measurement) -> Result<()> {
-    show::print(&format!("\n{}: {} a run", line.title(), show::time(line.times.median_seconds)))?;
-    show::print(&table(line))?;
-    if let Some((percent, (_, by))) = line.percent_of_floor.zip(line.floor.limit()) {
-        show::print(&format!("all kernels: {percent:.0} % of the floor, which is set by {by}"))?;
-    }
-    show::print(&format!("right: {} ({})", show::yes_or_no(line.right), line.checked))
+    let bench = Bench { steps: true, ..Bench::open(common, device, effort)? };
+    bench::run(&bench, &[selected], common.tuning.name(), out.as_deref(), json)
 }
 
 /// The kernels of a line as a table.
 pub(crate) fn table(line: &Measurement) -> String {
-    let headings = [
-        "kernel",
-        "time",
-        "of all",
-        "bytes",
-        "B/s",
-        "memory",
-        "multipliers",
-        "threads",
-        "registers",
-        "spills, stack",
-        "shared",
-        "blocks a multiprocessor",
-        "limited by",
-    ];
+    let headings = "kernel,time,of all,bytes,B/s,memory,multipliers,threads,registers,spills and stack,shared,resident \
+                    blocks,limited by";
+    let headings: Vec<&str> = headings.split(',').collect();
     let mut table = show::table(&headings, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     let total: f64 = line.steps.iter().map(|step| step.median_seconds).sum();
     for step in &line.steps {
@@ -187,14 +148,9 @@ fn slots(job: &Job, kernel: &dyn Kernel, limits: &Limits) -> Option<f64> {
         Some(to.parse::<f64>().ok()? - from.parse::<f64>().ok()?)
     });
     // where a kernel has some of the layers, they are taken to be alike
-    let share =
-        || {
-            Some(layers.map_or(1.0, |layers| {
-                layers / f64::from(Split::of(&job.ring, job.depth).map_or(1, |split| split.depth()))
-            }))
-        };
+    let depth = f64::from(Split::of(&job.ring, job.depth).map_or(1, |split| split.depth()));
     match kernel.name() {
-        "forward" | "inverse" => Some(of(Op::Forward)? * share()?),
+        "forward" | "inverse" => Some(of(Op::Forward)? * layers.unwrap_or(depth) / depth),
         "ring_mul" => of(Op::Mul),
         "point_mul" | "mul_add" => of(Op::PointMul),
         _ => None,
@@ -256,32 +212,24 @@ mod tests {
 
     use super::*;
 
-    fn step(memory: f64, multipliers: Option<f64>, resources: Option<Resources>) -> Step {
-        let step = &crate::record::tests::full().measurements[0].steps[0];
-        Step { percent_of_memory: memory, percent_of_multipliers: multipliers, resources, ..step.clone() }
-    }
-
     #[test]
     fn limits_are_told_in_words() {
-        let resources = step(0.0, None, None);
-        assert!(resources.resources.is_none());
-        let full = crate::record::tests::full().measurements[0].steps[0].resources;
-        let with = |change: fn(&mut Resources)| {
-            full.map(|mut resources| {
-                change(&mut resources);
-                resources
-            })
+        let full = &crate::record::tests::full().measurements[0].steps[0];
+        let with = |memory, multipliers, change: fn(&mut Resources)| {
+            let mut step = Step { percent_of_memory: memory, percent_of_multipliers: multipliers, ..full.clone() };
+            step.resources.iter_mut().for_each(change);
+            step
         };
         for (step, words) in [
-            (step(85.0, None, full), "memory bandwidth"),
-            (step(130.0, None, full), "caches"),
-            (step(20.0, Some(70.0), full), "multipliers"),
-            (step(20.0, None, with(|r| r.blocks = 8)), "few blocks: 8 on 132"),
-            (step(20.0, None, with(|r| r.local_bytes = 16)), "local memory: 16 bytes"),
-            (step(20.0, Some(20.0), with(|r| r.registers = 168)), "fewer registers"),
-            (step(20.0, Some(20.0), with(|r| r.shared_bytes = 90_000)), "less shared memory"),
-            (step(20.0, None, with(|r| r.occupancy_percent = 100.0)), "100 % of the threads resident"),
-            (step(20.0, None, None), "arithmetic"),
+            (with(85.0, None, |_| ()), "memory bandwidth"),
+            (with(130.0, None, |_| ()), "caches"),
+            (with(20.0, Some(70.0), |_| ()), "multipliers"),
+            (with(20.0, None, |r| r.blocks = 8), "few blocks: 8 on 132"),
+            (with(20.0, None, |r| r.local_bytes = 16), "local memory: 16 bytes"),
+            (with(20.0, Some(20.0), |r| r.registers = 168), "fewer registers"),
+            (with(20.0, Some(20.0), |r| r.shared_bytes = 90_000), "less shared memory"),
+            (with(20.0, None, |r| r.occupancy_percent = 100.0), "100 % of the threads resident"),
+            (Step { resources: None, ..with(20.0, None, |_| ()) }, "arithmetic"),
         ] {
             let found = limited_by(&step, &Limits::h200());
             assert!(found.contains(words), "{found}, not {words}");

@@ -89,6 +89,17 @@ pub(crate) enum Memory {
     Pageable,
 }
 
+impl Memory {
+    /// As people read it.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Device => "",
+            Self::Pinned => "from pinned host memory",
+            Self::Pageable => "from pageable host memory",
+        }
+    }
+}
+
 /// Another implementation of the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Peer {
@@ -191,12 +202,7 @@ impl Measurement {
 
     /// Operation and variant as people read them.
     pub(crate) fn what(&self) -> String {
-        let host = match self.memory {
-            Memory::Device => "",
-            Memory::Pinned => "from pinned host memory",
-            Memory::Pageable => "from pageable host memory",
-        };
-        let parts = [&self.operation, &self.variant, host].map(str::to_owned);
+        let parts = [&self.operation, &self.variant, self.memory.words()].map(str::to_owned);
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 }

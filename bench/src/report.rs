@@ -1,9 +1,8 @@
 //! `ringforge report`: pages made from records: one of plots and tables that needs no network, or one in Markdown.
 
 mod areas;
-mod curves;
+mod chart;
 mod markdown;
-mod overview;
 mod plot;
 mod style;
 
@@ -13,9 +12,10 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::record::{self, Record, Resources, Step};
+use crate::bench::table;
+use crate::record::{self, Record};
 use crate::show;
-use areas::{Area, Cell, Part};
+use areas::{Area, Part};
 
 /// Options of `ringforge report`.
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ fn page(records: &[Named]) -> Markup {
             }
             body {
                 h1 { "Ringforge: measurements" }
-                div.wide { (overview::chart(&areas)) }
+                div.wide { (chart::of(&areas)) }
                 p {
                     "Medians of repeated runs, by the device's own clock on a GPU, with results checked in the same run. "
                     "A floor is the least time that bytes in and out, multiplications, or logic allow, by the job's own "
@@ -89,52 +89,12 @@ fn page(records: &[Named]) -> Markup {
 
 fn section(area: &Area<'_>, part: &Part<'_>) -> Markup {
     html! {
-        p.source { "From " code { (part.name) } ": " (part.provenance()) " " (part.rotation()) }
-        div.figures { @for plot in curves::of(area.suite, &part.lines) { figure { (plot::svg(&plot)) } } }
+        p.source { "From " code { (part.name) } ": " (part.provenance()) (part.rotation()) }
+        div.figures { @for plot in plot::all(area.suite, &part.lines) { figure { (plot) } } }
         details {
             summary { (part.lines.len()) " lines" }
-            @for table in part.tables(area.suite) {
-                div.wide { table {
-                    thead { tr { @for heading in &table.headings { th { (heading) } } } }
-                    tbody { @for row in &table.rows { tr { @for cell in row { (self::cell(cell)) } } } }
-                } }
-            }
-            @for line in part.lines.iter().filter(|line| !line.steps.is_empty()) {
-                h4 { (line.title()) ": kernels" }
-                div.wide { table {
-                    thead { tr { @for heading in STEP { th { (heading) } } } }
-                    tbody { @for step in &line.steps { tr { @for text in steps(step) { td { (text) } } } } }
-                } }
-            }
+            pre { (table::text(area.suite, &part.lines)) }
             @for source in part.sources() { p.source { i { (source) } } }
-        }
-    }
-}
-
-/// The columns of kernels.
-const STEP: [&str; 7] = ["kernel", "time", "threads", "registers", "spills, stack", "shared memory", "occupancy"];
-
-fn steps(step: &Step) -> [String; 7] {
-    let of = |resource: fn(&Resources) -> String| step.resources.as_ref().map_or("–".into(), resource);
-    [
-        step.kernel.clone(),
-        show::time(step.median_seconds),
-        of(|resources| resources.threads.to_string()),
-        of(|resources| resources.registers.to_string()),
-        of(|resources| resources.local_bytes.to_string()),
-        of(|resources| resources.shared_bytes.to_string()),
-        of(|resources| format!("{:.0} %", resources.occupancy_percent)),
-    ]
-}
-
-fn cell(cell: &Cell) -> Markup {
-    html! {
-        td.wrong[cell.wrong] {
-            (cell.text)
-            @for (i, (peer, quoted)) in cell.peers.iter().enumerate() {
-                @if i > 0 { ", " }
-                @if *quoted { i.quoted { (peer) } } @else { (peer) }
-            }
         }
     }
 }
@@ -170,7 +130,7 @@ mod tests {
                 assert!(SUITES.iter().any(|suite| suite.name == line.suite), "{name}: no suite {}", line.suite);
             }
         }
-        assert!(page.contains("<svg") && page.contains("sppark") && page.contains("class=\"quoted\""));
+        assert!(page.contains("<svg") && page.contains("sppark") && page.contains("(quoted)"));
         assert!(!page.contains("src=") && !page.contains("http-equiv"), "the page asks for other files");
         Ok(())
     }
@@ -212,7 +172,7 @@ mod tests {
         let records = of(vec![odd]);
         let page = page(&records).into_string();
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script"));
-        assert!(page.contains("class=\"wrong\"") && markdown::page(&records).contains("**WRONG**"));
+        assert!(page.contains("NO") && markdown::page(&records).contains("**WRONG**"));
     }
 
     #[test]

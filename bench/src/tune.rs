@@ -3,28 +3,26 @@
 //! Every alternative must leave the bytes that the usual plan leaves; one that does not is an error. The gain is measured
 //! in a second run, by the file.
 
-mod contest;
 mod file;
 mod search;
-mod subjects;
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use ringforge::tuning::Tuning;
-use ringforge::{Device, Error, Planner};
-use serde::Serialize;
+use ringforge::tuning::{Choice as Way, Tuning};
+use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Ring};
 
+use crate::bench::suites::{Figure, Kind, Suite};
+use crate::bench::{Bench, Common, table};
 use crate::devices::Choice;
-use crate::environment::Environment;
 use crate::measure::Effort;
+use crate::record::Measurement;
 use crate::show;
 
-use contest::Contest;
 pub(crate) use file::TuningFile;
-use search::Alternative;
-use subjects::Subject;
+use search::Contest;
 
 /// Options of `ringforge tune`.
 #[derive(Debug, Args)]
@@ -40,53 +38,102 @@ pub(crate) struct Options {
     out: PathBuf,
 }
 
-/// What was found about a job.
-#[derive(Debug, Serialize)]
-struct Line {
-    job: String,
-    batch: usize,
-    /// The first one is the usual one.
-    alternatives: Vec<Alternative>,
-    chosen: String,
-    /// By the file, where it says something about the job.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    second_run: Option<SecondRun>,
+/// What the ways of jobs took, for tables.
+pub(crate) static SUITE: Suite = Suite {
+    name: "tune",
+    kind: Kind::Own,
+    title: "Ways of jobs",
+    about: "Each way beside the usual one; the chosen one once more in a second run, planned by the file.",
+    figure: Figure::Item,
+    ..Suite::NONE
+};
+
+/// Rings, and what is done in them.
+enum Jobs {
+    /// Small ones, in batches.
+    Small(&'static str),
+    /// x^n + 1 modulo primes of so many bits, in batches, transforms alone: n as a power of two.
+    Rns(u32, u32),
+    /// x^n − 1 over BLS12-381's scalar field, one at a time in natural order, transforms alone.
+    Proof(u32),
 }
 
-/// The usual plan and that by the file, measured again.
-#[derive(Debug, Serialize)]
-struct SecondRun {
-    usual_seconds: f64,
-    chosen_seconds: f64,
-    gain_percent: f64,
-}
+use Jobs::{Proof, Rns, Small};
 
-#[derive(Debug, Serialize)]
-struct Record<'a> {
-    #[serde(flatten)]
-    environment: Environment,
-    file: &'a Path,
-    tune_lines: Vec<Line>,
-    /// Jobs that this device does not support, and why.
-    unsupported: Vec<String>,
+/// Each with whether it is tuned with `--quick` too.
+const JOBS: &[(Jobs, bool)] = &[
+    (Small("3329:x^256+1"), true),
+    (Small("12289:x^1024+1"), false),
+    (Small("1073479681:x^1024+1"), true),
+    (Small("0xffffffff00000001:x^1024-1"), false),
+    (Rns(12, 49), true),
+    (Rns(14, 49), false),
+    (Rns(16, 49), false),
+    (Rns(12, 60), true),
+    (Rns(13, 60), false),
+    (Rns(14, 60), false),
+    (Rns(15, 60), false),
+    (Rns(16, 60), true),
+    (Rns(17, 60), false),
+    (Proof(16), true),
+    (Proof(18), false),
+    (Proof(20), false),
+    (Proof(22), false),
+];
+
+/// Bytes of an operand on a GPU, and on a CPU.
+const OPERAND_BYTES: [usize; 2] = [128 << 20, 4 << 20];
+/// Moduli of an RNS basis.
+const MODULI: usize = 8;
+const BLS12_381: &str = "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
+
+/// The jobs whose name contains this, each with the items of a run.
+fn jobs(filter: &str, quick: bool, limits: &Limits) -> Result<Vec<(Job, usize)>> {
+    let mut jobs = Vec::new();
+    for (kind, _) in JOBS.iter().filter(|(_, is_quick)| *is_quick || !quick) {
+        let ring: Ring = match kind {
+            Small(text) => text.parse()?,
+            Rns(log_n, bits) => Ring::rns(1 << log_n, &Modulus::ntt_primes(2 << log_n, *bits, MODULI)?)?,
+            Proof(log_n) => format!("{BLS12_381}:x^{}-1", 1u64 << log_n).parse()?,
+        };
+        let (order, batch) = match kind {
+            Proof(_) => (Order::Natural, 1),
+            _ => (Order::Tree, (OPERAND_BYTES[usize::from(limits.is_cpu())] / ring.bytes()).max(1)),
+        };
+        let ops = if matches!(kind, Small(_)) {
+            &[Op::Forward, Op::Inverse, Op::Mul][..]
+        } else {
+            &[Op::Forward, Op::Inverse]
+        };
+        let of_ring = ops.iter().map(|op| Job::new(&ring, *op).order(order).batch_hint(batch));
+        jobs.extend(of_ring.filter(|job| job.to_string().contains(filter)).map(|job| (job, batch)));
+    }
+    ensure!(!jobs.is_empty(), "no job contains {filter:?}");
+    Ok(jobs)
 }
 
 /// `ringforge tune`.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> {
     let device = choice.open()?.device;
+    let jobs = jobs(&options.filter, options.quick, device.limits())?;
     let (samples, total_seconds) = if options.quick { (15, 0.1) } else { (40, 0.2) };
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
-    let subjects = subjects::all(&options.filter, options.quick, device.limits())?;
-    ensure!(!subjects.is_empty(), "no job contains {:?}", options.filter);
-    let (mut tuning, mut lines, mut unsupported) = (Tuning::default(), Vec::new(), Vec::new());
-    let bar = show::progress(subjects.len());
-    for subject in &subjects {
-        bar.set_message(subject.job.to_string());
-        match line(subject, &device, effort, &mut tuning) {
-            Ok(line) => lines.push((subject, line)),
+    let bench = Bench::open(&Common::default(), device.clone(), effort)?;
+    let (mut tuning, mut changed, mut record) = (Tuning::default(), Vec::new(), bench.record(None));
+    let bar = show::progress(jobs.len());
+    for (job, batch) in &jobs {
+        bar.set_message(job.to_string());
+        match Contest::new(&bench, job, *batch).and_then(|contest| search::fastest(job, contest)) {
+            Ok((choice, lines)) => {
+                tuning.choose(job, choice);
+                record.measurements.extend(lines);
+                if choice != Way::default() {
+                    changed.push((job, *batch, search::name(choice)));
+                }
+            }
             Err(error) => match error.downcast_ref::<Error>() {
-                Some(Error::Unsupported { .. }) => unsupported.push(error.to_string()),
-                _ => return Err(error.context(subject.job.to_string())),
+                Some(Error::Unsupported { .. }) => record.unsupported.push(error.to_string()),
+                _ => return Err(error.context(job.to_string())),
             },
         }
         // what is done stays, whatever happens to the rest
@@ -95,82 +142,24 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
     }
     bar.finish_and_clear();
     let planner = Planner::new(device.limits().clone()).tuned(Tuning::load(&options.out, device.limits())?);
-    for (subject, line) in lines.iter_mut().filter(|(_, line)| line.chosen != line.alternatives[0].name) {
-        line.second_run = Some(second_run(subject, &device, effort, &planner)?);
+    for (job, batch, name) in &changed {
+        let mut contest = Contest::new(&bench, job, *batch)?;
+        contest.enter("usual, second run", &Planner::new(device.limits().clone()).plan(job)?)?;
+        record.measurements.push(contest.enter(&format!("{name}, chosen, second run"), &planner.plan(job)?)?);
     }
-    let tune_lines = lines.into_iter().map(|(_, line)| line).collect();
-    let record = Record { environment: Environment::of(&device), file: &options.out, tune_lines, unsupported };
-    if json { show::print_json(&record) } else { print(&record) }
-}
-
-/// Measures the ways of a job, and chooses one.
-fn line(subject: &Subject, device: &Device, effort: Effort, tuning: &mut Tuning) -> Result<Line> {
-    let Subject { job, batch } = subject;
-    let mut contest = Contest::new(device, *batch, subject.inputs()?, effort);
-    let (choice, alternatives) = search::fastest(job, &mut contest)?;
-    tuning.choose(job, choice);
-    Ok(Line { job: job.to_string(), batch: *batch, alternatives, chosen: search::name(choice), second_run: None })
-}
-
-/// Measures the usual plan and this planner's.
-fn second_run(subject: &Subject, device: &Device, effort: Effort, planner: &Planner) -> Result<SecondRun> {
-    let Subject { job, batch } = subject;
-    let mut contest = Contest::new(device, *batch, subject.inputs()?, effort);
-    let usual = contest.enter("usual", &Planner::new(device.limits().clone()).plan(job)?)?.median_seconds;
-    let chosen = contest.enter("chosen", &planner.plan(job)?)?.median_seconds;
-    Ok(SecondRun { usual_seconds: usual, chosen_seconds: chosen, gain_percent: 100.0 * (usual / chosen - 1.0) })
-}
-
-fn print(record: &Record<'_>) -> Result<()> {
-    let Environment { device, cpu, cpu_threads, .. } = &record.environment;
-    show::print(&format!("{device} ({cpu}, {cpu_threads} threads)"))?;
-    let mut table = show::table(&["job", "batch", "way", "median", "second run", "gain"], &[1, 3, 4, 5]);
-    for line in &record.tune_lines {
-        for (i, alternative) in line.alternatives.iter().enumerate() {
-            let is_chosen = alternative.name == line.chosen;
-            let second = line.second_run.as_ref().filter(|_| is_chosen || i == 0);
-            let again = second.map_or(String::new(), |second| {
-                show::time(if is_chosen { second.chosen_seconds } else { second.usual_seconds })
-            });
-            let gain =
-                second.filter(|_| is_chosen).map_or(String::new(), |second| format!("{:+.1} %", second.gain_percent));
-            table.add_row([
-                if i == 0 { show::ring(&line.job) } else { String::new() },
-                if i == 0 { line.batch.to_string() } else { String::new() },
-                format!("{} {}", if is_chosen { "→" } else { " " }, alternative.name),
-                show::time(alternative.times.median_seconds),
-                again,
-                gain,
-            ]);
-        }
+    record.measurements.iter_mut().for_each(|line| line.suite = SUITE.name.into());
+    if json {
+        return show::print_json(&record);
     }
-    show::print(&table.to_string())?;
-    record.unsupported.iter().try_for_each(|line| show::print(line))?;
-    let with_choice = record.tune_lines.iter().filter(|line| line.alternatives.len() > 1).count();
-    let changed = record.tune_lines.iter().filter(|line| line.second_run.is_some()).count();
-    let (jobs, file) = (record.tune_lines.len(), record.file.display());
-    if with_choice < jobs {
-        show::print(&format!("{} of {jobs} jobs can be done in one way only on this device", jobs - with_choice))?;
-    }
+    table::print(&record)?;
+    let with_choice = |line: &&Measurement| line.variant != search::USUAL;
+    let chosen = record.measurements.iter().filter(with_choice).map(|line| (&line.ring, &line.operation));
+    let chosen = chosen.collect::<BTreeSet<_>>().len();
+    let (all, file) = (jobs.len(), options.out.display());
     show::print(&format!(
-        "{changed} of {jobs} jobs are to be done otherwise than usual: {file}, for plan, check and bench with --tuning"
+        "{} of {all} jobs are in one way only on this device; {} are to be done otherwise than usual: {file}, for plan, \
+         check and bench with --tuning",
+        all - chosen - record.unsupported.len(),
+        changed.len()
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use ringforge::Limits;
-
-    use super::*;
-
-    #[test]
-    fn a_file_is_written_on_a_cpu() -> Result<()> {
-        let folder = tempfile::tempdir()?;
-        let out = folder.path().join("tuning.toml");
-        let options = Options { filter: "x^256 + 1".into(), quick: true, out: out.clone() };
-        main(&options, Choice::Cpu, false)?;
-        assert_eq!(Tuning::load(&out, &Limits::cpu())?, Tuning::default());
-        assert!(main(&Options { filter: "no such".into(), ..options }, Choice::Cpu, false).is_err());
-        Ok(())
-    }
 }

@@ -1,10 +1,10 @@
 //! A job or a plan made ready on a device, with host memory in and out.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use ringforge::kernels::{Role, Sharing};
 use ringforge::run::{Call, PlanArg};
 use ringforge::testkit::Named;
-use ringforge::{Buffer, Device, Error, Job, Plan, Planner, Program, Stream};
+use ringforge::{Buffer, Device, Job, Plan, Planner, Program, Stream};
 
 use crate::memory;
 
@@ -37,23 +37,6 @@ impl Work {
     /// The plan, made for this device.
     pub(crate) fn of_plan(device: &Device, plan: &Plan) -> Result<Self> {
         Ok(Self { program: device.compile(plan)?, stream: device.stream()? })
-    }
-
-    /// The job on this device as its planner plans it, or on the CPU where the device does not support it; then with the
-    /// reason.
-    pub(crate) fn with_fallback(device: &Device, planner: &Planner, job: &Job) -> Result<(Self, Option<String>)> {
-        let planned = planner.plan(job).map_err(Into::into).and_then(|plan| Self::of_plan(device, &plan));
-        match planned {
-            Err(error) if !device.limits().is_cpu() => match error.downcast_ref::<Error>() {
-                Some(Error::Unsupported { why, .. }) => {
-                    let why = why.clone();
-                    Ok((Self::new(&Device::cpu(), job)?, Some(why)))
-                }
-                _ => Err(error),
-            },
-            work => Ok((work?, None)),
-        }
-        .with_context(|| job.to_string())
     }
 
     /// The device.
@@ -109,17 +92,23 @@ impl Work {
 
     /// What a run left in the only argument that it writes.
     pub(crate) fn result(&self, buffers: &[Buffer]) -> Result<Vec<u8>> {
-        let mut results = self.results(buffers)?.into_values();
-        match (results.next(), results.next()) {
-            (Some(result), None) => Ok(result),
-            _ => bail!("{} does not write one argument alone", self.program.plan().title()),
-        }
+        self.only(self.results(buffers)?)
     }
 
-    /// One run from host memory to host memory, of a plan that writes one argument.
-    pub(crate) fn run(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
+    fn only(&self, results: Named) -> Result<Vec<u8>> {
+        ensure!(results.len() == 1, "{} does not write one argument alone", self.program.plan().title());
+        results.into_values().next().context("one argument")
+    }
+
+    /// One run from host memory to host memory.
+    pub(crate) fn run_all(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Named> {
         let mut buffers = self.buffers(batch, inputs)?;
         self.start(batch, &mut buffers)?;
-        self.result(&buffers)
+        self.results(&buffers)
+    }
+
+    /// The same of a plan that writes one argument.
+    pub(crate) fn run(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
+        self.only(self.run_all(batch, inputs)?)
     }
 }

@@ -5,9 +5,10 @@
 //! operands. On either, some items are compared with the definition.
 
 use anyhow::{Context, Result};
+use rayon::prelude::*;
 use ringforge::kernels::{Role, Sharing};
 use ringforge::testkit::{Named, Random};
-use ringforge::{Device, Job, Op, Plan, Planner};
+use ringforge::{Device, Job, Op, Plan};
 
 use super::Bench;
 use super::runs::{Runs, repeatable};
@@ -29,7 +30,7 @@ const GPU_BYTES: usize = 1 << 30;
 const EDGES: usize = 4;
 
 /// What the first and the last items of a result are compared with beside the CPU: operands and result of each.
-pub(crate) type Definition<'a> = &'a dyn Fn(&[&[u8]], &[u8]) -> Result<bool>;
+pub(crate) type Definition<'a> = &'a (dyn Fn(&[&[u8]], &[u8], &mut Random) -> Result<bool> + Sync);
 
 /// A job, and how it is run.
 pub(crate) struct Task<'a> {
@@ -38,8 +39,8 @@ pub(crate) struct Task<'a> {
     pub(crate) captured: bool,
     /// As in [`Runs`].
     pub(crate) sets: Option<usize>,
-    /// Instead of the bench's.
-    pub(crate) planner: Option<&'a Planner>,
+    /// Instead of the planner's.
+    pub(crate) plan: Option<Plan>,
     /// Instead of the oracle's, with what it is.
     pub(crate) definition: Option<(&'a str, Definition<'a>)>,
 }
@@ -47,27 +48,28 @@ pub(crate) struct Task<'a> {
 impl<'a> Task<'a> {
     /// A job for a batch.
     pub(crate) fn new(job: &'a Job, batch: usize) -> Self {
-        Self { job, batch, captured: false, sets: None, planner: None, definition: None }
+        Self { job, batch, captured: false, sets: None, plan: None, definition: None }
     }
 
     /// Measures and checks it.
     pub(crate) fn line(&self, bench: &Bench, case: impl Into<String>, effort: Effort) -> Result<Measurement> {
-        let Self { job, batch, .. } = *self;
-        let plan = repeatable(self.planner.unwrap_or(&bench.planner), job)?;
-        let inputs = operands(job, &plan, batch)?;
+        let (job, batch) = (self.job, self.batch);
+        let plan = self.plan.clone().map_or_else(|| repeatable(&bench.planner, job), Ok)?;
+        let mut random = Random::new(bench.seed);
+        let inputs = operands(job, &plan, batch, &mut random)?;
         let named = slices(&inputs);
         let runs = Runs { captured: self.captured, sets: self.sets, job: Some(job), ..Runs::new(&plan, batch, &named) };
         let outcome = runs.measure(bench, effort)?;
         let result = outcome.results.values().next().context("a job writes")?;
-        let right = outcome.alike && self.is_right(&bench.device, &inputs, result)?;
+        let right = outcome.alike && self.is_right(&bench.device, &inputs, result, random.bits())?;
         let line =
             outcome.line(case, job.op, batch).in_ring(&job.ring).by(&plan).checked(self.checked(&bench.device), right);
         Ok(line.above(floor(bench, job, &plan)))
     }
 
     /// Whether the result of a run is right.
-    fn is_right(&self, device: &Device, inputs: &Named, result: &[u8]) -> Result<bool> {
-        let Self { job, batch, .. } = *self;
+    fn is_right(&self, device: &Device, inputs: &Named, result: &[u8], seed: u64) -> Result<bool> {
+        let (job, batch) = (self.job, self.batch);
         let cpu = Device::cpu();
         if !device.limits().is_cpu() && Work::new(&cpu, job)?.run(batch, &slices(inputs))? != result {
             return Ok(false);
@@ -80,23 +82,20 @@ impl<'a> Task<'a> {
                 return Ok(false);
             }
         }
-        let random = &mut Random::new(std::process::id().into());
         // the edges at the front, and the last item, which ends the last block
-        let items = batch.min(if self.job.ring.bytes() > 1 << 20 { 1 } else { EDGES });
-        let last = (batch > items).then_some(batch - 1);
-        for item in (0..items).chain(last) {
+        let edges = batch.min(if self.job.ring.bytes() > 1 << 20 { 1 } else { EDGES });
+        let items: Vec<usize> = (0..edges).chain((batch > edges).then_some(batch - 1)).collect();
+        let agrees = |&item: &usize| {
+            let random = &mut Random::new(seed ^ item as u64);
             let part = |bytes: &[u8]| bytes.len() / batch * item..bytes.len() / batch * (item + 1);
             let operands: Vec<&[u8]> = inputs.values().map(|input| &input[part(input)]).collect();
             let result = &result[part(result)];
-            let right = match self.definition {
-                Some((_, definition)) => definition(&operands, result)?,
-                None => oracle::agrees(job, &operands, result, random)?,
-            };
-            if !right {
-                return Ok(false);
+            match self.definition {
+                Some((_, definition)) => definition(&operands, result, random),
+                None => oracle::agrees(job, &operands, result, random),
             }
-        }
-        Ok(true)
+        };
+        Ok(items.par_iter().map(agrees).collect::<Result<Vec<_>>>()?.into_iter().all(|agrees| agrees))
     }
 
     fn checked(&self, device: &Device) -> String {
@@ -121,8 +120,7 @@ fn undone(job: &Job) -> Option<Job> {
 }
 
 /// Random operands, by the names of the plan's arguments.
-fn operands(job: &Job, plan: &Plan, batch: usize) -> Result<Named> {
-    let mut random = Random::new(std::process::id().into());
+fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result<Named> {
     let read = plan.args().iter().filter(|arg| arg.role != Role::Out);
     let operand = |arg: &ringforge::run::PlanArg| {
         let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
@@ -141,7 +139,7 @@ fn operands(job: &Job, plan: &Plan, batch: usize) -> Result<Named> {
 }
 
 /// The floor of a job that a plan does.
-pub(crate) fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Floor {
+fn floor(bench: &Bench, job: &Job, plan: &Plan) -> Floor {
     let bytes = plan.floor_bytes_per_item();
     match (&job.target, job.op) {
         (Some(to), Op::Convert | Op::ConvertFast) => Floor::of_conversion(job, to, bytes, &bench.ceilings),
@@ -165,7 +163,7 @@ pub(crate) fn suiting_batch(bench: &Bench, job: &Job) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Modulus, Order, Ring};
+    use ringforge::{Modulus, Order, Planner, Ring};
 
     use super::*;
     use crate::ceilings::{Ceilings, Pipes};
@@ -198,17 +196,23 @@ mod tests {
                 }
                 let job = Job::new(ring, op);
                 let job = if conversion { job.to(&to) } else { job };
-                let line = Task::new(&job, 3).line(&bench, "own", Effort::LEAST).with_context(|| job.to_string())?;
-                assert!(line.right && line.operation == op.to_string(), "{job}");
+                let natural = job.clone().order(Order::Natural).in_place();
+                let others = if matches!(op, Op::Forward | Op::Inverse) { vec![natural] } else { vec![] };
+                for (job, captured) in others.iter().flat_map(|job| [(job, false), (job, true)]).chain([(&job, false)])
+                {
+                    let line = Task { captured, ..Task::new(job, 3) }.line(&bench, "own", Effort::NONE);
+                    let line = line.with_context(|| job.to_string())?;
+                    assert!(line.right && line.operation == op.to_string(), "{job}");
+                }
                 let plan = bench.planner.plan(&job)?;
-                let inputs = operands(&job, &plan, 3)?;
+                let inputs = operands(&job, &plan, 3, &mut Random::new(1))?;
                 let found = Work::of_plan(&bench.device, &plan)?.run(3, &slices(&inputs))?;
                 let task = Task::new(&job, 3);
-                assert!(task.is_right(&bench.device, &inputs, &found)?, "{job}");
+                assert!(task.is_right(&bench.device, &inputs, &found, 1)?, "{job}");
                 for place in [0, found.len() - ring.width().bytes()] {
                     let mut wrong = found.clone();
                     wrong[place] ^= 1;
-                    assert!(!task.is_right(&bench.device, &inputs, &wrong)?, "{job} at {place}");
+                    assert!(!task.is_right(&bench.device, &inputs, &wrong, 1)?, "{job} at {place}");
                 }
             }
         }
@@ -231,25 +235,11 @@ mod tests {
                 (Job::new(&ring, Op::Inverse).order(Order::Natural), true),
             ] {
                 let task = Task { captured, sets: Some(2), ..Task::new(&job, 3) };
-                let line = task.line(&bench, "own", Effort::LEAST).with_context(|| job.to_string())?;
+                let line = task.line(&bench, "own", Effort::NONE).with_context(|| job.to_string())?;
                 assert!(line.right && line.checked.contains("the CPU's"), "{job}");
                 assert!(line.floor.0.iter().any(|bound| bound.by == "multiply" && bound.seconds.is_some()), "{job}");
                 assert!(line.steps.iter().all(|step| step.percent_of_multipliers.is_some()), "{job}");
                 assert!(!line.steps.is_empty() && line.steps.iter().all(|step| step.bytes > 0), "{job}");
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn orders_and_places_make_no_difference() -> Result<()> {
-        let bench = Bench::of_cpu();
-        let ring: Ring = "3329:x^64+1".parse()?;
-        for op in [Op::Forward, Op::Inverse] {
-            let job = Job::new(&ring, op).order(Order::Natural).in_place();
-            for captured in [false, true] {
-                let line = Task { captured, ..Task::new(&job, 3) }.line(&bench, "own", Effort::LEAST)?;
-                assert!(line.right, "{job}");
             }
         }
         Ok(())

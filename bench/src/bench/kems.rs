@@ -1,23 +1,28 @@
 //! Key encapsulation from seeds to both ends, with everything on the device, and from host memory to host memory.
+//!
+//! Both ends must agree, and each spoilt ciphertext must give another key: the hash that rejection is by. What a GPU leaves
+//! of the first items is compared with the CPU's.
 
 mod host;
-mod ways;
+mod sets;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use rayon::prelude::*;
+use ringforge::Device;
 use ringforge::testkit::{Named, Random};
-use ringforge::{Device, Plan};
-use ringforge_batch::{ENCAPSULATION_SEED, FINE, KEY_SEED};
+use ringforge_batch::FINE;
+use sha3::{Digest, Sha3_512};
+
+pub(crate) use sets::{Operation, Parameters, SETS, Set};
 
 use super::Bench;
-use super::runs::{Outcome, Runs};
+use super::runs::Runs;
 use super::suites::{Case, Quoted, Scope, Suite, Wanted};
 use crate::environment;
 use crate::floor::Floor;
-use crate::kems::{ML_KEM as ML_KEM_SETS, Operation, Parameters, SETS, Set};
-use crate::measure::Effort;
 use crate::record::Measurement;
 use crate::sample;
-use crate::work::{Inputs, Work, slices};
+use crate::work::{Work, slices};
 
 pub(super) static CTRU: Suite = Suite {
     name: "CTRU",
@@ -27,7 +32,7 @@ pub(super) static CTRU: Suite = Suite {
             copies alone or the device alone would allow.",
     headline: Some(("CTRU-768", "Encaps")),
     quoted: CTRU_QUOTED,
-    cases: |scope| Ok(cases(scope, SETS, |parameters| matches!(parameters, Parameters::Ctru(_)))),
+    cases: |scope| Ok(cases(scope, |parameters| matches!(parameters, Parameters::Ctru(_)))),
     ..Suite::NONE
 };
 
@@ -36,14 +41,16 @@ pub(super) static CTRU_PRIME: Suite = Suite {
     title: "CTRU-Prime",
     about: "Operations with a key for each item, or (EncapsOne, DecapsOne) with one prepared key for all; seeds, keys and \
             ciphertexts on the device, all hashing and expansion included. Products go by transforms, or on tensor cores \
-            where a GPU has them: both ways are beside one another.",
+            where a GPU has them; the lines of ways have both beside one another.",
     headline: Some(("CTRU-Prime-761", "Encaps")),
-    quoted: PRIME_QUOTED,
-    cases: |scope| {
-        let mut cases = cases(scope, SETS, |parameters| matches!(parameters, Parameters::Prime(_)));
-        cases.extend(ways::cases(scope));
-        Ok(cases)
-    },
+    quoted: &[Quoted {
+        case: "CTRU-Prime-761",
+        peer: "the authors' code",
+        source: "repaired and run by us on an H200, its copies included, batches of 8192",
+        device: Some("H200"),
+        seconds: &[("KeyGen", 1.0 / 0.207e6), ("Encaps", 1.0 / 4.2e6), ("Decaps", 1.0 / 1.8e6)],
+    }],
+    cases: |scope| Ok(cases(scope, |parameters| matches!(parameters, Parameters::Prime(_)))),
     ..Suite::NONE
 };
 
@@ -53,7 +60,7 @@ pub(super) static ML_KEM: Suite = Suite {
     about: "The example crate that a walk through a scheme of one's own makes, on the same terms as the schemes above. It \
             has no floor of its own.",
     headline: Some(("ML-KEM-768", "Encaps")),
-    cases: |scope| Ok(cases(scope, ML_KEM_SETS, |_| true)),
+    cases: |scope| Ok(cases(scope, |parameters| matches!(parameters, Parameters::MlKem(_)))),
     ..Suite::NONE
 };
 
@@ -69,35 +76,29 @@ pub(super) const CTRU_QUOTED: &[Quoted] = {
     ]
 };
 
-const PRIME_QUOTED: &[Quoted] = &[Quoted {
-    case: "CTRU-Prime-761",
-    peer: "the authors' code",
-    source: "repaired and run by us on an H200, its copies included, batches of 8192",
-    device: Some("H200"),
-    seconds: &[("KeyGen", 1.0 / 0.207e6), ("Encaps", 1.0 / 4.2e6), ("Decaps", 1.0 / 1.8e6)],
-}];
-
 /// Batches on a GPU; the first one in a hurry.
 const GPU_BATCHES: [usize; 2] = [1 << 16, 1 << 18];
 /// Items of a CPU's batch for each thread.
 const ITEMS_PER_THREAD: usize = 64;
 /// One seed in this many may give no key; for n = 768 one in 31000 gives none.
 const SEEDS_PER_FAILURE: usize = 1000;
+/// First items that are spoilt, and on a GPU compared with the CPU's.
+const COMPARED: usize = 1000;
 
-fn cases(scope: &Scope, sets: &'static [Set], is_of: fn(&Parameters) -> bool) -> Vec<Case> {
+fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
     let usual = match (scope.cpu, scope.quick) {
         (true, _) => vec![ITEMS_PER_THREAD * environment::threads()],
         (false, true) => GPU_BATCHES[..1].to_vec(),
         _ => GPU_BATCHES.to_vec(),
     };
-    let sets = sets.iter().filter(|set| is_of(&set.parameters) && scope.wants(set.quick));
+    let sets = SETS.iter().filter(|set| is_of(&set.parameters) && scope.wants(set.quick));
     let case = |set: &'static Set| {
         let batches = scope.batches(&usual);
-        Case::new(set.parameters.name(), &operations(set), move |bench, wanted| {
+        Case::new(set.parameters.name(), set.operations(), move |bench, wanted| {
             let mut lines = Vec::new();
             for &batch in &batches {
                 let resident = resident(bench, wanted, set, batch)?;
-                lines.extend(host::lines(bench, wanted, set, batch, &resident)?);
+                lines.extend((set.host)(bench, wanted, batch, &resident)?);
                 lines.extend(resident);
             }
             Ok(lines)
@@ -106,74 +107,67 @@ fn cases(scope: &Scope, sets: &'static [Set], is_of: fn(&Parameters) -> bool) ->
     sets.map(case).collect()
 }
 
-/// The operations of a set.
-fn operations(set: &Set) -> Vec<Operation> {
-    let one = Operation::ONE.into_iter().filter(|_| set.parameters.prepares());
-    Operation::EACH.into_iter().chain(one).collect()
-}
-
-/// Takes items from their key's seed to both ends: `run` does an operation on some inputs and gives what it wrote. Gives
-/// the keys, and whether both ends agree.
-pub(super) fn round_trip(
-    batch: usize,
-    mut run: impl FnMut(Operation, &Inputs<'_>) -> Result<Named>,
-) -> Result<(Named, bool)> {
-    let mut random = Random::new(std::process::id().into());
-    let mut seeds = |size| sample::bytes(random.bits(), size, batch);
-    let keys = run(Operation::KeyGen, &[("seeds", &seeds(KEY_SEED)?)])?;
-    let to = [("public keys", &keys["public keys"][..]), ("seeds", &seeds(ENCAPSULATION_SEED)?)];
-    let sent = run(Operation::Encaps, &to)?;
-    let from = [("secret keys", &keys["secret keys"][..]), ("ciphertexts", &sent["ciphertexts"])];
-    let received = run(Operation::Decaps, &from)?;
-    let right = both_ends_agree(batch, &keys, &sent, &received);
-    Ok((keys, right))
-}
-
-/// A set's operations with everything on the device. Those that are not wanted are run as briefly as can be.
+/// A set's operations with everything on the device, each on what those before it left. Those that are not wanted are run
+/// once.
 pub(super) fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
-    let (parameters, limits) = (&set.parameters, bench.device.limits());
-    let (mut lines, mut alike) = (Vec::new(), true);
-    let mut run = |operation: Operation, inputs: &Inputs<'_>| {
-        let plan = &match operation {
-            Operation::EncapsOne => one_key_plan(parameters, &bench.device, "encapsulate to one key from seeds")?,
-            Operation::DecapsOne => one_key_plan(parameters, &bench.device, "decapsulate with one key")?,
-            _ => (set.plan)(operation, limits)?,
-        };
-        let effort = if wanted.has(&operation.to_string()) { bench.effort } else { Effort::LEAST };
-        let outcome = Runs::new(plan, batch, inputs).measure(bench, effort)?;
+    let (parameters, limits, few) = (&set.parameters, bench.device.limits(), batch.min(COMPARED));
+    let (mut known, mut random) = (Named::new(), Random::new(bench.seed));
+    let (mut lines, mut right, mut has_key) = (Vec::new(), true, vec![true; batch]);
+    let wants_one = set.operations().iter().any(|operation| operation.has_one_key() && wanted.has(operation));
+    for &operation in set.operations().iter().filter(|operation| wants_one || !operation.has_one_key()) {
+        if let Some(size) = operation.seed() {
+            known.insert("seeds".into(), sample::bytes(random.bits(), size, batch)?);
+        }
+        if operation == Operation::EncapsOne {
+            has_key = vec![true; batch];
+            for (keys, prepared) in [("public keys", "prepared public key"), ("secret keys", "prepared secret key")] {
+                let plan = set.with_sample(&format!("prepare {keys}"), limits)?.plan;
+                let first = &known[keys][..known[keys].len() / batch];
+                known.insert(prepared.into(), Work::of_plan(&bench.device, &plan)?.run(1, &[(keys, first)])?);
+            }
+        }
+        let plan = set.plan(operation, limits)?;
+        let outcome = Runs::new(&plan, batch, &slices(&known)).measure(bench, wanted.effort(operation, bench))?;
         let floor = Floor::of_kem(parameters, operation, plan.floor_bytes_per_item(), &bench.ceilings, limits)?;
-        let line = outcome.line(parameters.name(), operation, batch).by(plan).above(floor);
+        let line = outcome.line(parameters.name(), operation, batch).by(&plan).above(floor);
         lines.push(Measurement { ring: Some(parameters.ring()), ..line });
-        let Outcome { results, alike: these, .. } = outcome;
-        alike &= these;
-        anyhow::Ok(results)
-    };
-    let (keys, mut right) = round_trip(batch, &mut run)?;
-    if Operation::ONE.into_iter().any(|operation| wanted.has(&operation.to_string())) {
-        let prepare = |what| {
-            let first = &keys[what][..keys[what].len() / batch];
-            let plan = one_key_plan(parameters, &bench.device, &format!("prepare {what}"))?;
-            Work::of_plan(&bench.device, &plan)?.run(1, &[(what, first)])
-        };
-        let mut known = Named::from([
-            ("prepared public key".into(), prepare("public keys")?),
-            ("prepared secret key".into(), prepare("secret keys")?),
-            ("seeds".into(), sample::bytes(1, ENCAPSULATION_SEED, batch)?),
-        ]);
-        known.extend(run(Operation::EncapsOne, &slices(&known))?);
-        let received = run(Operation::DecapsOne, &slices(&known))?;
-        right &= known["shared keys"] == received["shared keys"];
+        let results = outcome.results;
+        right &= outcome.alike;
+        if !limits.is_cpu() && !operation.has_one_key() {
+            let cpu = Device::cpu();
+            let work = Work::of_plan(&cpu, &set.plan(operation, cpu.limits())?)?;
+            let wanted = work.run_all(few, &slices(&firsts(&known, batch, few)))?;
+            right &= wanted == firsts(&results, batch, few);
+        }
+        // operations that cannot fail have no statuses
+        let fine = results.get("statuses").map_or(vec![true; batch], |statuses| are_fine(statuses));
+        match operation {
+            Operation::KeyGen => {
+                right &= fine.iter().filter(|fine| !**fine).count() <= batch.div_ceil(SEEDS_PER_FAILURE);
+                has_key = fine;
+            }
+            Operation::Encaps | Operation::EncapsOne => right &= !fine.contains(&false),
+            Operation::Decaps | Operation::DecapsOne => {
+                right &= !fine.contains(&false);
+                right &= ends_agree(&has_key, &known["shared keys"], &results["shared keys"]);
+            }
+        }
+        if operation == Operation::Decaps {
+            let mut spoilt = firsts(&known, batch, few);
+            spoil(&mut spoilt, few, &mut random);
+            let work = Work::of_plan(&bench.device, &plan)?;
+            let keys = &work.run_all(few, &slices(&spoilt))?["shared keys"];
+            right &= are_rejected(parameters, &has_key[..few], &spoilt, keys);
+        }
+        known.extend(results);
     }
-    right &= alike;
-    Ok(lines.into_iter().map(|line| line.checked("both ends agree for every item that has a key", right)).collect())
+    let checked = "both ends agree for every item that has a key; spoilt ciphertexts are rejected";
+    Ok(lines.into_iter().map(|line| line.checked(checked, right)).collect())
 }
 
-/// The plan of a set that has this name, in the way that comes last: the fastest on a GPU.
-fn one_key_plan(parameters: &Parameters, device: &Device, what: &str) -> Result<Plan> {
-    let name = format!("{} {what}", parameters.name());
-    let plans = parameters.one_key_plans(device.limits())?;
-    let plan = plans.into_iter().rfind(|plan| plan.name.starts_with(&name));
-    Ok(plan.with_context(|| format!("no plan is called {name}"))?.plan)
+/// The first items of what each item has.
+fn firsts(named: &Named, batch: usize, few: usize) -> Named {
+    named.iter().map(|(name, bytes)| (name.clone(), bytes[..bytes.len() / batch * few].to_vec())).collect()
 }
 
 /// Which items are fine, by their statuses.
@@ -181,17 +175,37 @@ pub(super) fn are_fine(statuses: &[u8]) -> Vec<bool> {
     statuses.chunks(4).map(|status| status == FINE.to_ne_bytes()).collect()
 }
 
-/// Whether shared keys agree wherever there is a key, as there is nearly everywhere, and every other status is fine.
-fn both_ends_agree(batch: usize, keys: &Named, sent: &Named, received: &Named) -> bool {
-    // operations that cannot fail have no statuses
-    let are_fine = |made: &Named| made.get("statuses").map_or(vec![true; batch], |statuses| are_fine(statuses));
-    let [here, there] = [sent, received].map(|end| end["shared keys"].chunks_exact(32));
-    let items = are_fine(keys).into_iter().zip(here.zip(there));
-    let (with_key, without): (Vec<_>, Vec<_>) = items.partition(|(has_key, _)| *has_key);
-    with_key.len() + without.len() == batch
-        && without.len() <= batch.div_ceil(SEEDS_PER_FAILURE)
-        && with_key.iter().all(|(_, (here, there))| here == there)
-        && [sent, received].into_iter().flat_map(are_fine).all(|is_fine| is_fine)
+/// Whether shared keys agree wherever there is a key.
+fn ends_agree(has_key: &[bool], sent: &[u8], received: &[u8]) -> bool {
+    let keys = sent.chunks_exact(32).zip(received.chunks_exact(32));
+    sent.len() == 32 * has_key.len() && has_key.iter().zip(keys).all(|(has_key, (a, b))| !has_key || a == b)
+}
+
+/// Flips a bit of each ciphertext.
+fn spoil(known: &mut Named, items: usize, random: &mut Random) {
+    if let Some(ciphertexts) = known.get_mut("ciphertexts") {
+        let size = ciphertexts.len() / items;
+        for ciphertext in ciphertexts.chunks_exact_mut(size) {
+            let bit = random.below(8 * ciphertext.len());
+            ciphertext[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}
+
+/// Whether spoilt ciphertexts gave other keys than were sent: where it is known how, the hash of identity, z and ciphertext.
+fn are_rejected(parameters: &Parameters, has_key: &[bool], spoilt: &Named, keys: &[u8]) -> bool {
+    let items = has_key.len();
+    let part = |bytes: &[u8], item: usize| bytes[bytes.len() / items * item..][..bytes.len() / items].to_vec();
+    let is_right = |item: usize| {
+        let (secret_key, ciphertext) = (part(&spoilt["secret keys"], item), part(&spoilt["ciphertexts"], item));
+        let hash = parameters.encryption().map(|sizes| {
+            let (public_key, z) = secret_key[sizes.pke_key..].split_at(secret_key.len() - sizes.pke_key - 32);
+            Sha3_512::new().chain_update(&public_key[..33]).chain_update(z).chain_update(&ciphertext).finalize()
+        });
+        let key = part(keys, item);
+        !has_key[item] || key != part(&spoilt["shared keys"], item) && hash.is_none_or(|hash| key == hash[..key.len()])
+    };
+    (0..items).into_par_iter().all(is_right)
 }
 
 #[cfg(test)]
@@ -200,21 +214,30 @@ mod tests {
 
     #[test]
     fn ends_that_differ_are_noticed() {
-        let (fine, keys) = (FINE.to_ne_bytes().repeat(2), [7; 64]);
-        let made = |shared: &[u8], statuses: &[u8]| {
-            Named::from([("shared keys".into(), shared.to_vec()), ("statuses".into(), statuses.to_vec())])
-        };
-        let agree = |statuses: &[u8], received: &[u8], last: &[u8]| {
-            both_ends_agree(2, &made(&[], statuses), &made(&keys, &fine), &made(received, last))
-        };
-        let mut other = keys;
+        let (keys, mut other) = ([7; 64], [7; 64]);
         other[40] = 8;
-        assert!(agree(&fine, &keys, &fine));
-        assert!(!agree(&fine, &other, &fine));
+        assert!(ends_agree(&[true; 2], &keys, &keys) && !ends_agree(&[true; 2], &keys, &other));
         // the second item has no key
-        let without = [FINE, 1].map(u32::to_ne_bytes).concat();
-        assert!(agree(&without, &other, &fine));
-        assert!(!agree(&without, &other, &without));
-        assert!(!agree(&[1; 8], &keys, &fine));
+        assert!(ends_agree(&[true, false], &keys, &other) && !ends_agree(&[true; 3], &keys, &keys));
+        let statuses = [FINE, 1].map(u32::to_ne_bytes).concat();
+        assert_eq!(are_fine(&statuses), [true, false]);
+    }
+
+    #[test]
+    fn keys_of_spoilt_ciphertexts_must_be_hashes() -> Result<()> {
+        let (set, random) = (Set::named("CTRU-768")?, &mut Random::new(1));
+        let sizes = set.parameters.encryption().ok_or(anyhow::anyhow!("sizes"))?;
+        let mut known = Named::from([
+            ("secret keys".into(), sample::bytes(1, sizes.pke_key + 1000, 2)?),
+            ("ciphertexts".into(), sample::bytes(2, sizes.ciphertext, 2)?),
+            ("shared keys".into(), vec![7; 64]),
+        ]);
+        let before = known.clone();
+        spoil(&mut known, 2, random);
+        assert!(known["ciphertexts"] != before["ciphertexts"]);
+        assert!(!are_rejected(&set.parameters, &[true; 2], &known, &[7; 64]));
+        assert!(!are_rejected(&set.parameters, &[true; 2], &known, &[8; 64]));
+        assert!(are_rejected(&Set::named("ML-KEM-768")?.parameters, &[true; 2], &known, &[8; 64]));
+        Ok(())
     }
 }

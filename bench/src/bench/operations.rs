@@ -190,16 +190,6 @@ impl Chain {
     }
 }
 
-/// One way of an operation.
-#[derive(Clone, Copy)]
-struct Way {
-    operation: &'static Operation,
-    /// Whether launches are recorded once and replayed.
-    captured: bool,
-    /// Whether every step has a kernel of its own.
-    unfused: bool,
-}
-
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for operation in &OPERATIONS {
@@ -207,9 +197,12 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             for captured in [false, true] {
                 // one item is where launches count
                 let batches = if captured { vec![1] } else { scope.batches(&BATCHES) };
-                let (way, scope) = (Way { operation, captured, unfused }, scope.clone());
+                let variant = ["", "captured", "unfused", "unfused, captured"];
+                let variant = variant[2 * usize::from(unfused) + usize::from(captured)];
+                let scope = scope.clone();
                 cases.push(Case::of_batches(operation.name, "", batches, move |bench, batch| {
-                    way.line(bench, &Chain::new(&scope, operation.log_n)?, batch)
+                    let chain = Chain::new(&scope, operation.log_n)?;
+                    Ok(operation.line(bench, &chain, unfused, captured, batch)?.varied(variant))
                 }));
             }
         }
@@ -217,26 +210,19 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-impl Way {
-    fn variant(self) -> String {
-        let ways = [(self.unfused, "unfused"), (self.captured, "captured")];
-        ways.into_iter().filter(|(is_so, _)| *is_so).map(|(_, way)| way).collect::<Vec<_>>().join(", ")
-    }
-
-    fn plan(self, chain: &Chain, planner: &Planner) -> Result<Plan> {
-        let p = Pipeline::new(self.operation.name, planner);
-        (self.operation.make)(&p, chain)?.into_iter().zip(OUTPUTS).for_each(|(value, name)| p.output(name, value));
+impl Operation {
+    fn plan(&self, chain: &Chain, planner: &Planner, unfused: bool) -> Result<Plan> {
+        let planner = if unfused { planner.clone().tuned(Tuning::default().unfused()) } else { planner.clone() };
+        let p = Pipeline::new(self.name, &planner);
+        (self.make)(&p, chain)?.into_iter().zip(OUTPUTS).for_each(|(value, name)| p.output(name, value));
         Ok(p.build()?)
     }
 
-    fn line(self, bench: &Bench, chain: &Chain, batch: usize) -> Result<Measurement> {
-        let unfused = || Tuning::default().unfused();
-        let plan = match self.unfused {
-            true => self.plan(chain, &bench.planner.clone().tuned(unfused()))?,
-            false => self.plan(chain, &bench.planner)?,
-        };
+    /// With a kernel for each step, or launches that are recorded once and replayed.
+    fn line(&self, bench: &Bench, chain: &Chain, unfused: bool, captured: bool, batch: usize) -> Result<Measurement> {
+        let plan = self.plan(chain, &bench.planner, unfused)?;
         let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
-        let mut random = Random::new(std::process::id().into());
+        let mut random = Random::new(bench.seed);
         for arg in plan.args().iter().filter(|arg| arg.role != Role::Out) {
             let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             shared += if arg.sharing == Sharing::PerItem { 0 } else { arg.bytes };
@@ -247,23 +233,14 @@ impl Way {
             first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());
             inputs.insert(arg.name.clone(), bytes);
         }
-        let named = slices(&inputs);
-        let runs = Runs { captured: self.captured, ..Runs::new(&plan, batch, &named) };
-        let outcome = runs.measure(bench, bench.effort)?;
-
+        let outcome = Runs { captured, ..Runs::new(&plan, batch, &slices(&inputs)) }.measure(bench, bench.effort)?;
         let cpu = Device::cpu();
-        let work = Work::of_plan(&cpu, &self.plan(chain, &Planner::new(cpu.limits().clone()).tuned(unfused()))?)?;
-        let mut buffers = work.buffers(1, &slices(&first))?;
-        work.start(1, &mut buffers)?;
-        let wanted = work.results(&buffers)?;
+        let work = Work::of_plan(&cpu, &self.plan(chain, &Planner::new(cpu.limits().clone()), true)?)?;
+        let wanted = work.run_all(1, &slices(&first))?;
         let right = wanted.iter().all(|(name, bytes)| outcome.results[name][..bytes.len()] == bytes[..]);
-        let floor = Floor::of_words(
-            &(self.operation.words)(chain),
-            plan.floor_bytes_per_item() + shared / batch,
-            &bench.ceilings,
-        );
-        let line = outcome.line(self.operation.name, "", batch).varied(self.variant()).in_ring(&chain.qp).by(&plan);
-        let checked = "the first item bit for bit with the CPU's; all sets of buffers alike";
-        Ok(line.above(floor).checked(checked, right && outcome.alike))
+        let bytes = plan.floor_bytes_per_item() + shared / batch;
+        let floor = Floor::of_words(&(self.words)(chain), bytes, &bench.ceilings);
+        let line = outcome.line(self.name, "", batch).in_ring(&chain.qp).by(&plan).above(floor);
+        Ok(line.checked("the first item bit for bit with the CPU's; all sets of buffers alike", right && outcome.alike))
     }
 }

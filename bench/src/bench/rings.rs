@@ -1,11 +1,11 @@
-//! Transforms and products in rings of every kind.
+//! Transforms and products in rings of every kind, and the ring that a user names.
 
 use anyhow::Result;
-use ringforge::Op::{Forward, Inverse, Mul};
-use ringforge::{Job, Op, Ring};
+use ringforge::split::Split;
+use ringforge::{Job, Modulus, Op, Order, Ring};
 
 use super::jobs::{Task, suiting_batch};
-use super::suites::{Case, Scope, Suite};
+use super::suites::{Case, Kind, Scope, Suite};
 
 pub(super) static SUITE: Suite = Suite {
     name: "rings",
@@ -16,10 +16,21 @@ pub(super) static SUITE: Suite = Suite {
     ..Suite::NONE
 };
 
-/// A name, the ring, the batches on a GPU (a CPU takes what suits it), and whether it is measured with `--quick` too.
+pub(super) static OWN: Suite = Suite {
+    name: "own",
+    kind: Kind::Own,
+    title: "Rings of one's own",
+    about: "What a user asked for by ring and operation, with all data on the device.",
+    ..Suite::NONE
+};
+
+/// A name, the ring, the batches on a GPU (a CPU takes what suits it; none for what is only checked), and whether it is
+/// measured with `--quick` too.
 type Entry = (&'static str, &'static str, &'static [usize], bool);
 
+/// Those whose kernels compile longest come first: a check of a GPU begins with them.
 const CASES: &[Entry] = &[
+    ("BLS12-381 Fr", "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^512-1", &[1 << 15], true),
     ("ML-KEM", "3329:x^256+1", &[1 << 20, 1 << 16], true),
     ("30-bit prime", "1073479681:x^1024+1", &[1 << 17, 1 << 16], true),
     ("CTRU-768", "3457:x^768-x^384+1", &[1 << 17, 1 << 16], true),
@@ -29,28 +40,64 @@ const CASES: &[Entry] = &[
     ("RNS of three 30-bit primes", "1073479681,1072496641,1071513601:x^1024+1", &[1 << 15], false),
     ("Goldilocks", "0xffffffff00000001:x^1024-1", &[1 << 16], false),
     ("60-bit prime", "1152921504606584833:x^4096+1", &[1 << 14], true),
-    ("BLS12-381 Fr", "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^512-1", &[1 << 15], true),
     ("NTRU Prime 761", "4591:x^761-x-1", &[1 << 16], false),
     ("Saber", "8192:x^256+1", &[1 << 18], false),
+    ("cyclic, 13-bit prime", "7681:x^512-1", &[], false),
+    ("coset of a cyclic ring", "12289:x^256-7506", &[], false),
+    ("62-bit prime", "4611686018427322369:x^8192+1", &[], false),
+    ("49-bit prime", "562949952798721:x^16384+1", &[], false),
+    ("RNS of FHE", "1152921504606584833,1152921504598720513,1152921504597016577:x^65536+1", &[], false),
+    ("NTRU-HPS 677", "2048:x^677-1", &[], false),
+    ("sparse f, 17-bit prime", "65537:x^200-3x^7+2x+5", &[], false),
 ];
 
+/// Bytes of an operand of a check at most.
+const CHECKED_BYTES: usize = 24 << 20;
+
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
+    let is_wanted = |(_, _, batches, quick): &&Entry| scope.check || !batches.is_empty() && scope.wants(*quick);
     let mut cases = Vec::new();
-    for &(name, text, batches, _) in CASES.iter().filter(|(.., quick)| scope.wants(*quick)) {
+    for &(name, text, batches, _) in CASES.iter().filter(is_wanted) {
         let ring: Ring = text.parse()?;
-        let transforms = ringforge::split::Split::of(&ring, None).is_ok();
-        let ops: &[Op] = if transforms { &[Forward, Inverse, Mul] } else { &[Mul] };
-        // 0 stands for what suits the device
-        let batches = scope.batches(scope.either(batches, &[0]));
-        for &op in ops {
-            let ring = ring.clone();
-            let run = move |bench: &super::Bench, batch: usize| {
-                let job = Job::new(&ring, op);
-                let batch = if batch == 0 { suiting_batch(bench, &job)? } else { batch };
-                Task::new(&job.batch_hint(batch), batch).line(bench, name, bench.effort)
-            };
-            cases.push(Case { ring: text, ..Case::of_batches(name, op, batches.clone(), run) });
+        let of_gpu = if batches.is_empty() { &[0] } else { batches };
+        let mut batches = scope.batches(scope.either(of_gpu, &[0]));
+        if scope.check {
+            batches.iter_mut().for_each(|batch| *batch = (*batch).min((CHECKED_BYTES / ring.bytes()).max(1)));
+        }
+        for job in jobs(&ring, scope.check)? {
+            cases.push(Case { ring: text.into(), ..case(name, &job, batches.clone()) });
         }
     }
     Ok(cases)
+}
+
+/// What is measured in a ring; or all that there is to check.
+fn jobs(ring: &Ring, all: bool) -> Result<Vec<Job>> {
+    let job = |op| Job::new(ring, op);
+    if Split::of(ring, None).is_err() {
+        return Ok(vec![job(Op::Mul)]);
+    }
+    let mut jobs = [Op::Forward, Op::Inverse, Op::Mul].map(job).to_vec();
+    if all {
+        jobs.extend([Op::PointMul, Op::MulAdd].map(job));
+        jobs.extend([Op::Forward, Op::Inverse].map(|op| job(op).order(Order::Natural).in_place()));
+    }
+    if all && ring.basis().len() > 1 {
+        let other = Ring::new(&Modulus::ntt_primes(2, 62, 2)?, ring.quotient().clone())?;
+        jobs.extend([Op::Compose, Op::Decompose].map(job));
+        jobs.extend([Op::Convert, Op::ConvertCentred, Op::ConvertFast].map(|op| job(op).to(&other)));
+    }
+    Ok(jobs)
+}
+
+/// A job for these batches, where 0 stands for what suits the device.
+pub(super) fn case(name: &str, job: &Job, batches: Vec<usize>) -> Case {
+    let ways = [(job.order == Order::Natural, "natural order"), (job.in_place, "in place")];
+    let way = ways.into_iter().filter(|(is_so, _)| *is_so).map(|(_, way)| way).collect::<Vec<_>>().join(", ");
+    let (job, case) = (job.clone(), name.to_owned());
+    Case::of_batches(name, job.op, batches, move |bench, batch| {
+        let batch = if batch == 0 { suiting_batch(bench, &job)? } else { batch };
+        let job = job.clone().batch_hint(batch);
+        Ok(Task::new(&job, batch).line(bench, &case, bench.effort)?.varied(&way))
+    })
 }

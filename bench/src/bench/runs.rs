@@ -57,7 +57,11 @@ impl<'a> Runs<'a> {
         let Self { plan, batch, inputs, captured, .. } = *self;
         let work = Work::of_plan(device, plan)?;
         let set = || Set::new(&work, batch, inputs, captured);
-        let count = self.sets.unwrap_or_else(|| measure::sets(&work, batch));
+        let count = match self.sets {
+            _ if effort.samples == 0 => 1,
+            Some(sets) => sets,
+            None => measure::sets(&work, batch),
+        };
         let mut sets = (0..count).map(|_| set()).collect::<Result<Vec<_>>>()?;
         let mut times = measure::runs(&work.stream, &mut sets, effort, |set| set.start(&work, batch))?;
         times.buffer_bytes = count * work.bytes(batch);

@@ -7,8 +7,10 @@ use ringforge::Device;
 #[cfg(feature = "peers")]
 use super::cpu;
 pub(crate) use super::figure::Figure;
-use super::{Bench, convert, fhe, kems, operations, own, papers, rates, rings, sm2, zk};
+use super::{Bench, convert, fhe, kems, operations, papers, rates, rings, sm2, zk};
+use crate::measure::Effort;
 use crate::record::{Measurement, Peer};
+use crate::tune;
 
 /// Measurements that belong together.
 pub(crate) struct Suite {
@@ -32,11 +34,11 @@ pub(crate) struct Suite {
 pub(crate) enum Kind {
     /// With `ringforge bench`.
     Area,
-    /// With `ringforge bench papers`: a table or figure of a paper that the engine came from.
-    Paper,
+    /// With `ringforge bench papers`.
+    Papers,
     /// With `ringforge bench rates`.
     Rates,
-    /// With `ringforge bench RING OP`.
+    /// With `ringforge bench RING OP`, or `ringforge tune`.
     Own,
 }
 
@@ -59,6 +61,8 @@ pub(crate) struct Scope {
     pub(crate) cpu: bool,
     /// Fewer lines.
     pub(crate) quick: bool,
+    /// More lines: those that are checked, but not measured.
+    pub(crate) check: bool,
     /// The batches that the user asked for.
     pub(crate) batches: Vec<usize>,
     /// Transforms are no longer than this power of two: in tests.
@@ -68,7 +72,7 @@ pub(crate) struct Scope {
 impl Scope {
     /// The scope on a device.
     pub(crate) fn new(device: &Device, quick: bool, batches: &[usize]) -> Self {
-        Self { cpu: device.limits().is_cpu(), quick, batches: batches.to_vec(), most_log_n: None }
+        Self { cpu: device.limits().is_cpu(), quick, batches: batches.to_vec(), ..Self::default() }
     }
 
     /// The one on a GPU, the other on a CPU.
@@ -97,19 +101,24 @@ pub(crate) struct Wanted(pub(crate) Vec<String>);
 
 impl Wanted {
     /// Whether this one is.
-    pub(crate) fn has(&self, operation: &str) -> bool {
-        self.0.iter().any(|wanted| wanted == operation)
+    pub(crate) fn has(&self, operation: impl ToString) -> bool {
+        self.0.contains(&operation.to_string())
+    }
+
+    /// How long to measure this one.
+    pub(crate) fn effort(&self, operation: impl ToString, bench: &Bench) -> Effort {
+        if self.has(operation) { bench.effort } else { Effort::NONE }
     }
 }
 
 /// What measures the wanted operations of a case.
-type Run = Box<dyn Fn(&Bench, &Wanted) -> Result<Vec<Measurement>>>;
+type Run = Box<dyn Fn(&Bench, &Wanted) -> Result<Vec<Measurement>> + Send + Sync>;
 
 /// What is measured at once.
 pub(crate) struct Case {
     pub(crate) name: String,
     /// More that filters go by.
-    pub(crate) ring: &'static str,
+    pub(crate) ring: String,
     pub(crate) operations: Vec<String>,
     pub(crate) run: Run,
 }
@@ -119,10 +128,10 @@ impl Case {
     pub(crate) fn new<O: ToString>(
         name: impl Into<String>,
         operations: &[O],
-        run: impl Fn(&Bench, &Wanted) -> Result<Vec<Measurement>> + 'static,
+        run: impl Fn(&Bench, &Wanted) -> Result<Vec<Measurement>> + Send + Sync + 'static,
     ) -> Self {
         let operations = operations.iter().map(ToString::to_string).collect();
-        Self { name: name.into(), ring: "", operations, run: Box::new(run) }
+        Self { name: name.into(), ring: String::new(), operations, run: Box::new(run) }
     }
 
     /// A case of one operation, and a line for each of its batches.
@@ -130,7 +139,7 @@ impl Case {
         name: impl Into<String>,
         operation: O,
         batches: Vec<usize>,
-        run: impl Fn(&Bench, usize) -> Result<Measurement> + 'static,
+        run: impl Fn(&Bench, usize) -> Result<Measurement> + Send + Sync + 'static,
     ) -> Self {
         Self::new(name, &[operation], move |bench, _| batches.iter().map(|&batch| run(bench, batch)).collect())
     }
@@ -138,7 +147,7 @@ impl Case {
     /// The operations whose title contains this.
     pub(crate) fn wanted(&self, suite: &Suite, filter: &str) -> Wanted {
         let title = |operation: &String| {
-            let parts = [suite.name, &self.name, self.ring, operation];
+            let parts = [suite.name, &self.name, &self.ring, operation];
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
         };
         Wanted(self.operations.iter().filter(|operation| title(operation).contains(filter)).cloned().collect())
@@ -198,21 +207,10 @@ pub(crate) static SUITES: &[&Suite] = &[
     &sm2::SUITE,
     #[cfg(feature = "peers")]
     &cpu::SUITE,
-    &papers::kems::CTRU_KERNELS,
-    &papers::kems::CTRU_THROUGHPUT,
-    &papers::rings::CTRU_FUSION,
-    &papers::kems::SCHEMES,
-    &papers::rings::PRIME_PRODUCTS,
-    &papers::kems::PRIME_ENCODING,
-    &papers::streams::PRIME_STREAMS,
-    &papers::kems::PRIME_KERNELS,
-    &papers::kems::PRIME_THROUGHPUT,
-    &papers::sm2::THROUGHPUT,
-    &papers::sm2::BLOCKS,
-    &papers::rings::FHE_TRANSFORMS,
-    &papers::rings::ZK_TRANSFORMS,
+    &papers::SUITE,
     &rates::SUITE,
-    &own::SUITE,
+    &rings::OWN,
+    &tune::SUITE,
 ];
 
 #[cfg(test)]
@@ -227,25 +225,22 @@ mod tests {
     #[test]
     fn every_case_is_right_on_a_cpu() -> Result<()> {
         let bench = Bench { steps: true, ..Bench::of_cpu() };
-        for quick in [true, false] {
-            let scope = Scope { cpu: true, quick, batches: vec![2], most_log_n: Some(8) };
-            for suite in SUITES.iter().filter(|suite| !matches!(suite.kind, Kind::Rates | Kind::Own)) {
-                let cases = (suite.cases)(&scope)?;
-                ensure!(!cases.is_empty() || quick, "{} has no case", suite.name);
-                // what is measured in a hurry is measured without as well
-                for case in cases.iter().filter(|_| !quick) {
-                    let wanted = case.wanted(suite, "");
-                    let lines = suite.measure(case, &wanted, &bench).with_context(|| case.name.clone())?;
-                    let measured: BTreeSet<&str> = lines.iter().map(|line| line.operation.as_str()).collect();
-                    let asked: BTreeSet<&str> = wanted.0.iter().map(String::as_str).collect();
-                    ensure!(measured == asked, "{} {}: {measured:?}, not {asked:?}", suite.name, case.name);
-                    for line in &lines {
-                        ensure!(line.right && !line.checked.is_empty(), "{line:?}");
-                        ensure!(line.suite == suite.name && line.items_per_second > 0.0, "{line:?}");
-                        ensure!(line.peers.iter().all(|peer| peer.seconds > 0.0), "{line:?}");
-                        // a CPU has no multiprocessors
-                        ensure!(line.steps.iter().all(|step| step.resources.is_none()), "{line:?}");
-                    }
+        let scope = Scope { cpu: true, batches: vec![2], most_log_n: Some(8), ..Scope::default() };
+        for suite in SUITES.iter().filter(|suite| matches!(suite.kind, Kind::Area | Kind::Papers)) {
+            let cases = (suite.cases)(&scope)?;
+            ensure!(!cases.is_empty(), "{} has no case", suite.name);
+            for case in cases {
+                let wanted = case.wanted(suite, "");
+                let lines = suite.measure(&case, &wanted, &bench).with_context(|| case.name.clone())?;
+                let measured: BTreeSet<&str> = lines.iter().map(|line| line.operation.as_str()).collect();
+                let asked: BTreeSet<&str> = wanted.0.iter().map(String::as_str).collect();
+                ensure!(measured == asked, "{} {}: {measured:?}, not {asked:?}", suite.name, case.name);
+                for line in &lines {
+                    ensure!(line.right && !line.checked.is_empty(), "{line:?}");
+                    ensure!(line.suite == suite.name && line.items_per_second > 0.0, "{line:?}");
+                    ensure!(line.peers.iter().all(|peer| peer.seconds > 0.0), "{line:?}");
+                    // a CPU has no multiprocessors
+                    ensure!(line.steps.iter().all(|step| step.resources.is_none()), "{line:?}");
                 }
             }
         }
@@ -254,7 +249,7 @@ mod tests {
 
     #[test]
     fn one_operation_may_be_wanted_alone() -> Result<()> {
-        let scope = Scope { cpu: true, quick: true, batches: vec![3], most_log_n: Some(6) };
+        let scope = Scope { cpu: true, quick: true, batches: vec![3], most_log_n: Some(6), ..Scope::default() };
         for (suite, filter, operation) in
             [(&kems::CTRU, "CTRU-768 Decaps", "Decaps"), (&fhe::SUITE, "FHE 2^16, 60 bits inverse", "inverse")]
         {
@@ -272,11 +267,13 @@ mod tests {
     fn names_are_of_one_suite_and_headlines_of_a_case() -> Result<()> {
         let names: BTreeSet<_> = SUITES.iter().map(|suite| suite.name).collect();
         assert_eq!(names.len(), SUITES.len());
-        let scope = |cpu| Scope { cpu, ..Scope::default() };
-        for suite in SUITES.iter().filter(|suite| matches!(suite.kind, Kind::Area)) {
-            let cases = [(suite.cases)(&scope(false))?, (suite.cases)(&scope(true))?].concat_cases();
-            let (case, operation) = suite.headline.context("an area has a headline")?;
-            let has = |name: &str, operation: &str| cases.contains(&(name.into(), operation.into()));
+        for suite in SUITES.iter().filter(|suite| matches!(suite.kind, Kind::Area | Kind::Papers)) {
+            let mut cases = (suite.cases)(&Scope::default())?;
+            cases.extend((suite.cases)(&Scope { cpu: true, ..Scope::default() })?);
+            let has = |name: &str, operation: &str| {
+                cases.iter().any(|case| case.name == name && case.operations.iter().any(|found| found == operation))
+            };
+            let (case, operation) = suite.headline.unwrap_or(("CTRU paper, 4.3.2: CTRU-768", "mul"));
             assert!(has(case, operation), "{}: {case} {operation}", suite.name);
             for quoted in suite.quoted {
                 for (operation, _) in quoted.seconds {
@@ -285,16 +282,5 @@ mod tests {
             }
         }
         Ok(())
-    }
-
-    trait Names {
-        fn concat_cases(self) -> BTreeSet<(String, String)>;
-    }
-
-    impl Names for [Vec<Case>; 2] {
-        fn concat_cases(self) -> BTreeSet<(String, String)> {
-            let pairs = |case: Case| case.operations.into_iter().map(move |operation| (case.name.clone(), operation));
-            self.into_iter().flatten().flat_map(pairs).collect()
-        }
     }
 }

@@ -8,7 +8,7 @@ use crate::record::{Measurement, Record};
 use crate::show;
 
 /// Prints a record: a table for each suite.
-pub(super) fn print(record: &Record) -> Result<()> {
+pub(crate) fn print(record: &Record) -> Result<()> {
     let Environment { device, cpu, cpu_threads, commit, date, .. } = &record.environment;
     let commit = commit.as_deref().unwrap_or("unknown");
     show::print(&format!("{device} ({cpu}, {cpu_threads} threads), commit {commit}, {date}"))?;
@@ -17,17 +17,14 @@ pub(super) fn print(record: &Record) -> Result<()> {
         let lines: Vec<_> = record.measurements.iter().filter(|line| line.suite == suite.name).collect();
         if !lines.is_empty() {
             show::print(&format!("\n{} ({})\n{}", suite.title, suite.name, suite.about))?;
-            show::print(&table(suite, &lines))?;
-            for line in lines.iter().filter(|line| !line.steps.is_empty()) {
-                show::print(&line.title())?;
-                show::print(&crate::profile::table(line))?;
-            }
+            show::print(&text(suite, &lines))?;
         }
     }
     record.unsupported.iter().try_for_each(|line| show::print(line))
 }
 
-fn table(suite: &Suite, lines: &[&Measurement]) -> String {
+/// A suite's lines as a table, and below it the kernels of each that has some.
+pub(crate) fn text(suite: &Suite, lines: &[&Measurement]) -> String {
     let headings =
         ["case", "operation", "batch", "a run", "p95", suite.figure.heading(), "of the floor", "peers", "right"];
     let mut table = show::table(&headings, &[2, 3, 4, 5, 6]);
@@ -45,5 +42,6 @@ fn table(suite: &Suite, lines: &[&Measurement]) -> String {
             show::yes_or_no(line.right),
         ]);
     }
-    table.to_string()
+    let kernels = lines.iter().filter(|line| !line.steps.is_empty());
+    kernels.fold(table.to_string(), |text, line| format!("{text}\n{}\n{}", line.title(), crate::profile::table(line)))
 }

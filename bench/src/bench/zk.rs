@@ -8,8 +8,6 @@ mod field;
 mod host;
 mod witness;
 
-use std::cell::RefCell;
-
 use anyhow::Result;
 use ark_bls12_381::Fr;
 use ark_ff::{FftField, Field};
@@ -21,7 +19,7 @@ pub(super) use field::{bytes, element};
 pub(super) use field::{coset, values_agree};
 
 use super::Bench;
-use super::jobs::Task;
+use super::jobs::{Definition, Task};
 use super::suites::{Case, Figure, Quoted, Scope, Suite};
 use crate::record::Measurement;
 
@@ -43,6 +41,16 @@ const fn sppark(case: &'static str, seconds: &'static [(&'static str, f64)]) -> 
     Quoted { case, peer: "sppark 0.1.16", source: SOURCE, device: Some("H200"), seconds }
 }
 
+const fn bellperson(case: &'static str, seconds: &'static [(&'static str, f64)]) -> Quoted {
+    Quoted {
+        case,
+        peer: "Bellperson",
+        source: "run by us on an H200, split near to a square",
+        device: Some("H200"),
+        seconds,
+    }
+}
+
 const QUOTED: &[Quoted] = &[
     sppark("2^16", &[("forward", 25.3e-6), ("inverse", 29e-6)]),
     sppark("2^18", &[("forward", 71.2e-6), ("inverse", 77e-6)]),
@@ -56,6 +64,11 @@ const QUOTED: &[Quoted] = &[
     sppark("2^22 coset", &[("forward", 1.246e-3), ("inverse", 1.306e-3)]),
     sppark("2^24 coset", &[("forward", 5.22e-3), ("inverse", 5.47e-3)]),
     sppark("2^26 coset", &[("forward", 25.7e-3), ("inverse", 26.7e-3)]),
+    bellperson("2^16", &[("forward", 0.075e-3), ("inverse", 0.079e-3)]),
+    bellperson("2^18", &[("forward", 0.215e-3), ("inverse", 0.226e-3)]),
+    bellperson("2^20", &[("forward", 0.913e-3), ("inverse", 0.943e-3)]),
+    bellperson("2^22", &[("forward", 3.83e-3), ("inverse", 3.92e-3)]),
+    bellperson("2^24", &[("forward", 15.70e-3), ("inverse", 16.08e-3)]),
 ];
 
 /// Lengths as powers of two, and whether they are measured with `--quick` too; the last two have byte offsets beyond 2^32.
@@ -73,7 +86,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             for op in [Op::Forward, Op::Inverse] {
                 let (name, n) = (format!("2^{log_n}{coset}"), 1 << scope.log_n(log_n));
                 cases.push(Case::of_batches(name.clone(), op, vec![1], move |bench, _| {
-                    transform(bench, &name, n, offset, op, true)
+                    transform(bench, &name, n, offset, op)
                 }));
             }
         }
@@ -84,23 +97,16 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 }
 
 /// One transform on the device, of values at g·w^i: always over the same buffers where launches are replayed.
-pub(super) fn transform(
-    bench: &Bench,
-    name: &str,
-    n: usize,
-    offset: Fr,
-    op: Op,
-    captured: bool,
-) -> Result<Measurement> {
-    let (ring, random) = (coset(n, offset)?, RefCell::new(Random::new(std::process::id().into())));
-    let definition = |operands: &[&[u8]], result: &[u8]| {
+fn transform(bench: &Bench, name: &str, n: usize, offset: Fr, op: Op) -> Result<Measurement> {
+    let ring = coset(n, offset)?;
+    let definition = |operands: &[&[u8]], result: &[u8], random: &mut Random| {
         let (inputs, values) = if op == Op::Forward { (operands[0], result) } else { (result, operands[0]) };
-        values_agree(values, inputs, offset, &mut random.borrow_mut())
+        values_agree(values, inputs, offset, random)
     };
     let checked = "all values with arkworks', beyond 2^20 points some by evaluation";
     let job = Job::new(&ring, op).order(Order::Natural).batch_hint(1);
-    let definition = Some((checked, &definition as &dyn Fn(&[&[u8]], &[u8]) -> Result<bool>));
-    let task = Task { captured, sets: captured.then_some(1), definition, ..Task::new(&job, 1) };
+    let definition = Some((checked, &definition as Definition<'_>));
+    let task = Task { captured: true, sets: Some(1), definition, ..Task::new(&job, 1) };
     task.line(bench, name, bench.effort)
 }
 

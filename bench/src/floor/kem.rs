@@ -1,10 +1,11 @@
 //! The floor of key encapsulation: what it hashes, and the transforms and products that it cannot do without.
 
-use ringforge::{Job, Limits, Modulus, Op, Result, Ring};
+use anyhow::Result;
+use ringforge::{Job, Limits, Modulus, Op, Ring};
 
 use super::{Floor, slots_per_item};
+use crate::bench::kems::{Operation, Parameters};
 use crate::ceilings::Ceilings;
-use crate::kems::{Operation, Parameters};
 
 /// Instructions of a Keccak permutation: 24 rounds, each with 80 for the column parities, 48 for the rotations, 50 for
 /// the rows and 2 for the constant, on halves of 64-bit lanes.
@@ -37,15 +38,15 @@ impl Floor {
 
 /// Keccak permutations of an item.
 fn permutations(set: &Parameters, operation: Operation) -> Option<usize> {
-    let set = set.hashed()?;
+    let sizes = set.encryption()?;
     let expanded = |bytes: usize| bytes.div_ceil(SHAKE_256);
     // the padding takes a byte at least
     let hashed = |bytes: usize| bytes / SHA3_512 + 1;
-    let encrypted = hashed(33 + set.message) + expanded(set.encryption_coins);
+    let encrypted = hashed(33 + sizes.message) + expanded(sizes.encryption_coins);
     Some(match operation {
-        Operation::KeyGen => expanded(set.key_pair_coins),
-        Operation::Encaps | Operation::EncapsOne => expanded(set.message) + encrypted,
-        Operation::Decaps | Operation::DecapsOne => encrypted + hashed(33 + 32 + set.ciphertext),
+        Operation::KeyGen => expanded(2 * sizes.polynomial_coins),
+        Operation::Encaps | Operation::EncapsOne => expanded(sizes.message) + encrypted,
+        Operation::Decaps | Operation::DecapsOne => encrypted + hashed(33 + 32 + sizes.ciphertext),
     })
 }
 
@@ -80,32 +81,27 @@ fn prime_slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::kems::Set;
     use crate::ceilings::Pipes;
-    use crate::kems::SETS;
 
     #[test]
-    fn what_ctru_768_hashes() {
-        // coins of 768 bytes; 48 of message, 81 to hash, 768 of coins; 1025 to hash
-        assert_eq!(
-            Operation::EACH.map(|operation| permutations(&SETS[0].parameters, operation)),
-            [Some(6), Some(9), Some(23)]
-        );
-    }
-
-    #[test]
-    fn what_ctru_prime_761_hashes() {
-        // coins of 762 bytes; 47 of message, 80 to hash, 381 of coins; 1017 to hash
-        assert_eq!(
-            Operation::EACH.map(|operation| permutations(&SETS[6].parameters, operation)),
-            [Some(6), Some(6), Some(20)]
-        );
+    fn what_is_hashed() -> Result<()> {
+        // CTRU-768: coins of 768 bytes; 48 of message, 81 to hash, 768 of coins; 1025 to hash
+        // CTRU-Prime-761: coins of 762 bytes; 47 of message, 80 to hash, 381 of coins; 1017 to hash
+        for (name, counts) in [("CTRU-768", [6, 9, 23]), ("CTRU-Prime-761", [6, 6, 20])] {
+            let set = &Set::named(name)?.parameters;
+            let found = [Operation::KeyGen, Operation::Encaps, Operation::Decaps].map(|op| permutations(set, op));
+            assert_eq!(found, counts.map(Some), "{name}");
+        }
+        Ok(())
     }
 
     #[test]
     fn the_largest_floor_limits() -> Result<()> {
         let limits = Limits::h200();
         let ceilings = Ceilings { copy: 4e12, pipes: Pipes::of(&limits) };
-        let floor = Floor::of_kem(&SETS[0].parameters, Operation::Encaps, 1152 + 960, &ceilings, &limits)?;
+        let set = &Set::named("CTRU-768")?.parameters;
+        let floor = Floor::of_kem(set, Operation::Encaps, 1152 + 960, &ceilings, &limits)?;
         let limit = floor.limit().filter(|(_, by)| *by == "logic").map(|(seconds, _)| seconds);
         assert!(limit.is_some_and(|seconds| (seconds * 16.4e12 / (9.0 * 24.0 * 180.0) - 1.0).abs() < 1e-9));
         let multiply = floor.0.iter().find(|bound| bound.by == "multiply").and_then(|bound| bound.seconds);

@@ -1,10 +1,10 @@
-//! Records by area: what both pages show of them, in the same tables.
+//! Records by area: what both pages show of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bench::suites::{Kind, SUITES, Suite};
 use crate::measure::ROTATED_BYTES;
-use crate::record::{Measurement, Memory, Record};
+use crate::record::{Measurement, Memory, Peer, Record};
 
 use super::Named;
 
@@ -21,25 +21,16 @@ pub(super) struct Part<'a> {
     pub(super) lines: Vec<&'a Measurement>,
 }
 
-/// Lines as a table: a row for each case, variant, batch and memory, a column for each operation.
-pub(super) struct Table {
-    pub(super) headings: Vec<String>,
-    pub(super) rows: Vec<Vec<Cell>>,
+/// An area by the line that stands for it.
+pub(super) struct Headline<'a> {
+    pub(super) area: &'static str,
+    pub(super) what: String,
+    pub(super) figure: String,
+    /// Share of the floor's speed, in percent.
+    pub(super) floor: Option<f64>,
+    /// The best peer, as text, and how many times as fast as ours it is.
+    pub(super) peer: Option<(&'a Peer, String, f64)>,
 }
-
-/// What a table has in one place.
-#[derive(Default)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    /// Figures of peers, and whether they are quoted.
-    pub(super) peers: Vec<(String, bool)>,
-    pub(super) wrong: bool,
-}
-
-/// What a row is about.
-type Row<'a> = (&'a str, &'a str, usize, Memory);
-/// A row, and a line for each of its columns.
-type Lines<'a> = (Row<'a>, Vec<&'a Measurement>);
 
 impl<'a> Area<'a> {
     /// All suites that something is recorded of.
@@ -59,17 +50,32 @@ impl<'a> Area<'a> {
         self.suite.name.replace(' ', "-")
     }
 
-    /// The line that stands for the area: of the last record that has it, for its largest batch.
-    pub(super) fn headline(&self) -> Option<&'a Measurement> {
+    /// The line that stands for the area: of the last record that has it, a GPU's if there is one, for its largest batch.
+    pub(super) fn headline(&self) -> Option<Headline<'a>> {
         let (case, operation) = self.suite.headline.filter(|_| self.suite.kind == Kind::Area)?;
         let stands = |line: &&&Measurement| {
             line.case == case && line.operation == operation && line.variant.is_empty() && line.memory == Memory::Device
         };
         let found = self.parts.iter().filter_map(|part| {
+            let environment = &part.record.environment;
             let line = part.lines.iter().filter(stands).max_by_key(|line| line.batch)?;
-            Some((&part.record.environment.date, *line))
+            Some(((environment.device != "CPU", &environment.date), *line))
         });
-        found.max_by_key(|(date, _)| *date).map(|(_, line)| line)
+        let (line, figure) = (found.max_by_key(|(key, _)| *key)?.1, self.suite.figure);
+        let best = line.peers.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let peer = best.map(|peer| {
+            let text = format!("{} {}", peer.name, figure.show(figure.number(line, peer.seconds)));
+            (peer, text, 1.0 / line.items_per_second / peer.seconds)
+        });
+        let batch = if line.batch > 1 { format!("batch {}", line.batch) } else { String::new() };
+        let parts = [line.case.as_str(), &line.operation, &batch].into_iter().filter(|part| !part.is_empty());
+        Some(Headline {
+            area: self.suite.title,
+            what: parts.collect::<Vec<_>>().join(", "),
+            figure: figure.of(line) + if figure.is_rate() { "/s" } else { "" },
+            floor: line.percent_of_floor,
+            peer,
+        })
     }
 }
 
@@ -80,14 +86,15 @@ impl Part<'_> {
         let driver = environment.driver.as_ref().map(|driver| format!(", driver {driver}")).unwrap_or_default();
         let commit = environment.commit.as_deref().unwrap_or("unknown");
         let day = environment.date.get(..10).unwrap_or(&environment.date);
-        let threads: BTreeSet<usize> = self.lines.iter().filter_map(|line| line.threads).collect();
-        let of_cpu = |threads: &str| format!("{}, threads: {threads}", environment.cpu);
-        let device = match environment.device.as_str() {
-            _ if !threads.is_empty() => {
-                of_cpu(&threads.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "))
-            }
-            "CPU" => of_cpu(&environment.cpu_threads.to_string()),
-            device => format!("{device}{driver}"),
+        let mut threads: BTreeSet<usize> = self.lines.iter().filter_map(|line| line.threads).collect();
+        if threads.is_empty() && environment.device == "CPU" {
+            threads.insert(environment.cpu_threads);
+        }
+        let device = if threads.is_empty() {
+            format!("{}{driver}", environment.device)
+        } else {
+            let threads = threads.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+            format!("{}, threads: {threads}", environment.cpu)
         };
         format!("{device}, commit {}, {day}.", commit.get(..12).unwrap_or(commit))
     }
@@ -95,14 +102,15 @@ impl Part<'_> {
     /// Whether runs rotate among more memory than caches hold; nothing where that is not known.
     pub(super) fn rotation(&self) -> &'static str {
         let known = self.lines.iter().filter(|line| line.times.buffer_bytes > 0 && line.threads.is_none());
+        let known = known.filter(|_| self.record.environment.device != "CPU");
         let rotates: BTreeSet<bool> = known.map(|line| line.times.buffer_bytes >= ROTATED_BYTES).collect();
-        match (self.record.environment.device.as_str(), rotates.iter().collect::<Vec<_>>()[..].as_ref()) {
-            ("CPU", _) | (_, []) => "",
-            (_, [true]) => "Runs go over more memory than the caches hold.",
-            (_, [false]) => "Buffers are so small that the caches may hold them, or much of them.",
-            _ => {
-                "Runs go over more memory than the caches hold, but for small cases, whose buffers the caches may hold."
+        match (rotates.contains(&true), rotates.contains(&false)) {
+            (true, true) => {
+                " Runs go over more memory than the caches hold, but for small cases, whose buffers the caches may hold."
             }
+            (true, false) => " Runs go over more memory than the caches hold.",
+            (false, true) => " Buffers are so small that the caches may hold them, or much of them.",
+            (false, false) => "",
         }
     }
 
@@ -119,72 +127,4 @@ impl Part<'_> {
         };
         sources.into_iter().map(named).collect()
     }
-
-    /// The lines' tables, one for each set of operations.
-    pub(super) fn tables(&self, suite: &Suite) -> Vec<Table> {
-        let mut rows: Vec<Lines<'_>> = Vec::new();
-        for line in &self.lines {
-            let row = (line.case.as_str(), line.variant.as_str(), line.batch, line.memory);
-            match rows.iter_mut().find(|(other, _)| *other == row) {
-                Some((_, lines)) => lines.push(line),
-                None => rows.push((row, vec![line])),
-            }
-        }
-        let mut tables: Vec<(Vec<&str>, Vec<Lines<'_>>)> = Vec::new();
-        for (row, lines) in rows {
-            let operations: Vec<&str> = lines.iter().map(|line| line.operation.as_str()).collect();
-            match tables.iter_mut().find(|(others, _)| *others == operations) {
-                Some((_, rows)) => rows.push((row, lines)),
-                None => tables.push((operations, vec![(row, lines)])),
-            }
-        }
-        tables.into_iter().map(|(operations, rows)| table(suite, &operations, &rows)).collect()
-    }
-}
-
-fn table(suite: &Suite, operations: &[&str], rows: &[Lines<'_>]) -> Table {
-    let named =
-        |operation: &str| if operation.is_empty() { suite.figure.heading().into() } else { operation.to_owned() };
-    // what every run does once needs no column
-    let has_batches = rows.iter().any(|((.., batch, _), _)| *batch != 1);
-    let with_peers: Vec<usize> =
-        (0..operations.len()).filter(|&i| rows.iter().any(|(_, lines)| !lines[i].peers.is_empty())).collect();
-    let mut headings = vec!["case".to_owned()];
-    headings.extend(has_batches.then(|| "batch".to_owned()));
-    headings.extend(operations.iter().map(|operation| named(operation)));
-    headings.extend(with_peers.iter().map(|&i| match operations[i] {
-        "" => "peers".to_owned(),
-        operation => format!("{operation}: peers"),
-    }));
-    let text = |text: String| Cell { text, ..Cell::default() };
-    let row = |((case, variant, batch, memory), lines): &Lines<'_>| {
-        let memory = match memory {
-            Memory::Device => "",
-            Memory::Pinned => "from pinned host memory",
-            Memory::Pageable => "from pageable host memory",
-        };
-        let parts = [*case, *variant, memory].into_iter().filter(|part| !part.is_empty());
-        let mut cells = vec![text(parts.collect::<Vec<_>>().join(", "))];
-        cells.extend(has_batches.then(|| text(power(*batch))));
-        cells.extend(lines.iter().map(|line| {
-            let floor = line.percent_of_floor.map(|percent| format!(" ({percent:.*} %)", usize::from(percent < 9.5)));
-            let wrong = if line.right { "" } else { " WRONG" };
-            let text = format!("{}{}{wrong}", suite.figure.of(line), floor.unwrap_or_default());
-            Cell { text, wrong: !line.right, ..Cell::default() }
-        }));
-        cells.extend(with_peers.iter().map(|&i| {
-            let peer = |peer: &crate::record::Peer| {
-                let seconds = suite.figure.show(suite.figure.number(lines[i], peer.seconds));
-                (format!("{} {seconds}", peer.name), peer.source.is_some())
-            };
-            Cell { peers: lines[i].peers.iter().map(peer).collect(), ..Cell::default() }
-        }));
-        cells
-    };
-    Table { headings, rows: rows.iter().map(row).collect() }
-}
-
-/// A number, as a power of two where it is a large one.
-fn power(x: usize) -> String {
-    if x.is_power_of_two() && x >= 1 << 10 { format!("2^{}", x.ilog2()) } else { x.to_string() }
 }

@@ -1,10 +1,10 @@
 //! The page of all areas in Markdown.
 
-use crate::bench::suites::Kind;
+use crate::bench::suites::{Kind, Suite};
+use crate::record::Measurement;
 
 use super::Named;
-use super::areas::{Area, Cell};
-use super::overview;
+use super::areas::{Area, Part};
 
 const ABOUT: &str = "# Performance
 
@@ -21,23 +21,16 @@ pub(super) fn page(records: &[Named]) -> String {
     let mut page = ABOUT.to_owned();
     page += "\nOne line of each area, beside the best peer:\n\n| area | what | here | best peer | of the floor |\n";
     page += "| --- | --- | --- | --- | --- |\n";
-    for line in areas.iter().filter_map(overview::Line::of) {
-        let peer = line.peer.as_ref().map_or("–".into(), |(text, _, quoted)| italics(text, *quoted));
-        let floor = line.floor.map_or("–".into(), |ratio| format!("{:.0} %", 100.0 / ratio));
+    for line in areas.iter().filter_map(Area::headline) {
+        let peer = line.peer.as_ref().map_or("–".into(), |(peer, text, _)| italics(text, peer.source.is_some()));
+        let floor = line.floor.map_or("–".into(), |percent| format!("{percent:.0} %"));
         page += &format!("| {} | {} | {} | {peer} | {floor} |\n", line.area, line.what, line.figure);
     }
     for area in &areas {
         page += &format!("\n## {}\n\n{}\n", area.suite.title, area.suite.about);
         for part in &area.parts {
-            let rotation = part.rotation();
             page += &format!("\nFrom [`{0}`](../bench/results/{0}): {1}", part.name, part.provenance());
-            page += &if rotation.is_empty() { "\n".into() } else { format!(" {rotation}\n") };
-            for table in part.tables(area.suite) {
-                page += &format!("\n| {} |\n|{}\n", table.headings.join(" | "), " --- |".repeat(table.headings.len()));
-                for row in &table.rows {
-                    page += &format!("| {} |\n", row.iter().map(cell).collect::<Vec<_>>().join(" | "));
-                }
-            }
+            page += &format!("{}\n{}", part.rotation(), tables(part, area.suite));
             let sources: Vec<String> = part.sources().into_iter().map(|source| italics(&source, true)).collect();
             if !sources.is_empty() {
                 page += &format!("\n{}\n", sources.join("; "));
@@ -47,13 +40,76 @@ pub(super) fn page(records: &[Named]) -> String {
     page
 }
 
-fn cell(cell: &Cell) -> String {
-    let mut text = escaped(&cell.text).replace("WRONG", "**WRONG**");
-    for (i, (peer, quoted)) in cell.peers.iter().enumerate() {
-        let comma = if i > 0 { ", " } else { "" };
-        text += &format!("{comma}{}", italics(peer, *quoted));
+/// What is done in several operations under the same conditions: a line for each of these.
+type Row<'a> = Vec<&'a Measurement>;
+
+/// A table for each set of operations: a row for each case, variant, batch and memory, a column for each operation.
+fn tables(part: &Part<'_>, suite: &Suite) -> String {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for line in &part.lines {
+        let of = |line: &Measurement| (line.case.clone(), line.variant.clone(), line.batch, line.memory);
+        match rows.iter_mut().find(|row| of(row[0]) == of(line)) {
+            Some(row) => row.push(line),
+            None => rows.push(vec![line]),
+        }
+    }
+    let mut tables: Vec<Vec<Row<'_>>> = Vec::new();
+    for row in rows {
+        let same = |table: &&mut Vec<Row<'_>>| {
+            table[0].iter().map(|line| &line.operation).eq(row.iter().map(|line| &line.operation))
+        };
+        match tables.iter_mut().find(same) {
+            Some(table) => table.push(row),
+            None => tables.push(vec![row]),
+        }
+    }
+    tables.iter().map(|rows| table(rows, suite)).collect()
+}
+
+fn table(rows: &[Row<'_>], suite: &Suite) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    // what every run does once needs no column
+    let has_batches = rows.iter().any(|row| row[0].batch != 1);
+    let has_peers: Vec<bool> = (0..rows[0].len()).map(|i| rows.iter().any(|row| !row[i].peers.is_empty())).collect();
+    let with_peers = |row: &Row<'_>, cell: &dyn Fn(&Measurement) -> String| {
+        row.iter().zip(&has_peers).filter(|(_, has)| **has).map(|(line, _)| cell(line)).collect::<Vec<_>>()
+    };
+    let mut headings = vec!["case".to_owned()];
+    headings.extend(has_batches.then(|| "batch".to_owned()));
+    headings.extend(rows[0].iter().map(|line| match line.operation.as_str() {
+        "" => suite.figure.heading().to_owned(),
+        operation => operation.to_owned(),
+    }));
+    headings.extend(with_peers(&rows[0], &|line| match line.operation.as_str() {
+        "" => "peers".to_owned(),
+        operation => format!("{operation}: peers"),
+    }));
+    let mut text = format!("\n{}|{}\n", line(headings.clone()), " --- |".repeat(headings.len()));
+    for row in rows {
+        let first = row[0];
+        let parts = [&first.case, &first.variant, first.memory.words()].map(escaped);
+        let mut cells = vec![parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")];
+        cells.extend(has_batches.then(|| power(first.batch)));
+        cells.extend(row.iter().map(|line| {
+            let floor = line.percent_of_floor.map(|percent| format!(" ({percent:.*} %)", usize::from(percent < 9.5)));
+            let wrong = if line.right { "" } else { " **WRONG**" };
+            format!("{}{}{wrong}", suite.figure.of(line), floor.unwrap_or_default())
+        }));
+        cells.extend(with_peers(row, &|line| {
+            let seconds = |seconds| suite.figure.show(suite.figure.number(line, seconds));
+            let peers = line.peers.iter();
+            let peers =
+                peers.map(|peer| italics(&format!("{} {}", peer.name, seconds(peer.seconds)), peer.source.is_some()));
+            peers.collect::<Vec<_>>().join(", ")
+        }));
+        text += &line(cells);
     }
     text
+}
+
+/// A number, as a power of two where it is a large one.
+fn power(x: usize) -> String {
+    if x.is_power_of_two() && x >= 1 << 10 { format!("2^{}", x.ilog2()) } else { x.to_string() }
 }
 
 fn italics(text: &str, quoted: bool) -> String {

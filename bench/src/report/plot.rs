@@ -1,38 +1,25 @@
-//! Curves as SVG, both axes logarithmic, with few ticks that can be read.
+//! Plots of lines against the length of transforms and against the batch: both axes logarithmic, with few ticks that can be
+//! read.
 
-use core::ops::Range;
+use core::ops::{Range, RangeInclusive};
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
-use crate::bench::suites::Figure;
+use crate::bench::suites::{Figure, Suite};
+use crate::record::{Measurement, Memory};
 
-/// Whose curve it is.
+/// Whose curve it is, as the class of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Style {
+enum Style {
     Ours,
     Floor,
     Peer,
 }
 
-/// Points that belong together.
-#[derive(Debug)]
-pub(super) struct Curve {
-    pub(super) name: String,
-    pub(super) style: Style,
-    /// By ascending first coordinate, both positive.
-    pub(super) points: Vec<(f64, f64)>,
-}
-
-/// Curves in one frame.
-#[derive(Debug)]
-pub(super) struct Plot {
-    pub(super) title: String,
-    /// What the horizontal axis has.
-    pub(super) across: &'static str,
-    /// What the vertical axis has.
-    pub(super) figure: Figure,
-    pub(super) curves: Vec<Curve>,
-}
+/// Curves in one frame, by style and name, each with its points by first coordinate.
+#[derive(Default)]
+struct Plot(BTreeMap<(Style, String), BTreeMap<usize, f64>>);
 
 const WIDTH: f64 = 620.0;
 const HEIGHT: f64 = 300.0;
@@ -43,6 +30,129 @@ const NAME: f64 = 18.0;
 /// Most ticks of an axis.
 const TICKS: usize = 8;
 const COLOURS: usize = 6;
+/// Fewest points of a curve of ours: two say nothing.
+const POINTS: usize = 3;
+/// What measurements give, with room to spare; axes of what is not among these have no end.
+const DRAWN: RangeInclusive<f64> = 1e-12..=1e15;
+
+/// The plots of a suite's lines.
+pub(super) fn all(suite: &Suite, lines: &[&Measurement]) -> Vec<Markup> {
+    let lines: Vec<&Measurement> = lines.iter().copied().filter(|line| line.memory == Memory::Device).collect();
+    let by_length = lengths(suite, &lines).svg(&format!("{}, by length", suite.title), "n", suite.figure);
+    by_length.into_iter().chain(batches(&lines)).collect()
+}
+
+/// Figures against the length, for the largest batch of each; floor and peers of the first operation.
+fn lengths(suite: &Suite, lines: &[&Measurement]) -> Plot {
+    let (mut plot, mut largest) = (Plot::default(), BTreeMap::new());
+    for &line in lines {
+        let Some(n) = line.n else { continue };
+        // the case without the length in it, as 2^16
+        let series = line.case.replace(&format!("2^{}", n.ilog2()), "").replace("  ", " ");
+        let name = [series.trim_matches([' ', ',']), &line.what()].map(str::to_owned).into_iter();
+        let name = name.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        let most = largest.entry((name, n)).or_insert(line);
+        if line.batch > most.batch {
+            *most = line;
+        }
+    }
+    for ((name, n), line) in largest {
+        let is_first = lines[0].operation == line.operation && !name.contains("coset");
+        plot.add(name, line, n, is_first, &|seconds| suite.figure.number(line, seconds));
+    }
+    plot
+}
+
+/// Items a second against the batch, a plot for each case, or where there are several ways for each operation of it.
+fn batches(lines: &[&Measurement]) -> Vec<Markup> {
+    let mut plots: BTreeMap<String, Plot> = BTreeMap::new();
+    for &line in lines {
+        let variants = lines.iter().filter(|other| other.case == line.case).map(|other| &other.variant);
+        let (title, name) = match variants.collect::<BTreeSet<_>>().len() {
+            1 => (line.case.clone(), line.what()),
+            _ => (format!("{}, {}", line.case, line.operation), line.variant.clone()),
+        };
+        let name = if name.is_empty() { "here".into() } else { name };
+        plots.entry(title).or_default().add(name, line, line.batch, true, &|seconds| 1.0 / seconds);
+    }
+    plots
+        .into_iter()
+        .filter_map(|(title, plot)| plot.svg(&format!("{title}, by batch"), "batch", Figure::Rate))
+        .collect()
+}
+
+impl Plot {
+    /// A point of ours, and if wanted those of the floor and the peers there.
+    fn add(&mut self, name: String, line: &Measurement, x: usize, others: bool, figure: &dyn Fn(f64) -> f64) {
+        let mut points = vec![(Style::Ours, name, 1.0 / line.items_per_second)];
+        if others {
+            let of = |name: &str| match line.operation.as_str() {
+                "" => name.to_owned(),
+                operation => format!("{name}, {operation}"),
+            };
+            points.extend(line.floor.limit().map(|(seconds, _)| (Style::Floor, of("floor"), seconds)));
+            points.extend(line.peers.iter().map(|peer| {
+                let quoted = if peer.source.is_some() { " (quoted)" } else { "" };
+                (Style::Peer, of(&peer.name) + quoted, peer.seconds)
+            }));
+        }
+        for (style, name, seconds) in points {
+            let y = figure(seconds);
+            if DRAWN.contains(&y) {
+                self.0.entry((style, name)).or_default().insert(x, y);
+            }
+        }
+    }
+
+    /// The plot as an SVG element, if a curve of ours has enough points.
+    fn svg(mut self, title: &str, across: &str, figure: Figure) -> Option<Markup> {
+        self.0.retain(|(style, _), points| points.len() >= if *style == Style::Ours { POINTS } else { 2 });
+        if !self.0.keys().any(|(style, _)| *style == Style::Ours) {
+            return None;
+        }
+        let points = || self.0.values().flatten();
+        let (wide, high) = (range(points().map(|(x, _)| *x as f64)), range(points().map(|(_, y)| *y)));
+        let place = |x: f64, range: &Range<f64>| (x / range.start).ln() / (range.end / range.start).ln();
+        let x = |value: f64| LEFT + (WIDTH - LEFT - 10.0) * place(value, &wide);
+        let y = |value: f64| TOP + HEIGHT * (1.0 - place(value, &high));
+        let path = |points: &BTreeMap<usize, f64>| {
+            let places: Vec<_> = points.iter().map(|(a, b)| format!("{:.1} {:.1}", x(*a as f64), y(*b))).collect();
+            format!("M{}", places.join("L"))
+        };
+        let below = TOP + HEIGHT + 40.0;
+        let height = below + NAME * self.0.len() as f64;
+        let look = |i: usize, style: Style| match style {
+            Style::Ours => ("line", format!("var(--c{})", i % COLOURS)),
+            Style::Floor => ("line floor", "var(--c6)".into()),
+            Style::Peer => ("line peer", format!("var(--c{})", i % COLOURS)),
+        };
+        let power = |x: f64| if x >= 1024.0 { format!("2^{}", x.log2()) } else { x.to_string() };
+        Some(html! {
+            svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(title) {
+                text.title x="0" y="16" { (title) }
+                text x="0" y="34" { (figure.heading()) }
+                @for tick in powers(&wide) {
+                    line.grid x1=(x(tick)) x2=(x(tick)) y1=(TOP) y2=(TOP + HEIGHT) {}
+                    text x=(x(tick)) y=(TOP + HEIGHT + 18.0) text-anchor="middle" { (power(tick)) }
+                }
+                text x=(WIDTH - 10.0) y=(TOP + HEIGHT + 34.0) text-anchor="end" { (across) }
+                @for tick in decades(&high) {
+                    line.grid x1=(LEFT) x2=(WIDTH - 10.0) y1=(y(tick)) y2=(y(tick)) {}
+                    text x=(LEFT - 6.0) y=(y(tick) + 4.0) text-anchor="end" { (figure.show(tick)) }
+                }
+                @for (i, ((style, name), points)) in self.0.iter().enumerate() {
+                    @let (below, (class, colour)) = (below + NAME * i as f64, look(i, *style));
+                    path class=(class) stroke=(colour) d=(path(points)) {}
+                    @if *style == Style::Ours {
+                        @for (a, b) in points { circle cx=(x(*a as f64)) cy=(y(*b)) r="3" fill=(colour) {} }
+                    }
+                    path class=(class) stroke=(colour) d=(format!("M{LEFT} {}h28", below + 6.0)) {}
+                    text x=(LEFT + 36.0) y=(below + 10.0) { (name) }
+                }
+            }
+        })
+    }
+}
 
 /// The range of these values.
 fn range(values: impl Iterator<Item = f64>) -> Range<f64> {
@@ -68,58 +178,6 @@ fn decades(range: &Range<f64>) -> Vec<f64> {
     }
     let step = exponents.len().div_ceil(TICKS);
     exponents.into_iter().step_by(step).map(|exponent| 10f64.powi(exponent)).filter(within).collect()
-}
-
-/// The plot as an SVG element. There is at least one point.
-pub(super) fn svg(plot: &Plot) -> Markup {
-    let points = || plot.curves.iter().flat_map(|curve| &curve.points);
-    let (across, down) = (range(points().map(|point| point.0)), range(points().map(|point| point.1)));
-    let place = |x: f64, range: &Range<f64>| (x / range.start).ln() / (range.end / range.start).ln();
-    let x = |value: f64| LEFT + (WIDTH - LEFT - 10.0) * place(value, &across);
-    let y = |value: f64| TOP + HEIGHT * (1.0 - place(value, &down));
-    let path = |curve: &Curve| {
-        let mut path = String::new();
-        for (i, &(a, b)) in curve.points.iter().enumerate() {
-            path += &format!("{}{:.1} {:.1}", if i == 0 { "M" } else { "L" }, x(a), y(b));
-        }
-        path
-    };
-    let power = |x: f64| if x >= 1024.0 { format!("2^{}", x.log2()) } else { x.to_string() };
-    let below = TOP + HEIGHT + 40.0;
-    let height = below + NAME * plot.curves.len() as f64;
-    let class = |style: Style| match style {
-        Style::Ours => "line",
-        Style::Floor => "line floor",
-        Style::Peer => "line peer",
-    };
-    let colour = |i: usize, style: Style| match style {
-        Style::Floor => "var(--c6)".to_owned(),
-        _ => format!("var(--c{})", i % COLOURS),
-    };
-    html! {
-        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(plot.title) {
-            text.title x="0" y="16" { (plot.title) }
-            text x="0" y="34" { (plot.figure.heading()) }
-            @for tick in powers(&across) {
-                line.grid x1=(x(tick)) x2=(x(tick)) y1=(TOP) y2=(TOP + HEIGHT) {}
-                text x=(x(tick)) y=(TOP + HEIGHT + 18.0) text-anchor="middle" { (power(tick)) }
-            }
-            text x=(WIDTH - 10.0) y=(TOP + HEIGHT + 34.0) text-anchor="end" { (plot.across) }
-            @for tick in decades(&down) {
-                line.grid x1=(LEFT) x2=(WIDTH - 10.0) y1=(y(tick)) y2=(y(tick)) {}
-                text x=(LEFT - 6.0) y=(y(tick) + 4.0) text-anchor="end" { (plot.figure.show(tick)) }
-            }
-            @for (i, curve) in plot.curves.iter().enumerate() {
-                @let name = below + NAME * i as f64;
-                path class=(class(curve.style)) stroke=(colour(i, curve.style)) d=(path(curve)) {}
-                @if curve.style == Style::Ours {
-                    @for point in &curve.points { circle cx=(x(point.0)) cy=(y(point.1)) r="3" fill=(colour(i, curve.style)) {} }
-                }
-                path class=(class(curve.style)) stroke=(colour(i, curve.style)) d=(format!("M{LEFT} {}h28", name + 6.0)) {}
-                text x=(LEFT + 36.0) y=(name + 10.0) { (curve.name) }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

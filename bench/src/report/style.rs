@@ -9,7 +9,6 @@ pub(super) const STYLE: &str = "
     h1, h2 { line-height: 1.2; }
     h2 { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1.5rem; }
     .source { color: var(--soft); }
-    .quoted { color: var(--soft); }
     .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(26rem, 100%), 1fr)); gap: 1rem; }
     figure { margin: 0; }
     svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }
@@ -18,10 +17,8 @@ pub(super) const STYLE: &str = "
     svg .line { fill: none; stroke-width: 2; }
     svg .floor { stroke-dasharray: 7 4; stroke-width: 1.5; }
     svg .peer { stroke-dasharray: 2 3; stroke-width: 1.5; }
-    table { border-collapse: collapse; margin: .5rem 0 1.5rem; font-variant-numeric: tabular-nums; }
-    th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align: left; }
-    .wrong { color: #fff; background: #b3261e; }
     summary { cursor: pointer; font-weight: 600; }
-    .wide { overflow-x: auto; }
+    pre { font-size: 12px; line-height: 1.2; }
+    .wide, pre { overflow-x: auto; }
     .wide > svg { min-width: 42rem; }
 ";

@@ -7,7 +7,7 @@ use ringforge::tuning::Tuning;
 use ringforge::{Limits, Planner, Result};
 
 /// Where the choices of the planner come from.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct TuningFile {
     /// Plan by the choices in this file, as `ringforge tune` writes it for the device.
     #[arg(long = "tuning", value_name = "FILE")]

@@ -1,28 +1,25 @@
 //! The ways in which a job can be done, one thing changed after another.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use ringforge::kernels::Arithmetic;
+use ringforge::testkit::{Named, Random};
 use ringforge::tuning::{Choice, Exchange, Tuning};
 use ringforge::{Job, Limits, Plan, Planner};
-use serde::Serialize;
 
-use super::contest::Contest;
-use crate::measure::Times;
+use crate::bench::Bench;
+use crate::bench::runs::Runs;
+use crate::record::Measurement;
+use crate::sample;
+use crate::work::slices;
 
+/// The way that the planner takes by itself.
+pub(super) const USUAL: &str = "usual";
 /// How many times as fast a way must be to be preferred: less may be noise.
 const LEAST_GAIN: f64 = 1.02;
 /// Most kernels that a transform is shared out among.
 const MOST_KERNELS: usize = 4;
 /// Coefficients of a thread.
 const PER_THREAD: [usize; 6] = [2, 4, 8, 16, 32, 64];
-
-/// A way, and what it takes.
-#[derive(Debug, Serialize)]
-pub(super) struct Alternative {
-    pub(super) name: String,
-    #[serde(flatten)]
-    pub(super) times: Times,
-}
 
 /// The ways that differ from one in a thing.
 type Thing = fn(Choice, &Job, &Limits) -> Vec<Choice>;
@@ -43,25 +40,58 @@ fn with(mut choice: Choice, change: impl FnOnce(&mut Choice)) -> Choice {
     choice
 }
 
+/// Plans for the same arguments on one device: each is measured, and must leave what the first one left.
+pub(super) struct Contest<'a> {
+    bench: &'a Bench,
+    job: &'a Job,
+    batch: usize,
+    inputs: Named,
+    /// What the first plan left, and the seconds of an item.
+    usual: Option<(Named, f64)>,
+}
+
+impl<'a> Contest<'a> {
+    pub(super) fn new(bench: &'a Bench, job: &'a Job, batch: usize) -> Result<Self> {
+        let inputs = sample::operands(job, &mut Random::new(bench.seed), 2, batch)?;
+        Ok(Self { bench, job, batch, inputs, usual: None })
+    }
+
+    /// What a plan takes, beside the first one.
+    pub(super) fn enter(&mut self, name: &str, plan: &Plan) -> Result<Measurement> {
+        let Self { bench, job, batch, .. } = *self;
+        let outcome = Runs::new(plan, batch, &slices(&self.inputs)).measure(bench, bench.effort)?;
+        let line = outcome.line(job.ring.to_string(), job.op, batch).in_ring(&job.ring).by(plan).varied(name);
+        let line = line.checked("all bytes with those of the usual plan", true);
+        let Some((expected, seconds)) = &self.usual else {
+            self.usual = Some((outcome.results, 1.0 / line.items_per_second));
+            return Ok(line);
+        };
+        ensure!(
+            outcome.alike && outcome.results == *expected,
+            "{name}: the result is not that of the usual plan\n{plan}"
+        );
+        Ok(line.beside(USUAL, *seconds))
+    }
+}
+
 /// The fastest way of a job, and all that were measured, the usual one first.
-pub(super) fn fastest(job: &Job, contest: &mut Contest<'_>) -> Result<(Choice, Vec<Alternative>)> {
-    let limits = contest.device().limits();
+pub(super) fn fastest(job: &Job, mut contest: Contest<'_>) -> Result<(Choice, Vec<Measurement>)> {
+    let limits = contest.bench.device.limits();
     let mut best = Choice::default();
     let usual = plan(job, best, limits)?;
-    let mut times = contest.enter(&name(best), &usual)?;
-    let mut alternatives = vec![Alternative { name: name(best), times }];
+    let mut lines = vec![contest.enter(USUAL, &usual)?];
+    let mut most = lines[0].items_per_second;
     let mut seen = vec![texts(&usual, limits)?];
     for thing in THINGS {
         for (choice, plan) in others(job, best, thing, limits, &mut seen)? {
-            let name = name(choice);
-            let found = contest.enter(&name, &plan)?;
-            alternatives.push(Alternative { name, times: found });
-            if found.median_seconds * LEAST_GAIN < times.median_seconds {
-                (best, times) = (choice, found);
+            let line = contest.enter(&name(choice), &plan)?;
+            if line.items_per_second > LEAST_GAIN * most {
+                (best, most) = (choice, line.items_per_second);
             }
+            lines.push(line);
         }
     }
-    Ok((best, alternatives))
+    Ok((best, lines))
 }
 
 /// The ways that differ from one in a thing and lead to plans that were not seen yet.
@@ -108,35 +138,36 @@ pub(super) fn name(choice: Choice) -> String {
         (choice.exchange == Exchange::Shuffle).then(|| "shuffles".to_string()),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "usual".into() } else { parts.join(", ") }
+    if parts.is_empty() { USUAL.into() } else { parts.join(", ") }
 }
 
 #[cfg(test)]
 mod tests {
-    use ringforge::testkit::{Random, Target};
-    use ringforge::{Device, Op, Order, Ring};
+    use ringforge::testkit::Target;
+    use ringforge::{Op, Order, Ring};
 
     use super::*;
-    use crate::measure::Effort;
-    use crate::sample;
 
     #[test]
     fn ways_on_a_cpu_differ_in_arithmetic_alone() -> Result<()> {
-        for (text, ways) in [
-            ("3329:x^256+1", &["usual"][..]),
-            ("562949953408001:x^64+1", &["usual", "Mod50"]),
-            (
-                concat!("0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001", ":x^64-1"),
-                &["usual", "Mod255"],
-            ),
-        ] {
-            let ring: Ring = text.parse()?;
-            let device = Device::cpu();
-            let job = Job::new(&ring, Op::Forward);
-            let inputs = sample::operands(&job, &mut Random::new(1), 0, 2)?;
-            let (_, found) = fastest(&job, &mut Contest::new(&device, 2, inputs, Effort::LEAST))?;
-            assert_eq!(found.iter().map(|way| way.name.as_str()).collect::<Vec<_>>(), ways);
+        for (text, ways) in [("3329:x^256+1", &["usual"][..]), ("562949953408001:x^64+1", &["usual", "Mod50"])] {
+            let job = Job::new(&text.parse()?, Op::Forward);
+            let (_, found) = fastest(&job, Contest::new(&Bench::of_cpu(), &job, 2)?)?;
+            assert_eq!(found.iter().map(|way| way.variant.as_str()).collect::<Vec<_>>(), ways);
         }
+        Ok(())
+    }
+
+    #[test]
+    fn a_plan_that_does_another_thing_is_refused() -> Result<()> {
+        let (ring, bench): (Ring, _) = ("3329:x^256+1".parse()?, Bench::of_cpu());
+        let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| Job::new(&ring, op));
+        let mut contest = Contest::new(&bench, &forward, 3)?;
+        let plan = |job| Planner::default().plan(job);
+        contest.enter("usual", &plan(&forward)?)?;
+        contest.enter("again", &plan(&forward)?)?;
+        let error = contest.enter("another", &plan(&inverse)?);
+        assert!(error.is_err_and(|error| error.to_string().starts_with("another: the result is not")));
         Ok(())
     }
 
@@ -149,26 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn there_are_ways_on_a_gpu() -> Result<()> {
-        let job = |text: &str| anyhow::Ok(Job::new(&text.parse::<Ring>()?, Op::Forward));
-        let names = |job: &Job| -> Result<Vec<String>> {
-            Ok(ways_on_a_gpu(job)?.into_iter().map(|(choice, _)| name(choice)).collect())
+    fn there_are_ways_on_a_gpu_and_all_leave_the_same() -> Result<()> {
+        let names = |text: &str| -> Result<Vec<String>> {
+            let job = Job::new(&text.parse::<Ring>()?, Op::Forward);
+            Ok(ways_on_a_gpu(&job)?.into_iter().map(|(choice, _)| name(choice)).collect())
         };
-        let doubles = names(&job("562949953408001:x^512+1")?)?;
+        let doubles = names("562949953408001:x^512+1")?;
         for way in ["Mod64", "2 kernels", "4 a thread"] {
             assert!(doubles.iter().any(|name| name == way), "{way} is not among {doubles:?}");
         }
-        assert!(names(&job("1073479681:x^1024+1")?)?.contains(&"shuffles".to_string()));
-        Ok(())
-    }
-
-    #[test]
-    fn all_ways_of_a_gpu_leave_the_same() -> Result<()> {
-        let ring: Ring = "562949953408001:x^64+1".parse()?;
+        assert!(names("1073479681:x^1024+1")?.contains(&"shuffles".to_string()));
         for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
-            let job = Job::new(&ring, Op::Inverse).order(Order::Natural);
-            let inputs = sample::operands(&job, &mut Random::new(1), 0, 2)?;
-            let (_, found) = fastest(&job, &mut Contest::new(&device, 2, inputs, Effort::LEAST))?;
+            let job = Job::new(&"562949953408001:x^64+1".parse()?, Op::Inverse).order(Order::Natural);
+            let bench = Bench { device, ..Bench::of_cpu() };
+            let (_, found) = fastest(&job, Contest::new(&bench, &job, 2)?)?;
             assert!(found.len() > 5, "{found:?}");
         }
         Ok(())
@@ -179,18 +204,13 @@ mod tests {
     fn the_text_of_every_way_compiles() -> Result<()> {
         use rayon::prelude::*;
 
-        let is_required = std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some_and(|value| value == "1");
-        if !ringforge::cuda::is_compiler_present() {
-            assert!(!is_required, "NVRTC is not on this machine");
-            eprintln!("skipped: NVRTC is not on this machine");
+        if !crate::copy::tests::has_compiler() {
             return Ok(());
         }
-        for subject in super::super::subjects::all("forward", true, &Limits::h200())? {
-            ways_on_a_gpu(&subject.job)?.par_iter().try_for_each(|(choice, plan)| {
-                plan.kernels().try_for_each(|kernel| {
-                    let compiled = ringforge::cuda::compile_check(&**kernel, &Limits::h200(), false);
-                    compiled.map(|used| println!("{}, {}: {used:?}", subject.job, name(*choice)))
-                })
+        for (job, _) in crate::tune::jobs("forward", true, &Limits::h200())? {
+            ways_on_a_gpu(&job)?.par_iter().try_for_each(|(_, plan)| {
+                let compile = |kernel| ringforge::cuda::compile_check(kernel, &Limits::h200(), false).map(drop);
+                plan.kernels().try_for_each(|kernel| compile(&**kernel))
             })?;
         }
         Ok(())

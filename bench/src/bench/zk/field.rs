@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result};
 use ark_bls12_381::Fr;
-use ark_ff::{AdditiveGroup, BigInt, FftField, Field, PrimeField};
-use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use ark_ff::{BigInt, FftField, Field, PrimeField};
+use ark_poly::univariate::DensePolynomial;
+use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
 use rayon::prelude::*;
 use ringforge::testkit::Random;
 use ringforge::{Modulus, Ring, U256};
@@ -12,8 +13,6 @@ use ringforge::{Modulus, Ring, U256};
 const ALL: usize = 1 << 20;
 /// Beyond, so many.
 const PLACES: usize = 3;
-/// Coefficients that one thread evaluates at a time.
-const SHARE: usize = 1 << 14;
 
 /// x^n − g^n with arkworks' root: values at g·w^i.
 pub(in crate::bench) fn coset(n: usize, offset: Fr) -> Result<Ring> {
@@ -43,12 +42,8 @@ pub(in crate::bench) fn values_agree(values: &[u8], inputs: &[u8], offset: Fr, r
 
 /// The value at x of the polynomial with these coefficients.
 pub(super) fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
-    let shares = coefficients.par_chunks(32 * SHARE).enumerate();
-    let values = shares.map(|(share, coefficients)| {
-        let horner = coefficients.chunks_exact(32).rev().fold(Fr::ZERO, |value, c| value * x + element(c));
-        horner * x.pow([(share * SHARE) as u64])
-    });
-    values.sum()
+    let coefficients = coefficients.par_chunks_exact(32).map(element).collect();
+    DensePolynomial::from_coefficients_vec(coefficients).evaluate(&x)
 }
 
 /// arkworks' n-th root of unity.
@@ -73,23 +68,4 @@ pub(in crate::bench) fn element(bytes: &[u8]) -> Fr {
 /// A plain value by its limbs.
 fn plain(limbs: &[u64; 4]) -> U256 {
     U256::from_le_slice(limbs.map(u64::to_le_bytes).as_flattened())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sample;
-
-    #[test]
-    fn evaluation_is_arkworks_transform() -> Result<()> {
-        let n = 4 * SHARE;
-        let inputs = sample::elements(&coset(n, Fr::GENERATOR)?, 1, 0, 1)?;
-        let domain = Radix2EvaluationDomain::<Fr>::new(n).context("a domain")?;
-        let domain = domain.get_coset(Fr::GENERATOR).context("a coset")?;
-        let values = domain.fft(&inputs.chunks_exact(32).map(element).collect::<Vec<_>>());
-        for place in [0, 1, n - 1] {
-            assert_eq!(evaluate(&inputs, domain.element(place)), values[place]);
-        }
-        Ok(())
-    }
 }

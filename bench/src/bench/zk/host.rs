@@ -38,7 +38,7 @@ pub(super) fn cases(scope: &Scope) -> Vec<Case> {
 
 fn line(bench: &Bench, n: usize, batch: usize, memory: Memory, op: Op, name: String) -> Result<Measurement> {
     let ring = field::coset(n, Fr::ONE)?;
-    let inputs = sample::elements(&ring, Random::new(std::process::id().into()).bits(), 1, batch)?;
+    let inputs = sample::elements(&ring, Random::new(bench.seed).bits(), 1, batch)?;
     let job = |op| Job::new(&ring, op).order(Order::Natural).batch_hint(batch);
     let mut values = vec![0; inputs.len()];
     let cpu = Work::new(&Device::cpu(), &job(Op::Forward))?.program;

@@ -7,7 +7,8 @@
 use anyhow::{Context, Result};
 use ark_bls12_381::Fr;
 use ark_ff::{Field, One};
-use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use ark_poly::univariate::DensePolynomial;
+use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
 use rayon::prelude::*;
 use ringforge::Engine;
 use ringforge::testkit::Random;
@@ -37,7 +38,7 @@ pub(super) fn cases(scope: &Scope) -> Vec<Case> {
 
 fn line(bench: &Bench, name: String, n: usize) -> Result<Measurement> {
     let ring = coset(n, Fr::ONE)?;
-    let mut random = Random::new(std::process::id().into());
+    let mut random = Random::new(bench.seed);
     let values = sample::elements(&ring, random.bits(), 0, 2)?;
     let (a, b) = values.split_at(ring.bytes());
     let products = a.par_chunks_exact(32).zip(b.par_chunks_exact(32));
@@ -67,8 +68,7 @@ fn is_quotient(h: &[u8], values: [&[u8]; 3], random: &mut Random) -> Result<bool
     let x = Fr::from(random.bits());
     let [a, b, c] = values.map(|values| {
         let values: Vec<Fr> = values.par_chunks_exact(32).map(element).collect();
-        let coefficients = domain.ifft(&values);
-        evaluate(coefficients.par_iter().flat_map_iter(bytes).collect::<Vec<_>>().as_flattened(), x)
+        DensePolynomial::from_coefficients_vec(domain.ifft(&values)).evaluate(&x)
     });
     Ok(evaluate(h, x) * (x.pow([n as u64]) - Fr::one()) == a * b - c)
 }
