@@ -13,6 +13,7 @@ mod rates;
 mod rings;
 pub(crate) mod runs;
 pub(crate) mod sm2;
+mod stark;
 pub(crate) mod suites;
 pub(crate) mod table;
 mod zk;

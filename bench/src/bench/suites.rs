@@ -7,7 +7,7 @@ use ringforge::Device;
 #[cfg(feature = "peers")]
 use super::cpu;
 pub(crate) use super::figure::Figure;
-use super::{Bench, convert, fhe, kems, operations, papers, rates, rings, sm2, zk};
+use super::{Bench, convert, fhe, kems, operations, papers, rates, rings, sm2, stark, zk};
 use crate::measure::Effort;
 use crate::record::{Measurement, Peer};
 use crate::tune;
@@ -200,6 +200,7 @@ pub(crate) static SUITES: &[&Suite] = &[
     &fhe::SUITE,
     &operations::SUITE,
     &convert::SUITE,
+    &stark::SUITE,
     &zk::SUITE,
     &kems::CTRU,
     &kems::CTRU_PRIME,
