@@ -112,7 +112,7 @@ fn cases(scope: &Scope, is_of: fn(&Parameters) -> bool) -> Vec<Case> {
 pub(super) fn resident(bench: &Bench, wanted: &Wanted, set: &Set, batch: usize) -> Result<Vec<Measurement>> {
     let (parameters, limits, few) = (&set.parameters, bench.device.limits(), batch.min(COMPARED));
     let (mut known, mut random) = (Named::new(), Random::new(bench.seed));
-    let (mut lines, mut right, mut has_key) = (Vec::new(), true, vec![true; batch]);
+    let (mut lines, mut right, mut has_key) = (Vec::new(), true, Vec::new());
     let wants_one = set.operations().iter().any(|operation| operation.has_one_key() && wanted.has(operation));
     for &operation in set.operations().iter().filter(|operation| wants_one || !operation.has_one_key()) {
         if let Some(size) = operation.seed() {

@@ -5,7 +5,6 @@
 //! some, by evaluation there.
 
 mod field;
-mod host;
 mod witness;
 
 use anyhow::Result;
@@ -21,7 +20,7 @@ pub(super) use field::{coset, values_agree};
 use super::Bench;
 use super::jobs::{Definition, Task};
 use super::suites::{Case, Figure, Quoted, Scope, Suite};
-use crate::record::Measurement;
+use crate::record::{Measurement, Memory};
 
 pub(super) static SUITE: Suite = Suite {
     name: "zk",
@@ -77,6 +76,13 @@ const SIZES: &[(u32, bool)] =
 /// The longest on a CPU.
 const CPU_LOG_N: u32 = 20;
 
+/// Points of a transform from host memory on a GPU, with `--quick`, and on a CPU, as powers of two.
+const HOST_LOG_N: [u32; 3] = [24, 20, 16];
+
+/// A name, transforms of a call, and where they lie.
+const FROM_HOST: &[(&str, usize, Memory)] =
+    &[("host", 1, Memory::Pinned), ("host", 1, Memory::Pageable), ("host stream", 8, Memory::Pinned)];
+
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for &(log_n, _) in
@@ -91,7 +97,17 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             }
         }
     }
-    cases.extend(host::cases(scope));
+    let log_n = if scope.cpu { HOST_LOG_N[2] } else { HOST_LOG_N[usize::from(scope.quick)] };
+    for &(name, batch, memory) in FROM_HOST {
+        let batches = if batch == 1 { vec![1] } else { scope.batches(&[batch]) };
+        for op in [Op::Forward, Op::Inverse] {
+            let (name, ring) = (format!("{name} 2^{log_n}"), coset(1 << scope.log_n(log_n), Fr::ONE)?);
+            cases.push(Case::of_batches(name.clone(), op, batches.clone(), move |bench, batch| {
+                let job = Job::new(&ring, op).order(Order::Natural).batch_hint(batch);
+                Task { memory, ..Task::new(&job, batch) }.line(bench, &name, bench.effort)
+            }));
+        }
+    }
     cases.extend(witness::cases(scope));
     Ok(cases)
 }
