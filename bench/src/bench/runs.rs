@@ -46,7 +46,7 @@ impl<'a> Runs<'a> {
     /// Measures them, and each kernel where the bench wants that.
     pub(crate) fn measure(&self, bench: &Bench, effort: Effort) -> Result<Outcome> {
         if self.memory != Memory::Device {
-            return self.from_host(&bench.device, effort);
+            return self.over_host_memory(&bench.device, effort);
         }
         let mut outcome = self.times(&bench.device, effort)?;
         if bench.steps {
@@ -58,7 +58,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Measures whole calls from host memory to host memory, of a plan that reads `from` and writes `to`.
-    fn from_host(&self, device: &Device, effort: Effort) -> Result<Outcome> {
+    fn over_host_memory(&self, device: &Device, effort: Effort) -> Result<Outcome> {
         let Self { plan, batch, inputs, memory, .. } = *self;
         let program = Work::of_plan(device, plan)?.program;
         let (_, from) = inputs.iter().find(|(name, _)| *name == "from").context("what is read")?;
