@@ -210,6 +210,8 @@ fn are_rejected(parameters: &Parameters, has_key: &[bool], spoilt: &Named, keys:
 
 #[cfg(test)]
 mod tests {
+    use ringforge::testkit::Target;
+
     use super::*;
 
     #[test]
@@ -221,6 +223,18 @@ mod tests {
         assert!(ends_agree(&[true, false], &keys, &other) && !ends_agree(&[true; 3], &keys, &keys));
         let statuses = [FINE, 1].map(u32::to_ne_bytes).concat();
         assert_eq!(are_fine(&statuses), [true, false]);
+    }
+
+    /// What a GPU does otherwise, by its kernels' text.
+    #[test]
+    fn lines_of_a_gpu_are_right() -> Result<()> {
+        for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
+            let bench = Bench { device, ..Bench::of_cpu() };
+            let set = Set::named("CTRU-768")?;
+            let wanted = Wanted(set.operations().iter().map(ToString::to_string).collect());
+            assert!(resident(&bench, &wanted, set, 3)?.iter().all(|line| line.right));
+        }
+        Ok(())
     }
 
     #[test]

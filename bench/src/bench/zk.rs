@@ -13,12 +13,13 @@ use ark_ff::{FftField, Field};
 use ringforge::testkit::Random;
 use ringforge::{Job, Op, Order};
 
+pub(super) use field::coset;
 #[cfg(feature = "peers")]
-pub(super) use field::{bytes, element};
-pub(super) use field::{coset, values_agree};
+pub(super) use field::element;
+use field::values_agree;
 
 use super::Bench;
-use super::jobs::{Definition, Task};
+use super::jobs::Task;
 use super::suites::{Case, Figure, Quoted, Scope, Suite};
 use crate::record::{Measurement, Memory};
 
@@ -112,17 +113,22 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// One transform on the device, of values at g·w^i: always over the same buffers where launches are replayed.
-fn transform(bench: &Bench, name: &str, n: usize, offset: Fr, op: Op) -> Result<Measurement> {
-    let ring = coset(n, offset)?;
-    let definition = |operands: &[&[u8]], result: &[u8], random: &mut Random| {
+/// What transforms are compared with.
+pub(super) const CHECKED: &str = "all values with arkworks', beyond 2^20 points some by evaluation";
+
+/// Whether values at g·w^i are those of the coefficients, whichever of them a transform is given.
+pub(super) fn definition(op: Op, offset: Fr) -> impl Fn(&[&[u8]], &[u8], &mut Random) -> Result<bool> + Sync {
+    move |operands, result, random| {
         let (inputs, values) = if op == Op::Forward { (operands[0], result) } else { (result, operands[0]) };
         values_agree(values, inputs, offset, random)
-    };
-    let checked = "all values with arkworks', beyond 2^20 points some by evaluation";
-    let job = Job::new(&ring, op).order(Order::Natural).batch_hint(1);
-    let definition = Some((checked, &definition as Definition<'_>));
-    let task = Task { captured: true, sets: Some(1), definition, ..Task::new(&job, 1) };
+    }
+}
+
+/// One transform on the device, of values at g·w^i: always over the same buffers, with launches that are replayed.
+fn transform(bench: &Bench, name: &str, n: usize, offset: Fr, op: Op) -> Result<Measurement> {
+    let job = Job::new(&coset(n, offset)?, op).order(Order::Natural).batch_hint(1);
+    let definition = definition(op, offset);
+    let task = Task { captured: true, sets: Some(1), definition: Some((CHECKED, &definition)), ..Task::new(&job, 1) };
     task.line(bench, name, bench.effort)
 }
 
