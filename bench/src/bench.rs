@@ -243,8 +243,10 @@ pub(crate) fn run(
         bar.inc(1);
     }
     bar.finish_and_clear();
+    // what is not made of kernels cannot be told kernel by kernel
+    record.measurements.retain(|line| !bench.steps || !line.steps.is_empty());
     let none = record.measurements.is_empty() && selected.len() == 1;
-    ensure!(!none, "{}", record.unsupported.join("\n"));
+    ensure!(!none, "there is nothing to be timed: {}", record.unsupported.join("\n"));
     out.map_or(Ok(()), |path| record.write(path))?;
     if json {
         show::print_json(&record)?;

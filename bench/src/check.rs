@@ -99,15 +99,17 @@ fn line(title: &str, found: &Record, wrong: &[String], seconds: f64) -> String {
     found.unsupported.iter().fold(text, |text, why| format!("{text} ({why})"))
 }
 
-/// Hands what is found of each case to `take` as it comes. A GPU's cases run side by side, so that compilers do, beside
-/// the kernels that take longest; a CPU's use all threads one after another.
+/// Hands what is found of each case to `take` as it comes. On a GPU operations run side by side, so that compilers do,
+/// beside the kernels that take longest; a CPU's use all threads one after another.
 fn check(
     bench: &Bench,
     empty: &Record,
     cases: &[&[Selected]],
     mut take: impl FnMut(String, Record, f64) -> Result<()>,
 ) -> Result<()> {
-    let workers = if bench.device.limits().is_cpu() { 1 } else { environment::threads().min(cases.len()) };
+    let of_case = |(case, all): (usize, _)| std::iter::repeat(case).zip::<&[Selected]>(all);
+    let all: Vec<(usize, &Selected)> = cases.iter().copied().enumerate().flat_map(of_case).collect();
+    let workers = if bench.device.limits().is_cpu() { 1 } else { environment::threads().min(all.len()) };
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let (sender, found) = mpsc::channel();
@@ -115,24 +117,27 @@ fn check(
             compile_ahead(scope, &bench.device)?;
         }
         for _ in 0..workers {
-            let (sender, next) = (sender.clone(), &next);
+            let (sender, next, all) = (sender.clone(), &next, &all);
             scope.spawn(move || {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some((case, selected)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (start, mut record) = (Instant::now(), empty.clone());
-                    let outcome = case.iter().try_for_each(|selected| selected.measure(bench, &mut record));
-                    let outcome = outcome.with_context(|| format!("seed {}", bench.seed));
-                    let found = outcome.map(|()| (case[0].title(), record, start.elapsed().as_secs_f64()));
+                    let outcome = selected.measure(bench, &mut record).with_context(|| format!("seed {}", bench.seed));
                     // nobody listens after an error
-                    if sender.send(found).is_err() {
+                    if sender.send(outcome.map(|()| (*case, record, start.elapsed().as_secs_f64()))).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
+        let mut open: Vec<_> = cases.iter().map(|case| (case.len(), empty.clone(), 0.0)).collect();
         found.into_iter().try_for_each(|found| {
-            let (title, record, seconds) = found?;
-            take(title, record, seconds)
+            let (case, record, seconds) = found?;
+            let (left, all, sum) = &mut open[case];
+            (*left, *sum) = (*left - 1, *sum + seconds);
+            all.measurements.extend(record.measurements);
+            all.unsupported.extend(record.unsupported);
+            if *left > 0 { Ok(()) } else { take(cases[case][0].title(), all.clone(), *sum) }
         })
     })
 }

@@ -1,11 +1,11 @@
 //! Devices: which one to use, and what this machine has.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use ringforge::{Device, Engine, Limits};
-use serde::Serialize;
 
 use crate::environment;
 use crate::show;
@@ -69,39 +69,31 @@ impl Choice {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Found {
-    name: String,
-    choice: String,
-    capability: Option<u32>,
-    multiprocessors: u32,
-    block_threads: Option<u32>,
-    block_shared_bytes: Option<u32>,
-    memory_bytes: Option<u64>,
-}
-
-impl Found {
-    fn new(choice: String, limits: &Limits) -> Self {
-        let gpu = !limits.is_cpu();
-        Self {
-            name: if gpu { limits.name.clone() } else { environment::cpu_name() },
-            choice,
-            capability: gpu.then_some(limits.capability),
-            multiprocessors: if gpu { limits.multiprocessors } else { environment::threads() as u32 },
-            block_threads: limits.block_threads,
-            block_shared_bytes: gpu.then_some(limits.block_shared_bytes),
-            memory_bytes: gpu.then_some(limits.memory_bytes),
-        }
-    }
+/// What there is to know of a device, by heading.
+fn facts(choice: String, limits: &Limits) -> [(&'static str, Option<String>); 7] {
+    let of_gpu = |text: String| (!limits.is_cpu()).then_some(text);
+    let (name, multiprocessors) = match limits.is_cpu() {
+        true => (environment::cpu_name(), environment::threads()),
+        false => (limits.name.clone(), limits.multiprocessors as usize),
+    };
+    [
+        ("device", Some(choice)),
+        ("name", Some(name)),
+        ("capability", of_gpu(format!("{}.{}", limits.capability / 10, limits.capability % 10))),
+        ("multiprocessors", Some(multiprocessors.to_string())),
+        ("threads/block", limits.block_threads.map(|threads| threads.to_string())),
+        ("shared/block", of_gpu(format!("{} KiB", limits.block_shared_bytes >> 10))),
+        ("memory", of_gpu(format!("{} GiB", limits.memory_bytes >> 30))),
+    ]
 }
 
 /// `ringforge devices`.
 pub(crate) fn main(options: &Options) -> Result<()> {
-    let mut found = vec![Found::new("cpu".into(), Device::cpu().limits())];
+    let mut found = vec![facts("cpu".into(), Device::cpu().limits())];
     let mut reason = None;
     for ordinal in 0.. {
         match Device::cuda(ordinal) {
-            Ok(device) => found.push(Found::new(format!("cuda:{ordinal}"), device.limits())),
+            Ok(device) => found.push(facts(format!("cuda:{ordinal}"), device.limits())),
             Err(error) => {
                 reason = (ordinal == 0).then(|| error.to_string());
                 break;
@@ -109,21 +101,12 @@ pub(crate) fn main(options: &Options) -> Result<()> {
         }
     }
     if options.json {
-        return show::print_json(&serde_json::json!({ "devices": found, "no_gpu_because": reason }));
+        let devices: Vec<BTreeMap<_, _>> = found.into_iter().map(BTreeMap::from).collect();
+        return show::print_json(&serde_json::json!({ "devices": devices, "no_gpu_because": reason }));
     }
-    let headings = ["device", "name", "capability", "multiprocessors", "threads/block", "shared/block", "memory"];
-    let mut table = show::table(&headings, &[2, 3, 4, 5, 6]);
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".into());
-    for device in &found {
-        table.add_row([
-            device.choice.clone(),
-            device.name.clone(),
-            or_dash(device.capability.map(|c| format!("{}.{}", c / 10, c % 10))),
-            device.multiprocessors.to_string(),
-            or_dash(device.block_threads.map(|threads| threads.to_string())),
-            or_dash(device.block_shared_bytes.map(|bytes| format!("{} KiB", bytes >> 10))),
-            or_dash(device.memory_bytes.map(|bytes| format!("{} GiB", bytes >> 30))),
-        ]);
+    let mut table = show::table(&found[0].each_ref().map(|(heading, _)| *heading), &[2, 3, 4, 5, 6]);
+    for facts in found {
+        table.add_row(facts.map(|(_, fact)| fact.unwrap_or_else(|| "–".into())));
     }
     show::print(&table.to_string())?;
     reason.map_or(Ok(()), |reason| show::print(&reason))

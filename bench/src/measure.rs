@@ -67,13 +67,6 @@ impl Times {
         let (median_seconds, p95_seconds, samples) = (at(0.5), at(0.95), seconds.len());
         Self { median_seconds, p95_seconds, samples, runs_per_sample, buffer_sets, buffer_bytes: 0 }
     }
-
-    /// The same of runs that do this many things each.
-    pub(crate) fn of_each(self, count: usize) -> Self {
-        let each = |seconds: f64| seconds / count as f64;
-        let runs_per_sample = self.runs_per_sample * count;
-        Self { median_seconds: each(self.median_seconds), p95_seconds: each(self.p95_seconds), runs_per_sample, ..self }
-    }
 }
 
 /// Sets of buffers that a measurement of this work rotates among; one that is large enough alone needs no other.

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use ringforge::kernels::Role;
 use ringforge::{Job, Limits, Op, Ring};
 use serde_json::json;
 
@@ -88,13 +87,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
             json!({ "kernel": kernel.name(), "about": kernel.describe(), "launch": launch })
         });
         let args = plan.args().iter().map(|arg| {
-            let role = match arg.role {
-                Role::In => "in",
-                Role::Out => "out",
-                Role::InOut => "in and out",
-            };
             let content = arg.before.as_ref().or(arg.after.as_ref()).map(ToString::to_string);
-            json!({ "name": arg.name, "role": role, "bytes": arg.bytes, "content": content })
+            json!({ "name": arg.name, "role": format!("{:?}", arg.role), "bytes": arg.bytes, "content": content })
         });
         return show::print_json(&json!({
             "job": job.to_string(), "target": limits.name, "text": plan.to_string(),

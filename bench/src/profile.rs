@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use comfy_table::Table;
 use ringforge::kernels::{Kernel, Role, Sharing};
 use ringforge::split::Split;
 use ringforge::{Buffer, Job, Limits, Op, Program, Ring};
@@ -59,7 +60,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
 }
 
 /// The kernels of a line as a table.
-pub(crate) fn table(line: &Measurement) -> String {
+pub(crate) fn table(line: &Measurement) -> Table {
     let headings = "kernel,time,of all,bytes,B/s,memory,multipliers,threads,registers,spills and stack,shared,resident \
                     blocks,limited by";
     let headings: Vec<&str> = headings.split(',').collect();
@@ -83,7 +84,7 @@ pub(crate) fn table(line: &Measurement) -> String {
             step.limited_by.clone(),
         ]);
     }
-    table.to_string()
+    table
 }
 
 /// Times each kernel of a program on these buffers; multiplications are counted of the job that it does, if there is one.

@@ -37,6 +37,9 @@ pub(crate) struct Options {
 /// Where a checkout has records.
 const RECORDED: &str = "bench/results";
 
+/// Characters of a line of the page's tables at most.
+const WIDTH: u16 = 200;
+
 /// A record and its file's name.
 pub(crate) type Named = (String, Record);
 
@@ -93,7 +96,7 @@ fn section(area: &Area<'_>, part: &Part<'_>) -> Markup {
         div.figures { @for plot in plot::all(area.suite, &part.lines) { figure { (plot) } } }
         details {
             summary { (part.lines.len()) " lines" }
-            pre { (table::text(area.suite, &part.lines)) }
+            pre { (table::text(area.suite, &part.lines, Some(WIDTH))) }
             @for source in part.sources() { p.source { i { (source) } } }
         }
     }

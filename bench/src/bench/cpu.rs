@@ -12,26 +12,27 @@ use pqcrypto_mlkem::mlkem768;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use ringforge::testkit::bytes;
-use ringforge::{Device, Job, Modulus, Op, Order, Program, Ring};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, Ring};
 use ringforge_ctru::Ctru768;
 use ringforge_sm2::PrivateKey;
 use sm2::dsa::Signature;
 use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
 
+use super::jobs::Task;
 use super::suites::{Case, Figure, Scope, Suite};
-use super::zk;
+use super::{Bench, zk};
 use crate::environment;
+use crate::floor::Floor;
 use crate::measure::{self, Effort, Times};
 use crate::record::Measurement;
 use crate::sample;
-use crate::work::Work;
 
 pub(super) static SUITE: Suite = Suite {
     name: "CPU",
     title: "A CPU beside its peers",
     about: "What the same plans and schemes take without a GPU, beside crates that do the same, on the same inputs and as many \
             threads, in place. CTRU-768 stands beside ML-KEM-768, another scheme of the same strength, since no other crate \
-            has CTRU: PQClean's C code for AVX2.",
+            has CTRU.",
     figure: Figure::Item,
     headline: Some(("BLS12-381 Fr 2^20", "forward")),
     cases,
@@ -73,8 +74,8 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             let all = matches!(against, Against::ArkPoly(_));
             let threads = if all { environment::threads() } else { 1 };
             let lines = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(|| match against {
-                Against::ArkPoly(log_n) => ark_poly(scope.log_n(log_n), bench.effort),
-                Against::TfheNtt(log_n) => tfhe_ntt(scope.log_n(log_n), bench.effort),
+                Against::ArkPoly(log_n) => ark_poly(scope.log_n(log_n), bench),
+                Against::TfheNtt(log_n) => tfhe_ntt(scope.log_n(log_n), bench),
                 Against::Sm2 => sm2(bench.effort),
                 Against::MlKem => ml_kem(bench.effort),
             });
@@ -90,70 +91,54 @@ fn line(operation: &str, times: Times, (peer, peer_times): (&str, Times), checke
     Measurement::new("", operation, 1, times).beside(peer, peer_times.median_seconds).checked(checked.0, checked.1)
 }
 
-/// A transform of ours in place, beside a peer's.
-fn transform(
-    effort: Effort,
-    (ring, op): (&Ring, Op),
-    (program, data): (&Program, &mut [u8]),
-    (peer, mut theirs): (&str, impl FnMut()),
-    checked: (&str, bool),
-) -> Result<Measurement> {
-    let times = measure::wall(effort, || Ok(program.on_host(1).output("data", &mut *data).run()?))?;
-    let peer_times = measure::wall(effort, || {
+/// A transform of ours over the same buffer again and again, beside the peer's.
+fn transform(bench: &Bench, task: &Task<'_>, peer: &str, mut theirs: impl FnMut()) -> Result<Measurement> {
+    let cpu = Device::cpu();
+    let planner = Planner::new(cpu.limits().clone());
+    let line = task.line(&Bench { device: cpu, planner, ..bench.clone() }, "", bench.effort)?;
+    let times = measure::wall(bench.effort, || {
         theirs();
         Ok(())
     })?;
-    Ok(line(&op.to_string(), times, (peer, peer_times), checked).in_ring(ring))
+    // the floor is of the bench's device
+    Ok(line.beside(peer, times.median_seconds).above(Floor::default()))
 }
 
 /// In place, in natural order, with all threads.
-fn ark_poly(log_n: u32, effort: Effort) -> Result<Vec<Measurement>> {
+fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     let domain = Radix2EvaluationDomain::<Fr>::new(1 << log_n).context("no domain of this size")?;
     let ring = zk::coset(1 << log_n, Fr::ONE)?;
     let inputs = sample::elements(&ring, 1, 0, 1)?;
-    let line = |op| {
-        let program = Work::new(&Device::cpu(), &Job::new(&ring, op).order(Order::Natural).in_place())?.program;
-        let (mut ours, mut theirs) = (inputs.clone(), inputs.chunks_exact(32).map(zk::element).collect::<Vec<Fr>>());
-        let peer = |data: &mut Vec<Fr>| match op {
-            Op::Forward => domain.fft_in_place(data),
-            _ => domain.ifft_in_place(data),
+    let mut data = inputs.chunks_exact(32).map(zk::element).collect::<Vec<Fr>>();
+    let mut line = |op| {
+        let peer = || match op {
+            Op::Forward => domain.fft_in_place(&mut data),
+            _ => domain.ifft_in_place(&mut data),
         };
-        program.on_host(1).output("data", &mut ours).run()?;
-        peer(&mut theirs);
-        let right = ours.chunks_exact(32).zip(&theirs).all(|(ours, theirs)| ours == zk::bytes(theirs).as_flattened());
-        let checked = ("all values bit for bit with the peer's", right);
-        let peer = ("ark-poly 0.6, parallel", || peer(&mut theirs));
-        transform(effort, (&ring, op), (&program, &mut ours), peer, checked)
+        let job = Job::new(&ring, op).order(Order::Natural).in_place();
+        let definition = zk::definition(op, Fr::ONE);
+        let task = Task { sets: Some(1), definition: Some((zk::CHECKED, &definition)), ..Task::new(&job, 1) };
+        transform(bench, &task, "ark-poly 0.6, parallel", peer)
     };
-    [Op::Forward, Op::Inverse].into_iter().map(line).collect()
+    Ok(vec![line(Op::Forward)?, line(Op::Inverse)?])
 }
 
-/// In place, values in the order that either side likes: as sets they are the same. The peer's way back leaves out the
-/// factor 1/n, ours has it.
-fn tfhe_ntt(log_n: u32, effort: Effort) -> Result<Vec<Measurement>> {
-    const PEER: &str = "tfhe-ntt 0.7";
+/// In place, values in the order that either side likes. The peer's way back leaves out the factor 1/n, ours has it.
+fn tfhe_ntt(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     let n = 1 << log_n;
     let ring = Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, 60, 1)?)?;
     let q = ring.moduli()[0].value_u64().context("a prime of 60 bits")?;
     let peer = tfhe_ntt::prime64::Plan::try_new(n, q).context("no plan for this prime")?;
     let inputs = sample::elements(&ring, 2, 0, 1)?;
-    let program = |op| anyhow::Ok(Work::new(&Device::cpu(), &Job::new(&ring, op).in_place())?.program);
-    let (forward, inverse) = (program(Op::Forward)?, program(Op::Inverse)?);
-    let words = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)).collect::<Vec<_>>();
-    let (mut ours, mut theirs) = (inputs.clone(), words(&inputs));
-    forward.on_host(1).output("data", &mut ours).run()?;
-    peer.fwd(&mut theirs);
-    let sorted = |mut values: Vec<u64>| {
-        values.sort_unstable();
-        values
+    let mut data: Vec<u64> = inputs.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)).collect();
+    let mut line = |op| {
+        let job = Job::new(&ring, op).in_place();
+        transform(bench, &Task { sets: Some(1), ..Task::new(&job, 1) }, "tfhe-ntt 0.7", || match op {
+            Op::Forward => peer.fwd(&mut data),
+            _ => peer.inv(&mut data),
+        })
     };
-    let agree = ("all values with the peer's, as sets", sorted(words(&ours)) == sorted(theirs.clone()));
-    inverse.on_host(1).output("data", &mut ours).run()?;
-    let returns = ("the inputs are back", ours == inputs);
-    Ok(vec![
-        transform(effort, (&ring, Op::Forward), (&forward, &mut ours), (PEER, || peer.fwd(&mut theirs)), agree)?,
-        transform(effort, (&ring, Op::Inverse), (&inverse, &mut ours), (PEER, || peer.inv(&mut theirs)), returns)?,
-    ])
+    Ok(vec![line(Op::Forward)?, line(Op::Inverse)?])
 }
 
 /// With the nonces of RFC 6979, so that signatures are the same.
@@ -204,5 +189,7 @@ fn ml_kem(effort: Effort) -> Result<Vec<Measurement>> {
 /// A call, many of which are timed together.
 fn each<T>(effort: Effort, mut call: impl FnMut(usize) -> Result<T>) -> Result<Times> {
     let calls = || (0..CALLS).try_for_each(|i| call(i).map(|made| drop(black_box(made))));
-    Ok(measure::wall(effort, calls)?.of_each(CALLS))
+    let times = measure::wall(effort, calls)?;
+    let [median_seconds, p95_seconds] = [times.median_seconds, times.p95_seconds].map(|all| all / CALLS as f64);
+    Ok(Times { median_seconds, p95_seconds, runs_per_sample: CALLS, ..times })
 }

@@ -16,7 +16,7 @@ use crate::floor::Floor;
 use crate::job::with_op;
 use crate::measure::{self, Effort};
 use crate::oracle;
-use crate::record::Measurement;
+use crate::record::{Measurement, Memory};
 use crate::sample;
 use crate::work::{Work, slices};
 
@@ -37,8 +37,9 @@ pub(crate) struct Task<'a> {
     pub(crate) job: &'a Job,
     pub(crate) batch: usize,
     pub(crate) captured: bool,
-    /// As in [`Runs`].
+    /// These as in [`Runs`].
     pub(crate) sets: Option<usize>,
+    pub(crate) memory: Memory,
     /// Instead of the planner's.
     pub(crate) plan: Option<Plan>,
     /// Instead of the oracle's, with what it is.
@@ -48,7 +49,7 @@ pub(crate) struct Task<'a> {
 impl<'a> Task<'a> {
     /// A job for a batch.
     pub(crate) fn new(job: &'a Job, batch: usize) -> Self {
-        Self { job, batch, captured: false, sets: None, plan: None, definition: None }
+        Self { job, batch, captured: false, sets: None, memory: Memory::Device, plan: None, definition: None }
     }
 
     /// Measures and checks it.
@@ -58,13 +59,16 @@ impl<'a> Task<'a> {
         let mut random = Random::new(bench.seed);
         let inputs = operands(job, &plan, batch, &mut random)?;
         let named = slices(&inputs);
-        let runs = Runs { captured: self.captured, sets: self.sets, job: Some(job), ..Runs::new(&plan, batch, &named) };
+        let (captured, sets, memory) = (self.captured, self.sets, self.memory);
+        let runs = Runs { captured, sets, memory, job: Some(job), ..Runs::new(&plan, batch, &named) };
         let outcome = runs.measure(bench, effort)?;
         let result = outcome.results.values().next().context("a job writes")?;
         let right = outcome.alike && self.is_right(&bench.device, &inputs, result, random.bits())?;
         let line =
             outcome.line(case, job.op, batch).in_ring(&job.ring).by(&plan).checked(self.checked(&bench.device), right);
-        Ok(line.above(floor(bench, job, &plan)))
+        // copies are no part of a job's floor
+        let floor = if memory == Memory::Device { floor(bench, job, &plan) } else { Floor::default() };
+        Ok(Measurement { memory, ..line.above(floor) })
     }
 
     /// Whether the result of a run is right.

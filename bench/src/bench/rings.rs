@@ -51,8 +51,8 @@ const CASES: &[Entry] = &[
     ("sparse f, 17-bit prime", "65537:x^200-3x^7+2x+5", &[], false),
 ];
 
-/// Bytes of an operand of a check at most.
-const CHECKED_BYTES: usize = 24 << 20;
+/// Bytes of an operand of a check at most, in small batches and in large ones.
+const CHECKED_BYTES: [usize; 2] = [24 << 20, 64 << 20];
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let is_wanted = |(_, _, batches, quick): &&Entry| scope.check || !batches.is_empty() && scope.wants(*quick);
@@ -62,7 +62,8 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
         let of_gpu = if batches.is_empty() { &[0] } else { batches };
         let mut batches = scope.batches(scope.either(of_gpu, &[0]));
         if scope.check {
-            batches.iter_mut().for_each(|batch| *batch = (*batch).min((CHECKED_BYTES / ring.bytes()).max(1)));
+            let most = CHECKED_BYTES[usize::from(scope.batches.is_empty())] / ring.bytes();
+            batches.iter_mut().for_each(|batch| *batch = (*batch).min(most.max(1)));
         }
         for job in jobs(&ring, scope.check)? {
             cases.push(Case { ring: text.into(), ..case(name, &job, batches.clone()) });

@@ -9,7 +9,7 @@ use ringforge::{Buffer, Device, Job, Pipeline, Plan, Planner};
 use super::Bench;
 use crate::measure::{self, Effort, Times};
 use crate::profile;
-use crate::record::{Measurement, Step};
+use crate::record::{Measurement, Memory, Step};
 use crate::work::{Inputs, Work};
 
 /// How runs of a plan are made.
@@ -21,6 +21,8 @@ pub(crate) struct Runs<'a> {
     pub(crate) captured: bool,
     /// Sets of buffers; as many as fill the caches, if not given.
     pub(crate) sets: Option<usize>,
+    /// Where arguments lie before and after a run.
+    pub(crate) memory: Memory,
     /// The job that the plan does, by which kernels' multiplications are counted.
     pub(crate) job: Option<&'a Job>,
 }
@@ -38,11 +40,14 @@ pub(crate) struct Outcome {
 impl<'a> Runs<'a> {
     /// Runs that are started one by one.
     pub(crate) fn new(plan: &'a Plan, batch: usize, inputs: &'a Inputs<'a>) -> Self {
-        Self { plan, batch, inputs, captured: false, sets: None, job: None }
+        Self { plan, batch, inputs, captured: false, sets: None, memory: Memory::Device, job: None }
     }
 
     /// Measures them, and each kernel where the bench wants that.
     pub(crate) fn measure(&self, bench: &Bench, effort: Effort) -> Result<Outcome> {
+        if self.memory != Memory::Device {
+            return self.over_host_memory(&bench.device, effort);
+        }
         let mut outcome = self.times(&bench.device, effort)?;
         if bench.steps {
             let work = Work::of_plan(&bench.device, self.plan)?;
@@ -52,8 +57,32 @@ impl<'a> Runs<'a> {
         Ok(outcome)
     }
 
+    /// Measures whole calls from host memory to host memory, of a plan that reads `from` and writes `to`.
+    fn over_host_memory(&self, device: &Device, effort: Effort) -> Result<Outcome> {
+        let Self { plan, batch, inputs, memory, .. } = *self;
+        let program = Work::of_plan(device, plan)?.program;
+        let (_, from) = inputs.iter().find(|(name, _)| *name == "from").context("what is read")?;
+        let size = plan.arg("to").context("what is written")?.bytes * batch;
+        let run = |from: &[u8], to: &mut [u8]| {
+            let call = |to: &mut [u8]| Ok(program.on_host(batch).input("from", from).output("to", to).run()?);
+            let times = measure::wall(effort, || call(to))?;
+            // once more over other bytes, so that none of these is left from before
+            to.fill(0xa5);
+            call(to)?;
+            anyhow::Ok((times, to.to_vec()))
+        };
+        let (times, to) = if memory == Memory::Pinned {
+            let (mut pinned, mut to) = (device.pinned(from.len())?, device.pinned(size)?);
+            pinned.copy_from_slice(from);
+            run(&pinned, &mut to)?
+        } else {
+            run(from, &mut vec![0; size])?
+        };
+        Ok(Outcome { times, steps: Vec::new(), results: Named::from([("to".into(), to)]), alike: true })
+    }
+
     /// Measures them as a whole.
-    pub(crate) fn times(&self, device: &Device, effort: Effort) -> Result<Outcome> {
+    fn times(&self, device: &Device, effort: Effort) -> Result<Outcome> {
         let Self { plan, batch, inputs, captured, .. } = *self;
         let work = Work::of_plan(device, plan)?;
         let set = || Set::new(&work, batch, inputs, captured);

@@ -1,6 +1,7 @@
 //! Records as text.
 
 use anyhow::Result;
+use comfy_table::Table;
 
 use super::suites::{SUITES, Suite};
 use crate::environment::Environment;
@@ -17,14 +18,14 @@ pub(crate) fn print(record: &Record) -> Result<()> {
         let lines: Vec<_> = record.measurements.iter().filter(|line| line.suite == suite.name).collect();
         if !lines.is_empty() {
             show::print(&format!("\n{} ({})\n{}", suite.title, suite.name, suite.about))?;
-            show::print(&text(suite, &lines))?;
+            show::print(&text(suite, &lines, None))?;
         }
     }
     record.unsupported.iter().try_for_each(|line| show::print(line))
 }
 
-/// A suite's lines as a table, and below it the kernels of each that has some.
-pub(crate) fn text(suite: &Suite, lines: &[&Measurement]) -> String {
+/// A suite's lines as a table of this width, else the terminal's, and below it the kernels of each that has some.
+pub(crate) fn text(suite: &Suite, lines: &[&Measurement], width: Option<u16>) -> String {
     let headings =
         ["case", "operation", "batch", "a run", "p95", suite.figure.heading(), "of the floor", "peers", "right"];
     let mut table = show::table(&headings, &[2, 3, 4, 5, 6]);
@@ -42,6 +43,13 @@ pub(crate) fn text(suite: &Suite, lines: &[&Measurement]) -> String {
             show::yes_or_no(line.right),
         ]);
     }
+    let sized = |mut table: Table| {
+        if let Some(width) = width {
+            table.set_width(width);
+        }
+        table.to_string()
+    };
     let kernels = lines.iter().filter(|line| !line.steps.is_empty());
-    kernels.fold(table.to_string(), |text, line| format!("{text}\n{}\n{}", line.title(), crate::profile::table(line)))
+    let kernels = kernels.map(|line| format!("\n{}\n{}", line.title(), sized(crate::profile::table(line))));
+    sized(table) + &kernels.collect::<String>()
 }

@@ -5,7 +5,6 @@
 //! some, by evaluation there.
 
 mod field;
-mod host;
 mod witness;
 
 use anyhow::Result;
@@ -14,14 +13,15 @@ use ark_ff::{FftField, Field};
 use ringforge::testkit::Random;
 use ringforge::{Job, Op, Order};
 
+pub(super) use field::coset;
 #[cfg(feature = "peers")]
-pub(super) use field::{bytes, element};
-pub(super) use field::{coset, values_agree};
+pub(super) use field::element;
+use field::values_agree;
 
 use super::Bench;
-use super::jobs::{Definition, Task};
+use super::jobs::Task;
 use super::suites::{Case, Figure, Quoted, Scope, Suite};
-use crate::record::Measurement;
+use crate::record::{Measurement, Memory};
 
 pub(super) static SUITE: Suite = Suite {
     name: "zk",
@@ -77,6 +77,13 @@ const SIZES: &[(u32, bool)] =
 /// The longest on a CPU.
 const CPU_LOG_N: u32 = 20;
 
+/// Points of a transform from host memory on a GPU, with `--quick`, and on a CPU, as powers of two.
+const HOST_LOG_N: [u32; 3] = [24, 20, 16];
+
+/// A name, transforms of a call, and where they lie.
+const FROM_HOST: &[(&str, usize, Memory)] =
+    &[("host", 1, Memory::Pinned), ("host", 1, Memory::Pageable), ("host stream", 8, Memory::Pinned)];
+
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for &(log_n, _) in
@@ -91,22 +98,37 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             }
         }
     }
-    cases.extend(host::cases(scope));
+    let log_n = if scope.cpu { HOST_LOG_N[2] } else { HOST_LOG_N[usize::from(scope.quick)] };
+    for &(name, batch, memory) in FROM_HOST {
+        let batches = if batch == 1 { vec![1] } else { scope.batches(&[batch]) };
+        for op in [Op::Forward, Op::Inverse] {
+            let (name, ring) = (format!("{name} 2^{log_n}"), coset(1 << scope.log_n(log_n), Fr::ONE)?);
+            cases.push(Case::of_batches(name.clone(), op, batches.clone(), move |bench, batch| {
+                let job = Job::new(&ring, op).order(Order::Natural).batch_hint(batch);
+                Task { memory, ..Task::new(&job, batch) }.line(bench, &name, bench.effort)
+            }));
+        }
+    }
     cases.extend(witness::cases(scope));
     Ok(cases)
 }
 
-/// One transform on the device, of values at g·w^i: always over the same buffers where launches are replayed.
-fn transform(bench: &Bench, name: &str, n: usize, offset: Fr, op: Op) -> Result<Measurement> {
-    let ring = coset(n, offset)?;
-    let definition = |operands: &[&[u8]], result: &[u8], random: &mut Random| {
+/// What transforms are compared with.
+pub(super) const CHECKED: &str = "all values with arkworks', beyond 2^20 points some by evaluation";
+
+/// Whether values at g·w^i are those of the coefficients, whichever of them a transform is given.
+pub(super) fn definition(op: Op, offset: Fr) -> impl Fn(&[&[u8]], &[u8], &mut Random) -> Result<bool> + Sync {
+    move |operands, result, random| {
         let (inputs, values) = if op == Op::Forward { (operands[0], result) } else { (result, operands[0]) };
         values_agree(values, inputs, offset, random)
-    };
-    let checked = "all values with arkworks', beyond 2^20 points some by evaluation";
-    let job = Job::new(&ring, op).order(Order::Natural).batch_hint(1);
-    let definition = Some((checked, &definition as Definition<'_>));
-    let task = Task { captured: true, sets: Some(1), definition, ..Task::new(&job, 1) };
+    }
+}
+
+/// One transform on the device, of values at g·w^i: always over the same buffers, with launches that are replayed.
+fn transform(bench: &Bench, name: &str, n: usize, offset: Fr, op: Op) -> Result<Measurement> {
+    let job = Job::new(&coset(n, offset)?, op).order(Order::Natural).batch_hint(1);
+    let definition = definition(op, offset);
+    let task = Task { captured: true, sets: Some(1), definition: Some((CHECKED, &definition)), ..Task::new(&job, 1) };
     task.line(bench, name, bench.effort)
 }
 

@@ -10,6 +10,7 @@ use crate::bench::Bench;
 use crate::bench::runs::Runs;
 use crate::record::Measurement;
 use crate::sample;
+use crate::show;
 use crate::work::slices;
 
 /// The way that the planner takes by itself.
@@ -60,7 +61,8 @@ impl<'a> Contest<'a> {
     pub(super) fn enter(&mut self, name: &str, plan: &Plan) -> Result<Measurement> {
         let Self { bench, job, batch, .. } = *self;
         let outcome = Runs::new(plan, batch, &slices(&self.inputs)).measure(bench, bench.effort)?;
-        let line = outcome.line(job.ring.to_string(), job.op, batch).in_ring(&job.ring).by(plan).varied(name);
+        let line =
+            outcome.line(show::ring(&job.ring.to_string()), job.op, batch).in_ring(&job.ring).by(plan).varied(name);
         let line = line.checked("all bytes with those of the usual plan", true);
         let Some((expected, seconds)) = &self.usual else {
             self.usual = Some((outcome.results, 1.0 / line.items_per_second));
