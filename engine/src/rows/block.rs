@@ -178,7 +178,8 @@ impl Block {
 
     /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
     /// 16 words of 64 bits, 96 where their places have to be worked out as well, 128 for more words; 96 to 102 for 256-bit
-    /// rows that are shared out (2 to 3 % at any length). Where residues take other words it leaves enough by itself.
+    /// rows that are shared out (2 to 3 % at any length); 64 for up to 32 words of 32 bits (10 to 21 % at 2^20). Where
+    /// residues take other words it leaves enough by itself.
     fn resident(&self, rows: &Rows) -> usize {
         let block = (self.threads * self.rows).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread) {
@@ -186,6 +187,7 @@ impl Block {
             (8, ..=16) => 768,
             (8, _) => 512,
             (32, ..=4) => 640,
+            (4, ..=32) if rows.arithmetic.word_bytes() == 4 && rows.held == 1 => 1024,
             _ => 1,
         };
         (threads / block).clamp(1, MOST_BLOCKS)
