@@ -187,7 +187,8 @@ impl Selected {
 
     /// What is shown while it runs.
     pub(crate) fn title(&self) -> String {
-        format!("{} {}", self.suite.name, self.case.name)
+        let (suite, case) = (self.suite.name, &self.case.name);
+        if case.starts_with(suite) { case.clone() } else { format!("{suite} {case}") }
     }
 
     /// Measures it into a record: what the device does not support is told there.

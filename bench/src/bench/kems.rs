@@ -65,7 +65,7 @@ pub(super) static ML_KEM: Suite = Suite {
 };
 
 /// Table 4 of the CTRU paper.
-pub(super) const CTRU_QUOTED: &[Quoted] = {
+const CTRU_QUOTED: &[Quoted] = {
     const fn paper(case: &'static str, seconds: &'static [(&'static str, f64)]) -> Quoted {
         const SOURCE: &str = "CTRU paper, table 4: RTX 4090, batches of 1000";
         Quoted { case, peer: "the paper's", source: SOURCE, device: None, seconds }
