@@ -38,10 +38,16 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
     fn add(&self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// in: relaxed   out: loose
     fn sub(&self, a: Self::Word, b: Self::Word) -> Self::Word;
-    /// in: loose   out: relaxed
-    fn relax(&self, x: Self::Word) -> Self::Word;
-    /// in: loose   out: canonical
-    fn canonical(&self, x: Self::Word) -> Self::Word;
+    /// in: loose   out: relaxed   (strict arithmetic has nothing to do)
+    #[inline(always)]
+    fn relax(&self, x: Self::Word) -> Self::Word {
+        x
+    }
+    /// in: loose   out: canonical   (strict arithmetic has nothing to do)
+    #[inline(always)]
+    fn canonical(&self, x: Self::Word) -> Self::Word {
+        x
+    }
 
     fn wide_zero(&self) -> Self::Wide;
     /// in: canonical a and b, a sum of at most seven products   out: acc + a b

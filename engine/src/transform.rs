@@ -20,7 +20,7 @@ use crate::rows::twiddles::{Layout, factors_of, header_of};
 
 use stack::Step;
 
-/// A residue of a row on the CPU: `u32` below 2^30, `u64` below 2^64, `[u64; 4]` beyond.
+/// A residue of a row on the CPU: `u32` below 2^31, `u64` below 2^64, `[u64; 4]` beyond.
 pub trait Word: sealed::Word {}
 
 impl Word for u32 {}

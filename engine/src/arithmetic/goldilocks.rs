@@ -96,16 +96,6 @@ impl Field for Goldilocks {
     }
 
     #[inline(always)]
-    fn relax(&self, x: u64) -> u64 {
-        x
-    }
-
-    #[inline(always)]
-    fn canonical(&self, x: u64) -> u64 {
-        x
-    }
-
-    #[inline(always)]
     fn wide_zero(&self) -> u64 {
         0
     }

@@ -172,16 +172,6 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     }
 
     #[inline(always)]
-    fn relax(&self, x: Limbs) -> Limbs {
-        x
-    }
-
-    #[inline(always)]
-    fn canonical(&self, x: Limbs) -> Limbs {
-        x
-    }
-
-    #[inline(always)]
     fn wide_zero(&self) -> Limbs {
         [0; 4]
     }

@@ -78,16 +78,6 @@ impl Field for Mod31 {
     }
 
     #[inline(always)]
-    fn relax(&self, x: u32) -> u32 {
-        x
-    }
-
-    #[inline(always)]
-    fn canonical(&self, x: u32) -> u32 {
-        x
-    }
-
-    #[inline(always)]
     fn wide_zero(&self) -> u64 {
         0
     }

@@ -88,16 +88,6 @@ impl Field for Mod64Full {
     }
 
     #[inline(always)]
-    fn relax(&self, x: u64) -> u64 {
-        x
-    }
-
-    #[inline(always)]
-    fn canonical(&self, x: u64) -> u64 {
-        x
-    }
-
-    #[inline(always)]
     fn wide_zero(&self) -> u64 {
         0
     }

@@ -121,7 +121,7 @@ impl Rows {
     /// The trees of the ring's moduli, from the tables at a port and the constants behind them.
     pub(crate) fn trees<'a, F: Field>(&'a self, args: &Args<'a>, port: usize) -> Result<Vec<Tree<'a, F>>> {
         if !self.arithmetic.is_on_cpu() {
-            return Ok(self.own_trees());
+            return Ok(self.own_trees(|modulus| factors_of::<F>(&self.split, modulus).into()));
         }
         let tables = match self.has_several() {
             true => args.tables::<F::Twiddle>(port)?,
@@ -143,7 +143,10 @@ impl Rows {
         args: &Args<'a>,
         port: usize,
     ) -> Result<Vec<Tree<'a, F>>> {
-        self.trees_of(args, port, |_| Cow::Borrowed(&[]))
+        match self.arithmetic.is_on_cpu() {
+            true => self.trees_of(args, port, |_| Cow::Borrowed(&[])),
+            false => Ok(self.own_trees(|_| Cow::Borrowed(&[]))),
+        }
     }
 
     fn trees_of<'a, F: Field>(
@@ -152,9 +155,6 @@ impl Rows {
         port: usize,
         table: impl Fn(usize) -> Cow<'a, [F::Twiddle]>,
     ) -> Result<Vec<Tree<'a, F>>> {
-        if !self.arithmetic.is_on_cpu() {
-            return Ok(self.own_trees());
-        }
         let constants = args.input::<u8>(port)?;
         if constants.len() != self.constants_port().bytes {
             return Err(self.broken(args, "its constants have another size"));
@@ -168,14 +168,14 @@ impl Rows {
     }
 
     /// The same with factors made here, where the tables are those of an arithmetic for GPUs alone.
-    fn own_trees<F: Field>(&self) -> Vec<Tree<'_, F>> {
+    fn own_trees<'a, F: Field>(&'a self, table: impl Fn(usize) -> Cow<'a, [F::Twiddle]>) -> Vec<Tree<'a, F>> {
         let general = self.arithmetic.on_cpu(&self.ring);
         let tree = |(modulus, roots): (usize, &Roots)| Tree {
             field: F::new(&roots.q),
             split: &self.split,
             layout: &self.layout,
             header: header::<F>(&self.split, modulus, general, &self.scale),
-            table: factors_of::<F>(&self.split, modulus).into(),
+            table: table(modulus),
         };
         self.split.roots.iter().enumerate().map(tree).collect()
     }
