@@ -12,7 +12,7 @@ pub(super) static SUITE: Suite = Suite {
     title: "Transforms for homomorphic encryption",
     about: "Transforms of polynomials modulo x^N + 1 and 32 primes, with all data on the device: as many in one run as make \
             a gigabyte, or one alone. A limb is one polynomial modulo one prime; below 2^50, products go through doubles \
-            where the device is fast at them.",
+            where the device is fast at them; primes of 30 and 31 bits have words of 32, and two of them do for one of 60.",
     figure: Figure::Limb,
     headline: Some(("2^16, 60 bits", "forward")),
     quoted: QUOTED,
@@ -69,6 +69,13 @@ const CASES: &[(&str, u32, u32, How, bool)] = &[
     ("2^16, 60 bits", 16, 60, How::Batch, true),
     ("2^17, 60 bits", 17, 60, How::Batch, false),
     ("2^16, 49 bits", 16, 49, How::Batch, true),
+    ("2^12, 30 bits", 12, 30, How::Batch, false),
+    ("2^13, 30 bits", 13, 30, How::Batch, false),
+    ("2^14, 30 bits", 14, 30, How::Batch, false),
+    ("2^15, 30 bits", 15, 30, How::Batch, false),
+    ("2^16, 30 bits", 16, 30, How::Batch, false),
+    ("2^17, 30 bits", 17, 30, How::Batch, false),
+    ("2^16, 31 bits", 16, 31, How::Batch, false),
     ("2^16, one polynomial", 16, 60, How::One, true),
     ("2^16, one polynomial", 16, 60, How::OneCaptured, true),
 ];

@@ -41,7 +41,7 @@ pub(super) static CTRU_PRIME: Suite = Suite {
     title: "CTRU-Prime",
     about: "Operations with a key for each item, or (EncapsOne, DecapsOne) with one prepared key for all; seeds, keys and \
             ciphertexts on the device, all hashing and expansion included. Products go by transforms, or on tensor cores \
-            where a GPU has them; the lines of ways have both beside one another.",
+            where a GPU has them.",
     headline: Some(("CTRU-Prime-761", "Encaps")),
     quoted: &[Quoted {
         case: "CTRU-Prime-761",
