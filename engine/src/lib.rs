@@ -102,6 +102,7 @@ mod source;
 mod table;
 #[cfg(feature = "testkit")]
 pub mod testkit;
+mod threads;
 mod transfer;
 mod transform;
 pub mod tuning;

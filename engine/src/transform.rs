@@ -12,9 +12,9 @@ use bytemuck::Zeroable;
 use crate::arithmetic::dispatch;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit};
-use crate::kernels::base::{LANES, restored_products};
+use crate::kernels::base::{BLOCK, LANES, Leaves, restored_products};
 use crate::kernels::tree::{Origin, Tree};
-use crate::ring::split::{MAX_BASE, Split};
+use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::rows::twiddles::{Layout, factors_of, header_of};
 
@@ -198,9 +198,6 @@ impl<F: Field> Parts<F> {
     }
 }
 
-/// Words of a left factor that are kept while their product takes their place.
-const PIECE: usize = MAX_BASE * LANES;
-
 impl<F: Field> Row<F::Word> for Parts<F> {
     fn split(&self) -> &Split {
         &self.split
@@ -216,13 +213,14 @@ impl<F: Field> Row<F::Word> for Parts<F> {
 
     fn multiply(&self, a: &mut [F::Word], b: &[F::Word]) {
         let (tree, field) = (self.tree(), self.field);
-        let leaves = PIECE / self.split.base / LANES * LANES;
+        let leaves = BLOCK / self.split.base / LANES * LANES;
         let len = leaves * self.split.base;
-        let mut left = [F::Word::zeroed(); PIECE];
+        let mut left = [F::Word::zeroed(); BLOCK];
         for (i, (a, b)) in a.chunks_mut(len).zip(b.chunks(len)).enumerate() {
             let left = &mut left[..a.len()];
             left.copy_from_slice(a);
-            restored_products(&tree, self.restore, &|leaf| i * leaves + leaf, [left, b], a, &|out, product| {
+            let from = Leaves { first: i * leaves, order: None };
+            restored_products(&tree, self.restore, from, [left, b], a, &|out, product| {
                 *out = field.canonical(product);
             });
         }

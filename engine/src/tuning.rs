@@ -49,7 +49,7 @@ struct Shape {
 
 impl Shape {
     /// The numbers of bits at which arithmetic changes.
-    const BITS: [u32; 6] = [16, 30, 50, 62, 64, 256];
+    const BITS: [u32; 7] = [16, 30, 31, 50, 62, 64, 256];
 
     fn of(job: &Job) -> Self {
         let bits = job.ring.basis().iter().map(Modulus::bits).max().unwrap_or(0);

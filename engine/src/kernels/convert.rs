@@ -23,6 +23,7 @@ use crate::ring::Ring;
 use crate::simd::wide;
 use crate::source::Source;
 use crate::table::Table;
+use crate::threads;
 
 /// Columns of a CPU's task, at least.
 const MIN_COLUMNS: usize = 64;
@@ -89,7 +90,7 @@ impl Convert {
         if words * size_of::<u64>() > TASK_BYTES && to.columns > MIN_COLUMNS {
             let middle = (to.columns / 2).next_multiple_of(MIN_COLUMNS);
             let [left, right] = to.split_at(middle);
-            rayon::join(|| self.run(from, left), || self.run(from, right));
+            threads::join(|| self.run(from, left), || self.run(from, right));
             return;
         }
         wide(

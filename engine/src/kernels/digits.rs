@@ -4,7 +4,6 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
-use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Port};
@@ -18,6 +17,7 @@ use crate::ring::Ring;
 use crate::rows::lanes;
 use crate::source::{Built, Source};
 use crate::table::Table;
+use crate::threads;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -211,7 +211,7 @@ impl<T: Row> Kernel for Digits<T> {
         with_stored!(self, self.from.width(), S => {
             let (n, from, to) = (self.from.degree(), args.input::<S>(0)?, args.output::<T>(2)?);
             let (limbs, targets) = (self.sources.len(), self.targets.len());
-            to.par_chunks_exact_mut(n).enumerate().for_each(|(row, out)| {
+            threads::rows(to, n, &|row, out| {
                 let (limb, i, target) = (row / targets / self.count, row / targets % self.count, row % targets);
                 self.row(&from[limb * n..][..n], (limb % limbs, i, target), out);
             });

@@ -3,14 +3,13 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::error::Result;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::ring::Ring;
 use crate::source::{Built, Source};
+use crate::threads;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -72,8 +71,8 @@ impl Kernel for Extend {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let from = args.input::<u8>(0)?;
-        let rows = args.output::<u8>(1)?.par_chunks_exact_mut(self.longer).zip(from.par_chunks_exact(self.shorter));
-        rows.for_each(|(to, from)| {
+        threads::rows(args.output::<u8>(1)?, self.longer, &|row, to| {
+            let from = &from[row * self.shorter..][..self.shorter];
             let (start, zeros) = to.split_at_mut(from.len());
             start.copy_from_slice(from);
             zeros.fill(0);

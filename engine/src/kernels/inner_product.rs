@@ -4,8 +4,6 @@ use core::iter;
 use core::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::arithmetic::dispatch;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit};
@@ -17,6 +15,7 @@ use crate::ring::split::Split;
 use crate::rows::{Rows, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
+use crate::threads;
 
 /// Ports of elements.
 const ELEMENTS: usize = 3;
@@ -121,8 +120,7 @@ impl<'a> Visit for Run<'_, 'a> {
         let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
         let (n, limbs) = (rows.split.n, rows.ring.basis().len());
         let restore = rows.restores();
-        let sums = self.args.output::<S>(2)?.par_chunks_exact_mut(n).enumerate();
-        sums.for_each(|(i, sums)| {
+        threads::rows(self.args.output::<S>(2)?, n, &|i, sums| {
             let (item, set, row) = (i / (sets * limbs), i / limbs % sets, i % limbs);
             let tree = rows.tree_of(&trees, row);
             let field = tree.field;

@@ -5,7 +5,6 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
-use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Combination, Kernel, Port, Sharing};
@@ -19,6 +18,7 @@ use crate::ring::Ring;
 use crate::rows::{lanes, lay_apart};
 use crate::source::{Built, Source};
 use crate::table::Table;
+use crate::threads;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -92,7 +92,7 @@ impl<S: Row> Lanes<S> {
     /// Calls `run` with each row of an output, the first of its residues, and the arithmetic of the row.
     pub(super) fn each(&self, out: &mut [S], run: impl Fn(&mut [S], usize, Multiple<S>) + Sync) {
         let (n, basis) = (self.ring.degree(), self.ring.basis());
-        out.par_chunks_exact_mut(n).enumerate().for_each(|(i, out)| {
+        threads::rows(out, n, &|i, out| {
             let (row, q) = (i % basis.len(), &basis[i % basis.len()]);
             let factor = |number: &U256| <S::Target as Target>::factor(q, number);
             let multiple = Multiple {

@@ -2,6 +2,7 @@
 
 use crate::kernels::tree::TASK_BYTES;
 use crate::ring::split::Split;
+use crate::threads;
 
 /// Leaves on one side of a tile, at least: enough to use whole cache lines on both sides.
 const TILE: usize = 16;
@@ -69,7 +70,7 @@ impl Reorder {
         if size_of_val(to) > TASK_BYTES && sources.len() >= TILE / 2 && rayon::current_num_threads() > 1 {
             let (left, right) = sources.split_at(sources.len() / 2);
             let (a, b) = to.split_at_mut(left.len() * slab);
-            rayon::join(|| self.slabs(left, slab, from, a, map), || self.slabs(right, slab, from, b, map));
+            threads::join(|| self.slabs(left, slab, from, a, map), || self.slabs(right, slab, from, b, map));
             return;
         }
         let Some(&word) = from.first() else { return };

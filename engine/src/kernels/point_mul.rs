@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::field::{Field, Store, Visit};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port, Role};
-use crate::kernels::base::restored_products;
+use crate::kernels::base::{Leaves, restored_products};
 use crate::kernels::fused::fused;
 use crate::kernels::tree::Tree;
 use crate::limits::Limits;
@@ -149,7 +149,8 @@ pub(super) fn multiply<F: Field, S: Store<F::Word>>(
     out: &mut [S],
     put: impl Fn(&F, &mut S, F::Word) + Sync,
 ) {
-    let leaf_at = rows.leaf_at();
+    let order = rows.leaf_order();
+    let from = Leaves { order: order.as_ref(), ..Leaves::default() };
     let restore = rows.restores();
     let n = rows.split.n;
     rows.each(out, |i, row, (): &mut ()| {
@@ -157,6 +158,6 @@ pub(super) fn multiply<F: Field, S: Store<F::Word>>(
         let field = tree.field;
         let operands = operands.map(|words| rows.reduced(&field, i, &words[i * n..][..n]));
         let operands = operands.each_ref().map(|words| &**words);
-        restored_products(tree, restore, &leaf_at, operands, row, &|out, product| put(&field, out, product));
+        restored_products(tree, restore, from, operands, row, &|out, product| put(&field, out, product));
     });
 }

@@ -8,7 +8,7 @@ use crate::arithmetic::dispatch;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit};
 use crate::kernel::{Args, Kernel, Port};
-use crate::kernels::base::products;
+use crate::kernels::base::{Leaves, products};
 use crate::kernels::fused::fused;
 use crate::kernels::rows::in_place;
 use crate::kernels::tree::{Origin, TASK_BYTES};
@@ -17,6 +17,7 @@ use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
+use crate::threads;
 use crate::tuning::Choice;
 
 /// The product of two elements of a ring.
@@ -116,13 +117,13 @@ impl Visit for Run<'_, '_> {
                 words.extend(operand.iter().map(|x| x.load()));
             }
             if size_of_val(&**x) > TASK_BYTES {
-                rayon::join(|| tree.forward(x), || tree.forward(y));
+                threads::join(|| tree.forward(x), || tree.forward(y));
             } else {
                 tree.forward(x);
                 tree.forward(y);
             }
             let finish = |words: &mut [F::Word]| {
-                products(tree, &|leaf| leaf, [x, y], words, &|out, product| *out = product);
+                products(tree, Leaves::default(), [x, y], words, &|out, product| *out = product);
                 tree.inverse(words, Origin::Products);
             };
             if !in_place(row, finish) {

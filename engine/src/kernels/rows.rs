@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use bytemuck::Pod;
 use crypto_bigint::U256;
-use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::field::{Field, Store};
@@ -20,6 +19,7 @@ use crate::rows::block::Block;
 use crate::rows::twiddles::{factors_of, header, header_of};
 use crate::source::Source;
 use crate::table::Table;
+use crate::threads;
 
 impl Rows {
     /// These ports, then the tables of factors and the constants.
@@ -45,10 +45,9 @@ impl Rows {
         })
     }
 
-    /// From a leaf's place among the values to its number in tree order.
-    pub(crate) fn leaf_at(&self) -> impl Fn(usize) -> usize + Sync {
-        let reorder = (self.is_natural() && self.split.base > 1).then(|| Reorder::to_tree(&self.split));
-        move |place| reorder.as_ref().map_or(place, |reorder| reorder.place(place))
+    /// From a leaf's place among the values to its number in tree order, where that is another and leaves differ.
+    pub(crate) fn leaf_order(&self) -> Option<Reorder> {
+        (self.is_natural() && self.split.base > 1).then(|| Reorder::to_tree(&self.split))
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -197,8 +196,8 @@ impl Rows {
         &trees[map[row % map.len()]]
     }
 
-    /// Calls `run` on every row of an output: its number in the launch, its residues, and memory that is kept from row to
-    /// row. Rows of one large element go to several threads; many elements are spread over threads by the backend.
+    /// Calls `run` on every row of an output: its number in the launch, its residues, and memory that may be kept from row
+    /// to row. Rows of one large element go to several threads; many elements are spread over threads by the backend.
     pub(crate) fn each<S: Pod + Send, M: Default + Send>(
         &self,
         out: &mut [S],
@@ -207,8 +206,7 @@ impl Rows {
         let n = self.split.n;
         let count = self.ring.basis().len();
         if count > 1 && out.len() == n * count && size_of_val(out) > TASK_BYTES {
-            let rows = out.par_chunks_exact_mut(n).enumerate();
-            rows.for_each_init(M::default, |memory, (i, row)| run(i, row, memory));
+            threads::rows(out, n, &|i, row| run(i, row, &mut M::default()));
         } else {
             let mut memory = M::default();
             out.chunks_exact_mut(n).enumerate().for_each(|(i, row)| run(i, row, &mut memory));

@@ -12,10 +12,9 @@ use crate::field::Field;
 use crate::ring::split::{Layer, Split};
 use crate::rows::twiddles::{HEADER, Layout, factors};
 use crate::simd::{Step, Vectors, wide};
+use crate::threads;
 
-use butterflies::{
-    forward_sixth, forward_three, forward_two, forward_twos, inverse_three, inverse_threes, inverse_two, inverse_twos,
-};
+use butterflies::{forward_two, forward_twos, inverse_three, inverse_two, inverse_twos};
 use parts::{three_parts, two_parts};
 
 /// Bytes of a block that stays in the nearest cache, and is worked on layer by layer.
@@ -143,18 +142,11 @@ impl<F: Field> Tree<'_, F> {
                 ),
             };
         }
-        let field = self.field;
         let kind = self.split.layers[layer];
         let z = &self.table[self.layout.forward[layer] + node * factors(kind)..];
-        match kind {
-            Layer::Two => two_parts(words, &|lo, hi| match vectors {
-                Some(vectors) => vectors.halves(Step::Forward, lo, hi, &z[..1]),
-                None => forward_two(&field, lo, hi, &z[0]),
-            }),
-            Layer::Sixth => two_parts(words, &|lo, hi| forward_sixth(&field, lo, hi, &z[0])),
-            Layer::Three => three_parts(words, &|a, b, c| {
-                forward_three(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
-            }),
+        match vectors {
+            Some(vectors) => two_parts(words, &|lo, hi| vectors.halves(Step::Forward, lo, hi, &z[..1])),
+            None => self.step_down(kind, z, words),
         }
         self.children(layer, node, words, &|node, child| self.forward_node(layer + 1, node, child, vectors));
     }
@@ -179,12 +171,9 @@ impl<F: Field> Tree<'_, F> {
                         }
                     }
                 },
-                Layer::Sixth => two_parts(words, &|lo, hi| forward_sixth(&field, lo, hi, &z[0])),
-                Layer::Three => {
-                    for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(2)) {
-                        three_parts(words, &|a, b, c| {
-                            forward_three(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
-                        });
+                Layer::Sixth | Layer::Three => {
+                    for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(factors(kind))) {
+                        self.step_down(kind, z, words);
                     }
                 }
             }
@@ -212,17 +201,11 @@ impl<F: Field> Tree<'_, F> {
             };
         }
         self.children(layer, node, words, &|node, child| self.inverse_node(layer + 1, node, child, vectors));
-        let field = self.field;
         let kind = self.split.layers[layer];
         let z = &self.table[self.layout.inverse[layer] + node * factors(kind)..];
-        match kind {
-            Layer::Two | Layer::Sixth => two_parts(words, &|lo, hi| match vectors {
-                Some(vectors) => vectors.halves(Step::Inverse, lo, hi, &z[..1]),
-                None => inverse_two(&field, lo, hi, &z[0]),
-            }),
-            Layer::Three => three_parts(words, &|a, b, c| {
-                inverse_threes(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
-            }),
+        match vectors {
+            Some(vectors) => two_parts(words, &|lo, hi| vectors.halves(Step::Inverse, lo, hi, &z[..1])),
+            None => self.step_up(kind, z, words),
         }
     }
 
@@ -253,9 +236,7 @@ impl<F: Field> Tree<'_, F> {
                 },
                 Layer::Three => {
                     for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(2)) {
-                        three_parts(words, &|a, b, c| {
-                            inverse_threes(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
-                        });
+                        self.step_up(kind, z, words);
                     }
                 }
             }
@@ -264,13 +245,7 @@ impl<F: Field> Tree<'_, F> {
     }
 
     /// Calls `run` on every child of a node above `layer`, on several threads where that is worth it.
-    fn children(
-        &self,
-        layer: usize,
-        node: usize,
-        words: &mut [F::Word],
-        run: &(impl Fn(usize, &mut [F::Word]) + Sync),
-    ) {
+    fn children(&self, layer: usize, node: usize, words: &mut [F::Word], run: &(dyn Fn(usize, &mut [F::Word]) + Sync)) {
         let radix = self.split.layers[layer].radix();
         let far = size_of_val(words) > TASK_BYTES;
         let (a, rest) = words.split_at_mut(words.len() / radix);
@@ -283,7 +258,7 @@ impl<F: Field> Tree<'_, F> {
             }
         };
         if far {
-            rayon::join(|| run(first, a), || later(b, c));
+            threads::join(|| run(first, a), || later(b, c));
         } else {
             run(first, a);
             later(b, c);

@@ -4,7 +4,6 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
-use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::draws::Draws;
@@ -20,6 +19,7 @@ use crate::modulus::{Modulus, Width, low_u64};
 use crate::ring::Ring;
 use crate::source::{Built, Source};
 use crate::table::Table;
+use crate::threads;
 
 /// Uniform residues.
 ///
@@ -171,7 +171,7 @@ impl Kernel for Uniform {
         let draws = key::of_items(&self.ports[0], items, keys);
         for (draws, out) in draws.zip(out.chunks_exact_mut(self.ring.bytes())) {
             let draws = draws?;
-            out.par_chunks_exact_mut(row).enumerate().for_each(|(row, out)| self.row(&draws, row, out));
+            threads::rows(out, row, &|row, out| self.row(&draws, row, out));
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Some of the layers of a transform, each over the whole row: what a kernel of a longer plan means.
+//! Layers one by one: steps between a node and its children, and some of the layers of a transform, each over the whole row,
+//! which is what a kernel of a longer plan means.
 
 use core::ops::Range;
 
@@ -13,13 +14,7 @@ impl<F: Field> Tree<'_, F> {
     /// These layers from above. in: relaxed   out: canonical
     pub(crate) fn forward_part(&self, part: &Range<usize>, words: &mut [F::Word]) {
         for layer in part.clone() {
-            self.each_node(layer, &self.layout.forward, words, &|kind, z, words| match kind {
-                Layer::Two => two_parts(words, &|lo, hi| forward_two(&self.field, lo, hi, &z[0])),
-                Layer::Sixth => two_parts(words, &|lo, hi| forward_sixth(&self.field, lo, hi, &z[0])),
-                Layer::Three => three_parts(words, &|a, b, c| {
-                    forward_three(&self.field, [a, b, c], [&z[0], &z[1]], self.third_root());
-                }),
-            });
+            self.each_node(layer, &self.layout.forward, words, &|kind, z, words| self.step_down(kind, z, words));
         }
         words.iter_mut().for_each(|x| *x = self.field.canonical(*x));
     }
@@ -27,16 +22,36 @@ impl<F: Field> Tree<'_, F> {
     /// These layers from below, with the scale if the first one is among them. in: relaxed   out: canonical
     pub(crate) fn inverse_part(&self, part: &Range<usize>, words: &mut [F::Word]) {
         for layer in part.clone().rev().filter(|&layer| layer > 0) {
-            self.each_node(layer, &self.layout.inverse, words, &|kind, z, words| match kind {
-                Layer::Two | Layer::Sixth => two_parts(words, &|lo, hi| inverse_two(&self.field, lo, hi, &z[0])),
-                Layer::Three => three_parts(words, &|a, b, c| {
-                    inverse_threes(&self.field, [a, b, c], [&z[0], &z[1]], self.third_root());
-                }),
-            });
+            self.each_node(layer, &self.layout.inverse, words, &|kind, z, words| self.step_up(kind, z, words));
         }
         match part.start {
             0 => self.scaled_top(words, Origin::Values, None),
             _ => words.iter_mut().for_each(|x| *x = self.field.canonical(*x)),
+        }
+    }
+
+    /// From a node with these factors to its children. in, out: loose
+    #[inline(never)]
+    pub(super) fn step_down(&self, kind: Layer, z: &[F::Twiddle], words: &mut [F::Word]) {
+        let field = self.field;
+        match kind {
+            Layer::Two => two_parts(words, &|lo, hi| forward_two(&field, lo, hi, &z[0])),
+            Layer::Sixth => two_parts(words, &|lo, hi| forward_sixth(&field, lo, hi, &z[0])),
+            Layer::Three => three_parts(words, &|a, b, c| {
+                forward_three(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
+            }),
+        }
+    }
+
+    /// From the children of a node with these factors back to it. in, out: relaxed
+    #[inline(never)]
+    pub(super) fn step_up(&self, kind: Layer, z: &[F::Twiddle], words: &mut [F::Word]) {
+        let field = self.field;
+        match kind {
+            Layer::Two | Layer::Sixth => two_parts(words, &|lo, hi| inverse_two(&field, lo, hi, &z[0])),
+            Layer::Three => three_parts(words, &|a, b, c| {
+                inverse_threes(&field, [a, b, c], [&z[0], &z[1]], self.third_root());
+            }),
         }
     }
 
@@ -46,7 +61,7 @@ impl<F: Field> Tree<'_, F> {
         layer: usize,
         sections: &[usize],
         words: &mut [F::Word],
-        run: &impl Fn(Layer, &[F::Twiddle], &mut [F::Word]),
+        run: &dyn Fn(Layer, &[F::Twiddle], &mut [F::Word]),
     ) {
         let (kind, nodes) = (self.split.layers[layer], self.split.nodes(layer));
         let z = self.table[sections[layer]..].chunks_exact(factors(kind));

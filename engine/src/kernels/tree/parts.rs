@@ -2,6 +2,7 @@
 
 use super::TASK_BYTES;
 use crate::simd::apart;
+use crate::threads;
 
 /// Runs a layer on both halves of a node, cut into pieces for several threads where that is worth it.
 pub(super) fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {
@@ -17,7 +18,7 @@ pub(super) fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut 
         }
         let middle = a.len() / 2;
         let ((a, c), (b, d)) = (a.split_at_mut(middle), b.split_at_mut(middle));
-        rayon::join(|| pieces(a, b, run), || pieces(c, d, run));
+        threads::join(|| pieces(a, b, run), || pieces(c, d, run));
     }
     let (a, b) = words.split_at_mut(words.len() / 2);
     pieces(a, b, run);
@@ -38,7 +39,7 @@ pub(super) fn three_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mu
         }
         let middle = a.len() / 2;
         let ((a, d), (b, e), (c, f)) = (a.split_at_mut(middle), b.split_at_mut(middle), c.split_at_mut(middle));
-        rayon::join(|| pieces([a, b, c], run), || pieces([d, e, f], run));
+        threads::join(|| pieces([a, b, c], run), || pieces([d, e, f], run));
     }
     let third = words.len() / 3;
     let (a, rest) = words.split_at_mut(third);
