@@ -55,7 +55,7 @@ pub(crate) trait Field: Copy + Send + Sync + 'static {
     /// in: a sum of at most eight products   out: acc / F, relaxed
     fn wide_reduce(&self, acc: Self::Wide) -> Self::Word;
 
-    /// The fastest vectors of words that this CPU has for steps by radix 2, where words have 64 bits.
+    /// The fastest vectors of words that this CPU has for steps by radix 2, if any.
     fn vectors(&self) -> Option<Vectors> {
         None
     }

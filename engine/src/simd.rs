@@ -1,10 +1,14 @@
 //! What is compiled more than once and chosen at run time: loops for any CPU and for one with wider vectors and faster
-//! multipliers, and steps of transforms in vectors of 64-bit residues.
+//! multipliers, and steps of transforms in vectors of residues.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod limbs;
+#[cfg(target_arch = "x86_64")]
+mod narrow;
 #[cfg(target_arch = "x86_64")]
 mod residues;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no other CPU has vectors here yet
@@ -77,7 +81,12 @@ mod tests {
 
     #[test]
     fn what_is_enabled_is_detected() {
-        let files = [include_str!("simd.rs"), include_str!("simd/avx2.rs"), include_str!("simd/avx512.rs")];
+        let files = [
+            include_str!("simd.rs"),
+            include_str!("simd/avx2.rs"),
+            include_str!("simd/avx512.rs"),
+            include_str!("simd/limbs.rs"),
+        ];
         for text in files {
             let code = text.split("mod tests").next().unwrap_or_default();
             let enabled = listed(code, "target_feature(enable = \"", "\"");

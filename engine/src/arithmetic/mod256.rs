@@ -6,6 +6,7 @@ use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, powe
 use crate::field::{Field, Visit};
 use crate::modulus::{Modulus, low_u64};
 use crate::ring::Ring;
+use crate::simd::Vectors;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod256",
@@ -184,5 +185,9 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     #[inline(always)]
     fn wide_reduce(&self, acc: Limbs) -> Limbs {
         acc
+    }
+
+    fn vectors(&self) -> Option<Vectors> {
+        Vectors::of_256_bits(self.q).next()
     }
 }

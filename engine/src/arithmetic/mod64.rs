@@ -153,6 +153,6 @@ impl Field for Mod64 {
     }
 
     fn vectors(&self) -> Option<Vectors> {
-        Vectors::all(self.q).next()
+        Vectors::of_64_bits(self.q).next()
     }
 }

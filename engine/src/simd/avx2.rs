@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::vectors::{Factor, Kind, Lanes};
+use super::narrow::{Factor, Narrow, Words64};
+use super::vectors::Kind;
 
 /// There is one only where the CPU has AVX2. The quotients of roomy products may be three too small, which moduli below
 /// 2^61 allow.
@@ -12,8 +13,8 @@ struct Avx2<const ROOMY: bool>(());
 /// Vectors of four words for an odd q below 2^62, the fastest first, if the CPU has them.
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
     let has_avx2 = is_x86_feature_detected!("avx2");
-    let roomy = (has_avx2 && q < 1 << 61).then_some(&Avx2::<true>(()) as &dyn Kind);
-    let exact = has_avx2.then_some(&Avx2::<false>(()) as &dyn Kind);
+    let roomy = (has_avx2 && q < 1 << 61).then_some(&Words64(Avx2::<true>(())) as &dyn Kind);
+    let exact = has_avx2.then_some(&Words64(Avx2::<false>(())) as &dyn Kind);
     roomy.into_iter().chain(exact)
 }
 
@@ -80,7 +81,7 @@ impl<const ROOMY: bool> Avx2<ROOMY> {
     }
 }
 
-impl<const ROOMY: bool> Lanes for Avx2<ROOMY> {
+impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
     type Vector = __m256i;
     type Words = [u64; 4];
 

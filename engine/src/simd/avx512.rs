@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::vectors::{Factor, Kind, Lanes};
+use super::narrow::{Factor, Narrow, Words64};
+use super::vectors::Kind;
 
 /// Products of 52 bits: moduli below 2^50, since loose residues need two bits more.
 const SHORT: u8 = 0;
@@ -22,9 +23,9 @@ struct Avx512<const KIND: u8>(());
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
     let has_all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
     let short = has_all && is_x86_feature_detected!("avx512ifma") && q < 1 << 50;
-    let short = short.then_some(&Avx512::<SHORT>(()) as &dyn Kind);
-    let roomy = (has_all && q < 1 << 61).then_some(&Avx512::<ROOMY>(()) as &dyn Kind);
-    let exact = has_all.then_some(&Avx512::<EXACT>(()) as &dyn Kind);
+    let short = short.then_some(&Words64(Avx512::<SHORT>(())) as &dyn Kind);
+    let roomy = (has_all && q < 1 << 61).then_some(&Words64(Avx512::<ROOMY>(())) as &dyn Kind);
+    let exact = has_all.then_some(&Words64(Avx512::<EXACT>(())) as &dyn Kind);
     short.into_iter().chain(roomy).chain(exact)
 }
 
@@ -89,7 +90,7 @@ impl<const KIND: u8> Avx512<KIND> {
     }
 }
 
-impl<const KIND: u8> Lanes for Avx512<KIND> {
+impl<const KIND: u8> Narrow for Avx512<KIND> {
     type Vector = __m512i;
     type Words = [u64; 8];
 
@@ -172,7 +173,7 @@ impl<const KIND: u8> Lanes for Avx512<KIND> {
 }
 
 /// For lane number i of the node that is number j of K lanes: a place among the words of two vectors.
-const fn by_nodes(k: usize, node: usize, lane: usize, start: usize) -> [u64; 8] {
+pub(super) const fn by_nodes(k: usize, node: usize, lane: usize, start: usize) -> [u64; 8] {
     let mut places = [0; 8];
     let mut i = 0;
     while i < 8 {
@@ -183,7 +184,7 @@ const fn by_nodes(k: usize, node: usize, lane: usize, start: usize) -> [u64; 8] 
 }
 
 /// For each of eight words from `start`: its place among eight words of left halves and eight of right ones.
-const fn zipped(k: usize, start: usize) -> [u64; 8] {
+pub(super) const fn zipped(k: usize, start: usize) -> [u64; 8] {
     let mut places = [0; 8];
     let mut i = 0;
     while i < 8 {

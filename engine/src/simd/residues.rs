@@ -2,13 +2,13 @@
 
 use core::slice;
 
-use bytemuck::cast_slice_mut;
+use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::vectors::{Factor, Kind, Lanes, Step};
+use super::vectors::{Kind, Lanes, Modulus, Step};
 
 /// Words in a vector.
 const fn count<L: Lanes>() -> usize {
-    size_of::<L::Words>() / size_of::<u64>()
+    size_of::<L::Words>() / size_of::<L::Word>()
 }
 
 impl<L: Lanes> Kind for L {
@@ -20,18 +20,19 @@ impl<L: Lanes> Kind for L {
         L::FAST && part >= count::<L>()
     }
 
-    fn halves(&self, q: u64, step: Step, lo: &mut [u64], hi: &mut [u64], z: &[Factor]) {
+    fn halves(&self, q: &Modulus, step: Step, lo: &mut [u64], hi: &mut [u64], z: &[u64]) {
         self.enter(
             #[inline(always)]
-            || Residues::new(*self, q).halves(step, lo, hi, z),
+            || Residues::new(*self, q).halves(step, cast_slice_mut(lo), cast_slice_mut(hi), cast_slice(z)),
         );
     }
 
-    fn nodes(&self, q: u64, step: Step, part: usize, words: &mut [u64], z: &[Factor]) {
+    fn nodes(&self, q: &Modulus, step: Step, part: usize, words: &mut [u64], z: &[u64]) {
         self.enter(
             #[inline(always)]
             || {
                 let residues = Residues::new(*self, q);
+                let (words, z) = (cast_slice_mut::<_, L::Word>(words), cast_slice(z));
                 match part {
                     _ if part >= count::<L>() => {
                         for (words, z) in words.chunks_exact_mut(2 * part).zip(z) {
@@ -47,13 +48,15 @@ impl<L: Lanes> Kind for L {
         );
     }
 
-    fn quarters(&self, q: u64, step: Step, part: usize, words: &mut [u64], z: [&[Factor]; 2]) {
+    fn quarters(&self, q: &Modulus, step: Step, part: usize, words: &mut [u64], z: [&[u64]; 2]) {
         self.enter(
             #[inline(always)]
             || {
                 let residues = Residues::new(*self, q);
-                let (children, _) = z[1].as_chunks::<2>();
-                for ((words, z), children) in words.chunks_exact_mut(4 * part).zip(z[0]).zip(children) {
+                let words = cast_slice_mut::<_, L::Word>(words);
+                let [z, children] = z.map(cast_slice::<_, L::Factor>);
+                let (children, _) = children.as_chunks::<2>();
+                for ((words, z), children) in words.chunks_exact_mut(4 * part).zip(z).zip(children) {
                     match step {
                         Step::Forward => residues.each_quarter::<false, false>(part, words, z, children),
                         Step::ForwardLast => residues.each_quarter::<false, true>(part, words, z, children),
@@ -71,21 +74,18 @@ impl<L: Lanes> Kind for L {
 #[derive(Clone, Copy)]
 struct Residues<L: Lanes> {
     lanes: L,
-    q: L::Vector,
-    twice: L::Vector,
-    /// The bound of what is relaxed.
-    bound: L::Vector,
+    q: L::Multiples,
 }
 
 impl<L: Lanes> Residues<L> {
     #[inline(always)]
-    fn new(lanes: L, q: u64) -> Self {
-        Self { lanes, q: lanes.splat(q), twice: lanes.splat(2 * q), bound: lanes.splat(L::RELAXED * q) }
+    fn new(lanes: L, q: &Modulus) -> Self {
+        Self { lanes, q: lanes.multiples(q) }
     }
 
     /// Parts of both halves of a node.
     #[inline(always)]
-    fn halves(self, step: Step, lo: &mut [u64], hi: &mut [u64], z: &[Factor]) {
+    fn halves(self, step: Step, lo: &mut [L::Word], hi: &mut [L::Word], z: &[L::Factor]) {
         let pairs = cast_slice_mut(lo).iter_mut().zip(cast_slice_mut(hi));
         match step {
             Step::Forward => self.each::<false, false>(pairs, z),
@@ -99,7 +99,7 @@ impl<L: Lanes> Residues<L> {
     fn each<'a, const BACK: bool, const LAST: bool>(
         self,
         pairs: impl Iterator<Item = (&'a mut L::Words, &'a mut L::Words)>,
-        z: &[Factor],
+        z: &[L::Factor],
     ) where
         L::Words: 'a,
     {
@@ -114,8 +114,8 @@ impl<L: Lanes> Residues<L> {
 
     /// Nodes with halves of K words, fewer than a vector has. There is no last step of these on the way back.
     #[inline(always)]
-    fn small<const K: usize>(self, step: Step, words: &mut [u64], z: &[Factor]) {
-        let (pairs, _) = cast_slice_mut::<u64, L::Words>(words).as_chunks_mut::<2>();
+    fn small<const K: usize>(self, step: Step, words: &mut [L::Word], z: &[L::Factor]) {
+        let (pairs, _) = cast_slice_mut::<_, L::Words>(words).as_chunks_mut::<2>();
         let pairs = pairs.iter_mut().zip(z.chunks_exact(count::<L>() / K));
         match step {
             Step::Forward => self.each_small::<K, false, false>(pairs),
@@ -127,13 +127,14 @@ impl<L: Lanes> Residues<L> {
     #[inline(always)]
     fn each_small<'a, const K: usize, const BACK: bool, const LAST: bool>(
         self,
-        pairs: impl Iterator<Item = (&'a mut [L::Words; 2], &'a [Factor])>,
+        pairs: impl Iterator<Item = (&'a mut [L::Words; 2], &'a [L::Factor])>,
     ) where
         L::Words: 'a,
+        L::Factor: 'a,
     {
         for ([lo, hi], z) in pairs {
             let pair = self.lanes.unzip::<K>([self.lanes.load(lo), self.lanes.load(hi)]);
-            let z = self.lanes.factors::<K>(z);
+            let z = self.lanes.factors::<K>(z, &self.q);
             let [a, b] = self.lanes.zip::<K>(self.butterfly::<BACK, LAST>(pair, z, z));
             self.lanes.store(a, lo);
             self.lanes.store(b, hi);
@@ -145,15 +146,15 @@ impl<L: Lanes> Residues<L> {
     fn each_quarter<const BACK: bool, const LAST: bool>(
         self,
         part: usize,
-        words: &mut [u64],
-        z: &Factor,
-        children: &[Factor; 2],
+        words: &mut [L::Word],
+        z: &L::Factor,
+        children: &[L::Factor; 2],
     ) {
         let (z, [left, right]) = (self.factor(z), [self.factor(&children[0]), self.factor(&children[1])]);
         let (ab, cd) = words.split_at_mut(2 * part);
         let ((a, b), (c, d)) = (ab.split_at_mut(part), cd.split_at_mut(part));
-        let ab = cast_slice_mut::<u64, L::Words>(a).iter_mut().zip(cast_slice_mut::<u64, L::Words>(b));
-        let cd = cast_slice_mut::<u64, L::Words>(c).iter_mut().zip(cast_slice_mut::<u64, L::Words>(d));
+        let ab = cast_slice_mut::<_, L::Words>(a).iter_mut().zip(cast_slice_mut::<_, L::Words>(b));
+        let cd = cast_slice_mut::<_, L::Words>(c).iter_mut().zip(cast_slice_mut::<_, L::Words>(d));
         for ((pa, pb), (pc, pd)) in ab.zip(cd) {
             let [mut a, mut b] = [self.lanes.load(pa), self.lanes.load(pb)];
             let [mut c, mut d] = [self.lanes.load(pc), self.lanes.load(pd)];
@@ -175,8 +176,8 @@ impl<L: Lanes> Residues<L> {
     }
 
     #[inline(always)]
-    fn factor(self, z: &Factor) -> [L::Vector; 2] {
-        [self.lanes.splat(z[0]), self.lanes.splat(z[1])]
+    fn factor(self, z: &L::Factor) -> L::Factors {
+        self.lanes.factor(z, &self.q)
     }
 
     /// One step down or back up, in the ranges of [`Step`].
@@ -184,52 +185,22 @@ impl<L: Lanes> Residues<L> {
     fn butterfly<const BACK: bool, const LAST: bool>(
         self,
         [a, b]: [L::Vector; 2],
-        z: [L::Vector; 2],
-        second: [L::Vector; 2],
+        z: L::Factors,
+        second: L::Factors,
     ) -> [L::Vector; 2] {
-        match (BACK, LAST) {
-            (false, false) => self.two(a, b, z),
-            (false, true) => self.canonical(self.two(a, b, z)),
-            (true, false) => [self.relax(self.lanes.add(a, b)), self.mul(self.sub(a, b), z)],
-            (true, true) => self.canonical([self.mul(self.lanes.add(a, b), z), self.mul(self.sub(a, b), second)]),
+        let Self { lanes, q } = self;
+        if BACK {
+            let [sum, difference] = [lanes.add(a, b), lanes.mul(lanes.sub(a, b, &q), second, &q)];
+            return match LAST {
+                true => [lanes.canonical(lanes.mul(sum, z, &q), &q), lanes.canonical(difference, &q)],
+                false => [lanes.relax(sum, &q), difference],
+            };
         }
-    }
-
-    /// in, out: loose
-    #[inline(always)]
-    fn two(self, a: L::Vector, b: L::Vector, z: [L::Vector; 2]) -> [L::Vector; 2] {
-        let (a, t) = (self.relax(a), self.mul(b, z));
-        [self.lanes.add(a, t), self.sub(a, t)]
-    }
-
-    /// in: loose   out: relaxed
-    #[inline(always)]
-    fn mul(self, x: L::Vector, z: [L::Vector; 2]) -> L::Vector {
-        self.lanes.mul(x, z, self.q)
-    }
-
-    /// in: loose   out: relaxed
-    #[inline(always)]
-    fn relax(self, x: L::Vector) -> L::Vector {
-        self.lanes.reduce(x, self.bound)
-    }
-
-    /// in: relaxed   out: loose
-    #[inline(always)]
-    fn sub(self, a: L::Vector, b: L::Vector) -> L::Vector {
-        self.lanes.add(a, self.lanes.sub(self.bound, b))
-    }
-
-    /// in: loose   out: canonical
-    #[inline(always)]
-    fn canonical(self, [a, b]: [L::Vector; 2]) -> [L::Vector; 2] {
-        [self.canonical_one(a), self.canonical_one(b)]
-    }
-
-    #[inline(always)]
-    fn canonical_one(self, x: L::Vector) -> L::Vector {
-        let relaxed = self.relax(x);
-        let relaxed = if L::RELAXED > 2 { self.lanes.reduce(relaxed, self.twice) } else { relaxed };
-        self.lanes.reduce(relaxed, self.q)
+        let (a, t) = (if L::EAGER { a } else { lanes.relax(a, &q) }, lanes.mul(b, z, &q));
+        let (mut a, mut b) = (lanes.add(a, t), lanes.sub(a, t, &q));
+        if L::EAGER {
+            (a, b) = (lanes.relax(a, &q), lanes.relax(b, &q));
+        }
+        if LAST { [lanes.canonical(a, &q), lanes.canonical(b, &q)] } else { [a, b] }
     }
 }

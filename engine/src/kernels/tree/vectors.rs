@@ -56,11 +56,12 @@ impl<F: Field> Tree<'_, F> {
 
 #[cfg(test)]
 mod tests {
-    use crate::arithmetic::Arithmetic;
-    use crate::arithmetic::dispatch;
+    use crypto_bigint::U256;
+
+    use crate::arithmetic::{Arithmetic, dispatch};
     use crate::field::{Field, Store, Visit};
     use crate::kernels::tree::{Origin, Tree};
-    use crate::modulus::{Modulus, low_u64};
+    use crate::modulus::Modulus;
     use crate::ring::Ring;
     use crate::ring::split::Split;
     use crate::rows::twiddles::{Layout, factors_of, header_of};
@@ -73,36 +74,47 @@ mod tests {
         candidates.find(Modulus::is_prime).expect("a prime")
     }
 
-    /// Both ways with every kind of vectors and with none, from words at the edges and from any.
-    struct Agree<'a>(&'a Ring, &'a Split);
+    /// Both ways with these vectors and with none, from words at the edges and from any, below q or twice q. Says how many fit.
+    struct Agree<'a> {
+        ring: &'a Ring,
+        split: &'a Split,
+        kinds: Vec<Vectors>,
+        is_lazy: bool,
+    }
 
     impl Visit for Agree<'_> {
         type Out = usize;
 
         fn visit<F: Field, S: Store<F::Word>>(self) -> usize {
-            let Self(ring, split) = self;
+            let Self { ring, split, kinds, is_lazy } = self;
             let q = ring.basis()[0];
-            let (value, layout) = (low_u64(&q.value()), &Layout::of(split, split.layers.len()));
+            let layout = &Layout::of(split, split.layers.len());
             let table = factors_of::<F>(split, 0);
             let tree =
                 Tree { field: F::new(&q), split, layout, header: header_of(&table), table: table.as_slice().into() };
-            let fill = |word: &dyn Fn(u64) -> u64| -> Vec<F::Word> {
-                let words: Vec<u64> = (0..split.n as u64).map(word).collect();
-                bytemuck::cast_slice(&words).to_vec()
+            let fill = |word: &dyn Fn(u64) -> U256| -> Vec<F::Word> {
+                let bytes = |i| word(i).to_le_bytes().as_ref()[..size_of::<F::Word>()].to_vec();
+                (0..split.n as u64).map(|i| bytemuck::pod_read_unaligned(&bytes(i))).collect()
             };
-            let spread = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let rows = [
-                fill(&|_| value - 1),
-                fill(&|_| 2 * value - 1),
-                fill(&|i| (value - 1) * (i & 1)),
-                fill(&|i| (2 * value - 1) * (i >> 3 & 1)),
-                fill(&|i| spread(i) % value),
-                fill(&|i| spread(i) % (2 * value)),
-            ];
+            let bounds = if is_lazy { vec![q.value(), q.value().shl_vartime(1)] } else { vec![q.value()] };
+            let largest = |bound: &U256| bound.wrapping_sub(&U256::ONE);
+            let spread = |i: u64| {
+                let words = [1, 2, 3, 4].map(|j| (4 * i + j).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                U256::from_le_slice(bytemuck::cast_slice(&words))
+            };
+            let rows = bounds.iter().flat_map(|bound| {
+                let divisor = bound.to_nz().expect("not zero");
+                [
+                    fill(&|_| largest(bound)),
+                    fill(&|i| if i & 1 == 1 { largest(bound) } else { U256::ZERO }),
+                    fill(&|i| if i >> 3 & 1 == 1 { largest(bound) } else { U256::ZERO }),
+                    fill(&|i| spread(i).rem_vartime(&divisor)),
+                ]
+            });
             let same = |a: Vec<F::Word>, b: Vec<F::Word>| {
                 bytemuck::cast_slice::<_, u8>(&a) == bytemuck::cast_slice::<_, u8>(&b)
             };
-            let kinds: Vec<Vectors> = Vectors::all(value).filter(|vectors| tree.fits(vectors)).collect();
+            let kinds: Vec<Vectors> = kinds.into_iter().filter(|vectors| tree.fits(vectors)).collect();
             for row in rows {
                 let forward = |vectors| {
                     let mut row = row.clone();
@@ -128,6 +140,17 @@ mod tests {
         }
     }
 
+    fn kinds_that_agree(ring: &Ring, split: &Split) -> usize {
+        let (q, arithmetic) = (ring.basis()[0].value(), Arithmetic::of(ring));
+        let mut words = [0; 4];
+        bytemuck::cast_slice_mut(&mut words).copy_from_slice(q.to_le_bytes().as_ref());
+        let (kinds, is_lazy) = match arithmetic {
+            Arithmetic::Mod64 => (Vectors::of_64_bits(words[0]).collect(), true),
+            _ => (Vectors::of_256_bits(words).collect(), false),
+        };
+        dispatch(ring, arithmetic, Agree { ring, split, kinds, is_lazy })
+    }
+
     #[test]
     fn every_kind_of_vectors_gives_the_words_of_plain_code() {
         for bits in [33, 50, 51, 60, 61, 62] {
@@ -137,11 +160,47 @@ mod tests {
                 assert_eq!(Arithmetic::of(&ring), Arithmetic::Mod64);
                 for dropped in 0..4 {
                     let split = Split::of(&ring, Some(log - dropped)).expect("a split");
-                    let kinds = dispatch(&ring, Arithmetic::of(&ring), Agree(&ring, &split));
+                    let kinds = kinds_that_agree(&ring, &split);
                     #[cfg(target_arch = "x86_64")]
                     assert!(kinds > 0 || n < 16 || !is_x86_feature_detected!("avx2"), "{ring}");
                     #[cfg(not(target_arch = "x86_64"))]
                     assert_eq!(kinds, 0);
+                }
+            }
+        }
+    }
+
+    /// The largest prime below 2^bits − 2^less that is 1 modulo 2^20, the smallest above 2^250, and those of curves.
+    #[test]
+    fn words_of_256_bits_in_limbs_are_those_of_plain_code() {
+        let step = U256::ONE.shl_vartime(20);
+        let prime_from = |start: U256, down: bool| {
+            let first = start.shr_vartime(20).shl_vartime(20).wrapping_add(&U256::ONE);
+            let next = |q: &U256| Some(if down { q.wrapping_sub(&step) } else { q.wrapping_add(&step) });
+            let mut all = core::iter::successors(Some(first), next).filter_map(|q| Modulus::new(q).ok());
+            all.find(Modulus::is_prime).expect("a prime")
+        };
+        let power = |e: u32| U256::ONE.shl_vartime(e);
+        let most = power(255).wrapping_sub(&power(243)).wrapping_sub(&step);
+        let known = |q: &str| Modulus::new(U256::from_be_hex(q)).expect("a modulus");
+        let served = [
+            prime_from(most, true),
+            prime_from(power(250), false),
+            known("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001"),
+            known("30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001"),
+        ];
+        let others = [prime_from(power(255), true), prime_from(power(249), true), prime_from(U256::MAX, true)];
+        for (q, is_served) in served.into_iter().map(|q| (q, true)).chain(others.into_iter().map(|q| (q, false))) {
+            for log in [3, 4, 5, 6, 9, 12] {
+                let ring = Ring::negacyclic(1 << log, q).expect("a ring");
+                for dropped in 0..4 {
+                    let split = Split::of(&ring, Some(log - dropped)).expect("a split");
+                    let kinds = kinds_that_agree(&ring, &split);
+                    assert!(kinds == 0 || is_served, "{ring}");
+                    #[cfg(target_arch = "x86_64")]
+                    if is_x86_feature_detected!("avx512ifma") && is_x86_feature_detected!("avx512vbmi2") {
+                        assert_eq!(kinds > 0, is_served && log > 3, "{ring}");
+                    }
                 }
             }
         }
@@ -155,7 +214,7 @@ mod tests {
         {
             let ring = ring.expect("a ring");
             let split = Split::of(&ring, None).expect("a split");
-            assert_eq!(dispatch(&ring, Arithmetic::of(&ring), Agree(&ring, &split)), 0, "{ring}");
+            assert_eq!(kinds_that_agree(&ring, &split), 0, "{ring}");
         }
     }
 }

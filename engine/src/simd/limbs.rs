@@ -1,0 +1,337 @@
+//! Vectors of eight words of 256 bits, each in five limbs of 52 bits: AVX-512 with 52-bit products.
+//!
+//! Words are in Montgomery form with R = 2^256, and a factor w is stored as w R mod q. Here products are divided by 2^260, so
+//! a factor is first made 16 w R mod q, below 2q. Then a product of x < 8q is below x 2q / 2^260 + q < 3q/2.
+//!
+//! Sums are relaxed by their upper limb alone: *relaxed* is below 2q + e, where e begins as 2^212 and at most doubles with each
+//! layer up the tree, where sums of relaxed residues are relaxed in turn. In 31 layers e comes to 2^243, and relaxed residues
+//! stay below 2^256. *Loose* is below 6q + e, in limbs of any sign.
+
+use core::arch::x86_64::*;
+
+use super::avx512::{by_nodes, zipped};
+use super::vectors::{Kind, Lanes, Modulus};
+
+/// Limbs of a residue.
+const LIMBS: usize = 5;
+
+/// Bits of a limb.
+const BITS: u32 = 52;
+
+/// The bits of a limb.
+const MASK: u64 = (1 << BITS) - 1;
+
+/// The first two words of four residues in two registers, one after the other; or the same undone: the first two residues of
+/// four whose words lie so.
+const FIRST: [u64; 8] = [0, 4, 8, 12, 1, 5, 9, 13];
+
+/// The same for the last two.
+const SECOND: [u64; 8] = [2, 6, 10, 14, 3, 7, 11, 15];
+
+/// Residues, one in each lane, limb by limb.
+type Vector = [__m512i; LIMBS];
+
+/// There is one only where the CPU has the instructions.
+#[derive(Clone, Copy)]
+struct Limbs(());
+
+/// Vectors for an odd q, if the CPU and q allow it: 2^250 < q < 2^255 − 2^243.
+pub(super) fn kinds(q: &Modulus) -> impl Iterator<Item = &'static dyn Kind> + use<> {
+    let has_all = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512ifma")
+        && is_x86_feature_detected!("avx512vbmi2");
+    let serves = (1 << 58..0xfff << 51).contains(&q[3]);
+    (has_all && serves).then_some(&Limbs(()) as &dyn Kind).into_iter()
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi2")]
+fn with_limbs(run: impl FnOnce()) {
+    run();
+}
+
+/// Calls what is compiled for these instructions.
+macro_rules! has {
+    ($call:expr) => {{
+        // SAFETY: the CPU has the instructions, or there would be no `Limbs`; pointers are made from references.
+        #[allow(unsafe_code)]
+        unsafe {
+            $call
+        }
+    }};
+}
+
+/// q in all lanes.
+#[derive(Clone, Copy)]
+struct Multiples {
+    q: Vector,
+    twice: Vector,
+    four_times: Vector,
+    /// −q^-1 mod 2^52
+    inverse: __m512i,
+    /// Sums with an upper limb above this are above 2q, whatever their other limbs carry.
+    most: __m512i,
+    /// A little less than 2^208 / q.
+    reciprocal: __m512d,
+}
+
+/// The limbs of x 2^SHIFT, which has at most 260 bits.
+#[inline(always)]
+fn split<const SHIFT: u32>(x: &Modulus) -> [u64; LIMBS] {
+    let [a, b, c, d] = *x;
+    let across = |low: u64, high: u64, bits: u32| (low >> (bits - SHIFT) | high << (64 + SHIFT - bits)) & MASK;
+    [(a << SHIFT) & MASK, across(a, b, 52), across(b, c, 40), across(c, d, 28), d >> (16 - SHIFT)]
+}
+
+impl Limbs {
+    #[inline(always)]
+    fn splat(self, x: u64) -> __m512i {
+        has!(_mm512_set1_epi64(x.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn pick(self, [a, b]: [__m512i; 2], places: &[u64; 8]) -> __m512i {
+        has!(_mm512_permutex2var_epi64(a, _mm512_loadu_si512(places.as_ptr().cast()), b))
+    }
+
+    /// Two vectors of the residues at these places of two others.
+    #[inline(always)]
+    fn pick_limbs(self, [a, b]: [Vector; 2], [left, right]: [[u64; 8]; 2]) -> [Vector; 2] {
+        let mut picked = [a, b];
+        for i in 0..LIMBS {
+            picked[0][i] = self.pick([a[i], b[i]], &left);
+            picked[1][i] = self.pick([a[i], b[i]], &right);
+        }
+        picked
+    }
+
+    /// in: limbs of either sign, of a sum that is not negative   out: the same sum in limbs of 52 bits, but for the last
+    #[inline(always)]
+    fn carry(self, mut x: Vector) -> Vector {
+        let mask = self.splat(MASK);
+        for i in 1..LIMBS {
+            has!({
+                x[i] = _mm512_add_epi64(x[i], _mm512_srai_epi64::<BITS>(x[i - 1]));
+                x[i - 1] = _mm512_and_si512(x[i - 1], mask);
+            });
+        }
+        x
+    }
+
+    /// x where its difference from m is negative, else the difference. in, out: limbs of 52 bits
+    #[inline(always)]
+    fn reduce(self, x: Vector, m: &Vector) -> Vector {
+        let mut less = x;
+        for i in 0..LIMBS {
+            less[i] = has!(_mm512_sub_epi64(x[i], m[i]));
+        }
+        let mut less = self.carry(less);
+        let negative = has!(_mm512_movepi64_mask(less[LIMBS - 1]));
+        for i in 0..LIMBS {
+            less[i] = has!(_mm512_mask_blend_epi64(negative, less[i], x[i]));
+        }
+        less
+    }
+
+    /// The lower halves of two registers, and the upper ones.
+    #[inline(always)]
+    fn quarters(self, [x, y]: [__m512i; 2]) -> [__m512i; 2] {
+        has!([_mm512_shuffle_i64x2::<0x44>(x, y), _mm512_shuffle_i64x2::<0xee>(x, y)])
+    }
+
+    /// The words of four registers limb by limb: each of four bits fewer than 64, as [`split`] has it.
+    #[inline(always)]
+    fn limbs<const SHIFT: u32>(self, words: &[[u64; 4]; 8]) -> Vector {
+        let registers = words.as_flattened().as_ptr().cast::<__m512i>();
+        let [x, y] = has!([
+            [_mm512_loadu_si512(registers), _mm512_loadu_si512(registers.add(1))],
+            [_mm512_loadu_si512(registers.add(2)), _mm512_loadu_si512(registers.add(3))],
+        ]);
+        let [a, b] = self.quarters([self.pick(x, &FIRST), self.pick(y, &FIRST)]);
+        let [c, d] = self.quarters([self.pick(x, &SECOND), self.pick(y, &SECOND)]);
+        let mask = self.splat(MASK);
+        has!(match SHIFT {
+            0 => [
+                _mm512_and_si512(a, mask),
+                _mm512_and_si512(_mm512_shrdi_epi64::<52>(a, b), mask),
+                _mm512_and_si512(_mm512_shrdi_epi64::<40>(b, c), mask),
+                _mm512_and_si512(_mm512_shrdi_epi64::<28>(c, d), mask),
+                _mm512_srli_epi64::<16>(d),
+            ],
+            _ => [
+                _mm512_and_si512(_mm512_slli_epi64::<4>(a), mask),
+                _mm512_and_si512(_mm512_shrdi_epi64::<48>(a, b), mask),
+                _mm512_and_si512(_mm512_shrdi_epi64::<36>(b, c), mask),
+                _mm512_and_si512(_mm512_shrdi_epi64::<24>(c, d), mask),
+                _mm512_srli_epi64::<12>(d),
+            ],
+        })
+    }
+
+    /// 16 times a factor, reduced to below 2q.
+    #[inline(always)]
+    fn settle(self, z: Vector, q: &Multiples) -> Vector {
+        let zero = self.splat(0);
+        let times = has!(_mm512_cvttpd_epu64(_mm512_mul_pd(_mm512_cvtepu64_pd(z[LIMBS - 1]), q.reciprocal)));
+        let mut carried = zero;
+        let mut less = z;
+        for i in 0..LIMBS {
+            less[i] = has!(_mm512_sub_epi64(z[i], _mm512_madd52lo_epu64(carried, times, q.q[i])));
+            carried = has!(_mm512_madd52hi_epu64(zero, times, q.q[i]));
+        }
+        self.carry(less)
+    }
+}
+
+impl Lanes for Limbs {
+    type Word = [u64; 4];
+    type Words = [[u64; 4]; 8];
+    type Vector = Vector;
+    type Factor = [u64; 4];
+    type Factors = Vector;
+    type Multiples = Multiples;
+
+    const FAST: bool = true;
+    const EAGER: bool = true;
+
+    #[inline(always)]
+    fn enter(self, run: impl FnOnce()) {
+        has!(with_limbs(run));
+    }
+
+    #[inline(always)]
+    fn multiples(self, q: &Modulus) -> Multiples {
+        let limbs = split::<0>(q);
+        let times = |k: u64| {
+            let mut carry = 0;
+            let limbs = limbs.map(|limb| {
+                let sum = k * limb + carry;
+                carry = sum >> BITS;
+                sum & MASK
+            });
+            limbs.map(|limb| self.splat(limb))
+        };
+        // each step doubles the bits that are right
+        let inverse = (0..6).fold(1u64, |x, _| x.wrapping_mul(2u64.wrapping_sub(q[0].wrapping_mul(x))));
+        let [q, twice, four_times] = [1, 2, 4].map(times);
+        let top = limbs[LIMBS - 1];
+        // what 2q has above 2^208, and what the limbs below may borrow: they are above −3 · 2^52
+        let most = 2 * top + 5;
+        #[allow(clippy::cast_precision_loss)] // 47 bits
+        let reciprocal = (1.0 - f64::EPSILON * 1024.0) / (top + 1) as f64;
+        Multiples {
+            q,
+            twice,
+            four_times,
+            inverse: self.splat(inverse.wrapping_neg() & MASK),
+            most: self.splat(most),
+            reciprocal: has!(_mm512_set1_pd(reciprocal)),
+        }
+    }
+
+    #[inline(always)]
+    fn load(self, words: &[[u64; 4]; 8]) -> Vector {
+        self.limbs::<0>(words)
+    }
+
+    #[inline(always)]
+    fn store(self, [a, b, c, d, e]: Vector, words: &mut [[u64; 4]; 8]) {
+        let [a, b, c, d] = has!([
+            _mm512_or_si512(a, _mm512_slli_epi64::<52>(b)),
+            _mm512_shldi_epi64::<40>(c, _mm512_slli_epi64::<12>(b)),
+            _mm512_shldi_epi64::<28>(d, _mm512_slli_epi64::<12>(c)),
+            _mm512_shldi_epi64::<16>(e, _mm512_slli_epi64::<12>(d)),
+        ]);
+        let ([a, b], [c, d]) = (self.quarters([a, b]), self.quarters([c, d]));
+        let registers = words.as_flattened_mut().as_mut_ptr().cast::<__m512i>();
+        has!({
+            _mm512_storeu_si512(registers, self.pick([a, c], &FIRST));
+            _mm512_storeu_si512(registers.add(1), self.pick([a, c], &SECOND));
+            _mm512_storeu_si512(registers.add(2), self.pick([b, d], &FIRST));
+            _mm512_storeu_si512(registers.add(3), self.pick([b, d], &SECOND));
+        });
+    }
+
+    #[inline(always)]
+    fn add(self, a: Vector, b: Vector) -> Vector {
+        let mut sum = a;
+        for i in 0..LIMBS {
+            sum[i] = has!(_mm512_add_epi64(a[i], b[i]));
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn sub(self, a: Vector, b: Vector, q: &Multiples) -> Vector {
+        let mut difference = a;
+        for i in 0..LIMBS {
+            difference[i] = has!(_mm512_add_epi64(a[i], _mm512_sub_epi64(q.four_times[i], b[i])));
+        }
+        difference
+    }
+
+    #[inline(always)]
+    fn relax(self, x: Vector, q: &Multiples) -> Vector {
+        let mut x = x;
+        for _ in 0..2 {
+            let above = has!(_mm512_cmpgt_epi64_mask(x[LIMBS - 1], q.most));
+            for i in 0..LIMBS {
+                x[i] = has!(_mm512_mask_sub_epi64(x[i], above, x[i], q.twice[i]));
+            }
+        }
+        self.carry(x)
+    }
+
+    #[inline(always)]
+    fn canonical(self, x: Vector, q: &Multiples) -> Vector {
+        self.reduce(self.reduce(x, &q.q), &q.q)
+    }
+
+    /// A limb of x after the other; the sum is divided by 2^52 each time.
+    #[inline(always)]
+    fn mul(self, x: Vector, z: Vector, q: &Multiples) -> Vector {
+        let x = self.carry(x);
+        let zero = self.splat(0);
+        let mut t = [zero; LIMBS];
+        for x in x {
+            for j in 0..LIMBS {
+                t[j] = has!(_mm512_madd52lo_epu64(t[j], x, z[j]));
+            }
+            let m = has!(_mm512_madd52lo_epu64(zero, t[0], q.inverse));
+            for j in 0..LIMBS {
+                t[j] = has!(_mm512_madd52lo_epu64(t[j], m, q.q[j]));
+            }
+            let carried = has!(_mm512_srli_epi64::<BITS>(t[0]));
+            let lower = [has!(_mm512_add_epi64(t[1], carried)), t[2], t[3], t[4], zero];
+            for j in 0..LIMBS {
+                t[j] = has!(_mm512_madd52hi_epu64(_mm512_madd52hi_epu64(lower[j], x, z[j]), m, q.q[j]));
+            }
+        }
+        self.carry(t)
+    }
+
+    #[inline(always)]
+    fn factor(self, z: &[u64; 4], q: &Multiples) -> Vector {
+        let [a, b, c, d, e] = split::<4>(z);
+        self.settle([self.splat(a), self.splat(b), self.splat(c), self.splat(d), self.splat(e)], q)
+    }
+
+    #[inline(always)]
+    fn unzip<const K: usize>(self, [a, b]: [Vector; 2]) -> [Vector; 2] {
+        self.pick_limbs([a, b], const { [by_nodes(K, 2 * K, 1, 0), by_nodes(K, 2 * K, 1, K)] })
+    }
+
+    #[inline(always)]
+    fn zip<const K: usize>(self, [a, b]: [Vector; 2]) -> [Vector; 2] {
+        self.pick_limbs([a, b], const { [zipped(K, 0), zipped(K, 8)] })
+    }
+
+    #[inline(always)]
+    fn factors<const K: usize>(self, z: &[[u64; 4]], q: &Multiples) -> Vector {
+        let mut words = [[0; 4]; 8];
+        for lane in 0..8 {
+            words[lane] = z[lane / K];
+        }
+        self.settle(self.limbs::<4>(&words), q)
+    }
+}
