@@ -11,6 +11,8 @@ mod limbs;
 mod narrow;
 #[cfg(target_arch = "x86_64")]
 mod residues;
+#[cfg(target_arch = "x86_64")]
+mod short;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no other CPU has vectors here yet
 mod vectors;
 

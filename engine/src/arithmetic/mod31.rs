@@ -8,6 +8,7 @@ use super::word32::{Twiddle32, mul_high, shoup, sub_once, twiddle};
 use crate::field::{Field, Visit};
 use crate::modulus::{Modulus, low_u64};
 use crate::ring::Ring;
+use crate::simd::Vectors;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod31",
@@ -94,5 +95,9 @@ impl Field for Mod31 {
     fn wide_reduce(&self, acc: u64) -> u32 {
         let m = mul_high((acc as u32).wrapping_mul(self.inverse), self.q);
         self.sub((acc >> 32) as u32, m)
+    }
+
+    fn vectors(&self) -> Option<Vectors> {
+        Vectors::of_32_bits(self.q).next()
     }
 }

@@ -7,6 +7,7 @@ use super::word32::{Twiddle32, lazy_32, mul_high, shoup, sub_once, sums_64, twid
 use crate::field::{Field, Visit};
 use crate::modulus::{Modulus, low_u64};
 use crate::ring::Ring;
+use crate::simd::Vectors;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod32",
@@ -59,5 +60,9 @@ impl Field for Mod32 {
     fn wide_reduce(&self, acc: u64) -> u32 {
         let m = mul_high((acc as u32).wrapping_mul(self.inverse), self.q);
         self.relax(((acc >> 32) as u32).wrapping_add(self.q - m))
+    }
+
+    fn vectors(&self) -> Option<Vectors> {
+        Vectors::of_32_bits(self.q).next()
     }
 }

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use super::narrow::{Factor, Narrow, Words64};
+use super::narrow::{Narrow, Words};
 use super::vectors::Kind;
 
 /// There is one only where the CPU has AVX2. The quotients of roomy products may be three too small, which moduli below
@@ -13,8 +13,8 @@ struct Avx2<const ROOMY: bool>(());
 /// Vectors of four words for an odd q below 2^62, the fastest first, if the CPU has them.
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
     let has_avx2 = is_x86_feature_detected!("avx2");
-    let roomy = (has_avx2 && q < 1 << 61).then_some(&Words64(Avx2::<true>(())) as &dyn Kind);
-    let exact = has_avx2.then_some(&Words64(Avx2::<false>(())) as &dyn Kind);
+    let roomy = (has_avx2 && q < 1 << 61).then_some(&Words(Avx2::<true>(())) as &dyn Kind);
+    let exact = has_avx2.then_some(&Words(Avx2::<false>(())) as &dyn Kind);
     roomy.into_iter().chain(exact)
 }
 
@@ -82,6 +82,7 @@ impl<const ROOMY: bool> Avx2<ROOMY> {
 }
 
 impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
+    type Word = u64;
     type Vector = __m256i;
     type Words = [u64; 4];
 
@@ -96,6 +97,11 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
     #[inline(always)]
     fn splat(self, x: u64) -> __m256i {
         has!(_mm256_set1_epi64x(x.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn word(x: u64) -> u64 {
+        x
     }
 
     #[inline(always)]
@@ -147,7 +153,7 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
     }
 
     #[inline(always)]
-    fn factors<const K: usize>(self, z: &[Factor]) -> [__m256i; 2] {
+    fn factors<const K: usize>(self, z: &[[u64; 2]]) -> [__m256i; 2] {
         let (vectors, _) = z.as_flattened().as_chunks::<4>();
         self.unzip::<1>([self.load(&vectors[0]), self.load(&vectors[vectors.len() - 1])])
     }

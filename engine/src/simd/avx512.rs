@@ -2,8 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::narrow::{Factor, Narrow, Words64};
-use super::vectors::Kind;
+use super::narrow::{Narrow, Words};
+use super::vectors::{Kind, by_nodes, zipped};
 
 /// Products of 52 bits: moduli below 2^50, since loose residues need two bits more.
 const SHORT: u8 = 0;
@@ -23,9 +23,9 @@ struct Avx512<const KIND: u8>(());
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
     let has_all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
     let short = has_all && is_x86_feature_detected!("avx512ifma") && q < 1 << 50;
-    let short = short.then_some(&Words64(Avx512::<SHORT>(())) as &dyn Kind);
-    let roomy = (has_all && q < 1 << 61).then_some(&Words64(Avx512::<ROOMY>(())) as &dyn Kind);
-    let exact = has_all.then_some(&Words64(Avx512::<EXACT>(())) as &dyn Kind);
+    let short = short.then_some(&Words(Avx512::<SHORT>(())) as &dyn Kind);
+    let roomy = (has_all && q < 1 << 61).then_some(&Words(Avx512::<ROOMY>(())) as &dyn Kind);
+    let exact = has_all.then_some(&Words(Avx512::<EXACT>(())) as &dyn Kind);
     short.into_iter().chain(roomy).chain(exact)
 }
 
@@ -91,6 +91,7 @@ impl<const KIND: u8> Avx512<KIND> {
 }
 
 impl<const KIND: u8> Narrow for Avx512<KIND> {
+    type Word = u64;
     type Vector = __m512i;
     type Words = [u64; 8];
 
@@ -105,6 +106,11 @@ impl<const KIND: u8> Narrow for Avx512<KIND> {
     #[inline(always)]
     fn splat(self, x: u64) -> __m512i {
         has!(_mm512_set1_epi64(x.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn word(x: u64) -> u64 {
+        x
     }
 
     #[inline(always)]
@@ -154,11 +160,11 @@ impl<const KIND: u8> Narrow for Avx512<KIND> {
 
     #[inline(always)]
     fn zip<const K: usize>(self, halves: [__m512i; 2]) -> [__m512i; 2] {
-        [self.pick(halves, const { zipped(K, 0) }), self.pick(halves, const { zipped(K, 8) })]
+        [self.pick(halves, const { zipped::<8>(K, 0) }), self.pick(halves, const { zipped::<8>(K, 8) })]
     }
 
     #[inline(always)]
-    fn factors<const K: usize>(self, z: &[Factor]) -> [__m512i; 2] {
+    fn factors<const K: usize>(self, z: &[[u64; 2]]) -> [__m512i; 2] {
         let pair = match z.as_flattened().as_chunks::<8>() {
             ([first, second, ..], _) => [self.load(first), self.load(second)],
             ([first], _) => [self.load(first); 2],
@@ -170,27 +176,4 @@ impl<const KIND: u8> Narrow for Avx512<KIND> {
         };
         [self.pick(pair, const { by_nodes(K, 2, 0, 0) }), self.pick(pair, const { by_nodes(K, 2, 0, 1) })]
     }
-}
-
-/// For lane number i of the node that is number j of K lanes: a place among the words of two vectors.
-pub(super) const fn by_nodes(k: usize, node: usize, lane: usize, start: usize) -> [u64; 8] {
-    let mut places = [0; 8];
-    let mut i = 0;
-    while i < 8 {
-        places[i] = (i / k * node + i % k * lane + start) as u64;
-        i += 1;
-    }
-    places
-}
-
-/// For each of eight words from `start`: its place among eight words of left halves and eight of right ones.
-pub(super) const fn zipped(k: usize, start: usize) -> [u64; 8] {
-    let mut places = [0; 8];
-    let mut i = 0;
-    while i < 8 {
-        let place = start + i;
-        places[i] = (place / (2 * k) * k + place % k + place / k % 2 * 8) as u64;
-        i += 1;
-    }
-    places
 }

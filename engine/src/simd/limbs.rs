@@ -9,8 +9,7 @@
 
 use core::arch::x86_64::*;
 
-use super::avx512::{by_nodes, zipped};
-use super::vectors::{Kind, Lanes, Modulus};
+use super::vectors::{Kind, Lanes, Modulus, by_nodes, zipped};
 
 /// Limbs of a residue.
 const LIMBS: usize = 5;
@@ -323,7 +322,7 @@ impl Lanes for Limbs {
 
     #[inline(always)]
     fn zip<const K: usize>(self, [a, b]: [Vector; 2]) -> [Vector; 2] {
-        self.pick_limbs([a, b], const { [zipped(K, 0), zipped(K, 8)] })
+        self.pick_limbs([a, b], const { [zipped::<8>(K, 0), zipped::<8>(K, 8)] })
     }
 
     #[inline(always)]

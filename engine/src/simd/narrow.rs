@@ -1,15 +1,15 @@
-//! Residues in vectors of 64-bit words, whatever the instructions: sums are reduced before the next step, not after their own.
+//! Residues of one word each in vectors, whatever the instructions: sums are reduced before the next step, not after their own.
+
+use bytemuck::Pod;
 
 use super::vectors::{Lanes, Modulus};
 
-/// A known factor w < q and floor(2^64 w / q).
-pub(super) type Factor = [u64; 2];
-
-/// A kind of vectors of 64-bit words and its products modulo q. All sums wrap.
+/// A kind of vectors of words, of B bits, and its products modulo q. A factor is w < q and floor(2^B w / q). All sums wrap.
 pub(super) trait Narrow: Copy + Sync {
-    type Vector: Copy;
+    type Word: Pod;
     /// The words of a vector.
-    type Words: bytemuck::Pod;
+    type Words: Pod;
+    type Vector: Copy;
     /// Products are below this multiple of q, which bounds what is relaxed; twice as much bounds what is loose.
     const RELAXED: u64;
     /// As [`Lanes::FAST`].
@@ -17,12 +17,14 @@ pub(super) trait Narrow: Copy + Sync {
 
     /// As [`Lanes::enter`].
     fn enter(self, run: impl FnOnce());
-    fn splat(self, x: u64) -> Self::Vector;
+    fn splat(self, x: Self::Word) -> Self::Vector;
+    /// in: x < 2^B   out: x
+    fn word(x: u64) -> Self::Word;
     fn load(self, words: &Self::Words) -> Self::Vector;
     fn store(self, x: Self::Vector, words: &mut Self::Words);
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// in: x < 2m, m < 2^63   out: x mod m
+    /// in: x < 2m   out: x mod m
     fn reduce(self, x: Self::Vector, m: Self::Vector) -> Self::Vector;
     /// in: loose x   out: x w, relaxed
     fn mul(self, x: Self::Vector, z: [Self::Vector; 2], q: Self::Vector) -> Self::Vector;
@@ -31,14 +33,14 @@ pub(super) trait Narrow: Copy + Sync {
     /// As [`Lanes::zip`].
     fn zip<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2];
     /// As [`Lanes::factors`].
-    fn factors<const K: usize>(self, z: &[Factor]) -> [Self::Vector; 2];
+    fn factors<const K: usize>(self, z: &[[Self::Word; 2]]) -> [Self::Vector; 2];
 }
 
 /// What steps on residues are in such vectors.
 #[derive(Clone, Copy)]
-pub(super) struct Words64<N>(pub(super) N);
+pub(super) struct Words<N>(pub(super) N);
 
-/// q in all lanes, twice q, and the bound of what is relaxed.
+/// In all lanes: q, twice q, and the bound of what is relaxed.
 #[derive(Clone, Copy)]
 pub(super) struct Multiples<V> {
     q: V,
@@ -46,11 +48,11 @@ pub(super) struct Multiples<V> {
     bound: V,
 }
 
-impl<N: Narrow> Lanes for Words64<N> {
-    type Word = u64;
+impl<N: Narrow> Lanes for Words<N> {
+    type Word = N::Word;
     type Words = N::Words;
     type Vector = N::Vector;
-    type Factor = Factor;
+    type Factor = [N::Word; 2];
     type Factors = [N::Vector; 2];
     type Multiples = Multiples<N::Vector>;
 
@@ -64,8 +66,11 @@ impl<N: Narrow> Lanes for Words64<N> {
 
     #[inline(always)]
     fn multiples(self, q: &Modulus) -> Self::Multiples {
-        let splat = |x| self.0.splat(x);
-        Multiples { q: splat(q[0]), twice: splat(2 * q[0]), bound: splat(N::RELAXED * q[0]) }
+        Multiples {
+            q: self.0.splat(N::word(q[0])),
+            twice: self.0.splat(N::word(2 * q[0])),
+            bound: self.0.splat(N::word(N::RELAXED * q[0])),
+        }
     }
 
     #[inline(always)]
@@ -106,7 +111,7 @@ impl<N: Narrow> Lanes for Words64<N> {
     }
 
     #[inline(always)]
-    fn factor(self, z: &Factor, _: &Self::Multiples) -> [N::Vector; 2] {
+    fn factor(self, z: &[N::Word; 2], _: &Self::Multiples) -> [N::Vector; 2] {
         [self.0.splat(z[0]), self.0.splat(z[1])]
     }
 
@@ -121,7 +126,7 @@ impl<N: Narrow> Lanes for Words64<N> {
     }
 
     #[inline(always)]
-    fn factors<const K: usize>(self, z: &[Factor], _: &Self::Multiples) -> [N::Vector; 2] {
+    fn factors<const K: usize>(self, z: &[[N::Word; 2]], _: &Self::Multiples) -> [N::Vector; 2] {
         self.0.factors::<K>(z)
     }
 }

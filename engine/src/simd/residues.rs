@@ -20,14 +20,14 @@ impl<L: Lanes> Kind for L {
         L::FAST && part >= count::<L>()
     }
 
-    fn halves(&self, q: &Modulus, step: Step, lo: &mut [u64], hi: &mut [u64], z: &[u64]) {
+    fn halves(&self, q: &Modulus, step: Step, lo: &mut [u8], hi: &mut [u8], z: &[u8]) {
         self.enter(
             #[inline(always)]
             || Residues::new(*self, q).halves(step, cast_slice_mut(lo), cast_slice_mut(hi), cast_slice(z)),
         );
     }
 
-    fn nodes(&self, q: &Modulus, step: Step, part: usize, words: &mut [u64], z: &[u64]) {
+    fn nodes(&self, q: &Modulus, step: Step, part: usize, words: &mut [u8], z: &[u8]) {
         self.enter(
             #[inline(always)]
             || {
@@ -42,13 +42,14 @@ impl<L: Lanes> Kind for L {
                     }
                     1 => residues.small::<1>(step, words, z),
                     2 => residues.small::<2>(step, words, z),
-                    _ => residues.small::<4>(step, words, z),
+                    4 => residues.small::<4>(step, words, z),
+                    _ => residues.small::<8>(step, words, z),
                 }
             },
         );
     }
 
-    fn quarters(&self, q: &Modulus, step: Step, part: usize, words: &mut [u64], z: [&[u64]; 2]) {
+    fn quarters(&self, q: &Modulus, step: Step, part: usize, words: &mut [u8], z: [&[u8]; 2]) {
         self.enter(
             #[inline(always)]
             || {

@@ -32,7 +32,16 @@ pub(crate) struct Vectors {
 }
 
 impl Vectors {
-    /// All that this CPU has for words of 64 bits and q < 2^62, the fastest first. Factors are w and floor(2^64 w / q).
+    /// All that this CPU has for words of 32 bits and q < 2^31, the fastest first. Factors are w and floor(2^32 w / q).
+    pub(crate) fn of_32_bits(q: u32) -> impl Iterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let kinds = super::short::kinds(q.into());
+        #[cfg(not(target_arch = "x86_64"))]
+        let kinds = core::iter::empty();
+        kinds.map(move |kind| Self { q: [q.into(), 0, 0, 0], kind })
+    }
+
+    /// The same for words of 64 bits and q < 2^62, with floor(2^64 w / q).
     pub(crate) fn of_64_bits(q: u64) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let kinds = super::avx512::kinds(q).chain(super::avx2::kinds(q));
@@ -77,14 +86,14 @@ impl Vectors {
     }
 }
 
-/// The instructions behind vectors; whoever has one may use them. Words and factors are so many words of 64 bits each.
+/// The instructions behind vectors; whoever has one may use them. Words and factors come as bytes.
 pub(super) trait Kind: Sync {
     /// Words of two vectors.
     fn pair(&self) -> usize;
     fn take_quarters(&self, part: usize) -> bool;
-    fn halves(&self, q: &Modulus, step: Step, lo: &mut [u64], hi: &mut [u64], z: &[u64]);
-    fn nodes(&self, q: &Modulus, step: Step, part: usize, words: &mut [u64], z: &[u64]);
-    fn quarters(&self, q: &Modulus, step: Step, part: usize, words: &mut [u64], z: [&[u64]; 2]);
+    fn halves(&self, q: &Modulus, step: Step, lo: &mut [u8], hi: &mut [u8], z: &[u8]);
+    fn nodes(&self, q: &Modulus, step: Step, part: usize, words: &mut [u8], z: &[u8]);
+    fn quarters(&self, q: &Modulus, step: Step, part: usize, words: &mut [u8], z: [&[u8]; 2]);
 }
 
 /// A kind of vectors of words and its arithmetic modulo q.
@@ -130,4 +139,33 @@ pub(super) trait Lanes: Copy + Sync {
     fn zip<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2];
     /// The factors of the nodes in two vectors, each in the lanes where `unzip` puts its node.
     fn factors<const K: usize>(self, z: &[Self::Factor], q: &Self::Multiples) -> Self::Factors;
+}
+
+/// For lane number i of the node that is number j of K lanes: a place among the words of two vectors.
+pub(super) const fn by_nodes<const N: usize>(k: usize, node: usize, lane: usize, start: usize) -> [u64; N] {
+    let mut places = [0; N];
+    let mut i = 0;
+    while i < N {
+        places[i] = (i / k * node + i % k * lane + start) as u64;
+        i += 1;
+    }
+    places
+}
+
+/// For each of N words from `start`: its place among N words of left halves and N of right ones.
+pub(super) const fn zipped<const N: usize>(k: usize, start: usize) -> [u64; N] {
+    let mut places = [0; N];
+    let mut i = 0;
+    while i < N {
+        let place = start + i;
+        places[i] = (place / (2 * k) * k + place % k + place / k % 2 * N) as u64;
+        i += 1;
+    }
+    places
+}
+
+/// The low half.
+#[allow(clippy::cast_possible_truncation)]
+pub(super) const fn low(x: u64) -> u32 {
+    x as u32
 }

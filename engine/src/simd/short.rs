@@ -1,0 +1,277 @@
+//! Vectors of 32-bit words, by way of products of 64 bits in every other lane: AVX-512 and AVX2.
+//!
+//! With `RELAXED` 2, products are relaxed as they are, for q < 2^30; with 1 they are reduced once more, for q < 2^31.
+
+use core::arch::x86_64::*;
+
+use super::narrow::{Narrow, Words};
+use super::vectors::{Kind, by_nodes, zipped};
+
+type Factor = [u32; 2];
+
+/// Vectors of 16 words; there is one only where the CPU has AVX-512.
+#[derive(Clone, Copy)]
+struct Sixteen<const RELAXED: u64>(());
+
+/// Vectors of eight words; there is one only where the CPU has AVX2.
+#[derive(Clone, Copy)]
+struct Eight<const RELAXED: u64>(());
+
+/// Vectors for an odd q below 2^31, the fastest first, as far as the CPU has them.
+pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
+    let is_lazy = q < 1 << 30;
+    let sixteen = match is_lazy {
+        true => &Words(Sixteen::<2>(())) as &dyn Kind,
+        false => &Words(Sixteen::<1>(())),
+    };
+    let eight = match is_lazy {
+        true => &Words(Eight::<2>(())) as &dyn Kind,
+        false => &Words(Eight::<1>(())),
+    };
+    let sixteen = is_x86_feature_detected!("avx512f").then_some(sixteen);
+    sixteen.into_iter().chain(is_x86_feature_detected!("avx2").then_some(eight))
+}
+
+#[target_feature(enable = "avx512f")]
+fn with_sixteen(run: impl FnOnce()) {
+    run();
+}
+
+#[target_feature(enable = "avx2")]
+fn with_eight(run: impl FnOnce()) {
+    run();
+}
+
+/// Calls what is compiled for the instructions of a kind.
+macro_rules! has {
+    ($call:expr) => {{
+        // SAFETY: the CPU has the instructions, or there would be no such kind; pointers are made from references.
+        #[allow(unsafe_code)]
+        unsafe {
+            $call
+        }
+    }};
+}
+
+/// Places as instructions take them.
+#[allow(clippy::cast_possible_truncation)] // places among 32 words
+const fn short(places: [u64; 16]) -> [u32; 16] {
+    let mut short = [0; 16];
+    let mut i = 0;
+    while i < 16 {
+        short[i] = places[i] as u32;
+        i += 1;
+    }
+    short
+}
+
+/// A list of factors word by word, and zeros.
+#[inline(always)]
+fn padded<const N: usize>(z: &[Factor]) -> [u32; N] {
+    let mut words = [0; N];
+    let z = z.as_flattened();
+    let count = z.len().min(N);
+    words[..count].copy_from_slice(&z[..count]);
+    words
+}
+
+impl<const RELAXED: u64> Sixteen<RELAXED> {
+    #[inline(always)]
+    fn pick(self, [a, b]: [__m512i; 2], places: &[u32; 16]) -> __m512i {
+        has!(_mm512_permutex2var_epi32(a, _mm512_loadu_si512(places.as_ptr().cast()), b))
+    }
+
+    /// out: floor(a b / 2^32)
+    #[inline(always)]
+    fn mul_high(self, a: __m512i, b: __m512i) -> __m512i {
+        has!({
+            let even = _mm512_srli_epi64::<32>(_mm512_mul_epu32(a, b));
+            let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
+            _mm512_mask_blend_epi32(0xaaaa, even, odd)
+        })
+    }
+}
+
+impl<const RELAXED: u64> Narrow for Sixteen<RELAXED> {
+    type Word = u32;
+    type Words = [u32; 16];
+    type Vector = __m512i;
+
+    const RELAXED: u64 = RELAXED;
+    const FAST: bool = true;
+
+    #[inline(always)]
+    fn enter(self, run: impl FnOnce()) {
+        has!(with_sixteen(run));
+    }
+
+    #[inline(always)]
+    fn splat(self, x: u32) -> __m512i {
+        has!(_mm512_set1_epi32(x.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn word(x: u64) -> u32 {
+        super::vectors::low(x)
+    }
+
+    #[inline(always)]
+    fn load(self, words: &[u32; 16]) -> __m512i {
+        has!(_mm512_loadu_si512(words.as_ptr().cast()))
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m512i, words: &mut [u32; 16]) {
+        has!(_mm512_storeu_si512(words.as_mut_ptr().cast(), x));
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m512i, b: __m512i) -> __m512i {
+        has!(_mm512_add_epi32(a, b))
+    }
+
+    #[inline(always)]
+    fn sub(self, a: __m512i, b: __m512i) -> __m512i {
+        has!(_mm512_sub_epi32(a, b))
+    }
+
+    #[inline(always)]
+    fn reduce(self, x: __m512i, m: __m512i) -> __m512i {
+        has!(_mm512_min_epu32(x, self.sub(x, m)))
+    }
+
+    #[inline(always)]
+    fn mul(self, x: __m512i, [w, quotient]: [__m512i; 2], q: __m512i) -> __m512i {
+        let multiple = self.mul_high(x, quotient);
+        let product = has!(_mm512_sub_epi32(_mm512_mullo_epi32(x, w), _mm512_mullo_epi32(multiple, q)));
+        if RELAXED > 1 { product } else { self.reduce(product, q) }
+    }
+
+    #[inline(always)]
+    fn unzip<const K: usize>(self, pair: [__m512i; 2]) -> [__m512i; 2] {
+        let places = const { [short(by_nodes(K, 2 * K, 1, 0)), short(by_nodes(K, 2 * K, 1, K))] };
+        [self.pick(pair, &places[0]), self.pick(pair, &places[1])]
+    }
+
+    #[inline(always)]
+    fn zip<const K: usize>(self, halves: [__m512i; 2]) -> [__m512i; 2] {
+        let places = const { [short(zipped::<16>(K, 0)), short(zipped::<16>(K, 16))] };
+        [self.pick(halves, &places[0]), self.pick(halves, &places[1])]
+    }
+
+    #[inline(always)]
+    fn factors<const K: usize>(self, z: &[Factor]) -> [__m512i; 2] {
+        let pair = match z.as_flattened().as_chunks::<16>() {
+            ([first, second, ..], _) => [self.load(first), self.load(second)],
+            ([first], _) => [self.load(first); 2],
+            ([], _) => [self.load(&padded(z)); 2],
+        };
+        let places = const { [short(by_nodes(K, 2, 0, 0)), short(by_nodes(K, 2, 0, 1))] };
+        [self.pick(pair, &places[0]), self.pick(pair, &places[1])]
+    }
+}
+
+impl<const RELAXED: u64> Eight<RELAXED> {
+    /// out: floor(a b / 2^32)
+    #[inline(always)]
+    fn mul_high(self, a: __m256i, b: __m256i) -> __m256i {
+        has!({
+            let even = _mm256_srli_epi64::<32>(_mm256_mul_epu32(a, b));
+            let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+            _mm256_blend_epi32::<0b1010_1010>(even, odd)
+        })
+    }
+
+    /// Words at even places of both vectors, or at odd ones, half by half.
+    #[inline(always)]
+    fn alternate<const PLACES: i32>(self, [a, b]: [__m256i; 2]) -> __m256i {
+        has!(_mm256_castps_si256(_mm256_shuffle_ps::<PLACES>(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b))))
+    }
+}
+
+impl<const RELAXED: u64> Narrow for Eight<RELAXED> {
+    type Word = u32;
+    type Words = [u32; 8];
+    type Vector = __m256i;
+
+    const RELAXED: u64 = RELAXED;
+    const FAST: bool = true;
+
+    #[inline(always)]
+    fn enter(self, run: impl FnOnce()) {
+        has!(with_eight(run));
+    }
+
+    #[inline(always)]
+    fn splat(self, x: u32) -> __m256i {
+        has!(_mm256_set1_epi32(x.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn word(x: u64) -> u32 {
+        super::vectors::low(x)
+    }
+
+    #[inline(always)]
+    fn load(self, words: &[u32; 8]) -> __m256i {
+        has!(_mm256_loadu_si256(words.as_ptr().cast()))
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m256i, words: &mut [u32; 8]) {
+        has!(_mm256_storeu_si256(words.as_mut_ptr().cast(), x));
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m256i, b: __m256i) -> __m256i {
+        has!(_mm256_add_epi32(a, b))
+    }
+
+    #[inline(always)]
+    fn sub(self, a: __m256i, b: __m256i) -> __m256i {
+        has!(_mm256_sub_epi32(a, b))
+    }
+
+    #[inline(always)]
+    fn reduce(self, x: __m256i, m: __m256i) -> __m256i {
+        has!(_mm256_min_epu32(x, self.sub(x, m)))
+    }
+
+    #[inline(always)]
+    fn mul(self, x: __m256i, [w, quotient]: [__m256i; 2], q: __m256i) -> __m256i {
+        let multiple = self.mul_high(x, quotient);
+        let product = has!(_mm256_sub_epi32(_mm256_mullo_epi32(x, w), _mm256_mullo_epi32(multiple, q)));
+        if RELAXED > 1 { product } else { self.reduce(product, q) }
+    }
+
+    /// Nodes come in the order 0, 1, 4, 5, 2, 3, 6, 7 with halves of one word, and 0, 2, 1, 3 with those of two.
+    #[inline(always)]
+    fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
+        match K {
+            1 => [self.alternate::<0x88>([a, b]), self.alternate::<0xdd>([a, b])],
+            2 => has!([_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)]),
+            _ => has!([_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)]),
+        }
+    }
+
+    #[inline(always)]
+    fn zip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
+        match K {
+            1 => has!([_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)]),
+            _ => self.unzip::<K>([a, b]),
+        }
+    }
+
+    #[inline(always)]
+    fn factors<const K: usize>(self, z: &[Factor]) -> [__m256i; 2] {
+        let words = padded::<16>(z);
+        let ([first, second], _) = words.as_chunks::<8>() else { return [self.splat(0); 2] };
+        if K == 1 {
+            return self.unzip::<1>([self.load(first), self.load(second)]);
+        }
+        let places = if K == 2 { [0, 0, 4, 4, 2, 2, 6, 6] } else { [0, 0, 0, 0, 2, 2, 2, 2] };
+        let (words, places) = (self.load(first), self.load(&places));
+        let quotients = self.add(places, self.splat(1));
+        has!([_mm256_permutevar8x32_epi32(words, places), _mm256_permutevar8x32_epi32(words, quotients)])
+    }
+}
