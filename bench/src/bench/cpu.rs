@@ -44,8 +44,8 @@ pub(super) static SUITE: Suite = Suite {
 enum Against {
     /// A transform of BLS12-381's scalar field of so many points, as a power of two, with all threads.
     ArkPoly(u32),
-    /// One of x^n + 1 modulo a prime of 60 bits.
-    TfheNtt(u32),
+    /// One of x^n + 1 modulo a prime of so many bits, 31 or more; n as a power of two.
+    TfheNtt(u32, u32),
     Sm2,
     MlKem,
 }
@@ -53,13 +53,18 @@ enum Against {
 /// A case, what it is compared with, its operations, and whether it is measured with `--quick` too.
 type Entry = (&'static str, Against, &'static [&'static str], bool);
 
-const CASES: [Entry; 8] = [
+const CASES: &[Entry] = &[
     ("BLS12-381 Fr 2^16", Against::ArkPoly(16), &["forward", "inverse"], true),
     ("BLS12-381 Fr 2^18", Against::ArkPoly(18), &["forward", "inverse"], false),
     ("BLS12-381 Fr 2^20", Against::ArkPoly(20), &["forward", "inverse"], false),
-    ("x^n + 1, 60 bits, 2^12", Against::TfheNtt(12), &["forward", "inverse"], true),
-    ("x^n + 1, 60 bits, 2^14", Against::TfheNtt(14), &["forward", "inverse"], false),
-    ("x^n + 1, 60 bits, 2^16", Against::TfheNtt(16), &["forward", "inverse"], false),
+    ("x^n + 1, 31 bits, 2^12", Against::TfheNtt(31, 12), &["forward", "inverse"], false),
+    ("x^n + 1, 31 bits, 2^16", Against::TfheNtt(31, 16), &["forward", "inverse"], false),
+    ("x^n + 1, 50 bits, 2^12", Against::TfheNtt(50, 12), &["forward", "inverse"], false),
+    ("x^n + 1, 50 bits, 2^14", Against::TfheNtt(50, 14), &["forward", "inverse"], false),
+    ("x^n + 1, 50 bits, 2^16", Against::TfheNtt(50, 16), &["forward", "inverse"], false),
+    ("x^n + 1, 60 bits, 2^12", Against::TfheNtt(60, 12), &["forward", "inverse"], true),
+    ("x^n + 1, 60 bits, 2^14", Against::TfheNtt(60, 14), &["forward", "inverse"], false),
+    ("x^n + 1, 60 bits, 2^16", Against::TfheNtt(60, 16), &["forward", "inverse"], false),
     ("SM2", Against::Sm2, &["sign", "verify"], true),
     ("CTRU-768", Against::MlKem, &["KeyGen", "Encaps", "Decaps"], true),
 ];
@@ -75,7 +80,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             let threads = if all { environment::threads() } else { 1 };
             let lines = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(|| match against {
                 Against::ArkPoly(log_n) => ark_poly(scope.log_n(log_n), bench),
-                Against::TfheNtt(log_n) => tfhe_ntt(scope.log_n(log_n), bench),
+                Against::TfheNtt(bits, log_n) => tfhe_ntt(bits, scope.log_n(log_n), bench),
                 Against::Sm2 => sm2(bench.effort),
                 Against::MlKem => ml_kem(bench.effort),
             });
@@ -124,19 +129,27 @@ fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
 }
 
 /// In place, values in the order that either side likes. The peer's way back leaves out the factor 1/n, ours has it.
-fn tfhe_ntt(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
+fn tfhe_ntt(bits: u32, log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     let n = 1 << log_n;
-    let ring = Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, 60, 1)?)?;
-    let q = ring.moduli()[0].value_u64().context("a prime of 60 bits")?;
-    let peer = tfhe_ntt::prime64::Plan::try_new(n, q).context("no plan for this prime")?;
+    let ring = Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 1)?)?;
+    let q = ring.moduli()[0].value_u64().context("a prime of at most 64 bits")?;
     let inputs = sample::elements(&ring, 2, 0, 1)?;
-    let mut data: Vec<u64> = inputs.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)).collect();
+    let words = inputs.chunks_exact(ring.width().bytes());
+    let mut data: Vec<u64> = words.map(|word| word.iter().rev().fold(0, |x, &byte| x << 8 | u64::from(byte))).collect();
+    let mut short = data.iter().map(|&word| word.try_into().unwrap_or_default()).collect::<Vec<u32>>();
+    let mut peer: Box<dyn FnMut(Op)> = match u32::try_from(q) {
+        Ok(q) => {
+            let plan = tfhe_ntt::prime32::Plan::try_new(n, q).context("no plan for this prime")?;
+            Box::new(move |op| if op == Op::Forward { plan.fwd(&mut short) } else { plan.inv(&mut short) })
+        }
+        Err(_) => {
+            let plan = tfhe_ntt::prime64::Plan::try_new(n, q).context("no plan for this prime")?;
+            Box::new(move |op| if op == Op::Forward { plan.fwd(&mut data) } else { plan.inv(&mut data) })
+        }
+    };
     let mut line = |op| {
         let job = Job::new(&ring, op).in_place();
-        transform(bench, &Task { sets: Some(1), ..Task::new(&job, 1) }, "tfhe-ntt 0.7", || match op {
-            Op::Forward => peer.fwd(&mut data),
-            _ => peer.inv(&mut data),
-        })
+        transform(bench, &Task { sets: Some(1), ..Task::new(&job, 1) }, "tfhe-ntt 0.7", || peer(op))
     };
     Ok(vec![line(Op::Forward)?, line(Op::Inverse)?])
 }
