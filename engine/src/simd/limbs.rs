@@ -274,8 +274,8 @@ impl Lanes for Limbs {
         let mut x = x;
         for _ in 0..2 {
             let above = has!(_mm512_cmpgt_epi64_mask(x[LIMBS - 1], q.most));
-            for i in 0..LIMBS {
-                x[i] = has!(_mm512_mask_sub_epi64(x[i], above, x[i], q.twice[i]));
+            for (x, twice) in x.iter_mut().zip(&q.twice) {
+                *x = has!(_mm512_mask_sub_epi64(*x, above, *x, *twice));
             }
         }
         self.carry(x)
@@ -293,12 +293,12 @@ impl Lanes for Limbs {
         let zero = self.splat(0);
         let mut t = [zero; LIMBS];
         for x in x {
-            for j in 0..LIMBS {
-                t[j] = has!(_mm512_madd52lo_epu64(t[j], x, z[j]));
+            for (t, z) in t.iter_mut().zip(&z) {
+                *t = has!(_mm512_madd52lo_epu64(*t, x, *z));
             }
             let m = has!(_mm512_madd52lo_epu64(zero, t[0], q.inverse));
-            for j in 0..LIMBS {
-                t[j] = has!(_mm512_madd52lo_epu64(t[j], m, q.q[j]));
+            for (t, q) in t.iter_mut().zip(&q.q) {
+                *t = has!(_mm512_madd52lo_epu64(*t, m, *q));
             }
             let carried = has!(_mm512_srli_epi64::<BITS>(t[0]));
             let lower = [has!(_mm512_add_epi64(t[1], carried)), t[2], t[3], t[4], zero];

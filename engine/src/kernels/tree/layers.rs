@@ -61,7 +61,7 @@ impl<F: Field> Tree<'_, F> {
         layer: usize,
         sections: &[usize],
         words: &mut [F::Word],
-        run: &dyn Fn(Layer, &[F::Twiddle], &mut [F::Word]),
+        run: &impl Fn(Layer, &[F::Twiddle], &mut [F::Word]),
     ) {
         let (kind, nodes) = (self.split.layers[layer], self.split.nodes(layer));
         let z = self.table[sections[layer]..].chunks_exact(factors(kind));
