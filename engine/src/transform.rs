@@ -12,7 +12,7 @@ use bytemuck::Zeroable;
 use crate::arithmetic::dispatch;
 use crate::error::{Error, Result};
 use crate::field::{Field, Store, Visit};
-use crate::kernels::base::{BLOCK, LANES, Leaves, restored_products};
+use crate::kernels::base::{BLOCK, LANES, restored_products};
 use crate::kernels::tree::{Origin, Tree};
 use crate::ring::split::Split;
 use crate::rows::Rows;
@@ -215,12 +215,14 @@ impl<F: Field> Row<F::Word> for Parts<F> {
         let (tree, field) = (self.tree(), self.field);
         let leaves = BLOCK / self.split.base / LANES * LANES;
         let len = leaves * self.split.base;
+        let constants = tree.leaf_constants();
         let mut left = [F::Word::zeroed(); BLOCK];
         for (i, (a, b)) in a.chunks_mut(len).zip(b.chunks(len)).enumerate() {
             let left = &mut left[..a.len()];
             left.copy_from_slice(a);
-            let from = Leaves { first: i * leaves, order: None };
-            restored_products(&tree, self.restore, from, [left, b], a, &|out, product| {
+            let betas = &constants[constants.len().min(i * leaves)..];
+            let betas = &betas[..betas.len().min(leaves)];
+            restored_products(&tree, self.restore, betas, [left, b], a, &|out, product| {
                 *out = field.canonical(product);
             });
         }

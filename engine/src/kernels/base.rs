@@ -3,7 +3,6 @@
 use bytemuck::Zeroable;
 
 use crate::field::{Field, Store};
-use crate::kernels::order::Reorder;
 use crate::kernels::tree::{TASK_BYTES, Tree};
 use crate::ring::split::MAX_BASE;
 use crate::simd::wide;
@@ -15,20 +14,14 @@ pub(crate) const LANES: usize = 64;
 /// Words of leaves that are worked on together, at most.
 pub(crate) const BLOCK: usize = MAX_BASE * LANES;
 
-/// Which leaves values are of: those from a first one on, in tree order or as a reordering has them.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Leaves<'a> {
-    pub(crate) first: usize,
-    pub(crate) order: Option<&'a Reorder>,
-}
-
 /// Multiplies leaf by leaf, d words each, and hands each word of the product to `put` with its place in `out`; cut into
-/// pieces for several threads where that is worth it.
+/// pieces for several threads where that is worth it. The leaves' constants β are in the order of the leaves, and none where
+/// d is 1.
 ///
 /// in: canonical words   out: a b / F, relaxed
 pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     tree: &Tree<'_, F>,
-    from: Leaves<'_>,
+    betas: &[F::Twiddle],
     [a, b]: [&[A]; 2],
     out: &mut [O],
     put: &(impl Fn(&mut O, F::Word) + Sync),
@@ -37,11 +30,9 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     if size_of_val(out) > TASK_BYTES {
         let middle = out.len() / d / 2;
         let ((a, c), (b, d)) = (a.split_at(middle * d), b.split_at(middle * d));
+        let (betas, later) = betas.split_at(middle.min(betas.len()));
         let (left, right) = out.split_at_mut(a.len());
-        threads::join(
-            || products(tree, from, [a, b], left, put),
-            || products(tree, Leaves { first: from.first + middle, ..from }, [c, d], right, put),
-        );
+        threads::join(|| products(tree, betas, [a, b], left, put), || products(tree, later, [c, d], right, put));
         return;
     }
     let field = tree.field;
@@ -55,19 +46,12 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
             },
         );
     }
-    let constants = tree.leaf_constants();
     // cleared once for all blocks
     let mut lanes = [[[F::Word::zeroed(); LANES]; MAX_BASE]; 2];
-    let mut betas = [F::Twiddle::zeroed(); LANES];
     let mut products = [F::Word::zeroed(); BLOCK];
     let blocks = a.chunks(d * LANES).zip(b.chunks(d * LANES)).zip(out.chunks_mut(d * LANES));
-    for (block, ((a, b), out)) in blocks.enumerate() {
-        let (betas, products) = (&mut betas[..out.len() / d], &mut products[..out.len()]);
-        let first = from.first + block * LANES;
-        match from.order {
-            None => betas.copy_from_slice(&constants[first..][..betas.len()]),
-            Some(order) => (first..).zip(&mut *betas).for_each(|(leaf, beta)| *beta = constants[order.place(leaf)]),
-        }
+    for (((a, b), out), betas) in blocks.zip(betas.chunks(LANES)) {
+        let products = &mut products[..out.len()];
         multiply(&field, [a, b], &mut lanes, betas, products);
         wide(
             #[inline(always)]
@@ -82,15 +66,15 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
 pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
     tree: &Tree<'_, F>,
     restore: bool,
-    from: Leaves<'_>,
+    betas: &[F::Twiddle],
     operands: [&[A]; 2],
     out: &mut [O],
     put: &(impl Fn(&mut O, F::Word) + Sync),
 ) {
     let factor = tree.product_factor();
     match restore {
-        false => products(tree, from, operands, out, put),
-        true => products(tree, from, operands, out, &|out, product| put(out, tree.field.mul(product, factor))),
+        false => products(tree, betas, operands, out, put),
+        true => products(tree, betas, operands, out, &|out, product| put(out, tree.field.mul(product, factor))),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::field::{Field, Store, Visit};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port, Role};
-use crate::kernels::base::{Leaves, restored_products};
+use crate::kernels::base::restored_products;
 use crate::kernels::fused::fused;
 use crate::kernels::tree::Tree;
 use crate::limits::Limits;
@@ -14,6 +14,7 @@ use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
 use core::ops::Range;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
@@ -149,15 +150,14 @@ pub(super) fn multiply<F: Field, S: Store<F::Word>>(
     out: &mut [S],
     put: impl Fn(&F, &mut S, F::Word) + Sync,
 ) {
-    let order = rows.leaf_order();
-    let from = Leaves { order: order.as_ref(), ..Leaves::default() };
+    let betas: Vec<_> = trees.iter().map(|tree| rows.leaf_constants(tree)).collect();
     let restore = rows.restores();
     let n = rows.split.n;
     rows.each(out, |i, row, (): &mut ()| {
-        let tree = rows.tree_of(trees, i);
+        let (tree, betas) = (rows.tree_of(trees, i), rows.tree_of::<Cow<'_, _>>(&betas, i));
         let field = tree.field;
         let operands = operands.map(|words| rows.reduced(&field, i, &words[i * n..][..n]));
         let operands = operands.each_ref().map(|words| &**words);
-        restored_products(tree, restore, from, operands, row, &|out, product| put(&field, out, product));
+        restored_products(tree, restore, betas, operands, row, &|out, product| put(&field, out, product));
     });
 }

@@ -8,7 +8,7 @@ use crate::arithmetic::dispatch;
 use crate::error::Result;
 use crate::field::{Field, Store, Visit};
 use crate::kernel::{Args, Kernel, Port};
-use crate::kernels::base::{Leaves, products};
+use crate::kernels::base::products;
 use crate::kernels::fused::fused;
 use crate::kernels::rows::in_place;
 use crate::kernels::tree::{Origin, TASK_BYTES};
@@ -123,7 +123,7 @@ impl Visit for Run<'_, '_> {
                 tree.forward(y);
             }
             let finish = |words: &mut [F::Word]| {
-                products(tree, Leaves::default(), [x, y], words, &|out, product| *out = product);
+                products(tree, tree.leaf_constants(), [x, y], words, &|out, product| *out = product);
                 tree.inverse(words, Origin::Products);
             };
             if !in_place(row, finish) {

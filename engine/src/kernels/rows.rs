@@ -45,9 +45,14 @@ impl Rows {
         })
     }
 
-    /// From a leaf's place among the values to its number in tree order, where that is another and leaves differ.
-    pub(crate) fn leaf_order(&self) -> Option<Reorder> {
-        (self.is_natural() && self.split.base > 1).then(|| Reorder::to_tree(&self.split))
+    /// The constants β of all leaves in the order of the values; empty where leaves have degree 1.
+    pub(crate) fn leaf_constants<'t, F: Field>(&self, tree: &'t Tree<'_, F>) -> Cow<'t, [F::Twiddle]> {
+        let constants = tree.leaf_constants();
+        if !self.is_natural() {
+            return constants.into();
+        }
+        let order = Reorder::to_tree(&self.split);
+        (0..constants.len()).map(|leaf| constants[order.place(leaf)]).collect()
     }
 
     pub(crate) fn describe(&self) -> String {

@@ -245,7 +245,13 @@ impl<F: Field> Tree<'_, F> {
     }
 
     /// Calls `run` on every child of a node above `layer`, on several threads where that is worth it.
-    fn children(&self, layer: usize, node: usize, words: &mut [F::Word], run: &(dyn Fn(usize, &mut [F::Word]) + Sync)) {
+    fn children(
+        &self,
+        layer: usize,
+        node: usize,
+        words: &mut [F::Word],
+        run: &(impl Fn(usize, &mut [F::Word]) + Sync),
+    ) {
         let radix = self.split.layers[layer].radix();
         let far = size_of_val(words) > TASK_BYTES;
         let (a, rest) = words.split_at_mut(words.len() / radix);

@@ -14,7 +14,7 @@ pub(super) enum Step {
 }
 
 /// Bytes that a step on words of 4, 8 and 32 bytes takes below the frame that it is called from, with a margin.
-const BYTES: [[usize; 3]; 3] = [[0x2000, 0x3000, 0x2000], [0x1000, 0x6000, 0x2000], [0x4000, 0x15000, 0x8000]];
+const BYTES: [[usize; 3]; 3] = [[0x2800, 0x3000, 0x2000], [0x1000, 0x6000, 0x2000], [0x4000, 0x15000, 0x8000]];
 
 /// Wipes what a step left below the caller's frame.
 #[inline(always)]

@@ -64,7 +64,7 @@ const PUBLIC: &[(&str, &str)] = &[
     ("engine/src/kernels/tree/tile.rs", "rows.len() / size"),
     ("engine/src/kernels/base.rs", "out.len() / "),
     ("engine/src/ring/split.rs", "self.n / self.base"),
-    ("engine/src/transform.rs", "PIECE / self.split.base"),
+    ("engine/src/transform.rs", "BLOCK / self.split.base"),
     // digits of public keys
     ("schemes/ctru-prime/src/radix.rs", "number(&bytes[level.offset..]) % level.last"),
     ("schemes/ctru-prime/src/radix.rs", "r % level.modulus"),
@@ -82,8 +82,8 @@ const OUTCOMES: &[(&str, &str)] = &[
     ("schemes/sm2/src/key.rs", "(!bool::from(refused)).then_some("),
 ];
 
-/// Sources that call by pointers, and functions without sources that do: what is named, or knows no secret.
-const POINTERS: &[&str] = &["engine/src/transform.rs", "engine/src/simd/vectors.rs"];
+/// Sources that call by pointers, or jump by a table: to what is named, or as what is public says, such as a step's kind.
+const POINTERS: &[&str] = &["engine/src/transform.rs", "engine/src/simd/vectors.rs", "engine/src/simd/residues.rs"];
 
 /// Functions beyond which nobody looks, by how names begin: panics, messages, threads.
 const ENDS: &[&str] = &[
