@@ -35,6 +35,29 @@ impl Modulus {
             _ => Ok(primes),
         }
     }
+
+    /// [`Modulus::ntt_primes`] among primes that are 1 modulo 2^32 too, whose multiples are cheap: up to 61 bits, a GPU
+    /// transforms modulo these in less time ([`Arithmetic::Mod64Friendly`]). There are 64 of 60 bits above 2^60 − 2^43 for an
+    /// order of 2^32 or any power of two below it.
+    ///
+    /// ```
+    /// use ringforge::Modulus;
+    /// let basis = Modulus::friendly_ntt_primes(2 * 65536, 60, 64)?;
+    /// assert!(basis.iter().all(|q| q.value_u64().is_some_and(|q| q % (1 << 32) == 1)));
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// [`Arithmetic::Mod64Friendly`]: crate::kernels::Arithmetic::Mod64Friendly
+    ///
+    /// # Errors
+    /// As for [`Modulus::ntt_primes`]; [`Error::TooLarge`] too where no word is 1 modulo both.
+    pub fn friendly_ntt_primes(order: u64, bits: u32, count: usize) -> Result<Vec<Self>> {
+        let odd = order.checked_shr(order.trailing_zeros().min(32)).unwrap_or(0);
+        match odd.checked_mul(1 << 32) {
+            Some(order) => Self::ntt_primes(order, bits, count),
+            None => Err(Error::TooLarge { what: "the number of primes", limit: 0, got: count }),
+        }
+    }
 }
 
 /// The primes below 2^bits that are 1 modulo `order`, largest first; `bits` from 2 to 64, `order` positive.
@@ -70,6 +93,18 @@ mod tests {
                 Err(Error::TooLarge { what: "the number of primes", limit: all.len(), got: all.len() + 1 })
             );
         }
+    }
+
+    #[test]
+    fn friendly_ones_are_the_largest_of_their_kind() -> Result<()> {
+        for (order, common) in [(1, 1 << 32), (1 << 17, 1 << 32), (1 << 33, 1 << 33), (3 << 16, 3 << 32), (9, 9 << 32)]
+        {
+            assert_eq!(Modulus::friendly_ntt_primes(order, 60, 3)?, Modulus::ntt_primes(common, 60, 3)?, "{order}");
+        }
+        assert!(matches!(Modulus::friendly_ntt_primes(0, 60, 1), Err(Error::Unsupported { .. })));
+        assert!(matches!(Modulus::friendly_ntt_primes((1 << 32) + 1, 60, 1), Err(Error::TooLarge { limit: 0, .. })));
+        assert!(matches!(Modulus::friendly_ntt_primes(2, 32, 1), Err(Error::TooLarge { limit: 0, .. })));
+        Ok(())
     }
 
     #[test]

@@ -33,10 +33,6 @@ struct Mod64 {
 
     // in: any x, w.w < q   out: x w, < 2q   (Shoup; the quotient is exact or one less)
     RF_METHOD Word mul(Word x, Twiddle w) const { return dot_lo(x, w.w, mul_hi(x, w.quotient), 0ull - q); }
-    // in: any x, w.w < q   out: x w, < 4q   (the quotient from three products is up to three less)
-    RF_METHOD Word mul_loose(Word x, Twiddle w) const {
-        return dot_lo(x, w.w, mul_hi_loose(x, w.quotient), 0ull - q);
-    }
 
     // in: x < B q, B <= 64   out: x, < min(B, 2) q
     // The quotient comes from the upper word of 2^shift x, which is all of it but a part in 2^25, as is the ratio: it is

@@ -147,6 +147,34 @@ RF_FN u64 mad_lo(u64 a, u64 b, u64 c) {
     return r;
 }
 
+// out: floor(a b / 2^64) + e mod 2^64, e in {1, 2}   (three products: 2^33 - 2 stands for what the lowest one would add,
+// and for one more, as the addend of the first)
+RF_FN u64 mul_hi_above(u64 a, u64 b) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, t0, t1, t2;\n\t"
+        "mov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
+        "mad.lo.cc.u32 t0, a0, b1, 0xfffffffe;\n\tmadc.hi.u32 t1, a0, b1, 1;\n\t"
+        "mad.lo.cc.u32 t0, a1, b0, t0;\n\tmadc.hi.cc.u32 t1, a1, b0, t1;\n\taddc.u32 t2, 0, 0;\n\t"
+        "mad.lo.cc.u32 t1, a1, b1, t1;\n\tmadc.hi.u32 t2, a1, b1, t2;\n\t"
+        "mov.b64 %0, {t1, t2};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b));
+    return r;
+}
+
+// out: a b + c (2^32 d + 1) mod 2^64   (one wide multiply-add, then three into the upper half)
+RF_FN u64 dot_friendly(u64 a, u64 b, u64 c, u32 d) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, c0, c1, lo, hi;\n\t"
+        "mov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\tmov.b64 {c0, c1}, %3;\n\t"
+        "mad.lo.cc.u32 lo, a0, b0, c0;\n\tmadc.hi.u32 hi, a0, b0, c1;\n\t"
+        "mad.lo.u32 hi, a0, b1, hi;\n\tmad.lo.u32 hi, a1, b0, hi;\n\tmad.lo.u32 hi, c0, %4, hi;\n\t"
+        "mov.b64 %0, {lo, hi};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b), "l"(c), "r"(d));
+    return r;
+}
+
 // out: a b
 RF_FN u128 mul_wide(u64 a, u64 b) {
     u128 r;
@@ -229,6 +257,12 @@ RF_FN u64 mul_hi(u64 a, u64 b) {
 RF_FN u64 dot_lo(u64 a, u64 b, u64 c, u64 d) { return a * b + c * d; }
 RF_FN u64 mad_lo(u64 a, u64 b, u64 c) { return a * b + c; }
 
+RF_FN u64 mul_hi_above(u64 a, u64 b) {
+    u64 cross = mad_wide(low(a), high(b), 0x1fffffffeull), both = mad_wide(high(a), low(b), cross);
+    return mad_wide(high(a), high(b), join(high(both), both < cross));
+}
+RF_FN u64 dot_friendly(u64 a, u64 b, u64 c, u32 d) { return a * b + c + ((u64)(low(c) * d) << 32); }
+
 RF_FN u128 mul_wide(u64 a, u64 b) { return u128{a * b, mul_hi(a, b)}; }
 
 RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
@@ -245,11 +279,6 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0
 RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
 
 #endif
-
-// out: floor(a b / 2^64) - e, e in {0, 1, 2}   (three products: the lowest one is dropped, the middle ones are cut)
-RF_FN u64 mul_hi_loose(u64 a, u64 b) {
-    return mad_wide(high(a), high(b), (u64)mul_hi(low(a), high(b)) + mul_hi(high(a), low(b)));
-}
 
 // out: floor(a b / 2^64) - e, e in {0, 1}   (three products: the lowest one is dropped)
 RF_FN u64 mul_hi_middle(u64 a, u64 b) {

@@ -1,7 +1,7 @@
 // Test kernel: every operation of one modulus type on pairs of words, for comparison with big integers.
 //
 // The prelude, in namespace rf, gives
-//     using M = Mod16 | Mod31 | Mod32 | Mod50 | Mod64 | Mod64Full | Goldilocks | Mod256 | Mod255<…>;
+//     using M = Mod16 | Mod31 | Mod32 | Mod50 | Mod64 | Mod64Friendly | Mod64Full | Goldilocks | Mod256 | Mod255<…>;
 //     RF_CONST M modulus() { return M{…}; }
 //     constexpr u32 bound = …;     lazy types: the B tried beyond 4 (B q < 2^word; at least 4); strict types: 1
 //     constexpr u32 products = …;  products of two residues below 2q that one accumulator holds, at least 1, or 0 if
@@ -14,7 +14,7 @@
 // a and b hold any words x, y (strict types of 256 bits: words below q). Item i writes out[K i] … out[K i + K - 1].
 //
 // Lazy types, K = 25. x_B = x mod B q, y_B likewise; y' = y mod (2q + 1); w = y_1. A range as in the headers.
-//      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 mul_loose(x, w), or 2 again
+//      0 twiddle(w).w             1 twiddle(w).quotient      2 mul(x, w)               3 mul(~x, w)
 //      4 reduce<2>(x_2)           5 reduce<4>(x_4)           6 reduce<bound>(x_bound)  7 canonical<1>(x_1)
 //      8 canonical<2>(x_2)        9 canonical<4>(x_4)       10 canonical<bound>(..)   11 add(x_2, y_2)
 //     12 sub<1>(x_2, y_1)        13 sub<2>(x_2, y')         14 negate<2>(y')
@@ -49,19 +49,21 @@
 //     12 negate<bound>(y_bound)  13 wide_reduce of x_1 y_1  14 wide_reduce of x_1 y_1 + x_1 x_1 + y_1 y_1
 //     15 mul_plain(x_1, y_1)     16 x_bound, canonical, to memory: to_integer, as an integer
 //     17 to_double(x mod 2^52)
-// Words, K = 40.
-//      0 mul_hi(x, y)             1 mul_hi_loose(x, y)       2 mad_lo(x, y, dot_lo(x, y, y, y))
+// Words, K = 42.
+//      0 mul_hi(x, y)             1 mul_hi_above(x, y)       2 mad_lo(x, y, dot_lo(x, y, y, y))
 //      3, 4 mul_wide(x, y)        5, 6 mad_wide(x, y, {y, x})
 //      7 mul_hi of the low halves, and of the high halves in its upper half
 //      8 mad_wide(low x, low y, x >> 31)                     9 sub_once(x mod 2m, m), m = y >> 1, or 1 if that is 0
 //     10 select(low x & 1, x, y), 11 sub_once and select of low halves
-//     12 … 39 the chains on four limbs (x, y): see chains()
+//     12 … 39 the chains on four limbs (x, y): see chains()  40 xor3(x, y, x rotated by 1)
+//     41 dot_friendly(x, y, x ^ y, low y)
 #include "goldilocks.cuh"
 #include "mod16.cuh"
 #include "mod31.cuh"
 #include "mod32.cuh"
 #include "mod50.cuh"
 #include "mod64.cuh"
+#include "mod64_friendly.cuh"
 #include "mod255.cuh"
 #include "mod256.cuh"
 #include "prelude.cuh"
@@ -70,10 +72,6 @@ namespace rf {
 
 // ---- what only some types have ----
 
-template <class T>
-constexpr bool has_loose = false;
-template <>
-constexpr bool has_loose<Mod64> = true;
 template <class T>
 constexpr bool has_montgomery = true;
 template <>
@@ -95,12 +93,6 @@ template <class T>
 constexpr bool is_shoup256 = false;
 template <u32 Digits>
 constexpr bool is_shoup256<Mod255<Digits>> = true;
-
-template <class T>
-RF_FN typename T::Word product_loose(const T& m, typename T::Word x, typename T::Twiddle w) {
-    if constexpr (has_loose<T>) return m.mul_loose(x, w);
-    else return m.mul(x, w);
-}
 
 template <class T>
 RF_FN void montgomery(const T& m, typename T::Word x, typename T::Word x1, typename T::Word y1, typename T::Word* out) {
@@ -141,7 +133,7 @@ RF_FN void lazy_operations(const T& m, typename T::Word x, typename T::Word y, t
     out[0] = w.w;
     out[1] = w.quotient;
     out[2] = m.mul(x, w);
-    out[3] = product_loose(m, x, w);
+    out[3] = m.mul(~x, w);
     out[4] = m.template reduce<2>(x2);
     out[5] = m.template reduce<4>(x4);
     out[6] = m.template reduce<bound>(xb);
@@ -318,7 +310,7 @@ RF_FN void chains(u64 x, u64 y, u64* out) {
 
 RF_FN void words(u64 x, u64 y, u64* out) {
     out[0] = mul_hi(x, y);
-    out[1] = mul_hi_loose(x, y);
+    out[1] = mul_hi_above(x, y);
     out[2] = mad_lo(x, y, dot_lo(x, y, y, y));
     u128 p = mul_wide(x, y);
     out[3] = p.lo, out[4] = p.hi;
@@ -332,6 +324,7 @@ RF_FN void words(u64 x, u64 y, u64* out) {
     out[11] = join(sub_once(low(x), low(y)), select(high(x) & 1, low(x), low(y)));
     chains(x, y, out + 12);
     out[40] = xor3(x, y, rotate_left(x, 1));
+    out[41] = dot_friendly(x, y, x ^ y, low(y));
 }
 
 }  // namespace rf
@@ -355,5 +348,5 @@ extern "C" __global__ void arithmetic_words(const rf::u64* a, const rf::u64* b, 
                                             rf::u64 end) {
     const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    rf::words(a[item], b[item], out + 41 * item);
+    rf::words(a[item], b[item], out + 42 * item);
 }

@@ -44,13 +44,22 @@ impl Which {
     /// Whether residues may grow beyond q.
     #[must_use]
     pub const fn is_lazy(self) -> bool {
-        matches!(self, Self::Type(Arithmetic::Mod16 | Arithmetic::Mod32 | Arithmetic::Mod64))
+        matches!(
+            self,
+            Self::Type(Arithmetic::Mod16 | Arithmetic::Mod32 | Arithmetic::Mod64 | Arithmetic::Mod64Friendly)
+        )
     }
 
     /// Whether a word holds a sum of two residues and no more.
     #[must_use]
     pub const fn is_tight(self) -> bool {
         matches!(self, Self::Type(Arithmetic::Mod31))
+    }
+
+    /// Whether factors are stored by their negatives, and products lie below 3q.
+    #[must_use]
+    pub const fn is_friendly(self) -> bool {
+        matches!(self, Self::Type(Arithmetic::Mod64Friendly))
     }
 
     /// Whether words are doubles.
@@ -69,7 +78,7 @@ impl Which {
     #[must_use]
     pub const fn outputs(self) -> usize {
         match self {
-            Self::Words => 41,
+            Self::Words => 42,
             _ if self.is_doubles() => 18,
             _ if self.is_lazy() => 25,
             _ if self.is_shoup256() => 15,

@@ -20,6 +20,7 @@ const BABY_BEAR: u64 = 2_013_265_921;
 const KOALA_BEAR: u64 = 2_130_706_433;
 const BITS_40: u64 = 1_099_510_054_913;
 const BITS_50: u64 = 1_125_899_902_124_033;
+const FRIENDLY_60: u64 = 1_152_921_092_289_986_561;
 const BITS_60: u64 = 1_152_921_504_606_830_593;
 
 /// Pairs of random words of each kind for each modulus.
@@ -82,6 +83,21 @@ fn arguments() -> Result<Vec<Run>> {
             Which::Type(Arithmetic::Mod64),
             vec![below(58, 27)?, below(50, 27)?, below(34, 41)?, below(31, 1)?, q(3457)?, q(7)?, q(5)?, q(3)?],
         ),
+        // 2^61 − 2^32 + 1 and 2^60 − 2^32 + 1 are the largest of their sizes, prime or not
+        (
+            Which::Type(Arithmetic::Mod64Friendly),
+            vec![
+                below(61, (1 << 32) - 1)?,
+                below(60, (1 << 32) - 1)?,
+                q(FRIENDLY_60)?,
+                q((1 << 40) + 1)?,
+                q((1 << 32) + 1)?,
+            ],
+        ),
+        (
+            Which::Type(Arithmetic::Mod64Friendly),
+            vec![below(58, (1 << 32) - 1)?, q((1 << 57) + 1)?, q((3 << 32) + 1)?, q((1 << 32) + 1)?],
+        ),
         (
             Which::Type(Arithmetic::Mod64Full),
             vec![below(64, 1)?, below(64, 59)?, q(GOLDILOCKS)?, q(BITS_60)?, q(998_244_353)?, q(3)?],
@@ -122,6 +138,7 @@ fn constants() -> Result<Vec<Run>> {
         (Which::Type(Arithmetic::Mod31), vec![q(BABY_BEAR)?, q(KOALA_BEAR)?, below(31, 1)?]),
         (Which::Type(Arithmetic::Mod50), vec![q(BITS_50)?, below(50, 27)?, q(3)?]),
         (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, below(61, 1)?, below(62, 57)?]),
+        (Which::Type(Arithmetic::Mod64Friendly), vec![q(FRIENDLY_60)?, below(61, (1 << 32) - 1)?]),
         (Which::Type(Arithmetic::Mod64Full), vec![q(GOLDILOCKS)?, below(64, 59)?]),
         (Which::Type(Arithmetic::Goldilocks), vec![q(GOLDILOCKS)?]),
         (Which::Type(Arithmetic::Mod256), vec![hex(BLS12_381_R)?, hex(SECP256K1)?, below(256, 189)?]),

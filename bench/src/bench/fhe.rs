@@ -3,6 +3,7 @@
 use anyhow::Result;
 use ringforge::{Job, Modulus, Op, Ring};
 
+use self::Primes::{Friendly, Of};
 use super::Bench;
 use super::jobs::Task;
 use super::suites::{Case, Figure, Quoted, Scope, Suite};
@@ -12,7 +13,8 @@ pub(super) static SUITE: Suite = Suite {
     title: "Transforms for homomorphic encryption",
     about: "Transforms of polynomials modulo x^N + 1 and 32 primes, with all data on the device: as many in one run as make \
             a gigabyte, or one alone. A limb is one polynomial modulo one prime; below 2^50, products go through doubles \
-            where the device is fast at them; primes of 30 and 31 bits have words of 32, and two of them do for one of 60.",
+            where the device is fast at them; primes of 30 and 31 bits have words of 32, and two of them do for \
+            one of 60. Friendly primes are 1 modulo 2^32.",
     figure: Figure::Limb,
     headline: Some(("2^16, 60 bits", "forward")),
     quoted: QUOTED,
@@ -60,30 +62,49 @@ enum How {
     OneCaptured,
 }
 
-/// A name, the length as a power of two, bits of each prime, how, and whether it is measured with `--quick` too.
-const CASES: &[(&str, u32, u32, How, bool)] = &[
-    ("2^12, 60 bits", 12, 60, How::Batch, false),
-    ("2^13, 60 bits", 13, 60, How::Batch, false),
-    ("2^14, 60 bits", 14, 60, How::Batch, false),
-    ("2^15, 60 bits", 15, 60, How::Batch, false),
-    ("2^16, 60 bits", 16, 60, How::Batch, true),
-    ("2^17, 60 bits", 17, 60, How::Batch, false),
-    ("2^16, 49 bits", 16, 49, How::Batch, true),
-    ("2^12, 30 bits", 12, 30, How::Batch, false),
-    ("2^13, 30 bits", 13, 30, How::Batch, false),
-    ("2^14, 30 bits", 14, 30, How::Batch, false),
-    ("2^15, 30 bits", 15, 30, How::Batch, false),
-    ("2^16, 30 bits", 16, 30, How::Batch, false),
-    ("2^17, 30 bits", 17, 30, How::Batch, false),
-    ("2^16, 31 bits", 16, 31, How::Batch, false),
-    ("2^16, one polynomial", 16, 60, How::One, true),
-    ("2^16, one polynomial", 16, 60, How::OneCaptured, true),
+/// Primes of so many bits.
+#[derive(Clone, Copy)]
+pub(super) enum Primes {
+    /// The largest.
+    Of(u32),
+    /// The largest that are 1 modulo 2^32 too.
+    Friendly(u32),
+}
+
+/// A name, the length as a power of two, the primes, how, and whether it is measured with `--quick` too.
+const CASES: &[(&str, u32, Primes, How, bool)] = &[
+    ("2^12, 60 bits", 12, Of(60), How::Batch, false),
+    ("2^13, 60 bits", 13, Of(60), How::Batch, false),
+    ("2^14, 60 bits", 14, Of(60), How::Batch, false),
+    ("2^15, 60 bits", 15, Of(60), How::Batch, false),
+    ("2^16, 60 bits", 16, Of(60), How::Batch, true),
+    ("2^17, 60 bits", 17, Of(60), How::Batch, false),
+    ("2^14, 60 bits, friendly", 14, Friendly(60), How::Batch, false),
+    ("2^15, 60 bits, friendly", 15, Friendly(60), How::Batch, false),
+    ("2^16, 60 bits, friendly", 16, Friendly(60), How::Batch, false),
+    ("2^17, 60 bits, friendly", 17, Friendly(60), How::Batch, false),
+    ("2^16, 49 bits", 16, Of(49), How::Batch, true),
+    ("2^12, 30 bits", 12, Of(30), How::Batch, false),
+    ("2^13, 30 bits", 13, Of(30), How::Batch, false),
+    ("2^14, 30 bits", 14, Of(30), How::Batch, false),
+    ("2^15, 30 bits", 15, Of(30), How::Batch, false),
+    ("2^16, 30 bits", 16, Of(30), How::Batch, false),
+    ("2^17, 30 bits", 17, Of(30), How::Batch, false),
+    ("2^16, 31 bits", 16, Of(31), How::Batch, false),
+    ("2^16, one polynomial", 16, Of(60), How::One, true),
+    ("2^16, one polynomial", 16, Of(60), How::OneCaptured, true),
+    ("2^16, one polynomial, friendly", 16, Friendly(60), How::One, false),
+    ("2^16, one polynomial, friendly", 16, Friendly(60), How::OneCaptured, false),
 ];
 
-/// x^n + 1 modulo as many primes of so many bits as a polynomial has.
-pub(super) fn ring(log_n: u32, bits: u32) -> Result<Ring> {
-    let n = 1 << log_n;
-    Ok(Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, MODULI)?)?)
+/// x^n + 1 modulo as many primes as a polynomial has.
+pub(super) fn ring(log_n: u32, primes: Primes) -> Result<Ring> {
+    let (n, order) = (1 << log_n, 2 << log_n);
+    let primes = match primes {
+        Of(bits) => Modulus::ntt_primes(order, bits, MODULI),
+        Friendly(bits) => Modulus::friendly_ntt_primes(order, bits, MODULI),
+    };
+    Ok(Ring::rns(n, &primes?)?)
 }
 
 /// Polynomials that make a gigabyte on a GPU.
@@ -93,8 +114,8 @@ pub(super) fn filling(ring: &Ring, scope: &Scope) -> usize {
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for &(name, log_n, bits, how, _) in CASES.iter().filter(|case| scope.wants(case.4)) {
-        let ring = ring(scope.log_n(log_n), bits)?;
+    for &(name, log_n, primes, how, _) in CASES.iter().filter(|case| scope.wants(case.4)) {
+        let ring = ring(scope.log_n(log_n), primes)?;
         let batches = if how == How::Batch { scope.batches(&[filling(&ring, scope)]) } else { vec![1] };
         for op in [Op::Forward, Op::Inverse] {
             let ring = ring.clone();
@@ -121,8 +142,9 @@ mod tests {
 
     #[test]
     fn a_gigabyte_is_what_it_says() -> Result<()> {
-        for &(_, log_n, bits, ..) in CASES {
-            let ring = ring(log_n, bits)?;
+        for &(_, log_n, primes, ..) in CASES {
+            let ring = ring(log_n, primes)?;
+            let (Of(bits) | Friendly(bits)) = primes;
             assert_eq!(BYTES[0] % ring.bytes(), 0);
             assert!(ring.basis().iter().all(|q| q.bits() == bits) && ring.basis().len() == MODULI);
         }

@@ -20,8 +20,8 @@ pub enum Wanted {
         /// The first number that is too large.
         limit: BigUint,
     },
-    /// This number, or up to 2 less.
-    AtMostTwoBelow(BigUint),
+    /// This number or the next, modulo 2^64.
+    OneOfTwo(BigUint),
     /// The bits of a double: an integer that is `residue` modulo q, in [-limit, limit], and not -0.
     Double {
         /// The residue, or any number congruent to it.
@@ -50,7 +50,7 @@ impl Wanted {
                     && found.magnitude() <= limit.magnitude()
                     && congruent
             }
-            Self::AtMostTwoBelow(value) => found <= value && value - found <= BigUint::from(2u32),
+            Self::OneOfTwo(value) => [0u32, 1].iter().any(|more| (value + *more) % power(64) == *found),
         }
     }
 }
@@ -113,17 +113,23 @@ impl Reference {
         let exactly = |x: BigUint| self.exactly(x);
         let whole = Wanted::Exactly;
         let bits = 8 * self.which.word_bytes();
-        let loose = if self.which == Which::Type(Arithmetic::Mod64) { q2 * 2u32 } else { q2.clone() };
+        let friendly = self.which.is_friendly();
+        let product = |x: BigUint| self.residue(x * y1, if friendly { q * 3u32 } else { q2.clone() });
+        let quotient = (y1 << bits) / q;
+        let negated = |x: BigUint| if friendly { (power(bits) - x) % power(bits) } else { x };
+        // of a friendly factor, what it lacks to q is stored, but for 0
+        let stored = if friendly && y1.bits() > 0 { q - y1 } else { y1.clone() };
+        let reduced = self.residue(x.clone(), if friendly { q * 3u32 } else { q2.clone() });
         let (u, v) = if self.products == 0 { (x1, y1) } else { (x2, y2) };
         let sum = if self.products < 3 { u * v } else { u * v + u * u + v * v };
         let is_small = self.which == Which::Type(Arithmetic::Mod16);
         let folded = if is_small { q2.clone() } else { ((u * v) >> bits) + q + 1u32 };
         let montgomery = |x: BigUint| if is_small { whole(BigUint::ZERO) } else { exactly(x) };
         [
-            whole(y1.clone()),
-            whole((y1 << bits) / q),
-            below_2q(x * y1),
-            self.residue(x * y1, loose),
+            whole(negated(stored)),
+            whole(negated(quotient)),
+            product(x.clone()),
+            product(self.inverted(x)),
             below_2q(x.clone()),
             below_2q(x.clone()),
             below_2q(x.clone()),
@@ -142,7 +148,7 @@ impl Reference {
             montgomery(x * y * factor),
             montgomery(x << bits),
             montgomery(x * factor),
-            below_2q(x.clone()),
+            reduced,
             exactly(x.clone()),
             exactly(x.clone()),
         ]
@@ -316,10 +322,11 @@ fn words(x: u64, y: u64) -> Vec<Wanted> {
         if x & 1 == 1 { x } else { y },
         once | (if hx & 1 == 1 { lx } else { ly }) << 32,
     ];
+    let friendly = x.wrapping_mul(y).wrapping_add((x ^ y).wrapping_mul(ly << 32 | 1));
     let exactly = |word: u64| Wanted::Exactly(word.into());
     let mut wanted: Vec<Wanted> =
-        halves.into_iter().chain(chains(x, y)).chain([x ^ y ^ x.rotate_left(1)]).map(exactly).collect();
-    wanted[1] = Wanted::AtMostTwoBelow(halves[1].into());
+        halves.into_iter().chain(chains(x, y)).chain([x ^ y ^ x.rotate_left(1), friendly]).map(exactly).collect();
+    wanted[1] = Wanted::OneOfTwo(((product >> 64) + 1).into());
     wanted
 }
 

@@ -98,6 +98,7 @@ fn entries_are_as_defined_in_every_range() {
     for case in cases.into_iter().chain([
         doubles.map(|ring| (Arithmetic::Mod50, ring)),
         Ring::cyclic(64, bls).map(|ring| (Arithmetic::Mod255, ring)),
+        Ring::negacyclic(64, q(1_152_921_092_289_986_561)).map(|ring| (Arithmetic::Mod64Friendly, ring)),
     ]) {
         let (arithmetic, ring) = case.expect("a ring");
         assert!(ring.moduli().iter().all(|q| 4 * arithmetic.constants(q).len() == arithmetic.bytes()));
@@ -127,6 +128,10 @@ fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
             let value = low_u64(&value) as i64;
             let centred = if value > q / 2 { value - q } else { value } as f64;
             wanted = [centred, centred / q as f64].map(f64::to_le_bytes).concat();
+        }
+        if arithmetic == Arithmetic::Mod64Friendly {
+            let v = if value == U256::ZERO { 0 } else { low_u64(&q.value()) - low_u64(&value) };
+            wanted = v.wrapping_neg().to_le_bytes().to_vec();
         }
         assert_eq!(table[i * each..][..wanted.len()], wanted, "{ring} entry {i}");
     }
