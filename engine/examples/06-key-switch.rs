@@ -22,7 +22,7 @@ fn key_switch(engine: &Engine, q: &Ring, qp: &Ring) -> Result<Program> {
     let p = engine.pipeline("key switch");
     let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(evaluations(&qp.side_by_side(2 * DIGITS)?));
     let digits = p.elements("d", evaluations(q)).raise(ALPHA, qp);
-    p.output("c", digits.inner_product(qp, keys).divide_round(ALPHA));
+    p.output("c", digits.inner_product(qp, keys, 2).divide_round(ALPHA));
     engine.device().compile(&p.build()?)
 }
 

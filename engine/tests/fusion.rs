@@ -119,7 +119,7 @@ const RULES: &[Rule] = &[
         "inner product",
         |p, ring| {
             let [a, b, c] = evaluations(p, ring, Order::Tree);
-            p.output("to", a.inner_product(ring, b) - c);
+            p.output("to", a.inner_product(ring, b, 1) - c);
         },
         2,
         1,

@@ -316,10 +316,41 @@ fn inner_products_equal_the_oracle() {
                 |ring: &Ring| Content::Evaluations { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
             let found = run(batch, &[("a", &a), ("keys", &keys)], sums.bytes(), |p| {
                 let keys = p.shared("keys", key_ring.bytes()).holding(values(&key_ring));
-                p.output("to", p.elements("a", values(&many)).inner_product(&ring, keys));
+                p.output("to", p.elements("a", values(&many)).inner_product(&ring, keys, sets));
             });
             assert!(found == naive::to_stored(&sums, &wanted), "{count} terms, {sets} sets in {ring}");
         }
+    }
+}
+
+#[test]
+fn keys_of_a_chain_serve_all_its_levels() {
+    let primes: Vec<Modulus> = [60, 50, 59, 49, 58].map(|bits| rings::prime(bits, 64)).into();
+    let (all, batch, sets) = (negacyclic(8, &primes), 2, 2);
+    let key_ring = all.side_by_side(3 * sets).expect("a ring");
+    let keys = residues(&key_ring, 2, 1);
+    // without the limbs in the middle, the last ones, the first ones
+    for (left, count) in [(vec![0, 4], 1), (vec![0, 1, 2, 4], 2), (vec![0, 1], 3), (vec![2, 3, 4], 2)] {
+        let ring = negacyclic(8, &left.iter().map(|&limb| primes[limb]).collect::<Vec<_>>());
+        let few = ring.side_by_side(count * sets).expect("a ring");
+        let row = all.bytes() / primes.len();
+        let limbs = (0..sets * count).flat_map(|key| left.iter().map(move |limb| (key, limb)));
+        let few_keys: Vec<u8> = limbs
+            .flat_map(|(key, limb)| {
+                let key = key / count * 3 + key % count;
+                keys[(key * primes.len() + limb) * row..][..row].to_vec()
+            })
+            .collect();
+        let many = ring.side_by_side(count).expect("a ring");
+        let a = residues(&many, 1, batch);
+        let values = |ring: &Ring| Content::Evaluations { ring: ring.clone(), depth: 3, order: Order::Tree };
+        let sums = |keys: &Vec<u8>, of: &Ring| {
+            run(batch, &[("a", &a), ("keys", keys)], sets * ring.bytes(), |p| {
+                let keys = p.shared("keys", of.bytes()).holding(values(of));
+                p.output("to", p.elements("a", values(&many)).inner_product(&ring, keys, sets));
+            })
+        };
+        assert_eq!(sums(&keys, &key_ring), sums(&few_keys, &few), "{left:?}");
     }
 }
 

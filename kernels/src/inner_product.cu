@@ -7,10 +7,12 @@
 #include "prelude.cuh"
 using namespace rf;
 
-// An item has `count` elements a of `rows` rows each, `count` keys for each set, and as many sums as there are sets.
+// An item has `count` elements a of `rows` rows each, at least as many keys for each set, and as many sums as there are sets.
+// Keys have `key_rows` rows: the first `own` of an element, then some that it has not, then the others of it.
 extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out,
                                          const Constants<Rq>* constants, Epilogue epilogue, u64 rows, u64 a_distance,
-                                         u64 b_distance, u64 out_distance, u64 count, u64 first, u64 end) {
+                                         u64 b_distance, u64 out_distance, u64 count, u64 key_count, u64 key_rows,
+                                         u64 own, u64 first, u64 end) {
     // products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
     constexpr u32 group = limit < 12 ? (u32)limit : 12;
@@ -24,8 +26,9 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
     const u32 row = at.unit / units;
     auto m = Rq::modulus(constants, row);
     const u64 element = rows * Rq::n, place = (u64)row * Rq::n + at.unit % units * lanes;
+    const u64 key_place = place + (row < own ? 0 : (key_rows - rows) * Rq::n);
     const auto* from = a + at.item * a_distance + place;
-    const auto* keys = b + at.item * b_distance + place;
+    const auto* keys = b + at.item * b_distance + key_place;
     Word sums[Sets::count][lanes]{};
     for (u64 j = 0; j < count; j += group) {
         Rq::M::Wide products[Sets::count][lanes]{};
@@ -38,7 +41,7 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* b,
                 Access::template load<Word>(from + term * element, [&](u32 v, Word word) { x[i][v] = word; });
                 RF_UNROLL
                 for (u32 s = 0; s < Sets::count; s++) {
-                    const auto* key = keys + (s * count + term) * element;
+                    const auto* key = keys + (s * key_count + term) * key_rows * Rq::n;
                     Access::template load<Word>(key, [&](u32 v, Word word) { y[i][s][v] = word; });
                 }
             }

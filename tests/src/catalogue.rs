@@ -212,7 +212,8 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let ring = Ring::rns(64, &moduli)?;
     let values = |ring: Ring| Content::Evaluations { ring, depth: 6, order: Order::Tree };
     let (a, b) = (p.coefficients("a", &ring), p.elements("b", values(ring.clone())));
-    let keys = p.shared("keys", 12 * ring.limbs(0..1)?.bytes()).holding(values(ring.limbs(0..2)?.side_by_side(6)?));
+    // keys with a limb more, and one more in each set
+    let keys = p.shared("keys", 8 * ring.bytes()).holding(values(ring.side_by_side(8)?));
     p.output("image", a.automorphism(5));
     p.output("images", b.limbs(1..3).automorphism(127));
     p.output("quotients", b.divide_round(1));
@@ -220,7 +221,7 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     p.output("quotients side by side", raised.divide_round(1));
     let digits = values(ring.limbs(0..2)?.side_by_side(3)?);
     let digits = p.join(digits, &[b.limbs(0..2), (b + b).limbs(0..2), (-b).limbs(0..2)]);
-    p.output("sums", digits.inner_product(&ring.limbs(0..2)?, keys));
+    p.output("sums", digits.inner_product(&ring.limbs(0..2)?, keys, 2));
     Ok(NamedPlan::new("between transforms", p.build()?))
 }
 
@@ -281,7 +282,7 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let values = |ring| Content::Evaluations { ring, depth, order: Order::Tree };
         let (digits, keys) = (ring.side_by_side(13)?, ring.side_by_side(26)?);
         let keys = p.shared("keys", keys.bytes()).holding(values(keys));
-        p.output("sums", p.elements("digits", values(digits)).inner_product(&ring, keys));
+        p.output("sums", p.elements("digits", values(digits)).inner_product(&ring, keys, 2));
         p.output("image", p.coefficients("a", &ring).automorphism(5));
         p.output("image of values", p.elements("b", values(ring.clone())).automorphism(5));
         Ok(NamedPlan::new(format!("inner products in {ring}"), p.build()?))
@@ -323,7 +324,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
         p.output("image", b - a.automorphism(5).scale(&five));
         p.output("sum", b - (a + b));
         if split.base() == 1 {
-            p.output("inner product", w.inner_product(&ring, x) - v);
+            p.output("inner product", w.inner_product(&ring, x, 1) - v);
         }
         Ok(NamedPlan::new(format!("fused in {ring}"), p.build()?))
     };

@@ -88,7 +88,7 @@ static OPERATIONS: [Operation; 21] = [
     }),
     Operation::new("inner products with shared keys", |p, chain| {
         let digits = p.elements("digits", values(&chain.qp.side_by_side(chain.digits())?));
-        Ok(vec![digits.inner_product(&chain.qp, chain.keys(p)?)])
+        Ok(vec![digits.inner_product(&chain.qp, chain.keys(p)?, 2)])
     }),
     Operation::new("automorphism of coefficients", |p, chain| Ok(vec![p.coefficients("a", &chain.q).automorphism(5)])),
     Operation::new("automorphism of values", |p, chain| Ok(vec![chain.input(p, "a").automorphism(5)])),
@@ -175,7 +175,7 @@ impl Chain {
     /// Hybrid key switching, as example `06-key-switch` has it: two elements side by side.
     fn key_switch<'p>(&self, p: &'p Pipeline, d: Value<'p>) -> ringforge::Result<Value<'p>> {
         let digits = d.raise(self.alpha, &self.qp);
-        Ok(digits.inner_product(&self.qp, self.keys(p)?).divide_round(self.alpha))
+        Ok(digits.inner_product(&self.qp, self.keys(p)?, 2).divide_round(self.alpha))
     }
 
     /// From seeds, which are the same on every device.

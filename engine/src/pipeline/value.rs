@@ -178,26 +178,29 @@ impl<'p> Value<'p> {
     }
 
     /// Inner products with keys: these are evaluations of k elements of `ring` [side by side](Ring::side_by_side), the keys of
-    /// k elements for each of some sets, one set after another; what comes out are the sums of products for each set, side by
-    /// side. The rings' leaves have degree 1. Keys may be what all items share, as in key switching.
+    /// k elements for each of so many sets, one set after another; what comes out are the sums of products for each set, side
+    /// by side. The rings' leaves have degree 1. Keys may be what all items share, as in key switching.
+    ///
+    /// One set of keys does for all levels of a chain of moduli: a set may have more keys than k, and they may be of a ring
+    /// with more limbs, as long as those of `ring` are the first and the last of them (of Q·P, as many as are left of Q, and P).
     #[must_use]
     #[track_caller]
-    pub fn inner_product(self, ring: &Ring, keys: Self) -> Self {
+    pub fn inner_product(self, ring: &Ring, keys: Self, sets: usize) -> Self {
         let (Some(a), Some(b)) = (self.content(&[self]), keys.content(&[keys])) else { return self.nothing() };
         let refused = |error: Error| error.to_string();
         let limbs = ring.basis().len();
         let count = a.ring().basis().len() / limbs;
-        let sets = b.ring().basis().len() / (count.max(1) * limbs);
         let kernel = || {
             let Content::Evaluations { depth, order, .. } = a else {
                 return Err("inner products are of values".into());
             };
             let whole = |count| Ok(Content::Evaluations { ring: ring.side_by_side(count)?, depth, order });
-            if whole(count).map_err(refused)? != a || whole(count * sets).map_err(refused)? != b {
-                return Err(format!("{a} and {b} are no elements of {ring} side by side, and keys of sets of as many"));
+            let keys = Content::Evaluations { ring: b.ring().clone(), depth, order };
+            if whole(count).map_err(refused)? != a || keys != b {
+                return Err(format!("{a} and {b} are no elements of {ring} side by side, and keys in their order"));
             }
             let split = Split::of(ring, Some(depth)).map_err(refused)?;
-            let kernel = InnerProduct::new(&split, [count, sets], self.pipeline.limits()).map_err(refused)?;
+            let kernel = InnerProduct::new(&split, count, b.ring(), sets, self.pipeline.limits()).map_err(refused)?;
             Ok((kernel, whole(sets).map_err(refused)?))
         };
         match self.pipeline.keep(kernel()) {

@@ -35,9 +35,13 @@ const WHOLE_BYTES: usize = 64 << 10;
 /// than long rows in few kernels (2^22 BLS12-381: 1.08 ms in two kernels, 0.73 in three, 0.70 in four).
 const SHARE_BYTES: usize = 4 << 10;
 
-/// Bytes that rows side by side in device memory should fill: whole sectors. (64 was faster than 128, and 128 than 256:
-/// smaller blocks overlap one's memory with another's work.)
-const BESIDE_BYTES: usize = 64;
+/// Bytes that rows side by side in device memory should fill: whole sectors where the multiplier has much to do (60 bits: 64
+/// was faster than 128, and 128 than 256, since smaller blocks overlap one's memory with another's work), whole lines where
+/// it has little (2^16 on an H200: 30 bits 5 and 12 %, doubles back 6 %).
+const BESIDE_BYTES: [usize; 2] = [64, 128];
+
+/// Slots of the multiplier below which a product is little work.
+const LIGHT_PRODUCT: f64 = 8.0;
 
 /// Bytes that all banks of shared memory hold side by side.
 const BANKS_BYTES: usize = 128;
@@ -141,7 +145,8 @@ impl Block {
             extra: *extra,
         };
         if block.parts() > 1 {
-            let most = (BESIDE_BYTES / store).max(BLOCK_THREADS.div_ceil(threads));
+            let beside = BESIDE_BYTES[usize::from(arithmetic.cost().product < LIGHT_PRODUCT)];
+            let most = (beside / store).max(BLOCK_THREADS.div_ceil(threads));
             let fits = |rows: usize| {
                 let beside = if stride > 1 { stride } else { above };
                 beside.is_multiple_of(rows) && rows * threads <= most_threads
