@@ -4,6 +4,7 @@ mod plans;
 mod views;
 
 use core::ops::Range;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::draws::Draws;
@@ -84,6 +85,8 @@ pub(super) struct Graph {
     series: Vec<(Id, Range<usize>, u32)>,
     /// Values and their copies.
     copies: Vec<(Id, Id)>,
+    /// Values that are secret, and so is all that is made of them.
+    secrets: Vec<Id>,
 }
 
 impl Kind {
@@ -320,6 +323,34 @@ impl Graph {
             self.keep_secret(id);
         }
         Ok(())
+    }
+
+    /// A value is secret, and so will be all that steps make of it.
+    pub(super) fn mark_secret(&mut self, id: Id) {
+        self.keep_secret(id);
+        self.secrets.push(id);
+    }
+
+    /// What steps made of values that were marked is secret.
+    pub(super) fn keep_derived_secret(&mut self) {
+        let roots = |graph: &Self, id: Id| graph.all_sources(id).into_iter().map(|(id, _)| id).chain([id]);
+        let mut secrets: BTreeSet<Id> = self.secrets.iter().flat_map(|&id| roots(self, id)).collect();
+        for step in 0..if secrets.is_empty() { 0 } else { self.steps.len() } {
+            let is_secret = |bound: &Bound| match *bound {
+                Bound::Reads(id) | Bound::Turns(id, _) => roots(self, id).any(|id| secrets.contains(&id)),
+                Bound::Writes(_) | Bound::Table(_) => false,
+            };
+            if self.steps[step].bound.iter().any(is_secret) {
+                let written = |bound: &Bound| match *bound {
+                    Bound::Writes(id) | Bound::Turns(_, id) => Some(id),
+                    Bound::Reads(_) | Bound::Table(_) => None,
+                };
+                for id in self.steps[step].bound.iter().filter_map(written).collect::<Vec<_>>() {
+                    self.keep_secret(id);
+                    secrets.insert(id);
+                }
+            }
+        }
     }
 
     /// What a value holds is secret, and so is the memory that it is in.

@@ -30,6 +30,28 @@ impl<'p> Value<'p> {
         self.pipeline.value(id)
     }
 
+    /// The same value, which is secret, and so is all that steps make of it: temporaries that hold any of that are wiped behind
+    /// a run, and so is memory between host and device. (What samplers draw is secret by itself, but not what is made of it.)
+    ///
+    /// ```
+    /// # use ringforge::{Engine, Ring};
+    /// # let ring: Ring = "17:x^4+1".parse()?;
+    /// # let engine = Engine::cpu();
+    /// let p = engine.pipeline("a product with a secret");
+    /// let s = p.coefficients("s", &ring).secret();
+    /// p.output("product", (p.coefficients("a", &ring).forward() * s.forward()).inverse());
+    /// let plan = p.build()?;
+    /// assert!(plan.arg("s").is_some_and(|s| s.secret) && plan.arg("a").is_some_and(|a| !a.secret));
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn secret(self) -> Self {
+        if let Some(id) = self.id {
+            self.pipeline.graph.borrow_mut().mark_secret(id);
+        }
+        self
+    }
+
     /// Some limbs of ring elements, which are elements of the [ring of these limbs](Ring::limbs): a view, not a copy, but for
     /// steps whose kernels take no [views](crate::kernels::Kernel::on_views).
     ///

@@ -1,0 +1,57 @@
+//! RNS-CKKS: arithmetic on encrypted complex numbers, in batches of ciphertexts, on CPUs and GPUs.
+//!
+//! ```
+//! use ringforge_ckks::ringforge::Engine;
+//! use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness};
+//!
+//! let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 39, 39, 39], &[51])?)?;
+//! let mut random = Randomness::system();
+//! let secret = ckks.secret_key(&mut random)?;
+//! let public = ckks.public_key(&secret, &mut random)?;
+//! let relinearise = ckks.relinearisation_key(&secret, &mut random)?;
+//! let rotate = ckks.galois_keys(&secret, &[1], false, &mut random)?;
+//!
+//! let numbers = |factor: f64| (0..4096).map(|i| Complex64::from(f64::from(i) * factor)).collect::<Vec<_>>();
+//! let top = ckks.parameters().top_level();
+//! let [a, b] = [0.001, 0.002].map(|factor| ckks.encode(&[numbers(factor)], top));
+//! let (a, b) = (ckks.encrypt(&a?, &public, &mut random)?, ckks.encrypt(&b?, &public, &mut random)?);
+//! let product = ckks.multiply_rescale(&a, &b, &relinearise)?;
+//! let rotated = ckks.rotate(&product, 1, &rotate)?;
+//!
+//! let found = ckks.decrypt(&rotated, &secret)?;
+//! assert!((found[0][99].re - 0.1 * 0.2).abs() < 1e-5);
+//! # Ok::<(), ringforge_ckks::Error>(())
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `params.rs` | degree, primes, scale; the bound of 128-bit security |
+//! | `encoding.rs` | numbers as polynomials, and back |
+//! | `steps.rs` | the operations as steps of a pipeline: [`Level`] |
+//! | `scheme.rs`, `operations.rs` | [`Ckks`]: keys, encryption; what is done to ciphertexts |
+//! | `linear.rs` | products with matrices, by diagonals |
+//! | `types.rs`, `bytes.rs` | plaintexts, ciphertexts and keys on the device; as bytes |
+//! | `randomness.rs`, `error.rs` | where draws come from; what can go wrong |
+//!
+//! No kernel is the crate's own: all is made of the engine's.
+
+mod bytes;
+mod encoding;
+mod error;
+mod linear;
+mod operations;
+mod params;
+mod randomness;
+mod scheme;
+mod steps;
+mod types;
+
+pub use error::{Error, Result};
+pub use linear::Matrix;
+pub use params::{Errors, Parameters};
+pub use randomness::Randomness;
+pub use ringforge;
+pub use rustfft::num_complex::Complex64;
+pub use scheme::Ckks;
+pub use steps::{Level, Pair};
+pub use types::{Ciphertext, GaloisKeys, Plaintext, PublicKey, RelinearisationKey, SecretKey};

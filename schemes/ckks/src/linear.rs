@@ -1,0 +1,99 @@
+//! Products of encrypted vectors with matrices that all know.
+
+use rustfft::num_complex::Complex64;
+
+use crate::error::{Error, Result};
+use crate::scheme::Ckks;
+use crate::types::{Ciphertext, GaloisKeys, Plaintext};
+
+/// A square matrix, ready for products with vectors that repeat in the slots of ciphertexts of one level.
+///
+/// By its diagonals, in baby steps and giant steps (Halevi and Shoup): of d diagonals, about √d rotations of the ciphertexts
+/// share their digits, and about √d sums of products are rotated.
+#[derive(Debug)]
+pub struct Matrix {
+    /// Rotations of a giant step, and for each of its diagonals the baby step and the diagonal.
+    giants: Vec<(i64, Vec<(i64, Plaintext)>)>,
+}
+
+impl Ckks {
+    /// A matrix of d × d numbers, rows one after another, where d divides the number of slots, for ciphertexts of this level. Its
+    /// product wants vectors of d numbers that come again in all slots; the result does too.
+    ///
+    /// Diagonals that are all 0 are left out. The scale is the parameters'.
+    ///
+    /// # Errors
+    /// [`Error::Slots`] for other sizes; as [`Ckks::encode`].
+    pub fn matrix(&self, rows: &[Complex64], level: usize) -> Result<Matrix> {
+        let (slots, size) = (self.parameters().slots(), rows.len().isqrt());
+        if size == 0 || size * size != rows.len() || slots % size != 0 {
+            return Err(Error::Slots { slots, got: rows.len() });
+        }
+        let babies = baby_steps(size);
+        let mut giants = Vec::new();
+        for giant in (0..size).step_by(babies) {
+            let mut diagonals = Vec::new();
+            for baby in 0..babies.min(size - giant) {
+                // the diagonal, rotated back by the giant step that follows
+                let entry = |slot: usize| {
+                    let row = (slot + size - giant % size) % size;
+                    rows[row * size + (row + giant + baby) % size]
+                };
+                let diagonal: Vec<Complex64> = (0..slots).map(entry).collect();
+                if diagonal.iter().any(|number| *number != Complex64::ZERO) {
+                    diagonals.push((baby as i64, self.encode(&[diagonal], level)?));
+                }
+            }
+            if !diagonals.is_empty() {
+                giants.push((giant as i64, diagonals));
+            }
+        }
+        Ok(Matrix { giants })
+    }
+
+    /// Products of a matrix with encrypted vectors. The scale is the product of both.
+    ///
+    /// # Errors
+    /// [`Error::NoRotationKey`] where one of [`Matrix::rotations`] has no key; [`Error::Levels`]; as [`Ckks::multiply_plain`].
+    pub fn multiply_matrix(&self, matrix: &Matrix, vectors: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
+        let babies = matrix.babies();
+        let rotated = self.rotations(vectors, &babies, keys)?;
+        let mut sum: Option<Ciphertext> = None;
+        for (giant, diagonals) in &matrix.giants {
+            let of = |step: &i64| babies.binary_search(step).ok().and_then(|i| rotated.get(i));
+            let (c, plain): (Vec<_>, Vec<_>) =
+                diagonals.iter().filter_map(|(baby, diagonal)| Some((of(baby)?, diagonal))).unzip();
+            let part = self.rotate(&self.inner_product_plain(&c, &plain)?, *giant, keys)?;
+            sum = Some(match sum {
+                Some(sum) => self.add(&sum, &part)?,
+                None => part,
+            });
+        }
+        match sum {
+            Some(sum) => Ok(sum),
+            None => self.multiply_number(vectors, 0.0),
+        }
+    }
+}
+
+impl Matrix {
+    /// The rotations that a product takes, for [`Ckks::galois_keys`].
+    #[must_use]
+    pub fn rotations(&self) -> Vec<i64> {
+        let giants = self.giants.iter().map(|(giant, _)| *giant).filter(|giant| *giant != 0);
+        self.babies().into_iter().filter(|baby| *baby != 0).chain(giants).collect()
+    }
+
+    /// Baby steps of all diagonals, in ascending order.
+    fn babies(&self) -> Vec<i64> {
+        let mut babies: Vec<i64> = self.giants.iter().flat_map(|(_, all)| all.iter().map(|(baby, _)| *baby)).collect();
+        babies.sort_unstable();
+        babies.dedup();
+        babies
+    }
+}
+
+/// Baby steps for so many diagonals: hoisted rotations are cheaper, so that there are more of these.
+fn baby_steps(diagonals: usize) -> usize {
+    (2 * diagonals).isqrt().max(1)
+}

@@ -1,0 +1,370 @@
+//! Operations on ciphertexts.
+
+use crate::error::{Error, Result};
+use crate::scheme::{Ckks, Operation};
+use crate::types::{Ciphertext, GaloisKeys, Items, Plaintext, RelinearisationKey, SwitchingKey};
+
+/// How far scales of terms may be apart, relative to one of them.
+const ALIKE: f64 = 1.0 / (1u64 << 20) as f64;
+
+impl Ckks {
+    /// Sums, item by item.
+    ///
+    /// # Errors
+    /// [`Error::Levels`], [`Error::Scales`], [`Error::Batches`], [`Error::Foreign`]; [`Error::Engine`].
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        self.linear(Operation::Add, a, b)
+    }
+
+    /// Differences, item by item.
+    ///
+    /// # Errors
+    /// As [`Ckks::add`].
+    pub fn sub(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        self.linear(Operation::Sub, a, b)
+    }
+
+    fn linear(&self, operation: Operation, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        self.alike(&a.0, &b.0)?;
+        self.same_scale(&a.0, &b.0)?;
+        let Items { level, scale, batch, .. } = a.0;
+        let (steps, subtracts) = (self.level(level)?, operation == Operation::Sub);
+        let program = self.program(operation, level, |p| {
+            let [a, b] = ["a", "b"].map(|name| steps.ciphertext(p, name));
+            let part = |i: usize| if subtracts { a[i] - b[i] } else { a[i] + b[i] };
+            steps.output(p, "to", [part(0), part(1)]);
+            Ok(())
+        })?;
+        self.ciphertext(level, scale, batch, |to| {
+            let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("b", &b.0.buffer);
+            Ok(call.output("to", to).run()?)
+        })
+    }
+
+    /// The negatives.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`]; [`Error::Engine`].
+    pub fn negate(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        self.turned(Operation::Negate, a, a.level(), a.scale())
+    }
+
+    /// Sums with plaintexts, one for each item, or one for all.
+    ///
+    /// # Errors
+    /// As [`Ckks::add`].
+    pub fn add_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext> {
+        self.same_scale(&a.0, &b.0)?;
+        self.with_plain(a, b, a.scale(), false)
+    }
+
+    /// Products with plaintexts, one for each item, or one for all. The scale is the product of both.
+    ///
+    /// # Errors
+    /// As [`Ckks::add`], but for [`Error::Scales`]; [`Error::Scale`] where nothing of the modulus would be left above it.
+    pub fn multiply_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext> {
+        let scale = self.product_scale(&a.0, &b.0)?;
+        self.with_plain(a, b, scale, true)
+    }
+
+    fn with_plain(&self, a: &Ciphertext, b: &Plaintext, scale: f64, multiplies: bool) -> Result<Ciphertext> {
+        let shared = b.batch() == 1;
+        if shared {
+            self.alike_but_for_batch(&a.0, &b.0)?;
+        } else {
+            self.alike(&a.0, &b.0)?;
+        }
+        let (level, batch) = (a.level(), a.batch());
+        let steps = self.level(level)?;
+        let operation = match multiplies {
+            true => Operation::MultiplyPlain { shared },
+            false => Operation::AddPlain { shared },
+        };
+        let program = self.program(operation, level, |p| {
+            let ([c0, c1], plain) = (steps.ciphertext(p, "a"), steps.plaintext(p, "b", shared));
+            steps.output(p, "to", if multiplies { [c0 * plain, c1 * plain] } else { [c0 + plain, c1] });
+            Ok(())
+        })?;
+        self.ciphertext(level, scale, batch, |to| {
+            let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("b", &b.0.buffer);
+            Ok(call.output("to", to).run()?)
+        })
+    }
+
+    /// Sums with one number in every slot.
+    ///
+    /// # Errors
+    /// As [`Ckks::constant`] and [`Ckks::add_plain`].
+    pub fn add_number(&self, a: &Ciphertext, number: f64) -> Result<Ciphertext> {
+        self.add_plain(a, &self.constant(number, a.level(), a.scale())?)
+    }
+
+    /// Products with one number in every slot, at the parameters' scale.
+    ///
+    /// # Errors
+    /// As [`Ckks::constant`] and [`Ckks::multiply_plain`].
+    pub fn multiply_number(&self, a: &Ciphertext, number: f64) -> Result<Ciphertext> {
+        self.multiply_plain(a, &self.constant(number, a.level(), self.parameters().scale())?)
+    }
+
+    /// Products, item by item, relinearised. The scale is the product of both.
+    ///
+    /// # Errors
+    /// As [`Ckks::multiply_plain`].
+    pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext, key: &RelinearisationKey) -> Result<Ciphertext> {
+        self.product(a, Some(b), key, false)
+    }
+
+    /// Products, item by item, relinearised and rescaled, in less time and with a little less noise than one after the other.
+    ///
+    /// # Errors
+    /// As [`Ckks::multiply`] and [`Ckks::rescale`].
+    pub fn multiply_rescale(&self, a: &Ciphertext, b: &Ciphertext, key: &RelinearisationKey) -> Result<Ciphertext> {
+        self.product(a, Some(b), key, true)
+    }
+
+    /// Squares, relinearised.
+    ///
+    /// # Errors
+    /// As [`Ckks::multiply`].
+    pub fn square(&self, a: &Ciphertext, key: &RelinearisationKey) -> Result<Ciphertext> {
+        self.product(a, None, key, false)
+    }
+
+    fn product(
+        &self,
+        a: &Ciphertext,
+        b: Option<&Ciphertext>,
+        key: &RelinearisationKey,
+        rescaled: bool,
+    ) -> Result<Ciphertext> {
+        let other = b.unwrap_or(a);
+        self.alike(&a.0, &other.0)?;
+        self.own(&key.0.parameters, "the relinearisation key")?;
+        let (level, batch, scale) = (a.level(), a.batch(), self.product_scale(&a.0, &other.0)?);
+        let (to_level, scale) = if rescaled { self.below(level, scale)? } else { (level, scale) };
+        let (steps, below) = (self.level(level)?, self.level(to_level)?);
+        let program = self.program(Operation::Multiply { square: b.is_none(), rescaled }, level, |p| {
+            let (a, key) = (steps.ciphertext(p, "a"), steps.switching_key(p, "key"));
+            let b = if b.is_some() { steps.ciphertext(p, "b") } else { a };
+            match rescaled {
+                true => below.output(p, "to", steps.multiply_rescaled(p, a, b, key)),
+                false => below.output(p, "to", steps.multiply(a, b, key)),
+            }
+            Ok(())
+        })?;
+        self.ciphertext(to_level, scale, batch, |to| {
+            let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("key", &key.0.buffer);
+            let call = match b {
+                Some(b) => call.input("b", &b.0.buffer),
+                None => call,
+            };
+            Ok(call.output("to", to).run()?)
+        })
+    }
+
+    /// Quotients by the primes that go, rounded: one level less, and the scale divided by them.
+    ///
+    /// # Errors
+    /// [`Error::NoLevel`] at level 0; [`Error::Foreign`]; [`Error::Engine`].
+    pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        let (level, scale) = self.below(a.level(), a.scale())?;
+        self.turned(Operation::Rescale, a, level, scale)
+    }
+
+    /// The same numbers one level below at about this scale, for sums with others: multiplied by the integer that leads nearest to
+    /// it, and rescaled.
+    ///
+    /// # Errors
+    /// As [`Ckks::rescale`]; [`Error::Scale`] for a scale that is further than 2^-21 from what an integer leads to.
+    pub fn rescale_to(&self, a: &Ciphertext, scale: f64) -> Result<Ciphertext> {
+        let (level, rest) = self.below(a.level(), a.scale())?;
+        let factor = (scale / rest).round();
+        if !(factor >= 1.0 && (factor * rest / scale - 1.0).abs() < ALIKE / 2.0) {
+            return Err(Error::Scale { scale, level });
+        }
+        let raised = self.multiply_plain(a, &self.constant(1.0, a.level(), factor)?)?;
+        self.rescale(&raised)
+    }
+
+    /// The same numbers and scale at a lower level: primes are left out.
+    ///
+    /// # Errors
+    /// [`Error::NoLevel`] for a higher one; [`Error::Foreign`]; [`Error::Engine`].
+    pub fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
+        if level > a.level() {
+            return Err(Error::NoLevel { from: a.level(), wanted: level as i64 });
+        }
+        let to = level;
+        self.turned(Operation::Drop { to }, a, level, a.scale())
+    }
+
+    /// Slots rotated by so many to the left, to the right where negative.
+    ///
+    /// # Errors
+    /// [`Error::NoRotationKey`]; [`Error::Foreign`]; [`Error::Engine`].
+    pub fn rotate(&self, a: &Ciphertext, steps: i64, keys: &GaloisKeys) -> Result<Ciphertext> {
+        self.one(self.rotations(a, &[steps], keys)?)
+    }
+
+    /// Several rotations of the same ciphertexts: their digits are made once, and the bits are those of single rotations.
+    ///
+    /// # Errors
+    /// As [`Ckks::rotate`].
+    pub fn rotations(&self, a: &Ciphertext, steps: &[i64], keys: &GaloisKeys) -> Result<Vec<Ciphertext>> {
+        self.own(&keys.parameters, "the rotation keys")?;
+        let found = steps.iter().map(|&steps| keys.rotation(steps)).collect::<Result<Vec<_>>>()?;
+        let turns: Vec<_> = found.iter().copied().flatten().collect();
+        let mut turned = self.automorphisms(a, &turns)?.into_iter();
+        let not_turned =
+            || self.ciphertext(a.level(), a.scale(), a.batch(), |to| Ok(self.stream()?.copy(&a.0.buffer, to)?));
+        found.iter().map(|turn| turn.and_then(|_| turned.next()).map_or_else(not_turned, Ok)).collect()
+    }
+
+    /// Complex conjugates of all slots.
+    ///
+    /// # Errors
+    /// [`Error::NoConjugationKey`]; [`Error::Foreign`]; [`Error::Engine`].
+    pub fn conjugate(&self, a: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
+        self.own(&keys.parameters, "the rotation keys")?;
+        self.one(self.automorphisms(a, &[keys.conjugation()?])?)
+    }
+
+    fn one(&self, made: Vec<Ciphertext>) -> Result<Ciphertext> {
+        let got = made.len();
+        made.into_iter().next().ok_or(Error::Batches { left: 1, right: got })
+    }
+
+    fn automorphisms(&self, a: &Ciphertext, turns: &[(u64, &SwitchingKey)]) -> Result<Vec<Ciphertext>> {
+        self.own(&a.0.parameters, "the ciphertext")?;
+        if turns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (level, scale, batch) = (a.level(), a.scale(), a.batch());
+        let steps = self.level(level)?;
+        let powers: Vec<u64> = turns.iter().map(|(k, _)| *k).collect();
+        let name = |what: &str, i: usize| format!("{what}{i}");
+        let program = self.program(Operation::Automorphisms(powers.clone()), level, |p| {
+            let [c0, c1] = steps.ciphertext(p, "a");
+            let digits = steps.raised(c1);
+            for (i, &k) in powers.iter().enumerate() {
+                let key = steps.switching_key(p, &name("key", i));
+                steps.output(p, &name("to", i), steps.automorphism(k, c0, digits, key));
+            }
+            Ok(())
+        })?;
+        let size = batch * self.parameters().ciphertext_bytes(level);
+        let mut to = turns.iter().map(|_| self.engine().device().buffer(size)).collect::<Result<Vec<_>, _>>()?;
+        let mut call = program.on(self.stream()?, batch).input("a", &a.0.buffer);
+        for (i, ((_, key), to)) in turns.iter().zip(&mut to).enumerate() {
+            call = call.input(&name("key", i), &key.buffer).output(&name("to", i), to);
+        }
+        call.run()?;
+        Ok(to.into_iter().map(|buffer| Ciphertext(self.items(buffer, level, scale, batch))).collect())
+    }
+
+    /// Sums of products with plaintexts that all items share: Σ c_i·p_i, in one pass.
+    ///
+    /// # Errors
+    /// As [`Ckks::multiply_plain`] and [`Ckks::add`]; [`Error::Batches`] for no terms, other numbers of plaintexts than of
+    /// ciphertexts, and plaintexts of other batches than 1.
+    pub fn inner_product_plain(&self, c: &[&Ciphertext], plain: &[&Plaintext]) -> Result<Ciphertext> {
+        let terms = c.len();
+        let (Some(first), Some(factor)) = (c.first(), plain.first()) else {
+            return Err(Error::Batches { left: terms, right: plain.len() });
+        };
+        if terms != plain.len() {
+            return Err(Error::Batches { left: terms, right: plain.len() });
+        }
+        let scale = self.product_scale(&first.0, &factor.0)?;
+        for (c, plain) in c.iter().zip(plain) {
+            self.alike(&first.0, &c.0)?;
+            self.alike_but_for_batch(&first.0, &plain.0)?;
+            self.same_scale(&first.0, &c.0)?;
+            self.same_scale(&factor.0, &plain.0)?;
+            if plain.batch() != 1 {
+                return Err(Error::Batches { left: 1, right: plain.batch() });
+            }
+        }
+        let (level, batch) = (first.level(), first.batch());
+        let steps = self.level(level)?;
+        let name = |what: &str, i: usize| format!("{what}{i}");
+        let program = self.program(Operation::InnerPlain { terms }, level, |p| {
+            let term = |i: usize| (steps.ciphertext(p, &name("c", i)), steps.plaintext(p, &name("p", i), true));
+            let ([c0, c1], plain) = term(0);
+            let sum = (1..terms).fold([c0 * plain, c1 * plain], |[s0, s1], i| {
+                let ([c0, c1], plain) = term(i);
+                [c0.mul_add(plain, s0), c1.mul_add(plain, s1)]
+            });
+            steps.output(p, "to", sum);
+            Ok(())
+        })?;
+        self.ciphertext(level, scale, batch, |to| {
+            let mut call = program.on(self.stream()?, batch);
+            for (i, (c, plain)) in c.iter().zip(plain).enumerate() {
+                call = call.input(&name("c", i), &c.0.buffer).input(&name("p", i), &plain.0.buffer);
+            }
+            Ok(call.output("to", to).run()?)
+        })
+    }
+
+    /// An operation on one ciphertext, without a key.
+    fn turned(&self, operation: Operation, a: &Ciphertext, to_level: usize, scale: f64) -> Result<Ciphertext> {
+        self.own(&a.0.parameters, "the ciphertext")?;
+        let (steps, below, batch) = (self.level(a.level())?, self.level(to_level)?, a.batch());
+        let kind = operation.clone();
+        let program = self.program(operation, a.level(), |p| {
+            let pair = steps.ciphertext(p, "a");
+            let limbs = below.ring().basis().len();
+            let made = match kind {
+                Operation::Negate => pair.map(|part| -part),
+                Operation::Rescale => steps.rescaled(pair),
+                _ => pair.map(|part| part.limbs(0..limbs)),
+            };
+            below.output(p, "to", made);
+            Ok(())
+        })?;
+        self.ciphertext(to_level, scale, batch, |to| {
+            Ok(program.on(self.stream()?, batch).input("a", &a.0.buffer).output("to", to).run()?)
+        })
+    }
+
+    /// The level below, and the scale there.
+    fn below(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
+        let Some(below) = level.checked_sub(1) else { return Err(Error::NoLevel { from: level, wanted: -1 }) };
+        let parameters = self.parameters();
+        let gone = &parameters.q()[parameters.limbs(below)..parameters.limbs(level)];
+        let divided = gone.iter().filter_map(|q| q.value_u64()).fold(scale, |scale, q| scale / q as f64);
+        Ok((below, divided))
+    }
+
+    /// The scale of a product, which the modulus must exceed.
+    fn product_scale(&self, a: &Items, b: &Items) -> Result<f64> {
+        let scale = a.scale * b.scale;
+        let left = &self.parameters().q()[..self.parameters().limbs(a.level)];
+        let bits: f64 = left.iter().filter_map(|q| q.value_u64()).map(|q| (q as f64).log2()).sum();
+        if scale.log2() < bits { Ok(scale) } else { Err(Error::Scale { scale, level: a.level }) }
+    }
+
+    fn alike(&self, a: &Items, b: &Items) -> Result<()> {
+        self.alike_but_for_batch(a, b)?;
+        if a.batch != b.batch {
+            return Err(Error::Batches { left: a.batch, right: b.batch });
+        }
+        Ok(())
+    }
+
+    fn alike_but_for_batch(&self, a: &Items, b: &Items) -> Result<()> {
+        self.own(&a.parameters, "an operand")?;
+        self.own(&b.parameters, "an operand")?;
+        if a.level != b.level {
+            return Err(Error::Levels { left: a.level, right: b.level });
+        }
+        Ok(())
+    }
+
+    fn same_scale(&self, a: &Items, b: &Items) -> Result<()> {
+        let apart = (a.scale / b.scale - 1.0).abs();
+        if apart <= ALIKE { Ok(()) } else { Err(Error::Scales { left: a.scale, right: b.scale }) }
+    }
+}

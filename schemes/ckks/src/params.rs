@@ -1,0 +1,229 @@
+//! Parameters: the degree, the primes, the scale, and how secure they are.
+
+use ringforge::Modulus;
+use ringforge::kernels::Distribution;
+
+use crate::error::{Error, Result};
+
+/// Bits of Q·P for 128-bit classical security with a uniform ternary secret and σ = 3.19, by the degree as a power of two:
+/// the Homomorphic Encryption Standard of 2018, and at 2^16, where that ends, OpenFHE's table.
+const MOST_BITS: [(u32, u32); 5] = [(12, 109), (13, 218), (14, 438), (15, 881), (16, 1772)];
+/// Degrees, as powers of two.
+const LOG_N: core::ops::RangeInclusive<u32> = 4..=17;
+
+/// How errors are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Errors {
+    /// A Gaussian of σ = 3.19, rounded.
+    #[default]
+    Gaussian,
+    /// The centred binomial of 21, σ = 3.24.
+    Binomial,
+}
+
+impl Errors {
+    pub(crate) const fn distribution(self) -> Distribution {
+        match self {
+            Self::Gaussian => Distribution::Gaussian { sigma: 3.19 },
+            Self::Binomial => Distribution::Binomial { eta: 21 },
+        }
+    }
+}
+
+/// Parameters of the scheme.
+///
+/// ```
+/// use ringforge_ckks::Parameters;
+///
+/// // N = 2^13, Q of 50 + 3 × 39 bits, P of 51: 218 bits in all, which 128-bit security just allows
+/// let parameters = Parameters::new(13, &[50, 39, 39, 39], &[51])?;
+/// assert_eq!((parameters.slots(), parameters.top_level()), (4096, 3));
+/// assert!(Parameters::new(12, &[50, 39, 39, 39], &[51]).is_err());
+/// # Ok::<(), ringforge_ckks::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameters {
+    log_n: u32,
+    q: Vec<Modulus>,
+    p: Vec<Modulus>,
+    scale: f64,
+    drop: usize,
+    errors: Errors,
+}
+
+impl Parameters {
+    /// Degree 2^`log_n`, primes of so many bits for Q, from q_0 on, and for P.
+    ///
+    /// The scale is 2^b, b the bits of the last prime of Q; rescaling drops one prime. Key switching takes Q apart into digits
+    /// of as many primes as P has, so that there are ⌈primes of Q / primes of P⌉ (dnum).
+    ///
+    /// # Errors
+    /// [`Error::Insecure`] beyond 128-bit security; [`Error::Parameters`] for degrees outside of 2^4 … 2^17, no primes, primes
+    /// outside of 20 … 61 bits, and for a digit with more bits than P; [`Error::Engine`] where there are not enough primes.
+    pub fn new(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
+        let parameters = Self::insecure(log_n, q_bits, p_bits)?;
+        let bits = parameters.bits();
+        let most = MOST_BITS.iter().find(|(log, _)| *log == log_n).map_or(0, |(_, most)| *most);
+        if bits > most { Err(Error::Insecure { log_n, bits, most }) } else { Ok(parameters) }
+    }
+
+    /// The same, whatever security these have: for tests, and shapes of others' benchmarks.
+    ///
+    /// # Errors
+    /// As [`Parameters::new`], but for [`Error::Insecure`].
+    pub fn insecure(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
+        let refuse = |why: String| Err(Error::Parameters { why });
+        if !LOG_N.contains(&log_n) {
+            return refuse(format!("degrees are 2^4 to 2^17, not 2^{log_n}"));
+        }
+        let all = [q_bits, p_bits].concat();
+        if q_bits.is_empty() || p_bits.is_empty() || all.iter().any(|bits| !(20..=61).contains(bits)) {
+            return refuse("Q and P want primes of 20 to 61 bits each".into());
+        }
+        let most = q_bits.chunks(p_bits.len()).map(|digit| digit.iter().sum()).max();
+        if most > Some(p_bits.iter().sum::<u32>()) {
+            return refuse("P has fewer bits than a digit of Q, so that key switching would drown in noise".into());
+        }
+        let mut primes = primes(log_n, &all)?;
+        let p = primes.split_off(q_bits.len());
+        let scale = f64::exp2(f64::from(q_bits[q_bits.len() - 1]));
+        Ok(Self { log_n, q: primes, p, scale, drop: 1, errors: Errors::default() })
+    }
+
+    /// The same with rescaling that drops so many primes at once, and a scale of their bits together: for primes of 27 to 31
+    /// bits, which cannot carry a scale each.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for none, and for as many as Q has.
+    pub fn rescaling_by(mut self, primes: usize) -> Result<Self> {
+        if !(1..self.q.len().max(2)).contains(&primes) {
+            return Err(Error::Parameters { why: format!("{primes} of {} primes cannot be dropped", self.q.len()) });
+        }
+        self.drop = primes;
+        self.scale = f64::exp2(self.q.iter().rev().take(primes).map(|q| f64::from(q.bits())).sum());
+        Ok(self)
+    }
+
+    /// The same with this scale for what is encoded.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] unless it is finite and at least 1.
+    pub fn with_scale(mut self, scale: f64) -> Result<Self> {
+        if !scale.is_finite() || scale < 1.0 {
+            return Err(Error::Parameters { why: format!("{scale} is no scale") });
+        }
+        self.scale = scale;
+        Ok(self)
+    }
+
+    /// The same with errors drawn so.
+    #[must_use]
+    pub fn with_errors(mut self, errors: Errors) -> Self {
+        self.errors = errors;
+        self
+    }
+
+    /// N, the degree.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        1 << self.log_n
+    }
+
+    /// Numbers that a plaintext holds: N/2.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.degree() / 2
+    }
+
+    /// The primes of Q, from q_0 on.
+    #[must_use]
+    pub fn q(&self) -> &[Modulus] {
+        &self.q
+    }
+
+    /// The primes of P.
+    #[must_use]
+    pub fn p(&self) -> &[Modulus] {
+        &self.p
+    }
+
+    /// Bits of Q·P, rounded up.
+    #[must_use]
+    pub fn bits(&self) -> u32 {
+        let bits = |q: &Modulus| (q.value_u64().unwrap_or(u64::MAX) as f64).log2();
+        self.q.iter().chain(&self.p).map(bits).sum::<f64>().ceil() as u32
+    }
+
+    /// The scale of what is encoded.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// How errors are drawn.
+    #[must_use]
+    pub fn errors(&self) -> Errors {
+        self.errors
+    }
+
+    /// Primes that rescaling drops.
+    #[must_use]
+    pub fn dropped(&self) -> usize {
+        self.drop
+    }
+
+    /// The level of fresh ciphertexts: how often they can be rescaled.
+    #[must_use]
+    pub fn top_level(&self) -> usize {
+        (self.q.len() - 1) / self.drop
+    }
+
+    /// Primes of Q that are left at a level.
+    #[must_use]
+    pub fn limbs(&self, level: usize) -> usize {
+        self.q.len() - (self.top_level() - level.min(self.top_level())) * self.drop
+    }
+
+    /// Digits that key switching takes Q apart into at the top level (dnum).
+    #[must_use]
+    pub fn digits(&self) -> usize {
+        self.q.len().div_ceil(self.p.len())
+    }
+
+    /// Bytes of a ciphertext at a level.
+    #[must_use]
+    pub fn ciphertext_bytes(&self, level: usize) -> usize {
+        2 * self.limbs(level) * self.degree() * self.word()
+    }
+
+    /// Bytes of a switching key: for relinearisation, for one rotation, or for conjugation.
+    #[must_use]
+    pub fn switching_key_bytes(&self) -> usize {
+        2 * self.digits() * (self.q.len() + self.p.len()) * self.degree() * self.word()
+    }
+
+    /// Bytes of a residue in memory.
+    pub(crate) fn word(&self) -> usize {
+        if self.q.iter().chain(&self.p).all(|q| q.bits() <= 32) { 4 } else { 8 }
+    }
+}
+
+/// A prime for each of these bits, none twice, the largest first; of those that GPUs work in faster, where there are such.
+fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
+    let order = 2u64 << log_n;
+    let mut found = vec![Vec::new(); 62];
+    for &each in bits {
+        let of_these = &mut found[each as usize];
+        if of_these.is_empty() {
+            let count = bits.iter().filter(|other| **other == each).count();
+            *of_these = match each {
+                // below 51 bits, doubles are faster still
+                51.. => Modulus::friendly_ntt_primes(order, each, count)?,
+                _ => Modulus::ntt_primes(order, each, count)?,
+            };
+            of_these.reverse();
+        }
+    }
+    Ok(bits.iter().filter_map(|&each| found[each as usize].pop()).collect())
+}

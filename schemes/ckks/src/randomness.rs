@@ -1,0 +1,51 @@
+//! Where keys for random draws come from.
+
+use ringforge::Draws;
+use shake::{ExtendableOutput, Shake256, Update, XofReader};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::error::Result;
+
+/// Where the randomness of keys and encryptions comes from. Whatever is drawn is drawn on the device, from keys of 32 bytes.
+#[derive(ZeroizeOnDrop)]
+pub struct Randomness {
+    seed: Option<[u8; 32]>,
+    #[zeroize(skip)]
+    used: u64,
+}
+
+impl Randomness {
+    /// The system's: a new key for everything.
+    #[must_use]
+    pub fn system() -> Self {
+        Self { seed: None, used: 0 }
+    }
+
+    /// The same keys and ciphertexts again, on every device, from the same calls in the same order: for tests, and for keys that
+    /// are kept as their seed. Two encryptions with the same randomness betray the difference of their plaintexts.
+    #[must_use]
+    pub fn from_seed(seed: [u8; 32]) -> Self {
+        Self { seed: Some(seed), used: 0 }
+    }
+
+    /// A key for draws that nothing else gets.
+    pub(crate) fn draws(&mut self) -> Result<Draws> {
+        let Some(seed) = &self.seed else { return Ok(Draws::from_os()?) };
+        let mut hash = Shake256::default();
+        hash.update(b"ringforge-ckks draws");
+        hash.update(seed);
+        hash.update(&self.used.to_le_bytes());
+        self.used += 1;
+        let mut key = [0; 32];
+        hash.finalize_xof().read(&mut key);
+        let draws = Draws::from_bytes(&key);
+        key.zeroize();
+        Ok(draws?)
+    }
+}
+
+impl core::fmt::Debug for Randomness {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(if self.seed.is_some() { "Randomness(seed)" } else { "Randomness(system)" })
+    }
+}

@@ -1,0 +1,357 @@
+//! The scheme on an engine: keys, encodings, encryption.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ringforge::{Buffer, Engine, Pipeline, Program, Stream};
+use rustfft::num_complex::Complex64;
+use zeroize::Zeroizing;
+
+use crate::encoding::{Encoding, integer, integers, residues};
+use crate::error::{Error, Result};
+use crate::params::Parameters;
+use crate::randomness::Randomness;
+use crate::steps::{Level, Switch};
+use crate::types::{
+    Ciphertext, GaloisKeys, Items, Plaintext, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, conjugation,
+    rotation,
+};
+
+/// RNS-CKKS with some parameters on an engine's device. Cloning is cheap and gives the same scheme; threads may share it.
+///
+/// Operations start work and return, in the order of [`Engine::stream`]; [`Ckks::decrypt`] waits. Ciphertexts, plaintexts and
+/// keys stay on the device. All of them but the encoding is exact arithmetic on integers, so that from the same
+/// [seed](Randomness::from_seed) every device leaves the same bits.
+#[derive(Clone)]
+pub struct Ckks(Arc<Parts>);
+
+struct Parts {
+    engine: Engine,
+    parameters: Arc<Parameters>,
+    levels: Vec<Level>,
+    encoding: Encoding,
+}
+
+/// What a program does, at a level of some parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Operation {
+    SecretKey,
+    PublicKey,
+    SwitchingKey(Switch),
+    Encode,
+    Encrypt,
+    Decrypt,
+    Add,
+    Sub,
+    Negate,
+    AddPlain {
+        shared: bool,
+    },
+    MultiplyPlain {
+        shared: bool,
+    },
+    /// Σ c_i·p_i of so many.
+    InnerPlain {
+        terms: usize,
+    },
+    Multiply {
+        square: bool,
+        rescaled: bool,
+    },
+    Rescale,
+    Drop {
+        to: usize,
+    },
+    Automorphisms(Vec<u64>),
+}
+
+impl Ckks {
+    /// The scheme with these parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`], [`Error::Engine`] where no rings have these primes.
+    pub fn new(engine: &Engine, parameters: Parameters) -> Result<Self> {
+        let levels = (0..=parameters.top_level()).map(|level| Level::new(&parameters, level)).collect::<Result<_>>()?;
+        let encoding = Encoding::new(parameters.degree());
+        Ok(Self(Arc::new(Parts { engine: engine.clone(), parameters: Arc::new(parameters), levels, encoding })))
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.0.parameters
+    }
+
+    pub(crate) fn shared_parameters(&self) -> &Arc<Parameters> {
+        &self.0.parameters
+    }
+
+    /// A level's rings and steps, for pipelines of one's own.
+    ///
+    /// # Errors
+    /// [`Error::NoLevel`].
+    pub fn level(&self, level: usize) -> Result<&Level> {
+        let from = self.parameters().top_level();
+        self.0.levels.get(level).ok_or(Error::NoLevel { from, wanted: level as i64 })
+    }
+
+    /// A new secret key: uniform ternary.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    pub fn secret_key(&self, randomness: &mut Randomness) -> Result<SecretKey> {
+        let top = self.top()?;
+        let program = self.program(Operation::SecretKey, self.top_level(), |p| {
+            top.secret_key(p);
+            Ok(())
+        })?;
+        let draws = self.draws(randomness)?;
+        let mut buffer = self.stream()?.secret_buffer(bytes_of(&program, "s"))?;
+        program.on(self.stream()?, 1).input("draws", &draws).output("s", &mut buffer).run()?;
+        Ok(SecretKey { parameters: self.0.parameters.clone(), buffer })
+    }
+
+    /// A public key for a secret one.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`]; [`Error::Engine`].
+    pub fn public_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<PublicKey> {
+        let (top, errors) = (self.top()?, self.parameters().errors().distribution());
+        let program = self.program(Operation::PublicKey, self.top_level(), |p| {
+            top.public_key(p, errors);
+            Ok(())
+        })?;
+        let buffer = self.key_from(&program, secret, randomness)?;
+        Ok(PublicKey { parameters: self.0.parameters.clone(), buffer })
+    }
+
+    /// A key for products of ciphertexts.
+    ///
+    /// # Errors
+    /// As [`Ckks::public_key`].
+    pub fn relinearisation_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<RelinearisationKey> {
+        self.switching_key(secret, Switch::Square, randomness).map(RelinearisationKey)
+    }
+
+    /// Keys for rotations by these steps, to the left (to the right where negative), and for conjugation if that is wanted.
+    ///
+    /// # Errors
+    /// As [`Ckks::public_key`].
+    pub fn galois_keys(
+        &self,
+        secret: &SecretKey,
+        steps: &[i64],
+        conjugates: bool,
+        randomness: &mut Randomness,
+    ) -> Result<GaloisKeys> {
+        let parameters = &self.0.parameters;
+        let rotations = steps.iter().map(|&steps| rotation(parameters, steps).1).filter(|&k| k != 1);
+        let mut keys = BTreeMap::new();
+        for k in rotations.chain(conjugates.then(|| conjugation(parameters))) {
+            if !keys.contains_key(&k) {
+                keys.insert(k, self.switching_key(secret, Switch::Automorphism(k), randomness)?);
+            }
+        }
+        Ok(GaloisKeys { parameters: parameters.clone(), keys })
+    }
+
+    fn switching_key(&self, secret: &SecretKey, switch: Switch, randomness: &mut Randomness) -> Result<SwitchingKey> {
+        let (top, errors) = (self.top()?, self.parameters().errors().distribution());
+        let operation = Operation::SwitchingKey(switch);
+        let program = self.program(operation, self.top_level(), |p| top.make_switching_key(p, switch, errors))?;
+        let buffer = self.key_from(&program, secret, randomness)?;
+        Ok(SwitchingKey { parameters: self.0.parameters.clone(), buffer })
+    }
+
+    /// What a program makes of a secret key, a seed for what is public, and draws.
+    fn key_from(&self, program: &Program, secret: &SecretKey, randomness: &mut Randomness) -> Result<Buffer> {
+        self.own(&secret.parameters, "the secret key")?;
+        let seed = self.stream()?.upload(randomness.draws()?.as_bytes())?;
+        let draws = self.draws(randomness)?;
+        let mut key = self.engine().device().buffer(bytes_of(program, "key"))?;
+        let call = program.on(self.stream()?, 1).input("s", &secret.buffer).input("seed", &seed);
+        call.input("draws", &draws).output("key", &mut key).run()?;
+        Ok(key)
+    }
+
+    /// Plaintexts of these numbers at the parameters' scale, one for each item of the batch; slots that an item leaves out are 0.
+    ///
+    /// # Errors
+    /// As [`Ckks::encode_at`].
+    pub fn encode<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize) -> Result<Plaintext> {
+        self.encode_at(items, level, self.parameters().scale())
+    }
+
+    /// The same at another scale. Encoding takes doubles: its error is a rounded coefficient's, and some 2^-50 of the largest
+    /// number. Its time is not independent of the numbers.
+    ///
+    /// # Errors
+    /// [`Error::Slots`]; [`Error::Number`] for what is not finite or beyond 2^120 when scaled; [`Error::Scale`];
+    /// [`Error::NoLevel`]; [`Error::Engine`].
+    pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
+        let encoded = items.iter().map(|item| self.0.encoding.encode(item.as_ref(), scale).map(Zeroizing::new));
+        self.plaintext(&encoded.collect::<Result<Vec<_>>>()?, level, scale)
+    }
+
+    /// A plaintext with this number in every slot.
+    ///
+    /// # Errors
+    /// As [`Ckks::encode_at`].
+    pub fn constant(&self, number: f64, level: usize, scale: f64) -> Result<Plaintext> {
+        let mut coefficients = vec![0; self.parameters().degree()];
+        coefficients[0] = integer(number * scale)?;
+        self.plaintext(&[Zeroizing::new(coefficients)], level, scale)
+    }
+
+    fn plaintext(&self, items: &[Zeroizing<Vec<i128>>], level: usize, scale: f64) -> Result<Plaintext> {
+        let ring = self.level(level)?.ring();
+        if !scale.is_finite() || scale < 1.0 {
+            return Err(Error::Scale { scale, level });
+        }
+        let words: Vec<u64> = items.iter().flat_map(|item| residues(item, ring.basis())).collect();
+        let words = Zeroizing::new(words);
+        let program = self.program(Operation::Encode, level, |p| {
+            p.output("plaintext", p.coefficients("coefficients", ring).secret().forward());
+            Ok(())
+        })?;
+        let stream = self.stream()?;
+        let coefficients = match self.parameters().word() {
+            4 => {
+                let narrow = Zeroizing::new(words.iter().map(|&word| word as u32).collect::<Vec<u32>>());
+                stream.upload_secret(&narrow)?
+            }
+            _ => stream.upload_secret::<u64>(&words)?,
+        };
+        let mut buffer = stream.secret_buffer(items.len() * ring.bytes())?;
+        let call = program.on(stream, items.len()).input("coefficients", &coefficients);
+        call.output("plaintext", &mut buffer).run()?;
+        Ok(Plaintext(self.items(buffer, level, scale, items.len())))
+    }
+
+    /// Encryptions of plaintexts, at their level and scale.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`]; [`Error::Engine`].
+    pub fn encrypt(&self, plaintext: &Plaintext, key: &PublicKey, randomness: &mut Randomness) -> Result<Ciphertext> {
+        self.own(&plaintext.0.parameters, "the plaintext")?;
+        self.own(&key.parameters, "the public key")?;
+        let Items { level, scale, batch, .. } = plaintext.0;
+        let steps = self.level(level)?;
+        let program = self.program(Operation::Encrypt, level, |p| steps.encrypt(p, self.parameters()))?;
+        let draws = self.draws(randomness)?;
+        self.ciphertext(level, scale, batch, |buffer| {
+            let call = program.on(self.stream()?, batch).input("key", &key.buffer).input("draws", &draws);
+            Ok(call.input("message", &plaintext.0.buffer).output("ciphertext", buffer).run()?)
+        })
+    }
+
+    /// The numbers in all slots of each ciphertext. Who sees results learns about their noise, and so about the key: CKKS promises
+    /// nothing of the key once decrypted numbers are shown to others (IND-CPA^D; see the crate's page).
+    ///
+    /// # Errors
+    /// [`Error::Foreign`]; [`Error::Engine`].
+    pub fn decrypt(&self, ciphertext: &Ciphertext, key: &SecretKey) -> Result<Vec<Vec<Complex64>>> {
+        self.own(&ciphertext.0.parameters, "the ciphertext")?;
+        self.own(&key.parameters, "the secret key")?;
+        let Items { level, scale, batch, .. } = ciphertext.0;
+        let steps = self.level(level)?;
+        let program = self.program(Operation::Decrypt, level, |p| {
+            steps.decrypt(p);
+            Ok(())
+        })?;
+        let stream = self.stream()?;
+        let mut message = stream.secret_buffer(batch * steps.ring().bytes())?;
+        let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);
+        call.output("message", &mut message).run()?;
+        let words: Zeroizing<Vec<u64>> = Zeroizing::new(match self.parameters().word() {
+            4 => Zeroizing::new(stream.download::<u32>(&message)?).iter().map(|&word| word.into()).collect(),
+            _ => stream.download(&message)?,
+        });
+        let item = words.len().checked_div(batch).unwrap_or(1).max(1);
+        let decoded = words.chunks(item).map(|item| {
+            let coefficients = Zeroizing::new(integers(item, steps.ring().basis()));
+            self.0.encoding.decode(&coefficients, scale)
+        });
+        Ok(decoded.collect())
+    }
+
+    /// A program of the scheme's own, made once.
+    pub(crate) fn program(
+        &self,
+        operation: Operation,
+        level: usize,
+        build: impl FnOnce(&Pipeline) -> Result<()>,
+    ) -> Result<Program> {
+        let key = (operation, level, self.0.parameters.clone());
+        let mut failed = None;
+        let program = self.engine().program_of(&key, |planner| {
+            let p = Pipeline::new(format!("CKKS {:?} at level {level}", key.0), planner);
+            match build(&p) {
+                Ok(()) => p.build(),
+                Err(error) => {
+                    let plan = format!("CKKS {:?}", key.0);
+                    let refused = ringforge::Error::Plan { plan, why: error.to_string() };
+                    failed = Some(error);
+                    Err(refused)
+                }
+            }
+        });
+        program.map_err(|error| failed.unwrap_or(Error::Engine(error)))
+    }
+
+    pub(crate) fn stream(&self) -> Result<&Stream> {
+        Ok(self.engine().stream()?)
+    }
+
+    /// Ciphertexts in new memory, which `run` writes.
+    pub(crate) fn ciphertext(
+        &self,
+        level: usize,
+        scale: f64,
+        batch: usize,
+        run: impl FnOnce(&mut Buffer) -> Result<()>,
+    ) -> Result<Ciphertext> {
+        let mut buffer = self.engine().device().buffer(batch * self.parameters().ciphertext_bytes(level))?;
+        run(&mut buffer)?;
+        Ok(Ciphertext(self.items(buffer, level, scale, batch)))
+    }
+
+    pub(crate) fn items(&self, buffer: Buffer, level: usize, scale: f64, batch: usize) -> Items {
+        Items { parameters: self.0.parameters.clone(), buffer, level, scale, batch }
+    }
+
+    /// Refuses what was made for other parameters.
+    pub(crate) fn own(&self, parameters: &Arc<Parameters>, what: &'static str) -> Result<()> {
+        let same = Arc::ptr_eq(parameters, &self.0.parameters) || **parameters == *self.0.parameters;
+        if same { Ok(()) } else { Err(Error::Foreign { what }) }
+    }
+
+    fn draws(&self, randomness: &mut Randomness) -> Result<Buffer> {
+        Ok(self.stream()?.upload_secret(randomness.draws()?.as_bytes())?)
+    }
+
+    fn top_level(&self) -> usize {
+        self.parameters().top_level()
+    }
+
+    fn top(&self) -> Result<&Level> {
+        self.level(self.top_level())
+    }
+}
+
+impl core::fmt::Debug for Ckks {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Ckks").field("engine", self.engine()).field("parameters", self.parameters()).finish()
+    }
+}
+
+/// Bytes of an argument.
+fn bytes_of(program: &Program, name: &str) -> usize {
+    program.plan().arg(name).map_or(0, |arg| arg.bytes)
+}

@@ -1,0 +1,252 @@
+//! The operations as steps of a pipeline.
+
+use ringforge::kernels::Distribution;
+use ringforge::{Content, Modulus, Order, Pipeline, Ring, U256, Value};
+
+use crate::error::{Error, Result};
+use crate::params::Parameters;
+
+/// Both parts of a ciphertext in a pipeline: c_0 + c_1·s is the plaintext and noise.
+pub type Pair<'p> = [Value<'p>; 2];
+
+/// A level of the chain of moduli: its rings, and operations on its ciphertexts as steps of a [`Pipeline`].
+///
+/// The operations of [`Ckks`](crate::Ckks) are pipelines of one each. A pipeline of one's own makes one program of several,
+/// with no ciphertext in memory between them, of which a GPU can capture the whole run
+/// ([`Program::capture`](ringforge::Program::capture)). Here nobody looks after scales.
+///
+/// ```
+/// use ringforge_ckks::{Ckks, Parameters, ringforge::Engine};
+///
+/// let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 39, 39, 39], &[51])?)?;
+/// let [top, below] = [3, 2].map(|level| ckks.level(level).expect("a level"));
+/// let p = ckks.engine().pipeline("a² b");
+/// let key = top.switching_key(&p, "relinearisation");
+/// let [a, b] = ["a", "b"].map(|name| top.ciphertext(&p, name));
+/// let square = top.multiply_rescaled(&p, a, a, key);
+/// let b = top.rescaled(b);
+/// below.output(&p, "product", below.multiply(square, b, key));
+/// let program = ckks.engine().device().compile(&p.build()?)?;
+/// # Ok::<(), ringforge_ckks::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Level {
+    q: Ring,
+    /// Q·P, the primes of P last.
+    qp: Ring,
+    /// That of the top level, which keys are of.
+    key: Ring,
+    /// Primes of P, and of a digit.
+    special: usize,
+    digits: usize,
+    drop: usize,
+}
+
+/// What a switching key leads from and to, σ the automorphism x → x^k.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Switch {
+    /// From s² to s.
+    Square,
+    /// From s to σ^-1(s), so that σ of the result is under s again.
+    Automorphism(u64),
+}
+
+pub(crate) fn values(ring: &Ring) -> Content {
+    Content::Evaluations { ring: ring.clone(), depth: ring.degree().ilog2(), order: Order::Tree }
+}
+
+impl Level {
+    pub(crate) fn new(parameters: &Parameters, level: usize) -> Result<Self> {
+        let qp = |limbs: usize| Ring::rns(parameters.degree(), &[&parameters.q()[..limbs], parameters.p()].concat());
+        let limbs = parameters.limbs(level);
+        let (own, key) = (qp(limbs)?, qp(parameters.q().len())?);
+        let why = "the first prime of Q and those of P are to be of up to 32 bits, or none of them";
+        let narrow = |_| Error::Parameters { why: why.into() };
+        let q = own.limbs(0..limbs).map_err(narrow)?;
+        let (special, digits, drop) = (parameters.p().len(), parameters.digits(), parameters.dropped());
+        Ok(Self { q, qp: own, key, special, digits, drop })
+    }
+
+    /// What a ciphertext holds: evaluations of c_0 and of c_1 side by side, limb after limb.
+    ///
+    /// # Errors
+    /// None for a level of a scheme.
+    pub fn content(&self) -> Result<Content> {
+        Ok(values(&self.q.side_by_side(2)?))
+    }
+
+    /// The ring of its plaintexts.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.q
+    }
+
+    /// An input of ciphertexts, one for each item.
+    pub fn ciphertext<'p>(&self, p: &'p Pipeline, name: &str) -> Pair<'p> {
+        let limbs = self.q.basis().len();
+        let all = p.bytes(name, 2 * self.q.bytes());
+        let all = self.content().map_or(all, |content| all.holding(content));
+        [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
+    }
+
+    /// An input of plaintexts, one for each item, or one that all items share.
+    pub fn plaintext<'p>(&self, p: &'p Pipeline, name: &str, shared: bool) -> Value<'p> {
+        match shared {
+            true => p.shared(name, self.q.bytes()).holding(values(&self.q)),
+            false => p.elements(name, values(&self.q)),
+        }
+    }
+
+    /// An input of a switching key, which all items share.
+    pub fn switching_key<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
+        let key = p.shared(name, 2 * self.digits * self.key.bytes());
+        self.key.side_by_side(2 * self.digits).map_or(key, |all| key.holding(values(&all)))
+    }
+
+    /// Gives ciphertexts of this level out.
+    pub fn output(&self, p: &Pipeline, name: &str, pair: Pair<'_>) {
+        match self.content() {
+            Ok(content) => p.output(name, p.join(content, &pair)),
+            Err(_) => p.output(name, pair[0]),
+        }
+    }
+
+    /// The digits of an element, each raised to Q·P: what key switching begins with, and rotations of one ciphertext share.
+    #[must_use]
+    pub fn raised<'p>(&self, d: Value<'p>) -> Value<'p> {
+        d.raise(self.special, &self.qp)
+    }
+
+    /// Digits times a switching key, still times P.
+    fn times_key<'p>(&self, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
+        let (all, limbs) = (digits.inner_product(&self.qp, key, 2), self.qp.basis().len());
+        [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
+    }
+
+    /// Of [raised digits](Level::raised) of d and a switching key from s' to s, a pair that decrypts under s to d·s' and noise.
+    #[must_use]
+    pub fn switched<'p>(&self, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
+        self.times_key(digits, key).map(|part| part.divide_round(self.special))
+    }
+
+    /// The product in three parts, of which the last one is times s².
+    fn tensor<'p>(&self, [a0, a1]: Pair<'p>, [b0, b1]: Pair<'p>) -> [Value<'p>; 3] {
+        [a0 * b0, a0.mul_add(b1, a1 * b0), a1 * b1]
+    }
+
+    /// The product, relinearised.
+    #[must_use]
+    pub fn multiply<'p>(&self, a: Pair<'p>, b: Pair<'p>, key: Value<'p>) -> Pair<'p> {
+        let [c0, c1, c2] = self.tensor(a, b);
+        let [k0, k1] = self.switched(self.raised(c2), key);
+        [c0 + k0, c1 + k1]
+    }
+
+    /// The product, relinearised and rescaled: divided once by P and the dropped primes. Of the level below.
+    #[must_use]
+    pub fn multiply_rescaled<'p>(&self, p: &'p Pipeline, a: Pair<'p>, b: Pair<'p>, key: Value<'p>) -> Pair<'p> {
+        let [c0, c1, c2] = self.tensor(a, b);
+        let [k0, k1] = self.times_key(self.raised(c2), key);
+        let (limbs, all) = (self.q.basis().len(), self.qp.basis().len());
+        let special = self.product_of_special();
+        let whole = |part: Value<'p>, key: Value<'p>| {
+            let sum = part.scale(&special) + key.limbs(0..limbs);
+            let joined = p.join(values(&self.qp), &[sum, key.limbs(limbs..all)]);
+            joined.divide_round(self.special + self.drop)
+        };
+        [whole(c0, k0), whole(c1, k1)]
+    }
+
+    /// The quotient by the dropped primes, rounded: of the level below.
+    #[must_use]
+    pub fn rescaled<'p>(&self, pair: Pair<'p>) -> Pair<'p> {
+        pair.map(|part| part.divide_round(self.drop))
+    }
+
+    /// The image under x → x^k of a ciphertext, of whose second part these are the [raised digits](Level::raised), by the key
+    /// for that automorphism.
+    #[must_use]
+    pub fn automorphism<'p>(&self, k: u64, c0: Value<'p>, digits: Value<'p>, key: Value<'p>) -> Pair<'p> {
+        let [k0, k1] = self.switched(digits, key);
+        [c0 + k0, k1].map(|part| part.automorphism(k))
+    }
+
+    /// P modulo each prime of Q.
+    fn product_of_special(&self) -> Vec<U256> {
+        let (limbs, basis) = (self.q.basis().len(), self.qp.basis());
+        let product = |q: &Modulus| basis[limbs..].iter().fold(U256::ONE, |x, p| q.mul(&x, &q.reduce(&p.value())));
+        basis[..limbs].iter().map(product).collect()
+    }
+
+    /// A secret key, from draws: evaluations modulo Q·P of the top level.
+    pub(crate) fn secret_key(&self, p: &Pipeline) {
+        let s = p.sample(&self.key, Distribution::Ternary, p.input("draws"));
+        p.output("s", s.secret().forward());
+    }
+
+    /// An input of a secret key, which all items share.
+    pub(crate) fn secret<'p>(&self, p: &'p Pipeline) -> Value<'p> {
+        p.shared("s", self.key.bytes()).holding(values(&self.key)).secret()
+    }
+
+    /// A public key at the top level: e − a·s, and a from a seed.
+    pub(crate) fn public_key(&self, p: &Pipeline, errors: Distribution) {
+        let limbs = self.q.basis().len();
+        let a = p.sample(&self.q, Distribution::Uniform, p.bytes("seed", 32)).holding(values(&self.q));
+        let e = p.sample(&self.q, errors, p.input("draws")).secret().forward();
+        self.output(p, "key", [e - a * self.secret(p).limbs(0..limbs), a]);
+    }
+
+    /// A switching key: for digit j, b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of that digit and 0 modulo the
+    /// others; all b_j, then all a_j, which come from a seed.
+    pub(crate) fn make_switching_key(&self, p: &Pipeline, switch: Switch, errors: Distribution) -> Result<()> {
+        let all = self.key.side_by_side(self.digits)?;
+        let a = p.sample(&all, Distribution::Uniform, p.bytes("seed", 32)).holding(values(&all));
+        let (draws, s, limbs) = (p.input("draws"), self.secret(p), self.key.basis().len());
+        let (from, to) = match switch {
+            Switch::Square => (s * s, s),
+            Switch::Automorphism(k) => (s, s.automorphism(inverse(k, 2 * self.q.degree() as u64))),
+        };
+        let product = self.product_of_special();
+        let of = |j: usize| a.limbs(j * limbs..(j + 1) * limbs);
+        let b = (0..self.digits).map(|j| {
+            let number = |limb: usize| match product.get(limb) {
+                Some(product) if limb / self.special == j => *product,
+                _ => U256::ZERO,
+            };
+            let e = p.sample(&self.key, errors, draws).secret().forward();
+            e - of(j) * to + from.scale(&(0..limbs).map(number).collect::<Vec<_>>())
+        });
+        let parts: Vec<Value<'_>> = b.chain((0..self.digits).map(of)).collect();
+        p.output("key", p.join(values(&self.key.side_by_side(2 * self.digits)?), &parts));
+        Ok(())
+    }
+
+    /// Encryptions of plaintexts under a public key of the top level.
+    pub(crate) fn encrypt(&self, p: &Pipeline, parameters: &Parameters) -> Result<()> {
+        let (limbs, top) = (self.q.basis().len(), self.key.limbs(0..parameters.q().len())?);
+        let key = p.shared("key", 2 * top.bytes()).holding(values(&top.side_by_side(2)?));
+        let [b, a] = [0, top.basis().len()].map(|first| key.limbs(first..first + limbs));
+        let (draws, errors) = (p.input("draws"), parameters.errors().distribution());
+        let sample = |distribution| p.sample(&self.q, distribution, draws).secret().forward();
+        let (v, message) = (sample(Distribution::Ternary), p.elements("message", values(&self.q)).secret());
+        self.output(p, "ciphertext", [v * b + (sample(errors) + message), v * a + sample(errors)]);
+        Ok(())
+    }
+
+    /// The coefficients of what ciphertexts hold.
+    pub(crate) fn decrypt(&self, p: &Pipeline) {
+        let [c0, c1] = self.ciphertext(p, "ciphertext");
+        let s = self.secret(p).limbs(0..self.q.basis().len());
+        p.output("message", (c1 * s + c0).inverse());
+    }
+}
+
+/// k^-1 modulo a power of two.
+fn inverse(k: u64, modulus: u64) -> u64 {
+    let mut inverse = k; // right to 3 bits, and each step doubles them
+    for _ in 0..5 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(k.wrapping_mul(inverse)));
+    }
+    inverse % modulus
+}

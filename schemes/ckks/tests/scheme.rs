@@ -1,0 +1,202 @@
+//! What ciphertexts decrypt to, against the same arithmetic on complex numbers; and refusals.
+
+use ringforge::Engine;
+use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, GaloisKeys, Parameters, PublicKey, Randomness};
+use ringforge_ckks::{RelinearisationKey, Result, SecretKey};
+
+/// A scheme with all its keys.
+struct Scheme {
+    ckks: Ckks,
+    secret: SecretKey,
+    public: PublicKey,
+    relinearise: RelinearisationKey,
+    turn: GaloisKeys,
+    random: Randomness,
+}
+
+const ROTATIONS: [i64; 7] = [1, 2, 3, 4, -1, 100, 200];
+
+impl Scheme {
+    fn new(engine: &Engine, parameters: Parameters) -> Result<Self> {
+        let ckks = Ckks::new(engine, parameters)?;
+        let mut random = Randomness::from_seed([7; 32]);
+        let secret = ckks.secret_key(&mut random)?;
+        let public = ckks.public_key(&secret, &mut random)?;
+        let relinearise = ckks.relinearisation_key(&secret, &mut random)?;
+        let turn = ckks.galois_keys(&secret, &ROTATIONS, true, &mut random)?;
+        Ok(Self { ckks, secret, public, relinearise, turn, random })
+    }
+
+    fn encrypt(&mut self, items: &[Vec<Complex64>], level: usize) -> Result<Ciphertext> {
+        self.ckks.encrypt(&self.ckks.encode(items, level)?, &self.public, &mut self.random)
+    }
+
+    fn numbers(&self, seed: u64, batch: usize) -> Vec<Vec<Complex64>> {
+        let mut state = seed | 1;
+        let mut next = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(1u32 << 30) - 1.0
+        };
+        let slots = self.ckks.parameters().slots();
+        (0..batch).map(|_| (0..slots).map(|_| Complex64::new(next(), next())).collect()).collect()
+    }
+
+    #[track_caller]
+    fn check(&self, found: &Ciphertext, wanted: &[Vec<Complex64>], most: f64) {
+        let found = self.ckks.decrypt(found, &self.secret).expect("decrypted");
+        assert_eq!(found.len(), wanted.len());
+        let pairs = found.iter().flatten().zip(wanted.iter().flatten());
+        let error = pairs.map(|(x, y)| (x - y).norm()).fold(0.0, f64::max);
+        assert!(error < most, "an error of {error:e}, at most {most:e}");
+    }
+}
+
+fn each(
+    a: &[Vec<Complex64>],
+    b: &[Vec<Complex64>],
+    f: impl Fn(Complex64, Complex64) -> Complex64,
+) -> Vec<Vec<Complex64>> {
+    a.iter().zip(b).map(|(a, b)| a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect()).collect()
+}
+
+fn rotated(a: &[Vec<Complex64>], steps: i64) -> Vec<Vec<Complex64>> {
+    let mut a = a.to_vec();
+    a.iter_mut().for_each(|item| {
+        let steps = steps.rem_euclid(item.len() as i64) as usize;
+        item.rotate_left(steps);
+    });
+    a
+}
+
+/// Words of 64 and of 32 bits, one digit and several, a last digit with fewer primes.
+fn parameters() -> Result<Vec<Parameters>> {
+    Ok(vec![
+        Parameters::insecure(10, &[55, 40, 40, 40], &[56])?,
+        Parameters::insecure(9, &[55, 45, 45, 45, 45], &[55, 55])?,
+        Parameters::insecure(9, &[50, 45, 45], &[50, 50, 50])?.with_errors(ringforge_ckks::Errors::Binomial),
+        Parameters::insecure(9, &[31, 31, 26, 26, 26, 26], &[31, 31])?.rescaling_by(2)?,
+    ])
+}
+
+#[test]
+fn every_operation_decrypts_to_what_it_says() -> Result<()> {
+    for parameters in parameters()? {
+        let mut scheme = Scheme::new(&Engine::cpu(), parameters)?;
+        let (batch, top) = (3, scheme.ckks.parameters().top_level());
+        let [x, y] = [1, 2].map(|seed| scheme.numbers(seed, batch));
+        let (a, b) = (scheme.encrypt(&x, top)?, scheme.encrypt(&y, top)?);
+        let (c, tight, loose) = (scheme.ckks.clone(), 2e-7, 2e-6);
+        scheme.check(&a, &x, tight);
+        scheme.check(&c.add(&a, &b)?, &each(&x, &y, |x, y| x + y), tight);
+        scheme.check(&c.sub(&a, &b)?, &each(&x, &y, |x, y| x - y), tight);
+        scheme.check(&c.negate(&a)?, &each(&x, &y, |x, _| -x), tight);
+        let one = c.encode(&y[..1], top)?;
+        let (all, ys) = (c.encode(&y, top)?, [y[0].clone(), y[0].clone(), y[0].clone()]);
+        scheme.check(&c.add_plain(&a, &all)?, &each(&x, &y, |x, y| x + y), tight);
+        scheme.check(&c.add_plain(&a, &one)?, &each(&x, &ys, |x, y| x + y), tight);
+        scheme.check(&c.rescale(&c.multiply_plain(&a, &all)?)?, &each(&x, &y, |x, y| x * y), loose);
+        scheme.check(&c.multiply_plain(&a, &one)?, &each(&x, &ys, |x, y| x * y), loose);
+        scheme.check(&c.add_number(&a, 0.25)?, &each(&x, &y, |x, _| x + 0.25), tight);
+        scheme.check(&c.multiply_number(&a, -1.5)?, &each(&x, &y, |x, _| x * -1.5), loose);
+        let inner = c.inner_product_plain(&[&a, &b], &[&one, &one])?;
+        let sums = each(&x, &y, |x, y| x + y);
+        scheme.check(&inner, &each(&sums, &ys, |x, y| x * y), loose);
+
+        let product = each(&x, &y, |x, y| x * y);
+        let key = &scheme.relinearise;
+        let ab = c.multiply(&a, &b, key)?;
+        scheme.check(&ab, &product, loose);
+        scheme.check(&c.rescale(&ab)?, &product, loose);
+        let ab = c.multiply_rescale(&a, &b, key)?;
+        assert_eq!(ab.level(), top - 1);
+        scheme.check(&ab, &product, loose);
+        scheme.check(&c.square(&a, key)?, &each(&x, &x, |x, y| x * y), loose);
+        let low = c.drop_to(&a, top - 1)?;
+        scheme.check(&low, &x, tight);
+        let alike = c.rescale_to(&a, ab.scale())?;
+        scheme.check(&c.add(&ab, &alike)?, &each(&product, &x, |x, y| x + y), loose);
+        // a key serves the levels below
+        if top > 1 {
+            scheme.check(&c.multiply_rescale(&ab, &alike, key)?, &each(&product, &x, |x, y| x * y), 2.0 * loose);
+        }
+        for (c, ciphertext, wanted) in [(&c, &a, &x), (&c, &ab, &product)] {
+            let all = c.rotations(ciphertext, &[1, 0, -1, 100], &scheme.turn)?;
+            for (found, steps) in all.iter().zip([1, 0, -1, 100]) {
+                scheme.check(found, &rotated(wanted, steps), loose);
+                let alone = c.rotate(ciphertext, steps, &scheme.turn)?;
+                assert_eq!(c.ciphertext_to_bytes(&alone)?, c.ciphertext_to_bytes(found)?, "{steps}");
+            }
+            let conjugates = each(wanted, wanted, |x, _| x.conj());
+            scheme.check(&c.conjugate(ciphertext, &scheme.turn)?, &conjugates, loose);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn matrices_multiply() -> Result<()> {
+    let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(9, &[55, 45, 45], &[56])?)?;
+    let (c, size, slots) = (scheme.ckks.clone(), 8, 256);
+    let entries = scheme.numbers(5, 1)[0][..size * size].to_vec();
+    let vector = scheme.numbers(6, 1)[0][..size].to_vec();
+    let matrix = c.matrix(&entries, 2)?;
+    let keys = c.galois_keys(&scheme.secret, &matrix.rotations(), false, &mut scheme.random)?;
+    let encrypted = scheme.encrypt(&[vector.repeat(slots / size)], 2)?;
+    let found = c.multiply_matrix(&matrix, &encrypted, &keys)?;
+    let row = |i: usize| (0..size).map(|j| entries[i * size + j] * vector[j]).sum();
+    let wanted: Vec<Complex64> = (0..size).map(row).collect();
+    scheme.check(&found, &[wanted.repeat(slots / size)], 1e-7);
+    let few = c.galois_keys(&scheme.secret, &[1], false, &mut scheme.random)?;
+    assert!(matches!(c.multiply_matrix(&matrix, &encrypted, &few), Err(Error::NoRotationKey { steps: 2 })));
+    assert!(matches!(c.matrix(&entries[..63], 2), Err(Error::Slots { .. })));
+    Ok(())
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_by_name() -> Result<()> {
+    let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
+    let c = scheme.ckks.clone();
+    let x = scheme.numbers(1, 2);
+    let (a, low, one) = (scheme.encrypt(&x, 2)?, scheme.encrypt(&x, 1)?, scheme.encrypt(&x[..1], 2)?);
+    assert_eq!(c.add(&a, &low).unwrap_err(), Error::Levels { left: 2, right: 1 });
+    assert_eq!(c.add(&a, &one).unwrap_err(), Error::Batches { left: 2, right: 1 });
+    let product = c.multiply(&a, &a, &scheme.relinearise)?;
+    assert!(matches!(c.add(&a, &product), Err(Error::Scales { .. })));
+    let fine = c.multiply(&product, &a, &scheme.relinearise)?;
+    assert!(matches!(c.multiply(&fine, &a, &scheme.relinearise), Err(Error::Scale { level: 2, .. })));
+    assert_eq!(c.drop_to(&low, 2).unwrap_err(), Error::NoLevel { from: 1, wanted: 2 });
+    let bottom = c.drop_to(&a, 0)?;
+    assert_eq!(c.rescale(&bottom).unwrap_err(), Error::NoLevel { from: 0, wanted: -1 });
+    assert_eq!(c.rotate(&a, 5, &scheme.turn).unwrap_err(), Error::NoRotationKey { steps: 5 });
+    assert_eq!(c.rotate(&a, -3, &scheme.turn).unwrap_err(), Error::NoRotationKey { steps: 29 });
+    let none = c.galois_keys(&scheme.secret, &[], false, &mut scheme.random)?;
+    assert_eq!(c.conjugate(&a, &none).unwrap_err(), Error::NoConjugationKey);
+    assert_eq!(c.encode(&[vec![Complex64::ONE; 33]], 2).unwrap_err(), Error::Slots { slots: 32, got: 33 });
+    assert_eq!(c.encode(&[vec![Complex64::from(f64::NAN)]], 2).unwrap_err(), Error::Number);
+    assert_eq!(c.encode(&[vec![Complex64::from(1e40)]], 2).unwrap_err(), Error::Number);
+    let other = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 41, 41], &[56])?)?;
+    assert_eq!(other.ckks.negate(&a).unwrap_err(), Error::Foreign { what: "the ciphertext" });
+    assert_eq!(c.decrypt(&a, &other.secret).unwrap_err(), Error::Foreign { what: "the secret key" });
+    Ok(())
+}
+
+#[test]
+fn parameters_beyond_the_bound_go_by_name_alone() {
+    assert_eq!(Parameters::new(13, &[50, 39, 39, 39], &[51]).map(|parameters| parameters.bits()), Ok(218));
+    let most = [(12, 109), (13, 218), (14, 438), (15, 881), (16, 1772)];
+    for (log_n, bits) in most {
+        let q: Vec<u32> = vec![49; (bits - 60) / 49];
+        assert!(Parameters::new(log_n, &q, &[60]).is_ok(), "{log_n}");
+        assert!(matches!(Parameters::new(log_n, &[&q[..], &[49]].concat(), &[60]), Err(Error::Insecure { .. })));
+    }
+    assert!(matches!(Parameters::new(17, &[50], &[50]), Err(Error::Insecure { most: 0, .. })));
+    assert!(Parameters::insecure(17, &[50], &[50]).is_ok());
+    for (log_n, q, p) in
+        [(3, &[50][..], &[50][..]), (18, &[50], &[50]), (12, &[], &[50]), (12, &[50], &[]), (12, &[50], &[49])]
+    {
+        assert!(matches!(Parameters::insecure(log_n, q, p), Err(Error::Parameters { .. })), "{log_n} {q:?} {p:?}");
+    }
+    for bits in [0, 19, 62, u32::MAX] {
+        assert!(Parameters::insecure(12, &[bits], &[50]).is_err() && Parameters::insecure(12, &[50], &[bits]).is_err());
+    }
+}
