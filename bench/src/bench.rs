@@ -1,5 +1,6 @@
 //! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and peers beside it.
 
+mod ckks;
 mod convert;
 #[cfg(feature = "peers")]
 mod cpu;

@@ -220,27 +220,43 @@ impl Operation {
 
     /// With a kernel for each step, or launches that are recorded once and replayed.
     fn line(&self, bench: &Bench, chain: &Chain, unfused: bool, captured: bool, batch: usize) -> Result<Measurement> {
-        let plan = self.plan(chain, &bench.planner, unfused)?;
-        let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
-        let mut random = Random::new(bench.seed);
-        for arg in plan.args().iter().filter(|arg| arg.role != Role::Out) {
-            let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
-            shared += if arg.sharing == Sharing::PerItem { 0 } else { arg.bytes };
-            let bytes = match &arg.before {
-                Some(content) => sample::elements(content.ring(), random.bits(), 0, items)?,
-                None => sample::bytes(random.bits(), arg.bytes, items)?,
-            };
-            first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());
-            inputs.insert(arg.name.clone(), bytes);
-        }
-        let outcome = Runs { captured, ..Runs::new(&plan, batch, &slices(&inputs)) }.measure(bench, bench.effort)?;
-        let cpu = Device::cpu();
-        let work = Work::of_plan(&cpu, &self.plan(chain, &Planner::new(cpu.limits().clone()), true)?)?;
-        let wanted = work.run_all(1, &slices(&first))?;
-        let right = wanted.iter().all(|(name, bytes)| outcome.results[name][..bytes.len()] == bytes[..]);
-        let bytes = plan.floor_bytes_per_item() + shared / batch;
-        let floor = Floor::of_words(&(self.words)(chain), bytes, &bench.ceilings);
-        let line = outcome.line(self.name, "", batch).in_ring(&chain.qp).by(&plan).above(floor);
-        Ok(line.checked("the first item bit for bit with the CPU's; all sets of buffers alike", right && outcome.alike))
+        let plan = |planner: &Planner| self.plan(chain, planner, unfused);
+        let (line, floor) = line(bench, &plan, &(self.words)(chain), captured, batch)?;
+        Ok(Measurement { case: self.name.into(), ..line.in_ring(&chain.qp) }.above(floor))
     }
+}
+
+/// A pipeline measured on inputs that are drawn anew, its first item compared with the CPU's; and its floor.
+pub(super) fn line(
+    bench: &Bench,
+    plan_for: &dyn Fn(&Planner) -> Result<Plan>,
+    words: &Words,
+    captured: bool,
+    batch: usize,
+) -> Result<(Measurement, Floor)> {
+    let plan = plan_for(&bench.planner)?;
+    let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
+    let mut random = Random::new(bench.seed);
+    for arg in plan.args().iter().filter(|arg| arg.role != Role::Out) {
+        let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
+        shared += if arg.sharing == Sharing::PerItem { 0 } else { arg.bytes };
+        let bytes = match &arg.before {
+            Some(content) => sample::elements(content.ring(), random.bits(), 0, items)?,
+            None => sample::bytes(random.bits(), arg.bytes, items)?,
+        };
+        first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());
+        inputs.insert(arg.name.clone(), bytes);
+    }
+    let outcome = Runs { captured, ..Runs::new(&plan, batch, &slices(&inputs)) }.measure(bench, bench.effort)?;
+    let cpu = Device::cpu();
+    let work = Work::of_plan(&cpu, &plan_for(&Planner::new(cpu.limits().clone()))?)?;
+    let wanted = work.run_all(1, &slices(&first))?;
+    let right = wanted.iter().all(|(name, bytes)| outcome.results[name][..bytes.len()] == bytes[..]);
+    let bytes = plan.floor_bytes_per_item() + shared / batch;
+    let floor = Floor::of_words(words, bytes, &bench.ceilings);
+    let line = outcome.line("", "", batch).by(&plan);
+    Ok((
+        line.checked("the first item bit for bit with the CPU's; all sets of buffers alike", right && outcome.alike),
+        floor,
+    ))
 }

@@ -7,7 +7,7 @@ use ringforge::Device;
 #[cfg(feature = "peers")]
 use super::cpu;
 pub(crate) use super::figure::Figure;
-use super::{Bench, convert, fhe, kems, operations, papers, rates, rings, sm2, stark, zk};
+use super::{Bench, ckks, convert, fhe, kems, operations, papers, rates, rings, sm2, stark, zk};
 use crate::measure::Effort;
 use crate::record::{Measurement, Peer};
 use crate::tune;
@@ -198,6 +198,7 @@ impl Suite {
 pub(crate) static SUITES: &[&Suite] = &[
     &rings::SUITE,
     &fhe::SUITE,
+    &ckks::SUITE,
     &operations::SUITE,
     &convert::SUITE,
     &stark::SUITE,

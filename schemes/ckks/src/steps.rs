@@ -56,7 +56,14 @@ pub(crate) fn values(ring: &Ring) -> Content {
 }
 
 impl Level {
-    pub(crate) fn new(parameters: &Parameters, level: usize) -> Result<Self> {
+    /// A level of these parameters.
+    ///
+    /// # Errors
+    /// [`Error::NoLevel`]; [`Error::Parameters`] where primes of Q have up to 32 bits, and those of P more.
+    pub fn new(parameters: &Parameters, level: usize) -> Result<Self> {
+        if level > parameters.top_level() {
+            return Err(Error::NoLevel { from: parameters.top_level(), wanted: level as i64 });
+        }
         let qp = |limbs: usize| Ring::rns(parameters.degree(), &[&parameters.q()[..limbs], parameters.p()].concat());
         let limbs = parameters.limbs(level);
         let (own, key) = (qp(limbs)?, qp(parameters.q().len())?);
