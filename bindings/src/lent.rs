@@ -1,10 +1,11 @@
-//! Operations on device memory that belongs to the caller, in the order of a stream of the caller's.
+//! Operations on device memory, the engine's or the caller's, in the order of a stream of the caller's.
 
 #![allow(unsafe_code)]
 
+use core::borrow::Borrow;
 use core::ffi::c_void;
 
-use ringforge::{Engine, Error, Result, Ring};
+use ringforge::{Buffer, Device, Engine, Error, Result, Ring, Stream};
 
 use crate::operation::Operation;
 
@@ -22,59 +23,153 @@ impl Lent {
         let end = |lent: Self| lent.address.saturating_add(lent.bytes as u64);
         self.address < end(other) && other.address < end(self)
     }
+
+    /// As a buffer of a device.
+    ///
+    /// # Safety
+    /// As [`Device::buffer_from_raw`].
+    unsafe fn buffer(self, device: &Device) -> Result<Buffer> {
+        // SAFETY: the caller answers for the memory.
+        unsafe { device.buffer_from_raw(self.address, self.bytes) }
+    }
 }
 
-/// Does an operation to elements on the engine's GPU: after all that is on the caller's stream so far, and before what is put
-/// there later. Returns when the work is started. Residues must be reduced, unless the ring accepts any word: nobody checks.
-/// A transform may be in place, and a product may be that of an input with itself; else memory must not overlap.
+/// An input of an operation on the device.
+#[derive(Debug, Clone, Copy)]
+pub enum Operand<'a> {
+    /// The engine's.
+    Own(&'a Buffer),
+    /// The caller's.
+    Lent(Lent),
+}
+
+impl Operand<'_> {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Own(buffer) => buffer.len(),
+            Self::Lent(lent) => lent.bytes,
+        }
+    }
+}
+
+/// An input that a run can take.
+enum Ready<'a> {
+    Own(&'a Buffer),
+    Lent(Buffer),
+}
+
+impl Borrow<Buffer> for Ready<'_> {
+    fn borrow(&self) -> &Buffer {
+        match self {
+            Self::Own(buffer) => buffer,
+            Self::Lent(buffer) => buffer,
+        }
+    }
+}
+
+/// Does an operation to elements in memory of the caller's, which the engine's GPU has: after all that is on the caller's stream
+/// so far, and before what is put there later. Returns when the work is started. Residues must be reduced, unless the ring
+/// accepts any word: nobody checks. A transform may be in place, and a product may be that of an input with itself; else memory
+/// must not overlap.
 ///
 /// # Errors
 /// [`Error::Unsupported`] on a CPU; [`Error::Arguments`] for another number of inputs and for memory that overlaps;
 /// [`Error::ArgumentSize`], [`Error::Alignment`]; as [`Engine::program`] and [`Call::run`](ringforge::run::Call::run).
 ///
 /// # Safety
-/// As [`Device::buffer_from_raw`](ringforge::Device::buffer_from_raw) for all memory, and
-/// [`Stream::wait_for_raw`](ringforge::Stream::wait_for_raw) for the handle; the memory must stay until the caller's stream
-/// is past this point.
+/// As [`Device::buffer_from_raw`] for all memory, and [`Stream::wait_for_raw`] for the handle; the memory must stay until the
+/// caller's stream is past this point.
 pub unsafe fn run_lent(
     engine: &Engine,
     ring: &Ring,
     operation: Operation,
     handle: *mut c_void,
-    inputs: &[Lent],
+    inputs: &[Operand<'_>],
     output: Lent,
 ) -> Result<()> {
-    let in_place = inputs == [output];
-    if !in_place && inputs.iter().any(|input| input.overlaps(output)) {
+    let lent: Vec<Lent> = lent(inputs).collect();
+    let in_place = lent == [output] && inputs.len() == 1;
+    if !in_place && lent.iter().any(|input| input.overlaps(output)) {
         return Err(overlap());
     }
-    if let [a, b] = inputs
-        && a != b
-        && a.overlaps(*b)
-    {
-        return Err(overlap());
-    }
-    let (device, batch) = (engine.device(), output.bytes / ring.bytes());
-    let program = operation.program(engine, ring, in_place)?;
-    // SAFETY: the caller answers for the memory; no two buffers share bytes, as was just seen to.
-    let lend = |lent: &Lent| unsafe { device.buffer_from_raw(lent.address, lent.bytes) };
-    let mut to = lend(&output)?;
-    let stream = device.stream()?;
+    let stream = engine.device().stream()?;
+    // SAFETY: the caller answers for the memory; no input shares bytes with it, but for the same one.
+    let mut to = unsafe { output.buffer(engine.device()) }?;
     // SAFETY: the caller answers for the stream.
+    unsafe {
+        in_order(&stream, Some(handle), || {
+            if in_place {
+                let program = operation.program(engine, ring, true)?;
+                return program.on(&stream, output.bytes / ring.bytes()).output("data", &mut to).run();
+            }
+            run(engine, ring, operation, &stream, inputs, &mut to)
+        })
+    }
+}
+
+/// The same into new memory of the engine's, on a stream of the engine's, which comes with it: what uses the memory elsewhere
+/// has to wait for that. Without a handle the order is that of the engine's stream alone.
+///
+/// # Errors
+/// As [`run_lent`].
+///
+/// # Safety
+/// As [`run_lent`].
+pub unsafe fn run_new(
+    engine: &Engine,
+    ring: &Ring,
+    operation: Operation,
+    handle: Option<*mut c_void>,
+    inputs: &[Operand<'_>],
+) -> Result<(Buffer, Stream)> {
+    let stream = engine.stream()?;
+    let mut to = engine.device().buffer(inputs.first().map_or(0, |input| input.bytes()))?;
+    // SAFETY: the caller answers for the stream and for memory of its own.
+    unsafe { in_order(stream, handle, || run(engine, ring, operation, stream, inputs, &mut to)) }?;
+    Ok((to, stream.clone()))
+}
+
+/// Puts work on a stream of the engine's, in the order of the caller's.
+unsafe fn in_order(stream: &Stream, handle: Option<*mut c_void>, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let Some(handle) = handle else { return work() };
+    // SAFETY: the caller answers for the handle.
     unsafe { stream.wait_for_raw(handle) }?;
-    let ran = if in_place {
-        program.on(&stream, batch).output("data", &mut to).run()
-    } else {
-        let distinct = if matches!(inputs, [a, b] if a == b) { &inputs[..1] } else { inputs };
-        let buffers = distinct.iter().map(lend).collect::<Result<Vec<_>>>()?;
-        let named = operation.inputs().iter().zip(buffers.iter().cycle().take(inputs.len()));
-        let call = named.fold(program.on(&stream, batch), |call, (name, buffer)| call.input(name, buffer));
-        call.output(operation.output(), &mut to).run()
-    };
+    let worked = work();
     // after a failure too: what was started may still be at work
-    // SAFETY: the caller answers for the stream.
-    let order = unsafe { stream.raw_waits(handle) };
-    ran.and(order)
+    // SAFETY: the caller answers for the handle.
+    let waits = unsafe { stream.raw_waits(handle) };
+    worked.and(waits)
+}
+
+/// Out of place, where the caller answers for lent memory.
+unsafe fn run(
+    engine: &Engine,
+    ring: &Ring,
+    operation: Operation,
+    stream: &Stream,
+    inputs: &[Operand<'_>],
+    to: &mut Buffer,
+) -> Result<()> {
+    let all: Vec<Lent> = lent(inputs).collect();
+    let twice = matches!(all[..], [a, b] if a == b);
+    if !twice && matches!(all[..], [a, b] if a.overlaps(b)) {
+        return Err(overlap());
+    }
+    let distinct = if twice { &inputs[..1] } else { inputs };
+    let ready = distinct.iter().map(|input| match input {
+        Operand::Own(buffer) => Ok(Ready::Own(buffer)),
+        // SAFETY: the caller answers for the memory; no two buffers share bytes, as was just seen to.
+        Operand::Lent(lent) => unsafe { lent.buffer(engine.device()) }.map(Ready::Lent),
+    });
+    let ready = ready.collect::<Result<Vec<_>>>()?;
+    let program = operation.program(engine, ring, false)?;
+    let named = operation.inputs().iter().zip(ready.iter().cycle().take(inputs.len()));
+    let call = named.fold(program.on(stream, to.len() / ring.bytes()), |call, (name, input)| call.input(name, input));
+    call.output(operation.output(), to).run()
+}
+
+fn lent<'a>(inputs: &'a [Operand<'_>]) -> impl Iterator<Item = Lent> + 'a {
+    inputs.iter().filter_map(|input| if let Operand::Lent(lent) = input { Some(*lent) } else { None })
 }
 
 fn overlap() -> Error {
@@ -84,18 +179,46 @@ fn overlap() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use ringforge::Order;
+
     use super::*;
+
+    fn ring() -> Ring {
+        "17 : x^4 + 1".parse().unwrap()
+    }
 
     #[test]
     fn what_no_device_should_see_is_refused() {
-        let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<Ring>().unwrap());
+        let engine = Engine::cpu();
         let at = |address| Lent { address, bytes: 8 };
-        let refused = |inputs: &[Lent], output| {
+        let refused = |inputs: [Lent; 2], output| {
+            let inputs = inputs.map(Operand::Lent);
             // SAFETY: refused before anything is done with the addresses.
-            unsafe { run_lent(&engine, &ring, Operation::Mul, core::ptr::null_mut(), inputs, output) }.unwrap_err()
+            unsafe { run_lent(&engine, &ring(), Operation::Mul, core::ptr::null_mut(), &inputs, output) }.unwrap_err()
         };
-        assert!(matches!(refused(&[at(256), at(512)], at(260)), Error::Arguments { .. }));
-        assert!(matches!(refused(&[at(256), at(260)], at(512)), Error::Arguments { .. }));
-        assert!(matches!(refused(&[at(256), at(256)], at(512)), Error::Unsupported { .. }));
+        assert!(matches!(refused([at(256), at(512)], at(260)), Error::Arguments { .. }));
+        assert!(matches!(refused([at(256), at(256)], at(512)), Error::Unsupported { .. }));
+        let inputs = [at(256), at(260)].map(Operand::Lent);
+        // SAFETY: as above.
+        let refused = unsafe { run_new(&engine, &ring(), Operation::Mul, None, &inputs) };
+        assert!(matches!(refused, Err(Error::Arguments { .. })));
+    }
+
+    #[test]
+    fn what_is_the_engines_stays_there() {
+        let (engine, ring) = (Engine::cpu(), ring());
+        let a = engine.upload(&ring, &[1u16, 2, 3, 4]).unwrap();
+        let run = |operation, inputs: &[Operand<'_>]| {
+            // SAFETY: no memory is lent, and no stream.
+            unsafe { run_new(&engine, &ring, operation, None, inputs) }
+        };
+        let (values, _) = run(Operation::Forward(Order::Tree), &[Operand::Own(a.buffer())]).unwrap();
+        let square = [Operand::Own(&values), Operand::Own(&values)];
+        let (squares, _) = run(Operation::PointMul(Order::Tree), &square).unwrap();
+        let (square, stream) = run(Operation::Inverse(Order::Tree), &[Operand::Own(&squares)]).unwrap();
+        assert_eq!(stream.download::<u16>(&square).unwrap(), [10, 14, 11, 3]);
+        // values know what they are
+        let refused = run(Operation::Inverse(Order::Natural), &[Operand::Own(&squares)]);
+        assert!(matches!(refused, Err(Error::Mismatch { .. })));
     }
 }

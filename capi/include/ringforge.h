@@ -184,7 +184,7 @@ typedef struct RingforgeKem RingforgeKem;
 typedef struct RingforgePinned RingforgePinned;
 
 /**
- * A ring Z_Q[x]/(f). Threads may share it.
+ * A ring `Z_Q[x]/(f)`. Threads may share it.
  */
 typedef struct RingforgeRing RingforgeRing;
 

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ringforge::Error;
+use ringforge_bindings::Kind;
 
 /// How a call went. `ringforge_message` says the same in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,31 +50,18 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { code: code_of(&error), message: error.to_string() }
-    }
-}
-
-fn code_of(error: &Error) -> RingforgeCode {
-    match error {
-        Error::Argument { error, .. } => code_of(error),
-        Error::NotReduced { .. } => RingforgeCode::NotReduced,
-        Error::Length { .. }
-        | Error::ArgumentSize { .. }
-        | Error::Arguments { .. }
-        | Error::TooLarge { .. }
-        | Error::Alignment { .. }
-        | Error::Mismatch { .. } => RingforgeCode::Argument,
-        Error::Modulus { .. }
-        | Error::NotPrime { .. }
-        | Error::NoRoot { .. }
-        | Error::Ring { .. }
-        | Error::Inexact { .. } => RingforgeCode::Ring,
-        Error::Unsupported { .. } => RingforgeCode::Unsupported,
-        Error::NoDevice(_) => RingforgeCode::NoDevice,
-        Error::NoCompiler { .. } | Error::Compile { .. } => RingforgeCode::Compiler,
-        Error::OutOfMemory { .. } => RingforgeCode::OutOfMemory,
-        Error::Driver { .. } => RingforgeCode::Driver,
-        _ => RingforgeCode::Internal,
+        let code = match Kind::of(&error) {
+            Kind::Argument => RingforgeCode::Argument,
+            Kind::NotReduced => RingforgeCode::NotReduced,
+            Kind::Ring => RingforgeCode::Ring,
+            Kind::Unsupported => RingforgeCode::Unsupported,
+            Kind::NoDevice => RingforgeCode::NoDevice,
+            Kind::Compiler => RingforgeCode::Compiler,
+            Kind::OutOfMemory => RingforgeCode::OutOfMemory,
+            Kind::Driver => RingforgeCode::Driver,
+            Kind::Internal => RingforgeCode::Internal,
+        };
+        Self { code, message: error.to_string() }
     }
 }
 

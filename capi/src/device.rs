@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use ringforge_bindings::{Lent, Operation, run_lent};
+use ringforge_bindings::{Lent, Operand, Operation, run_lent};
 
 use crate::code::{Failure, RingforgeCode, guarded};
 use crate::elements::order;
@@ -24,7 +24,7 @@ unsafe fn run<const N: usize>(
         let bytes = batch.checked_mul(ring.bytes());
         let bytes = bytes.ok_or_else(|| refused("batch", "is too large to be addressed"))?;
         let lent = |pointer: *const c_void| Lent { address: pointer.addr() as u64, bytes };
-        Ok(run_lent(engine, ring, operation()?, stream, &inputs.map(lent), lent(output))?)
+        Ok(run_lent(engine, ring, operation()?, stream, &inputs.map(|input| Operand::Lent(lent(input))), lent(output))?)
     })
 }
 

@@ -8,7 +8,7 @@ use ringforge::Ring;
 use crate::code::{RingforgeCode, guarded, text};
 use crate::pointer::{self, give, take_back};
 
-/// A ring Z_Q[x]/(f). Threads may share it.
+/// A ring `Z_Q[x]/(f)`. Threads may share it.
 #[derive(Debug)]
 pub struct RingforgeRing {
     pub(crate) ring: Ring,

@@ -1,0 +1,55 @@
+"""Tensors of others on the device, by DLPack."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from ._errors import ArgumentError
+
+CPU, CUDA, CUDA_MANAGED = 1, 2, 13
+"""DLPack's numbers of kinds of devices."""
+
+_WHOLE_NUMBERS = (0, 1)
+"""DLPack's codes of whole numbers, with a sign and without."""
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor of another library's on a device that is not the CPU."""
+    if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
+        return False
+    return int(x.__dlpack_device__()[0]) != CPU
+
+
+def current_stream(x: Any) -> int:
+    """The handle of the stream that the library of a tensor works on now: 1 is the legacy default stream."""
+    library = type(x).__module__.partition(".")[0]
+    handle = 0
+    if library == "torch":
+        handle = sys.modules["torch"].cuda.current_stream(x.device).cuda_stream
+    elif library == "cupy":
+        with x.device:
+            handle = sys.modules["cupy"].cuda.get_current_stream().ptr
+    return int(handle) or 1
+
+
+def take(name: str, x: Any, ordinal: int | None, dtype: np.dtype[Any], stream: int | None) -> _native.Tensor:
+    """The tensor, ready in the order of the stream, if it is such as the engine can work on."""
+    kind, place = (int(number) for number in x.__dlpack_device__())
+    if kind not in (CUDA, CUDA_MANAGED) or place != ordinal:
+        where = "the CPU" if ordinal is None else f"GPU {ordinal}"
+        raise ArgumentError(f"{name}: is on another device ({kind}, {place}) than the engine, which is on {where}")
+    try:
+        capsule = x.__dlpack__(stream=stream, max_version=(1, 0))
+    except TypeError:  # from before there were versions
+        capsule = x.__dlpack__(stream=stream)
+    tensor = _native.Tensor(capsule)
+    code, bits, lanes = tensor.dtype
+    if code not in _WHOLE_NUMBERS or bits != 8 * dtype.itemsize or lanes != 1:
+        raise ArgumentError(f"{name}: expected whole numbers of {8 * dtype.itemsize} bits")
+    if not tensor.contiguous:
+        raise ArgumentError(f"{name}: is not contiguous")
+    return tensor
