@@ -49,14 +49,16 @@ class Kem:
         """New key pairs from the system's randomness: public keys and secret keys."""
         sizes = (self.sizes.public_key, self.sizes.secret_key)
         public, secret = _outputs(("public_keys", "secret_keys"), batch, sizes, out)
-        return _fine(self._native.generate(_flat(public), _flat(secret)), (public, secret))
+        _check_items(self._native.generate(_flat(public), _flat(secret)), (public, secret))
+        return public, secret
 
     def encapsulate(self, public_keys: Buffer, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
         """Ciphertexts and shared keys, one for each public key. Public keys are checked."""
         public = _items("public_keys", public_keys, self.sizes.public_key)
         sizes = (self.sizes.ciphertext, self.sizes.shared_key)
         sent, shared = _outputs(("ciphertexts", "shared_keys"), len(public), sizes, out)
-        return _fine(self._native.encapsulate(_flat(public), _flat(sent), _flat(shared)), (sent, shared))
+        _check_items(self._native.encapsulate(_flat(public), _flat(sent), _flat(shared)), (sent, shared))
+        return sent, shared
 
     def decapsulate(self, secret_keys: Buffer, ciphertexts: Buffer, *, out: Bytes | None = None) -> Bytes:
         """The shared key of each ciphertext by its secret key. A rejected ciphertext is no error: its key looks random."""
@@ -64,7 +66,8 @@ class Kem:
         sent = _items("ciphertexts", ciphertexts, self.sizes.ciphertext)
         outs = None if out is None else (out,)
         (shared,) = _outputs(("shared_keys",), len(secret), (self.sizes.shared_key,), outs)
-        return _fine(self._native.decapsulate(_flat(secret), _flat(sent), _flat(shared)), (shared,))[0]
+        _check_items(self._native.decapsulate(_flat(secret), _flat(sent), _flat(shared)), (shared,))
+        return shared
 
     def __repr__(self) -> str:
         return f"Kem({self.name!r})"
@@ -85,7 +88,8 @@ class Sm2:
     def generate(self, batch: int, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
         """New key pairs from the system's randomness: private keys and public keys."""
         private, public = _outputs(("private_keys", "public_keys"), batch, (32, 64), out)
-        return _fine(self._native.generate(_flat(private), _flat(public)), (private, public))
+        _check_items(self._native.generate(_flat(private), _flat(public)), (private, public))
+        return private, public
 
     @staticmethod
     def digest(public_keys: Buffer, messages: Sequence[bytes], id: bytes | None = None) -> Bytes:
@@ -93,13 +97,15 @@ class Sm2:
         the standard's default. On the CPU."""
         public = _items("public_keys", public_keys, 64)
         (digests,) = _outputs(("digests",), len(messages), (32,), None)
-        return _fine(_native.sm2_digest(_flat(public), list(messages), _flat(digests), id), (digests,))[0]
+        _check_items(_native.sm2_digest(_flat(public), list(messages), _flat(digests), id), (digests,))
+        return digests
 
     def sign(self, private_keys: Buffer, digests: Buffer, *, out: Bytes | None = None) -> Bytes:
         """Signatures of digests, each by its private key, or all by the only one."""
         private, given = _items("private_keys", private_keys, 32), _items("digests", digests, 32)
         (signed,) = _outputs(("signatures",), len(given), (64,), None if out is None else (out,))
-        return _fine(self._native.sign(_flat(private), _flat(given), _flat(signed)), (signed,))[0]
+        _check_items(self._native.sign(_flat(private), _flat(given), _flat(signed)), (signed,))
+        return signed
 
     def verify(self, public_keys: Buffer, digests: Buffer, signatures: Buffer) -> NDArray[np.bool_]:
         """Which signatures are right."""
@@ -128,17 +134,16 @@ def _outputs(
 ) -> tuple[Bytes, ...]:
     """New arrays, or those of the caller if they fit."""
     if out is None:
-        return tuple(np.zeros((batch, size), np.uint8) for size in sizes)
+        return tuple(np.empty((batch, size), np.uint8) for size in sizes)
     for name, array, size in zip(names, out, sizes, strict=True):
         if array.dtype != np.uint8 or array.shape != (batch, size) or not array.flags.carray:
             raise ArgumentError(f"out: expected {name} as a contiguous array of uint8, not read only, of shape {(batch, size)}")
     return out
 
 
-def _fine(faults: list[tuple[int, str]], outputs: tuple[Bytes, ...]) -> Any:
+def _check_items(faults: list[tuple[int, str]], outputs: tuple[Bytes, ...]) -> None:
     if faults:
         raise ItemError(dict(faults), outputs)
-    return outputs
 
 
 def _flat(array: Bytes) -> Bytes:

@@ -36,6 +36,11 @@ def current_stream(x: Any) -> int:
     return int(handle) or 1
 
 
+def is_read_only(x: Any, tensor: _native.Tensor) -> bool:
+    """Whether its producer forbids writing: by a flag, or as JAX does, whose arrays never change, by its documentation."""
+    return tensor.read_only or type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
 def take(name: str, x: Any, ordinal: int | None, dtype: np.dtype[Any], stream: int | None) -> _native.Tensor:
     """The tensor, ready in the order of the stream, if it is such as the engine can work on."""
     kind, place = (int(number) for number in x.__dlpack_device__())

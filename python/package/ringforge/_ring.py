@@ -197,7 +197,7 @@ class Ring:
         if not _device.is_tensor(out):
             raise ArgumentError("out: is in host memory, and the inputs are not")
         target = _device.take("out", out, ordinal, self.dtype, stream)
-        if target.read_only:
+        if _device.is_read_only(out, target):
             raise ArgumentError("out: is read only")
         _same_shape([names[0], "out"], [shapes[0], tuple(target.shape)])
         self._native.run_device_into(operation, order, taken, target, 1 if stream is None else stream)
