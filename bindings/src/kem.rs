@@ -8,6 +8,7 @@ use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctr
 use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
 
 use crate::fault::Fault;
+use crate::process::may_work;
 
 /// A mechanism made ready on an engine's device. Item i of each argument lies at i times its size.
 pub struct Kem {
@@ -78,6 +79,7 @@ impl Kem {
             let why = format!("there are {}", Self::names().collect::<Vec<_>>().join(", "));
             return Err(Error::Unsupported { job: format!("the mechanism {name:?}"), why });
         };
+        may_work()?;
         Ok(Self { name, mechanism: make(engine)? })
     }
 
@@ -98,6 +100,7 @@ impl Kem {
     /// # Errors
     /// As [`Batch::generate`].
     pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Vec<Fault>> {
+        may_work()?;
         self.mechanism.generate(public_keys, secret_keys)
     }
 
@@ -111,6 +114,7 @@ impl Kem {
         ciphertexts: &mut [u8],
         shared_keys: &mut [u8],
     ) -> Result<Vec<Fault>> {
+        may_work()?;
         self.mechanism.encapsulate(public_keys, ciphertexts, shared_keys)
     }
 
@@ -119,6 +123,7 @@ impl Kem {
     /// # Errors
     /// As [`Batch::decapsulate`].
     pub fn decapsulate(&self, secret_keys: &[u8], ciphertexts: &[u8], shared_keys: &mut [u8]) -> Result<Vec<Fault>> {
+        may_work()?;
         self.mechanism.decapsulate(secret_keys, ciphertexts, shared_keys)
     }
 }

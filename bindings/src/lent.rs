@@ -8,6 +8,7 @@ use core::ffi::c_void;
 use ringforge::{Buffer, Device, Engine, Error, Result, Ring, Stream};
 
 use crate::operation::Operation;
+use crate::process::may_work;
 
 /// Memory of a GPU that belongs to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,7 @@ pub unsafe fn run_lent(
     inputs: &[Operand<'_>],
     output: Lent,
 ) -> Result<()> {
+    may_work()?;
     let lent: Vec<Lent> = lent(inputs).collect();
     let in_place = lent == [output] && inputs.len() == 1;
     if !in_place && lent.iter().any(|input| input.overlaps(output)) {
@@ -122,6 +124,7 @@ pub unsafe fn run_new(
     handle: Option<*mut c_void>,
     inputs: &[Operand<'_>],
 ) -> Result<(Buffer, Stream)> {
+    may_work()?;
     let stream = engine.stream()?;
     let mut to = engine.device().buffer(inputs.first().map_or(0, |input| input.bytes()))?;
     // SAFETY: the caller answers for the stream and for memory of its own.

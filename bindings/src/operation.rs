@@ -2,6 +2,8 @@
 
 use ringforge::{Engine, Error, Job, Op, Order, Program, Result, Ring};
 
+use crate::process::may_work;
+
 /// What is done to ring elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -50,6 +52,7 @@ impl Operation {
     /// [`Error::Argument`] with the argument's name, as [`Engine::mul`]; as [`Engine::program`] and
     /// [`HostCall::run`](ringforge::run::HostCall::run); [`Error::Arguments`] for another number of inputs.
     pub fn run(self, engine: &Engine, ring: &Ring, inputs: &[&[u8]], output: &mut [u8]) -> Result<()> {
+        may_work()?;
         let named = || self.inputs().iter().zip(inputs);
         for (name, input) in named() {
             ring.check(input).map_err(|error| Error::Argument { name, error: Box::new(error) })?;
@@ -65,6 +68,7 @@ impl Operation {
     /// # Errors
     /// As [`Operation::run`]; [`Error::Arguments`] for a product.
     pub fn run_in_place(self, engine: &Engine, ring: &Ring, elements: &mut [u8]) -> Result<()> {
+        may_work()?;
         ring.check(elements).map_err(|error| Error::Argument { name: "elements", error: Box::new(error) })?;
         let program = self.program(engine, ring, true)?;
         program.on_host(elements.len() / ring.bytes()).output("data", elements).run()

@@ -8,6 +8,7 @@ use ringforge_batch::{BatchStatus, ErrorKind, ItemError, batch_of};
 use ringforge_sm2::{Identity, MAX_ID_BYTES, Mode, PublicKey, Signer, Sm2Error, Verifier};
 
 use crate::fault::Fault;
+use crate::process::may_work;
 
 /// Signing and verification made ready on an engine's device. Private keys and digests have 32 bytes, public keys (x ‖ y) and
 /// signatures (r ‖ s) 64; item i of each argument lies at i times its size.
@@ -28,6 +29,7 @@ impl Sm2 {
     /// # Errors
     /// As [`Signer::new`] and [`Verifier::new`].
     pub fn new(engine: &Engine, lookups: bool) -> Result<Self> {
+        may_work()?;
         let mode = if lookups { Mode::Throughput } else { Mode::Scan };
         Ok(Self { signer: Signer::new(engine, mode)?, verifier: Verifier::new(engine)? })
     }
@@ -37,6 +39,7 @@ impl Sm2 {
     /// # Errors
     /// As [`Signer::generate`].
     pub fn generate(&self, private_keys: &mut [u8], public_keys: &mut [u8]) -> Result<Vec<Fault>> {
+        may_work()?;
         self.signer.generate(private_keys, public_keys).map(|status| Fault::of(&status))
     }
 
@@ -45,6 +48,7 @@ impl Sm2 {
     /// # Errors
     /// As [`Signer::sign`].
     pub fn sign(&self, private_keys: &[u8], digests: &[u8], signatures: &mut [u8]) -> Result<Vec<Fault>> {
+        may_work()?;
         self.signer.sign(private_keys, digests, signatures).map(|status| Fault::of(&status))
     }
 
@@ -53,6 +57,7 @@ impl Sm2 {
     /// # Errors
     /// As [`Verifier::verify`].
     pub fn verify(&self, public_keys: &[u8], digests: &[u8], signatures: &[u8]) -> Result<Vec<Fault>> {
+        may_work()?;
         self.verifier.verify(public_keys, digests, signatures).map(|status| Fault::of(&status))
     }
 
@@ -68,6 +73,7 @@ impl Sm2 {
         lengths: &[usize],
         digests: &mut [u8],
     ) -> Result<Vec<Fault>> {
+        may_work()?;
         let keys = batch_of("bytes of public keys", public_keys.len(), Self::PAIR)?;
         let batch = batch_of("bytes of digests", digests.len(), Self::WORD)?;
         for (what, got) in

@@ -7,6 +7,7 @@
      shared by threads, as long as none ends them while another uses them.
    - Memory that is passed in belongs to the caller before, during and after the call. Arguments that are written must not
      overlap others. Pointers to nothing (a batch of 0) may be null.
+   - A process that was forked off one at work has none of its threads, and is told so by an error: fork first.
    - No error ends the process, and nothing is printed. */
 
 #ifndef RINGFORGE_H

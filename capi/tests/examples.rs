@@ -33,6 +33,20 @@ fn examples_run() {
 }
 
 #[test]
+fn the_header_is_one_of_cpp_too() {
+    let Some(installed) = Installed::new() else { return };
+    let source = installed.file("header.cpp");
+    fs::write(&source, "#include <ringforge.h>\nint main() { return ringforge_message() == nullptr; }\n").unwrap();
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]);
+    compiler.arg(installed.file("include")).arg(&source);
+    // where there is one
+    if let Ok(status) = compiler.status() {
+        assert!(status.success());
+    }
+}
+
+#[test]
 fn the_page_for_pkg_config_tells_where_it_is() {
     let Some(installed) = Installed::new() else { return };
     let page = fs::read_to_string(installed.file("lib/pkgconfig/ringforge.pc")).unwrap();

@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use ringforge::{Form, Order};
-use ringforge_bindings::{Lent, Operand, Operation, run_lent, run_new};
+use ringforge_bindings::{Lent, Operand, Operation, may_work, run_lent, run_new};
 
 use crate::device::DeviceArray;
 use crate::engine::Engine;
@@ -138,6 +138,7 @@ impl Ring {
     fn upload(&self, py: Python<'_>, coefficients: PyReadonlyArray1<'_, u8>, shape: Vec<i64>) -> PyResult<DeviceArray> {
         let from = coefficients.as_slice()?;
         let uploaded = py.detach(|| {
+            may_work()?;
             let stream = self.engine.stream()?;
             Ok((stream.upload_coefficients(&self.ring, from)?, stream.clone()))
         });

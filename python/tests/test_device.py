@@ -152,9 +152,10 @@ def test_memory_given_back_is_not_used_too_early():
             driver.cuMemcpyDtoDAsync_v2(target, ctypes.c_uint64(tensor.address), ctypes.c_size_t(ones.nbytes), stream)
         del x, tensor
         ring.upload(zeros)
-    assert driver.cuMemcpyDtoHAsync_v2(
-        seen.ctypes.data_as(ctypes.c_void_p), target, ctypes.c_size_t(ones.nbytes), stream
-    ) == 0
+    assert (
+        driver.cuMemcpyDtoHAsync_v2(seen.ctypes.data_as(ctypes.c_void_p), target, ctypes.c_size_t(ones.nbytes), stream)
+        == 0
+    )
     assert driver.cuStreamSynchronize(stream) == 0
     assert (seen == ones).all()
     driver.cuMemFree_v2(target)

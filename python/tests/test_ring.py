@@ -1,5 +1,6 @@
 """Transforms and products against slow, obvious arithmetic and against sympy."""
 
+import os
 import threading
 import time
 
@@ -40,7 +41,9 @@ def test_products_are_those_of_the_definition(q):
         assert product[i].tolist() == negacyclic(a[i], b[i], q)
 
 
-@pytest.mark.parametrize("text", ["7681 : x^256 + 1", "3457:x^768-x^384+1", "97,193 : x^16 + 1", "2013265921 : x^1024 - 1"])
+@pytest.mark.parametrize(
+    "text", ["7681 : x^256 + 1", "3457:x^768-x^384+1", "97,193 : x^16 + 1", "2013265921 : x^1024 - 1"]
+)
 @pytest.mark.parametrize("order", ["natural", "tree"])
 def test_products_by_way_of_evaluations(text, order):
     ring = Ring(text, CPU)
@@ -166,3 +169,17 @@ def test_others_run_while_the_engine_works():
     assert not done, "this thread came to run before the work was done"
     thread.join()
     assert done
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are of Unix")
+def test_a_forked_process_is_told():
+    ring = Ring("17 : x^4 + 1", CPU)
+    ring.mul([1, 2, 3, 4], [1, 2, 3, 4])
+    child = os.fork()
+    if child == 0:
+        try:
+            ring.mul([1, 2, 3, 4], [1, 2, 3, 4])
+        except ringforge.UnsupportedError as error:
+            os._exit(0 if "forked" in str(error) else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0

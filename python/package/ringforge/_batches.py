@@ -137,7 +137,9 @@ def _outputs(
         return tuple(np.empty((batch, size), np.uint8) for size in sizes)
     for name, array, size in zip(names, out, sizes, strict=True):
         if array.dtype != np.uint8 or array.shape != (batch, size) or not array.flags.carray:
-            raise ArgumentError(f"out: expected {name} as a contiguous array of uint8, not read only, of shape {(batch, size)}")
+            raise ArgumentError(
+                f"out: expected {name} as a contiguous array of uint8, not read only, of shape {(batch, size)}"
+            )
     return out
 
 
