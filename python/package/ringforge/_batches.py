@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from ._engine import Engine, default_engine
 from ._errors import ArgumentError, ItemError
 
 Bytes = NDArray[np.uint8]
-Buffer = Union[Bytes, bytes, bytearray, memoryview]
+Buffer = Bytes | bytes | bytearray | memoryview
 
 
 class KemSizes(NamedTuple):

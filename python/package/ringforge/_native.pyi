@@ -1,12 +1,13 @@
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
 
-_Bytes = NDArray[np.uint8]
-_Faults = list[tuple[int, str]]
+_Bytes: TypeAlias = NDArray[np.uint8]
+_Faults: TypeAlias = list[tuple[int, str]]
 
 class Engine:
     ordinal: int | None
