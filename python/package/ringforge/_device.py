@@ -17,11 +17,16 @@ _WHOLE_NUMBERS = (0, 1)
 """DLPack's codes of whole numbers, with a sign and without."""
 
 
-def is_tensor(x: Any) -> bool:
-    """Whether it is a tensor of another library's on a device that is not the CPU."""
+Place = tuple[int, int]
+"""A kind of device, and its ordinal."""
+
+
+def place_of(x: Any) -> Place | None:
+    """Where a tensor of another library's is; None for anything in host memory."""
     if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
-        return False
-    return int(x.__dlpack_device__()[0]) != CPU
+        return None
+    kind, ordinal = x.__dlpack_device__()
+    return None if int(kind) == CPU else (int(kind), int(ordinal))
 
 
 def current_stream(x: Any) -> int:
@@ -41,12 +46,13 @@ def is_read_only(x: Any, tensor: _native.Tensor) -> bool:
     return tensor.read_only or type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
-def take(name: str, x: Any, ordinal: int | None, dtype: np.dtype[Any], stream: int | None) -> _native.Tensor:
-    """The tensor, ready in the order of the stream, if it is such as the engine can work on."""
-    kind, place = (int(number) for number in x.__dlpack_device__())
-    if kind not in (CUDA, CUDA_MANAGED) or place != ordinal:
+def take(
+    name: str, x: Any, place: Place, ordinal: int | None, dtype: np.dtype[Any], stream: int | None
+) -> _native.Tensor:
+    """The tensor, ready in the order of the stream, if it is such as the engine on the GPU of this ordinal can work on."""
+    if place not in ((CUDA, ordinal), (CUDA_MANAGED, ordinal)):
         where = "the CPU" if ordinal is None else f"GPU {ordinal}"
-        raise ArgumentError(f"{name}: is on another device ({kind}, {place}) than the engine, which is on {where}")
+        raise ArgumentError(f"{name}: is on another device {place} than the engine, which is on {where}")
     try:
         capsule = x.__dlpack__(stream=stream, max_version=(1, 0))
     except TypeError:  # from before there were versions

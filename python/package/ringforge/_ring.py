@@ -105,29 +105,30 @@ class Ring:
     def ntt(self, x: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
         """From coefficients to evaluations, in natural order (by ascending powers of the root) or in that of the splitting tree,
         which is the fastest. `out` may be `x`."""
-        return self._run("forward", order, [x], out, stream)
+        return self._run("forward", order, {"x": x}, out, stream)
 
     def intt(self, x: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
         """From evaluations to coefficients: the inverse of `ntt`. `out` may be `x`."""
-        return self._run("inverse", order, [x], out, stream)
+        return self._run("inverse", order, {"x": x}, out, stream)
 
     def mul(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
         """Products of elements, coefficients to coefficients; any ring has them, also one without transforms."""
-        return self._run("mul", "tree", [a, b], out, stream)
+        return self._run("mul", "tree", {"a": a, "b": b}, out, stream)
 
     def point_mul(self, a: Any, b: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
         """Products of evaluations, all in this order."""
-        return self._run("point_mul", order, [a, b], out, stream)
+        return self._run("point_mul", order, {"a": a, "b": b}, out, stream)
 
     def upload(self, coefficients: Any) -> DeviceArray:
         """Elements to the device, from an array in host memory. Residues are checked."""
         array = self._array("coefficients", coefficients)
         return DeviceArray(self._native.upload(_flat(array), array.shape), self.engine)
 
-    def _run(self, operation: str, order: str, inputs: list[Any], out: Any, stream: int | None) -> Any:
-        names = ["x"] if len(inputs) == 1 else ["a", "b"]
-        if any(isinstance(x, DeviceArray) or _device.is_tensor(x) for x in inputs):
-            return self._run_device(operation, order, names, inputs, out, stream)
+    def _run(self, operation: str, order: str, named: dict[str, Any], out: Any, stream: int | None) -> Any:
+        names, inputs = list(named), list(named.values())
+        places = [None if isinstance(x, DeviceArray) else _device.place_of(x) for x in inputs]
+        if any(places) or any(isinstance(x, DeviceArray) for x in inputs):
+            return self._run_device(operation, order, named, places, out, stream)
         if any(not hasattr(x, "dtype") or x.dtype == object for x in inputs):
             if out is not None:
                 raise ArgumentError("out: Python's integers go into a new array")
@@ -171,32 +172,40 @@ class Ring:
         return result.reshape(shapes[0])
 
     def _run_device(
-        self, operation: str, order: str, names: list[str], inputs: list[Any], out: Any, stream: int | None
+        self,
+        operation: str,
+        order: str,
+        named: dict[str, Any],
+        places: list[_device.Place | None],
+        out: Any,
+        stream: int | None,
     ) -> DeviceArray | Any:
-        ordinal = self.engine.ordinal
-        others = [x for x in (*inputs, out) if x is not None and not isinstance(x, DeviceArray)]
         if isinstance(out, DeviceArray):
             raise ArgumentError("out: an array of the engine's is never written again")
-        if stream is None and others:
-            stream = _device.current_stream(others[0])
-        taken: list[Any] = []
-        for name, x in zip(names, inputs):
-            if isinstance(x, DeviceArray):
-                taken.append(x._native)
-            elif not _device.is_tensor(x):
-                raise ArgumentError(f"{name}: is in host memory, and the other argument is not")
-            else:
-                taken.append(_device.take(name, x, ordinal, self.dtype, stream))
+        inputs = list(named.values())
+        if stream is None:
+            others = (x for x in (*inputs, out) if x is not None and not isinstance(x, DeviceArray))
+            stream = next((_device.current_stream(x) for x in others), None)
+
+        def take(name: str, x: Any, place: _device.Place | None) -> _native.Tensor:
+            if place is None:
+                raise ArgumentError(f"{name}: is in host memory, and other arguments are not")
+            return _device.take(name, x, place, self.engine.ordinal, self.dtype, stream)
+
+        taken: list[_native.DeviceArray | _native.Tensor] = [
+            x._native if isinstance(x, DeviceArray) else take(name, x, place)
+            for (name, x), place in zip(named.items(), places)
+        ]
         shapes = [tuple(x.shape) for x in taken]
+        names = list(named)
         for name, shape in zip(names, shapes):
             self._check_shape(name, shape)
         _same_shape(names, shapes)
         if out is None:
             made = self._native.run_device(operation, order, taken, shapes[0], stream)
             return DeviceArray(made, self.engine)
-        if not _device.is_tensor(out):
-            raise ArgumentError("out: is in host memory, and the inputs are not")
-        target = _device.take("out", out, ordinal, self.dtype, stream)
+        again = taken[0] if out is inputs[0] else None
+        target = again if isinstance(again, _native.Tensor) else take("out", out, _device.place_of(out))
         if _device.is_read_only(out, target):
             raise ArgumentError("out: is read only")
         _same_shape([names[0], "out"], [shapes[0], tuple(target.shape)])
