@@ -43,13 +43,13 @@ build() {
     python3 -m pip install --quiet --target "$bundle/site" pytest
     cp -r python/package/ringforge "$bundle/site/"
     cp "$release/libringforge_python.so" "$bundle/site/ringforge/_native.abi3.so"
-    cp "$release/libringforge_capi.so" "$bundle/libringforge.so.0"
+    cp "$release/libringforge_capi.so" "$bundle/libringforge.so.0.1"
     strip "$bundle"/{ringforge,groth16,bench-ml-kem} "$bundle"/tests/*
     pwd >"$bundle/root"
     git rev-parse HEAD >"$bundle/commit"
     git diff --quiet HEAD || sed -i 's/$/ and changes/' "$bundle/commit"
     # the programs have most of their code in common: a window that spans several of them
-    tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests site libringforge.so.0 | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
+    tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests site libringforge.so.0.1 | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
     local bytes
     bytes=$(du -sb "$bundle" | cut -f1)
     tar -tvJf "$bundle/programs.tar.xz"
@@ -93,7 +93,7 @@ bindings() {
     try python-device-rate python3 python/examples/device_rate.py
     cat "$out/python-rates.log" "$out/python-device-rate.log"
     for example in scheme fhe zk kem sm2 device; do
-        try "c-$example" sh -c "cc -std=c11 -O1 -I capi/include capi/examples/$example.c $bundle/libringforge.so.0 -Wl,-rpath,'$here/$bundle' -o '$bundle/c-$example' && '$bundle/c-$example'"
+        try "c-$example" sh -c "cc -std=c11 -O1 -I capi/include capi/examples/$example.c $bundle/libringforge.so.0.1 -Wl,-rpath,'$here/$bundle' -o '$bundle/c-$example' && '$bundle/c-$example'"
         cat "$out/c-$example.log"
     done
 }

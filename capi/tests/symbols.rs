@@ -13,8 +13,7 @@ use library::Installed;
 #[test]
 fn documented_symbols_alone() {
     let Some(installed) = Installed::new() else { return };
-    let listed =
-        Command::new("nm").args(["-D", "--defined-only"]).arg(installed.file("lib/libringforge.so.0")).output();
+    let listed = Command::new("nm").args(["-D", "--defined-only"]).arg(installed.file("lib/libringforge.so")).output();
     let Ok(listed) = listed else { return };
     let listed = String::from_utf8(listed.stdout).unwrap();
     let symbols: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next_back()).collect();
