@@ -4,7 +4,7 @@
 #   scripts/gpu-check.sh bundle          here: builds the test programs and the command into target/gpu (ignored by git)
 #   scripts/gpu-check.sh run [STAGE ...] there, in the repository's root, with target/gpu carried along
 #
-# Stages, the first three if none is named: correctness, sanitize, bench, tune, papers. Results go to $OUT, or target/gpu/out.
+# Stages, the first four if none is named: correctness, bindings, sanitize, bench, tune, papers. Results go to $OUT, or target/gpu/out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=target/gpu
@@ -24,14 +24,14 @@ build() {
     release="$CARGO_TARGET_DIR/release"
     list=$(programs . && programs examples/ml-kem)
     # with the features of the tests, so that nothing is compiled once more
-    cargo build --release --workspace --bins --examples
+    cargo build --release --workspace --lib --bins --examples
     (cd examples/ml-kem && cargo build --release --example bench)
     rm -rf "$bundle"
     mkdir -p "$bundle/tests"
     while read -r name path; do
         # these ask nothing of a GPU
         case "$name" in
-            bench-command | bench-papers | constant-time-* | tests-wiping | tests-golden | tests-compile | tests-api | tests-modules | tests-emulator | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
+            bench-command | bench-papers | constant-time-* | capi-* | tests-wiping | tests-golden | tests-compile | tests-api | tests-modules | tests-emulator | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
             sm2-encodings | sm2-fork | sm2-vectors) continue ;;
             ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
         esac
@@ -39,12 +39,17 @@ build() {
     done <<<"$list"
     cp "$release/ringforge" "$release/examples/groth16" "$bundle/"
     cp "$release/examples/bench" "$bundle/bench-ml-kem"
+    # the Python package with its tests' needs, and the C library
+    python3 -m pip install --quiet --target "$bundle/site" pytest
+    cp -r python/package/ringforge "$bundle/site/"
+    cp "$release/libringforge_python.so" "$bundle/site/ringforge/_native.abi3.so"
+    cp "$release/libringforge_capi.so" "$bundle/libringforge.so.0.1"
     strip "$bundle"/{ringforge,groth16,bench-ml-kem} "$bundle"/tests/*
     pwd >"$bundle/root"
     git rev-parse HEAD >"$bundle/commit"
     git diff --quiet HEAD || sed -i 's/$/ and changes/' "$bundle/commit"
     # the programs have most of their code in common: a window that spans several of them
-    tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
+    tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests site libringforge.so.0.1 | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
     local bytes
     bytes=$(du -sb "$bundle" | cut -f1)
     tar -tvJf "$bundle/programs.tar.xz"
@@ -76,6 +81,21 @@ correctness() {
     done
     try groth16 "$bundle/groth16" 16
     cat "$out/groth16.log"
+}
+
+# From Python and C; wants a Python with numpy, and for most of it torch, CuPy and JAX.
+bindings() {
+    local example here="$PWD"
+    export PYTHONPATH="$here/$bundle/site${PYTHONPATH:+:$PYTHONPATH}"
+    try python-tests python3 -m pytest -q -rs -p no:cacheprovider python/tests
+    tail -n 12 "$out/python-tests.log"
+    try python-rates python3 python/examples/multiply_and_agree.py --batch 1000000
+    try python-device-rate python3 python/examples/device_rate.py
+    cat "$out/python-rates.log" "$out/python-device-rate.log"
+    for example in scheme fhe zk kem sm2 device; do
+        try "c-$example" sh -c "cc -std=c11 -O1 -I capi/include capi/examples/$example.c $bundle/libringforge.so.0.1 -Wl,-rpath,'$here/$bundle' -o '$bundle/c-$example' && '$bundle/c-$example'"
+        cat "$out/c-$example.log"
+    done
 }
 
 sanitize() {
@@ -129,8 +149,8 @@ run() {
     local stage
     for stage in "${@:-all}"; do
         case "$stage" in
-            correctness | sanitize | bench | tune | papers) "$stage" ;;
-            all) correctness && sanitize && bench ;;
+            correctness | bindings | sanitize | bench | tune | papers) "$stage" ;;
+            all) correctness && bindings && sanitize && bench ;;
             *) echo "no stage $stage" >&2 && return 2 ;;
         esac
     done

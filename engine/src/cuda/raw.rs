@@ -7,12 +7,19 @@
 //!   stream that used the buffer, or in the order of such a stream's [handle](Stream::raw_handle);
 //! - the engine may use it again after the other code is done: run it in the order of the handle of the stream that uses
 //!   the buffer next, or wait for it;
+//! - between other code's own stream and one of the engine, [`Stream::wait_for_raw`] and [`Stream::raw_waits`] keep the order,
+//!   and no thread waits;
 //! - a buffer may be dropped when no other code uses it any more, and foreign memory freed when no stream does.
 
 use core::ffi::c_void;
 
+use cudarc::driver::sys::{CUevent_wait_flags, CUstream};
+use cudarc::driver::{CudaEvent, result};
+
 use crate::backend::Queue;
+use crate::cuda::driver::failed;
 use crate::cuda::memory::CudaMemory;
+use crate::cuda::queue::CudaQueue;
 use crate::device::{Buffer, Device, Stream};
 use crate::error::{Error, Result};
 use crate::memory::{ALIGNMENT, Memory};
@@ -88,6 +95,48 @@ impl Stream {
             Queue::Immediate => None,
         }
     }
+
+    /// Has later work on this stream wait for all that is on a stream of other code so far, given by the driver's handle: null
+    /// or 1 for the legacy default stream, 2 for the calling thread's.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
+    ///
+    /// # Safety
+    /// The handle must be that of a stream in the primary context of this stream's GPU.
+    pub unsafe fn wait_for_raw(&self, handle: *mut c_void) -> Result<()> {
+        let (queue, event) = self.new_event()?;
+        // SAFETY: the event was just made in the context that is current; the caller answers for the stream.
+        unsafe { result::event::record(event.cu_event(), handle as CUstream) }.map_err(failed("cuEventRecord"))?;
+        queue.stream().wait(&event).map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// Has what is put on a stream of other code from now on wait for all work on this one so far. The handle is as that of
+    /// [`Stream::wait_for_raw`].
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
+    ///
+    /// # Safety
+    /// As [`Stream::wait_for_raw`].
+    pub unsafe fn raw_waits(&self, handle: *mut c_void) -> Result<()> {
+        let (queue, event) = self.new_event()?;
+        event.record(queue.stream()).map_err(failed("cuEventRecord"))?;
+        let flags = CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: the event was recorded in the context that is current; the caller answers for the stream.
+        unsafe { result::stream::wait_event(handle as CUstream, event.cu_event(), flags) }
+            .map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// An event that was not recorded yet, made with the GPU's context current.
+    fn new_event(&self) -> Result<(&CudaQueue, CudaEvent)> {
+        let Queue::Cuda(queue) = self.queue() else {
+            let job = format!("a raw stream on {}", self.device());
+            return Err(Error::Unsupported { job, why: "it has none".into() });
+        };
+        let event = queue.gpu().context.new_event(None).map_err(failed("cuEventCreate"))?;
+        Ok((queue, event))
+    }
 }
 
 #[cfg(test)]
@@ -102,5 +151,8 @@ mod tests {
         // SAFETY: refused before anything is done with the address.
         let refused = unsafe { device.buffer_from_raw(256, 16) };
         assert!(matches!(refused, Err(Error::Unsupported { .. })));
+        // SAFETY: refused before anything is done with the handle.
+        let refused = unsafe { [stream.wait_for_raw(256 as *mut c_void), stream.raw_waits(256 as *mut c_void)] };
+        assert!(refused.iter().all(|refused| matches!(refused, Err(Error::Unsupported { .. }))));
     }
 }

@@ -52,6 +52,39 @@ fn other_code_shares_memory_and_streams() {
 }
 
 #[test]
+#[allow(unsafe_code)]
+fn work_is_in_the_order_of_streams_of_other_code() {
+    use cudarc::driver::result::memset_d8_async;
+
+    let Some(device) = gpu() else { return };
+    // the engine is not told what theirs does with the memory
+    let (stream, theirs) = (device.stream().unwrap(), device.stream().unwrap());
+    let handle = theirs.raw_handle().unwrap();
+    let long = device.compile(&one_step(Affine { rounds: 100_000, ..Affine::new(3) }, false)).unwrap();
+    let (x, key) = (theirs.upload(&words(1000 * WORDS)).unwrap(), theirs.upload(&[1u32]).unwrap());
+    let mut out = device.buffer(1000 * BYTES).unwrap();
+    let mut memory = device.buffer(30 * BYTES).unwrap();
+    let pointer = memory.device_pointer().unwrap();
+    // SAFETY: theirs writes all of it before it is read.
+    unsafe { memory.assume_written() }.unwrap();
+    for byte in 0..100u8 {
+        long.on(&theirs, 1000).input("x", &x).input("key", &key).output("out", &mut out).run().unwrap();
+        // SAFETY: the memory and the stream are there; reads of the memory wait for these writes.
+        unsafe {
+            memset_d8_async(pointer, byte, memory.len(), handle.cast()).unwrap();
+            stream.wait_for_raw(handle).unwrap();
+        }
+        let copy = stream.duplicate(&memory).unwrap();
+        // SAFETY: the stream is there; the next writes wait for the read.
+        unsafe {
+            stream.raw_waits(handle).unwrap();
+            memset_d8_async(pointer, 0xff, memory.len(), handle.cast()).unwrap();
+        }
+        assert!(stream.download::<u8>(&copy).unwrap().iter().all(|got| *got == byte), "{byte}");
+    }
+}
+
+#[test]
 fn too_much_is_an_error() {
     let Some(device) = gpu() else { return };
     for bytes in [1 << 46, usize::MAX / 2, usize::MAX] {

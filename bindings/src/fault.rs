@@ -1,0 +1,75 @@
+//! What is wrong with single items, without the types of their schemes.
+
+use ringforge_batch::{BatchStatus, ErrorKind, SchemeError};
+use ringforge_ctru::KeyError;
+use ringforge_sm2::Sm2Error;
+
+/// The status of an item that no kernel has finished; those of schemes have lower codes.
+pub const NOT_REACHED: u32 = 254;
+/// The status of an item whose own status is none that a kernel should write.
+pub const UNKNOWN: u32 = 255;
+
+/// An item that came to nothing: its outputs are zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// The item's number in the batch, from 0.
+    pub item: usize,
+    /// A code in the low byte, which tells schemes apart too, and above it a number, such as the place of a bad coefficient.
+    /// Never 0.
+    pub status: u32,
+}
+
+impl Fault {
+    /// What is wrong with the items of a batch, by ascending item.
+    pub(crate) fn of<E: SchemeError>(status: &BatchStatus<E>) -> Vec<Self> {
+        let faults = status.errors().iter().map(|error| Self {
+            item: error.item,
+            status: match error.kind {
+                ErrorKind::Scheme(error) => error.word(),
+                ErrorKind::NotReached => NOT_REACHED,
+                ErrorKind::UnknownStatus { .. } => UNKNOWN,
+            },
+        });
+        faults.collect()
+    }
+
+    /// What is wrong, in words.
+    #[must_use]
+    pub fn message(&self) -> String {
+        describe(self.status)
+    }
+}
+
+/// What a status says, in words; 0 is that of an item that is fine.
+#[must_use]
+pub fn describe(status: u32) -> String {
+    fn found<E: SchemeError>(status: u32) -> Option<String> {
+        let mut errors = E::all((status >> u8::BITS) as usize).into_iter();
+        errors.find(|error| error.word() == status).map(|error| error.to_string())
+    }
+    match status {
+        0 => "the item is fine".into(),
+        NOT_REACHED => ErrorKind::<KeyError>::NotReached.to_string(),
+        UNKNOWN => "the item's status is none that a kernel should write".into(),
+        _ => found::<KeyError>(status)
+            .or_else(|| found::<Sm2Error>(status))
+            .unwrap_or_else(|| ErrorKind::<KeyError>::UnknownStatus { status }.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_tell_schemes_apart() {
+        let keys = KeyError::all(5).into_iter().map(|error| (error.word(), error.to_string()));
+        let signatures = Sm2Error::all(5).into_iter().map(|error| (error.word(), error.to_string()));
+        let errors: Vec<(u32, String)> = keys.chain(signatures).collect();
+        for (word, text) in &errors {
+            assert_eq!(describe(*word), *text);
+            assert!(word & 0xff < NOT_REACHED);
+        }
+        assert_eq!(describe(1 << 31 | 77), "0x8000004d is no status of an item");
+    }
+}

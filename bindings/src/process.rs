@@ -1,0 +1,37 @@
+//! Which process works. A fork copies the memory of its parent but not its threads: work that waited for them would never end.
+
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ringforge::{Error, Result};
+
+/// The process that has begun to work; 0 for none.
+static AT_WORK: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this process may work: the first that does, or one that was forked before any did. All that the bindings have done
+/// asks first.
+///
+/// # Errors
+/// [`Error::Unsupported`] in a process that was forked off one at work.
+pub fn may_work() -> Result<()> {
+    let this = process::id();
+    match AT_WORK.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(other) if other != this => {
+            let why = "this process was forked off one that had begun to work, and has none of its threads: fork before, or start it anew";
+            Err(Error::Unsupported { job: "work after a fork".into(), why: why.into() })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_goes_on() {
+        assert_eq!(may_work(), Ok(()));
+        assert_eq!(may_work(), Ok(()));
+        std::thread::spawn(|| assert_eq!(may_work(), Ok(()))).join().unwrap();
+    }
+}

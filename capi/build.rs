@@ -1,0 +1,12 @@
+//! Names the shared library in what links with it, by the versions that fit: 0.1 for all of 0.1.x. cargo-c does so itself.
+
+use std::env;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let of = |name: &str| env::var(name).unwrap_or_default();
+    if of("CARGO_CFG_TARGET_OS") == "linux" && env::var_os("CARGO_FEATURE_CAPI").is_none() {
+        let (major, minor) = (of("CARGO_PKG_VERSION_MAJOR"), of("CARGO_PKG_VERSION_MINOR"));
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libringforge.so.{major}.{minor}");
+    }
+}

@@ -1,0 +1,47 @@
+/* For lattice schemes: products in Z_3457[x]/(x^768 - x^384 + 1), a thousand at once, in one call and by way of evaluations. */
+#include "check.h"
+#include <string.h>
+
+int main(void) {
+    RingforgeEngine *engine;
+    RingforgeRing *ring;
+    check(ringforge_engine_best(&engine));
+    check(ringforge_ring_new("3457:x^768-x^384+1", &ring));
+    printf("%s, on %s, by Ringforge %s\n", ringforge_ring_text(ring), ringforge_engine_device(engine), ringforge_version());
+
+    size_t batch = 1000, n = ringforge_ring_degree(ring), bytes = batch * ringforge_ring_element_bytes(ring);
+    require(ringforge_ring_word_bytes(ring) == sizeof(uint16_t), "residues have 16 bits");
+    uint16_t *a = memory(1, bytes), *b = memory(1, bytes), *product = memory(1, bytes);
+    for (size_t i = 0; i < batch; i++) {
+        a[i * n + n - 1] = 1;        /* x^767 */
+        b[i * n + 1] = 1 + i % 3456; /* x times a constant */
+    }
+    check(ringforge_mul(engine, ring, a, b, product, batch));
+    for (size_t i = 0; i < batch; i++) { /* x^768 = x^384 - 1 */
+        uint16_t c = b[i * n + 1];
+        require(product[i * n + n / 2] == c && product[i * n] == 3457 - c, "the product");
+    }
+
+    /* the same by way of evaluations, which may be kept: in place */
+    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, a, a, batch));
+    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, b, b, batch));
+    uint16_t *values = memory(1, bytes);
+    check(ringforge_point_mul(engine, ring, RINGFORGE_TREE_ORDER, a, b, values, batch));
+    check(ringforge_inverse(engine, ring, RINGFORGE_TREE_ORDER, values, values, batch));
+    require(memcmp(values, product, bytes) == 0, "both ways lead to the same product");
+
+    /* what is wrong is told, and ends nothing */
+    b[5] = 3457;
+    RingforgeCode code = ringforge_mul(engine, ring, a, b, product, batch);
+    require(code == RINGFORGE_CODE_NOT_REDUCED, "a residue that is not below the modulus is refused");
+    printf("refused: %s\n", ringforge_message());
+    require(ringforge_mul(engine, ring, a, b, a, batch) == RINGFORGE_CODE_ARGUMENT, "memory that overlaps is refused");
+    require(ringforge_mul(engine, ring, NULL, b, product, batch) == RINGFORGE_CODE_ARGUMENT, "and so is null");
+    require(ringforge_mul(engine, ring, a, b, product, SIZE_MAX) == RINGFORGE_CODE_ARGUMENT, "and an endless batch");
+    check(ringforge_mul(engine, ring, NULL, NULL, NULL, 0));
+
+    free(a), free(b), free(product), free(values);
+    ringforge_ring_free(ring);
+    ringforge_engine_free(engine);
+    return 0;
+}

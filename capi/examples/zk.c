@@ -1,0 +1,36 @@
+/* For zero-knowledge provers: a polynomial over the scalar field of BLS12-381 at all powers of a root of unity, and back. */
+#include "check.h"
+#include <string.h>
+
+#define R "52435875175126190479447740508185965837690552500527637822603658699938581184513"
+
+int main(void) {
+    RingforgeEngine *engine;
+    RingforgeRing *ring;
+    check(ringforge_engine_best(&engine));
+    check(ringforge_ring_new(R " : x^4096 - 1 : plain", &ring)); /* without `plain`, in Montgomery form as provers keep it */
+    size_t n = ringforge_ring_degree(ring);
+    require(ringforge_ring_word_bytes(ring) == 32, "residues are four 64-bit limbs");
+    uint64_t (*f)[4] = memory(n, 32), (*values)[4] = memory(n, 32);
+    for (size_t i = 0; i < n; i++) {
+        f[i][0] = i;
+    }
+    check(ringforge_forward(engine, ring, RINGFORGE_NATURAL_ORDER, f, values, 1));
+    require(values[0][0] == n * (n - 1) / 2 && values[0][1] == 0, "the value at 1 is the sum of all coefficients");
+    check(ringforge_inverse(engine, ring, RINGFORGE_NATURAL_ORDER, values, values, 1));
+    require(memcmp(f, values, n * 32) == 0, "the inverse leads back");
+
+    RingforgeRing *none;
+    RingforgeCode code = ringforge_ring_new("15 : x^4096 - ", &none);
+    require(code == RINGFORGE_CODE_RING && none == NULL, "what is no ring is refused");
+    printf("%zu values on %s; refused: %s\n", n, ringforge_engine_device(engine), ringforge_message());
+    check(ringforge_ring_new("15 : x^4096 - 1", &none));
+    require(ringforge_forward(engine, none, RINGFORGE_TREE_ORDER, NULL, NULL, 0) != RINGFORGE_CODE_OK, "no transform mod 15");
+    printf("refused: %s\n", ringforge_message());
+
+    free(f), free(values);
+    ringforge_ring_free(none);
+    ringforge_ring_free(ring);
+    ringforge_engine_free(engine);
+    return 0;
+}

@@ -1,0 +1,89 @@
+//! Transforms and products on device memory, in the order of a stream.
+
+use core::ffi::c_void;
+
+use ringforge_bindings::{Lent, Operand, Operation, run_lent};
+
+use crate::code::{Failure, RingforgeCode, guarded};
+use crate::elements::order;
+use crate::engine::RingforgeEngine;
+use crate::pointer::{reference, refused};
+use crate::ring::RingforgeRing;
+
+unsafe fn run<const N: usize>(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    operation: impl FnOnce() -> Result<Operation, Failure>,
+    stream: *mut c_void,
+    inputs: [*const c_void; N],
+    output: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    guarded(|| {
+        let (engine, ring) = (&reference("engine", engine)?.engine, &reference("ring", ring)?.ring);
+        let bytes = batch.checked_mul(ring.bytes());
+        let bytes = bytes.ok_or_else(|| refused("batch", "is too large to be addressed"))?;
+        let lent = |pointer: *const c_void| Lent { address: pointer.addr() as u64, bytes };
+        Ok(run_lent(engine, ring, operation()?, stream, &inputs.map(|input| Operand::Lent(lent(input))), lent(output))?)
+    })
+}
+
+/// As `ringforge_forward`, on memory of the engine's GPU: after all that is on the stream so far (a `CUstream` or
+/// `cudaStream_t` of the GPU's primary context, null for the legacy default stream), and before what is put there later. It
+/// returns when the work is started. Memory begins at a multiple of 16. Residues must be below their moduli, or the ring's text
+/// end in `: any word`: nobody checks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_forward_on(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    order: i32,
+    stream: *mut c_void,
+    from: *const c_void,
+    to: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    run(engine, ring, || Ok(Operation::Forward(self::order(order)?)), stream, [from], to, batch)
+}
+
+/// As `ringforge_inverse`, on memory of the engine's GPU in the order of a stream: see `ringforge_forward_on`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_inverse_on(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    order: i32,
+    stream: *mut c_void,
+    from: *const c_void,
+    to: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    run(engine, ring, || Ok(Operation::Inverse(self::order(order)?)), stream, [from], to, batch)
+}
+
+/// As `ringforge_mul`, on memory of the engine's GPU in the order of a stream: see `ringforge_forward_on`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_mul_on(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    stream: *mut c_void,
+    a: *const c_void,
+    b: *const c_void,
+    product: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    run(engine, ring, || Ok(Operation::Mul), stream, [a, b], product, batch)
+}
+
+/// As `ringforge_point_mul`, on memory of the engine's GPU in the order of a stream: see `ringforge_forward_on`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_point_mul_on(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    order: i32,
+    stream: *mut c_void,
+    a: *const c_void,
+    b: *const c_void,
+    product: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    run(engine, ring, || Ok(Operation::PointMul(self::order(order)?)), stream, [a, b], product, batch)
+}

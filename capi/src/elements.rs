@@ -1,0 +1,120 @@
+//! Transforms and products on host memory.
+
+use core::ffi::c_void;
+
+use ringforge::{Order, Ring};
+use ringforge_bindings::Operation;
+
+use crate::code::{Failure, RingforgeCode, guarded};
+use crate::engine::RingforgeEngine;
+use crate::pointer::{Memory, reference, refused};
+use crate::ring::RingforgeRing;
+
+/// Evaluations in the order of the splitting tree, bit-reversed where every radix is 2: the fastest.
+pub const RINGFORGE_TREE_ORDER: i32 = 0;
+/// Evaluations by ascending powers of the root.
+pub const RINGFORGE_NATURAL_ORDER: i32 = 1;
+
+pub(crate) fn order(order: i32) -> Result<Order, Failure> {
+    match order {
+        RINGFORGE_TREE_ORDER => Ok(Order::Tree),
+        RINGFORGE_NATURAL_ORDER => Ok(Order::Natural),
+        _ => Err(refused("order", "is neither the tree's nor the natural one")),
+    }
+}
+
+fn elements<'a>(ring: &Ring, name: &'a str, place: *const c_void, batch: usize) -> Memory<'a, u8> {
+    Memory::new(name, place.cast(), batch, ring.bytes())
+}
+
+unsafe fn transform(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    operation: impl FnOnce(Order) -> Operation,
+    order: i32,
+    [from, to]: [*mut c_void; 2],
+    batch: usize,
+) -> RingforgeCode {
+    guarded(|| {
+        let (engine, ring) = (&reference("engine", engine)?.engine, &reference("ring", ring)?.ring);
+        let operation = operation(self::order(order)?);
+        let [read, write] = [("from", from), ("to", to)].map(|(name, place)| elements(ring, name, place, batch));
+        if from == to {
+            return Ok(operation.run_in_place(engine, ring, write.write()?)?);
+        }
+        Ok(operation.run(engine, ring, &[read.read()?], write.apart_from([read])?.write()?)?)
+    })
+}
+
+unsafe fn product(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    operation: impl FnOnce() -> Result<Operation, Failure>,
+    [a, b]: [*const c_void; 2],
+    product: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    guarded(|| {
+        let (engine, ring) = (&reference("engine", engine)?.engine, &reference("ring", ring)?.ring);
+        let (a, b) = (elements(ring, "a", a, batch), elements(ring, "b", b, batch));
+        let product = elements(ring, "product", product, batch).apart_from([a, b])?;
+        Ok(operation()?.run(engine, ring, &[a.read()?, b.read()?], product.write()?)?)
+    })
+}
+
+/// Transforms `batch` elements in host memory from coefficients to evaluations in this order. `to` may be `from`; else they
+/// must not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_forward(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    order: i32,
+    from: *const c_void,
+    to: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    transform(engine, ring, Operation::Forward, order, [from.cast_mut(), to], batch)
+}
+
+/// Transforms `batch` elements in host memory from evaluations in this order to coefficients: the inverse of
+/// `ringforge_forward`. `to` may be `from`; else they must not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_inverse(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    order: i32,
+    from: *const c_void,
+    to: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    transform(engine, ring, Operation::Inverse, order, [from.cast_mut(), to], batch)
+}
+
+/// Multiplies `batch` pairs of elements in host memory, coefficients to coefficients. Any ring has products, also one without
+/// transforms. `product` must not overlap `a` or `b`, which may be the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_mul(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    a: *const c_void,
+    b: *const c_void,
+    product: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    self::product(engine, ring, || Ok(Operation::Mul), [a, b], product, batch)
+}
+
+/// Multiplies `batch` pairs of evaluations in host memory, all in this order. `product` must not overlap `a` or `b`, which may
+/// be the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_point_mul(
+    engine: *const RingforgeEngine,
+    ring: *const RingforgeRing,
+    order: i32,
+    a: *const c_void,
+    b: *const c_void,
+    product: *mut c_void,
+    batch: usize,
+) -> RingforgeCode {
+    self::product(engine, ring, || Ok(Operation::PointMul(self::order(order)?)), [a, b], product, batch)
+}

@@ -1,0 +1,62 @@
+//! Engines: devices with the programs made for them so far.
+
+use core::ffi::{CStr, c_char};
+use std::ffi::CString;
+
+use ringforge::Engine;
+
+use crate::code::{RingforgeCode, guarded, text};
+use crate::pointer::{give, reference, take_back};
+
+/// A device with the programs made for it so far. Threads may share it.
+#[derive(Debug)]
+pub struct RingforgeEngine {
+    pub(crate) engine: Engine,
+    device: CString,
+}
+
+impl RingforgeEngine {
+    fn new(engine: Engine) -> Self {
+        let device = text(engine.device().to_string());
+        Self { engine, device }
+    }
+}
+
+/// Makes an engine on the first CUDA GPU if it is usable, else on the CPU.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_engine_best(engine: *mut *mut RingforgeEngine) -> RingforgeCode {
+    guarded(|| give("engine", engine, || Ok(RingforgeEngine::new(Engine::best()))))
+}
+
+/// Makes an engine on the CPU.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_engine_cpu(engine: *mut *mut RingforgeEngine) -> RingforgeCode {
+    guarded(|| give("engine", engine, || Ok(RingforgeEngine::new(Engine::cpu()))))
+}
+
+/// Makes an engine on the CUDA GPU with this ordinal, in its primary context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_engine_cuda(ordinal: usize, engine: *mut *mut RingforgeEngine) -> RingforgeCode {
+    guarded(|| give("engine", engine, || Ok(RingforgeEngine::new(Engine::cuda(ordinal)?))))
+}
+
+/// The name of the engine's device, which stays as long as the engine; of null it is empty.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_engine_device(engine: *const RingforgeEngine) -> *const c_char {
+    engine.as_ref().map_or(c"", |engine| -> &CStr { &engine.device }).as_ptr()
+}
+
+/// Drops all programs that are kept for later, and gives back what memory the device keeps for later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_engine_trim(engine: *const RingforgeEngine) -> RingforgeCode {
+    guarded(|| {
+        reference("engine", engine)?.engine.trim();
+        Ok(())
+    })
+}
+
+/// Ends an engine; null is none. What was made with it may outlive it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_engine_free(engine: *mut RingforgeEngine) {
+    take_back(engine);
+}

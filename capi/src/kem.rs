@@ -1,0 +1,142 @@
+//! Key encapsulation in batches.
+
+use core::ffi::{CStr, c_char};
+use std::ffi::CString;
+use std::sync::OnceLock;
+
+use ringforge_bindings::Kem;
+
+use crate::code::{RingforgeCode, guarded, text};
+use crate::engine::RingforgeEngine;
+use crate::items::with_statuses;
+use crate::pointer::{self, Memory, give, reference, take_back};
+
+/// A key encapsulation mechanism made ready on an engine's device. Threads may share it.
+#[derive(Debug)]
+pub struct RingforgeKem(Kem);
+
+/// Sizes of one item, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct RingforgeKemSizes {
+    /// A public key.
+    pub public_key: usize,
+    /// A secret key.
+    pub secret_key: usize,
+    /// A ciphertext.
+    pub ciphertext: usize,
+    /// A shared key.
+    pub shared_key: usize,
+}
+
+/// The name of a mechanism, by numbers from 0 on; null beyond the last. Never freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn ringforge_kem_name(number: usize) -> *const c_char {
+    static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| Kem::names().map(|name| text(name.into())).collect());
+    names.get(number).map_or(core::ptr::null(), |name| CStr::as_ptr(name))
+}
+
+/// Makes the mechanism of this name ready, such as `CTRU-768`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_kem_new(
+    engine: *const RingforgeEngine,
+    name: *const c_char,
+    kem: *mut *mut RingforgeKem,
+) -> RingforgeCode {
+    guarded(|| {
+        give("kem", kem, || {
+            let engine = &reference("engine", engine)?.engine;
+            Ok(RingforgeKem(Kem::new(engine, pointer::text("name", name)?)?))
+        })
+    })
+}
+
+/// Writes the sizes of items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_kem_sizes(kem: *const RingforgeKem, sizes: *mut RingforgeKemSizes) -> RingforgeCode {
+    guarded(|| {
+        let of = reference("kem", kem)?.0.sizes();
+        let sizes = sizes.as_mut().ok_or_else(|| pointer::refused("sizes", "is null"))?;
+        *sizes = RingforgeKemSizes {
+            public_key: of.public_key,
+            secret_key: of.secret_key,
+            ciphertext: of.ciphertext,
+            shared_key: of.shared_key,
+        };
+        Ok(())
+    })
+}
+
+/// Makes `batch` key pairs from the system's randomness. Item i lies at i times its size. `statuses` has a word for each item,
+/// see `RingforgeItem`, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_kem_generate(
+    kem: *const RingforgeKem,
+    batch: usize,
+    public_keys: *mut u8,
+    secret_keys: *mut u8,
+    statuses: *mut u32,
+) -> RingforgeCode {
+    guarded(|| {
+        with_statuses(statuses, batch, || {
+            let kem = &reference("kem", kem)?.0;
+            let sizes = kem.sizes();
+            let public = Memory::new("public_keys", public_keys, batch, sizes.public_key);
+            let secret = Memory::new("secret_keys", secret_keys, batch, sizes.secret_key).apart_from([public])?;
+            Ok(kem.generate(public.write()?, secret.write()?))
+        })
+    })
+}
+
+/// Makes a shared key and its ciphertext for each of `batch` public keys. Public keys are checked. `statuses` as for
+/// `ringforge_kem_generate`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_kem_encapsulate(
+    kem: *const RingforgeKem,
+    batch: usize,
+    public_keys: *const u8,
+    ciphertexts: *mut u8,
+    shared_keys: *mut u8,
+    statuses: *mut u32,
+) -> RingforgeCode {
+    guarded(|| {
+        with_statuses(statuses, batch, || {
+            let kem = &reference("kem", kem)?.0;
+            let sizes = kem.sizes();
+            let public = Memory::new("public_keys", public_keys, batch, sizes.public_key);
+            let sent = Memory::new("ciphertexts", ciphertexts, batch, sizes.ciphertext).apart_from([public])?;
+            let shared = Memory::new("shared_keys", shared_keys, batch, sizes.shared_key).apart_from([public, sent])?;
+            Ok(kem.encapsulate(public.read()?, sent.write()?, shared.write()?))
+        })
+    })
+}
+
+/// Writes the shared key of each of `batch` ciphertexts by its secret key. A rejected ciphertext is no error: its key looks
+/// random, and time and memory accesses do not tell. `statuses` as for `ringforge_kem_generate`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_kem_decapsulate(
+    kem: *const RingforgeKem,
+    batch: usize,
+    secret_keys: *const u8,
+    ciphertexts: *const u8,
+    shared_keys: *mut u8,
+    statuses: *mut u32,
+) -> RingforgeCode {
+    guarded(|| {
+        with_statuses(statuses, batch, || {
+            let kem = &reference("kem", kem)?.0;
+            let sizes = kem.sizes();
+            let secret = Memory::new("secret_keys", secret_keys, batch, sizes.secret_key);
+            let sent = Memory::new("ciphertexts", ciphertexts, batch, sizes.ciphertext);
+            let shared = Memory::new("shared_keys", shared_keys, batch, sizes.shared_key).apart_from([secret, sent])?;
+            Ok(kem.decapsulate(secret.read()?, sent.read()?, shared.write()?))
+        })
+    })
+}
+
+/// Ends a mechanism; null is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_kem_free(kem: *mut RingforgeKem) {
+    take_back(kem);
+}

@@ -1,0 +1,49 @@
+//! Ringforge for C, and for all that calls C: see `include/ringforge.h`, which is made from this crate, and `README.md`.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `code.rs` | how every function ends: a code, a message, no panic |
+//! | `pointer.rs` | what comes from C: checked for null and sizes before it is used |
+//! | `engine.rs`, `ring.rs`, `pinned.rs` | devices, rings from text, host memory that copies go fastest with |
+//! | `elements.rs`, `device.rs` | transforms and products on host memory and on device pointers |
+//! | `items.rs`, `kem.rs`, `sm2.rs` | batches with a status for each item |
+
+// Every function that takes a pointer is one that C calls, whose caller answers for what it points to: the header says how.
+#![allow(unsafe_code, unsafe_op_in_unsafe_fn, clippy::missing_safety_doc)]
+
+mod code;
+mod device;
+mod elements;
+mod engine;
+mod items;
+mod kem;
+mod pinned;
+mod pointer;
+mod ring;
+mod sm2;
+
+pub use code::{RingforgeCode, ringforge_message, ringforge_version};
+pub use device::{ringforge_forward_on, ringforge_inverse_on, ringforge_mul_on, ringforge_point_mul_on};
+pub use elements::{
+    RINGFORGE_NATURAL_ORDER, RINGFORGE_TREE_ORDER, ringforge_forward, ringforge_inverse, ringforge_mul,
+    ringforge_point_mul,
+};
+pub use engine::{
+    RingforgeEngine, ringforge_engine_best, ringforge_engine_cpu, ringforge_engine_cuda, ringforge_engine_device,
+    ringforge_engine_free, ringforge_engine_trim,
+};
+pub use items::{RingforgeItem, ringforge_item_message};
+pub use kem::{
+    RingforgeKem, RingforgeKemSizes, ringforge_kem_decapsulate, ringforge_kem_encapsulate, ringforge_kem_free,
+    ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes,
+};
+pub use pinned::{RingforgePinned, ringforge_pinned_data, ringforge_pinned_free, ringforge_pinned_new};
+pub use ring::{
+    RingforgeRing, ringforge_ring_degree, ringforge_ring_element_bytes, ringforge_ring_free, ringforge_ring_limbs,
+    ringforge_ring_new, ringforge_ring_text, ringforge_ring_word_bytes,
+};
+pub use sm2::{
+    RINGFORGE_SM2_DIGEST, RINGFORGE_SM2_PRIVATE_KEY, RINGFORGE_SM2_PUBLIC_KEY, RINGFORGE_SM2_SIGNATURE, RingforgeSm2,
+    ringforge_sm2_digest, ringforge_sm2_free, ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_sign,
+    ringforge_sm2_verify,
+};

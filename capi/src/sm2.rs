@@ -1,0 +1,135 @@
+//! SM2 signatures in batches.
+
+use ringforge_bindings::{DEFAULT_ID, Sm2};
+
+use crate::code::{RingforgeCode, guarded};
+use crate::engine::RingforgeEngine;
+use crate::items::with_statuses;
+use crate::pointer::{Memory, give, reference, take_back};
+
+/// Bytes of a private key, big-endian.
+pub const RINGFORGE_SM2_PRIVATE_KEY: usize = 32;
+/// Bytes of a public key: x, then y, big-endian.
+pub const RINGFORGE_SM2_PUBLIC_KEY: usize = 64;
+/// Bytes of a digest.
+pub const RINGFORGE_SM2_DIGEST: usize = 32;
+/// Bytes of a signature: r, then s, big-endian.
+pub const RINGFORGE_SM2_SIGNATURE: usize = 64;
+
+/// SM2 (GB/T 32918) made ready on an engine's device. Threads may share it.
+#[derive(Debug)]
+pub struct RingforgeSm2(Sm2);
+
+/// Makes signing and verification ready. With `lookups`, signing reads tables at secret places: faster, and for a device of
+/// one's own; without, time and memory accesses tell nothing of keys and nonces.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_sm2_new(
+    engine: *const RingforgeEngine,
+    lookups: bool,
+    sm2: *mut *mut RingforgeSm2,
+) -> RingforgeCode {
+    guarded(|| give("sm2", sm2, || Ok(RingforgeSm2(Sm2::new(&reference("engine", engine)?.engine, lookups)?))))
+}
+
+/// Makes `batch` key pairs from the system's randomness. Item i lies at i times its size. `statuses` has a word for each item,
+/// see `RingforgeItem`, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_sm2_generate(
+    sm2: *const RingforgeSm2,
+    batch: usize,
+    private_keys: *mut u8,
+    public_keys: *mut u8,
+    statuses: *mut u32,
+) -> RingforgeCode {
+    guarded(|| {
+        with_statuses(statuses, batch, || {
+            let sm2 = &reference("sm2", sm2)?.0;
+            let private = Memory::new("private_keys", private_keys, batch, RINGFORGE_SM2_PRIVATE_KEY);
+            let public =
+                Memory::new("public_keys", public_keys, batch, RINGFORGE_SM2_PUBLIC_KEY).apart_from([private])?;
+            Ok(sm2.generate(private.write()?, public.write()?))
+        })
+    })
+}
+
+/// Writes the digest that is signed for each of `batch` messages, which lie one after another, `lengths[i]` bytes each. There
+/// are as many public keys as messages, or one for all. The owners have one identifier of `id_bytes` bytes; where `id` is null
+/// it is the standard's default. On this machine's CPU. `statuses` as for `ringforge_sm2_generate`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_sm2_digest(
+    batch: usize,
+    public_keys: *const u8,
+    public_key_count: usize,
+    id: *const u8,
+    id_bytes: usize,
+    messages: *const u8,
+    lengths: *const usize,
+    digests: *mut u8,
+    statuses: *mut u32,
+) -> RingforgeCode {
+    guarded(|| {
+        with_statuses(statuses, batch, || {
+            let public = Memory::new("public_keys", public_keys, public_key_count, RINGFORGE_SM2_PUBLIC_KEY);
+            let (use_default, id) = (id.is_null(), Memory::new("id", id, if id.is_null() { 0 } else { id_bytes }, 1));
+            let lengths = Memory::new("lengths", lengths, batch, 1).read()?;
+            let bytes = lengths.iter().fold(0usize, |bytes, length| bytes.saturating_add(*length));
+            let text = Memory::new("messages", messages, bytes, 1);
+            let digests =
+                Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST).apart_from([public, id, text])?;
+            let id = if use_default { DEFAULT_ID } else { id.read()? };
+            Ok(Sm2::digest(public.read()?, id, text.read()?, lengths, digests.write()?))
+        })
+    })
+}
+
+/// Signs `batch` digests, each by its private key, or all by one where `private_key_count` is 1. `statuses` as for
+/// `ringforge_sm2_generate`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_sm2_sign(
+    sm2: *const RingforgeSm2,
+    batch: usize,
+    private_keys: *const u8,
+    private_key_count: usize,
+    digests: *const u8,
+    signatures: *mut u8,
+    statuses: *mut u32,
+) -> RingforgeCode {
+    guarded(|| {
+        with_statuses(statuses, batch, || {
+            let sm2 = &reference("sm2", sm2)?.0;
+            let private = Memory::new("private_keys", private_keys, private_key_count, RINGFORGE_SM2_PRIVATE_KEY);
+            let digests = Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST);
+            let signed = Memory::new("signatures", signatures, batch, RINGFORGE_SM2_SIGNATURE);
+            let signed = signed.apart_from([private, digests])?;
+            Ok(sm2.sign(private.read()?, digests.read()?, signed.write()?))
+        })
+    })
+}
+
+/// Verifies `batch` signatures of digests. It returns `RINGFORGE_CODE_OK` only if all are right; else `statuses`, as for
+/// `ringforge_sm2_generate`, say which are not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_sm2_verify(
+    sm2: *const RingforgeSm2,
+    batch: usize,
+    public_keys: *const u8,
+    digests: *const u8,
+    signatures: *const u8,
+    statuses: *mut u32,
+) -> RingforgeCode {
+    guarded(|| {
+        with_statuses(statuses, batch, || {
+            let sm2 = &reference("sm2", sm2)?.0;
+            let public = Memory::new("public_keys", public_keys, batch, RINGFORGE_SM2_PUBLIC_KEY);
+            let digests = Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST);
+            let signed = Memory::new("signatures", signatures, batch, RINGFORGE_SM2_SIGNATURE);
+            Ok(sm2.verify(public.read()?, digests.read()?, signed.read()?))
+        })
+    })
+}
+
+/// Ends what `ringforge_sm2_new` made; null is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_sm2_free(sm2: *mut RingforgeSm2) {
+    take_back(sm2);
+}

@@ -1,0 +1,37 @@
+//! The library as `install.sh` installs it, from what was built for this test.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use tempfile::TempDir;
+
+/// A folder into which the library was installed.
+pub(crate) struct Installed(TempDir);
+
+impl Installed {
+    /// Nothing where there is no C compiler, and on systems whose libraries have other names.
+    pub(crate) fn new() -> Option<Self> {
+        if !cfg!(target_os = "linux") || Command::new("cc").arg("--version").output().is_err() {
+            return None;
+        }
+        let folder = TempDir::new().unwrap();
+        // the script calls a cargo that has done its work already
+        let (programs, target) = (folder.path().join("programs"), folder.path().join("target"));
+        fs::create_dir(&programs).unwrap();
+        symlink("/bin/true", programs.join("cargo")).unwrap();
+        fs::create_dir(&target).unwrap();
+        symlink(env::current_exe().unwrap().parent().unwrap(), target.join("release")).unwrap();
+        let path = format!("{}:{}", programs.display(), env::var("PATH").unwrap());
+        let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("install.sh"));
+        script.arg(folder.path()).env("PATH", path).env("CARGO_TARGET_DIR", target);
+        assert!(script.status().unwrap().success(), "{script:?}");
+        Some(Self(folder))
+    }
+
+    /// A file of the folder.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}

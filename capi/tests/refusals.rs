@@ -1,0 +1,135 @@
+//! Null handles, null memory, and sizes beyond all memory are refused by name; nothing ends the process.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_void};
+use std::ptr::{null, null_mut};
+
+use ringforge_capi::{
+    RingforgeCode, RingforgeEngine, RingforgeKem, RingforgeRing, RingforgeSm2, ringforge_engine_cpu,
+    ringforge_engine_cuda, ringforge_engine_device, ringforge_engine_free, ringforge_engine_trim, ringforge_forward,
+    ringforge_forward_on, ringforge_inverse_on, ringforge_item_message, ringforge_kem_encapsulate, ringforge_kem_free,
+    ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes, ringforge_message,
+    ringforge_mul, ringforge_mul_on, ringforge_pinned_data, ringforge_pinned_free, ringforge_pinned_new,
+    ringforge_point_mul, ringforge_point_mul_on, ringforge_ring_degree, ringforge_ring_free, ringforge_ring_new,
+    ringforge_ring_text, ringforge_sm2_free, ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_verify,
+};
+
+fn message() -> String {
+    // SAFETY: the text stays until this thread's next failure.
+    unsafe { CStr::from_ptr(ringforge_message()) }.to_string_lossy().into_owned()
+}
+
+/// Expects a refusal in these words.
+fn refused(code: RingforgeCode, words: &str) {
+    assert_eq!((code, message().as_str()), (RingforgeCode::Argument, words));
+}
+
+fn engine_and_ring() -> (*mut RingforgeEngine, *mut RingforgeRing) {
+    let (mut engine, mut ring) = (null_mut(), null_mut());
+    // SAFETY: the places are there, and the text ends.
+    unsafe {
+        assert_eq!(ringforge_engine_cpu(&raw mut engine), RingforgeCode::Ok);
+        assert_eq!(ringforge_ring_new(c"17 : x^4 + 1".as_ptr(), &raw mut ring), RingforgeCode::Ok);
+    }
+    (engine, ring)
+}
+
+#[test]
+fn null_is_refused_or_nothing() {
+    let (engine, ring) = engine_and_ring();
+    // SAFETY: handles are those of this library or null, as is memory.
+    unsafe {
+        refused(ringforge_engine_cpu(null_mut()), "engine: is null");
+        refused(ringforge_engine_trim(null()), "engine: is null");
+        refused(ringforge_ring_new(null(), &mut null_mut()), "text: is null");
+        refused(ringforge_ring_new(c"17 : x^4 + 1".as_ptr(), null_mut()), "ring: is null");
+        refused(ringforge_ring_new(c"\xff".as_ptr(), &mut null_mut()), "text: is not UTF-8");
+        refused(ringforge_forward(null(), ring, 0, null(), null_mut(), 1), "engine: is null");
+        refused(ringforge_forward(engine, null(), 0, null(), null_mut(), 1), "ring: is null");
+        refused(ringforge_forward(engine, ring, 0, null(), null_mut(), 1), "to: is null");
+        let mut element = [0u16; 4];
+        let to: *mut c_void = element.as_mut_ptr().cast();
+        refused(ringforge_forward(engine, ring, 0, null(), to, 1), "from: is null");
+        refused(ringforge_forward(engine, ring, 2, to, to, 1), "order: is neither the tree's nor the natural one");
+        refused(
+            ringforge_point_mul(engine, ring, -1, null(), null(), null_mut(), 0),
+            "order: is neither the tree's nor the natural one",
+        );
+        refused(ringforge_mul(engine, ring, to, null(), null_mut(), 1), "product: is null");
+        refused(
+            ringforge_mul(engine, ring, to, to, to, usize::MAX / 8),
+            "product: the batch is too large to be addressed",
+        );
+        refused(
+            ringforge_mul_on(engine, ring, null_mut(), to, to, to, usize::MAX),
+            "batch: is too large to be addressed",
+        );
+        refused(ringforge_kem_new(engine, null(), &mut null_mut()), "name: is null");
+        refused(ringforge_kem_sizes(null(), null_mut()), "kem: is null");
+        refused(ringforge_kem_generate(null(), 1, null_mut(), null_mut(), null_mut()), "kem: is null");
+        refused(ringforge_sm2_new(null(), false, &mut null_mut()), "engine: is null");
+        refused(ringforge_pinned_new(engine, 16, null_mut()), "pinned: is null");
+
+        assert_eq!(CStr::from_ptr(ringforge_engine_device(null())), c"");
+        assert_eq!(CStr::from_ptr(ringforge_ring_text(null())), c"");
+        assert_eq!((ringforge_ring_degree(null()), ringforge_pinned_data(null())), (0, null_mut()));
+        assert!(ringforge_kem_name(usize::MAX).is_null());
+        ringforge_engine_free(null_mut());
+        ringforge_ring_free(null_mut());
+        ringforge_kem_free(null_mut());
+        ringforge_sm2_free(null_mut());
+        ringforge_pinned_free(null_mut());
+        // no batch needs no memory
+        assert_eq!(ringforge_forward(engine, ring, 1, null(), null_mut(), 0), RingforgeCode::Ok);
+        ringforge_ring_free(ring);
+        ringforge_engine_free(engine);
+    }
+}
+
+#[test]
+fn statuses_say_that_nothing_was_reached() {
+    let (engine, ring) = engine_and_ring();
+    let (mut kem, mut sm2): (*mut RingforgeKem, *mut RingforgeSm2) = (null_mut(), null_mut());
+    // SAFETY: as above; statuses have room for their batches.
+    unsafe {
+        assert_eq!(ringforge_kem_new(engine, c"CTRU-512".as_ptr(), &raw mut kem), RingforgeCode::Ok);
+        let mut statuses = [0u32; 2];
+        let code = ringforge_kem_encapsulate(kem, 2, null(), null_mut(), null_mut(), statuses.as_mut_ptr());
+        refused(code, "ciphertexts: is null");
+        assert_eq!(statuses, [254; 2]);
+        assert_eq!(CStr::from_ptr(ringforge_item_message(statuses[0])).to_str(), Ok("no kernel has finished the item"));
+        assert_eq!(ringforge_sm2_new(engine, false, &raw mut sm2), RingforgeCode::Ok);
+        refused(ringforge_sm2_verify(sm2, 2, null(), null(), null(), statuses.as_mut_ptr()), "public_keys: is null");
+        refused(ringforge_sm2_generate(sm2, 1, null_mut(), null_mut(), null_mut()), "public_keys: is null");
+        let mut same = [0u8; 96];
+        let place = same.as_mut_ptr();
+        refused(ringforge_sm2_generate(sm2, 1, place, place.add(31), null_mut()), "public_keys: overlaps private_keys");
+        ringforge_sm2_free(sm2);
+        ringforge_kem_free(kem);
+        ringforge_ring_free(ring);
+        ringforge_engine_free(engine);
+    }
+}
+
+#[test]
+fn what_a_cpu_cannot_do_is_unsupported() {
+    let (engine, ring) = engine_and_ring();
+    let at = |address: usize| std::ptr::without_provenance_mut::<c_void>(address);
+    // SAFETY: refused before anything is done with the addresses.
+    unsafe {
+        for code in [
+            ringforge_forward_on(engine, ring, 0, null_mut(), at(256), at(512), 1),
+            ringforge_inverse_on(engine, ring, 0, null_mut(), at(256), at(256), 1),
+            ringforge_point_mul_on(engine, ring, 0, null_mut(), at(256), at(256), at(512), 1),
+        ] {
+            assert_eq!(code, RingforgeCode::Unsupported);
+        }
+        assert!(message().contains("foreign memory"), "{}", message());
+        let mut none = engine;
+        assert_eq!(ringforge_engine_cuda(usize::MAX, &raw mut none), RingforgeCode::NoDevice);
+        assert!(none.is_null());
+        ringforge_ring_free(ring);
+        ringforge_engine_free(engine);
+    }
+}

@@ -1,0 +1,41 @@
+"""Number-theoretic transforms, polynomial arithmetic, key encapsulation and signatures, on CPUs and GPUs.
+
+>>> import ringforge
+>>> ring = ringforge.Ring("17 : x^4 + 1")
+>>> ring.mul([1, 2, 3, 4], [0, 1, 0, 0])
+array([13, 1, 2, 3], dtype=object)
+"""
+
+from ._batches import Kem, KemSizes, Sm2, kems
+from ._engine import Engine, default_engine, pinned_empty
+from ._errors import (
+    ArgumentError,
+    Error,
+    ItemError,
+    NoDeviceError,
+    OutOfMemoryError,
+    RingError,
+    UnsupportedError,
+)
+from ._native import __version__
+from ._ring import DeviceArray, Ring
+
+__all__ = [
+    "ArgumentError",
+    "DeviceArray",
+    "Engine",
+    "Error",
+    "ItemError",
+    "Kem",
+    "KemSizes",
+    "NoDeviceError",
+    "OutOfMemoryError",
+    "Ring",
+    "RingError",
+    "Sm2",
+    "UnsupportedError",
+    "__version__",
+    "default_engine",
+    "kems",
+    "pinned_empty",
+]

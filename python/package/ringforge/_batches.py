@@ -1,0 +1,152 @@
+"""Key encapsulation and signatures in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from ._engine import Engine, default_engine
+from ._errors import ArgumentError, ItemError
+
+Bytes = NDArray[np.uint8]
+Buffer = Bytes | bytes | bytearray | memoryview
+
+
+class KemSizes(NamedTuple):
+    """Sizes of one item, in bytes."""
+
+    public_key: int
+    secret_key: int
+    ciphertext: int
+    shared_key: int
+
+
+def kems() -> list[str]:
+    """The names of all mechanisms."""
+    return _native.kems()
+
+
+class Kem:
+    """A key encapsulation mechanism by its name, such as `CTRU-768`, made ready on an engine's device. Threads may share it.
+
+    Items are rows of arrays of bytes; what comes in may also be one `bytes` with all items. Outputs are new arrays, or `out`,
+    which may be in pinned memory. Where items come to nothing, `ItemError` says which, and has the outputs of all others."""
+
+    def __init__(self, name: str, engine: Engine | None = None) -> None:
+        self.engine = engine or default_engine()
+        """The engine."""
+        self.name = name
+        """The name."""
+        self._native = _native.Kem(self.engine._native, name)
+        self.sizes = KemSizes(*self._native.sizes)
+        """Sizes of items."""
+
+    def generate(self, batch: int, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
+        """New key pairs from the system's randomness: public keys and secret keys."""
+        sizes = (self.sizes.public_key, self.sizes.secret_key)
+        public, secret = _outputs(("public_keys", "secret_keys"), batch, sizes, out)
+        _check_items(self._native.generate(_flat(public), _flat(secret)), (public, secret))
+        return public, secret
+
+    def encapsulate(self, public_keys: Buffer, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
+        """Ciphertexts and shared keys, one for each public key. Public keys are checked."""
+        public = _items("public_keys", public_keys, self.sizes.public_key)
+        sizes = (self.sizes.ciphertext, self.sizes.shared_key)
+        sent, shared = _outputs(("ciphertexts", "shared_keys"), len(public), sizes, out)
+        _check_items(self._native.encapsulate(_flat(public), _flat(sent), _flat(shared)), (sent, shared))
+        return sent, shared
+
+    def decapsulate(self, secret_keys: Buffer, ciphertexts: Buffer, *, out: Bytes | None = None) -> Bytes:
+        """The shared key of each ciphertext by its secret key. A rejected ciphertext is no error: its key looks random."""
+        secret = _items("secret_keys", secret_keys, self.sizes.secret_key)
+        sent = _items("ciphertexts", ciphertexts, self.sizes.ciphertext)
+        outs = None if out is None else (out,)
+        (shared,) = _outputs(("shared_keys",), len(secret), (self.sizes.shared_key,), outs)
+        _check_items(self._native.decapsulate(_flat(secret), _flat(sent), _flat(shared)), (shared,))
+        return shared
+
+    def __repr__(self) -> str:
+        return f"Kem({self.name!r})"
+
+
+class Sm2:
+    """SM2 signatures (GB/T 32918), made ready on an engine's device. Threads may share it.
+
+    Private keys and digests have 32 bytes, public keys (x, then y) and signatures (r, then s) 64, big-endian. Items are rows of
+    arrays of bytes, as for `Kem`."""
+
+    def __init__(self, engine: Engine | None = None, *, lookups: bool = False) -> None:
+        """With `lookups`, signing reads tables at secret places: faster, and for a device of one's own."""
+        self.engine = engine or default_engine()
+        """The engine."""
+        self._native = _native.Sm2(self.engine._native, lookups)
+
+    def generate(self, batch: int, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
+        """New key pairs from the system's randomness: private keys and public keys."""
+        private, public = _outputs(("private_keys", "public_keys"), batch, (32, 64), out)
+        _check_items(self._native.generate(_flat(private), _flat(public)), (private, public))
+        return private, public
+
+    @staticmethod
+    def digest(public_keys: Buffer, messages: Sequence[bytes], id: bytes | None = None) -> Bytes:
+        """What is signed of each message by the owner of each public key, or of the only one, who have one identifier; None is
+        the standard's default. On the CPU."""
+        public = _items("public_keys", public_keys, 64)
+        (digests,) = _outputs(("digests",), len(messages), (32,), None)
+        _check_items(_native.sm2_digest(_flat(public), list(messages), _flat(digests), id), (digests,))
+        return digests
+
+    def sign(self, private_keys: Buffer, digests: Buffer, *, out: Bytes | None = None) -> Bytes:
+        """Signatures of digests, each by its private key, or all by the only one."""
+        private, given = _items("private_keys", private_keys, 32), _items("digests", digests, 32)
+        (signed,) = _outputs(("signatures",), len(given), (64,), None if out is None else (out,))
+        _check_items(self._native.sign(_flat(private), _flat(given), _flat(signed)), (signed,))
+        return signed
+
+    def verify(self, public_keys: Buffer, digests: Buffer, signatures: Buffer) -> NDArray[np.bool_]:
+        """Which signatures are right."""
+        right = np.ones(len(_items("digests", digests, 32)), np.bool_)
+        right[list(self.errors(public_keys, digests, signatures))] = False
+        return right
+
+    def errors(self, public_keys: Buffer, digests: Buffer, signatures: Buffer) -> dict[int, str]:
+        """What is wrong with signatures that are not right, by their numbers."""
+        public, given = _items("public_keys", public_keys, 64), _items("digests", digests, 32)
+        return dict(self._native.verify(_flat(public), _flat(given), _flat(_items("signatures", signatures, 64))))
+
+
+def _items(name: str, given: Any, size: int) -> Bytes:
+    """Items in rows, from bytes or from an array."""
+    array = given if isinstance(given, np.ndarray) else np.frombuffer(given, np.uint8)
+    if array.dtype != np.uint8:
+        raise ArgumentError(f"{name}: expected numbers of type uint8, got {array.dtype}")
+    if array.size % size != 0 or array.ndim > 1 and array.shape[-1] != size:
+        raise ArgumentError(f"{name}: expected items of {size} bytes, got shape {array.shape}")
+    return np.ascontiguousarray(array).reshape(-1, size)
+
+
+def _outputs(
+    names: tuple[str, ...], batch: int, sizes: tuple[int, ...], out: tuple[Bytes, ...] | None
+) -> tuple[Bytes, ...]:
+    """New arrays, or those of the caller if they fit."""
+    if out is None:
+        return tuple(np.empty((batch, size), np.uint8) for size in sizes)
+    for name, array, size in zip(names, out, sizes, strict=True):
+        if array.dtype != np.uint8 or array.shape != (batch, size) or not array.flags.carray:
+            raise ArgumentError(
+                f"out: expected {name} as a contiguous array of uint8, not read only, of shape {(batch, size)}"
+            )
+    return out
+
+
+def _check_items(faults: list[tuple[int, str]], outputs: tuple[Bytes, ...]) -> None:
+    if faults:
+        raise ItemError(dict(faults), outputs)
+
+
+def _flat(array: Bytes) -> Bytes:
+    return array.reshape(array.size)

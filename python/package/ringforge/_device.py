@@ -1,0 +1,66 @@
+"""Tensors of others on the device, by DLPack."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from ._errors import ArgumentError
+
+CPU, CUDA, CUDA_MANAGED = 1, 2, 13
+"""DLPack's numbers of kinds of devices."""
+
+_WHOLE_NUMBERS = (0, 1)
+"""DLPack's codes of whole numbers, with a sign and without."""
+
+
+Place = tuple[int, int]
+"""A kind of device, and its ordinal."""
+
+
+def place_of(x: Any) -> Place | None:
+    """Where a tensor of another library's is; None for anything in host memory."""
+    if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
+        return None
+    kind, ordinal = x.__dlpack_device__()
+    return None if int(kind) == CPU else (int(kind), int(ordinal))
+
+
+def current_stream(x: Any) -> int:
+    """The handle of the stream that the library of a tensor works on now: 1 is the legacy default stream."""
+    library = type(x).__module__.partition(".")[0]
+    handle = 0
+    if library == "torch":
+        handle = sys.modules["torch"].cuda.current_stream(x.device).cuda_stream
+    elif library == "cupy":
+        with x.device:
+            handle = sys.modules["cupy"].cuda.get_current_stream().ptr
+    return int(handle) or 1
+
+
+def is_read_only(x: Any, tensor: _native.Tensor) -> bool:
+    """Whether its producer forbids writing: by a flag, or as JAX does, whose arrays never change, by its documentation."""
+    return tensor.read_only or type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
+def take(
+    name: str, x: Any, place: Place, ordinal: int | None, dtype: np.dtype[Any], stream: int | None
+) -> _native.Tensor:
+    """The tensor, ready in the order of the stream, if it is such as the engine on the GPU of this ordinal can work on."""
+    if place not in ((CUDA, ordinal), (CUDA_MANAGED, ordinal)):
+        where = "the CPU" if ordinal is None else f"GPU {ordinal}"
+        raise ArgumentError(f"{name}: is on another device {place} than the engine, which is on {where}")
+    try:
+        capsule = x.__dlpack__(stream=stream, max_version=(1, 0))
+    except TypeError:  # from before there were versions
+        capsule = x.__dlpack__(stream=stream)
+    tensor = _native.Tensor(capsule)
+    code, bits, lanes = tensor.dtype
+    if code not in _WHOLE_NUMBERS or bits != 8 * dtype.itemsize or lanes != 1:
+        raise ArgumentError(f"{name}: expected whole numbers of {8 * dtype.itemsize} bits")
+    if not tensor.contiguous:
+        raise ArgumentError(f"{name}: is not contiguous")
+    return tensor

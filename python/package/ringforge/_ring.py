@@ -1,0 +1,249 @@
+"""Rings: transforms and products of arrays, of Python's integers, and of tensors on the device."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _device, _native
+from ._engine import Engine, default_engine
+from ._errors import ArgumentError
+
+Order = Literal["natural", "tree"]
+
+
+class DeviceArray:
+    """An array on the engine's device, made by `Ring.upload` and by operations on such arrays and on tensors of others.
+
+    It goes to torch, CuPy or JAX without a copy by DLPack (`torch.from_dlpack(array)`), and to numpy by `numpy()`. Work that
+    makes it may still be under way; whatever takes it waits as it must. Who takes it by DLPack shares the memory, and must not
+    write to it while the array is used."""
+
+    def __init__(self, native: _native.DeviceArray, engine: Engine) -> None:
+        self._native = native
+        self._engine = engine
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers along each dimension."""
+        return tuple(self._native.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What its numbers are."""
+        return np.dtype(f"u{self._native.bits // 8}")
+
+    def numpy(self) -> NDArray[Any]:
+        """A copy in host memory."""
+        host = np.empty(self.shape, self.dtype)
+        self._native.read(_flat(host))
+        return host
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """DLPack's protocol: `stream` is -1 for no order, None or 1 for the legacy default stream, 2 for the thread's, or a
+        handle."""
+        if dl_device not in (None, self.__dlpack_device__()) or copy:
+            raise BufferError("the array is handed over where it is, without a copy")
+        handle = None if stream == -1 else 1 if stream is None else stream
+        versioned = max_version is not None and max_version[0] >= 1
+        return self._native.capsule(self._engine.ordinal or 0, handle, versioned)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        ordinal = self._engine.ordinal
+        return (_device.CPU, 0) if ordinal is None else (_device.CUDA, ordinal)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.shape}, {self.dtype}, {self._engine.device!r})"
+
+
+class Ring:
+    """A ring Z_Q[x]/(f) of a text such as `3457 : x^768 - x^384 + 1`; with several moduli an RNS basis: `97,193 : x^16 + 1`.
+
+    Elements are arrays whose last dimension is the degree, lowest coefficient first; before it comes one for the moduli where
+    there are several, and in front any number of others, which are batches. What comes in decides what goes out:
+
+    - numpy arrays of `dtype` (or the signed type of its size, as the same bits) give such arrays. Residues of more than 64 bits
+      are four words each, in one more dimension at the end, lowest first, and in Montgomery form unless the text ends in
+      `: plain`;
+    - lists of Python's integers, and arrays of them (`dtype=object`), give arrays of Python's integers. They may be any, and are
+      taken modulo the modulus;
+    - tensors on the engine's GPU (of torch, CuPy, JAX: all with DLPack), contiguous, and `DeviceArray` give `DeviceArray`. Their
+      residues must be below their moduli: nobody checks. Work is in the order of `stream`, a handle: by default torch's or
+      CuPy's current one for tensors of theirs, else the legacy default stream."""
+
+    def __init__(self, text: str, engine: Engine | None = None) -> None:
+        self.engine = engine or default_engine()
+        """The engine that works in the ring."""
+        self._native = _native.Ring(self.engine._native, text)
+        self.moduli: list[int] = [int(q) for q in self._native.moduli]
+        """The modulus of each row."""
+        self.degree: int = self._native.degree
+        """The degree of f."""
+        width = self._native.word_bytes
+        self.dtype: np.dtype[Any] = np.dtype(f"u{min(width, 8)}")
+        """The type of numpy arrays of residues."""
+        rows = (len(self.moduli),) if len(self.moduli) > 1 else ()
+        self.shape: tuple[int, ...] = (*rows, self.degree, *((width // 8,) if width > 8 else ()))
+        """The shape of one element as a numpy array."""
+        self._int_shape = (*rows, self.degree)
+
+    @property
+    def text(self) -> str:
+        """The text that makes the same ring."""
+        return self._native.text
+
+    def ntt(self, x: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
+        """From coefficients to evaluations, in natural order (by ascending powers of the root) or in that of the splitting tree,
+        which is the fastest. `out` may be `x`."""
+        return self._run("forward", order, {"x": x}, out, stream)
+
+    def intt(self, x: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
+        """From evaluations to coefficients: the inverse of `ntt`. `out` may be `x`."""
+        return self._run("inverse", order, {"x": x}, out, stream)
+
+    def mul(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
+        """Products of elements, coefficients to coefficients; any ring has them, also one without transforms."""
+        return self._run("mul", "tree", {"a": a, "b": b}, out, stream)
+
+    def point_mul(self, a: Any, b: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
+        """Products of evaluations, all in this order."""
+        return self._run("point_mul", order, {"a": a, "b": b}, out, stream)
+
+    def upload(self, coefficients: Any) -> DeviceArray:
+        """Elements to the device, from an array in host memory. Residues are checked."""
+        array = self._array("coefficients", coefficients)
+        return DeviceArray(self._native.upload(_flat(array), array.shape), self.engine)
+
+    def _run(self, operation: str, order: str, named: dict[str, Any], out: Any, stream: int | None) -> Any:
+        names, inputs = list(named), list(named.values())
+        places = [None if isinstance(x, DeviceArray) else _device.place_of(x) for x in inputs]
+        if any(places) or any(isinstance(x, DeviceArray) for x in inputs):
+            return self._run_device(operation, order, named, places, out, stream)
+        if any(not hasattr(x, "dtype") or x.dtype == object for x in inputs):
+            if out is not None:
+                raise ArgumentError("out: Python's integers go into a new array")
+            return self._run_ints(operation, order, names, inputs)
+        arrays = [self._array(name, x) for name, x in zip(names, inputs)]
+        _same_shape(names, [x.shape for x in arrays])
+        if out is None:
+            out = np.empty(arrays[0].shape, self.dtype)
+            target = out
+        else:
+            target = self._array("out", out, writes=True)
+            _same_shape([names[0], "out"], [arrays[0].shape, target.shape])
+            if len(arrays) == 1 and target.ctypes.data == arrays[0].ctypes.data:
+                self._native.run_in_place(operation, order, _flat(target))
+                return out
+            if any(np.may_share_memory(target, x) for x in arrays):
+                raise ArgumentError("out: overlaps an input")
+        self._native.run(operation, order, [_flat(x) for x in arrays], _flat(target))
+        return out
+
+    def _run_ints(self, operation: str, order: str, names: list[str], inputs: list[Any]) -> NDArray[Any]:
+        shapes, flat = [], []
+        width = self._native.word_bytes
+        moduli = np.array(self.moduli, dtype=object).reshape(-1, 1) if len(self.moduli) > 1 else self.moduli[0]
+        for name, x in zip(names, inputs):
+            ints = np.array(x, dtype=object)
+            if ints.shape[ints.ndim - len(self._int_shape) :] != self._int_shape:
+                raise ArgumentError(f"{name}: expected shape (..., {_dims(self._int_shape)}), got {ints.shape}")
+            if not all(isinstance(value, (int, np.integer)) for value in ints.flat):
+                raise ArgumentError(f"{name}: expected integers")
+            reduced = (ints % moduli).flat
+            flat.append(np.frombuffer(b"".join(int(v).to_bytes(width, "little") for v in reduced), np.uint8))
+            shapes.append(ints.shape)
+        _same_shape(names, shapes)
+        made = np.empty(len(flat[0]), np.uint8)
+        self._native.plain().run(operation, order, flat, made)
+        words = made.tobytes()
+        values = [int.from_bytes(words[i : i + width], "little") for i in range(0, len(words), width)]
+        result = np.empty(len(values), dtype=object)
+        result[:] = values
+        return result.reshape(shapes[0])
+
+    def _run_device(
+        self,
+        operation: str,
+        order: str,
+        named: dict[str, Any],
+        places: list[_device.Place | None],
+        out: Any,
+        stream: int | None,
+    ) -> DeviceArray | Any:
+        if isinstance(out, DeviceArray):
+            raise ArgumentError("out: an array of the engine's is never written again")
+        inputs = list(named.values())
+        if stream is None:
+            others = (x for x in (*inputs, out) if x is not None and not isinstance(x, DeviceArray))
+            stream = next((_device.current_stream(x) for x in others), None)
+
+        def take(name: str, x: Any, place: _device.Place | None) -> _native.Tensor:
+            if place is None:
+                raise ArgumentError(f"{name}: is in host memory, and other arguments are not")
+            return _device.take(name, x, place, self.engine.ordinal, self.dtype, stream)
+
+        taken: list[_native.DeviceArray | _native.Tensor] = [
+            x._native if isinstance(x, DeviceArray) else take(name, x, place)
+            for (name, x), place in zip(named.items(), places)
+        ]
+        shapes = [tuple(x.shape) for x in taken]
+        names = list(named)
+        for name, shape in zip(names, shapes):
+            self._check_shape(name, shape)
+        _same_shape(names, shapes)
+        if out is None:
+            made = self._native.run_device(operation, order, taken, shapes[0], stream)
+            return DeviceArray(made, self.engine)
+        again = taken[0] if out is inputs[0] else None
+        target = again if isinstance(again, _native.Tensor) else take("out", out, _device.place_of(out))
+        if _device.is_read_only(out, target):
+            raise ArgumentError("out: is read only")
+        _same_shape([names[0], "out"], [shapes[0], tuple(target.shape)])
+        self._native.run_device_into(operation, order, taken, target, 1 if stream is None else stream)
+        return out
+
+    def _array(self, name: str, x: Any, writes: bool = False) -> NDArray[Any]:
+        """As an array of the ring's type without gaps: a copy where it has some and is not written."""
+        array = np.asarray(x)
+        if array.dtype != self.dtype and array.dtype != np.dtype(f"i{self.dtype.itemsize}"):
+            raise ArgumentError(f"{name}: expected numbers of type {self.dtype}, got {array.dtype}")
+        self._check_shape(name, array.shape)
+        if writes and not array.flags.writeable:
+            raise ArgumentError(f"{name}: is read only")
+        if array.flags.c_contiguous:
+            return array
+        if writes:
+            raise ArgumentError(f"{name}: is not contiguous")
+        return np.ascontiguousarray(array)
+
+    def _check_shape(self, name: str, shape: tuple[int, ...]) -> None:
+        if shape[max(len(shape) - len(self.shape), 0) :] != self.shape:
+            raise ArgumentError(f"{name}: expected shape (..., {_dims(self.shape)}), got {shape}")
+
+    def __repr__(self) -> str:
+        return f"Ring({self.text!r})"
+
+
+def _dims(shape: tuple[int, ...]) -> str:
+    return ", ".join(map(str, shape))
+
+
+def _same_shape(names: list[str], shapes: list[tuple[int, ...]]) -> None:
+    for name, shape in zip(names, shapes):
+        if shape != shapes[0]:
+            raise ArgumentError(f"{name}: expected shape {shapes[0]}, as {names[0]} has, got {shape}")
+
+
+def _flat(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of an array without gaps, which share its memory."""
+    return array.reshape(math.prod(array.shape)).view(np.uint8)

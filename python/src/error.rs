@@ -1,0 +1,31 @@
+//! Errors as exceptions of the package, with the engine's text.
+
+use pyo3::prelude::*;
+use ringforge::Error;
+use ringforge_bindings::{Fault, Kind};
+
+/// The class of the package's `_errors.py` that an error is of, with the text.
+pub(crate) fn exception(error: &Error) -> PyErr {
+    let class = match Kind::of(error) {
+        Kind::Argument | Kind::NotReduced => "ArgumentError",
+        Kind::Ring => "RingError",
+        Kind::Unsupported => "UnsupportedError",
+        Kind::NoDevice => "NoDeviceError",
+        Kind::OutOfMemory => "OutOfMemoryError",
+        Kind::Compiler | Kind::Driver | Kind::Internal => "Error",
+    };
+    named(class, error.to_string())
+}
+
+/// An exception of a class of the package's.
+pub(crate) fn named(class: &str, message: String) -> PyErr {
+    Python::attach(|py| {
+        let made = || py.import("ringforge._errors")?.getattr(class)?.call1((&message,));
+        made().map_or_else(|failed| failed, PyErr::from_value)
+    })
+}
+
+/// What is wrong with items, by their numbers.
+pub(crate) fn faults(faults: &[Fault]) -> Vec<(usize, String)> {
+    faults.iter().map(|fault| (fault.item, fault.message())).collect()
+}

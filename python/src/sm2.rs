@@ -1,0 +1,83 @@
+//! SM2 signatures in batches. Arrays are flat, of bytes.
+
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+use ringforge_bindings::DEFAULT_ID;
+
+use crate::engine::Engine;
+use crate::error::{exception, faults};
+
+/// Signing and verification made ready on an engine's device.
+#[pyclass(frozen, module = "ringforge._native")]
+#[derive(Debug)]
+pub(crate) struct Sm2(ringforge_bindings::Sm2);
+
+/// What is wrong with items, by their numbers.
+type Faults = Vec<(usize, String)>;
+
+#[pymethods]
+impl Sm2 {
+    /// Makes both ready; with lookups, signing reads tables at secret places.
+    #[new]
+    fn new(py: Python<'_>, engine: &Engine, lookups: bool) -> PyResult<Self> {
+        let sm2 = py.detach(|| ringforge_bindings::Sm2::new(&engine.engine, lookups));
+        sm2.map(Self).map_err(|error| exception(&error))
+    }
+
+    /// Fills both arrays with new key pairs.
+    fn generate(
+        &self,
+        py: Python<'_>,
+        mut private_keys: PyReadwriteArray1<'_, u8>,
+        mut public_keys: PyReadwriteArray1<'_, u8>,
+    ) -> PyResult<Faults> {
+        let (private, public) = (private_keys.as_slice_mut()?, public_keys.as_slice_mut()?);
+        let found = py.detach(|| self.0.generate(private, public)).map_err(|error| exception(&error))?;
+        Ok(faults(&found))
+    }
+
+    /// Signs digests, each by its private key, or all by the only one.
+    fn sign(
+        &self,
+        py: Python<'_>,
+        private_keys: PyReadonlyArray1<'_, u8>,
+        digests: PyReadonlyArray1<'_, u8>,
+        mut signatures: PyReadwriteArray1<'_, u8>,
+    ) -> PyResult<Faults> {
+        let (private, digests, signed) = (private_keys.as_slice()?, digests.as_slice()?, signatures.as_slice_mut()?);
+        let found = py.detach(|| self.0.sign(private, digests, signed)).map_err(|error| exception(&error))?;
+        Ok(faults(&found))
+    }
+
+    /// Verifies signatures of digests.
+    fn verify(
+        &self,
+        py: Python<'_>,
+        public_keys: PyReadonlyArray1<'_, u8>,
+        digests: PyReadonlyArray1<'_, u8>,
+        signatures: PyReadonlyArray1<'_, u8>,
+    ) -> PyResult<Faults> {
+        let (public, digests, signed) = (public_keys.as_slice()?, digests.as_slice()?, signatures.as_slice()?);
+        let found = py.detach(|| self.0.verify(public, digests, signed)).map_err(|error| exception(&error))?;
+        Ok(faults(&found))
+    }
+}
+
+/// Writes the digests of messages by the owners of public keys; none as identifier is the default one.
+#[pyfunction]
+#[pyo3(signature = (public_keys, messages, digests, id = None))]
+pub(crate) fn sm2_digest(
+    py: Python<'_>,
+    public_keys: PyReadonlyArray1<'_, u8>,
+    messages: Vec<Vec<u8>>,
+    mut digests: PyReadwriteArray1<'_, u8>,
+    id: Option<Vec<u8>>,
+) -> PyResult<Faults> {
+    let (public, digests) = (public_keys.as_slice()?, digests.as_slice_mut()?);
+    let id = id.as_deref().unwrap_or(DEFAULT_ID);
+    let found = py.detach(|| {
+        let lengths: Vec<usize> = messages.iter().map(Vec::len).collect();
+        ringforge_bindings::Sm2::digest(public, id, &messages.concat(), &lengths, digests)
+    });
+    found.map(|found| faults(&found)).map_err(|error| exception(&error))
+}

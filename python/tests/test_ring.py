@@ -1,0 +1,185 @@
+"""Transforms and products against slow, obvious arithmetic and against sympy."""
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ringforge
+from ringforge import ArgumentError, Ring, RingError
+
+CPU = ringforge.Engine("cpu")
+BLS12_381 = 52435875175126190479447740508185965837690552500527637822603658699938581184513
+
+
+def elements(ring, batch, seed=1):
+    """Random elements, as arrays of the ring's type."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.integers(0, q, (batch, ring.degree), dtype=ring.dtype) for q in ring.moduli]
+    return np.stack(rows, axis=1) if len(rows) > 1 else rows[0]
+
+
+def negacyclic(a, b, q):
+    """The product modulo x^n + 1, of Python's integers."""
+    n, product = len(a), [0] * len(a)
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            product[(i + j) % n] += int(x) * int(y) * (1 if i + j < n else -1)
+    return [x % q for x in product]
+
+
+@pytest.mark.parametrize("q", [17, 3329, 12289, 2013265921, 4294967291, 1152921504606830593, 18446744069414584321])
+def test_products_are_those_of_the_definition(q):
+    ring = Ring(f"{q} : x^16 + 1", CPU)
+    a, b = elements(ring, 3), elements(ring, 3, seed=2)
+    product = ring.mul(a, b)
+    assert product.dtype == ring.dtype and product.shape == a.shape
+    for i in range(3):
+        assert product[i].tolist() == negacyclic(a[i], b[i], q)
+
+
+@pytest.mark.parametrize(
+    "text", ["7681 : x^256 + 1", "3457:x^768-x^384+1", "97,193 : x^16 + 1", "2013265921 : x^1024 - 1"]
+)
+@pytest.mark.parametrize("order", ["natural", "tree"])
+def test_products_by_way_of_evaluations(text, order):
+    ring = Ring(text, CPU)
+    a, b = elements(ring, 5), elements(ring, 5, seed=2)
+    values = ring.point_mul(ring.ntt(a, order), ring.ntt(b, order), order)
+    assert (ring.intt(values, order) == ring.mul(a, b)).all()
+    again = a.copy()
+    assert ring.ntt(again, order, out=again) is again
+    assert ring.intt(again, order, out=again) is again and (again == a).all()
+
+
+def test_natural_order_is_that_of_powers():
+    ring = Ring("97 : x^8 - 1 @ 64", CPU)  # 64 has the order 8
+    a = elements(ring, 1)[0]
+    powers = [pow(64, i, 97) for i in range(8)]
+    assert ring.ntt(a).tolist() == [sum(int(c) * x**k for k, c in enumerate(a)) % 97 for x in powers]
+
+
+@pytest.mark.parametrize("q, f", [(1000, "x^7 - x - 1"), (2**89 - 1, "x^12 + x^5 + 3"), (10**70 + 1, "x^6 - 2")])
+def test_any_ring_of_pythons_integers(q, f):
+    sympy = pytest.importorskip("sympy")
+    ring, x = Ring(f"{q} : {f}", CPU), sympy.Symbol("x")
+    quotient = sympy.Poly(sympy.sympify(f.replace("^", "**")), x)
+    n = ring.degree
+    a, b = ([(-1) ** k * (q // 3 + k) for k in range(n)], [5**k for k in range(n)])
+    product = ring.mul([a, a], [b, a])
+    for row, right in zip(product, (b, a)):
+        wanted = (sympy.Poly(a[::-1], x) * sympy.Poly(right[::-1], x)).rem(quotient).all_coeffs()[::-1]
+        wanted += [0] * (n - len(wanted))
+        assert row.tolist() == [int(c) % q for c in wanted]
+
+
+def test_pythons_integers_in_a_basis():
+    ring = Ring("97,193 : x^16 + 1", CPU)
+    a = elements(ring, 2)
+    values = ring.ntt(a.astype(object))
+    assert values.dtype == object and (values == ring.ntt(a)).all()
+    assert (ring.intt((values - 97 * 193).tolist()) == a).all()
+
+
+def test_residues_of_256_bits():
+    ring = Ring(f"{BLS12_381} : x^8 - 1 : plain", CPU)
+    assert ring.shape == (8, 4) and ring.moduli == [BLS12_381]
+    words = np.zeros((2, 8, 4), np.uint64)
+    words[..., 0] = np.arange(16).reshape(2, 8)
+    values = ring.ntt(words)
+    assert values[0, 0].tolist() == [28, 0, 0, 0]
+    assert (ring.intt(values) == words).all()
+    ints = ring.ntt(words[..., 0].tolist())
+    assert int(ints[1, 3]) == sum(int(w) << 64 * i for i, w in enumerate(values[1, 3]))
+    # Montgomery form is for arrays alone
+    assert (Ring(f"{BLS12_381} : x^8 - 1", CPU).ntt(words[..., 0].tolist()) == ints).all()
+
+
+def test_arrays_of_any_layout():
+    ring = Ring("17 : x^4 + 1", CPU)
+    a = elements(ring, 6)
+    wanted = ring.ntt(a)
+    assert (ring.ntt(a[::2]) == wanted[::2]).all()
+    assert (ring.ntt(a.reshape(2, 3, 4)) == wanted.reshape(2, 3, 4)).all()
+    assert (ring.ntt(a[0]) == wanted[0]).all()
+    assert ring.ntt(a[:0]).shape == (0, 4)
+    assert (ring.ntt(a.astype(np.int16)) == wanted).all()
+    out = np.empty_like(a)
+    assert ring.ntt(a, out=out) is out and (out == wanted).all()
+    assert ring.mul(a, a, out=out) is out
+
+
+def test_what_is_wrong_is_told():
+    ring = Ring("17 : x^4 + 1", CPU)
+    a = elements(ring, 2)
+    with pytest.raises(ArgumentError, match="^b: value 1 is not below the modulus 17$"):
+        ring.mul(a[0], np.array([0, 17, 0, 0], np.uint16))
+    with pytest.raises(ArgumentError, match="^x: expected numbers of type uint16, got int64$"):
+        ring.ntt(np.array([1, 2, 3, 4], np.int64))
+    with pytest.raises(ArgumentError, match=r"^x: expected shape \(..., 4\), got \(3,\)$"):
+        ring.ntt(a[0, :3])
+    with pytest.raises(ArgumentError, match=r"^a: expected shape \(..., 4\), got \(2,\)$"):
+        ring.mul([1, 2], [1, 2])
+    with pytest.raises(ArgumentError, match="^b: expected shape"):
+        ring.mul(a, a[0])
+    with pytest.raises(ArgumentError, match="^out: overlaps an input$"):
+        ring.mul(a, a, out=a)
+    with pytest.raises(ArgumentError, match="^out: is not contiguous$"):
+        ring.mul(a, a, out=np.empty((2, 8), np.uint16)[:, ::2])
+    with pytest.raises(ArgumentError, match="^x: expected integers$"):
+        ring.ntt([1.5, 2, 3, 4])
+    with pytest.raises(ArgumentError, match="^order: "):
+        ring.ntt(a, "sorted")
+    with pytest.raises(RingError, match="no such ring"):
+        Ring("17 : y^4", CPU)
+    with pytest.raises(ringforge.Error, match="is not prime"):
+        Ring("15 : x^4 - 1", CPU).ntt([1, 2, 3, 4])
+    with pytest.raises(ValueError):  # as Python's own code expects it
+        Ring("", CPU)
+    read_only = a.copy()
+    read_only.flags.writeable = False
+    with pytest.raises(ArgumentError, match="^out: is read only$"):
+        ring.mul(a, a, out=read_only)
+    assert (ring.ntt(read_only) == ring.ntt(a)).all()
+
+
+def test_texts_make_rings_again():
+    ring = Ring("97,193:x^16+1@19,8", CPU)
+    assert Ring(ring.text, CPU).text == ring.text == "97,193 : x^16 + 1 @ 19,8"
+    assert repr(ring) == "Ring('97,193 : x^16 + 1 @ 19,8')" and ring.engine is CPU
+
+
+def test_others_run_while_the_engine_works():
+    ring = Ring("1152921504606830593 : x^4096 + 1", CPU)
+    a = elements(ring, 4000)
+    ring.mul(a[:1], a[:1])
+    started, done = threading.Event(), []
+
+    def work():
+        started.set()
+        ring.mul(a, a)
+        done.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait()
+    time.sleep(0.01)
+    assert not done, "this thread came to run before the work was done"
+    thread.join()
+    assert done
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are of Unix")
+def test_a_forked_process_is_told():
+    ring = Ring("17 : x^4 + 1", CPU)
+    ring.mul([1, 2, 3, 4], [1, 2, 3, 4])
+    child = os.fork()
+    if child == 0:
+        try:
+            ring.mul([1, 2, 3, 4], [1, 2, 3, 4])
+        except ringforge.UnsupportedError as error:
+            os._exit(0 if "forked" in str(error) else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
