@@ -28,7 +28,7 @@ mod rns;
 mod rows;
 pub(crate) mod sample;
 mod spread;
-mod sum60;
+mod sums;
 mod target;
 mod thresholds;
 pub(crate) mod tree;

@@ -5,10 +5,11 @@
 //
 // Floor for a coefficient from k moduli to l, of 64 bits: 8 (k + l) bytes of memory traffic; k products and l sums of k
 // products, exact k (k - 1) / 2 products more, 8 multiplier slots each; a remainder of 11 for every product of the first
-// kind and every sum, two for a sum of digits above 2^64. Below 2^60 a product takes 6 slots, a remainder 10.
+// kind and every sum, two for a sum of digits above 2^64. Below 2^60 a product takes 6 slots, a remainder 10; below 2^30, 2 and 7.
 #include "multiples.cuh"
 #include "packed.cuh"
 #include "spread.cuh"
+#include "sum30.cuh"
 #include "sum60.cuh"
 #include "prelude.cuh"
 using namespace rf;
@@ -29,12 +30,27 @@ struct Output {
     }
 };
 
-// From K moduli below 2^60 to others, the digits of Rns::lanes coefficients in registers. The table: if fast for each q_i the
+// How sums of a few products are made.
+template <bool Short>
+struct Sums {
+    using Digit = Halves;
+    using Sum = Sum60;
+    using Divisor = Divisor60;
+};
+template <>
+struct Sums<true> {
+    using Digit = Short;
+    using Sum = Sum30;
+    using Divisor = Divisor30;
+};
+
+// From K moduli below 2^60, or below 2^30, to others, the digits of Rns::lanes coefficients in registers. The table: if fast for each q_i the
 // modulus, the factor of its digit, floor(2^64 factor / q_i) and 0. Then for each p_j, and if exact for each q_i, a row of
 // 4 + K words, and one more where that is odd: d, ratio, shift; of q_i the digit of floor(Q/2), of p_j -Q mod p_j times
 // 2^shift; times 2^shift and in halves, what makes a digit of those before it and x_i, or the weights of all digits.
 template <u32 K>
 RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& to, u32 targets) {
+    using Of = Sums<Rns::is_short>;
     constexpr u32 pairs = (5 + K) / 2, lanes = Rns::lanes;
     u64 words[2 * pairs];
     const u64 &constant = words[3], *weights = words + 4;
@@ -42,42 +58,42 @@ RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& 
         RF_UNROLL
         for (u32 i = 0; i < pairs; i++) words[2 * i] = table[i].x, words[2 * i + 1] = table[i].y;
         table += pairs;
-        return Divisor60{words[0], words[1], (u32)words[2]};
+        return typename Of::Divisor{words[0], words[1], (u32)words[2]};
     };
-    Halves digits[K][lanes];
+    typename Of::Digit digits[K][lanes];
     u32 above_half[lanes] = {};
     RF_UNROLL
     for (u32 i = 0; i < K; i++)
         Move<Rns::From, lanes, lanes * sizeof(Rns::From)>::template load<u64>(
-            from + (u64)i * Rns::n, [&](u32 v, u64 x) { digits[i][v] = Halves(x); });
+            from + (u64)i * Rns::n, [&](u32 v, u64 x) { digits[i][v] = typename Of::Digit(x); });
     RF_UNROLL
     for (u32 i = 0; i < K; i++) {
         if constexpr (Rns::exact) {
-            Divisor60 q = next();
+            auto q = next();
             RF_UNROLL
             for (u32 v = 0; v < lanes; v++) {
-                Sum60 sum(0);
+                typename Of::Sum sum(0);
                 RF_UNROLL
                 for (u32 j = 0; j <= i; j++) sum.add(digits[j][v], weights[j]);
                 u64 digit = q.rem(sum);
                 above_half[v] = (u32)(digit > constant) | ((u32)(digit == constant) & above_half[v]);
-                digits[i][v] = Halves(digit);
+                digits[i][v] = typename Of::Digit(digit);
             }
         } else {
             const u64x2 q = table[0], quotient = table[1];
             RF_UNROLL
             for (u32 v = 0; v < lanes; v++)
-                digits[i][v] = Halves(Divisor63{q.x}.mul(digits[i][v].whole(), {q.y, quotient.x}));
+                digits[i][v] = typename Of::Digit(Divisor63{q.x}.mul(digits[i][v].whole(), {q.y, quotient.x}));
             table += 2;
         }
     }
     RF_LOOP
     for (u32 j = 0; j < targets; j++) {
-        Divisor60 p = next();
+        auto p = next();
         u64 x[lanes];
         RF_UNROLL
         for (u32 v = 0; v < lanes; v++) {
-            Sum60 sum(Rns::centred ? select(above_half[v], constant, 0ull) : 0);
+            typename Of::Sum sum(Rns::centred ? select(above_half[v], constant, 0ull) : 0);
             RF_UNROLL
             for (u32 i = 0; i < K; i++) sum.add(digits[i][v], weights[i]);
             x[v] = p.rem(sum);
@@ -113,7 +129,7 @@ RF_FN void convert_many(const Rns::From* from, const u64* table, const Output& t
 }
 
 // Threads of a multiprocessor that registers suffice for.
-constexpr u32 resident = Rns::fewest == 0 ? Cells::threads : Rns::fewest <= 3 ? 1280 : Rns::fewest == 5 ? 1024 : 768;
+constexpr u32 resident = Rns::fewest == 0 ? Cells::threads : Rns::fewest <= 3 ? 1280 : Rns::fewest == 5 || Rns::is_short ? 1024 : 768;
 
 extern "C" __global__ void __launch_bounds__(Cells::threads, resident / Cells::threads)
     convert(const Rns::From* in, const u64* table, Rns::To* out, Epilogue epilogue, u64 sources, u64 targets,

@@ -44,6 +44,7 @@ pub const HEADERS: &[Header] = headers![
     "multiples.cuh",
     "linear.cuh",
     "epilogue.cuh",
+    "sum30.cuh",
     "sum60.cuh",
     "keccak.cuh",
     "draws.cuh",

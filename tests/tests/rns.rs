@@ -185,6 +185,10 @@ fn check_few(target: Target) {
     );
     check_conversions(&device, &primes(60, 1), &[1 << 59, 3, 25].map(modulus), 300, 1);
     check_conversions(&device, &primes(50, 9), &primes(60, 4), 40, 2);
+    // the same below 2^30: sums of sixteen digits, and one more than these
+    check_conversions(&device, &primes(30, 16), &primes(29, 30), 300, 2);
+    check_conversions(&device, &primes(30, 10), &[4, 3, 25, 1 << 29].map(modulus), 40, 3);
+    check_conversions(&device, &primes(30, 17), &primes(30, 2), 40, 1);
     check_conversions(&device, &primes(64, 64), &mixed(), 12, 1);
     check_conversions(&device, &[modulus(256), modulus(81)], &primes(16, 2), 40, 9);
     check_integers(&device, &primes(60, 3), 300, 2);
@@ -230,9 +234,10 @@ fn cpu() {
     let mut bases: Vec<Vec<Modulus>> = small.iter().map(|basis| basis.iter().copied().map(modulus).collect()).collect();
     bases.extend([primes(62, 64), primes(64, 5), mixed(), primes(30, 9), primes(61, 1)]);
     bases.extend((1..=16).map(|count| primes(60 - count as u32, count)));
+    bases.extend([1, 8, 10, 16, 17].map(|count| primes(30, count)));
     for from in &bases {
         check_integers(&device, from, 20, 3);
-        for to in [&bases[1], &bases[3], &bases[8], from] {
+        for to in [&bases[1], &bases[3], &bases[8], &bases[9], from] {
             check_conversions(&device, from, to, 20, 2);
         }
     }

@@ -17,6 +17,7 @@ use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Stored, store_type, with_stored};
 use crate::kernels::fused::fused;
 use crate::kernels::rns::{self, Block};
+use crate::kernels::sums::{sum30::Row30, sum60::Row60};
 use crate::kernels::tree::TASK_BYTES;
 use crate::limits::Limits;
 use crate::ring::Ring;
@@ -56,7 +57,8 @@ pub(crate) struct Convert {
 /// How sums are made and reduced.
 #[derive(Debug, Clone)]
 enum Sums {
-    Few(Few),
+    Short(Few<Row30>),
+    Few(Few<Row60>),
     Many(Many),
 }
 
@@ -68,9 +70,13 @@ impl Convert {
     /// bits.
     pub(crate) fn new(op: Op, from: &Ring, to: &Ring) -> Result<Self> {
         let many = Many::new(op, from, to)?;
-        let sums = Few::of(&many, from).map_or(Sums::Many(many), Sums::Few);
+        let sums = match (Few::of(&many, from), Few::of(&many, from)) {
+            (Some(short), _) => Sums::Short(short),
+            (None, Some(few)) => Sums::Few(few),
+            (None, None) => Sums::Many(many),
+        };
         let ports = [Port::input(from.bytes()), Port::shared(0), Port::output(to.bytes())];
-        let lanes = if matches!(sums, Sums::Few(_)) && from.degree().is_multiple_of(2) { 2 } else { 1 };
+        let lanes = if !matches!(sums, Sums::Many(_)) && from.degree().is_multiple_of(2) { 2 } else { 1 };
         let mut kernel = Self { op, from: from.clone(), to: to.clone(), sums, lanes, ports };
         kernel.ports[1].bytes = 8 * kernel.words().len();
         Ok(kernel)
@@ -79,6 +85,7 @@ impl Convert {
     /// The constants for the second port, as the kernel's text has them.
     fn words(&self) -> Vec<u64> {
         match &self.sums {
+            Sums::Short(short) => short.words(),
             Sums::Few(few) => few.words(),
             Sums::Many(many) => many.words(),
         }
@@ -96,6 +103,7 @@ impl Convert {
         wide(
             #[inline(always)]
             || match &self.sums {
+                Sums::Short(short) => short.run(from, n, to),
                 Sums::Few(few) => few.run(from, n, to),
                 Sums::Many(many) => many.run(from, n, to),
             },
@@ -115,18 +123,20 @@ impl Kernel for Convert {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let (sources, targets) = (self.from.basis().len(), self.to.basis().len());
         let (fewest, narrow, words) = match &self.sums {
+            Sums::Short(short) => (short.fewest(), true, 0),
             Sums::Few(few) => (few.fewest(), true, 0),
             Sums::Many(many) => (0, many.narrow, sources),
         };
         let lines = format!(
             "    using From = {};\n\
              \x20   using To = {};\n\
-             \x20   static constexpr bool exact = {}, centred = {}, narrow = {narrow};\n\
+             \x20   static constexpr bool exact = {}, centred = {}, narrow = {narrow}, is_short = {};\n\
              \x20   static constexpr rf::u32 fewest = {fewest}, n = {}, lanes = {};\n",
             store_type(self.from.width()),
             store_type(self.to.width()),
             self.op != Op::ConvertFast,
             self.op == Op::ConvertCentred,
+            matches!(self.sums, Sums::Short(_)),
             self.from.degree(),
             self.lanes,
         );

@@ -1,41 +1,41 @@
-//! From few moduli below 2^60 to others below it: sums as `sum60` has them.
+//! From few small moduli to others: sums as `sums` has them.
 
 use super::many::Many;
 use super::part::Part;
 use crate::kernels::crt::{Stored, sub_mod};
-use crate::kernels::sum60::{END, LANES, Lanes, MOST, Row, halves};
+use crate::kernels::sums::{LANES, Lanes, MOST, Row};
 use crate::ring::Ring;
 
 /// Chunks of [`LANES`] columns that are taken through all rows together.
 const CHUNKS: usize = 4;
 
 #[derive(Debug, Clone)]
-pub(super) struct Few {
+pub(super) struct Few<R> {
     exact: bool,
     centred: bool,
     /// With the digit of ⌊Q/2⌋, and what makes digit i of those before it and, in place i, of x_i.
-    sources: Vec<Row>,
+    sources: Vec<R>,
     /// With −Q·R mod p_j, and the weights of all digits times R.
-    targets: Vec<Row>,
+    targets: Vec<R>,
 }
 
-impl Few {
+impl<R: Row> Few<R> {
     /// The same conversion, where moduli, and words from rings of any word, are so small.
     pub(super) fn of(many: &Many, from: &Ring) -> Option<Self> {
         let moduli = many.sources.iter().map(|source| source.q).chain(many.targets.iter().map(|target| target.p));
-        let any_word = from.accepts_any_word() && from.width().bytes() == 8;
-        if any_word || many.sources.len() > MOST || moduli.max() >= Some(END) {
+        let any_word = from.accepts_any_word() && 1 << (8 * from.width().bytes()).min(127) > u128::from(R::END);
+        if any_word || many.sources.len() > R::MOST || moduli.max() >= Some(R::END) {
             return None;
         }
         let sources = many.sources.iter().enumerate().map(|(i, source)| {
             let divisor = source.before.divisor;
             let weight = |j| source.before.weights.get(j).map_or(0, |&weight| divisor.mul(weight, source.factor));
             let before = (0..i).map(|j| sub_mod(0, weight(j), source.q));
-            Row::new(source.q, source.half, before.chain([source.factor]))
+            R::new(source.q, source.half, before.chain([source.factor]))
         });
         let targets = many.targets.iter().map(|target| {
             let weights = target.digits.weights.iter().copied();
-            Row::new(target.p, 0, weights).with_first(sub_mod(0, target.product, target.p))
+            R::new(target.p, 0, weights).with_first(sub_mod(0, target.product, target.p))
         });
         Some(Self { exact: many.exact, centred: many.centred, sources: sources.collect(), targets: targets.collect() })
     }
@@ -47,7 +47,7 @@ impl Few {
 
     pub(super) fn words(&self) -> Vec<u64> {
         let count = self.sources.len();
-        let source = |(i, row): (usize, &Row)| if self.exact { row.words(count) } else { row.known(i).to_vec() };
+        let source = |(i, row): (usize, &R)| if self.exact { row.words(count) } else { row.known(i).to_vec() };
         let sources = self.sources.iter().enumerate().flat_map(source);
         sources.chain(self.targets.iter().flat_map(|row| row.words(count))).collect()
     }
@@ -56,26 +56,26 @@ impl Few {
     #[inline(always)]
     pub(super) fn run<S: Stored, T: Stored>(&self, from: &[S], n: usize, to: Part<'_, T>) {
         let Part { first, columns, mut rows } = to;
-        let mut digits = [[[[0; LANES]; 2]; MOST]; CHUNKS];
+        let mut digits = [[R::Numbers::default(); MOST]; CHUNKS];
         for start in (0..columns).step_by(LANES * CHUNKS) {
             let count = (LANES * CHUNKS).min(columns - start);
             let mut above_half = [[0; LANES]; CHUNKS];
             for (i, (row, from)) in self.sources.iter().zip(from.chunks_exact(n)).enumerate() {
                 let from = from[first + start..][..count].chunks(LANES);
                 for ((digits, above_half), from) in digits.iter_mut().zip(&mut above_half).zip(from) {
-                    digits[i] = halves(load(from));
+                    digits[i] = R::numbers(load(from));
                     let digit = row.sum([0; LANES], digits, if self.exact { 0 } else { i }..i + 1);
                     above_half.iter_mut().zip(digit).for_each(|(above, digit)| {
-                        *above = u64::from(digit > row.constant) | u64::from(digit == row.constant) & *above;
+                        *above = u64::from(digit > row.constant()) | u64::from(digit == row.constant()) & *above;
                     });
-                    digits[i] = halves(digit);
+                    digits[i] = R::numbers(digit);
                 }
             }
             for (row, to) in self.targets.iter().zip(&mut rows) {
                 let to = to[start..][..count].chunks_mut(LANES);
                 for ((digits, above_half), to) in digits.iter().zip(&above_half).zip(to) {
                     let negative = if self.centred { *above_half } else { [0; LANES] };
-                    let first = negative.map(|negative| row.constant & negative.wrapping_neg());
+                    let first = negative.map(|negative| row.constant() & negative.wrapping_neg());
                     store(row.sum(first, digits, 0..self.sources.len()), to);
                 }
             }
