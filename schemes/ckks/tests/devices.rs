@@ -1,0 +1,55 @@
+//! The same bits on every device: all but the encoding is exact.
+
+use ringforge::Engine;
+use ringforge::testkit::Target;
+use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
+
+/// Ciphertexts that a short life leaves, as bytes.
+fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
+    let ckks = Ckks::new(engine, parameters)?;
+    let mut random = Randomness::from_seed([3; 32]);
+    let secret = ckks.secret_key(&mut random)?;
+    let public = ckks.public_key(&secret, &mut random)?;
+    let key = ckks.relinearisation_key(&secret, &mut random)?;
+    let turn = ckks.galois_keys(&secret, &[1, -2], true, &mut random)?;
+    let top = ckks.parameters().top_level();
+    // small fractions of powers of two, whose encoding no rounding of doubles changes
+    let items: Vec<Vec<Complex64>> = (0..3).map(|i| vec![Complex64::from(f64::from(i) / 4.0)]).collect();
+    let a = ckks.encrypt(&ckks.encode(&items, top)?, &public, &mut random)?;
+    let b = ckks.encrypt(&ckks.encode(&items, top)?, &public, &mut random)?;
+    let product = ckks.multiply_rescale(&a, &b, &key)?;
+    let other = ckks.rescale(&ckks.multiply(&a, &b, &key)?)?;
+    let mut all = ckks.rotations(&product, &[1, -2], &turn)?;
+    all.push(ckks.conjugate(&other, &turn)?);
+    all.push(ckks.sub(&product, &other)?);
+    all.extend([a, product, other]);
+    let mut bytes = vec![ckks.public_key_to_bytes(&public)?];
+    bytes.extend(all.iter().map(|c| ckks.ciphertext_to_bytes(c)).collect::<Result<Vec<_>>>()?);
+    Ok(bytes)
+}
+
+fn check(target: Target, log_n: u32) -> Result<()> {
+    let Some(device) = target.device() else { return Ok(()) };
+    let engine = Engine::on(device);
+    for (q, p, drop) in [
+        (&[55, 40, 40][..], &[56][..], 1),
+        (&[60, 50, 60, 50, 45], &[60, 60], 1),
+        (&[30, 30, 26, 26, 30], &[30, 30], 2),
+        (&[31, 31, 27], &[31], 1),
+    ] {
+        let parameters = || Parameters::insecure(log_n, q, p)?.rescaling_by(drop);
+        assert!(life(&engine, parameters()?)? == life(&Engine::cpu(), parameters()?)?, "{q:?} on {}", engine.device());
+    }
+    Ok(())
+}
+
+#[test]
+fn emulator() -> Result<()> {
+    check(Target::Emulator, 5)
+}
+
+#[test]
+fn cuda() -> Result<()> {
+    check(Target::Cuda, 5)?;
+    check(Target::Cuda, 13)
+}

@@ -1,0 +1,135 @@
+//! Switching keys, quotients and rescaling against integers of any size, and noise against its bound.
+
+use num_bigint::{BigInt, BigUint, Sign};
+use ringforge::{Engine, Modulus, Pipeline};
+use ringforge_ckks::{Ckks, Complex64, Level, Parameters, Randomness, Result};
+
+const LOG_N: u32 = 5;
+const N: usize = 1 << LOG_N;
+
+/// Coefficients in [0, Q) of rows of residues.
+fn composed(rows: &[u64], moduli: &[Modulus]) -> (Vec<BigUint>, BigUint) {
+    let moduli: Vec<BigUint> = moduli.iter().filter_map(Modulus::value_u64).map(BigUint::from).collect();
+    let product: BigUint = moduli.iter().product();
+    let weights: Vec<BigUint> = moduli
+        .iter()
+        .map(|q| {
+            let rest = &product / q;
+            &rest * rest.modinv(q).expect("primes")
+        })
+        .collect();
+    let number = |i: usize| weights.iter().zip(rows.chunks(N)).map(|(w, row)| w * row[i]).sum::<BigUint>() % &product;
+    ((0..N).map(number).collect(), product)
+}
+
+fn centred(x: &BigUint, q: &BigUint) -> BigInt {
+    let x = BigInt::from_biguint(Sign::Plus, x.clone());
+    let q = BigInt::from_biguint(Sign::Plus, q.clone());
+    if &x * 2 > q { x - q } else { x }
+}
+
+/// ⌊a / b⌉, b odd.
+fn rounded(a: &BigInt, b: &BigInt) -> BigInt {
+    let (twice, b2) = (a * 2 + b, b * 2);
+    let floor = &twice / &b2;
+    if &floor * &b2 > twice { floor - 1 } else { floor }
+}
+
+/// Runs steps on one item of coefficients.
+fn run(engine: &Engine, inputs: &[(&str, &[u64])], size: usize, build: impl FnOnce(&Pipeline)) -> Result<Vec<u64>> {
+    let p = engine.pipeline("steps");
+    build(&p);
+    let program = engine.device().compile(&p.build()?)?;
+    let mut to = vec![0u64; size];
+    let call = inputs.iter().fold(program.on_host(1), |call, (name, words)| call.input(name, words));
+    call.output("to", &mut to).run()?;
+    Ok(to)
+}
+
+fn random(seed: u64, moduli: &[Modulus]) -> Vec<u64> {
+    let mut state = seed | 1;
+    let mut next = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 32
+    };
+    moduli.iter().filter_map(Modulus::value_u64).flat_map(|q| (0..N).map(|_| next() % q).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn rescaling_rounds_to_the_nearest_integer() -> Result<()> {
+    let engine = Engine::cpu();
+    for drop in [1, 2] {
+        let parameters = Parameters::insecure(LOG_N, &[55, 40, 45, 50, 41], &[56])?.rescaling_by(drop)?;
+        let level = Level::new(&parameters, parameters.top_level())?;
+        let below = Level::new(&parameters, parameters.top_level() - 1)?;
+        let words = [random(1, parameters.q()), random(2, parameters.q())].concat();
+        let left = 5 - drop;
+        let found = run(&engine, &[("a", &words)], 2 * left * N, |p| {
+            // as coefficients on both sides
+            let all = p.coefficients("a", &level.ring().side_by_side(2).expect("a ring"));
+            let pair = [0..5, 5..10].map(|limbs| all.limbs(limbs).forward());
+            let made = level.rescaled(pair).map(|part| part.inverse());
+            let whole = ringforge::Content::Coefficients(below.ring().side_by_side(2).expect("a ring"));
+            p.output("to", p.join(whole, &made));
+        })?;
+        for (words, found) in words.chunks(5 * N).zip(found.chunks(left * N)) {
+            let (x, q) = composed(words, parameters.q());
+            let (y, q_below) = composed(found, &parameters.q()[..left]);
+            let gone = BigInt::from(&q / &q_below);
+            for (x, y) in x.iter().zip(&y) {
+                let wanted = rounded(&centred(x, &q), &gone);
+                assert_eq!((wanted - centred(y, &q_below)) % BigInt::from(q_below.clone()), BigInt::ZERO);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A fresh ciphertext's noise is v·e − e_1·s + e_0; a product's in slots is bounded by what each step adds. Everything is
+/// measured in slots, where a polynomial with coefficients of variance V has values of variance N·V: eight times that
+/// deviation is beyond what a test will ever see.
+#[test]
+fn noise_stays_within_its_bound_at_every_step() -> Result<()> {
+    let parameters = Parameters::insecure(10, &[55, 40, 40, 40], &[56])?;
+    let (n, sigma) = (1024.0f64, 3.19);
+    let ckks = Ckks::new(&Engine::cpu(), parameters.clone())?;
+    let mut random = Randomness::from_seed([9; 32]);
+    let secret = ckks.secret_key(&mut random)?;
+    let public = ckks.public_key(&secret, &mut random)?;
+    let key = ckks.relinearisation_key(&secret, &mut random)?;
+    let turn = ckks.galois_keys(&secret, &[1], false, &mut random)?;
+    // slots on the unit circle
+    let x: Vec<Complex64> = (0..512).map(|i| Complex64::cis(f64::from(i) * 0.37)).collect();
+    let deviations = 8.0;
+    let slots = |variance: f64| deviations * (n * variance).sqrt();
+    let rounding = slots(1.0 / 12.0) + slots(n * 2.0 / 3.0 / 12.0); // of c_0, and of c_1 times s
+    let fresh = slots(sigma * sigma * (1.0 + 2.0 * n * 2.0 / 3.0)) + slots(1.0 / 12.0);
+    let value = |q: &Modulus| q.value_u64().map_or(0.0, |q| q as f64);
+    // digits are below q and one more multiple of it, three or four of them, over P
+    let switch = |digits: f64| {
+        let most = parameters.q().iter().map(value).fold(0.0, f64::max);
+        slots(digits * n * most * most * sigma * sigma / 3.0) / value(&parameters.p()[0]) + rounding
+    };
+    let check = |c: &ringforge_ckks::Ciphertext, wanted: &[Complex64], bound: f64| -> Result<f64> {
+        let found = ckks.decrypt(c, &secret)?;
+        let error = found[0].iter().zip(wanted).map(|(x, y)| (x - y).norm()).fold(0.0, f64::max) * c.scale();
+        assert!(error < bound, "noise {error:e} above {bound:e}");
+        assert!(error > bound / 4096.0, "a bound of {bound:e} says nothing of noise {error:e}");
+        Ok(bound)
+    };
+    let a = ckks.encrypt(&ckks.encode(&[&x], 3)?, &public, &mut random)?;
+    let mut bound = check(&a, &x, fresh)?;
+    let (mut c, mut wanted) = (a, x);
+    for level in (1..=3).rev() {
+        let turned = ckks.rotate(&c, 1, &turn)?;
+        wanted.rotate_left(1);
+        bound = check(&turned, &wanted, bound + switch(level as f64 + 1.0))?;
+        let scale = turned.scale();
+        let square = ckks.square(&turned, &key)?;
+        wanted.iter_mut().for_each(|x| *x *= *x);
+        bound = check(&square, &wanted, 2.0 * scale * bound + bound * bound + switch(level as f64 + 1.0))?;
+        c = ckks.rescale(&square)?;
+        bound = check(&c, &wanted, bound / value(&parameters.q()[level]) + rounding)?;
+    }
+    Ok(())
+}
