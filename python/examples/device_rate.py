@@ -7,8 +7,8 @@ import torch
 import ringforge
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--batch", type=int, default=64)
-parser.add_argument("--rounds", type=int, default=200)
+parser.add_argument("--batch", type=int, default=2048)
+parser.add_argument("--rounds", type=int, default=50)
 arguments = parser.parse_args()
 
 ring = ringforge.Ring("1152921504606584833 : x^65536 + 1", ringforge.Engine("cuda"))

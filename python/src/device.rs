@@ -69,7 +69,7 @@ impl DeviceArray {
             // SAFETY: the consumer says that this is a stream of the GPU's.
             unsafe { self.stream.raw_waits(handle(stream)) }.map_err(|error| exception(&error))?;
         }
-        let lent = LentOut { array: self.share(), consumer: stream.unwrap_or(LEGACY), shape: self.shape.clone() };
+        let lent = LentOut { array: self.share(), shape: self.shape.clone() };
         if versioned {
             lent.capsule::<Versioned>(py, address, ordinal)
         } else {
@@ -85,9 +85,6 @@ impl DeviceArray {
     }
 }
 
-/// The legacy default stream, which waits for all others but those that are made not to.
-const LEGACY: usize = 1;
-
 fn handle(stream: usize) -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(stream)
 }
@@ -95,8 +92,6 @@ fn handle(stream: usize) -> *mut c_void {
 /// What a consumer holds.
 struct LentOut {
     array: DeviceArray,
-    /// The stream that the consumer works on.
-    consumer: usize,
     shape: Vec<i64>,
 }
 
@@ -124,11 +119,11 @@ impl LentOut {
         unsafe { Bound::from_owned_ptr_or_err(py, capsule) }.map(Bound::unbind)
     }
 
-    /// Has whoever uses the memory next wait for the consumer.
+    /// Has whoever uses the memory next wait for the consumer: for all that is at work, since the stream that it named may be
+    /// gone, and be no more than one of those it works on.
     fn finish(self) -> ringforge::Result<()> {
         let DeviceArray { buffer, stream, .. } = &self.array;
-        // SAFETY: the consumer named the stream, and it is there as long as it has the tensor.
-        unsafe { stream.wait_for_raw(handle(self.consumer)) }?;
+        stream.wait_for_all()?;
         // a use of the memory behind that, which the engine remembers
         let bytes = buffer.len().min(16);
         let mut behind = stream.device().buffer(bytes)?;

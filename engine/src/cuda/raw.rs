@@ -13,7 +13,7 @@
 
 use core::ffi::c_void;
 
-use cudarc::driver::sys::{CUevent_wait_flags, CUstream};
+use cudarc::driver::sys::{self, CUevent_wait_flags, CUstream};
 use cudarc::driver::{CudaEvent, result};
 
 use crate::backend::Queue;
@@ -23,6 +23,9 @@ use crate::cuda::queue::CudaQueue;
 use crate::device::{Buffer, Device, Stream};
 use crate::error::{Error, Result};
 use crate::memory::{ALIGNMENT, Memory};
+
+/// The first version of CUDA whose drivers record an event of all that a context does.
+const CONTEXT_EVENTS: i32 = 12_050;
 
 impl Buffer {
     /// The address of the memory on its GPU, for as long as the buffer lives; none on a CPU, and for a buffer of no bytes.
@@ -126,6 +129,25 @@ impl Stream {
         // SAFETY: the event was recorded in the context that is current; the caller answers for the stream.
         unsafe { result::stream::wait_event(handle as CUstream, event.cu_event(), flags) }
             .map_err(failed("cuStreamWaitEvent"))
+    }
+
+    /// Has later work on this stream wait for all that was started on its GPU so far, in the primary context and on any stream:
+    /// before memory is used again that other code had, whose streams may be gone. Drivers before CUDA 12.5 have no such event:
+    /// there the calling thread waits.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
+    pub fn wait_for_all(&self) -> Result<()> {
+        let (queue, event) = self.new_event()?;
+        let gpu = queue.gpu();
+        if gpu.driver < CONTEXT_EVENTS {
+            return gpu.context.synchronize().map_err(failed("cuCtxSynchronize"));
+        }
+        // SAFETY: context and event are there, and the driver knows the call.
+        unsafe { sys::cuCtxRecordEvent(gpu.context.cu_ctx(), event.cu_event()) }
+            .result()
+            .map_err(failed("cuCtxRecordEvent"))?;
+        queue.stream().wait(&event).map_err(failed("cuStreamWaitEvent"))
     }
 
     /// An event that was not recorded yet, made with the GPU's context current.

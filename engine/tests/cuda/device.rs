@@ -72,7 +72,8 @@ fn work_is_in_the_order_of_streams_of_other_code() {
         // SAFETY: the memory and the stream are there; reads of the memory wait for these writes.
         unsafe {
             memset_d8_async(pointer, byte, memory.len(), handle.cast()).unwrap();
-            stream.wait_for_raw(handle).unwrap();
+            // the event of a stream, or that of all
+            if byte % 2 == 0 { stream.wait_for_raw(handle) } else { stream.wait_for_all() }.unwrap();
         }
         let copy = stream.duplicate(&memory).unwrap();
         // SAFETY: the stream is there; the next writes wait for the read.

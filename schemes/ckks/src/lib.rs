@@ -33,7 +33,7 @@
 //! | `types.rs`, `bytes.rs` | plaintexts, ciphertexts and keys on the device; as bytes |
 //! | `randomness.rs`, `error.rs` | where draws come from; what can go wrong |
 //!
-//! No kernel is the crate's own: all is made of the engine's.
+//! No kernel is the crate's own: all is made of the engine's. The README says what CKKS does not promise.
 
 mod bytes;
 mod encoding;
