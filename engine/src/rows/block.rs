@@ -37,11 +37,14 @@ const SHARE_BYTES: usize = 4 << 10;
 
 /// Bytes that rows side by side in device memory should fill: whole sectors where the multiplier has much to do (60 bits: 64
 /// was faster than 128, and 128 than 256, since smaller blocks overlap one's memory with another's work), whole lines where
-/// it has little (2^16 on an H200: 30 bits 5 and 12 %, doubles back 6 %).
+/// it has little (2^16 on an H200: 30 bits 8 and 12 %, BabyBear naturally 26 %, doubles back 6 %), but for long rows, whose
+/// blocks would have too many threads (2^20 of BabyBear: 5 to 36 % slower).
 const BESIDE_BYTES: [usize; 2] = [64, 128];
 
 /// Slots of the multiplier below which a product is little work.
 const LIGHT_PRODUCT: f64 = 8.0;
+/// Coefficients of a row above which it is long.
+const LONG_ROW: usize = 512;
 
 /// Bytes that all banks of shared memory hold side by side.
 const BANKS_BYTES: usize = 128;
@@ -145,7 +148,8 @@ impl Block {
             extra: *extra,
         };
         if block.parts() > 1 {
-            let beside = BESIDE_BYTES[usize::from(arithmetic.cost().product < LIGHT_PRODUCT)];
+            let light = arithmetic.cost().product < LIGHT_PRODUCT && length <= LONG_ROW;
+            let beside = BESIDE_BYTES[usize::from(light)];
             let most = (beside / store).max(BLOCK_THREADS.div_ceil(threads));
             let fits = |rows: usize| {
                 let beside = if stride > 1 { stride } else { above };

@@ -1,6 +1,7 @@
 //! The scheme on an engine: keys, encodings, encryption.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use ringforge::{Buffer, Engine, Pipeline, Program, Stream};
@@ -154,8 +155,8 @@ impl Ckks {
         let rotations = steps.iter().map(|&steps| rotation(parameters, steps).1).filter(|&k| k != 1);
         let mut keys = BTreeMap::new();
         for k in rotations.chain(conjugates.then(|| conjugation(parameters))) {
-            if !keys.contains_key(&k) {
-                keys.insert(k, self.switching_key(secret, Switch::Automorphism(k), randomness)?);
+            if let Entry::Vacant(place) = keys.entry(k) {
+                place.insert(self.switching_key(secret, Switch::Automorphism(k), randomness)?);
             }
         }
         Ok(GaloisKeys { parameters: parameters.clone(), keys })
