@@ -10,8 +10,8 @@ use ringforge::{Form, Modulus, Result, Ring};
 /// A prime field whose elements are words of memory that the engine takes as they are: BabyBear, KoalaBear and Goldilocks.
 ///
 /// # Safety
-/// `Self` is `repr(transparent)` over [`Word`](EngineField::Word), and any word below the modulus is an element: in the form
-/// of the ring that `stored` gives, which accepts all words that elements may be.
+/// `Self` is `repr(transparent)` over [`Word`](EngineField::Word), and any word is sound to have as one. It is an element where
+/// it is below the modulus: in the form of the ring that `stored` gives, which accepts all words that elements may be.
 #[allow(unsafe_code)]
 pub unsafe trait EngineField: PrimeField64 + TwoAdicField + Ord {
     /// What an element is in memory.
@@ -75,4 +75,11 @@ pub(crate) fn words<F: EngineField>(elements: &[F]) -> &[F::Word] {
 pub(crate) fn words_mut<F: EngineField>(elements: &mut [F]) -> &mut [F::Word] {
     // SAFETY: an element is a word in memory.
     unsafe { core::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), elements.len()) }
+}
+
+/// The elements that words stand for. Those that are not below the modulus mean nothing.
+#[allow(unsafe_code)]
+pub(crate) fn elements<F: EngineField>(words: &[F::Word]) -> &[F] {
+    // SAFETY: any word is sound to have as an element.
+    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
 }

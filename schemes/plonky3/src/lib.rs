@@ -22,9 +22,15 @@
 
 mod dft;
 mod field;
+mod merkle;
+mod poseidon2;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 mod transform;
 
 pub use ringforge::{self, Engine, Error, Result};
 
 pub use dft::Dft;
 pub use field::EngineField;
+pub use merkle::{Digest, MerkleTree};
+pub use poseidon2::{HashField, Poseidon2};
