@@ -1,0 +1,100 @@
+//! Plonky3's trait of transforms.
+
+use std::sync::{Once, OnceLock};
+
+use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
+use p3_matrix::Matrix;
+use p3_matrix::bitrev::{BitReversedMatrixView, BitReversibleMatrix};
+use p3_matrix::dense::RowMajorMatrix;
+use ringforge::Engine;
+
+use crate::field::EngineField;
+use crate::transform::Transform;
+
+static SHARED: OnceLock<Option<Engine>> = OnceLock::new();
+static FAILED: Once = Once::new();
+
+/// Programs that are kept: a prover that draws new shifts would fill the device's memory else.
+const MOST: usize = 64;
+
+/// Plonky3's transforms with the engine behind them: the values of [`Radix2DitParallel`], as it stores them.
+///
+/// By default they run on the first CUDA GPU, and in Plonky3's own code where there is none. The trait cannot fail: what the
+/// engine has no transform for, and what the device fails at, is done by Plonky3's code, the latter with a line in the log the
+/// first time.
+#[derive(Debug, Clone)]
+pub struct Dft<F> {
+    /// Where transforms run; `None` for Plonky3's own code.
+    engine: Option<Engine>,
+    stock: Radix2DitParallel<F>,
+}
+
+impl<F: EngineField> Dft<F> {
+    /// Transforms on this engine's device, a CPU too.
+    #[must_use]
+    pub fn on(engine: &Engine) -> Self {
+        Self { engine: Some(engine.keeping(MOST)), stock: Radix2DitParallel::default() }
+    }
+
+    /// Whether an engine is asked, or Plonky3's own code alone.
+    #[must_use]
+    pub fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref()
+    }
+
+    /// A transform of the columns, unless it is Plonky3's to do.
+    fn run(&self, transform: Transform<F>, mat: &RowMajorMatrix<F>) -> Option<RowMajorMatrix<F>> {
+        let engine = self.engine.as_ref().filter(|_| mat.width() > 0 && transform.serves(mat))?;
+        let outcome = transform.run(engine, mat);
+        if let Err(error) = &outcome {
+            FAILED.call_once(|| log::warn!("a transform of {} runs in Plonky3's code: {error}", mat.dimensions()));
+        }
+        outcome.ok()
+    }
+}
+
+/// On the first CUDA GPU if it is usable, else Plonky3's own code; a line in the log says which, and why.
+impl<F: EngineField> Default for Dft<F> {
+    fn default() -> Self {
+        let engine = SHARED.get_or_init(|| {
+            let engine = Engine::best();
+            match engine.no_gpu() {
+                Some(error) => log::warn!("transforms run in Plonky3's code: {error}"),
+                None => log::info!("transforms run on {}", engine.device()),
+            }
+            engine.no_gpu().is_none().then(|| engine.keeping(MOST))
+        });
+        Self { engine: engine.clone(), stock: Radix2DitParallel::default() }
+    }
+}
+
+impl<F: EngineField> TwoAdicSubgroupDft<F> for Dft<F> {
+    type Evaluations = BitReversedMatrixView<RowMajorMatrix<F>>;
+
+    fn dft_batch(&self, mat: RowMajorMatrix<F>) -> Self::Evaluations {
+        self.coset_dft_batch(mat, F::ONE)
+    }
+
+    fn coset_dft_batch(&self, mat: RowMajorMatrix<F>, shift: F) -> Self::Evaluations {
+        match self.run(Transform::Forward(shift), &mat) {
+            Some(values) => values.bit_reverse_rows(),
+            None if shift == F::ONE => self.stock.dft_batch(mat),
+            None => self.stock.coset_dft_batch(mat, shift),
+        }
+    }
+
+    fn idft_batch(&self, mat: RowMajorMatrix<F>) -> RowMajorMatrix<F> {
+        self.run(Transform::Inverse(F::ONE), &mat).unwrap_or_else(|| self.stock.idft_batch(mat))
+    }
+
+    fn coset_idft_batch(&self, mat: RowMajorMatrix<F>, shift: F) -> RowMajorMatrix<F> {
+        self.run(Transform::Inverse(shift), &mat).unwrap_or_else(|| self.stock.coset_idft_batch(mat, shift))
+    }
+
+    fn coset_lde_batch(&self, mat: RowMajorMatrix<F>, added_bits: usize, shift: F) -> Self::Evaluations {
+        match self.run(Transform::Extend(added_bits, shift), &mat) {
+            Some(values) => values.bit_reverse_rows(),
+            None => self.stock.coset_lde_batch(mat, added_bits, shift),
+        }
+    }
+}

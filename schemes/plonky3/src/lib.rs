@@ -1,0 +1,36 @@
+//! The transforms of Plonky3's provers, run by `ringforge` on a CUDA GPU, or on a CPU where that is asked for.
+//!
+//! [`Dft`] is a [`TwoAdicSubgroupDft`](p3_dft::TwoAdicSubgroupDft) with the values of
+//! [`Radix2DitParallel`](p3_dft::Radix2DitParallel), bit for bit, and takes its place in a prover's configuration. Elements
+//! pass through as Plonky3 stores them: transforms are linear, so Montgomery words go in and come out as they are.
+//!
+//! ```
+//! use p3_baby_bear::BabyBear;
+//! use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
+//! use p3_field::{Field, PrimeCharacteristicRing};
+//! use p3_matrix::{Matrix, dense::RowMajorMatrix};
+//! use ringforge_plonky3::{Dft, Engine};
+//!
+//! // a trace of 8 rows and 3 columns, extended to 16 rows on a coset
+//! let trace = RowMajorMatrix::new((0..24).map(BabyBear::from_u32).collect(), 3);
+//! let dft = Dft::on(&Engine::cpu()); // Dft::default() in a prover: a GPU where there is one
+//! let extension = dft.coset_lde_batch(trace.clone(), 1, BabyBear::GENERATOR).to_row_major_matrix();
+//!
+//! let stock = Radix2DitParallel::default();
+//! assert_eq!(extension, stock.coset_lde_batch(trace, 1, BabyBear::GENERATOR).to_row_major_matrix());
+//! ```
+
+mod dft;
+mod field;
+mod merkle;
+mod poseidon2;
+#[cfg(feature = "testkit")]
+pub mod testkit;
+mod transform;
+
+pub use ringforge::{self, Engine, Error, Result};
+
+pub use dft::Dft;
+pub use field::EngineField;
+pub use merkle::{Digest, MerkleTree};
+pub use poseidon2::{HashField, Poseidon2};

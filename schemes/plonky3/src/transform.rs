@@ -1,0 +1,61 @@
+//! What a prover asks of columns, as programs of an engine.
+
+use core::any::TypeId;
+
+use p3_matrix::Matrix;
+use p3_matrix::dense::RowMajorMatrix;
+use ringforge::{Engine, Order, Pipeline, Plan, Planner, Result};
+
+use crate::field::{EngineField, coset, words, words_mut};
+
+/// Something to do with each column of a matrix. Values on a coset go in in natural order and come out in bit-reversed order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Transform<F> {
+    /// From coefficients to values on the coset of this shift.
+    Forward(F),
+    /// From values on the coset of this shift to coefficients.
+    Inverse(F),
+    /// From values on the subgroup to those on a coset of this shift, which is 2^bits times as long.
+    Extend(usize, F),
+}
+
+impl<F: EngineField> Transform<F> {
+    /// Whether columns of this height have the transform, and it does something: the rest is left to Plonky3.
+    pub(crate) fn serves(self, mat: &RowMajorMatrix<F>) -> bool {
+        let height = mat.height();
+        let room = F::TWO_ADICITY.checked_sub(self.added_bits());
+        height > 1 && height.is_power_of_two() && room.is_some_and(|bits| height.ilog2() as usize <= bits)
+    }
+
+    /// Does it.
+    pub(crate) fn run(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
+        let (height, width) = (mat.height(), mat.width());
+        let bits = height.ilog2() as usize;
+        let program = engine.program_of(&(TypeId::of::<F>(), bits, self), |planner| self.plan(planner, bits))?;
+        // the engine has polynomials one after another
+        let columns = mat.transpose();
+        let mut out = F::zero_vec(columns.values.len() << self.added_bits());
+        program.on_host(width).input("from", words(&columns.values)).output("to", words_mut(&mut out)).run()?;
+        drop(columns);
+        Ok(RowMajorMatrix::new(out, height << self.added_bits()).transpose())
+    }
+
+    fn added_bits(self) -> usize {
+        if let Self::Extend(bits, _) = self { bits } else { 0 }
+    }
+
+    /// The plan for columns of height 2^bits, each of them an item.
+    fn plan(self, planner: &Planner, bits: usize) -> Result<Plan> {
+        let p = Pipeline::new(format!("{self:?} of 2^{bits}"), planner);
+        let to = match self {
+            Self::Forward(shift) => p.coefficients("from", &coset(bits, shift)?).forward_to(Order::Tree),
+            Self::Inverse(shift) => p.evaluations("from", &coset(bits, shift)?, Order::Natural).inverse(),
+            Self::Extend(added, shift) => {
+                let values = p.evaluations("from", &coset(bits, F::ONE)?, Order::Natural);
+                values.inverse().extend(&coset(bits + added, shift)?).forward_to(Order::Tree)
+            }
+        };
+        p.output("to", to);
+        p.build()
+    }
+}

@@ -1,0 +1,84 @@
+//! Transforms on the engine against those of Plonky3.
+
+use p3_baby_bear::BabyBear;
+use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
+use p3_goldilocks::Goldilocks;
+use p3_koala_bear::KoalaBear;
+use p3_matrix::Matrix;
+use p3_matrix::bitrev::BitReversedMatrixView;
+use p3_matrix::dense::RowMajorMatrix;
+use ringforge::testkit::{Random, devices, seed};
+use ringforge_plonky3::{Dft, Engine, EngineField};
+
+type Values<F> = BitReversedMatrixView<RowMajorMatrix<F>>;
+
+/// A matrix of any elements, extreme ones among them.
+fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> RowMajorMatrix<F> {
+    let mut element = || match random.below(8) {
+        0 => F::ZERO,
+        1 => -F::ONE,
+        2 => F::from_u64(u64::MAX), // a Goldilocks word above the modulus
+        _ => F::from_u64(random.bits()),
+    };
+    RowMajorMatrix::new((0..height * width).map(|_| element()).collect(), width)
+}
+
+/// A logger that lets nothing be left to Plonky3's code for an error.
+struct NoWarning;
+
+impl log::Log for NoWarning {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.level() == log::Level::Warn && metadata.target().starts_with("ringforge_plonky3")
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        assert!(!self.enabled(record.metadata()), "{}", record.args());
+    }
+
+    fn flush(&self) {}
+}
+
+/// Random shapes with every remainder of the width modulo 32, of heights from 1 on.
+fn agree<F: EngineField>() {
+    // another test may have set it
+    let _ = log::set_logger(&NoWarning);
+    log::set_max_level(log::LevelFilter::Warn);
+    let mut random = Random::new(seed());
+    let stock = Radix2DitParallel::<F>::default();
+    for device in devices() {
+        // what compiles kernels takes its time
+        let (cases, heights) = if device.limits().is_cpu() { (64, 9) } else { (4, 5) };
+        let dft = Dft::<F>::on(&Engine::on(device));
+        for case in 0..cases {
+            let width = 1 + case % 32 + case / 32 * 32 * (1 + random.below(3));
+            let (height, added) = (1 << random.below(heights), random.below(4));
+            let shift = F::from_u64(random.bits() | 1);
+            let mat = sample::<F>(&mut random, height, width);
+            let case = format!("{} on {dft:?}, {added} more bits, shift {shift}", mat.dimensions());
+
+            // as they are stored, in bit-reversed order
+            let equal = |ours: Values<F>, stock: Values<F>| assert!(ours.inner == stock.inner, "{case}");
+            equal(dft.dft_batch(mat.clone()), stock.dft_batch(mat.clone()));
+            equal(dft.coset_dft_batch(mat.clone(), shift), stock.coset_dft_batch(mat.clone(), shift));
+            equal(dft.lde_batch(mat.clone(), added), stock.lde_batch(mat.clone(), added));
+            equal(dft.coset_lde_batch(mat.clone(), added, shift), stock.coset_lde_batch(mat.clone(), added, shift));
+            assert!(dft.idft_batch(mat.clone()) == stock.idft_batch(mat.clone()), "{case}");
+            assert!(dft.coset_idft_batch(mat.clone(), shift) == stock.coset_idft_batch(mat, shift), "{case}");
+        }
+    }
+}
+
+#[test]
+fn baby_bear_agrees_with_plonky3() {
+    agree::<BabyBear>();
+}
+
+#[test]
+fn koala_bear_agrees_with_plonky3() {
+    agree::<KoalaBear>();
+}
+
+#[test]
+fn goldilocks_agrees_with_plonky3() {
+    agree::<Goldilocks>();
+}
