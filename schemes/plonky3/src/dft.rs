@@ -11,7 +11,7 @@ use ringforge::Engine;
 use crate::field::EngineField;
 use crate::transform::Transform;
 
-static SHARED: OnceLock<Option<Engine>> = OnceLock::new();
+static SHARED: OnceLock<Engine> = OnceLock::new();
 static FAILED: Once = Once::new();
 
 /// Programs that are kept: a prover that draws new shifts would fill the device's memory else.
@@ -19,7 +19,7 @@ const MOST: usize = 64;
 
 /// Plonky3's transforms with the engine behind them: the values of [`Radix2DitParallel`], as it stores them.
 ///
-/// By default they run on the first CUDA GPU, and in Plonky3's own code where there is none. The trait cannot fail: what the
+/// By default they run on the first CUDA GPU, and where there is none in what is faster on the CPU. The trait cannot fail: what the
 /// engine has no transform for, and what the device fails at, is done by Plonky3's code, the latter with a line in the log the
 /// first time.
 #[derive(Debug, Clone)]
@@ -53,18 +53,20 @@ impl<F: EngineField> Dft<F> {
     }
 }
 
-/// On the first CUDA GPU if it is usable, else Plonky3's own code; a line in the log says which, and why.
+/// On the first CUDA GPU if it is usable; a line in the log says so, or why not. Else on the CPU, by the engine or in Plonky3's
+/// own code, whichever is [faster](EngineField::FASTER_ON_CPU).
 impl<F: EngineField> Default for Dft<F> {
     fn default() -> Self {
         let engine = SHARED.get_or_init(|| {
             let engine = Engine::best();
             match engine.no_gpu() {
-                Some(error) => log::warn!("transforms run in Plonky3's code: {error}"),
+                Some(error) => log::warn!("transforms run on the CPU: {error}"),
                 None => log::info!("transforms run on {}", engine.device()),
             }
-            engine.no_gpu().is_none().then(|| engine.keeping(MOST))
+            engine.keeping(MOST)
         });
-        Self { engine: engine.clone(), stock: Radix2DitParallel::default() }
+        let worth_it = !engine.device().limits().is_cpu() || F::FASTER_ON_CPU;
+        Self { engine: worth_it.then(|| engine.clone()), stock: Radix2DitParallel::default() }
     }
 }
 

@@ -17,6 +17,10 @@ pub unsafe trait EngineField: PrimeField64 + TwoAdicField + Ord {
     /// What an element is in memory.
     type Word: Pod;
 
+    /// Whether the engine is done sooner than Plonky3's code on a CPU, as `examples/cpu.rs` measures them. The vectors of
+    /// Plonky3's code are those that the program is compiled for, the engine's those that it finds.
+    const FASTER_ON_CPU: bool;
+
     /// A ring with residues stored as elements are.
     ///
     /// # Errors
@@ -24,10 +28,14 @@ pub unsafe trait EngineField: PrimeField64 + TwoAdicField + Ord {
     fn stored(ring: Ring) -> Result<Ring>;
 }
 
+/// Whether Plonky3's code is compiled without vectors of 31-bit elements, on a CPU for which the engine has some.
+const WITHOUT_VECTORS: bool = cfg!(all(target_arch = "x86_64", not(target_feature = "avx2")));
+
 // SAFETY: p3-monty-31's `MontyField31` is `repr(transparent)` over a `u32` below the modulus, in Montgomery form with R = 2^32.
 #[allow(unsafe_code)]
 unsafe impl EngineField for BabyBear {
     type Word = u32;
+    const FASTER_ON_CPU: bool = WITHOUT_VECTORS;
 
     fn stored(ring: Ring) -> Result<Ring> {
         ring.with_form(Form::Montgomery)
@@ -38,6 +46,7 @@ unsafe impl EngineField for BabyBear {
 #[allow(unsafe_code)]
 unsafe impl EngineField for KoalaBear {
     type Word = u32;
+    const FASTER_ON_CPU: bool = WITHOUT_VECTORS;
 
     fn stored(ring: Ring) -> Result<Ring> {
         ring.with_form(Form::Montgomery)
@@ -48,6 +57,7 @@ unsafe impl EngineField for KoalaBear {
 #[allow(unsafe_code)]
 unsafe impl EngineField for Goldilocks {
     type Word = u64;
+    const FASTER_ON_CPU: bool = false;
 
     fn stored(ring: Ring) -> Result<Ring> {
         Ok(ring.accepting_any_word())

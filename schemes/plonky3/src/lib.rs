@@ -1,4 +1,4 @@
-//! The transforms of Plonky3's provers, run by `ringforge` on a CUDA GPU, or on a CPU where that is asked for.
+//! The transforms and Merkle trees of Plonky3's provers, run by `ringforge` on a CPU or a CUDA GPU.
 //!
 //! [`Dft`] is a [`TwoAdicSubgroupDft`](p3_dft::TwoAdicSubgroupDft) with the values of
 //! [`Radix2DitParallel`](p3_dft::Radix2DitParallel), bit for bit, and takes its place in a prover's configuration. Elements
@@ -19,6 +19,8 @@
 //! let stock = Radix2DitParallel::default();
 //! assert_eq!(extension, stock.coset_lde_batch(trace, 1, BabyBear::GENERATOR).to_row_major_matrix());
 //! ```
+//!
+//! [`MerkleTree`] hashes rows with [`Poseidon2`] of width 16; its caps and paths are those of Plonky3's `MerkleTreeMmcs`.
 
 mod dft;
 mod field;
