@@ -36,8 +36,8 @@ fn samples(count: usize) -> (Vec<[f64; FEATURES]>, Vec<bool>) {
         (state >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
     };
     let sample = |i: usize| {
-        let class = i % 2 == 0;
-        let centre = |j: usize| if class == (j % 3 == 0) { 0.25 } else { -0.25 };
+        let class = i.is_multiple_of(2);
+        let centre = |j: usize| if class == j.is_multiple_of(3) { 0.25 } else { -0.25 };
         (core::array::from_fn(|j| centre(j) + random() + random()), class)
     };
     (0..count).map(sample).unzip()

@@ -1,0 +1,39 @@
+//! The hashes' kernels compile with NVIDIA's compiler alone, without a spill.
+
+#![cfg(feature = "cuda")]
+
+use std::collections::BTreeSet;
+use std::env;
+
+use ringforge::cuda::{Resources, compile_check, is_compiler_present};
+use ringforge::testkit::Scheme;
+use ringforge::{Limits, Result};
+use ringforge_plonky3::testkit::Hashes;
+
+/// Registers that leave room for as many threads as latencies need.
+const REGISTERS: u32 = 128;
+
+#[test]
+fn kernels_compile_without_a_spill() -> Result<()> {
+    if !is_compiler_present() {
+        let wanted = env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some_and(|value| value == "1");
+        assert!(!wanted, "NVRTC is required and not there");
+        return Ok(());
+    }
+    for capability in [80, 90, 120] {
+        let limits = Limits::of_capability(capability);
+        let mut seen = BTreeSet::new();
+        for named in Hashes::plans(&limits)? {
+            for kernel in named.plan.kernels() {
+                let about = format!("sm_{capability} {} of {}", kernel.name(), kernel.describe());
+                if seen.insert(about.clone()) {
+                    let resources = compile_check(&**kernel, &limits, false)?;
+                    let Resources { registers, spill_stores, spill_loads, .. } = resources;
+                    assert!(registers <= REGISTERS && spill_stores.max(spill_loads) == 0, "{about}: {resources:?}");
+                    println!("{about}: {registers} registers");
+                }
+            }
+        }
+    }
+    Ok(())
+}
