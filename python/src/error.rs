@@ -26,6 +26,8 @@ pub(crate) fn named(class: &str, message: String) -> PyErr {
 }
 
 /// What is wrong with items, by their numbers.
-pub(crate) fn faults(faults: &[Fault]) -> Vec<(usize, String)> {
+pub(crate) type Faults = Vec<(usize, String)>;
+
+pub(crate) fn faults(faults: &[Fault]) -> Faults {
     faults.iter().map(|fault| (fault.item, fault.message())).collect()
 }

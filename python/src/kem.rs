@@ -4,15 +4,12 @@ use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 
 use crate::engine::Engine;
-use crate::error::{exception, faults};
+use crate::error::{Faults, exception, faults};
 
 /// A mechanism made ready on an engine's device.
 #[pyclass(frozen, module = "ringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Kem(ringforge_bindings::Kem);
-
-/// What is wrong with items, by their numbers.
-type Faults = Vec<(usize, String)>;
 
 /// The names of all mechanisms.
 #[pyfunction]

@@ -5,15 +5,12 @@ use pyo3::prelude::*;
 use ringforge_bindings::DEFAULT_ID;
 
 use crate::engine::Engine;
-use crate::error::{exception, faults};
+use crate::error::{Faults, exception, faults};
 
 /// Signing and verification made ready on an engine's device.
 #[pyclass(frozen, module = "ringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Sm2(ringforge_bindings::Sm2);
-
-/// What is wrong with items, by their numbers.
-type Faults = Vec<(usize, String)>;
 
 #[pymethods]
 impl Sm2 {

@@ -11,7 +11,6 @@ use shake::{ExtendableOutput, Shake256, Update, XofReader};
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::scheme::Ckks;
-use crate::steps::values;
 use crate::types::{Ciphertext, PublicKey};
 
 const MAGIC: [u8; 4] = *b"RFCK";
@@ -122,9 +121,9 @@ impl Ckks {
     /// Residues, which must be below their moduli.
     fn upload<T: Pod>(&self, kind: Kind, level: usize, body: &[u8]) -> Result<Buffer> {
         let words: Vec<T> = body.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
-        let ring = self.level(level)?.ring().side_by_side(2)?;
-        ring.check(&words).map_err(|_| malformed(kind, "a residue is not below its modulus"))?;
-        Ok(self.stream()?.upload_values(&values(&ring), &words)?)
+        let content = self.level(level)?.content();
+        content.ring().check(&words).map_err(|_| malformed(kind, "a residue is not below its modulus"))?;
+        Ok(self.stream()?.upload_values(&content, &words)?)
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ringforge::Modulus;
 use rustfft::num_complex::Complex64;
 use rustfft::{Fft, FftPlanner};
+use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
@@ -101,8 +102,9 @@ pub(crate) fn integers(residues: &[u64], moduli: &[Modulus]) -> Vec<f64> {
     };
     let inverses: Vec<Vec<u64>> = (0..moduli.len()).map(|i| (0..i).map(|j| inverse(j, i)).collect()).collect();
     let count = residues.len() / moduli.len().max(1);
-    let integer = |k: usize| {
-        let mut digits: Vec<i64> = Vec::with_capacity(moduli.len());
+    let mut digits: Zeroizing<Vec<i64>> = Zeroizing::new(Vec::with_capacity(moduli.len()));
+    let mut integer = |k: usize| {
+        digits.clear();
         for (i, &q) in moduli.iter().enumerate() {
             let mut rest = residues[i * count + k];
             for (&digit, &inverse) in digits.iter().zip(&inverses[i]) {
@@ -112,5 +114,5 @@ pub(crate) fn integers(residues: &[u64], moduli: &[Modulus]) -> Vec<f64> {
         }
         digits.iter().zip(&moduli).rev().fold(0.0, |sum, (digit, q)| sum * *q as f64 + *digit as f64)
     };
-    (0..count).map(integer).collect()
+    (0..count).map(&mut integer).collect()
 }

@@ -35,6 +35,10 @@
 //!
 //! No kernel is the crate's own: all is made of the engine's. The README says what CKKS does not promise.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod bytes;
 mod encoding;
 mod error;

@@ -341,9 +341,11 @@ impl Ckks {
     /// The scale of a product, which the modulus must exceed.
     fn product_scale(&self, a: &Items, b: &Items) -> Result<f64> {
         let scale = a.scale * b.scale;
-        let left = &self.parameters().q()[..self.parameters().limbs(a.level)];
-        let bits: f64 = left.iter().filter_map(|q| q.value_u64()).map(|q| (q as f64).log2()).sum();
-        if scale.log2() < bits { Ok(scale) } else { Err(Error::Scale { scale, level: a.level }) }
+        if scale.log2() < self.parameters().bits_left(a.level) {
+            Ok(scale)
+        } else {
+            Err(Error::Scale { scale, level: a.level })
+        }
     }
 
     fn alike(&self, a: &Items, b: &Items) -> Result<()> {

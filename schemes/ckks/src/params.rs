@@ -151,8 +151,12 @@ impl Parameters {
     /// Bits of Q·P, rounded up.
     #[must_use]
     pub fn bits(&self) -> u32 {
-        let bits = |q: &Modulus| (q.value_u64().unwrap_or(u64::MAX) as f64).log2();
-        self.q.iter().chain(&self.p).map(bits).sum::<f64>().ceil() as u32
+        (bits(&self.q) + bits(&self.p)).ceil() as u32
+    }
+
+    /// Bits of what is left of Q at a level.
+    pub(crate) fn bits_left(&self, level: usize) -> f64 {
+        bits(&self.q[..self.limbs(level)])
     }
 
     /// The scale of what is encoded.
@@ -207,6 +211,11 @@ impl Parameters {
     pub(crate) fn word(&self) -> usize {
         if self.q.iter().chain(&self.p).all(|q| q.bits() <= 32) { 4 } else { 8 }
     }
+}
+
+/// The logarithm of a product to the base 2.
+fn bits(moduli: &[Modulus]) -> f64 {
+    moduli.iter().filter_map(Modulus::value_u64).map(|q| (q as f64).log2()).sum()
 }
 
 /// A prime for each of these bits, none twice, the largest first; of those that GPUs work in faster, where there are such.

@@ -193,8 +193,8 @@ impl Ckks {
     /// number. Its time is not independent of the numbers.
     ///
     /// # Errors
-    /// [`Error::Slots`]; [`Error::Number`] for what is not finite or beyond 2^120 when scaled; [`Error::Scale`];
-    /// [`Error::NoLevel`]; [`Error::Engine`].
+    /// [`Error::Slots`]; [`Error::Number`] for what is not finite, and where a coefficient is beyond 2^120 or half of the modulus
+    /// that is left; [`Error::Scale`]; [`Error::NoLevel`]; [`Error::Engine`].
     pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
         let encoded = items.iter().map(|item| self.0.encoding.encode(item.as_ref(), scale).map(Zeroizing::new));
         self.plaintext(&encoded.collect::<Result<Vec<_>>>()?, level, scale)
@@ -214,6 +214,10 @@ impl Ckks {
         let ring = self.level(level)?.ring();
         if !scale.is_finite() || scale < 1.0 {
             return Err(Error::Scale { scale, level });
+        }
+        let most = self.parameters().bits_left(level) - 1.0;
+        if items.iter().flat_map(|item| item.iter()).any(|&x| (x.unsigned_abs() as f64).log2() >= most) {
+            return Err(Error::Number);
         }
         let words: Vec<u64> = items.iter().flat_map(|item| residues(item, ring.basis())).collect();
         let words = Zeroizing::new(words);

@@ -32,10 +32,13 @@ pub type Pair<'p> = [Value<'p>; 2];
 #[derive(Debug, Clone)]
 pub struct Level {
     q: Ring,
+    /// Two elements of that side by side.
+    pair: Ring,
     /// Q·P, the primes of P last.
     qp: Ring,
-    /// That of the top level, which keys are of.
+    /// That of the top level, which keys are of, and a switching key's elements side by side.
     key: Ring,
+    keys: Ring,
     /// Primes of P, and of a digit.
     special: usize,
     digits: usize,
@@ -71,15 +74,14 @@ impl Level {
         let narrow = |_| Error::Parameters { why: why.into() };
         let q = own.limbs(0..limbs).map_err(narrow)?;
         let (special, digits, drop) = (parameters.p().len(), parameters.digits(), parameters.dropped());
-        Ok(Self { q, qp: own, key, special, digits, drop })
+        let (pair, keys) = (q.side_by_side(2)?, key.side_by_side(2 * digits)?);
+        Ok(Self { q, pair, qp: own, key, keys, special, digits, drop })
     }
 
     /// What a ciphertext holds: evaluations of c_0 and of c_1 side by side, limb after limb.
-    ///
-    /// # Errors
-    /// None for a level of a scheme.
-    pub fn content(&self) -> Result<Content> {
-        Ok(values(&self.q.side_by_side(2)?))
+    #[must_use]
+    pub fn content(&self) -> Content {
+        values(&self.pair)
     }
 
     /// The ring of its plaintexts.
@@ -91,8 +93,7 @@ impl Level {
     /// An input of ciphertexts, one for each item.
     pub fn ciphertext<'p>(&self, p: &'p Pipeline, name: &str) -> Pair<'p> {
         let limbs = self.q.basis().len();
-        let all = p.bytes(name, 2 * self.q.bytes());
-        let all = self.content().map_or(all, |content| all.holding(content));
+        let all = p.elements(name, self.content());
         [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
     }
 
@@ -106,16 +107,12 @@ impl Level {
 
     /// An input of a switching key, which all items share.
     pub fn switching_key<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
-        let key = p.shared(name, 2 * self.digits * self.key.bytes());
-        self.key.side_by_side(2 * self.digits).map_or(key, |all| key.holding(values(&all)))
+        p.shared(name, self.keys.bytes()).holding(values(&self.keys))
     }
 
     /// Gives ciphertexts of this level out.
     pub fn output(&self, p: &Pipeline, name: &str, pair: Pair<'_>) {
-        match self.content() {
-            Ok(content) => p.output(name, p.join(content, &pair)),
-            Err(_) => p.output(name, pair[0]),
-        }
+        p.output(name, p.join(self.content(), &pair));
     }
 
     /// The digits of an element, each raised to Q·P: what key switching begins with, and rotations of one ciphertext share.
@@ -225,7 +222,7 @@ impl Level {
             e - of(j) * to + from.scale(&(0..limbs).map(number).collect::<Vec<_>>())
         });
         let parts: Vec<Value<'_>> = b.chain((0..self.digits).map(of)).collect();
-        p.output("key", p.join(values(&self.key.side_by_side(2 * self.digits)?), &parts));
+        p.output("key", p.join(values(&self.keys), &parts));
         Ok(())
     }
 

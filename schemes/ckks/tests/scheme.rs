@@ -174,6 +174,11 @@ fn what_does_not_go_together_is_refused_by_name() -> Result<()> {
     assert_eq!(c.encode(&[vec![Complex64::ONE; 33]], 2).unwrap_err(), Error::Slots { slots: 32, got: 33 });
     assert_eq!(c.encode(&[vec![Complex64::from(f64::NAN)]], 2).unwrap_err(), Error::Number);
     assert_eq!(c.encode(&[vec![Complex64::from(1e40)]], 2).unwrap_err(), Error::Number);
+    // what fits 135 bits and not 55
+    let large = [vec![Complex64::from(1e6); 32]];
+    assert!(c.encode(&large, 2).is_ok());
+    assert_eq!(c.encode(&large, 0).unwrap_err(), Error::Number);
+    assert_eq!(c.constant(-1e6, 0, f64::exp2(40.0)).unwrap_err(), Error::Number);
     let other = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 41, 41], &[56])?)?;
     assert_eq!(other.ckks.negate(&a).unwrap_err(), Error::Foreign { what: "the ciphertext" });
     assert_eq!(c.decrypt(&a, &other.secret).unwrap_err(), Error::Foreign { what: "the secret key" });
