@@ -518,13 +518,16 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Runs a kernel on the first of these arguments, of which this output was taken.
-    pub(crate) fn lend<T>(
+    /// Runs a kernel on the first of these arguments, with others at these ports; outputs are lent where they are among them.
+    pub(crate) fn lend<'b, T>(
         &self,
         kernel: &dyn Kernel,
-        (output, out): (usize, &mut [u8]),
+        others: impl IntoIterator<Item = (usize, Slice<'b>)>,
         run: impl FnOnce(&mut Args<'_>) -> T,
-    ) -> T {
+    ) -> T
+    where
+        'a: 'b,
+    {
         let lent = |slice: &Slice<'a>| match slice {
             Slice::In(bytes) => Slice::In(bytes),
             Slice::SameAs(port) => Slice::SameAs(*port),
@@ -533,7 +536,9 @@ impl<'a> Args<'a> {
         };
         let ports = kernel.ports();
         let mut slices: Vec<Slice<'_>> = self.slices.iter().take(ports.len()).map(lent).collect();
-        slices[output] = Slice::Out(out);
+        for (port, slice) in others {
+            slices[port] = slice;
+        }
         let copies = Copies::new(ports.len());
         run(&mut Args::new(kernel.name(), ports, slices, &copies))
     }

@@ -17,6 +17,7 @@ mod inverse;
 pub(crate) mod lift;
 mod lift_fold;
 mod lift_load;
+mod lift_mul;
 mod lift_store;
 pub(crate) mod linear;
 mod order;

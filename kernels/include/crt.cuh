@@ -1,6 +1,6 @@
 // Integers from their residues, and remainders by any modulus of up to 64 bits, even or composite ones included.
 #pragma once
-#include "word.cuh"
+#include "shoup32.cuh"
 
 namespace rf {
 
@@ -75,7 +75,15 @@ RF_FN u32 is_above(u64 a, u64 b) { return a > b; }
 // out: x mod p
 RF_FN u64 remainder(u64 x, Barrett p) { return p.rem(x); }
 
-// Sums of digits times weights, for `rebuild`: below 2^64, or below 2^64 q.
+// Sums of digits times weights, for `rebuild`: below 2^32, q being below 2^31, below 2^64, or below 2^64 q.
+struct WordSum {
+    u32 sum;
+    u32 q;
+    u32 ratio;  // floor(2^32 / q)
+
+    RF_METHOD void add(u64 digit, u64 weight) { sum += (u32)digit * (u32)weight; }
+    RF_METHOD u64 rest() const { return sub_once(barrett(sum, q, ratio), q); }
+};
 struct NarrowSum {
     u64 sum;
     Barrett q;
@@ -91,36 +99,25 @@ struct WideSum {
     RF_METHOD u64 rest() const { return q.rem(sum); }
 };
 
-// in: residues of an integer x modulo the L::primes primes p_0 < p_1 < ... of the generated struct L, `stride` words
-//     apart; |x| <= H, H = floor(P / 2), P their product
+// in: L::Word residue(u32 j), an integer x modulo prime number j of the L::primes primes p_0 < p_1 < ... of the generated
+//     struct L; |x| <= H, H = floor(P / 2), P their product
 // out: s x mod q, s a factor of the engine's choice
 // x + H is in [0, P). Garner finds its digits, x + H = d_0 + d_1 p_0 + d_2 p_0 p_1 + ...; L::weight(j) is s p_0 ... p_(j-1)
 // mod q, L::inverse(i, j) is p_i^-1 modulo p_j, L::offset(j) is H mod p_j, L::sum() begins with -s H mod q.
-template <class L>
-RF_FN typename L::Residue rebuild(const typename L::Word* residues, u32 stride) {
+template <class L, class Residues>
+RF_FN typename L::Residue rebuild(Residues residue) {
     typename L::Word digit[L::primes];
     auto sum = L::sum();
     RF_UNROLL
     for (u32 j = 0; j < L::primes; j++) {
         auto p = L::prime(j);
-        auto x = sub_once(residues[(u64)j * stride] + L::offset(j), p.q);
+        auto x = sub_once(residue(j) + L::offset(j), p.q);
         RF_UNROLL
         for (u32 i = 0; i < j; i++) x = p.mul(x + (p.q - digit[i]), L::inverse(i, j));
         digit[j] = j == 0 ? x : p.template canonical<2>(x);
         sum.add(digit[j], L::weight(j));
     }
     return sum.rest();
-}
-
-// How x^n has a power of x in it.
-enum class Times : u32 { none, plus, minus, factor };
-
-// in: x < q   out: c x, c the coefficient that C and `factor` stand for
-template <Times C, class Q>
-RF_FN typename Q::Residue times(const Q& q, typename Q::Residue x, const typename Q::Factor& factor) {
-    if constexpr (C == Times::plus) return x;
-    else if constexpr (C == Times::minus) return q.negate(x);
-    else return q.mul(x, factor);
 }
 
 }  // namespace rf

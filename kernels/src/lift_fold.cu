@@ -3,7 +3,7 @@
 //
 // x^n = sum of c x^k over the tail. A round takes the `gap` highest coefficients down, gap = n - (largest k): none of
 // them lands on another. Each target sums what lands on it.
-#include "crt.cuh"
+#include "lift.cuh"
 #include "prelude.cuh"
 using namespace rf;
 
@@ -16,7 +16,7 @@ RF_FN typename L::Store* unfolded(typename L::Source* in, u64 item, unsigned cha
         auto x = (typename L::Store*)shared;
         const typename L::Word* from = in + item * ((u64)L::primes * L::length);
         for (u32 j = threadIdx.x; j < 2 * L::n - 1; j += L::threads)
-            x[j] = (typename L::Store)rebuild<L>(from + j, L::length);
+            x[j] = (typename L::Store)rebuild<L>([&](u32 prime) { return from[(u64)prime * L::length + j]; });
         __syncthreads();
         return x;
     }
@@ -61,13 +61,6 @@ extern "C" __global__ void lift_fold(Lift::Source* in, const Lift::Coefficient* 
         __syncthreads();
         top = bottom;
     }
-    Lift::Store* to = out + item * ((u64)Lift::rows * n);
-    for (u32 j = threadIdx.x; j < n; j += Lift::threads) {
-        if constexpr (Lift::clears) {
-            for (u32 row = 0; row < Lift::rows; row++)
-                to[(u64)row * n + j] = row == Lift::row ? x[j] : Lift::Store{};
-        } else {
-            to[(u64)Lift::row * n + j] = x[j];
-        }
-    }
+    Lift::Store* to = out + item * ((u64)Lift::rows * Lift::n);
+    for (u32 j = threadIdx.x; j < Lift::n; j += Lift::threads) store_coefficient<Lift>(to, j, x[j]);
 }

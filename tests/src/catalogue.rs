@@ -110,12 +110,16 @@ fn high_second_term() -> Result<Ring> {
     Ring::new(&[q], Quotient::Sparse { n: 10, terms: vec![(8, -3), (7, 1), (0, 5)] })
 }
 
-/// The same planned for less shared memory, so that it is folded in device memory.
-fn folded_in_device_memory(limits: &Limits) -> Result<NamedPlan> {
+/// Lifts planned for less shared memory: in several kernels, and folded in device memory.
+fn lifts_in_device_memory(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut limits = limits.clone();
     limits.block_shared_bytes = limits.block_shared_bytes.min(512);
-    let job = Job::new(&high_second_term()?, Op::Mul);
-    Ok(NamedPlan::new(format!("{job} in device memory"), Planner::new(limits).plan(&job)?))
+    let planner = Planner::new(limits);
+    let plan = |ring| {
+        let job = Job::new(&ring, Op::Mul);
+        Ok(NamedPlan::new(format!("{job} in device memory"), planner.plan(&job)?))
+    };
+    [Ring::prime_trinomial(17, Modulus::new(4591u32)?)?, high_second_term()?].into_iter().map(plan).collect()
 }
 
 /// Random bytes, as many as a draw can have.
@@ -360,7 +364,7 @@ pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
 fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut plans = shared_out::transforms()?;
     plans.extend(jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<Vec<_>>>()?);
-    plans.push(folded_in_device_memory(limits)?);
+    plans.extend(lifts_in_device_memory(limits)?);
     plans.push(views(limits)?);
     plans.extend(sums(limits)?);
     plans.push(between_transforms(limits)?);

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use rayon::prelude::*;
 use ringforge::kernels::{Role, Sharing};
 use ringforge::testkit::{Named, Random};
-use ringforge::{Device, Job, Op, Plan};
+use ringforge::{Device, Job, Op, Plan, Ring};
 
 use super::Bench;
 use super::runs::{Runs, repeatable};
@@ -126,7 +126,9 @@ fn undone(job: &Job) -> Option<Job> {
 /// Random operands, by the names of the plan's arguments.
 fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result<Named> {
     let read = plan.args().iter().filter(|arg| arg.role != Role::Out);
+    let mut bounds = [job.bounds.left, job.bounds.right].into_iter();
     let operand = |arg: &ringforge::run::PlanArg| {
+        let bound = bounds.next().flatten();
         let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
         let ring = arg.before.as_ref().map_or(&job.ring, |content| content.ring());
         let residues = sample::elements(ring, random.bits(), EDGES, items)?;
@@ -135,11 +137,24 @@ fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result
             Op::Decompose => {
                 Work::new(&Device::cpu(), &Job::new(ring, Op::Compose))?.run(items, &[("from", &residues)])?
             }
-            _ => residues,
+            _ => bound.map_or_else(|| residues.clone(), |bound| within(bound, ring, &residues)),
         };
         anyhow::Ok((arg.name.clone(), bytes))
     };
     read.map(operand).collect()
+}
+
+/// Residues of a ring of one modulus of up to 64 bits, made small: centred ones within a bound.
+fn within(bound: u64, ring: &Ring, residues: &[u8]) -> Vec<u8> {
+    let q = u128::from(ring.basis()[0].value_u64().unwrap_or(u64::MAX));
+    let width = ring.width().bytes();
+    let small = residues.chunks_exact(width).flat_map(|word| {
+        let mut wide = [0; 16];
+        wide[..width].copy_from_slice(word);
+        let small = u128::from_le_bytes(wide) % (2 * u128::from(bound) + 1);
+        ((small + q - u128::from(bound)) % q).to_le_bytes().into_iter().take(width)
+    });
+    small.collect()
 }
 
 /// The floor of a job that a plan does.
@@ -167,7 +182,7 @@ pub(crate) fn suiting_batch(bench: &Bench, job: &Job) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Modulus, Order, Planner, Ring};
+    use ringforge::{Modulus, Order, Planner};
 
     use super::*;
     use crate::ceilings::{Ceilings, Pipes};

@@ -42,6 +42,7 @@ const CASES: &[Entry] = &[
     ("60-bit prime", "1152921504606584833:x^4096+1", &[1 << 14], true),
     ("NTRU Prime 761", "4591:x^761-x-1", &[1 << 16], false),
     ("Saber", "8192:x^256+1", &[1 << 18], false),
+    ("cyclic, 14-bit prime", "12289:x^1000-1", &[1 << 16], false),
     ("cyclic, 13-bit prime", "7681:x^512-1", &[], false),
     ("coset of a cyclic ring", "12289:x^256-7506", &[], false),
     ("62-bit prime", "4611686018427322369:x^8192+1", &[], false),
@@ -51,23 +52,35 @@ const CASES: &[Entry] = &[
     ("sparse f, 17-bit prime", "65537:x^200-3x^7+2x+5", &[], false),
 ];
 
+/// Products in rings that do not split, with bounds on the centred operands: a name, the ring, the bounds and the batch.
+const BOUNDED: &[(&str, &str, [u64; 2], usize)] =
+    &[("NTRU Prime 761, one ternary", "4591:x^761-x-1", [2295, 1], 1 << 16)];
+
 /// Bytes of an operand of a check at most, in small batches and in large ones.
 const CHECKED_BYTES: [usize; 2] = [24 << 20, 64 << 20];
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
-    let is_wanted = |(_, _, batches, quick): &&Entry| scope.check || !batches.is_empty() && scope.wants(*quick);
-    let mut cases = Vec::new();
-    for &(name, text, batches, _) in CASES.iter().filter(is_wanted) {
-        let ring: Ring = text.parse()?;
-        let of_gpu = if batches.is_empty() { &[0] } else { batches };
+    let batches_of = |of_gpu: &[usize], ring: &Ring| {
         let mut batches = scope.batches(scope.either(of_gpu, &[0]));
         if scope.check {
             let most = CHECKED_BYTES[usize::from(scope.batches.is_empty())] / ring.bytes();
             batches.iter_mut().for_each(|batch| *batch = (*batch).min(most.max(1)));
         }
+        batches
+    };
+    let is_wanted = |(_, _, batches, quick): &&Entry| scope.check || !batches.is_empty() && scope.wants(*quick);
+    let mut cases = Vec::new();
+    for &(name, text, batches, _) in CASES.iter().filter(is_wanted) {
+        let ring: Ring = text.parse()?;
+        let of_gpu = if batches.is_empty() { &[0] } else { batches };
         for job in jobs(&ring, scope.check)? {
-            cases.push(Case { ring: text.into(), ..case(name, &job, batches.clone()) });
+            cases.push(Case { ring: text.into(), ..case(name, &job, batches_of(of_gpu, &ring)) });
         }
+    }
+    for &(name, text, [left, right], batch) in BOUNDED.iter().filter(|_| scope.check || scope.wants(false)) {
+        let ring: Ring = text.parse()?;
+        let job = Job::new(&ring, Op::Mul).bounds(left, right);
+        cases.push(Case { ring: text.into(), ..case(name, &job, batches_of(&[batch], &ring)) });
     }
     Ok(cases)
 }

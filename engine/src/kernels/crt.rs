@@ -4,6 +4,7 @@ use core::hint::select_unpredictable;
 
 use bytemuck::Pod;
 use crypto_bigint::U768;
+use zeroize::Zeroize;
 
 use crate::modulus::{Modulus, Width};
 
@@ -11,7 +12,7 @@ use crate::modulus::{Modulus, Width};
 pub(crate) const MAX_PRIMES: usize = 9;
 
 /// A residue as it is stored.
-pub(super) trait Stored: Pod + Send + Sync {
+pub(super) trait Stored: Pod + Zeroize + Send + Sync {
     fn get(self) -> u64;
     /// x, which fits the width.
     fn put(x: u64) -> Self;

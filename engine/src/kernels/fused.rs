@@ -190,7 +190,7 @@ impl<S: Row> Kernel for Fused<S> {
         let operands = (self.table_port() + 1..self.ports.len()).map(|port| args.input::<u8>(port));
         let mut operands = operands.collect::<Result<Vec<_>>>()?.into_iter();
         let out = args.output::<u8>(self.output)?;
-        args.lend(&*self.kernel, (self.output, out), |args| self.kernel.on_cpu(items.clone(), args))?;
+        args.lend(&*self.kernel, [(self.output, Slice::Out(out))], |args| self.kernel.on_cpu(items.clone(), args))?;
         for Stage { step, combination, term } in &self.stages {
             let operands = operands.by_ref().take(combination.minus.len() - 1);
             // the terms, the step's table, and what it makes of them

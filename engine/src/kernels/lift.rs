@@ -11,11 +11,13 @@ use crate::kernel::{Kernel, Port};
 use crate::kernels::crt::choice;
 use crate::kernels::lift_fold::LiftFold;
 use crate::kernels::lift_load::LiftLoad;
+use crate::kernels::lift_mul::LiftMul;
 use crate::kernels::lift_store::LiftStore;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
 use crate::ring::Ring;
+use crate::ring::split::Split;
 
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
 #[derive(Debug, Clone)]
@@ -57,6 +59,15 @@ impl LiftRow {
         Self { ring: ring.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
     }
 
+    /// The kernel of a whole product, by this split of the auxiliary ring; nothing where folding takes rounds, the row
+    /// does not fit a block, or a multiprocessor has no room for two such blocks.
+    pub(crate) fn mul(&self, split: &Split, limits: &Limits) -> Result<Option<Arc<dyn Kernel>>> {
+        with_row!(self.ring.width(), S => {
+            let mul = LiftMul::<S>::new(self, split, limits)?.filter(|mul| mul.fits(limits));
+            Ok(mul.map(|mul| Arc::new(mul) as Arc<dyn Kernel>))
+        })
+    }
+
     /// The kernel from ring elements to auxiliary ones.
     pub(crate) fn load(&self) -> Arc<dyn Kernel> {
         with_row!(self.ring.width(), S => Arc::new(LiftLoad::<S>::new(self.clone())))
@@ -72,8 +83,8 @@ impl LiftRow {
             if !fold.is_in_place() {
                 return Ok(vec![Arc::new(fold)]);
             }
-            let unfolded = LiftStore::<S>::unfolded(Self { unfolded: true, ..self.clone() })?;
-            Ok(vec![Arc::new(unfolded), Arc::new(fold)])
+            let unfolded = Self { unfolded: true, ..self.clone() }.store(limits)?;
+            Ok(unfolded.into_iter().chain([Arc::new(fold) as Arc<dyn Kernel>]).collect())
         })
     }
 
@@ -111,6 +122,23 @@ impl LiftRow {
     /// same quotient instead of a longer one.
     pub(super) fn high(&self) -> usize {
         if self.length() > self.n() && !self.unfolded { self.n() - 1 } else { 0 }
+    }
+
+    /// By what a product is folded when the row is stored, if that is simple enough.
+    pub(super) fn fold(&self) -> Option<[i8; 2]> {
+        if self.high() > 0 { Self::fold_of(&self.ring, self.row) } else { Some([0, 0]) }
+    }
+
+    /// c0 and c1 where x^n is c0 + c1·x, each of them −1, 0 or 1: products are folded among residues then, and are sums
+    /// of up to three.
+    pub(crate) fn fold_of(ring: &Ring, row: usize) -> Option<[i8; 2]> {
+        let q = &ring.basis()[row];
+        let mut fold = [0; 2];
+        for (k, c) in ring.quotient().tail(q).into_iter().filter(|&(_, c)| c != U256::ZERO) {
+            let unit = [1, -1].into_iter().find(|&unit| q.reduce_i64(unit.into()) == c)?;
+            *fold.get_mut(k)? = unit;
+        }
+        Some(fold)
     }
 
     /// Whether all rows but this one are cleared when it is stored: so for the first, with others to follow.

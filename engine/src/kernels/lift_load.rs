@@ -54,7 +54,24 @@ impl<S: Row> LiftLoad<S> {
         Self { lift, primes, half, target, one, ports }
     }
 
-    fn run<W: Stored>(&self, from: &[S], to: &mut [W]) {
+    /// The lines of the struct `Lift` that `input_of` and `lifted` of `lift.cuh` read.
+    pub(super) fn members(&self) -> String {
+        let target = <S::Target as Target>::remainder_type();
+        let dividers = self.primes.iter().map(|prime| <S::Target as Target>::remainder_initializer(&prime.remainder));
+        let dividers = choice(&format!("{target} divider(rf::u32 j)"), "j", dividers);
+        let minus_q =
+            choice("rf::u64 minus_q(rf::u32 j)", "j", self.primes.iter().map(|prime| format!("{}ull", prime.minus_q)));
+        let half = choice("Residue half()", "0", [<S::Target as Target>::literal(&self.half)]);
+        let q = self.lift.q().value();
+        let below = self.lift.ring.width() != Width::W256 && self.primes.iter().all(|prime| q <= U256::from(prime.p));
+        let any_word = match self.lift.ring.accepts_any_word() {
+            true => ANY_WORD.to_string() + &choice("Factor one()", "0", [S::Target::factor_literal(&self.one)]),
+            false => String::new(),
+        };
+        format!("    static constexpr bool below_primes = {below};\n{dividers}{minus_q}{half}{any_word}")
+    }
+
+    pub(super) fn run<W: Stored>(&self, from: &[S], to: &mut [W]) {
         let lift = &self.lift;
         let items = from.chunks_exact(lift.ring.basis().len() * lift.n());
         for (from, to) in items.zip(to.chunks_exact_mut(self.primes.len() * lift.length())) {
@@ -87,20 +104,8 @@ impl<S: Row> Kernel for LiftLoad<S> {
 
     fn source(&self, _: &Limits) -> Result<Source> {
         let (cells, launch) = spread(self.lift.length(), THREADS);
-        let target = <S::Target as Target>::remainder_type();
-        let dividers = self.primes.iter().map(|prime| <S::Target as Target>::remainder_initializer(&prime.remainder));
-        let dividers = choice(&format!("{target} divider(rf::u32 j)"), "j", dividers);
-        let minus_q =
-            choice("rf::u64 minus_q(rf::u32 j)", "j", self.primes.iter().map(|prime| format!("{}ull", prime.minus_q)));
-        let half = choice("Residue half()", "0", [<S::Target as Target>::literal(&self.half)]);
-        let q = self.lift.q().value();
-        let below = self.lift.ring.width() != Width::W256 && self.primes.iter().all(|prime| q <= U256::from(prime.p));
-        let any_word = match self.lift.ring.accepts_any_word() {
-            true => ANY_WORD.to_string() + &choice("Factor one()", "0", [S::Target::factor_literal(&self.one)]),
-            false => String::new(),
-        };
-        let further = format!("    static constexpr bool below_primes = {below};\n{dividers}{minus_q}{half}{any_word}");
-        let built = Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude::<S>(&further)), launch };
+        let built =
+            Built { prelude: format!("#pragma once\n{}{cells}", self.lift.prelude::<S>(&self.members())), launch };
         Ok(Source::of_engine(self, ringforge_kernels::LIFT_LOAD, built))
     }
 

@@ -43,7 +43,11 @@ impl RingMul {
     }
 
     fn of(rows: Rows) -> Self {
-        let rows = rows.by_launch();
+        Self::on(rows.by_launch())
+    }
+
+    /// The product on these rows.
+    pub(super) fn on(rows: Rows) -> Self {
         let ports = rows.ports([Port::input, Port::input, Port::output]);
         Self { rows, ports }
     }

@@ -52,6 +52,8 @@ impl Row for Limbs {
 /// How sums of digits times weights are reduced.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sum {
+    /// Once, from 32 bits, by a q below 2^31.
+    Word(Barrett),
     /// Once, from 64 bits.
     Narrow(Barrett),
     /// Otherwise.
@@ -158,7 +160,9 @@ impl Target for Divisor {
     fn sum(q: &Modulus, start: u64, mut most: impl Iterator<Item = (u64, u64)>) -> Option<Sum> {
         let q = low_u64(&q.value());
         let term = |sum: u128, (digit, weight)| Some(sum.saturating_add(wide_mul(digit, weight)));
-        match most.try_fold(u128::from(start), term)? >> 64 {
+        let sum = most.try_fold(u128::from(start), term)?;
+        match sum >> 64 {
+            0 if sum >> 32 == 0 && q < 1 << 31 => Some(Sum::Word(Barrett::new(q))),
             0 if q <= 1 << 63 => Some(Sum::Narrow(Barrett::new(q))),
             above => (above < u128::from(q)).then_some(Sum::Wide),
         }
@@ -166,7 +170,9 @@ impl Target for Divisor {
 
     fn add_up(&self, sum: &Sum, start: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
         match sum {
-            Sum::Narrow(barrett) => barrett.rem(terms.fold(start, |sum, (digit, weight)| sum + digit * weight)),
+            Sum::Word(barrett) | Sum::Narrow(barrett) => {
+                barrett.rem(terms.fold(start, |sum, (digit, weight)| sum + digit * weight))
+            }
             Sum::Wide => {
                 let term = |sum, (digit, weight)| sum + wide_mul(digit, weight);
                 self.rem(terms.fold(u128::from(start), term))
@@ -196,6 +202,10 @@ impl Target for Divisor {
 
     fn sum_initializer(&self, sum: &Sum, start: &u64) -> String {
         match sum {
+            Sum::Word(_) => {
+                let q = self.d >> self.shift;
+                format!("rf::WordSum{{{start}u, {q}u, {}u}}", (1u64 << 32) / q)
+            }
             Sum::Narrow(barrett) => format!("rf::NarrowSum{{{start}ull, {}}}", barrett.initializer()),
             Sum::Wide => format!("rf::WideSum{{{{{start}ull, 0}}, {}}}", self.initializer()),
         }

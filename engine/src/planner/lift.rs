@@ -10,11 +10,14 @@ use crate::pipeline::{Pipeline, Value};
 use crate::plan::{Content, Plan};
 use crate::planner::{Planner, rns};
 use crate::residues::Form;
-use crate::ring::split::MAX_BASE;
+use crate::ring::split::{MAX_BASE, Split};
 use crate::ring::{Quotient, Ring};
 
 /// Bits below which auxiliary primes are looked for: those of 32-bit arithmetic, and where there are too few, of 64-bit.
 const PRIME_BITS: [u32; 2] = [30, 62];
+
+/// The fewest: words of 32 bits.
+const LEAST_BITS: u32 = 17;
 
 /// Strategy: a product through an auxiliary ring, each row of the basis on its own.
 ///
@@ -24,23 +27,25 @@ const PRIME_BITS: [u32; 2] = [30, 62];
 pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
     let ring = &job.ring;
     let auxiliary = auxiliary_ring(ring, job.bounds)?;
+    let split = Split::of(&auxiliary, None)?;
     let inner = Job::new(&auxiliary, Op::Mul).batch_hint(job.batch_hint);
     let p = Pipeline::new(job.to_string(), &Planner::new(planner.limits().clone()));
     let factors = ["a", "b"].map(|name| p.coefficients(name, ring));
-    let mut product = None;
+    let mut product: Option<Value<'_>> = None;
     for row in 0..ring.basis().len() {
         let lift = LiftRow::new(ring, row, &auxiliary);
         let load = |factor| p.dynamic_step(lift.load(), &[factor]).first().copied().unwrap_or(factor);
-        let mut row = p.job(&inner, &factors.map(load));
-        let kernels = lift.store(planner.limits())?;
+        let (mut values, kernels) = match lift.mul(&split, planner.limits())? {
+            Some(kernel) => (factors.to_vec(), vec![kernel]),
+            None => (vec![p.job(&inner, &factors.map(load))], lift.store(planner.limits())?),
+        };
         let last = kernels.len().saturating_sub(1);
         for (i, kernel) in kernels.into_iter().enumerate() {
             // the rows before this one stay
-            let inputs: Vec<Value<'_>> = [row].into_iter().chain(product.filter(|_| i == last)).collect();
-            let written = p.dynamic_step(kernel, &inputs);
-            row = written.last().copied().unwrap_or(row);
+            values.extend(product.filter(|_| i == last));
+            values = p.dynamic_step(kernel, &values).last().copied().into_iter().collect();
         }
-        product = Some(row);
+        product = values.pop();
     }
     if let Some(product) = product {
         p.output("product", product.holding(Content::Coefficients(ring.clone())));
@@ -66,12 +71,20 @@ fn auxiliary_ring(ring: &Ring, bounds: Bounds) -> Result<Ring> {
     for bits in PRIME_BITS {
         for shape in &shapes {
             let bound = term.wrapping_mul(&U768::from(shape.terms as u64));
-            if let Some(primes) = rns::primes(shape.order, bits, &bound) {
+            if let Some(primes) = small_primes(shape.order, bits, &bound) {
                 return Ring::new(&primes, shape.quotient.clone());
             }
         }
     }
     Err(Error::unsupported(Op::Mul, ring, "no length has enough auxiliary primes"))
+}
+
+/// The primes of [`rns::primes`], of fewer bits where as many of these do: lazy residues have more room above them.
+fn small_primes(order: u64, bits: u32, bound: &U768) -> Option<Vec<Modulus>> {
+    let largest = rns::primes(order, bits, bound)?;
+    let least = (bound.bits_vartime() / largest.len() as u32).max(LEAST_BITS);
+    let smaller = (least..bits).find_map(|bits| rns::primes(order, bits, bound).filter(|p| p.len() <= largest.len()));
+    Some(smaller.unwrap_or(largest))
 }
 
 /// An auxiliary quotient that splits.
@@ -107,12 +120,19 @@ fn shapes(ring: &Ring) -> Vec<Shape> {
         }));
     }
     let least = 2 * n - 1;
+    // with c_j of min(j + 1, 2n - 1 - j) products, those of c_i + c0 c_(n+i) + c1 c_(n+i-1), or of c_i alone
+    let terms = |row| match LiftRow::fold_of(ring, row) {
+        None | Some([_, 0]) => n,
+        Some([0, _]) => n + 1,
+        Some(_) => 2 * n - 1,
+    };
+    let terms = (0..ring.basis().len()).map(terms).max().unwrap_or(n);
     let longer = splits(least, (2 * least).min(Ring::MAX_DEGREE)).map(|(twos, threes, base)| {
         let length = smooth(twos, threes) * base;
         Shape {
             quotient: Quotient::Cyclic { n: length },
             order: smooth(twos, threes) as u64,
-            terms: n,
+            terms,
             cost: cost(length, twos, threes, base),
         }
     });

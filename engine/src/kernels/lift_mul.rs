@@ -1,0 +1,106 @@
+//! The product of one row of a ring through an auxiliary ring, in one kernel.
+
+use core::ops::Range;
+
+use zeroize::Zeroizing;
+
+use crate::error::Result;
+use crate::kernel::{Args, Kernel, Port, Slice};
+use crate::kernels::crt::{Stored, with_stored};
+use crate::kernels::lift::LiftRow;
+use crate::kernels::lift_load::LiftLoad;
+use crate::kernels::lift_store::LiftStore;
+use crate::kernels::ring_mul::RingMul;
+use crate::kernels::target::Row;
+use crate::limits::Limits;
+use crate::ring::split::Split;
+use crate::rows::Rows;
+use crate::source::Source;
+use crate::table::Table;
+
+/// Bytes of auxiliary elements that the CPU has at a time.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// What [`LiftLoad`], [`RingMul`] and [`LiftStore`] do, one after another.
+///
+/// Ports: left and right elements (in), their product (out; in and out for rows after the first), the
+/// [tables](Rows::table) of factors and the [constants](Rows::constants) of the auxiliary ring.
+#[derive(Debug)]
+pub(super) struct LiftMul<S: Row> {
+    lift: LiftRow,
+    load: LiftLoad<S>,
+    mul: RingMul,
+    store: LiftStore<S>,
+    /// A row of the auxiliary ring, for each of its primes in turn.
+    rows: Rows,
+    ports: [Port; 5],
+}
+
+impl<S: Row> LiftMul<S> {
+    /// The kernel, or `None` where folding takes rounds.
+    pub(super) fn new(lift: &LiftRow, split: &Split, limits: &Limits) -> Result<Option<Self>> {
+        let Some(store) = LiftStore::new(lift)? else { return Ok(None) };
+        let rows = Rows::with_split(split, limits).holding(2).per_item(1);
+        // the residues modulo all primes
+        let bytes = split.ring.basis().len() * split.n * rows.arithmetic.word_bytes();
+        let rows = rows.extra_shared(bytes);
+        let mul = RingMul::on(Rows { per_item: split.ring.basis().len(), ..rows.clone() });
+        let element = Port::input(lift.ring.bytes());
+        let ports = [element, element, lift.output(), rows.table_port(), rows.constants_port()];
+        Ok(Some(Self { lift: lift.clone(), load: LiftLoad::new(lift.clone()), mul, store, rows, ports }))
+    }
+
+    pub(super) fn fits(&self, limits: &Limits) -> bool {
+        let half = Limits { block_shared_bytes: limits.block_shared_bytes / 2, ..limits.clone() };
+        limits.is_cpu() || self.rows.fits(&half)
+    }
+
+    fn run<W: Stored>(&self, args: &mut Args<'_>) -> Result<()> {
+        let (a, b) = (args.input::<S>(0)?, args.input::<S>(1)?);
+        let out = args.output::<S>(2)?;
+        let element = self.lift.ring.basis().len() * self.lift.n();
+        let auxiliary = self.lift.auxiliary.basis().len() * self.lift.length();
+        let items = (CHUNK_BYTES / (auxiliary * size_of::<W>())).clamp(1, (out.len() / element).max(1));
+        let mut words = [(); 3].map(|()| Zeroizing::new(vec![W::zeroed(); items * auxiliary]));
+        let chunks = a.chunks(items * element).zip(b.chunks(items * element)).zip(out.chunks_mut(items * element));
+        for ((a, b), out) in chunks {
+            let items = out.len() / element;
+            let [x, y, product] = words.each_mut().map(|words| &mut words[..items * auxiliary]);
+            self.load.run(a, x);
+            self.load.run(b, y);
+            let lent = [Slice::In(bytemuck::cast_slice(x)), Slice::In(bytemuck::cast_slice(y))];
+            let lent = lent.into_iter().chain([Slice::Out(bytemuck::cast_slice_mut(product))]);
+            args.lend(&self.mul, (0..).zip(lent), |args| self.mul.on_cpu(0..items, args))?;
+            self.store.run(product, out);
+        }
+        Ok(())
+    }
+}
+
+impl<S: Row> Kernel for LiftMul<S> {
+    fn name(&self) -> &'static str {
+        "lift_mul"
+    }
+
+    fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    fn source(&self, limits: &Limits) -> Result<Source> {
+        let further = self.load.members() + &self.store.members();
+        let built = self.rows.build(limits, &self.lift.prelude::<S>(&further))?;
+        Ok(Source::of_engine(self, ringforge_kernels::LIFT_MUL, built))
+    }
+
+    fn table(&self, port: usize) -> Option<Table> {
+        self.rows.table_of(self.ports.len(), port)
+    }
+
+    fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        with_stored!(self, self.lift.auxiliary.width(), W => self.run::<W>(args))
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, {}", self.lift.describe(), self.rows.describe())
+    }
+}
