@@ -19,6 +19,11 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Memory of this many bytes, in which a kernel finds nothing of an earlier owner that was secret.
     fn allocate(&self, bytes: usize) -> Result<Memory>;
 
+    /// The same for one run: the memory goes back soon, so it may be a piece of more.
+    fn allocate_for_run(&self, bytes: usize) -> Result<Memory> {
+        self.allocate(bytes)
+    }
+
     /// A new order of work.
     fn queue(&self) -> Result<Queue>;
 

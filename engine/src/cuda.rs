@@ -45,6 +45,7 @@ pub(crate) use queue::{CudaQueue, TimedEvent};
 
 use driver::Gpu;
 use launch::{Target, Which};
+use pool::Stay;
 
 /// One GPU.
 #[derive(Debug)]
@@ -108,7 +109,11 @@ impl Backend for Cuda {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Memory> {
-        CudaMemory::new(&self.0, bytes).map(Memory::Cuda)
+        CudaMemory::new(&self.0, bytes, Stay::Open).map(Memory::Cuda)
+    }
+
+    fn allocate_for_run(&self, bytes: usize) -> Result<Memory> {
+        CudaMemory::new(&self.0, bytes, Stay::Run).map(Memory::Cuda)
     }
 
     fn queue(&self) -> Result<Queue> {

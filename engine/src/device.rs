@@ -103,10 +103,19 @@ impl Device {
 
     /// Memory of this many bytes, if need be in place of what is kept for later.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Memory> {
-        match self.0.backend.allocate(bytes) {
+        self.or_trimmed(|backend| backend.allocate(bytes))
+    }
+
+    /// The same for one run.
+    pub(crate) fn allocate_for_run(&self, bytes: usize) -> Result<Memory> {
+        self.or_trimmed(|backend| backend.allocate_for_run(bytes))
+    }
+
+    fn or_trimmed(&self, allocate: impl Fn(&dyn Backend) -> Result<Memory>) -> Result<Memory> {
+        match allocate(self.backend()) {
             Err(Error::OutOfMemory { .. }) => {
                 self.trim();
-                self.0.backend.allocate(bytes)
+                allocate(self.backend())
             }
             memory => memory,
         }

@@ -10,7 +10,7 @@ use crate::device::{Device, MadeTable, Stream};
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
 use crate::kernel::{Kernel, Role, Sharing};
-use crate::memory::{Read, Write};
+use crate::memory::{Memory, Read, Write};
 use crate::plan::{Plan, PlanArg, Slot, Temp};
 
 /// A plan made ready on a device: immutable, shareable between threads, cheap to clone.
@@ -128,7 +128,7 @@ impl Program {
     pub(crate) fn run(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>], budget: usize) -> Result<()> {
         let chunk = self.plan().items_within(budget).min(batch);
         self.run_by(stream, batch, args, |mut places| {
-            let temps = &mut self.temporaries(stream, chunk)?;
+            let temps = &mut self.temporaries_for_run(stream, chunk)?;
             let chunks = (0..batch).step_by(chunk.max(1)).map(|start| start..batch.min(start + chunk));
             let outcome = chunks.into_iter().try_for_each(|items| {
                 let places = places.iter_mut().map(Place::reborrow).collect();
@@ -142,7 +142,7 @@ impl Program {
     pub(crate) fn run_timed(&self, stream: &Stream, batch: usize, args: &mut [Arg<'_>]) -> Result<Vec<f64>> {
         let mut marks = Vec::with_capacity(self.0.steps.len() + 1);
         self.run_by(stream, batch, args, |places| {
-            let temps = &mut self.temporaries(stream, batch)?;
+            let temps = &mut self.temporaries_for_run(stream, batch)?;
             stream.mark().and_then(|mark| {
                 marks.push(mark);
                 self.execute_each(stream, 0..batch, true, places, temps, || {
@@ -228,13 +228,33 @@ impl Program {
 
     /// New temporaries for this many items, to be used in the order of the stream.
     pub(crate) fn temporaries(&self, stream: &Stream, items: usize) -> Result<Vec<Guarded>> {
+        self.temporaries_from(stream, items, Device::allocate)
+    }
+
+    /// The same for one run.
+    fn temporaries_for_run(&self, stream: &Stream, items: usize) -> Result<Vec<Guarded>> {
+        self.temporaries_from(stream, items, Device::allocate_for_run)
+    }
+
+    fn temporaries_from(
+        &self,
+        stream: &Stream,
+        items: usize,
+        allocate: impl Fn(&Device, usize) -> Result<Memory>,
+    ) -> Result<Vec<Guarded>> {
         let Parts { device, plan, .. } = &*self.0;
         let new = |temp: &Temp| {
             let items = if temp.sharing == Sharing::PerItem { items } else { 1 };
-            let memory = device.allocate(product(temp.bytes, items)?)?;
+            let memory = allocate(device, product(temp.bytes, items)?)?;
             Ok(Guarded::new(stream, memory, temp.secret))
         };
-        plan.temps.iter().map(new).collect()
+        // the largest first, which fewer of the kept blocks suit
+        let mut order: Vec<usize> = (0..plan.temps.len()).collect();
+        order.sort_by_key(|&temp| core::cmp::Reverse(plan.temps[temp].bytes));
+        let mut made: Vec<_> =
+            order.into_iter().map(|temp| Ok((temp, new(&plan.temps[temp])?))).collect::<Result<_>>()?;
+        made.sort_by_key(|(temp, _)| *temp);
+        Ok(made.into_iter().map(|(_, memory)| memory).collect())
     }
 
     /// Temporaries that begin with this item.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::result;
 
 use crate::cuda::driver::{Gpu, failed};
-use crate::cuda::pool::Block;
+use crate::cuda::pool::{Block, Stay};
 use crate::cuda::queue::{CudaQueue, Point};
 use crate::error::{Error, Result};
 
@@ -90,8 +90,8 @@ struct State {
 
 impl CudaMemory {
     /// Memory of this many bytes, which reads as zero.
-    pub(crate) fn new(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
-        let mut block = (len > 0).then(|| gpu.pool.take(gpu, len)).transpose()?;
+    pub(crate) fn new(gpu: &Arc<Gpu>, len: usize, stay: Stay) -> Result<Self> {
+        let mut block = (len > 0).then(|| gpu.pool.take(gpu, len, stay)).transpose()?;
         let address = block.as_ref().map_or(0, |block| block.address);
         let readers = block.as_mut().map(|block| std::mem::take(&mut block.points)).unwrap_or_default();
         let state = Mutex::new(State { block, writer: None, readers, stale: len > 0 });

@@ -18,6 +18,15 @@ pub(crate) struct Block {
     pub(crate) points: Vec<Point>,
 }
 
+/// How long a block is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// One run: any larger block will do.
+    Run,
+    /// Nobody knows: a block much too large would be missed.
+    Open,
+}
+
 /// Free blocks by capacity, and how much the driver gave for these and those in use.
 #[derive(Default)]
 pub(crate) struct Pool {
@@ -27,10 +36,10 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A block of at least this many bytes; its contents are those of its last user.
-    pub(crate) fn take(&self, gpu: &Arc<Gpu>, bytes: usize) -> Result<Block> {
+    pub(crate) fn take(&self, gpu: &Arc<Gpu>, bytes: usize, stay: Stay) -> Result<Block> {
         let capacity = round_up(bytes).ok_or(Error::OutOfMemory { bytes })?;
         gpu.bind()?;
-        if let Some(block) = self.reuse(capacity) {
+        if let Some(block) = self.reuse(capacity, stay) {
             return Ok(block);
         }
         let mut outcome = allocate(capacity);
@@ -90,11 +99,11 @@ impl Pool {
         blocks.values_mut().flatten().map(read).collect()
     }
 
-    /// Takes a block of this capacity or up to a quarter more: one whose users are done, else the one freed last, which
-    /// most likely was used by the queue that will use it again.
-    fn reuse(&self, capacity: usize) -> Option<Block> {
+    /// Takes the next block from this capacity on, for an open stay up to a quarter more: one whose users are done, else the
+    /// one freed last, which most likely was used by the queue that will use it again.
+    fn reuse(&self, capacity: usize, stay: Stay) -> Option<Block> {
         let mut free = self.blocks();
-        let most = capacity.saturating_add(capacity / 4);
+        let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_add(capacity / 4) };
         let (&found, blocks) = free.range_mut(capacity..=most).next()?;
         let recent = blocks.len().saturating_sub(8);
         let done = blocks.iter().rposition(|block| block.points.iter().all(Point::is_done));
@@ -124,6 +133,19 @@ fn round_up(bytes: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_takes_what_is_larger_and_buffers_do_not() {
+        let pool = Pool::default();
+        let give = |capacity| pool.give(Block { address: 0, capacity, points: Vec::new() });
+        [1024, 4096, 1 << 20].into_iter().for_each(give);
+        let taken = |capacity, stay| pool.reuse(capacity, stay).map(|block| block.capacity);
+        assert_eq!(taken(2048, Stay::Open), None);
+        assert_eq!(taken(3584, Stay::Open), Some(4096));
+        assert_eq!(taken(2048, Stay::Run), Some(1 << 20));
+        assert_eq!(taken(512, Stay::Run), Some(1024));
+        assert_eq!(taken(512, Stay::Run), None);
+    }
 
     #[test]
     fn sizes_are_few_and_waste_is_small() {

@@ -29,6 +29,8 @@
 //! | `encoding.rs` | numbers as polynomials, and back |
 //! | `steps.rs` | the operations as steps of a pipeline: [`Level`] |
 //! | `scheme.rs`, `operations.rs` | [`Ckks`]: keys, encryption; what is done to ciphertexts |
+//! | `programs.rs` | each of these as a plan and a program |
+//! | `memory.rs` | what all that takes of a device's memory |
 //! | `linear.rs` | products with matrices, by diagonals |
 //! | `types.rs`, `bytes.rs` | plaintexts, ciphertexts and keys on the device; as bytes |
 //! | `randomness.rs`, `error.rs` | where draws come from; what can go wrong |
@@ -43,8 +45,10 @@ mod bytes;
 mod encoding;
 mod error;
 mod linear;
+mod memory;
 mod operations;
 mod params;
+mod programs;
 mod randomness;
 mod scheme;
 mod steps;
@@ -52,6 +56,7 @@ mod types;
 
 pub use error::{Error, Result};
 pub use linear::Matrix;
+pub use memory::Memory;
 pub use params::{Errors, Parameters};
 pub use randomness::Randomness;
 pub use ringforge;

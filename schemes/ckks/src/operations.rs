@@ -1,7 +1,8 @@
 //! Operations on ciphertexts.
 
 use crate::error::{Error, Result};
-use crate::scheme::{Ckks, Operation};
+use crate::programs::{Operation, numbered};
+use crate::scheme::Ckks;
 use crate::types::{Ciphertext, GaloisKeys, Items, Plaintext, RelinearisationKey, SwitchingKey};
 
 /// How far scales of terms may be apart, relative to one of them.
@@ -28,13 +29,7 @@ impl Ckks {
         self.alike(&a.0, &b.0)?;
         self.same_scale(&a.0, &b.0)?;
         let Items { level, scale, batch, .. } = a.0;
-        let (steps, subtracts) = (self.level(level)?, operation == Operation::Sub);
-        let program = self.program(operation, level, |p| {
-            let [a, b] = ["a", "b"].map(|name| steps.ciphertext(p, name));
-            let part = |i: usize| if subtracts { a[i] - b[i] } else { a[i] + b[i] };
-            steps.output(p, "to", [part(0), part(1)]);
-            Ok(())
-        })?;
+        let program = self.program(operation, level)?;
         self.ciphertext(level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("b", &b.0.buffer);
             Ok(call.output("to", to).run()?)
@@ -75,16 +70,11 @@ impl Ckks {
             self.alike(&a.0, &b.0)?;
         }
         let (level, batch) = (a.level(), a.batch());
-        let steps = self.level(level)?;
         let operation = match multiplies {
             true => Operation::MultiplyPlain { shared },
             false => Operation::AddPlain { shared },
         };
-        let program = self.program(operation, level, |p| {
-            let ([c0, c1], plain) = (steps.ciphertext(p, "a"), steps.plaintext(p, "b", shared));
-            steps.output(p, "to", if multiplies { [c0 * plain, c1 * plain] } else { [c0 + plain, c1] });
-            Ok(())
-        })?;
+        let program = self.program(operation, level)?;
         self.ciphertext(level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("b", &b.0.buffer);
             Ok(call.output("to", to).run()?)
@@ -143,16 +133,7 @@ impl Ckks {
         self.own(&key.0.parameters, "the relinearisation key")?;
         let (level, batch, scale) = (a.level(), a.batch(), self.product_scale(&a.0, &other.0)?);
         let (to_level, scale) = if rescaled { self.below(level, scale)? } else { (level, scale) };
-        let (steps, below) = (self.level(level)?, self.level(to_level)?);
-        let program = self.program(Operation::Multiply { square: b.is_none(), rescaled }, level, |p| {
-            let (a, key) = (steps.ciphertext(p, "a"), steps.switching_key(p, "key"));
-            let b = if b.is_some() { steps.ciphertext(p, "b") } else { a };
-            match rescaled {
-                true => below.output(p, "to", steps.multiply_rescaled(p, a, b, key)),
-                false => below.output(p, "to", steps.multiply(a, b, key)),
-            }
-            Ok(())
-        })?;
+        let program = self.program(Operation::Multiply { square: b.is_none(), rescaled }, level)?;
         self.ciphertext(to_level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("key", &key.0.buffer);
             let call = match b {
@@ -241,23 +222,13 @@ impl Ckks {
             return Ok(Vec::new());
         }
         let (level, scale, batch) = (a.level(), a.scale(), a.batch());
-        let steps = self.level(level)?;
-        let powers: Vec<u64> = turns.iter().map(|(k, _)| *k).collect();
-        let name = |what: &str, i: usize| format!("{what}{i}");
-        let program = self.program(Operation::Automorphisms(powers.clone()), level, |p| {
-            let [c0, c1] = steps.ciphertext(p, "a");
-            let digits = steps.raised(c1);
-            for (i, &k) in powers.iter().enumerate() {
-                let key = steps.switching_key(p, &name("key", i));
-                steps.output(p, &name("to", i), steps.automorphism(k, c0, digits, key));
-            }
-            Ok(())
-        })?;
+        let powers = turns.iter().map(|(k, _)| *k).collect();
+        let program = self.program(Operation::Automorphisms(powers), level)?;
         let size = batch * self.parameters().ciphertext_bytes(level);
         let mut to = turns.iter().map(|_| self.engine().device().buffer(size)).collect::<Result<Vec<_>, _>>()?;
         let mut call = program.on(self.stream()?, batch).input("a", &a.0.buffer);
         for (i, ((_, key), to)) in turns.iter().zip(&mut to).enumerate() {
-            call = call.input(&name("key", i), &key.buffer).output(&name("to", i), to);
+            call = call.input(&numbered("key", i), &key.buffer).output(&numbered("to", i), to);
         }
         call.run()?;
         Ok(to.into_iter().map(|buffer| Ciphertext(self.items(buffer, level, scale, batch))).collect())
@@ -287,22 +258,11 @@ impl Ckks {
             }
         }
         let (level, batch) = (first.level(), first.batch());
-        let steps = self.level(level)?;
-        let name = |what: &str, i: usize| format!("{what}{i}");
-        let program = self.program(Operation::InnerPlain { terms }, level, |p| {
-            let term = |i: usize| (steps.ciphertext(p, &name("c", i)), steps.plaintext(p, &name("p", i), true));
-            let ([c0, c1], plain) = term(0);
-            let sum = (1..terms).fold([c0 * plain, c1 * plain], |[s0, s1], i| {
-                let ([c0, c1], plain) = term(i);
-                [c0.mul_add(plain, s0), c1.mul_add(plain, s1)]
-            });
-            steps.output(p, "to", sum);
-            Ok(())
-        })?;
+        let program = self.program(Operation::InnerPlain { terms }, level)?;
         self.ciphertext(level, scale, batch, |to| {
             let mut call = program.on(self.stream()?, batch);
             for (i, (c, plain)) in c.iter().zip(plain).enumerate() {
-                call = call.input(&name("c", i), &c.0.buffer).input(&name("p", i), &plain.0.buffer);
+                call = call.input(&numbered("c", i), &c.0.buffer).input(&numbered("p", i), &plain.0.buffer);
             }
             Ok(call.output("to", to).run()?)
         })
@@ -311,19 +271,7 @@ impl Ckks {
     /// An operation on one ciphertext, without a key.
     fn turned(&self, operation: Operation, a: &Ciphertext, to_level: usize, scale: f64) -> Result<Ciphertext> {
         self.own(&a.0.parameters, "the ciphertext")?;
-        let (steps, below, batch) = (self.level(a.level())?, self.level(to_level)?, a.batch());
-        let kind = operation.clone();
-        let program = self.program(operation, a.level(), |p| {
-            let pair = steps.ciphertext(p, "a");
-            let limbs = below.ring().basis().len();
-            let made = match kind {
-                Operation::Negate => pair.map(|part| -part),
-                Operation::Rescale => steps.rescaled(pair),
-                _ => pair.map(|part| part.limbs(0..limbs)),
-            };
-            below.output(p, "to", made);
-            Ok(())
-        })?;
+        let (program, batch) = (self.program(operation, a.level())?, a.batch());
         self.ciphertext(to_level, scale, batch, |to| {
             Ok(program.on(self.stream()?, batch).input("a", &a.0.buffer).output("to", to).run()?)
         })

@@ -1,21 +1,19 @@
 //! The scheme on an engine: keys, encodings, encryption.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use ringforge::{Buffer, Engine, Pipeline, Program, Stream};
+use ringforge::{Buffer, Engine, Program, Stream};
 use rustfft::num_complex::Complex64;
 use zeroize::Zeroizing;
 
 use crate::encoding::{Encoding, integer, integers, residues};
 use crate::error::{Error, Result};
 use crate::params::Parameters;
+use crate::programs::Operation;
 use crate::randomness::Randomness;
 use crate::steps::{Level, Switch};
 use crate::types::{
-    Ciphertext, GaloisKeys, Items, Plaintext, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, conjugation,
-    rotation,
+    Ciphertext, GaloisKeys, Items, Plaintext, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, automorphisms,
 };
 
 /// RNS-CKKS with some parameters on an engine's device. Cloning is cheap and gives the same scheme; threads may share it.
@@ -31,39 +29,6 @@ struct Parts {
     parameters: Arc<Parameters>,
     levels: Vec<Level>,
     encoding: Encoding,
-}
-
-/// What a program does, at a level of some parameters.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Operation {
-    SecretKey,
-    PublicKey,
-    SwitchingKey(Switch),
-    Encode,
-    Encrypt,
-    Decrypt,
-    Add,
-    Sub,
-    Negate,
-    AddPlain {
-        shared: bool,
-    },
-    MultiplyPlain {
-        shared: bool,
-    },
-    /// Σ c_i·p_i of so many.
-    InnerPlain {
-        terms: usize,
-    },
-    Multiply {
-        square: bool,
-        rescaled: bool,
-    },
-    Rescale,
-    Drop {
-        to: usize,
-    },
-    Automorphisms(Vec<u64>),
 }
 
 impl Ckks {
@@ -107,11 +72,7 @@ impl Ckks {
     /// # Errors
     /// [`Error::Engine`].
     pub fn secret_key(&self, randomness: &mut Randomness) -> Result<SecretKey> {
-        let top = self.top()?;
-        let program = self.program(Operation::SecretKey, self.top_level(), |p| {
-            top.secret_key(p);
-            Ok(())
-        })?;
+        let program = self.program(Operation::SecretKey, self.top_level())?;
         let draws = self.draws(randomness)?;
         let mut buffer = self.stream()?.secret_buffer(bytes_of(&program, "s"))?;
         program.on(self.stream()?, 1).input("draws", &draws).output("s", &mut buffer).run()?;
@@ -123,11 +84,7 @@ impl Ckks {
     /// # Errors
     /// [`Error::Foreign`]; [`Error::Engine`].
     pub fn public_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<PublicKey> {
-        let (top, errors) = (self.top()?, self.parameters().errors().distribution());
-        let program = self.program(Operation::PublicKey, self.top_level(), |p| {
-            top.public_key(p, errors);
-            Ok(())
-        })?;
+        let program = self.program(Operation::PublicKey, self.top_level())?;
         let buffer = self.key_from(&program, secret, randomness)?;
         Ok(PublicKey { parameters: self.0.parameters.clone(), buffer })
     }
@@ -152,20 +109,13 @@ impl Ckks {
         randomness: &mut Randomness,
     ) -> Result<GaloisKeys> {
         let parameters = &self.0.parameters;
-        let rotations = steps.iter().map(|&steps| rotation(parameters, steps).1).filter(|&k| k != 1);
-        let mut keys = BTreeMap::new();
-        for k in rotations.chain(conjugates.then(|| conjugation(parameters))) {
-            if let Entry::Vacant(place) = keys.entry(k) {
-                place.insert(self.switching_key(secret, Switch::Automorphism(k), randomness)?);
-            }
-        }
+        let key = |k| Ok((k, self.switching_key(secret, Switch::Automorphism(k), randomness)?));
+        let keys = automorphisms(parameters, steps, conjugates).into_iter().map(key).collect::<Result<_>>()?;
         Ok(GaloisKeys { parameters: parameters.clone(), keys })
     }
 
     fn switching_key(&self, secret: &SecretKey, switch: Switch, randomness: &mut Randomness) -> Result<SwitchingKey> {
-        let (top, errors) = (self.top()?, self.parameters().errors().distribution());
-        let operation = Operation::SwitchingKey(switch);
-        let program = self.program(operation, self.top_level(), |p| top.make_switching_key(p, switch, errors))?;
+        let program = self.program(Operation::SwitchingKey(switch), self.top_level())?;
         let buffer = self.key_from(&program, secret, randomness)?;
         Ok(SwitchingKey { parameters: self.0.parameters.clone(), buffer })
     }
@@ -221,10 +171,7 @@ impl Ckks {
         }
         let words: Vec<u64> = items.iter().flat_map(|item| residues(item, ring.basis())).collect();
         let words = Zeroizing::new(words);
-        let program = self.program(Operation::Encode, level, |p| {
-            p.output("plaintext", p.coefficients("coefficients", ring).secret().forward());
-            Ok(())
-        })?;
+        let program = self.program(Operation::Encode, level)?;
         let stream = self.stream()?;
         let coefficients = match self.parameters().word() {
             4 => {
@@ -247,8 +194,7 @@ impl Ckks {
         self.own(&plaintext.0.parameters, "the plaintext")?;
         self.own(&key.parameters, "the public key")?;
         let Items { level, scale, batch, .. } = plaintext.0;
-        let steps = self.level(level)?;
-        let program = self.program(Operation::Encrypt, level, |p| steps.encrypt(p, self.parameters()))?;
+        let program = self.program(Operation::Encrypt, level)?;
         let draws = self.draws(randomness)?;
         self.ciphertext(level, scale, batch, |buffer| {
             let call = program.on(self.stream()?, batch).input("key", &key.buffer).input("draws", &draws);
@@ -266,10 +212,7 @@ impl Ckks {
         self.own(&key.parameters, "the secret key")?;
         let Items { level, scale, batch, .. } = ciphertext.0;
         let steps = self.level(level)?;
-        let program = self.program(Operation::Decrypt, level, |p| {
-            steps.decrypt(p);
-            Ok(())
-        })?;
+        let program = self.program(Operation::Decrypt, level)?;
         let stream = self.stream()?;
         let mut message = stream.secret_buffer(batch * steps.ring().bytes())?;
         let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);
@@ -284,30 +227,6 @@ impl Ckks {
             self.0.encoding.decode(&coefficients, scale)
         });
         Ok(decoded.collect())
-    }
-
-    /// A program of the scheme's own, made once.
-    pub(crate) fn program(
-        &self,
-        operation: Operation,
-        level: usize,
-        build: impl FnOnce(&Pipeline) -> Result<()>,
-    ) -> Result<Program> {
-        let key = (operation, level, self.0.parameters.clone());
-        let mut failed = None;
-        let program = self.engine().program_of(&key, |planner| {
-            let p = Pipeline::new(format!("CKKS {:?} at level {level}", key.0), planner);
-            match build(&p) {
-                Ok(()) => p.build(),
-                Err(error) => {
-                    let plan = format!("CKKS {:?}", key.0);
-                    let refused = ringforge::Error::Plan { plan, why: error.to_string() };
-                    failed = Some(error);
-                    Err(refused)
-                }
-            }
-        });
-        program.map_err(|error| failed.unwrap_or(Error::Engine(error)))
     }
 
     pub(crate) fn stream(&self) -> Result<&Stream> {
@@ -343,10 +262,6 @@ impl Ckks {
 
     fn top_level(&self) -> usize {
         self.parameters().top_level()
-    }
-
-    fn top(&self) -> Result<&Level> {
-        self.level(self.top_level())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a scheme's operations take and give: plaintexts, ciphertexts, keys, on the device.
 
 use core::fmt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ringforge::Buffer;
@@ -140,6 +140,12 @@ pub(crate) fn rotation(parameters: &Parameters, steps: i64) -> (usize, u64) {
     let steps = steps.rem_euclid(parameters.slots() as i64) as usize;
     let order = 2 * parameters.degree() as u64;
     (steps, (0..steps).fold(1, |k, _| k * 5 % order))
+}
+
+/// The automorphisms of these rotations, and of conjugation if that is wanted, each once.
+pub(crate) fn automorphisms(parameters: &Parameters, steps: &[i64], conjugates: bool) -> BTreeSet<u64> {
+    let rotations = steps.iter().map(|&steps| rotation(parameters, steps).1).filter(|&k| k != 1);
+    rotations.chain(conjugates.then(|| conjugation(parameters))).collect()
 }
 
 /// The automorphism that conjugates all slots: x → x^-1.

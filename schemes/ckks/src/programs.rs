@@ -1,0 +1,142 @@
+//! What the scheme runs: each operation at a level as a pipeline, planned and compiled once.
+
+use ringforge::{Pipeline, Plan, Planner, Program};
+
+use crate::error::{Error, Result};
+use crate::scheme::Ckks;
+use crate::steps::Switch;
+
+/// What a program does, at a level of some parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Operation {
+    SecretKey,
+    PublicKey,
+    SwitchingKey(Switch),
+    Encode,
+    Encrypt,
+    Decrypt,
+    Add,
+    Sub,
+    Negate,
+    AddPlain {
+        shared: bool,
+    },
+    MultiplyPlain {
+        shared: bool,
+    },
+    /// Σ c_i·p_i of so many.
+    InnerPlain {
+        terms: usize,
+    },
+    Multiply {
+        square: bool,
+        rescaled: bool,
+    },
+    Rescale,
+    Drop {
+        to: usize,
+    },
+    Automorphisms(Vec<u64>),
+}
+
+impl Operation {
+    /// The level of what it leaves.
+    fn level_after(&self, level: usize) -> usize {
+        match self {
+            Self::Rescale | Self::Multiply { rescaled: true, .. } => level.saturating_sub(1),
+            Self::Drop { to } => *to,
+            _ => level,
+        }
+    }
+}
+
+/// The name of one argument of several.
+pub(crate) fn numbered(what: &str, i: usize) -> String {
+    format!("{what}{i}")
+}
+
+impl Ckks {
+    /// A program of the scheme's own, made once.
+    pub(crate) fn program(&self, operation: Operation, level: usize) -> Result<Program> {
+        let key = (operation, level, self.shared_parameters().clone());
+        let mut failed = None;
+        let program = self.engine().program_of(&key, |planner| {
+            self.plan(&key.0, level, planner).map_err(|error| match error {
+                Error::Engine(error) => error,
+                other => {
+                    let refused = ringforge::Error::Plan { plan: format!("CKKS {:?}", key.0), why: other.to_string() };
+                    failed = Some(other);
+                    refused
+                }
+            })
+        });
+        program.map_err(|error| failed.unwrap_or(Error::Engine(error)))
+    }
+
+    /// Its plan, which takes no memory of the device.
+    pub(crate) fn plan(&self, operation: &Operation, level: usize, planner: &Planner) -> Result<Plan> {
+        let p = Pipeline::new(format!("CKKS {operation:?} at level {level}"), planner);
+        self.build(operation, level, &p)?;
+        Ok(p.build()?)
+    }
+
+    fn build(&self, operation: &Operation, level: usize, p: &Pipeline) -> Result<()> {
+        let (steps, below) = (self.level(level)?, self.level(operation.level_after(level))?);
+        let errors = self.parameters().errors().distribution();
+        match *operation {
+            Operation::SecretKey => steps.secret_key(p),
+            Operation::PublicKey => steps.public_key(p, errors),
+            Operation::SwitchingKey(switch) => steps.make_switching_key(p, switch, errors)?,
+            Operation::Encode => {
+                p.output("plaintext", p.coefficients("coefficients", steps.ring()).secret().forward());
+            }
+            Operation::Encrypt => steps.encrypt(p, self.parameters())?,
+            Operation::Decrypt => steps.decrypt(p),
+            Operation::Add | Operation::Sub => {
+                let [a, b] = ["a", "b"].map(|name| steps.ciphertext(p, name));
+                let part = |i: usize| if *operation == Operation::Sub { a[i] - b[i] } else { a[i] + b[i] };
+                steps.output(p, "to", [part(0), part(1)]);
+            }
+            Operation::AddPlain { shared } => {
+                let ([c0, c1], plain) = (steps.ciphertext(p, "a"), steps.plaintext(p, "b", shared));
+                steps.output(p, "to", [c0 + plain, c1]);
+            }
+            Operation::MultiplyPlain { shared } => {
+                let ([c0, c1], plain) = (steps.ciphertext(p, "a"), steps.plaintext(p, "b", shared));
+                steps.output(p, "to", [c0 * plain, c1 * plain]);
+            }
+            Operation::InnerPlain { terms } => {
+                let term = |i| (steps.ciphertext(p, &numbered("c", i)), steps.plaintext(p, &numbered("p", i), true));
+                let ([c0, c1], plain) = term(0);
+                let sum = (1..terms).fold([c0 * plain, c1 * plain], |[s0, s1], i| {
+                    let ([c0, c1], plain) = term(i);
+                    [c0.mul_add(plain, s0), c1.mul_add(plain, s1)]
+                });
+                steps.output(p, "to", sum);
+            }
+            Operation::Multiply { square, rescaled } => {
+                let (a, key) = (steps.ciphertext(p, "a"), steps.switching_key(p, "key"));
+                let b = if square { a } else { steps.ciphertext(p, "b") };
+                match rescaled {
+                    true => below.output(p, "to", steps.multiply_rescaled(p, a, b, key)),
+                    false => below.output(p, "to", steps.multiply(a, b, key)),
+                }
+            }
+            Operation::Negate => steps.output(p, "to", steps.ciphertext(p, "a").map(|part| -part)),
+            Operation::Rescale => below.output(p, "to", steps.rescaled(steps.ciphertext(p, "a"))),
+            Operation::Drop { .. } => {
+                let limbs = below.ring().basis().len();
+                below.output(p, "to", steps.ciphertext(p, "a").map(|part| part.limbs(0..limbs)));
+            }
+            Operation::Automorphisms(ref powers) => {
+                let [c0, c1] = steps.ciphertext(p, "a");
+                let digits = steps.raised(c1);
+                for (i, &k) in powers.iter().enumerate() {
+                    let key = steps.switching_key(p, &numbered("key", i));
+                    steps.output(p, &numbered("to", i), steps.automorphism(k, c0, digits, key));
+                }
+            }
+        }
+        Ok(())
+    }
+}
