@@ -1,6 +1,8 @@
 //! The `ringforge` command: checks, plans and measures the engine on this machine.
 
 mod bench;
+#[cfg(feature = "cuda")]
+mod bundle;
 mod cache;
 mod ceilings;
 mod check;
@@ -18,11 +20,13 @@ mod record;
 mod report;
 mod sample;
 mod show;
+mod start;
 mod tune;
 mod work;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
 use env_logger::Env;
@@ -49,10 +53,15 @@ enum Command {
     Bench(On<bench::Options>),
     /// Time each kernel of an operation, and say what limits it.
     Profile(On<profile::Options>),
+    /// Time the way from the start of the process to the first result of an operation.
+    Start(On<start::Options>),
     /// Make a page of plots and tables from recorded measurements.
     Report(report::Options),
     /// Measure the planner's alternatives on this device and write the choices into a file.
     Tune(On<tune::Options>),
+    /// Write the compiled kernels of rings and schemes into a file, for machines without NVRTC.
+    #[cfg(feature = "cuda")]
+    Bundle(bundle::Options),
     /// Show where compiled kernels are kept and how much they take, or clear them.
     Cache(cache::Options),
 }
@@ -71,6 +80,7 @@ struct On<O: Args> {
 }
 
 fn main() -> ExitCode {
+    let began = Instant::now();
     // what the engine would say, such as that its cache cannot be used
     let level = |record: &log::Record<'_>| record.level().as_str().to_lowercase();
     env_logger::Builder::from_env(Env::default().default_filter_or("warn"))
@@ -82,8 +92,11 @@ fn main() -> ExitCode {
         Command::Plan(on) => plan::main(&on.options, on.device, on.json).map(|()| true),
         Command::Bench(on) => bench::main(&on.options, on.device, on.json),
         Command::Profile(on) => profile::main(&on.options, on.device, on.json),
+        Command::Start(on) => start::main(&on.options, on.device, on.json, began),
         Command::Report(options) => report::main(options).map(|()| true),
         Command::Tune(on) => tune::main(&on.options, on.device, on.json).map(|()| true),
+        #[cfg(feature = "cuda")]
+        Command::Bundle(options) => bundle::main(options).map(|()| true),
         Command::Cache(options) => cache::main(options).map(|()| true),
     };
     match outcome {

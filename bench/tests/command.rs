@@ -190,3 +190,45 @@ fn a_cache_that_others_write_to_is_refused() -> Result<()> {
     assert!(output.status.code() == Some(2) && why.contains("text can be written by others"), "{why}");
     Ok(())
 }
+
+#[cfg(feature = "cuda")]
+#[test]
+fn kernels_are_bundled() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (file, list) = (folder.path().join("kernels.bundle"), folder.path().join("wanted"));
+    std::fs::write(&list, "# of ML-KEM\n\n3329:x^256+1 mul\n3329 : x^256 + 1 forward natural in_place\n")?;
+    let bundle = ["bundle", "--arch", "sm_80,sm_90", "--out", text(&file), "--json", "--for"];
+    for (wanted, why) in [("3329:x^256+1 divide", "no scheme, and no ring"), ("", "no scheme, and no ring")] {
+        let complaint = refused(&[&bundle[..], &[wanted]].concat())?;
+        assert!(complaint.contains(why), "{complaint}");
+    }
+    assert!(refused(&["bundle", "--arch", "90x", "--out", text(&file), "--for", "SM2"])?.contains("such as sm_90"));
+    let with = [&bundle[..], &[text(&list)]].concat();
+    if !ringforge::cuda::is_compiler_present() {
+        ensure!(std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"), "NVRTC is required");
+        let why = refused(&with)?;
+        assert!(why.contains("NVRTC is not on this machine") && !file.exists(), "{why}");
+        return Ok(());
+    }
+    let written: serde_json::Value = serde_json::from_str(&printed(&with)?)?;
+    let architectures = written["architectures"].as_array().context("architectures")?;
+    assert_eq!(architectures.len(), 2);
+    for architecture in architectures {
+        let kernels = architecture["kernels"].as_array().context("kernels")?;
+        assert!(["forward", "ring_mul"].iter().all(|name| kernels.iter().any(|kernel| kernel == name)), "{written}");
+    }
+    let loaded = ringforge::cuda::Bundle::load(&file)?;
+    assert_eq!(loaded.architectures().collect::<Vec<_>>(), [80, 90]);
+    Ok(())
+}
+
+#[test]
+fn a_start_is_timed() -> Result<()> {
+    let start = ["start", "3329:x^256+1", "forward", "--device", "cpu"];
+    assert!(printed(&start)?.contains("the result is that of the CPU"));
+    let told: serde_json::Value = serde_json::from_str(&printed(&[&start[..], &["--json", "--batch", "3"]].concat())?)?;
+    let at = |what: &str| told["seconds_to"][what].as_f64().unwrap_or_default();
+    assert!(at("first result in host memory") > at("device open") && told["right"] == true, "{told}");
+    assert!(refused(&[&start[..], &["--batch", "0"]].concat())?.contains("a batch of nothing"));
+    Ok(())
+}

@@ -47,7 +47,7 @@ impl Kind {
             | Error::Inexact { .. } => Self::Ring,
             Error::Unsupported { .. } => Self::Unsupported,
             Error::NoDevice(_) => Self::NoDevice,
-            Error::NoCompiler { .. } | Error::Compile { .. } => Self::Compiler,
+            Error::NoCompiler { .. } | Error::Compile { .. } | Error::Bundle { .. } => Self::Compiler,
             Error::OutOfMemory { .. } => Self::OutOfMemory,
             Error::Driver { .. } => Self::Driver,
             _ => Self::Internal,

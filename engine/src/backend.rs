@@ -42,6 +42,13 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Makes kernels ready to run, in parallel where that helps.
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>>;
 
+    /// Takes compiled kernels from this bundle from now on.
+    #[cfg(feature = "cuda")]
+    fn use_bundle(&self, _bundle: &crate::cuda::Bundle) -> Result<()> {
+        let why = "only a GPU runs compiled kernels".into();
+        Err(Error::Unsupported { job: format!("a kernel bundle on {}", self.limits().name), why })
+    }
+
     /// Runs a kernel for a range of items, after earlier work on the queue.
     fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()>;
 

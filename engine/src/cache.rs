@@ -53,6 +53,13 @@ pub struct Usage {
     pub bytes: u64,
 }
 
+/// The path without links of a file of compiled code outside of these folders, once it and all on the way to it are this
+/// user's or root's.
+#[cfg(feature = "cuda")]
+pub(crate) fn check_single(file: &Path) -> io::Result<PathBuf> {
+    trust::check_single(file)
+}
+
 /// Something in the folder that this module made.
 struct Found {
     used: SystemTime,
@@ -239,7 +246,8 @@ impl Found {
 }
 
 fn user_folder() -> Result<PathBuf> {
-    let strategy = etcetera::choose_base_strategy();
+    // `Library/Caches` on macOS, `AppData\Local` on Windows
+    let strategy = etcetera::base_strategy::choose_native_strategy();
     let none = |_| Error::file("the user's cache folder", "there is none; RINGFORGE_CACHE_DIR names another");
     strategy.map(|strategy| strategy.cache_dir().join("ringforge")).map_err(none)
 }

@@ -3,7 +3,7 @@
 //! Driver and compiler are loaded when first needed; a machine without them gets errors, and nothing else changes.
 //! Compiled kernels are kept in a folder, a [`Cache`](crate::kernels::Cache): `kernels` in `RINGFORGE_CACHE_DIR`, or in `ringforge`
 //! in the user's cache folder; `RINGFORGE_CACHE=off` turns that off. A compiler uses what itself has made; a machine without
-//! one is served by a filled folder of any.
+//! one is served by a filled folder of any. A [`Bundle`], which `RINGFORGE_BUNDLE` may name, comes before both.
 
 #![allow(unsafe_code)]
 
@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::memory::{Memory, Read, Write};
 use crate::pinned::{Pinned, PinnedBuffer};
 
+mod bundle;
 mod cache;
 pub(crate) mod chunks;
 mod code;
@@ -34,6 +35,7 @@ mod resources;
 mod staging;
 mod text;
 
+pub use bundle::Bundle;
 pub use code::Occupancy;
 pub use resources::{Resources, compile_check, is_compiler_present};
 
@@ -139,6 +141,10 @@ impl Backend for Cuda {
 
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
         code::load(&self.0, kernels)
+    }
+
+    fn use_bundle(&self, bundle: &Bundle) -> Result<()> {
+        self.0.codes.use_bundle(bundle, self.0.limits.capability)
     }
 
     fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {

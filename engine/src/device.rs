@@ -53,6 +53,17 @@ impl Device {
         }
     }
 
+    /// Takes kernels from this bundle from now on, where it has them: neither the cache nor NVRTC is asked for those. For others,
+    /// a line in the log says what it lacks, and they are loaded as without it.
+    ///
+    /// # Errors
+    /// [`Error::Bundle`] where it has no kernels for this device's architecture, or where the one that `RINGFORGE_BUNDLE` names
+    /// is of no use; [`Error::Unsupported`] on a CPU.
+    #[cfg(feature = "cuda")]
+    pub fn use_bundle(&self, bundle: &crate::cuda::Bundle) -> Result<()> {
+        self.0.backend.use_bundle(bundle)
+    }
+
     /// What the device can hold.
     #[must_use]
     pub fn limits(&self) -> &Limits {

@@ -51,6 +51,45 @@ impl core::fmt::Display for NoDevice {
     }
 }
 
+/// Why a kernel bundle is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BundleFault {
+    /// The file does not begin as bundles do.
+    NoBundle,
+    /// Something is missing, was changed, or contradicts the rest.
+    Damaged,
+    /// It was written by another version of this crate.
+    Version {
+        /// The version that wrote it.
+        found: String,
+        /// This version.
+        needed: String,
+    },
+    /// It has no kernels for this GPU; architectures as `10 * major + minor`.
+    Architecture {
+        /// Those that it has kernels for.
+        found: Vec<u32>,
+        /// The GPU's.
+        needed: u32,
+    },
+}
+
+impl core::fmt::Display for BundleFault {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NoBundle => f.write_str("it is no kernel bundle"),
+            Self::Damaged => f.write_str("it is damaged"),
+            Self::Version { found, needed } => write!(f, "it is for version {found}, and this is {needed}"),
+            Self::Architecture { found, needed } => {
+                let found: Vec<_> = found.iter().map(|capability| format!("sm_{capability}")).collect();
+                let found = if found.is_empty() { "nothing".into() } else { found.join(", ") };
+                write!(f, "it has kernels for {found}, and this GPU is an sm_{needed}")
+            }
+        }
+    }
+}
+
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -206,11 +245,24 @@ pub enum Error {
     /// There is no device of the kind asked for.
     #[error("no CUDA device: {0}")]
     NoDevice(NoDevice),
-    /// The run-time compiler (NVRTC) is not on this machine and the kernel is not in the cache.
-    #[error("kernel {kernel} is not in the cache and NVRTC is not on this machine")]
+    /// The run-time compiler (NVRTC) is not on this machine, and the kernel is neither in a bundle nor in the cache.
+    #[error(
+        "kernel {kernel} is not in {}, not in the cache, and NVRTC is not on this machine",
+        .bundle.as_deref().unwrap_or("a bundle (RINGFORGE_BUNDLE may name one)")
+    )]
     NoCompiler {
         /// The kernel to be compiled.
         kernel: String,
+        /// The bundles that lack it, if there are any in use.
+        bundle: Option<String>,
+    },
+    /// A kernel bundle is of no use here, and nothing of it is used.
+    #[error("{bundle}: {fault}")]
+    Bundle {
+        /// Where it is.
+        bundle: String,
+        /// What is wrong with it.
+        fault: BundleFault,
     },
     /// The run-time compiler refused a kernel.
     #[error("kernel {kernel} does not compile:\n{log}")]

@@ -114,7 +114,7 @@ pub use crypto_bigint::U256;
 pub use device::{Buffer, Device, Stream};
 pub use draws::Draws;
 pub use engine::{Elements, Engine};
-pub use error::{Error, NoDevice, Result};
+pub use error::{BundleFault, Error, NoDevice, Result};
 pub use event::Event;
 pub use job::{Bounds, Job, Op, Order};
 pub use limits::Limits;
@@ -136,9 +136,7 @@ pub mod run {
     pub use crate::plan::PlanArg;
 }
 
-/// The pages' examples, as tests.
+/// The page's examples, as tests. (Those of `docs/` are tests of `ringforge-tests`, which is not packaged.)
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-#[doc = include_str!("../../docs/fhe.md")]
-#[doc = include_str!("../../docs/zk.md")]
-struct Pages;
+#[doc = include_str!("../README.md")]
+struct Page;

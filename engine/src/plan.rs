@@ -152,6 +152,11 @@ impl Plan {
         self.steps.iter().map(|step| &step.kernel)
     }
 
+    /// All kernels that a device needs: the steps', in order, then those that make their tables.
+    pub(crate) fn kernels_with_tables(&self) -> Vec<Arc<dyn Kernel>> {
+        self.kernels().cloned().chain(self.tables().flat_map(Table::kernels)).collect()
+    }
+
     /// The tables that the steps' kernels read, in order.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         self.steps.iter().flat_map(|step| &step.slots).filter_map(|slot| match slot {

@@ -9,7 +9,7 @@ use crate::call::{Arg, Call};
 use crate::device::{Device, MadeTable, Stream};
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
-use crate::kernel::{Kernel, Role, Sharing};
+use crate::kernel::{Role, Sharing};
 use crate::memory::{Memory, Read, Write};
 use crate::plan::{Plan, PlanArg, Slot, Temp};
 
@@ -85,13 +85,8 @@ impl Device {
 
 impl Program {
     pub(crate) fn new(device: &Device, plan: &Plan) -> Result<Self> {
-        let mut kernels: Vec<Arc<dyn Kernel>> = plan.steps.iter().map(|step| step.kernel.clone()).collect();
         // the tables' kernels go along, so that all are compiled side by side
-        kernels.extend(plan.steps.iter().flat_map(|step| &step.slots).flat_map(|slot| match slot {
-            Slot::Table(table) => table.kernels(),
-            _ => Vec::new(),
-        }));
-        let loaded = device.load(&kernels)?;
+        let loaded = device.load(&plan.kernels_with_tables())?;
         let steps = loaded
             .into_iter()
             .zip(&plan.steps)

@@ -66,3 +66,9 @@ pub fn run(device: &Device, job: &Job, batch: usize, inputs: &[&[u8]]) -> Vec<u8
     let outputs = run().unwrap_or_else(|e| panic!("{job} on {device}, batch {batch}: {e}"));
     outputs.into_values().next().unwrap_or_default()
 }
+
+/// The examples of pages that no package has, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/fhe.md")]
+#[doc = include_str!("../../docs/zk.md")]
+struct Pages;

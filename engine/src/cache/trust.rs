@@ -42,6 +42,17 @@ pub(super) fn check_file(file: &Path) -> io::Result<()> {
     if check(file)?.is_file() { Ok(()) } else { Err(refused(file, io::ErrorKind::InvalidData, "is no file")) }
 }
 
+/// The path of a file without links, where nobody but this user and root can write to it, or put another in its place.
+#[cfg(feature = "cuda")]
+pub(super) fn check_single(file: &Path) -> io::Result<PathBuf> {
+    // nor can they choose where a link on the way leads
+    check_way(&path::absolute(file)?)?;
+    let file = file.canonicalize()?;
+    check_way(&file)?;
+    check_file(&file)?;
+    Ok(file)
+}
+
 /// Checks a path and all that is above it; says what lies there.
 fn check_way(path: &Path) -> io::Result<Metadata> {
     path.ancestors().skip(1).try_for_each(|above| check(above).map(drop))?;

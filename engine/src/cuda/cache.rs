@@ -93,7 +93,7 @@ fn read(cache: &Cache, name: &str) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Magic, key, SHA-256 of the rest, kind, length and text of the compiler's version, length of the image, image.
-fn encode(key: &Key, entry: &Entry) -> Vec<u8> {
+pub(super) fn encode(key: &Key, entry: &Entry) -> Vec<u8> {
     let image = entry.image.bytes();
     let mut rest = vec![u8::from(matches!(entry.image, Image::Ptx(_)))];
     rest.extend((entry.compiler.len() as u64).to_le_bytes());
@@ -103,7 +103,7 @@ fn encode(key: &Key, entry: &Entry) -> Vec<u8> {
     [&MAGIC[..], &key.0, &Sha256::digest(&rest)[..], &rest].concat()
 }
 
-fn decode(bytes: &[u8], key: &Key) -> Option<Entry> {
+pub(super) fn decode(bytes: &[u8], key: &Key) -> Option<Entry> {
     let bytes = bytes.strip_prefix(MAGIC)?.strip_prefix(&key.0)?;
     let (hash, rest) = bytes.split_at_checked(32)?;
     if hash != &Sha256::digest(rest)[..] {
@@ -123,7 +123,7 @@ fn decode(bytes: &[u8], key: &Key) -> Option<Entry> {
     Some(Entry { image, compiler: String::from_utf8(compiler.into()).ok()? })
 }
 
-fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (count, rest) = bytes.split_first_chunk::<8>()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*count)).ok()?)
 }

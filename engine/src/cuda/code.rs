@@ -1,4 +1,4 @@
-//! Kernels ready to run: from memory, else from the cache on disk, else compiled.
+//! Kernels ready to run: from memory, else from a bundle, else from the cache on disk, else compiled.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -12,6 +12,7 @@ use cudarc::nvrtc::Ptx;
 
 use crate::backend::{Code, Loaded};
 use crate::cache::Cache;
+use crate::cuda::bundle::Bundle;
 use crate::cuda::cache::{self, Entry};
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::nvrtc;
@@ -84,9 +85,10 @@ impl Occupancy {
 }
 
 /// All code that a GPU has loaded.
-#[derive(Default)]
 pub(crate) struct Codes {
     loaded: Mutex<HashMap<Key, Arc<Slot>>>,
+    /// Those in use, or what is wrong with the one that the environment names: then no kernel is loaded.
+    bundles: Mutex<Result<Vec<Arc<Bundle>>>>,
     cache: Option<Cache>,
 }
 
@@ -94,8 +96,17 @@ pub(crate) struct Codes {
 type Slot = Mutex<Option<Arc<Function>>>;
 
 impl Codes {
-    pub(crate) fn from_environment() -> Self {
-        Self { loaded: Mutex::default(), cache: cache::from_environment() }
+    /// For a GPU of this architecture.
+    pub(crate) fn from_environment(capability: u32) -> Self {
+        let bundles = Bundle::from_environment(capability).map(|bundle| bundle.into_iter().map(Arc::new).collect());
+        Self { loaded: Mutex::default(), bundles: Mutex::new(bundles), cache: cache::from_environment() }
+    }
+
+    /// Takes kernels from this bundle from now on.
+    pub(crate) fn use_bundle(&self, bundle: &Bundle, capability: u32) -> Result<()> {
+        bundle.check_for(capability)?;
+        lock(&self.bundles).as_mut().map_err(|error| error.clone())?.push(Arc::new(bundle.clone()));
+        Ok(())
     }
 
     /// Forgets what no program uses.
@@ -166,6 +177,20 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
 }
 
 fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<Function>> {
+    let bundles = lock(&gpu.codes.bundles).clone()?;
+    for (bundle, image) in bundles.iter().filter_map(|bundle| Some((bundle, bundle.image(key)?))) {
+        match Function::new(gpu, unit, image) {
+            Ok(function) => {
+                log::debug!("{} is from {bundle}", unit.entry);
+                return Ok(Arc::new(function));
+            }
+            Err(error) => log::warn!("{} of {bundle} is of no use: {error}", unit.entry),
+        }
+    }
+    let searched = bundles.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if !bundles.is_empty() {
+        log::warn!("{searched}: lacks {} of this shape for sm_{}", unit.entry, unit.capability);
+    }
     let cached = gpu.codes.cache.as_ref();
     let compiler = cached.and_then(|_| nvrtc::version());
     for entry in cached.into_iter().flat_map(|cache| cache::load(cache, key, compiler.as_deref())) {
@@ -174,7 +199,10 @@ fn make(gpu: &Arc<Gpu>, unit: &Unit, key: &Key) -> Result<Arc<Function>> {
             Err(error) => log::warn!("cached {} by {} is of no use: {error}", unit.entry, entry.compiler),
         }
     }
-    let compiled = nvrtc::compile(unit)?;
+    let compiled = nvrtc::compile(unit).map_err(|error| match error {
+        Error::NoCompiler { kernel, .. } if !bundles.is_empty() => Error::NoCompiler { kernel, bundle: Some(searched) },
+        error => error,
+    })?;
     log::debug!("compiled {} with {}: {}", unit.entry, compiled.compiler, compiled.log);
     let entry = Entry { image: compiled.image, compiler: compiled.compiler };
     let function = Function::new(gpu, unit, entry.image.clone())?;

@@ -58,6 +58,7 @@ impl Gpu {
         // SAFETY: cudarc's slices, whose order the tracking keeps, are not used; CudaMemory keeps the order of its own.
         unsafe { context.disable_event_tracking() };
         let limits = limits(&context).map_err(none)?;
+        let codes = Codes::from_environment(limits.capability);
         Ok(Arc::new(Self {
             context,
             limits,
@@ -68,7 +69,7 @@ impl Gpu {
             pool: Pool::default(),
             staging: Staging::default(),
             pinned: PinnedRanges::default(),
-            codes: Codes::from_environment(),
+            codes,
         }))
     }
 

@@ -48,7 +48,7 @@ pub(crate) fn is_present() -> bool {
 /// # Errors
 /// [`Error::NoCompiler`] without NVRTC, [`Error::Compile`] where it refuses the text.
 pub(crate) fn compile(unit: &Unit) -> Result<Compiled> {
-    let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.into() })?;
+    let compiler = version().ok_or_else(|| Error::NoCompiler { kernel: unit.entry.into(), bundle: None })?;
     let known = architectures()?;
     let (kind, number) = if known.contains(&unit.capability) {
         ("sm", unit.capability)

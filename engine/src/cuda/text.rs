@@ -15,7 +15,7 @@ use crate::source::{Epilogue, Source};
 const KEY_VERSION: &str = "ringforge kernel 1";
 
 /// SHA-256 of all that decides the machine code of a kernel, but for the compiler itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(pub(crate) [u8; 32]);
 
 /// A kernel's text, the headers it includes, and its launch, for one device.

@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
-use ringforge::cuda::compile_check;
+use ringforge::cuda::{Bundle, compile_check};
 use ringforge::kernels::{Args, Built, Header, Kernel, Launch, Port, Source};
-use ringforge::{Error, Limits, Pipeline, Planner, Result};
+use ringforge::{BundleFault, Device, Error, Job, Limits, Op, Pipeline, Plan, Planner, Result, Ring};
 
-use crate::support::{Affine, gpu, has_compiler};
+use crate::support::{Affine, WORDS, expected, gpu, has_compiler, one_step, run, words};
 
 #[test]
 fn compiles_for_every_architecture() {
@@ -26,6 +26,77 @@ fn compiles_for_every_architecture() {
         let outcome = compile_check(&Affine::new(3), &Limits::of_capability(capability), false);
         assert!(matches!(outcome, Err(Error::Unsupported { .. })), "{outcome:?}");
     }
+}
+
+/// Plans with tables, for GPUs with these limits.
+fn transforms(limits: &Limits) -> Vec<Plan> {
+    let bls12_381 = "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^4096-1";
+    let job = |ring: &str, op| Job::new(&ring.parse::<Ring>().unwrap(), op);
+    let jobs = [job(bls12_381, Op::Forward), job("3329:x^256+1", Op::Forward), job("3329:x^256+1", Op::Mul)];
+    jobs.iter().map(|job| Planner::new(limits.clone()).plan(job).unwrap()).collect()
+}
+
+#[test]
+fn bundles_are_written_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernels.bundle");
+    let mut bundle = Bundle::default();
+    let on_cpu = bundle.compile(&transforms(&Limits::cpu()), &Limits::cpu());
+    assert!(matches!(on_cpu, Err(Error::Unsupported { .. })), "{on_cpu:?}");
+    if !has_compiler() {
+        let limits = Limits::of_capability(90);
+        let outcome = bundle.compile(&transforms(&limits), &limits);
+        assert!(matches!(outcome, Err(Error::NoCompiler { bundle: None, .. })), "{outcome:?}");
+        return;
+    }
+    for capability in [80, 90] {
+        let limits = Limits::of_capability(capability);
+        bundle.compile(&transforms(&limits), &limits).unwrap();
+    }
+    bundle.save(&path).unwrap();
+    let loaded = Bundle::load(&path).unwrap();
+    assert_eq!(loaded.architectures().collect::<Vec<_>>(), [80, 90]);
+    for capability in [80, 90] {
+        let kernels = loaded.kernels(capability);
+        for name in ["forward", "ring_mul"] {
+            assert!(kernels.contains(&name), "{name} is not among {kernels:?}");
+        }
+        assert_eq!(kernels, bundle.kernels(capability));
+    }
+    // what a GPU tells of itself makes no other kernels than its architecture does
+    let before = loaded.kernels(90).len();
+    bundle.compile(&transforms(&Limits::h200()), &Limits::h200()).unwrap();
+    assert_eq!(bundle.kernels(90).len(), before);
+    // too new for the compiler: nothing is added
+    let limits = Limits::of_capability(999);
+    let outcome = bundle.compile(&[transforms(&limits).remove(1)], &limits);
+    assert!(matches!(outcome, Err(Error::Unsupported { .. })), "{outcome:?}");
+    assert_eq!(bundle.architectures().collect::<Vec<_>>(), [80, 90]);
+    let refused = Device::cpu().use_bundle(&loaded);
+    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_gpu_runs_kernels_of_a_bundle() {
+    let Some(device) = gpu() else { return };
+    if !has_compiler() {
+        return;
+    }
+    let limits = device.limits().clone();
+    let mut bundle = Bundle::default();
+    bundle.compile(&[one_step(Affine::new(77), false)], &Limits::of_capability(limits.capability)).unwrap();
+    device.use_bundle(&bundle).unwrap();
+    let program = device.compile(&one_step(Affine::new(77), false)).unwrap();
+    let x = words(5 * WORDS);
+    assert_eq!(run(&program, &x, 3), expected(program.plan(), &x, 3));
+    // what it lacks is compiled
+    let program = device.compile(&one_step(Affine::new(78), false)).unwrap();
+    assert_eq!(run(&program, &x, 3), expected(program.plan(), &x, 3));
+    let mut other = Bundle::default();
+    let foreign = Limits::of_capability(if limits.capability == 80 { 90 } else { 80 });
+    other.compile(&[one_step(Affine::new(77), false)], &foreign).unwrap();
+    let refused = device.use_bundle(&other);
+    assert!(matches!(refused, Err(Error::Bundle { fault: BundleFault::Architecture { .. }, .. })), "{refused:?}");
 }
 
 /// A kernel with any text.

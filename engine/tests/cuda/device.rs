@@ -11,7 +11,7 @@ fn what_is_missing_is_an_error() {
     assert!(matches!(Device::cuda(usize::MAX), Err(Error::NoDevice(_))));
     if !is_compiler_present() {
         let outcome = compile_check(&Affine::new(3), &Limits::of_capability(90), false);
-        assert_eq!(outcome, Err(Error::NoCompiler { kernel: "affine".into() }));
+        assert_eq!(outcome, Err(Error::NoCompiler { kernel: "affine".into(), bundle: None }));
     }
 }
 

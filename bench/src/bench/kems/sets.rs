@@ -56,6 +56,8 @@ pub(crate) struct Set {
     pub(crate) parameters: Parameters,
     /// The plan of an operation from seeds, with a key for each item.
     each: fn(Operation, &Limits) -> Result<Plan>,
+    /// All plans of batches, without keys that are prepared.
+    all: fn(&Limits) -> Result<Vec<Plan>>,
     /// Measures it from host memory.
     pub(super) host: Lines,
     /// Whether it is measured with `--quick` too.
@@ -63,7 +65,7 @@ pub(crate) struct Set {
 }
 
 const fn set<M: KemScheme>(parameters: Parameters, quick: bool) -> Set {
-    Set { parameters, each: each::<M>, host: host::lines::<M>, quick }
+    Set { parameters, each: each::<M>, all: all::<M>, host: host::lines::<M>, quick }
 }
 
 const fn ctru<P: ringforge_ctru::ParameterSet>(quick: bool) -> Set {
@@ -104,7 +106,29 @@ fn each<M: KemScheme>(operation: Operation, limits: &Limits) -> Result<Plan> {
     plan.with_context(|| format!("{} has no steps for {operation}", M::NAME))
 }
 
+fn all<M: KemScheme>(limits: &Limits) -> Result<Vec<Plan>> {
+    let (planner, steps) = (Planner::new(limits.clone()), M::steps(limits)?);
+    let mut plans = Vec::new();
+    for randomness in [Randomness::Seeds, Randomness::Draws] {
+        let from = [Each::Generate(randomness), Each::Encapsulate(randomness)];
+        let checks = [Each::Decapsulate, Each::CheckPublicKeys, Each::CheckSecretKeys];
+        for (each, checked) in from.into_iter().chain(checks).flat_map(|each| [(each, false), (each, true)]) {
+            plans.extend(each.plan(M::NAME, &steps, checked, &planner)?);
+        }
+    }
+    Ok(plans)
+}
+
 impl Set {
+    /// All plans: those of batches, and those with keys that are prepared.
+    pub(crate) fn all_plans(&self, limits: &Limits) -> Result<Vec<Plan>> {
+        let mut plans = (self.all)(limits)?;
+        if let Parameters::Prime(p) = &self.parameters {
+            plans.extend(ringforge_ctru_prime::named_plans(p, limits)?.into_iter().map(|named| named.plan));
+        }
+        Ok(plans)
+    }
+
     /// The set of this name.
     pub(crate) fn named(name: &str) -> Result<&'static Self> {
         let set = SETS.iter().find(|set| set.parameters.name() == name);
