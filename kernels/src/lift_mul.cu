@@ -2,7 +2,9 @@
 // turn as in ring_mul.cu, its residues kept in shared memory until those of all primes are there.
 //
 // Floor for a row: 3 n residues of memory traffic, and for each prime the products of three transforms of the auxiliary
-// length.
+// length. On an H200, measured 2026-11-24: x^761 - x - 1 over 4591 43.8 M/s of 81 (multiplier), with one ternary operand 79.9
+// of 162; x^256 + 1 over 8192 365 of 667; x^1000 - 1 over 12289 32.7. Bound by issue (68 % of the slots at 16 warps a
+// multiprocessor); fewer registers by a launch bound spill, and lose 2 to 7 %.
 #include "lift.cuh"
 #include "poly.cuh"
 #include "prelude.cuh"
