@@ -94,6 +94,12 @@ pub enum Error {
     /// A number that is not finite, or that the scale makes too large for the modulus.
     #[error("a number is not finite, or too large for its scale and level")]
     Number,
+    /// Noise for decrypted numbers that cannot be.
+    #[error("no such noise can be added: {why}")]
+    Flooding {
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// Bytes that are no such thing, or not of these parameters.
     #[error("these bytes are no {what}: {why}")]
     Malformed {

@@ -30,6 +30,7 @@
 //! | `steps.rs` | the operations as steps of a pipeline: [`Level`] |
 //! | `scheme.rs`, `operations.rs` | [`Ckks`]: keys, encryption; what is done to ciphertexts |
 //! | `programs.rs` | each of these as a plan and a program |
+//! | `flooding.rs` | noise for decrypted numbers that others will see |
 //! | `memory.rs` | what all that takes of a device's memory |
 //! | `linear.rs` | products with matrices, by diagonals |
 //! | `types.rs`, `bytes.rs` | plaintexts, ciphertexts and keys on the device; as bytes |
@@ -44,6 +45,7 @@ struct Readme;
 mod bytes;
 mod encoding;
 mod error;
+mod flooding;
 mod linear;
 mod memory;
 mod operations;
@@ -55,6 +57,7 @@ mod steps;
 mod types;
 
 pub use error::{Error, Result};
+pub use flooding::Flooding;
 pub use linear::Matrix;
 pub use memory::Memory;
 pub use params::{Errors, Parameters};

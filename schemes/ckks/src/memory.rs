@@ -50,7 +50,8 @@ impl Ckks {
         let keys = secret + ciphertext + parameters.switching_key_bytes().saturating_mul(1 + turns.len());
 
         let products = [true, false].map(|rescaled| Operation::Multiply { square: false, rescaled });
-        let mut on_batches = vec![Operation::Encode, Operation::Encrypt, Operation::Decrypt, Operation::Rescale];
+        let mut on_batches =
+            vec![Operation::Encode, Operation::Encrypt, Operation::Decrypt(Vec::new()), Operation::Rescale];
         on_batches.extend(products);
         let mut on_keys = vec![Operation::SecretKey, Operation::PublicKey, Operation::SwitchingKey(Switch::Square)];
         on_keys.extend(turns.iter().map(|&k| Operation::SwitchingKey(Switch::Automorphism(k))));

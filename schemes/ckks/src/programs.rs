@@ -14,7 +14,8 @@ pub(crate) enum Operation {
     SwitchingKey(Switch),
     Encode,
     Encrypt,
-    Decrypt,
+    /// With noise of so many layers, by their multipliers.
+    Decrypt(Vec<u128>),
     Add,
     Sub,
     Negate,
@@ -91,7 +92,7 @@ impl Ckks {
                 p.output("plaintext", p.coefficients("coefficients", steps.ring()).secret().forward());
             }
             Operation::Encrypt => steps.encrypt(p, self.parameters())?,
-            Operation::Decrypt => steps.decrypt(p),
+            Operation::Decrypt(ref noise) => steps.decrypt(p, noise),
             Operation::Add | Operation::Sub => {
                 let [a, b] = ["a", "b"].map(|name| steps.ciphertext(p, name));
                 let part = |i: usize| if *operation == Operation::Sub { a[i] - b[i] } else { a[i] + b[i] };

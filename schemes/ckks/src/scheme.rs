@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::encoding::{Encoding, integer, integers, residues};
 use crate::error::{Error, Result};
+use crate::flooding::Flooding;
 use crate::params::Parameters;
 use crate::programs::Operation;
 use crate::randomness::Randomness;
@@ -203,19 +204,50 @@ impl Ckks {
     }
 
     /// The numbers in all slots of each ciphertext. Who sees results learns about their noise, and so about the key: CKKS promises
-    /// nothing of the key once decrypted numbers are shown to others (IND-CPA^D; see the crate's page).
+    /// nothing of the key once decrypted numbers are shown to others (IND-CPA^D; see the crate's page), but for
+    /// [`Ckks::decrypt_flooded`].
     ///
     /// # Errors
     /// [`Error::Foreign`]; [`Error::Engine`].
     pub fn decrypt(&self, ciphertext: &Ciphertext, key: &SecretKey) -> Result<Vec<Vec<Complex64>>> {
+        self.decrypt_with(ciphertext, key, None)
+    }
+
+    /// The same with noise, for results that others will see. The randomness must never have served before: of two decryptions
+    /// with the same noise the difference has none.
+    ///
+    /// # Errors
+    /// [`Error::Flooding`] where the noise would fill what is left of the modulus; as [`Ckks::decrypt`].
+    pub fn decrypt_flooded(
+        &self,
+        ciphertext: &Ciphertext,
+        key: &SecretKey,
+        flooding: &Flooding,
+        randomness: &mut Randomness,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let layers = flooding.multipliers(self.parameters(), ciphertext.scale(), ciphertext.level())?;
+        self.decrypt_with(ciphertext, key, Some((layers, self.draws(randomness)?)))
+    }
+
+    fn decrypt_with(
+        &self,
+        ciphertext: &Ciphertext,
+        key: &SecretKey,
+        noise: Option<(Vec<u128>, Buffer)>,
+    ) -> Result<Vec<Vec<Complex64>>> {
         self.own(&ciphertext.0.parameters, "the ciphertext")?;
         self.own(&key.parameters, "the secret key")?;
         let Items { level, scale, batch, .. } = ciphertext.0;
         let steps = self.level(level)?;
-        let program = self.program(Operation::Decrypt, level)?;
+        let (layers, draws) = noise.unzip();
+        let program = self.program(Operation::Decrypt(layers.unwrap_or_default()), level)?;
         let stream = self.stream()?;
         let mut message = stream.secret_buffer(batch * steps.ring().bytes())?;
         let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);
+        let call = match &draws {
+            Some(draws) => call.input("draws", draws),
+            None => call,
+        };
         call.output("message", &mut message).run()?;
         let words: Zeroizing<Vec<u64>> = Zeroizing::new(match self.parameters().word() {
             4 => Zeroizing::new(stream.download::<u32>(&message)?).iter().map(|&word| word.into()).collect(),

@@ -238,11 +238,13 @@ impl Level {
         Ok(())
     }
 
-    /// The coefficients of what ciphertexts hold.
-    pub(crate) fn decrypt(&self, p: &Pipeline) {
+    /// The coefficients of what ciphertexts hold, with noise of these layers.
+    pub(crate) fn decrypt(&self, p: &Pipeline, noise: &[u128]) {
         let [c0, c1] = self.ciphertext(p, "ciphertext");
         let s = self.secret(p).limbs(0..self.q.basis().len());
-        p.output("message", (c1 * s + c0).inverse());
+        let message = (c1 * s + c0).inverse();
+        let noise = (!noise.is_empty()).then(|| self.flood(p, noise, p.input("draws"))).flatten();
+        p.output("message", noise.map_or(message, |noise| message + noise));
     }
 }
 
