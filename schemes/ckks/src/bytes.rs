@@ -1,27 +1,46 @@
-//! Ciphertexts and public keys as bytes.
+//! Ciphertexts and keys as bytes.
 //!
 //! A header of 40 bytes: `RFCK`, the version and what it is (two bytes each), log₂ N and the level (four bytes each), the
-//! batch (eight), the scale as the bits of a double (eight), and the first eight bytes of a hash of the parameters; then
-//! residues as little-endian words. All numbers are little-endian.
+//! batch (eight), the scale as the bits of a double (eight), and the first eight bytes of a hash of the parameters. All numbers
+//! are little-endian. What follows:
+//!
+//! | what | level, batch, scale | bytes |
+//! | --- | --- | --- |
+//! | ciphertexts | theirs | residues |
+//! | public key, relinearisation key | top, 1, 1 | a seed of 32 bytes, and the residues that are not expanded from it |
+//! | rotation keys | top, their number, 1 | of each, in ascending order: the k of x → x^k in eight bytes; seed and residues |
+//! | secret key | top, 1, 1 | coefficients, two bits each, from the lowest bits on: 0, 1, and 2 for −1 |
+
+use std::collections::BTreeMap;
 
 use bytemuck::Pod;
-use ringforge::Buffer;
+use ringforge::{Buffer, Content};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
+use crate::programs::{Operation, bytes_of};
 use crate::scheme::Ckks;
-use crate::types::{Ciphertext, PublicKey};
+use crate::steps::values;
+use crate::types::{Ciphertext, GaloisKeys, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, is_automorphism};
 
 const MAGIC: [u8; 4] = *b"RFCK";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const HEADER: usize = 40;
+const SEED: usize = 32;
+/// Coefficients of a secret key in a byte.
+const IN_A_BYTE: usize = 4;
 
 /// What bytes stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Ciphertext = 1,
     PublicKey = 2,
+    RelinearisationKey = 3,
+    GaloisKeys = 4,
+    SecretKey = 5,
 }
 
 impl Kind {
@@ -29,7 +48,14 @@ impl Kind {
         match self {
             Self::Ciphertext => "ciphertext",
             Self::PublicKey => "public key",
+            Self::RelinearisationKey => "relinearisation key",
+            Self::GaloisKeys => "rotation keys",
+            Self::SecretKey => "secret key",
         }
+    }
+
+    fn malformed(self, why: &'static str) -> Error {
+        Error::Malformed { what: self.name(), why }
     }
 }
 
@@ -41,7 +67,9 @@ impl Ckks {
     pub fn ciphertext_to_bytes(&self, ciphertext: &Ciphertext) -> Result<Vec<u8>> {
         self.own(&ciphertext.0.parameters, "the ciphertext")?;
         let (level, batch, scale) = (ciphertext.level(), ciphertext.batch(), ciphertext.scale());
-        self.to_bytes(Kind::Ciphertext, level, batch, scale, &ciphertext.0.buffer)
+        let mut bytes = self.header(Kind::Ciphertext, level, batch, scale);
+        bytes.extend(self.stream()?.download::<u8>(&ciphertext.0.buffer)?);
+        Ok(bytes)
     }
 
     /// A batch of ciphertexts from bytes.
@@ -50,33 +78,154 @@ impl Ckks {
     /// [`Error::Malformed`] for other bytes than [`Ckks::ciphertext_to_bytes`] gives with these parameters; nothing is allocated
     /// before their number is known to be right. [`Error::Engine`].
     pub fn ciphertext_from_bytes(&self, bytes: &[u8]) -> Result<Ciphertext> {
-        let (level, batch, scale, buffer) = self.read_bytes(Kind::Ciphertext, bytes)?;
-        Ok(Ciphertext(self.items(buffer, level, scale, batch)))
+        let kind = Kind::Ciphertext;
+        let (level, batch, scale, body) = self.read_header(kind, bytes)?;
+        if level > self.parameters().top_level() || !scale.is_finite() || scale < 1.0 {
+            return Err(kind.malformed("there is no such level or scale"));
+        }
+        let items = pieces(kind, body, batch, self.parameters().ciphertext_bytes(level))?.len();
+        if items == 0 {
+            return Err(kind.malformed("there are none"));
+        }
+        let buffer = self.upload_residues(kind, &self.level(level)?.content(), body)?;
+        Ok(Ciphertext(self.items(buffer, level, scale, items)))
     }
 
-    /// A public key as bytes.
+    /// A public key as bytes: half as many as it takes on the device.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_to_bytes`].
     pub fn public_key_to_bytes(&self, key: &PublicKey) -> Result<Vec<u8>> {
         self.own(&key.parameters, "the public key")?;
-        self.to_bytes(Kind::PublicKey, self.parameters().top_level(), 1, 1.0, &key.buffer)
+        let mut bytes = self.key_header(Kind::PublicKey, 1);
+        self.append_key(&mut bytes, &key.seed, &key.buffer)?;
+        Ok(bytes)
     }
 
-    /// A public key from bytes.
+    /// A public key from bytes, its uniform half from their seed.
     ///
     /// # Errors
     /// As [`Ckks::ciphertext_from_bytes`].
     pub fn public_key_from_bytes(&self, bytes: &[u8]) -> Result<PublicKey> {
-        let (level, batch, _, buffer) = self.read_bytes(Kind::PublicKey, bytes)?;
-        if (level, batch) != (self.parameters().top_level(), 1) {
-            return Err(malformed(Kind::PublicKey, "a key is one, of the top level"));
-        }
-        Ok(PublicKey { parameters: self.shared_parameters().clone(), buffer })
+        let kind = Kind::PublicKey;
+        let body = self.read_key_header(kind, bytes)?;
+        let half = values(self.level(self.parameters().top_level())?.ring());
+        let (seed, buffer) = self.expanded(kind, Operation::ExpandPublicKey, &half, body)?;
+        Ok(PublicKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
 
-    fn to_bytes(&self, kind: Kind, level: usize, batch: usize, scale: f64, buffer: &Buffer) -> Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(HEADER + buffer.len());
+    /// A key for relinearisation as bytes: half as many as it takes on the device.
+    ///
+    /// # Errors
+    /// As [`Ckks::ciphertext_to_bytes`].
+    pub fn relinearisation_key_to_bytes(&self, key: &RelinearisationKey) -> Result<Vec<u8>> {
+        self.own(&key.0.parameters, "the relinearisation key")?;
+        let mut bytes = self.key_header(Kind::RelinearisationKey, 1);
+        self.append_key(&mut bytes, &key.0.seed, &key.0.buffer)?;
+        Ok(bytes)
+    }
+
+    /// A key for relinearisation from bytes, its uniform half from their seed.
+    ///
+    /// # Errors
+    /// As [`Ckks::ciphertext_from_bytes`].
+    pub fn relinearisation_key_from_bytes(&self, bytes: &[u8]) -> Result<RelinearisationKey> {
+        let kind = Kind::RelinearisationKey;
+        let body = self.read_key_header(kind, bytes)?;
+        self.switching_key_from(kind, body).map(RelinearisationKey)
+    }
+
+    /// Keys for rotations and conjugation as bytes: half as many as they take on the device.
+    ///
+    /// # Errors
+    /// As [`Ckks::ciphertext_to_bytes`].
+    pub fn galois_keys_to_bytes(&self, keys: &GaloisKeys) -> Result<Vec<u8>> {
+        self.own(&keys.parameters, "the rotation keys")?;
+        let mut bytes = self.key_header(Kind::GaloisKeys, keys.keys.len());
+        for (k, key) in &keys.keys {
+            bytes.extend(k.to_le_bytes());
+            self.append_key(&mut bytes, &key.seed, &key.buffer)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Keys for rotations and conjugation from bytes, their uniform halves from the seeds.
+    ///
+    /// # Errors
+    /// As [`Ckks::ciphertext_from_bytes`].
+    pub fn galois_keys_from_bytes(&self, bytes: &[u8]) -> Result<GaloisKeys> {
+        let kind = Kind::GaloisKeys;
+        let (level, batch, scale, body) = self.read_header(kind, bytes)?;
+        self.check_key(kind, level, scale)?;
+        let size = size_of::<u64>() + SEED + self.parameters().switching_key_bytes() / 2;
+        let mut keys = BTreeMap::new();
+        for piece in pieces(kind, body, batch, size)? {
+            let (k, key) = piece.split_first_chunk().ok_or(kind.malformed("they are too few"))?;
+            let k = u64::from_le_bytes(*k);
+            if !is_automorphism(self.parameters(), k) || keys.last_key_value().is_some_and(|(last, _)| *last >= k) {
+                return Err(kind.malformed("a key is for no automorphism, or they are out of order"));
+            }
+            keys.insert(k, self.switching_key_from(kind, key)?);
+        }
+        Ok(GaloisKeys { parameters: self.shared_parameters().clone(), keys })
+    }
+
+    /// A secret key as bytes, N/4 and a header; they are wiped when they go. Time and addresses do not depend on the key.
+    ///
+    /// # Errors
+    /// As [`Ckks::ciphertext_to_bytes`].
+    pub fn secret_key_to_bytes(&self, key: &SecretKey) -> Result<Zeroizing<Vec<u8>>> {
+        self.own(&key.parameters, "the secret key")?;
+        let top = self.parameters().top_level();
+        let program = self.program(Operation::SecretCoefficients, top)?;
+        let stream = self.stream()?;
+        let mut coefficients = stream.secret_buffer(bytes_of(&program, "coefficients"))?;
+        program.on(stream, 1).input("s", &key.buffer).output("coefficients", &mut coefficients).run()?;
+        let words = self.download_words(&coefficients)?;
+        // reserved as a whole: nothing is left behind where a vector grew
+        let mut bytes = Zeroizing::new(Vec::with_capacity(HEADER + words.len() / IN_A_BYTE));
+        bytes.extend(self.key_header(Kind::SecretKey, 1));
+        let code = |word: &u64| (word & 1) as u8 | (!word.ct_eq(&0) & !word.ct_eq(&1)).unwrap_u8() << 1;
+        bytes
+            .extend(words.chunks(IN_A_BYTE).map(|four| four.iter().rev().fold(0, |byte, word| byte << 2 | code(word))));
+        Ok(bytes)
+    }
+
+    /// A secret key from bytes. Time and addresses do not depend on the key.
+    ///
+    /// # Errors
+    /// As [`Ckks::ciphertext_from_bytes`].
+    pub fn secret_key_from_bytes(&self, bytes: &[u8]) -> Result<SecretKey> {
+        let kind = Kind::SecretKey;
+        let body = self.read_key_header(kind, bytes)?;
+        if body.len() != self.parameters().degree() / IN_A_BYTE {
+            return Err(kind.malformed("they are more or fewer than the degree wants"));
+        }
+        // the code 3 stands for nothing: in no pair may both bits be set
+        let both = body.iter().fold(0, |both, byte| both | byte & byte >> 1 & 0x55);
+        if !bool::from(both.ct_eq(&0)) {
+            return Err(kind.malformed("a coefficient is none of −1, 0 and 1"));
+        }
+        let codes = |q: u64| {
+            body.iter().flat_map(move |byte| (0..IN_A_BYTE).map(move |i| byte >> (2 * i) & 3)).map(move |code| {
+                let positive = u64::from(code & 1);
+                u64::conditional_select(&positive, &(q - 1), (code >> 1).ct_eq(&1))
+            })
+        };
+        let parameters = self.parameters();
+        let moduli = parameters.q().iter().chain(parameters.p()).filter_map(|q| q.value_u64());
+        let mut words =
+            Zeroizing::new(Vec::with_capacity((parameters.q().len() + parameters.p().len()) * parameters.degree()));
+        words.extend(moduli.flat_map(codes));
+        let program = self.program(Operation::SecretEvaluations, parameters.top_level())?;
+        let (stream, coefficients) = (self.stream()?, self.upload_words(&words)?);
+        let mut buffer = stream.secret_buffer(bytes_of(&program, "s"))?;
+        program.on(stream, 1).input("coefficients", &coefficients).output("s", &mut buffer).run()?;
+        Ok(SecretKey { parameters: self.shared_parameters().clone(), buffer })
+    }
+
+    fn header(&self, kind: Kind, level: usize, batch: usize, scale: f64) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend((kind as u16).to_le_bytes());
@@ -85,50 +234,97 @@ impl Ckks {
         bytes.extend((batch as u64).to_le_bytes());
         bytes.extend(scale.to_bits().to_le_bytes());
         bytes.extend(fingerprint(self.parameters()));
-        bytes.extend(self.stream()?.download::<u8>(buffer)?);
-        Ok(bytes)
+        bytes
     }
 
-    fn read_bytes(&self, kind: Kind, bytes: &[u8]) -> Result<(usize, usize, f64, Buffer)> {
-        let refuse = |why| Err(malformed(kind, why));
-        let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else { return refuse("they have no header") };
+    /// Level, batch and scale as they are claimed, and what follows.
+    fn read_header<'b>(&self, kind: Kind, bytes: &'b [u8]) -> Result<(usize, u64, f64, &'b [u8])> {
+        let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
+            return Err(kind.malformed("they have no header"));
+        };
         let number = |at: usize, size: usize| {
             header[at..at + size].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
         };
         let parameters = self.parameters();
         if header[..4] != MAGIC || number(4, 2) != u64::from(VERSION) || number(6, 2) != kind as u64 {
-            return refuse("they begin otherwise, or are of another version");
+            return Err(kind.malformed("they begin otherwise, or are of another version"));
         }
         if number(8, 4) != u64::from(parameters.degree().ilog2()) || header[32..] != fingerprint(parameters) {
-            return refuse("they are of other parameters");
+            return Err(kind.malformed("they are of other parameters"));
         }
-        let (level, scale) = (number(12, 4) as usize, f64::from_bits(number(24, 8)));
-        if level > parameters.top_level() || !scale.is_finite() || scale < 1.0 {
-            return refuse("there is no such level or scale");
+        Ok((number(12, 4) as usize, number(16, 8), f64::from_bits(number(24, 8)), body))
+    }
+
+    fn key_header(&self, kind: Kind, keys: usize) -> Vec<u8> {
+        self.header(kind, self.parameters().top_level(), keys, 1.0)
+    }
+
+    fn check_key(&self, kind: Kind, level: usize, scale: f64) -> Result<()> {
+        if level == self.parameters().top_level() && scale.to_bits() == 1f64.to_bits() {
+            return Ok(());
         }
-        let size = parameters.ciphertext_bytes(level);
-        let batch = body.len() / size;
-        if batch as u64 != number(16, 8) || batch == 0 || body.len() != batch * size {
-            return refuse("they are more or fewer than their header says");
+        Err(kind.malformed("keys are of the top level, and have no scale"))
+    }
+
+    /// What follows the header of one key.
+    fn read_key_header<'b>(&self, kind: Kind, bytes: &'b [u8]) -> Result<&'b [u8]> {
+        let (level, batch, scale, body) = self.read_header(kind, bytes)?;
+        self.check_key(kind, level, scale)?;
+        if batch == 1 { Ok(body) } else { Err(kind.malformed("it is one key")) }
+    }
+
+    /// The seed of a key, and the first half of its memory.
+    fn append_key(&self, bytes: &mut Vec<u8>, seed: &[u8; SEED], buffer: &Buffer) -> Result<()> {
+        let half = buffer.slice(0..buffer.len() / 2)?;
+        bytes.extend(seed);
+        bytes.extend(self.stream()?.download::<u8>(half)?);
+        Ok(())
+    }
+
+    fn switching_key_from(&self, kind: Kind, body: &[u8]) -> Result<SwitchingKey> {
+        let half = self.level(self.parameters().top_level())?.half_of_key()?;
+        let (seed, buffer) = self.expanded(kind, Operation::ExpandSwitchingKey, &half, body)?;
+        Ok(SwitchingKey { parameters: self.shared_parameters().clone(), seed, buffer })
+    }
+
+    /// A key from its seed and its first half.
+    fn expanded(&self, kind: Kind, how: Operation, half: &Content, body: &[u8]) -> Result<([u8; SEED], Buffer)> {
+        let wrong = || kind.malformed("they are more or fewer than a key's");
+        let (seed, residues) = body.split_first_chunk::<SEED>().ok_or_else(wrong)?;
+        if residues.len() != half.ring().bytes() {
+            return Err(wrong());
         }
-        let buffer = match parameters.word() {
-            4 => self.upload::<u32>(kind, level, body)?,
-            _ => self.upload::<u64>(kind, level, body)?,
-        };
-        Ok((level, batch, scale, buffer))
+        let (b, stream) = (self.upload_residues(kind, half, residues)?, self.stream()?);
+        let (program, uploaded) = (self.program(how, self.parameters().top_level())?, stream.upload(seed)?);
+        let mut key = self.engine().device().buffer(bytes_of(&program, "key"))?;
+        program.on(stream, 1).input("b", &b).input("seed", &uploaded).output("key", &mut key).run()?;
+        Ok((*seed, key))
     }
 
     /// Residues, which must be below their moduli.
-    fn upload<T: Pod>(&self, kind: Kind, level: usize, body: &[u8]) -> Result<Buffer> {
+    fn upload_residues(&self, kind: Kind, content: &Content, body: &[u8]) -> Result<Buffer> {
+        match self.parameters().word() {
+            4 => self.upload_as::<u32>(kind, content, body),
+            _ => self.upload_as::<u64>(kind, content, body),
+        }
+    }
+
+    fn upload_as<T: Pod>(&self, kind: Kind, content: &Content, body: &[u8]) -> Result<Buffer> {
         let words: Vec<T> = body.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
-        let content = self.level(level)?.content();
-        content.ring().check(&words).map_err(|_| malformed(kind, "a residue is not below its modulus"))?;
-        Ok(self.stream()?.upload_values(&content, &words)?)
+        self.stream()?.upload_values(content, &words).map_err(|error| match error {
+            ringforge::Error::NotReduced { .. } => kind.malformed("a residue is not below its modulus"),
+            error => error.into(),
+        })
     }
 }
 
-fn malformed(kind: Kind, why: &'static str) -> Error {
-    Error::Malformed { what: kind.name(), why }
+/// As many pieces of this size as were claimed.
+fn pieces(kind: Kind, body: &[u8], claimed: u64, size: usize) -> Result<core::slice::ChunksExact<'_, u8>> {
+    let pieces = body.chunks_exact(size);
+    if pieces.remainder().is_empty() && pieces.len() as u64 == claimed {
+        return Ok(pieces);
+    }
+    Err(kind.malformed("they are more or fewer than their header says"))
 }
 
 /// Eight bytes that other parameters do not have: of the degree and all primes.

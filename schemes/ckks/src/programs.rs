@@ -10,8 +10,12 @@ use crate::steps::Switch;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operation {
     SecretKey,
+    SecretCoefficients,
+    SecretEvaluations,
     PublicKey,
+    ExpandPublicKey,
     SwitchingKey(Switch),
+    ExpandSwitchingKey,
     Encode,
     Encrypt,
     /// With noise of so many layers, by their multipliers.
@@ -56,6 +60,11 @@ pub(crate) fn numbered(what: &str, i: usize) -> String {
     format!("{what}{i}")
 }
 
+/// Bytes of an argument.
+pub(crate) fn bytes_of(program: &Program, name: &str) -> usize {
+    program.plan().arg(name).map_or(0, |arg| arg.bytes)
+}
+
 impl Ckks {
     /// A program of the scheme's own, made once.
     pub(crate) fn program(&self, operation: Operation, level: usize) -> Result<Program> {
@@ -86,8 +95,12 @@ impl Ckks {
         let errors = self.parameters().errors().distribution();
         match *operation {
             Operation::SecretKey => steps.secret_key(p),
+            Operation::SecretCoefficients => steps.secret_coefficients(p),
+            Operation::SecretEvaluations => steps.secret_evaluations(p),
             Operation::PublicKey => steps.public_key(p, errors),
+            Operation::ExpandPublicKey => steps.expand_public_key(p),
             Operation::SwitchingKey(switch) => steps.make_switching_key(p, switch, errors)?,
+            Operation::ExpandSwitchingKey => steps.expand_switching_key(p)?,
             Operation::Encode => {
                 p.output("plaintext", p.coefficients("coefficients", steps.ring()).secret().forward());
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringforge::{Buffer, Engine, Program, Stream};
+use ringforge::{Buffer, Draws, Engine, Program, Stream};
 use rustfft::num_complex::Complex64;
 use zeroize::Zeroizing;
 
@@ -10,7 +10,7 @@ use crate::encoding::{Encoding, integer, integers, residues};
 use crate::error::{Error, Result};
 use crate::flooding::Flooding;
 use crate::params::Parameters;
-use crate::programs::Operation;
+use crate::programs::{Operation, bytes_of};
 use crate::randomness::Randomness;
 use crate::steps::{Level, Switch};
 use crate::types::{
@@ -86,8 +86,8 @@ impl Ckks {
     /// [`Error::Foreign`]; [`Error::Engine`].
     pub fn public_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<PublicKey> {
         let program = self.program(Operation::PublicKey, self.top_level())?;
-        let buffer = self.key_from(&program, secret, randomness)?;
-        Ok(PublicKey { parameters: self.0.parameters.clone(), buffer })
+        let (seed, buffer) = self.key_from(&program, secret, randomness)?;
+        Ok(PublicKey { parameters: self.0.parameters.clone(), seed, buffer })
     }
 
     /// A key for products of ciphertexts.
@@ -117,19 +117,26 @@ impl Ckks {
 
     fn switching_key(&self, secret: &SecretKey, switch: Switch, randomness: &mut Randomness) -> Result<SwitchingKey> {
         let program = self.program(Operation::SwitchingKey(switch), self.top_level())?;
-        let buffer = self.key_from(&program, secret, randomness)?;
-        Ok(SwitchingKey { parameters: self.0.parameters.clone(), buffer })
+        let (seed, buffer) = self.key_from(&program, secret, randomness)?;
+        Ok(SwitchingKey { parameters: self.0.parameters.clone(), seed, buffer })
     }
 
-    /// What a program makes of a secret key, a seed for what is public, and draws.
-    fn key_from(&self, program: &Program, secret: &SecretKey, randomness: &mut Randomness) -> Result<Buffer> {
+    /// What a program makes of a secret key, a seed for what is public, and draws; with that seed.
+    fn key_from(
+        &self,
+        program: &Program,
+        secret: &SecretKey,
+        randomness: &mut Randomness,
+    ) -> Result<([u8; 32], Buffer)> {
         self.own(&secret.parameters, "the secret key")?;
-        let seed = self.stream()?.upload(randomness.draws()?.as_bytes())?;
+        let mut seed = [0; Draws::BYTES];
+        seed.copy_from_slice(randomness.draws()?.as_bytes());
+        let uploaded = self.stream()?.upload(&seed)?;
         let draws = self.draws(randomness)?;
         let mut key = self.engine().device().buffer(bytes_of(program, "key"))?;
-        let call = program.on(self.stream()?, 1).input("s", &secret.buffer).input("seed", &seed);
+        let call = program.on(self.stream()?, 1).input("s", &secret.buffer).input("seed", &uploaded);
         call.input("draws", &draws).output("key", &mut key).run()?;
-        Ok(key)
+        Ok((seed, key))
     }
 
     /// Plaintexts of these numbers at the parameters' scale, one for each item of the batch; slots that an item leaves out are 0.
@@ -174,13 +181,7 @@ impl Ckks {
         let words = Zeroizing::new(words);
         let program = self.program(Operation::Encode, level)?;
         let stream = self.stream()?;
-        let coefficients = match self.parameters().word() {
-            4 => {
-                let narrow = Zeroizing::new(words.iter().map(|&word| word as u32).collect::<Vec<u32>>());
-                stream.upload_secret(&narrow)?
-            }
-            _ => stream.upload_secret::<u64>(&words)?,
-        };
+        let coefficients = self.upload_words(&words)?;
         let mut buffer = stream.secret_buffer(items.len() * ring.bytes())?;
         let call = program.on(stream, items.len()).input("coefficients", &coefficients);
         call.output("plaintext", &mut buffer).run()?;
@@ -249,16 +250,34 @@ impl Ckks {
             None => call,
         };
         call.output("message", &mut message).run()?;
-        let words: Zeroizing<Vec<u64>> = Zeroizing::new(match self.parameters().word() {
-            4 => Zeroizing::new(stream.download::<u32>(&message)?).iter().map(|&word| word.into()).collect(),
-            _ => stream.download(&message)?,
-        });
+        let words = self.download_words(&message)?;
         let item = words.len().checked_div(batch).unwrap_or(1).max(1);
         let decoded = words.chunks(item).map(|item| {
             let coefficients = Zeroizing::new(integers(item, steps.ring().basis()));
             self.0.encoding.decode(&coefficients, scale)
         });
         Ok(decoded.collect())
+    }
+
+    /// Secret residues, in memory of the device that is wiped.
+    pub(crate) fn upload_words(&self, words: &[u64]) -> Result<Buffer> {
+        let stream = self.stream()?;
+        Ok(match self.parameters().word() {
+            4 => {
+                let narrow = Zeroizing::new(words.iter().map(|&word| word as u32).collect::<Vec<u32>>());
+                stream.upload_secret::<u32>(&narrow)?
+            }
+            _ => stream.upload_secret(words)?,
+        })
+    }
+
+    /// And back.
+    pub(crate) fn download_words(&self, from: &Buffer) -> Result<Zeroizing<Vec<u64>>> {
+        let stream = self.stream()?;
+        Ok(Zeroizing::new(match self.parameters().word() {
+            4 => Zeroizing::new(stream.download::<u32>(from)?).iter().map(|&word| word.into()).collect(),
+            _ => stream.download(from)?,
+        }))
     }
 
     pub(crate) fn stream(&self) -> Result<&Stream> {
@@ -301,9 +320,4 @@ impl core::fmt::Debug for Ckks {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Ckks").field("engine", self.engine()).field("parameters", self.parameters()).finish()
     }
-}
-
-/// Bytes of an argument.
-fn bytes_of(program: &Program, name: &str) -> usize {
-    program.plan().arg(name).map_or(0, |arg| arg.bytes)
 }

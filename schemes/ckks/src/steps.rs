@@ -188,6 +188,17 @@ impl Level {
         p.output("s", s.secret().forward());
     }
 
+    /// The coefficients of a secret key modulo q_0.
+    pub(crate) fn secret_coefficients(&self, p: &Pipeline) {
+        let s = p.elements("s", values(&self.key)).secret();
+        p.output("coefficients", s.limbs(0..1).inverse());
+    }
+
+    /// A secret key from its coefficients modulo Q·P.
+    pub(crate) fn secret_evaluations(&self, p: &Pipeline) {
+        p.output("s", p.coefficients("coefficients", &self.key).secret().forward());
+    }
+
     /// An input of a secret key, which all items share.
     pub(crate) fn secret<'p>(&self, p: &'p Pipeline) -> Value<'p> {
         p.shared("s", self.key.bytes()).holding(values(&self.key)).secret()
@@ -195,17 +206,21 @@ impl Level {
 
     /// A public key at the top level: e − a·s, and a from a seed.
     pub(crate) fn public_key(&self, p: &Pipeline, errors: Distribution) {
-        let limbs = self.q.basis().len();
-        let a = p.sample(&self.q, Distribution::Uniform, p.bytes("seed", 32)).holding(values(&self.q));
+        let (limbs, a) = (self.q.basis().len(), uniform(p, &self.q));
         let e = p.sample(&self.q, errors, p.input("draws")).secret().forward();
         self.output(p, "key", [e - a * self.secret(p).limbs(0..limbs), a]);
+    }
+
+    /// A public key from its seed and what is not made from it.
+    pub(crate) fn expand_public_key(&self, p: &Pipeline) {
+        self.output(p, "key", [p.elements("b", values(&self.q)), uniform(p, &self.q)]);
     }
 
     /// A switching key: for digit j, b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of that digit and 0 modulo the
     /// others; all b_j, then all a_j, which come from a seed.
     pub(crate) fn make_switching_key(&self, p: &Pipeline, switch: Switch, errors: Distribution) -> Result<()> {
         let all = self.key.side_by_side(self.digits)?;
-        let a = p.sample(&all, Distribution::Uniform, p.bytes("seed", 32)).holding(values(&all));
+        let a = uniform(p, &all);
         let (draws, s, limbs) = (p.input("draws"), self.secret(p), self.key.basis().len());
         let (from, to) = match switch {
             Switch::Square => (s * s, s),
@@ -223,6 +238,18 @@ impl Level {
         });
         let parts: Vec<Value<'_>> = b.chain((0..self.digits).map(of)).collect();
         p.output("key", p.join(values(&self.keys), &parts));
+        Ok(())
+    }
+
+    /// What of a switching key is not made from its seed: all b_j.
+    pub(crate) fn half_of_key(&self) -> Result<Content> {
+        Ok(values(&self.key.side_by_side(self.digits)?))
+    }
+
+    /// A switching key from its seed and what is not made from it.
+    pub(crate) fn expand_switching_key(&self, p: &Pipeline) -> Result<()> {
+        let all = self.key.side_by_side(self.digits)?;
+        p.output("key", p.join(values(&self.keys), &[p.elements("b", values(&all)), uniform(p, &all)]));
         Ok(())
     }
 
@@ -246,6 +273,11 @@ impl Level {
         let noise = (!noise.is_empty()).then(|| self.flood(p, noise, p.input("draws"))).flatten();
         p.output("message", noise.map_or(message, |noise| message + noise));
     }
+}
+
+/// Uniform elements from a seed, as evaluations: the public half of keys.
+fn uniform<'p>(p: &'p Pipeline, ring: &Ring) -> Value<'p> {
+    p.sample(ring, Distribution::Uniform, p.bytes("seed", 32)).holding(values(ring))
 }
 
 /// k^-1 modulo a power of two.

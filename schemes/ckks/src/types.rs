@@ -71,6 +71,8 @@ pub struct SecretKey {
 #[derive(Debug)]
 pub struct PublicKey {
     pub(crate) parameters: Arc<Parameters>,
+    /// What its second half is expanded from.
+    pub(crate) seed: [u8; 32],
     pub(crate) buffer: Buffer,
 }
 
@@ -90,6 +92,8 @@ pub struct GaloisKeys {
 #[derive(Debug)]
 pub(crate) struct SwitchingKey {
     pub(crate) parameters: Arc<Parameters>,
+    /// What its second half is expanded from.
+    pub(crate) seed: [u8; 32],
     pub(crate) buffer: Buffer,
 }
 
@@ -146,6 +150,12 @@ pub(crate) fn rotation(parameters: &Parameters, steps: i64) -> (usize, u64) {
 pub(crate) fn automorphisms(parameters: &Parameters, steps: &[i64], conjugates: bool) -> BTreeSet<u64> {
     let rotations = steps.iter().map(|&steps| rotation(parameters, steps).1).filter(|&k| k != 1);
     rotations.chain(conjugates.then(|| conjugation(parameters))).collect()
+}
+
+/// Whether x → x^k is a rotation, by other steps than 0, or conjugation.
+pub(crate) fn is_automorphism(parameters: &Parameters, k: u64) -> bool {
+    // powers of 5 are what is 1 modulo 4
+    k == conjugation(parameters) || k % 4 == 1 && (2..2 * parameters.degree() as u64).contains(&k)
 }
 
 /// The automorphism that conjugates all slots: x → x^-1.

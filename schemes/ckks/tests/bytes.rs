@@ -2,61 +2,207 @@
 
 use proptest::prelude::*;
 use ringforge::Engine;
-use ringforge_ckks::{Ckks, Complex64, Error, Parameters, Randomness, Result};
+use ringforge::testkit::Target;
+use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, Parameters, Randomness, Result};
 
-fn scheme(q: &[u32], p: &[u32]) -> Result<(Ckks, Vec<u8>, Vec<u8>)> {
-    let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(5, q, p)?)?;
+const HEADER: usize = 40;
+/// What there are bytes of: ciphertexts first, then keys.
+const KINDS: usize = 5;
+
+/// Bytes of each kind, after a life with what came back from them.
+fn bytes(ckks: &Ckks) -> Result<[Vec<u8>; KINDS]> {
     let mut random = Randomness::from_seed([1; 32]);
     let secret = ckks.secret_key(&mut random)?;
     let public = ckks.public_key(&secret, &mut random)?;
+    let relinearise = ckks.relinearisation_key(&secret, &mut random)?;
+    let turn = ckks.galois_keys(&secret, &[1, -3], true, &mut random)?;
     let items = [vec![Complex64::ONE; 16], vec![Complex64::I; 3]];
     let level = ckks.parameters().top_level() - 1;
     let ciphertext = ckks.encrypt(&ckks.encode(&items, level)?, &public, &mut random)?;
-    let bytes = ckks.ciphertext_to_bytes(&ciphertext)?;
-    let back = ckks.ciphertext_from_bytes(&bytes)?;
-    assert_eq!((back.level(), back.batch(), back.scale()), (level, 2, ciphertext.scale()));
-    assert!((ckks.decrypt(&back, &secret)?[1][1] - Complex64::I).norm() < 0.01);
-    let key = ckks.public_key_to_bytes(&public)?;
-    let again = ckks.encrypt(&ckks.encode(&items, 1)?, &ckks.public_key_from_bytes(&key)?, &mut random)?;
-    assert!((ckks.decrypt(&again, &secret)?[1][1] - Complex64::I).norm() < 0.01);
-    Ok((ckks, bytes, key))
+    Ok([
+        ckks.ciphertext_to_bytes(&ciphertext)?,
+        ckks.public_key_to_bytes(&public)?,
+        ckks.relinearisation_key_to_bytes(&relinearise)?,
+        ckks.galois_keys_to_bytes(&turn)?,
+        ckks.secret_key_to_bytes(&secret)?.to_vec(),
+    ])
+}
+
+/// What is read as some kind, as bytes again.
+fn read(ckks: &Ckks, kind: usize, bytes: &[u8]) -> Result<Vec<u8>> {
+    match kind {
+        0 => ckks.ciphertext_to_bytes(&ckks.ciphertext_from_bytes(bytes)?),
+        1 => ckks.public_key_to_bytes(&ckks.public_key_from_bytes(bytes)?),
+        2 => ckks.relinearisation_key_to_bytes(&ckks.relinearisation_key_from_bytes(bytes)?),
+        3 => ckks.galois_keys_to_bytes(&ckks.galois_keys_from_bytes(bytes)?),
+        _ => Ok(ckks.secret_key_to_bytes(&ckks.secret_key_from_bytes(bytes)?)?.to_vec()),
+    }
+}
+
+/// Words of 64 and of 32 bits, several digits and a short last one.
+fn schemes() -> Result<Vec<Ckks>> {
+    let parameters = [(&[50, 40, 40][..], &[50][..]), (&[31, 26, 26], &[31, 31])];
+    parameters.map(|(q, p)| Ckks::new(&Engine::cpu(), Parameters::insecure(5, q, p)?)).into_iter().collect()
+}
+
+fn is_refused(ckks: &Ckks, kind: usize, bytes: &[u8]) -> bool {
+    matches!(read(ckks, kind, bytes), Err(Error::Malformed { .. }))
 }
 
 #[test]
-fn they_come_back_and_nothing_else_does() -> Result<()> {
-    for (q, p) in [(&[50, 40, 40][..], &[50][..]), (&[31, 26, 26], &[31])] {
-        let (ckks, bytes, key) = scheme(q, p)?;
-        let refused = |bytes: &[u8]| matches!(ckks.ciphertext_from_bytes(bytes), Err(Error::Malformed { .. }));
-        assert!(refused(&key) && ckks.public_key_from_bytes(&bytes).is_err());
-        (0..bytes.len()).step_by(7).for_each(|len| assert!(refused(&bytes[..len]), "{len}"));
-        assert!(refused(&[&bytes[..], &[0]].concat()) && refused(&[&bytes[..], &bytes[40..]].concat()));
-        // every byte of the header counts, but for most bits of the scale
-        for at in (0..24).chain(31..40) {
-            let mut other = bytes.clone();
-            other[at] ^= 0x80;
-            assert!(refused(&other), "{at}");
+fn they_come_back_and_work() -> Result<()> {
+    for ckks in schemes()? {
+        let all = bytes(&ckks)?;
+        for (kind, bytes) in all.iter().enumerate() {
+            assert!(read(&ckks, kind, bytes)? == *bytes, "{kind}");
         }
-        // a residue that is its modulus or more
-        let mut other = bytes.clone();
-        other[40..48].fill(0xff);
-        assert!(refused(&other));
-        let foreign = Ckks::new(&Engine::cpu(), Parameters::insecure(5, &[q, &[25]].concat(), p)?)?;
-        assert!(foreign.ciphertext_from_bytes(&bytes).is_err());
+        let [ciphertext, public, relinearise, turn, secret] = &all;
+        let parameters = ckks.parameters();
+        let half = parameters.ciphertext_bytes(parameters.top_level()) / 2;
+        assert_eq!(public.len(), HEADER + 32 + half);
+        assert_eq!(relinearise.len(), HEADER + 32 + parameters.switching_key_bytes() / 2);
+        assert_eq!(turn.len(), HEADER + 3 * (8 + 32 + parameters.switching_key_bytes() / 2));
+        assert_eq!(secret.len(), HEADER + 32 / 4);
+
+        let secret = ckks.secret_key_from_bytes(secret)?;
+        let off = |c: &Ciphertext, wanted: Complex64| Ok::<_, Error>((ckks.decrypt(c, &secret)?[1][1] - wanted).norm());
+        let c = ckks.ciphertext_from_bytes(ciphertext)?;
+        assert_eq!((c.level(), c.batch()), (parameters.top_level() - 1, 2));
+        assert!(off(&c, Complex64::I)? < 0.01);
+        let items = [vec![Complex64::ONE; 16], vec![Complex64::I; 3]];
+        let (public, mut random) = (ckks.public_key_from_bytes(public)?, Randomness::system());
+        let c = ckks.encrypt(&ckks.encode(&items, parameters.top_level())?, &public, &mut random)?;
+        assert!(off(&c, Complex64::I)? < 0.01);
+        let square = ckks.multiply_rescale(&c, &c, &ckks.relinearisation_key_from_bytes(relinearise)?)?;
+        assert!(off(&square, -Complex64::ONE)? < 0.05);
+        let turn = ckks.galois_keys_from_bytes(turn)?;
+        assert!(turn.rotates_by(1) && turn.rotates_by(-3) && !turn.rotates_by(2));
+        assert!(off(&ckks.rotate(&c, 1, &turn)?, Complex64::I)? < 0.05);
+        assert!(off(&ckks.conjugate(&c, &turn)?, -Complex64::I)? < 0.05);
+        // no keys at all are bytes too
+        let none = ckks.galois_keys(&secret, &[], false, &mut random)?;
+        let none = ckks.galois_keys_from_bytes(&ckks.galois_keys_to_bytes(&none)?)?;
+        assert_eq!(none.bytes(), 0);
+    }
+    Ok(())
+}
+
+/// A key from bytes is bit for bit the key that was made: what it does leaves the same ciphertexts.
+fn same_keys_on(target: Target) -> Result<()> {
+    let Some(device) = target.device() else { return Ok(()) };
+    for parameters in
+        [Parameters::insecure(5, &[50, 40, 40], &[50])?, Parameters::insecure(5, &[31, 26, 26], &[31, 31])?]
+    {
+        let made = Ckks::new(&Engine::cpu(), parameters.clone())?;
+        let found = Ckks::new(&Engine::on(device.clone()), parameters)?;
+        let all = bytes(&made)?;
+        assert!(bytes(&found)? == all);
+        for (kind, bytes) in all.iter().enumerate() {
+            assert!(read(&found, kind, bytes)? == *bytes, "{kind}");
+        }
+        let products = [&made, &found].map(|ckks| {
+            let c = ckks.ciphertext_from_bytes(&all[0])?;
+            let c = ckks.multiply(&c, &c, &ckks.relinearisation_key_from_bytes(&all[2])?)?;
+            ckks.ciphertext_to_bytes(&ckks.rotate(&c, 1, &ckks.galois_keys_from_bytes(&all[3])?)?)
+        });
+        let [product, other] = products;
+        assert!(product? == other?);
+    }
+    Ok(())
+}
+
+#[test]
+fn emulator() -> Result<()> {
+    same_keys_on(Target::Emulator)
+}
+
+#[test]
+fn cuda() -> Result<()> {
+    same_keys_on(Target::Cuda)
+}
+
+/// The uniform half that comes from the seed is the one that the key was made with.
+#[test]
+fn keys_from_bytes_are_the_keys_that_were_made() -> Result<()> {
+    for ckks in schemes()? {
+        let mut random = Randomness::from_seed([4; 32]);
+        let secret = ckks.secret_key(&mut random)?;
+        let key = ckks.relinearisation_key(&secret, &mut random)?;
+        let again = ckks.relinearisation_key_from_bytes(&ckks.relinearisation_key_to_bytes(&key)?)?;
+        let stream = ckks.engine().stream()?;
+        assert!(stream.download::<u8>(key.buffer())? == stream.download::<u8>(again.buffer())?);
+    }
+    Ok(())
+}
+
+#[test]
+fn nothing_else_comes_back() -> Result<()> {
+    for ckks in schemes()? {
+        let all = bytes(&ckks)?;
+        for (kind, bytes) in all.iter().enumerate() {
+            (0..KINDS).filter(|other| *other != kind).for_each(|other| assert!(is_refused(&ckks, other, bytes)));
+            (0..bytes.len()).step_by(7).for_each(|len| assert!(is_refused(&ckks, kind, &bytes[..len]), "{kind} {len}"));
+            assert!(is_refused(&ckks, kind, &[&bytes[..], &[0]].concat()));
+            assert!(is_refused(&ckks, kind, &[&bytes[..], &bytes[HEADER..]].concat()));
+            // every byte of the header counts, but for most bits of a ciphertext's scale
+            for at in if kind == 0 { (0..24).chain(31..HEADER) } else { (0..24).chain(24..HEADER) } {
+                let mut other = bytes.clone();
+                other[at] ^= 0x80;
+                assert!(is_refused(&ckks, kind, &other), "{kind} {at}");
+            }
+            // a residue that is its modulus or more, or a coefficient that is no ternary one
+            let mut other = bytes.clone();
+            let last = other.len() - 8;
+            other[last..].fill(0xff);
+            assert!(is_refused(&ckks, kind, &other), "{kind}");
+        }
+        // what would be as much as memory has
+        for claimed in [u64::MAX, 1 << 40] {
+            for kind in [0, 3] {
+                let mut other = all[kind].clone();
+                other[16..24].copy_from_slice(&claimed.to_le_bytes());
+                assert!(is_refused(&ckks, kind, &other));
+            }
+        }
+        // keys for no automorphism, and two for the same
+        let size = (all[3].len() - HEADER) / 3;
+        for k in [0, 1, 2, 3, 65, u64::MAX] {
+            let mut other = all[3].clone();
+            other[HEADER..HEADER + 8].copy_from_slice(&u64::to_le_bytes(k));
+            assert!(is_refused(&ckks, 3, &other), "{k}");
+        }
+        let mut twice = all[3].clone();
+        twice.copy_within(HEADER..HEADER + size, HEADER + size);
+        assert!(is_refused(&ckks, 3, &twice));
+        let q: Vec<u32> = ckks.parameters().q().iter().map(|q| q.bits()).chain([25]).collect();
+        let p: Vec<u32> = ckks.parameters().p().iter().map(|p| p.bits()).collect();
+        let foreign = Ckks::new(&Engine::cpu(), Parameters::insecure(5, &q, &p)?)?;
+        (0..KINDS).for_each(|kind| assert!(is_refused(&foreign, kind, &all[kind])));
     }
     Ok(())
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn no_bytes_make_it_panic(start in any::<bool>(), flips in prop::collection::vec((0usize..64, any::<u8>()), 0..8),
-                              rest in prop::collection::vec(any::<u8>(), 0..300)) {
-        let (ckks, bytes, _) = scheme(&[50, 40, 40], &[50]).expect("a scheme");
-        let mut bytes = if start { bytes } else { rest };
-        for (at, byte) in flips {
-            if let Some(place) = bytes.get_mut(at) {
-                *place = byte;
+    fn no_bytes_make_it_panic(start in any::<bool>(), flips in prop::collection::vec((0usize..160, any::<u8>()), 0..8),
+                              cut in 0usize..3000, rest in prop::collection::vec(any::<u8>(), 0..300)) {
+        for ckks in schemes().expect("schemes") {
+            for (kind, mut bytes) in bytes(&ckks).expect("bytes").into_iter().enumerate() {
+                if !start {
+                    bytes.truncate(cut % 41);
+                    bytes.extend(&rest);
+                }
+                for &(at, byte) in &flips {
+                    if let Some(place) = bytes.get_mut(at) {
+                        *place = byte;
+                    }
+                }
+                // what is taken is what was given
+                if let Ok(again) = read(&ckks, kind, &bytes) {
+                    prop_assert!(again == bytes);
+                }
             }
         }
-        let _ = ckks.ciphertext_from_bytes(&bytes);
     }
 }
