@@ -49,7 +49,7 @@ struct Sums<true> {
 // 4 + K words, and one more where that is odd: d, ratio, shift; of q_i the digit of floor(Q/2), of p_j -Q mod p_j times
 // 2^shift; times 2^shift and in halves, what makes a digit of those before it and x_i, or the weights of all digits.
 template <u32 K>
-RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& to, u32 targets) {
+RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& to, u32 targets, u32 part) {
     using Of = Sums<Rns::is_short>;
     constexpr u32 pairs = (5 + K) / 2, lanes = Rns::lanes;
     u64 words[2 * pairs];
@@ -87,8 +87,11 @@ RF_FN void convert_few(const Rns::From* from, const u64x2* table, const Output& 
             table += 2;
         }
     }
+    const u32 each = (targets + Rns::parts - 1) / Rns::parts, begin = part * each;
+    const u32 end = begin + each < targets ? begin + each : targets;
+    table += begin * pairs;
     RF_LOOP
-    for (u32 j = 0; j < targets; j++) {
+    for (u32 j = begin; j < end; j++) {
         auto p = next();
         u64 x[lanes];
         RF_UNROLL
@@ -137,7 +140,8 @@ extern "C" __global__ void __launch_bounds__(Cells::threads, resident / Cells::t
     RF_SHARED(shared);
     Spread<Cells> at(first, end);
     if (!at.live) return;
-    const u32 coefficient = at.cell * Rns::lanes;
+    constexpr u32 cells = Rns::n / Rns::lanes;
+    const u32 coefficient = at.cell % cells * Rns::lanes, part = at.cell / cells;
     const Rns::From* from = in + at.item * in_distance + coefficient;
     const Output to{epilogue, out, out_distance, at.item, coefficient};
     if constexpr (Rns::fewest == 0) {
@@ -145,8 +149,8 @@ extern "C" __global__ void __launch_bounds__(Cells::threads, resident / Cells::t
     } else {
         const u64x2* rows = (const u64x2*)table;
         switch ((u32)sources - Rns::fewest) {
-            case 0: return convert_few<Rns::fewest>(from, rows, to, (u32)targets);
-            default: return convert_few<Rns::fewest + 1>(from, rows, to, (u32)targets);
+            case 0: return convert_few<Rns::fewest>(from, rows, to, (u32)targets, part);
+            default: return convert_few<Rns::fewest + 1>(from, rows, to, (u32)targets, part);
         }
     }
 }

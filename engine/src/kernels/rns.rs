@@ -57,6 +57,8 @@ pub(super) fn distance(ring: &Ring, first: usize, distance: usize) -> Option<usi
 pub(super) struct Block {
     /// Neighbouring coefficients of a thread.
     pub(super) lanes: usize,
+    /// Threads that share the work on them.
+    pub(super) parts: usize,
     /// Words of 64 bits in shared memory for each thread.
     pub(super) words: usize,
     /// Such words for all together.
@@ -72,7 +74,7 @@ pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, lines: &str, block: Bl
     let bytes = |threads: usize| 8 * (block.words * threads + block.more);
     let most = [256, 128, 64].map(|coefficients| coefficients / block.lanes);
     let threads = most.into_iter().find(|&threads| bytes(threads) <= SHARED_BYTES).unwrap_or(32);
-    let (cells, mut launch) = spread(ring.degree() / block.lanes, threads);
+    let (cells, mut launch) = spread(ring.degree() / block.lanes * block.parts, threads);
     launch.shared_bytes = bytes(threads) as u32;
     if launch.shared_bytes > limits.block_shared_bytes {
         return Err(Error::unsupported(op, ring, "its digits do not fit shared memory"));
@@ -91,7 +93,7 @@ pub(super) fn integers(
 ) -> Result<Source> {
     let (store, narrow) = (store_type(ring.width()), limbs == 1);
     let lines = format!("    using Store = {store};\n    static constexpr bool narrow = {narrow};\n");
-    let built = build(limits, op, ring, &lines, Block { lanes: 1, words, more: words })?;
+    let built = build(limits, op, ring, &lines, Block { lanes: 1, parts: 1, words, more: words })?;
     let numbers = [ring.basis().len(), limbs, distance / ring.width().bytes()].map(|number| number as u64).to_vec();
     Ok(Source { numbers, ..Source::of_engine(kernel, text, built) })
 }
