@@ -1,0 +1,44 @@
+//! The code of `docs/fhe.md` on ciphertexts.
+
+use ringforge_ckks::ringforge::Engine;
+use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
+
+#[test]
+fn a_product_rescaled_and_rotated() -> Result<()> {
+    let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 39, 39, 39], &[51])?)?;
+    let mut random = Randomness::system();
+    let secret = ckks.secret_key(&mut random)?;
+    let public = ckks.public_key(&secret, &mut random)?;
+    let relinearise = ckks.relinearisation_key(&secret, &mut random)?;
+    let rotate = ckks.galois_keys(&secret, &[1], false, &mut random)?;
+
+    let top = ckks.parameters().top_level();
+    let numbers = |factor: f64| (0..4096).map(|i| Complex64::from(f64::from(i) * factor)).collect::<Vec<_>>();
+    let a = ckks.encrypt(&ckks.encode(&[numbers(0.001)], top)?, &public, &mut random)?;
+    let b = ckks.encrypt(&ckks.encode(&[numbers(0.002)], top)?, &public, &mut random)?;
+    let product = ckks.rescale(&ckks.multiply(&a, &b, &relinearise)?)?;
+    let rotated = ckks.rotate(&product, 1, &rotate)?;
+    let found = ckks.decrypt(&rotated, &secret)?; // the first copy to the host
+    assert!((found[0][99].re - 0.1 * 0.2).abs() < 1e-5); // slot 100 of the product
+
+    // in memory of the device until then
+    let device = ckks.engine().device();
+    for ciphertext in [&a, &b, &product, &rotated] {
+        assert_eq!(ciphertext.buffer().device().to_string(), device.to_string());
+        assert_eq!(ciphertext.buffer().len(), ckks.parameters().ciphertext_bytes(ciphertext.level()));
+    }
+    Ok(())
+}
+
+/// Each line of the page's code stands here, in its order, and they are few.
+#[test]
+fn the_page_shows_this_code() {
+    let page = include_str!("../../../docs/fhe.md");
+    let start = page.find("rust,ignore schemes/ckks/tests/guide.rs\n").expect("the page has the code");
+    let lines: Vec<&str> = page[start..].lines().skip(1).take_while(|line| *line != "```").collect();
+    assert!((10..=25).contains(&lines.len()), "{} lines", lines.len());
+    let mut own = include_str!("guide.rs").lines().map(str::trim);
+    for line in lines.into_iter().map(str::trim) {
+        assert!(line.is_empty() || own.any(|own| own == line), "{line}");
+    }
+}
