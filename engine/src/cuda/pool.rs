@@ -99,11 +99,12 @@ impl Pool {
         blocks.values_mut().flatten().map(read).collect()
     }
 
-    /// Takes the next block from this capacity on, for an open stay up to a quarter more: one whose users are done, else the
-    /// one freed last, which most likely was used by the queue that will use it again.
+    /// Takes the next block from this capacity on, for an open stay up to twice as much, so that what is kept of sizes that
+    /// shrink, as ciphertexts do, is no more than their largest: one whose users are done, else the one freed last, which most
+    /// likely was used by the queue that will use it again.
     fn reuse(&self, capacity: usize, stay: Stay) -> Option<Block> {
         let mut free = self.blocks();
-        let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_add(capacity / 4) };
+        let most = if stay == Stay::Run { usize::MAX } else { capacity.saturating_mul(2) };
         let (&found, blocks) = free.range_mut(capacity..=most).next()?;
         let recent = blocks.len().saturating_sub(8);
         let done = blocks.iter().rposition(|block| block.points.iter().all(Point::is_done));
@@ -140,8 +141,8 @@ mod tests {
         let give = |capacity| pool.give(Block { address: 0, capacity, points: Vec::new() });
         [1024, 4096, 1 << 20].into_iter().for_each(give);
         let taken = |capacity, stay| pool.reuse(capacity, stay).map(|block| block.capacity);
-        assert_eq!(taken(2048, Stay::Open), None);
-        assert_eq!(taken(3584, Stay::Open), Some(4096));
+        assert_eq!(taken(1536, Stay::Open), None);
+        assert_eq!(taken(2048, Stay::Open), Some(4096));
         assert_eq!(taken(2048, Stay::Run), Some(1 << 20));
         assert_eq!(taken(512, Stay::Run), Some(1024));
         assert_eq!(taken(512, Stay::Run), None);

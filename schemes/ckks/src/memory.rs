@@ -38,7 +38,8 @@ impl Ckks {
     /// device.
     ///
     /// A GPU rounds what it gives up, by an eighth at most, and keeps what is freed until it runs short or
-    /// [`Device::trim`](ringforge::Device::trim): to be called once keys are made, whose temporaries have other sizes.
+    /// [`Device::trim`](ringforge::Device::trim), which is best called once keys are made: any later run takes it, and buffers of
+    /// half its size and more. Kernels' code, and what the driver takes for itself, come on top.
     ///
     /// # Errors
     /// [`Error::Engine`](crate::Error::Engine) where an operation cannot be planned.
