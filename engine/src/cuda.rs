@@ -35,6 +35,7 @@ mod resources;
 mod staging;
 mod text;
 
+pub use crate::error::BundleFault;
 pub use bundle::Bundle;
 pub use code::Occupancy;
 pub use resources::{Resources, compile_check, is_compiler_present};

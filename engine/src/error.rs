@@ -51,7 +51,7 @@ impl core::fmt::Display for NoDevice {
     }
 }
 
-/// Why a kernel bundle is not used.
+/// Why a kernel bundle is not used: `cuda::BundleFault`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BundleFault {
@@ -246,10 +246,7 @@ pub enum Error {
     #[error("no CUDA device: {0}")]
     NoDevice(NoDevice),
     /// The run-time compiler (NVRTC) is not on this machine, and the kernel is neither in a bundle nor in the cache.
-    #[error(
-        "kernel {kernel} is not in {}, not in the cache, and NVRTC is not on this machine",
-        .bundle.as_deref().unwrap_or("a bundle (RINGFORGE_BUNDLE may name one)")
-    )]
+    #[error("kernel {kernel} is not in {}, and NVRTC is not on this machine", searched(.bundle))]
     NoCompiler {
         /// The kernel to be compiled.
         kernel: String,
@@ -296,6 +293,12 @@ pub enum Error {
         /// The driver's words.
         message: String,
     },
+}
+
+/// Where a kernel was looked for.
+fn searched(bundle: &Option<String>) -> String {
+    let bundle = bundle.as_deref().unwrap_or("a bundle (RINGFORGE_BUNDLE may name one)");
+    format!("{bundle}, not in the cache")
 }
 
 impl Error {

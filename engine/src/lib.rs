@@ -114,7 +114,7 @@ pub use crypto_bigint::U256;
 pub use device::{Buffer, Device, Stream};
 pub use draws::Draws;
 pub use engine::{Elements, Engine};
-pub use error::{BundleFault, Error, NoDevice, Result};
+pub use error::{Error, NoDevice, Result};
 pub use event::Event;
 pub use job::{Bounds, Job, Op, Order};
 pub use limits::Limits;

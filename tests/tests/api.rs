@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Crates by their folders.
-const CRATES: [(&str, &str); 8] = [
+const CRATES: [(&str, &str); 10] = [
     ("ringforge", "engine"),
     ("ringforge-kernels", "kernels"),
     ("ringforge-batch", "schemes/batch"),
@@ -19,6 +19,8 @@ const CRATES: [(&str, &str); 8] = [
     ("ringforge-ctru-prime", "schemes/ctru-prime"),
     ("ringforge-arkworks", "schemes/arkworks"),
     ("ringforge-sm2", "schemes/sm2"),
+    ("ringforge-ckks", "schemes/ckks"),
+    ("ringforge-plonky3", "schemes/plonky3"),
 ];
 
 /// Attributes that say something to users.

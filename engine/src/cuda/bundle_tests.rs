@@ -76,13 +76,14 @@ fn heads_that_make_no_sense_are_refused() {
     let architectures = 8 + VERSION.len();
     let kernels = architectures + 8 + 2 * 4;
     let huge = |at: usize| move |head: &mut Vec<u8>| head[at..at + 8].fill(0xff);
-    let cases: [(&str, &dyn Fn(&mut Vec<u8>)); 8] = [
+    type Case<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
+    let cases: [Case<'_>; 8] = [
         ("a huge count of bytes", &huge(0)),
         ("a huge count of architectures", &huge(architectures)),
         ("a huge count of kernels", &huge(kernels)),
         ("a huge entry", &huge(kernels + 8 + 32 + 4 + 8 + "forward".len())),
         ("the same architecture twice", &|head| {
-            head.copy_within(architectures + 8..architectures + 12, architectures + 12)
+            head.copy_within(architectures + 8..architectures + 12, architectures + 12);
         }),
         ("a kernel for an architecture that is not there", &|head| head[kernels + 8 + 32] = 89),
         ("an entry of another key", &|head| head[kernels + 8] ^= 1),

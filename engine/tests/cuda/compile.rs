@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
-use ringforge::cuda::{Bundle, compile_check};
+use ringforge::cuda::{Bundle, BundleFault, compile_check};
 use ringforge::kernels::{Args, Built, Header, Kernel, Launch, Port, Source};
-use ringforge::{BundleFault, Device, Error, Job, Limits, Op, Pipeline, Plan, Planner, Result, Ring};
+use ringforge::{Device, Error, Job, Limits, Op, Pipeline, Plan, Planner, Result, Ring};
 
 use crate::support::{Affine, WORDS, expected, gpu, has_compiler, one_step, run, words};
 

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Checks the crates that are published, and those of the bindings, for systems that are not this one. A system whose standard
+# library rustup has not is skipped, and said to be.
+#
+#   scripts/systems.sh [options of cargo check]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for target in x86_64-pc-windows-gnu aarch64-apple-darwin aarch64-unknown-linux-gnu; do
+    if ! rustup target list --installed | grep -qx "$target" && ! rustup target add "$target" >/dev/null 2>&1; then
+        echo "skipped: the standard library of $target cannot be had here"
+        continue
+    fi
+    echo "$target"
+    # the Python package asks for a Python of the target
+    cargo check "$@" --locked --quiet --target "$target" -p ringforge -p ringforge-ckks -p ringforge-ctru -p ringforge-ctru-prime \
+        -p ringforge-sm2 -p ringforge-arkworks -p ringforge-plonky3 -p ringforge-bindings
+done
