@@ -1,21 +1,14 @@
 //! Plonky3's trait of transforms.
 
-use std::sync::{Once, OnceLock};
-
 use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_matrix::Matrix;
 use p3_matrix::bitrev::{BitReversedMatrixView, BitReversibleMatrix};
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge::Engine;
 
+use crate::engine::{MOST, or_stock, shared};
 use crate::field::EngineField;
 use crate::transform::Transform;
-
-static SHARED: OnceLock<Engine> = OnceLock::new();
-static FAILED: Once = Once::new();
-
-/// Programs that are kept: a prover that draws new shifts would fill the device's memory else.
-const MOST: usize = 64;
 
 /// Plonky3's transforms with the engine behind them: the values of [`Radix2DitParallel`], as it stores them.
 ///
@@ -45,11 +38,7 @@ impl<F: EngineField> Dft<F> {
     /// A transform of the columns, unless it is Plonky3's to do.
     fn run(&self, transform: Transform<F>, mat: &RowMajorMatrix<F>) -> Option<RowMajorMatrix<F>> {
         let engine = self.engine.as_ref().filter(|_| mat.width() > 0 && transform.serves(mat))?;
-        let outcome = transform.run(engine, mat);
-        if let Err(error) = &outcome {
-            FAILED.call_once(|| log::warn!("a transform of {} runs in Plonky3's code: {error}", mat.dimensions()));
-        }
-        outcome.ok()
+        or_stock(format_args!("a transform of {}", mat.dimensions()), transform.run(engine, mat))
     }
 }
 
@@ -57,14 +46,7 @@ impl<F: EngineField> Dft<F> {
 /// own code, whichever is [faster](EngineField::FASTER_ON_CPU).
 impl<F: EngineField> Default for Dft<F> {
     fn default() -> Self {
-        let engine = SHARED.get_or_init(|| {
-            let engine = Engine::best();
-            match engine.no_gpu() {
-                Some(error) => log::warn!("transforms run on the CPU: {error}"),
-                None => log::info!("transforms run on {}", engine.device()),
-            }
-            engine.keeping(MOST)
-        });
+        let engine = shared();
         let worth_it = !engine.device().limits().is_cpu() || F::FASTER_ON_CPU;
         Self { engine: worth_it.then(|| engine.clone()), stock: Radix2DitParallel::default() }
     }

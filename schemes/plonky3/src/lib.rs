@@ -20,11 +20,14 @@
 //! assert_eq!(extension, stock.coset_lde_batch(trace, 1, BabyBear::GENERATOR).to_row_major_matrix());
 //! ```
 //!
-//! [`MerkleTree`] hashes rows with [`Poseidon2`] of width 16; its caps and paths are those of Plonky3's `MerkleTreeMmcs`.
+//! [`Mmcs`] commits to rows of matrices with [`Poseidon2`] of width 16; its commitments and proofs are those of Plonky3's
+//! `MerkleTreeMmcs`, which verifies them. [`MerkleTree`] is the same with typed errors in place of Plonky3's trait.
 
 mod dft;
+mod engine;
 mod field;
 mod merkle;
+mod mmcs;
 mod poseidon2;
 #[cfg(feature = "testkit")]
 pub mod testkit;
@@ -35,4 +38,5 @@ pub use ringforge::{self, Engine, Error, Result};
 pub use dft::Dft;
 pub use field::EngineField;
 pub use merkle::{Digest, MerkleTree};
+pub use mmcs::{Committed, Mmcs};
 pub use poseidon2::{HashField, Poseidon2};

@@ -5,7 +5,9 @@ use core::fmt::Write;
 use std::sync::Arc;
 
 use p3_baby_bear::{BabyBear, GenericPoseidon2LinearLayersBabyBear, Poseidon2BabyBear};
+use p3_field::Field;
 use p3_koala_bear::{GenericPoseidon2LinearLayersKoalaBear, KoalaBear, Poseidon2KoalaBear};
+use p3_merkle_tree::MerkleTreeMmcs;
 use p3_poseidon2::{ExternalLayerConstants, GenericPoseidon2LinearLayers};
 use p3_symmetric::{
     CryptographicHasher, CryptographicPermutation, PaddingFreeSponge, PseudoCompressionFunction, TruncatedPermutation,
@@ -26,10 +28,24 @@ const THREADS: u32 = 128;
 
 const HEADERS: &[Header] = &[Header { name: "poseidon2.cuh", text: include_str!("poseidon2.cuh") }];
 
+/// Plonky3's hash of rows.
+type Sponge<F> = PaddingFreeSponge<<F as HashField>::Permutation, WIDTH, DIGEST, DIGEST>;
+/// Plonky3's hash of pairs.
+type Compression<F> = TruncatedPermutation<<F as HashField>::Permutation, 2, DIGEST, WIDTH>;
+/// Plonky3's trees of both.
+pub(crate) type Stock<F> =
+    MerkleTreeMmcs<<F as Field>::Packing, <F as Field>::Packing, Sponge<F>, Compression<F>, 2, DIGEST>;
+
 /// A field with a Poseidon2 of width 16: BabyBear and KoalaBear.
 pub trait HashField: EngineField<Word = u32> {
     /// Plonky3's permutation.
-    type Permutation: CryptographicPermutation<[Self; WIDTH]> + Clone + Send + 'static;
+    type Permutation: CryptographicPermutation<[Self; WIDTH]>
+        + CryptographicPermutation<[Self::Packing; WIDTH]>
+        + Clone
+        + core::fmt::Debug
+        + Send
+        + Sync
+        + 'static;
 
     /// The degree of the S-box.
     const DEGREE: u32;
@@ -91,6 +107,13 @@ impl<F: HashField> Poseidon2<F> {
         Ok(Self { permutation: F::permutation(external.clone(), internal.to_vec()), rounds, constants })
     }
 
+    /// The trees of Plonky3 with the same constants, which are this module's meaning.
+    pub(crate) fn stock(&self, cap_height: usize) -> Stock<F> {
+        let (sponge, compression) =
+            (Sponge::<F>::new(self.permutation.clone()), Compression::<F>::new(self.permutation.clone()));
+        Stock::<F>::new(sponge, compression, cap_height)
+    }
+
     /// Plonky3's permutation with the same constants.
     #[must_use]
     pub fn permutation(&self) -> &F::Permutation {
@@ -104,7 +127,7 @@ impl<F: HashField> Poseidon2<F> {
 
     /// The plan from `rows` of so many columns to `digests`.
     pub(crate) fn rows(&self, planner: &Planner, columns: usize) -> Result<Plan> {
-        let sponge = PaddingFreeSponge::<_, WIDTH, DIGEST, DIGEST>::new(self.permutation.clone());
+        let sponge = Sponge::<F>::new(self.permutation.clone());
         let on_cpu = move |items, args: &mut Args<'_>| {
             args.each(items, |_, (row, digest): (&[u32], &mut [u32; DIGEST])| {
                 let hash: Digest<F> = sponge.hash_slice(elements(row));
@@ -117,17 +140,15 @@ impl<F: HashField> Poseidon2<F> {
         // SAFETY: a thread reads the columns of its own row and all constants, and writes its own digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, format!("Poseidon2 of rows of {columns}"), "rows", kernel)
+        self.plan(planner, format!("Poseidon2 of rows of {columns}"), ["rows"], kernel)
     }
 
     /// The plan from `pairs` of digests to `digests`.
     pub(crate) fn pairs(&self, planner: &Planner) -> Result<Plan> {
-        let compression = TruncatedPermutation::<_, 2, DIGEST, WIDTH>::new(self.permutation.clone());
+        let compression = Compression::<F>::new(self.permutation.clone());
         let on_cpu = move |items, args: &mut Args<'_>| {
             args.each(items, |_, (pair, digest): (&[[u32; DIGEST]; 2], &mut [u32; DIGEST])| {
-                let pair = pair.each_ref().map(|half| core::array::from_fn(|i| elements::<F>(half)[i]));
-                let hash: Digest<F> = compression.compress(pair);
-                digest.copy_from_slice(words(&hash));
+                *digest = compress::<F>(&compression, pair.each_ref());
                 Ok(())
             })
         };
@@ -136,13 +157,40 @@ impl<F: HashField> Poseidon2<F> {
         // SAFETY: a thread reads its own pair and all constants, and writes its own digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, "Poseidon2 of pairs".into(), "pairs", kernel)
+        self.plan(planner, "Poseidon2 of pairs".into(), ["pairs"], kernel)
     }
 
-    fn plan(&self, planner: &Planner, title: String, input: &str, kernel: CustomKernel) -> Result<Plan> {
+    /// The plan from `pairs` of digests and the digests of `rows` that are injected above them to `digests`.
+    pub(crate) fn injected(&self, planner: &Planner) -> Result<Plan> {
+        let compression = Compression::<F>::new(self.permutation.clone());
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            type Item<'a> = (&'a [[u32; DIGEST]; 2], &'a [u32; DIGEST], &'a mut [u32; DIGEST]);
+            args.each(items, |_, (pair, row, digest): Item<'_>| {
+                let above = compress::<F>(&compression, pair.each_ref());
+                *digest = compress::<F>(&compression, [&above, row]);
+                Ok(())
+            })
+        };
+        let text = ("poseidon2_injected", include_str!("kernels/poseidon2_injected.cu"), HEADERS);
+        let [pairs, digests] = ports(WIDTH);
+        let (ports, build) = ([pairs, Port::input(DIGEST * size_of::<u32>()), digests], self.build(WIDTH));
+        // SAFETY: a thread reads its own pair, its own row's digest and all constants, and writes its own digest.
+        #[allow(unsafe_code)]
+        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
+        self.plan(planner, "Poseidon2 of pairs and rows".into(), ["pairs", "rows"], kernel)
+    }
+
+    fn plan<const N: usize>(
+        &self,
+        planner: &Planner,
+        title: String,
+        inputs: [&str; N],
+        kernel: CustomKernel,
+    ) -> Result<Plan> {
         let p = Pipeline::new(title, planner);
         let kernel = kernel.with_tables([Table::Bytes(self.constants.clone())]);
-        let [digests] = p.step(kernel.described(format!("modulo {}", F::ORDER_U64)), &[p.input(input)]);
+        let [digests] =
+            p.step(kernel.described(format!("modulo {}", F::ORDER_U64)), &inputs.map(|input| p.input(input)));
         p.output("digests", digests);
         p.build()
     }
@@ -178,6 +226,14 @@ impl<F: HashField> Poseidon2<F> {
 /// Words in, a digest out.
 fn ports(inputs: usize) -> [Port; 2] {
     [Port::input(inputs * size_of::<u32>()), Port::output(DIGEST * size_of::<u32>())]
+}
+
+/// Both digests in one.
+fn compress<F: HashField>(compression: &Compression<F>, pair: [&[u32; DIGEST]; 2]) -> [u32; DIGEST] {
+    let pair = pair.map(|half| core::array::from_fn(|i| elements::<F>(half)[i]));
+    let mut digest = [0; DIGEST];
+    digest.copy_from_slice(words(&compression.compress(pair)));
+    digest
 }
 
 /// D where the internal layer multiplies by 1 + D, from what the layer makes of unit vectors.

@@ -6,7 +6,7 @@ use p3_poseidon2::ExternalLayerConstants;
 use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Planner, Result};
 
-use crate::poseidon2::{HashField, Poseidon2, WIDTH};
+use crate::poseidon2::{DIGEST, HashField, Poseidon2, WIDTH};
 
 /// The plans of Poseidon2 over both fields.
 #[derive(Debug)]
@@ -35,21 +35,30 @@ pub fn random<F: HashField>(random: &mut Random, internal: usize) -> Result<Pose
 
 fn plans<F: HashField>(field: &str, internal: usize, planner: &Planner) -> Result<Vec<NamedPlan>> {
     let hash = random::<F>(&mut Random::new(23), internal)?;
-    let mut plans = vec![sampled::<F>(format!("{field} pairs"), "pairs", WIDTH, hash.pairs(planner)?)];
+    let mut plans = vec![
+        sampled::<F>(format!("{field} pairs"), &[("pairs", WIDTH)], hash.pairs(planner)?),
+        sampled::<F>(format!("{field} injected"), &[("pairs", WIDTH), ("rows", DIGEST)], hash.injected(planner)?),
+    ];
     for columns in [1, 8, 13, 16, 31] {
-        plans.push(sampled::<F>(format!("{field} rows of {columns}"), "rows", columns, hash.rows(planner, columns)?));
+        plans.push(sampled::<F>(
+            format!("{field} rows of {columns}"),
+            &[("rows", columns)],
+            hash.rows(planner, columns)?,
+        ));
     }
     Ok(plans)
 }
 
-/// With residues for samples, the largest among them.
-fn sampled<F: HashField>(name: String, input: &'static str, each: usize, plan: ringforge::Plan) -> NamedPlan {
+/// With residues for samples, the largest among them, so many for each item.
+fn sampled<F: HashField>(name: String, inputs: &[(&'static str, usize)], plan: ringforge::Plan) -> NamedPlan {
+    let inputs = inputs.to_vec();
     NamedPlan::new(name, plan).sampled(move |seed, batch| {
         let mut random = Random::new(seed);
         let mut word = || match random.below(4) {
             0 => F::ORDER_U64 as u32 - 1,
             _ => random.below(F::ORDER_U64 as usize) as u32,
         };
-        vec![(input, (0..batch * each).flat_map(|_| word().to_le_bytes()).collect())]
+        let mut words = |each: usize| (0..batch * each).flat_map(|_| word().to_le_bytes()).collect();
+        inputs.iter().map(|&(input, each)| (input, words(each))).collect()
     })
 }

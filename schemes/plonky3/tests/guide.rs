@@ -25,7 +25,7 @@ fn a_first_round_is_accepted_by_plonky3() -> Result<()> {
     // a trace of 2^10 rows, extended to 2^11 on a coset, and a tree over the rows of the extension
     let trace = RowMajorMatrix::new((0..20 << 10).map(KoalaBear::from_u32).collect(), 20);
     let extension = Dft::on(&engine).coset_lde_batch(trace, 1, KoalaBear::GENERATOR).inner; // bit-reversed rows
-    let tree = MerkleTree::new(&engine, &hash, &[&extension])?;
+    let tree = MerkleTree::new(&engine, &hash, [&extension])?;
 
     // an opening, for the stock verifier
     let (cap, path) = (tree.cap(0).expect("a root"), tree.path(5, 0).expect("a row"));

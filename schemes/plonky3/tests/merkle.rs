@@ -1,7 +1,7 @@
-//! Merkle trees against those of Plonky3.
+//! Merkle trees and commitments against those of Plonky3.
 
 use p3_baby_bear::BabyBear;
-use p3_commit::{BatchOpeningRef, Mmcs};
+use p3_commit::{BatchOpeningRef, Mmcs as _};
 use p3_field::Field;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix;
@@ -9,47 +9,83 @@ use p3_matrix::dense::RowMajorMatrix;
 use p3_merkle_tree::MerkleTreeMmcs;
 use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
 use ringforge::testkit::{Random, devices, seed};
-use ringforge_plonky3::{Engine, Error, MerkleTree, testkit};
+use ringforge_plonky3::{Engine, Error, HashField, MerkleTree, Mmcs, testkit};
+
+/// Matrices of these halvings of a height, rounded up, and widths.
+fn matrices<F: HashField>(random: &mut Random, height: usize, shapes: &[(u32, usize)]) -> Vec<RowMajorMatrix<F>> {
+    let matrix = |&(halvings, width): &(u32, usize)| {
+        let values = (0..height.div_ceil(1 << halvings) * width).map(|_| F::from_u64(random.bits())).collect();
+        RowMajorMatrix::new(values, width)
+    };
+    shapes.iter().map(matrix).collect()
+}
 
 macro_rules! agrees {
     ($name:ident, $field:ty, $internal:literal) => {
         #[test]
         fn $name() {
             type F = $field;
+            type P = <F as Field>::Packing;
             let mut random = Random::new(seed());
             let hash = testkit::random::<F>(&mut random, $internal).unwrap();
             let sponge = PaddingFreeSponge::<_, 16, 8, 8>::new(hash.permutation().clone());
             let compression = TruncatedPermutation::<_, 2, 8, 16>::new(hash.permutation().clone());
-            for device in devices() {
-                let engine = Engine::on(device);
-                for widths in [&[1][..], &[8], &[5, 16, 3], &[33]] {
-                    let (height_bits, cap) = (random.below(7), random.below(3));
-                    let (height, cap) = (1 << height_bits, cap.min(height_bits));
-                    let matrices: Vec<_> = widths
-                        .iter()
-                        .map(|&width| {
-                            let values = (0..height * width).map(|_| F::new(random.bits() as u32)).collect();
-                            RowMajorMatrix::new(values, width)
-                        })
-                        .collect();
+            // Plonky3's own code behind the trait as well
+            let engines = devices().into_iter().map(|device| Some(Engine::on(device))).chain([None]);
+            for engine in engines {
+                for (shapes, height) in [
+                    (&[(0, 1)][..], 1),
+                    (&[(0, 8)], 1 << random.below(7)),
+                    (&[(0, 5), (0, 16), (0, 3)], 1 << random.below(7)),
+                    (&[(2, 3), (0, 8), (1, 9), (0, 1), (1, 1)], 1 << random.below(7)),
+                    (&[(0, 33), (5, 2)], 32 + random.below(33)),
+                    (&[(0, 2), (1, 8), (3, 7)], 1 + random.below(70)),
+                    (&[(1, 1), (0, 1)], 5),
+                ] {
+                    let matrices = matrices::<F>(&mut random, height, shapes);
                     let dimensions: Vec<_> = matrices.iter().map(Matrix::dimensions).collect();
-
-                    let tree = MerkleTree::new(&engine, &hash, &matrices.iter().collect::<Vec<_>>()).unwrap();
-                    let mmcs = MerkleTreeMmcs::<<F as Field>::Packing, <F as Field>::Packing, _, _, 2, 8>::new(
-                        sponge.clone(),
-                        compression.clone(),
-                        cap,
-                    );
-                    let (commitment, data) = mmcs.commit(matrices);
-                    assert_eq!(tree.cap(cap).unwrap(), commitment);
-                    for row in 0..height {
-                        let opening = mmcs.open_batch(row, &data);
-                        let path = tree.path(row, cap).unwrap();
-                        assert_eq!(path, opening.opening_proof);
-                        let opening = BatchOpeningRef::new(&opening.opened_values, &path);
-                        mmcs.verify_batch(&commitment, &dimensions, row, opening).unwrap();
+                    let cap = random.below(3);
+                    let stock = MerkleTreeMmcs::<P, P, _, _, 2, 8>::new(sponge.clone(), compression.clone(), cap);
+                    let mut ours = Mmcs::new(&hash, cap);
+                    if let Some(engine) = &engine {
+                        ours = ours.on(engine);
+                        let tree = MerkleTree::new(engine, &hash, &matrices).unwrap();
+                        assert!(tree.path(height, 0).is_none() && tree.cap(tree.height() + 1).is_none());
+                        assert!(tree.paths(&[height], 0).is_none());
                     }
-                    assert!(tree.path(height, 0).is_none() && tree.cap(height_bits + 1).is_none());
+                    let (stock_cap, stock_data) = stock.commit(matrices.clone());
+                    let (own_cap, own_data) = ours.commit(matrices);
+                    assert_eq!(own_cap, stock_cap, "{dimensions:?} on {engine:?}");
+                    for row in 0..height {
+                        let (rows, path) = stock.open_batch(row, &stock_data).unpack();
+                        let (own_rows, own_path) = ours.open_batch(row, &own_data).unpack();
+                        assert_eq!((&rows, &path), (&own_rows, &own_path));
+                        let opening = BatchOpeningRef::new(&own_rows, &own_path);
+                        ours.verify_batch(&own_cap, &dimensions, row, opening).unwrap();
+                    }
+                    for count in [0, 1, 2, 7] {
+                        let rows: Vec<_> = (0..count).map(|_| random.below(height)).collect();
+                        let (values, proof) = stock.open_multi_batch(&rows, &stock_data);
+                        let (own_values, own_proof) = ours.open_multi_batch(&rows, &own_data);
+                        assert_eq!(values, own_values);
+                        assert_eq!(proof.sibling_hashes, own_proof.sibling_hashes);
+                        ours.verify_multi_batch(&own_cap, &dimensions, &rows, &own_values, &own_proof).unwrap();
+                        // a leaf's row: what joins above the cap is not bound by it
+                        let highest = dimensions.iter().position(|other| other.height == height).unwrap();
+                        let mut changed = own_values;
+                        if let Some(rows_of_first) = changed.first_mut() {
+                            rows_of_first[highest][0] += F::new(1);
+                            let verified = ours.verify_multi_batch(&own_cap, &dimensions, &rows, &changed, &own_proof);
+                            assert!(verified.is_err());
+                        }
+                    }
+                    if engine.is_none() {
+                        continue;
+                    }
+                    // no such row: nothing is opened, and nothing accepted
+                    let nothing = ours.open_batch(height, &own_data);
+                    let opening = BatchOpeningRef::new(&nothing.opened_values, &nothing.opening_proof);
+                    assert!(ours.verify_batch(&own_cap, &dimensions, height, opening).is_err());
                 }
             }
         }
@@ -63,8 +99,8 @@ agrees!(koala_bear_agrees_with_plonky3, KoalaBear, 20);
 fn what_has_no_tree_is_refused() {
     let hash = testkit::random::<KoalaBear>(&mut Random::new(1), 20).unwrap();
     let matrix = |height: usize| RowMajorMatrix::new(vec![KoalaBear::new(1); 2 * height], 2);
-    let tree = |matrices: &[&RowMajorMatrix<KoalaBear>]| MerkleTree::new(&Engine::cpu(), &hash, matrices);
-    for matrices in [&[][..], &[&matrix(3)], &[&matrix(4), &matrix(2)], &[&matrix(0)]] {
-        assert!(matches!(tree(matrices), Err(Error::Length { .. })));
+    for heights in [&[][..], &[0], &[4, 3], &[5, 4], &[8, 0], &[9, 5, 4]] {
+        let matrices: Vec<_> = heights.iter().map(|&height| matrix(height)).collect();
+        assert!(matches!(MerkleTree::new(&Engine::cpu(), &hash, &matrices), Err(Error::Length { .. })), "{heights:?}");
     }
 }

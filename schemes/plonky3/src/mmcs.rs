@@ -1,0 +1,146 @@
+//! Plonky3's trait of commitments to matrices.
+
+use p3_commit::{BatchOpening, BatchOpeningRef, Mmcs as Trait};
+use p3_matrix::{Dimensions, Matrix};
+use p3_merkle_tree::{MerkleTreeError, PrunedMerklePaths};
+use p3_symmetric::MerkleCap;
+use ringforge::Engine;
+
+use crate::engine::{MOST, or_stock, shared};
+use crate::merkle::{Digest, MerkleTree};
+use crate::poseidon2::{DIGEST, HashField, Poseidon2, Stock};
+
+/// Commitments to the rows of matrices by [`Poseidon2`] of width 16: those of Plonky3's `MerkleTreeMmcs` of arity 2, whose
+/// verifier takes the proofs.
+///
+/// Rows are hashed on the first CUDA GPU, and where there is none in Plonky3's own code. The trait cannot fail: what the device
+/// fails at is done by Plonky3's code, with a line in the log the first time. It panics where
+/// Plonky3 does at what it is asked to commit to, and where it ran in Plonky3's code, at rows that are not there; else such a row is
+/// opened by nothing, which no verifier takes.
+#[derive(Debug, Clone)]
+pub struct Mmcs<F: HashField> {
+    hash: Poseidon2<F>,
+    cap_height: usize,
+    /// Where rows are hashed; `None` for Plonky3's own code.
+    engine: Option<Engine>,
+    stock: Stock<F>,
+}
+
+impl<F: HashField> Mmcs<F> {
+    /// With caps of so many layers below the root, or of all layers where a tree has fewer.
+    #[must_use]
+    pub fn new(hash: &Poseidon2<F>, cap_height: usize) -> Self {
+        let engine = shared();
+        let engine = (!engine.device().limits().is_cpu()).then(|| engine.clone());
+        Self { hash: hash.clone(), cap_height, engine, stock: hash.stock(cap_height) }
+    }
+
+    /// The same, hashing on this engine's device, a CPU too.
+    #[must_use]
+    pub fn on(self, engine: &Engine) -> Self {
+        Self { engine: Some(engine.keeping(MOST)), ..self }
+    }
+
+    /// Whether an engine is asked, or Plonky3's own code alone.
+    #[must_use]
+    pub fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref()
+    }
+
+    /// The cap of a tree, if it has one.
+    fn cap(&self, tree: &MerkleTree<F>) -> Option<MerkleCap<F, Digest<F>>> {
+        tree.cap(self.cap_height.min(tree.height()))
+    }
+}
+
+/// Matrices and the tree over their rows.
+#[derive(Debug)]
+pub struct Committed<F, M>(Data<F, M>);
+
+#[derive(Debug)]
+enum Data<F, M> {
+    /// With a tree of the engine's.
+    Own(Vec<M>, MerkleTree<F>),
+    /// In a tree of Plonky3's.
+    Stock(p3_merkle_tree::MerkleTree<F, F, M, 2, DIGEST>),
+}
+
+/// The rows that stand below a leaf, one of each matrix; none where there is no such leaf.
+fn rows<F: HashField, M: Matrix<F>>(matrices: &[M], tree: &MerkleTree<F>, leaf: usize) -> Vec<Vec<F>> {
+    let row = |matrix: &M| Some(matrix.row(tree.row_of(leaf, matrix.height()))?.into_iter().collect());
+    matrices.iter().map(row).collect::<Option<_>>().filter(|_| leaf < tree.rows()).unwrap_or_default()
+}
+
+impl<F: HashField> Trait<F> for Mmcs<F> {
+    type ProverData<M> = Committed<F, M>;
+    type Commitment = MerkleCap<F, Digest<F>>;
+    type Proof = Vec<Digest<F>>;
+    type MultiProof = PrunedMerklePaths<F, DIGEST>;
+    type Error = MerkleTreeError;
+
+    fn commit<M: Matrix<F>>(&self, inputs: Vec<M>) -> (Self::Commitment, Self::ProverData<M>) {
+        let tree = self.engine.as_ref().and_then(|engine| {
+            or_stock("a tree over the rows of matrices", MerkleTree::new(engine, &self.hash, &inputs))
+        });
+        if let Some((cap, tree)) = tree.and_then(|tree| Some((self.cap(&tree)?, tree))) {
+            return (cap, Committed(Data::Own(inputs, tree)));
+        }
+        let (cap, tree) = self.stock.commit(inputs);
+        (cap, Committed(Data::Stock(tree)))
+    }
+
+    fn open_batch<M: Matrix<F>>(&self, index: usize, prover_data: &Self::ProverData<M>) -> BatchOpening<F, Self> {
+        let (rows, path) = match &prover_data.0 {
+            Data::Stock(tree) => self.stock.open_batch(index, tree).unpack(),
+            Data::Own(matrices, tree) => {
+                let path = tree.path(index, self.cap_height.min(tree.height()));
+                (rows(matrices, tree, index), path.unwrap_or_default())
+            }
+        };
+        BatchOpening::new(rows, path)
+    }
+
+    fn get_matrices<'a, M: Matrix<F>>(&self, prover_data: &'a Self::ProverData<M>) -> Vec<&'a M> {
+        match &prover_data.0 {
+            Data::Stock(tree) => self.stock.get_matrices(tree),
+            Data::Own(matrices, _) => matrices.iter().collect(),
+        }
+    }
+
+    fn verify_batch(
+        &self,
+        commit: &Self::Commitment,
+        dimensions: &[Dimensions],
+        index: usize,
+        batch_opening: BatchOpeningRef<'_, F, Self>,
+    ) -> Result<(), Self::Error> {
+        let (rows, path) = batch_opening.unpack();
+        self.stock.verify_batch(commit, dimensions, index, BatchOpeningRef::new(rows, path))
+    }
+
+    fn open_multi_batch<M: Matrix<F>>(
+        &self,
+        indices: &[usize],
+        prover_data: &Self::ProverData<M>,
+    ) -> (Vec<Vec<Vec<F>>>, Self::MultiProof) {
+        match &prover_data.0 {
+            Data::Stock(tree) => self.stock.open_multi_batch(indices, tree),
+            Data::Own(matrices, tree) => {
+                let paths = tree.paths(indices, self.cap_height.min(tree.height()));
+                let none = PrunedMerklePaths { sibling_hashes: Vec::new() };
+                (indices.iter().map(|&index| rows(matrices, tree, index)).collect(), paths.unwrap_or(none))
+            }
+        }
+    }
+
+    fn verify_multi_batch<R: AsRef<[F]> + PartialEq>(
+        &self,
+        commit: &Self::Commitment,
+        dimensions: &[Dimensions],
+        indices: &[usize],
+        opened_values: &[Vec<R>],
+        proof: &Self::MultiProof,
+    ) -> Result<(), Self::Error> {
+        self.stock.verify_multi_batch(commit, dimensions, indices, opened_values, proof)
+    }
+}
