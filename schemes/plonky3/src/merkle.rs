@@ -62,7 +62,7 @@ impl<F: HashField> MerkleTree<F> {
         let of_pairs = engine.program_of(&hash.key(), |planner| hash.pairs(planner))?;
 
         let mut layers = Vec::new();
-        let mut below = padded::<F>(stream, leaves, rows, even(rows))?;
+        let mut below = padded(stream, leaves, rows, even(rows))?;
         let mut count = even(rows);
         while count > 1 {
             layers.push(read(stream, &below)?);
@@ -75,13 +75,13 @@ impl<F: HashField> MerkleTree<F> {
                 None => of_pairs.on(stream, count).input("pairs", &below).output("digests", &mut above).run()?,
                 Some(group) => {
                     let (rows, digests) = group?;
-                    let digests = padded::<F>(stream, digests, rows, count)?;
+                    let digests = padded(stream, digests, rows, count)?;
                     let program = engine.program_of(&(hash.key(), "injected"), |planner| hash.injected(planner))?;
                     let call = program.on(stream, count).input("pairs", &below).input("rows", &digests);
                     call.output("digests", &mut above).run()?;
                 }
             }
-            below = padded::<F>(stream, above, count, even(count))?;
+            below = padded(stream, above, count, even(count))?;
             count = even(count);
         }
         layers.push(read(stream, &below)?);
@@ -147,7 +147,7 @@ fn even(count: usize) -> usize {
 }
 
 /// As many digests, of which those that are not there are zeros.
-fn padded<F: HashField>(stream: &Stream, digests: Buffer, has: usize, wanted: usize) -> Result<Buffer> {
+fn padded(stream: &Stream, digests: Buffer, has: usize, wanted: usize) -> Result<Buffer> {
     if has == wanted {
         return Ok(digests);
     }
