@@ -58,8 +58,8 @@ const OPERATIONS: [Operation; 6] = [
     ROTATE,
     RESCALE,
     ("add", |p, level, _| {
-        let [[a0, a1], [b0, b1]] = ["a", "b"].map(|name| level.ciphertext(p, name));
-        level.output(p, "to", [a0 + b0, a1 + b1]);
+        let [a, b] = ["a", "b"].map(|name| p.elements(name, level.content()));
+        p.output("to", a + b);
     }),
     // 5, 5^2, … modulo 2^17
     ("eight rotations", |p, level, _| rotations(p, level, &[5, 25, 125, 625, 3125, 15_625, 78_125, 128_481])),

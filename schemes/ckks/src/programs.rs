@@ -107,9 +107,8 @@ impl Ckks {
             Operation::Encrypt => steps.encrypt(p, self.parameters())?,
             Operation::Decrypt(ref noise) => steps.decrypt(p, noise),
             Operation::Add | Operation::Sub => {
-                let [a, b] = ["a", "b"].map(|name| steps.ciphertext(p, name));
-                let part = |i: usize| if *operation == Operation::Sub { a[i] - b[i] } else { a[i] + b[i] };
-                steps.output(p, "to", [part(0), part(1)]);
+                let [a, b] = ["a", "b"].map(|name| p.elements(name, steps.content()));
+                p.output("to", if *operation == Operation::Sub { a - b } else { a + b });
             }
             Operation::AddPlain { shared } => {
                 let ([c0, c1], plain) = (steps.ciphertext(p, "a"), steps.plaintext(p, "b", shared));
@@ -136,7 +135,7 @@ impl Ckks {
                     false => below.output(p, "to", steps.multiply(a, b, key)),
                 }
             }
-            Operation::Negate => steps.output(p, "to", steps.ciphertext(p, "a").map(|part| -part)),
+            Operation::Negate => p.output("to", -p.elements("a", steps.content())),
             Operation::Rescale => below.output(p, "to", steps.rescaled(steps.ciphertext(p, "a"))),
             Operation::Drop { .. } => {
                 let limbs = below.ring().basis().len();
