@@ -23,15 +23,18 @@
 //! [`Mmcs`] commits to rows of matrices with [`Poseidon2`] of width 16; its commitments and proofs are those of Plonky3's
 //! `MerkleTreeMmcs`, which verifies them. [`MerkleTree`] is the same with typed errors in place of Plonky3's trait.
 
+mod commit;
 mod dft;
 mod engine;
 mod field;
 mod merkle;
 mod mmcs;
+mod pcs;
 mod poseidon2;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod transform;
+mod transpose;
 
 pub use ringforge::{self, Engine, Error, Result};
 
@@ -39,4 +42,5 @@ pub use dft::Dft;
 pub use field::EngineField;
 pub use merkle::{Digest, MerkleTree};
 pub use mmcs::{Committed, Mmcs};
+pub use pcs::Pcs;
 pub use poseidon2::{HashField, Poseidon2};

@@ -50,7 +50,7 @@ impl<F: HashField> MerkleTree<F> {
     }
 
     /// The tree over digests of rows, of so many each, the most first.
-    fn of_digests(
+    pub(crate) fn of_digests(
         engine: &Engine,
         stream: &Stream,
         hash: &Poseidon2<F>,

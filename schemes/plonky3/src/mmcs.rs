@@ -47,11 +47,24 @@ impl<F: HashField> Mmcs<F> {
         self.engine.as_ref()
     }
 
+    /// A commitment to matrices whose tree is there, if the tree has its cap.
+    pub(crate) fn committed<M>(&self, matrices: Vec<M>, tree: MerkleTree<F>) -> Option<Made<F, M>> {
+        Some((self.cap(&tree)?, Committed(Data::Own(matrices, tree))))
+    }
+
+    /// How rows are hashed.
+    pub(crate) fn hash(&self) -> &Poseidon2<F> {
+        &self.hash
+    }
+
     /// The cap of a tree, if it has one.
     fn cap(&self, tree: &MerkleTree<F>) -> Option<MerkleCap<F, Digest<F>>> {
         tree.cap(self.cap_height.min(tree.height()))
     }
 }
+
+/// A commitment and what is kept for it.
+pub(crate) type Made<F, M> = (MerkleCap<F, Digest<F>>, Committed<F, M>);
 
 /// Matrices and the tree over their rows.
 #[derive(Debug)]

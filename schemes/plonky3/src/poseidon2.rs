@@ -136,11 +136,35 @@ impl<F: HashField> Poseidon2<F> {
             })
         };
         let text = ("poseidon2_rows", include_str!("kernels/poseidon2_rows.cu"), HEADERS);
-        let (ports, build) = (ports(columns), self.build(columns));
+        let (ports, build) = (ports(columns), self.build(columns, 0));
         // SAFETY: a thread reads the columns of its own row and all constants, and writes its own digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
         self.plan(planner, format!("Poseidon2 of rows of {columns}"), ["rows"], kernel)
+    }
+
+    /// The plan from `columns`, so many of this height one after another, to the `digests` of their rows.
+    pub(crate) fn columns(&self, planner: &Planner, height: usize, columns: usize) -> Result<Plan> {
+        let sponge = Sponge::<F>::new(self.permutation.clone());
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            args.each(items, |item, (columns, digest): (&[u32], &mut [u32; DIGEST])| {
+                let row = columns
+                    .iter()
+                    .skip(item % height)
+                    .step_by(height)
+                    .map(|word| elements::<F>(core::slice::from_ref(word))[0]);
+                let hash: Digest<F> = sponge.hash_iter(row);
+                digest.copy_from_slice(words(&hash));
+                Ok(())
+            })
+        };
+        let text = ("poseidon2_columns", include_str!("kernels/poseidon2_columns.cu"), HEADERS);
+        let [_, digests] = ports(0);
+        let ports = [Port::shared(height * columns * size_of::<u32>()), digests];
+        // SAFETY: a thread reads its own row of all columns and all constants, and writes its own digest.
+        #[allow(unsafe_code)]
+        let kernel = unsafe { CustomKernel::new(text, ports, self.build(columns, height), on_cpu) };
+        self.plan(planner, format!("Poseidon2 of rows of {columns} columns"), ["columns"], kernel)
     }
 
     /// The plan from `pairs` of digests to `digests`.
@@ -153,7 +177,7 @@ impl<F: HashField> Poseidon2<F> {
             })
         };
         let text = ("poseidon2_pairs", include_str!("kernels/poseidon2_pairs.cu"), HEADERS);
-        let (ports, build) = (ports(WIDTH), self.build(WIDTH));
+        let (ports, build) = (ports(WIDTH), self.build(WIDTH, 0));
         // SAFETY: a thread reads its own pair and all constants, and writes its own digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
@@ -173,7 +197,7 @@ impl<F: HashField> Poseidon2<F> {
         };
         let text = ("poseidon2_injected", include_str!("kernels/poseidon2_injected.cu"), HEADERS);
         let [pairs, digests] = ports(WIDTH);
-        let (ports, build) = ([pairs, Port::input(DIGEST * size_of::<u32>()), digests], self.build(WIDTH));
+        let (ports, build) = ([pairs, Port::input(DIGEST * size_of::<u32>()), digests], self.build(WIDTH, 0));
         // SAFETY: a thread reads its own pair, its own row's digest and all constants, and writes its own digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
@@ -196,13 +220,14 @@ impl<F: HashField> Poseidon2<F> {
     }
 
     /// The struct `Hash` of the texts, and the launch.
-    fn build(&self, columns: usize) -> impl Fn(&Limits) -> Result<Built> + Send + Sync + 'static {
+    fn build(&self, columns: usize, rows: usize) -> impl Fn(&Limits) -> Result<Built> + Send + Sync + 'static {
         let ((half, internal), degree) = (self.rounds, F::DEGREE);
         move |_| {
             let mut text = String::from("#include \"mod31.cuh\"\nstruct Hash {\n");
             let numbers = [
                 ("threads", THREADS as usize),
                 ("columns", columns),
+                ("rows", rows),
                 ("half", half),
                 ("internal", internal),
                 ("degree", degree as usize),

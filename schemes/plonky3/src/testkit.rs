@@ -7,6 +7,7 @@ use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Planner, Result};
 
 use crate::poseidon2::{DIGEST, HashField, Poseidon2, WIDTH};
+use crate::transpose;
 
 /// The plans of Poseidon2 over both fields.
 #[derive(Debug)]
@@ -19,6 +20,30 @@ impl Scheme for Hashes {
         let planner = Planner::new(limits.clone());
         Ok([plans::<BabyBear>("BabyBear", 13, &planner)?, plans::<KoalaBear>("KoalaBear", 20, &planner)?].concat())
     }
+}
+
+/// Panics where work that an engine was asked for is left to Plonky3's code: for tests that would pass all the same.
+#[derive(Debug)]
+struct NoStock;
+
+impl log::Log for NoStock {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.level() == log::Level::Warn
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let line = record.args().to_string();
+        assert!(!line.contains("runs in Plonky3's code"), "{line}");
+    }
+
+    fn flush(&self) {}
+}
+
+/// From here on the process panics where an engine fails and Plonky3's code steps in.
+pub fn refuse_stock() {
+    // another test may have set it
+    let _ = log::set_logger(&NoStock);
+    log::set_max_level(log::LevelFilter::Warn);
 }
 
 /// A permutation with random constants and as many internal rounds.
@@ -46,6 +71,14 @@ fn plans<F: HashField>(field: &str, internal: usize, planner: &Planner) -> Resul
             hash.rows(planner, columns)?,
         ));
     }
+    for (height, columns) in [(4, 1), (32, 13), (1, 16)] {
+        let (name, shared) = (format!("{field} {columns} columns of {height}"), height * columns);
+        plans.push(shared_by_rows::<F>(name, "columns", shared, hash.columns(planner, height, columns)?));
+    }
+    for (rows, columns) in [(1, 1), (33, 7), (64, 65)] {
+        let name = format!("{field} transpose of {rows} by {columns}");
+        plans.push(shared_by_rows::<F>(name, "from", rows * columns, transpose::plan::<F>(planner, rows, columns)?));
+    }
     Ok(plans)
 }
 
@@ -54,11 +87,19 @@ fn sampled<F: HashField>(name: String, inputs: &[(&'static str, usize)], plan: r
     let inputs = inputs.to_vec();
     NamedPlan::new(name, plan).sampled(move |seed, batch| {
         let mut random = Random::new(seed);
-        let mut word = || match random.below(4) {
-            0 => F::ORDER_U64 as u32 - 1,
-            _ => random.below(F::ORDER_U64 as usize) as u32,
-        };
-        let mut words = |each: usize| (0..batch * each).flat_map(|_| word().to_le_bytes()).collect();
-        inputs.iter().map(|&(input, each)| (input, words(each))).collect()
+        inputs.iter().map(|&(input, each)| (input, residues::<F>(&mut random, batch * each))).collect()
     })
+}
+
+/// The same with so many for all items.
+fn shared_by_rows<F: HashField>(name: String, input: &'static str, all: usize, plan: ringforge::Plan) -> NamedPlan {
+    NamedPlan::new(name, plan).sampled(move |seed, _| vec![(input, residues::<F>(&mut Random::new(seed), all))])
+}
+
+fn residues<F: HashField>(random: &mut Random, count: usize) -> Vec<u8> {
+    let mut word = || match random.below(4) {
+        0 => F::ORDER_U64 as u32 - 1,
+        _ => random.below(F::ORDER_U64 as usize) as u32,
+    };
+    (0..count).flat_map(|_| word().to_le_bytes()).collect()
 }

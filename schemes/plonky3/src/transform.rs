@@ -4,7 +4,7 @@ use core::any::TypeId;
 
 use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::{Engine, Order, Pipeline, Plan, Planner, Result};
+use ringforge::{Engine, Order, Pipeline, Plan, Planner, Program, Result};
 
 use crate::field::{EngineField, coset, words, words_mut};
 
@@ -30,8 +30,7 @@ impl<F: EngineField> Transform<F> {
     /// Does it.
     pub(crate) fn run(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         let (height, width) = (mat.height(), mat.width());
-        let bits = height.ilog2() as usize;
-        let program = engine.program_of(&(TypeId::of::<F>(), bits, self), |planner| self.plan(planner, bits))?;
+        let program = self.program(engine, height.ilog2() as usize)?;
         // the engine has polynomials one after another
         let columns = mat.transpose();
         let mut out = F::zero_vec(columns.values.len() << self.added_bits());
@@ -40,11 +39,15 @@ impl<F: EngineField> Transform<F> {
         Ok(RowMajorMatrix::new(out, height << self.added_bits()).transpose())
     }
 
+    /// The program for columns of height 2^bits, each of them an item.
+    pub(crate) fn program(self, engine: &Engine, bits: usize) -> Result<Program> {
+        engine.program_of(&(TypeId::of::<F>(), bits, self), |planner| self.plan(planner, bits))
+    }
+
     fn added_bits(self) -> usize {
         if let Self::Extend(bits, _) = self { bits } else { 0 }
     }
 
-    /// The plan for columns of height 2^bits, each of them an item.
     fn plan(self, planner: &Planner, bits: usize) -> Result<Plan> {
         let p = Pipeline::new(format!("{self:?} of 2^{bits}"), planner);
         let to = match self {

@@ -1,0 +1,23 @@
+// The digest of each row of a matrix whose columns lie one after another, as poseidon2_rows: a thread for a row, so that
+// neighbours read neighbours. Items beyond the rows begin with the first row again.
+#include "poseidon2.cuh"
+#include "prelude.cuh"
+using namespace poseidon2;
+
+extern "C" __global__ void __launch_bounds__(Hash::threads)
+    poseidon2_columns(const u32* columns, u32* digests, const u32* constants, u64 first, u64 end) {
+    u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    if (item >= end) return;
+    const u64 row = item % Hash::rows;
+    u32 x[width] = {};
+    RF_LOOP
+    for (u32 column = 0; column < Hash::columns; column += digest) {
+        RF_UNROLL
+        for (u32 i = 0; i < digest; ++i) {
+            if (column + i < Hash::columns) x[i] = columns[(u64)(column + i) * Hash::rows + row];
+        }
+        permute<Hash>(x, constants);
+    }
+    RF_UNROLL
+    for (u32 i = 0; i < digest; ++i) digests[item * digest + i] = x[i];
+}

@@ -1,0 +1,170 @@
+//! Plonky3's polynomial commitments by FRI.
+
+use p3_challenger::{CanObserve, FieldChallenger, GrindingChallenger};
+use p3_commit::{
+    CommitmentOpening, Mmcs as MmcsTrait, OpenedValues, OpeningRequest, Pcs as PcsTrait, PeriodicLdeTable,
+    UnivariateStarkPcs,
+};
+use p3_field::ExtensionField;
+use p3_field::coset::TwoAdicMultiplicativeCoset;
+use p3_fri::verifier::FriError;
+use p3_fri::{BatchMultiOpening, FriParameters, FriProof, FriProverError, TwoAdicFriPcs};
+use p3_matrix::Matrix;
+use p3_matrix::dense::RowMajorMatrix;
+
+use crate::commit::{commit, served};
+use crate::dft::Dft;
+use crate::engine::or_stock;
+use crate::mmcs::{Committed, Made, Mmcs};
+use crate::poseidon2::HashField;
+
+/// Plonky3's `TwoAdicFriPcs` over [`Dft`] and [`Mmcs`], with another way to commit to traces: they are extended and hashed on the
+/// device, and the extension comes to the host once, beside the hashing. Commitments and proofs are the same; all but
+/// `commit` is Plonky3's own code.
+///
+/// What the device fails at is done by Plonky3's `commit` over both, with a line in the log the first time; so are, without one,
+/// several traces of one height, which the device has no way for yet.
+#[derive(Debug, Clone)]
+pub struct Pcs<F: HashField, FriMmcs> {
+    stock: TwoAdicFriPcs<F, Dft<F>, Mmcs<F>, FriMmcs>,
+    mmcs: Mmcs<F>,
+    log_blowup: usize,
+}
+
+impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
+    /// With these transforms, and where `mmcs` has an engine with its device for whole commitments.
+    #[must_use]
+    pub fn new(dft: Dft<F>, mmcs: Mmcs<F>, fri: FriParameters<FriMmcs>) -> Self {
+        let log_blowup = fri.log_blowup;
+        Self { stock: TwoAdicFriPcs::new(dft, mmcs.clone(), fri), mmcs, log_blowup }
+    }
+
+    /// A commitment made on the device, if it has one and serves.
+    fn on_device(
+        &self,
+        evaluations: &[(TwoAdicMultiplicativeCoset<F>, RowMajorMatrix<F>)],
+    ) -> Option<Made<F, RowMajorMatrix<F>>> {
+        let engine = self.mmcs.engine()?;
+        let fits =
+            |(domain, values): &(TwoAdicMultiplicativeCoset<F>, RowMajorMatrix<F>)| domain.size() == values.height();
+        if !evaluations.iter().all(fits) {
+            return None;
+        }
+        let traces: Vec<_> =
+            evaluations.iter().map(|(domain, values)| (F::GENERATOR / domain.shift(), values)).collect();
+        if !served(&traces, self.log_blowup) {
+            return None;
+        }
+        let outcome = commit(engine, self.mmcs.hash(), &traces, self.log_blowup);
+        let (extensions, tree) = or_stock("a commitment", outcome)?;
+        self.mmcs.committed(extensions, tree)
+    }
+}
+
+impl<F, FriMmcs, Challenge, Challenger> PcsTrait<Challenge, Challenger> for Pcs<F, FriMmcs>
+where
+    F: HashField,
+    FriMmcs: MmcsTrait<Challenge>,
+    Challenge: ExtensionField<F>,
+    Challenger: FieldChallenger<F> + CanObserve<FriMmcs::Commitment> + GrindingChallenger<Witness = F>,
+{
+    type Domain = TwoAdicMultiplicativeCoset<F>;
+    type Commitment = <Mmcs<F> as MmcsTrait<F>>::Commitment;
+    type ProverData = Committed<F, RowMajorMatrix<F>>;
+    type Proof = FriProof<Challenge, FriMmcs, F, Vec<BatchMultiOpening<F, Mmcs<F>>>>;
+    type Error = FriError<FriMmcs::Error, <Mmcs<F> as MmcsTrait<F>>::Error>;
+    type ProverError = FriProverError;
+
+    fn natural_domain_for_degree(&self, degree: usize) -> Self::Domain {
+        PcsTrait::<Challenge, Challenger>::natural_domain_for_degree(&self.stock, degree)
+    }
+
+    fn commit(
+        &self,
+        evaluations: impl IntoIterator<Item = (Self::Domain, RowMajorMatrix<F>)>,
+    ) -> Result<(Self::Commitment, Self::ProverData), Self::ProverError> {
+        let evaluations: Vec<_> = evaluations.into_iter().collect();
+        match self.on_device(&evaluations) {
+            Some(made) => Ok(made),
+            None => PcsTrait::<Challenge, Challenger>::commit(&self.stock, evaluations),
+        }
+    }
+
+    fn open(
+        &self,
+        requests: Vec<OpeningRequest<'_, Self::ProverData, Challenge>>,
+        challenger: &mut Challenger,
+    ) -> Result<(OpenedValues<Challenge>, Self::Proof), Self::ProverError> {
+        self.stock.open(requests, challenger)
+    }
+
+    fn verify(
+        &self,
+        openings: Vec<CommitmentOpening<Challenge, Self::Commitment, Self::Domain>>,
+        proof: &Self::Proof,
+        challenger: &mut Challenger,
+    ) -> Result<(), Self::Error> {
+        self.stock.verify(openings, proof, challenger)
+    }
+}
+
+impl<F, FriMmcs, Challenge, Challenger> UnivariateStarkPcs<Challenge, Challenger> for Pcs<F, FriMmcs>
+where
+    F: HashField,
+    FriMmcs: MmcsTrait<Challenge>,
+    Challenge: ExtensionField<F>,
+    Challenger: FieldChallenger<F> + CanObserve<FriMmcs::Commitment> + GrindingChallenger<Witness = F>,
+{
+    type EvaluationsOnDomain<'a> = <TwoAdicFriPcs<F, Dft<F>, Mmcs<F>, FriMmcs> as UnivariateStarkPcs<
+        Challenge,
+        Challenger,
+    >>::EvaluationsOnDomain<'a>;
+
+    const ZK: bool = false;
+
+    fn log_max_trace_height(&self) -> usize {
+        UnivariateStarkPcs::<Challenge, Challenger>::log_max_trace_height(&self.stock)
+    }
+
+    fn log_min_trace_height(&self) -> usize {
+        UnivariateStarkPcs::<Challenge, Challenger>::log_min_trace_height(&self.stock)
+    }
+
+    fn get_quotient_ldes(
+        &self,
+        evaluations: impl IntoIterator<Item = (Self::Domain, RowMajorMatrix<F>)>,
+        num_chunks: usize,
+    ) -> Result<Vec<RowMajorMatrix<F>>, Self::ProverError> {
+        UnivariateStarkPcs::<Challenge, Challenger>::get_quotient_ldes(&self.stock, evaluations, num_chunks)
+    }
+
+    fn commit_ldes(
+        &self,
+        ldes: Vec<RowMajorMatrix<F>>,
+    ) -> Result<(Self::Commitment, Self::ProverData), Self::ProverError> {
+        UnivariateStarkPcs::<Challenge, Challenger>::commit_ldes(&self.stock, ldes)
+    }
+
+    fn get_evaluations_on_domain<'a>(
+        &self,
+        prover_data: &'a Self::ProverData,
+        idx: usize,
+        domain: Self::Domain,
+    ) -> Self::EvaluationsOnDomain<'a> {
+        UnivariateStarkPcs::<Challenge, Challenger>::get_evaluations_on_domain(&self.stock, prover_data, idx, domain)
+    }
+
+    fn build_periodic_lde_table(
+        &self,
+        periodic_cols: &[Vec<F>],
+        trace_domain: Self::Domain,
+        quotient_domain: Self::Domain,
+    ) -> PeriodicLdeTable<F> {
+        UnivariateStarkPcs::<Challenge, Challenger>::build_periodic_lde_table(
+            &self.stock,
+            periodic_cols,
+            trace_domain,
+            quotient_domain,
+        )
+    }
+}

@@ -1,0 +1,66 @@
+//! Transposing on the device.
+
+use ringforge::kernels::{Args, Built, CustomKernel, Launch, Port};
+use ringforge::{Buffer, Engine, Pipeline, Plan, Planner, Result, Stream};
+
+use crate::field::EngineField;
+
+/// Rows and columns that a thread block takes, as the text has them.
+const SIDE: usize = 32;
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+/// The transpose of a matrix of so many rows and columns, row by row.
+///
+/// # Errors
+/// What the device says.
+pub(crate) fn transpose<F: EngineField>(
+    engine: &Engine,
+    stream: &Stream,
+    from: &Buffer,
+    rows: usize,
+    columns: usize,
+) -> Result<Buffer> {
+    let key = ("transpose", size_of::<F>(), rows, columns);
+    let program = engine.program_of(&key, |planner| plan::<F>(planner, rows, columns))?;
+    let mut to = engine.device().buffer(from.len())?;
+    program.on(stream, columns).input("from", from).output("to", &mut to).run()?;
+    Ok(to)
+}
+
+/// The plan `from` a matrix, which all items share, `to` the rows of its transpose.
+pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usize) -> Result<Plan> {
+    let word = size_of::<F>();
+    let on_cpu = move |items, args: &mut Args<'_>| {
+        args.each(items, |item, (from, to): (&[F::Word], &mut [F::Word])| {
+            for (to, row) in to.iter_mut().zip(from.chunks_exact(columns)) {
+                *to = row[item % columns];
+            }
+            Ok(())
+        })
+    };
+    let blocks_per_item = rows.div_ceil(SIDE);
+    let prelude = format!(
+        "#pragma once\n#include \"word.cuh\"\nstruct Shape {{\n    using Word = rf::u{bits};\n    \
+         static constexpr rf::u32 threads = {THREADS}, blocks_per_item = {blocks_per_item};\n    \
+         static constexpr rf::u64 rows = {rows}, columns = {columns};\n}};\n",
+        bits = 8 * word
+    );
+    let launch = Launch {
+        threads: THREADS,
+        items_per_block: SIDE as u32,
+        blocks_per_item: blocks_per_item as u32,
+        shared_bytes: (SIDE * (SIDE + 1) * word) as u32,
+    };
+    let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
+    let text = ("transpose", include_str!("kernels/transpose.cu"), &[][..]);
+    let ports = [Port::shared(rows * columns * word), Port::output(rows * word)];
+    // SAFETY: a block reads within the matrix, and writes its share of the rows of its own items; shared memory has its square.
+    #[allow(unsafe_code)]
+    let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
+    let p = Pipeline::new(format!("transpose of {rows} by {columns}"), planner);
+    let from = p.input("from");
+    let [to] = p.step(kernel.described(format!("{rows} by {columns} words of {word} bytes")), &[from]);
+    p.output("to", to);
+    p.build()
+}

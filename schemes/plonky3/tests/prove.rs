@@ -1,0 +1,151 @@
+//! Proofs of p3-uni-stark on the engine against those of the stock prover.
+
+use p3_air::{Air, AirBuilder, BaseAir, WindowAccess};
+use p3_baby_bear::BabyBear;
+use p3_challenger::DuplexChallenger;
+use p3_commit::ExtensionMmcs;
+use p3_dft::Radix2DitParallel;
+use p3_field::extension::BinomialExtensionField;
+use p3_field::{Field, PrimeField64};
+use p3_fri::{FriParameters, TwoAdicFriPcs};
+use p3_keccak_air::KeccakAir;
+use p3_koala_bear::KoalaBear;
+use p3_matrix::dense::RowMajorMatrix;
+use p3_merkle_tree::MerkleTreeMmcs;
+use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
+use p3_uni_stark::{StarkConfig, prove, verify};
+use ringforge::testkit::{Random, devices, seed};
+use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, Poseidon2, testkit};
+
+/// Left and right numbers of a Fibonacci sequence; the public values are the first two and the last.
+struct Fibonacci;
+
+impl<F> BaseAir<F> for Fibonacci {
+    fn width(&self) -> usize {
+        2
+    }
+
+    fn num_public_values(&self) -> usize {
+        3
+    }
+}
+
+impl<AB: AirBuilder> Air<AB> for Fibonacci {
+    fn eval(&self, builder: &mut AB) {
+        let main = builder.main();
+        let [a, b, last] = [0, 1, 2].map(|i| builder.public_values()[i]);
+        let (local, next): (&[AB::Var], &[AB::Var]) = (main.current_slice(), main.next_slice());
+        let (left, right, next_left, next_right) = (local[0], local[1], next[0], next[1]);
+        let mut first_row = builder.when_first_row();
+        first_row.assert_eq(left, a);
+        first_row.assert_eq(right, b);
+        let mut transition = builder.when_transition();
+        transition.assert_eq(right, next_left);
+        transition.assert_eq(left + right, next_right);
+        builder.when_last_row().assert_eq(right, last);
+    }
+}
+
+/// The trace of so many rows and its public values.
+fn fibonacci<F: PrimeField64>(rows: usize) -> (RowMajorMatrix<F>, Vec<F>) {
+    let (mut left, mut right) = (F::ZERO, F::ONE);
+    let mut values = Vec::new();
+    for _ in 0..rows {
+        values.extend([left, right]);
+        (left, right) = (right, left + right);
+    }
+    let last = values[2 * rows - 1];
+    (RowMajorMatrix::new(values, 2), vec![F::ZERO, F::ONE, last])
+}
+
+/// Without proofs of work, whose witness is any that is found first.
+fn parameters<M>(mmcs: M, cap: usize) -> FriParameters<M> {
+    FriParameters {
+        log_blowup: 1 + cap,
+        log_final_poly_len: 0,
+        max_log_arity: 1 + cap,
+        num_queries: 20,
+        batch_proof_of_work_bits: 0,
+        commit_proof_of_work_bits: 0,
+        query_proof_of_work_bits: 0,
+        mmcs,
+    }
+}
+
+type Stock<F> = MerkleTreeMmcs<
+    <F as Field>::Packing,
+    <F as Field>::Packing,
+    PaddingFreeSponge<<F as HashField>::Permutation, 16, 8, 8>,
+    TruncatedPermutation<<F as HashField>::Permutation, 2, 8, 16>,
+    2,
+    8,
+>;
+
+macro_rules! proves {
+    ($name:ident, $field:ty, $internal:literal, $air:expr, $case:expr) => {
+        /// Equal bytes, which the stock verifier takes; a changed trace has no proof.
+        #[test]
+        fn $name() {
+            type F = $field;
+            type Challenge = BinomialExtensionField<F, 4>;
+            type Challenger = DuplexChallenger<F, <F as HashField>::Permutation, 16, 8>;
+            type StockPcs = TwoAdicFriPcs<F, Radix2DitParallel<F>, Stock<F>, ExtensionMmcs<F, Challenge, Stock<F>>>;
+            type StockConfig = StarkConfig<StockPcs, Challenge, Challenger>;
+            type OwnMmcs = ExtensionMmcs<F, Challenge, Mmcs<F>>;
+
+            testkit::refuse_stock();
+            let mut random = Random::new(seed());
+            let hash: Poseidon2<F> = testkit::random(&mut random, $internal).unwrap();
+            let challenger = || Challenger::new(hash.permutation().clone());
+            for device in devices() {
+                let large = device.limits().is_cpu();
+                let cap = random.below(2);
+                let (trace, public) = $case(large, &mut random);
+
+                let sponge = PaddingFreeSponge::new(hash.permutation().clone());
+                let stock_mmcs = Stock::<F>::new(sponge, TruncatedPermutation::new(hash.permutation().clone()), cap);
+                let fri = parameters(ExtensionMmcs::new(stock_mmcs.clone()), cap);
+                let stock =
+                    StockConfig::new(StockPcs::new(Radix2DitParallel::default(), stock_mmcs, fri), challenger());
+                let wanted = prove(&stock, &$air, trace.clone(), &public).unwrap();
+                let wanted = postcard::to_allocvec(&wanted).unwrap();
+
+                let engine = Engine::on(device);
+                let (dft, mmcs) = (Dft::on(&engine), Mmcs::new(&hash, cap).on(&engine));
+                let fri = parameters(OwnMmcs::new(mmcs.clone()), cap);
+                // the plugs alone, and whole commitments on the device
+                let plugs = TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri.clone());
+                let plugs = StarkConfig::<_, Challenge, _>::new(plugs, challenger());
+                let whole = StarkConfig::<_, Challenge, _>::new(Pcs::new(dft, mmcs, fri), challenger());
+                let of_plugs = prove(&plugs, &$air, trace.clone(), &public).unwrap();
+                let of_whole = prove(&whole, &$air, trace.clone(), &public).unwrap();
+                verify(&whole, &$air, &of_whole, &public).unwrap();
+                assert!(postcard::to_allocvec(&of_plugs).unwrap() == wanted);
+                let bytes = postcard::to_allocvec(&of_whole).unwrap();
+                assert!(bytes == wanted);
+                let proof: p3_uni_stark::Proof<StockConfig> = postcard::from_bytes(&bytes).unwrap();
+                verify(&stock, &$air, &proof, &public).unwrap();
+
+                // in debug builds Plonky3's prover itself panics at it
+                if !cfg!(debug_assertions) {
+                    let mut changed = trace;
+                    let at = random.below(changed.values.len());
+                    changed.values[at] += F::new(1);
+                    let proof = prove(&whole, &$air, changed, &public).unwrap();
+                    assert!(verify(&whole, &$air, &proof, &public).is_err());
+                }
+            }
+        }
+    };
+}
+
+proves!(fibonacci_over_baby_bear, BabyBear, 13, Fibonacci, |large, random: &mut Random| {
+    fibonacci::<BabyBear>(if large { 8 << random.below(6) } else { 8 })
+});
+proves!(fibonacci_over_koala_bear, KoalaBear, 20, Fibonacci, |large, random: &mut Random| {
+    fibonacci::<KoalaBear>(if large { 8 << random.below(6) } else { 8 })
+});
+proves!(keccak_over_koala_bear, KoalaBear, 20, KeccakAir {}, |large, random: &mut Random| {
+    let inputs = (0..if large { 5 } else { 1 }).map(|_| core::array::from_fn(|_| random.bits())).collect();
+    (p3_keccak_air::generate_trace_rows::<KoalaBear>(inputs, 0), Vec::new())
+});
