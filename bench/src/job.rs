@@ -1,7 +1,26 @@
-//! The options that make a ring and an operation a job, for `plan`, `bench` and `profile`.
+//! The options that make a ring and an operation a job.
 
 use clap::Args;
 use ringforge::{Job, Op, Order, Ring};
+
+/// A ring and an operation, where both are asked for.
+#[derive(Debug, Args)]
+pub(crate) struct Asked {
+    /// The ring, such as 3457:x^768-x^384+1 or 0x3ffc0001,0x3fed0001:x^1024+1; @ROOT at the end names a root of unity.
+    ring: Ring,
+    /// The operation: forward, inverse, point_mul, mul_add, mul, compose, decompose, convert, convert_centred or
+    /// convert_fast.
+    op: Op,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+impl Asked {
+    /// The job.
+    pub(crate) fn job(&self) -> Job {
+        self.shape.job(&self.ring, self.op)
+    }
+}
 
 /// What a job says beside ring, operation and batch.
 #[derive(Debug, Clone, Default, Args)]

@@ -2,24 +2,19 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use ringforge::{Job, Limits, Op, Ring};
+use ringforge::{Job, Limits};
 use serde_json::json;
 
 use crate::devices::Choice;
-use crate::job::Shape;
+use crate::job::Asked;
 use crate::show;
 use crate::tune::TuningFile;
 
 /// Options of `ringforge plan`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The ring, such as 3457:x^768-x^384+1 or 0x3ffc0001,0x3fed0001:x^1024+1; @ROOT at the end names a root of unity.
-    ring: Ring,
-    /// The operation: forward, inverse, point_mul, mul_add, mul, compose, decompose, convert, convert_centred or
-    /// convert_fast.
-    op: Op,
     #[command(flatten)]
-    shape: Shape,
+    asked: Asked,
     /// Bounds on the absolute values of the centred operands of a product, such as 1,2295.
     #[arg(long, value_name = "LEFT,RIGHT", value_parser = bounds)]
     bounds: Option<(u64, u64)>,
@@ -51,7 +46,7 @@ fn target(text: &str) -> Result<Limits, String> {
 
 impl Options {
     fn job(&self) -> Job {
-        let job = self.shape.job(&self.ring, self.op).batch_hint(self.batch);
+        let job = self.asked.job().batch_hint(self.batch);
         match self.bounds {
             Some((left, right)) => job.bounds(left, right),
             None => job,

@@ -5,23 +5,18 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use clap::Args;
 use ringforge::testkit::{NamedPlan, difference};
-use ringforge::{Op, Ring};
 use serde_json::json;
 
 use crate::devices::Choice;
-use crate::job::Shape;
+use crate::job::Asked;
 use crate::show;
 use crate::work::{Work, slices};
 
 /// Options of `ringforge start`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The ring.
-    ring: Ring,
-    /// The operation: one that `ringforge plan` knows.
-    op: Op,
     #[command(flatten)]
-    shape: Shape,
+    asked: Asked,
     /// Items of the run.
     #[arg(long, default_value_t = 1)]
     batch: usize,
@@ -34,7 +29,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool, began: Instant
     let mut done = |what| times.push((what, began.elapsed().as_secs_f64()));
     let device = choice.open()?.device;
     done("device open");
-    let job = options.shape.job(&options.ring, options.op);
+    let job = options.asked.job();
     let named = NamedPlan::of_job(&job, device.limits())?;
     let inputs = named.sample(0, options.batch);
     done("planned, inputs made");

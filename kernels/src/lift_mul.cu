@@ -3,8 +3,9 @@
 //
 // Floor for a row: 3 n residues of memory traffic, and for each prime the products of three transforms of the auxiliary
 // length. On an H200, measured 2026-11-24: x^761 - x - 1 over 4591 43.8 M/s of 81 (multiplier), with one ternary operand 79.9
-// of 162; x^256 + 1 over 8192 365 of 667; x^1000 - 1 over 12289 32.7. Bound by issue (68 % of the slots at 16 warps a
-// multiprocessor); fewer registers by a launch bound spill, and lose 2 to 7 %.
+// of 162; x^256 + 1 over 8192 365 of 667; x^1000 - 1 over 12289 32.7.
+// The first before an operand was parked, at 12 warps a multiprocessor: 57 % of the issue slots, the busiest pipe 68 % (ncu).
+// Parking makes 16 warps of them, and 6 %; launch bounds for more spill, and lose 2 to 7 %.
 #include "lift.cuh"
 #include "poly.cuh"
 #include "prelude.cuh"

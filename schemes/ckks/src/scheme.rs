@@ -173,8 +173,8 @@ impl Ckks {
         if !scale.is_finite() || scale < 1.0 {
             return Err(Error::Scale { scale, level });
         }
-        let most = self.parameters().bits_left(level) - 1.0;
-        if items.iter().flat_map(|item| item.iter()).any(|&x| (x.unsigned_abs() as f64).log2() >= most) {
+        let most = (self.parameters().bits_left(level) - 1.0).exp2();
+        if items.iter().flat_map(|item| item.iter()).any(|&x| x.unsigned_abs() as f64 >= most) {
             return Err(Error::Number);
         }
         let words: Vec<u64> = items.iter().flat_map(|item| residues(item, ring.basis())).collect();

@@ -78,4 +78,33 @@ RF_FN void permute(u32* x, const u32* constants) {
     external_rounds<Hash>(m, x, constants + last);
 }
 
+// in: Hash::columns words of a row, each by word(column)   out: the sponge's state behind them, of rate 8 without padding, whose blocks
+// replace the state's first words
+template <class Hash, class Word>
+RF_FN void absorb(u32* x, const u32* constants, Word word) {
+    RF_UNROLL
+    for (u32 i = 0; i < width; ++i) x[i] = 0;
+    RF_LOOP
+    for (u32 column = 0; column < Hash::columns; column += digest) {
+        RF_UNROLL
+        for (u32 i = 0; i < digest; ++i) {
+            if (column + i < Hash::columns) x[i] = word(column + i);
+        }
+        permute<Hash>(x, constants);
+    }
+}
+
+// in: a pair of digests   out: their permutation, whose first half is the digest of both
+template <class Hash>
+RF_FN void combine(u32* x, const u32* pair, const u32* constants) {
+    RF_UNROLL
+    for (u32 i = 0; i < width; ++i) x[i] = pair[i];
+    permute<Hash>(x, constants);
+}
+
+RF_FN void store_digest(u32* to, const u32* x) {
+    RF_UNROLL
+    for (u32 i = 0; i < digest; ++i) to[i] = x[i];
+}
+
 }  // namespace poseidon2

@@ -9,15 +9,7 @@ extern "C" __global__ void __launch_bounds__(Hash::threads)
     u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
     const u64 row = item % Hash::rows;
-    u32 x[width] = {};
-    RF_LOOP
-    for (u32 column = 0; column < Hash::columns; column += digest) {
-        RF_UNROLL
-        for (u32 i = 0; i < digest; ++i) {
-            if (column + i < Hash::columns) x[i] = columns[(u64)(column + i) * Hash::rows + row];
-        }
-        permute<Hash>(x, constants);
-    }
-    RF_UNROLL
-    for (u32 i = 0; i < digest; ++i) digests[item * digest + i] = x[i];
+    u32 x[width];
+    absorb<Hash>(x, constants, [&](u32 column) { return columns[(u64)column * Hash::rows + row]; });
+    store_digest(digests + item * digest, x);
 }

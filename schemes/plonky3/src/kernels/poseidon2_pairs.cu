@@ -8,9 +8,6 @@ extern "C" __global__ void __launch_bounds__(Hash::threads)
     u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
     u32 x[width];
-    RF_UNROLL
-    for (u32 i = 0; i < width; ++i) x[i] = pairs[item * width + i];
-    permute<Hash>(x, constants);
-    RF_UNROLL
-    for (u32 i = 0; i < digest; ++i) digests[item * digest + i] = x[i];
+    combine<Hash>(x, pairs + item * width, constants);
+    store_digest(digests + item * digest, x);
 }
