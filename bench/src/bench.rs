@@ -6,6 +6,7 @@ mod convert;
 mod cpu;
 mod fhe;
 mod figure;
+mod group;
 mod jobs;
 pub(crate) mod kems;
 mod operations;

@@ -215,7 +215,7 @@ mod tests {
             // SAFETY: no memory is lent, and no stream.
             unsafe { run_new(&engine, &ring, operation, None, inputs) }
         };
-        let (values, _) = run(Operation::Forward(Order::Tree), &[Operand::Own(a.buffer())]).unwrap();
+        let (values, _) = run(Operation::Forward(Order::Tree), &[Operand::Own(&a.buffers()[0])]).unwrap();
         let square = [Operand::Own(&values), Operand::Own(&values)];
         let (squares, _) = run(Operation::PointMul(Order::Tree), &square).unwrap();
         let (square, stream) = run(Operation::Inverse(Order::Tree), &[Operand::Own(&squares)]).unwrap();

@@ -5,6 +5,8 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::columns::Shares;
+#[cfg(feature = "cuda")]
+use crate::communicator::Communicator;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Port};
 use crate::limits::Limits;
@@ -60,6 +62,13 @@ pub(crate) trait Backend: Debug + Send + Sync {
         _old: Option<Recording>,
     ) -> Result<Option<Recording>> {
         Ok(None)
+    }
+
+    /// This device's end of the connections with others.
+    #[cfg(feature = "cuda")]
+    fn connect(&self, _to: &crate::cuda::Connection) -> Result<Box<dyn Communicator>> {
+        let why = "devices of a group are all GPUs, or have all the host's memory".into();
+        Err(Error::Unsupported { job: format!("a connection from {} to others", self.limits().name), why })
     }
 
     /// Waits for all work on the queue.

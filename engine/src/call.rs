@@ -6,7 +6,8 @@ use bytemuck::Pod;
 
 use crate::device::{BufferSlice, BufferSliceMut, Stream};
 use crate::error::{Error, Result};
-use crate::kernel::Role;
+use crate::kernel::{Role, Sharing};
+use crate::plan::PlanArg;
 use crate::program::{Place, Program, check_size, mismatch};
 
 /// A run of a [`Program`] on buffers of its device, made by [`Program::on`].
@@ -193,6 +194,34 @@ pub(crate) enum HostArg<'a> {
     In(&'a [u8]),
     /// Written, or read and written.
     Out(&'a mut [u8]),
+}
+
+impl<'a> HostArg<'a> {
+    /// The same for a part of the items: what they share, to be read alone, or what they have of their own.
+    pub(crate) fn of_part(&mut self, sharing: Sharing) -> HostArg<'_> {
+        match (self, sharing) {
+            (Self::Out(bytes), Sharing::PerItem) => HostArg::Out(bytes),
+            (arg, _) => HostArg::In(arg.bytes()),
+        }
+    }
+
+    /// The first items of an argument, which begins behind them then; all of one that items share.
+    pub(crate) fn take(&mut self, wanted: &PlanArg, items: usize) -> Self {
+        let bytes = wanted.bytes * items;
+        match self {
+            Self::In(all) if wanted.sharing == Sharing::Shared => Self::In(all),
+            Self::In(rest) => {
+                let (first, behind) = rest.split_at(bytes);
+                *rest = behind;
+                Self::In(first)
+            }
+            Self::Out(rest) => {
+                let (first, behind) = core::mem::take(rest).split_at_mut(bytes);
+                *rest = behind;
+                Self::Out(first)
+            }
+        }
+    }
 }
 
 impl HostArg<'_> {

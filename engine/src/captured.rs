@@ -92,15 +92,16 @@ impl Program {
     /// # Errors
     /// As [`Call::run`](crate::run::Call::run).
     pub fn capture(&self, stream: &Stream, batch: usize, args: Vec<(&str, CapturedArg)>) -> Result<Captured> {
-        let mut named = Args::new(self);
-        for arg in self.plan().args().iter().filter(|arg| arg.draws) {
+        let this = self.of_device(stream.device());
+        let mut named = Args::new(this);
+        for arg in this.plan().args().iter().filter(|arg| arg.draws) {
             named.put(&arg.name, stream.secret_buffer(arg.bytes)?.into());
         }
         args.into_iter().for_each(|(name, arg)| named.put(name, arg));
         let mut args = named.all()?;
-        self.check(stream, batch, &arguments(self, &mut args), false)?;
-        let temps = self.temporaries(stream, batch)?;
-        let (program, stream) = (self.clone(), stream.clone());
+        this.check(stream, batch, &arguments(this, &mut args), false)?;
+        let temps = this.temporaries(stream, batch)?;
+        let (program, stream) = (this.clone(), stream.clone());
         let mut captured = Captured { recording: None, program, stream, batch, args, temps };
         captured.record()?;
         Ok(captured)
@@ -117,7 +118,7 @@ impl Captured {
         let mut call_args = arguments(program, args);
         let mut work = |queue: &Queue| {
             let recorder = Stream::on(program.device(), queue.clone());
-            program.execute_and_wipe(&recorder, *batch, call_args.iter_mut().map(Arg::place).collect(), temps)
+            program.execute_and_wipe(&recorder, 0..*batch, call_args.iter_mut().map(Arg::place).collect(), temps)
         };
         let old = recording.take();
         *recording = program.device().backend().record(&mut work, old)?;
@@ -154,7 +155,7 @@ impl Captured {
                 let memories = places.iter().map(Place::as_read).chain(temps).chain(program.tables());
                 recording.replay(stream.queue(), &memories.collect::<Vec<_>>())
             }
-            None => program.execute_and_wipe(stream, *batch, places, temps),
+            None => program.execute_and_wipe(stream, 0..*batch, places, temps),
         })
     }
 

@@ -11,6 +11,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Backend, Bound, Loaded, Queue, Recording, To};
+use crate::communicator::Communicator;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
@@ -26,6 +27,7 @@ mod driver;
 mod graph;
 mod launch;
 mod memory;
+mod nccl;
 mod nvrtc;
 mod pinned;
 mod pool;
@@ -43,11 +45,13 @@ pub use resources::{Resources, compile_check, is_compiler_present};
 pub(crate) use code::CudaCode;
 pub(crate) use graph::CudaRecording;
 pub(crate) use memory::{CudaMemory, Part};
+pub(crate) use nccl::{Connection, UniqueId};
 pub(crate) use pinned::PinnedBytes;
 pub(crate) use queue::{CudaQueue, TimedEvent};
 
 use driver::Gpu;
 use launch::{Target, Which};
+use nccl::NcclCommunicator;
 use pool::Stay;
 
 /// One GPU.
@@ -177,6 +181,10 @@ impl Backend for Cuda {
 
     fn is_host(&self) -> bool {
         false
+    }
+
+    fn connect(&self, to: &Connection) -> Result<Box<dyn Communicator>> {
+        Ok(Box::new(NcclCommunicator::new(&self.0, to)?))
     }
 
     fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {

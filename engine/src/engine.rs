@@ -1,12 +1,14 @@
-//! The front door: a device, a planner and the programs made so far, in one value.
+//! The front door: a device or several, a planner and the programs made so far, in one value.
 
 mod elements;
+mod group;
+mod long;
 mod ntt;
 mod programs;
 
 use core::any::Any;
 use core::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytemuck::Pod;
 
@@ -21,11 +23,13 @@ use crate::ring::Ring;
 use crate::tuning::Tuning;
 
 pub use elements::Elements;
+pub use long::{LongNtt, LongVector};
 pub use ntt::Ntt;
 
+use long::Links;
 use programs::Programs;
 
-/// A device with a planner and a cache of programs. Cloning is cheap and gives the same engine; threads may share it.
+/// A device, or a [group](Engine::group) of them, with a planner and a cache of programs. Cloning is cheap and gives the same engine; threads may share it.
 ///
 /// ```
 /// let ring: ringforge::Ring = "3457:x^768-x^384+1".parse()?;
@@ -49,6 +53,18 @@ struct Parts {
     planner: Planner,
     programs: Programs,
     stream: OnceLock<Stream>,
+    /// Of a group, the other devices' own.
+    others: Vec<Other>,
+    /// How its devices reach one another, once they did.
+    links: Mutex<Option<Arc<Links>>>,
+}
+
+/// Another device of a group.
+#[derive(Clone)]
+struct Other {
+    engine: Engine,
+    /// How many items it takes for one of the first device.
+    rate: f64,
 }
 
 impl Engine {
@@ -87,26 +103,34 @@ impl Engine {
     /// The same device with other choices where only speed depends on them; no program is made yet.
     #[must_use]
     pub fn tuned(&self, tuning: Tuning) -> Self {
+        let others = self.map_others(|engine| engine.tuned(tuning.clone()));
         let planner = self.planner().clone().tuned(tuning);
-        Self::with(self.device().clone(), self.0.no_gpu.clone(), planner, self.0.programs.most())
+        self.with(planner, self.0.programs.most(), others)
     }
 
     /// The same device and tuning with a cache of its own, for at most so many programs; no program is made yet.
     #[must_use]
     pub fn keeping(&self, most: usize) -> Self {
-        Self::with(self.device().clone(), self.0.no_gpu.clone(), self.planner().clone(), most)
+        let others = self.map_others(|engine| engine.keeping(most));
+        self.with(self.planner().clone(), most, others)
     }
 
     fn new(device: Device, no_gpu: Option<Error>) -> Self {
         let planner = Planner::new(device.limits().clone());
-        Self::with(device, no_gpu, planner, Self::MOST_PROGRAMS)
+        Self::made(device, no_gpu, planner, Self::MOST_PROGRAMS, Vec::new())
     }
 
-    fn with(device: Device, no_gpu: Option<Error>, planner: Planner, most: usize) -> Self {
-        Self(Arc::new(Parts { device, no_gpu, planner, programs: Programs::new(most), stream: OnceLock::new() }))
+    /// The same devices with this planner, keeping so many programs.
+    fn with(&self, planner: Planner, most: usize, others: Vec<Other>) -> Self {
+        Self::made(self.device().clone(), self.0.no_gpu.clone(), planner, most, others)
     }
 
-    /// The device.
+    fn made(device: Device, no_gpu: Option<Error>, planner: Planner, most: usize, others: Vec<Other>) -> Self {
+        let (programs, stream) = (Programs::new(most), OnceLock::new());
+        Self(Arc::new(Parts { device, no_gpu, planner, programs, stream, others, links: Mutex::default() }))
+    }
+
+    /// The device; of a [group](Engine::group), the first.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
@@ -132,7 +156,8 @@ impl Engine {
         self.program_of(job, |planner| planner.plan(job))
     }
 
-    /// The program of a plan of one's own, planned and compiled the first time that this key is asked for. The key says what
+    /// The program of a plan of one's own, planned and compiled the first time that this key is asked for, of a group for each
+    /// device. The key says what
     /// decides the plan; a key of a crate's own type is never another crate's.
     ///
     /// # Errors
@@ -140,14 +165,27 @@ impl Engine {
     pub fn program_of<K: Any + Clone + PartialEq + Send + Sync>(
         &self,
         key: &K,
-        plan: impl FnOnce(&Planner) -> Result<Plan>,
+        plan: impl Fn(&Planner) -> Result<Plan>,
     ) -> Result<Program> {
-        self.0.programs.get(key, || self.device().compile(&plan(self.planner())?))
+        self.0.programs.get(key, || self.make(&plan))
     }
 
-    /// Drops all programs that are kept, and gives back what the device keeps for later.
+    /// The program of a plan, on every device.
+    fn make(&self, plan: &dyn Fn(&Planner) -> Result<Plan>) -> Result<Program> {
+        let others = self
+            .0
+            .others
+            .iter()
+            .map(|Other { engine, rate }| Ok(crate::program::Other { program: engine.make(plan)?, rate: *rate }));
+        Program::new(self.device(), &plan(self.planner())?, others.collect::<Result<_>>()?)
+    }
+
+    /// Drops all programs that are kept, and gives back what the devices keep for later.
     pub fn trim(&self) {
         self.0.programs.clear();
+        // with what its members keep
+        self.0.links.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.others.iter().for_each(|other| other.engine.trim());
         self.device().trim();
     }
 
@@ -227,7 +265,11 @@ impl Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Engine({})", self.device())
+        f.write_str("Engine(")?;
+        for (i, device) in self.devices().enumerate() {
+            write!(f, "{}{device}", if i == 0 { "" } else { ", " })?;
+        }
+        f.write_str(")")
     }
 }
 

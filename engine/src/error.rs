@@ -275,6 +275,22 @@ pub enum Error {
         /// The size asked for.
         bytes: usize,
     },
+    /// Another device of a group, or the process that has it, does not answer, or does something else.
+    #[error("rank {rank} of the group: {why}")]
+    Rank {
+        /// Its number in the group.
+        rank: usize,
+        /// What is known of it.
+        why: String,
+    },
+    /// NCCL, through which GPUs send to one another, is not on this machine, or a call of it failed.
+    #[error("NCCL: {call}: {why}")]
+    Nccl {
+        /// The call.
+        call: &'static str,
+        /// NCCL's words, or where it was looked for.
+        why: String,
+    },
     /// A file cannot be read or written, or says what makes no sense.
     #[error("{path}: {why}")]
     File {

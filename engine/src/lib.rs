@@ -34,6 +34,7 @@
 //! | a scheme of your own, with kernels of its own | [`Pipeline`], [`Kernel`](kernels::Kernel), `docs/own-scheme.md`, example `03-own-kernel` |
 //! | homomorphic encryption: RNS bases, long rows | [`Ring::rns`], [`Op::Convert`], `docs/fhe.md`, example `05-fhe-multiply` |
 //! | zero-knowledge proofs: cosets, 256-bit fields | [`Ring::coset`], [`Engine::ntt`], `docs/zk.md`, the crate `ringforge-arkworks` |
+//! | several GPUs | [`Engine::all`], [`Engine::long_ntt`], `docs/scale.md` |
 //! | batches of key exchanges and signatures | the crates `ringforge-ctru`, `ringforge-ctru-prime`, `ringforge-sm2` |
 //!
 //! # What stands behind it
@@ -71,6 +72,7 @@ mod cache;
 mod call;
 mod captured;
 mod columns;
+mod communicator;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -86,6 +88,7 @@ mod job;
 mod kernel;
 pub mod kernels;
 mod limits;
+mod long;
 mod memory;
 mod modulus;
 mod pinned;
@@ -132,7 +135,8 @@ pub mod run {
     pub use crate::call::{Call, HostCall};
     pub use crate::captured::{Captured, CapturedArg};
     pub use crate::device::{BufferSlice, BufferSliceMut};
-    pub use crate::engine::Ntt;
+    pub use crate::engine::{LongNtt, LongVector, Ntt};
+    pub use crate::long::{LongPlan, Placement};
     pub use crate::plan::PlanArg;
 }
 

@@ -91,6 +91,18 @@ impl Write<'_> {
         }
     }
 
+    /// The memory in pieces of so many bytes, one after another.
+    pub(crate) fn pieces(self, bytes: usize) -> Vec<Self> {
+        match self {
+            Self::Host(memory) => memory.chunks_exact_mut(bytes).map(Self::Host).collect(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => {
+                let starts = (0..memory.len / bytes).map(|i| i * bytes);
+                starts.map(|start| Self::Cuda(memory.part(&(start..start + bytes)))).collect()
+            }
+        }
+    }
+
     /// The same memory, for reading.
     pub(crate) fn as_read(&self) -> Read<'_> {
         match self {

@@ -83,6 +83,9 @@ impl Planner {
 
     /// Strategy: between coefficients and values, in as many kernels as rows need.
     fn transform(&self, job: &Job, split: &Split) -> Result<Plan> {
+        if job.order == Order::Natural {
+            split.check_leaves("values in natural order")?;
+        }
         let p = Pipeline::new(job.to_string(), self);
         let (coefficients, values) = (Content::Coefficients(job.ring.clone()), values(job, split));
         let [name, result] = if job.in_place { ["data"; 2] } else { ["from", "to"] };
@@ -139,6 +142,7 @@ impl Planner {
 
     /// Strategy: an operation on values, in one kernel.
     fn pointwise(&self, job: &Job, split: &Split) -> Result<Plan> {
+        split.check_leaves("a product of values")?;
         let p = Pipeline::new(job.to_string(), self);
         let values = values(job, split);
         let kernel = PointMul::new(split, job.order, &self.limits);
@@ -153,6 +157,7 @@ impl Planner {
 
     /// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
     fn product(&self, job: &Job, split: &Split) -> Result<Plan> {
+        split.check_leaves("a product")?;
         let p = Pipeline::new(job.to_string(), self);
         let coefficients = Content::Coefficients(job.ring.clone());
         let factors = ["a", "b"].map(|name| p.elements(name, coefficients.clone()));

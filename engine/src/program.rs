@@ -21,6 +21,14 @@ struct Parts {
     device: Device,
     plan: Plan,
     steps: Vec<LoadedStep>,
+    others: Vec<Other>,
+}
+
+/// The same on another device of a group.
+pub(crate) struct Other {
+    pub(crate) program: Program,
+    /// How many items it takes for one of the first device.
+    pub(crate) rate: f64,
 }
 
 struct LoadedStep {
@@ -79,12 +87,12 @@ impl Device {
     /// [`Error::Unsupported`] where a kernel does not fit the device, [`Error::NoCompiler`], [`Error::Compile`],
     /// [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn compile(&self, plan: &Plan) -> Result<Program> {
-        Program::new(self, plan)
+        Program::new(self, plan, Vec::new())
     }
 }
 
 impl Program {
-    pub(crate) fn new(device: &Device, plan: &Plan) -> Result<Self> {
+    pub(crate) fn new(device: &Device, plan: &Plan, others: Vec<Other>) -> Result<Self> {
         // the tables' kernels go along, so that all are compiled side by side
         let loaded = device.load(&plan.kernels_with_tables())?;
         let steps = loaded
@@ -98,7 +106,18 @@ impl Program {
                 Ok(LoadedStep { loaded, tables: tables.collect::<Result<_>>()? })
             })
             .collect::<Result<_>>()?;
-        Ok(Self(Arc::new(Parts { device: device.clone(), plan: plan.clone(), steps })))
+        Ok(Self(Arc::new(Parts { device: device.clone(), plan: plan.clone(), steps, others })))
+    }
+
+    /// The same on the other devices of the engine's group.
+    pub(crate) fn others(&self) -> &[Other] {
+        &self.0.others
+    }
+
+    /// The same on this device, if that is one of the group's.
+    pub(crate) fn of_device(&self, device: &Device) -> &Self {
+        let other = self.0.others.iter().find(|other| other.program.device().is(device));
+        other.map_or(self, |other| &other.program)
     }
 
     /// The plan.
@@ -107,16 +126,16 @@ impl Program {
         &self.0.plan
     }
 
-    /// The device.
+    /// The device; of a program of a [group](crate::Engine::group), the first.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
     /// A run on `batch` items in buffers of the device, in a stream's order: to be given its arguments by name. A batch of 0
-    /// does nothing.
+    /// does nothing. Programs of a [group](crate::Engine::group) run on streams of any of its devices.
     pub fn on<'a>(&'a self, stream: &'a Stream, batch: usize) -> Call<'a> {
-        Call::new(self, stream, batch)
+        Call::new(self.of_device(stream.device()), stream, batch)
     }
 
     /// Runs all items, as many at a time as `budget` bytes of temporaries are enough for, but at least one.
@@ -203,15 +222,15 @@ impl Program {
         outcome
     }
 
-    /// Runs all steps on items 0 to `batch`, and wipes what held secrets.
+    /// Runs all steps on items, and wipes what held secrets.
     pub(crate) fn execute_and_wipe(
         &self,
         stream: &Stream,
-        batch: usize,
+        items: Range<usize>,
         places: Vec<Place<'_>>,
         temps: &mut [Guarded],
     ) -> Result<()> {
-        let outcome = self.execute(stream, 0..batch, true, places, temps);
+        let outcome = self.execute(stream, items, true, places, temps);
         let wiped = wipe(stream, temps);
         outcome.and(wiped)
     }

@@ -111,12 +111,13 @@ impl Rows {
         self
     }
 
-    /// The same with a split of exactly this many layers.
+    /// The same with a split of exactly this many layers, down to leaves that can be multiplied.
     ///
     /// # Errors
-    /// As [`Split::of`].
+    /// As [`Split::of`]; [`Error::Unsupported`] for leaves of a degree above [`MAX_BASE`](crate::split::MAX_BASE).
     pub fn depth(mut self, layers: u32) -> Result<Self> {
         self.split = Split::of(&self.ring, Some(layers))?;
+        self.split.check_leaves("a kernel on whole rows")?;
         Ok(self.laid_out())
     }
 

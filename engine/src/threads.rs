@@ -3,6 +3,8 @@
 
 use rayon::prelude::*;
 
+use crate::error::{Error, Result};
+
 /// Runs both, side by side where another thread is free.
 pub(crate) fn join(left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
     let (mut left, mut right) = (Some(left), Some(right));
@@ -22,4 +24,28 @@ fn once(run: &mut Option<impl FnOnce()>) {
 /// Calls `run` with the number and the words of each row of n words, rows side by side.
 pub(crate) fn rows<T: Send>(words: &mut [T], n: usize, run: &(dyn Fn(usize, &mut [T]) + Sync)) {
     words.par_chunks_exact_mut(n).enumerate().for_each(|(row, words)| run(row, words));
+}
+
+/// Runs tasks that wait for other devices or for one another, each on a thread of its own, and gives what they return.
+///
+/// # Errors
+/// [`Error::Unsupported`] where the system starts no more threads; those that were started have ended.
+pub(crate) fn each_on_its_own<T: Send>(tasks: Vec<impl FnOnce() -> T + Send>) -> Result<Vec<T>> {
+    std::thread::scope(|scope| {
+        let start = |task| std::thread::Builder::new().spawn_scoped(scope, task);
+        let started: Vec<_> = tasks.into_iter().map(start).collect();
+        if rayon::current_thread_index().is_some() {
+            // tasks may wait for rayon's threads, of which this is one
+            while started.iter().flatten().any(|thread| !thread.is_finished()) {
+                if rayon::yield_now() != Some(rayon::Yield::Executed) {
+                    std::thread::sleep(core::time::Duration::from_micros(50));
+                }
+            }
+        }
+        let ended = started.into_iter().map(|thread| match thread {
+            Ok(thread) => Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+            Err(error) => Err(Error::Unsupported { job: "a thread for each device".into(), why: error.to_string() }),
+        });
+        ended.collect::<Vec<_>>().into_iter().collect()
+    })
 }

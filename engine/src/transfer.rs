@@ -1,12 +1,15 @@
 //! Running programs over host memory: where it lies on a CPU, else in chunks, copies overlapped with work.
 
+use core::ops::Range;
+
 use crate::backend::Queue;
 use crate::call::{HostArg, HostCall, check_host};
 use crate::error::{Error, Result};
 use crate::kernel::{Role, Sharing};
 use crate::memory::{Read, Write};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanArg};
 use crate::program::{Place, Program};
+use crate::threads;
 
 /// Bytes that a chunk copies in or out, whichever is more: enough for full speed, and little enough to overlap.
 const MOST_BYTES: usize = 16 << 20;
@@ -41,43 +44,108 @@ impl Program {
     }
 
     pub(crate) fn run_host(&self, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
-        let device = self.device();
         check_host(self, batch, args)?;
         if batch == 0 {
             return Ok(());
         }
+        match self.others() {
+            [] => self.run_host_here(0..batch, args),
+            _ => run_on_all(self, batch, args),
+        }
+    }
+
+    /// The same for some items on the first device alone, with arguments that fit and begin with the first of them.
+    fn run_host_here(&self, items: Range<usize>, args: &mut [HostArg<'_>]) -> Result<()> {
+        let device = self.device();
         if device.backend().is_host() {
             let stream = device.stream()?;
-            let places = args.iter_mut().map(|arg| match arg {
-                HostArg::In(bytes) => Place::read(Read::Host(bytes)),
-                HostArg::Out(bytes) => Place::write(Write::Host(bytes)),
+            let places = args.iter_mut().zip(self.plan().args()).map(|(arg, wanted)| {
+                let place = match arg {
+                    HostArg::In(bytes) => Place::read(Read::Host(bytes)),
+                    HostArg::Out(bytes) => Place::write(Write::Host(bytes)),
+                };
+                place.beginning_with(items.start, wanted.sharing)
             });
-            return self.execute_and_wipe(&stream, batch, places.collect(), &mut self.temporaries(&stream, batch)?);
+            let (places, temps) = (places.collect(), &mut self.temporaries(&stream, items.len())?);
+            return self.execute_and_wipe(&stream, items, places, temps);
         }
-        run_chunked(self, batch, args)
+        run_chunked(self, items, args)
     }
 }
 
-/// Runs a program on `batch` > 0 items, checked to fit. What it should have written is zeroed when it fails.
-fn run_chunked(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
-    let outcome = start(program, batch, args);
-    if outcome.is_err() {
-        for (arg, wanted) in args.iter_mut().zip(program.plan().args()) {
-            if let (HostArg::Out(bytes), true) = (arg, wanted.role != Role::In) {
-                bytes.fill(0);
-            }
+/// Runs a program of a group on `batch` > 0 items, checked to fit: each device on a part of them, at the same time. What it
+/// should have written is zeroed when one fails.
+fn run_on_all(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
+    let plan = program.plan();
+    if writes_shared(plan) {
+        return program.run_host_here(0..batch, args);
+    }
+    let rates = core::iter::once(1.0).chain(program.others().iter().map(|other| other.rate));
+    let parts = cut_by_rate(batch, &rates.collect::<Vec<_>>());
+    let programs = core::iter::once(program).chain(program.others().iter().map(|other| &other.program));
+    let of_part = |(arg, wanted): (_, &PlanArg)| HostArg::of_part(arg, wanted.sharing);
+    let mut rest: Vec<HostArg<'_>> = args.iter_mut().zip(plan.args()).map(of_part).collect();
+    let mut start = 0;
+    let mut tasks = Vec::new();
+    for (program, count) in programs.zip(parts) {
+        let own = rest.iter_mut().zip(plan.args()).map(|(arg, wanted)| arg.take(wanted, count));
+        let mut own: Vec<HostArg<'_>> = own.collect();
+        // items keep their numbers, by which they draw
+        let items = start..start + count;
+        start = items.end;
+        if count > 0 {
+            tasks.push(move || program.run_host_here(items, &mut own));
         }
+    }
+    let outcome = threads::each_on_its_own(tasks).and_then(|outcomes| outcomes.into_iter().collect());
+    if outcome.is_err() {
+        zero_outputs(plan, args);
     }
     outcome
 }
 
+/// Whether all items write to the same memory.
+fn writes_shared(plan: &Plan) -> bool {
+    plan.args().iter().any(|arg| arg.sharing == Sharing::Shared && arg.role != Role::In)
+}
+
+/// How many of the items go to each device, by these rates.
+pub(crate) fn cut_by_rate(batch: usize, rates: &[f64]) -> Vec<usize> {
+    let total: f64 = rates.iter().sum();
+    let (mut sum, mut start) = (0.0, 0);
+    let parts = rates.iter().enumerate().map(|(i, rate)| {
+        sum += rate;
+        let end = if i + 1 == rates.len() { batch } else { (batch as f64 * (sum / total)).round() as usize };
+        let end = end.clamp(start, batch);
+        end - std::mem::replace(&mut start, end)
+    });
+    parts.collect()
+}
+
+/// Runs a program on some items, checked to fit. What it should have written is zeroed when it fails.
+fn run_chunked(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Result<()> {
+    let outcome = start(program, items, args);
+    if outcome.is_err() {
+        zero_outputs(program.plan(), args);
+    }
+    outcome
+}
+
+fn zero_outputs(plan: &Plan, args: &mut [HostArg<'_>]) {
+    for (arg, wanted) in args.iter_mut().zip(plan.args()) {
+        if let (HostArg::Out(bytes), true) = (arg, wanted.role != Role::In) {
+            bytes.fill(0);
+        }
+    }
+}
+
 #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
-fn start(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()> {
-    let chunk = chunk_items(program.plan(), batch);
+fn start(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Result<()> {
+    let chunk = chunk_items(program.plan(), items.len());
     let stream = program.device().stream()?;
     match stream.queue() {
         #[cfg(feature = "cuda")]
-        Queue::Cuda(_) => crate::cuda::chunks::run(program, stream, batch, chunk, args),
+        Queue::Cuda(_) => crate::cuda::chunks::run(program, stream, items, chunk, args),
         Queue::Immediate => Err(Error::Unsupported {
             job: program.plan().title().into(),
             why: format!("{} has memory of its own, and no way to copy to it in chunks", program.device()),
@@ -88,7 +156,7 @@ fn start(program: &Program, batch: usize, args: &mut [HostArg<'_>]) -> Result<()
 /// Items of a chunk.
 fn chunk_items(plan: &Plan, batch: usize) -> usize {
     // what all items share may be written by each chunk anew only if there is one chunk
-    if plan.args().iter().any(|arg| arg.sharing == Sharing::Shared && arg.role != Role::In) {
+    if writes_shared(plan) {
         return batch;
     }
     let bytes = |skipped| {
@@ -111,6 +179,16 @@ fn cut(batch: usize, bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_item_goes_to_one_device() {
+        assert_eq!(cut_by_rate(10, &[1.0, 1.0]), [5, 5]);
+        assert_eq!(cut_by_rate(3, &[1.0; 4]).iter().sum::<usize>(), 3);
+        assert_eq!(cut_by_rate(1000, &[1.0, 3.0]), [250, 750]);
+        assert_eq!(cut_by_rate(0, &[1.0, 0.5, 2.0]), [0, 0, 0]);
+        assert_eq!(cut_by_rate(7, &[1e300, 1e-300]), [7, 0]);
+        assert_eq!(cut_by_rate(usize::MAX, &[1.0; 3]).iter().sum::<usize>(), usize::MAX);
+    }
 
     #[test]
     fn chunks_are_of_good_size() {

@@ -3,7 +3,7 @@
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues};
-use ringforge::{Engine, Error, Job, Modulus, Op, Order, Result, Ring, U256};
+use ringforge::{Device, Engine, Error, Job, Modulus, Op, Order, Result, Ring, U256};
 
 /// Rings of every width, some with transforms, some without.
 fn rings() -> Vec<(Ring, bool)> {
@@ -18,7 +18,17 @@ fn rings() -> Vec<(Ring, bool)> {
 }
 
 fn engines() -> Vec<Engine> {
-    [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device).map(Engine::on).collect()
+    let one = [Target::Cpu, Target::Cuda].into_iter().filter_map(Target::device).map(Engine::on);
+    one.chain(groups()).collect()
+}
+
+/// Groups of devices: of CPUs, evenly and by rate, and of a GPU with a CPU.
+fn groups() -> Vec<Engine> {
+    let cpus = |count| vec![(); count].into_iter().map(|()| Device::cpu()).collect::<Vec<_>>();
+    let gpu = Target::Cuda.device().map(|gpu| vec![(gpu, 3.0), (Device::cpu(), 1.0)]);
+    let rated = [Some(vec![(Device::cpu(), 1.0), (Device::cpu(), 7.5)]), gpu];
+    let rated = rated.into_iter().flatten().map(|devices| Engine::group_by_rate(&devices).expect("a group"));
+    [1, 2, 3].map(|count| Engine::group(&cpus(count)).expect("a group")).into_iter().chain(rated).collect()
 }
 
 /// Something generic over a ring's residues, done with those of its width.
@@ -129,7 +139,7 @@ fn errors_name_the_argument() -> Result<()> {
     assert!(engine.ntt(&ring)?.forward_unchecked(&mut [17u16, 0]).is_ok());
 
     let a = engine.upload(&ring, &good)?;
-    assert_eq!(a.buffer().content(), Some(a.content()), "programs refuse the buffer as well");
+    assert_eq!(a.buffers()[0].content(), Some(a.content()), "programs refuse the buffer as well");
     let (tree, natural) = (a.forward()?, a.forward_to(Order::Natural)?);
     assert!(matches!(argument(a.mul(&tree)), ("other", Error::Mismatch { .. })));
     assert!(matches!(argument(tree.mul(&natural)), ("other", Error::Mismatch { .. })));

@@ -3,7 +3,7 @@
 #[path = "support/rings.rs"]
 mod rings;
 
-use ringforge::split::Split;
+use ringforge::split::{MAX_BASE, Split};
 use ringforge::testkit::naive;
 use ringforge::testkit::{devices, residues};
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
@@ -67,12 +67,17 @@ fn every_depth_equals_the_oracle() {
         let most = Split::of(&ring, None).expect("a split").depth();
         for depth in 0..=most {
             let Ok(split) = Split::of(&ring, Some(depth)) else { continue };
-            for order in ORDERS {
-                let a = residues(&ring, 2, 3);
+            // leaves of a higher degree have one order, and no products
+            let multiply = split.base() <= MAX_BASE;
+            for order in if multiply { &ORDERS[..] } else { &[Order::Tree] } {
+                let (order, a) = (*order, residues(&ring, 2, 3));
                 let values = run(&Job::new(&ring, Op::Forward).order(order).depth(depth), 3, &[&a]);
                 let wanted = naive::forward(&ring, &split, order, &naive::to_plain(&ring, &a));
                 assert_eq!(values, naive::to_stored(&ring, &wanted), "{ring} depth {depth} {order}");
                 assert_eq!(run(&Job::new(&ring, Op::Inverse).order(order).depth(depth), 3, &[&values]), a);
+                if !multiply {
+                    continue;
+                }
                 let product = run(&Job::new(&ring, Op::PointMul).order(order).depth(depth), 3, &[&values, &values]);
                 let values = naive::to_plain(&ring, &values);
                 let wanted = naive::point_mul(&ring, &split, order, &values, &values);

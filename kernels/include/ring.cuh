@@ -78,7 +78,7 @@ struct Pass {
     static constexpr u32 span = Tree<R>::nodes(last) / Tree<R>::nodes(first);  // coefficients that its layers combine
     static constexpr u32 stride = R::length / nodes / span;
     // Groups of `span` registers that lie side by side in memory, and sets of such groups.
-    static constexpr u32 vector = last == R::layers ? R::base : P == 0 ? R::vector : 1;
+    static constexpr u32 vector = last == R::layers && R::stride == 1 ? R::base : P == 0 ? R::vector : 1;
     static constexpr u32 sets = R::per_thread / span / vector;
     static_assert(sets * span * vector == R::per_thread && stride % vector == 0, "the pass does not fit the registers");
 

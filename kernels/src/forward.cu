@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident
     load_row<Rq, 0>(x, in + row.offset(in_distance), row.thread, row.live);
     if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);
     ntt_forward<Rq>(m, x, table, row.shared, row.thread, row.node);
-    if constexpr (Rq::stride == 1 || !Bound<Rq>::kept) {
+    if constexpr (Rq::pass[Rq::passes] == Rq::layers || !Bound<Rq>::kept) {
         RF_UNROLL
         for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
     }

@@ -70,5 +70,6 @@ pub fn run(device: &Device, job: &Job, batch: usize, inputs: &[&[u8]]) -> Vec<u8
 /// The examples of pages that no package has, as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/fhe.md")]
+#[doc = include_str!("../../docs/scale.md")]
 #[doc = include_str!("../../docs/zk.md")]
 struct Pages;

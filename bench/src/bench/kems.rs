@@ -178,7 +178,7 @@ pub(super) fn are_fine(statuses: &[u8]) -> Vec<bool> {
 }
 
 /// Whether shared keys agree wherever there is a key.
-fn ends_agree(has_key: &[bool], sent: &[u8], received: &[u8]) -> bool {
+pub(super) fn ends_agree(has_key: &[bool], sent: &[u8], received: &[u8]) -> bool {
     let keys = sent.chunks_exact(32).zip(received.chunks_exact(32));
     sent.len() == 32 * has_key.len() && has_key.iter().zip(keys).all(|(has_key, (a, b))| !has_key || a == b)
 }

@@ -7,7 +7,7 @@ use ringforge::Device;
 #[cfg(feature = "peers")]
 use super::cpu;
 pub(crate) use super::figure::Figure;
-use super::{Bench, ckks, convert, fhe, kems, operations, papers, rates, rings, sm2, stark, zk};
+use super::{Bench, ckks, convert, fhe, group, kems, operations, papers, rates, rings, sm2, stark, zk};
 use crate::measure::Effort;
 use crate::record::{Measurement, Peer};
 use crate::tune;
@@ -207,6 +207,7 @@ pub(crate) static SUITES: &[&Suite] = &[
     &kems::CTRU_PRIME,
     &kems::ML_KEM,
     &sm2::SUITE,
+    &group::SUITE,
     #[cfg(feature = "peers")]
     &cpu::SUITE,
     &papers::SUITE,

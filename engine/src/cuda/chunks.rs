@@ -11,6 +11,7 @@ use crate::call::HostArg;
 use crate::cuda::CudaMemory;
 use crate::cuda::copy::{copy, start_download, start_upload};
 use crate::cuda::memory::Access;
+use crate::cuda::pinned;
 use crate::cuda::queue::CudaQueue;
 use crate::cuda::staging::Staged;
 use crate::device::Stream;
@@ -27,18 +28,18 @@ use slabs::Beside;
 /// Chunks under way at a time: one copied in, one worked on, one copied out.
 const LANES: usize = 3;
 
-/// Runs a program on `batch` items, `chunk` at a time. After an error the outputs hold anything.
+/// Runs a program on items, `chunk` at a time; arguments begin with the first. After an error the outputs hold anything.
 pub(crate) fn run(
     program: &Program,
     stream: Stream,
-    batch: usize,
+    items: Range<usize>,
     chunk: usize,
     args: &mut [HostArg<'_>],
 ) -> Result<()> {
     let mut shared = Shared::new(program, stream, args)?;
     let flow = if chunk == 1 { flow_of(program) } else { None };
-    let (chunk, mut lanes) = lanes(program, batch, chunk, args, flow.as_ref())?;
-    let outcome = work(program, batch, chunk, args, &mut shared, &mut lanes);
+    let (chunk, mut lanes) = lanes(program, &items, chunk, args, flow.as_ref())?;
+    let outcome = work(program, items, chunk, args, &mut shared, &mut lanes);
     // before anything else, even the return of an error: copies from and to the caller's memory must end
     let ended = lanes.iter().map(Lane::synchronize).fold(Ok(()), Result::and);
     drop(lanes);
@@ -55,14 +56,14 @@ fn flow_of(program: &Program) -> Option<Flow> {
 /// As many lanes as there is work for, with the largest chunk up to this one for which there is memory.
 fn lanes<'f>(
     program: &Program,
-    batch: usize,
+    items: &Range<usize>,
     mut chunk: usize,
     args: &[HostArg<'_>],
     flow: Option<&'f Flow>,
 ) -> Result<(usize, Vec<Lane<'f>>)> {
     loop {
-        let count = LANES.min(batch.div_ceil(chunk));
-        match (0..count).map(|_| Lane::new(program, chunk, args, flow)).collect() {
+        let count = LANES.min(items.len().div_ceil(chunk));
+        match (0..count).map(|_| Lane::new(program, (items.start, chunk), args, flow)).collect() {
             Ok(lanes) => return Ok((chunk, lanes)),
             Err(Error::OutOfMemory { .. }) if chunk > 1 => chunk = chunk.div_ceil(4),
             Err(error) => return Err(error),
@@ -72,20 +73,20 @@ fn lanes<'f>(
 
 fn work(
     program: &Program,
-    batch: usize,
+    items: Range<usize>,
     chunk: usize,
     args: &mut [HostArg<'_>],
     shared: &mut Shared,
     lanes: &mut [Lane<'_>],
 ) -> Result<()> {
     let count = lanes.len().max(1);
-    for (number, start) in (0..batch).step_by(chunk).enumerate() {
+    for (number, start) in items.clone().step_by(chunk).enumerate() {
         let lane = lanes.get_mut(number % count).ok_or(Error::OutOfMemory { bytes: 0 })?;
         lane.land(program, args)?;
-        lane.start(program, start..batch.min(start + chunk), args, shared)?;
+        lane.start(program, start..items.end.min(start + chunk), args, shared)?;
     }
     // in the order in which they were started
-    let started = batch.div_ceil(chunk);
+    let started = items.len().div_ceil(chunk);
     for number in started.saturating_sub(count)..started {
         if let Some(lane) = lanes.get_mut(number % count) {
             lane.land(program, args)?;
@@ -143,6 +144,8 @@ struct Lane<'f> {
     once: bool,
     /// The chunk under way.
     items: Range<usize>,
+    /// The item with which the caller's memory begins.
+    first: usize,
     /// Where chunks are single items that are copied and worked on by slabs.
     slabs: Option<(&'f Flow, Beside)>,
 }
@@ -156,7 +159,12 @@ struct LaneArg {
 }
 
 impl<'f> Lane<'f> {
-    fn new(program: &Program, chunk: usize, args: &[HostArg<'_>], flow: Option<&'f Flow>) -> Result<Self> {
+    fn new(
+        program: &Program,
+        (first, chunk): (usize, usize),
+        args: &[HostArg<'_>],
+        flow: Option<&'f Flow>,
+    ) -> Result<Self> {
         let stream = program.device().stream()?;
         let gpu = cuda_queue(&stream)?.gpu().clone();
         let lane_arg = |(arg, host): (&PlanArg, &HostArg<'_>)| {
@@ -165,14 +173,14 @@ impl<'f> Lane<'f> {
             }
             let bytes = arg.bytes * chunk;
             let memory = Guarded::new(&stream, program.device().allocate(bytes)?, arg.secret);
-            let direct = bytes == 0 || gpu.pinned.contain(host.bytes());
+            let direct = bytes == 0 || pinned::is_pinned(host.bytes());
             let staged = !direct && flow.is_none();
             let staged = if staged { Some(Staged::new(&gpu, bytes, arg.secret)?) } else { None };
             Ok(Some(LaneArg { memory, direct, staged }))
         };
         let args = program.plan().args().iter().zip(args).map(lane_arg).collect::<Result<_>>()?;
         let slabs = flow.map(|flow| Ok((flow, Beside::new(program)?))).transpose()?;
-        Ok(Self { args, temps: program.temporaries(&stream, chunk)?, once: true, items: 0..0, stream, slabs })
+        Ok(Self { args, temps: program.temporaries(&stream, chunk)?, once: true, items: 0..0, first, stream, slabs })
     }
 
     /// Starts a chunk: copies in, steps, copies out. The lane is idle.
@@ -192,14 +200,14 @@ impl<'f> Lane<'f> {
         let plan = program.plan();
         for ((arg, host), lane) in plan.args().iter().zip(args.iter()).zip(&mut self.args) {
             if let (Some(lane), true) = (lane, arg.role != Role::Out) {
-                lane.upload(queue, &host.bytes()[bytes_of(arg, &items)])?;
+                lane.upload(queue, &host.bytes()[bytes_of(arg, &items, self.first)])?;
             }
         }
         let places = places(program, items.start, &mut self.args, shared)?;
         program.execute(&self.stream, items.clone(), once, places, &mut self.temps)?;
         for ((arg, host), lane) in plan.args().iter().zip(args.iter_mut()).zip(&mut self.args) {
             if let (Some(lane), HostArg::Out(host), true) = (lane, host, arg.role != Role::In) {
-                lane.download(queue, &mut host[bytes_of(arg, &items)])?;
+                lane.download(queue, &mut host[bytes_of(arg, &items, self.first)])?;
             }
         }
         Ok(())
@@ -215,7 +223,7 @@ impl<'f> Lane<'f> {
         for ((arg, host), lane) in program.plan().args().iter().zip(args).zip(&mut self.args) {
             let (Some(LaneArg { staged: Some(staged), .. }), HostArg::Out(host)) = (lane, host) else { continue };
             if arg.role != Role::In {
-                let to = &mut host[bytes_of(arg, &items)];
+                let to = &mut host[bytes_of(arg, &items, self.first)];
                 copy(staged.bytes_mut(to.len())?, to);
             }
         }
@@ -286,8 +294,9 @@ impl LaneArg {
     }
 }
 
-fn bytes_of(arg: &PlanArg, items: &Range<usize>) -> Range<usize> {
-    items.start * arg.bytes..items.end * arg.bytes
+/// The bytes of items in memory that begins with the first.
+fn bytes_of(arg: &PlanArg, items: &Range<usize>, first: usize) -> Range<usize> {
+    (items.start - first) * arg.bytes..(items.end - first) * arg.bytes
 }
 
 fn cuda_queue(stream: &Stream) -> Result<&Arc<CudaQueue>> {

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::columns::Shape;
 use crate::cuda::driver::failed;
 use crate::cuda::memory::{Access, CudaMemory, Part};
+use crate::cuda::pinned::is_pinned;
 use crate::cuda::queue::CudaQueue;
 use crate::cuda::staging::Staged;
 use crate::error::Result;
@@ -41,7 +42,7 @@ pub(crate) fn upload(queue: &CudaQueue, from: &[u8], part: Part<'_>) -> Result<(
     let Part { memory: to, first, .. } = part;
     let access = part.overwrite();
     to.before(queue, access)?;
-    let outcome = if queue.gpu().pinned.contain(from) {
+    let outcome = if is_pinned(from) {
         // SAFETY: waited for before the source can change.
         let started = unsafe { start_upload(queue, from, to, first) };
         queue.synchronize().and(started)
@@ -73,7 +74,7 @@ pub(crate) fn download(queue: &CudaQueue, part: Part<'_>, to: &mut [u8]) -> Resu
     queue.gpu().bind()?;
     let Part { memory: from, first, .. } = part;
     from.before(queue, Access::Read)?;
-    let outcome = if queue.gpu().pinned.contain(to) {
+    let outcome = if is_pinned(to) {
         // SAFETY: waited for before the target can be read.
         let started = unsafe { start_download(queue, from, first, to) };
         queue.synchronize().and(started)

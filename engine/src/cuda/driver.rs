@@ -7,7 +7,6 @@ use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, DriverError, sys};
 
 use crate::cuda::code::Codes;
-use crate::cuda::pinned::PinnedRanges;
 use crate::cuda::pool::Pool;
 use crate::cuda::queue::IdleLines;
 use crate::cuda::staging::Staging;
@@ -30,7 +29,6 @@ pub(crate) struct Gpu {
     pub(crate) idle: IdleLines,
     pub(crate) pool: Pool,
     pub(crate) staging: Staging,
-    pub(crate) pinned: PinnedRanges,
     pub(crate) codes: Codes,
 }
 
@@ -68,7 +66,6 @@ impl Gpu {
             idle: IdleLines::default(),
             pool: Pool::default(),
             staging: Staging::default(),
-            pinned: PinnedRanges::default(),
             codes,
         }))
     }

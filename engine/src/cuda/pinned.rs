@@ -25,8 +25,8 @@ impl Pinned {
     /// This many bytes (at least one), all zero.
     pub(crate) fn new(gpu: &Gpu, len: usize) -> Result<Self> {
         gpu.bind()?;
-        // SAFETY: a context is current. No flags: write-combined memory would be slow to read.
-        let start = match unsafe { result::malloc_host(len, 0) } {
+        // SAFETY: a context is current. Any GPU may use it; write-combined memory would be slow to read.
+        let start = match unsafe { result::malloc_host(len, sys::CU_MEMHOSTALLOC_PORTABLE) } {
             Ok(start) => NonNull::new(start.cast::<u8>()).ok_or(Error::OutOfMemory { bytes: len })?,
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
                 return Err(Error::OutOfMemory { bytes: len });
@@ -60,19 +60,22 @@ impl Drop for Pinned {
     }
 }
 
-/// Page-locked memory that callers hold, known to its GPU by its address.
-pub(crate) struct PinnedBytes {
-    gpu: Arc<Gpu>,
-    memory: Pinned,
-}
+/// Page-locked memory that callers hold, known to all GPUs by its address.
+pub(crate) struct PinnedBytes(Pinned);
 
 /// Page-locked memory in callers' hands: length by first address.
 #[derive(Default)]
-pub(crate) struct PinnedRanges(Mutex<BTreeMap<usize, usize>>);
+struct PinnedRanges(Mutex<BTreeMap<usize, usize>>);
+
+static RANGES: PinnedRanges = PinnedRanges(Mutex::new(BTreeMap::new()));
+
+/// Whether GPUs can copy to and from all of these bytes by themselves.
+pub(crate) fn is_pinned(bytes: &[u8]) -> bool {
+    RANGES.contain(bytes)
+}
 
 impl PinnedRanges {
-    /// Whether the GPU can copy to and from all of these bytes by itself.
-    pub(crate) fn contain(&self, bytes: &[u8]) -> bool {
+    fn contain(&self, bytes: &[u8]) -> bool {
         let start = bytes.as_ptr() as usize;
         let ranges = self.ranges();
         let before = ranges.range(..=start).next_back();
@@ -86,25 +89,25 @@ impl PinnedRanges {
 
 impl PinnedBytes {
     /// This many bytes (at least one), all zero.
-    pub(crate) fn new(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
+    pub(crate) fn new(gpu: &Gpu, len: usize) -> Result<Self> {
         let memory = Pinned::new(gpu, len)?;
-        gpu.pinned.ranges().insert(memory.start.as_ptr() as usize, len);
-        Ok(Self { gpu: gpu.clone(), memory })
+        RANGES.ranges().insert(memory.start.as_ptr() as usize, len);
+        Ok(Self(memory))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.memory.bytes()
+        self.0.bytes()
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        self.memory.bytes_mut()
+        self.0.bytes_mut()
     }
 }
 
 impl Drop for PinnedBytes {
     fn drop(&mut self) {
         // before the memory itself is freed, so that ordinary memory at the same address is never taken for it
-        self.gpu.pinned.ranges().remove(&(self.memory.start.as_ptr() as usize));
+        RANGES.ranges().remove(&(self.0.start.as_ptr() as usize));
     }
 }
 

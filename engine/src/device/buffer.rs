@@ -94,6 +94,11 @@ impl Buffer {
         Self { written: true, ..Self::new(device, memory.into(), len) }
     }
 
+    /// Notes that there is something to be read, of which no more is known.
+    pub(crate) fn holds_anything(&mut self) {
+        (self.written, self.content) = (true, None);
+    }
+
     pub(crate) fn on(&self, device: &Device, what: &str) -> Result<()> {
         if self.device.is(device) {
             return Ok(());

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use crypto_bigint::U256;
 
-use crate::device::Buffer;
+use crate::device::{Buffer, Stream};
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
 use crate::kernel::Role;
@@ -14,13 +14,16 @@ use crate::ring::Ring;
 
 use super::{Engine, checked, elements_of, of};
 
-/// A batch of ring elements on an engine's device, as coefficients or evaluations. Made by [`Engine::upload`].
+/// A batch of ring elements on an engine's device, as coefficients or evaluations, or on those of a
+/// [group](Engine::group), each of which has some. Made by [`Engine::upload`].
 ///
-/// Operations start work and return, in the order of [`Engine::stream`]; [`Elements::download`] waits.
+/// Operations start work and return, in the order of [`Engine::stream`] and other devices' own streams;
+/// [`Elements::download`] waits.
 #[derive(Debug)]
 pub struct Elements {
     engine: Engine,
-    buffer: Buffer,
+    /// Of each device.
+    buffers: Vec<Buffer>,
     content: Content,
     batch: usize,
 }
@@ -37,11 +40,19 @@ enum Operation {
 impl Elements {
     pub(super) fn upload<T: Pod>(engine: &Engine, ring: &Ring, coefficients: &[T]) -> Result<Self> {
         let batch = checked(ring, "coefficients", coefficients)?;
-        let mut buffer = engine.stream()?.upload(coefficients)?;
         let content = Content::Coefficients(ring.clone());
-        // so that a program to which the buffer is given knows as well
-        buffer.content = Some(content.clone());
-        Ok(Self { engine: engine.clone(), buffer, content, batch })
+        let (width, mut rest) = (ring.bytes() / ring.width().bytes(), coefficients);
+        let mut upload = |(stream, count): (&Stream, usize)| {
+            let (own, behind) = rest.split_at(count * width);
+            rest = behind;
+            let mut buffer = stream.upload(own)?;
+            // so that a program to which the buffer is given knows as well
+            buffer.content = Some(content.clone());
+            Ok(buffer)
+        };
+        let streams = engine.streams()?;
+        let buffers = streams.into_iter().zip(engine.cut(batch)).map(&mut upload).collect::<Result<_>>()?;
+        Ok(Self { engine: engine.clone(), buffers, content, batch })
     }
 
     /// The ring.
@@ -62,10 +73,11 @@ impl Elements {
         self.batch
     }
 
-    /// Their memory, for a [`Program`](crate::Program).
+    /// Their memory, for a [`Program`](crate::Program): one after another, on each of the engine's
+    /// [devices](Engine::devices).
     #[must_use]
-    pub fn buffer(&self) -> &Buffer {
-        &self.buffer
+    pub fn buffers(&self) -> &[Buffer] {
+        &self.buffers
     }
 
     /// The evaluations of polynomials, in the order of the tree, which is the fastest.
@@ -140,7 +152,9 @@ impl Elements {
     /// [`Error::Argument`] for numbers of another width than the ring's residues; [`Error::Driver`].
     pub fn download<T: Pod>(&self) -> Result<Vec<T>> {
         elements_of::<T>(self.ring(), "the vector", &[])?;
-        self.engine.stream()?.download(&self.buffer)
+        let streams = self.engine.streams()?;
+        let parts = self.buffers.iter().zip(streams).map(|(buffer, stream)| stream.download(buffer));
+        Ok(parts.collect::<Result<Vec<Vec<T>>>>()?.concat())
     }
 
     /// An operation on elements such as these.
@@ -183,12 +197,8 @@ impl Elements {
 
     fn run_program(&self, program: &Program, from: &[&Self]) -> Result<Self> {
         let Self { engine, batch, .. } = self;
-        let mut buffer = engine.device().buffer(self.buffer.len())?;
-        let stream = engine.stream()?;
-        let mut call = program.on(stream, *batch);
-        let names = ["self", "other"];
-        let mut content = self.content.clone();
-        for ((arg, elements), name) in program.plan().args().iter().zip(from).zip(names) {
+        let inputs = || program.plan().args().iter().zip(from);
+        for ((arg, elements), name) in inputs().zip(["self", "other"]) {
             if arg.before.as_ref() != Some(&elements.content) {
                 let expected = arg.before.as_ref().map_or_else(String::new, ToString::to_string);
                 let (what, got) = (program.plan().title().to_owned(), elements.content.to_string());
@@ -198,13 +208,24 @@ impl Elements {
                 let what = "elements, as many as the others are";
                 return Err(of(name, Error::Length { what, expected: *batch, got: elements.batch }));
             }
-            call = call.input(&arg.name, &elements.buffer);
+            if elements.buffers.len() != self.buffers.len() {
+                let [expected, got] = [engine, &elements.engine].map(|engine| format!("{engine:?}"));
+                return Err(Error::ForeignDevice { what: name.into(), expected, got });
+            }
         }
-        if let Some(arg) = program.plan().args().iter().find(|arg| arg.role == Role::Out) {
-            content = arg.after.clone().unwrap_or(content);
-            call = call.output(&arg.name, &mut buffer);
+        let output = program.plan().args().iter().find(|arg| arg.role == Role::Out);
+        let mut buffers = Vec::with_capacity(self.buffers.len());
+        for (i, (stream, batch)) in engine.streams()?.into_iter().zip(engine.cut(*batch)).enumerate() {
+            let mut buffer = stream.device().buffer(self.buffers[i].len())?;
+            let call = program.on(stream, batch);
+            let call = inputs().fold(call, |call, (arg, elements)| call.input(&arg.name, &elements.buffers[i]));
+            match output {
+                Some(arg) => call.output(&arg.name, &mut buffer).run()?,
+                None => call.run()?,
+            }
+            buffers.push(buffer);
         }
-        call.run()?;
-        Ok(Self { engine: engine.clone(), buffer, content, batch: *batch })
+        let content = output.and_then(|arg| arg.after.clone()).unwrap_or_else(|| self.content.clone());
+        Ok(Self { engine: engine.clone(), buffers, content, batch: *batch })
     }
 }

@@ -67,6 +67,7 @@ impl Kernel for PointMul {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
+        self.rows.split.check_leaves("a product of values")?;
         let text = if self.adds() { ringforge_kernels::MUL_ADD } else { ringforge_kernels::POINT_MUL };
         let mut source = self.rows.source(self, text, limits)?;
         source.built.launch = self.rows.leaf_launch()?;
@@ -93,6 +94,7 @@ impl Kernel for PointMul {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        self.rows.split.check_leaves("a product of values")?;
         dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, adds: self.adds(), args })
     }
 

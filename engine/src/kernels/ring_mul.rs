@@ -69,6 +69,7 @@ impl Kernel for RingMul {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
+        self.rows.split.check_leaves("a product")?;
         self.rows.check_whole(limits)?;
         Ok(self.rows.source(self, ringforge_kernels::RING_MUL, limits)?.fusable())
     }
@@ -88,6 +89,7 @@ impl Kernel for RingMul {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
+        self.rows.split.check_leaves("a product")?;
         dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
     }
 

@@ -39,6 +39,9 @@ impl Rows {
 
     /// The source of a transform or product of such rows, its text being one of the engine's.
     pub(crate) fn source(&self, kernel: &dyn Kernel, text: &'static str, limits: &Limits) -> Result<Source> {
+        if self.is_natural() {
+            self.split.check_leaves("values in natural order")?;
+        }
         Ok(Source {
             numbers: self.numbers(kernel.ports()),
             ..Source::of_engine(kernel, text, self.build_part(limits, "")?)

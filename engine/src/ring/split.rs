@@ -11,7 +11,7 @@ use crate::modulus::{Modulus, Width};
 use crate::ring::roots::{self, Constant};
 use crate::ring::{Quotient, Ring};
 
-/// The largest degree at which a transform may stop.
+/// The largest degree at which a transform stops by itself, and of leaves that can be multiplied.
 pub const MAX_BASE: usize = 8;
 
 /// One layer of a split.
@@ -47,7 +47,8 @@ pub struct Roots {
     pub step: U256,
 }
 
-/// The tree by which f factors modulo every modulus of a ring into leaves x^d − β of equal degree d ≤ 8.
+/// The tree by which f factors modulo every modulus of a ring into leaves x^d − β of equal degree d, at most 8 unless fewer
+/// layers are asked for: then it ends at any degree, for transforms in tree order.
 ///
 /// Let t be the product of the radices below an optional first [`Layer::Sixth`]. A tree starts at x^(t·d) − γ^t; a node
 /// x^k − γ^m ρ^e (m divides e) splits by radix r into x^(k/r) − γ^(m/r) ρ^((e + i·t)/r), i = 0 … r−1, from left to
@@ -68,7 +69,7 @@ impl Split {
     ///
     /// # Errors
     /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] where the ring has no transform that ends at a
-    /// degree of at most [`MAX_BASE`]; [`Error::Ring`] for a named root or step that does not split f.
+    /// degree of at most [`MAX_BASE`], or not so many layers; [`Error::Ring`] for a named root or step that does not split f.
     pub fn of(ring: &Ring, depth: Option<u32>) -> Result<Self> {
         let top = Top::of(ring)?;
         let n = ring.degree();
@@ -104,7 +105,7 @@ impl Split {
         }
         let t = product(&layers[usize::from(top.sixth)..]);
         let base = top.length / t;
-        if base > MAX_BASE {
+        if base > MAX_BASE && (depth.is_none() || layers.is_empty()) {
             let q = ring.basis().first().map_or(U256::ZERO, Modulus::value);
             let wanted = top.order_factor * (top.length / MAX_BASE).next_power_of_two() as u64;
             return match ring.basis().iter().find(|q| !q.has_root(wanted)) {
@@ -141,6 +142,22 @@ impl Split {
         let of = |q: &Modulus| self.roots.iter().find(|roots| roots.q == *q).copied();
         let roots = ring.moduli().iter().filter_map(of).collect();
         Ok(Self { ring, roots, ..self.clone() })
+    }
+
+    /// Refuses an operation on values that end at too high a degree for it.
+    pub(crate) fn check_leaves(&self, operation: &str) -> Result<()> {
+        match self.ends_high() {
+            false => Ok(()),
+            true => Err(Error::Unsupported {
+                job: format!("{operation} in {}", self.ring),
+                why: format!("its transform ends at degree {}, more than {MAX_BASE}", self.base),
+            }),
+        }
+    }
+
+    /// Whether leaves have so high a degree that all that can be done with them is to transform them back.
+    pub(crate) fn ends_high(&self) -> bool {
+        self.base > MAX_BASE
     }
 
     /// The ring.

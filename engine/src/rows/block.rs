@@ -96,7 +96,7 @@ impl Block {
         let most = (registers * 4 / arithmetic.word_bytes()).checked_div(*held)?;
         let target = most / 2;
         let above = split.nodes(part.start);
-        let is_leaf = part.end == split.layers.len();
+        let is_leaf = part.end == split.layers.len() && !split.ends_high();
         let stride = if is_leaf { 1 } else { split.n / split.nodes(part.end) };
         let length = split.n / above / stride;
         let shape = |per_thread: usize| {
@@ -309,7 +309,8 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
         (0..count).map(|i| start(i)..start(i + 1)).collect::<Vec<_>>()
     };
     let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
-    let small = rows.split.n * bytes <= WHOLE_BYTES;
+    // few layers over columns
+    let small = rows.split.n * bytes <= WHOLE_BYTES || rows.split.ends_high();
     if rows.held > 1 || limits.is_cpu() {
         return whole;
     }
@@ -329,7 +330,7 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
 /// The first layers of passes in which a thread with this many coefficients can work alone, last pass as long as can be.
 fn passes(split: &Split, part: &Range<usize>, per_thread: usize) -> Option<Vec<usize>> {
     let mut starts = vec![part.end];
-    let mut unit = if part.end == split.layers.len() { split.base } else { 1 };
+    let mut unit = if part.end == split.layers.len() && !split.ends_high() { split.base } else { 1 };
     let mut layer = part.end;
     loop {
         let mut reach = unit;

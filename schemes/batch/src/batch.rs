@@ -1,6 +1,7 @@
 //! A mechanism made ready on a device.
 
 use core::any::TypeId;
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -216,13 +217,13 @@ impl<M: KemScheme> Batch<M> {
 
     /// The program of an operation, one that also checks the keys if that is wanted; nothing for a check of what needs none.
     fn program(&self, operation: Operation, checked: bool) -> Result<Option<Program>> {
-        let (key, mut is_needed) = ((TypeId::of::<M>(), operation, checked), true);
+        let (key, is_needed) = ((TypeId::of::<M>(), operation, checked), Cell::new(true));
         let program = self.engine.program_of(&key, |planner| {
             let plan = operation.plan(M::NAME, &M::steps(planner.limits())?, checked, planner)?;
-            is_needed = plan.is_some();
+            is_needed.set(plan.is_some());
             plan.ok_or_else(|| missing::<M>(operation))
         });
-        if is_needed { program.map(Some) } else { Ok(None) }
+        if is_needed.get() { program.map(Some) } else { Ok(None) }
     }
 
     /// Runs an operation over host memory, keys checked.

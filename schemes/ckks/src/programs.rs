@@ -1,5 +1,7 @@
 //! What the scheme runs: each operation at a level as a pipeline, planned and compiled once.
 
+use core::cell::Cell;
+
 use ringforge::{Pipeline, Plan, Planner, Program};
 
 use crate::error::{Error, Result};
@@ -69,18 +71,18 @@ impl Ckks {
     /// A program of the scheme's own, made once.
     pub(crate) fn program(&self, operation: Operation, level: usize) -> Result<Program> {
         let key = (operation, level, self.shared_parameters().clone());
-        let mut failed = None;
+        let failed = Cell::new(None);
         let program = self.engine().program_of(&key, |planner| {
             self.plan(&key.0, level, planner).map_err(|error| match error {
                 Error::Engine(error) => error,
                 other => {
                     let refused = ringforge::Error::Plan { plan: format!("CKKS {:?}", key.0), why: other.to_string() };
-                    failed = Some(other);
+                    failed.set(Some(other));
                     refused
                 }
             })
         });
-        program.map_err(|error| failed.unwrap_or(Error::Engine(error)))
+        program.map_err(|error| failed.take().unwrap_or(Error::Engine(error)))
     }
 
     /// Its plan, which takes no memory of the device.

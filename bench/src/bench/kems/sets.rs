@@ -143,7 +143,7 @@ impl Set {
     }
 
     /// The plan of an operation.
-    pub(super) fn plan(&self, operation: Operation, limits: &Limits) -> Result<Plan> {
+    pub(crate) fn plan(&self, operation: Operation, limits: &Limits) -> Result<Plan> {
         match operation {
             Operation::EncapsOne => Ok(self.with_sample("encapsulate to one key from seeds", limits)?.plan),
             Operation::DecapsOne => Ok(self.with_sample("decapsulate with one key", limits)?.plan),
@@ -184,7 +184,7 @@ impl Operation {
     }
 
     /// Bytes of the seed that it begins with.
-    pub(super) fn seed(self) -> Option<usize> {
+    pub(crate) fn seed(self) -> Option<usize> {
         match self {
             Self::KeyGen => Some(KEY_SEED),
             Self::Encaps | Self::EncapsOne => Some(ENCAPSULATION_SEED),

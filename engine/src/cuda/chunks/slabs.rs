@@ -63,7 +63,7 @@ impl Lane<'_> {
         shared: &mut Shared,
         once: bool,
     ) -> Result<()> {
-        let Self { stream, args: lane_args, temps, items, slabs: Some((Flow(steps), beside)), .. } = self else {
+        let Self { stream, args: lane_args, temps, items, first, slabs: Some((Flow(steps), beside)), .. } = self else {
             return Ok(());
         };
         let direct: Vec<bool> = lane_args.iter().map(|arg| arg.as_ref().is_some_and(|arg| arg.direct)).collect();
@@ -78,8 +78,15 @@ impl Lane<'_> {
                 continue;
             }
             let work = Work::new(kernel, step_items, &targets)?;
-            let mut step =
-                StepRun { program, queue: cuda_queue(stream)?, beside, items, targets: &targets, direct: &direct };
+            let mut step = StepRun {
+                program,
+                queue: cuda_queue(stream)?,
+                beside,
+                items,
+                first: *first,
+                targets: &targets,
+                direct: &direct,
+            };
             step.run(work, slabs, args)?;
         }
         Ok(())
@@ -92,13 +99,14 @@ impl Lane<'_> {
         items: &Range<usize>,
         args: &mut [HostArg<'_>],
     ) -> Result<()> {
+        let first = self.first;
         let Some((_, beside)) = &mut self.slabs else { return Ok(()) };
         let down = beside.down.clone();
         let down = cuda_queue(&down)?;
         let mut under_way: VecDeque<(Staged, Moved)> = VecDeque::new();
         let mut land = |beside: &mut Beside, (mut staged, Moved { arg, shape, .. }): (Staged, Moved)| -> Result<()> {
             if let HostArg::Out(host) = &mut args[arg] {
-                let to = &mut host[bytes_of(&program.plan().args()[arg], items)];
+                let to = &mut host[bytes_of(&program.plan().args()[arg], items, first)];
                 scatter(staged.bytes_mut(shape.bytes())?, to, &shape);
             }
             beside.pieces.push_back(staged);
@@ -131,6 +139,7 @@ struct StepRun<'a> {
     queue: &'a CudaQueue,
     beside: &'a mut Beside,
     items: &'a Range<usize>,
+    first: usize,
     targets: &'a [Target<'a>],
     /// Arguments that the GPU copies from and to by itself.
     direct: &'a [bool],
@@ -169,7 +178,7 @@ impl<'a> StepRun<'a> {
 
     fn upload(&mut self, up: &CudaQueue, moved: &Moved, args: &[HostArg<'_>]) -> Result<()> {
         let Moved { arg, shape, .. } = *moved;
-        let from = &args[arg].bytes()[bytes_of(&self.program.plan().args()[arg], self.items)];
+        let from = &args[arg].bytes()[bytes_of(&self.program.plan().args()[arg], self.items, self.first)];
         let to = self.memory(moved)?;
         if self.direct[arg] {
             // SAFETY: `chunks::run` borrows the caller's memory and waits for the queue before it returns.
@@ -192,7 +201,7 @@ impl<'a> StepRun<'a> {
         }
         let Moved { arg, shape, .. } = *moved;
         let HostArg::Out(to) = &mut args[arg] else { return Ok(()) };
-        let to = &mut to[bytes_of(&self.program.plan().args()[arg], self.items)];
+        let to = &mut to[bytes_of(&self.program.plan().args()[arg], self.items, self.first)];
         down.wait(&mut done)?;
         // SAFETY: `chunks::run` borrows the caller's memory mutably, and waits for the queue before it returns.
         unsafe { start_download_shape(down, self.memory(moved)?, &shape, &mut to[shape.offset..], shape.pitch) }

@@ -1,0 +1,29 @@
+//! What the devices of a group say and send to one another.
+
+mod loopback;
+
+use core::fmt::Debug;
+
+use crate::backend::Queue;
+use crate::error::Result;
+use crate::memory::{Read, Write};
+
+pub(crate) use loopback::Loopback;
+
+/// One rank's end of the connections between the devices of a group. All ranks make the same calls in the same order; what
+/// fails on one ends them all with an error, after which the communicator is of no more use.
+pub(crate) trait Communicator: Debug + Send + Sync {
+    /// Starts an exchange, after earlier work on the queue: each piece is sent to the rank beside it, and each place takes
+    /// the next piece that comes from its rank. What a rank sends itself is copied. The memory is the exchange's until
+    /// [`Communicator::finish`] has returned.
+    fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()>;
+
+    /// Waits until all work on the queue is done, exchanges included.
+    fn finish(&self, queue: &Queue) -> Result<()>;
+
+    /// Whether all ranks were given the same: if not, an error on each.
+    fn agree(&self, what: &str) -> Result<()>;
+
+    /// Says that this rank goes no further, so that the others need not wait for it.
+    fn abandon(&self);
+}

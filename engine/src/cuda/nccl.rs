@@ -1,0 +1,225 @@
+//! What GPUs send one another, through NCCL.
+
+mod library;
+
+use core::ffi::c_void;
+use core::ptr;
+use core::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::backend::Queue;
+use crate::communicator::Communicator;
+use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::memory::{Access, Part};
+use crate::cuda::queue::CudaQueue;
+use crate::error::{Error, Result};
+use crate::memory::{Read, Write};
+
+use library::{BYTE, Code, Config, Handle, IN_PROGRESS, Nccl, SUCCESS};
+
+pub(crate) use library::UniqueId;
+
+/// How long a thread looks again and again before it sleeps between looks.
+const EAGER: Duration = Duration::from_millis(20);
+
+/// The end of one GPU.
+pub(crate) struct NcclCommunicator {
+    nccl: &'static Nccl,
+    gpu: Arc<Gpu>,
+    rank: usize,
+    timeout: Duration,
+    /// None once something failed: nothing can be sent any more, and no memory is in use.
+    handle: Mutex<Option<Raw>>,
+    /// Whether one of this process' ranks goes no further.
+    abandoned: Arc<AtomicBool>,
+}
+
+struct Raw(Handle);
+
+// SAFETY: the library lets any thread use a communicator, one at a time.
+unsafe impl Send for Raw {}
+
+/// What ranks need to find one another.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) id: UniqueId,
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
+    /// How long to wait for others.
+    pub(crate) timeout: Duration,
+    /// Whether one of this process' ranks goes no further.
+    pub(crate) abandoned: Arc<AtomicBool>,
+}
+
+impl UniqueId {
+    /// A new one, which all ranks must be given.
+    pub(crate) fn new() -> Result<Self> {
+        let (nccl, mut id) = (Nccl::get()?, Self([0; 128]));
+        // SAFETY: writes the bytes.
+        nccl.check("ncclGetUniqueId", unsafe { (nccl.unique_id)(&raw mut id) })?;
+        Ok(id)
+    }
+}
+
+impl NcclCommunicator {
+    /// The end of a GPU; returns when all ranks are there.
+    pub(crate) fn new(gpu: &Arc<Gpu>, to: &Connection) -> Result<Self> {
+        let Connection { id, rank, size, timeout, abandoned } = to.clone();
+        gpu.bind()?;
+        let (nccl, mut handle, mut config) = (Nccl::get()?, ptr::null_mut(), Config::NON_BLOCKING);
+        // SAFETY: the GPU's context is current, and all is written before the call returns.
+        let code = unsafe { (nccl.init)(&raw mut handle, size as i32, id, rank as i32, &raw mut config) };
+        nccl.check("ncclCommInitRankConfig", code)?;
+        let handle = Mutex::new(Some(Raw(handle)));
+        let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle, abandoned };
+        this.with("ncclCommInitRankConfig", |handle| this.settle("ncclCommInitRankConfig", handle))?;
+        Ok(this)
+    }
+
+    fn handle(&self) -> MutexGuard<'_, Option<Raw>> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uses the connection; where that fails it is aborted, which ends all that was started.
+    fn with(&self, call: &'static str, work: impl FnOnce(Handle) -> Result<()>) -> Result<()> {
+        let mut connection = self.handle();
+        let Some(Raw(handle)) = *connection else {
+            return Err(Error::Nccl { call, why: "the connection was aborted".into() });
+        };
+        work(handle).inspect_err(|_| {
+            self.abandoned.store(true, Ordering::Release);
+            *connection = None;
+            // SAFETY: it is used no more.
+            unsafe { (self.nccl.abort)(handle) };
+        })
+    }
+
+    /// Waits until what was called is under way on the GPU.
+    fn settle(&self, call: &'static str, handle: Handle) -> Result<()> {
+        self.wait(call, || Ok(self.state(call, handle)? != IN_PROGRESS))
+    }
+
+    /// What has become of a call.
+    fn state(&self, call: &'static str, handle: Handle) -> Result<Code> {
+        let mut code = SUCCESS;
+        // SAFETY: writes one integer.
+        self.nccl.check("ncclCommGetAsyncError", unsafe { (self.nccl.async_error)(handle, &raw mut code) })?;
+        self.nccl.check(call, code).map(|()| code)
+    }
+
+    /// Looks until it is done, too late, or of no more use.
+    fn wait(&self, call: &'static str, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
+        let start = Instant::now();
+        while !done()? {
+            if self.abandoned.load(Ordering::Acquire) {
+                return Err(Error::Nccl { call, why: "another rank of this process has failed".into() });
+            }
+            match start.elapsed() {
+                late if late > self.timeout => {
+                    let why = format!("rank {} waited {:?} for the others", self.rank, self.timeout);
+                    return Err(Error::Nccl { call, why });
+                }
+                eager if eager < EAGER => std::thread::yield_now(),
+                _ => std::thread::sleep(Duration::from_micros(200)),
+            }
+        }
+        Ok(())
+    }
+
+    fn queue<'q>(&self, queue: &'q Queue) -> Result<&'q CudaQueue> {
+        match queue {
+            Queue::Cuda(queue) if Arc::ptr_eq(queue.gpu(), &self.gpu) => Ok(queue),
+            _ => Err(self.foreign("the queue")),
+        }
+    }
+
+    fn foreign(&self, what: &str) -> Error {
+        Error::ForeignDevice { what: what.into(), expected: self.gpu.limits.name.clone(), got: "another".into() }
+    }
+
+    /// Starts sends and receives as one group.
+    fn start(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
+        let (nccl, stream) = (self.nccl, queue.stream().cu_stream().cast::<c_void>());
+        self.with("ncclGroupEnd", |handle| {
+            let address = |part: &Part<'_>| part.memory.address(part.first) as *mut c_void;
+            // SAFETY: all memory is of this GPU and holds the bytes; the queue waits for its earlier users, and it is not
+            // freed before `finish`, or an abort, has ended this work.
+            let outcome = unsafe {
+                nccl.check("ncclGroupStart", (nccl.group_start)())?;
+                let sent = sends.iter().try_for_each(|(to, part)| {
+                    let code = (nccl.send)(address(part), part.len, BYTE, *to as i32, handle, stream);
+                    nccl.check("ncclSend", code)
+                });
+                let received = receives.iter().try_for_each(|(from, part)| {
+                    let code = (nccl.receive)(address(part), part.len, BYTE, *from as i32, handle, stream);
+                    nccl.check("ncclRecv", code)
+                });
+                let ended = nccl.check("ncclGroupEnd", (nccl.group_end)());
+                sent.and(received).and(ended)
+            };
+            outcome.and_then(|()| self.settle("ncclGroupEnd", handle))
+        })
+    }
+}
+
+impl Communicator for NcclCommunicator {
+    fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()> {
+        let queue = self.queue(queue)?;
+        self.gpu.bind()?;
+        let mine = |part: Part<'_>| match part.memory.is_on(&self.gpu) {
+            true => part.memory.check(part.first, part.len),
+            false => Err(self.foreign("memory")),
+        };
+        let sends = sends.iter().map(|(to, memory)| match memory {
+            Read::Cuda(part) => mine(*part).map(|()| (*to, *part)),
+            Read::Host(_) => Err(self.foreign("memory")),
+        });
+        let receives = receives.into_iter().map(|(from, memory)| match memory {
+            Write::Cuda(part) => mine(part).map(|()| (from, part)),
+            Write::Host(_) => Err(self.foreign("memory")),
+        });
+        let (sends, receives) = (sends.collect::<Result<Vec<_>>>()?, receives.collect::<Result<Vec<_>>>()?);
+        sends.iter().try_for_each(|(_, part)| part.memory.before(queue, Access::Read))?;
+        receives.iter().try_for_each(|(_, part)| part.memory.before(queue, Access::Write))?;
+        let outcome = self.start(queue, &sends, &receives);
+        sends.iter().for_each(|(_, part)| part.memory.after(queue.point(), Access::Read, outcome.is_ok()));
+        receives.iter().for_each(|(_, part)| part.memory.after(queue.point(), Access::Write, outcome.is_ok()));
+        outcome
+    }
+
+    fn finish(&self, queue: &Queue) -> Result<()> {
+        let queue = self.queue(queue)?;
+        self.gpu.bind()?;
+        let event = queue.stream().record_event(None).map_err(failed("cuEventRecord"))?;
+        self.with("ncclRecv", |handle| {
+            self.wait("ncclRecv", || self.state("ncclRecv", handle).map(|_| event.is_complete()))
+        })
+    }
+
+    /// All ranks of a process are given the same by the one value that they belong to.
+    fn agree(&self, _: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for NcclCommunicator {
+    fn drop(&mut self) {
+        if let Some(Raw(handle)) = self.handle().take() {
+            // nothing is under way: `finish` has waited for it
+            // SAFETY: it is used no more.
+            unsafe { (self.nccl.abort)(handle) };
+        }
+    }
+}
+
+impl core::fmt::Debug for NcclCommunicator {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "NcclCommunicator({} on {})", self.rank, self.gpu.limits.name)
+    }
+}

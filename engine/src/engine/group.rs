@@ -1,0 +1,82 @@
+//! Several devices that are used as one.
+
+use crate::device::{Device, Stream};
+use crate::error::{Error, Result};
+use crate::transfer::cut_by_rate;
+
+use super::{Engine, Other};
+
+impl Engine {
+    /// On all CUDA GPUs of this machine as a [group](Engine::group), else on the CPU; [`Engine::no_gpu`] says why.
+    #[must_use]
+    pub fn all() -> Self {
+        let gpus = (0..).map_while(|ordinal| Device::cuda(ordinal).ok()).collect::<Vec<_>>();
+        Self::group(&gpus).unwrap_or_else(|_| Self::best())
+    }
+
+    /// On several devices, which are used as one: what runs over host memory ([`Engine::mul`], [`Engine::ntt`], schemes'
+    /// batches, [`Program::on_host`](crate::Program::on_host)) is cut by items, evenly, and each device works on its own at
+    /// the same time. Results are those of one device. Memory on a device stays there: that of
+    /// [`Elements`](crate::Elements) is cut as well, and for other work the engine's programs run on
+    /// [streams](Device::stream) of any of the devices.
+    ///
+    /// ```
+    /// # use ringforge::{Device, Engine, Ring};
+    /// let engine = Engine::group(&[Device::cpu(), Device::cpu()])?;
+    /// let ring: Ring = "17:x^4+1".parse()?;
+    /// let squares = engine.mul(&ring, &[[1u16, 2, 3, 4]; 5].concat(), &[[1u16, 2, 3, 4]; 5].concat())?;
+    /// assert_eq!(squares, [[10, 14, 11, 3]; 5].concat()); // three items here, two there
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] for none; [`Error::Mismatch`] for one that comes twice.
+    pub fn group(devices: &[Device]) -> Result<Self> {
+        let rated: Vec<_> = devices.iter().map(|device| (device.clone(), 1.0)).collect();
+        Self::group_by_rate(&rated)
+    }
+
+    /// The same with items cut by how many each device takes in the same time, in any unit.
+    ///
+    /// # Errors
+    /// As [`Engine::group`], and [`Error::Mismatch`] for a rate that is no positive number.
+    pub fn group_by_rate(devices: &[(Device, f64)]) -> Result<Self> {
+        let Some(((first, own), others)) = devices.split_first() else {
+            return Err(Error::Length { what: "devices of a group, at least", expected: 1, got: 0 });
+        };
+        for (i, (device, rate)) in devices.iter().enumerate() {
+            if devices[..i].iter().any(|(other, _)| other.is(device)) {
+                let (expected, got) = ("each once".into(), format!("{device} twice"));
+                return Err(Error::Mismatch { what: "the devices of a group".into(), expected, got });
+            }
+            if !(rate.is_finite() && *rate > 0.0) {
+                let (expected, got) = ("a positive number".into(), rate.to_string());
+                return Err(Error::Mismatch { what: format!("the rate of {device}"), expected, got });
+            }
+        }
+        let other = |(device, rate): &(Device, f64)| Other { engine: Self::on(device.clone()), rate: rate / own };
+        let engine = Self::on(first.clone());
+        Ok(engine.with(engine.planner().clone(), Self::MOST_PROGRAMS, others.iter().map(other).collect()))
+    }
+
+    /// The devices, the first one first.
+    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+        core::iter::once(self.device()).chain(self.0.others.iter().map(|other| other.engine.device()))
+    }
+
+    /// A stream of each device.
+    pub(super) fn streams(&self) -> Result<Vec<&Stream>> {
+        core::iter::once(self.stream()).chain(self.0.others.iter().map(|other| other.engine.stream())).collect()
+    }
+
+    /// How many of a batch's items go to each device.
+    pub(super) fn cut(&self, batch: usize) -> Vec<usize> {
+        let rates = core::iter::once(1.0).chain(self.0.others.iter().map(|other| other.rate));
+        cut_by_rate(batch, &rates.collect::<Vec<_>>())
+    }
+
+    /// The other devices' engines, changed.
+    pub(super) fn map_others(&self, change: impl Fn(&Self) -> Self) -> Vec<Other> {
+        self.0.others.iter().map(|other| Other { engine: change(&other.engine), rate: other.rate }).collect()
+    }
+}

@@ -1,0 +1,313 @@
+//! Transforms that several devices do together: how a ring is cut among them, and what each of them does.
+
+use core::fmt;
+
+use crypto_bigint::U256;
+
+use crate::error::{Error, Result};
+use crate::job::{Job, Op, Order};
+use crate::memory::ALIGNMENT;
+use crate::pipeline::Pipeline;
+use crate::plan::{Content, Plan};
+use crate::planner::Planner;
+use crate::ring::split::{Layer, Split};
+use crate::ring::{Quotient, Ring};
+
+/// The most rows over which columns are combined: they stay in a thread's registers.
+const MOST_ROWS: usize = 16;
+
+/// Bytes of a row from which on it pays to have several on a device, so that one is worked on while the next arrives.
+const LONG_ROW_BYTES: usize = 32 << 20;
+
+/// Where the elements of a vector of length n lie, on G devices of which each has r rows of m = n/(G·r).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Placement {
+    /// As the transform leaves or takes them without a further exchange. Of coefficients, device g has a[b·m + i] for all b,
+    /// and i in the g-th of G equal parts of 0 … m − 1, in ascending order. Of values, it has row after row
+    /// k1 = g·r … (g + 1)·r − 1, each the values at root·step^(k1 + G·r·k2) in the order of k2.
+    #[default]
+    Native,
+    /// Device g has the g-th of G equal parts of the vector in natural order: one exchange more.
+    Blocks,
+}
+
+/// How a transform in a ring modulo x^n − c is done on several devices: a few layers over columns on each, an exchange in which every
+/// device sends to every other, and transforms of rows on each, whose rings are the factors x^m − c' of x^n − c. The inverse
+/// goes the other way.
+///
+/// It is a value: made and printed without any device.
+///
+/// ```
+/// use ringforge::run::LongPlan;
+/// use ringforge::{Limits, Modulus, Planner, Ring};
+/// let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
+/// let plan = LongPlan::new(&Planner::new(Limits::of_capability(90)), &Ring::cyclic(1 << 28, r)?, 8)?;
+/// println!("{plan}");
+/// assert_eq!(plan.sent_bytes(), (32 << 28) / 8 / 8 * 7); // seven eighths of a device's own eighth
+/// # Ok::<(), ringforge::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LongPlan {
+    planner: Planner,
+    ring: Ring,
+    split: Split,
+    devices: usize,
+    rows: usize,
+    coefficients: Placement,
+    values: Placement,
+    /// A device's work on its columns, of which a single row has none, and on a row.
+    plans: [Option<Plan>; 2],
+}
+
+impl LongPlan {
+    /// The plan for this ring on so many devices with a planner's limits and tuning.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a ring of several moduli, or whose quotient is not x^n − c; for another number of devices
+    /// than a power of two up to 16; where the ring is too short for so many, or does not split so far. As
+    /// [`Split::of`].
+    pub fn new(planner: &Planner, ring: &Ring, devices: usize) -> Result<Self> {
+        let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), ring, why);
+        if ring.basis().len() > 1 {
+            return Err(refused("it has several rows, of which each device can take some"));
+        }
+        if !matches!(ring.quotient(), Quotient::Cyclic { .. } | Quotient::Negacyclic { .. } | Quotient::Binomial { .. })
+        {
+            return Err(refused("only rings modulo x^n - c are cut into rows"));
+        }
+        if !devices.is_power_of_two() || devices > MOST_ROWS {
+            return Err(refused("their number is no power of two up to 16"));
+        }
+        let (planner, ring, split) = (planner.clone(), ring.clone(), Split::of(ring, None)?);
+        let (coefficients, values) = (Placement::Native, Placement::Native);
+        let plans = [None, None];
+        let plan = Self { planner, ring, split, devices, rows: 1, coefficients, values, plans };
+        let mut plan = plan.rows_each(1)?;
+        while plan.row_bytes() >= 2 * LONG_ROW_BYTES && plan.rows < 4 && 2 * plan.rows() <= MOST_ROWS {
+            let Ok(more) = plan.clone().rows_each(2 * plan.rows) else { break };
+            plan = more;
+        }
+        Ok(plan)
+    }
+
+    /// With so many rows on each device, a power of two: the more, the more of the exchange is hidden under work.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for another number, and where the ring is too short for so many; as [`Planner::plan`].
+    pub fn rows_each(mut self, rows: usize) -> Result<Self> {
+        self.rows = rows;
+        self.check()?;
+        let jobs = [self.of_columns(Op::Forward)?, Some(self.of_row(Op::Forward, 0)?)];
+        let [columns, row] = jobs.map(|job| job.map(|job| self.planner.plan(&job)).transpose());
+        self.plans = [columns?, row?];
+        Ok(self)
+    }
+
+    /// With the vectors so placed.
+    #[must_use]
+    pub fn placed(self, coefficients: Placement, values: Placement) -> Self {
+        Self { coefficients, values, ..self }
+    }
+
+    fn check(&self) -> Result<()> {
+        let (rows, n) = (self.devices.saturating_mul(self.rows), self.ring.degree());
+        let refused =
+            |why: String| Err(Error::unsupported(format!("{rows} rows on {} devices", self.devices), &self.ring, why));
+        if !self.rows.is_power_of_two() || rows > MOST_ROWS {
+            return refused(format!("their number is a power of two up to {MOST_ROWS}"));
+        }
+        let twos = self.split.layers().iter().filter(|layer| **layer == Layer::Two).count();
+        if rows.ilog2() as usize > twos {
+            return refused(format!("it splits by two {twos} times"));
+        }
+        // a column's part of a row, and what of it becomes a row's part again
+        let (leaves, parts) = (self.split.leaves(), rows * self.devices * self.rows);
+        let part = self.ring.width().bytes() * n / parts;
+        if !leaves.is_multiple_of(parts) || !part.is_multiple_of(ALIGNMENT) {
+            return refused(format!("it is too short: devices exchange pieces of whole {ALIGNMENT} bytes"));
+        }
+        Ok(())
+    }
+
+    /// The ring.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// The number of devices.
+    #[must_use]
+    pub fn devices(&self) -> usize {
+        self.devices
+    }
+
+    /// Rows of all devices.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.devices * self.rows
+    }
+
+    /// Rows of a device.
+    pub(crate) fn own_rows(&self) -> usize {
+        self.rows
+    }
+
+    /// In a line, what decides how vectors lie and what they mean.
+    pub(crate) fn describe(&self) -> String {
+        let Self { ring, devices, rows, coefficients, values, .. } = self;
+        format!("{ring} on {devices} devices, {rows} rows each, coefficients {coefficients:?}, values {values:?}")
+    }
+
+    /// Whether vectors of both lie alike and mean the same.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let key = |plan: &Self| (plan.devices, plan.rows, plan.coefficients, plan.values);
+        self.ring == other.ring && key(self) == key(other)
+    }
+
+    /// How coefficients are placed.
+    pub(crate) fn coefficients(&self) -> Placement {
+        self.coefficients
+    }
+
+    /// How values are placed.
+    pub(crate) fn values(&self) -> Placement {
+        self.values
+    }
+
+    /// The ring of a row of values, natural order: products of values are products in these.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for a row that is not there.
+    pub fn row_ring(&self, row: usize) -> Result<Ring> {
+        let limit = self.rows() - 1;
+        if row > limit {
+            return Err(Error::TooLarge { what: "the number of a row", limit, got: row });
+        }
+        let ([start, step], count) = (self.roots(), self.rows() as u64);
+        let q = &self.ring.moduli()[0];
+        let power = |x: &U256, e: u64| q.pow(x, &U256::from(e));
+        let start = q.mul(&start, &power(&step, row as u64));
+        self.with(self.ring.degree() / self.rows(), start, power(&step, count))
+    }
+
+    /// The ring of a device's columns: of the first layers alone.
+    pub(crate) fn column_ring(&self) -> Result<Ring> {
+        let ([start, step], q) = (self.roots(), &self.ring.moduli()[0]);
+        let [start, step] = [start, step].map(|root| q.pow(&root, &U256::from(self.devices as u64)));
+        self.with(self.ring.degree() / self.devices, start, step)
+    }
+
+    /// The ring modulo x^degree − c whose leaves are x^d − start·step^e, its residues stored alike.
+    fn with(&self, degree: usize, start: U256, step: U256) -> Result<Ring> {
+        let q = self.ring.moduli()[0];
+        let c = q.pow(&start, &U256::from((degree / self.split.base()) as u64));
+        let ring = Ring::new(&[q], Quotient::Binomial { n: degree, c })?.with_roots(&[start])?.with_steps(&[step])?;
+        let ring = ring.with_form(self.ring.form())?;
+        Ok(if self.ring.accepts_any_word() { ring.accepting_any_word() } else { ring })
+    }
+
+    fn roots(&self) -> [U256; 2] {
+        self.split.roots().first().map_or([U256::ONE; 2], |roots| [roots.start, roots.step])
+    }
+
+    /// For each row of values, its place among those that the layers over columns leave.
+    pub(crate) fn places(&self) -> Result<Vec<usize>> {
+        let mut places = vec![0; self.rows()];
+        if self.rows() == 1 {
+            return Ok(places);
+        }
+        let split = Split::of(&self.column_ring()?, Some(self.column_layers()))?;
+        split.natural_places().into_iter().enumerate().for_each(|(place, row)| places[row] = place);
+        Ok(places)
+    }
+
+    fn column_layers(&self) -> u32 {
+        self.rows().ilog2()
+    }
+
+    /// The job on columns, of which a single row has none.
+    pub(crate) fn of_columns(&self, op: Op) -> Result<Option<Job>> {
+        let job = |ring| Job::new(&ring, op).depth(self.column_layers()).in_place();
+        if self.rows() == 1 { Ok(None) } else { self.column_ring().map(|ring| Some(job(ring))) }
+    }
+
+    /// The job on a row.
+    pub(crate) fn of_row(&self, op: Op, row: usize) -> Result<Job> {
+        Ok(Job::new(&self.row_ring(row)?, op).order(Order::Natural).in_place())
+    }
+
+    /// The plan that puts values of all rows beside one another, as they are in natural order, or the other way round: an item
+    /// is a value of each.
+    pub(crate) fn between_rows(&self, op: Op) -> Result<Plan> {
+        let title = if op == Op::Forward { "rows to a block" } else { "a block to rows" };
+        let (p, rows) = (Pipeline::new(title, &self.planner), self.rows());
+        let leaf = Ring::cyclic(self.split.base(), self.ring.moduli()[0])?;
+        let block = Content::Coefficients(leaf.side_by_side(rows)?);
+        if op == Op::Forward {
+            let leaves: Vec<_> = (0..rows).map(|row| p.coefficients(&row.to_string(), &leaf)).collect();
+            p.output("block", p.join(block, &leaves));
+        } else {
+            let block = p.elements("block", block);
+            (0..rows).for_each(|row| p.output(&row.to_string(), block.limbs(row..row + 1)));
+        }
+        p.build()
+    }
+
+    /// Residues of a value: the degree of the leaves.
+    pub(crate) fn base(&self) -> usize {
+        self.split.base()
+    }
+
+    /// Bytes of a value.
+    pub(crate) fn value_bytes(&self) -> usize {
+        self.base() * self.ring.width().bytes()
+    }
+
+    /// Bytes of a device's part of the vector; transforms take as many again.
+    #[must_use]
+    pub fn share_bytes(&self) -> usize {
+        self.ring.bytes() / self.devices
+    }
+
+    /// Bytes of a row.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.ring.bytes() / self.rows()
+    }
+
+    /// Bytes of the piece of a row that a device has of its columns.
+    pub(crate) fn piece_bytes(&self) -> usize {
+        self.row_bytes() / self.devices
+    }
+
+    /// Bytes that leave each device in a transform.
+    #[must_use]
+    pub fn sent_bytes(&self) -> usize {
+        let exchanges = [self.coefficients, self.values].into_iter().filter(|end| *end == Placement::Blocks).count();
+        (1 + exchanges) * self.exchange_bytes()
+    }
+
+    /// The same in one exchange.
+    fn exchange_bytes(&self) -> usize {
+        self.share_bytes() / self.devices * (self.devices - 1)
+    }
+}
+
+impl fmt::Display for LongPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ring, devices, rows, coefficients, values, .. } = self;
+        let exchange = self.exchange_bytes();
+        writeln!(f, "forward transform in {ring} over {devices} devices, each:")?;
+        if *coefficients == Placement::Blocks {
+            writeln!(f, "exchange: {exchange} bytes leave, blocks become columns")?;
+        }
+        let [of_columns, of_row] = &self.plans;
+        of_columns.iter().try_for_each(|plan| writeln!(f, "{plan}"))?;
+        writeln!(f, "exchange: {exchange} bytes leave, in {rows} parts, columns become rows")?;
+        writeln!(f, "{rows} times, with a row's own constants, under the exchange of the next:")?;
+        of_row.iter().try_for_each(|plan| writeln!(f, "{plan}"))?;
+        if *values == Placement::Blocks {
+            writeln!(f, "exchange: {exchange} bytes leave, in {rows} parts, rows become blocks")?;
+        }
+        Ok(())
+    }
+}

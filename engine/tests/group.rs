@@ -1,0 +1,116 @@
+//! Groups of devices: each item goes to one of them, and what comes out is what one device gives.
+
+use bytemuck::cast_slice;
+use rayon::prelude::*;
+use ringforge::kernels::Distribution;
+use ringforge::testkit::{bytes, devices, residues};
+use ringforge::{Device, Draws, Engine, Error, Job, Op, Order, Plan, Planner, Result, Ring};
+
+/// Devices of this kind, other than the given one and one another: as many GPUs as there are, and any number of CPUs.
+fn groups() -> Vec<Engine> {
+    let gpus: Vec<Device> = (0..).map_while(|ordinal| Device::cuda(ordinal).ok()).collect();
+    let cpus = [1, 2, 3, 8].map(|count| (0..count).map(|_| Device::cpu()).collect::<Vec<_>>());
+    let kinds = devices().into_iter().map(|device| vec![device, Device::cpu()]).chain(cpus).chain([gpus]);
+    kinds.filter(|devices| !devices.is_empty()).map(|devices| Engine::group(&devices).expect("a group")).collect()
+}
+
+fn samples(planner: &Planner, ring: &Ring) -> Result<Plan> {
+    let p = ringforge::Pipeline::new("samples and products", planner);
+    let sample = p.sample(ring, Distribution::Uniform, p.input("draws"));
+    p.output("samples", sample);
+    p.output("products", sample * p.coefficients("factors", ring));
+    p.build()
+}
+
+/// Randomness is by the number of an item: the second device must not draw again what the first one has drawn.
+#[test]
+fn draws_of_a_group_are_those_of_one_device() -> Result<()> {
+    let ring: Ring = "3329 : x^256 + 1".parse()?;
+    let (draws, factors) = (bytes(1, Draws::BYTES), residues(&ring, 2, 1000));
+    let run = |engine: &Engine, batch: usize| {
+        let program = engine.program_of(&"samples", |planner| samples(planner, &ring))?;
+        let mut out = [vec![0u8; batch * ring.bytes()], vec![0; batch * ring.bytes()]];
+        let [samples, products] = &mut out;
+        let call = program.on_host(batch).input("draws", &draws).input("factors", &factors[..batch * ring.bytes()]);
+        call.output("samples", samples).output("products", products).run().map(|()| out)
+    };
+    let one = Engine::cpu();
+    for group in groups() {
+        for batch in [0, 1, 2, 7, 1000] {
+            assert!(run(&group, batch)? == run(&one, batch)?, "{batch} on {group:?}");
+        }
+    }
+    let [samples, _] = run(&one, 2)?;
+    assert_ne!(samples[..ring.bytes()], samples[ring.bytes()..], "items differ, so the test can fail");
+    Ok(())
+}
+
+#[test]
+fn programs_run_on_streams_of_every_device() -> Result<()> {
+    let ring: Ring = "998244353 : x^64 + 1".parse()?;
+    let bytes = residues(&ring, 3, 5);
+    let a: &[u32] = cast_slice(&bytes);
+    let job = Job::new(&ring, Op::Forward).order(Order::Natural);
+    let wanted = Engine::cpu().ntt(&ring)?.evaluate(a)?;
+    for group in groups() {
+        let program = group.program(&job)?;
+        for device in group.devices() {
+            let stream = device.stream()?;
+            let (from, mut to) = (stream.upload(a)?, device.buffer(bytes.len())?);
+            program.on(&stream, 5).input("from", &from).output("to", &mut to).run()?;
+            assert!(stream.download::<u32>(&to)? == wanted, "{device} of {group:?}");
+        }
+        let elsewhere = Device::cpu().stream()?;
+        let (from, mut to) = (elsewhere.upload(a)?, elsewhere.device().buffer(bytes.len())?);
+        let foreign = program.on(&elsewhere, 5).input("from", &from).output("to", &mut to).run();
+        assert!(matches!(foreign, Err(Error::ForeignDevice { .. })), "{foreign:?}");
+        let elements = group.upload(&ring, a)?;
+        assert!(matches!(elements.add(&Engine::cpu().upload(&ring, a)?), Err(Error::ForeignDevice { .. })));
+        assert_eq!(elements.buffers().len(), group.devices().count());
+    }
+    Ok(())
+}
+
+/// The threads that wait for the devices are not those that do the CPU's work.
+#[test]
+fn groups_work_on_the_threads_of_rayon() -> Result<()> {
+    let ring: Ring = "998244353 : x^4096 + 1".parse()?;
+    let bytes = residues(&ring, 4, 9);
+    let a: &[u32] = cast_slice(&bytes);
+    let group = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu()])?;
+    let wanted = Engine::cpu().mul(&ring, a, a)?;
+    let products: Vec<_> = (0..16).into_par_iter().map(|_| group.mul(&ring, a, a)).collect();
+    products.into_iter().try_for_each(|product| product.map(|product| assert!(product == wanted)))
+}
+
+#[test]
+fn what_is_no_group_is_refused() -> Result<()> {
+    let (a, b) = (Device::cpu(), Device::cpu());
+    assert!(matches!(Engine::group(&[]), Err(Error::Length { expected: 1, got: 0, .. })));
+    let twice = Engine::group(&[a.clone(), b.clone(), a.clone()]);
+    assert!(matches!(twice, Err(Error::Mismatch { .. })), "{twice:?}");
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let group = Engine::group_by_rate(&[(a.clone(), 1.0), (b.clone(), rate)]);
+        assert!(matches!(group, Err(Error::Mismatch { .. })), "{rate}: {group:?}");
+    }
+    assert_eq!(Engine::group(&[a])?.devices().count(), 1);
+    assert!(Engine::all().devices().count() >= 1);
+    Ok(())
+}
+
+/// A device that fails leaves no results of the others.
+#[test]
+fn nothing_is_left_where_one_device_fails() -> Result<()> {
+    let ring: Ring = "3329 : x^256 + 1".parse()?;
+    let group = Engine::group(&[Device::cpu(), Device::cpu()])?;
+    let program = group.program(&Job::new(&ring, Op::Mul))?;
+    // the second half is not aligned for the CPU, which works where the memory lies
+    let (a, mut out) = (vec![1u8; 2 * ring.bytes() + 1], vec![7u8; 2 * ring.bytes() + 1]);
+    let odd = usize::from((out.as_ptr() as usize).is_multiple_of(2));
+    let a = &a[odd..][..2 * ring.bytes()];
+    let to = &mut out[odd..][..2 * ring.bytes()];
+    let refused = program.on_host(2).input("a", a).input("b", a).output("product", to).run();
+    assert!(matches!(refused, Err(Error::Alignment { .. })), "{refused:?}");
+    assert!(to.iter().all(|byte| *byte == 0));
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Transforms over several devices are those of one, however many there are, whatever the ring and wherever the vector lies.
+
+use bytemuck::Pod;
+use ringforge::run::{LongNtt, LongPlan, Placement};
+use ringforge::testkit::{Target, residues};
+use ringforge::{Device, Engine, Error, Form, Modulus, Order, Result, Ring, U256};
+
+fn group(count: usize) -> Engine {
+    Engine::group(&(0..count).map(|_| Device::cpu()).collect::<Vec<_>>()).expect("a group")
+}
+
+/// A ring modulo x^n − c of every width and arithmetic, some on a coset.
+fn rings(n: usize) -> Result<Vec<Ring>> {
+    let bls = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
+    let q = |q: u64| Modulus::new(q);
+    let goldilocks = q(0xffff_ffff_0000_0001)?;
+    let mut rings = vec![
+        Ring::cyclic(n, q(998_244_353)?)?,
+        Ring::negacyclic(n, q(998_244_353)?)?,
+        Ring::cyclic(n, q(2_013_265_921)?)?.with_form(Form::Montgomery)?,
+        Ring::negacyclic(n, q(562_949_952_798_721)?)?,
+        Ring::negacyclic(n, q(1_152_921_504_606_584_833)?)?,
+        Ring::cyclic(n, goldilocks)?.accepting_any_word(),
+        Ring::coset(n, goldilocks, 7u32, goldilocks.root(n as u64).expect("a root"))?,
+        Ring::cyclic(n, Modulus::from_hex(bls)?)?,
+        Ring::coset(n, Modulus::from_hex(bls)?, 7u32, Modulus::from_hex(bls)?.root(n as u64).expect("a root"))?,
+    ];
+    if n <= 256 {
+        rings.push(Ring::negacyclic(n, q(3329)?)?); // ends at degree 2
+        rings.push(Ring::cyclic(n, q(12289)?)?);
+    }
+    Ok(rings)
+}
+
+/// A transform of one device: values in natural order.
+fn values<T: Pod>(ring: &Ring, coefficients: &[T]) -> Result<Vec<T>> {
+    Engine::cpu().ntt(ring)?.order(Order::Natural).evaluate(coefficients)
+}
+
+fn check<T: Pod + Send + Sync + PartialEq>(engine: &Engine, plan: &LongPlan, seed: u64) -> Result<()> {
+    let ring = plan.ring();
+    let ntt = LongNtt::of(engine, plan)?;
+    let reduced = |x: Vec<T>| -> Result<Vec<T>> { Engine::cpu().ntt(ring)?.interpolate(&values(ring, &x)?) };
+    let a: Vec<T> = residues(ring, seed, 1).chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
+    let wanted = values(ring, &a)?;
+    let mut vector = ntt.upload(&a)?;
+    assert!(ntt.download::<T>(&vector)? == a, "coefficients stay what they are: {plan}");
+    ntt.forward(&mut vector)?;
+    assert!(ntt.download::<T>(&vector)? == wanted, "forward: {plan}");
+    assert!(matches!(ntt.forward(&mut vector), Err(Error::Mismatch { .. })));
+    ntt.inverse(&mut vector)?;
+    assert!(ntt.download::<T>(&vector)? == reduced(a)?, "inverse: {plan}");
+    let mut vector = ntt.upload_values(&wanted)?;
+    assert!(ntt.download::<T>(&vector)? == wanted, "values stay what they are: {plan}");
+    ntt.inverse(&mut vector)?;
+    ntt.forward(&mut vector)?;
+    assert!(ntt.download::<T>(&vector)? == wanted, "forward undoes inverse: {plan}");
+    Ok(())
+}
+
+fn check_ring(engine: &Engine, plan: &LongPlan, seed: u64) -> Result<()> {
+    match plan.ring().width().bytes() {
+        2 => check::<u16>(engine, plan, seed),
+        4 => check::<u32>(engine, plan, seed),
+        8 => check::<u64>(engine, plan, seed),
+        _ => check::<[u64; 4]>(engine, plan, seed),
+    }
+}
+
+const PLACED: [Placement; 2] = [Placement::Native, Placement::Blocks];
+
+/// Every length from 2^4, ring, number of devices and of rows, and placement.
+#[test]
+fn transforms_over_groups_are_those_of_one_device() -> Result<()> {
+    let (mut checked, mut refused) = (0, 0);
+    for devices in [1, 2, 4, 8] {
+        let engine = group(devices);
+        for log in [4, 5, 6, 7, 8, 10, 13, 16] {
+            for ring in rings(1 << log)? {
+                for rows in [1, 2, 4] {
+                    let plan = LongPlan::new(engine.planner(), &ring, devices).and_then(|plan| plan.rows_each(rows));
+                    let plan = match plan {
+                        Ok(plan) => plan,
+                        Err(Error::Unsupported { .. }) if log < 10 || rows * devices > 16 => {
+                            refused += 1;
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    };
+                    for coefficients in PLACED {
+                        for values in PLACED {
+                            if log < 13 || coefficients == values {
+                                check_ring(&engine, &plan.clone().placed(coefficients, values), log)?;
+                                checked += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(checked > 1000 && refused > 0, "{checked} {refused}");
+    Ok(())
+}
+
+/// The kernels' own text, and GPUs where there are any.
+#[test]
+fn kernels_of_long_transforms() -> Result<()> {
+    for target in [Target::Emulator, Target::Cuda] {
+        let Some(device) = target.device() else { continue };
+        let engine = Engine::on(device);
+        for (ring, rows) in rings(1 << 10)?.into_iter().step_by(2).zip([2, 16, 4, 8, 4]) {
+            let plan = LongPlan::new(engine.planner(), &ring, 1)?.rows_each(rows)?;
+            check_ring(&engine, &plan.placed(Placement::Blocks, Placement::Blocks), 6)?;
+        }
+    }
+    Ok(())
+}
+
+/// GPUs that send to one another, where there are several; as many as a power of two, and two.
+#[test]
+fn several_gpus() -> Result<()> {
+    let gpus: Vec<Device> = (0..16).map_while(|ordinal| Device::cuda(ordinal).ok()).collect();
+    if gpus.len() < 2 {
+        assert!(std::env::var_os("RINGFORGE_REQUIRE_GPUS").is_none(), "there are {} GPUs", gpus.len());
+        eprintln!("skipped: there are {} GPUs", gpus.len());
+        return Ok(());
+    }
+    for count in [2, 1 << gpus.len().ilog2()] {
+        let engine = Engine::group(&gpus[..count])?;
+        for log in [10, 16, 20] {
+            let rings = if log < 20 {
+                rings(1 << log)?
+            } else {
+                vec![Ring::cyclic(1 << log, Modulus::new(2_013_265_921u64)?)?]
+            };
+            for (i, ring) in rings.into_iter().enumerate() {
+                let plan = LongPlan::new(engine.planner(), &ring, count)?.rows_each([1, 2, 4][(i + log) % 3])?;
+                check_ring(&engine, &plan, 5)?;
+                check_ring(&engine, &plan.placed(PLACED[i % 2], Placement::Blocks), 6)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused() -> Result<()> {
+    let engine = Engine::cpu();
+    let refused = |ring: &str, devices| {
+        let plan = LongPlan::new(engine.planner(), &ring.parse::<Ring>().expect("a ring"), devices);
+        assert!(matches!(plan, Err(Error::Unsupported { .. })), "{ring} over {devices}: {plan:?}");
+        plan.expect_err("refused").to_string()
+    };
+    assert!(refused("998244353 : x^1024 - 1", 3).contains("power of two"));
+    assert!(refused("998244353 : x^1024 - 1", 32).contains("power of two"));
+    assert!(refused("998244353 : x^1024 - 1", 0).contains("power of two"));
+    assert!(refused("998244353 : x^16 - 1", 4).contains("too short"));
+    assert!(refused("3457 : x^768 - x^384 + 1", 2).contains("x^n - c"));
+    assert!(refused("998244353, 1004535809 : x^1024 + 1", 2).contains("several rows"));
+    refused("4591 : x^761 - x - 1", 2);
+    assert!(matches!(group(3).long_ntt(&"998244353 : x^1024 - 1".parse()?), Err(Error::Unsupported { .. })));
+    let ring: Ring = "998244353 : x^1024 - 1".parse()?;
+    let plan = LongPlan::new(engine.planner(), &ring, 2)?;
+    for rows in [0, 3, 16, usize::MAX / 2 + 1, usize::MAX] {
+        assert!(matches!(plan.clone().rows_each(rows), Err(Error::Unsupported { .. })), "{rows}");
+    }
+    assert!(matches!(plan.row_ring(2), Err(Error::TooLarge { limit: 1, got: 2, .. })));
+    // another plan, another vector
+    let two = group(2);
+    let other = LongNtt::of(&group(4), &plan);
+    assert!(matches!(other, Err(Error::Mismatch { .. })), "{other:?}");
+    let ntt = two.long_ntt(&ring)?;
+    let mut foreign = two
+        .long_ntt(&ring.clone().with_root(ring.moduli()[0].pow(&U256::from(3u32), &U256::from(974_848u32)))?)?
+        .upload(&[1u32; 1024])?;
+    assert!(matches!(ntt.forward(&mut foreign), Err(Error::Mismatch { .. })));
+    assert!(matches!(ntt.upload(&[1u32; 1023]), Err(Error::Argument { .. })));
+    assert!(matches!(ntt.upload(&[1u32; 2048]), Err(Error::Length { .. })));
+    assert!(matches!(ntt.upload(&[998_244_353u32; 1024]), Err(Error::Argument { .. })));
+    assert!(matches!(ntt.download::<u64>(&ntt.upload(&[1u32; 1024])?), Err(Error::Argument { .. })));
+    Ok(())
+}
+
+/// Rows of values are elements of rings of their own.
+#[test]
+fn rows_have_rings() -> Result<()> {
+    let ring: Ring = "998244353 : x^1024 - 1".parse()?;
+    let plan = LongPlan::new(Engine::cpu().planner(), &ring, 4)?;
+    let a: Vec<u32> = residues(&ring, 1, 1).chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
+    let all = values(&ring, &a)?;
+    for row in 0..4 {
+        let of_row = plan.row_ring(row)?;
+        let q = &of_row.moduli()[0];
+        let (start, step) = (of_row.roots()[0], of_row.steps()[0]);
+        for place in [0, 1, 255] {
+            let x = q.mul(&start, &q.pow(&step, &U256::from(place as u64)));
+            let value = a.iter().rev().fold(U256::ZERO, |sum, a| q.add(&q.mul(&sum, &x), &U256::from(*a)));
+            assert_eq!(value, U256::from(all[row + 4 * place]));
+        }
+    }
+    assert!(plan.to_string().contains("768 bytes leave"), "{plan}");
+    assert_eq!((plan.sent_bytes(), plan.share_bytes()), (768, 1024));
+    let blocks = plan.placed(Placement::Blocks, Placement::Blocks);
+    assert!(blocks.to_string().contains("blocks become columns") && blocks.sent_bytes() == 3 * 768, "{blocks}");
+    Ok(())
+}
