@@ -37,6 +37,17 @@ impl Stream {
         Ok(buffer)
     }
 
+    /// A new buffer of zeros, which counts as written.
+    ///
+    /// # Errors
+    /// As [`Stream::upload`].
+    pub fn zeros(&self, bytes: usize) -> Result<Buffer> {
+        let mut buffer = self.device.buffer(bytes)?;
+        self.device.backend().wipe(&self.queue, buffer.memory.write())?;
+        buffer.holds_anything();
+        Ok(buffer)
+    }
+
     /// A buffer for secrets: as [`Device::buffer`], and wiped when it is dropped, in this stream's order, whether what was
     /// done with it ended well, with an error or with a panic.
     ///

@@ -1,88 +1,166 @@
-//! Extension and hashing of matrices on the device in one go.
+//! Commitments to traces of the host whose extensions are wanted there as well.
 
 use core::cmp::Reverse;
 
-use p3_matrix::Matrix;
+use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::{Buffer, Engine, Result, Stream};
+use ringforge::{Engine, Error, Result};
 
-use crate::field::{words, words_mut};
 use crate::merkle::MerkleTree;
-use crate::poseidon2::{DIGEST, HashField, Poseidon2};
+use crate::poseidon2::{DIGEST, HashField, Poseidon2, WIDTH};
+use crate::resident::{self, Matrix, Trace};
+use crate::sponge::Sponges;
 use crate::transform::Transform;
-use crate::transpose::transpose;
 
-/// Whether the device commits to these: of each height one, with transforms.
-pub(crate) fn served<F: HashField>(traces: &[(F, &RowMajorMatrix<F>)], added_bits: usize) -> bool {
-    traces.iter().enumerate().all(|(i, (shift, trace))| {
-        let others = traces.iter().take(i).all(|(_, other)| other.height() != trace.height());
-        others && trace.width() > 0 && Transform::Extend(added_bits, *shift).serves(trace)
-    }) && !traces.is_empty()
+/// Traces with the shifts of the cosets that they are extended to, and by how many bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Traces<'a, F> {
+    pub(crate) traces: &'a [(F, &'a RowMajorMatrix<F>)],
+    pub(crate) added_bits: usize,
 }
 
-/// The tree over the rows of traces extended by so many bits, each to the coset of its shift, and the extensions on the host. All
-/// rows are in bit-reversed order, as Plonky3's provers have them. A trace goes to the device once, and an extension comes back once,
-/// beside its hashing; both are transposed there.
-///
-/// For traces that are [`served`].
-///
-/// # Errors
-/// [`Error::OutOfMemory`](ringforge::Error::OutOfMemory) and what else the device says.
-pub(crate) fn commit<F: HashField>(
-    engine: &Engine,
-    hash: &Poseidon2<F>,
-    traces: &[(F, &RowMajorMatrix<F>)],
-    added_bits: usize,
-) -> Result<(Vec<RowMajorMatrix<F>>, MerkleTree<F>)> {
-    let mut order: Vec<usize> = (0..traces.len()).collect();
-    order.sort_by_key(|&i| Reverse(traces[i].1.height()));
-    let (hashing, copies) = (engine.device().stream()?, engine.device().stream()?);
-    let mut extensions: Vec<_> = traces.iter().map(|_| RowMajorMatrix::new(Vec::new(), 1)).collect();
-    let mut digests = Vec::new();
-    for i in order {
-        let (shift, trace) = traces[i];
-        let columns = extended(engine, &hashing, trace, added_bits, shift)?;
-        let (height, width) = (trace.height() << added_bits, trace.width());
-        digests.push((height, digests_of_columns(engine, &hashing, hash, &columns, height, width)?));
-        let rows = transpose::<F>(engine, &copies, &columns, width, height)?;
-        let mut extension = F::zero_vec(height * width);
-        copies.read(&rows, words_mut(&mut extension))?;
-        extensions[i] = RowMajorMatrix::new(extension, width);
+/// Extensions, and the tree over their rows.
+type Made<F> = (Vec<RowMajorMatrix<F>>, MerkleTree<F>);
+
+impl<F: HashField> Traces<'_, F> {
+    /// Whether the device commits to these.
+    pub(crate) fn served(&self) -> bool {
+        let served = |(shift, trace): &(F, &RowMajorMatrix<F>)| {
+            trace.width() > 0 && Transform::Extend(self.added_bits, *shift).serves(trace.height())
+        };
+        !self.traces.is_empty() && self.traces.iter().all(served)
     }
-    let tree = MerkleTree::of_digests(engine, &hashing, hash, digests.into_iter().map(Ok))?;
-    Ok((extensions, tree))
+
+    /// The extensions and the tree over their rows, which are in bit-reversed order, as Plonky3's provers have them. A trace goes to
+    /// the device once, and an extension comes back once, beside the hashing; both are transposed there. With less memory on
+    /// the device than that takes, or than `budget` allows, columns go in parts.
+    ///
+    /// For traces that are [`served`](Self::served).
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] where the device or the budget has no room for the smallest parts; what else the device says.
+    pub(crate) fn commit(&self, engine: &Engine, hash: &Poseidon2<F>, budget: usize) -> Result<Made<F>> {
+        let widest = self.traces.iter().map(|(_, trace)| trace.width()).max().unwrap_or(0);
+        if self.bytes(None) <= budget {
+            match self.at_once(engine, hash) {
+                Err(Error::OutOfMemory { .. }) => {}
+                outcome => return outcome,
+            }
+        }
+        let mut columns = widest.div_ceil(2).next_multiple_of(DIGEST);
+        loop {
+            let bytes = self.bytes(Some(columns));
+            let outcome = match bytes <= budget {
+                true => self.in_parts(engine, hash, columns),
+                false => Err(Error::OutOfMemory { bytes }),
+            };
+            match outcome {
+                Err(Error::OutOfMemory { .. }) if columns > DIGEST => {
+                    columns = (columns / 2).next_multiple_of(DIGEST);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Bytes of the device that a commitment takes, at most, with so many columns at once or with all.
+    fn bytes(&self, columns: Option<usize>) -> usize {
+        let (mut digests, mut extensions) = (0usize, Vec::new());
+        for (_, trace) in self.traces {
+            let height = trace.height() << self.added_bits;
+            // sponges before and behind a part, and a tree with its leaves
+            digests = digests.saturating_add(height.saturating_mul(2 * WIDTH + 3 * DIGEST));
+            // a trace and its transpose; its extension, as much for the transform, and the extension's transpose
+            let each = height.saturating_mul(3).saturating_add(2 * trace.height());
+            extensions.push(each.saturating_mul(columns.unwrap_or(usize::MAX).min(trace.width())));
+        }
+        let extensions = match columns {
+            None => extensions.into_iter().fold(0, usize::saturating_add),
+            Some(_) => extensions.into_iter().max().unwrap_or(0),
+        };
+        digests.saturating_add(extensions).saturating_mul(size_of::<F>())
+    }
+
+    fn at_once(&self, engine: &Engine, hash: &Poseidon2<F>) -> Result<Made<F>> {
+        let (hashing, copies) = (engine.device().stream()?, engine.device().stream()?);
+        let traces: Vec<_> = self.traces.iter().map(|&(shift, trace)| Trace::rows(trace, shift)).collect();
+        let committed = resident::commit(engine, &hashing, hash, &traces, self.added_bits)?;
+        let extensions =
+            committed.matrices.into_iter().map(|matrix| matrix.download(&copies)).collect::<Result<_>>()?;
+        Ok((extensions, committed.tree.download(&hashing)?))
+    }
+
+    /// The same with no more columns on the device than these, a multiple of the sponges' rate.
+    fn in_parts(&self, engine: &Engine, hash: &Poseidon2<F>, at_once: usize) -> Result<Made<F>> {
+        let stream = engine.device().stream()?;
+        let mut order: Vec<usize> = (0..self.traces.len()).collect();
+        order.sort_by_key(|&i| Reverse(self.traces[i].1.height()));
+        let mut extensions: Vec<_> = self.traces.iter().map(|_| RowMajorMatrix::new(Vec::new(), 1)).collect();
+        let mut digests = Vec::new();
+        for group in order.chunk_by(|&a, &b| self.traces[a].1.height() == self.traces[b].1.height()) {
+            let height = self.traces[group[0]].1.height() << self.added_bits;
+            let width = group.iter().map(|&i| self.traces[i].1.width()).sum();
+            let mut sponges = Sponges::new(engine, hash, height, width);
+            for &i in group {
+                let (shift, trace) = self.traces[i];
+                let mut extension = F::zero_vec(height * trace.width());
+                for start in (0..trace.width()).step_by(at_once) {
+                    let columns = start..trace.width().min(start + at_once);
+                    let rows = trace.values.chunks_exact(trace.width());
+                    let part = rows.flat_map(|row| &row[columns.clone()]).copied().collect();
+                    let part = Matrix::upload(engine, &stream, &RowMajorMatrix::new(part, columns.len()))?;
+                    let part = part.extended(&stream, self.added_bits, shift)?;
+                    sponges.absorb(&stream, part.columns().into(), part.width())?;
+                    let part = part.download(&stream)?;
+                    for (to, from) in extension.chunks_exact_mut(trace.width()).zip(part.row_slices()) {
+                        to[columns.clone()].copy_from_slice(from);
+                    }
+                }
+                extensions[i] = RowMajorMatrix::new(extension, trace.width());
+            }
+            digests.push(Ok((height, sponges.digests()?)));
+        }
+        let tree = resident::MerkleTree::of_digests(engine, &stream, hash, digests.into_iter())?;
+        Ok((extensions, tree.download(&stream)?))
+    }
 }
 
-/// The columns of an extension, one after another, their values in bit-reversed order.
-fn extended<F: HashField>(
-    engine: &Engine,
-    stream: &Stream,
-    trace: &RowMajorMatrix<F>,
-    added_bits: usize,
-    shift: F,
-) -> Result<Buffer> {
-    let transform = Transform::Extend(added_bits, shift);
-    let rows = stream.upload(words(&trace.values))?;
-    let columns = transpose::<F>(engine, stream, &rows, trace.height(), trace.width())?;
-    drop(rows);
-    let program = transform.program(engine, trace.height().ilog2() as usize)?;
-    let mut to = engine.device().buffer(columns.len() << added_bits)?;
-    program.on(stream, trace.width()).input("from", &columns).output("to", &mut to).run()?;
-    Ok(to)
-}
+#[cfg(all(test, feature = "testkit"))]
+mod tests {
+    use p3_field::{Field, PrimeCharacteristicRing};
+    use p3_koala_bear::KoalaBear;
+    use ringforge::testkit::{Random, devices, seed};
 
-/// A digest of each row of a matrix whose columns lie one after another.
-fn digests_of_columns<F: HashField>(
-    engine: &Engine,
-    stream: &Stream,
-    hash: &Poseidon2<F>,
-    columns: &Buffer,
-    height: usize,
-    width: usize,
-) -> Result<Buffer> {
-    let key = (hash.key(), "columns", height, width);
-    let program = engine.program_of(&key, |planner| hash.columns(planner, height, width))?;
-    let mut digests = engine.device().buffer(height * DIGEST * size_of::<F>())?;
-    program.on(stream, height).input("columns", columns).output("digests", &mut digests).run()?;
-    Ok(digests)
+    use super::*;
+    use crate::testkit;
+
+    #[test]
+    fn with_less_memory_columns_go_in_parts() {
+        let mut random = Random::new(seed());
+        let hash = testkit::random::<KoalaBear>(&mut random, 20).expect("a hash");
+        let mut matrix = |height: usize, width: usize| {
+            let values = (0..height * width).map(|_| KoalaBear::from_u64(random.bits())).collect();
+            (KoalaBear::GENERATOR, RowMajorMatrix::new(values, width))
+        };
+        let matrices = [matrix(8, 3), matrix(16, 29), matrix(16, 18), matrix(4, 1)];
+        let traces: Vec<_> = matrices.iter().map(|(shift, matrix)| (*shift, matrix)).collect();
+        let traces = Traces { traces: &traces, added_bits: 1 };
+        assert!(traces.served());
+        for device in devices() {
+            let engine = Engine::on(device);
+            let (extensions, tree) = traces.commit(&engine, &hash, usize::MAX).expect("a commitment");
+            for columns in [24, 16, 8] {
+                let budget = traces.bytes(Some(columns));
+                assert!(budget < traces.bytes(None));
+                let (in_parts, tree_of_parts) = traces.commit(&engine, &hash, budget).expect("a commitment");
+                assert!(in_parts == extensions && tree_of_parts.cap(0) == tree.cap(0));
+                assert_eq!(tree_of_parts.paths(&[3, 30], 0).map(|paths| paths.sibling_hashes.len()), Some(8));
+                let (in_parts, _) = traces.in_parts(&engine, &hash, columns).expect("a commitment");
+                assert!(in_parts == extensions);
+            }
+            let budget = traces.bytes(Some(8)) - 1;
+            let refused = traces.commit(&engine, &hash, budget);
+            assert!(matches!(refused, Err(Error::OutOfMemory { bytes }) if bytes == budget + 1));
+        }
+    }
 }

@@ -37,7 +37,7 @@ impl<F: EngineField> Dft<F> {
 
     /// A transform of the columns, unless it is Plonky3's to do.
     fn run(&self, transform: Transform<F>, mat: &RowMajorMatrix<F>) -> Option<RowMajorMatrix<F>> {
-        let engine = self.engine.as_ref().filter(|_| mat.width() > 0 && transform.serves(mat))?;
+        let engine = self.engine.as_ref().filter(|_| mat.width() > 0 && transform.serves(mat.height()))?;
         or_stock(format_args!("a transform of {}", mat.dimensions()), transform.run(engine, mat))
     }
 }

@@ -93,3 +93,10 @@ pub(crate) fn elements<F: EngineField>(words: &[F::Word]) -> &[F] {
     // SAFETY: any word is sound to have as an element.
     unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), words.len()) }
 }
+
+/// The same, to be overwritten by elements.
+#[allow(unsafe_code)]
+pub(crate) fn elements_mut<F: EngineField>(words: &mut [F::Word]) -> &mut [F] {
+    // SAFETY: any word is sound to have as an element, and an element is a word.
+    unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len()) }
+}

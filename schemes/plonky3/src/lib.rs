@@ -21,16 +21,20 @@
 //! ```
 //!
 //! [`Mmcs`] commits to rows of matrices with [`Poseidon2`] of width 16; its commitments and proofs are those of Plonky3's
-//! `MerkleTreeMmcs`, which verifies them. [`MerkleTree`] is the same with typed errors in place of Plonky3's trait.
+//! `MerkleTreeMmcs`, which verifies them. [`MerkleTree`] is the same with typed errors in place of Plonky3's trait, and
+//! [`resident`] for provers whose extensions stay on the device.
 
 mod commit;
 mod dft;
 mod engine;
 mod field;
+mod gather;
 mod merkle;
 mod mmcs;
 mod pcs;
 mod poseidon2;
+pub mod resident;
+mod sponge;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod transform;

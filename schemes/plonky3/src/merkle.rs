@@ -8,8 +8,9 @@ use p3_merkle_tree::PrunedMerklePaths;
 use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
-use crate::field::{words, words_mut};
+use crate::field::words;
 use crate::poseidon2::{DIGEST, HashField, Poseidon2};
+use crate::resident;
 
 /// The hash of a row or of two digests.
 pub type Digest<F> = [F; DIGEST];
@@ -21,14 +22,13 @@ pub type Digest<F> = [F; DIGEST];
 /// heights of ⌈highest / 2^k⌉; matrices of one height are read side by side.
 #[derive(Debug, Clone)]
 pub struct MerkleTree<F> {
-    /// From the digests of rows to the root; an odd number of them, but for the root, is made even by a digest of zeros.
-    layers: Vec<Vec<Digest<F>>>,
-    /// The height of the highest matrix.
-    rows: usize,
+    /// As the layers say, from the digests of rows to the root.
+    digests: Vec<Vec<Digest<F>>>,
+    layers: Layers,
 }
 
 impl<F: HashField> MerkleTree<F> {
-    /// The tree over the rows of these matrices.
+    /// The tree over the rows of these matrices, which are hashed on the device in parts: it needs room for digests.
     ///
     /// # Errors
     /// [`Error::Length`] for no matrices, no rows, and heights other than those that Plonky3 has trees for;
@@ -39,80 +39,99 @@ impl<F: HashField> MerkleTree<F> {
         matrices: impl IntoIterator<Item = &'a M>,
     ) -> Result<Self> {
         let groups = by_height(matrices);
-        check_heights(&groups)?;
+        check_heights(groups.iter().map(Matrix::height))?;
         let stream = engine.device().stream()?;
-        Self::of_digests(
-            engine,
-            &stream,
-            hash,
-            groups.iter().map(|group| Ok((group.height(), digests_of_rows(engine, &stream, hash, group)?))),
-        )
+        let digests = groups.iter().map(|group| Ok((group.height(), digests_of_rows(engine, &stream, hash, group)?)));
+        resident::MerkleTree::of_digests(engine, &stream, hash, digests)?.download(&stream)
     }
 
-    /// The tree over digests of rows, of so many each, the most first.
-    pub(crate) fn of_digests(
-        engine: &Engine,
-        stream: &Stream,
-        hash: &Poseidon2<F>,
-        groups: impl Iterator<Item = Result<(usize, Buffer)>>,
-    ) -> Result<Self> {
-        let mut groups = groups.peekable();
-        let Some(leaves) = groups.next() else { return Err(length("matrices, at least", 1, 0)) };
-        let (rows, leaves) = leaves?;
-        let of_pairs = engine.program_of(&hash.key(), |planner| hash.pairs(planner))?;
-
-        let mut layers = Vec::new();
-        let mut below = padded(stream, leaves, rows, even(rows))?;
-        let mut count = even(rows);
-        while count > 1 {
-            layers.push(read(stream, &below)?);
-            count /= 2;
-            let mut above = engine.device().buffer(count * size_of::<Digest<F>>())?;
-            let joins = |group: &Result<(usize, Buffer)>| {
-                !group.as_ref().is_ok_and(|(rows, _)| rows.next_power_of_two() != count.next_power_of_two())
-            };
-            match groups.next_if(joins) {
-                None => of_pairs.on(stream, count).input("pairs", &below).output("digests", &mut above).run()?,
-                Some(group) => {
-                    let (rows, digests) = group?;
-                    let digests = padded(stream, digests, rows, count)?;
-                    let program = engine.program_of(&(hash.key(), "injected"), |planner| hash.injected(planner))?;
-                    let call = program.on(stream, count).input("pairs", &below).input("rows", &digests);
-                    call.output("digests", &mut above).run()?;
-                }
-            }
-            below = padded(stream, above, count, even(count))?;
-            count = even(count);
-        }
-        layers.push(read(stream, &below)?);
-        Ok(Self { layers, rows })
+    /// The tree of these digests.
+    pub(crate) fn of_layers(digests: Vec<Vec<Digest<F>>>, layers: Layers) -> Self {
+        Self { digests, layers }
     }
 
     /// The layer that stands so many below the root; the root for a height of 0. `None` where the tree is not as high, or
     /// has no 2^height digests there.
     #[must_use]
     pub fn cap(&self, height: usize) -> Option<MerkleCap<F, Digest<F>>> {
-        let layer = self.layers.get(self.height().checked_sub(height)?)?;
-        layer.len().is_power_of_two().then(|| MerkleCap::new(layer.clone()))
+        self.layers.cap(height).map(|layer| MerkleCap::new(self.digests[layer].clone()))
     }
 
-    /// Layers between the leaves and the root, both among them, but for one: the height of the highest cap.
+    /// Layers above the leaves: the height of the highest cap.
     #[must_use]
     pub fn height(&self) -> usize {
-        self.layers.len().saturating_sub(1)
+        self.layers.height()
     }
 
     /// The path from the leaf of this index to a cap: siblings, from the bottom. `None` where there is no such row or cap.
     #[must_use]
     pub fn path(&self, row: usize, cap_height: usize) -> Option<Vec<Digest<F>>> {
-        let below_cap = self.height().checked_sub(cap_height)?;
-        (row < self.rows).then(|| (0..below_cap).map(|layer| self.layers[layer][(row >> layer) ^ 1]).collect())
+        self.layers.path(row, cap_height).map(|siblings| self.siblings(&siblings))
     }
 
     /// The paths from the leaves of these indices, in any order and as often as one likes, to a cap: of each layer, from the
     /// bottom, the siblings that the paths do not make themselves. `None` where there is no such row or cap.
     #[must_use]
     pub fn paths(&self, rows: &[usize], cap_height: usize) -> Option<PrunedMerklePaths<F, DIGEST>> {
+        let siblings = self.layers.paths(rows, cap_height)?;
+        Some(PrunedMerklePaths { sibling_hashes: self.siblings(&siblings) })
+    }
+
+    /// Where digests stand.
+    pub(crate) fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    fn siblings(&self, siblings: &[(usize, usize)]) -> Vec<Digest<F>> {
+        siblings.iter().map(|&(layer, number)| self.digests[layer][number]).collect()
+    }
+}
+
+/// Where the digests of a tree stand: from the leaves to the root, an odd number of them, but for the root, made even by a
+/// digest of zeros.
+#[derive(Debug, Clone)]
+pub(crate) struct Layers {
+    counts: Vec<usize>,
+    /// Leaves that are rows.
+    rows: usize,
+}
+
+impl Layers {
+    /// Of a tree over so many rows, at least one.
+    pub(crate) fn new(rows: usize) -> Self {
+        let even = |count: usize| if count > 1 { count.next_multiple_of(2) } else { count };
+        let above = |&count: &usize| (count > 1).then(|| even(count / 2));
+        Self { counts: core::iter::successors(Some(even(rows)), above).collect(), rows }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Layers above the leaves.
+    pub(crate) fn height(&self) -> usize {
+        self.counts.len() - 1
+    }
+
+    /// Digests of a layer.
+    pub(crate) fn count(&self, layer: usize) -> usize {
+        self.counts[layer]
+    }
+
+    /// The layer that stands so many below the root, if it has as many digests as a cap.
+    pub(crate) fn cap(&self, height: usize) -> Option<usize> {
+        let layer = self.height().checked_sub(height)?;
+        self.counts[layer].is_power_of_two().then_some(layer)
+    }
+
+    /// The layers and numbers of the siblings from a leaf to a cap.
+    pub(crate) fn path(&self, row: usize, cap_height: usize) -> Option<Vec<(usize, usize)>> {
+        let below_cap = self.height().checked_sub(cap_height)?;
+        (row < self.rows).then(|| (0..below_cap).map(|layer| (layer, (row >> layer) ^ 1)).collect())
+    }
+
+    /// The same from some leaves, without what they make themselves, layer by layer.
+    pub(crate) fn paths(&self, rows: &[usize], cap_height: usize) -> Option<Vec<(usize, usize)>> {
         let below_cap = self.height().checked_sub(cap_height)?;
         let mut nodes = rows.to_vec();
         nodes.sort_unstable();
@@ -120,47 +139,24 @@ impl<F: HashField> MerkleTree<F> {
         if nodes.last().is_some_and(|&last| last >= self.rows) {
             return None;
         }
-        let mut sibling_hashes = Vec::new();
-        for layer in &self.layers[..below_cap] {
+        let mut all = Vec::new();
+        for layer in 0..below_cap {
             let siblings = nodes.iter().map(|node| node ^ 1).filter(|sibling| nodes.binary_search(sibling).is_err());
-            sibling_hashes.extend(siblings.map(|sibling| layer[sibling]));
+            all.extend(siblings.map(|sibling| (layer, sibling)));
             nodes.iter_mut().for_each(|node| *node /= 2);
             nodes.dedup();
         }
-        Some(PrunedMerklePaths { sibling_hashes })
+        Some(all)
     }
 
     /// Of a matrix of this height the row that the leaf of this index stands above.
     pub(crate) fn row_of(&self, leaf: usize, height: usize) -> usize {
         leaf >> (self.rows.next_power_of_two().ilog2() - height.next_power_of_two().ilog2())
     }
-
-    /// Leaves that are rows.
-    pub(crate) fn rows(&self) -> usize {
-        self.rows
-    }
 }
 
-/// The number of digests that a layer of so many has.
-fn even(count: usize) -> usize {
-    if count > 1 { count.next_multiple_of(2) } else { count }
-}
-
-/// As many digests, of which those that are not there are zeros.
-fn padded(stream: &Stream, digests: Buffer, has: usize, wanted: usize) -> Result<Buffer> {
-    if has == wanted {
-        return Ok(digests);
-    }
-    let mut all = stream.upload(&vec![0u32; wanted * DIGEST])?;
-    stream.copy(&digests, all.slice_mut(0..digests.len())?)?;
-    Ok(all)
-}
-
-fn read<F: HashField>(stream: &Stream, digests: &Buffer) -> Result<Vec<Digest<F>>> {
-    let mut layer = vec![[F::ZERO; DIGEST]; digests.len() / size_of::<Digest<F>>()];
-    stream.read(digests, words_mut(layer.as_flattened_mut()))?;
-    Ok(layer)
-}
+/// Bytes of rows that go to the device at once, beside the hashing of those before them.
+const ROWS_AT_ONCE: usize = 64 << 20;
 
 /// A digest of each row, on the device.
 fn digests_of_rows<F: HashField>(
@@ -170,10 +166,19 @@ fn digests_of_rows<F: HashField>(
     matrix: &RowMajorMatrix<F>,
 ) -> Result<Buffer> {
     let (rows, columns) = (matrix.height(), matrix.width());
+    if columns == 0 {
+        return Err(length("columns, at least", 1, 0));
+    }
     let program = engine.program_of(&(hash.key(), columns), |planner| hash.rows(planner, columns))?;
-    let mut digests = engine.device().buffer(rows * size_of::<Digest<F>>())?;
-    let from = stream.upload(words(&matrix.values))?;
-    program.on(stream, rows).input("rows", &from).output("digests", &mut digests).run()?;
+    let copies = engine.device().stream()?;
+    let mut digests = stream.zeros(rows * size_of::<Digest<F>>())?;
+    let at_once = (ROWS_AT_ONCE / (columns * size_of::<F>())).max(1);
+    for (i, part) in matrix.values.chunks(at_once * columns).enumerate() {
+        let (first, count) = (i * at_once, part.len() / columns);
+        let from = copies.upload(words(part))?;
+        let to = digests.slice_mut(first * size_of::<Digest<F>>()..(first + count) * size_of::<Digest<F>>())?;
+        program.on(stream, count).input("rows", &from).output("digests", to).run()?;
+    }
     Ok(digests)
 }
 
@@ -193,9 +198,10 @@ fn by_height<'a, F: HashField, M: Matrix<F> + 'a>(matrices: impl IntoIterator<It
 }
 
 /// Whether Plonky3 has a tree for matrices of these heights, the largest first.
-fn check_heights<F: HashField>(groups: &[RowMajorMatrix<F>]) -> Result<()> {
-    let Some(most) = groups.first().map(Matrix::height) else { return Err(length("matrices, at least", 1, 0)) };
-    for height in groups.iter().map(Matrix::height) {
+pub(crate) fn check_heights(heights: impl Iterator<Item = usize>) -> Result<()> {
+    let mut heights = heights.peekable();
+    let Some(&most) = heights.peek() else { return Err(length("matrices, at least", 1, 0)) };
+    for height in heights {
         if height == 0 {
             return Err(length("rows, at least", 1, 0));
         }
@@ -208,6 +214,6 @@ fn check_heights<F: HashField>(groups: &[RowMajorMatrix<F>]) -> Result<()> {
     Ok(())
 }
 
-fn length(what: &'static str, expected: usize, got: usize) -> Error {
+pub(crate) fn length(what: &'static str, expected: usize, got: usize) -> Error {
     Error::Length { what, expected, got }
 }

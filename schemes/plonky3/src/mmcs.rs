@@ -80,8 +80,8 @@ enum Data<F, M> {
 
 /// The rows that stand below a leaf, one of each matrix; none where there is no such leaf.
 fn rows<F: HashField, M: Matrix<F>>(matrices: &[M], tree: &MerkleTree<F>, leaf: usize) -> Vec<Vec<F>> {
-    let row = |matrix: &M| Some(matrix.row(tree.row_of(leaf, matrix.height()))?.into_iter().collect());
-    matrices.iter().map(row).collect::<Option<_>>().filter(|_| leaf < tree.rows()).unwrap_or_default()
+    let row = |matrix: &M| Some(matrix.row(tree.layers().row_of(leaf, matrix.height()))?.into_iter().collect());
+    matrices.iter().map(row).collect::<Option<_>>().filter(|_| leaf < tree.layers().rows()).unwrap_or_default()
 }
 
 impl<F: HashField> Trait<F> for Mmcs<F> {

@@ -12,7 +12,7 @@ use p3_fri::{BatchMultiOpening, FriParameters, FriProof, FriProverError, TwoAdic
 use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
 
-use crate::commit::{commit, served};
+use crate::commit::Traces;
 use crate::dft::Dft;
 use crate::engine::or_stock;
 use crate::mmcs::{Committed, Made, Mmcs};
@@ -22,13 +22,15 @@ use crate::poseidon2::HashField;
 /// device, and the extension comes to the host once, beside the hashing. Commitments and proofs are the same; all but
 /// `commit` is Plonky3's own code.
 ///
-/// What the device fails at is done by Plonky3's `commit` over both, with a line in the log the first time; so are, without one,
-/// several traces of one height, which the device has no way for yet.
+/// Where the device has no room for whole traces and their extensions, columns go in parts. What it fails at is done by Plonky3's
+/// `commit` over both, with a line in the log the first time.
 #[derive(Debug, Clone)]
 pub struct Pcs<F: HashField, FriMmcs> {
     stock: TwoAdicFriPcs<F, Dft<F>, Mmcs<F>, FriMmcs>,
     mmcs: Mmcs<F>,
     log_blowup: usize,
+    /// Bytes of the device that a commitment may take.
+    budget: usize,
 }
 
 impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
@@ -36,7 +38,14 @@ impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
     #[must_use]
     pub fn new(dft: Dft<F>, mmcs: Mmcs<F>, fri: FriParameters<FriMmcs>) -> Self {
         let log_blowup = fri.log_blowup;
-        Self { stock: TwoAdicFriPcs::new(dft, mmcs.clone(), fri), mmcs, log_blowup }
+        Self { stock: TwoAdicFriPcs::new(dft, mmcs.clone(), fri), mmcs, log_blowup, budget: usize::MAX }
+    }
+
+    /// The same, taking no more than so many bytes of the device for a commitment, by an estimate from above: columns go in
+    /// parts, or where even the smallest have no room, the commitment is made by Plonky3's code.
+    #[must_use]
+    pub fn within(self, bytes: usize) -> Self {
+        Self { budget: bytes, ..self }
     }
 
     /// A commitment made on the device, if it has one and serves.
@@ -52,10 +61,11 @@ impl<F: HashField, FriMmcs> Pcs<F, FriMmcs> {
         }
         let traces: Vec<_> =
             evaluations.iter().map(|(domain, values)| (F::GENERATOR / domain.shift(), values)).collect();
-        if !served(&traces, self.log_blowup) {
+        let traces = Traces { traces: &traces, added_bits: self.log_blowup };
+        if !traces.served() {
             return None;
         }
-        let outcome = commit(engine, self.mmcs.hash(), &traces, self.log_blowup);
+        let outcome = traces.commit(engine, self.mmcs.hash(), self.budget);
         let (extensions, tree) = or_stock("a commitment", outcome)?;
         self.mmcs.committed(extensions, tree)
     }

@@ -62,8 +62,10 @@ RF_FN void internal_rounds(const rf::Mod31& m, u32* x, const u32* constants, con
         u32 sum = x[0];
         RF_UNROLL
         for (u32 i = 1; i < width; ++i) sum = add(m, sum, x[i]);
+        // into the products before these are reduced: x d + 2^32 sum < q^2
+        sum = m.to_montgomery(sum);
         RF_UNROLL
-        for (u32 i = 0; i < width; ++i) x[i] = add(m, sum, m.mul_montgomery(x[i], diagonal[i]));
+        for (u32 i = 0; i < width; ++i) x[i] = m.wide_reduce<1>(rf::mul_wide(x[i], diagonal[i]) + sum);
     }
 }
 
@@ -78,33 +80,44 @@ RF_FN void permute(u32* x, const u32* constants) {
     external_rounds<Hash>(m, x, constants + last);
 }
 
-// in: Hash::columns words of a row, each by word(column)   out: the sponge's state behind them, of rate 8 without padding, whose blocks
-// replace the state's first words
+// in: a state whose block has Hash::absorbed words, Hash::columns more, each by word(column)   out: the sponge's state behind them, of
+// rate 8 without padding: a block replaces the state's first words, and is permuted when it is full, or if no more come
 template <class Hash, class Word>
 RF_FN void absorb(u32* x, const u32* constants, Word word) {
-    RF_UNROLL
-    for (u32 i = 0; i < width; ++i) x[i] = 0;
+    constexpr u32 all = Hash::absorbed + Hash::columns;
     RF_LOOP
-    for (u32 column = 0; column < Hash::columns; column += digest) {
+    for (u32 block = 0; block < all; block += digest) {
         RF_UNROLL
         for (u32 i = 0; i < digest; ++i) {
-            if (column + i < Hash::columns) x[i] = word(column + i);
+            if (block + i >= Hash::absorbed && block + i < all) x[i] = word(block + i - Hash::absorbed);
         }
-        permute<Hash>(x, constants);
+        if (Hash::ends || block + digest <= all) permute<Hash>(x, constants);
     }
+}
+
+RF_FN void clear(u32* x) {
+    RF_UNROLL
+    for (u32 i = 0; i < width; ++i) x[i] = 0;
+}
+
+RF_FN void load(u32* x, const u32* from) {
+    RF_UNROLL
+    for (u32 i = 0; i < width; ++i) x[i] = from[i];
+}
+
+// out: a digest, or a state from which a sponge goes on, at the item's place
+template <class Hash>
+RF_FN void store(u32* to, u64 item, const u32* x) {
+    constexpr u32 words = Hash::ends ? digest : width;
+    RF_UNROLL
+    for (u32 i = 0; i < words; ++i) to[item * words + i] = x[i];
 }
 
 // in: a pair of digests   out: their permutation, whose first half is the digest of both
 template <class Hash>
 RF_FN void combine(u32* x, const u32* pair, const u32* constants) {
-    RF_UNROLL
-    for (u32 i = 0; i < width; ++i) x[i] = pair[i];
+    load(x, pair);
     permute<Hash>(x, constants);
-}
-
-RF_FN void store_digest(u32* to, const u32* x) {
-    RF_UNROLL
-    for (u32 i = 0; i < digest; ++i) to[i] = x[i];
 }
 
 }  // namespace poseidon2

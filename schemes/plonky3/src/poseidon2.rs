@@ -10,13 +10,12 @@ use p3_koala_bear::{GenericPoseidon2LinearLayersKoalaBear, KoalaBear, Poseidon2K
 use p3_merkle_tree::MerkleTreeMmcs;
 use p3_poseidon2::{ExternalLayerConstants, GenericPoseidon2LinearLayers};
 use p3_symmetric::{
-    CryptographicHasher, CryptographicPermutation, PaddingFreeSponge, PseudoCompressionFunction, TruncatedPermutation,
+    CryptographicPermutation, PaddingFreeSponge, Permutation, PseudoCompressionFunction, TruncatedPermutation,
 };
 use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Table};
 use ringforge::{Error, Limits, Pipeline, Plan, Planner, Result};
 
 use crate::field::{EngineField, elements, words};
-use crate::merkle::Digest;
 
 /// Elements of a state.
 pub(crate) const WIDTH: usize = 16;
@@ -127,44 +126,64 @@ impl<F: HashField> Poseidon2<F> {
 
     /// The plan from `rows` of so many columns to `digests`.
     pub(crate) fn rows(&self, planner: &Planner, columns: usize) -> Result<Plan> {
-        let sponge = Sponge::<F>::new(self.permutation.clone());
+        let permutation = self.permutation.clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
             args.each(items, |_, (row, digest): (&[u32], &mut [u32; DIGEST])| {
-                let hash: Digest<F> = sponge.hash_slice(elements(row));
-                digest.copy_from_slice(words(&hash));
+                let mut state = [F::ZERO; WIDTH];
+                absorb(&permutation, &mut state, 0, true, elements(row).iter().copied());
+                digest.copy_from_slice(words(&state[..DIGEST]));
                 Ok(())
             })
         };
         let text = ("poseidon2_rows", include_str!("kernels/poseidon2_rows.cu"), HEADERS);
-        let (ports, build) = (ports(columns), self.build(columns, 0));
+        let (ports, build) = (ports(columns), self.build(Some(Columns::whole(0, columns))));
         // SAFETY: a thread reads the columns of its own row and all constants, and writes its own digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, format!("Poseidon2 of rows of {columns}"), ["rows"], kernel)
+        self.plan(planner, format!("Poseidon2 of rows of {columns}"), &["rows"], "digests", kernel)
     }
 
-    /// The plan from `columns`, so many of this height one after another, to the `digests` of their rows.
-    pub(crate) fn columns(&self, planner: &Planner, height: usize, columns: usize) -> Result<Plan> {
-        let sponge = Sponge::<F>::new(self.permutation.clone());
-        let on_cpu = move |items, args: &mut Args<'_>| {
-            args.each(items, |item, (columns, digest): (&[u32], &mut [u32; DIGEST])| {
-                let row = columns
-                    .iter()
-                    .skip(item % height)
-                    .step_by(height)
-                    .map(|word| elements::<F>(core::slice::from_ref(word))[0]);
-                let hash: Digest<F> = sponge.hash_iter(row);
-                digest.copy_from_slice(words(&hash));
-                Ok(())
-            })
+    /// The plan from `columns`, and from the `states` of the sponges before them unless they are the first, to `digests` or, if
+    /// more are to come, to the `next` states. An item is a row.
+    pub(crate) fn columns(&self, planner: &Planner, part: Columns) -> Result<Plan> {
+        let Columns { height, count, before, ends } = part;
+        let permutation = self.permutation.clone();
+        let squeeze = move |item: usize, columns: &[u32], mut state: [F; WIDTH], to: &mut [u32]| {
+            let row = columns.iter().skip(item % height).step_by(height);
+            let row = row.map(|word| elements::<F>(core::slice::from_ref(word))[0]);
+            absorb(&permutation, &mut state, before.unwrap_or(0), ends, row);
+            to.copy_from_slice(words(&state[..to.len()]));
         };
-        let text = ("poseidon2_columns", include_str!("kernels/poseidon2_columns.cu"), HEADERS);
-        let [_, digests] = ports(0);
-        let ports = [Port::shared(height * columns * size_of::<u32>()), digests];
-        // SAFETY: a thread reads its own row of all columns and all constants, and writes its own digest.
+        let bytes = |words: usize| words * size_of::<u32>();
+        let all = Port::shared(bytes(height * count));
+        let (to, stored) = if ends { ("digests", DIGEST) } else { ("next", WIDTH) };
+        let stored = Port::output(bytes(stored));
+        let build = self.build(Some(part));
+        // SAFETY, of both: a thread reads its own row of all columns, its own state and all constants, and writes its own state or
+        // digest.
         #[allow(unsafe_code)]
-        let kernel = unsafe { CustomKernel::new(text, ports, self.build(columns, height), on_cpu) };
-        self.plan(planner, format!("Poseidon2 of rows of {columns} columns"), ["columns"], kernel)
+        let (inputs, kernel) = if before.is_some() {
+            let on_cpu = move |items, args: &mut Args<'_>| {
+                args.each(items, |item, (columns, before, to): (&[u32], &[u32; WIDTH], &mut [u32])| {
+                    squeeze(item, columns, core::array::from_fn(|i| elements::<F>(before)[i]), to);
+                    Ok(())
+                })
+            };
+            let text = ("poseidon2_resumed", include_str!("kernels/poseidon2_resumed.cu"), HEADERS);
+            let ports = [all, Port::input(bytes(WIDTH)), stored];
+            (&["columns", "states"][..], unsafe { CustomKernel::new(text, ports, build, on_cpu) })
+        } else {
+            let on_cpu = move |items, args: &mut Args<'_>| {
+                args.each(items, |item, (columns, to): (&[u32], &mut [u32])| {
+                    squeeze(item, columns, [F::ZERO; WIDTH], to);
+                    Ok(())
+                })
+            };
+            let text = ("poseidon2_columns", include_str!("kernels/poseidon2_columns.cu"), HEADERS);
+            (&["columns"][..], unsafe { CustomKernel::new(text, [all, stored], build, on_cpu) })
+        };
+        let title = format!("Poseidon2 of rows of {count} columns, {}", if ends { "to the end" } else { "of more" });
+        self.plan(planner, title, inputs, to, kernel)
     }
 
     /// The plan from `pairs` of digests to `digests`.
@@ -177,11 +196,11 @@ impl<F: HashField> Poseidon2<F> {
             })
         };
         let text = ("poseidon2_pairs", include_str!("kernels/poseidon2_pairs.cu"), HEADERS);
-        let (ports, build) = (ports(WIDTH), self.build(WIDTH, 0));
+        let (ports, build) = (ports(WIDTH), self.build(None));
         // SAFETY: a thread reads its own pair and all constants, and writes its own digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, "Poseidon2 of pairs".into(), ["pairs"], kernel)
+        self.plan(planner, "Poseidon2 of pairs".into(), &["pairs"], "digests", kernel)
     }
 
     /// The plan from `pairs` of digests and the digests of `rows` that are injected above them to `digests`.
@@ -197,37 +216,41 @@ impl<F: HashField> Poseidon2<F> {
         };
         let text = ("poseidon2_injected", include_str!("kernels/poseidon2_injected.cu"), HEADERS);
         let [pairs, digests] = ports(WIDTH);
-        let (ports, build) = ([pairs, Port::input(DIGEST * size_of::<u32>()), digests], self.build(WIDTH, 0));
+        let (ports, build) = ([pairs, Port::input(DIGEST * size_of::<u32>()), digests], self.build(None));
         // SAFETY: a thread reads its own pair, its own row's digest and all constants, and writes its own digest.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, "Poseidon2 of pairs and rows".into(), ["pairs", "rows"], kernel)
+        self.plan(planner, "Poseidon2 of pairs and rows".into(), &["pairs", "rows"], "digests", kernel)
     }
 
-    fn plan<const N: usize>(
+    fn plan(
         &self,
         planner: &Planner,
         title: String,
-        inputs: [&str; N],
+        inputs: &[&str],
+        output: &str,
         kernel: CustomKernel,
     ) -> Result<Plan> {
         let p = Pipeline::new(title, planner);
         let kernel = kernel.with_tables([Table::Bytes(self.constants.clone())]);
-        let [digests] =
-            p.step(kernel.described(format!("modulo {}", F::ORDER_U64)), &inputs.map(|input| p.input(input)));
-        p.output("digests", digests);
+        let inputs: Vec<_> = inputs.iter().map(|input| p.input(input)).collect();
+        let [to] = p.step(kernel.described(format!("modulo {}", F::ORDER_U64)), &inputs);
+        p.output(output, to);
         p.build()
     }
 
     /// The struct `Hash` of the texts, and the launch.
-    fn build(&self, columns: usize, rows: usize) -> impl Fn(&Limits) -> Result<Built> + Send + Sync + 'static {
+    fn build(&self, columns: Option<Columns>) -> impl Fn(&Limits) -> Result<Built> + Send + Sync + 'static {
         let ((half, internal), degree) = (self.rounds, F::DEGREE);
+        let Columns { height, count, before, ends } = columns.unwrap_or(Columns::whole(0, 0));
         move |_| {
             let mut text = String::from("#include \"mod31.cuh\"\nstruct Hash {\n");
             let numbers = [
                 ("threads", THREADS as usize),
-                ("columns", columns),
-                ("rows", rows),
+                ("rows", height),
+                ("columns", count),
+                ("absorbed", before.unwrap_or(0)),
+                ("ends", ends.into()),
                 ("half", half),
                 ("internal", internal),
                 ("degree", degree as usize),
@@ -245,6 +268,47 @@ impl<F: HashField> Poseidon2<F> {
             );
             Ok(Built::thread_per_item(THREADS, &text))
         }
+    }
+}
+
+/// Columns that sponges absorb at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Columns {
+    /// Rows.
+    pub(crate) height: usize,
+    pub(crate) count: usize,
+    /// Elements that a block has of columns before these; `None` for the first columns.
+    pub(crate) before: Option<usize>,
+    /// Whether none are to come.
+    pub(crate) ends: bool,
+}
+
+impl Columns {
+    /// All columns of rows.
+    pub(crate) fn whole(height: usize, count: usize) -> Self {
+        Self { height, count, before: None, ends: true }
+    }
+}
+
+/// Absorbs elements into a state, as [`PaddingFreeSponge`] does, whose block has so many already. The last block is permuted
+/// if it is full, or at the end.
+fn absorb<F: HashField>(
+    permutation: &F::Permutation,
+    state: &mut [F; WIDTH],
+    mut filled: usize,
+    ends: bool,
+    row: impl IntoIterator<Item = F>,
+) {
+    for element in row {
+        state[filled] = element;
+        filled += 1;
+        if filled == DIGEST {
+            permutation.permute_mut(state);
+            filled = 0;
+        }
+    }
+    if ends && filled > 0 {
+        permutation.permute_mut(state);
     }
 }
 

@@ -6,7 +6,8 @@ use p3_poseidon2::ExternalLayerConstants;
 use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Planner, Result};
 
-use crate::poseidon2::{DIGEST, HashField, Poseidon2, WIDTH};
+use crate::gather::{self, Layout};
+use crate::poseidon2::{Columns, DIGEST, HashField, Poseidon2, WIDTH};
 use crate::transpose;
 
 /// The plans of Poseidon2 over both fields.
@@ -73,11 +74,31 @@ fn plans<F: HashField>(field: &str, internal: usize, planner: &Planner) -> Resul
     }
     for (height, columns) in [(4, 1), (32, 13), (1, 16)] {
         let (name, shared) = (format!("{field} {columns} columns of {height}"), height * columns);
-        plans.push(shared_by_rows::<F>(name, "columns", shared, hash.columns(planner, height, columns)?));
+        let plan = hash.columns(planner, Columns::whole(height, columns))?;
+        plans.push(shared_by_rows::<F>(name, ("columns", shared), &[], plan));
+    }
+    // the first columns, some in between and the last ones, at the edges of blocks and within
+    for (height, count, before, ends) in [
+        (5, 8, None, false),
+        (3, 9, None, false),
+        (4, 7, Some(1), false),
+        (32, 16, Some(0), false),
+        (7, 5, Some(3), true),
+    ] {
+        let plan = hash.columns(planner, Columns { height, count, before, ends })?;
+        let states: &[_] = if before.is_some() { &[("states", WIDTH)] } else { &[] };
+        let name = format!("{field} {count} columns of {height}, {before:?} before, {ends}");
+        plans.push(shared_by_rows::<F>(name, ("columns", height * count), states, plan));
+    }
+    for (layout, rows, columns) in [(Layout::Rows, 5, 8), (Layout::Columns, 9, 3), (Layout::Columns, 4, 300)] {
+        let plan = gather::plan::<F>(planner, layout, rows, columns)?;
+        let name = format!("{field} some of {rows} rows of {columns}, {layout:?}");
+        plans.push(shared_by_rows::<F>(name, ("from", rows * columns), &[("numbers", 2)], plan));
     }
     for (rows, columns) in [(1, 1), (33, 7), (64, 65)] {
         let name = format!("{field} transpose of {rows} by {columns}");
-        plans.push(shared_by_rows::<F>(name, "from", rows * columns, transpose::plan::<F>(planner, rows, columns)?));
+        let plan = transpose::plan::<F>(planner, rows, columns)?;
+        plans.push(shared_by_rows::<F>(name, ("from", rows * columns), &[], plan));
     }
     Ok(plans)
 }
@@ -92,8 +113,18 @@ fn sampled<F: HashField>(name: String, inputs: &[(&'static str, usize)], plan: r
 }
 
 /// The same with so many for all items.
-fn shared_by_rows<F: HashField>(name: String, input: &'static str, all: usize, plan: ringforge::Plan) -> NamedPlan {
-    NamedPlan::new(name, plan).sampled(move |seed, _| vec![(input, residues::<F>(&mut Random::new(seed), all))])
+fn shared_by_rows<F: HashField>(
+    name: String,
+    (shared, all): (&'static str, usize),
+    inputs: &[(&'static str, usize)],
+    plan: ringforge::Plan,
+) -> NamedPlan {
+    let inputs = inputs.to_vec();
+    NamedPlan::new(name, plan).sampled(move |seed, batch| {
+        let mut random = Random::new(seed);
+        let of_items = inputs.iter().map(|&(input, each)| (input, batch * each));
+        of_items.chain([(shared, all)]).map(|(input, count)| (input, residues::<F>(&mut random, count))).collect()
+    })
 }
 
 fn residues<F: HashField>(random: &mut Random, count: usize) -> Vec<u8> {

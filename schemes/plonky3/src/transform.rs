@@ -4,7 +4,7 @@ use core::any::TypeId;
 
 use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::{Engine, Order, Pipeline, Plan, Planner, Program, Result};
+use ringforge::{Engine, Error, Order, Pipeline, Plan, Planner, Program, Result};
 
 use crate::field::{EngineField, coset, words, words_mut};
 
@@ -21,8 +21,7 @@ pub(crate) enum Transform<F> {
 
 impl<F: EngineField> Transform<F> {
     /// Whether columns of this height have the transform, and it does something: the rest is left to Plonky3.
-    pub(crate) fn serves(self, mat: &RowMajorMatrix<F>) -> bool {
-        let height = mat.height();
+    pub(crate) fn serves(self, height: usize) -> bool {
         let room = F::TWO_ADICITY.checked_sub(self.added_bits());
         height > 1 && height.is_power_of_two() && room.is_some_and(|bits| height.ilog2() as usize <= bits)
     }
@@ -37,6 +36,19 @@ impl<F: EngineField> Transform<F> {
         program.on_host(width).input("from", words(&columns.values)).output("to", words_mut(&mut out)).run()?;
         drop(columns);
         Ok(RowMajorMatrix::new(out, height << self.added_bits()).transpose())
+    }
+
+    /// Refuses what it does not [serve](Self::serves).
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub(crate) fn check(self, height: usize) -> Result<()> {
+        if self.serves(height) {
+            return Ok(());
+        }
+        let most = 1 << F::TWO_ADICITY.saturating_sub(self.added_bits()).max(1);
+        let expected = height.checked_next_power_of_two().unwrap_or(most).clamp(2, most);
+        Err(Error::Length { what: "rows, a power of two that the field has roots for,", expected, got: height })
     }
 
     /// The program for columns of height 2^bits, each of them an item.

@@ -12,5 +12,5 @@ extern "C" __global__ void __launch_bounds__(Hash::threads)
     RF_UNROLL
     for (u32 i = 0; i < digest; ++i) x[digest + i] = rows[item * digest + i];
     permute<Hash>(x, constants);
-    store_digest(digests + item * digest, x);
+    store<Hash>(digests, item, x);
 }

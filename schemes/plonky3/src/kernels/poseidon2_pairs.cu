@@ -9,5 +9,5 @@ extern "C" __global__ void __launch_bounds__(Hash::threads)
     if (item >= end) return;
     u32 x[width];
     combine<Hash>(x, pairs + item * width, constants);
-    store_digest(digests + item * digest, x);
+    store<Hash>(digests, item, x);
 }

@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(Hash::threads)
     if (item >= end) return;
     const u32* row = rows + item * Hash::columns;
     u32 x[width];
+    clear(x);
     absorb<Hash>(x, constants, [&](u32 column) { return row[column]; });
-    store_digest(digests + item * digest, x);
+    store<Hash>(digests, item, x);
 }

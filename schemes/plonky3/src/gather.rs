@@ -1,0 +1,78 @@
+//! Some rows of a matrix on the device.
+
+use ringforge::kernels::{Args, Built, CustomKernel, Launch, Port};
+use ringforge::{Buffer, Engine, Pipeline, Plan, Planner, Result, Stream};
+
+use crate::field::{EngineField, elements};
+
+/// How a matrix lies in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Layout {
+    /// Row by row.
+    Rows,
+    /// Column by column.
+    Columns,
+}
+
+/// These rows of a matrix of so many rows and columns, one after another. They must be there.
+///
+/// # Errors
+/// What the device says.
+pub(crate) fn gather<F: EngineField>(
+    engine: &Engine,
+    stream: &Stream,
+    from: &Buffer,
+    (layout, rows, columns): (Layout, usize, usize),
+    numbers: &[usize],
+) -> Result<Vec<F>> {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let key = ("gather", size_of::<F>(), layout, rows, columns);
+    let program = engine.program_of(&key, |planner| plan::<F>(planner, layout, rows, columns))?;
+    let numbers: Vec<u64> = numbers.iter().map(|&number| number as u64).collect();
+    let mut to = engine.device().buffer(numbers.len() * columns * size_of::<F>())?;
+    let call = program.on(stream, numbers.len()).input("from", from);
+    let numbers = stream.upload(&numbers)?;
+    call.input("numbers", &numbers).output("to", &mut to).run()?;
+    Ok(elements(&stream.download::<F::Word>(&to)?).to_vec())
+}
+
+/// The plan `from` a matrix, which all items share, and the `numbers` of rows `to` these rows.
+pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usize, columns: usize) -> Result<Plan> {
+    let word = size_of::<F>();
+    let (to_row, to_column) = match layout {
+        Layout::Rows => (columns, 1),
+        Layout::Columns => (1, rows),
+    };
+    let on_cpu = move |items, args: &mut Args<'_>| {
+        args.each(items, |_, (from, number, to): (&[F::Word], &u64, &mut [F::Word])| {
+            let row = (number % rows as u64) as usize;
+            for (column, to) in to.iter_mut().enumerate() {
+                *to = from[row * to_row + column * to_column];
+            }
+            Ok(())
+        })
+    };
+    // a row's columns lie apart: threads of a block read them at the same time
+    let threads = columns.next_multiple_of(32).min(256) as u32;
+    let prelude = format!(
+        "#pragma once\n#include \"word.cuh\"\nstruct Shape {{\n    using Word = rf::u{bits};\n    \
+         static constexpr rf::u32 threads = {threads};\n    \
+         static constexpr rf::u64 rows = {rows}, columns = {columns}, from_row_to_row = {to_row}, \
+         from_column_to_column = {to_column};\n}};\n",
+        bits = 8 * word
+    );
+    let launch = Launch { threads, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0 };
+    let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
+    let text = ("gather", include_str!("kernels/gather.cu"), &[][..]);
+    let ports = [Port::shared(rows * columns * word), Port::input(size_of::<u64>()), Port::output(columns * word)];
+    // SAFETY: a block reads a row within the matrix, and writes the row of its own item.
+    #[allow(unsafe_code)]
+    let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
+    let p = Pipeline::new(format!("rows of a matrix of {rows} by {columns}"), planner);
+    let inputs = [p.input("from"), p.input("numbers")];
+    let [to] = p.step(kernel.described(format!("{rows} by {columns} words of {word} bytes, {layout:?}")), &inputs);
+    p.output("to", to);
+    p.build()
+}

@@ -1,0 +1,42 @@
+//! Traces, their extensions and the trees over them, which stay on the device: for provers that go on there.
+//!
+//! A [`Matrix`] has its columns one after another in a [`Buffer`](ringforge::Buffer), be it the engine's or
+//! [somebody else's memory](ringforge::Device). [`commit`] extends traces and hashes the rows of the extensions; of these and
+//! of the [`MerkleTree`] a prover brings to the host what a verifier asks for.
+//!
+//! ```
+//! use p3_field::{Field, PrimeCharacteristicRing};
+//! use p3_koala_bear::KoalaBear;
+//! # use ringforge_plonky3::Poseidon2;
+//! use ringforge_plonky3::{Engine, resident::{Trace, commit}};
+//! # use p3_koala_bear::{
+//! #     KOALABEAR_POSEIDON2_RC_16_EXTERNAL_FINAL, KOALABEAR_POSEIDON2_RC_16_EXTERNAL_INITIAL,
+//! #     KOALABEAR_POSEIDON2_RC_16_INTERNAL,
+//! # };
+//! # use p3_poseidon2::ExternalLayerConstants;
+//! # let external = ExternalLayerConstants::new(
+//! #     KOALABEAR_POSEIDON2_RC_16_EXTERNAL_INITIAL.to_vec(),
+//! #     KOALABEAR_POSEIDON2_RC_16_EXTERNAL_FINAL.to_vec(),
+//! # );
+//! # let hash = Poseidon2::new(&external, &KOALABEAR_POSEIDON2_RC_16_INTERNAL)?;
+//!
+//! let (engine, columns) = (Engine::best(), vec![KoalaBear::ONE; 3 * 8]);
+//! let stream = engine.device().stream()?;
+//! // three columns of 2^3 rows, extended to 2^4 rows on a coset
+//! let committed = commit(&engine, &stream, &hash, &[Trace::columns(&columns, 8, KoalaBear::GENERATOR)], 1)?;
+//! let root = committed.tree.cap(&stream, 0)?;
+//! let (rows, paths) = committed.open(&stream, &[5, 12], 0)?;
+//! assert_eq!((root.num_roots(), rows[1][0].len()), (1, 3));
+//! # assert!(!paths.sibling_hashes.is_empty());
+//! # Ok::<(), ringforge_plonky3::Error>(())
+//! ```
+
+mod commit;
+mod matrix;
+mod pinned;
+mod tree;
+
+pub use commit::{Committed, Trace, commit};
+pub use matrix::Matrix;
+pub use pinned::Pinned;
+pub use tree::MerkleTree;

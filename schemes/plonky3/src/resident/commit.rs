@@ -1,0 +1,185 @@
+//! Commitments to traces whose extensions stay on the device.
+
+use core::cmp::Reverse;
+
+use p3_matrix::Matrix as _;
+use p3_matrix::dense::RowMajorMatrix;
+use p3_merkle_tree::PrunedMerklePaths;
+use ringforge::{Engine, Error, Result, Stream};
+
+use crate::field::words;
+use crate::merkle::check_heights;
+use crate::poseidon2::{DIGEST, HashField, Poseidon2};
+use crate::resident::matrix::extended_bytes;
+use crate::resident::{Matrix, MerkleTree};
+use crate::sponge::Sponges;
+use crate::transform::Transform;
+
+/// Bytes of an extension that are made and hashed at once while the columns behind them are copied to the device: enough for full
+/// speed, and little enough to overlap.
+const AT_ONCE: usize = 128 << 20;
+
+/// A trace, and the shift of the coset that it is extended to.
+#[derive(Debug, Clone, Copy)]
+pub struct Trace<'a, F> {
+    values: Values<'a, F>,
+    shift: F,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Values<'a, F> {
+    Columns(&'a [F], usize),
+    Rows(&'a RowMajorMatrix<F>),
+    Resident(&'a Matrix<F>),
+}
+
+impl<'a, F: HashField> Trace<'a, F> {
+    /// Columns of this height in host memory, one after another. They are copied, from [pinned memory](super::Pinned) the fastest, while those before them are extended and hashed.
+    #[must_use]
+    pub fn columns(columns: &'a [F], height: usize, shift: F) -> Self {
+        Self { values: Values::Columns(columns, height), shift }
+    }
+
+    /// Rows in host memory. They are copied as a whole and transposed on the device.
+    #[must_use]
+    pub fn rows(rows: &'a RowMajorMatrix<F>, shift: F) -> Self {
+        Self { values: Values::Rows(rows), shift }
+    }
+
+    /// A matrix that is on the device, and stays as it is.
+    #[must_use]
+    pub fn resident(matrix: &'a Matrix<F>, shift: F) -> Self {
+        Self { values: Values::Resident(matrix), shift }
+    }
+
+    fn height(&self) -> usize {
+        match self.values {
+            Values::Columns(_, height) => height,
+            Values::Rows(rows) => rows.height(),
+            Values::Resident(matrix) => matrix.height(),
+        }
+    }
+
+    /// Columns, if they are whole and there are some.
+    fn width(&self) -> Result<usize> {
+        let (height, len) = (
+            self.height(),
+            match self.values {
+                Values::Columns(values, _) => values.len(),
+                Values::Rows(rows) => rows.values.len(),
+                Values::Resident(matrix) => matrix.width() * matrix.height(),
+            },
+        );
+        if len == 0 || height == 0 || !len.is_multiple_of(height) {
+            return Err(Error::Length { what: "elements of whole columns", expected: height.max(1), got: len });
+        }
+        Ok(len / height)
+    }
+
+    /// Its extension, of which the sponges absorb the columns as they come.
+    fn extended(&self, at: &Place<'_>, sponges: &mut Sponges<'_, F>) -> Result<Matrix<F>> {
+        let whole = |matrix: &Matrix<F>, sponges: &mut Sponges<'_, F>| {
+            let extension = matrix.extended(at.stream, at.added_bits, self.shift)?;
+            sponges.absorb(at.stream, extension.columns().into(), extension.width())?;
+            Ok(extension)
+        };
+        match self.values {
+            Values::Resident(matrix) => whole(matrix, sponges),
+            Values::Rows(rows) => whole(&Matrix::upload(at.engine, at.stream, rows)?, sponges),
+            Values::Columns(values, height) => {
+                let transform = Transform::Extend(at.added_bits, self.shift);
+                let program = transform.program(at.engine, height.ilog2() as usize)?;
+                let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;
+                // whole blocks of sponges, which also begin where kernels can
+                let at_once = (AT_ONCE / column / DIGEST).max(1) * DIGEST;
+                let mut extension = at.stream.zeros(column * self.width()?)?;
+                let copies = at.engine.device().stream()?;
+                for (i, part) in values.chunks(at_once * height).enumerate() {
+                    let (start, count) = (i * at_once * column, part.len() / height);
+                    let from = copies.upload(words(part))?;
+                    let bytes = start..start + count * column;
+                    let call = program.on(at.stream, count).input("from", &from);
+                    call.output("to", extension.slice_mut(bytes.clone())?).run()?;
+                    sponges.absorb(at.stream, extension.slice(bytes)?, count)?;
+                }
+                Matrix::new(at.engine, extension, height << at.added_bits)
+            }
+        }
+    }
+}
+
+/// Where and how traces are extended and hashed.
+struct Place<'a> {
+    engine: &'a Engine,
+    stream: &'a Stream,
+    added_bits: usize,
+}
+
+/// Extensions and the tree over their rows, on the device.
+#[derive(Debug)]
+pub struct Committed<F> {
+    /// The extensions, in the order of the traces, rows in bit-reversed order.
+    pub matrices: Vec<Matrix<F>>,
+    /// The tree over their rows.
+    pub tree: MerkleTree<F>,
+}
+
+impl<F: HashField> Committed<F> {
+    /// What stands below these leaves, in any order and as often as one likes: for each leaf the row of each matrix, and the paths to
+    /// a cap of so many layers below the root.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a leaf or a cap that is not there; what the device says.
+    pub fn open(&self, stream: &Stream, leaves: &[usize], cap_height: usize) -> Result<Opening<F>> {
+        let paths = self.tree.paths(stream, leaves, cap_height)?;
+        let mut opened = vec![Vec::with_capacity(self.matrices.len()); leaves.len()];
+        for matrix in &self.matrices {
+            let rows: Vec<_> = leaves.iter().map(|&leaf| self.tree.row_of(leaf, matrix.height())).collect();
+            opened.iter_mut().zip(matrix.rows(stream, &rows)?).for_each(|(opened, row)| opened.push(row));
+        }
+        Ok((opened, paths))
+    }
+}
+
+/// For each leaf the row of each matrix, and the paths of all.
+type Opening<F> = (Vec<Vec<Vec<F>>>, PrunedMerklePaths<F, DIGEST>);
+
+/// Extends traces by so many bits, each to the coset of its shift, and hashes the rows of the extensions, in bit-reversed order, to a
+/// tree. All stays on the device; the call returns when all work is on its way in the stream's order.
+///
+/// ⚠ The commitment is that of Plonky3's `TwoAdicFriPcs` where each shift is the field's generator divided by that of the
+/// trace's own domain.
+///
+/// # Errors
+/// [`Error::Length`] for no traces, columns that are not whole, and heights that are no powers of two, are 1, or have no extension in
+/// the field; [`Error::ForeignDevice`]; [`Error::OutOfMemory`] and what else the device says.
+pub fn commit<F: HashField>(
+    engine: &Engine,
+    stream: &Stream,
+    hash: &Poseidon2<F>,
+    traces: &[Trace<'_, F>],
+    added_bits: usize,
+) -> Result<Committed<F>> {
+    for trace in traces {
+        trace.width()?;
+        Transform::Extend(added_bits, trace.shift).check(trace.height())?;
+    }
+    let at = Place { engine, stream, added_bits };
+    let mut order: Vec<usize> = (0..traces.len()).collect();
+    order.sort_by_key(|&i| Reverse(traces[i].height()));
+    let groups: Vec<_> = order.chunk_by(|&a, &b| traces[a].height() == traces[b].height()).collect();
+    check_heights(groups.iter().map(|group| traces[group[0]].height()))?;
+    let mut matrices: Vec<Option<Matrix<F>>> = traces.iter().map(|_| None).collect();
+    let mut digests = Vec::new();
+    for group in groups {
+        let width = group.iter().map(|&i| traces[i].width()).sum::<Result<usize>>()?;
+        let height = traces[group[0]].height() << added_bits;
+        let mut sponges = Sponges::new(engine, hash, height, width);
+        for &i in group {
+            matrices[i] = Some(traces[i].extended(&at, &mut sponges)?);
+        }
+        digests.push(Ok((height, sponges.digests()?)));
+    }
+    let tree = MerkleTree::of_digests(engine, stream, hash, digests.into_iter())?;
+    Ok(Committed { matrices: matrices.into_iter().flatten().collect(), tree })
+}

@@ -1,0 +1,175 @@
+//! Merkle trees on the device.
+
+use core::cmp::Reverse;
+use core::marker::PhantomData;
+
+use p3_merkle_tree::PrunedMerklePaths;
+use p3_symmetric::MerkleCap;
+use ringforge::{Buffer, Engine, Error, Result, Stream};
+
+use crate::field::elements;
+use crate::gather::{Layout, gather};
+use crate::merkle::{Digest, Layers, check_heights, length};
+use crate::poseidon2::{DIGEST, HashField, Poseidon2};
+use crate::resident::Matrix;
+use crate::sponge::Sponges;
+
+/// A [Merkle tree](crate::MerkleTree) whose digests stay on the device.
+#[derive(Debug)]
+pub struct MerkleTree<F> {
+    engine: Engine,
+    /// As the layers say, from the digests of rows to the root.
+    digests: Vec<Buffer>,
+    layers: Layers,
+    field: PhantomData<F>,
+}
+
+impl<F: HashField> MerkleTree<F> {
+    /// The tree over the rows of these matrices; those of one height are read side by side.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for no matrices, and heights other than those that Plonky3 has trees for; [`Error::ForeignDevice`];
+    /// [`Error::OutOfMemory`] and what else the device says.
+    pub fn new(engine: &Engine, stream: &Stream, hash: &Poseidon2<F>, matrices: &[&Matrix<F>]) -> Result<Self> {
+        let mut sorted = matrices.to_vec();
+        sorted.sort_by_key(|matrix| Reverse(matrix.height()));
+        let groups: Vec<_> = sorted.chunk_by(|a, b| a.height() == b.height()).collect();
+        check_heights(groups.iter().map(|group| group[0].height()))?;
+        let digests = groups.into_iter().map(|group| {
+            let height = group[0].height();
+            let mut sponges = Sponges::new(engine, hash, height, group.iter().map(|matrix| matrix.width()).sum());
+            for matrix in group {
+                sponges.absorb(stream, matrix.columns().into(), matrix.width())?;
+            }
+            Ok((height, sponges.digests()?))
+        });
+        Self::of_digests(engine, stream, hash, digests)
+    }
+
+    /// The tree over digests of rows, of so many each, the most first.
+    pub(crate) fn of_digests(
+        engine: &Engine,
+        stream: &Stream,
+        hash: &Poseidon2<F>,
+        groups: impl Iterator<Item = Result<(usize, Buffer)>>,
+    ) -> Result<Self> {
+        let mut groups = groups.peekable();
+        let Some(leaves) = groups.next() else { return Err(length("matrices, at least", 1, 0)) };
+        let (rows, leaves) = leaves?;
+        let layers = Layers::new(rows);
+        let of_pairs = engine.program_of(&hash.key(), |planner| hash.pairs(planner))?;
+
+        let mut digests = vec![padded(stream, leaves, layers.count(0))?];
+        for layer in 1..=layers.height() {
+            // of them the last may be there to make their number even
+            let (count, padded_count) = (layers.count(layer - 1) / 2, layers.count(layer));
+            let below = &digests[layer - 1];
+            let mut above = match count == padded_count {
+                true => engine.device().buffer(padded_count * size_of::<Digest<F>>())?,
+                false => stream.zeros(padded_count * size_of::<Digest<F>>())?,
+            };
+            let to = above.slice_mut(0..count * size_of::<Digest<F>>())?;
+            let joins = |group: &Result<(usize, Buffer)>| {
+                !group.as_ref().is_ok_and(|(rows, _)| rows.next_power_of_two() != count.next_power_of_two())
+            };
+            match groups.next_if(joins) {
+                None => of_pairs.on(stream, count).input("pairs", below).output("digests", to).run()?,
+                Some(group) => {
+                    let rows = padded(stream, group?.1, count)?;
+                    let program = engine.program_of(&(hash.key(), "injected"), |planner| hash.injected(planner))?;
+                    let call = program.on(stream, count).input("pairs", below).input("rows", &rows);
+                    call.output("digests", to).run()?;
+                }
+            }
+            digests.push(above);
+        }
+        Ok(Self { engine: engine.clone(), digests, layers, field: PhantomData })
+    }
+
+    /// Layers above the leaves: the height of the highest cap.
+    #[must_use]
+    pub fn height(&self) -> usize {
+        self.layers.height()
+    }
+
+    /// The layer that stands so many below the root; the root for a height of 0.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where the tree is not as high, or has no 2^height digests there; what the device says.
+    pub fn cap(&self, stream: &Stream, height: usize) -> Result<MerkleCap<F, Digest<F>>> {
+        let layer = self.layers.cap(height).ok_or_else(|| self.no_cap(height))?;
+        Ok(MerkleCap::new(self.read(stream, layer)?))
+    }
+
+    /// The path from the leaf of this index to a cap: siblings, from the bottom.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where there is no such row or cap; what the device says.
+    pub fn path(&self, stream: &Stream, row: usize, cap_height: usize) -> Result<Vec<Digest<F>>> {
+        let siblings = self.layers.path(row, cap_height).ok_or_else(|| self.no_path(&[row], cap_height))?;
+        self.siblings(stream, &siblings)
+    }
+
+    /// The paths from the leaves of these indices to a cap, as [those of a tree on the host](crate::MerkleTree::paths).
+    ///
+    /// # Errors
+    /// As [`MerkleTree::path`].
+    pub fn paths(&self, stream: &Stream, rows: &[usize], cap_height: usize) -> Result<PrunedMerklePaths<F, DIGEST>> {
+        let siblings = self.layers.paths(rows, cap_height).ok_or_else(|| self.no_path(rows, cap_height))?;
+        Ok(PrunedMerklePaths { sibling_hashes: self.siblings(stream, &siblings)? })
+    }
+
+    /// All of it, on the host.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn download(&self, stream: &Stream) -> Result<crate::MerkleTree<F>> {
+        let digests = (0..self.digests.len()).map(|layer| self.read(stream, layer)).collect::<Result<_>>()?;
+        Ok(crate::MerkleTree::of_layers(digests, self.layers.clone()))
+    }
+
+    /// Of a matrix of this height the row that the leaf of this index stands above.
+    pub(crate) fn row_of(&self, leaf: usize, height: usize) -> usize {
+        self.layers.row_of(leaf, height)
+    }
+
+    /// These digests of these layers, where those of a layer stand together.
+    fn siblings(&self, stream: &Stream, siblings: &[(usize, usize)]) -> Result<Vec<Digest<F>>> {
+        let mut all = Vec::with_capacity(siblings.len());
+        for of_layer in siblings.chunk_by(|a, b| a.0 == b.0) {
+            let layer = of_layer[0].0;
+            let numbers: Vec<usize> = of_layer.iter().map(|(_, number)| *number).collect();
+            let shape = (Layout::Rows, self.layers.count(layer), DIGEST);
+            let digests: Vec<F> = gather(&self.engine, stream, &self.digests[layer], shape, &numbers)?;
+            all.extend_from_slice(digests.as_chunks::<DIGEST>().0);
+        }
+        Ok(all)
+    }
+
+    fn read(&self, stream: &Stream, layer: usize) -> Result<Vec<Digest<F>>> {
+        let digests = stream.download::<F::Word>(&self.digests[layer])?;
+        Ok(elements(&digests).as_chunks::<DIGEST>().0.to_vec())
+    }
+
+    fn no_cap(&self, height: usize) -> Error {
+        length("layers below the root with as many digests as a cap has, at most", self.height(), height)
+    }
+
+    fn no_path(&self, rows: &[usize], cap_height: usize) -> Error {
+        match rows.iter().find(|&&row| row >= self.layers.rows()) {
+            Some(&row) => length("rows, more than the index of each leaf,", self.layers.rows(), row),
+            None => self.no_cap(cap_height),
+        }
+    }
+}
+
+/// As many digests, of which those that are not there are zeros.
+fn padded(stream: &Stream, digests: Buffer, wanted: usize) -> Result<Buffer> {
+    let bytes = wanted * DIGEST * size_of::<u32>();
+    if digests.len() == bytes {
+        return Ok(digests);
+    }
+    let mut all = stream.zeros(bytes)?;
+    stream.copy(&digests, all.slice_mut(0..digests.len())?)?;
+    Ok(all)
+}

@@ -1,0 +1,51 @@
+//! Sponges over the rows of matrices, which absorb columns as they come.
+
+use ringforge::run::BufferSlice;
+use ringforge::{Buffer, Engine, Result, Stream};
+
+use crate::poseidon2::{Columns, DIGEST, HashField, Poseidon2, WIDTH};
+
+/// A sponge for each row, on the device.
+pub(crate) struct Sponges<'a, F: HashField> {
+    engine: &'a Engine,
+    hash: &'a Poseidon2<F>,
+    height: usize,
+    /// Columns to come.
+    left: usize,
+    /// Columns that the sponges have, and what they hold then: states, or digests after the last of them.
+    absorbed: Option<(usize, Buffer)>,
+}
+
+impl<'a, F: HashField> Sponges<'a, F> {
+    /// For rows of so many columns.
+    pub(crate) fn new(engine: &'a Engine, hash: &'a Poseidon2<F>, height: usize, columns: usize) -> Self {
+        Self { engine, hash, height, left: columns, absorbed: None }
+    }
+
+    /// Takes in the next columns, so many one after another, no more than there are to come.
+    pub(crate) fn absorb(&mut self, stream: &Stream, columns: BufferSlice<'_>, count: usize) -> Result<()> {
+        let before = self.absorbed.take();
+        let ends = count == self.left;
+        let part = Columns { height: self.height, count, before: before.as_ref().map(|(has, _)| has % DIGEST), ends };
+        let program = self.engine.program_of(&(self.hash.key(), part), |planner| self.hash.columns(planner, part))?;
+        let (name, words) = if ends { ("digests", DIGEST) } else { ("next", WIDTH) };
+        let mut to = self.engine.device().buffer(self.height * words * size_of::<F>())?;
+        let call = program.on(stream, self.height).input("columns", columns);
+        let call = match &before {
+            Some((_, states)) => call.input("states", states),
+            None => call,
+        };
+        call.output(name, &mut to).run()?;
+        self.left -= count;
+        self.absorbed = Some((before.map_or(0, |(has, _)| has) + count, to));
+        Ok(())
+    }
+
+    /// The digests of all rows, when all columns have been absorbed.
+    pub(crate) fn digests(self) -> Result<Buffer> {
+        match self.absorbed {
+            Some((_, digests)) if self.left == 0 => Ok(digests),
+            _ => Err(crate::merkle::length("columns of a matrix that is hashed, at least", 1, 0)),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Commitments that stay on the device against those of Plonky3.
+
+use p3_baby_bear::BabyBear;
+use p3_commit::Mmcs as _;
+use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
+use p3_field::{Field, PrimeCharacteristicRing};
+use p3_koala_bear::KoalaBear;
+use p3_matrix::Matrix as _;
+use p3_matrix::dense::RowMajorMatrix;
+use p3_merkle_tree::MerkleTreeMmcs;
+use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
+use ringforge::testkit::{Random, devices, seed};
+use ringforge_plonky3::resident::{Committed, Matrix, MerkleTree, Pinned, Trace, commit};
+use ringforge_plonky3::{Engine, Error, HashField, Poseidon2, testkit};
+
+/// Words of elements, as buffers have them.
+fn words<F: HashField>(elements: &[F]) -> Vec<u32> {
+    // SAFETY: an element is a word.
+    #[allow(unsafe_code)]
+    unsafe { core::slice::from_raw_parts(elements.as_ptr().cast::<u32>(), elements.len()) }.to_vec()
+}
+
+macro_rules! agrees {
+    ($name:ident, $field:ty, $internal:literal) => {
+        #[test]
+        fn $name() {
+            type F = $field;
+            type P = <F as Field>::Packing;
+            let mut random = Random::new(seed());
+            let hash = testkit::random::<F>(&mut random, $internal).unwrap();
+            let sponge = PaddingFreeSponge::<_, 16, 8, 8>::new(hash.permutation().clone());
+            let compression = TruncatedPermutation::<_, 2, 8, 16>::new(hash.permutation().clone());
+            for device in devices() {
+                let engine = Engine::on(device);
+                let stream = engine.device().stream().unwrap();
+                for widths in [&[(0, 1)][..], &[(0, 9), (0, 3), (2, 12)], &[(1, 8), (0, 5), (1, 17), (3, 1), (0, 16)]] {
+                    let (log_height, added, cap) = (4 + random.below(3), random.below(3), random.below(3));
+                    let mut trace = |&(halvings, width): &(usize, usize)| {
+                        let height = 1 << (log_height - halvings);
+                        let values = (0..height * width).map(|_| F::from_u64(random.bits())).collect();
+                        (RowMajorMatrix::<F>::new(values, width), F::from_u64(random.bits() | 1))
+                    };
+                    let traces: Vec<_> = widths.iter().map(&mut trace).collect();
+
+                    let dft = Radix2DitParallel::<F>::default();
+                    let extend = |(trace, shift): &(RowMajorMatrix<F>, F)| {
+                        dft.coset_lde_batch(trace.clone(), added, *shift).inner
+                    };
+                    let extensions: Vec<_> = traces.iter().map(extend).collect();
+                    let stock = MerkleTreeMmcs::<P, P, _, _, 2, 8>::new(sponge.clone(), compression.clone(), cap);
+                    let (stock_cap, stock_data) = stock.commit(extensions.clone());
+
+                    // from the host by columns and by rows, and from the device
+                    let columns: Vec<_> = traces.iter().map(|(trace, _)| trace.transpose().values).collect();
+                    let upload = |(trace, _): &(RowMajorMatrix<F>, F)| Matrix::upload(&engine, &stream, trace).unwrap();
+                    let on_device: Vec<_> = traces.iter().map(upload).collect();
+                    let from = |i: usize, source: usize| {
+                        let (trace, shift) = &traces[i];
+                        match source % 3 {
+                            0 => Trace::columns(&columns[i], trace.height(), *shift),
+                            1 => Trace::rows(trace, *shift),
+                            _ => Trace::resident(&on_device[i], *shift),
+                        }
+                    };
+                    for first in 0..3 {
+                        let traces: Vec<_> = (0..traces.len()).map(|i| from(i, i + first)).collect();
+                        let committed = commit(&engine, &stream, &hash, &traces, added).unwrap();
+                        assert_eq!(committed.tree.cap(&stream, cap).unwrap(), stock_cap);
+                        let leaves: Vec<_> = (0..5).map(|_| random.below(1 << (log_height + added))).collect();
+                        let (rows, paths) = committed.open(&stream, &leaves, cap).unwrap();
+                        let (stock_rows, stock_paths) = stock.open_multi_batch(&leaves, &stock_data);
+                        assert_eq!(rows, stock_rows);
+                        assert_eq!(paths.sibling_hashes, stock_paths.sibling_hashes);
+                        let (_, path) = stock.open_batch(leaves[0], &stock_data).unpack();
+                        assert_eq!(committed.tree.path(&stream, leaves[0], cap).unwrap(), path);
+                        for (matrix, extension) in committed.matrices.iter().zip(&extensions) {
+                            assert!(matrix.download(&stream).unwrap() == *extension);
+                        }
+                        // the same tree from extensions that are there already
+                        let matrices: Vec<_> = committed.matrices.iter().collect();
+                        let tree = MerkleTree::new(&engine, &stream, &hash, &matrices).unwrap();
+                        assert_eq!(tree.cap(&stream, cap).unwrap(), stock_cap);
+                    }
+                }
+            }
+        }
+    };
+}
+
+agrees!(baby_bear_agrees_with_plonky3, BabyBear, 13);
+agrees!(koala_bear_agrees_with_plonky3, KoalaBear, 20);
+
+/// A commitment to one trace of two columns.
+fn small(engine: &Engine, hash: &Poseidon2<KoalaBear>) -> Committed<KoalaBear> {
+    let stream = engine.device().stream().unwrap();
+    let mut values = Pinned::new(engine.device(), 16).unwrap();
+    values.iter_mut().zip(0..).for_each(|(value, i)| *value = KoalaBear::new(i));
+    commit(engine, &stream, hash, &[Trace::columns(&values, 8, KoalaBear::GENERATOR)], 1).unwrap()
+}
+
+#[test]
+fn what_is_not_there_is_refused() {
+    let hash = testkit::random::<KoalaBear>(&mut Random::new(1), 20).unwrap();
+    let engine = Engine::cpu();
+    let stream = engine.device().stream().unwrap();
+    let refused = |traces: &[Trace<'_, KoalaBear>], added: usize| {
+        let outcome = commit(&engine, &stream, &hash, traces, added);
+        assert!(matches!(outcome, Err(Error::Length { .. } | Error::OutOfMemory { .. })), "{outcome:?}");
+    };
+    let (shift, values) = (KoalaBear::GENERATOR, [KoalaBear::new(3); 24]);
+    refused(&[], 1);
+    for height in [0, 1, 5, 6, 24, 48, usize::MAX] {
+        refused(&[Trace::columns(&values, height, shift)], 1);
+    }
+    refused(&[Trace::columns(&[], 8, shift)], 1);
+    for added in [22, 24, 64, usize::MAX] {
+        refused(&[Trace::columns(&values, 8, shift)], added);
+    }
+
+    let committed = small(&engine, &hash);
+    assert!(matches!(committed.open(&stream, &[3, 16], 0), Err(Error::Length { expected: 16, got: 16, .. })));
+    assert!(matches!(committed.open(&stream, &[3], 5), Err(Error::Length { expected: 4, got: 5, .. })));
+    assert!(matches!(committed.tree.cap(&stream, 5), Err(Error::Length { .. })));
+    assert!(matches!(committed.tree.path(&stream, 16, 0), Err(Error::Length { .. })));
+    assert!(matches!(committed.matrices[0].rows(&stream, &[16]), Err(Error::Length { expected: 16, got: 16, .. })));
+    assert_eq!(committed.open(&stream, &[], 0).unwrap().0.len(), 0);
+
+    let columns = || stream.upload(&words(&values)).unwrap();
+    assert!(matches!(Matrix::<KoalaBear>::new(&engine, columns(), 5), Err(Error::Length { .. })));
+    assert!(matches!(Matrix::<KoalaBear>::new(&engine, columns(), 0), Err(Error::Length { .. })));
+    assert!(matches!(Matrix::<KoalaBear>::of_rows(&engine, &stream, &columns(), 7), Err(Error::Length { .. })));
+    // of another engine's device
+    let other = Matrix::<KoalaBear>::new(&engine, Engine::cpu().stream().unwrap().upload(&words(&values)).unwrap(), 8);
+    let outcome = other.unwrap().rows(&stream, &[1]);
+    assert!(matches!(outcome, Err(Error::ForeignDevice { .. })), "{outcome:?}");
+}
