@@ -1,6 +1,7 @@
 //! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and peers beside it.
 
 mod ckks;
+mod commit;
 mod convert;
 #[cfg(feature = "peers")]
 mod cpu;

@@ -7,7 +7,7 @@ use ringforge::Device;
 #[cfg(feature = "peers")]
 use super::cpu;
 pub(crate) use super::figure::Figure;
-use super::{Bench, ckks, convert, fhe, group, kems, operations, papers, rates, rings, sm2, stark, zk};
+use super::{Bench, ckks, commit, convert, fhe, group, kems, operations, papers, rates, rings, sm2, stark, zk};
 use crate::measure::Effort;
 use crate::record::{Measurement, Peer};
 use crate::tune;
@@ -202,6 +202,7 @@ pub(crate) static SUITES: &[&Suite] = &[
     &operations::SUITE,
     &convert::SUITE,
     &stark::SUITE,
+    &commit::SUITE,
     &zk::SUITE,
     &kems::CTRU,
     &kems::CTRU_PRIME,

@@ -83,7 +83,8 @@ impl<F: HashField> Traces<'_, F> {
 
     fn at_once(&self, engine: &Engine, hash: &Poseidon2<F>) -> Result<Made<F>> {
         let (hashing, copies) = (engine.device().stream()?, engine.device().stream()?);
-        let traces: Vec<_> = self.traces.iter().map(|&(shift, trace)| Trace::rows(trace, shift)).collect();
+        let traces: Vec<_> =
+            self.traces.iter().map(|&(shift, trace)| Trace::rows(&trace.values, trace.width(), shift)).collect();
         let committed = resident::commit(engine, &hashing, hash, &traces, self.added_bits)?;
         let extensions =
             committed.matrices.into_iter().map(|matrix| matrix.download(&copies)).collect::<Result<_>>()?;

@@ -159,20 +159,8 @@ impl<F: HashField> Poseidon2<F> {
         let (to, stored) = if ends { ("digests", DIGEST) } else { ("next", WIDTH) };
         let stored = Port::output(bytes(stored));
         let build = self.build(Some(part));
-        // SAFETY, of both: a thread reads its own row of all columns, its own state and all constants, and writes its own state or
-        // digest.
-        #[allow(unsafe_code)]
-        let (inputs, kernel) = if before.is_some() {
-            let on_cpu = move |items, args: &mut Args<'_>| {
-                args.each(items, |item, (columns, before, to): (&[u32], &[u32; WIDTH], &mut [u32])| {
-                    squeeze(item, columns, core::array::from_fn(|i| elements::<F>(before)[i]), to);
-                    Ok(())
-                })
-            };
-            let text = ("poseidon2_resumed", include_str!("kernels/poseidon2_resumed.cu"), HEADERS);
-            let ports = [all, Port::input(bytes(WIDTH)), stored];
-            (&["columns", "states"][..], unsafe { CustomKernel::new(text, ports, build, on_cpu) })
-        } else {
+        let title = format!("Poseidon2 of rows of {count} columns, {}", if ends { "to the end" } else { "of more" });
+        if before.is_none() {
             let on_cpu = move |items, args: &mut Args<'_>| {
                 args.each(items, |item, (columns, to): (&[u32], &mut [u32])| {
                     squeeze(item, columns, [F::ZERO; WIDTH], to);
@@ -180,10 +168,23 @@ impl<F: HashField> Poseidon2<F> {
                 })
             };
             let text = ("poseidon2_columns", include_str!("kernels/poseidon2_columns.cu"), HEADERS);
-            (&["columns"][..], unsafe { CustomKernel::new(text, [all, stored], build, on_cpu) })
+            // SAFETY: a thread reads its own row of all columns and all constants, and writes its own state or digest.
+            #[allow(unsafe_code)]
+            let kernel = unsafe { CustomKernel::new(text, [all, stored], build, on_cpu) };
+            return self.plan(planner, title, &["columns"], to, kernel);
+        }
+        let on_cpu = move |items, args: &mut Args<'_>| {
+            args.each(items, |item, (columns, before, to): (&[u32], &[u32; WIDTH], &mut [u32])| {
+                squeeze(item, columns, core::array::from_fn(|i| elements::<F>(before)[i]), to);
+                Ok(())
+            })
         };
-        let title = format!("Poseidon2 of rows of {count} columns, {}", if ends { "to the end" } else { "of more" });
-        self.plan(planner, title, inputs, to, kernel)
+        let text = ("poseidon2_resumed", include_str!("kernels/poseidon2_resumed.cu"), HEADERS);
+        let ports = [all, Port::input(bytes(WIDTH)), stored];
+        // SAFETY: as above, and it reads its own state.
+        #[allow(unsafe_code)]
+        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
+        self.plan(planner, title, &["columns", "states"], to, kernel)
     }
 
     /// The plan from `pairs` of digests to `digests`.

@@ -58,7 +58,7 @@ macro_rules! agrees {
                         let (trace, shift) = &traces[i];
                         match source % 3 {
                             0 => Trace::columns(&columns[i], trace.height(), *shift),
-                            1 => Trace::rows(trace, *shift),
+                            1 => Trace::rows(&trace.values, trace.width(), *shift),
                             _ => Trace::resident(&on_device[i], *shift),
                         }
                     };
@@ -113,6 +113,9 @@ fn what_is_not_there_is_refused() {
         refused(&[Trace::columns(&values, height, shift)], 1);
     }
     refused(&[Trace::columns(&[], 8, shift)], 1);
+    for width in [0, 5, 24, 48, usize::MAX] {
+        refused(&[Trace::rows(&values, width, shift)], 1);
+    }
     for added in [22, 24, 64, usize::MAX] {
         refused(&[Trace::columns(&values, 8, shift)], added);
     }

@@ -2,8 +2,6 @@
 
 use core::cmp::Reverse;
 
-use p3_matrix::Matrix as _;
-use p3_matrix::dense::RowMajorMatrix;
 use p3_merkle_tree::PrunedMerklePaths;
 use ringforge::{Engine, Error, Result, Stream};
 
@@ -29,7 +27,7 @@ pub struct Trace<'a, F> {
 #[derive(Debug, Clone, Copy)]
 enum Values<'a, F> {
     Columns(&'a [F], usize),
-    Rows(&'a RowMajorMatrix<F>),
+    Rows(&'a [F], usize),
     Resident(&'a Matrix<F>),
 }
 
@@ -40,10 +38,10 @@ impl<'a, F: HashField> Trace<'a, F> {
         Self { values: Values::Columns(columns, height), shift }
     }
 
-    /// Rows in host memory. They are copied as a whole and transposed on the device.
+    /// Rows of this width in host memory, one after another. They are copied as a whole and transposed on the device.
     #[must_use]
-    pub fn rows(rows: &'a RowMajorMatrix<F>, shift: F) -> Self {
-        Self { values: Values::Rows(rows), shift }
+    pub fn rows(rows: &'a [F], width: usize, shift: F) -> Self {
+        Self { values: Values::Rows(rows, width), shift }
     }
 
     /// A matrix that is on the device, and stays as it is.
@@ -55,25 +53,22 @@ impl<'a, F: HashField> Trace<'a, F> {
     fn height(&self) -> usize {
         match self.values {
             Values::Columns(_, height) => height,
-            Values::Rows(rows) => rows.height(),
+            Values::Rows(rows, width) => rows.len().checked_div(width).unwrap_or(0),
             Values::Resident(matrix) => matrix.height(),
         }
     }
 
     /// Columns, if they are whole and there are some.
     fn width(&self) -> Result<usize> {
-        let (height, len) = (
-            self.height(),
-            match self.values {
-                Values::Columns(values, _) => values.len(),
-                Values::Rows(rows) => rows.values.len(),
-                Values::Resident(matrix) => matrix.width() * matrix.height(),
-            },
-        );
-        if len == 0 || height == 0 || !len.is_multiple_of(height) {
-            return Err(Error::Length { what: "elements of whole columns", expected: height.max(1), got: len });
+        let (what, whole, got) = match self.values {
+            Values::Resident(matrix) => return Ok(matrix.width()),
+            Values::Columns(values, height) => ("elements of whole columns", height, values.len()),
+            Values::Rows(values, width) => ("elements of whole rows", width, values.len()),
+        };
+        if got == 0 || whole == 0 || !got.is_multiple_of(whole) {
+            return Err(Error::Length { what, expected: whole.max(1), got });
         }
-        Ok(len / height)
+        Ok(got / self.height())
     }
 
     /// Its extension, of which the sponges absorb the columns as they come.
@@ -85,7 +80,10 @@ impl<'a, F: HashField> Trace<'a, F> {
         };
         match self.values {
             Values::Resident(matrix) => whole(matrix, sponges),
-            Values::Rows(rows) => whole(&Matrix::upload(at.engine, at.stream, rows)?, sponges),
+            Values::Rows(rows, width) => {
+                let rows = at.stream.upload(words(rows))?;
+                whole(&Matrix::of_rows(at.engine, at.stream, &rows, width)?, sponges)
+            }
             Values::Columns(values, height) => {
                 let transform = Transform::Extend(at.added_bits, self.shift);
                 let program = transform.program(at.engine, height.ilog2() as usize)?;
