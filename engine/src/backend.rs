@@ -4,6 +4,7 @@ use core::fmt::Debug;
 use core::ops::Range;
 use std::sync::Arc;
 
+use crate::columns::Shape;
 use crate::columns::Shares;
 #[cfg(feature = "cuda")]
 use crate::communicator::Communicator;
@@ -29,8 +30,14 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// A new order of work.
     fn queue(&self) -> Result<Queue>;
 
-    /// Copies into memory of the same size, after earlier work on the queue. The source may be reused on return.
-    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>) -> Result<()>;
+    /// Copies the bytes of a shape, one run behind another, into memory of the same size, after earlier work on the queue. The source
+    /// may be reused on return.
+    fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()>;
+
+    /// Copies all bytes, likewise.
+    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
+        self.upload_shape(queue, from, &Shape::run(0, from.len()), to)
+    }
 
     /// Copies out of memory of the same size, after earlier work on the queue. The bytes are there on return.
     fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()>;

@@ -6,6 +6,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Backend, Bound, Code, Loaded, Queue, To};
+use crate::columns::Shape;
 use crate::columns::Shares;
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
@@ -36,8 +37,8 @@ impl Backend for Cpu {
         Ok(Queue::Immediate)
     }
 
-    fn upload(&self, _: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
-        copy(Read::Host(from), to)
+    fn upload_shape(&self, _: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+        upload(from, shape, to)
     }
 
     fn download(&self, _: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
@@ -90,6 +91,17 @@ impl Backend for Cpu {
 }
 
 /// Copies between memories of the same size.
+/// Copies the bytes of a shape, one run behind another.
+pub(crate) fn upload(from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+    let Shape { offset, rows, width, pitch } = *shape;
+    if rows == 1 {
+        return copy(Read::Host(&from[offset..offset + width]), to);
+    }
+    let rows = from[offset..].chunks(pitch.max(1)).zip(host_write(to)?.chunks_exact_mut(width.max(1)));
+    rows.for_each(|(from, to)| to.copy_from_slice(&from[..width]));
+    Ok(())
+}
+
 pub(crate) fn copy(from: Read<'_>, to: Write<'_>) -> Result<()> {
     host_write(to)?.copy_from_slice(host_read(from)?);
     Ok(())

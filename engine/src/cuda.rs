@@ -11,6 +11,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Backend, Bound, Loaded, Queue, Recording, To};
+use crate::columns::Shape;
 use crate::communicator::Communicator;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -127,8 +128,8 @@ impl Backend for Cuda {
         Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0)?)))
     }
 
-    fn upload(&self, queue: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
-        copy::upload(self.queue_of(queue)?, from, self.write(to)?)
+    fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+        copy::upload(self.queue_of(queue)?, from, shape, self.write(to)?)
     }
 
     fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {

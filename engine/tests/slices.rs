@@ -115,3 +115,37 @@ fn slices_that_do_not_fit_are_refused() {
     assert!(matches!(unwritten, Err(Error::Unwritten { .. })));
     assert_eq!(buffer.content(), Some(&Content::Coefficients(ring)), "nothing is lost");
 }
+
+/// From ordinary memory, in several pieces where they are many, and from page-locked memory.
+#[test]
+fn columns_of_rows_are_copied() {
+    for device in devices() {
+        let stream = device.stream().expect("a stream");
+        for (rows, width, columns) in [
+            (1, 1, 0..1),
+            (7, 5, 1..4),
+            (7, 5, 4..5),
+            (3, 4, 2..2),
+            (0, 3, 0..3),
+            (3001, 700, 13..690),
+            (2, 3 << 20, 1..(3 << 20)),
+        ] {
+            let mut pinned = device.pinned(4 * rows * width).expect("memory");
+            let matrix = pinned.elements_mut::<u32>().expect("whole words");
+            matrix.iter_mut().zip(0..).for_each(|(word, i)| *word = i);
+            let wanted: Vec<u32> = matrix.chunks_exact(width).flat_map(|row| &row[columns.clone()]).copied().collect();
+            for from in [&matrix.to_vec()[..], matrix] {
+                let copied = stream.upload_columns(from, width, columns.clone()).expect("a copy");
+                assert!(stream.download::<u32>(&copied).expect("words") == wanted, "{rows} {width} {columns:?}");
+            }
+        }
+        assert!(matches!(stream.upload_columns(&[0u8; 6], 3, 1..4), Err(Error::Length { expected: 3, got: 4, .. })));
+        assert!(matches!(stream.upload_columns(&[0u8; 7], 3, 1..2), Err(Error::Length { expected: 9, got: 7, .. })));
+        assert!(matches!(stream.upload_columns(&[0u8; 6], 0, 0..0), Err(Error::Length { .. })));
+        #[allow(clippy::reversed_empty_ranges)]
+        let backwards = stream.upload_columns(&[0u8; 6], 3, 2..1);
+        assert!(matches!(backwards, Err(Error::Length { .. })));
+        let zeros = stream.zeros(33).expect("zeros");
+        assert_eq!(stream.download::<u8>(&zeros).expect("bytes"), [0; 33]);
+    }
+}

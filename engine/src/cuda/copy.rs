@@ -32,35 +32,38 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Copies to device memory. The source may be used again on return.
-pub(crate) fn upload(queue: &CudaQueue, from: &[u8], part: Part<'_>) -> Result<()> {
-    part.check(from.len())?;
-    if from.is_empty() {
+/// Copies the bytes of a shape to device memory, one run behind another. The source may be used again on return.
+pub(crate) fn upload(queue: &CudaQueue, from: &[u8], shape: &Shape, part: Part<'_>) -> Result<()> {
+    part.check(shape.bytes())?;
+    if shape.bytes() == 0 {
         return Ok(());
     }
     queue.gpu().bind()?;
     let Part { memory: to, first, .. } = part;
     let access = part.overwrite();
     to.before(queue, access)?;
-    let outcome = if is_pinned(from) {
+    let runs = &from[shape.offset..shape.offset + shape.extent()];
+    let outcome = if is_pinned(runs) {
+        let target = Shape { offset: first, pitch: shape.width, ..*shape };
         // SAFETY: waited for before the source can change.
-        let started = unsafe { start_upload(queue, from, to, first) };
+        let started = unsafe { start_upload_shape(queue, runs, shape.pitch, to, &target) };
         queue.synchronize().and(started)
     } else {
-        upload_staged(queue, from, to, first)
+        upload_staged(queue, from, shape, to, first)
     };
     to.after(queue.point(), access, outcome.is_ok());
     outcome
 }
 
-fn upload_staged(queue: &CudaQueue, from: &[u8], to: &CudaMemory, offset: usize) -> Result<()> {
+fn upload_staged(queue: &CudaQueue, from: &[u8], shape: &Shape, to: &CudaMemory, mut offset: usize) -> Result<()> {
     let mut under_way = VecDeque::new();
-    for (i, piece) in from.chunks(PIECE).enumerate() {
+    for piece in shape.pieces(PIECE) {
         let oldest = if under_way.len() < PIECES { None } else { under_way.pop_front() };
-        let mut staged = oldest.map_or_else(|| Staged::new(queue.gpu(), piece.len(), true), Ok)?;
-        copy(piece, staged.bytes_mut(piece.len())?);
-        staged.start_upload(queue, piece.len(), to, offset + i * PIECE)?;
+        let mut staged = oldest.map_or_else(|| Staged::new(queue.gpu(), piece.bytes(), true), Ok)?;
+        gather(from, &piece, staged.bytes_mut(piece.bytes())?);
+        staged.start_upload(queue, piece.bytes(), to, offset)?;
         under_way.push_back(staged);
+        offset += piece.bytes();
     }
     Ok(())
 }

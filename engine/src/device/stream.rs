@@ -1,8 +1,11 @@
 //! Streams: orders of work, and copies.
 
+use core::ops::Range;
+
 use bytemuck::Pod;
 
 use crate::backend::Queue;
+use crate::columns::Shape;
 use crate::draws::Draws;
 use crate::error::{Error, Result, same_length};
 use crate::event::Event;
@@ -34,6 +37,32 @@ impl Stream {
     pub fn upload<T: Pod>(&self, from: &[T]) -> Result<Buffer> {
         let mut buffer = self.device.buffer(size_of_val(from))?;
         self.write(&mut buffer, from)?;
+        Ok(buffer)
+    }
+
+    /// A new buffer with some columns of a matrix whose rows, of `width` elements each, lie one after another: of each row
+    /// those elements, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where there are no such columns, or the last row is not whole; [`Error::OutOfMemory`], [`Error::Driver`].
+    pub fn upload_columns<T: Pod>(&self, rows: &[T], width: usize, columns: Range<usize>) -> Result<Buffer> {
+        if columns.start > columns.end || columns.end > width {
+            let what = "columns, at most, in a range";
+            return Err(Error::Length { what, expected: width, got: columns.start.max(columns.end) });
+        }
+        if width == 0 || !rows.len().is_multiple_of(width) {
+            let what = "elements of whole rows";
+            return Err(Error::Length { what, expected: rows.len().next_multiple_of(width.max(1)), got: rows.len() });
+        }
+        let (size, count) = (size_of::<T>(), rows.len() / width);
+        let shape =
+            Shape { offset: columns.start * size, rows: count, width: columns.len() * size, pitch: width * size };
+        let mut buffer = self.device.buffer(shape.bytes())?;
+        if shape.bytes() > 0 {
+            let from = bytemuck::cast_slice(rows);
+            self.device.backend().upload_shape(&self.queue, from, &shape, buffer.memory.write())?;
+        }
+        buffer.holds_anything();
         Ok(buffer)
     }
 

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 use crate::backend::{Backend, Bound, Code, Loaded, Queue};
 use crate::cache::{Cache, TEXT};
+use crate::columns::Shape;
 use crate::cpu;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -112,8 +113,8 @@ impl Backend for Emulator {
         Ok(Queue::Immediate)
     }
 
-    fn upload(&self, _: &Queue, from: &[u8], to: Write<'_>) -> Result<()> {
-        cpu::copy(Read::Host(from), to)
+    fn upload_shape(&self, _: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+        cpu::upload(from, shape, to)
     }
 
     fn download(&self, _: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {

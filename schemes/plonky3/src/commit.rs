@@ -6,6 +6,7 @@ use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge::{Engine, Error, Result};
 
+use crate::field::words;
 use crate::merkle::MerkleTree;
 use crate::poseidon2::{DIGEST, HashField, Poseidon2, WIDTH};
 use crate::resident::{self, Matrix, Trace};
@@ -107,9 +108,8 @@ impl<F: HashField> Traces<'_, F> {
                 let mut extension = F::zero_vec(height * trace.width());
                 for start in (0..trace.width()).step_by(at_once) {
                     let columns = start..trace.width().min(start + at_once);
-                    let rows = trace.values.chunks_exact(trace.width());
-                    let part = rows.flat_map(|row| &row[columns.clone()]).copied().collect();
-                    let part = Matrix::upload(engine, &stream, &RowMajorMatrix::new(part, columns.len()))?;
+                    let part = stream.upload_columns(words(&trace.values), trace.width(), columns.clone())?;
+                    let part = Matrix::<F>::of_rows(engine, &stream, &part, columns.len())?;
                     let part = part.extended(&stream, self.added_bits, shift)?;
                     sponges.absorb(&stream, part.columns().into(), part.width())?;
                     let part = part.download(&stream)?;

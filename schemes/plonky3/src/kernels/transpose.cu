@@ -19,13 +19,18 @@ extern "C" __global__ void __launch_bounds__(Shape::threads)
     RF_LOOP
     for (u32 number = blockIdx.x % squares; number < squares; number += blocks) {
         const u64 row = (u64)number * side;
-        RF_LOOP
-        for (u32 i = y; i < side; i += step) {
-            if (row + i < Shape::rows && x < left) square[i * (side + 1) + x] = from[(row + i) * Shape::columns + column];
+        Shape::Word words[side / step] = {};  // under way at the same time
+        RF_UNROLL
+        for (u32 k = 0; k < side / step; ++k) {
+            const u64 at = row + y + k * step;
+            if (at < Shape::rows && x < left) words[k] = from[at * Shape::columns + column];
         }
+        RF_UNROLL
+        for (u32 k = 0; k < side / step; ++k) square[(y + k * step) * (side + 1) + x] = words[k];
         __syncthreads();
-        RF_LOOP
-        for (u32 i = y; i < side; i += step) {
+        RF_UNROLL
+        for (u32 k = 0; k < side / step; ++k) {
+            const u32 i = y + k * step;
             if (row + x < Shape::rows && i < left) to[(item + i) * Shape::rows + row + x] = square[x * (side + 1) + i];
         }
         __syncthreads();

@@ -1,9 +1,10 @@
 //! Commitments to traces whose extensions stay on the device.
 
 use core::cmp::Reverse;
+use core::ops::Range;
 
 use p3_merkle_tree::PrunedMerklePaths;
-use ringforge::{Engine, Error, Result, Stream};
+use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::words;
 use crate::merkle::check_heights;
@@ -12,10 +13,11 @@ use crate::resident::matrix::extended_bytes;
 use crate::resident::{Matrix, MerkleTree};
 use crate::sponge::Sponges;
 use crate::transform::Transform;
+use crate::transpose::transpose;
 
 /// Bytes of an extension that are made and hashed at once while the columns behind them are copied to the device: enough for full
 /// speed, and little enough to overlap.
-const AT_ONCE: usize = 128 << 20;
+const AT_ONCE: usize = 256 << 20;
 
 /// A trace, and the shift of the coset that it is extended to.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +40,7 @@ impl<'a, F: HashField> Trace<'a, F> {
         Self { values: Values::Columns(columns, height), shift }
     }
 
-    /// Rows of this width in host memory, one after another. They are copied as a whole and transposed on the device.
+    /// Rows of this width in host memory, one after another: likewise, and columns that were copied are transposed on the device.
     #[must_use]
     pub fn rows(rows: &'a [F], width: usize, shift: F) -> Self {
         Self { values: Values::Rows(rows, width), shift }
@@ -73,36 +75,45 @@ impl<'a, F: HashField> Trace<'a, F> {
 
     /// Its extension, of which the sponges absorb the columns as they come.
     fn extended(&self, at: &Place<'_>, sponges: &mut Sponges<'_, F>) -> Result<Matrix<F>> {
-        let whole = |matrix: &Matrix<F>, sponges: &mut Sponges<'_, F>| {
-            let extension = matrix.extended(at.stream, at.added_bits, self.shift)?;
-            sponges.absorb(at.stream, extension.columns().into(), extension.width())?;
-            Ok(extension)
-        };
+        let copies = at.engine.device().stream()?;
         match self.values {
-            Values::Resident(matrix) => whole(matrix, sponges),
-            Values::Rows(rows, width) => {
-                let rows = at.stream.upload(words(rows))?;
-                whole(&Matrix::of_rows(at.engine, at.stream, &rows, width)?, sponges)
+            Values::Resident(matrix) => {
+                let extension = matrix.extended(at.stream, at.added_bits, self.shift)?;
+                sponges.absorb(at.stream, extension.columns().into(), extension.width())?;
+                Ok(extension)
             }
-            Values::Columns(values, height) => {
-                let transform = Transform::Extend(at.added_bits, self.shift);
-                let program = transform.program(at.engine, height.ilog2() as usize)?;
-                let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;
-                // whole blocks of sponges, which also begin where kernels can
-                let at_once = (AT_ONCE / column / DIGEST).max(1) * DIGEST;
-                let mut extension = at.stream.zeros(column * self.width()?)?;
-                let copies = at.engine.device().stream()?;
-                for (i, part) in values.chunks(at_once * height).enumerate() {
-                    let (start, count) = (i * at_once * column, part.len() / height);
-                    let from = copies.upload(words(part))?;
-                    let bytes = start..start + count * column;
-                    let call = program.on(at.stream, count).input("from", &from);
-                    call.output("to", extension.slice_mut(bytes.clone())?).run()?;
-                    sponges.absorb(at.stream, extension.slice(bytes)?, count)?;
-                }
-                Matrix::new(at.engine, extension, height << at.added_bits)
-            }
+            Values::Columns(values, height) => self.in_parts(at, sponges, |columns| {
+                copies.upload(words(&values[columns.start * height..columns.end * height]))
+            }),
+            Values::Rows(values, width) => self.in_parts(at, sponges, |columns| {
+                let rows = copies.upload_columns(words(values), width, columns.clone())?;
+                transpose::<F>(at.engine, at.stream, &rows, self.height(), columns.len())
+            }),
         }
+    }
+
+    /// The same of columns that are made one after another on the device, some at a time.
+    fn in_parts(
+        &self,
+        at: &Place<'_>,
+        sponges: &mut Sponges<'_, F>,
+        make: impl Fn(&Range<usize>) -> Result<Buffer>,
+    ) -> Result<Matrix<F>> {
+        let (height, width) = (self.height(), self.width()?);
+        let program = Transform::Extend(at.added_bits, self.shift).program(at.engine, height.ilog2() as usize)?;
+        let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;
+        // whole blocks of sponges, which also begin where kernels can
+        let at_once = (AT_ONCE / column / DIGEST).max(1) * DIGEST;
+        let mut extension = at.stream.zeros(extended_bytes(width * height * size_of::<F>(), at.added_bits)?)?;
+        for start in (0..width).step_by(at_once) {
+            let columns = start..width.min(start + at_once);
+            let bytes = columns.start * column..columns.end * column;
+            let from = make(&columns)?;
+            let call = program.on(at.stream, columns.len()).input("from", &from);
+            call.output("to", extension.slice_mut(bytes.clone())?).run()?;
+            sponges.absorb(at.stream, extension.slice(bytes)?, columns.len())?;
+        }
+        Matrix::new(at.engine, extension, height << at.added_bits)
     }
 }
 
