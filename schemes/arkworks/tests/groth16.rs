@@ -18,7 +18,7 @@ use ark_relations::gr1cs::{ConstraintSystemRef, Matrix, Result, SynthesisError};
 use ark_snark::SNARK;
 use ark_std::rand::{SeedableRng, rngs::StdRng};
 use mimc::Mimc;
-use ringforge_arkworks::{Circom, EngineField, Libsnark};
+use ringforge_arkworks::{Backend, Circom, Domain, EngineField, Libsnark, Reduction};
 
 type General<F> = GeneralEvaluationDomain<F>;
 
@@ -249,4 +249,39 @@ fn circom_proofs_are_accepted() {
     proofs::<Bn254, Ceremony, Circom<ark_bn254::Fr>>(1500);
     proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(40);
     proofs::<Bn254, Circom<ark_bn254::Fr>, Circom<ark_bn254::Fr>>(1500);
+}
+
+/// The code of `docs/zk.md`.
+#[test]
+fn proofs_and_domains_are_arkworks() -> core::result::Result<(), Box<dyn core::error::Error>> {
+    use ark_bls12_381::Fr;
+
+    let mut rng = StdRng::seed_from_u64(1);
+    let circuit = Mimc::new(100, Some(Fr::from(7)));
+
+    // keys and proofs of Groth16<Bls12_381>: the prover alone changes
+    type Prover = Groth16<Bls12_381, Libsnark<Fr>>;
+    let (key, verifying_key) = Prover::circuit_specific_setup(circuit.clone(), &mut rng)?;
+    let public: Vec<Fr> = circuit.end().into_iter().collect();
+    let proof = Prover::prove(&key, circuit, &mut rng)?;
+    assert!(Groth16::<Bls12_381>::verify(&verifying_key, &public, &proof)?);
+
+    // ark-poly's domains, same elements and results
+    let mut coefficients = vec![Fr::from(3); 1 << 10];
+    let stock = Radix2EvaluationDomain::<Fr>::new(1 << 10).and_then(|domain| domain.get_coset(Fr::from(7)));
+    let wanted = stock.expect("a domain").fft(&coefficients);
+    let mut polynomials = coefficients.repeat(3);
+    let domain = Domain::<Fr>::of_size(1 << 10, Fr::from(7))?;
+    domain.fft_in_place(&mut coefficients); // Vec<Fr>, arkworks' contract: cut or padded with zeros
+    domain.forward(Backend::shared(), &mut polynomials)?; // &mut [Fr]: whole polynomials, typed errors
+    assert_eq!(coefficients, wanted);
+    assert_eq!(polynomials, wanted.repeat(3));
+
+    // data that stays on the device: buffers of limbs, of which the quotient takes the place of the last
+    let stream = Backend::shared().device().stream()?;
+    let map = Backend::shared().witness_map::<Fr>(Reduction::Libsnark, 1 << 10)?;
+    let [mut a, mut b, mut c] = [stream.zeros(32 << 10)?, stream.zeros(32 << 10)?, stream.zeros(32 << 10)?];
+    map.run(&stream, &mut a, &mut b, &mut c)?;
+    assert_eq!(stream.download::<u64>(&c)?, vec![0; 4 << 10]);
+    Ok(())
 }

@@ -29,16 +29,3 @@ fn a_product_rescaled_and_rotated() -> Result<()> {
     }
     Ok(())
 }
-
-/// Each line of the page's code stands here, in its order, and they are few.
-#[test]
-fn the_page_shows_this_code() {
-    let page = include_str!("../../../docs/fhe.md");
-    let start = page.find("rust,ignore schemes/ckks/tests/guide.rs\n").expect("the page has the code");
-    let lines: Vec<&str> = page[start..].lines().skip(1).take_while(|line| *line != "```").collect();
-    assert!((10..=25).contains(&lines.len()), "{} lines", lines.len());
-    let mut own = include_str!("guide.rs").lines().map(str::trim);
-    for line in lines.into_iter().map(str::trim) {
-        assert!(line.is_empty() || own.any(|own| own == line), "{line}");
-    }
-}
