@@ -130,7 +130,7 @@ impl<F: HashField> Traces<'_, F> {
 mod tests {
     use p3_field::{Field, PrimeCharacteristicRing};
     use p3_koala_bear::KoalaBear;
-    use ringforge::testkit::{Random, devices, seed};
+    use ringforge::testkit::{Random, Target, devices, seed};
 
     use super::*;
     use crate::testkit;
@@ -163,5 +163,31 @@ mod tests {
             let refused = traces.commit(&engine, &hash, budget);
             assert!(matches!(refused, Err(Error::OutOfMemory { bytes }) if bytes == budget + 1));
         }
+    }
+
+    /// With the device's memory in other hands, but for a little.
+    #[test]
+    fn without_memory_columns_go_in_parts_by_themselves() {
+        let Some(device) = Target::Cuda.device() else { return };
+        let engine = Engine::on(device);
+        let mut random = Random::new(seed());
+        let hash = testkit::random::<KoalaBear>(&mut random, 20).expect("a hash");
+        let start = random.bits();
+        let values = (start..).take(64 << 20).map(|i| KoalaBear::from_u64(i.wrapping_mul(i | 1))).collect();
+        let trace = RowMajorMatrix::new(values, 64);
+        let traces = [(KoalaBear::GENERATOR, &trace)];
+        let traces = Traces { traces: &traces, added_bits: 1 };
+        let (extensions, tree) = traces.commit(&engine, &hash, usize::MAX).expect("a commitment");
+        engine.trim();
+        let mut held = Vec::new();
+        while let Ok(buffer) = engine.device().buffer(128 << 20) {
+            held.push(buffer);
+        }
+        // room for parts, but not for all at once
+        held.truncate(held.len().saturating_sub(10));
+        engine.trim();
+        assert!(matches!(traces.at_once(&engine, &hash), Err(Error::OutOfMemory { .. })));
+        let (in_parts, tree_of_parts) = traces.commit(&engine, &hash, usize::MAX).expect("a commitment");
+        assert!(in_parts == extensions && tree_of_parts.cap(0) == tree.cap(0));
     }
 }
