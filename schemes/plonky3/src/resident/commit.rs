@@ -18,6 +18,8 @@ use crate::transpose::transpose;
 /// Bytes of an extension that are made and hashed at once while the columns behind them are copied to the device: enough for full
 /// speed, and little enough to overlap.
 const AT_ONCE: usize = 256 << 20;
+/// Bytes of each row that copies take at least: shorter ones are slow.
+const OF_A_ROW: usize = 256;
 
 /// A trace, and the shift of the coset that it is extended to.
 #[derive(Debug, Clone, Copy)]
@@ -82,28 +84,30 @@ impl<'a, F: HashField> Trace<'a, F> {
                 sponges.absorb(at.stream, extension.columns().into(), extension.width())?;
                 Ok(extension)
             }
-            Values::Columns(values, height) => self.in_parts(at, sponges, |columns| {
+            Values::Columns(values, height) => self.in_parts(at, sponges, DIGEST, |columns| {
                 copies.upload(words(&values[columns.start * height..columns.end * height]))
             }),
-            Values::Rows(values, width) => self.in_parts(at, sponges, |columns| {
+            Values::Rows(values, width) => self.in_parts(at, sponges, OF_A_ROW / size_of::<F>(), |columns| {
                 let rows = copies.upload_columns(words(values), width, columns.clone())?;
                 transpose::<F>(at.engine, at.stream, &rows, self.height(), columns.len())
             }),
         }
     }
 
-    /// The same of columns that are made one after another on the device, some at a time.
+    /// The same of columns that are made one after another on the device, some at a time, at least so many: a multiple of what sponges
+    /// absorb at once.
     fn in_parts(
         &self,
         at: &Place<'_>,
         sponges: &mut Sponges<'_, F>,
+        least: usize,
         make: impl Fn(&Range<usize>) -> Result<Buffer>,
     ) -> Result<Matrix<F>> {
         let (height, width) = (self.height(), self.width()?);
         let program = Transform::Extend(at.added_bits, self.shift).program(at.engine, height.ilog2() as usize)?;
         let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;
         // whole blocks of sponges, which also begin where kernels can
-        let at_once = (AT_ONCE / column / DIGEST).max(1) * DIGEST;
+        let at_once = (AT_ONCE / column / DIGEST * DIGEST).max(least);
         let mut extension = at.stream.zeros(extended_bytes(width * height * size_of::<F>(), at.added_bits)?)?;
         for start in (0..width).step_by(at_once) {
             let columns = start..width.min(start + at_once);
