@@ -14,7 +14,7 @@ const COLUMNS: usize = 64;
 
 fn main() {
     println!("milliseconds for 64 columns         engine  Plonky3");
-    for bits in [12, 16, 18] {
+    for bits in [12, 16, 18, 20] {
         compare::<BabyBear>("BabyBear", bits);
         compare::<KoalaBear>("KoalaBear", bits);
         compare::<Goldilocks>("Goldilocks", bits);
