@@ -36,7 +36,8 @@ enum Values<'a, F> {
 }
 
 impl<'a, F: HashField> Trace<'a, F> {
-    /// Columns of this height in host memory, one after another. They are copied, from [pinned memory](super::Pinned) the fastest, while those before them are extended and hashed.
+    /// Columns of this height in host memory, one after another. They are copied, from [pinned memory](super::Pinned) the
+    /// fastest, while those before them are extended and hashed.
     #[must_use]
     pub fn columns(columns: &'a [F], height: usize, shift: F) -> Self {
         Self { values: Values::Columns(columns, height), shift }
@@ -84,30 +85,36 @@ impl<'a, F: HashField> Trace<'a, F> {
                 sponges.absorb(at.stream, extension.columns().into(), extension.width())?;
                 Ok(extension)
             }
-            Values::Columns(values, height) => self.in_parts(at, sponges, DIGEST, |columns| {
+            Values::Columns(values, height) => self.in_parts(at, sponges, self.at_once(at, DIGEST)?, |columns| {
                 copies.upload(words(&values[columns.start * height..columns.end * height]))
             }),
-            Values::Rows(values, width) => self.in_parts(at, sponges, OF_A_ROW / size_of::<F>(), |columns| {
-                let rows = copies.upload_columns(words(values), width, columns.clone())?;
-                transpose::<F>(at.engine, at.stream, &rows, self.height(), columns.len())
-            }),
+            Values::Rows(values, width) => {
+                self.in_parts(at, sponges, self.at_once(at, OF_A_ROW / size_of::<F>())?, |columns| {
+                    let rows = copies.upload_columns(words(values), width, columns.clone())?;
+                    transpose::<F>(at.engine, at.stream, &rows, self.height(), columns.len())
+                })
+            }
         }
     }
 
-    /// The same of columns that are made one after another on the device, some at a time, at least so many: a multiple of what sponges
-    /// absorb at once.
+    /// Columns of a part, at least so many.
+    fn at_once(&self, at: &Place<'_>, least: usize) -> Result<usize> {
+        let column = extended_bytes(self.height() * size_of::<F>(), at.added_bits)?;
+        Ok((AT_ONCE / column / DIGEST * DIGEST).max(least))
+    }
+
+    /// The same of columns that are made one after another on the device, so many at a time: whole blocks of sponges, which
+    /// also begin where kernels can.
     fn in_parts(
         &self,
         at: &Place<'_>,
         sponges: &mut Sponges<'_, F>,
-        least: usize,
+        at_once: usize,
         make: impl Fn(&Range<usize>) -> Result<Buffer>,
     ) -> Result<Matrix<F>> {
         let (height, width) = (self.height(), self.width()?);
         let program = Transform::Extend(at.added_bits, self.shift).program(at.engine, height.ilog2() as usize)?;
         let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;
-        // whole blocks of sponges, which also begin where kernels can
-        let at_once = (AT_ONCE / column / DIGEST * DIGEST).max(least);
         let mut extension = at.stream.zeros(extended_bytes(width * height * size_of::<F>(), at.added_bits)?)?;
         for start in (0..width).step_by(at_once) {
             let columns = start..width.min(start + at_once);
@@ -160,7 +167,7 @@ type Opening<F> = (Vec<Vec<Vec<F>>>, PrunedMerklePaths<F, DIGEST>);
 /// Extends traces by so many bits, each to the coset of its shift, and hashes the rows of the extensions, in bit-reversed order, to a
 /// tree. All stays on the device; the call returns when all work is on its way in the stream's order.
 ///
-/// ⚠ The commitment is that of Plonky3's `TwoAdicFriPcs` where each shift is the field's generator divided by that of the
+/// The commitment is that of Plonky3's `TwoAdicFriPcs` where each shift is the field's generator divided by that of the
 /// trace's own domain.
 ///
 /// # Errors
@@ -195,4 +202,38 @@ pub fn commit<F: HashField>(
     }
     let tree = MerkleTree::of_digests(engine, stream, hash, digests.into_iter())?;
     Ok(Committed { matrices: matrices.into_iter().flatten().collect(), tree })
+}
+
+#[cfg(all(test, feature = "testkit"))]
+mod tests {
+    use p3_field::{Field, PrimeCharacteristicRing};
+    use p3_koala_bear::KoalaBear;
+    use ringforge::testkit::{Random, devices, seed};
+
+    use super::*;
+    use crate::testkit;
+
+    #[test]
+    fn parts_are_the_whole() {
+        let mut random = Random::new(seed());
+        let hash = testkit::random::<KoalaBear>(&mut random, 20).expect("a hash");
+        let values: Vec<_> = (0..16 * 37).map(|_| KoalaBear::from_u64(random.bits())).collect();
+        let trace = Trace::columns(&values, 16, KoalaBear::GENERATOR);
+        for device in devices() {
+            let engine = Engine::on(device);
+            let stream = engine.device().stream().expect("a stream");
+            let at = Place { engine: &engine, stream: &stream, added_bits: 1 };
+            let made = |at_once: usize| {
+                let mut sponges = Sponges::new(&engine, &hash, 32, 37);
+                let make = |columns: &Range<usize>| stream.upload(words(&values[columns.start * 16..columns.end * 16]));
+                let extension = trace.in_parts(&at, &mut sponges, at_once, make).expect("an extension");
+                let digests = stream.download::<u32>(&sponges.digests().expect("digests")).expect("words");
+                (digests, extension.download(&stream).expect("values"))
+            };
+            let whole = made(40);
+            for at_once in [8, 16, 24, 32] {
+                assert!(made(at_once) == whole, "{at_once} at once");
+            }
+        }
+    }
 }
