@@ -4,8 +4,7 @@ use core::fmt::Debug;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::columns::Shape;
-use crate::columns::Shares;
+use crate::columns::{Shape, Shares};
 #[cfg(feature = "cuda")]
 use crate::communicator::Communicator;
 use crate::error::{Error, Result};

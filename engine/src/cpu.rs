@@ -6,8 +6,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Backend, Bound, Code, Loaded, Queue, To};
-use crate::columns::Shape;
-use crate::columns::Shares;
+use crate::columns::{Shape, Shares};
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
 use crate::limits::Limits;
@@ -90,7 +89,6 @@ impl Backend for Cpu {
     }
 }
 
-/// Copies between memories of the same size.
 /// Copies the bytes of a shape, one run behind another.
 pub(crate) fn upload(from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
     let Shape { offset, rows, width, pitch } = *shape;
@@ -102,6 +100,7 @@ pub(crate) fn upload(from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Copies between memories of the same size.
 pub(crate) fn copy(from: Read<'_>, to: Write<'_>) -> Result<()> {
     host_write(to)?.copy_from_slice(host_read(from)?);
     Ok(())

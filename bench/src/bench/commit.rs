@@ -26,7 +26,7 @@ pub(super) static SUITE: Suite = Suite {
     about: "What a STARK prover begins with: columns extended to a coset of twice the length, between buffers of columns or of \
             rows on the device; Poseidon2 of width 16 of pairs of digests; and whole commitments, extensions and tree on \
             the device, from a trace that is there or comes from page-locked host memory, until the root is on the host, by the \
-            wall's clock. Floors count bytes once and multiplications; sums take about as long as these.",
+            wall's clock. Floors count bytes once and multiplications, and leave out sums.",
     figure: Figure::Item,
     headline: Some((COMMITMENT, "on the device")),
     cases,

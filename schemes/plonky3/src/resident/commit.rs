@@ -78,7 +78,6 @@ impl<'a, F: HashField> Trace<'a, F> {
 
     /// Its extension, of which the sponges absorb the columns as they come.
     fn extended(&self, at: &Place<'_>, sponges: &mut Sponges<'_, F>) -> Result<Matrix<F>> {
-        let copies = at.engine.device().stream()?;
         match self.values {
             Values::Resident(matrix) => {
                 let extension = matrix.extended(at.stream, at.added_bits, self.shift)?;
@@ -86,11 +85,11 @@ impl<'a, F: HashField> Trace<'a, F> {
                 Ok(extension)
             }
             Values::Columns(values, height) => self.in_parts(at, sponges, self.at_once(at, DIGEST)?, |columns| {
-                copies.upload(words(&values[columns.start * height..columns.end * height]))
+                at.copies.upload(words(&values[columns.start * height..columns.end * height]))
             }),
             Values::Rows(values, width) => {
                 self.in_parts(at, sponges, self.at_once(at, OF_A_ROW / size_of::<F>())?, |columns| {
-                    let rows = copies.upload_columns(words(values), width, columns.clone())?;
+                    let rows = at.copies.upload_columns(words(values), width, columns.clone())?;
                     transpose::<F>(at.engine, at.stream, &rows, self.height(), columns.len())
                 })
             }
@@ -132,6 +131,7 @@ impl<'a, F: HashField> Trace<'a, F> {
 struct Place<'a> {
     engine: &'a Engine,
     stream: &'a Stream,
+    copies: &'a Stream,
     added_bits: usize,
 }
 
@@ -184,7 +184,8 @@ pub fn commit<F: HashField>(
         trace.width()?;
         Transform::Extend(added_bits, trace.shift).check(trace.height())?;
     }
-    let at = Place { engine, stream, added_bits };
+    let copies = engine.device().stream()?;
+    let at = Place { engine, stream, copies: &copies, added_bits };
     let mut order: Vec<usize> = (0..traces.len()).collect();
     order.sort_by_key(|&i| Reverse(traces[i].height()));
     let groups: Vec<_> = order.chunk_by(|&a, &b| traces[a].height() == traces[b].height()).collect();
@@ -222,7 +223,7 @@ mod tests {
         for device in devices() {
             let engine = Engine::on(device);
             let stream = engine.device().stream().expect("a stream");
-            let at = Place { engine: &engine, stream: &stream, added_bits: 1 };
+            let at = Place { engine: &engine, stream: &stream, copies: &stream, added_bits: 1 };
             let made = |at_once: usize| {
                 let mut sponges = Sponges::new(&engine, &hash, 32, 37);
                 let make = |columns: &Range<usize>| stream.upload(words(&values[columns.start * 16..columns.end * 16]));
