@@ -1,13 +1,17 @@
 //! What the devices of a group say and send to one another.
 
+#[cfg(feature = "cuda")]
+mod control;
 mod loopback;
 
 use core::fmt::Debug;
 
 use crate::backend::Queue;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::{Read, Write};
 
+#[cfg(feature = "cuda")]
+pub(crate) use control::Control;
 pub(crate) use loopback::Loopback;
 
 /// One rank's end of the connections between the devices of a group. All ranks make the same calls in the same order; what
@@ -26,4 +30,9 @@ pub(crate) trait Communicator: Debug + Send + Sync {
 
     /// Says that this rank goes no further, so that the others need not wait for it.
     fn abandon(&self);
+}
+
+/// What is said of a rank that disagrees.
+fn differs(rank: usize) -> Error {
+    Error::Rank { rank, why: "it was given another ring, layout or number of rows".into() }
 }

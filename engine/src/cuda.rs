@@ -46,7 +46,7 @@ pub use resources::{Resources, compile_check, is_compiler_present};
 pub(crate) use code::CudaCode;
 pub(crate) use graph::CudaRecording;
 pub(crate) use memory::{CudaMemory, Part};
-pub(crate) use nccl::{Connection, UniqueId};
+pub(crate) use nccl::{Connection, Others, UniqueId};
 pub(crate) use pinned::PinnedBytes;
 pub(crate) use queue::{CudaQueue, TimedEvent};
 

@@ -15,6 +15,7 @@ use bytemuck::Pod;
 use crate::device::{Device, Stream};
 use crate::error::{Error, Result};
 use crate::job::{Job, Op};
+use crate::launch::Launch;
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::planner::Planner;
@@ -55,6 +56,8 @@ struct Parts {
     stream: OnceLock<Stream>,
     /// Of a group, the other devices' own.
     others: Vec<Other>,
+    /// Of a device that works with those of other processes.
+    launch: Option<Launch>,
     /// How its devices reach one another, once they did.
     links: Mutex<Option<Arc<Links>>>,
 }
@@ -65,6 +68,14 @@ struct Other {
     engine: Engine,
     /// How many items it takes for one of the first device.
     rate: f64,
+}
+
+impl Parts {
+    /// Of a device alone.
+    fn new(device: Device, no_gpu: Option<Error>, planner: Planner, programs: Programs) -> Self {
+        let (stream, links) = (OnceLock::new(), Mutex::default());
+        Self { device, no_gpu, planner, programs, stream, others: Vec::new(), launch: None, links }
+    }
 }
 
 impl Engine {
@@ -117,17 +128,13 @@ impl Engine {
 
     fn new(device: Device, no_gpu: Option<Error>) -> Self {
         let planner = Planner::new(device.limits().clone());
-        Self::made(device, no_gpu, planner, Self::MOST_PROGRAMS, Vec::new())
+        Self(Arc::new(Parts::new(device, no_gpu, planner, Programs::new(Self::MOST_PROGRAMS))))
     }
 
     /// The same devices with this planner, keeping so many programs.
     fn with(&self, planner: Planner, most: usize, others: Vec<Other>) -> Self {
-        Self::made(self.device().clone(), self.0.no_gpu.clone(), planner, most, others)
-    }
-
-    fn made(device: Device, no_gpu: Option<Error>, planner: Planner, most: usize, others: Vec<Other>) -> Self {
-        let (programs, stream) = (Programs::new(most), OnceLock::new());
-        Self(Arc::new(Parts { device, no_gpu, planner, programs, stream, others, links: Mutex::default() }))
+        let parts = Parts::new(self.device().clone(), self.0.no_gpu.clone(), planner, Programs::new(most));
+        Self(Arc::new(Parts { others, launch: self.0.launch.clone(), ..parts }))
     }
 
     /// The device; of a [group](Engine::group), the first.

@@ -87,6 +87,7 @@ mod guarded;
 mod job;
 mod kernel;
 pub mod kernels;
+mod launch;
 mod limits;
 mod long;
 mod memory;
@@ -136,6 +137,7 @@ pub mod run {
     pub use crate::captured::{Captured, CapturedArg};
     pub use crate::device::{BufferSlice, BufferSliceMut};
     pub use crate::engine::{LongNtt, LongVector, Ntt};
+    pub use crate::launch::Launch;
     pub use crate::long::{LongPlan, Placement};
     pub use crate::plan::PlanArg;
 }

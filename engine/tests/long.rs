@@ -1,7 +1,7 @@
 //! Transforms over several devices are those of one, however many there are, whatever the ring and wherever the vector lies.
 
 use bytemuck::Pod;
-use ringforge::run::{LongNtt, LongPlan, Placement};
+use ringforge::run::{Launch, LongNtt, LongPlan, Placement};
 use ringforge::testkit::{Target, residues};
 use ringforge::{Device, Engine, Error, Form, Modulus, Order, Result, Ring, U256};
 
@@ -141,6 +141,77 @@ fn several_gpus() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Processes with a GPU each, or on one GPU as hosts that only sockets connect, have the parts that one device has; and
+/// where one ends, the other ends with an error.
+#[test]
+fn several_processes() -> Result<()> {
+    let Ok(gpu) = Device::cuda(0) else {
+        eprintln!("skipped: no GPU");
+        return Ok(());
+    };
+    if std::env::var_os("RINGFORGE_REQUIRE_NCCL").is_none() {
+        eprintln!("skipped: RINGFORGE_REQUIRE_NCCL is not set");
+        return Ok(());
+    }
+    drop(gpu);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    for (what, hosts) in [("transforms", true), ("transforms", Device::cuda(1).is_err()), ("ends", true)] {
+        let start = |rank: usize| {
+            let mut command = std::process::Command::new(std::env::current_exe().expect("this test"));
+            command.args(["--exact", "one_process_of_several", "--ignored", "--nocapture"]);
+            command.env("RINGFORGE_RENDEZVOUS", port.to_string()).env("RINGFORGE_TEST", what);
+            command.env("RANK", rank.to_string()).env("WORLD_SIZE", "2").env("LOCAL_RANK", rank.to_string());
+            if hosts {
+                command.env("NCCL_HOSTID", format!("host {rank}")).env("NCCL_SOCKET_IFNAME", "lo");
+                command.env("NCCL_P2P_DISABLE", "1").env("NCCL_SHM_DISABLE", "1").env("NCCL_IB_DISABLE", "1");
+            }
+            command.spawn().expect("a process")
+        };
+        let processes = [start(0), start(1)];
+        for (rank, mut process) in processes.into_iter().enumerate() {
+            assert!(process.wait().expect("an end").success(), "{what}, rank {rank}, hosts {hosts}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+#[ignore = "started by several_processes"]
+fn one_process_of_several() -> Result<()> {
+    let launch = Launch::from_env()?;
+    let device = Device::cuda(launch.local_rank()).or_else(|_| Device::cuda(0))?;
+    let timeout = core::time::Duration::from_secs(30);
+    let engine = Engine::join(&device, launch.clone().with_timeout(timeout));
+    let n = 1 << 16;
+    for (i, ring) in rings(n)?.into_iter().enumerate().filter(|(_, ring)| ring.width().bytes() == 4) {
+        let a: Vec<u32> = residues(&ring, 3, 1).chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
+        let wanted = values(&ring, &a)?;
+        let placement = PLACED[i % 2];
+        let plan = LongPlan::new(engine.planner(), &ring, 2)?.rows_each(2)?.placed(placement, placement);
+        let ntt = LongNtt::of(&engine, &plan)?;
+        let mut vector = ntt.upload(&a)?;
+        if std::env::var("RINGFORGE_TEST").as_deref() == Ok("ends") {
+            if launch.rank() == 1 {
+                std::process::exit(0);
+            }
+            let (start, outcome) = (std::time::Instant::now(), ntt.forward(&mut vector));
+            assert!(matches!(outcome, Err(Error::Rank { rank: 1, .. } | Error::Nccl { .. })), "{outcome:?}");
+            assert!(start.elapsed() < timeout / 2, "nobody waited");
+            assert!(matches!(ntt.download_part::<u32>(&vector), Err(Error::Unwritten { .. })));
+            return Ok(());
+        }
+        let [own, values] = [ntt.download_part::<u32>(&vector)?, ntt.download_part(&ntt.upload_values(&wanted)?)?];
+        ntt.forward(&mut vector)?;
+        assert!(ntt.download_part::<u32>(&vector)? == values, "forward: {plan}");
+        ntt.inverse(&mut vector)?;
+        assert!(ntt.download_part::<u32>(&vector)? == own, "inverse: {plan}");
+    }
+    // what one is given the other must be given
+    let ring: Ring = if launch.rank() == 0 { "998244353 : x^4096 - 1" } else { "998244353 : x^4096 + 1" }.parse()?;
+    assert!(matches!(engine.long_ntt(&ring), Err(Error::Rank { .. })));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::backend::Queue;
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, differs};
 use crate::cpu::{host_read, host_write};
 use crate::error::{Error, Result, same_length};
 use crate::memory::{Read, Write};
@@ -104,7 +104,7 @@ impl Communicator for Loopback {
             others().for_each(|to| self.send(to, what.as_bytes().to_vec()));
             others().try_for_each(|rank| match self.receive(rank)? {
                 same if same == what.as_bytes() => Ok(()),
-                _ => Err(Error::Rank { rank, why: "it was given another ring, layout or number of rows".into() }),
+                _ => Err(differs(rank)),
             })
         };
         self.ended(work())

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::backend::Queue;
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, Control};
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::memory::{Access, Part};
 use crate::cuda::queue::CudaQueue;
@@ -32,8 +32,7 @@ pub(crate) struct NcclCommunicator {
     timeout: Duration,
     /// None once something failed: nothing can be sent any more, and no memory is in use.
     handle: Mutex<Option<Raw>>,
-    /// Whether one of this process' ranks goes no further.
-    abandoned: Arc<AtomicBool>,
+    others: Arc<Others>,
 }
 
 struct Raw(Handle);
@@ -49,8 +48,40 @@ pub(crate) struct Connection {
     pub(crate) size: usize,
     /// How long to wait for others.
     pub(crate) timeout: Duration,
+    pub(crate) others: Arc<Others>,
+}
+
+/// What is known of the other ranks, which NCCL does not tell.
+#[derive(Debug, Default)]
+pub(crate) struct Others {
     /// Whether one of this process' ranks goes no further.
-    pub(crate) abandoned: Arc<AtomicBool>,
+    abandoned: AtomicBool,
+    /// To the other processes, where there are any.
+    control: Option<Control>,
+}
+
+impl Others {
+    /// Those of other processes.
+    pub(crate) fn of(control: Control) -> Self {
+        Self { control: Some(control), ..Self::default() }
+    }
+
+    fn check(&self, call: &'static str) -> Result<()> {
+        if self.abandoned.load(Ordering::Acquire) {
+            return Err(Error::Nccl { call, why: "another rank of this process has failed".into() });
+        }
+        self.control.as_ref().map_or(Ok(()), Control::check)
+    }
+
+    fn agree(&self, what: &str) -> Result<()> {
+        // ranks of one process are given the same by the one value that they belong to
+        self.control.as_ref().map_or(Ok(()), |control| control.agree(what))
+    }
+
+    fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+        self.control.iter().for_each(Control::abandon);
+    }
 }
 
 impl UniqueId {
@@ -66,14 +97,14 @@ impl UniqueId {
 impl NcclCommunicator {
     /// The end of a GPU; returns when all ranks are there.
     pub(crate) fn new(gpu: &Arc<Gpu>, to: &Connection) -> Result<Self> {
-        let Connection { id, rank, size, timeout, abandoned } = to.clone();
+        let Connection { id, rank, size, timeout, others } = to.clone();
         gpu.bind()?;
         let (nccl, mut handle, mut config) = (Nccl::get()?, ptr::null_mut(), Config::NON_BLOCKING);
         // SAFETY: the GPU's context is current, and all is written before the call returns.
         let code = unsafe { (nccl.init)(&raw mut handle, size as i32, id, rank as i32, &raw mut config) };
         nccl.check("ncclCommInitRankConfig", code)?;
         let handle = Mutex::new(Some(Raw(handle)));
-        let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle, abandoned };
+        let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle, others };
         this.with("ncclCommInitRankConfig", |handle| this.settle("ncclCommInitRankConfig", handle))?;
         Ok(this)
     }
@@ -89,7 +120,7 @@ impl NcclCommunicator {
             return Err(Error::Nccl { call, why: "the connection was aborted".into() });
         };
         work(handle).inspect_err(|_| {
-            self.abandoned.store(true, Ordering::Release);
+            self.others.abandon();
             *connection = None;
             // SAFETY: it is used no more.
             unsafe { (self.nccl.abort)(handle) };
@@ -113,16 +144,16 @@ impl NcclCommunicator {
     fn wait(&self, call: &'static str, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
         let start = Instant::now();
         while !done()? {
-            if self.abandoned.load(Ordering::Acquire) {
-                return Err(Error::Nccl { call, why: "another rank of this process has failed".into() });
-            }
             match start.elapsed() {
                 late if late > self.timeout => {
                     let why = format!("rank {} waited {:?} for the others", self.rank, self.timeout);
                     return Err(Error::Nccl { call, why });
                 }
                 eager if eager < EAGER => std::thread::yield_now(),
-                _ => std::thread::sleep(Duration::from_micros(200)),
+                _ => {
+                    self.others.check(call)?;
+                    std::thread::sleep(Duration::from_micros(200));
+                }
             }
         }
         Ok(())
@@ -198,20 +229,20 @@ impl Communicator for NcclCommunicator {
         })
     }
 
-    /// All ranks of a process are given the same by the one value that they belong to.
-    fn agree(&self, _: &str) -> Result<()> {
-        Ok(())
+    fn agree(&self, what: &str) -> Result<()> {
+        self.others.agree(what)
     }
 
     fn abandon(&self) {
-        self.abandoned.store(true, Ordering::Release);
+        self.others.abandon();
     }
 }
 
 impl Drop for NcclCommunicator {
     fn drop(&mut self) {
         if let Some(Raw(handle)) = self.handle().take() {
-            // nothing is under way: `finish` has waited for it
+            // nothing of this rank is under way, as `finish` has waited for it; other processes may still read what it sent
+            drop(self.others.agree("this is the end"));
             // SAFETY: it is used no more.
             unsafe { (self.nccl.abort)(handle) };
         }

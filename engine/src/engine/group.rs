@@ -1,10 +1,15 @@
 //! Several devices that are used as one.
 
+use std::sync::Arc;
+
 use crate::device::{Device, Stream};
 use crate::error::{Error, Result};
+use crate::launch::Launch;
+use crate::planner::Planner;
 use crate::transfer::cut_by_rate;
 
-use super::{Engine, Other};
+use super::programs::Programs;
+use super::{Engine, Other, Parts};
 
 impl Engine {
     /// On all CUDA GPUs of this machine as a [group](Engine::group), else on the CPU; [`Engine::no_gpu`] says why.
@@ -57,6 +62,25 @@ impl Engine {
         let other = |(device, rate): &(Device, f64)| Other { engine: Self::on(device.clone()), rate: rate / own };
         let engine = Self::on(first.clone());
         Ok(engine.with(engine.planner().clone(), Self::MOST_PROGRAMS, others.iter().map(other).collect()))
+    }
+
+    /// On a device that does [transforms of one vector](Engine::long_ntt) together with those of other processes, on this host
+    /// or others, each a rank of the launch. The processes make the same calls of these in the same order, and connect at the
+    /// first. All else is this device's alone, each process with its own batches.
+    ///
+    /// ```no_run
+    /// use ringforge::run::Launch;
+    /// use ringforge::{Device, Engine};
+    ///
+    /// let launch = Launch::from_env()?; // under torchrun, srun or mpirun
+    /// let engine = Engine::join(&Device::cuda(launch.local_rank())?, launch);
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn join(device: &Device, launch: Launch) -> Self {
+        let planner = Planner::new(device.limits().clone());
+        let parts = Parts::new(device.clone(), None, planner, Programs::new(Self::MOST_PROGRAMS));
+        Self(Arc::new(Parts { launch: Some(launch), ..parts }))
     }
 
     /// The devices, the first one first.

@@ -1,23 +1,27 @@
 //! Transforms that the devices of a group do together.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
 use rayon::prelude::*;
 
+#[cfg(feature = "cuda")]
+use crate::communicator::Control;
 use crate::communicator::{Communicator, Loopback};
 #[cfg(feature = "cuda")]
-use crate::cuda::{Connection, UniqueId};
+use crate::cuda::{Connection, Others, UniqueId};
 use crate::device::{Buffer, Device, Stream};
 use crate::error::{Error, Result, same_length};
 use crate::job::Op;
+use crate::launch::Launch;
 use crate::long::{LongPlan, Placement};
 use crate::memory::{Read, Write};
 use crate::program::{Place, Program};
 use crate::ring::Ring;
 use crate::threads;
 
-use super::{Engine, checked, elements_of};
+use super::{Engine, checked, elements_of, of};
 
 /// Number-theoretic transforms of one vector too long or too slow for a device, on all devices of an engine's
 /// [group](Engine::group). Made by [`Engine::long_ntt`].
@@ -49,7 +53,10 @@ pub struct LongNtt {
 /// The devices of a group, and how they reach one another.
 #[derive(Debug)]
 pub(super) struct Links {
+    /// This process' devices, ranks one after another.
     members: Vec<Member>,
+    /// The ranks of all processes.
+    ranks: usize,
     /// Held while they work together: ranks must agree on the order of what they do.
     turn: Mutex<()>,
 }
@@ -105,44 +112,75 @@ impl Links {
         // rows have rings of their own: the group's own programs would be made on every device
         let first = Engine::on(engine.device().clone()).tuned(engine.planner().tuning().clone());
         let engines = core::iter::once(first).chain(engine.0.others.iter().map(|other| other.engine.clone()));
-        let communicators = connect(&engine.devices().collect::<Vec<_>>())?;
+        let (ranks, ends) = match &engine.0.launch {
+            Some(launch) => (launch.size(), vec![join(engine.device(), launch)?]),
+            None => connect(&engine.devices().collect::<Vec<_>>()).map(|ends| (ends.len(), ends))?,
+        };
+        let rank = engine.0.launch.as_ref().map_or(0, Launch::rank);
         let member = |(rank, (engine, communicator))| Member { engine, rank, communicator };
-        Ok(Self { members: engines.zip(communicators).enumerate().map(member).collect(), turn: Mutex::default() })
+        Ok(Self { members: (rank..).zip(engines.zip(ends)).map(member).collect(), ranks, turn: Mutex::default() })
     }
 }
 
-/// The communicators of devices; none for a device alone.
-fn connect(devices: &[&Device]) -> Result<Vec<Option<Box<dyn Communicator>>>> {
+/// The end of a device's connections; a device alone has none.
+type End = Option<Box<dyn Communicator>>;
+
+/// Connects the devices of this process.
+fn connect(devices: &[&Device]) -> Result<Vec<End>> {
     if devices.len() == 1 {
         return Ok(vec![None]);
     }
     if devices.iter().all(|device| device.backend().is_host()) {
-        let ends = Loopback::ends(devices.len(), TIMEOUT);
+        let ends = Loopback::ends(devices.len(), Launch::TIMEOUT);
         return Ok(ends.into_iter().map(|end| Some(Box::new(end) as Box<dyn Communicator>)).collect());
     }
     connect_gpus(devices)
 }
 
 #[cfg(feature = "cuda")]
-fn connect_gpus(devices: &[&Device]) -> Result<Vec<Option<Box<dyn Communicator>>>> {
-    let (id, abandoned) = (UniqueId::new()?, Arc::default());
-    let connection =
-        |rank| Connection { id, rank, size: devices.len(), timeout: TIMEOUT, abandoned: Arc::clone(&abandoned) };
+fn connect_gpus(devices: &[&Device]) -> Result<Vec<End>> {
+    let (id, others, size, timeout) = (UniqueId::new()?, Arc::<Others>::default(), devices.len(), Launch::TIMEOUT);
+    let connection = |rank| Connection { id, rank, size, timeout, others: Arc::clone(&others) };
     let ends = devices.iter().enumerate().map(|(rank, device)| (device, connection(rank)));
     let tasks = ends.map(|(device, connection)| move || device.backend().connect(&connection).map(Some));
     threads::each_on_its_own(tasks.collect())?.into_iter().collect()
 }
 
+/// Connects a device with those of other processes.
+#[cfg(feature = "cuda")]
+fn join(device: &Device, launch: &Launch) -> Result<End> {
+    let (rank, size, timeout) = (launch.rank(), launch.size(), launch.timeout());
+    if size == 1 {
+        return Ok(None);
+    }
+    if device.backend().is_host() {
+        let why = "their devices are no GPUs".into();
+        return Err(Error::Unsupported { job: "a transform over several processes".into(), why });
+    }
+    let control = Control::join(launch)?;
+    let mut id = if rank == 0 { UniqueId::new()? } else { UniqueId([0; 128]) };
+    control.share(&mut id.0)?;
+    device.backend().connect(&Connection { id, rank, size, timeout, others: Arc::new(Others::of(control)) }).map(Some)
+}
+
 #[cfg(not(feature = "cuda"))]
-fn connect_gpus(_: &[&Device]) -> Result<Vec<Option<Box<dyn Communicator>>>> {
+fn connect_gpus(_: &[&Device]) -> Result<Vec<End>> {
     Err(Error::Unsupported {
         job: "a transform over a group".into(),
         why: "its devices have memory of their own".into(),
     })
 }
 
-/// How long a device waits for another.
-const TIMEOUT: core::time::Duration = core::time::Duration::from_secs(60);
+#[cfg(not(feature = "cuda"))]
+fn join(_: &Device, launch: &Launch) -> Result<End> {
+    match launch.size() {
+        1 => Ok(None),
+        _ => Err(Error::Unsupported {
+            job: "a transform over several processes".into(),
+            why: "their devices are no GPUs".into(),
+        }),
+    }
+}
 
 impl Engine {
     /// Transforms of one vector on all devices of the group: of rings modulo x^n − c with one modulus. A group of one does
@@ -152,7 +190,7 @@ impl Engine {
     /// As [`LongPlan::new`] and [`LongNtt::of`].
     pub fn long_ntt(&self, ring: &Ring) -> Result<LongNtt> {
         let links = self.links()?;
-        LongNtt::of(self, &LongPlan::new(self.planner(), ring, links.members.len())?)
+        LongNtt::of(self, &LongPlan::new(self.planner(), ring, links.ranks)?)
     }
 
     /// The connections between the group's devices, made the first time and once more after a failure.
@@ -179,10 +217,15 @@ impl LongNtt {
     /// [`Engine::program`].
     pub fn of(engine: &Engine, plan: &LongPlan) -> Result<Self> {
         let links = engine.links()?;
-        if plan.devices() != links.members.len() {
-            let (expected, got) = (links.members.len().to_string(), plan.devices().to_string());
+        if plan.devices() != links.ranks {
+            let (expected, got) = (links.ranks.to_string(), plan.devices().to_string());
             return Err(Error::Mismatch { what: "devices of a plan".into(), expected, got });
         }
+        // other processes hear of a failure as their connections end
+        Self::on(engine, plan, &links).inspect_err(|_| engine.disconnect(&links))
+    }
+
+    fn on(engine: &Engine, plan: &LongPlan, links: &Arc<Links>) -> Result<Self> {
         let make = |member: &Member| {
             let rows = (0..plan.own_rows()).map(|slot| {
                 let row = member.rank * plan.own_rows() + slot;
@@ -201,12 +244,12 @@ impl LongNtt {
             })
         };
         let workers = links.members.iter().map(make).collect::<Result<Vec<_>>>()?;
-        let this = Self { engine: engine.clone(), plan: plan.clone(), places: plan.places()?, links, workers };
+        let this =
+            Self { engine: engine.clone(), plan: plan.clone(), places: plan.places()?, links: links.clone(), workers };
         this.together(vec![(); this.workers.len()], |member, _, ()| match &member.communicator {
             Some(communicator) => communicator.agree(&plan.describe()),
             None => Ok(()),
-        })
-        .inspect_err(|_| this.engine.disconnect(&this.links))?;
+        })?;
         Ok(this)
     }
 
@@ -216,13 +259,13 @@ impl LongNtt {
         &self.plan
     }
 
-    /// The coefficients of a polynomial to the devices.
+    /// The coefficients of a polynomial to the devices; of several processes, each gives all of them.
     ///
     /// # Errors
     /// [`Error::Argument`] as [`Engine::mul`]; [`Error::Length`] for other than one element; [`Error::OutOfMemory`],
     /// [`Error::Driver`].
     pub fn upload<T: Pod + Send + Sync>(&self, coefficients: &[T]) -> Result<LongVector> {
-        self.upload_as(Holds::Coefficients, "coefficients", coefficients)
+        self.upload_whole(Holds::Coefficients, "coefficients", coefficients)
     }
 
     /// The values of a polynomial, in natural order, likewise.
@@ -230,15 +273,51 @@ impl LongNtt {
     /// # Errors
     /// As [`LongNtt::upload`].
     pub fn upload_values<T: Pod + Send + Sync>(&self, values: &[T]) -> Result<LongVector> {
-        self.upload_as(Holds::Values, "values", values)
+        self.upload_whole(Holds::Values, "values", values)
     }
 
-    fn upload_as<T: Pod + Send + Sync>(&self, holds: Holds, name: &'static str, all: &[T]) -> Result<LongVector> {
+    /// Of the coefficients, what lies on this process' devices, one device after another, as the plan's [`Placement`] says.
+    ///
+    /// # Errors
+    /// As [`LongNtt::upload`], with [`Error::Length`] for other than these devices' parts.
+    pub fn upload_part<T: Pod + Send + Sync>(&self, coefficients: &[T]) -> Result<LongVector> {
+        self.upload_own(Holds::Coefficients, "coefficients", coefficients)
+    }
+
+    /// Of the values, likewise.
+    ///
+    /// # Errors
+    /// As [`LongNtt::upload_part`].
+    pub fn upload_values_part<T: Pod + Send + Sync>(&self, values: &[T]) -> Result<LongVector> {
+        self.upload_own(Holds::Values, "values", values)
+    }
+
+    fn upload_whole<T: Pod + Send + Sync>(&self, holds: Holds, name: &'static str, all: &[T]) -> Result<LongVector> {
+        checked(self.plan.ring(), name, all)?;
+        same_length("residues of one element", self.plan.ring().degree(), all.len())?;
+        let cut = Cut::of(&self.plan, holds);
+        self.upload_with(holds, |rank| Cow::Owned(cut.part(all, rank)))
+    }
+
+    fn upload_own<T: Pod + Send + Sync>(&self, holds: Holds, name: &'static str, own: &[T]) -> Result<LongVector> {
+        let ring = self.plan.ring();
+        elements_of::<T>(ring, name, &[])?;
+        let share = ring.degree() / self.plan.devices();
+        same_length("residues of these devices' parts", share * self.workers.len(), own.len())?;
+        // whose elements are as long as a device's part
+        self.plan.column_ring()?.check(own).map_err(|error| of(name, error))?;
+        let first = self.links.members[0].rank;
+        self.upload_with(holds, |rank| Cow::Borrowed(&own[(rank - first) * share..][..share]))
+    }
+
+    fn upload_with<'t, T: Pod + Send + Sync>(
+        &self,
+        holds: Holds,
+        part_of: impl Fn(usize) -> Cow<'t, [T]> + Sync,
+    ) -> Result<LongVector> {
         let plan = &self.plan;
-        checked(plan.ring(), name, all)?;
-        same_length("residues of one element", plan.ring().degree(), all.len())?;
         let parts = self.together(vec![(); self.workers.len()], |member, worker, ()| {
-            let (mut part, own) = (worker.part(plan)?, Cut::of(plan, holds).part(all, member.rank));
+            let (mut part, own) = (worker.part(plan)?, part_of(member.rank));
             match Cut::of(plan, holds) {
                 Cut::Columns { .. } => worker.work.write(&mut part.columns, &own)?,
                 _ => part
@@ -256,15 +335,29 @@ impl LongNtt {
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a vector of another plan; [`Error::Argument`] for numbers of another width than the ring's
-    /// residues; [`Error::Unwritten`] after a transform that failed; [`Error::Driver`].
+    /// residues; [`Error::Unwritten`] after a transform that failed; [`Error::Unsupported`] where other processes have parts
+    /// of it; [`Error::Driver`].
     pub fn download<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
+        if self.workers.len() < self.links.ranks {
+            let why = "other processes have parts of it, and each downloads its own".into();
+            return Err(Error::Unsupported { job: "downloading a whole vector".into(), why });
+        }
+        let cut = Cut::of(&self.plan, self.check(vector, None)?);
+        Ok(cut.whole(self.download_part(vector)?))
+    }
+
+    /// What lies on this process' devices, one device after another, as the plan's [`Placement`] says.
+    ///
+    /// # Errors
+    /// As [`LongNtt::download`], but for other processes' parts.
+    pub fn download_part<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
         elements_of::<T>(self.plan.ring(), "the vector", &[])?;
         let cut = Cut::of(&self.plan, self.check(vector, None)?);
         let parts = self.together(vector.parts.iter().collect(), |_, worker, part: &Part| match cut {
             Cut::Columns { .. } => worker.work.download::<T>(&part.columns),
             _ => Ok(part.rows.iter().map(|row| worker.work.download(row)).collect::<Result<Vec<_>>>()?.concat()),
         })?;
-        Ok(cut.whole(parts.concat()))
+        Ok(parts.concat())
     }
 
     /// From coefficients to values; returns when it is done.
@@ -590,7 +683,7 @@ mod tests {
                 })
             });
             assert_eq!(outcome, Err(failure()), "the cause, not that it was heard of");
-            assert!(start.elapsed() < TIMEOUT / 2, "nobody waited");
+            assert!(start.elapsed() < Launch::TIMEOUT / 2, "nobody waited");
             assert!(matches!(ntt.download::<u32>(&vector), Err(Error::Unwritten { .. })));
             assert!(matches!(ntt.forward(&mut vector), Err(Error::Unwritten { .. })));
             let mut vector = ntt.upload(&coefficients)?;
@@ -603,6 +696,52 @@ mod tests {
             ntt.forward(&mut vector)?;
             assert!(ntt.download::<u32>(&vector)? == engine.ntt(&ring)?.evaluate(&coefficients)?);
         }
+        Ok(())
+    }
+
+    /// Engines that have one rank each, as processes have, and only their own parts.
+    #[test]
+    fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
+        let ring: Ring = "998244353 : x^4096 + 1".parse()?;
+        let coefficients: Vec<u32> = (0..4096).map(|i| i * 7919).collect();
+        let values: Vec<u32> = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
+        for (size, placement) in [(1, Placement::Native), (2, Placement::Native), (4, Placement::Blocks)] {
+            let plan = LongPlan::new(Engine::cpu().planner(), &ring, size)?.rows_each(2)?.placed(placement, placement);
+            let run = |rank: usize, end: Loopback| -> Result<()> {
+                let engine = Engine::join(&Device::cpu(), Launch::new(rank, size, "")?);
+                let member = Member { engine: Engine::cpu(), rank, communicator: Some(Box::new(end)) };
+                let links = Links { members: vec![member], ranks: size, turn: Mutex::default() };
+                *engine.0.links.lock().unwrap() = Some(Arc::new(links));
+                let ntt = LongNtt::of(&engine, &plan)?;
+                let cut = |holds, all: &[u32]| Cut::of(&plan, holds).part(all, rank);
+                let own = [cut(Holds::Coefficients, &coefficients), cut(Holds::Values, &values)];
+                let mut vector = ntt.upload_part(&own[0])?;
+                ntt.forward(&mut vector)?;
+                assert!(ntt.download_part::<u32>(&vector)? == own[1], "{rank} of {size}");
+                let mut vector = ntt.upload_values_part(&own[1])?;
+                ntt.inverse(&mut vector)?;
+                assert!(ntt.download_part::<u32>(&vector)? == own[0], "{rank} of {size}");
+                assert_eq!(ntt.download::<u32>(&ntt.upload(&coefficients)?).is_ok(), size == 1);
+                assert!(matches!(ntt.upload_part(&coefficients[1..]), Err(Error::Length { .. })));
+                assert!(matches!(ntt.upload_part(&vec![u32::MAX; 4096 / size]), Err(Error::Argument { .. })));
+                Ok(())
+            };
+            let (run, ends) = (&run, Loopback::ends(size, Launch::TIMEOUT).into_iter().enumerate());
+            let outcomes = threads::each_on_its_own(ends.map(|(rank, end)| move || run(rank, end)).collect())?;
+            outcomes.into_iter().collect::<Result<Vec<_>>>()?;
+        }
+        Ok(())
+    }
+
+    /// The CPU has nothing to send through.
+    #[test]
+    fn processes_want_gpus() -> Result<()> {
+        let ring: Ring = "998244353 : x^4096 + 1".parse()?;
+        let alone = Engine::join(&Device::cpu(), Launch::new(0, 1, "")?);
+        let ntt = alone.long_ntt(&ring)?;
+        assert_eq!(ntt.download::<u32>(&ntt.upload(&[1u32; 4096])?)?, [1; 4096]);
+        let two = Engine::join(&Device::cpu(), Launch::new(0, 2, "127.0.0.1:1")?);
+        assert!(matches!(two.long_ntt(&ring), Err(Error::Unsupported { .. })));
         Ok(())
     }
 }
