@@ -164,10 +164,14 @@ fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let connected = launch.address().to_socket_addrs().and_then(|addresses| {
-            let nowhere = std::io::Error::new(ErrorKind::NotFound, "no such host");
-            addresses.fold(Err(nowhere), |found, address| {
-                found.or_else(|_| TcpStream::connect_timeout(&address, left.max(PAUSE)))
-            })
+            let mut failure = std::io::Error::new(ErrorKind::NotFound, "no such host");
+            for address in addresses {
+                match TcpStream::connect_timeout(&address, left.max(PAUSE)) {
+                    Ok(stream) => return Ok(stream),
+                    Err(error) => failure = error,
+                }
+            }
+            Err(failure)
         });
         match connected {
             Ok(mut stream) => {
