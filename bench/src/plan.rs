@@ -76,7 +76,7 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<()> 
             let launch = launch.map(|l| {
                 json!({
                     "threads": l.threads, "items_per_block": l.items_per_block,
-                    "blocks_per_item": l.blocks_per_item, "shared_bytes": l.shared_bytes,
+                    "blocks_per_item": l.blocks_per_item, "shared_bytes": l.shared_bytes, "cluster": l.cluster,
                 })
             });
             json!({ "kernel": kernel.name(), "about": kernel.describe(), "launch": launch })

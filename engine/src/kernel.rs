@@ -225,13 +225,16 @@ pub struct Launch {
     pub blocks_per_item: u32,
     /// Bytes of dynamic shared memory of a block.
     pub shared_bytes: u32,
+    /// Blocks of a thread-block cluster, neighbours that run at once and reach each other's shared memory; 1 for none. A
+    /// launch is of whole clusters.
+    pub cluster: u32,
 }
 
 impl Launch {
     /// A launch of `threads` a block, one thread for each item.
     #[must_use]
     pub const fn thread_per_item(threads: u32) -> Self {
-        Self { threads, items_per_block: threads, blocks_per_item: 1, shared_bytes: 0 }
+        Self { threads, items_per_block: threads, blocks_per_item: 1, shared_bytes: 0, cluster: 1 }
     }
 
     /// Blocks for this many items; none where a block works on no items, or there are more blocks than can be counted.
@@ -264,13 +267,20 @@ impl Launch {
         if self.items_per_block == 0 || self.blocks_per_item == 0 {
             return refuse("a launch of no blocks".into());
         }
+        if self.cluster == 0 || self.cluster > limits.cluster_blocks {
+            let (asked, most) = (self.cluster, limits.cluster_blocks);
+            return refuse(format!("clusters of {asked} blocks on a device for {most}"));
+        }
+        if !self.blocks_per_item.is_multiple_of(self.cluster) {
+            return refuse(format!("{} blocks an item in clusters of {}", self.blocks_per_item, self.cluster));
+        }
         Ok(())
     }
 
     /// The launch for a range of items, or for some of the blocks of the one item that there is.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for more blocks than a GPU takes, or than the item has.
+    /// [`Error::TooLarge`] for more blocks than a GPU takes, or than the item has; [`Error::Unsupported`] for parts of clusters.
     #[cfg(any(feature = "cuda", feature = "testkit"))]
     pub(crate) fn grid(&self, items: &Range<usize>, part: Option<&Range<usize>>) -> Result<Grid> {
         let (blocks, skipped) = part.map_or((self.blocks(items.len()), 0), |part| (Some(part.len()), part.start));
@@ -278,6 +288,11 @@ impl Launch {
         let (has, end) = (self.blocks_per_item as usize, part.map_or(0, |part| part.end));
         if end > has {
             return Err(Error::TooLarge { what: "the blocks of an item", limit: has, got: end });
+        }
+        if !blocks.is_multiple_of(self.cluster.max(1) as usize) || !skipped.is_multiple_of(self.cluster.max(1) as usize)
+        {
+            let why = format!("{blocks} blocks behind {skipped} others are no whole clusters of {}", self.cluster);
+            return Err(Error::Unsupported { job: "a launch".into(), why });
         }
         match u32::try_from(blocks) {
             Ok(blocks) if blocks <= MOST_BLOCKS => {
@@ -588,7 +603,7 @@ mod tests {
 
     #[test]
     fn launches_have_no_blocks_beyond_an_item() {
-        let launch = Launch { threads: 32, items_per_block: 1, blocks_per_item: 8, shared_bytes: 0 };
+        let launch = Launch { threads: 32, items_per_block: 1, blocks_per_item: 8, shared_bytes: 0, cluster: 1 };
         assert_eq!(launch.grid(&(2..5), None), Ok(Grid { blocks: 24, first: 2, end: 5 }));
         assert_eq!(launch.grid(&(2..3), Some(&(3..8))), Ok(Grid { blocks: 5, first: 2, end: 3 + (3 << 32) }));
         assert_eq!(

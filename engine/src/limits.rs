@@ -12,6 +12,8 @@ pub struct Limits {
     pub block_threads: Option<u32>,
     /// Most dynamic shared memory of a block, in bytes.
     pub block_shared_bytes: u32,
+    /// Most blocks of a thread-block cluster; 1 where there are no clusters.
+    pub cluster_blocks: u32,
     /// Multiprocessors.
     pub multiprocessors: u32,
     /// Device memory in bytes.
@@ -27,6 +29,7 @@ impl Limits {
             capability: 0,
             block_threads: None,
             block_shared_bytes: 0,
+            cluster_blocks: 1,
             multiprocessors: 1,
             memory_bytes: u64::MAX,
         }
@@ -48,6 +51,8 @@ impl Limits {
             capability,
             block_threads: Some(1024),
             block_shared_bytes: shared_kib * 1024,
+            // as many as every GPU takes that has clusters at all
+            cluster_blocks: if capability < 90 { 1 } else { 8 },
             multiprocessors: 100,
             memory_bytes: 16 << 30,
         }

@@ -47,6 +47,8 @@ pub struct Rows {
     pub(crate) split: Split,
     /// The layers that the kernel does: all, or those down to the leaves where a row takes several kernels.
     pub(crate) part: Range<usize>,
+    /// Blocks of a cluster that share a row; 1 where a block has whole rows, or several kernels share out a row.
+    pub(crate) cluster: usize,
     pub(crate) arithmetic: Arithmetic,
     pub(crate) order: Order,
     pub(crate) held: usize,
@@ -88,6 +90,7 @@ impl Rows {
             ring: ring.clone(),
             split: split.clone(),
             part: 0..split.layers.len(),
+            cluster: 1,
             arithmetic: Arithmetic::of(ring),
             order: Order::Tree,
             held: 1,
@@ -104,10 +107,10 @@ impl Rows {
 
     /// The same with the table in the layout that suits the last pass.
     fn laid_out(mut self) -> Self {
-        let layers = self.split.layers.len();
-        self.part = self.parts().pop().unwrap_or(0..layers);
+        let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
+        (self.part, self.cluster) = last.map_or((0..self.split.layers.len(), 1), |last| (last.part, last.cluster));
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
-        self.layout = Layout::of(&self.split, last_pass.unwrap_or(layers));
+        self.layout = Layout::of(&self.split, last_pass.unwrap_or(self.split.layers.len()));
         self
     }
 
@@ -272,9 +275,9 @@ impl Rows {
         self.build_part(limits, further)
     }
 
-    /// Whether a kernel does all layers.
+    /// Whether a kernel does all layers in one block.
     pub(crate) fn check_whole(&self, limits: &Limits) -> Result<()> {
-        if self.is_whole() { Ok(()) } else { Err(self.too_long(limits)) }
+        if self.is_whole() && self.cluster == 1 { Ok(()) } else { Err(self.too_long(limits)) }
     }
 
     /// The same for a kernel that can do some of the layers, or needs to know no more than the ring.
@@ -315,12 +318,13 @@ impl Rows {
             items_per_block: (threads / units).max(1) as u32,
             blocks_per_item: u32::try_from(blocks).map_err(|_| self.uncounted())?,
             shared_bytes: 0,
+            cluster: 1,
         })
     }
 
     /// Whether the kernel does all layers at once, in a block of a device with these limits.
     pub(crate) fn fits(&self, limits: &Limits) -> bool {
-        self.is_whole() && Block::of(self, limits).is_some()
+        self.check_whole(limits).is_ok() && Block::of(self, limits).is_some()
     }
 
     /// Whether the kernel does all layers.
@@ -338,14 +342,19 @@ impl Rows {
         self.part.end == self.split.layers.len()
     }
 
-    /// The layers of each kernel of a transform, from the top.
-    pub(crate) fn parts(&self) -> Vec<Range<usize>> {
-        parts(self, &self.limits).unwrap_or_else(|| iter::once(0..self.split.layers.len()).collect())
+    /// The rows of each kernel of a transform, from the top.
+    pub(crate) fn parts(&self) -> Vec<Self> {
+        parts(self, &self.limits).unwrap_or_else(|| vec![self.in_clusters(1)])
     }
 
     /// The same rows for a kernel of these layers.
     pub(crate) fn part(&self, part: Range<usize>) -> Self {
-        Self { part, ..self.clone() }
+        Self { part, cluster: 1, ..self.clone() }
+    }
+
+    /// The same rows for a kernel of all layers, each shared by so many blocks.
+    pub(crate) fn in_clusters(&self, cluster: usize) -> Self {
+        Self { cluster, ..self.part(0..self.split.layers.len()) }
     }
 
     /// The source of a transform with how its blocks share out its first two ports, of which those with `values` hold them.

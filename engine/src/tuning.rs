@@ -35,6 +35,8 @@ pub struct Choice {
     pub kernels: Option<usize>,
     /// Coefficients in the registers of a thread.
     pub per_thread: Option<usize>,
+    /// Blocks of a thread-block cluster that share a row, in one kernel for all layers; 1 for no clusters.
+    pub cluster: Option<usize>,
 }
 
 /// What a choice is for: jobs that differ in no more than order, quotient and number of moduli.

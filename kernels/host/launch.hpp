@@ -1,7 +1,8 @@
-// Launches a kernel as a request asks: checks it against the kernel's parameters, runs the blocks one after another.
+// Launches a kernel as a request asks: checks it against the kernel's parameters, runs blocks or clusters one after another.
 #pragma once
 
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ inline Outcome check(const Request& request) {
                    " buffers and " + std::to_string(numbers) + " numbers");
     if (request.threads < 1 || request.threads > max_threads)
         return bad("a block has 1 to " + std::to_string(max_threads) + " threads, not " + std::to_string(request.threads));
+    if (request.cluster < 1 || request.grid % request.cluster != 0 || request.cluster * request.threads > max_cluster_threads)
+        return bad(std::to_string(request.grid) + " blocks in clusters of " + std::to_string(request.cluster) + ", with " +
+                   std::to_string(max_cluster_threads) + " threads at most");
     if (request.grid > INT32_MAX) return bad("a grid has at most 2^31 - 1 blocks, not " + std::to_string(request.grid));
     for (std::size_t i = 0; i < pointers; i++) {
         if (!request.slots[i]) return bad("buffer " + std::to_string(i) + " is an alias of no earlier buffer of its length");
@@ -32,16 +36,19 @@ inline Outcome check(const Request& request) {
     return {};
 }
 
-inline Outcome run_block(std::uint32_t index, std::size_t shared_bytes, Schedule& schedule, const std::function<void()>& body) {
+// Runs a block, or the blocks of a cluster.
+inline Outcome run_blocks(std::uint32_t first, const Request& request, Schedule& schedule, const std::function<void()>& body) {
     constexpr int poison = 0xa5;  // on a GPU, shared memory starts with whatever the last block left
-    const Guarded shared(shared_bytes);
-    std::memset(shared.data(), poison, shared_bytes);
-    shared_memory = shared.data();
-    blockIdx.x = index;
-    Outcome outcome = run_threads(schedule, body);
-    if (outcome.ok())
-        if (const auto damage = shared.damage()) outcome = {Status::shared_bounds, "shared memory " + *damage};
-    if (!outcome.ok()) outcome.message = "block " + std::to_string(index) + ": " + outcome.message;
+    std::deque<Guarded> memories;
+    std::vector<unsigned char*> shared;
+    for (std::uint64_t i = 0; i < request.cluster; i++) {
+        shared.push_back(memories.emplace_back(request.shared_bytes).data());
+        std::memset(shared.back(), poison, request.shared_bytes);
+    }
+    Outcome outcome = run_threads(first, shared, request.shared_bytes, schedule, body);
+    for (const Guarded& memory : memories)
+        if (const auto damage = memory.damage(); damage && outcome.ok()) outcome = {Status::shared_bounds, "shared memory " + *damage};
+    if (!outcome.ok()) outcome.message = "block " + std::to_string(first) + ": " + outcome.message;
     return outcome;
 }
 
@@ -49,8 +56,9 @@ inline Outcome run_grid(const Request& request, const std::function<void()>& bod
     gridDim.x = static_cast<unsigned>(request.grid);
     blockDim.x = static_cast<unsigned>(request.threads);
     Schedule schedule(request.schedule);
-    for (std::uint32_t index : schedule.order(gridDim.x)) {
-        const Outcome outcome = run_block(index, request.shared_bytes, schedule, body);
+    const auto cluster = static_cast<std::uint32_t>(request.cluster);
+    for (std::uint32_t index : schedule.order(gridDim.x / cluster)) {
+        const Outcome outcome = run_blocks(index * cluster, request, schedule, body);
         if (!outcome.ok()) return outcome;
     }
     for (std::size_t i = 0; i < request.slots.size(); i++) {

@@ -24,6 +24,13 @@ struct Taken {
 // Waits until every thread of the block is here.
 void meet_block(const char* what, Site site);
 
+// Says that the thread is at the barrier of its cluster's blocks; waits until all their threads said so.
+void arrive_at_cluster(Site site);
+void wait_for_cluster(Site site);
+
+// The same place in the shared memory of a block of the cluster.
+void* in_block(void* address, std::uint32_t block);
+
 // Waits until every lane of the mask is here; gives a value and takes that of the lane `source`.
 Taken meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source);
 

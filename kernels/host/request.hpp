@@ -19,7 +19,7 @@ namespace rf_host {
 using Slot = std::shared_ptr<Guarded>;
 
 struct Request {
-    std::uint64_t grid, threads, shared_bytes, schedule, first, end;
+    std::uint64_t grid, threads, cluster, shared_bytes, schedule, first, end;
     std::vector<std::uint64_t> numbers;
     std::vector<Slot> slots;
     std::vector<std::uint64_t> starts;  // of each slot, the byte that its pointer is to
@@ -77,7 +77,7 @@ inline std::optional<Request> read_request() {
     if (next == EOF) return std::nullopt;
     std::ungetc(next, stdin);
     Request request;
-    for (std::uint64_t* field : {&request.grid, &request.threads, &request.shared_bytes, &request.schedule, &request.first, &request.end})
+    for (std::uint64_t* field : {&request.grid, &request.threads, &request.cluster, &request.shared_bytes, &request.schedule, &request.first, &request.end})
         *field = read_u64();
     for (std::uint64_t count = read_u64(); count > 0; count--) request.numbers.push_back(read_u64());
     for (std::uint64_t count = read_u64(); count > 0; count--) read_slot(request);

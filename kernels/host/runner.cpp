@@ -10,7 +10,7 @@
 //
 // Every number below is a little-endian u64.
 //
-//   request   blocks in the grid, threads in a block, bytes of shared memory, schedule, first, end; how many numbers, the
+//   request   blocks in the grid, threads in a block, blocks in a cluster, bytes of shared memory, schedule, first, end; how many numbers, the
 //             numbers; how many buffers, then for each buffer: the byte that its pointer is to, alias, length in bytes, contents
 //   schedule  0 ascending, 1 descending, other: the seed of a random order; for threads, redrawn at barriers, and for blocks
 //   alias     2^64 - 1 for memory of its own; else the number of an earlier buffer of the same length, whose memory this one

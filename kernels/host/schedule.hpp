@@ -9,7 +9,8 @@
 
 namespace rf_host {
 
-constexpr std::uint32_t max_threads = 1024;
+constexpr std::uint32_t max_threads = 1024;          // of a block
+constexpr std::uint32_t max_cluster_threads = 4096;  // of blocks that run at once
 
 // 0: ascending; 1: descending; any other value seeds a random order.
 class Schedule {
@@ -97,7 +98,7 @@ class Turns {
 
     Schedule* schedule_ = nullptr;
     std::vector<std::uint32_t> thread_at_, rank_of_;
-    std::array<std::uint64_t, max_threads / 64> ready_{};  // by rank
+    std::array<std::uint64_t, max_cluster_threads / 64> ready_{};  // by rank
     std::uint64_t nonempty_ = 0;                            // words of ready_ that are not zero
 };
 

@@ -174,7 +174,7 @@ RF_FN void forward_passes(const typename R::M& m, typename R::M::Word* x, const 
     if constexpr (P + 1 < R::passes) {
         constexpr u32 after = Bound<R>::forward_pass(P + 1);
         static_assert(after <= R::cell_capacity || !R::M::lazy, "residues between passes must fit shared cells");
-        exchange<R, P, P + 1>(x, shared, thread);
+        exchange<R, P, P + 1, (P > 0)>(x, shared, thread);
         forward_passes<R, P + 1, after>(m, x, table, shared, thread, node);
     }
 }
@@ -292,7 +292,7 @@ RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const 
             RF_UNROLL
             for (u32 r = 0; r < R::per_thread; r++) x[r] = m.template reduce<after>(x[r]);
         }
-        exchange<R, P, P - 1>(x, shared, thread);
+        exchange<R, P, P - 1, (P + 1 < R::passes)>(x, shared, thread);
         inverse_passes<R, P - 1, kept, Scale>(m, x, table, header, shared, thread, node);
     }
 }

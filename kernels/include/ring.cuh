@@ -5,6 +5,9 @@
 // item has R::per_item of them. Layers run in passes, each of which combines only what one thread holds. In pass P
 // thread t has in register r the coefficient Pass<R, P>::coeff(t, r). Coefficients enter in the layout of the first
 // pass and leave the forward transform in that of the last.
+//
+// A row may also be shared out among the R::cluster blocks of a thread-block cluster, whose threads are numbered through.
+// The first pass combines coefficients of all blocks; after it, each has whole subtrees for itself.
 #pragma once
 #include "packed.cuh"
 #include "stored.cuh"
@@ -106,11 +109,42 @@ struct Pass {
     }
 };
 
-// Barrier among the threads of a row.
+// What a block has of a row: coefficients, and threads for them.
+template <class R>
+constexpr u32 share_length = R::length / R::cluster;
+template <class R>
+constexpr u32 share_threads = R::threads / R::cluster;
+
+// Barrier among the threads of a row in a block.
 template <class R>
 RF_FN void sync_row() {
     if constexpr (R::whole_warps) __syncwarp();
     else __syncthreads();
+}
+
+// Whether all warps of a block have rows, or parts of rows, from their first lane to their last.
+template <class R>
+constexpr bool full_warps = share_threads<R> * R::tile % 32 == 0;
+
+// Barrier among the threads that have their residues from each other: those of a warp, or of a row in a block.
+template <class R, bool InWarp>
+RF_FN void sync_near() {
+    if constexpr (InWarp) __syncwarp();
+    else sync_row<R>();
+}
+
+// Barriers among all blocks of a cluster come in two halves: each thread arrives, and later waits for all others to have
+// done so. What was written before that to another block's shared memory is there after it.
+template <class R>
+RF_FN void sync_cluster() {
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+}
+// The threads are done with what others may write next.
+template <class R>
+RF_FN void pass_cluster() {
+    __cluster_barrier_wait();
+    __cluster_barrier_arrive();
 }
 
 // out: whether any thread of the row says yes   (all threads of the warp call it; a row must lie in one)
@@ -184,7 +218,16 @@ struct Row {
         constexpr bool apart = R::stride > 1;
         u32 slot = apart ? threadIdx.x % R::tile : threadIdx.x / R::threads;
         thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;
-        if constexpr (parts == 1) {
+        if constexpr (R::cluster > 1) {
+            static_assert(R::tile == 1 && parts == 1, "a cluster has one row");
+            __cluster_barrier_arrive();  // the first exchange among blocks waits until all have begun
+            u32 items = (u32)(end - first), index = blockIdx.x / R::cluster;
+            item = first + index % items;
+            number = index / items;
+            part = node = 0;
+            thread += blockIdx.x % R::cluster * share_threads<R>;
+            live = true;
+        } else if constexpr (parts == 1) {
             Polynomial<R::tile> polynomial(blockIdx.x, slot, R::per_item ? R::per_item : (u32)per_item);
             item = first + polynomial.item;
             number = polynomial.number;
@@ -213,9 +256,10 @@ struct Row {
     RF_METHOD u64 offset(u64 distance = 0) const {
         return polynomial(distance) + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
     }
-    // The place of its first value: elsewhere if values stand in natural order.
+    // The place of the block's first value of it: elsewhere if values stand in natural order.
     RF_METHOD u64 values(u64 distance = 0) const {
-        return R::natural_order && parts > 1 ? polynomial(distance) + part * R::base : offset(distance);
+        if constexpr (R::cluster > 1) return offset(distance) + thread / share_threads<R> * share_length<R>;
+        else return R::natural_order && parts > 1 ? polynomial(distance) + part * R::base : offset(distance);
     }
     // The row of the basis that its modulus is of.
     RF_METHOD u32 of_basis() const {
@@ -256,47 +300,58 @@ RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 t
         [&](u32 i, u32 c) { return x[S::reg(i, c)]; }, [](u32) { return true; });
 }
 
-// A row staged in shared memory, so that device memory is touched in order, in vectors, whatever the layout: gaps keep
+// What a block has of a row, staged in shared memory, so that device memory is touched in order, in vectors, whatever the layout: gaps keep
 // threads whose runs lie side by side on different banks.
 template <class R>
 struct Stage {
     using Store = typename R::Store;
+    static constexpr u32 length = share_length<R>, threads = share_threads<R>;
     static constexpr u32 run_bytes = R::run * sizeof(Store);
     static constexpr u32 unit = vector_bytes(run_bytes, 16);
     static constexpr u32 gap = run_bytes / unit % 2 ? 0 : unit;
-    static constexpr u32 units = R::length * sizeof(Store) / unit;
-    static constexpr u32 bytes = R::length * sizeof(Store) + R::length / R::run * gap;
-    static constexpr u32 steps = (units + R::threads - 1) / R::threads;
-    static_assert(R::threads == 1 || bytes <= R::row_bytes, "the staged row must fit its shared memory");
+    static constexpr u32 units = length * sizeof(Store) / unit;
+    static constexpr u32 bytes = length * sizeof(Store) + length / R::run * gap;
+    static constexpr u32 steps = (units + threads - 1) / threads;
+    // Whether each warp has a part of the row for itself, and whether that lies where its cells do.
+    using Last = Pass<R, R::passes - 1>;
+    static constexpr bool in_warps = full_warps<R> && threads % 32 == 0 && R::stride == 1 && Last::sets * Last::runs == 1;
+    static constexpr bool as_cells = sizeof(Store) == sizeof(typename R::Cell) && gap == R::gap * sizeof(Store);
+    static_assert(threads == 1 || bytes <= R::row_bytes, "the staged row must fit its shared memory");
 
     struct alignas(unit) Unit {
         u16 halves[unit / 2];
     };
     RF_FN Store* element(unsigned char* shared, u32 i) { return (Store*)(shared + at(i * sizeof(Store))); }
     RF_FN u32 at(u32 byte) { return byte + byte / run_bytes * gap; }
+    // The i-th of `each` parts of the row that a thread moves, of as many for each: neighbours' are neighbours.
+    RF_FN u32 part(u32 i, u32 each, u32 thread) {
+        if constexpr (in_warps) return (thread / 32 * each + i) * 32 + thread % 32;
+        else return i * threads + thread;
+    }
     // Moves the row between shared and device memory.
     template <class Ending>
     RF_FN void out(unsigned char* shared, Store* row, u32 thread, const Ending& ending) {
         if constexpr (Ending::plain) {
             RF_UNROLL
             for (u32 i = 0; i < steps; i++) {
-                u32 c = i * R::threads + thread;
-                if (units % R::threads == 0 || c < units) ((Unit*)row)[c] = *(const Unit*)(shared + at(c * unit));
+                u32 c = part(i, steps, thread);
+                if (units % threads == 0 || c < units) ((Unit*)row)[c] = *(const Unit*)(shared + at(c * unit));
             }
         } else {
             // whole elements
-            constexpr u32 each = unit < sizeof(Store) ? 1 : unit / sizeof(Store), count = R::length / each;
-            store_runs<(count + R::threads - 1) / R::threads, each, unit>(
-                ending, row, [&](u32 i) { return (i * R::threads + thread) * each; },
-                [&](u32 i, u32 c) { return *element(shared, (i * R::threads + thread) * each + c); },
-                [&](u32 i) { return count % R::threads == 0 || i * R::threads + thread < count; });
+            constexpr u32 each = unit < sizeof(Store) ? 1 : unit / sizeof(Store), count = length / each;
+            constexpr u32 runs = (count + threads - 1) / threads;
+            store_runs<runs, each, unit>(
+                ending, row, [&](u32 i) { return part(i, runs, thread) * each; },
+                [&](u32 i, u32 c) { return *element(shared, part(i, runs, thread) * each + c); },
+                [&](u32 i) { return count % threads == 0 || part(i, runs, thread) < count; });
         }
     }
     RF_FN void in(unsigned char* shared, const Store* row, u32 thread) {
         RF_UNROLL
         for (u32 i = 0; i < steps; i++) {
-            u32 c = i * R::threads + thread;
-            if (units % R::threads == 0 || c < units) *(Unit*)(shared + at(c * unit)) = ((const Unit*)row)[c];
+            u32 c = part(i, steps, thread);
+            if (units % threads == 0 || c < units) *(Unit*)(shared + at(c * unit)) = ((const Unit*)row)[c];
         }
     }
 };
@@ -326,13 +381,15 @@ struct Across {
     }
 };
 
-// in: a row of values in memory, leaves in natural order if Natural   out: registers in the layout of the last pass
+// in: a block's values of a row in memory, leaves in natural order if Natural   out: registers in the layout of the last pass
 // All threads of the row call it. Shared memory must be free: if it was in use, they meet at sync_row first.
 template <class R, bool Natural>
 RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live,
                        unsigned char* shared) {
     using S = Pass<R, R::passes - 1>;
     using Word = typename R::M::Word;
+    static_assert(R::cluster == 1 || !Natural, "the blocks of a cluster have neighbouring leaves");
+    if constexpr (R::cluster > 1) thread %= share_threads<R>;
     if constexpr (R::stride > 1 || (R::threads == 1 && !Natural)) {
         load_row<R, R::passes - 1>(x, row, thread, live);
     } else if constexpr (Natural && R::above > 1) {
@@ -347,7 +404,7 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
         __syncthreads();  // where a row is a warp's alone, what follows waits for its lanes only
     } else {
         if (live) Stage<R>::in(shared, row, thread);
-        sync_row<R>();
+        sync_near<R, Stage<R>::in_warps && !Natural>();
         if constexpr (Natural) {
             RF_UNROLL
             for (u32 r = 0; r < R::per_thread; r++) {
@@ -366,12 +423,15 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
 }
 
 // in: values in the layout of the last pass   out: a row in memory, leaves in natural order if Natural, by way of an ending
-// All threads of the row call it; shared memory may have been in use before.
-template <class R, bool Natural, class Ending = AsIs>
+// All threads of the row call it. Shared memory may have been in use before; where that was by ntt_forward (`Exchanged`), and
+// values lie where their cells did, nobody waits for it.
+template <class R, bool Natural, bool Exchanged = false, class Ending = AsIs>
 RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live,
                         unsigned char* shared, const Ending& ending = {}) {
     using S = Pass<R, R::passes - 1>;
     using Store = typename R::Store;
+    static_assert(R::cluster == 1 || !Natural, "the blocks of a cluster have neighbouring leaves");
+    if constexpr (R::cluster > 1) thread %= share_threads<R>;
     if constexpr (R::stride > 1 || (R::threads == 1 && !Natural)) {
         store_row<R, R::passes - 1>(x, row, thread, live, ending);
     } else if constexpr (Natural && R::above > 1) {
@@ -386,7 +446,7 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
             store_run<1, sizeof(Store)>(ending, row, (i64)place - slot * R::base, [&](u32) { return stage[staged]; });
         });
     } else {
-        sync_row<R>();
+        if constexpr (Natural || !Exchanged || !Stage<R>::as_cells) sync_row<R>();
         if constexpr (Natural) {
             RF_UNROLL
             for (u32 r = 0; r < R::per_thread; r++) {
@@ -401,7 +461,7 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
                     Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c) { return x[S::reg(i, c)]; });
             }
         }
-        sync_row<R>();
+        sync_near<R, Stage<R>::in_warps && !Natural>();
         if (live) Stage<R>::out(shared, row, thread, ending);
     }
 }
@@ -436,35 +496,104 @@ RF_FN void exchange_lanes(typename R::M::Word* x, u32 thread) {
     }
 }
 
-// in: registers in the layout of pass From, values that fit a cell   out: the layout of pass To
-// All threads of the row call it; it begins with a barrier, so shared memory may have been in use before.
+// What the blocks of a cluster hand one another between the first pass and the second: each thread writes to the block that
+// goes on with a residue, so that all read what is near. A set of the first pass combines `span` coefficients, of which each
+// block has `each`, under so many nodes.
+template <class R>
+struct Handed {
+    using First = Pass<R, 0>;
+    using Second = Pass<R, 1>;
+    using Word = typename R::M::Word;
+    using Cell = typename R::Cell;
+    static constexpr u32 each = First::span / R::cluster, threads = share_threads<R>;
+    static_assert(First::span % R::cluster == 0 && First::vector == 1, "the first pass must divide the row among the blocks");
+    static_assert(Second::sets == 1 && Second::span == R::per_thread, "a block must have whole nodes of the second pass");
+
+    // in: registers in the layout of pass 0   out: cells in that of pass 1
+    RF_FN void down(const Word* x, Cell* cells, u32 thread) {
+        RF_UNROLL
+        for (u32 block = 0; block < R::cluster; block++) {
+            auto* there = (Cell*)__cluster_map_shared_rank(cells, block);
+            RF_UNROLL
+            for (u32 i = 0; i < First::sets * each; i++) {
+                u32 set = i / each, k = i % each;
+                there[cell<R>(set * R::threads + thread + k * First::stride)] = x[set * First::span + block * each + k];
+            }
+        }
+    }
+    // in: registers in the layout of pass 1   out: cells, a thread's registers of pass 0 so many threads apart
+    RF_FN void up(const Word* x, Cell* cells, u32 thread) {
+        u32 node = thread / Second::stride, column = thread % Second::stride;
+        RF_UNROLL
+        for (u32 block = 0; block < R::cluster; block++) {
+            auto* there = (Cell*)__cluster_map_shared_rank(cells, block);
+            RF_UNROLL
+            for (u32 r = 0; r < R::per_thread; r++) {
+                constexpr u32 apart = Second::stride;
+                if (r * apart % R::threads / threads != block) continue;
+                u32 set = r * apart / R::threads;
+                there[(set * First::span + node) * threads + r * apart % threads + column] = x[r];
+            }
+        }
+    }
+    RF_FN void take(Word* x, const Cell* cells, u32 thread) {
+        RF_UNROLL
+        for (u32 r = 0; r < R::per_thread; r++) x[r] = cells[r * threads + thread % threads];
+    }
+};
+
+// Whether between two passes residues stay in their warp: where each thread has all of its own under one node of either, the
+// threads under a node of the upper one exchange theirs.
 template <class R, u32 From, u32 To>
+RF_CONST bool stays_in_warp() {
+    using Upper = Pass<R, From < To ? From : To>;
+    constexpr u32 lanes = Upper::stride / Upper::vector * (R::stride > 1 ? R::tile : 1);
+    return full_warps<R> && Pass<R, From>::sets * Pass<R, To>::sets == 1 && 32 % lanes == 0;
+}
+
+// in: registers in the layout of pass From, values that fit a cell   out: the layout of pass To
+// All threads of the row call it. It begins with a barrier, so shared memory may have been in use before; but not where that
+// was by an exchange to pass From (`Exchanged`), whose cells are each thread's own.
+template <class R, u32 From, u32 To, bool Exchanged>
 RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     using F = Pass<R, From>;
     using T = Pass<R, To>;
     using Word = typename R::M::Word;
     using Cell = typename R::Cell;
     if constexpr (R::shuffles) return exchange_lanes<R>(x, thread);
+    constexpr bool among_blocks = R::cluster > 1 && (From == 0 || To == 0);
     constexpr u32 align = R::gap ? R::gap * sizeof(Cell) : R::run * sizeof(Cell);
     constexpr u32 from = F::run <= R::run && R::run % F::run == 0 ? F::run : 1;
     constexpr u32 to = T::run <= R::run && R::run % T::run == 0 ? T::run : 1;
     Cell* cells = (Cell*)shared;
-    sync_row<R>();
-    RF_UNROLL
-    for (u32 i = 0; i < R::per_thread / from; i++) {
-        u32 start = F::run_start(thread, i / (F::run / from)) + i % (F::run / from) * from;
-        Move<Cell, from, align>::store(cells + cell<R>(start), [&](u32 c) {
-            return x[F::reg(i / (F::run / from), i % (F::run / from) * from + c)];
-        });
+    const u32 own = R::cluster > 1 ? thread % share_threads<R> : thread;
+    if constexpr (among_blocks) {
+        // others may have begun later, or not be done with the cells
+        if constexpr (To == 0 && R::passes == 2) pass_cluster<R>();
+        __cluster_barrier_wait();
+        if constexpr (From == 0) Handed<R>::down(x, cells, thread);
+        else Handed<R>::up(x, cells, thread);
+        sync_cluster<R>();
+        if constexpr (To == 0) return Handed<R>::take(x, cells, thread);
+    } else {
+        if constexpr (!Exchanged) sync_row<R>();
+        RF_UNROLL
+        for (u32 i = 0; i < R::per_thread / from; i++) {
+            u32 start = F::run_start(own, i / (F::run / from)) + i % (F::run / from) * from;
+            Move<Cell, from, align>::store(cells + cell<R>(start), [&](u32 c) {
+                return x[F::reg(i / (F::run / from), i % (F::run / from) * from + c)];
+            });
+        }
+        sync_near<R, stays_in_warp<R, From, To>()>();
     }
-    sync_row<R>();
     RF_UNROLL
     for (u32 i = 0; i < R::per_thread / to; i++) {
-        u32 start = T::run_start(thread, i / (T::run / to)) + i % (T::run / to) * to;
+        u32 start = T::run_start(own, i / (T::run / to)) + i % (T::run / to) * to;
         Move<Cell, to, align>::template load<Word>(cells + cell<R>(start), [&](u32 c, Word v) {
             x[T::reg(i / (T::run / to), i % (T::run / to) * to + c)] = v;
         });
     }
+    if constexpr (R::cluster > 1 && From == 2 && To == 1) pass_cluster<R>();
 }
 
 }  // namespace rf

@@ -9,7 +9,7 @@
 #include "prelude.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident)
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster, Rq::resident)
     forward(const Rq::Store* in, Rq::Store* out, const Tables<Rq>* tables, const Constants<Rq>* constants,
             Epilogue epilogue, u64 per_item, u64 in_distance, u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);
@@ -24,6 +24,6 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident
         RF_UNROLL
         for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
     }
-    store_values<Rq, Rq::natural_order>(x, out + row.values(out_distance), row.thread, row.live, row.shared,
+    store_values<Rq, Rq::natural_order, true>(x, out + row.values(out_distance), row.thread, row.live, row.shared,
                                         epilogue.of_row(row.of_basis(), [&](u64 apart) { return row.values(apart); }));
 }

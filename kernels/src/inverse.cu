@@ -7,7 +7,7 @@
 #include "prelude.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident)
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster, Rq::resident)
     inverse(const Rq::Store* in, Rq::Store* out, const Tables<Rq>* tables, const Constants<Rq>* constants,
             Epilogue epilogue, u64 per_item, u64 in_distance, u64 out_distance, u64 first, u64 end) {
     RF_SHARED(shared);

@@ -5,7 +5,7 @@
 #include "prelude.cuh"
 using namespace rf;
 
-extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile, Rq::resident)
+extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster, Rq::resident)
     inverse_of_product(const Rq::Store* a, const Rq::Store* b, Rq::Store* out, const Tables<Rq>* tables,
                        const Constants<Rq>* constants, Epilogue epilogue, u64 per_item, u64 a_distance, u64 b_distance,
                        u64 out_distance, u64 first, u64 end) {

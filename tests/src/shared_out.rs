@@ -1,9 +1,11 @@
-//! Transforms that several kernels share out, at small sizes: planned as if thread blocks were tiny.
+//! Transforms that several kernels, or the blocks of a cluster, share out, at small sizes: planned as if thread blocks were tiny,
+//! or as if clusters were faster there.
 
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Named, NamedPlan, Scheme};
-use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, Program, Quotient, Result, Ring};
+use ringforge::tuning::{Choice, Tuning};
+use ringforge::{Device, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Program, Quotient, Result, Ring};
 
 /// A device whose blocks have so many threads and so much shared memory.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {
@@ -13,21 +15,36 @@ fn tiny(threads: u32, shared_bytes: u32) -> Limits {
     limits
 }
 
-/// A ring, a device with blocks that are too small for a row of it, and how many kernels then share a transform.
+/// A ring, a device with blocks that are too small for a row of it, or how its rows are shared out, and how many kernels then
+/// share a transform.
 struct Shared {
     ring: Ring,
     limits: Limits,
+    choice: Choice,
     kernels: usize,
 }
 
 impl Shared {
     fn of(ring: Result<Ring>, limits: Limits, kernels: usize) -> Result<Self> {
-        Ok(Self { ring: ring?, limits, kernels })
+        Ok(Self { ring: ring?, limits, choice: Choice::default(), kernels })
+    }
+
+    /// In clusters of so many blocks, whose threads hold so many residues.
+    fn in_clusters(ring: Result<Ring>, blocks: usize, per_thread: usize) -> Result<Self> {
+        let mut choice = Choice::default();
+        (choice.cluster, choice.per_thread) = (Some(blocks), Some(per_thread));
+        Ok(Self { choice, ..Self::of(ring, Limits::of_capability(90), 1)? })
+    }
+
+    fn planner(&self) -> Planner {
+        let mut tuning = Tuning::default();
+        [Op::Forward, Op::Inverse].iter().for_each(|op| tuning.choose(&Job::new(&self.ring, *op), self.choice));
+        Planner::new(self.limits.clone()).tuned(tuning)
     }
 
     /// A job for the device with the tiny blocks, and what it should give.
     fn plan(&self, job: &Job) -> Result<NamedPlan> {
-        let named = NamedPlan::of_job(job, &self.limits)?;
+        let named = NamedPlan::new(job.to_string(), self.planner().plan(job)?);
         // the product of values is part of the first kernel of the inverse
         let kernels = if job.op == Op::Mul { 3 * self.kernels } else { self.kernels };
         assert_eq!(named.plan.kernels().len(), kernels, "{}", named.plan);
@@ -45,6 +62,18 @@ impl Shared {
     /// Both transforms, out of place.
     fn transforms(&self, order: Order) -> Result<Vec<NamedPlan>> {
         [Op::Forward, Op::Inverse].into_iter().map(|op| self.plan(&Job::new(&self.ring, op).order(order))).collect()
+    }
+
+    /// Values that a sum is fused to, and the product of two elements' values, turned back in the same kernel with another sum.
+    fn fused(&self) -> Result<NamedPlan> {
+        let p = Pipeline::new(format!("sums in {}", self.ring), &self.planner());
+        let [a, b] = ["a", "b"].map(|name| p.evaluations(name, &self.ring, Order::Tree));
+        let c = p.coefficients("c", &self.ring);
+        p.output("values", c.forward() + a);
+        p.output("product", (a * b).inverse() - c);
+        let plan = p.build()?;
+        assert_eq!(plan.kernels().len(), 2, "{plan}");
+        Ok(NamedPlan::new(plan.to_string(), plan))
     }
 
     /// The same in both orders, in place too.
@@ -126,7 +155,26 @@ fn others() -> Result<Vec<Shared>> {
     rings.into_iter().collect()
 }
 
-/// Transforms in two kernels, for the catalogue.
+/// Rows in clusters, in every arithmetic of words of 64 bits and in one of 32: the first pass of one layer and of several, several
+/// passes behind it, residues that stay in their warp and such that do not.
+fn clusters() -> Result<Vec<Shared>> {
+    let q = |q: u64| Modulus::new(q);
+    let wide = || WIDE.into_iter().map(Modulus::new).collect::<Result<Vec<_>>>();
+    let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 });
+    let rings: [Result<Shared>; 8] = [
+        Shared::in_clusters(Ring::rns(1024, &wide()?), 2, 8),
+        Shared::in_clusters(Ring::rns(256, &wide()?), 4, 8),
+        Shared::in_clusters(Ring::negacyclic(512, q(WIDE[0])?), 8, 8),
+        Shared::in_clusters(Ring::negacyclic(256, Modulus::friendly_ntt_primes(256, 60, 1)?[0].clone()), 4, 8),
+        Shared::in_clusters(Ring::negacyclic(1024, q(562_949_953_408_001)?), 2, 8), // doubles
+        Shared::in_clusters(full.map(Ring::accepting_any_word), 4, 8),
+        Shared::in_clusters(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?), 2, 4),
+        Shared::in_clusters(Ring::negacyclic(256, q(0x7800_0001)?), 4, 8),
+    ];
+    rings.into_iter().collect()
+}
+
+/// Transforms in two kernels and in clusters, for the catalogue.
 ///
 /// # Errors
 /// What makes a ring or planning fail.
@@ -134,6 +182,10 @@ pub fn transforms() -> Result<Vec<NamedPlan>> {
     let several = several()?;
     let mut plans = [several.transforms(Order::Tree)?, several.transforms(Order::Natural)?].concat();
     plans.iter_mut().for_each(|named| named.name += " in two kernels");
+    for shared in clusters()?.into_iter().take(2) {
+        plans.extend(shared.transforms(Order::Tree)?);
+        plans.push(shared.fused()?);
+    }
     Ok(plans)
 }
 
@@ -151,6 +203,10 @@ impl Scheme for SharedOut {
         plans.extend(three()?.transforms(Order::Tree)?);
         for other in others()? {
             plans.extend(other.transforms(Order::Tree)?);
+        }
+        for shared in clusters()? {
+            plans.extend(shared.transforms(Order::Tree)?);
+            plans.push(shared.fused()?);
         }
         Ok(plans)
     }

@@ -26,12 +26,16 @@ const PER_THREAD: [usize; 6] = [2, 4, 8, 16, 32, 64];
 type Thing = fn(Choice, &Job, &Limits) -> Vec<Choice>;
 
 /// What can be changed: first what weighs most. Each is tried with the best of those before it.
-const THINGS: [Thing; 4] = [
+const THINGS: [Thing; 5] = [
     |base, job, limits| {
         let others = Arithmetic::all_of_device(&job.ring, limits).skip(1);
         others.map(|arithmetic| with(base, |choice| choice.arithmetic = Some(arithmetic))).collect()
     },
     |base, _, _| (1..=MOST_KERNELS).map(|kernels| with(base, |choice| choice.kernels = Some(kernels))).collect(),
+    |base, _, limits| {
+        let clusters = (1..=limits.cluster_blocks.ilog2()).map(|log| 1 << log);
+        clusters.map(|blocks| with(base, |choice| choice.cluster = Some(blocks))).collect()
+    },
     |base, _, _| PER_THREAD.map(|per_thread| with(base, |choice| choice.per_thread = Some(per_thread))).to_vec(),
     |base, _, _| vec![with(base, |choice| choice.exchange = Exchange::Shuffle)],
 ];
@@ -136,6 +140,7 @@ pub(super) fn name(choice: Choice) -> String {
     let parts = [
         choice.arithmetic.map(|arithmetic| arithmetic.name().to_string()),
         choice.kernels.map(|kernels| format!("{kernels} kernels")),
+        choice.cluster.map(|blocks| format!("clusters of {blocks}")),
         choice.per_thread.map(|per_thread| format!("{per_thread} a thread")),
         (choice.exchange == Exchange::Shuffle).then(|| "shuffles".to_string()),
     ];

@@ -277,19 +277,33 @@ impl CudaCode {
         let parameters = parameters_of(words.len(), addresses.len(), self.epilogue);
         let start = words.as_mut_ptr();
         let mut parameters: Vec<*mut c_void> = parameters.map(|words| start.wrapping_add(words.start).cast()).collect();
-        // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must, and such a
-        // struct of some of them; the parameters are copied before the call returns; for the memory, the caller answers.
-        unsafe {
-            result::launch_kernel(
-                self.function.function.cu_function(),
-                (blocks, 1, 1),
-                (self.launch.threads, 1, 1),
-                self.launch.shared_bytes,
-                queue.stream().cu_stream(),
-                &mut parameters,
-            )
+        let (function, stream) = (self.function.function.cu_function(), queue.stream().cu_stream());
+        let Launch { threads, shared_bytes, cluster, .. } = self.launch;
+        if cluster == 1 {
+            // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must, and such
+            // a struct of some of them; the parameters are copied before the call returns; for the memory, the caller answers.
+            return unsafe {
+                result::launch_kernel(function, (blocks, 1, 1), (threads, 1, 1), shared_bytes, stream, &mut parameters)
+            }
+            .map_err(failed("cuLaunchKernel"));
         }
-        .map_err(failed("cuLaunchKernel"))
+        let mut attribute = cluster_of(cluster);
+        let config = sys::CUlaunchConfig {
+            gridDimX: blocks,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: shared_bytes,
+            hStream: stream,
+            attrs: &raw mut attribute,
+            numAttrs: 1,
+        };
+        // SAFETY: as above; devices with clusters have drivers that know the call, and the attribute outlives it.
+        unsafe { sys::cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), core::ptr::null_mut()) }
+            .result()
+            .map_err(failed("cuLaunchKernelEx"))
     }
 
     /// What the kernel takes of a multiprocessor.
@@ -315,6 +329,16 @@ impl CudaCode {
 impl core::fmt::Debug for CudaCode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "CudaCode({})", self.function.name)
+    }
+}
+
+/// The attribute of launches in clusters of so many blocks.
+fn cluster_of(blocks: u32) -> sys::CUlaunchAttribute {
+    let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: blocks, y: 1, z: 1 };
+    sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue { clusterDim: dimensions },
     }
 }
 

@@ -99,11 +99,13 @@ fn is_present() -> bool {
 fn limits(context: &CudaContext) -> Result<Limits, DriverError> {
     let ask = |attribute| context.attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
     let (major, minor) = context.compute_capability()?;
+    let capability = u32::try_from(10 * major + minor).unwrap_or(0);
     Ok(Limits {
         name: context.name()?,
-        capability: u32::try_from(10 * major + minor).unwrap_or(0),
+        capability,
         block_threads: Some(ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?),
         block_shared_bytes: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        cluster_blocks: Limits::of_capability(capability).cluster_blocks,
         multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         memory_bytes: context.total_mem()? as u64,
     })

@@ -32,12 +32,12 @@ impl Forward {
     #[must_use]
     pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
         let rows = Rows::with_split(split, limits).order(order).fastest();
-        Self::of(rows.part(0..split.layers.len()))
+        Self::of(rows.in_clusters(1))
     }
 
     /// The kernels that do it together on such rows, in order: one, or several where a row does not suit a block.
     pub(crate) fn parts(rows: &Rows) -> Vec<Self> {
-        rows.parts().into_iter().map(|part| Self::of(rows.part(part))).collect()
+        rows.parts().into_iter().map(Self::of).collect()
     }
 
     fn of(rows: Rows) -> Self {

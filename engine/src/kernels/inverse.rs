@@ -38,12 +38,12 @@ impl Inverse {
     #[must_use]
     pub fn new(split: &Split, order: Order, limits: &Limits) -> Self {
         let rows = Rows::with_split(split, limits).order(order).fastest();
-        Self::of(rows.part(0..split.layers.len()), false)
+        Self::of(rows.in_clusters(1), false)
     }
 
     /// The kernels that do it together on such rows, in order: one, or several where a row does not suit a block.
     pub(crate) fn parts(rows: &Rows) -> Vec<Self> {
-        rows.parts().into_iter().rev().map(|part| Self::of(rows.part(part), false)).collect()
+        rows.parts().into_iter().rev().map(|part| Self::of(part, false)).collect()
     }
 
     fn of(rows: Rows, of_product: bool) -> Self {

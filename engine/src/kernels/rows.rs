@@ -84,6 +84,9 @@ impl Rows {
         if self.choice.per_thread == Some(block.per_thread()) {
             text += &format!(" with {} a thread", block.per_thread());
         }
+        if self.cluster > 1 {
+            text += &format!(" in clusters of {} blocks", self.cluster);
+        }
         if block.shuffles(self) {
             text += " by shuffles";
         }

@@ -17,6 +17,7 @@ pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {
         items_per_block: items_per_block as u32,
         blocks_per_item: blocks_per_item as u32,
         shared_bytes: 0,
+        cluster: 1,
     };
     (text, launch)
 }
@@ -36,6 +37,7 @@ pub(super) fn launch(units: usize, threads: usize) -> Result<Launch> {
         items_per_block: items_per_block as u32,
         blocks_per_item: blocks_per_item as u32,
         shared_bytes: 0,
+        cluster: 1,
     })
 }
 

@@ -31,6 +31,13 @@ const MOST_BLOCKS: usize = 16;
 /// Bytes of words beyond which a row is shared out among blocks if it can be.
 const WHOLE_BYTES: usize = 64 << 10;
 
+/// Bytes of words of a row that each block of a cluster has. Rows of 64-bit words beyond `WHOLE_BYTES` go in clusters of four such
+/// blocks, and where products are light of eight: one kernel in place of two (2^14 on an H200: 60 bits forward 197 to 182 ns a
+/// row, friendly primes 193 to 156, doubles 159 to 121; 2^15: friendly 381 to 339, but 60 bits 402 to 398).
+const CLUSTER_BYTES: usize = 32 << 10;
+/// Slots of the multiplier up to which a product is light there.
+const CLUSTER_PRODUCT: f64 = 12.0;
+
 /// Bytes of a row of 256-bit words where several kernels share it out, twice as many for two: many small blocks were faster
 /// than long rows in few kernels (2^22 BLS12-381: 1.08 ms in two kernels, 0.73 in three, 0.70 in four).
 const SHARE_BYTES: usize = 4 << 10;
@@ -68,6 +75,8 @@ pub(crate) struct Block {
     per_thread: usize,
     /// Rows of a block.
     rows: usize,
+    /// Blocks of a row, which has all of one then.
+    cluster: usize,
     /// First layer of each pass, and the number of layers at the end.
     passes: Vec<usize>,
     /// Neighbouring coefficients that a thread loads at once in the first pass.
@@ -102,8 +111,9 @@ impl Block {
         let shape = |per_thread: usize| {
             let threads = length / per_thread;
             let passes = passes(split, part, per_thread)?;
-            let fits = length.is_multiple_of(per_thread) && threads <= most_threads;
-            fits.then_some((passes, threads, per_thread))
+            let fits = length.is_multiple_of(per_thread) && threads / rows.cluster <= most_threads;
+            let suits = rows.cluster == 1 || shares_out(split, &passes, per_thread, rows.cluster);
+            (fits && suits).then_some((passes, threads, per_thread))
         };
         // a large base degree under radix 3 may want more registers: better a slow transform than none
         let most_alone = if *held == 1 { MOST_BEYOND * most } else { 0 };
@@ -139,6 +149,7 @@ impl Block {
             threads,
             per_thread,
             rows: 1,
+            cluster: rows.cluster,
             passes,
             vector,
             store_bytes: store,
@@ -161,6 +172,10 @@ impl Block {
             return Some(Self { rows, ..block }.gapped());
         }
         block = block.gapped();
+        if block.cluster > 1 {
+            let fits = block.vector == 1 && block.shared_bytes() <= limits.block_shared_bytes as usize;
+            return fits.then_some(block);
+        }
         let (per_item, by_launch) = (rows.per_item, rows.by_launch);
         let whole = |rows: usize| rows.is_multiple_of(per_item) || (per_item > 0 && per_item.is_multiple_of(rows));
         let fits = |rows: usize| {
@@ -190,7 +205,7 @@ impl Block {
     /// rows that are shared out (2 to 3 % at any length); 64 for up to 32 words of 32 bits (10 to 21 % at 2^20). Where
     /// residues take other words it leaves enough by itself.
     fn resident(&self, rows: &Rows) -> usize {
-        let block = (self.threads * self.rows).next_multiple_of(32);
+        let block = (self.threads * self.rows / self.cluster).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread) {
             (8, ..=16) if rows.is_natural() => 640,
             (8, ..=16) => 768,
@@ -244,7 +259,7 @@ impl Block {
 
     /// Whether every row lies in one warp and all warps are full, so that rows can do with barriers among warps' lanes.
     fn whole_warps(&self) -> bool {
-        self.stride == 1 && self.warps_whole(self.rows)
+        self.stride == 1 && self.cluster == 1 && self.warps_whole(self.rows)
     }
 
     fn warps_whole(&self, rows: usize) -> bool {
@@ -258,7 +273,7 @@ impl Block {
 
     /// Bytes of shared memory that a row takes: cells between passes, or the whole row as it is stored.
     fn row_bytes(&self) -> usize {
-        let n = self.length;
+        let n = self.length / self.cluster;
         let cells = (n + n / self.run * self.gap) * self.cell_bytes;
         let run_bytes = self.run * self.store_bytes;
         let unit = vector_bytes(run_bytes);
@@ -281,13 +296,14 @@ impl Block {
     /// The launch of a kernel whose blocks work on rows, `per_item` of them an item; none where there are none, or more
     /// blocks than can be counted.
     pub(crate) fn launch(&self, per_item: usize) -> Option<Launch> {
-        let per_item = per_item.checked_mul(self.parts()).filter(|rows| *rows > 0)?;
+        let per_item = per_item.checked_mul(self.parts() * self.cluster).filter(|rows| *rows > 0)?;
         let common = gcd(per_item, self.rows);
         Some(Launch {
-            threads: (self.threads * self.rows) as u32,
+            threads: (self.threads * self.rows / self.cluster) as u32,
             items_per_block: (self.rows / common) as u32,
             blocks_per_item: u32::try_from(per_item / common).ok()?,
             shared_bytes: self.shared_bytes() as u32,
+            cluster: self.cluster as u32,
         })
     }
 }
@@ -298,15 +314,15 @@ fn gcd(a: usize, b: usize) -> usize {
 
 /// The layers that each kernel of a transform of these rows does, from the top: all of them where a row suits a block,
 /// else as few kernels as can be, with equal shares; or as many as were chosen; `None` where there is no way.
-pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
+pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     let layers = rows.split.layers.len();
     let bytes = rows.arithmetic.word_bytes();
-    let fits = |part: &Range<usize>| Block::of(&Rows { part: part.clone(), ..rows.clone() }, limits).is_some();
+    let fits = |part: &Rows| Block::of(part, limits).is_some();
     // 256-bit words take passes of two layers, and shares of whole passes
     let unit = if bytes == 32 && layers.is_multiple_of(2) { 2 } else { 1 };
     let shares = |count: usize| {
         let start = move |i: usize| i * (layers / unit) / count * unit;
-        (0..count).map(|i| start(i)..start(i + 1)).collect::<Vec<_>>()
+        (0..count).map(|i| rows.part(start(i)..start(i + 1))).collect::<Vec<_>>()
     };
     let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
     // few layers over columns
@@ -314,17 +330,41 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Range<usize>>> {
     if rows.held > 1 || limits.is_cpu() {
         return whole;
     }
+    if let Some(row) = clustered(rows, limits).filter(fits) {
+        return Some(vec![row]);
+    }
     let can_be = |count: &usize| (1..=layers / unit).contains(count);
     let chosen = rows.choice.kernels.filter(can_be).map(shares).filter(|parts| parts.iter().all(fits));
     if chosen.is_some() || (small && whole.is_some()) {
         return chosen.or(whole);
     }
-    let suit = |parts: &Vec<Range<usize>>| {
+    let suit = |parts: &Vec<Rows>| {
         let most = if parts.len() == 2 { 2 * SHARE_BYTES } else { SHARE_BYTES };
         let length = |part: &Range<usize>| rows.split.nodes(part.end) / rows.split.nodes(part.start);
-        parts.iter().all(|part| fits(part) && (bytes < 32 || length(part) * bytes <= most))
+        parts.iter().all(|rows| fits(rows) && (bytes < 32 || length(&rows.part) * bytes <= most))
     };
     (2..=layers / 2).map(shares).find(suit).or(whole)
+}
+
+/// The rows in clusters, where that was chosen or is known to be faster; natural order would spread a block's values over the
+/// whole row.
+fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
+    let (words, bytes) = (rows.arithmetic.word_bytes(), rows.split.n * rows.arithmetic.word_bytes());
+    let most = if rows.arithmetic.cost().product < CLUSTER_PRODUCT { 8 } else { 4 };
+    let is_usual =
+        words == 8 && (WHOLE_BYTES + 1..=most * CLUSTER_BYTES).contains(&bytes) && rows.choice.kernels.is_none();
+    let cluster = rows.choice.cluster.or(is_usual.then_some(bytes / CLUSTER_BYTES))?;
+    let can_be = (2..=limits.cluster_blocks as usize).contains(&cluster) && !rows.is_natural();
+    can_be.then(|| rows.in_clusters(cluster))
+}
+
+/// Whether passes leave each block of a cluster whole subtrees after the first one, and all of a thread's coefficients under one
+/// node in every later one, so that the threads of a block are neighbours there.
+fn shares_out(split: &Split, passes: &[usize], per_thread: usize, cluster: usize) -> bool {
+    let later = 1..passes.len() - 1;
+    span(split, passes, 0).is_multiple_of(cluster)
+        && !later.is_empty()
+        && later.into_iter().all(|pass| span(split, passes, pass) == per_thread)
 }
 
 /// The first layers of passes in which a thread with this many coefficients can work alone, last pass as long as can be.

@@ -254,9 +254,21 @@ fn texts(kernel: &str, source: &Source) -> BTreeMap<&'static str, Header> {
     files
 }
 
+/// How calls of barriers begin.
+const BARRIERS: [&str; 8] = [
+    "__syncthreads(",
+    "__syncwarp(",
+    "sync_row<",
+    "sync_near<",
+    "__cluster_barrier_arrive(",
+    "__cluster_barrier_wait(",
+    "sync_cluster<",
+    "pass_cluster<",
+];
+
 /// The text without one of its barriers, for each: with the line of the barrier, counted from 1.
 fn without_each_barrier(text: &str) -> Vec<(usize, String)> {
-    let calls = ["__syncthreads(", "__syncwarp(", "sync_row<"].iter().flat_map(|name| text.match_indices(name));
+    let calls = BARRIERS.iter().flat_map(|name| text.match_indices(name));
     let mut found = Vec::new();
     for (start, _) in calls {
         let (before, from) = text.split_at(start);

@@ -37,6 +37,7 @@ struct Entry {
     arithmetic: Option<String>,
     kernels: Option<usize>,
     per_thread: Option<usize>,
+    cluster: Option<usize>,
     exchange: Option<String>,
 }
 
@@ -53,6 +54,7 @@ impl Entry {
             arithmetic: choice.arithmetic.map(|arithmetic| arithmetic.name().into()),
             kernels: choice.kernels,
             per_thread: choice.per_thread,
+            cluster: choice.cluster,
             exchange,
         }
     }
@@ -71,11 +73,12 @@ impl Entry {
             Some("shuffle") => Exchange::Shuffle,
             Some(other) => return Err(malformed(format!("exchange = {other:?}: \"shared\" or \"shuffle\" is wanted"))),
         };
-        if self.kernels == Some(0) || self.per_thread == Some(0) {
-            return Err(malformed("kernels and per_thread are at least 1"));
+        let Self { kernels, per_thread, cluster, .. } = self;
+        if [kernels, per_thread, cluster].contains(&Some(0)) {
+            return Err(malformed("kernels, per_thread and cluster are at least 1"));
         }
         let arithmetic = self.arithmetic.map(named).transpose()?;
-        Ok((shape, Choice { exchange, arithmetic, kernels: self.kernels, per_thread: self.per_thread }))
+        Ok((shape, Choice { exchange, arithmetic, kernels, per_thread, cluster }))
     }
 }
 

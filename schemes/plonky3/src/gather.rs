@@ -63,7 +63,7 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usiz
          from_column_to_column = {to_column};\n}};\n",
         bits = 8 * word
     );
-    let launch = Launch { threads, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0 };
+    let launch = Launch { threads, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0, cluster: 1 };
     let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
     let text = ("gather", include_str!("kernels/gather.cu"), &[][..]);
     let ports = [Port::shared(rows * columns * word), Port::input(size_of::<u64>()), Port::output(columns * word)];

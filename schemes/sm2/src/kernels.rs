@@ -231,7 +231,16 @@ impl Stage {
                 1 => several(per_thread.min(4)),
                 chunks => {
                     let threads = chunks.min(256);
-                    (1, Launch { threads, items_per_block: 1, blocks_per_item: chunks / threads, shared_bytes: 0 })
+                    (
+                        1,
+                        Launch {
+                            threads,
+                            items_per_block: 1,
+                            blocks_per_item: chunks / threads,
+                            shared_bytes: 0,
+                            cluster: 1,
+                        },
+                    )
                 }
             },
             Self::Sign { .. } | Self::Public => several(per_thread),

@@ -53,7 +53,7 @@ impl Block {
              \x20   static constexpr rf::u32 layer[] = {{{codes}}};\n\
              \x20   static constexpr rf::u32 passes = {pass_count}, pass[] = {{{passes}}};\n\
              \x20   static constexpr rf::u32 threads = {threads}, per_thread = {per_thread}, tile = {tile};\n\
-             \x20   static constexpr rf::u32 resident = {resident};\n\
+             \x20   static constexpr rf::u32 cluster = {cluster}, resident = {resident};\n\
              \x20   static constexpr rf::u32 vector = {vector}, run = {run}, gap = {gap}, row_bytes = {row_bytes};\n\
              \x20   static constexpr rf::u32 extra = {extra};\n\
              \x20   static constexpr rf::u32 capacity = {capacity}u, cell_capacity = {cell_capacity}u;\n\
@@ -81,6 +81,7 @@ impl Block {
             threads = self.threads,
             per_thread = self.per_thread,
             tile = self.rows,
+            cluster = self.cluster,
             resident = self.resident(rows),
             starts_with_one = split.roots.iter().all(|roots| roots.start == U256::ONE),
             shuffles = self.shuffles(rows),

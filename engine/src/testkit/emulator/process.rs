@@ -96,6 +96,7 @@ impl Runner {
         };
         word(grid.blocks.into(), &[]);
         word(self.launch.threads.into(), &[]);
+        word(self.launch.cluster.into(), &[]);
         word(self.launch.shared_bytes.into(), &[]);
         word(schedule, &[]);
         word(grid.first, &[]);

@@ -136,6 +136,7 @@ struct Rq {{
             items_per_block: tile as u32,
             blocks_per_item: 1,
             shared_bytes: shared as u32,
+            cluster: 1,
         };
         Built { prelude, launch }
     }
