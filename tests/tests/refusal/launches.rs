@@ -50,7 +50,7 @@ fn run(device: &Device, launch: Launch) -> Result<()> {
 fn launches_beyond_the_device() -> Result<()> {
     let one = Launch { threads: 1, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0, cluster: 1 };
     for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
-        let Limits { block_shared_bytes: most, block_threads, .. } = *device.limits();
+        let Limits { block_shared_bytes: most, block_threads, cluster_blocks, .. } = *device.limits();
         let threads = block_threads.unwrap_or(0);
         run(&device, one)?;
         run(&device, Launch { shared_bytes: most, ..one })?;
@@ -64,6 +64,14 @@ fn launches_beyond_the_device() -> Result<()> {
         }
         refused!(run(&device, Launch { items_per_block: 0, ..one }), Error::Unsupported { .. });
         refused!(run(&device, Launch { blocks_per_item: 0, ..one }), Error::Unsupported { .. });
+        for cluster in [0, cluster_blocks + 1, u32::MAX] {
+            refused!(run(&device, Launch { cluster, blocks_per_item: cluster.max(1), ..one }), Error::Unsupported { ref why, .. }
+                if *why == format!("clusters of {cluster} blocks on a device for {cluster_blocks}"));
+        }
+        if cluster_blocks > 1 {
+            run(&device, Launch { cluster: 2, blocks_per_item: 4, ..one })?;
+            refused!(run(&device, Launch { cluster: 2, blocks_per_item: 3, ..one }), Error::Unsupported { .. });
+        }
         for blocks_per_item in [1 << 30, u32::MAX] {
             refused!(run(&device, Launch { blocks_per_item, ..one }),
                 Error::TooLarge { what: "the blocks of a launch", limit: 0x7fff_ffff, got } if got == 2 * blocks_per_item as usize);
