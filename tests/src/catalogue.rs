@@ -1,6 +1,7 @@
 //! The plans that stand for all kernels of the workspace in tests: the smallest shapes that reach every branch.
 
 use ringforge::kernels::{Distribution, Draw};
+use ringforge::run::{LongPlan, Placement};
 use ringforge::split::Split;
 use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Content, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Quotient, Result, Ring, U256};
@@ -266,6 +267,22 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
+/// Blocks of the values that several devices have, of every width.
+fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let planner = Planner::new(limits.clone());
+    let rings = [
+        Ring::negacyclic(1 << 10, Modulus::new(3329)?)?,
+        Ring::cyclic(1 << 10, Modulus::new(998_244_353)?)?,
+        Ring::cyclic(1 << 10, Modulus::from_hex(BLS12_381)?)?,
+    ];
+    let plan = |ring: Ring| {
+        let plan = LongPlan::new(&planner, &ring, 2)?.rows_each(2)?.placed(Placement::Native, Placement::Blocks);
+        let block = plan.plans().last().cloned();
+        Ok(block.map(|block| NamedPlan::new(format!("blocks of values in {ring}"), block)))
+    };
+    rings.into_iter().filter_map(|ring| plan(ring).transpose()).collect()
+}
+
 /// Inner products of more terms than an accumulator holds, and automorphisms, in every arithmetic of values.
 fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
@@ -371,6 +388,7 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(inner_products(limits)?);
     plans.extend(fused(limits)?);
     plans.extend(digits_and_extensions(limits)?);
+    plans.extend(blocks(limits)?);
     plans.extend(draws()?);
     plans.extend(samplers(limits)?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests
