@@ -271,8 +271,8 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
 fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let rings = [
-        Ring::negacyclic(1 << 10, Modulus::new(3329)?)?,
-        Ring::cyclic(1 << 10, Modulus::new(998_244_353)?)?,
+        Ring::negacyclic(1 << 10, Modulus::new(3329u32)?)?,
+        Ring::cyclic(1 << 10, Modulus::new(998_244_353u32)?)?,
         Ring::cyclic(1 << 10, Modulus::from_hex(BLS12_381)?)?,
     ];
     let plan = |ring: Ring| {
@@ -362,12 +362,12 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
 }
 
 /// All plans for a device with these limits: transforms that kernels share out, which reach most barriers and so stand
-/// first, the jobs', draws, then those of the schemes in this workspace.
+/// first, the jobs', draws, then those of the schemes in this workspace, and of several devices.
 ///
 /// # Errors
 /// What makes planning fail.
 pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    Ok([of_one_size(limits)?, Sm2::plans(limits)?].concat())
+    Ok([of_one_size(limits)?, Sm2::plans(limits)?, blocks(limits)?].concat())
 }
 
 /// The same for compilers: without the small blocks that plans of a scheme may have in tests.
@@ -375,7 +375,7 @@ pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
 /// # Errors
 /// As [`catalogue`].
 pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    Ok([of_one_size(limits)?, full_plans(limits)?].concat())
+    Ok([of_one_size(limits)?, full_plans(limits)?, blocks(limits)?].concat())
 }
 
 fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
@@ -388,7 +388,6 @@ fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
     plans.extend(inner_products(limits)?);
     plans.extend(fused(limits)?);
     plans.extend(digits_and_extensions(limits)?);
-    plans.extend(blocks(limits)?);
     plans.extend(draws()?);
     plans.extend(samplers(limits)?);
     // two rows in a warp, and a row in one; all sets run in the crate's own tests

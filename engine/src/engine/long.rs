@@ -622,7 +622,10 @@ impl Turn<'_> {
     /// Transforms a part of the columns, or makes it a part of a block, or the other way round.
     fn work_on(&mut self, side: Side, op: Op, part: usize) -> Result<()> {
         let which = usize::from(op == Op::Inverse);
-        let what = || format!("{side:?}, part {part}");
+        let what = || match side {
+            Side::Columns => format!("columns, part {part}"),
+            Side::Order => format!("block, part {part}"),
+        };
         self.watched(
             what,
             |worker| &worker.work,
