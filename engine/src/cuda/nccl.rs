@@ -102,12 +102,12 @@ impl NcclCommunicator {
     pub(crate) fn new(gpu: &Arc<Gpu>, to: &Connection) -> Result<Self> {
         let Connection { id, rank, size, timeout, others } = to.clone();
         gpu.bind()?;
-        let (nccl, mut handle, mut config) = (Nccl::get()?, ptr::null_mut(), Config::NON_BLOCKING);
+        let (nccl, aside) = (Nccl::get()?, CudaQueue::new(gpu, Haste::Urgent)?);
+        let (mut handle, mut config) = (ptr::null_mut(), Config::NON_BLOCKING);
         // SAFETY: the GPU's context is current, and all is written before the call returns.
         let code = unsafe { (nccl.init)(&raw mut handle, size as i32, id, rank as i32, &raw mut config) };
         nccl.check("ncclCommInitRankConfig", code)?;
         let handle = Mutex::new(Some(Raw(handle)));
-        let aside = CudaQueue::new(gpu, Haste::Urgent)?;
         let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle, others, aside };
         this.with("ncclCommInitRankConfig", |handle| this.settle("ncclCommInitRankConfig", handle))?;
         Ok(this)

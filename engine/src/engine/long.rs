@@ -333,7 +333,7 @@ impl LongNtt {
         let plan = &self.plan;
         let parts = self.together((0..self.workers.len()).collect(), |_, worker, member| {
             let mut part = worker.part(plan)?;
-            let mut buffers = part.in_use(plan, holds).into_iter().enumerate();
+            let mut buffers = part.in_use(plan, holds).iter_mut().enumerate();
             buffers.try_for_each(|(number, buffer)| worker.work.write(buffer, &of(member, number)))?;
             Ok(part)
         })?;
@@ -849,7 +849,15 @@ impl Cut {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::backend::{Backend, Bound, Loaded, Queue};
+    use crate::columns::Shape;
+    use crate::cpu::Cpu;
+    use crate::kernel::Kernel;
+    use crate::limits::Limits;
+    use crate::memory::Memory;
 
     /// A device that fails in the middle, before it sends or after, ends the others at once; the vector cannot be read, and
     /// the next transforms connect the devices anew.
@@ -910,6 +918,88 @@ mod tests {
         assert!(matches!(outcome, Err(Error::Rank { .. })), "{outcome:?}");
         assert!(start.elapsed() < 4 * timeout);
         assert!(matches!(ntt.download::<u32>(&vector), Err(Error::Unwritten { .. })));
+        Ok(())
+    }
+
+    /// A CPU that has memory for so many pieces more.
+    #[derive(Debug)]
+    struct Tight(Cpu, AtomicUsize);
+
+    impl Backend for Tight {
+        fn limits(&self) -> &Limits {
+            self.0.limits()
+        }
+
+        fn allocate(&self, bytes: usize) -> Result<Memory> {
+            let less = |left: usize| left.checked_sub(1);
+            match self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+                Ok(_) => self.0.allocate(bytes),
+                Err(_) => Err(Error::OutOfMemory { bytes }),
+            }
+        }
+
+        fn queue(&self) -> Result<Queue> {
+            self.0.queue()
+        }
+
+        fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+            self.0.upload_shape(queue, from, shape, to)
+        }
+
+        fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+            self.0.download(queue, from, to)
+        }
+
+        fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+            self.0.copy(queue, from, to)
+        }
+
+        fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {
+            self.0.wipe(queue, memory)
+        }
+
+        fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+            self.0.load(kernels)
+        }
+
+        fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+            self.0.launch(queue, kernel, items, ports)
+        }
+
+        fn synchronize(&self, queue: &Queue) -> Result<()> {
+            self.0.synchronize(queue)
+        }
+
+        fn is_host(&self) -> bool {
+            true
+        }
+    }
+
+    /// Wherever one device runs out of memory, all end with just that error, and nobody waits.
+    #[test]
+    fn a_device_without_memory_ends_the_others() -> Result<()> {
+        let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+        let coefficients: Vec<u32> = (0..4096).collect();
+        let wanted = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
+        let start = Instant::now();
+        for pieces in 0.. {
+            let tight = Device::new(Tight(Cpu::default(), AtomicUsize::new(pieces)));
+            let engine = Engine::group(&[Device::cpu(), tight])?;
+            let outcome = engine.long_ntt(&ring).and_then(|ntt| {
+                let mut vector = ntt.upload(&coefficients)?;
+                let done = ntt.forward(&mut vector);
+                assert_eq!(ntt.download::<u32>(&vector).is_ok(), done.is_ok());
+                done.and_then(|()| ntt.download::<u32>(&vector))
+            });
+            match outcome {
+                Ok(values) => {
+                    assert!(pieces > 2 && values == wanted, "{pieces}");
+                    break;
+                }
+                Err(error) => assert!(matches!(error, Error::OutOfMemory { .. }), "{pieces}: {error}"),
+            }
+        }
+        assert!(start.elapsed() < Launch::TIMEOUT / 2, "nobody waited");
         Ok(())
     }
 
