@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use ringforge::run::Launch;
 use ringforge::{Device, Error, Job, Op, Planner, Ring};
 
 use crate::ceilings::{Ceilings, Pipes};
@@ -74,8 +75,33 @@ pub(crate) struct Common {
     /// of an H200.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
+    /// As one of the processes that torchrun, srun or mpirun started together, each with its GPU: transforms of one vector
+    /// on all of them. The first process prints and records.
+    #[arg(long)]
+    ranks: bool,
     #[command(flatten)]
     pub(crate) tuning: TuningFile,
+}
+
+impl Common {
+    /// This process among those that were started together, if it is one.
+    pub(crate) fn launch(&self) -> Result<Option<Launch>> {
+        Ok(self.ranks.then(Launch::from_env).transpose()?)
+    }
+
+    /// The device that was chosen, else this process' own.
+    pub(crate) fn device(&self, choice: Choice) -> Result<Device> {
+        let choice = match (choice, self.launch()?) {
+            (Choice::Best, Some(launch)) => Choice::Cuda(launch.local_rank()),
+            _ => choice,
+        };
+        Ok(choice.open()?.device)
+    }
+
+    /// What is measured on the device.
+    pub(crate) fn scope(&self, device: &Device, quick: bool) -> Scope {
+        Scope { ranks: self.ranks, ..Scope::new(device, quick, &self.batch) }
+    }
 }
 
 /// A number of items that is not zero.
@@ -94,6 +120,8 @@ pub(crate) struct Bench {
     pub(crate) steps: bool,
     /// Of random operands.
     pub(crate) seed: u64,
+    /// This process among those that measure together.
+    pub(crate) launch: Option<Launch>,
 }
 
 impl Bench {
@@ -104,15 +132,23 @@ impl Bench {
             None => Pipes::of(device.limits()),
         };
         let copy = copy::bandwidth(&device, effort).context("copying memory")?;
-        let bench = Self::for_results(&device, &common.tuning, std::process::id().into())?;
-        Ok(Self { ceilings: Ceilings { copy, pipes }, effort, ..bench })
+        let launch = common.launch()?;
+        // processes that measure together have the same operands
+        let seed = if launch.is_some() { 1 } else { std::process::id().into() };
+        let bench = Self::for_results(&device, &common.tuning, seed)?;
+        Ok(Self { ceilings: Ceilings { copy, pipes }, effort, launch, ..bench })
     }
 
     /// One run of each case, for what it leaves, without floors.
     pub(crate) fn for_results(device: &Device, tuning: &TuningFile, seed: u64) -> Result<Self> {
         let ceilings = Ceilings { copy: f64::INFINITY, pipes: None };
         let planner = tuning.planner(device.limits())?;
-        Ok(Self { device: device.clone(), planner, ceilings, effort: Effort::NONE, steps: false, seed })
+        Ok(Self { device: device.clone(), planner, ceilings, effort: Effort::NONE, steps: false, seed, launch: None })
+    }
+
+    /// Whether this process prints and records.
+    fn is_first(&self) -> bool {
+        self.launch.as_ref().is_none_or(|launch| launch.rank() == 0)
     }
 
     /// The job on the device, as its planner plans it.
@@ -135,7 +171,15 @@ impl Bench {
     #[cfg(test)]
     pub(crate) fn of_cpu() -> Self {
         let (device, ceilings) = (Device::cpu(), Ceilings { copy: 1e9, pipes: None });
-        Self { device, planner: Planner::default(), ceilings, effort: Effort::NONE, steps: false, seed: 1 }
+        Self {
+            device,
+            planner: Planner::default(),
+            ceilings,
+            effort: Effort::NONE,
+            steps: false,
+            seed: 1,
+            launch: None,
+        }
     }
 }
 
@@ -161,6 +205,9 @@ impl Selected {
         suites.sort_by_key(|(rank, _)| *rank);
         let mut selected = Vec::new();
         for (_, suite) in suites {
+            if scope.ranks && suite.name != group::SUITE.name {
+                continue;
+            }
             for case in (suite.cases)(scope)? {
                 let wanted = case.wanted(suite, filter);
                 if !wanted.0.is_empty() {
@@ -210,8 +257,8 @@ impl Selected {
 /// `ringforge bench`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
     let Options { what, op, quick, common, filter, .. } = options;
-    let device = choice.open()?.device;
-    let scope = Scope::new(&device, *quick, &common.batch);
+    let device = common.device(choice)?;
+    let scope = common.scope(&device, *quick);
     let of = |kind: Kind| Selected::of(move |suite| (suite.kind == kind).then_some(0), &scope, filter);
     let selected = match (what.as_deref(), op) {
         (Some(ring), Some(op)) => vec![Selected::own(ring, *op, &options.shape, &common.batch)?],
@@ -238,6 +285,7 @@ pub(crate) fn run(
     json: bool,
 ) -> Result<bool> {
     let mut record = bench.record(tuning);
+    let out = out.filter(|_| bench.is_first());
     let bar = show::progress(selected.len());
     for selected in selected {
         // what is done stays, whatever happens to the rest
@@ -252,10 +300,10 @@ pub(crate) fn run(
     let none = record.measurements.is_empty() && selected.len() == 1;
     ensure!(!none, "there is nothing to be timed: {}", record.unsupported.join("\n"));
     out.map_or(Ok(()), |path| record.write(path))?;
-    if json {
-        show::print_json(&record)?;
-    } else {
-        table::print(&record)?;
+    match (bench.is_first(), json) {
+        (false, _) => {}
+        (true, true) => show::print_json(&record)?,
+        (true, false) => table::print(&record)?,
     }
     Ok(record.measurements.iter().all(|line| line.right))
 }

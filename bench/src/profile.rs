@@ -9,7 +9,6 @@ use ringforge::kernels::{Kernel, Role, Sharing};
 use ringforge::split::Split;
 use ringforge::{Buffer, Job, Limits, Op, Program, Ring};
 
-use crate::bench::suites::Scope;
 use crate::bench::{self, Bench, Common, Selected};
 use crate::devices::Choice;
 use crate::floor;
@@ -49,10 +48,10 @@ pub(crate) struct Options {
 /// `ringforge profile`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
     let Options { what, op, shape, out, common } = options;
-    let device = choice.open()?.device;
+    let device = common.device(choice)?;
     let selected = match what.parse::<Ring>() {
         Ok(_) => Selected::own(what, op.parse::<Op>()?, shape, &common.batch)?,
-        Err(_) => Selected::named(&Scope::new(&device, false, &common.batch), what, op)?,
+        Err(_) => Selected::named(&common.scope(&device, false), what, op)?,
     };
     let effort = Effort { samples: 15, sample_seconds: 0.002, total_seconds: 0.15 };
     let bench = Bench { steps: true, ..Bench::open(common, device, effort)? };

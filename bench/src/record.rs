@@ -111,8 +111,8 @@ pub(crate) struct Peer {
     pub(crate) source: Option<String>,
 }
 
-/// One kernel of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One kernel of a plan, or what several devices do together in its place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Step {
     pub(crate) kernel: String,
     pub(crate) about: String,

@@ -29,6 +29,11 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// A new order of work.
     fn queue(&self) -> Result<Queue>;
 
+    /// The same for work that is taken up before that of other queues, where it could begin.
+    fn urgent_queue(&self) -> Result<Queue> {
+        self.queue()
+    }
+
     /// Copies the bytes of a shape, one run behind another, into memory of the same size, after earlier work on the queue. The source
     /// may be reused on return.
     fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()>;

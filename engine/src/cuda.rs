@@ -54,6 +54,7 @@ use driver::Gpu;
 use launch::{Target, Which};
 use nccl::NcclCommunicator;
 use pool::Stay;
+use queue::Haste;
 
 /// One GPU.
 #[derive(Debug)]
@@ -125,7 +126,11 @@ impl Backend for Cuda {
     }
 
     fn queue(&self) -> Result<Queue> {
-        Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0)?)))
+        Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0, Haste::Usual)?)))
+    }
+
+    fn urgent_queue(&self) -> Result<Queue> {
+        Ok(Queue::Cuda(Arc::new(CudaQueue::new(&self.0, Haste::Urgent)?)))
     }
 
     fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {

@@ -78,6 +78,11 @@ impl Device {
         Ok(Stream { device: self.clone(), queue: self.0.backend.queue()? })
     }
 
+    /// A stream whose work is taken up before that of others, where it could begin.
+    pub(crate) fn urgent_stream(&self) -> Result<Stream> {
+        Ok(Stream { device: self.clone(), queue: self.0.backend.urgent_queue()? })
+    }
+
     /// A buffer of this many bytes, unreadable until written.
     ///
     /// # Errors

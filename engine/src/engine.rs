@@ -8,6 +8,7 @@ mod programs;
 
 use core::any::Any;
 use core::fmt;
+use core::time::Duration;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytemuck::Pod;
@@ -24,7 +25,7 @@ use crate::ring::Ring;
 use crate::tuning::Tuning;
 
 pub use elements::Elements;
-pub use long::{LongNtt, LongVector};
+pub use long::{LongNtt, LongVector, Span};
 pub use ntt::Ntt;
 
 use long::Links;
@@ -58,6 +59,8 @@ struct Parts {
     others: Vec<Other>,
     /// Of a device that works with those of other processes.
     launch: Option<Launch>,
+    /// How long its devices wait for one another.
+    timeout: Duration,
     /// How its devices reach one another, once they did.
     links: Mutex<Option<Arc<Links>>>,
 }
@@ -74,7 +77,8 @@ impl Parts {
     /// Of a device alone.
     fn new(device: Device, no_gpu: Option<Error>, planner: Planner, programs: Programs) -> Self {
         let (stream, links) = (OnceLock::new(), Mutex::default());
-        Self { device, no_gpu, planner, programs, stream, others: Vec::new(), launch: None, links }
+        let (others, launch, timeout) = (Vec::new(), None, Launch::TIMEOUT);
+        Self { device, no_gpu, planner, programs, stream, others, launch, timeout, links }
     }
 }
 
@@ -126,6 +130,16 @@ impl Engine {
         self.with(self.planner().clone(), most, others)
     }
 
+    /// The same devices, which wait so long at most for one another, and for other processes, in [transforms of one
+    /// vector](Engine::long_ntt): a minute if this is not called. No program is made yet.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        let others = self.map_others(Self::clone);
+        let parts = self.parts(self.planner().clone(), self.0.programs.most(), others);
+        let launch = parts.launch.map(|launch| launch.with_timeout(timeout));
+        Self(Arc::new(Parts { launch, timeout, ..parts }))
+    }
+
     fn new(device: Device, no_gpu: Option<Error>) -> Self {
         let planner = Planner::new(device.limits().clone());
         Self(Arc::new(Parts::new(device, no_gpu, planner, Programs::new(Self::MOST_PROGRAMS))))
@@ -133,8 +147,13 @@ impl Engine {
 
     /// The same devices with this planner, keeping so many programs.
     fn with(&self, planner: Planner, most: usize, others: Vec<Other>) -> Self {
+        Self(Arc::new(self.parts(planner, most, others)))
+    }
+
+    fn parts(&self, planner: Planner, most: usize, others: Vec<Other>) -> Parts {
+        let (launch, timeout) = (self.0.launch.clone(), self.0.timeout);
         let parts = Parts::new(self.device().clone(), self.0.no_gpu.clone(), planner, Programs::new(most));
-        Self(Arc::new(Parts { others, launch: self.0.launch.clone(), ..parts }))
+        Parts { others, launch, timeout, ..parts }
     }
 
     /// The device; of a [group](Engine::group), the first.

@@ -13,6 +13,7 @@ pub(crate) mod extend;
 mod forward;
 mod fused;
 pub(crate) mod inner_product;
+pub(crate) mod interleave;
 mod inverse;
 pub(crate) mod lift;
 mod lift_fold;

@@ -136,7 +136,7 @@ pub mod run {
     pub use crate::call::{Call, HostCall};
     pub use crate::captured::{Captured, CapturedArg};
     pub use crate::device::{BufferSlice, BufferSliceMut};
-    pub use crate::engine::{LongNtt, LongVector, Ntt};
+    pub use crate::engine::{LongNtt, LongVector, Ntt, Span};
     pub use crate::launch::Launch;
     pub use crate::long::{LongPlan, Placement};
     pub use crate::plan::PlanArg;

@@ -6,9 +6,10 @@ use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
 use crate::job::{Job, Op, Order};
+use crate::kernels::interleave::Interleave;
 use crate::memory::ALIGNMENT;
 use crate::pipeline::Pipeline;
-use crate::plan::{Content, Plan};
+use crate::plan::Plan;
 use crate::planner::Planner;
 use crate::ring::split::{Layer, Split};
 use crate::ring::{Quotient, Ring};
@@ -17,7 +18,7 @@ use crate::ring::{Quotient, Ring};
 const MOST_ROWS: usize = 16;
 
 /// Bytes of a row from which on it pays to have several on a device, so that one is worked on while the next arrives.
-const LONG_ROW_BYTES: usize = 32 << 20;
+const LONG_ROW_BYTES: usize = 128 << 20;
 
 /// Where the elements of a vector of length n lie, on G devices of which each has r rows of m = n/(G·r).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -55,8 +56,8 @@ pub struct LongPlan {
     rows: usize,
     coefficients: Placement,
     values: Placement,
-    /// A device's work on its columns, of which a single row has none, and on a row.
-    plans: [Option<Plan>; 2],
+    /// A device's work on a part of its columns, of which a single row has none, on a row, and on a part of a block.
+    plans: [Option<Plan>; 3],
 }
 
 impl LongPlan {
@@ -80,7 +81,7 @@ impl LongPlan {
         }
         let (planner, ring, split) = (planner.clone(), ring.clone(), Split::of(ring, None)?);
         let (coefficients, values) = (Placement::Native, Placement::Native);
-        let plans = [None, None];
+        let plans = [const { None }; 3];
         let plan = Self { planner, ring, split, devices, rows: 1, coefficients, values, plans };
         let mut plan = plan.rows_each(1)?;
         while plan.row_bytes() >= 2 * LONG_ROW_BYTES && plan.rows < 4 && 2 * plan.rows() <= MOST_ROWS {
@@ -90,7 +91,8 @@ impl LongPlan {
         Ok(plan)
     }
 
-    /// With so many rows on each device, a power of two: the more, the more of the exchange is hidden under work.
+    /// With so many rows on each device, a power of two, and their columns and blocks in as many parts: the more, the more of
+    /// the exchanges is hidden under work.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for another number, and where the ring is too short for so many; as [`Planner::plan`].
@@ -99,7 +101,7 @@ impl LongPlan {
         self.check()?;
         let jobs = [self.of_columns(Op::Forward)?, Some(self.of_row(Op::Forward, 0)?)];
         let [columns, row] = jobs.map(|job| job.map(|job| self.planner.plan(&job)).transpose());
-        self.plans = [columns?, row?];
+        self.plans = [columns?, row?, Some(self.between_rows(Op::Forward)?)];
         Ok(self)
     }
 
@@ -120,10 +122,9 @@ impl LongPlan {
         if rows.ilog2() as usize > twos {
             return refused(format!("it splits by two {twos} times"));
         }
-        // a column's part of a row, and what of it becomes a row's part again
-        let (leaves, parts) = (self.split.leaves(), rows * self.devices * self.rows);
-        let part = self.ring.width().bytes() * n / parts;
-        if !leaves.is_multiple_of(parts) || !part.is_multiple_of(ALIGNMENT) {
+        let pieces = rows * rows;
+        let piece = self.ring.width().bytes() * n / pieces;
+        if !self.split.leaves().is_multiple_of(pieces) || !piece.is_multiple_of(ALIGNMENT) {
             return refused(format!("it is too short: devices exchange pieces of whole {ALIGNMENT} bytes"));
         }
         Ok(())
@@ -147,7 +148,7 @@ impl LongPlan {
         self.devices * self.rows
     }
 
-    /// Rows of a device.
+    /// Rows of a device, and parts of its columns and of its block.
     pub(crate) fn own_rows(&self) -> usize {
         self.rows
     }
@@ -190,11 +191,11 @@ impl LongPlan {
         self.with(self.ring.degree() / self.rows(), start, power(&step, count))
     }
 
-    /// The ring of a device's columns: of the first layers alone.
+    /// The ring of a part of a device's columns: of the first layers alone.
     pub(crate) fn column_ring(&self) -> Result<Ring> {
         let ([start, step], q) = (self.roots(), &self.ring.moduli()[0]);
-        let [start, step] = [start, step].map(|root| q.pow(&root, &U256::from(self.devices as u64)));
-        self.with(self.ring.degree() / self.devices, start, step)
+        let [start, step] = [start, step].map(|root| q.pow(&root, &U256::from(self.rows() as u64)));
+        self.with(self.ring.degree() / self.rows(), start, step)
     }
 
     /// The ring modulo x^degree − c whose leaves are x^d − start·step^e, its residues stored alike.
@@ -236,31 +237,27 @@ impl LongPlan {
         Ok(Job::new(&self.row_ring(row)?, op).order(Order::Natural).in_place())
     }
 
-    /// The plan that puts values of all rows beside one another, as they are in natural order, or the other way round: an item
-    /// is a value of each.
+    /// The plan that makes a part of a block of pieces of all rows, or the other way round.
     pub(crate) fn between_rows(&self, op: Op) -> Result<Plan> {
-        let title = if op == Op::Forward { "rows to a block" } else { "a block to rows" };
-        let (p, rows) = (Pipeline::new(title, &self.planner), self.rows());
-        let leaf = Ring::cyclic(self.split.base(), self.ring.moduli()[0])?;
-        let block = Content::Coefficients(leaf.side_by_side(rows)?);
-        if op == Op::Forward {
-            let leaves: Vec<_> = (0..rows).map(|row| p.coefficients(&row.to_string(), &leaf)).collect();
-            p.output("block", p.join(block, &leaves));
-        } else {
-            let block = p.elements("block", block);
-            (0..rows).for_each(|row| p.output(&row.to_string(), block.limbs(row..row + 1)));
-        }
+        let (is_block, title) =
+            (op == Op::Forward, if op == Op::Forward { "rows to a block" } else { "a block to rows" });
+        let (p, value) = (Pipeline::new(title, &self.planner), self.base() * self.ring.width().bytes());
+        let kernel = Interleave::new(self.rows(), self.piece_bytes() / value, value, is_block);
+        let [to] = p.step(kernel, &[p.bytes("from", self.row_bytes())]);
+        p.output("to", to);
         p.build()
+    }
+
+    /// What a device runs in a forward transform: on each part of its columns, on each row, on each part of a block of values
+    /// in natural order.
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        let [.., block] = &self.plans;
+        self.plans[..2].iter().chain(Some(block).filter(|_| self.values == Placement::Blocks)).flatten()
     }
 
     /// Residues of a value: the degree of the leaves.
     pub(crate) fn base(&self) -> usize {
         self.split.base()
-    }
-
-    /// Bytes of a value.
-    pub(crate) fn value_bytes(&self) -> usize {
-        self.base() * self.ring.width().bytes()
     }
 
     /// Bytes of a device's part of the vector; transforms take as many again.
@@ -269,14 +266,14 @@ impl LongPlan {
         self.ring.bytes() / self.devices
     }
 
-    /// Bytes of a row.
+    /// Bytes of a row, of a part of a device's columns, and of a part of its block.
     pub(crate) fn row_bytes(&self) -> usize {
         self.ring.bytes() / self.rows()
     }
 
-    /// Bytes of the piece of a row that a device has of its columns.
+    /// Bytes of what a row and a part of columns have in common: that is sent as one piece.
     pub(crate) fn piece_bytes(&self) -> usize {
-        self.row_bytes() / self.devices
+        self.row_bytes() / self.rows()
     }
 
     /// Bytes that leave each device in a transform.
@@ -298,15 +295,19 @@ impl fmt::Display for LongPlan {
         let exchange = self.exchange_bytes();
         writeln!(f, "forward transform in {ring} over {devices} devices, each:")?;
         if *coefficients == Placement::Blocks {
-            writeln!(f, "exchange: {exchange} bytes leave, blocks become columns")?;
+            writeln!(f, "exchange: {exchange} bytes leave, in {rows} parts, blocks become columns")?;
         }
-        let [of_columns, of_row] = &self.plans;
-        of_columns.iter().try_for_each(|plan| writeln!(f, "{plan}"))?;
+        let [of_columns, of_row, of_block] = &self.plans;
+        if let Some(plan) = of_columns {
+            writeln!(f, "on each of {rows} parts of the columns, under the exchange of the next:\n{plan}")?;
+        }
         writeln!(f, "exchange: {exchange} bytes leave, in {rows} parts, columns become rows")?;
-        writeln!(f, "{rows} times, with a row's own constants, under the exchange of the next:")?;
-        of_row.iter().try_for_each(|plan| writeln!(f, "{plan}"))?;
-        if *values == Placement::Blocks {
+        if let Some(plan) = of_row {
+            writeln!(f, "on each of {rows} rows, with its own constants, under the exchange of the next:\n{plan}")?;
+        }
+        if let (Some(plan), Placement::Blocks) = (of_block, values) {
             writeln!(f, "exchange: {exchange} bytes leave, in {rows} parts, rows become blocks")?;
+            writeln!(f, "on each of {rows} parts of the block:\n{plan}")?;
         }
         Ok(())
     }

@@ -74,6 +74,7 @@ kernels! {
     EXTEND = "extend",
     FORWARD = "forward",
     INNER_PRODUCT = "inner_product",
+    INTERLEAVE = "interleave",
     INVERSE = "inverse",
     INVERSE_OF_PRODUCT = "inverse_of_product",
     LIFT_FOLD = "lift_fold",

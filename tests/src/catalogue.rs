@@ -1,6 +1,7 @@
 //! The plans that stand for all kernels of the workspace in tests: the smallest shapes that reach every branch.
 
 use ringforge::kernels::{Distribution, Draw};
+use ringforge::run::{LongPlan, Placement};
 use ringforge::split::Split;
 use ringforge::testkit::{NamedPlan, Scheme};
 use ringforge::{Content, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Quotient, Result, Ring, U256};
@@ -266,6 +267,22 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
     rings.into_iter().map(plan).collect()
 }
 
+/// Blocks of the values that several devices have, of every width.
+fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let planner = Planner::new(limits.clone());
+    let rings = [
+        Ring::negacyclic(1 << 10, Modulus::new(3329u32)?)?,
+        Ring::cyclic(1 << 10, Modulus::new(998_244_353u32)?)?,
+        Ring::cyclic(1 << 10, Modulus::from_hex(BLS12_381)?)?,
+    ];
+    let plan = |ring: Ring| {
+        let plan = LongPlan::new(&planner, &ring, 2)?.rows_each(2)?.placed(Placement::Native, Placement::Blocks);
+        let block = plan.plans().last().cloned();
+        Ok(block.map(|block| NamedPlan::new(format!("blocks of values in {ring}"), block)))
+    };
+    rings.into_iter().filter_map(|ring| plan(ring).transpose()).collect()
+}
+
 /// Inner products of more terms than an accumulator holds, and automorphisms, in every arithmetic of values.
 fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
@@ -345,12 +362,12 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
 }
 
 /// All plans for a device with these limits: transforms that kernels share out, which reach most barriers and so stand
-/// first, the jobs', draws, then those of the schemes in this workspace.
+/// first, the jobs', draws, then those of the schemes in this workspace, and of several devices.
 ///
 /// # Errors
 /// What makes planning fail.
 pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    Ok([of_one_size(limits)?, Sm2::plans(limits)?].concat())
+    Ok([of_one_size(limits)?, Sm2::plans(limits)?, blocks(limits)?].concat())
 }
 
 /// The same for compilers: without the small blocks that plans of a scheme may have in tests.
@@ -358,7 +375,7 @@ pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
 /// # Errors
 /// As [`catalogue`].
 pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    Ok([of_one_size(limits)?, full_plans(limits)?].concat())
+    Ok([of_one_size(limits)?, full_plans(limits)?, blocks(limits)?].concat())
 }
 
 fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use ringforge::run::{LongNtt, LongPlan, Placement};
+use ringforge::run::{LongNtt, LongPlan, LongVector, Placement, Span};
 use ringforge::testkit::Named;
 use ringforge::{Buffer, Device, Engine, Job, Modulus, Op, Order, Ring, Stream};
 use ringforge_sm2::{Mode, Signer, Verifier, batch_status};
@@ -15,8 +15,9 @@ use super::Bench;
 use super::kems::{Operation, SETS, are_fine, ends_agree};
 use super::suites::{Case, Figure, Scope, Suite};
 use crate::measure::{self, Effort, Times};
-use crate::record::{Measurement, Memory};
+use crate::record::{Measurement, Memory, Step};
 use crate::sample;
+use crate::show;
 use crate::work::{Work, slices};
 
 pub(super) static SUITE: Suite = Suite {
@@ -24,7 +25,8 @@ pub(super) static SUITE: Suite = Suite {
     title: "Several devices",
     about: "All GPUs of one machine as a group, by the wall's clock, beside one of them in the same run. Batches are on the \
             devices, each with as many items as the one alone, or go from page-locked host memory to host memory, cut over the \
-            devices. A long transform is of one vector that lies on all of them: natively, or in blocks of natural order at both ends.",
+            devices. A long transform is of one vector that lies on all of them: natively, or in blocks of natural order at both \
+            ends. With --ranks, the devices are those of several processes, one each.",
     figure: Figure::Item,
     headline: Some(("BLS12-381 2^24", "forward")),
     cases,
@@ -37,6 +39,15 @@ const FHE_PRIME: u64 = 1_152_921_504_606_584_833;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
+    if !scope.ranks {
+        let ring = Ring::negacyclic(1 << scope.log_n(16), Modulus::new(FHE_PRIME)?)?;
+        let rows = scope.batches(&[scope.either(1 << 13, 8)])[0];
+        cases.push(Case::new(FHE, &["forward", "forward, host to host"], move |bench, _| rows_of(bench, &ring, rows)));
+        let items = scope.batches(&[scope.either(1 << 18, 64)])[0];
+        cases.push(Case::new("CTRU-768", &["Decaps"], move |bench, _| decapsulations(bench, items)));
+        let items = scope.batches(&[scope.either(1 << 20, 64)])[0];
+        cases.push(Case::new("SM2", &["verify"], move |bench, _| verifications(bench, items)));
+    }
     for (log_n, quick) in [(24, true), (26, false), (28, false)] {
         if scope.wants(quick) && (quick || !scope.cpu) {
             let ring = Ring::cyclic(1 << scope.log_n(scope.either(log_n, 16)), Modulus::from_hex(BLS)?)?;
@@ -45,13 +56,6 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
             cases.push(Case::new(name.clone(), &operations, move |bench, _| long(bench, &name, &ring)));
         }
     }
-    let ring = Ring::negacyclic(1 << scope.log_n(16), Modulus::new(FHE_PRIME)?)?;
-    let rows = scope.batches(&[scope.either(1 << 13, 8)])[0];
-    cases.push(Case::new(FHE, &["forward", "forward, host to host"], move |bench, _| rows_of(bench, &ring, rows)));
-    let items = scope.batches(&[scope.either(1 << 18, 64)])[0];
-    cases.push(Case::new("CTRU-768", &["Decaps"], move |bench, _| decapsulations(bench, items)));
-    let items = scope.batches(&[scope.either(1 << 20, 64)])[0];
-    cases.push(Case::new("SM2", &["verify"], move |bench, _| verifications(bench, items)));
     Ok(cases)
 }
 
@@ -128,10 +132,16 @@ fn beside_one<'a>(
 
 /// One vector on all devices.
 fn long(bench: &Bench, case: &str, ring: &Ring) -> Result<Vec<Measurement>> {
-    let devices = devices(&bench.device)?;
-    let (engine, one) = (Engine::group(&devices)?, Engine::on(devices[0].clone()));
-    let data: Vec<[u64; 4]> =
-        sample::elements(ring, bench.seed, 16, 1)?.chunks_exact(32).map(bytemuck::pod_read_unaligned).collect();
+    let one = Engine::on(bench.device.clone());
+    let (engine, count, kind) = match &bench.launch {
+        Some(launch) => (Engine::join(&bench.device, launch.clone()), launch.size(), "processes"),
+        None => {
+            let devices = devices(&bench.device)?;
+            (Engine::group(&devices)?, devices.len(), "devices")
+        }
+    };
+    let mut data = vec![[0u64; 4]; ring.degree()];
+    bytemuck::cast_slice_mut(&mut data).copy_from_slice(&sample::elements(ring, bench.seed, 16, 1)?);
     let (wanted, alone) = {
         let stream = one.device().stream()?;
         let mut buffer = stream.upload_coefficients(ring, &data)?;
@@ -148,27 +158,44 @@ fn long(bench: &Bench, case: &str, ring: &Ring) -> Result<Vec<Measurement>> {
     };
     one.trim();
     let mut lines = Vec::new();
-    for (placement, kind) in [(Placement::Native, ""), (Placement::Blocks, ", blocks")] {
-        let plan = LongPlan::new(engine.planner(), ring, devices.len())?.placed(placement, placement);
+    for (placement, blocks) in [(Placement::Native, ""), (Placement::Blocks, ", blocks")] {
+        let plan = LongPlan::new(engine.planner(), ring, count)?.placed(placement, placement);
         let ntt = LongNtt::of(&engine, &plan)?;
+        let part = |vector: &LongVector| ntt.download_part::<[u64; 4]>(vector);
+        let values = part(&ntt.upload_values(&wanted)?)?;
         let mut vector = ntt.upload(&data)?;
         ntt.forward(&mut vector)?;
-        let forward = ntt.download::<[u64; 4]>(&vector)? == wanted;
+        let forward = part(&vector)? == values;
         ntt.inverse(&mut vector)?;
-        let inverse = ntt.download::<[u64; 4]>(&vector)? == data;
+        ntt.forward(&mut vector)?;
+        // whatever the inverse leaves, its values are those of the coefficients alone
+        let inverse = part(&vector)? == values;
+        ntt.inverse(&mut vector)?;
         let times = alternately(bench.effort, |turn| {
             Ok(if turn == 0 { ntt.forward(&mut vector) } else { ntt.inverse(&mut vector) }?)
         })?;
         for (i, (name, right)) in [("forward", forward), ("inverse", inverse)].into_iter().enumerate() {
-            let line = Measurement::new(case, format!("{name}{kind}"), 1, times[i]);
-            let line = line.varied(format!("{} devices, {} rows", devices.len(), plan.rows()));
-            let line = line.in_ring(ring).beside("one of them", alone[i]);
+            let line = Measurement::new(case, format!("{name}{blocks}"), 1, times[i]);
+            let line = line.varied(format!("{count} {kind}, {} rows", plan.rows()));
+            let steps = if bench.steps { steps(&ntt.timeline(&mut vector)?) } else { Vec::new() };
+            let line = Measurement { steps, ..line.in_ring(ring).beside("one of them", alone[i]) };
             lines.push(line.checked("all values are those of one device, and the coefficients come back", right));
         }
         drop((vector, ntt));
         engine.trim();
     }
     Ok(lines)
+}
+
+/// When the first device did what.
+fn steps(spans: &[Span]) -> Vec<Step> {
+    let of_first = spans.iter().filter(|span| Some(span.rank) == spans.first().map(|first| first.rank));
+    let step = |span: &Span| {
+        let [asked, start, end] = [span.asked, span.start, span.end].map(|seconds| show::time(seconds.max(0.0)));
+        let about = format!("{start} to {end}, asked for at {asked}");
+        Step { kernel: span.what.clone(), about, median_seconds: span.end - span.start, ..Step::default() }
+    };
+    of_first.map(step).collect()
 }
 
 /// The seconds of calls that are made in turns.

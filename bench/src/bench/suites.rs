@@ -63,6 +63,8 @@ pub(crate) struct Scope {
     pub(crate) quick: bool,
     /// More lines: those that are checked, but not measured.
     pub(crate) check: bool,
+    /// What several processes do together, alone.
+    pub(crate) ranks: bool,
     /// The batches that the user asked for.
     pub(crate) batches: Vec<usize>,
     /// Transforms are no longer than this power of two: in tests.

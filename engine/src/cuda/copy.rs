@@ -115,11 +115,23 @@ pub(crate) fn between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result
     queue.gpu().bind()?;
     from.memory.before(queue, Access::Read)?;
     to.memory.before(queue, to.overwrite())?;
-    let (source, target) = (from.memory.address(from.first), to.memory.address(to.first));
-    // SAFETY: both were checked to hold the bytes, and the queue waits for their earlier users.
-    let outcome = unsafe { result::memcpy_dtod_async(target, source, to.len, queue.stream().cu_stream()) };
+    // SAFETY: the queue waits for earlier users of both.
+    let outcome = unsafe { start_between(queue, from, to) };
     from.memory.after(queue.point(), Access::Read, outcome.is_ok());
     to.memory.after(queue.point(), to.overwrite(), outcome.is_ok());
+    outcome
+}
+
+/// Starts a copy between device memories of the same size.
+///
+/// # Safety
+/// Nobody else writes either, or reads the target, before the queue's work so far is done.
+pub(crate) unsafe fn start_between(queue: &CudaQueue, from: Part<'_>, to: Part<'_>) -> Result<()> {
+    from.check(to.len)?;
+    to.check(from.len)?;
+    let (source, target) = (from.memory.address(from.first), to.memory.address(to.first));
+    // SAFETY: both hold the bytes; the caller keeps others off.
+    let outcome = unsafe { result::memcpy_dtod_async(target, source, to.len, queue.stream().cu_stream()) };
     outcome.map_err(failed("cuMemcpyDtoDAsync"))
 }
 

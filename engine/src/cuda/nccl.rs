@@ -11,9 +11,10 @@ use std::time::Instant;
 
 use crate::backend::Queue;
 use crate::communicator::{Communicator, Control};
+use crate::cuda::copy::start_between;
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::memory::{Access, Part};
-use crate::cuda::queue::CudaQueue;
+use crate::cuda::queue::{CudaQueue, Haste};
 use crate::error::{Error, Result};
 use crate::memory::{Read, Write};
 
@@ -33,6 +34,8 @@ pub(crate) struct NcclCommunicator {
     /// None once something failed: nothing can be sent any more, and no memory is in use.
     handle: Mutex<Option<Raw>>,
     others: Arc<Others>,
+    /// For what the GPU sends itself, beside what it sends others.
+    aside: CudaQueue,
 }
 
 struct Raw(Handle);
@@ -99,12 +102,13 @@ impl NcclCommunicator {
     pub(crate) fn new(gpu: &Arc<Gpu>, to: &Connection) -> Result<Self> {
         let Connection { id, rank, size, timeout, others } = to.clone();
         gpu.bind()?;
-        let (nccl, mut handle, mut config) = (Nccl::get()?, ptr::null_mut(), Config::NON_BLOCKING);
+        let (nccl, aside) = (Nccl::get()?, CudaQueue::new(gpu, Haste::Urgent)?);
+        let (mut handle, mut config) = (ptr::null_mut(), Config::NON_BLOCKING);
         // SAFETY: the GPU's context is current, and all is written before the call returns.
         let code = unsafe { (nccl.init)(&raw mut handle, size as i32, id, rank as i32, &raw mut config) };
         nccl.check("ncclCommInitRankConfig", code)?;
         let handle = Mutex::new(Some(Raw(handle)));
-        let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle, others };
+        let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle, others, aside };
         this.with("ncclCommInitRankConfig", |handle| this.settle("ncclCommInitRankConfig", handle))?;
         Ok(this)
     }
@@ -170,6 +174,29 @@ impl NcclCommunicator {
         Error::ForeignDevice { what: what.into(), expected: self.gpu.limits.name.clone(), got: "another".into() }
     }
 
+    /// Starts sends and receives, and beside them copies of what the GPU sends itself; the queue goes on after all of them.
+    fn start_all<'p>(
+        &self,
+        queue: &CudaQueue,
+        sends: &[(usize, Part<'p>)],
+        receives: &[(usize, Part<'p>)],
+    ) -> Result<()> {
+        let apart = |all: &[(usize, Part<'p>)]| -> [Vec<(usize, Part<'p>)>; 2] {
+            let (own, others) = all.iter().copied().partition(|(rank, _)| *rank == self.rank);
+            [own, others]
+        };
+        let ([kept, sends], [places, receives]) = (apart(sends), apart(receives));
+        self.aside.wait(&mut queue.point())?;
+        let copies = kept.iter().zip(&places).try_for_each(|((_, from), (_, to))| {
+            // SAFETY: both queues wait for earlier users, and the other for this one.
+            unsafe { start_between(&self.aside, *from, *to) }
+        });
+        let outcome = copies.and_then(|()| self.start(queue, &sends, &receives));
+        // also where something failed: what was started uses the memory
+        let joined = queue.wait(&mut self.aside.point());
+        outcome.and(joined)
+    }
+
     /// Starts sends and receives as one group.
     fn start(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
         let (nccl, stream) = (self.nccl, queue.stream().cu_stream().cast::<c_void>());
@@ -214,9 +241,10 @@ impl Communicator for NcclCommunicator {
         let (sends, receives) = (sends.collect::<Result<Vec<_>>>()?, receives.collect::<Result<Vec<_>>>()?);
         sends.iter().try_for_each(|(_, part)| part.memory.before(queue, Access::Read))?;
         receives.iter().try_for_each(|(_, part)| part.memory.before(queue, Access::Write))?;
-        let outcome = self.start(queue, &sends, &receives);
-        sends.iter().for_each(|(_, part)| part.memory.after(queue.point(), Access::Read, outcome.is_ok()));
-        receives.iter().for_each(|(_, part)| part.memory.after(queue.point(), Access::Write, outcome.is_ok()));
+        let outcome = self.start_all(queue, &sends, &receives);
+        let point = queue.point();
+        sends.iter().for_each(|(_, part)| part.memory.after(point.clone(), Access::Read, outcome.is_ok()));
+        receives.iter().for_each(|(_, part)| part.memory.after(point.clone(), Access::Write, outcome.is_ok()));
         outcome
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureMode};
-use cudarc::driver::{CudaEvent, CudaStream};
+use cudarc::driver::{CudaEvent, CudaStream, result};
 
 use crate::cuda::driver::{Gpu, failed};
 use crate::cuda::graph::{Bytes, CudaRecording, Recorder};
@@ -27,6 +27,15 @@ pub(crate) struct CudaQueue {
 struct Line {
     stream: Arc<CudaStream>,
     number: u64,
+    haste: Haste,
+}
+
+/// Whose work a GPU takes up first, where there is work of several streams that could begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Haste {
+    Usual,
+    /// Before that of usual streams.
+    Urgent,
 }
 
 /// Streams that nobody adds work to at the moment: making one costs more than a small run.
@@ -34,9 +43,11 @@ struct Line {
 pub(crate) struct IdleLines(Mutex<VecDeque<Arc<Line>>>);
 
 impl IdleLines {
-    /// The stream that has been idle for longest, and so has least left to do.
-    fn take(&self) -> Option<Arc<Line>> {
-        self.lines().pop_front()
+    /// The stream of this haste that has been idle for longest, and so has least left to do.
+    fn take(&self, haste: Haste) -> Option<Arc<Line>> {
+        let mut lines = self.lines();
+        let oldest = lines.iter().position(|line| line.haste == haste)?;
+        lines.remove(oldest)
     }
 
     fn give(&self, line: Arc<Line>) {
@@ -52,9 +63,15 @@ impl IdleLines {
 }
 
 impl Line {
-    fn new(gpu: &Gpu) -> Result<Arc<Self>> {
-        let stream = gpu.context.new_stream().map_err(failed("cuStreamCreate"))?;
-        Ok(Arc::new(Self { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed) }))
+    fn new(gpu: &Gpu, haste: Haste) -> Result<Arc<Self>> {
+        gpu.bind()?;
+        let stream = match haste {
+            Haste::Usual => gpu.context.new_stream(),
+            Haste::Urgent => result::stream::get_priority_range()
+                .and_then(|(_, greatest)| gpu.context.new_stream_with_priority(greatest)),
+        };
+        let stream = stream.map_err(failed("cuStreamCreate"))?;
+        Ok(Arc::new(Self { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed), haste }))
     }
 }
 
@@ -63,10 +80,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl CudaQueue {
-    pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
-        let line = match gpu.idle.take() {
+    pub(crate) fn new(gpu: &Arc<Gpu>, haste: Haste) -> Result<Self> {
+        let line = match gpu.idle.take(haste) {
             Some(line) => line,
-            None => Line::new(gpu)?,
+            None => Line::new(gpu, haste)?,
         };
         gpu.queues.fetch_add(1, Ordering::Relaxed);
         Ok(Self { line, gpu: gpu.clone(), recorder: None })
@@ -76,7 +93,7 @@ impl CudaQueue {
     ///
     /// Its stream is its own from first to last: nobody else can add work to the recording, or wait for a point in it.
     pub(crate) fn recorder(gpu: &Arc<Gpu>) -> Result<Self> {
-        let line = Line::new(gpu)?;
+        let line = Line::new(gpu, Haste::Usual)?;
         // relaxed, because nothing that this or another thread does meanwhile can reach a stream that only we know
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         line.stream.begin_capture(mode).map_err(failed("cuStreamBeginCapture"))?;

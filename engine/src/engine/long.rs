@@ -1,7 +1,10 @@
 //! Transforms that the devices of a group do together.
 
+use core::ops::Range;
+use core::time::Duration;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use bytemuck::Pod;
 use rayon::prelude::*;
@@ -13,11 +16,12 @@ use crate::communicator::{Communicator, Loopback};
 use crate::cuda::{Connection, Others, UniqueId};
 use crate::device::{Buffer, Device, Stream};
 use crate::error::{Error, Result, same_length};
+use crate::event::Event;
 use crate::job::Op;
 use crate::launch::Launch;
 use crate::long::{LongPlan, Placement};
 use crate::memory::{Read, Write};
-use crate::program::{Place, Program};
+use crate::program::Program;
 use crate::ring::Ring;
 use crate::threads;
 
@@ -73,12 +77,13 @@ struct Member {
 /// What a member needs for its part.
 #[derive(Debug)]
 struct Worker {
-    /// On its columns, and on each of its rows: forward and inverse.
+    /// On a part of its columns, and on each of its rows: forward and inverse.
     columns: [Option<Program>; 2],
     rows: Vec<[Program; 2]>,
-    /// From values of all rows to a block of the vector, and back.
+    /// From values of all rows to a part of a block of the vector, and back.
     blocks: [Option<Program>; 2],
     work: Stream,
+    /// Whose work begins before that of the other where both could: the other's is long, and would keep it from its place.
     exchange: Stream,
 }
 
@@ -100,10 +105,11 @@ enum Holds {
     Nothing,
 }
 
-/// A device's part of a vector, as columns of all rows or as rows of its own: one of the two is in use.
+/// A device's part of a vector, as columns of all rows or as rows of its own: one of the two is in use. There are as many
+/// parts of the columns as rows, all of one size; rows are those of a block too.
 #[derive(Debug)]
 struct Part {
-    columns: Buffer,
+    columns: Vec<Buffer>,
     rows: Vec<Buffer>,
 }
 
@@ -114,7 +120,7 @@ impl Links {
         let engines = core::iter::once(first).chain(engine.0.others.iter().map(|other| other.engine.clone()));
         let (ranks, ends) = match &engine.0.launch {
             Some(launch) => (launch.size(), vec![join(engine.device(), launch)?]),
-            None => connect(&engine.devices().collect::<Vec<_>>()).map(|ends| (ends.len(), ends))?,
+            None => connect(&engine.devices().collect::<Vec<_>>(), engine.0.timeout).map(|ends| (ends.len(), ends))?,
         };
         let rank = engine.0.launch.as_ref().map_or(0, Launch::rank);
         let member = |(rank, (engine, communicator))| Member { engine, rank, communicator };
@@ -125,21 +131,21 @@ impl Links {
 /// The end of a device's connections; a device alone has none.
 type End = Option<Box<dyn Communicator>>;
 
-/// Connects the devices of this process.
-fn connect(devices: &[&Device]) -> Result<Vec<End>> {
+/// Connects the devices of this process, which wait so long for one another.
+fn connect(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
     if devices.len() == 1 {
         return Ok(vec![None]);
     }
     if devices.iter().all(|device| device.backend().is_host()) {
-        let ends = Loopback::ends(devices.len(), Launch::TIMEOUT);
+        let ends = Loopback::ends(devices.len(), timeout);
         return Ok(ends.into_iter().map(|end| Some(Box::new(end) as Box<dyn Communicator>)).collect());
     }
-    connect_gpus(devices)
+    connect_gpus(devices, timeout)
 }
 
 #[cfg(feature = "cuda")]
-fn connect_gpus(devices: &[&Device]) -> Result<Vec<End>> {
-    let (id, others, size, timeout) = (UniqueId::new()?, Arc::<Others>::default(), devices.len(), Launch::TIMEOUT);
+fn connect_gpus(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
+    let (id, others, size) = (UniqueId::new()?, Arc::<Others>::default(), devices.len());
     let connection = |rank| Connection { id, rank, size, timeout, others: Arc::clone(&others) };
     let ends = devices.iter().enumerate().map(|(rank, device)| (device, connection(rank)));
     let tasks = ends.map(|(device, connection)| move || device.backend().connect(&connection).map(Some));
@@ -164,7 +170,7 @@ fn join(device: &Device, launch: &Launch) -> Result<End> {
 }
 
 #[cfg(not(feature = "cuda"))]
-fn connect_gpus(_: &[&Device]) -> Result<Vec<End>> {
+fn connect_gpus(_: &[&Device], _: Duration) -> Result<Vec<End>> {
     Err(Error::Unsupported {
         job: "a transform over a group".into(),
         why: "its devices have memory of their own".into(),
@@ -240,7 +246,7 @@ impl LongNtt {
                     Placement::Native => Ok(None),
                 })?,
                 work: device.stream()?,
-                exchange: device.stream()?,
+                exchange: device.urgent_stream()?,
             })
         };
         let workers = links.members.iter().map(make).collect::<Result<Vec<_>>>()?;
@@ -257,6 +263,14 @@ impl LongNtt {
     #[must_use]
     pub fn plan(&self) -> &LongPlan {
         &self.plan
+    }
+
+    /// Where a row of values lies in what it is exchanged with.
+    fn place(&self, side: Side, row: usize) -> usize {
+        match side {
+            Side::Columns => self.places[row],
+            Side::Order => row,
+        }
     }
 
     /// The coefficients of a polynomial to the devices; of several processes, each gives all of them.
@@ -295,8 +309,8 @@ impl LongNtt {
     fn upload_whole<T: Pod + Send + Sync>(&self, holds: Holds, name: &'static str, all: &[T]) -> Result<LongVector> {
         checked(self.plan.ring(), name, all)?;
         same_length("residues of one element", self.plan.ring().degree(), all.len())?;
-        let cut = Cut::of(&self.plan, holds);
-        self.upload_with(holds, |rank| Cow::Owned(cut.part(all, rank)))
+        let (cut, own) = (Cut::of(&self.plan, holds, self.plan.rows()), self.plan.own_rows());
+        self.upload_with(holds, |member, number| cut.part(all, self.links.members[member].rank * own + number))
     }
 
     fn upload_own<T: Pod + Send + Sync>(&self, holds: Holds, name: &'static str, own: &[T]) -> Result<LongVector> {
@@ -306,26 +320,21 @@ impl LongNtt {
         same_length("residues of these devices' parts", share * self.workers.len(), own.len())?;
         // whose elements are as long as a device's part
         self.plan.column_ring()?.check(own).map_err(|error| of(name, error))?;
-        let first = self.links.members[0].rank;
-        self.upload_with(holds, |rank| Cow::Borrowed(&own[(rank - first) * share..][..share]))
+        let cut = Cut::of(&self.plan, holds, self.plan.devices()).within(self.plan.own_rows());
+        self.upload_with(holds, |member, number| cut.part(&own[member * share..][..share], number))
     }
 
+    /// A vector, of what each of its buffers holds: by the number of the member, and the buffer's.
     fn upload_with<'t, T: Pod + Send + Sync>(
         &self,
         holds: Holds,
-        part_of: impl Fn(usize) -> Cow<'t, [T]> + Sync,
+        of: impl Fn(usize, usize) -> Cow<'t, [T]> + Sync,
     ) -> Result<LongVector> {
         let plan = &self.plan;
-        let parts = self.together(vec![(); self.workers.len()], |member, worker, ()| {
-            let (mut part, own) = (worker.part(plan)?, part_of(member.rank));
-            match Cut::of(plan, holds) {
-                Cut::Columns { .. } => worker.work.write(&mut part.columns, &own)?,
-                _ => part
-                    .rows
-                    .iter_mut()
-                    .zip(own.chunks_exact(own.len() / plan.own_rows()))
-                    .try_for_each(|(row, own)| worker.work.write(row, own))?,
-            }
+        let parts = self.together((0..self.workers.len()).collect(), |_, worker, member| {
+            let mut part = worker.part(plan)?;
+            let mut buffers = part.in_use(plan, holds).iter_mut().enumerate();
+            buffers.try_for_each(|(number, buffer)| worker.work.write(buffer, &of(member, number)))?;
             Ok(part)
         })?;
         Ok(LongVector { plan: plan.clone(), holds, parts })
@@ -342,7 +351,7 @@ impl LongNtt {
             let why = "other processes have parts of it, and each downloads its own".into();
             return Err(Error::Unsupported { job: "downloading a whole vector".into(), why });
         }
-        let cut = Cut::of(&self.plan, self.check(vector, None)?);
+        let cut = Cut::of(&self.plan, self.check(vector, None)?, self.plan.devices());
         Ok(cut.whole(self.download_part(vector)?))
     }
 
@@ -352,12 +361,20 @@ impl LongNtt {
     /// As [`LongNtt::download`], but for other processes' parts.
     pub fn download_part<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
         elements_of::<T>(self.plan.ring(), "the vector", &[])?;
-        let cut = Cut::of(&self.plan, self.check(vector, None)?);
-        let parts = self.together(vector.parts.iter().collect(), |_, worker, part: &Part| match cut {
-            Cut::Columns { .. } => worker.work.download::<T>(&part.columns),
-            _ => Ok(part.rows.iter().map(|row| worker.work.download(row)).collect::<Result<Vec<_>>>()?.concat()),
+        let holds = self.check(vector, None)?;
+        let (share, own) = (self.plan.ring().degree() / self.plan.devices(), self.plan.own_rows());
+        let cut = Cut::of(&self.plan, holds, self.plan.devices()).within(own);
+        let mut all = vec![T::zeroed(); share * self.workers.len()];
+        let places = vector.parts.iter().zip(all.chunks_exact_mut(share)).collect();
+        self.together(places, |_, worker, (part, to): (&Part, &mut [T])| {
+            let mut buffers = part.holding(&self.plan, holds).iter().zip(to.chunks_exact_mut(share / own));
+            buffers.try_for_each(|(buffer, to)| worker.work.read(buffer, to))?;
+            if let Cut::Columns { .. } = cut {
+                to.copy_from_slice(&cut.whole(to.to_vec()));
+            }
+            Ok(())
         })?;
-        Ok(parts.concat())
+        Ok(all)
     }
 
     /// From coefficients to values; returns when it is done.
@@ -367,21 +384,7 @@ impl LongNtt {
     /// not answer another; as [`Call::run`](crate::run::Call::run). The vector is unreadable then, and so is it where another
     /// transform was under way; a new [`Engine::long_ntt`] connects the devices anew.
     pub fn forward(&self, vector: &mut LongVector) -> Result<()> {
-        self.run(vector, [Holds::Coefficients, Holds::Values], |turn| {
-            if self.plan.coefficients() == Placement::Blocks {
-                turn.each_slot(|turn, slot| turn.make_columns(slot, &|row| row))?;
-            }
-            turn.transform_columns(Op::Forward)?;
-            turn.each_slot(|turn, slot| turn.make_rows(slot, &|row| self.places[row]))?;
-            turn.each_slot(|turn, slot| {
-                turn.transform_row(slot, Op::Forward)?;
-                match self.plan.values() {
-                    Placement::Blocks => turn.make_columns(slot, &|row| row),
-                    Placement::Native => Ok(()),
-                }
-            })?;
-            turn.reorder(Op::Forward)
-        })
+        self.run(vector, [Holds::Coefficients, Holds::Values], false, |turn| turn.forward()).map(drop)
     }
 
     /// From values to coefficients; returns when it is done.
@@ -389,44 +392,45 @@ impl LongNtt {
     /// # Errors
     /// As [`LongNtt::forward`].
     pub fn inverse(&self, vector: &mut LongVector) -> Result<()> {
-        self.run(vector, [Holds::Values, Holds::Coefficients], |turn| {
-            turn.reorder(Op::Inverse)?;
-            if self.plan.values() == Placement::Blocks {
-                turn.each_slot(|turn, slot| turn.make_rows(slot, &|row| row))?;
-            }
-            // a row leaves while the next is worked on
-            turn.each_slot(|turn, slot| {
-                turn.transform_row(slot, Op::Inverse)?;
-                turn.make_columns(slot, &|row| self.places[row])
-            })?;
-            turn.transform_columns(Op::Inverse)?;
-            if self.plan.coefficients() == Placement::Blocks {
-                turn.each_slot(|turn, slot| turn.make_rows(slot, &|row| row))?;
-            }
-            Ok(())
-        })
+        self.run(vector, [Holds::Values, Holds::Coefficients], false, |turn| turn.inverse()).map(drop)
     }
 
-    /// A transform on every device.
+    /// The transform that the vector is ready for, forward or inverse, and when this process' devices did what: for those who
+    /// want to know where time goes.
+    ///
+    /// # Errors
+    /// As [`LongNtt::forward`].
+    pub fn timeline(&self, vector: &mut LongVector) -> Result<Vec<Span>> {
+        match self.check(vector, None)? {
+            Holds::Coefficients => self.run(vector, [Holds::Coefficients, Holds::Values], true, |turn| turn.forward()),
+            _ => self.run(vector, [Holds::Values, Holds::Coefficients], true, |turn| turn.inverse()),
+        }
+    }
+
+    /// A transform on every device, watched or not.
     fn run(
         &self,
         vector: &mut LongVector,
         [from, to]: [Holds; 2],
+        watched: bool,
         work: impl Fn(&mut Turn<'_>) -> Result<()> + Sync,
-    ) -> Result<()> {
+    ) -> Result<Vec<Span>> {
         self.check(vector, Some(from))?;
         // unreadable while it may be half done
         vector.holds = Holds::Nothing;
-        let plan = &self.plan;
-        self.together(vector.parts.iter_mut().collect(), |member, worker, part| {
-            let outcome = work(&mut Turn { plan, member, worker, part }).inspect_err(|_| member.abandon());
-            // also where something failed: what was started uses the memory
-            let ended = member.finish(worker);
-            outcome.and(ended)
-        })
-        .inspect_err(|_| self.engine.disconnect(&self.links))?;
+        let spans = self
+            .together(vector.parts.iter_mut().collect(), |member, worker, part| {
+                let watch = watched.then(|| Watch::new(worker)).transpose()?;
+                let mut turn = Turn { ntt: self, member, worker, part, watch };
+                let outcome = work(&mut turn).inspect_err(|_| member.abandon());
+                // also where something failed: what was started uses the memory
+                let ended = member.finish(worker);
+                outcome.and(ended)?;
+                turn.watch.map_or(Ok(Vec::new()), |watch| watch.spans(member.rank))
+            })
+            .inspect_err(|_| self.engine.disconnect(&self.links))?;
         vector.holds = to;
-        Ok(())
+        Ok(spans.concat())
     }
 
     /// What a vector holds, which is of this plan.
@@ -488,93 +492,246 @@ impl Member {
 
 /// What one device does of a transform.
 struct Turn<'a> {
-    plan: &'a LongPlan,
+    ntt: &'a LongNtt,
     member: &'a Member,
     worker: &'a Worker,
     part: &'a mut Part,
+    watch: Option<Watch>,
+}
+
+/// What rows are exchanged with.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    /// Columns that are transformed, in which rows lie as that leaves or takes them.
+    Columns,
+    /// A block of the vector, or columns before and after all work: rows lie in ascending order.
+    Order,
 }
 
 impl Turn<'_> {
-    /// For the rows that each device has, one after another.
-    fn each_slot(&mut self, work: impl Fn(&mut Self, usize) -> Result<()>) -> Result<()> {
-        (0..self.part.rows.len()).try_for_each(|slot| work(self, slot))
-    }
-
-    /// Starts to make columns of the rows with this number on each device; `place` says where rows lie in them.
-    fn make_columns(&mut self, slot: usize, place: &dyn Fn(usize) -> usize) -> Result<()> {
-        let Part { columns, rows } = &mut *self.part;
-        let (piece, devices, own) = (self.plan.piece_bytes(), self.plan.devices(), self.plan.own_rows());
-        let row = rows[slot].memory.read();
-        let sends: Vec<_> = (0..devices).map(|to| (to, row.part(&(to * piece..(to + 1) * piece)))).collect();
-        let mut places: Vec<_> = columns.memory.write().pieces(piece).into_iter().map(Some).collect();
-        let receives = (0..devices).filter_map(|from| Some((from, places[place(from * own + slot)].take()?))).collect();
-        exchange(self.member, self.worker, sends, receives)?;
-        columns.holds_anything();
-        Ok(())
-    }
-
-    /// Starts to make the rows with this number on each device of columns.
-    fn make_rows(&mut self, slot: usize, place: &dyn Fn(usize) -> usize) -> Result<()> {
-        let Part { columns, rows } = &mut *self.part;
-        let (piece, devices, own) = (self.plan.piece_bytes(), self.plan.devices(), self.plan.own_rows());
-        let column = columns.memory.read();
-        let of = |to: usize| place(to * own + slot) * piece;
-        let sends: Vec<_> = (0..devices).map(|to| (to, column.part(&(of(to)..of(to) + piece)))).collect();
-        let receives = rows[slot].memory.write().pieces(piece).into_iter().enumerate().collect();
-        exchange(self.member, self.worker, sends, receives)?;
-        rows[slot].holds_anything();
-        Ok(())
-    }
-
-    /// Where values are in blocks, makes one of the columns of all rows, or the other way round.
-    fn reorder(&mut self, op: Op) -> Result<()> {
-        let Some(program) = &self.worker.blocks[usize::from(op == Op::Inverse)] else { return Ok(()) };
-        let (work, Part { columns, rows }) = (&self.worker.work, &mut *self.part);
-        let (args, own) = (program.plan().args(), rows.len());
-        let bytes = columns.len() / (args.len() - 1) / own;
-        for (slot, block) in rows.iter_mut().enumerate() {
-            let mut pieces: Vec<_> = columns.memory.write().pieces(bytes).into_iter().map(Some).collect();
-            let mut block = Some(block.memory.write());
-            let places = args.iter().filter_map(|arg| match arg.name.parse::<usize>() {
-                Ok(row) => pieces[row * own + slot].take(),
-                Err(_) => block.take(),
-            });
-            let (places, items) = (places.map(Place::write).collect(), bytes / self.plan.value_bytes());
-            program.execute(work, 0..items, true, places, &mut program.temporaries(work, items)?)?;
+    fn forward(&mut self) -> Result<()> {
+        let [coefficients, values] = [self.ntt.plan.coefficients(), self.ntt.plan.values()];
+        if coefficients == Placement::Blocks {
+            self.all().try_for_each(|part| self.make_columns(Side::Order, self.all(), part..part + 1))?;
         }
-        rows.iter_mut().chain([columns]).for_each(Buffer::holds_anything);
+        let order = (values == Placement::Blocks).then_some(Side::Order);
+        self.transform_rows(Op::Forward, [Some(Side::Columns), order])
+    }
+
+    fn inverse(&mut self) -> Result<()> {
+        let [coefficients, values] = [self.ntt.plan.coefficients(), self.ntt.plan.values()];
+        let order = (values == Placement::Blocks).then_some(Side::Order);
+        self.transform_rows(Op::Inverse, [order, Some(Side::Columns)])?;
+        if coefficients == Placement::Blocks {
+            self.all().try_for_each(|part| self.make_rows(Side::Order, self.all(), part..part + 1))?;
+        }
         Ok(())
     }
 
-    fn transform_columns(&mut self, op: Op) -> Result<()> {
-        match &self.worker.columns[usize::from(op == Op::Inverse)] {
-            Some(program) => transform(program, &self.worker.work, &mut self.part.columns),
-            None => Ok(()),
-        }
+    /// The numbers of rows, and of parts of columns.
+    fn all(&self) -> Range<usize> {
+        0..self.part.rows.len()
     }
 
-    fn transform_row(&mut self, slot: usize, op: Op) -> Result<()> {
-        let program = &self.worker.rows[slot][usize::from(op == Op::Inverse)];
-        transform(program, &self.worker.work, &mut self.part.rows[slot])
+    /// Transforms every row, made of columns before, where there is something to be made of, and made into columns after.
+    fn transform_rows(&mut self, op: Op, [from, to]: [Option<Side>; 2]) -> Result<()> {
+        if let Some(from) = from {
+            // the first row arrives part by part, under the work on the next parts, and the others under work on rows
+            for part in self.all() {
+                self.work_on(from, op, part)?;
+                self.make_rows(from, 0..1, part..part + 1)?;
+            }
+        }
+        let last = self.all().end - 1;
+        for row in self.all() {
+            self.transform_row(row, op)?;
+            if let (Some(from), 0) = (from, row) {
+                self.all().skip(1).try_for_each(|later| self.make_rows(from, later..later + 1, self.all()))?;
+            }
+            match to {
+                Some(to) if row < last => self.make_columns(to, row..row + 1, self.all())?,
+                Some(to) => {
+                    for part in self.all() {
+                        self.make_columns(to, row..row + 1, part..part + 1)?;
+                        self.work_on(to, op, part)?;
+                    }
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts to make these parts of columns of the rows with these numbers on each device, or the pieces of them.
+    fn make_columns(&mut self, side: Side, numbers: Range<usize>, parts: Range<usize>) -> Result<()> {
+        let what = || format!("exchange: rows {numbers:?} into parts {parts:?}");
+        self.watched(
+            what,
+            |worker| &worker.exchange,
+            |turn| {
+                let Part { columns, rows } = &mut *turn.part;
+                let (piece, own, devices) = (turn.ntt.plan.piece_bytes(), rows.len(), turn.ntt.plan.devices());
+                let (mut sends, mut receives) = (Vec::new(), Vec::new());
+                for (part, column) in (parts.start..).zip(&mut columns[parts.clone()]) {
+                    let mut places: Vec<_> = column.memory.write().pieces(piece).into_iter().map(Some).collect();
+                    for number in numbers.clone() {
+                        let row = rows[number].memory.read();
+                        for rank in 0..devices {
+                            let first = (rank * own + part) * piece;
+                            sends.push((rank, row.part(&(first..first + piece))));
+                            receives
+                                .extend(places[turn.ntt.place(side, rank * own + number)].take().map(|to| (rank, to)));
+                        }
+                    }
+                }
+                exchange(turn.member, turn.worker, &sends, receives)?;
+                columns[parts.clone()].iter_mut().for_each(Buffer::holds_anything);
+                Ok(())
+            },
+        )
+    }
+
+    /// Starts to make the rows with these numbers on each device of these parts of columns, or the pieces of them.
+    fn make_rows(&mut self, side: Side, numbers: Range<usize>, parts: Range<usize>) -> Result<()> {
+        let what = || format!("exchange: parts {parts:?} into rows {numbers:?}");
+        self.watched(
+            what,
+            |worker| &worker.exchange,
+            |turn| {
+                let Part { columns, rows } = &mut *turn.part;
+                let (piece, own, devices) = (turn.ntt.plan.piece_bytes(), rows.len(), turn.ntt.plan.devices());
+                let (mut sends, mut receives) = (Vec::new(), Vec::new());
+                for (number, row) in (numbers.start..).zip(&mut rows[numbers.clone()]) {
+                    let mut places: Vec<_> = row.memory.write().pieces(piece).into_iter().map(Some).collect();
+                    for part in parts.clone() {
+                        let column = columns[part].memory.read();
+                        for rank in 0..devices {
+                            let first = turn.ntt.place(side, rank * own + number) * piece;
+                            sends.push((rank, column.part(&(first..first + piece))));
+                            receives.extend(places[rank * own + part].take().map(|to| (rank, to)));
+                        }
+                    }
+                }
+                exchange(turn.member, turn.worker, &sends, receives)?;
+                rows[numbers.clone()].iter_mut().for_each(Buffer::holds_anything);
+                Ok(())
+            },
+        )
+    }
+
+    /// Transforms a part of the columns, or makes it a part of a block, or the other way round.
+    fn work_on(&mut self, side: Side, op: Op, part: usize) -> Result<()> {
+        let which = usize::from(op == Op::Inverse);
+        let what = || match side {
+            Side::Columns => format!("columns, part {part}"),
+            Side::Order => format!("block, part {part}"),
+        };
+        self.watched(
+            what,
+            |worker| &worker.work,
+            |turn| {
+                let (work, Part { columns, rows }) = (&turn.worker.work, &mut *turn.part);
+                let (columns, rows) = (&mut columns[part], &mut rows[part]);
+                match (side, &turn.worker.columns[which], &turn.worker.blocks[which]) {
+                    (Side::Columns, Some(program), _) => transform(program, work, columns),
+                    (Side::Order, _, Some(program)) => {
+                        let (from, to) =
+                            if op == Op::Forward { (&*columns, &mut *rows) } else { (&*rows, &mut *columns) };
+                        program.on(work, 1).input("from", from).output("to", &mut *to).run()?;
+                        to.holds_anything();
+                        Ok(())
+                    }
+                    _ => Ok(()),
+                }
+            },
+        )
+    }
+
+    fn transform_row(&mut self, row: usize, op: Op) -> Result<()> {
+        self.watched(
+            || format!("row {row}"),
+            |worker| &worker.work,
+            |turn| {
+                let program = &turn.worker.rows[row][usize::from(op == Op::Inverse)];
+                transform(program, &turn.worker.work, &mut turn.part.rows[row])
+            },
+        )
+    }
+
+    /// Starts work on a stream, and notes when it is done, if that is asked for.
+    fn watched(
+        &mut self,
+        what: impl FnOnce() -> String,
+        stream: fn(&Worker) -> &Stream,
+        work: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        if self.watch.is_none() {
+            return work(self);
+        }
+        let before = stream(self.worker).mark()?;
+        work(self)?;
+        let after = stream(self.worker).mark()?;
+        if let Some(watch) = &mut self.watch {
+            watch.note(what(), before, after);
+        }
+        Ok(())
     }
 }
 
-/// Starts an exchange; what a device sends itself is copied.
+/// A piece of a transform's work on one device. Times are seconds since the device began, by its own clock; one stream has the
+/// exchanges, another all else, and a piece that waits for the other stream has begun.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    /// The device's number among all.
+    pub rank: usize,
+    /// In words.
+    pub what: String,
+    /// When the host had it started.
+    pub asked: f64,
+    /// When the stream was done with what was before it.
+    pub start: f64,
+    /// When it was done.
+    pub end: f64,
+}
+
+/// What was started when.
+struct Watch {
+    began: (Instant, Event),
+    noted: Vec<(String, f64, [Event; 2])>,
+}
+
+impl Watch {
+    fn new(worker: &Worker) -> Result<Self> {
+        Ok(Self { began: (Instant::now(), worker.work.mark()?), noted: Vec::new() })
+    }
+
+    fn note(&mut self, what: String, before: Event, after: Event) {
+        self.noted.push((what, self.began.0.elapsed().as_secs_f64(), [before, after]));
+    }
+
+    fn spans(self, rank: usize) -> Result<Vec<Span>> {
+        let seconds = |event: &Event| event.seconds_since(&self.began.1);
+        let span = |(what, asked, [before, after]): &(String, f64, [Event; 2])| {
+            Ok(Span { rank, what: what.clone(), asked: *asked, start: seconds(before)?, end: seconds(after)? })
+        };
+        self.noted.iter().map(span).collect()
+    }
+}
+
+/// Starts an exchange; a device alone copies what it sends itself.
 fn exchange(
     member: &Member,
     worker: &Worker,
-    mut sends: Vec<(usize, Read<'_>)>,
-    mut receives: Vec<(usize, Write<'_>)>,
+    sends: &[(usize, Read<'_>)],
+    receives: Vec<(usize, Write<'_>)>,
 ) -> Result<()> {
     let queue = worker.exchange.queue();
-    let own = |rank: usize| rank == member.rank;
-    let kept = sends.extract_if(.., |(rank, _)| own(*rank)).zip(receives.extract_if(.., |(rank, _)| own(*rank)));
-    for ((_, from), (_, to)) in kept {
-        member.engine.device().backend().copy(queue, from, to)?;
-    }
     match &member.communicator {
-        Some(communicator) => communicator.exchange(queue, &sends, receives),
-        None => Ok(()),
+        Some(communicator) => communicator.exchange(queue, sends, receives),
+        None => sends
+            .iter()
+            .zip(receives)
+            .try_for_each(|((_, from), (_, to))| member.engine.device().backend().copy(queue, *from, to)),
     }
 }
 
@@ -588,80 +745,119 @@ fn transform(program: &Program, stream: &Stream, data: &mut Buffer) -> Result<()
 impl Worker {
     /// Memory for a part of a vector.
     fn part(&self, plan: &LongPlan) -> Result<Part> {
-        let device = self.work.device();
-        let rows = (0..plan.own_rows()).map(|_| device.buffer(plan.row_bytes()));
-        let (mut columns, mut rows) = (device.buffer(plan.share_bytes())?, rows.collect::<Result<Vec<_>>>()?);
-        // slices of them are written before the whole
-        columns.holds_anything();
-        rows.iter_mut().for_each(Buffer::holds_anything);
-        Ok(Part { columns, rows })
+        let buffers = || {
+            let each = (0..plan.own_rows()).map(|_| self.work.device().buffer(plan.row_bytes()));
+            let mut buffers = each.collect::<Result<Vec<_>>>()?;
+            // slices of them are written before the whole
+            buffers.iter_mut().for_each(Buffer::holds_anything);
+            Ok(buffers)
+        };
+        Ok(Part { columns: buffers()?, rows: buffers()? })
     }
 }
 
-/// How a vector in natural order is cut into the parts of devices.
+impl Part {
+    /// What holds the vector.
+    fn holding(&self, plan: &LongPlan, holds: Holds) -> &[Buffer] {
+        if Self::is_columns(plan, holds) { &self.columns } else { &self.rows }
+    }
+
+    /// The same, to be written.
+    fn in_use(&mut self, plan: &LongPlan, holds: Holds) -> &mut [Buffer] {
+        if Self::is_columns(plan, holds) { &mut self.columns } else { &mut self.rows }
+    }
+
+    fn is_columns(plan: &LongPlan, holds: Holds) -> bool {
+        (holds, plan.coefficients()) == (Holds::Coefficients, Placement::Native)
+    }
+}
+
+/// How a vector in natural order is cut into equal parts, those of devices or of their buffers.
 #[derive(Debug, Clone, Copy)]
 enum Cut {
-    /// Each device has neighbouring columns of all rows.
-    Columns { rows: usize, devices: usize },
-    /// Each device has rows of which each is every so manieth number of the vector.
-    Strided { rows: usize, devices: usize, base: usize },
-    /// Each device has neighbours.
-    Blocks { devices: usize },
+    /// Each has neighbouring columns of all rows.
+    Columns { rows: usize, parts: usize },
+    /// Each has rows of which each is every so manieth number of the vector.
+    Strided { rows: usize, parts: usize, base: usize },
+    /// Each has neighbours.
+    Blocks { parts: usize },
 }
 
 impl Cut {
-    fn of(plan: &LongPlan, holds: Holds) -> Self {
-        let (rows, devices) = (plan.rows(), plan.devices());
+    fn of(plan: &LongPlan, holds: Holds, parts: usize) -> Self {
+        let rows = plan.rows();
         match (holds, plan.coefficients(), plan.values()) {
-            (Holds::Coefficients, Placement::Native, _) => Self::Columns { rows, devices },
-            (Holds::Values, _, Placement::Native) => Self::Strided { rows, devices, base: plan.base() },
-            _ => Self::Blocks { devices },
+            (Holds::Coefficients, Placement::Native, _) => Self::Columns { rows, parts },
+            (Holds::Values, _, Placement::Native) => Self::Strided { rows, parts, base: plan.base() },
+            _ => Self::Blocks { parts },
         }
     }
 
-    /// A device's part of the whole.
-    fn part<T: Pod>(self, all: &[T], rank: usize) -> Vec<T> {
+    /// How a part is cut further.
+    fn within(self, parts: usize) -> Self {
         match self {
-            Self::Columns { rows, devices } => {
-                let (row, piece) = (all.len() / rows, all.len() / rows / devices);
-                all.chunks_exact(row).flat_map(|row| &row[rank * piece..][..piece]).copied().collect()
+            Self::Columns { rows, .. } => Self::Columns { rows, parts },
+            _ => Self::Blocks { parts },
+        }
+    }
+
+    /// A part of the whole.
+    fn part<T: Pod + Send + Sync>(self, all: &[T], number: usize) -> Cow<'_, [T]> {
+        match self {
+            Self::Columns { rows, parts } => {
+                let (row, piece) = (all.len() / rows, all.len() / rows / parts);
+                let pieces = all.chunks_exact(row).map(|row| &row[number * piece..][..piece]);
+                Cow::Owned(pieces.collect::<Vec<_>>().concat())
             }
-            Self::Strided { rows, devices, base } => {
-                let own = rows / devices;
-                let values = |row| all.chunks_exact(base).skip(row).step_by(rows);
-                (rank * own..(rank + 1) * own).flat_map(values).flatten().copied().collect()
+            Self::Strided { rows, parts, base } => {
+                let (own, length) = (rows / parts, all.len() / rows);
+                let mut part = vec![T::zeroed(); all.len() / parts];
+                part.par_chunks_exact_mut(base).enumerate().with_min_len(1 << 10).for_each(|(i, value)| {
+                    let place = i % (length / base) * rows + number * own + i / (length / base);
+                    value.copy_from_slice(&all[place * base..][..base]);
+                });
+                Cow::Owned(part)
             }
-            Self::Blocks { devices } => all[rank * (all.len() / devices)..][..all.len() / devices].to_vec(),
+            Self::Blocks { parts } => {
+                let length = all.len() / parts;
+                Cow::Borrowed(&all[number * length..][..length])
+            }
         }
     }
 
     /// The whole, of all parts one after another.
-    fn whole<T: Pod + Send + Sync>(self, parts: Vec<T>) -> Vec<T> {
+    fn whole<T: Pod + Send + Sync>(self, all: Vec<T>) -> Vec<T> {
         match self {
-            Self::Columns { rows, devices } => {
-                let piece = parts.len() / rows / devices;
-                let pieces = (0..rows).flat_map(|row| (0..devices).map(move |device| device * rows + row));
-                pieces.flat_map(|i| &parts[i * piece..][..piece]).copied().collect()
+            Self::Columns { rows, parts } => {
+                let piece = all.len() / rows / parts;
+                let pieces = (0..rows).flat_map(|row| (0..parts).map(move |part| part * rows + row));
+                pieces.map(|i| &all[i * piece..][..piece]).collect::<Vec<_>>().concat()
             }
             Self::Strided { rows, base, .. } => {
-                let row = parts.len() / rows;
-                let mut all = vec![T::zeroed(); parts.len()];
-                all.par_chunks_exact_mut(rows * base).enumerate().for_each(|(place, values)| {
+                let row = all.len() / rows;
+                let mut whole = vec![T::zeroed(); all.len()];
+                whole.par_chunks_exact_mut(rows * base).enumerate().for_each(|(place, values)| {
                     let values = values.chunks_exact_mut(base).enumerate();
-                    values.for_each(|(k, value)| value.copy_from_slice(&parts[k * row + place * base..][..base]));
+                    values.for_each(|(k, value)| value.copy_from_slice(&all[k * row + place * base..][..base]));
                 });
-                all
+                whole
             }
-            Self::Blocks { .. } => parts,
+            Self::Blocks { .. } => all,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::backend::{Backend, Bound, Loaded, Queue};
+    use crate::columns::Shape;
+    use crate::cpu::Cpu;
+    use crate::kernel::Kernel;
+    use crate::limits::Limits;
+    use crate::memory::Memory;
 
     /// A device that fails in the middle, before it sends or after, ends the others at once; the vector cannot be read, and
     /// the next transforms connect the devices anew.
@@ -675,11 +871,11 @@ mod tests {
             let (ntt, start) =
                 (LongNtt::of(&engine, &LongPlan::new(engine.planner(), &ring, 4)?.rows_each(2)?)?, Instant::now());
             let mut vector = ntt.upload(&coefficients)?;
-            let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], |turn| {
-                turn.transform_columns(Op::Forward)?;
-                turn.each_slot(|turn, slot| match (turn.member.rank, slot >= after) {
+            let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], false, |turn| {
+                turn.all().try_for_each(|part| turn.work_on(Side::Columns, Op::Forward, part))?;
+                turn.all().try_for_each(|row| match (turn.member.rank, row >= after) {
                     (2, true) => Err(failure()),
-                    _ => turn.make_rows(slot, &|row| ntt.places[row]),
+                    _ => turn.make_rows(Side::Columns, row..row + 1, turn.all()),
                 })
             });
             assert_eq!(outcome, Err(failure()), "the cause, not that it was heard of");
@@ -699,6 +895,114 @@ mod tests {
         Ok(())
     }
 
+    /// A device that comes late by more than the group waits: an error on all, none of which waits for longer, also the late
+    /// one, and the threads end.
+    #[test]
+    fn a_link_that_stalls_ends_the_transform_in_time() -> Result<()> {
+        let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+        let timeout = Duration::from_millis(300);
+        let engine = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu(), Device::cpu()])?;
+        let engine = engine.with_timeout(timeout);
+        let plan = LongPlan::new(engine.planner(), &ring, 4)?.rows_each(2)?;
+        let (ntt, start) = (LongNtt::of(&engine, &plan)?, Instant::now());
+        let mut vector = ntt.upload(&[1u32; 4096])?;
+        let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], false, |turn| {
+            if turn.member.rank == 1 {
+                std::thread::sleep(2 * timeout);
+            }
+            let waited = Instant::now();
+            let outcome = turn.forward();
+            assert!(outcome.is_err() && waited.elapsed() < 2 * timeout, "{outcome:?}");
+            outcome
+        });
+        assert!(matches!(outcome, Err(Error::Rank { .. })), "{outcome:?}");
+        assert!(start.elapsed() < 4 * timeout);
+        assert!(matches!(ntt.download::<u32>(&vector), Err(Error::Unwritten { .. })));
+        Ok(())
+    }
+
+    /// A CPU that has memory for so many pieces more.
+    #[derive(Debug)]
+    struct Tight(Cpu, AtomicUsize);
+
+    impl Backend for Tight {
+        fn limits(&self) -> &Limits {
+            self.0.limits()
+        }
+
+        fn allocate(&self, bytes: usize) -> Result<Memory> {
+            let less = |left: usize| left.checked_sub(1);
+            match self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+                Ok(_) => self.0.allocate(bytes),
+                Err(_) => Err(Error::OutOfMemory { bytes }),
+            }
+        }
+
+        fn queue(&self) -> Result<Queue> {
+            self.0.queue()
+        }
+
+        fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+            self.0.upload_shape(queue, from, shape, to)
+        }
+
+        fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+            self.0.download(queue, from, to)
+        }
+
+        fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+            self.0.copy(queue, from, to)
+        }
+
+        fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {
+            self.0.wipe(queue, memory)
+        }
+
+        fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+            self.0.load(kernels)
+        }
+
+        fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+            self.0.launch(queue, kernel, items, ports)
+        }
+
+        fn synchronize(&self, queue: &Queue) -> Result<()> {
+            self.0.synchronize(queue)
+        }
+
+        fn is_host(&self) -> bool {
+            true
+        }
+    }
+
+    /// Wherever one device runs out of memory, all end with just that error, and nobody waits.
+    #[test]
+    fn a_device_without_memory_ends_the_others() -> Result<()> {
+        let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+        let coefficients: Vec<u32> = (0..4096).collect();
+        let wanted = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
+        let start = Instant::now();
+        for pieces in 0.. {
+            let tight = Device::new(Tight(Cpu::default(), AtomicUsize::new(pieces)));
+            let engine = Engine::group(&[Device::cpu(), tight])?;
+            let outcome = engine.long_ntt(&ring).and_then(|ntt| {
+                let mut vector = ntt.upload(&coefficients)?;
+                let done = ntt.forward(&mut vector);
+                assert_eq!(ntt.download::<u32>(&vector).is_ok(), done.is_ok());
+                done.and_then(|()| ntt.download::<u32>(&vector))
+            });
+            match outcome {
+                Ok(values) => {
+                    assert!(pieces > 2 && values == wanted, "{pieces}");
+                    break;
+                }
+                Err(error) => assert!(matches!(error, Error::OutOfMemory { .. }), "{pieces}: {error}"),
+            }
+        }
+        assert!(start.elapsed() < Launch::TIMEOUT / 2, "nobody waited");
+        Ok(())
+    }
+
     /// Engines that have one rank each, as processes have, and only their own parts.
     #[test]
     fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
@@ -713,7 +1017,7 @@ mod tests {
                 let links = Links { members: vec![member], ranks: size, turn: Mutex::default() };
                 *engine.0.links.lock().unwrap() = Some(Arc::new(links));
                 let ntt = LongNtt::of(&engine, &plan)?;
-                let cut = |holds, all: &[u32]| Cut::of(&plan, holds).part(all, rank);
+                let cut = |holds, all: &[u32]| Cut::of(&plan, holds, size).part(all, rank).into_owned();
                 let own = [cut(Holds::Coefficients, &coefficients), cut(Holds::Values, &values)];
                 let mut vector = ntt.upload_part(&own[0])?;
                 ntt.forward(&mut vector)?;

@@ -14,9 +14,6 @@ use crate::threads;
 /// Threads of a block.
 const THREADS: usize = 256;
 
-/// Words that a thread can move, by their bytes.
-const WORDS: [(usize, &str); 4] = [(16, "rf::u32x4"), (8, "rf::u64"), (4, "rf::u32"), (2, "rf::u16")];
-
 /// Elements of a longer degree from those of a shorter one: zeros above. Ports: from (in), to (out).
 #[derive(Debug, Clone)]
 pub(crate) struct Extend {
@@ -47,9 +44,7 @@ impl Kernel for Extend {
 
     fn source(&self, _: &Limits) -> Result<Source> {
         let Self { shorter, longer, firsts, ports: [from, to] } = self;
-        let all = shorter | longer | firsts | from.distance() | to.distance();
-        let fits = WORDS.into_iter().find(|(bytes, _)| all.is_multiple_of(*bytes));
-        let (bytes, word) = fits.unwrap_or((1, "rf::u8"));
+        let (bytes, word) = spread::word(shorter | longer | firsts | from.distance() | to.distance());
         let units = to.bytes / bytes;
         let prelude = format!(
             "#pragma once\n#include \"word.cuh\"\nstruct Task {{\n\

@@ -41,6 +41,12 @@ pub(super) fn launch(units: usize, threads: usize) -> Result<Launch> {
     })
 }
 
+/// The largest word, with its bytes, of which there are whole ones in lengths with these bits.
+pub(super) fn word(lengths: usize) -> (usize, &'static str) {
+    let words = [(16, "rf::u32x4"), (8, "rf::u64"), (4, "rf::u32"), (2, "rf::u16")];
+    words.into_iter().find(|(bytes, _)| lengths.is_multiple_of(*bytes)).unwrap_or((1, "rf::u8"))
+}
+
 /// Items of a block, and blocks of an item, that has so many threads' work.
 fn shares(units: usize, threads: usize) -> (usize, usize) {
     ((threads / units).max(1), units.div_ceil(threads))
