@@ -60,13 +60,7 @@ pub trait HashField: EngineField {
 
 /// Trees of Plonky3's with digests of a field.
 pub trait Trees<F: HashField>:
-    Mmcs<
-        F,
-        Commitment = MerkleCap<F, F::Digest>,
-        Proof = Vec<F::Digest>,
-        MultiProof = F::Paths,
-        Error = MerkleTreeError,
-    >
+    Mmcs<F, Commitment = MerkleCap<F, F::Digest>, Proof = Vec<F::Digest>, MultiProof = F::Paths, Error = MerkleTreeError>
 {
 }
 

@@ -178,7 +178,9 @@ impl Layers {
         for (layer, &Step { children, .. }) in self.steps[..below_cap].iter().enumerate() {
             for known in nodes.chunk_by(|a, b| a / children == b / children) {
                 let first = known[0] / children * children;
-                all.extend((first..first + children).filter(|child| !known.contains(child)).map(|child| (layer, child)));
+                all.extend(
+                    (first..first + children).filter(|child| !known.contains(child)).map(|child| (layer, child)),
+                );
             }
             nodes.iter_mut().for_each(|node| *node /= children);
             nodes.dedup();

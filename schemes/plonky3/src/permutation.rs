@@ -63,7 +63,10 @@ permutes!(
     Poseidon2BabyBear,
     GenericPoseidon2LinearLayersBabyBear,
     7,
-    |external: &ExternalLayerConstants<_, _>, internal: &[_]| Poseidon2BabyBear::new(external.clone(), internal.to_vec()),
+    |external: &ExternalLayerConstants<_, _>, internal: &[_]| Poseidon2BabyBear::new(
+        external.clone(),
+        internal.to_vec()
+    ),
     16,
     32
 );
@@ -72,7 +75,10 @@ permutes!(
     Poseidon2KoalaBear,
     GenericPoseidon2LinearLayersKoalaBear,
     3,
-    |external: &ExternalLayerConstants<_, _>, internal: &[_]| Poseidon2KoalaBear::new(external.clone(), internal.to_vec()),
+    |external: &ExternalLayerConstants<_, _>, internal: &[_]| Poseidon2KoalaBear::new(
+        external.clone(),
+        internal.to_vec()
+    ),
     16,
     32
 );

@@ -108,9 +108,8 @@ impl<F: HashField> Poseidon2<F> {
         let ports = [Port::input(columns * size_of::<F>()), Port::output(size_of::<F::Digest>())];
         // SAFETY: a thread reads the columns of its own row and all constants, and writes its own digest.
         #[allow(unsafe_code)]
-        let kernel = unsafe {
-            CustomKernel::new(text, ports, self.build(&self.rows), on_cpu).with_numbers([columns as u64])
-        };
+        let kernel =
+            unsafe { CustomKernel::new(text, ports, self.build(&self.rows), on_cpu).with_numbers([columns as u64]) };
         let title = format!("Poseidon2 of rows of {columns}");
         plan(planner, title, (&["rows"], "digests"), kernel, &self.rows)
     }

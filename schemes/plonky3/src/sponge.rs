@@ -27,8 +27,10 @@ impl<'a, F: HashField> Sponges<'a, F> {
     pub(crate) fn absorb(&mut self, stream: &Stream, columns: BufferSlice<'_>, count: usize) -> Result<()> {
         let before = self.absorbed.take();
         let ends = count == self.left;
-        let part = Columns { height: self.height, count, before: before.as_ref().map(|(has, _)| has % F::DIGEST), ends };
-        let program = self.engine.program_of(&(self.hash.key_of_rows(), part), |planner| self.hash.columns(planner, part))?;
+        let part =
+            Columns { height: self.height, count, before: before.as_ref().map(|(has, _)| has % F::DIGEST), ends };
+        let program =
+            self.engine.program_of(&(self.hash.key_of_rows(), part), |planner| self.hash.columns(planner, part))?;
         let (name, elements) = if ends { ("digests", F::DIGEST) } else { ("next", self.hash.width()) };
         let mut to = self.engine.device().buffer(self.height * elements * size_of::<F>())?;
         let call = program.on(stream, self.height).input("columns", columns);

@@ -8,8 +8,8 @@ use p3_dft::Radix2DitParallel;
 use p3_field::extension::BinomialExtensionField;
 use p3_field::{PrimeCharacteristicRing, PrimeField64};
 use p3_fri::{FriParameters, TwoAdicFriPcs};
-use p3_keccak_air::KeccakAir;
 use p3_goldilocks::Goldilocks;
+use p3_keccak_air::KeccakAir;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_uni_stark::{StarkConfig, prove, verify};
@@ -93,8 +93,7 @@ macro_rules! proves {
                 let cap = random.below(2);
                 let (trace, public) = $case(large, &mut random);
 
-                let sponge = PaddingFreeSponge::new(hash.permutation().clone());
-                let stock_mmcs = Stock::<F>::new(sponge, TruncatedPermutation::new(hash.permutation().clone()), cap);
+                let stock_mmcs: Stock = $stock(&hash, cap);
                 let fri = parameters(ExtensionMmcs::new(stock_mmcs.clone()), cap);
                 let stock =
                     StockConfig::new(StockPcs::new(Radix2DitParallel::default(), stock_mmcs, fri), challenger());
