@@ -12,7 +12,7 @@ use crate::hash::HashField;
 use crate::poseidon2::Poseidon2;
 use crate::resident;
 
-/// The hash of a row or of two digests.
+/// The hash of a row or of other digests.
 pub type Digest<F> = <F as HashField>::Digest;
 
 /// A Merkle tree over the rows of matrices: caps, paths and pruned paths are those of Plonky3's `MerkleTreeMmcs` of the hash's

@@ -95,6 +95,9 @@ fn goldilocks<const WIDTH: usize>(
     return Poseidon2Goldilocks::new(external.clone(), internal.to_vec());
 }
 
+/// What a permutation means, for whole states.
+type OnCpu<F> = dyn Fn(&mut [F]) + Send + Sync;
+
 /// A permutation of any width.
 #[derive(Clone)]
 pub(crate) struct Permutation<F> {
@@ -107,7 +110,7 @@ pub(crate) struct Permutation<F> {
     /// Those of the rounds, as `poseidon2.cuh` has them.
     constants: Arc<[u8]>,
     /// Permutes each whole state.
-    on_cpu: Arc<dyn Fn(&mut [F]) + Send + Sync>,
+    on_cpu: Arc<OnCpu<F>>,
 }
 
 /// What decides the text and the data of a permutation.
@@ -197,7 +200,7 @@ impl<F: EngineField> Permutation<F> {
             let last = i + 1 == self.diagonal.len();
             let _ = if last { write!(text, "{d}ull") } else { write!(text, "i == {i} ? {d}ull : ") };
         }
-        text + ";\n    }\n};\n"
+        text + ";\n    }\n};\nusing Word = Hash::Word;\n"
     }
 }
 

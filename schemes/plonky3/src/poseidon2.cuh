@@ -67,10 +67,11 @@ RF_FN void permute(typename Hash::Word* x, const typename Hash::Word* constants)
     external_rounds<Hash>(x, constants + last);
 }
 
-// in: a state whose block has `before` words   out: the state of the sponge behind `count` words more, `apart` from each other, without
-// padding: a block replaces the state's first words, and is permuted when it is full, or if no more come
+// in: a state whose block has `before` words   out: the state of the sponge behind `count` words more, which lie `apart`
+// No padding: a block replaces the state's first words, and is permuted when it is full, or if no more come.
 template <class Hash>
-RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, const typename Hash::Word* from, u64 apart, u32 before, u32 count, bool ends) {
+RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, const typename Hash::Word* from, u64 apart,
+                  u32 before, u32 count, bool ends) {
     RF_LOOP
     while (count > 0) {
         const u32 behind = rf::min_word(before + count, Hash::digest);
@@ -87,11 +88,11 @@ RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, 
     }
 }
 
-// out: so many words of x, and zeros
+// out: x is so many words, and then zeros up to `all`
 template <class Hash>
-RF_FN void load(typename Hash::Word* x, const typename Hash::Word* from, u32 count) {
+RF_FN void load(typename Hash::Word* x, const typename Hash::Word* from, u32 count, u32 all = Hash::width) {
     RF_UNROLL
-    for (u32 i = 0; i < Hash::width; ++i) x[i] = i < count ? Hash::Field::canonical(from[i]) : 0;
+    for (u32 i = 0; i < all; ++i) x[i] = i < count ? Hash::Field::canonical(from[i]) : 0;
 }
 
 // out: a digest, or a state from which a sponge goes on, at the item's place

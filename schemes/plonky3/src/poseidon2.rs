@@ -13,6 +13,10 @@ use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 /// Threads of a block, an item each.
 const THREADS: u32 = 128;
 
+/// Two inputs of an item, and its output.
+type Both<'a, F> = (&'a [Word<F>], &'a [Word<F>], &'a mut [Word<F>]);
+type Word<F> = <F as EngineField>::Word;
+
 /// Poseidon2 with round constants of one's choice, as Plonky3 hashes with it: rows by [`PaddingFreeSponge`], whose blocks have as many
 /// elements as a digest, and two or four digests by [`TruncatedPermutation`].
 ///
@@ -146,7 +150,7 @@ impl<F: HashField> Poseidon2<F> {
             return plan(planner, title, (&["columns"], to), kernel, &self.rows);
         };
         let on_cpu = move |items, args: &mut Args<'_>| {
-            args.each(items, |item, (columns, before, to): (&[F::Word], &[F::Word], &mut [F::Word])| {
+            args.each(items, |item, (columns, before, to): Both<'_, F>| {
                 let mut state = [F::ZERO; MOST];
                 state[..before.len()].copy_from_slice(elements(before));
                 squeeze(item, columns, state, to);
@@ -185,8 +189,7 @@ impl<F: HashField> Poseidon2<F> {
     pub(crate) fn injected(&self, planner: &Planner, each: usize) -> Result<Plan> {
         let permutation = self.digests().clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
-            type Item<'a, W> = (&'a [W], &'a [W], &'a mut [W]);
-            args.each(items, |_, (children, row, digest): Item<'_, F::Word>| {
+            args.each(items, |_, (children, row, digest): Both<'_, F>| {
                 let above = combine(&permutation, elements(children));
                 put(&combine(&permutation, &[&above[..F::DIGEST], elements(row)].concat()), digest);
                 Ok(())

@@ -4,10 +4,11 @@
 using namespace poseidon2;
 
 extern "C" __global__ void __launch_bounds__(Hash::threads)
-    poseidon2_columns(const Hash::Word* columns, Hash::Word* to, const Hash::Word* constants, u64 rows, u64 count, u64 ends, u64 first, u64 end) {
+    poseidon2_columns(const Word* columns, Word* to, const Word* constants, u64 rows, u64 count,
+                      u64 ends, u64 first, u64 end) {
     const u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
-    Hash::Word x[Hash::width];
+    Word x[Hash::width];
     load<Hash>(x, columns, 0);
     absorb<Hash>(x, constants, columns + row_of(item, rows), rows, 0, (u32)count, ends);
     store<Hash>(to, item, x, !ends);

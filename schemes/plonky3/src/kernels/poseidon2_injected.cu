@@ -3,16 +3,16 @@
 using namespace poseidon2;
 
 extern "C" __global__ void __launch_bounds__(Hash::threads)
-    poseidon2_injected(const Hash::Word* children, const Hash::Word* rows, Hash::Word* digests, const Hash::Word* constants, u64 each, u64 first, u64 end) {
+    poseidon2_injected(const Word* children, const Word* rows, Word* digests, const Word* constants, u64 each, u64 first,
+                       u64 end) {
     const u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
     const u32 words = (u32)each * Hash::digest;
-    const Hash::Word* row = rows + item * Hash::digest;
-    Hash::Word x[Hash::width];
+    const Word* row = rows + item * Hash::digest;
+    Word x[Hash::width];
     load<Hash>(x, children + item * words, words);
     permute<Hash>(x, constants);
-    RF_UNROLL
-    for (u32 i = Hash::digest; i < Hash::width; ++i) x[i] = i < 2 * Hash::digest ? Hash::Field::canonical(row[i - Hash::digest]) : 0;
+    load<Hash>(x + Hash::digest, row, Hash::digest, Hash::width - Hash::digest);
     permute<Hash>(x, constants);
     store<Hash>(digests, item, x, false);
 }

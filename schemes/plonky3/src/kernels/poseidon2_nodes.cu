@@ -3,11 +3,11 @@
 using namespace poseidon2;
 
 extern "C" __global__ void __launch_bounds__(Hash::threads)
-    poseidon2_nodes(const Hash::Word* children, Hash::Word* digests, const Hash::Word* constants, u64 each, u64 first, u64 end) {
+    poseidon2_nodes(const Word* children, Word* digests, const Word* constants, u64 each, u64 first, u64 end) {
     const u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
     const u32 words = (u32)each * Hash::digest;
-    Hash::Word x[Hash::width];
+    Word x[Hash::width];
     load<Hash>(x, children + item * words, words);
     permute<Hash>(x, constants);
     store<Hash>(digests, item, x, false);

@@ -1,7 +1,7 @@
 // Transposes a matrix of words: an item is a row of the transpose, a thread block a square of 32 by 32 in shared memory.
 //
-// Items beyond the columns begin with the first column again. 32 items share as many blocks as they have squares, each. Fewer items
-// have fewer blocks, by their number, which then have several squares each.
+// Items beyond the columns begin with the first column again. 32 items share a block for each of their squares. Fewer items have
+// fewer blocks, by their number, which then have several squares each.
 #include "prelude.cuh"
 using rf::u32;
 using rf::u64;
