@@ -112,6 +112,20 @@ RF_FN u64 mad_fused(u32 a, u32 b, u64 c) {
     return r;
 }
 
+// out: a b   (as PTX, because the compiler makes products of 64 bits of factors that were the upper half of a word)
+RF_FN i64 mul_signed(i32 a, i32 b) {
+    i64 r;
+    asm("mul.wide.s32 %0, %1, %2;" : "=l"(r) : "r"(a), "r"(b));
+    return r;
+}
+
+// out: floor(a b / 2^32)
+RF_FN i32 mul_hi_signed(i32 a, i32 b) {
+    i32 r;
+    asm("mul.hi.s32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
+
 // out: floor(a b / 2^64)
 RF_FN u64 mul_hi(u64 a, u64 b) {
     u64 r;
@@ -247,6 +261,9 @@ RF_FN void store_device(void* at, u64 x, u64 y) {
 RF_FN u32 mul_hi(u32 a, u32 b) { return high((u64)a * b); }
 
 RF_FN u64 mad_fused(u32 a, u32 b, u64 c) { return (u64)a * b + c; }
+
+RF_FN i64 mul_signed(i32 a, i32 b) { return (i64)a * b; }
+RF_FN i32 mul_hi_signed(i32 a, i32 b) { return (i32)((i64)a * b >> 32); }
 
 RF_FN u64 mul_hi(u64 a, u64 b) {
     u64 cross = mad_wide(low(a), high(b), (u64)mul_hi(low(a), low(b)));

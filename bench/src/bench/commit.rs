@@ -24,9 +24,9 @@ pub(super) static SUITE: Suite = Suite {
     name: "commit",
     title: "Commitments to traces",
     about: "What a STARK prover begins with: columns extended to a coset of twice the length, between buffers of columns or of \
-            rows on the device; Poseidon2 of width 16 of pairs of digests; and whole commitments, extensions and tree on \
-            the device, from a trace that is there or comes from page-locked host memory, until the root is on the host, by the \
-            wall's clock. Floors count bytes once and multiplications, and leave out sums.",
+            rows on the device; Poseidon2 of pairs of digests, of width 16, over Goldilocks of width 8; and whole commitments, \
+            extensions and tree on the device, from a trace that is there or comes from page-locked host memory, until the root \
+            is on the host, by the wall's clock. Floors count bytes once and multiplications, and leave out sums.",
     figure: Figure::Item,
     headline: Some((COMMITMENT, "on the device")),
     cases,
@@ -35,11 +35,17 @@ pub(super) static SUITE: Suite = Suite {
 
 const COMMITMENT: &str = "commitment, KoalaBear 2^20 x 256";
 const EXTENSION: &str = "extension, BabyBear 2^20 x 64";
-/// A field and the products of a permutation: 8 external rounds of 16 S-boxes, and internal ones of one and 17 others.
-const HASHES: [(&str, usize); 2] =
-    [("KoalaBear", 8 * 16 * 2 + 20 * (2 + 17)), ("BabyBear", 8 * 16 * 4 + 13 * (4 + 17))];
-/// Slots of a product modulo a prime of 31 bits: a wide one, a low one and a high one.
+/// A field and the slots of a permutation's products: of the S-boxes of 8 external rounds, one for each element, of that of each
+/// internal round, and of its elements by the diagonal.
+const HASHES: [(&str, usize); 3] = [
+    ("KoalaBear", SLOTS * (8 * 16 * 2 + 20 * (2 + 16))),
+    ("BabyBear", SLOTS * (8 * 16 * 4 + 13 * (4 + 16))),
+    ("Goldilocks", SLOTS_OF_64_BITS * (8 * 8 * 4 + 22 * (4 + 8))),
+];
+/// Slots of a product modulo a prime of 31 bits: a wide one, a low one, and a high or another low one.
 const SLOTS: usize = 3;
+/// Slots of a product over Goldilocks: four wide ones, and one by 2^32 - 1.
+const SLOTS_OF_64_BITS: usize = 5;
 /// Internal rounds of KoalaBear.
 const INTERNAL: usize = 20;
 /// Bits that a trace grows by.
@@ -47,11 +53,11 @@ const ADDED_BITS: usize = 1;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for (field, products) in HASHES {
+    for (field, slots) in HASHES {
         let pairs = scope.batches(&[scope.either(1 << 22, 1 << 10)]);
         let name = format!("Poseidon2, {field}");
         cases.push(Case::of_batches(name.clone(), "pairs", pairs, move |bench, batch| {
-            hashes(bench, &name, field, products, batch)
+            hashes(bench, &name, field, slots, batch)
         }));
     }
     let (log_n, columns) = (scope.log_n(scope.either(20, 12)), scope.either(64, 4));
@@ -63,7 +69,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 }
 
 /// Permutations, each of a pair of digests.
-fn hashes(bench: &Bench, case: &str, field: &str, products: usize, batch: usize) -> Result<Measurement> {
+fn hashes(bench: &Bench, case: &str, field: &str, slots: usize, batch: usize) -> Result<Measurement> {
     let plans = testkit::Hashes::plans(bench.device.limits())?;
     let named = plans.iter().find(|named| named.name == format!("{field} pairs")).context("a plan")?;
     let sample = named.sample(bench.seed, batch);
@@ -74,7 +80,7 @@ fn hashes(bench: &Bench, case: &str, field: &str, products: usize, batch: usize)
     let first: Vec<_> = inputs.iter().map(|(name, bytes)| (*name, &bytes[..bytes.len() / batch * few])).collect();
     let wanted = Work::of_plan(&Device::cpu(), &named.plan)?.run(few, &first)?;
     let right = outcome.alike && digests[..wanted.len()] == wanted[..];
-    let floor = Floor::new(Some((products * SLOTS) as f64), None, 96, &bench.ceilings);
+    let floor = Floor::new(Some(slots as f64), None, 96, &bench.ceilings);
     Ok(outcome
         .line(case, "pairs", batch)
         .by(&named.plan)
@@ -148,7 +154,7 @@ fn commitments(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurem
     let (n, shift) = (1usize << log_n, F::GENERATOR);
     let engine = Engine::on(bench.device.clone());
     let stream = engine.device().stream()?;
-    let hash = testkit::random::<F>(&mut Random::new(bench.seed), INTERNAL)?;
+    let hash = testkit::random::<F, 16>(&mut Random::new(bench.seed), INTERNAL)?;
     let values = elements::<F>(bench, n * columns)?;
     let trace = on_device(&engine, &values, n)?;
     let rows = {
@@ -189,7 +195,7 @@ fn commitments(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurem
         })?;
         let bytes = n * columns * size_of::<F>();
         let permutations = (n << ADDED_BITS) * (columns.div_ceil(8) + 1);
-        let floor = Floor::new(Some((permutations * HASHES[0].1 * SLOTS) as f64), None, 3 * bytes, &bench.ceilings);
+        let floor = Floor::new(Some((permutations * HASHES[0].1) as f64), None, 3 * bytes, &bench.ceilings);
         let line = Measurement::new(COMMITMENT, operation, 1, times).above(floor);
         let line = line.checked("roots are equal, and Plonky3 verifies rows of the CPU's extension", right && same);
         lines.push(Measurement { memory, ..line });

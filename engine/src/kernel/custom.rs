@@ -60,6 +60,7 @@ pub struct CustomKernel {
     headers: &'static [Header],
     ports: Vec<Port>,
     tables: Vec<(usize, Table)>,
+    numbers: Vec<u64>,
     build: Box<Build>,
     on_cpu: Box<OnCpu>,
     description: String,
@@ -78,8 +79,19 @@ impl CustomKernel {
         build: impl Fn(&Limits) -> Result<Built> + Send + Sync + 'static,
         on_cpu: impl Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
-        let (ports, tables, description) = (ports.into(), Vec::new(), String::new());
-        Self { name, text, headers, ports, tables, build: Box::new(build), on_cpu: Box::new(on_cpu), description }
+        let (ports, build, on_cpu) = (ports.into(), Box::new(build), Box::new(on_cpu));
+        let (tables, numbers, description) = (Vec::new(), Vec::new(), String::new());
+        Self { name, text, headers, ports, tables, numbers, build, on_cpu, description }
+    }
+
+    /// The same kernel, whose text takes these numbers of the launch behind its pointers.
+    ///
+    /// # Safety
+    /// As [`Source::with_numbers`].
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub unsafe fn with_numbers(self, numbers: impl Into<Vec<u64>>) -> Self {
+        Self { numbers: numbers.into(), ..self }
     }
 
     /// The same kernel, of which this port, an input that all items share, reads a [table](Kernel::table) of its own.
@@ -120,7 +132,7 @@ impl Kernel for CustomKernel {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let built = (self.build)(limits)?;
         // SAFETY: as whoever made the kernel vouched for.
-        Ok(unsafe { Source::new(self, self.text, self.headers, built) })
+        Ok(unsafe { Source::new(self, self.text, self.headers, built).with_numbers(self.numbers.clone()) })
     }
 
     fn table(&self, port: usize) -> Option<Table> {

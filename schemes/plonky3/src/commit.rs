@@ -7,8 +7,9 @@ use p3_matrix::dense::RowMajorMatrix;
 use ringforge::{Engine, Error, Result};
 
 use crate::field::words;
-use crate::merkle::MerkleTree;
-use crate::poseidon2::{DIGEST, HashField, Poseidon2, WIDTH};
+use crate::hash::HashField;
+use crate::merkle::{Layers, MerkleTree};
+use crate::poseidon2::Poseidon2;
 use crate::resident::{self, Matrix, Trace};
 use crate::sponge::Sponges;
 use crate::transform::Transform;
@@ -48,7 +49,7 @@ impl<F: HashField> Traces<'_, F> {
                 outcome => return outcome,
             }
         }
-        let mut columns = widest.div_ceil(2).next_multiple_of(DIGEST);
+        let mut columns = widest.div_ceil(2).next_multiple_of(F::DIGEST);
         loop {
             let bytes = self.bytes(Some(columns));
             let outcome = match bytes <= budget {
@@ -56,8 +57,8 @@ impl<F: HashField> Traces<'_, F> {
                 false => Err(Error::OutOfMemory { bytes }),
             };
             match outcome {
-                Err(Error::OutOfMemory { .. }) if columns > DIGEST => {
-                    columns = (columns / 2).next_multiple_of(DIGEST);
+                Err(Error::OutOfMemory { .. }) if columns > F::DIGEST => {
+                    columns = (columns / 2).next_multiple_of(F::DIGEST);
                 }
                 outcome => return outcome,
             }
@@ -69,8 +70,8 @@ impl<F: HashField> Traces<'_, F> {
         let (mut digests, mut extensions) = (0usize, Vec::new());
         for (_, trace) in self.traces {
             let height = trace.height() << self.added_bits;
-            // sponges before and behind a part, and a tree with its leaves
-            digests = digests.saturating_add(height.saturating_mul(2 * WIDTH + 3 * DIGEST));
+            // sponges before and behind a part, of two digests each, and a tree with its leaves
+            digests = digests.saturating_add(height.saturating_mul(7 * F::DIGEST));
             // a trace and its transpose; its extension, as much for the transform, and the extension's transpose
             let each = height.saturating_mul(3).saturating_add(2 * trace.height());
             extensions.push(each.saturating_mul(columns.unwrap_or(usize::MAX).min(trace.width())));
@@ -98,9 +99,12 @@ impl<F: HashField> Traces<'_, F> {
         let mut order: Vec<usize> = (0..self.traces.len()).collect();
         order.sort_by_key(|&i| Reverse(self.traces[i].1.height()));
         let mut extensions: Vec<_> = self.traces.iter().map(|_| RowMajorMatrix::new(Vec::new(), 1)).collect();
+        let groups: Vec<_> = order.chunk_by(|&a, &b| self.traces[a].1.height() == self.traces[b].1.height()).collect();
+        let height = |group: &[usize]| self.traces[group[0]].1.height() << self.added_bits;
+        let layers = Layers::new(groups.iter().map(|group| height(group)), hash.arity())?;
         let mut digests = Vec::new();
-        for group in order.chunk_by(|&a, &b| self.traces[a].1.height() == self.traces[b].1.height()) {
-            let height = self.traces[group[0]].1.height() << self.added_bits;
+        for group in groups {
+            let height = height(group);
             let width = group.iter().map(|&i| self.traces[i].1.width()).sum();
             let mut sponges = Sponges::new(engine, hash, height, width);
             for &i in group {
@@ -119,9 +123,9 @@ impl<F: HashField> Traces<'_, F> {
                 }
                 extensions[i] = RowMajorMatrix::new(extension, trace.width());
             }
-            digests.push(Ok((height, sponges.digests()?)));
+            digests.push(sponges.digests());
         }
-        let tree = resident::MerkleTree::of_digests(engine, &stream, hash, digests.into_iter())?;
+        let tree = resident::MerkleTree::of_digests(engine, &stream, hash, layers, digests.into_iter())?;
         Ok((extensions, tree.download(&stream)?))
     }
 }
@@ -138,7 +142,7 @@ mod tests {
     #[test]
     fn with_less_memory_columns_go_in_parts() {
         let mut random = Random::new(seed());
-        let hash = testkit::random::<KoalaBear>(&mut random, 20).expect("a hash");
+        let hash = testkit::random::<KoalaBear, 16>(&mut random, 20).expect("a hash");
         let mut matrix = |height: usize, width: usize| {
             let values = (0..height * width).map(|_| KoalaBear::from_u64(random.bits())).collect();
             (KoalaBear::GENERATOR, RowMajorMatrix::new(values, width))
@@ -171,7 +175,7 @@ mod tests {
         let Some(device) = Target::Cuda.device() else { return };
         let engine = Engine::on(device);
         let mut random = Random::new(seed());
-        let hash = testkit::random::<KoalaBear>(&mut random, 20).expect("a hash");
+        let hash = testkit::random::<KoalaBear, 16>(&mut random, 20).expect("a hash");
         let start = random.bits();
         let values = (start..).take(64 << 20).map(|i| KoalaBear::from_u64(i.wrapping_mul(i | 1))).collect();
         let trace = RowMajorMatrix::new(values, 64);

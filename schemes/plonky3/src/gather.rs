@@ -56,20 +56,17 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usiz
     };
     // a row's columns lie apart: threads of a block read them at the same time
     let threads = columns.next_multiple_of(32).min(256) as u32;
-    let prelude = format!(
-        "#pragma once\n#include \"word.cuh\"\nstruct Shape {{\n    using Word = rf::u{bits};\n    \
-         static constexpr rf::u32 threads = {threads};\n    \
-         static constexpr rf::u64 rows = {rows}, columns = {columns}, from_row_to_row = {to_row}, \
-         from_column_to_column = {to_column};\n}};\n",
-        bits = 8 * word
-    );
+    let prelude = format!("#pragma once\n#include \"word.cuh\"\nusing Word = rf::u{};\n", 8 * word);
     let launch = Launch { threads, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0, cluster: 1 };
     let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
     let text = ("gather", include_str!("kernels/gather.cu"), &[][..]);
     let ports = [Port::shared(rows * columns * word), Port::input(size_of::<u64>()), Port::output(columns * word)];
     // SAFETY: a block reads a row within the matrix, and writes the row of its own item.
     #[allow(unsafe_code)]
-    let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
+    let kernel = unsafe {
+        let numbers = [rows, columns, to_row, to_column].map(|number| number as u64);
+        CustomKernel::new(text, ports, build, on_cpu).with_numbers(numbers)
+    };
     let p = Pipeline::new(format!("rows of a matrix of {rows} by {columns}"), planner);
     let inputs = [p.input("from"), p.input("numbers")];
     let [to] = p.step(kernel.described(format!("{rows} by {columns} words of {word} bytes, {layout:?}")), &inputs);

@@ -20,7 +20,7 @@
 //! assert_eq!(extension, stock.coset_lde_batch(trace, 1, BabyBear::GENERATOR).to_row_major_matrix());
 //! ```
 //!
-//! [`Mmcs`] commits to rows of matrices with [`Poseidon2`] of width 16; its commitments and proofs are those of Plonky3's
+//! [`Mmcs`] commits to rows of matrices with [`Poseidon2`], in trees of arity 2 or 4; its commitments and proofs are those of Plonky3's
 //! `MerkleTreeMmcs`, which verifies them. [`MerkleTree`] is the same with typed errors in place of Plonky3's trait, and
 //! [`resident`] for provers whose extensions stay on the device.
 
@@ -29,12 +29,15 @@ mod dft;
 mod engine;
 mod field;
 mod gather;
+mod hash;
 mod merkle;
 mod mmcs;
 mod pcs;
+mod permutation;
 mod poseidon2;
 pub mod resident;
 mod sponge;
+mod stock;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod transform;
@@ -44,7 +47,9 @@ pub use ringforge::{self, Engine, Error, Result};
 
 pub use dft::Dft;
 pub use field::EngineField;
+pub use hash::{HashField, Trees};
 pub use merkle::{Digest, MerkleTree};
 pub use mmcs::{Committed, Mmcs};
 pub use pcs::Pcs;
-pub use poseidon2::{HashField, Poseidon2};
+pub use permutation::Permutes;
+pub use poseidon2::Poseidon2;

@@ -4,24 +4,25 @@ use core::cmp::Reverse;
 
 use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
-use p3_merkle_tree::PrunedMerklePaths;
 use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::words;
-use crate::poseidon2::{DIGEST, HashField, Poseidon2};
+use crate::hash::HashField;
+use crate::poseidon2::Poseidon2;
 use crate::resident;
 
-/// The hash of a row or of two digests.
-pub type Digest<F> = [F; DIGEST];
+/// The hash of a row or of other digests.
+pub type Digest<F> = <F as HashField>::Digest;
 
-/// A binary Merkle tree over the rows of matrices: caps, paths and pruned paths are those of Plonky3's `MerkleTreeMmcs` of arity
-/// 2, which verifies them.
+/// A Merkle tree over the rows of matrices: caps, paths and pruned paths are those of Plonky3's `MerkleTreeMmcs` of the hash's
+/// arity, which verifies them.
 ///
 /// The digests of the highest matrices' rows are its leaves. The rows of a lower one join at the layer of so many nodes, with
-/// heights of ⌈highest / 2^k⌉; matrices of one height are read side by side.
+/// heights of ⌈highest / 2^k⌉; matrices of one height are read side by side. Of four children a node has two where rows join
+/// at the layer between.
 #[derive(Debug, Clone)]
-pub struct MerkleTree<F> {
+pub struct MerkleTree<F: HashField> {
     /// As the layers say, from the digests of rows to the root.
     digests: Vec<Vec<Digest<F>>>,
     layers: Layers,
@@ -39,10 +40,10 @@ impl<F: HashField> MerkleTree<F> {
         matrices: impl IntoIterator<Item = &'a M>,
     ) -> Result<Self> {
         let groups = by_height(matrices);
-        check_heights(groups.iter().map(Matrix::height))?;
+        let layers = Layers::new(groups.iter().map(Matrix::height), hash.arity())?;
         let stream = engine.device().stream()?;
-        let digests = groups.iter().map(|group| Ok((group.height(), digests_of_rows(engine, &stream, hash, group)?)));
-        resident::MerkleTree::of_digests(engine, &stream, hash, digests)?.download(&stream)
+        let digests = groups.iter().map(|group| digests_of_rows(engine, &stream, hash, group));
+        resident::MerkleTree::of_digests(engine, &stream, hash, layers, digests)?.download(&stream)
     }
 
     /// The tree of these digests.
@@ -72,9 +73,9 @@ impl<F: HashField> MerkleTree<F> {
     /// The paths from the leaves of these indices, in any order and as often as one likes, to a cap: of each layer, from the
     /// bottom, the siblings that the paths do not make themselves. `None` where there is no such row or cap.
     #[must_use]
-    pub fn paths(&self, rows: &[usize], cap_height: usize) -> Option<PrunedMerklePaths<F, DIGEST>> {
+    pub fn paths(&self, rows: &[usize], cap_height: usize) -> Option<F::Paths> {
         let siblings = self.layers.paths(rows, cap_height)?;
-        Some(PrunedMerklePaths { sibling_hashes: self.siblings(&siblings) })
+        Some(F::paths(self.siblings(&siblings)))
     }
 
     /// Where digests stand.
@@ -87,21 +88,51 @@ impl<F: HashField> MerkleTree<F> {
     }
 }
 
-/// Where the digests of a tree stand: from the leaves to the root, an odd number of them, but for the root, made even by a
-/// digest of zeros.
+/// Where the digests of a tree stand, from the leaves to the root: as many of a layer, but for the root, as make whole nodes of the
+/// tree's arity, digests of zeros behind the others.
 #[derive(Debug, Clone)]
 pub(crate) struct Layers {
     counts: Vec<usize>,
+    /// What lies between a layer and the next.
+    steps: Vec<Step>,
     /// Leaves that are rows.
     rows: usize,
 }
 
+/// From the digests of a layer to the next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// Digests below a node: the arity, or 2 where rows join between.
+    pub(crate) children: usize,
+    /// Nodes that have children.
+    pub(crate) nodes: usize,
+    /// Whether rows join at these nodes.
+    pub(crate) joined: bool,
+}
+
 impl Layers {
-    /// Of a tree over so many rows, at least one.
-    pub(crate) fn new(rows: usize) -> Self {
-        let even = |count: usize| if count > 1 { count.next_multiple_of(2) } else { count };
-        let above = |&count: &usize| (count > 1).then(|| even(count / 2));
-        Self { counts: core::iter::successors(Some(even(rows)), above).collect(), rows }
+    /// Of a tree of this arity over the rows of matrices of these heights, each once, the largest first.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for no heights, heights of 0, and others than those that Plonky3 has trees for.
+    pub(crate) fn new(heights: impl Iterator<Item = usize> + Clone, arity: usize) -> Result<Self> {
+        check_heights(heights.clone())?;
+        let mut heights = heights.peekable();
+        let rows = heights.next().unwrap_or(1);
+        let padded = |count: usize| if count > 1 { count.next_multiple_of(arity) } else { count };
+        let (mut count, mut counts, mut steps) = (padded(rows), Vec::new(), Vec::new());
+        while count > 1 {
+            counts.push(count);
+            let of_all = (count / arity).next_power_of_two();
+            let between = heights.peek().is_some_and(|height| height.next_power_of_two() > of_all);
+            let children = if between { 2 } else { arity };
+            let nodes = count / children;
+            let joins = |height: &usize| height.next_power_of_two() == nodes.next_power_of_two();
+            steps.push(Step { children, nodes, joined: heights.next_if(joins).is_some() });
+            count = padded(nodes);
+        }
+        counts.push(count);
+        Ok(Self { counts, steps, rows })
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -110,12 +141,17 @@ impl Layers {
 
     /// Layers above the leaves.
     pub(crate) fn height(&self) -> usize {
-        self.counts.len() - 1
+        self.steps.len()
     }
 
     /// Digests of a layer.
     pub(crate) fn count(&self, layer: usize) -> usize {
         self.counts[layer]
+    }
+
+    /// From the leaves to the root.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
     }
 
     /// The layer that stands so many below the root, if it has as many digests as a cap.
@@ -126,8 +162,7 @@ impl Layers {
 
     /// The layers and numbers of the siblings from a leaf to a cap.
     pub(crate) fn path(&self, row: usize, cap_height: usize) -> Option<Vec<(usize, usize)>> {
-        let below_cap = self.height().checked_sub(cap_height)?;
-        (row < self.rows).then(|| (0..below_cap).map(|layer| (layer, (row >> layer) ^ 1)).collect())
+        self.paths(&[row], cap_height)
     }
 
     /// The same from some leaves, without what they make themselves, layer by layer.
@@ -140,10 +175,14 @@ impl Layers {
             return None;
         }
         let mut all = Vec::new();
-        for layer in 0..below_cap {
-            let siblings = nodes.iter().map(|node| node ^ 1).filter(|sibling| nodes.binary_search(sibling).is_err());
-            all.extend(siblings.map(|sibling| (layer, sibling)));
-            nodes.iter_mut().for_each(|node| *node /= 2);
+        for (layer, &Step { children, .. }) in self.steps[..below_cap].iter().enumerate() {
+            for known in nodes.chunk_by(|a, b| a / children == b / children) {
+                let first = known[0] / children * children;
+                all.extend(
+                    (first..first + children).filter(|child| !known.contains(child)).map(|child| (layer, child)),
+                );
+            }
+            nodes.iter_mut().for_each(|node| *node /= children);
             nodes.dedup();
         }
         Some(all)
@@ -169,7 +208,7 @@ fn digests_of_rows<F: HashField>(
     if columns == 0 {
         return Err(length("columns, at least", 1, 0));
     }
-    let program = engine.program_of(&(hash.key(), columns), |planner| hash.rows(planner, columns))?;
+    let program = engine.program_of(&(hash.key_of_rows(), columns), |planner| hash.rows(planner, columns))?;
     let copies = engine.device().stream()?;
     let mut digests = stream.zeros(rows * size_of::<Digest<F>>())?;
     let at_once = (ROWS_AT_ONCE / (columns * size_of::<F>())).max(1);
@@ -198,7 +237,7 @@ fn by_height<'a, F: HashField, M: Matrix<F> + 'a>(matrices: impl IntoIterator<It
 }
 
 /// Whether Plonky3 has a tree for matrices of these heights, the largest first.
-pub(crate) fn check_heights(heights: impl Iterator<Item = usize>) -> Result<()> {
+fn check_heights(heights: impl Iterator<Item = usize>) -> Result<()> {
     let mut heights = heights.peekable();
     let Some(&most) = heights.peek() else { return Err(length("matrices, at least", 1, 0)) };
     for height in heights {

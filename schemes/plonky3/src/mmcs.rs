@@ -1,17 +1,21 @@
 //! Plonky3's trait of commitments to matrices.
 
+use core::fmt;
+
 use p3_commit::{BatchOpening, BatchOpeningRef, Mmcs as Trait};
 use p3_matrix::{Dimensions, Matrix};
-use p3_merkle_tree::{MerkleTreeError, PrunedMerklePaths};
+use p3_merkle_tree::MerkleTreeError;
 use p3_symmetric::MerkleCap;
 use ringforge::Engine;
 
 use crate::engine::{MOST, or_stock, shared};
+use crate::hash::HashField;
 use crate::merkle::{Digest, MerkleTree};
-use crate::poseidon2::{DIGEST, HashField, Poseidon2, Stock};
+use crate::poseidon2::Poseidon2;
+use crate::stock::{Kept, Stock};
 
-/// Commitments to the rows of matrices by [`Poseidon2`] of width 16: those of Plonky3's `MerkleTreeMmcs` of arity 2, whose
-/// verifier takes the proofs.
+/// Commitments to the rows of matrices by [`Poseidon2`]: those of Plonky3's `MerkleTreeMmcs` of its arity, whose verifier takes the
+/// proofs.
 ///
 /// Rows are hashed on the first CUDA GPU, and where there is none in Plonky3's own code. The trait cannot fail: what the device
 /// fails at is done by Plonky3's code, with a line in the log the first time. It panics where
@@ -32,7 +36,7 @@ impl<F: HashField> Mmcs<F> {
     pub fn new(hash: &Poseidon2<F>, cap_height: usize) -> Self {
         let engine = shared();
         let engine = (!engine.device().limits().is_cpu()).then(|| engine.clone());
-        Self { hash: hash.clone(), cap_height, engine, stock: hash.stock(cap_height) }
+        Self { hash: hash.clone(), cap_height, engine, stock: Stock::new(hash, cap_height) }
     }
 
     /// The same, hashing on this engine's device, a CPU too.
@@ -67,15 +71,22 @@ impl<F: HashField> Mmcs<F> {
 pub(crate) type Made<F, M> = (MerkleCap<F, Digest<F>>, Committed<F, M>);
 
 /// Matrices and the tree over their rows.
-#[derive(Debug)]
-pub struct Committed<F, M>(Data<F, M>);
+pub struct Committed<F: HashField, M>(Data<F, M>);
 
-#[derive(Debug)]
-enum Data<F, M> {
+enum Data<F: HashField, M> {
     /// With a tree of the engine's.
     Own(Vec<M>, MerkleTree<F>),
     /// In a tree of Plonky3's.
-    Stock(p3_merkle_tree::MerkleTree<F, F, M, 2, DIGEST>),
+    Stock(Kept<F, M>),
+}
+
+impl<F: HashField, M> fmt::Debug for Committed<F, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Data::Own(..) => "Committed(by an engine)",
+            Data::Stock(_) => "Committed(by Plonky3)",
+        })
+    }
 }
 
 /// The rows that stand below a leaf, one of each matrix; none where there is no such leaf.
@@ -88,7 +99,7 @@ impl<F: HashField> Trait<F> for Mmcs<F> {
     type ProverData<M> = Committed<F, M>;
     type Commitment = MerkleCap<F, Digest<F>>;
     type Proof = Vec<Digest<F>>;
-    type MultiProof = PrunedMerklePaths<F, DIGEST>;
+    type MultiProof = F::Paths;
     type Error = MerkleTreeError;
 
     fn commit<M: Matrix<F>>(&self, inputs: Vec<M>) -> (Self::Commitment, Self::ProverData<M>) {
@@ -104,7 +115,7 @@ impl<F: HashField> Trait<F> for Mmcs<F> {
 
     fn open_batch<M: Matrix<F>>(&self, index: usize, prover_data: &Self::ProverData<M>) -> BatchOpening<F, Self> {
         let (rows, path) = match &prover_data.0 {
-            Data::Stock(tree) => self.stock.open_batch(index, tree).unpack(),
+            Data::Stock(tree) => tree.open(index),
             Data::Own(matrices, tree) => {
                 let path = tree.path(index, self.cap_height.min(tree.height()));
                 (rows(matrices, tree, index), path.unwrap_or_default())
@@ -115,7 +126,7 @@ impl<F: HashField> Trait<F> for Mmcs<F> {
 
     fn get_matrices<'a, M: Matrix<F>>(&self, prover_data: &'a Self::ProverData<M>) -> Vec<&'a M> {
         match &prover_data.0 {
-            Data::Stock(tree) => self.stock.get_matrices(tree),
+            Data::Stock(tree) => tree.matrices(),
             Data::Own(matrices, _) => matrices.iter().collect(),
         }
     }
@@ -128,7 +139,7 @@ impl<F: HashField> Trait<F> for Mmcs<F> {
         batch_opening: BatchOpeningRef<'_, F, Self>,
     ) -> Result<(), Self::Error> {
         let (rows, path) = batch_opening.unpack();
-        self.stock.verify_batch(commit, dimensions, index, BatchOpeningRef::new(rows, path))
+        self.stock.verify(commit, dimensions, index, rows, path)
     }
 
     fn open_multi_batch<M: Matrix<F>>(
@@ -137,11 +148,11 @@ impl<F: HashField> Trait<F> for Mmcs<F> {
         prover_data: &Self::ProverData<M>,
     ) -> (Vec<Vec<Vec<F>>>, Self::MultiProof) {
         match &prover_data.0 {
-            Data::Stock(tree) => self.stock.open_multi_batch(indices, tree),
+            Data::Stock(tree) => tree.open_several(indices),
             Data::Own(matrices, tree) => {
                 let paths = tree.paths(indices, self.cap_height.min(tree.height()));
-                let none = PrunedMerklePaths { sibling_hashes: Vec::new() };
-                (indices.iter().map(|&index| rows(matrices, tree, index)).collect(), paths.unwrap_or(none))
+                let none = || F::paths(Vec::new());
+                (indices.iter().map(|&index| rows(matrices, tree, index)).collect(), paths.unwrap_or_else(none))
             }
         }
     }
@@ -154,6 +165,6 @@ impl<F: HashField> Trait<F> for Mmcs<F> {
         opened_values: &[Vec<R>],
         proof: &Self::MultiProof,
     ) -> Result<(), Self::Error> {
-        self.stock.verify_multi_batch(commit, dimensions, indices, opened_values, proof)
+        self.stock.verify_several(commit, dimensions, indices, opened_values, proof)
     }
 }

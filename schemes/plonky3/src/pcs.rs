@@ -15,8 +15,8 @@ use p3_matrix::dense::RowMajorMatrix;
 use crate::commit::Traces;
 use crate::dft::Dft;
 use crate::engine::or_stock;
+use crate::hash::HashField;
 use crate::mmcs::{Committed, Made, Mmcs};
-use crate::poseidon2::HashField;
 
 /// Plonky3's `TwoAdicFriPcs` over [`Dft`] and [`Mmcs`], with another way to commit to traces: they are extended and hashed on the
 /// device, and the extension comes to the host once, beside the hashing. Commitments and proofs are the same; all but

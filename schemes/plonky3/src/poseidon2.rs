@@ -1,275 +1,241 @@
-//! Poseidon2 of width 16: constants, and the kernels that hash with them.
+//! Poseidon2 as Plonky3 hashes rows and digests with it, and the kernels that do so.
 
-use core::any::TypeId;
-use core::fmt::Write;
-use std::sync::Arc;
+use core::fmt;
 
-use p3_baby_bear::{BabyBear, GenericPoseidon2LinearLayersBabyBear, Poseidon2BabyBear};
-use p3_field::Field;
-use p3_koala_bear::{GenericPoseidon2LinearLayersKoalaBear, KoalaBear, Poseidon2KoalaBear};
-use p3_merkle_tree::MerkleTreeMmcs;
-use p3_poseidon2::{ExternalLayerConstants, GenericPoseidon2LinearLayers};
-use p3_symmetric::{
-    CryptographicPermutation, PaddingFreeSponge, Permutation, PseudoCompressionFunction, TruncatedPermutation,
-};
-use ringforge::kernels::{Args, Built, CustomKernel, Header, Port, Table};
-use ringforge::{Error, Limits, Pipeline, Plan, Planner, Result};
+use p3_poseidon2::ExternalLayerConstants;
+use ringforge::kernels::{Args, Built, CustomKernel, Port, Table};
+use ringforge::{Pipeline, Plan, Planner, Result};
 
-use crate::field::{EngineField, elements, words};
-
-/// Elements of a state.
-pub(crate) const WIDTH: usize = 16;
-/// Elements of a digest, and of a block that the sponge absorbs.
-pub(crate) const DIGEST: usize = 8;
+use crate::field::{EngineField, elements, elements_mut};
+use crate::hash::HashField;
+use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 
 /// Threads of a block, an item each.
 const THREADS: u32 = 128;
 
-const HEADERS: &[Header] = &[Header { name: "poseidon2.cuh", text: include_str!("poseidon2.cuh") }];
+/// Two inputs of an item, and its output.
+type Both<'a, F> = (&'a [Word<F>], &'a [Word<F>], &'a mut [Word<F>]);
+type Word<F> = <F as EngineField>::Word;
 
-/// Plonky3's hash of rows.
-type Sponge<F> = PaddingFreeSponge<<F as HashField>::Permutation, WIDTH, DIGEST, DIGEST>;
-/// Plonky3's hash of pairs.
-type Compression<F> = TruncatedPermutation<<F as HashField>::Permutation, 2, DIGEST, WIDTH>;
-/// Plonky3's trees of both.
-pub(crate) type Stock<F> =
-    MerkleTreeMmcs<<F as Field>::Packing, <F as Field>::Packing, Sponge<F>, Compression<F>, 2, DIGEST>;
-
-/// A field with a Poseidon2 of width 16: BabyBear and KoalaBear.
-pub trait HashField: EngineField<Word = u32> {
-    /// Plonky3's permutation.
-    type Permutation: CryptographicPermutation<[Self; WIDTH]>
-        + CryptographicPermutation<[Self::Packing; WIDTH]>
-        + Clone
-        + core::fmt::Debug
-        + Send
-        + Sync
-        + 'static;
-
-    /// The degree of the S-box.
-    const DEGREE: u32;
-
-    /// The permutation with these round constants.
-    fn permutation(external: ExternalLayerConstants<Self, WIDTH>, internal: Vec<Self>) -> Self::Permutation;
-
-    /// The linear layer of internal rounds.
-    fn internal_layer(state: &mut [Self; WIDTH]);
-}
-
-macro_rules! hash_field {
-    ($field:ty, $permutation:ty, $layers:ty, $degree:literal) => {
-        impl HashField for $field {
-            type Permutation = $permutation;
-
-            const DEGREE: u32 = $degree;
-
-            fn permutation(external: ExternalLayerConstants<Self, WIDTH>, internal: Vec<Self>) -> Self::Permutation {
-                Self::Permutation::new(external, internal)
-            }
-
-            fn internal_layer(state: &mut [Self; WIDTH]) {
-                <$layers>::internal_linear_layer(state);
-            }
-        }
-    };
-}
-
-hash_field!(BabyBear, Poseidon2BabyBear<WIDTH>, GenericPoseidon2LinearLayersBabyBear, 7);
-hash_field!(KoalaBear, Poseidon2KoalaBear<WIDTH>, GenericPoseidon2LinearLayersKoalaBear, 3);
-
-/// Poseidon2 of width 16 with round constants of one's choice, as Plonky3 hashes with it: rows by [`PaddingFreeSponge`] of rate
-/// 8, pairs of digests by [`TruncatedPermutation`].
-#[derive(Debug, Clone)]
+/// Poseidon2 with round constants of one's choice, as Plonky3 hashes with it: rows by [`PaddingFreeSponge`], whose blocks have as many
+/// elements as a digest, and two or four digests by [`TruncatedPermutation`].
+///
+/// [`PaddingFreeSponge`]: p3_symmetric::PaddingFreeSponge
+/// [`TruncatedPermutation`]: p3_symmetric::TruncatedPermutation
+#[derive(Clone)]
 pub struct Poseidon2<F: HashField> {
+    rows: Permutation<F>,
     permutation: F::Permutation,
-    /// External rounds at either end, and internal ones.
-    rounds: (usize, usize),
-    /// As `poseidon2.cuh` has them.
-    constants: Arc<[u8]>,
+    /// For digests, if not the same.
+    wide: Option<(Permutation<F>, F::Wide)>,
 }
 
 impl<F: HashField> Poseidon2<F> {
-    /// With these constants of the external rounds and the internal ones: those that Plonky3's permutation was made from.
+    /// With these constants of the external rounds and the internal ones: those that Plonky3's permutation was made from. Two digests
+    /// make one.
     ///
     /// # Errors
-    /// [`Error::Length`] for fewer than six external rounds.
-    pub fn new(external: &ExternalLayerConstants<F, WIDTH>, internal: &[F]) -> Result<Self> {
-        let ends = [external.get_initial_constants(), external.get_terminal_constants()];
-        let rounds = (ends[0].len(), internal.len());
-        if rounds.0 < 3 {
-            return Err(Error::Length { what: "external rounds at either end, at least", expected: 3, got: rounds.0 });
-        }
-        let mut all = ends.concat().concat();
-        all.extend_from_slice(internal);
-        all.extend(diagonal::<F>());
-        let constants = bytemuck::cast_slice(words(&all)).into();
-        Ok(Self { permutation: F::permutation(external.clone(), internal.to_vec()), rounds, constants })
+    /// [`Error::Length`](ringforge::Error::Length) for fewer than six external rounds.
+    pub fn new<const WIDTH: usize>(external: &ExternalLayerConstants<F, WIDTH>, internal: &[F]) -> Result<Self>
+    where
+        F: Permutes<WIDTH, Permutation = <F as HashField>::Permutation>,
+    {
+        let (rows, permutation) = Permutation::new(external, internal)?;
+        Ok(Self { rows, permutation, wide: None })
     }
 
-    /// The trees of Plonky3 with the same constants, which are this module's meaning.
-    pub(crate) fn stock(&self, cap_height: usize) -> Stock<F> {
-        let (sponge, compression) =
-            (Sponge::<F>::new(self.permutation.clone()), Compression::<F>::new(self.permutation.clone()));
-        Stock::<F>::new(sponge, compression, cap_height)
+    /// The same, but that four digests make one, by the permutation of twice the width with these constants.
+    ///
+    /// # Errors
+    /// As [`Poseidon2::new`].
+    pub fn of_arity_4<const WIDE: usize>(
+        self,
+        external: &ExternalLayerConstants<F, WIDE>,
+        internal: &[F],
+    ) -> Result<Self>
+    where
+        F: Permutes<WIDE, Permutation = F::Wide>,
+    {
+        Ok(Self { wide: Some(Permutation::new(external, internal)?), ..self })
     }
 
-    /// Plonky3's permutation with the same constants.
+    /// Plonky3's permutation with the same constants, which hashes rows.
     #[must_use]
     pub fn permutation(&self) -> &F::Permutation {
         &self.permutation
     }
 
-    /// What decides the plans, but for columns.
-    pub(crate) fn key(&self) -> (TypeId, (usize, usize), Arc<[u8]>) {
-        (TypeId::of::<F>(), self.rounds, self.constants.clone())
+    /// Plonky3's permutation with the same constants, which makes one of four digests, if they are four.
+    #[must_use]
+    pub fn wide_permutation(&self) -> Option<&F::Wide> {
+        self.wide.as_ref().map(|(_, plonky3)| plonky3)
+    }
+
+    /// Digests that make one.
+    #[must_use]
+    pub fn arity(&self) -> usize {
+        self.digests().width() / F::DIGEST
+    }
+
+    /// What hashes digests.
+    fn digests(&self) -> &Permutation<F> {
+        self.wide.as_ref().map_or(&self.rows, |(own, _)| own)
+    }
+
+    /// What decides the plans for rows, but for columns.
+    pub(crate) fn key_of_rows(&self) -> Key {
+        self.rows.key()
+    }
+
+    /// What decides the plans for digests, but for how many children a node has.
+    pub(crate) fn key_of_digests(&self) -> Key {
+        self.digests().key()
+    }
+
+    /// Elements of a sponge's state.
+    pub(crate) fn width(&self) -> usize {
+        self.rows.width()
     }
 
     /// The plan from `rows` of so many columns to `digests`.
     pub(crate) fn rows(&self, planner: &Planner, columns: usize) -> Result<Plan> {
-        let permutation = self.permutation.clone();
+        let permutation = self.rows.clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
-            args.each(items, |_, (row, digest): (&[u32], &mut [u32; DIGEST])| {
-                let mut state = [F::ZERO; WIDTH];
-                absorb(&permutation, &mut state, 0, true, elements(row).iter().copied());
-                digest.copy_from_slice(words(&state[..DIGEST]));
+            args.each(items, |_, (row, digest): (&[F::Word], &mut [F::Word])| {
+                let mut state = [F::ZERO; MOST];
+                absorb::<F>(&permutation, &mut state, 0, true, elements(row).iter().copied());
+                put(&state, digest);
                 Ok(())
             })
         };
         let text = ("poseidon2_rows", include_str!("kernels/poseidon2_rows.cu"), HEADERS);
-        let (ports, build) = (ports(columns), self.build(Some(Columns::whole(0, columns))));
+        let ports = [Port::input(columns * size_of::<F>()), Port::output(size_of::<F::Digest>())];
         // SAFETY: a thread reads the columns of its own row and all constants, and writes its own digest.
         #[allow(unsafe_code)]
-        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, format!("Poseidon2 of rows of {columns}"), &["rows"], "digests", kernel)
+        let kernel =
+            unsafe { CustomKernel::new(text, ports, self.build(&self.rows), on_cpu).with_numbers([columns as u64]) };
+        let title = format!("Poseidon2 of rows of {columns}");
+        plan(planner, title, (&["rows"], "digests"), kernel, &self.rows)
     }
 
     /// The plan from `columns`, and from the `states` of the sponges before them unless they are the first, to `digests` or, if
     /// more are to come, to the `next` states. An item is a row.
     pub(crate) fn columns(&self, planner: &Planner, part: Columns) -> Result<Plan> {
         let Columns { height, count, before, ends } = part;
-        let permutation = self.permutation.clone();
-        let squeeze = move |item: usize, columns: &[u32], mut state: [F; WIDTH], to: &mut [u32]| {
+        let permutation = self.rows.clone();
+        let squeeze = move |item: usize, columns: &[F::Word], mut state: [F; MOST], to: &mut [F::Word]| {
             let row = columns.iter().skip(item % height).step_by(height);
             let row = row.map(|word| elements::<F>(core::slice::from_ref(word))[0]);
-            absorb(&permutation, &mut state, before.unwrap_or(0), ends, row);
-            to.copy_from_slice(words(&state[..to.len()]));
+            absorb::<F>(&permutation, &mut state, before.unwrap_or(0), ends, row);
+            put(&state, to);
         };
-        let bytes = |words: usize| words * size_of::<u32>();
-        let all = Port::shared(bytes(height * count));
-        let (to, stored) = if ends { ("digests", DIGEST) } else { ("next", WIDTH) };
-        let stored = Port::output(bytes(stored));
-        let build = self.build(Some(part));
+        let all = Port::shared(height * count * size_of::<F>());
+        let state = self.width() * size_of::<F>();
+        let (to, stored) = if ends { ("digests", size_of::<F::Digest>()) } else { ("next", state) };
+        let stored = Port::output(stored);
+        let build = self.build(&self.rows);
         let title = format!("Poseidon2 of rows of {count} columns, {}", if ends { "to the end" } else { "of more" });
-        if before.is_none() {
+        let numbers = [height as u64, count as u64, ends.into()];
+        let Some(before) = before else {
             let on_cpu = move |items, args: &mut Args<'_>| {
-                args.each(items, |item, (columns, to): (&[u32], &mut [u32])| {
-                    squeeze(item, columns, [F::ZERO; WIDTH], to);
+                args.each(items, |item, (columns, to): (&[F::Word], &mut [F::Word])| {
+                    squeeze(item, columns, [F::ZERO; MOST], to);
                     Ok(())
                 })
             };
             let text = ("poseidon2_columns", include_str!("kernels/poseidon2_columns.cu"), HEADERS);
             // SAFETY: a thread reads its own row of all columns and all constants, and writes its own state or digest.
             #[allow(unsafe_code)]
-            let kernel = unsafe { CustomKernel::new(text, [all, stored], build, on_cpu) };
-            return self.plan(planner, title, &["columns"], to, kernel);
-        }
+            let kernel = unsafe { CustomKernel::new(text, [all, stored], build, on_cpu).with_numbers(numbers) };
+            return plan(planner, title, (&["columns"], to), kernel, &self.rows);
+        };
         let on_cpu = move |items, args: &mut Args<'_>| {
-            args.each(items, |item, (columns, before, to): (&[u32], &[u32; WIDTH], &mut [u32])| {
-                squeeze(item, columns, core::array::from_fn(|i| elements::<F>(before)[i]), to);
+            args.each(items, |item, (columns, before, to): Both<'_, F>| {
+                let mut state = [F::ZERO; MOST];
+                state[..before.len()].copy_from_slice(elements(before));
+                squeeze(item, columns, state, to);
                 Ok(())
             })
         };
         let text = ("poseidon2_resumed", include_str!("kernels/poseidon2_resumed.cu"), HEADERS);
-        let ports = [all, Port::input(bytes(WIDTH)), stored];
+        let ports = [all, Port::input(state), stored];
+        let numbers = [&numbers[..], &[before as u64]].concat();
         // SAFETY: as above, and it reads its own state.
         #[allow(unsafe_code)]
-        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, title, &["columns", "states"], to, kernel)
+        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers(numbers) };
+        plan(planner, title, (&["columns", "states"], to), kernel, &self.rows)
     }
 
-    /// The plan from `pairs` of digests to `digests`.
-    pub(crate) fn pairs(&self, planner: &Planner) -> Result<Plan> {
-        let compression = Compression::<F>::new(self.permutation.clone());
+    /// The plan from the digests of nodes' `children`, so many each and no more than the arity, to `digests`.
+    pub(crate) fn nodes(&self, planner: &Planner, each: usize) -> Result<Plan> {
+        let permutation = self.digests().clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
-            args.each(items, |_, (pair, digest): (&[[u32; DIGEST]; 2], &mut [u32; DIGEST])| {
-                *digest = compress::<F>(&compression, pair.each_ref());
+            args.each(items, |_, (children, digest): (&[F::Word], &mut [F::Word])| {
+                put(&combine(&permutation, elements(children)), digest);
                 Ok(())
             })
         };
-        let text = ("poseidon2_pairs", include_str!("kernels/poseidon2_pairs.cu"), HEADERS);
-        let (ports, build) = (ports(WIDTH), self.build(None));
-        // SAFETY: a thread reads its own pair and all constants, and writes its own digest.
+        let text = ("poseidon2_nodes", include_str!("kernels/poseidon2_nodes.cu"), HEADERS);
+        let ports = [Port::input(each * size_of::<F::Digest>()), Port::output(size_of::<F::Digest>())];
+        let build = self.build(self.digests());
+        // SAFETY: a thread reads its own children and all constants, and writes its own digest.
         #[allow(unsafe_code)]
-        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, "Poseidon2 of pairs".into(), &["pairs"], "digests", kernel)
+        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers([each as u64]) };
+        let title = format!("Poseidon2 of {each} digests");
+        plan(planner, title, (&["children"], "digests"), kernel, self.digests())
     }
 
-    /// The plan from `pairs` of digests and the digests of `rows` that are injected above them to `digests`.
-    pub(crate) fn injected(&self, planner: &Planner) -> Result<Plan> {
-        let compression = Compression::<F>::new(self.permutation.clone());
+    /// The plan from the digests of nodes' `children`, so many each, and those of `rows` that are injected above them to `digests`.
+    pub(crate) fn injected(&self, planner: &Planner, each: usize) -> Result<Plan> {
+        let permutation = self.digests().clone();
         let on_cpu = move |items, args: &mut Args<'_>| {
-            type Item<'a> = (&'a [[u32; DIGEST]; 2], &'a [u32; DIGEST], &'a mut [u32; DIGEST]);
-            args.each(items, |_, (pair, row, digest): Item<'_>| {
-                let above = compress::<F>(&compression, pair.each_ref());
-                *digest = compress::<F>(&compression, [&above, row]);
+            args.each(items, |_, (children, row, digest): Both<'_, F>| {
+                let above = combine(&permutation, elements(children));
+                put(&combine(&permutation, &[&above[..F::DIGEST], elements(row)].concat()), digest);
                 Ok(())
             })
         };
         let text = ("poseidon2_injected", include_str!("kernels/poseidon2_injected.cu"), HEADERS);
-        let [pairs, digests] = ports(WIDTH);
-        let (ports, build) = ([pairs, Port::input(DIGEST * size_of::<u32>()), digests], self.build(None));
-        // SAFETY: a thread reads its own pair, its own row's digest and all constants, and writes its own digest.
+        let digest = size_of::<F::Digest>();
+        let ports = [Port::input(each * digest), Port::input(digest), Port::output(digest)];
+        let build = self.build(self.digests());
+        // SAFETY: a thread reads its own children, its own row's digest and all constants, and writes its own digest.
         #[allow(unsafe_code)]
-        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
-        self.plan(planner, "Poseidon2 of pairs and rows".into(), &["pairs", "rows"], "digests", kernel)
-    }
-
-    fn plan(
-        &self,
-        planner: &Planner,
-        title: String,
-        inputs: &[&str],
-        output: &str,
-        kernel: CustomKernel,
-    ) -> Result<Plan> {
-        let p = Pipeline::new(title, planner);
-        let kernel = kernel.with_tables([Table::Bytes(self.constants.clone())]);
-        let inputs: Vec<_> = inputs.iter().map(|input| p.input(input)).collect();
-        let [to] = p.step(kernel.described(format!("modulo {}", F::ORDER_U64)), &inputs);
-        p.output(output, to);
-        p.build()
+        let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers([each as u64]) };
+        let title = format!("Poseidon2 of {each} digests and rows");
+        plan(planner, title, (&["children", "rows"], "digests"), kernel, self.digests())
     }
 
     /// The struct `Hash` of the texts, and the launch.
-    fn build(&self, columns: Option<Columns>) -> impl Fn(&Limits) -> Result<Built> + Send + Sync + 'static {
-        let ((half, internal), degree) = (self.rounds, F::DEGREE);
-        let Columns { height, count, before, ends } = columns.unwrap_or(Columns::whole(0, 0));
-        move |_| {
-            let mut text = String::from("#include \"mod31.cuh\"\nstruct Hash {\n");
-            let numbers = [
-                ("threads", THREADS as usize),
-                ("rows", height),
-                ("columns", count),
-                ("absorbed", before.unwrap_or(0)),
-                ("ends", ends.into()),
-                ("half", half),
-                ("internal", internal),
-                ("degree", degree as usize),
-            ];
-            for (name, number) in numbers {
-                let _ = writeln!(text, "    static constexpr rf::u32 {name} = {number};");
-            }
-            let q = F::ORDER_U64;
-            let (ratio, r2) = ((1 << 32) / q, (u128::from(u64::MAX) + 1) % u128::from(q));
-            // Newton: each step doubles the bits of q^-1 that are right, 3 of q itself
-            let inverse = (0..4).fold(q as u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(x.wrapping_mul(q as u32))));
-            let _ = writeln!(
-                text,
-                "    RF_METHOD static constexpr rf::Mod31 modulus() {{ return {{{q}u, {ratio}u, {inverse}u, {r2}u}}; }}\n}};"
-            );
-            Ok(Built::thread_per_item(THREADS, &text))
-        }
+    fn build(
+        &self,
+        permutation: &Permutation<F>,
+    ) -> impl Fn(&ringforge::Limits) -> Result<Built> + Send + Sync + use<F> {
+        let text = permutation.text(F::DIGEST, THREADS);
+        move |_| Ok(Built::thread_per_item(THREADS, &text))
     }
+}
+
+impl<F: HashField> fmt::Debug for Poseidon2<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rows by {:?}, digests by {:?}", self.rows, self.digests())
+    }
+}
+
+fn plan<F: EngineField>(
+    planner: &Planner,
+    title: String,
+    (inputs, output): (&[&str], &str),
+    kernel: CustomKernel,
+    permutation: &Permutation<F>,
+) -> Result<Plan> {
+    let p = Pipeline::new(title, planner);
+    let kernel = kernel.with_tables([Table::Bytes(permutation.constants())]);
+    let inputs: Vec<_> = inputs.iter().map(|input| p.input(input)).collect();
+    let about = format!("modulo {}, width {}", F::ORDER_U64, permutation.width());
+    let [to] = p.step(kernel.described(about), &inputs);
+    p.output(output, to);
+    p.build()
 }
 
 /// Columns that sponges absorb at once.
@@ -284,54 +250,38 @@ pub(crate) struct Columns {
     pub(crate) ends: bool,
 }
 
-impl Columns {
-    /// All columns of rows.
-    pub(crate) fn whole(height: usize, count: usize) -> Self {
-        Self { height, count, before: None, ends: true }
-    }
-}
-
-/// Absorbs elements into a state, as [`PaddingFreeSponge`] does, whose block has so many already. The last block is permuted
+/// Absorbs elements into a state, as Plonky3's sponge without padding does, whose block has so many already. The last block is permuted
 /// if it is full, or at the end.
 fn absorb<F: HashField>(
-    permutation: &F::Permutation,
-    state: &mut [F; WIDTH],
+    permutation: &Permutation<F>,
+    state: &mut [F; MOST],
     mut filled: usize,
     ends: bool,
     row: impl IntoIterator<Item = F>,
 ) {
+    let state = &mut state[..permutation.width()];
     for element in row {
         state[filled] = element;
         filled += 1;
-        if filled == DIGEST {
-            permutation.permute_mut(state);
+        if filled == F::DIGEST {
+            permutation.permute(state);
             filled = 0;
         }
     }
     if ends && filled > 0 {
-        permutation.permute_mut(state);
+        permutation.permute(state);
     }
 }
 
-/// Words in, a digest out.
-fn ports(inputs: usize) -> [Port; 2] {
-    [Port::input(inputs * size_of::<u32>()), Port::output(DIGEST * size_of::<u32>())]
+/// The permutation of these digests and zeros.
+fn combine<F: EngineField>(permutation: &Permutation<F>, digests: &[F]) -> [F; MOST] {
+    let mut state = [F::ZERO; MOST];
+    state[..digests.len()].copy_from_slice(digests);
+    permutation.permute(&mut state[..permutation.width()]);
+    state
 }
 
-/// Both digests in one.
-fn compress<F: HashField>(compression: &Compression<F>, pair: [&[u32; DIGEST]; 2]) -> [u32; DIGEST] {
-    let pair = pair.map(|half| core::array::from_fn(|i| elements::<F>(half)[i]));
-    let mut digest = [0; DIGEST];
-    digest.copy_from_slice(words(&compression.compress(pair)));
-    digest
-}
-
-/// D where the internal layer multiplies by 1 + D, from what the layer makes of unit vectors.
-fn diagonal<F: HashField>() -> [F; WIDTH] {
-    core::array::from_fn(|i| {
-        let mut unit = [F::ZERO; WIDTH];
-        unit[i] = F::ONE;
-        F::internal_layer(&mut unit);
-        unit[i] - F::ONE
-    })
+/// Writes the first elements of a state, each as the word below the modulus.
+fn put<F: EngineField>(state: &[F], to: &mut [F::Word]) {
+    elements_mut(to).iter_mut().zip(state).for_each(|(to, element)| *to = F::from_u64(element.as_canonical_u64()));
 }

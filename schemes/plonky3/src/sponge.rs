@@ -3,7 +3,8 @@
 use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Result, Stream};
 
-use crate::poseidon2::{Columns, DIGEST, HashField, Poseidon2, WIDTH};
+use crate::hash::HashField;
+use crate::poseidon2::{Columns, Poseidon2};
 
 /// A sponge for each row, on the device.
 pub(crate) struct Sponges<'a, F: HashField> {
@@ -26,10 +27,12 @@ impl<'a, F: HashField> Sponges<'a, F> {
     pub(crate) fn absorb(&mut self, stream: &Stream, columns: BufferSlice<'_>, count: usize) -> Result<()> {
         let before = self.absorbed.take();
         let ends = count == self.left;
-        let part = Columns { height: self.height, count, before: before.as_ref().map(|(has, _)| has % DIGEST), ends };
-        let program = self.engine.program_of(&(self.hash.key(), part), |planner| self.hash.columns(planner, part))?;
-        let (name, words) = if ends { ("digests", DIGEST) } else { ("next", WIDTH) };
-        let mut to = self.engine.device().buffer(self.height * words * size_of::<F>())?;
+        let part =
+            Columns { height: self.height, count, before: before.as_ref().map(|(has, _)| has % F::DIGEST), ends };
+        let program =
+            self.engine.program_of(&(self.hash.key_of_rows(), part), |planner| self.hash.columns(planner, part))?;
+        let (name, elements) = if ends { ("digests", F::DIGEST) } else { ("next", self.hash.width()) };
+        let mut to = self.engine.device().buffer(self.height * elements * size_of::<F>())?;
         let call = program.on(stream, self.height).input("columns", columns);
         let call = match &before {
             Some((_, states)) => call.input("states", states),

@@ -1,16 +1,20 @@
 //! The plans of the hashes, for the engine's tests: texts are held to Plonky3's own code, which is their meaning on a CPU.
 
 use p3_baby_bear::BabyBear;
+use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
 use p3_poseidon2::ExternalLayerConstants;
 use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Planner, Result};
 
+use crate::field::EngineField;
 use crate::gather::{self, Layout};
-use crate::poseidon2::{Columns, DIGEST, HashField, Poseidon2, WIDTH};
+use crate::hash::HashField;
+use crate::permutation::Permutes;
+use crate::poseidon2::{Columns, Poseidon2};
 use crate::transpose;
 
-/// The plans of Poseidon2 over both fields.
+/// The plans of Poseidon2 over all fields.
 #[derive(Debug)]
 pub struct Hashes;
 
@@ -19,7 +23,13 @@ impl Scheme for Hashes {
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let planner = Planner::new(limits.clone());
-        Ok([plans::<BabyBear>("BabyBear", 13, &planner)?, plans::<KoalaBear>("KoalaBear", 20, &planner)?].concat())
+        let mut random = Random::new(23);
+        Ok([
+            plans::<BabyBear, 16, 32>("BabyBear", 13, 30, &mut random, &planner)?,
+            plans::<KoalaBear, 16, 32>("KoalaBear", 20, 31, &mut random, &planner)?,
+            plans::<Goldilocks, 8, 16>("Goldilocks", 22, 22, &mut random, &planner)?,
+        ]
+        .concat())
     }
 }
 
@@ -47,24 +57,72 @@ pub fn refuse_stock() {
     log::set_max_level(log::LevelFilter::Warn);
 }
 
-/// A permutation with random constants and as many internal rounds.
+/// A hash with random constants and as many internal rounds.
 ///
 /// # Errors
 /// None for constants of these numbers.
-pub fn random<F: HashField>(random: &mut Random, internal: usize) -> Result<Poseidon2<F>> {
-    let mut element = || F::from_u64(random.bits());
-    let mut half = || (0..4).map(|_| core::array::from_fn(|_| element())).collect();
-    let external = ExternalLayerConstants::<F, WIDTH>::new(half(), half());
-    let internal: Vec<F> = (0..internal).map(|_| element()).collect();
+pub fn random<F, const WIDTH: usize>(random: &mut Random, internal: usize) -> Result<Poseidon2<F>>
+where
+    F: HashField + Permutes<WIDTH, Permutation = <F as HashField>::Permutation>,
+{
+    let (external, internal) = constants::<F, WIDTH>(random, internal);
     Poseidon2::new(&external, &internal)
 }
 
-fn plans<F: HashField>(field: &str, internal: usize, planner: &Planner) -> Result<Vec<NamedPlan>> {
-    let hash = random::<F>(&mut Random::new(23), internal)?;
+/// The same hash, but that four digests make one, with random constants and as many internal rounds for that.
+///
+/// # Errors
+/// None for constants of these numbers.
+pub fn of_arity_4<F, const WIDE: usize>(
+    hash: Poseidon2<F>,
+    random: &mut Random,
+    internal: usize,
+) -> Result<Poseidon2<F>>
+where
+    F: HashField + Permutes<WIDE, Permutation = <F as HashField>::Wide>,
+{
+    let (external, internal) = constants::<F, WIDE>(random, internal);
+    hash.of_arity_4(&external, &internal)
+}
+
+/// Random constants of eight external rounds and as many internal ones.
+fn constants<F: EngineField, const WIDTH: usize>(
+    random: &mut Random,
+    internal: usize,
+) -> (ExternalLayerConstants<F, WIDTH>, Vec<F>) {
+    let mut element = || F::from_u64(random.bits());
+    let mut half = || (0..4).map(|_| core::array::from_fn(|_| element())).collect();
+    let external = ExternalLayerConstants::new(half(), half());
+    (external, (0..internal).map(|_| element()).collect())
+}
+
+fn plans<F, const WIDTH: usize, const WIDE: usize>(
+    field: &str,
+    internal: usize,
+    internal_of_wide: usize,
+    random: &mut Random,
+    planner: &Planner,
+) -> Result<Vec<NamedPlan>>
+where
+    F: HashField
+        + Permutes<WIDTH, Permutation = <F as HashField>::Permutation>
+        + Permutes<WIDE, Permutation = <F as HashField>::Wide>,
+{
+    let hash = self::random::<F, WIDTH>(random, internal)?;
+    let wide = of_arity_4::<F, WIDE>(hash.clone(), random, internal_of_wide)?;
+    let digest = F::DIGEST;
+    let pairs = [("children", 2 * digest)];
     let mut plans = vec![
-        sampled::<F>(format!("{field} pairs"), &[("pairs", WIDTH)], hash.pairs(planner)?),
-        sampled::<F>(format!("{field} injected"), &[("pairs", WIDTH), ("rows", DIGEST)], hash.injected(planner)?),
+        sampled::<F>(format!("{field} pairs"), &pairs, hash.nodes(planner, 2)?),
+        sampled::<F>(format!("{field} injected"), &[pairs[0], ("rows", digest)], hash.injected(planner, 2)?),
     ];
+    for children in [2, 4] {
+        let (nodes, injected) = (wide.nodes(planner, children)?, wide.injected(planner, children)?);
+        let children_of = ("children", children * digest);
+        plans.push(sampled::<F>(format!("{field} nodes of {children} of 4"), &[children_of], nodes));
+        let inputs = [children_of, ("rows", digest)];
+        plans.push(sampled::<F>(format!("{field} injected above {children} of 4"), &inputs, injected));
+    }
     for columns in [1, 8, 13, 16, 31] {
         plans.push(sampled::<F>(
             format!("{field} rows of {columns}"),
@@ -74,7 +132,7 @@ fn plans<F: HashField>(field: &str, internal: usize, planner: &Planner) -> Resul
     }
     for (height, columns) in [(4, 1), (32, 13), (1, 16)] {
         let (name, shared) = (format!("{field} {columns} columns of {height}"), height * columns);
-        let plan = hash.columns(planner, Columns::whole(height, columns))?;
+        let plan = hash.columns(planner, Columns { height, count: columns, before: None, ends: true })?;
         plans.push(shared_by_rows::<F>(name, ("columns", shared), &[], plan));
     }
     // the first columns, some in between and the last ones, at the edges of blocks and within
@@ -86,14 +144,15 @@ fn plans<F: HashField>(field: &str, internal: usize, planner: &Planner) -> Resul
         (7, 5, Some(3), true),
     ] {
         let plan = hash.columns(planner, Columns { height, count, before, ends })?;
-        let states: &[_] = if before.is_some() { &[("states", WIDTH)] } else { &[] };
+        let states = [("states", WIDTH)];
+        let states = if before.is_some() { &states[..] } else { &[] };
         let name = format!("{field} {count} columns of {height}, {before:?} before, {ends}");
         plans.push(shared_by_rows::<F>(name, ("columns", height * count), states, plan));
     }
     for (layout, rows, columns) in [(Layout::Rows, 5, 8), (Layout::Columns, 9, 3), (Layout::Columns, 4, 300)] {
         let plan = gather::plan::<F>(planner, layout, rows, columns)?;
         let name = format!("{field} some of {rows} rows of {columns}, {layout:?}");
-        plans.push(shared_by_rows::<F>(name, ("from", rows * columns), &[("numbers", 2)], plan));
+        plans.push(shared_by_rows::<F>(name, ("from", rows * columns), &[("numbers", 8 / size_of::<F>())], plan));
     }
     for (rows, columns) in [(1, 1), (33, 7), (64, 65)] {
         let name = format!("{field} transpose of {rows} by {columns}");
@@ -127,10 +186,14 @@ fn shared_by_rows<F: HashField>(
     })
 }
 
+/// Words that stand for elements, extreme ones among them: of Goldilocks any words.
 fn residues<F: HashField>(random: &mut Random, count: usize) -> Vec<u8> {
+    let (bytes, q) = (size_of::<F>(), F::ORDER_U64);
+    let most = if bytes == 8 { u64::MAX } else { q - 1 };
     let mut word = || match random.below(4) {
-        0 => F::ORDER_U64 as u32 - 1,
-        _ => random.below(F::ORDER_U64 as usize) as u32,
+        0 => most,
+        1 => q - 1,
+        _ => random.bits() % most,
     };
-    (0..count).flat_map(|_| word().to_le_bytes()).collect()
+    (0..count).flat_map(|_| word().to_le_bytes().into_iter().take(bytes)).collect()
 }

@@ -2,11 +2,12 @@
 
 use core::any::TypeId;
 
-use p3_matrix::Matrix;
+use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge::{Engine, Error, Order, Pipeline, Plan, Planner, Program, Result};
 
 use crate::field::{EngineField, coset, words, words_mut};
+use crate::resident::Matrix;
 
 /// Something to do with each column of a matrix. Values on a coset go in in natural order and come out in bit-reversed order.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,8 +27,23 @@ impl<F: EngineField> Transform<F> {
         height > 1 && height.is_power_of_two() && room.is_some_and(|bits| height.ilog2() as usize <= bits)
     }
 
-    /// Does it.
+    /// Does it. A GPU transposes matrices itself, if it has room for them.
     pub(crate) fn run(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
+        if engine.device().limits().is_cpu() || engine.devices().count() > 1 {
+            return self.on_host(engine, mat);
+        }
+        match self.on_device(engine, mat) {
+            Err(Error::OutOfMemory { .. }) => self.on_host(engine, mat),
+            outcome => outcome,
+        }
+    }
+
+    fn on_device(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
+        let stream = engine.device().stream()?;
+        Matrix::upload(engine, &stream, mat)?.transformed(&stream, self)?.download(&stream)
+    }
+
+    fn on_host(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         let (height, width) = (mat.height(), mat.width());
         let program = self.program(engine, height.ilog2() as usize)?;
         // the engine has polynomials one after another
@@ -56,7 +72,7 @@ impl<F: EngineField> Transform<F> {
         engine.program_of(&(TypeId::of::<F>(), bits, self), |planner| self.plan(planner, bits))
     }
 
-    fn added_bits(self) -> usize {
+    pub(crate) fn added_bits(self) -> usize {
         if let Self::Extend(bits, _) = self { bits } else { 0 }
     }
 

@@ -41,10 +41,8 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usiz
     };
     let blocks_per_item = rows.div_ceil(SIDE);
     let prelude = format!(
-        "#pragma once\n#include \"word.cuh\"\nstruct Shape {{\n    using Word = rf::u{bits};\n    \
-         static constexpr rf::u32 threads = {THREADS}, blocks_per_item = {blocks_per_item};\n    \
-         static constexpr rf::u64 rows = {rows}, columns = {columns};\n}};\n",
-        bits = 8 * word
+        "#pragma once\n#include \"word.cuh\"\nusing Word = rf::u{};\nRF_CONST rf::u32 threads = {THREADS};\n",
+        8 * word
     );
     let launch = Launch {
         threads: THREADS,
@@ -58,7 +56,10 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usiz
     let ports = [Port::shared(rows * columns * word), Port::output(rows * word)];
     // SAFETY: a block reads within the matrix, and writes its share of the rows of its own items; shared memory has its square.
     #[allow(unsafe_code)]
-    let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu) };
+    let kernel = unsafe {
+        let numbers = [rows, columns, blocks_per_item].map(|number| number as u64);
+        CustomKernel::new(text, ports, build, on_cpu).with_numbers(numbers)
+    };
     let p = Pipeline::new(format!("transpose of {rows} by {columns}"), planner);
     let from = p.input("from");
     let [to] = p.step(kernel.described(format!("{rows} by {columns} words of {word} bytes")), &[from]);

@@ -2,14 +2,15 @@
 
 use p3_baby_bear::BabyBear;
 use p3_commit::{BatchOpeningRef, Mmcs as _};
-use p3_field::Field;
+use p3_field::{Field, PrimeCharacteristicRing};
+use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix;
 use p3_matrix::dense::RowMajorMatrix;
 use p3_merkle_tree::MerkleTreeMmcs;
 use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
 use ringforge::testkit::{Random, devices, seed};
-use ringforge_plonky3::{Engine, Error, HashField, MerkleTree, Mmcs, testkit};
+use ringforge_plonky3::{Engine, Error, HashField, MerkleTree, Mmcs, Poseidon2, testkit};
 
 /// Matrices of these halvings of a height, rounded up, and widths.
 fn matrices<F: HashField>(random: &mut Random, height: usize, shapes: &[(u32, usize)]) -> Vec<RowMajorMatrix<F>> {
@@ -21,15 +22,17 @@ fn matrices<F: HashField>(random: &mut Random, height: usize, shapes: &[(u32, us
 }
 
 macro_rules! agrees {
-    ($name:ident, $field:ty, $internal:literal) => {
+    ($name:ident, $field:ty, [$width:literal, $digest:literal, $internal:literal], $arity:literal, $wide:literal, $hash:expr, $permutation:expr) => {
         #[test]
         fn $name() {
             type F = $field;
             type P = <F as Field>::Packing;
             let mut random = Random::new(seed());
-            let hash = testkit::random::<F>(&mut random, $internal).unwrap();
-            let sponge = PaddingFreeSponge::<_, 16, 8, 8>::new(hash.permutation().clone());
-            let compression = TruncatedPermutation::<_, 2, 8, 16>::new(hash.permutation().clone());
+            let hash = testkit::random::<F, $width>(&mut random, $internal).unwrap();
+            let hash: Poseidon2<F> = $hash(hash, &mut random);
+            assert_eq!(hash.arity(), $arity);
+            let sponge = PaddingFreeSponge::<_, $width, $digest, $digest>::new(hash.permutation().clone());
+            let compression = TruncatedPermutation::<_, $arity, $digest, $wide>::new($permutation(&hash).clone());
             // Plonky3's own code behind the trait as well
             let engines = devices().into_iter().map(|device| Some(Engine::on(device))).chain([None]);
             for engine in engines {
@@ -41,11 +44,15 @@ macro_rules! agrees {
                     (&[(0, 33), (5, 2)], 32 + random.below(33)),
                     (&[(0, 2), (1, 8), (3, 7)], 1 + random.below(70)),
                     (&[(1, 1), (0, 1)], 5),
+                    (&[(0, 9), (1, 2), (4, 1)], 17),
+                    (&[(0, 1), (2, 4), (6, 3), (7, 1)], 65 + random.below(64)),
                 ] {
                     let matrices = matrices::<F>(&mut random, height, shapes);
                     let dimensions: Vec<_> = matrices.iter().map(Matrix::dimensions).collect();
-                    let cap = random.below(3);
-                    let stock = MerkleTreeMmcs::<P, P, _, _, 2, 8>::new(sponge.clone(), compression.clone(), cap);
+                    // Plonky3 has no cap of 12 digests, as trees of arity 4 may have below the second layer
+                    let cap = random.below(if $arity == 2 { 3 } else { 2 });
+                    let stock =
+                        MerkleTreeMmcs::<P, P, _, _, $arity, $digest>::new(sponge.clone(), compression.clone(), cap);
                     let mut ours = Mmcs::new(&hash, cap);
                     if let Some(engine) = &engine {
                         ours = ours.on(engine);
@@ -74,7 +81,7 @@ macro_rules! agrees {
                         let highest = dimensions.iter().position(|other| other.height == height).unwrap();
                         let mut changed = own_values;
                         if let Some(rows_of_first) = changed.first_mut() {
-                            rows_of_first[highest][0] += F::new(1);
+                            rows_of_first[highest][0] += F::ONE;
                             let verified = ours.verify_multi_batch(&own_cap, &dimensions, &rows, &changed, &own_proof);
                             assert!(verified.is_err());
                         }
@@ -92,12 +99,36 @@ macro_rules! agrees {
     };
 }
 
-agrees!(baby_bear_agrees_with_plonky3, BabyBear, 13);
-agrees!(koala_bear_agrees_with_plonky3, KoalaBear, 20);
+macro_rules! agrees_of_two {
+    ($name:ident, $field:ty, $width:literal, $digest:literal, $internal:literal) => {
+        agrees!($name, $field, [$width, $digest, $internal], 2, $width, |hash, _: &mut _| hash, Poseidon2::permutation);
+    };
+}
+
+macro_rules! agrees_of_four {
+    ($name:ident, $field:ty, [$width:literal, $digest:literal, $internal:literal], $wide:literal, $internal_of_wide:literal) => {
+        agrees!(
+            $name,
+            $field,
+            [$width, $digest, $internal],
+            4,
+            $wide,
+            |hash, random: &mut _| testkit::of_arity_4::<$field, $wide>(hash, random, $internal_of_wide).unwrap(),
+            |hash: &Poseidon2<$field>| hash.wide_permutation().unwrap().clone()
+        );
+    };
+}
+
+agrees_of_two!(baby_bear_agrees_with_plonky3, BabyBear, 16, 8, 13);
+agrees_of_two!(koala_bear_agrees_with_plonky3, KoalaBear, 16, 8, 20);
+agrees_of_two!(goldilocks_agrees_with_plonky3, Goldilocks, 8, 4, 22);
+agrees_of_four!(baby_bear_of_arity_4_agrees_with_plonky3, BabyBear, [16, 8, 13], 32, 30);
+agrees_of_four!(koala_bear_of_arity_4_agrees_with_plonky3, KoalaBear, [16, 8, 20], 32, 31);
+agrees_of_four!(goldilocks_of_arity_4_agrees_with_plonky3, Goldilocks, [8, 4, 22], 16, 22);
 
 #[test]
 fn what_has_no_tree_is_refused() {
-    let hash = testkit::random::<KoalaBear>(&mut Random::new(1), 20).unwrap();
+    let hash = testkit::random::<KoalaBear, 16>(&mut Random::new(1), 20).unwrap();
     let matrix = |height: usize| RowMajorMatrix::new(vec![KoalaBear::new(1); 2 * height], 2);
     for heights in [&[][..], &[0], &[4, 3], &[5, 4], &[8, 0], &[9, 5, 4]] {
         let matrices: Vec<_> = heights.iter().map(|&height| matrix(height)).collect();

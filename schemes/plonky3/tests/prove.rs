@@ -6,13 +6,12 @@ use p3_challenger::DuplexChallenger;
 use p3_commit::ExtensionMmcs;
 use p3_dft::Radix2DitParallel;
 use p3_field::extension::BinomialExtensionField;
-use p3_field::{Field, PrimeField64};
+use p3_field::{PrimeCharacteristicRing, PrimeField64};
 use p3_fri::{FriParameters, TwoAdicFriPcs};
+use p3_goldilocks::Goldilocks;
 use p3_keccak_air::KeccakAir;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::dense::RowMajorMatrix;
-use p3_merkle_tree::MerkleTreeMmcs;
-use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
 use p3_uni_stark::{StarkConfig, prove, verify};
 use ringforge::testkit::{Random, devices, seed};
 use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, Poseidon2, testkit};
@@ -72,38 +71,29 @@ fn parameters<M>(mmcs: M, cap: usize) -> FriParameters<M> {
     }
 }
 
-type Stock<F> = MerkleTreeMmcs<
-    <F as Field>::Packing,
-    <F as Field>::Packing,
-    PaddingFreeSponge<<F as HashField>::Permutation, 16, 8, 8>,
-    TruncatedPermutation<<F as HashField>::Permutation, 2, 8, 16>,
-    2,
-    8,
->;
-
 macro_rules! proves {
-    ($name:ident, $field:ty, $internal:literal, $air:expr, $case:expr) => {
+    ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $trees:ident, $hash:expr, $stock:expr, $air:expr, $case:expr) => {
         /// Equal bytes, which the stock verifier takes; a changed trace has no proof.
         #[test]
         fn $name() {
             type F = $field;
-            type Challenge = BinomialExtensionField<F, 4>;
-            type Challenger = DuplexChallenger<F, <F as HashField>::Permutation, 16, 8>;
-            type StockPcs = TwoAdicFriPcs<F, Radix2DitParallel<F>, Stock<F>, ExtensionMmcs<F, Challenge, Stock<F>>>;
+            type Challenge = BinomialExtensionField<F, $degree>;
+            type Challenger = DuplexChallenger<F, <F as HashField>::Permutation, $width, $rate>;
+            type Stock = <F as HashField>::$trees;
+            type StockPcs = TwoAdicFriPcs<F, Radix2DitParallel<F>, Stock, ExtensionMmcs<F, Challenge, Stock>>;
             type StockConfig = StarkConfig<StockPcs, Challenge, Challenger>;
             type OwnMmcs = ExtensionMmcs<F, Challenge, Mmcs<F>>;
 
             testkit::refuse_stock();
             let mut random = Random::new(seed());
-            let hash: Poseidon2<F> = testkit::random(&mut random, $internal).unwrap();
+            let hash: Poseidon2<F> = $hash(&mut random);
             let challenger = || Challenger::new(hash.permutation().clone());
             for device in devices() {
                 let large = device.limits().is_cpu();
                 let cap = random.below(2);
                 let (trace, public) = $case(large, &mut random);
 
-                let sponge = PaddingFreeSponge::new(hash.permutation().clone());
-                let stock_mmcs = Stock::<F>::new(sponge, TruncatedPermutation::new(hash.permutation().clone()), cap);
+                let stock_mmcs: Stock = $stock(&hash, cap);
                 let fri = parameters(ExtensionMmcs::new(stock_mmcs.clone()), cap);
                 let stock =
                     StockConfig::new(StockPcs::new(Radix2DitParallel::default(), stock_mmcs, fri), challenger());
@@ -130,7 +120,7 @@ macro_rules! proves {
                 if !cfg!(debug_assertions) {
                     let mut changed = trace;
                     let at = random.below(changed.values.len());
-                    changed.values[at] += F::new(1);
+                    changed.values[at] += F::ONE;
                     let proof = prove(&whole, &$air, changed, &public).unwrap();
                     assert!(verify(&whole, &$air, &proof, &public).is_err());
                 }
@@ -139,13 +129,52 @@ macro_rules! proves {
     };
 }
 
-proves!(fibonacci_over_baby_bear, BabyBear, 13, Fibonacci, |large, random: &mut Random| {
-    fibonacci::<BabyBear>(if large { 8 << random.below(6) } else { 8 })
-});
-proves!(fibonacci_over_koala_bear, KoalaBear, 20, Fibonacci, |large, random: &mut Random| {
-    fibonacci::<KoalaBear>(if large { 8 << random.below(6) } else { 8 })
-});
-proves!(keccak_over_koala_bear, KoalaBear, 20, KeccakAir {}, |large, random: &mut Random| {
+macro_rules! proves_by_two {
+    ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $internal:literal, $air:expr, $case:expr) => {
+        proves!(
+            $name,
+            $field,
+            $degree,
+            [$width, $rate],
+            Binary,
+            |random: &mut Random| testkit::random::<$field, $width>(random, $internal).unwrap(),
+            |hash: &Poseidon2<$field>, cap: usize| <$field>::binary(hash.permutation(), cap),
+            $air,
+            $case
+        );
+    };
+}
+
+/// A Fibonacci trace.
+fn numbers<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorMatrix<F>, Vec<F>) {
+    fibonacci(if large { 8 << random.below(6) } else { 8 })
+}
+
+proves_by_two!(fibonacci_over_baby_bear, BabyBear, 4, [16, 8], 13, Fibonacci, numbers);
+proves_by_two!(fibonacci_over_koala_bear, KoalaBear, 4, [16, 8], 20, Fibonacci, numbers);
+proves_by_two!(fibonacci_over_goldilocks, Goldilocks, 2, [8, 4], 22, Fibonacci, numbers);
+proves!(
+    fibonacci_over_koala_bear_with_trees_of_arity_4,
+    KoalaBear,
+    4,
+    [16, 8],
+    Quaternary,
+    |random: &mut Random| {
+        let rows = testkit::random::<KoalaBear, 16>(random, 20).unwrap();
+        testkit::of_arity_4::<KoalaBear, 32>(rows, random, 31).unwrap()
+    },
+    |hash: &Poseidon2<KoalaBear>, cap: usize| {
+        KoalaBear::quaternary(hash.permutation(), hash.wide_permutation().unwrap(), cap)
+    },
+    Fibonacci,
+    numbers
+);
+
+/// Some Keccak permutations.
+fn permutations<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorMatrix<F>, Vec<F>) {
     let inputs = (0..if large { 5 } else { 1 }).map(|_| core::array::from_fn(|_| random.bits())).collect();
-    (p3_keccak_air::generate_trace_rows::<KoalaBear>(inputs, 0), Vec::new())
-});
+    (p3_keccak_air::generate_trace_rows(inputs, 0), Vec::new())
+}
+
+proves_by_two!(keccak_over_koala_bear, KoalaBear, 4, [16, 8], 20, KeccakAir {}, permutations);
+proves_by_two!(keccak_over_goldilocks, Goldilocks, 2, [8, 4], 22, KeccakAir {}, permutations);

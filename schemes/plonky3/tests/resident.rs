@@ -4,37 +4,33 @@ use p3_baby_bear::BabyBear;
 use p3_commit::Mmcs as _;
 use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_field::{Field, PrimeCharacteristicRing};
+use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
-use p3_merkle_tree::MerkleTreeMmcs;
-use p3_symmetric::{PaddingFreeSponge, TruncatedPermutation};
 use ringforge::testkit::{Random, devices, seed};
 use ringforge_plonky3::resident::{Committed, Matrix, MerkleTree, Pinned, Trace, commit};
 use ringforge_plonky3::{Engine, Error, HashField, Poseidon2, testkit};
 
 /// Words of elements, as buffers have them.
-fn words<F: HashField>(elements: &[F]) -> Vec<u32> {
+fn words(elements: &[KoalaBear]) -> Vec<u32> {
     // SAFETY: an element is a word.
     #[allow(unsafe_code)]
     unsafe { core::slice::from_raw_parts(elements.as_ptr().cast::<u32>(), elements.len()) }.to_vec()
 }
 
 macro_rules! agrees {
-    ($name:ident, $field:ty, $internal:literal) => {
+    ($name:ident, $field:ty, $cap:literal, $hash:expr, $stock:expr) => {
         #[test]
         fn $name() {
             type F = $field;
-            type P = <F as Field>::Packing;
             let mut random = Random::new(seed());
-            let hash = testkit::random::<F>(&mut random, $internal).unwrap();
-            let sponge = PaddingFreeSponge::<_, 16, 8, 8>::new(hash.permutation().clone());
-            let compression = TruncatedPermutation::<_, 2, 8, 16>::new(hash.permutation().clone());
+            let hash: Poseidon2<F> = $hash(&mut random);
             for device in devices() {
                 let engine = Engine::on(device);
                 let stream = engine.device().stream().unwrap();
                 for widths in [&[(0, 1)][..], &[(0, 9), (0, 3), (2, 12)], &[(1, 8), (0, 5), (1, 17), (3, 1), (0, 16)]] {
-                    let (log_height, added, cap) = (4 + random.below(3), random.below(3), random.below(3));
+                    let (log_height, added, cap) = (4 + random.below(3), random.below(3), random.below($cap + 1));
                     let mut trace = |&(halvings, width): &(usize, usize)| {
                         let height = 1 << (log_height - halvings);
                         let values = (0..height * width).map(|_| F::from_u64(random.bits())).collect();
@@ -47,7 +43,7 @@ macro_rules! agrees {
                         dft.coset_lde_batch(trace.clone(), added, *shift).inner
                     };
                     let extensions: Vec<_> = traces.iter().map(extend).collect();
-                    let stock = MerkleTreeMmcs::<P, P, _, _, 2, 8>::new(sponge.clone(), compression.clone(), cap);
+                    let stock = $stock(&hash, cap);
                     let (stock_cap, stock_data) = stock.commit(extensions.clone());
 
                     // from the host by columns and by rows, and from the device
@@ -87,8 +83,40 @@ macro_rules! agrees {
     };
 }
 
-agrees!(baby_bear_agrees_with_plonky3, BabyBear, 13);
-agrees!(koala_bear_agrees_with_plonky3, KoalaBear, 20);
+macro_rules! agrees_of_two {
+    ($name:ident, $field:ty, $width:literal, $internal:literal) => {
+        agrees!(
+            $name,
+            $field,
+            2,
+            |random: &mut Random| testkit::random::<$field, $width>(random, $internal).unwrap(),
+            |hash: &Poseidon2<$field>, cap: usize| <$field>::binary(hash.permutation(), cap)
+        );
+    };
+}
+
+macro_rules! agrees_of_four {
+    ($name:ident, $field:ty, $width:literal, $internal:literal, $wide:literal, $internal_of_wide:literal) => {
+        agrees!(
+            $name,
+            $field,
+            1, // Plonky3 has no cap of 12 digests, which trees of arity 4 may have below that
+            |random: &mut Random| {
+                let rows = testkit::random::<$field, $width>(random, $internal).unwrap();
+                testkit::of_arity_4::<$field, $wide>(rows, random, $internal_of_wide).unwrap()
+            },
+            |hash: &Poseidon2<$field>, cap: usize| {
+                <$field>::quaternary(hash.permutation(), hash.wide_permutation().unwrap(), cap)
+            }
+        );
+    };
+}
+
+agrees_of_two!(baby_bear_agrees_with_plonky3, BabyBear, 16, 13);
+agrees_of_two!(koala_bear_agrees_with_plonky3, KoalaBear, 16, 20);
+agrees_of_two!(goldilocks_agrees_with_plonky3, Goldilocks, 8, 22);
+agrees_of_four!(koala_bear_of_arity_4_agrees_with_plonky3, KoalaBear, 16, 20, 32, 31);
+agrees_of_four!(goldilocks_of_arity_4_agrees_with_plonky3, Goldilocks, 8, 22, 16, 22);
 
 /// A commitment to one trace of two columns.
 fn small(engine: &Engine, hash: &Poseidon2<KoalaBear>) -> Committed<KoalaBear> {
@@ -100,7 +128,7 @@ fn small(engine: &Engine, hash: &Poseidon2<KoalaBear>) -> Committed<KoalaBear> {
 
 #[test]
 fn what_is_not_there_is_refused() {
-    let hash = testkit::random::<KoalaBear>(&mut Random::new(1), 20).unwrap();
+    let hash = testkit::random::<KoalaBear, 16>(&mut Random::new(1), 20).unwrap();
     let engine = Engine::cpu();
     let stream = engine.device().stream().unwrap();
     let refused = |traces: &[Trace<'_, KoalaBear>], added: usize| {

@@ -1,16 +1,15 @@
 // The digest of each row of a matrix whose columns lie one after another, or the state of its sponge if more columns are to
-// come: a thread for a row, so that neighbours read neighbours. Items beyond the rows begin with the first row again.
-#include "poseidon2.cuh"
+// come: a thread for a row, so that neighbours read neighbours.
 #include "prelude.cuh"
 using namespace poseidon2;
 
 extern "C" __global__ void __launch_bounds__(Hash::threads)
-    poseidon2_columns(const u32* columns, u32* to, const u32* constants, u64 first, u64 end) {
-    u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    poseidon2_columns(const Word* columns, Word* to, const Word* constants, u64 rows, u64 count,
+                      u64 ends, u64 first, u64 end) {
+    const u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
-    const u64 row = item % Hash::rows;
-    u32 x[width];
-    clear(x);
-    absorb<Hash>(x, constants, [&](u32 column) { return columns[(u64)column * Hash::rows + row]; });
-    store<Hash>(to, item, x);
+    Word x[Hash::width];
+    load<Hash>(x, columns, 0);
+    absorb<Hash>(x, constants, columns + row_of(item, rows), rows, 0, (u32)count, ends);
+    store<Hash>(to, item, x, !ends);
 }

@@ -1,16 +1,18 @@
-// A digest from each pair of digests, and another from that and the digest of the row that joins the tree there.
-#include "poseidon2.cuh"
+// A digest from the digests of each node's children, and another from that and the digest of the row that joins the tree there.
 #include "prelude.cuh"
 using namespace poseidon2;
 
 extern "C" __global__ void __launch_bounds__(Hash::threads)
-    poseidon2_injected(const u32* pairs, const u32* rows, u32* digests, const u32* constants, u64 first, u64 end) {
-    u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    poseidon2_injected(const Word* children, const Word* rows, Word* digests, const Word* constants, u64 each, u64 first,
+                       u64 end) {
+    const u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
-    u32 x[width];
-    combine<Hash>(x, pairs + item * width, constants);
-    RF_UNROLL
-    for (u32 i = 0; i < digest; ++i) x[digest + i] = rows[item * digest + i];
+    const u32 words = (u32)each * Hash::digest;
+    const Word* row = rows + item * Hash::digest;
+    Word x[Hash::width];
+    load<Hash>(x, children + item * words, words);
     permute<Hash>(x, constants);
-    store<Hash>(digests, item, x);
+    load<Hash>(x + Hash::digest, row, Hash::digest, Hash::width - Hash::digest);
+    permute<Hash>(x, constants);
+    store<Hash>(digests, item, x, false);
 }

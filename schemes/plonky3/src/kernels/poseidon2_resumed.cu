@@ -1,15 +1,14 @@
-// As poseidon2_columns, from the states that sponges have of the columns before these.
-#include "poseidon2.cuh"
+// As poseidon2_columns, from the states that sponges have of the columns before these, with so many words in their blocks.
 #include "prelude.cuh"
 using namespace poseidon2;
 
 extern "C" __global__ void __launch_bounds__(Hash::threads)
-    poseidon2_resumed(const u32* columns, const u32* states, u32* to, const u32* constants, u64 first, u64 end) {
-    u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    poseidon2_resumed(const Word* columns, const Word* states, Word* to, const Word* constants, u64 rows, u64 count,
+                      u64 ends, u64 before, u64 first, u64 end) {
+    const u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
-    const u64 row = item % Hash::rows;
-    u32 x[width];
-    load(x, states + item * width);
-    absorb<Hash>(x, constants, [&](u32 column) { return columns[(u64)column * Hash::rows + row]; });
-    store<Hash>(to, item, x);
+    Word x[Hash::width];
+    load<Hash>(x, states + item * Hash::width, Hash::width);
+    absorb<Hash>(x, constants, columns + row_of(item, rows), rows, (u32)before, (u32)count, ends);
+    store<Hash>(to, item, x, !ends);
 }

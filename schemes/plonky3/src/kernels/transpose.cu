@@ -1,29 +1,31 @@
 // Transposes a matrix of words: an item is a row of the transpose, a thread block a square of 32 by 32 in shared memory.
 //
-// Items beyond the columns begin with the first column again. 32 items share Shape::blocks_per_item blocks, a square each. Fewer items have fewer blocks, by their number, which then have
-// several squares each.
+// Items beyond the columns begin with the first column again. 32 items share a block for each of their squares. Fewer items have
+// fewer blocks, by their number, which then have several squares each.
 #include "prelude.cuh"
 using rf::u32;
 using rf::u64;
 
-extern "C" __global__ void __launch_bounds__(Shape::threads)
-    transpose(const Shape::Word* from, Shape::Word* to, u64 first, u64 end) {
-    constexpr u32 side = 32, step = Shape::threads / side, squares = Shape::blocks_per_item;
+extern "C" __global__ void __launch_bounds__(threads)
+    transpose(const Word* from, Word* to, u64 rows, u64 columns, u64 squares_of_item, u64 first, u64 end) {
+    constexpr u32 side = 32, step = threads / side;
+    const u32 squares = (u32)squares_of_item;
     RF_SHARED(shared);
-    Shape::Word* square = (Shape::Word*)shared;  // of rows with a word between them, against bank conflicts
+    Word* square = (Word*)shared;  // of rows with a word between them, against bank conflicts
     const u32 x = threadIdx.x % side, y = threadIdx.x / side;
     const u64 item = first + (u64)(blockIdx.x / squares) * side;
     const u32 left = end - item < side ? (u32)(end - item) : side;
     const u32 blocks = (u32)(((u64)left * squares + side - 1) / side);
-    const u64 column = (item + x) % Shape::columns;
+    u64 column = item + x;
+    if (column >= columns) column %= columns;
     RF_LOOP
     for (u32 number = blockIdx.x % squares; number < squares; number += blocks) {
         const u64 row = (u64)number * side;
-        Shape::Word words[side / step] = {};  // under way at the same time
+        Word words[side / step] = {};  // under way at the same time
         RF_UNROLL
         for (u32 k = 0; k < side / step; ++k) {
             const u64 at = row + y + k * step;
-            if (at < Shape::rows && x < left) words[k] = from[at * Shape::columns + column];
+            if (at < rows && x < left) words[k] = from[at * columns + column];
         }
         RF_UNROLL
         for (u32 k = 0; k < side / step; ++k) square[(y + k * step) * (side + 1) + x] = words[k];
@@ -31,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(Shape::threads)
         RF_UNROLL
         for (u32 k = 0; k < side / step; ++k) {
             const u32 i = y + k * step;
-            if (row + x < Shape::rows && i < left) to[(item + i) * Shape::rows + row + x] = square[x * (side + 1) + i];
+            if (row + x < rows && i < left) to[(item + i) * rows + row + x] = square[x * (side + 1) + i];
         }
         __syncthreads();
     }

@@ -3,12 +3,12 @@
 use core::cmp::Reverse;
 use core::ops::Range;
 
-use p3_merkle_tree::PrunedMerklePaths;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::words;
-use crate::merkle::check_heights;
-use crate::poseidon2::{DIGEST, HashField, Poseidon2};
+use crate::hash::HashField;
+use crate::merkle::Layers;
+use crate::poseidon2::Poseidon2;
 use crate::resident::matrix::extended_bytes;
 use crate::resident::{Matrix, MerkleTree};
 use crate::sponge::Sponges;
@@ -84,7 +84,7 @@ impl<'a, F: HashField> Trace<'a, F> {
                 sponges.absorb(at.stream, extension.columns().into(), extension.width())?;
                 Ok(extension)
             }
-            Values::Columns(values, height) => self.in_parts(at, sponges, self.at_once(at, DIGEST)?, |columns| {
+            Values::Columns(values, height) => self.in_parts(at, sponges, self.at_once(at, F::DIGEST)?, |columns| {
                 at.copies.upload(words(&values[columns.start * height..columns.end * height]))
             }),
             Values::Rows(values, width) => {
@@ -99,7 +99,7 @@ impl<'a, F: HashField> Trace<'a, F> {
     /// Columns of a part, at least so many.
     fn at_once(&self, at: &Place<'_>, least: usize) -> Result<usize> {
         let column = extended_bytes(self.height() * size_of::<F>(), at.added_bits)?;
-        Ok((AT_ONCE / column / DIGEST * DIGEST).max(least))
+        Ok((AT_ONCE / column / F::DIGEST * F::DIGEST).max(least))
     }
 
     /// The same of columns that are made one after another on the device, so many at a time: whole blocks of sponges, which
@@ -137,7 +137,7 @@ struct Place<'a> {
 
 /// Extensions and the tree over their rows, on the device.
 #[derive(Debug)]
-pub struct Committed<F> {
+pub struct Committed<F: HashField> {
     /// The extensions, in the order of the traces, rows in bit-reversed order.
     pub matrices: Vec<Matrix<F>>,
     /// The tree over their rows.
@@ -162,7 +162,7 @@ impl<F: HashField> Committed<F> {
 }
 
 /// For each leaf the row of each matrix, and the paths of all.
-type Opening<F> = (Vec<Vec<Vec<F>>>, PrunedMerklePaths<F, DIGEST>);
+type Opening<F> = (Vec<Vec<Vec<F>>>, <F as HashField>::Paths);
 
 /// Extends traces by so many bits, each to the coset of its shift, and hashes the rows of the extensions, in bit-reversed order, to a
 /// tree. All stays on the device; the call returns when all work is on its way in the stream's order.
@@ -189,7 +189,7 @@ pub fn commit<F: HashField>(
     let mut order: Vec<usize> = (0..traces.len()).collect();
     order.sort_by_key(|&i| Reverse(traces[i].height()));
     let groups: Vec<_> = order.chunk_by(|&a, &b| traces[a].height() == traces[b].height()).collect();
-    check_heights(groups.iter().map(|group| traces[group[0]].height()))?;
+    let layers = Layers::new(groups.iter().map(|group| traces[group[0]].height() << added_bits), hash.arity())?;
     let mut matrices: Vec<Option<Matrix<F>>> = traces.iter().map(|_| None).collect();
     let mut digests = Vec::new();
     for group in groups {
@@ -199,9 +199,9 @@ pub fn commit<F: HashField>(
         for &i in group {
             matrices[i] = Some(traces[i].extended(&at, &mut sponges)?);
         }
-        digests.push(Ok((height, sponges.digests()?)));
+        digests.push(sponges.digests());
     }
-    let tree = MerkleTree::of_digests(engine, stream, hash, digests.into_iter())?;
+    let tree = MerkleTree::of_digests(engine, stream, hash, layers, digests.into_iter())?;
     Ok(Committed { matrices: matrices.into_iter().flatten().collect(), tree })
 }
 
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn parts_are_the_whole() {
         let mut random = Random::new(seed());
-        let hash = testkit::random::<KoalaBear>(&mut random, 20).expect("a hash");
+        let hash = testkit::random::<KoalaBear, 16>(&mut random, 20).expect("a hash");
         let values: Vec<_> = (0..16 * 37).map(|_| KoalaBear::from_u64(random.bits())).collect();
         let trace = Trace::columns(&values, 16, KoalaBear::GENERATOR);
         for device in devices() {

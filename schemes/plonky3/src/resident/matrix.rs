@@ -88,10 +88,15 @@ impl<F: EngineField> Matrix<F> {
     pub fn extended(&self, stream: &Stream, added_bits: usize, shift: F) -> Result<Self> {
         let transform = Transform::Extend(added_bits, shift);
         transform.check(self.height)?;
+        self.transformed(stream, transform)
+    }
+
+    /// What a transform that serves this height makes of the columns.
+    pub(crate) fn transformed(&self, stream: &Stream, transform: Transform<F>) -> Result<Self> {
         let program = transform.program(&self.engine, self.height.ilog2() as usize)?;
-        let mut to = self.engine.device().buffer(extended_bytes(self.columns.len(), added_bits)?)?;
+        let mut to = self.engine.device().buffer(extended_bytes(self.columns.len(), transform.added_bits())?)?;
         program.on(stream, self.width()).input("from", &self.columns).output("to", &mut to).run()?;
-        Self::new(&self.engine, to, self.height << added_bits)
+        Self::new(&self.engine, to, self.height << transform.added_bits())
     }
 
     /// These rows, in any order and as often as one likes, on the host: the matrix stays where it is.

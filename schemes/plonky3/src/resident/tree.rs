@@ -3,20 +3,20 @@
 use core::cmp::Reverse;
 use core::marker::PhantomData;
 
-use p3_merkle_tree::PrunedMerklePaths;
 use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::elements;
 use crate::gather::{Layout, gather};
-use crate::merkle::{Digest, Layers, check_heights, length};
-use crate::poseidon2::{DIGEST, HashField, Poseidon2};
+use crate::hash::HashField;
+use crate::merkle::{Digest, Layers, length};
+use crate::poseidon2::Poseidon2;
 use crate::resident::Matrix;
 use crate::sponge::Sponges;
 
 /// A [Merkle tree](crate::MerkleTree) whose digests stay on the device.
 #[derive(Debug)]
-pub struct MerkleTree<F> {
+pub struct MerkleTree<F: HashField> {
     engine: Engine,
     /// As the layers say, from the digests of rows to the root.
     digests: Vec<Buffer>,
@@ -34,52 +34,49 @@ impl<F: HashField> MerkleTree<F> {
         let mut sorted = matrices.to_vec();
         sorted.sort_by_key(|matrix| Reverse(matrix.height()));
         let groups: Vec<_> = sorted.chunk_by(|a, b| a.height() == b.height()).collect();
-        check_heights(groups.iter().map(|group| group[0].height()))?;
+        let layers = Layers::new(groups.iter().map(|group| group[0].height()), hash.arity())?;
         let digests = groups.into_iter().map(|group| {
             let height = group[0].height();
             let mut sponges = Sponges::new(engine, hash, height, group.iter().map(|matrix| matrix.width()).sum());
             for matrix in group {
                 sponges.absorb(stream, matrix.columns().into(), matrix.width())?;
             }
-            Ok((height, sponges.digests()?))
+            sponges.digests()
         });
-        Self::of_digests(engine, stream, hash, digests)
+        Self::of_digests(engine, stream, hash, layers, digests)
     }
 
-    /// The tree over digests of rows, of so many each, the most first.
+    /// The tree of these layers over the digests of rows, those of the highest matrices first.
     pub(crate) fn of_digests(
         engine: &Engine,
         stream: &Stream,
         hash: &Poseidon2<F>,
-        groups: impl Iterator<Item = Result<(usize, Buffer)>>,
+        layers: Layers,
+        mut groups: impl Iterator<Item = Result<Buffer>>,
     ) -> Result<Self> {
-        let mut groups = groups.peekable();
-        let Some(leaves) = groups.next() else { return Err(length("matrices, at least", 1, 0)) };
-        let (rows, leaves) = leaves?;
-        let layers = Layers::new(rows);
-        let of_pairs = engine.program_of(&hash.key(), |planner| hash.pairs(planner))?;
-
-        let mut digests = vec![padded(stream, leaves, layers.count(0))?];
-        for layer in 1..=layers.height() {
-            // of them the last may be there to make their number even
-            let (count, padded_count) = (layers.count(layer - 1) / 2, layers.count(layer));
-            let below = &digests[layer - 1];
+        let missing = || length("matrices that join, at least", 1, 0);
+        let mut digests = vec![padded::<F>(stream, groups.next().ok_or_else(missing)??, layers.count(0))?];
+        for (layer, step) in layers.steps().iter().enumerate() {
+            // of them the last may be there to make nodes whole
+            let (count, padded_count) = (step.nodes, layers.count(layer + 1));
+            let below = &digests[layer];
             let mut above = match count == padded_count {
                 true => engine.device().buffer(padded_count * size_of::<Digest<F>>())?,
                 false => stream.zeros(padded_count * size_of::<Digest<F>>())?,
             };
             let to = above.slice_mut(0..count * size_of::<Digest<F>>())?;
-            let joins = |group: &Result<(usize, Buffer)>| {
-                !group.as_ref().is_ok_and(|(rows, _)| rows.next_power_of_two() != count.next_power_of_two())
-            };
-            match groups.next_if(joins) {
-                None => of_pairs.on(stream, count).input("pairs", below).output("digests", to).run()?,
-                Some(group) => {
-                    let rows = padded(stream, group?.1, count)?;
-                    let program = engine.program_of(&(hash.key(), "injected"), |planner| hash.injected(planner))?;
-                    let call = program.on(stream, count).input("pairs", below).input("rows", &rows);
-                    call.output("digests", to).run()?;
+            let key = (hash.key_of_digests(), step.children, step.joined);
+            let program = engine.program_of(&key, |planner| match step.joined {
+                true => hash.injected(planner, step.children),
+                false => hash.nodes(planner, step.children),
+            })?;
+            let call = program.on(stream, count).input("children", below).output("digests", to);
+            match step.joined {
+                true => {
+                    let rows = padded::<F>(stream, groups.next().ok_or_else(missing)??, count)?;
+                    call.input("rows", &rows).run()?;
                 }
+                false => call.run()?,
             }
             digests.push(above);
         }
@@ -114,9 +111,9 @@ impl<F: HashField> MerkleTree<F> {
     ///
     /// # Errors
     /// As [`MerkleTree::path`].
-    pub fn paths(&self, stream: &Stream, rows: &[usize], cap_height: usize) -> Result<PrunedMerklePaths<F, DIGEST>> {
+    pub fn paths(&self, stream: &Stream, rows: &[usize], cap_height: usize) -> Result<F::Paths> {
         let siblings = self.layers.paths(rows, cap_height).ok_or_else(|| self.no_path(rows, cap_height))?;
-        Ok(PrunedMerklePaths { sibling_hashes: self.siblings(stream, &siblings)? })
+        Ok(F::paths(self.siblings(stream, &siblings)?))
     }
 
     /// All of it, on the host.
@@ -139,16 +136,16 @@ impl<F: HashField> MerkleTree<F> {
         for of_layer in siblings.chunk_by(|a, b| a.0 == b.0) {
             let layer = of_layer[0].0;
             let numbers: Vec<usize> = of_layer.iter().map(|(_, number)| *number).collect();
-            let shape = (Layout::Rows, self.layers.count(layer), DIGEST);
+            let shape = (Layout::Rows, self.layers.count(layer), F::DIGEST);
             let digests: Vec<F> = gather(&self.engine, stream, &self.digests[layer], shape, &numbers)?;
-            all.extend_from_slice(digests.as_chunks::<DIGEST>().0);
+            all.extend(of_elements::<F>(&digests));
         }
         Ok(all)
     }
 
     fn read(&self, stream: &Stream, layer: usize) -> Result<Vec<Digest<F>>> {
         let digests = stream.download::<F::Word>(&self.digests[layer])?;
-        Ok(elements(&digests).as_chunks::<DIGEST>().0.to_vec())
+        Ok(of_elements::<F>(elements(&digests)).collect())
     }
 
     fn no_cap(&self, height: usize) -> Error {
@@ -163,9 +160,18 @@ impl<F: HashField> MerkleTree<F> {
     }
 }
 
+/// Digests that lie one after another.
+fn of_elements<F: HashField>(elements: &[F]) -> impl Iterator<Item = Digest<F>> {
+    elements.chunks_exact(F::DIGEST).map(|elements| {
+        let mut digest = Digest::<F>::default();
+        digest.as_mut().copy_from_slice(elements);
+        digest
+    })
+}
+
 /// As many digests, of which those that are not there are zeros.
-fn padded(stream: &Stream, digests: Buffer, wanted: usize) -> Result<Buffer> {
-    let bytes = wanted * DIGEST * size_of::<u32>();
+fn padded<F: HashField>(stream: &Stream, digests: Buffer, wanted: usize) -> Result<Buffer> {
+    let bytes = wanted * size_of::<Digest<F>>();
     if digests.len() == bytes {
         return Ok(digests);
     }

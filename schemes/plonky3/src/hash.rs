@@ -1,0 +1,125 @@
+//! Fields with hashes that Plonky3's trees are made of.
+
+use core::fmt::Debug;
+
+use p3_baby_bear::{BabyBear, Poseidon2BabyBear};
+use p3_commit::Mmcs;
+use p3_field::Field;
+use p3_goldilocks::{Goldilocks, Poseidon2Goldilocks};
+use p3_koala_bear::{KoalaBear, Poseidon2KoalaBear};
+use p3_merkle_tree::{MerkleTreeError, MerkleTreeMmcs, PrunedMerklePaths};
+use p3_symmetric::{MerkleCap, PaddingFreeSponge, TruncatedPermutation};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::field::EngineField;
+
+/// A field with Poseidon2 as Plonky3 hashes with it: of width 16 with digests of 8 elements over BabyBear and KoalaBear, of width
+/// 8 with digests of 4 over Goldilocks; and of twice that width where four digests make one.
+pub trait HashField: EngineField {
+    /// The hash of a row or of other digests. A sponge absorbs blocks of as many elements.
+    type Digest: Copy
+        + Debug
+        + Default
+        + Eq
+        + AsRef<[Self]>
+        + AsMut<[Self]>
+        + Serialize
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static;
+
+    /// The paths of several openings, without what these make themselves.
+    type Paths: Clone + Debug + Serialize + DeserializeOwned + Send + Sync;
+
+    /// Plonky3's permutation of two digests.
+    type Permutation: Clone + Send + Sync + 'static;
+
+    /// Plonky3's permutation of four digests.
+    type Wide: Clone + Send + Sync + 'static;
+
+    /// Plonky3's trees of arity 2.
+    type Binary: Trees<Self>;
+
+    /// Plonky3's trees of arity 4.
+    type Quaternary: Trees<Self>;
+
+    /// Elements of a digest.
+    const DIGEST: usize;
+
+    /// Plonky3's trees of arity 2 with caps of this height.
+    fn binary(permutation: &Self::Permutation, cap_height: usize) -> Self::Binary;
+
+    /// Plonky3's trees of arity 4, whose rows are hashed by the narrower permutation.
+    fn quaternary(rows: &Self::Permutation, digests: &Self::Wide, cap_height: usize) -> Self::Quaternary;
+
+    /// Paths of these siblings.
+    fn paths(siblings: Vec<Self::Digest>) -> Self::Paths;
+}
+
+/// Trees of Plonky3's with digests of a field.
+pub trait Trees<F: HashField>:
+    Mmcs<F, Commitment = MerkleCap<F, F::Digest>, Proof = Vec<F::Digest>, MultiProof = F::Paths, Error = MerkleTreeError>
+{
+}
+
+impl<F, T> Trees<F> for T
+where
+    F: HashField,
+    T: Mmcs<
+            F,
+            Commitment = MerkleCap<F, F::Digest>,
+            Proof = Vec<F::Digest>,
+            MultiProof = F::Paths,
+            Error = MerkleTreeError,
+        >,
+{
+}
+
+macro_rules! hash_field {
+    ($field:ident, $permutation:ident, $digest:literal, $width:literal, $wide:literal) => {
+        impl HashField for $field {
+            type Digest = [Self; $digest];
+            type Paths = PrunedMerklePaths<Self, $digest>;
+            type Permutation = $permutation<$width>;
+            type Wide = $permutation<$wide>;
+            type Binary = MerkleTreeMmcs<
+                <Self as Field>::Packing,
+                <Self as Field>::Packing,
+                PaddingFreeSponge<Self::Permutation, $width, $digest, $digest>,
+                TruncatedPermutation<Self::Permutation, 2, $digest, $width>,
+                2,
+                $digest,
+            >;
+            type Quaternary = MerkleTreeMmcs<
+                <Self as Field>::Packing,
+                <Self as Field>::Packing,
+                PaddingFreeSponge<Self::Permutation, $width, $digest, $digest>,
+                TruncatedPermutation<Self::Wide, 4, $digest, $wide>,
+                4,
+                $digest,
+            >;
+
+            const DIGEST: usize = $digest;
+
+            fn binary(permutation: &Self::Permutation, cap_height: usize) -> Self::Binary {
+                let sponge = PaddingFreeSponge::new(permutation.clone());
+                MerkleTreeMmcs::new(sponge, TruncatedPermutation::new(permutation.clone()), cap_height)
+            }
+
+            fn quaternary(rows: &Self::Permutation, digests: &Self::Wide, cap_height: usize) -> Self::Quaternary {
+                let sponge = PaddingFreeSponge::new(rows.clone());
+                MerkleTreeMmcs::new(sponge, TruncatedPermutation::new(digests.clone()), cap_height)
+            }
+
+            fn paths(siblings: Vec<Self::Digest>) -> Self::Paths {
+                PrunedMerklePaths { sibling_hashes: siblings }
+            }
+        }
+    };
+}
+
+hash_field!(BabyBear, Poseidon2BabyBear, 8, 16, 32);
+hash_field!(KoalaBear, Poseidon2KoalaBear, 8, 16, 32);
+hash_field!(Goldilocks, Poseidon2Goldilocks, 4, 8, 16);

@@ -1,0 +1,221 @@
+//! Poseidon2 permutations: round constants as data, their arithmetic as text, and Plonky3's code as their meaning.
+
+use core::any::TypeId;
+use core::fmt;
+use core::fmt::Write;
+use std::sync::Arc;
+
+use p3_baby_bear::{BabyBear, GenericPoseidon2LinearLayersBabyBear, Poseidon2BabyBear};
+use p3_goldilocks::{GenericPoseidon2LinearLayersGoldilocks, Goldilocks, Poseidon2Goldilocks};
+use p3_koala_bear::{GenericPoseidon2LinearLayersKoalaBear, KoalaBear, Poseidon2KoalaBear};
+use p3_poseidon2::{ExternalLayerConstants, GenericPoseidon2LinearLayers};
+use p3_symmetric::Permutation as _;
+use ringforge::kernels::Header;
+use ringforge::{Error, Result};
+
+use crate::field::{EngineField, words};
+
+/// Elements of the widest state.
+pub(crate) const MOST: usize = 32;
+
+/// The headers of all texts.
+pub(crate) const HEADERS: &[Header] = &[
+    Header { name: "poseidon2.cuh", text: include_str!("poseidon2.cuh") },
+    Header { name: "poseidon2_31.cuh", text: include_str!("poseidon2_31.cuh") },
+    Header { name: "poseidon2_goldilocks.cuh", text: include_str!("poseidon2_goldilocks.cuh") },
+];
+
+/// A field with a Poseidon2 of this width.
+pub trait Permutes<const WIDTH: usize>: EngineField {
+    /// Plonky3's permutation.
+    type Permutation: p3_symmetric::Permutation<[Self; WIDTH]> + Send + 'static;
+
+    /// The degree of the S-box.
+    const DEGREE: u32;
+
+    /// The permutation with these round constants.
+    fn permutation(external: &ExternalLayerConstants<Self, WIDTH>, internal: &[Self]) -> Self::Permutation;
+
+    /// The linear layer of internal rounds.
+    fn internal_layer(state: &mut [Self; WIDTH]);
+}
+
+macro_rules! permutes {
+    ($field:ty, $permutation:ident, $layers:ty, $degree:literal, $make:expr, $($width:literal),*) => { $(
+        impl Permutes<$width> for $field {
+            type Permutation = $permutation<$width>;
+
+            const DEGREE: u32 = $degree;
+
+            fn permutation(external: &ExternalLayerConstants<Self, $width>, internal: &[Self]) -> Self::Permutation {
+                $make(external, internal)
+            }
+
+            fn internal_layer(state: &mut [Self; $width]) {
+                <$layers>::internal_linear_layer(state);
+            }
+        }
+    )* };
+}
+
+permutes!(
+    BabyBear,
+    Poseidon2BabyBear,
+    GenericPoseidon2LinearLayersBabyBear,
+    7,
+    |external: &ExternalLayerConstants<_, _>, internal: &[_]| Poseidon2BabyBear::new(
+        external.clone(),
+        internal.to_vec()
+    ),
+    16,
+    32
+);
+permutes!(
+    KoalaBear,
+    Poseidon2KoalaBear,
+    GenericPoseidon2LinearLayersKoalaBear,
+    3,
+    |external: &ExternalLayerConstants<_, _>, internal: &[_]| Poseidon2KoalaBear::new(
+        external.clone(),
+        internal.to_vec()
+    ),
+    16,
+    32
+);
+permutes!(Goldilocks, Poseidon2Goldilocks, GenericPoseidon2LinearLayersGoldilocks, 7, goldilocks, 8, 16);
+
+/// Plonky3 has another type for this with NEON.
+fn goldilocks<const WIDTH: usize>(
+    external: &ExternalLayerConstants<Goldilocks, WIDTH>,
+    internal: &[Goldilocks],
+) -> Poseidon2Goldilocks<WIDTH> {
+    #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+    return Poseidon2Goldilocks::new(external, internal);
+    #[cfg(not(all(target_arch = "aarch64", target_feature = "neon")))]
+    return Poseidon2Goldilocks::new(external.clone(), internal.to_vec());
+}
+
+/// What a permutation means, for whole states.
+type OnCpu<F> = dyn Fn(&mut [F]) + Send + Sync;
+
+/// A permutation of any width.
+#[derive(Clone)]
+pub(crate) struct Permutation<F> {
+    width: usize,
+    degree: u32,
+    /// External rounds at either end, and internal ones.
+    rounds: (usize, usize),
+    /// D where the internal layer multiplies by 1 + D.
+    diagonal: Vec<F>,
+    /// Those of the rounds, as `poseidon2.cuh` has them.
+    constants: Arc<[u8]>,
+    /// Permutes each whole state.
+    on_cpu: Arc<OnCpu<F>>,
+}
+
+/// What decides the text and the data of a permutation.
+pub(crate) type Key = (TypeId, usize, (usize, usize), Arc<[u8]>);
+
+impl<F: EngineField> Permutation<F> {
+    /// With these constants of the external rounds and the internal ones, and Plonky3's from the same.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for fewer than six external rounds.
+    pub(crate) fn new<const WIDTH: usize>(
+        external: &ExternalLayerConstants<F, WIDTH>,
+        internal: &[F],
+    ) -> Result<(Self, F::Permutation)>
+    where
+        F: Permutes<WIDTH>,
+    {
+        let ends = [external.get_initial_constants(), external.get_terminal_constants()];
+        let rounds = (ends[0].len(), internal.len());
+        if rounds.0 < 3 {
+            return Err(Error::Length { what: "external rounds at either end, at least", expected: 3, got: rounds.0 });
+        }
+        // what the layer makes of unit vectors
+        let diagonal = (0..WIDTH).map(|i| {
+            let mut unit = [F::ZERO; WIDTH];
+            unit[i] = F::ONE;
+            F::internal_layer(&mut unit);
+            unit[i] - F::ONE
+        });
+        let plonky3 = F::permutation(external, internal);
+        let on_cpu = plonky3.clone();
+        let own = Self {
+            width: WIDTH,
+            degree: F::DEGREE,
+            rounds,
+            diagonal: diagonal.collect(),
+            constants: encoded(&[ends.concat().as_flattened(), internal].concat()).into(),
+            on_cpu: Arc::new(move |states| {
+                states.as_chunks_mut().0.iter_mut().for_each(|state| on_cpu.permute_mut(state));
+            }),
+        };
+        Ok((own, plonky3))
+    }
+
+    /// Elements of a state.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        (TypeId::of::<F>(), self.width, self.rounds, self.constants.clone())
+    }
+
+    /// Round constants, for the texts.
+    pub(crate) fn constants(&self) -> Arc<[u8]> {
+        self.constants.clone()
+    }
+
+    /// Permutes a state.
+    pub(crate) fn permute(&self, state: &mut [F]) {
+        (self.on_cpu)(state);
+    }
+
+    /// The struct `Hash` of the texts, with digests of so many elements and so many threads of a block.
+    pub(crate) fn text(&self, digest: usize, threads: u32) -> String {
+        let q = F::ORDER_U64;
+        let (header, word, field) = match size_of::<F>() {
+            4 => {
+                // Newton: each step doubles the bits of q^-1 that are right, 3 of q itself
+                let inverse = (0..4).fold(q as u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(x.wrapping_mul(q as u32))));
+                ("poseidon2_31.cuh", "u32", format!("poseidon2::Field31<{q}u, {inverse}u>"))
+            }
+            _ => ("poseidon2_goldilocks.cuh", "u64", "poseidon2::FieldGoldilocks".into()),
+        };
+        let mut text = format!(
+            "#include \"{header}\"\nstruct Hash {{\n    using Word = rf::{word};\n    using Field = {field};\n    \
+             static constexpr rf::u32 threads = {threads}, width = {width}, digest = {digest}, half = {half}, \
+             internal = {internal}, degree = {degree};\n    \
+             RF_METHOD static constexpr rf::u64 diagonal(rf::u32 i) {{\n        return ",
+            width = self.width,
+            half = self.rounds.0,
+            internal = self.rounds.1,
+            degree = self.degree,
+        );
+        for (i, d) in self.diagonal.iter().enumerate() {
+            let d = d.as_canonical_u64();
+            let last = i + 1 == self.diagonal.len();
+            let _ = if last { write!(text, "{d}ull") } else { write!(text, "i == {i} ? {d}ull : ") };
+        }
+        text + ";\n    }\n};\nusing Word = Hash::Word;\n"
+    }
+}
+
+impl<F> fmt::Debug for Permutation<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Poseidon2 of width {}, {:?} rounds", self.width, self.rounds)
+    }
+}
+
+/// Round constants as the arithmetic of a text takes them.
+fn encoded<F: EngineField>(constants: &[F]) -> Vec<u8> {
+    match bytemuck::try_cast_slice::<F::Word, u32>(words(constants)) {
+        Ok(words) if size_of::<F>() == 4 => {
+            words.iter().flat_map(|word| word.wrapping_sub(F::ORDER_U64 as u32).to_ne_bytes()).collect()
+        }
+        _ => constants.iter().flat_map(|constant| constant.as_canonical_u64().to_ne_bytes()).collect(),
+    }
+}

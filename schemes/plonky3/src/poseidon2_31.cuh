@@ -1,0 +1,56 @@
+// Poseidon2's arithmetic modulo a prime q of 31 bits, in Montgomery form with R = 2^32.
+//
+// Round constants come less q, as words of either sign, so that a sum with one stays below q in absolute value: products take it
+// as it is, and only the last of an S-box is made canonical.
+#pragma once
+#include "poseidon2.cuh"
+
+namespace poseidon2 {
+
+// inverse: 1 / q mod 2^32
+template <u32 q, u32 inverse>
+struct Field31 {
+    using Word = u32;
+    using Sum = u32;  // < q
+
+    RF_METHOD static Word canonical(Word x) { return x; }
+    RF_METHOD static Sum widen(Word x) { return x; }
+    RF_METHOD static Sum add(Sum a, Sum b) { return rf::sub_once(a + b, q); }
+    RF_METHOD static Word narrow(Sum x) { return x; }
+
+    // in: |a b| <= q^2   out: a b / R, below q in absolute value
+    RF_METHOD static rf::i32 product(rf::i32 a, rf::i32 b) {
+        const rf::i64 wide = rf::mul_signed(a, b);
+        return (rf::i32)(wide >> 32) - rf::mul_hi_signed((rf::i32)((u32)wide * inverse), (rf::i32)q);
+    }
+
+    // in: x < q, a constant less q   out: (x + constant)^degree, < q
+    template <u32 degree>
+    RF_METHOD static Word power(Word x, Word constant) {
+        static_assert(degree == 3 || degree == 7, "the S-boxes of KoalaBear and BabyBear");
+        const rf::i32 sum = (rf::i32)(x + constant);
+        rf::i32 y = product(product(sum, sum), sum);
+        if constexpr (degree == 7) y = product(product(y, y), sum);
+        return rf::min_word((u32)y, (u32)y + q);
+    }
+
+    // out: x[i] d + the sum of all, < q, for each element and its d
+    //
+    // Of the quotient by q the two parts are known up to 1/2 (of x d, by Shoup) and 1/8, and it is rounded down, so what is left
+    // is below 2q. The sum need not be reduced for it.
+    template <class Hash>
+    RF_METHOD static void internal_layer(Word* x) {
+        static_assert(Hash::width <= 32 && Hash::width % 2 == 0, "a sum below 2^36");
+        u64 sum = 0;
+        RF_UNROLL
+        for (u32 i = 0; i < Hash::width; i += 2) sum += x[i] + x[i + 1];
+        const u64 quotient = rf::mul_wide((u32)(sum >> 8), (u32)((1ull << 40) / q));  // in units of 2^-32
+        RF_UNROLL
+        for (u32 i = 0; i < Hash::width; ++i) {
+            const u32 d = (u32)Hash::diagonal(i), of_d = (u32)(((u64)d << 32) / q);
+            x[i] = rf::sub_once(x[i] * d + rf::low(sum) - rf::high(rf::mad_wide(x[i], of_d, quotient)) * q, q);
+        }
+    }
+};
+
+}  // namespace poseidon2
