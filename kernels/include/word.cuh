@@ -211,6 +211,43 @@ RF_FN u64 xor3(u64 a, u64 b, u64 c) {
     return r;
 }
 
+// For q = 2^64 - 2^32 + 1, where 2^64 is worth 2^32 - 1. A GPU adds and multiplies in two pipes, and all but the additions
+// that hand on a carry can go to that of the multiplier: so carries stay carries, and nothing is selected.
+
+// out: a - b mod 2^64, and q more if that is below 0
+RF_FN u64 sub_folded(u64 a, u64 b) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, borrow;\n\tmov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
+        "sub.cc.u32 a0, a0, b0;\n\tsubc.cc.u32 a1, a1, b1;\n\tsubc.u32 borrow, 0, 0;\n\t"
+        "sub.cc.u32 a0, a0, borrow;\n\tsubc.u32 a1, a1, 0;\n\tmov.b64 %0, {a0, a1};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b));
+    return r;
+}
+
+// in: b < q   out: a + b mod 2^64, and q less if that is not below q   (q is taken off first, and given back without a carry)
+RF_FN u64 add_folded(u64 a, u64 b) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, back;\n\tmov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
+        "add.cc.u32 b0, b0, 0xffffffff;\n\taddc.u32 b1, b1, 0;\n\t"
+        "add.cc.u32 a0, a0, b0;\n\taddc.cc.u32 a1, a1, b1;\n\taddc.u32 back, 0xffffffff, 0;\n\t"
+        "sub.cc.u32 a0, a0, back;\n\tsubc.u32 a1, a1, 0;\n\tmov.b64 %0, {a0, a1};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b));
+    return r;
+}
+
+// out: the upper half of the multiple of q whose lower half is x, < q   (that is (2^32 + 1) x mod 2^64 times q)
+RF_FN u64 multiple_above(u64 x) {
+    u64 r;
+    asm("{\n\t.reg .u32 x0, x1, sum;\n\tmov.b64 {x0, x1}, %1;\n\t"
+        "add.cc.u32 x1, x0, x1;\n\taddc.u32 sum, x1, 0;\n\t"
+        "sub.cc.u32 x0, x0, sum;\n\tsubc.u32 x1, x1, 0;\n\tmov.b64 %0, {x0, x1};\n\t}"
+        : "=l"(r)
+        : "l"(x));
+    return r;
+}
+
 // out: yes if c is not 0, else no
 RF_FN u32 select(u32 c, u32 yes, u32 no) {
     u32 r;
@@ -271,6 +308,16 @@ RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
 }
 
 RF_FN u64 xor3(u64 a, u64 b, u64 c) { return a ^ b ^ c; }
+
+RF_FN u64 sub_folded(u64 a, u64 b) { return a - b - (0u - (u32)(a < b)); }
+RF_FN u64 add_folded(u64 a, u64 b) {
+    u64 sum = a + (b + 0xffffffffu);
+    return sum - (0u - (u32)(sum >= a));
+}
+RF_FN u64 multiple_above(u64 x) {
+    u32 sum = low(x) + high(x);
+    return join(low(x), sum) - (sum + (u32)(sum < low(x)));
+}
 
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
 RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u64)(c != 0))); }
