@@ -25,11 +25,7 @@ struct Goldilocks {
     // in: w < q   out: w as a factor
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{mul_plain(w, 0xffffffffu)}; }
     // in: any x, w.w < q   out: x times the factor, < q
-    // A multiple of q is taken off that leaves 2^64 times what is wanted.
-    RF_METHOD Word mul(Word x, Twiddle w) const {
-        const u128 p = mul_wide(x, w.w);
-        return sub_folded(p.hi, multiple_above(p.lo));
-    }
+    RF_METHOD Word mul(Word x, Twiddle w) const { return reduce_folded(mul_wide(x, w.w)); }
 
     // in: x < q   out: x
     template <u32 B>

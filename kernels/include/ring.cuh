@@ -335,7 +335,7 @@ template <class R>
 struct Across {
     using Store = typename R::Store;
     static constexpr u32 places = R::length / R::base, wide = R::tile * R::base;
-    static constexpr u32 pitch = wide + (wide * sizeof(Store) % 128 == 0);
+    static constexpr u32 pitch = wide | 1;  // odd, so that threads whose places lie apart meet different banks
     static constexpr u32 block = R::tile * R::threads;
 
     // Where the value in a register of a thread is staged, the row being in this slot of the block.

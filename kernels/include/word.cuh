@@ -211,8 +211,8 @@ RF_FN u64 xor3(u64 a, u64 b, u64 c) {
     return r;
 }
 
-// For q = 2^64 - 2^32 + 1, where 2^64 is worth 2^32 - 1. A GPU adds and multiplies in two pipes, and all but the additions
-// that hand on a carry can go to that of the multiplier: so carries stay carries, and nothing is selected.
+// For q = 2^64 - 2^32 + 1, where 2^64 is worth 2^32 - 1. A GPU adds in one pipe and multiplies in another, to which additions
+// can go that hand on no carry: these are chosen so that a butterfly keeps both equally busy.
 
 // out: a - b mod 2^64, and q more if that is below 0
 RF_FN u64 sub_folded(u64 a, u64 b) {
@@ -237,14 +237,18 @@ RF_FN u64 add_folded(u64 a, u64 b) {
     return r;
 }
 
-// out: the upper half of the multiple of q whose lower half is x, < q   (that is (2^32 + 1) x mod 2^64 times q)
-RF_FN u64 multiple_above(u64 x) {
+// in: p.hi < q - 1   out: 2^-64 p mod q, < q
+// Of p, the multiple of q whose lower half is that of p = (hi, l1, l0) leaves hi + l1 + e - 2^32 (sum + e), where l0 + l1 =
+// 2^32 e + sum. The sum is made twice, since its carry has two uses.
+RF_FN u64 reduce_folded(u128 p) {
     u64 r;
-    asm("{\n\t.reg .u32 x0, x1, sum;\n\tmov.b64 {x0, x1}, %1;\n\t"
-        "add.cc.u32 x1, x0, x1;\n\taddc.u32 sum, x1, 0;\n\t"
-        "sub.cc.u32 x0, x0, sum;\n\tsubc.u32 x1, x1, 0;\n\tmov.b64 %0, {x0, x1};\n\t}"
+    asm("{\n\t.reg .u32 l0, l1, h0, h1, sum, taken;\n\tmov.b64 {l0, l1}, %1;\n\tmov.b64 {h0, h1}, %2;\n\t"
+        "add.cc.u32 sum, l0, l1;\n\taddc.u32 taken, sum, 0;\n\t"
+        "add.cc.u32 sum, l0, l1;\n\taddc.cc.u32 h0, h0, l1;\n\taddc.u32 h1, h1, 0;\n\t"
+        "sub.cc.u32 h1, h1, taken;\n\tsubc.u32 taken, 0, 0;\n\t"
+        "sub.cc.u32 h0, h0, taken;\n\tsubc.u32 h1, h1, 0;\n\tmov.b64 %0, {h0, h1};\n\t}"
         : "=l"(r)
-        : "l"(x));
+        : "l"(p.lo), "l"(p.hi));
     return r;
 }
 
@@ -314,9 +318,9 @@ RF_FN u64 add_folded(u64 a, u64 b) {
     u64 sum = a + (b + 0xffffffffu);
     return sum - (0u - (u32)(sum >= a));
 }
-RF_FN u64 multiple_above(u64 x) {
-    u32 sum = low(x) + high(x);
-    return join(low(x), sum) - (sum + (u32)(sum < low(x)));
+RF_FN u64 reduce_folded(u128 p) {
+    u32 sum = low(p.lo) + high(p.lo), carry = sum < low(p.lo);
+    return sub_folded(p.hi + high(p.lo) + carry, join(0, sum + carry));
 }
 
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }

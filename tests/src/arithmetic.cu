@@ -57,7 +57,7 @@
 //     10 select(low x & 1, x, y), 11 sub_once and select of low halves
 //     12 … 39 the chains on four limbs (x, y): see chains()  40 xor3(x, y, x rotated by 1)
 //     41 dot_friendly(x, y, x ^ y, low y)
-//     42 sub_folded(x, y)       43 add_folded(x, y mod q)   44 multiple_above(x)
+//     42 sub_folded(x, y)       43 add_folded(x, y mod q)   44 reduce_folded({x, y mod (q - 1)})
 #include "goldilocks.cuh"
 #include "mod16.cuh"
 #include "mod31.cuh"
@@ -328,7 +328,7 @@ RF_FN void words(u64 x, u64 y, u64* out) {
     out[41] = dot_friendly(x, y, x ^ y, low(y));
     out[42] = sub_folded(x, y);
     out[43] = add_folded(x, y % 0xffffffff00000001ull);
-    out[44] = multiple_above(x);
+    out[44] = reduce_folded(u128{x, y % 0xffffffff00000000ull});
 }
 
 }  // namespace rf

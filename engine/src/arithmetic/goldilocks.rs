@@ -57,7 +57,7 @@ fn reduce(x: u128) -> u64 {
 }
 
 /// in: x < 2^64 q   out: x·2^-64, canonical
-/// A multiple of q is taken off that leaves 2^64 times what is wanted.
+/// Taken off is the multiple of q whose lower half is that of x.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // the parts of x
 fn montgomery(x: u128) -> u64 {

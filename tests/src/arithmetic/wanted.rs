@@ -329,7 +329,8 @@ fn words(x: u64, y: u64) -> Vec<Wanted> {
     let folded = [
         difference.wrapping_add(if borrow { q as u64 } else { 0 }),
         if sum < q { sum as u64 } else { (sum - q) as u64 },
-        (u128::from(x.wrapping_mul((1 << 32) + 1)) * q >> 64) as u64,
+        // 2^192 is 1, and 2^64 is 2^32 − 1
+        ((u128::from(y) % (q - 1) + u128::from(x) * (u128::from(u32::MAX) * u128::from(u32::MAX)) % q) % q) as u64,
     ];
     let exactly = |word: u64| Wanted::Exactly(word.into());
     let last = [x ^ y ^ x.rotate_left(1), friendly].into_iter().chain(folded);
