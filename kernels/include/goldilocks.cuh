@@ -1,4 +1,5 @@
-// Arithmetic modulo q = 2^64 - 2^32 + 1, by its form: 2^64 = 2^32 - 1 and 2^96 = -1, so a product reduces by sums alone.
+// Arithmetic modulo q = 2^64 - 2^32 + 1, by its form: 2^64 = 2^32 - 1 and 2^96 = -1, so a product reduces by sums alone, a
+// product that may lack 2^64 by fewer of them.
 #pragma once
 #include "word.cuh"
 
@@ -10,7 +11,7 @@ struct Goldilocks {
 
     using Storage = u64;
     using Word = u64;
-    // A known factor as it is.
+    // A known factor times 2^64.
     struct alignas(8) Twiddle {
         u64 w;
     };
@@ -22,9 +23,9 @@ struct Goldilocks {
     static constexpr bool wide_reduced = true;
 
     // in: w < q   out: w as a factor
-    RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{w}; }
-    // in: any x, any w.w   out: x times the factor, < q
-    RF_METHOD Word mul(Word x, Twiddle w) const { return mul_plain(x, w.w); }
+    RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{mul_plain(w, 0xffffffffu)}; }
+    // in: any x, w.w < q   out: x times the factor, < q
+    RF_METHOD Word mul(Word x, Twiddle w) const { return reduce_folded(mul_wide(x, w.w)); }
 
     // in: x < q   out: x
     template <u32 B>
@@ -38,31 +39,15 @@ struct Goldilocks {
         return reduce<B>(x);
     }
 
-    // in: any x   out: x, < q   (x >= q where x + 2^32 - 1 has a carry, and what is left of it then is x - q)
-    RF_METHOD Word reduce_any(Word x) const {
-        Limbs less = limbs(x);
-        const Limbs limb{0xffffffffu, 0};
-        u32 carry = add_limbs<2>(less.limb, less.limb, limb.limb);
-        return select(carry, word(less), x);
-    }
+    // in: any x   out: x, < q
+    RF_METHOD Word reduce_any(Word x) const { return add(x, 0); }
 
-    // in: a < q, b <= q, or any a, b <= 2^64 - 2^33   out: a + b, < q
-    // Where the sum or the sum + 2^32 - 1 has a carry, what is left of the latter is a + b - q.
-    RF_METHOD Word add(Word a, Word b) const {
-        Limbs sum = limbs(a), less;
-        const Limbs other = limbs(b), limb{0xffffffffu, 0};
-        u32 carry = add_limbs<2>(sum.limb, sum.limb, other.limb);
-        carry |= add_limbs<2>(less.limb, sum.limb, limb.limb);
-        return select(carry, word(less), word(sum));
-    }
+    // in: a, b < q, or any a, b <= 2^64 - 2^33   out: a + b, < q
+    RF_METHOD Word add(Word a, Word b) const { return add_folded(a, b); }
     // in: any a, b <= q   out: a - b, < q if a is   (B has no meaning here)
     template <u32 B>
     RF_METHOD Word sub(Word a, Word b) const {
-        Limbs difference = limbs(a);
-        const Limbs other = limbs(b);
-        const Limbs borrow{sub_limbs<2>(difference.limb, difference.limb, other.limb), 0};
-        sub_limbs<2>(difference.limb, difference.limb, borrow.limb);
-        return word(difference);
+        return sub_folded(a, b);
     }
     // in: b < q   out: -b, < q
     template <u32 B>
@@ -88,13 +73,6 @@ struct Goldilocks {
         const u128 p = mul_wide(a, b);
         return add(sub<1>(p.lo, high(p.hi)), mul_wide(low(p.hi), 0xffffffffu));
     }
-
-  private:
-    struct Limbs {
-        u32 limb[2];
-    };
-    RF_METHOD Limbs limbs(u64 x) const { return Limbs{{low(x), high(x)}}; }
-    RF_METHOD u64 word(const Limbs& x) const { return join(x.limb[0], x.limb[1]); }
 };
 
 }  // namespace rf

@@ -59,11 +59,11 @@ struct Tree {
         else return slot % tops() * (nodes(L) / tops()) + slot / tops();
     }
 
-    // The place in natural order of a leaf of the row: its digits reversed.
-    template <u32 L = R::layers>
-    RF_FN u32 natural_place(u32 leaf, u32 place = 0) {
-        if constexpr (L == R::pass[0]) return place;
-        else return natural_place<L - 1>(leaf / radix(L - 1), place * radix(L - 1) + leaf % radix(L - 1));
+    // A node's number above layer L, counted from those above layer To, with its digits reversed.
+    template <u32 To, u32 L>
+    RF_FN u32 reversed(u32 node, u32 place = 0) {
+        if constexpr (L == To) return place;
+        else return reversed<To, L - 1>(node / radix(L - 1), place * radix(L - 1) + node % radix(L - 1));
     }
     // The leaf at a place of natural order; or with fewer layers, the node whose leaves begin at a place.
     template <u32 To = R::layers, u32 L = 0>
@@ -72,6 +72,11 @@ struct Tree {
         else return leaf_at<To, L + 1>(place / radix(L), leaf * radix(L) + place % radix(L));
     }
 };
+
+// Whether threads and registers number bits of a coefficient's place each: then what is known of a place when compiling is
+// added to an address, not to the place, and goes into the access itself, so that one address serves all of a thread's.
+template <class R>
+constexpr bool by_bits = (R::length & (R::length - 1)) == 0;
 
 // The layout of one pass.
 template <class R, u32 P>
@@ -97,6 +102,11 @@ struct Pass {
         u32 column = (set * R::threads + thread) * vector;
         return column / stride * (stride * span) + column % stride + k * stride;
     }
+    // Its place in memory.
+    RF_FN u64 run_place(u32 thread, u32 i) {
+        if constexpr (by_bits<R>) return (u64)(run_start(thread, 0) * R::stride) + run_start(0, i) * R::stride;
+        else return run_start(thread, i) * R::stride;
+    }
     // The register of coefficient c of a run.
     RF_CONST u32 reg(u32 i, u32 c) {
         u32 set = i / (runs / sets), k = i % (runs / sets) + c / vector;
@@ -107,6 +117,10 @@ struct Pass {
         u32 column = (r / span / vector * R::threads + thread) * vector + r / span % vector;
         return column / stride * (stride * span) + column % stride + r % span * stride;
     }
+    // The place in natural order, among the row's leaves, of that which is number `inner` under a set's node: the first part of it
+    // for the node, the second for `inner`. Of the last pass.
+    RF_FN u32 natural_node(u32 thread, u32 set) { return Tree<R>::template reversed<R::pass[0], first>(node(thread, set)); }
+    RF_FN u32 natural_inner(u32 inner) { return Tree<R>::template reversed<first, last>(inner) * nodes; }
 };
 
 // What a block has of a row: coefficients, and threads for them.
@@ -286,7 +300,7 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
         Move<typename R::Store, S::run, row_alignment<R>>::template load<Word>(
-            row + S::run_start(thread, i) * R::stride, [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+            row + S::run_place(thread, i), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
     }
 }
 
@@ -296,7 +310,7 @@ RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 t
     using S = Pass<R, P>;
     if (!live) return;
     store_runs<S::runs, S::run, row_alignment<R>>(
-        ending, row, [&](u32 i) { return S::run_start(thread, i) * R::stride; },
+        ending, row, [&](u32 i) { return S::run_place(thread, i); },
         [&](u32 i, u32 c) { return x[S::reg(i, c)]; }, [](u32) { return true; });
 }
 
@@ -322,6 +336,20 @@ struct Stage {
         u16 halves[unit / 2];
     };
     RF_FN Store* element(unsigned char* shared, u32 i) { return (Store*)(shared + at(i * sizeof(Store))); }
+    // Where a run of the last pass is staged.
+    RF_FN Store* run(unsigned char* shared, u32 thread, u32 i) {
+        using S = Pass<R, R::passes - 1>;
+        if constexpr (by_bits<R>) return element(shared + at(S::run_start(thread, 0) * sizeof(Store)), S::run_start(0, i));
+        else return element(shared, S::run_start(thread, i));
+    }
+    // Where the value in a register is staged in natural order.
+    RF_FN Store* natural(unsigned char* shared, u32 thread, u32 r) {
+        using S = Pass<R, R::passes - 1>;
+        u32 node = S::natural_node(thread, r / S::span / S::vector) * R::base;
+        u32 inner = S::natural_inner(r % S::span) * R::base + r / S::span % S::vector;
+        if constexpr (by_bits<R>) return element(shared + at(node * sizeof(Store)), inner);
+        else return element(shared, node + inner);
+    }
     RF_FN u32 at(u32 byte) { return byte + byte / run_bytes * gap; }
     // The i-th of `each` parts of the row that a thread moves, of as many for each: neighbours' are neighbours.
     RF_FN u32 part(u32 i, u32 each, u32 thread) {
@@ -362,21 +390,26 @@ template <class R>
 struct Across {
     using Store = typename R::Store;
     static constexpr u32 places = R::length / R::base, wide = R::tile * R::base;
-    static constexpr u32 pitch = wide + (wide * sizeof(Store) % 128 == 0);
+    static constexpr u32 pitch = wide | 1;  // odd, so that threads whose places lie apart meet different banks
     static constexpr u32 block = R::tile * R::threads;
 
-    // Where value c of the row in a slot of the block is staged.
-    RF_FN u32 at(u32 slot, u32 c) {
-        return Tree<R>::natural_place(c / R::base) * pitch + slot * R::base + c % R::base;
+    // Where the value in a register of a thread is staged, the row being in this slot of the block.
+    RF_FN Store* at(Store* stage, u32 slot, u32 thread, u32 r) {
+        using S = Pass<R, R::passes - 1>;
+        Store* node = stage + (S::natural_node(thread, r / S::span / S::vector) * pitch + slot * R::base);
+        return node + S::natural_inner(r % S::span) * pitch + r / S::span % S::vector;
     }
     // Calls move(staged, memory) for this thread's share, counted from the values of the block's first row.
     template <class F>
     RF_FN void each(F move) {
         RF_UNROLL
         for (u32 i = 0; i < places * wide; i += block) {
-            u32 c = i + threadIdx.x;
-            if (places * wide % block == 0 || c < places * wide)
-                move(c / wide * pitch + c % wide, c / wide * (R::above * R::base) + c % wide);
+            // what is known of a place is apart if the block begins one
+            constexpr bool whole = block % wide == 0;
+            u32 known = whole ? i / wide : 0, c = (whole ? 0 : i) + threadIdx.x, place = c / wide;
+            if (places * wide % block == 0 || i + threadIdx.x < places * wide)
+                move((u64)(place * pitch + c % wide) + known * pitch,
+                     (u64)(place * (R::above * R::base) + c % wide) + known * (R::above * R::base));
         }
     }
 };
@@ -396,27 +429,22 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
         u32 slot = threadIdx.x / R::threads;
         auto* stage = (typename R::Store*)(shared - slot * (R::row_bytes + R::extra));
         const auto* memory = row - slot * R::base;
-        Across<R>::each([&](u32 staged, u32 place) { stage[staged] = memory[place]; });
+        Across<R>::each([&](u64 staged, u64 place) { stage[staged] = memory[place]; });
         __syncthreads();
         RF_UNROLL
-        for (u32 r = 0; r < R::per_thread; r++) 
-            x[r] = word_of<Word>(stage[Across<R>::at(slot, S::coeff(thread, r))]);
+        for (u32 r = 0; r < R::per_thread; r++) x[r] = word_of<Word>(*Across<R>::at(stage, slot, thread, r));
         __syncthreads();  // where a row is a warp's alone, what follows waits for its lanes only
     } else {
         if (live) Stage<R>::in(shared, row, thread);
         sync_near<R, Stage<R>::in_warps && !Natural>();
         if constexpr (Natural) {
             RF_UNROLL
-            for (u32 r = 0; r < R::per_thread; r++) {
-                u32 c = S::coeff(thread, r);
-                x[r] = word_of<Word>(
-                    *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base));
-            }
+            for (u32 r = 0; r < R::per_thread; r++) x[r] = word_of<Word>(*Stage<R>::natural(shared, thread, r));
         } else {
             RF_UNROLL
             for (u32 i = 0; i < S::runs; i++) {
                 Move<typename R::Store, S::run, Stage<R>::unit>::template load<Word>(
-                    Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+                    Stage<R>::run(shared, thread, i), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
             }
         }
     }
@@ -439,26 +467,21 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
         auto* stage = (Store*)(shared - slot * (R::row_bytes + R::extra));
         __syncthreads();
         RF_UNROLL
-        for (u32 r = 0; r < R::per_thread; r++)
-            stage[Across<R>::at(slot, S::coeff(thread, r))] = element_of<Store>(x[r]);
+        for (u32 r = 0; r < R::per_thread; r++) *Across<R>::at(stage, slot, thread, r) = element_of<Store>(x[r]);
         __syncthreads();
-        Across<R>::each([&](u32 staged, u32 place) {
+        Across<R>::each([&](u64 staged, u64 place) {
             store_run<1, sizeof(Store)>(ending, row, (i64)place - slot * R::base, [&](u32) { return stage[staged]; });
         });
     } else {
         if constexpr (Natural || !Exchanged || !Stage<R>::as_cells) sync_row<R>();
         if constexpr (Natural) {
             RF_UNROLL
-            for (u32 r = 0; r < R::per_thread; r++) {
-                u32 c = S::coeff(thread, r);
-                *Stage<R>::element(shared, Tree<R>::natural_place(c / R::base) * R::base + c % R::base) =
-                    element_of<Store>(x[r]);
-            }
+            for (u32 r = 0; r < R::per_thread; r++) *Stage<R>::natural(shared, thread, r) = element_of<Store>(x[r]);
         } else {
             RF_UNROLL
             for (u32 i = 0; i < S::runs; i++) {
-                Move<Store, S::run, Stage<R>::unit>::store(
-                    Stage<R>::element(shared, S::run_start(thread, i)), [&](u32 c) { return x[S::reg(i, c)]; });
+                Move<Store, S::run, Stage<R>::unit>::store(Stage<R>::run(shared, thread, i),
+                                                           [&](u32 c) { return x[S::reg(i, c)]; });
             }
         }
         sync_near<R, Stage<R>::in_warps && !Natural>();
@@ -471,6 +494,12 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
 template <class R>
 RF_FN u32 cell(u32 coeff) {
     return (coeff + coeff / R::run * R::gap) * (R::stride > 1 ? R::tile : 1);
+}
+// in: the cells of a row   out: that of coefficient c of run i of a thread's in pass S
+template <class R, class S>
+RF_FN typename R::Cell* cell_at(typename R::Cell* cells, u32 thread, u32 i, u32 c) {
+    if constexpr (by_bits<R>) return cells + cell<R>(S::run_start(thread, 0)) + cell<R>(S::run_start(0, i) + c);
+    else return cells + cell<R>(S::run_start(thread, i) + c);
 }
 
 // out: what the lane says whose number differs in these bits
@@ -579,19 +608,17 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
         if constexpr (!Exchanged) sync_row<R>();
         RF_UNROLL
         for (u32 i = 0; i < R::per_thread / from; i++) {
-            u32 start = F::run_start(own, i / (F::run / from)) + i % (F::run / from) * from;
-            Move<Cell, from, align>::store(cells + cell<R>(start), [&](u32 c) {
-                return x[F::reg(i / (F::run / from), i % (F::run / from) * from + c)];
-            });
+            u32 run = i / (F::run / from), first = i % (F::run / from) * from;
+            Move<Cell, from, align>::store(cell_at<R, F>(cells, own, run, first),
+                                           [&](u32 c) { return x[F::reg(run, first + c)]; });
         }
         sync_near<R, stays_in_warp<R, From, To>()>();
     }
     RF_UNROLL
     for (u32 i = 0; i < R::per_thread / to; i++) {
-        u32 start = T::run_start(own, i / (T::run / to)) + i % (T::run / to) * to;
-        Move<Cell, to, align>::template load<Word>(cells + cell<R>(start), [&](u32 c, Word v) {
-            x[T::reg(i / (T::run / to), i % (T::run / to) * to + c)] = v;
-        });
+        u32 run = i / (T::run / to), first = i % (T::run / to) * to;
+        Move<Cell, to, align>::template load<Word>(cell_at<R, T>(cells, own, run, first),
+                                                   [&](u32 c, Word v) { x[T::reg(run, first + c)] = v; });
     }
     if constexpr (R::cluster > 1 && From == 2 && To == 1) pass_cluster<R>();
 }

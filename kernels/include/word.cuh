@@ -225,6 +225,47 @@ RF_FN u64 xor3(u64 a, u64 b, u64 c) {
     return r;
 }
 
+// For q = 2^64 - 2^32 + 1, where 2^64 is worth 2^32 - 1. A GPU adds in one pipe and multiplies in another, to which additions
+// can go that hand on no carry: these are chosen so that a butterfly keeps both equally busy.
+
+// out: a - b mod 2^64, and q more if that is below 0
+RF_FN u64 sub_folded(u64 a, u64 b) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, borrow;\n\tmov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
+        "sub.cc.u32 a0, a0, b0;\n\tsubc.cc.u32 a1, a1, b1;\n\tsubc.u32 borrow, 0, 0;\n\t"
+        "sub.cc.u32 a0, a0, borrow;\n\tsubc.u32 a1, a1, 0;\n\tmov.b64 %0, {a0, a1};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b));
+    return r;
+}
+
+// in: b < q   out: a + b mod 2^64, and q less if that is not below q   (q is taken off first, and given back without a carry)
+RF_FN u64 add_folded(u64 a, u64 b) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, back;\n\tmov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
+        "add.cc.u32 b0, b0, 0xffffffff;\n\taddc.u32 b1, b1, 0;\n\t"
+        "add.cc.u32 a0, a0, b0;\n\taddc.cc.u32 a1, a1, b1;\n\taddc.u32 back, 0xffffffff, 0;\n\t"
+        "sub.cc.u32 a0, a0, back;\n\tsubc.u32 a1, a1, 0;\n\tmov.b64 %0, {a0, a1};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b));
+    return r;
+}
+
+// in: p.hi < q - 1   out: 2^-64 p mod q, < q
+// Of p, the multiple of q whose lower half is that of p = (hi, l1, l0) leaves hi + l1 + e - 2^32 (sum + e), where l0 + l1 =
+// 2^32 e + sum. The sum is made twice, since its carry has two uses.
+RF_FN u64 reduce_folded(u128 p) {
+    u64 r;
+    asm("{\n\t.reg .u32 l0, l1, h0, h1, sum, taken;\n\tmov.b64 {l0, l1}, %1;\n\tmov.b64 {h0, h1}, %2;\n\t"
+        "add.cc.u32 sum, l0, l1;\n\taddc.u32 taken, sum, 0;\n\t"
+        "add.cc.u32 sum, l0, l1;\n\taddc.cc.u32 h0, h0, l1;\n\taddc.u32 h1, h1, 0;\n\t"
+        "sub.cc.u32 h1, h1, taken;\n\tsubc.u32 taken, 0, 0;\n\t"
+        "sub.cc.u32 h0, h0, taken;\n\tsubc.u32 h1, h1, 0;\n\tmov.b64 %0, {h0, h1};\n\t}"
+        : "=l"(r)
+        : "l"(p.lo), "l"(p.hi));
+    return r;
+}
+
 // out: yes if c is not 0, else no
 RF_FN u32 select(u32 c, u32 yes, u32 no) {
     u32 r;
@@ -288,6 +329,16 @@ RF_FN u128 mad_wide(u64 a, u64 b, u128 c) {
 }
 
 RF_FN u64 xor3(u64 a, u64 b, u64 c) { return a ^ b ^ c; }
+
+RF_FN u64 sub_folded(u64 a, u64 b) { return a - b - (0u - (u32)(a < b)); }
+RF_FN u64 add_folded(u64 a, u64 b) {
+    u64 sum = a + (b + 0xffffffffu);
+    return sum - (0u - (u32)(sum >= a));
+}
+RF_FN u64 reduce_folded(u128 p) {
+    u32 sum = low(p.lo) + high(p.lo), carry = sum < low(p.lo);
+    return sub_folded(p.hi + high(p.lo) + carry, join(0, sum + carry));
+}
 
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
 RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u64)(c != 0))); }

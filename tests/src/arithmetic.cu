@@ -49,7 +49,7 @@
 //     12 negate<bound>(y_bound)  13 wide_reduce of x_1 y_1  14 wide_reduce of x_1 y_1 + x_1 x_1 + y_1 y_1
 //     15 mul_plain(x_1, y_1)     16 x_bound, canonical, to memory: to_integer, as an integer
 //     17 to_double(x mod 2^52)
-// Words, K = 42.
+// Words, K = 45. q = 2^64 - 2^32 + 1.
 //      0 mul_hi(x, y)             1 mul_hi_above(x, y)       2 mad_lo(x, y, dot_lo(x, y, y, y))
 //      3, 4 mul_wide(x, y)        5, 6 mad_wide(x, y, {y, x})
 //      7 mul_hi of the low halves, and of the high halves in its upper half
@@ -57,6 +57,7 @@
 //     10 select(low x & 1, x, y), 11 sub_once and select of low halves
 //     12 … 39 the chains on four limbs (x, y): see chains()  40 xor3(x, y, x rotated by 1)
 //     41 dot_friendly(x, y, x ^ y, low y)
+//     42 sub_folded(x, y)       43 add_folded(x, y mod q)   44 reduce_folded({x, y mod (q - 1)})
 #include "goldilocks.cuh"
 #include "mod16.cuh"
 #include "mod31.cuh"
@@ -325,6 +326,9 @@ RF_FN void words(u64 x, u64 y, u64* out) {
     chains(x, y, out + 12);
     out[40] = xor3(x, y, rotate_left(x, 1));
     out[41] = dot_friendly(x, y, x ^ y, low(y));
+    out[42] = sub_folded(x, y);
+    out[43] = add_folded(x, y % 0xffffffff00000001ull);
+    out[44] = reduce_folded(u128{x, y % 0xffffffff00000000ull});
 }
 
 }  // namespace rf
@@ -348,5 +352,5 @@ extern "C" __global__ void arithmetic_words(const rf::u64* a, const rf::u64* b, 
                                             rf::u64 end) {
     const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    rf::words(a[item], b[item], out + 42 * item);
+    rf::words(a[item], b[item], out + 45 * item);
 }

@@ -42,6 +42,11 @@ const CLUSTER_PRODUCT: f64 = 12.0;
 /// than long rows in few kernels (2^22 BLS12-381: 1.08 ms in two kernels, 0.73 in three, 0.70 in four).
 const SHARE_BYTES: usize = 4 << 10;
 
+/// Bytes of a row of narrower words where several kernels share it out: beyond, a block of rows side by side fills a
+/// multiprocessor, and none is left to work while it waits for memory (2^24 of Goldilocks on an H200: 0.495 ms in two kernels,
+/// 0.338 in three).
+const LONG_SHARE_BYTES: usize = 16 << 10;
+
 /// Bytes that rows side by side in device memory should fill: whole sectors where the multiplier has much to do (60 bits: 64
 /// was faster than 128, and 128 than 256, since smaller blocks overlap one's memory with another's work), whole lines where
 /// it has little (2^16 on an H200: 30 bits 8 and 12 %, BabyBear naturally 26 %, doubles back 6 %), but for long rows, whose
@@ -339,9 +344,13 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
         return chosen.or(whole);
     }
     let suit = |parts: &Vec<Rows>| {
-        let most = if parts.len() == 2 { 2 * SHARE_BYTES } else { SHARE_BYTES };
+        let most = match (bytes, parts.len()) {
+            (..32, _) => LONG_SHARE_BYTES,
+            (_, 2) => 2 * SHARE_BYTES,
+            _ => SHARE_BYTES,
+        };
         let length = |part: &Range<usize>| rows.split.nodes(part.end) / rows.split.nodes(part.start);
-        parts.iter().all(|rows| fits(rows) && (bytes < 32 || length(&rows.part) * bytes <= most))
+        parts.iter().all(|rows| fits(rows) && length(&rows.part) * bytes <= most)
     };
     (2..=layers / 2).map(shares).find(suit).or(whole)
 }

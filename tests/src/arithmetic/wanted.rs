@@ -258,7 +258,7 @@ impl Reference {
         let bits = 8 * self.which.word_bytes();
         let exactly = |x: BigUint| self.exactly(x);
         // a factor carries 2^64 in a table of 64 bits; residues of 256 bits carry 2^256 throughout
-        let is_plain = self.which == Which::Type(Arithmetic::Mod64Full);
+        let is_plain = matches!(self.which, Which::Type(Arithmetic::Mod64Full | Arithmetic::Goldilocks));
         let montgomery = |x: BigUint| match self.which {
             Which::Type(Arithmetic::Goldilocks) => Wanted::Exactly(BigUint::ZERO),
             _ => exactly(x),
@@ -323,9 +323,18 @@ fn words(x: u64, y: u64) -> Vec<Wanted> {
         once | (if hx & 1 == 1 { lx } else { ly }) << 32,
     ];
     let friendly = x.wrapping_mul(y).wrapping_add((x ^ y).wrapping_mul(ly << 32 | 1));
+    let q = (1u128 << 64) - (1 << 32) + 1;
+    let (difference, borrow) = x.overflowing_sub(y);
+    let sum = u128::from(x) + u128::from(y) % q;
+    let folded = [
+        difference.wrapping_add(if borrow { q as u64 } else { 0 }),
+        if sum < q { sum as u64 } else { (sum - q) as u64 },
+        // 2^192 is 1, and 2^64 is 2^32 − 1
+        ((u128::from(y) % (q - 1) + u128::from(x) * (u128::from(u32::MAX) * u128::from(u32::MAX)) % q) % q) as u64,
+    ];
     let exactly = |word: u64| Wanted::Exactly(word.into());
-    let mut wanted: Vec<Wanted> =
-        halves.into_iter().chain(chains(x, y)).chain([x ^ y ^ x.rotate_left(1), friendly]).map(exactly).collect();
+    let last = [x ^ y ^ x.rotate_left(1), friendly].into_iter().chain(folded);
+    let mut wanted: Vec<Wanted> = halves.into_iter().chain(chains(x, y)).chain(last).map(exactly).collect();
     wanted[1] = Wanted::OneOfTwo(((product >> 64) + 1).into());
     wanted
 }
