@@ -280,6 +280,14 @@ RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
 
 #endif
 
+// Before anything is read or written, where a launch may begin ahead of the end of those that it follows (Source::follows):
+// waits for them, and lets those begin that follow this one. (Devices from sm_90 on; no twin, for it works out nothing.)
+RF_FN void follow() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" : : : "memory");
+#endif
+}
+
 // out: floor(a b / 2^64) - e, e in {0, 1}   (three products: the lowest one is dropped)
 RF_FN u64 mul_hi_middle(u64 a, u64 b) {
     u64 cross = mul_wide(low(a), high(b));
