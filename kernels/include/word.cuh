@@ -9,6 +9,7 @@
 #define RF_FN static __device__ __forceinline__
 #define RF_METHOD __device__ __forceinline__
 #define RF_CONST static __device__ constexpr
+#define RF_CALL static __device__ __noinline__
 #define RF_UNROLL _Pragma("unroll")
 #define RF_LOOP _Pragma("unroll 1")
 #define RF_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
@@ -16,6 +17,7 @@
 #define RF_FN static inline
 #define RF_METHOD inline
 #define RF_CONST static constexpr
+#define RF_CALL static
 #define RF_UNROLL
 #define RF_LOOP
 #endif

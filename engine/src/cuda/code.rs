@@ -281,10 +281,10 @@ impl CudaCode {
         let parameters = parameters_of(words.len(), addresses.len(), self.epilogue);
         let start = words.as_mut_ptr();
         let mut parameters: Vec<*mut c_void> = parameters.map(|words| start.wrapping_add(words.start).cast()).collect();
-        let mut early = sys::CUlaunchAttribute {
+        let mut ahead = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],
-            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: i32::from(early && self.follows) },
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
         };
         let config = sys::CUlaunchConfig {
             gridDimX: blocks,
@@ -295,8 +295,8 @@ impl CudaCode {
             blockDimZ: 1,
             sharedMemBytes: self.launch.shared_bytes,
             hStream: queue.stream().cu_stream(),
-            attrs: &raw mut early,
-            numAttrs: 1,
+            attrs: &raw mut ahead,
+            numAttrs: u32::from(early && self.follows),
         };
         let function = self.function.function.cu_function();
         // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must, and such a
