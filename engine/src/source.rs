@@ -43,6 +43,9 @@ pub struct Source {
     pub(crate) numbers: Vec<u64>,
     pub(crate) columns: Vec<Option<Columns>>,
     pub(crate) epilogue: Option<Epilogue>,
+    /// Whether the text waits for the launches before it (`follow` in `word.cuh`) before it touches memory, so that it may be
+    /// started ahead of their end.
+    pub(crate) follows: bool,
 }
 
 /// The parameter of a text that stores residues through an `Epilogue` of the prelude: a struct of the last pointers and of the
@@ -83,6 +86,7 @@ impl Source {
             numbers: Vec::new(),
             columns: Vec::new(),
             epilogue: None,
+            follows: false,
         }
     }
 

@@ -125,10 +125,33 @@ RF_FN void forward_three(const typename R::M& m, typename R::M::Word& a, typenam
 template <class R, u32 P>
 constexpr bool starts_with_one = R::starts_with_one && !R::M::lazy && R::pass[P] == 0;
 
-// The layers L .. of forward pass P.
+// Factors that a thread needs first in pass P, forward or back: read before the exchange that leads to the pass, so that they
+// come in its shadow. Where a thread has few words, and large ones.
+template <class R, u32 P, bool Back>
+struct Ahead {
+    using S = Pass<R, P>;
+    static constexpr bool used = sizeof(typename R::M::Word) == 32;
+    static constexpr u32 layer = Back && S::last > S::first ? S::last - 1 : S::first;
+    static constexpr u32 each = Tree<R>::radix(layer) - 1, count = S::sets * each;
+
+    typename R::M::Twiddle factor[used ? count : 1];
+
+    // in: the layer's section of the table
+    RF_METHOD void read(const typename R::M::Twiddle* section, u32 thread, u32 node) {
+        if constexpr (used) {
+            RF_UNROLL
+            for (u32 c = 0; c < count; c++) {
+                u32 top = layer == 0 ? 0 : node * S::nodes + S::node(thread, c / each);
+                factor[c] = twiddle_at<R, P, layer>(section, top, 0)[c % each];
+            }
+        }
+    }
+};
+
+// The layers L .. of forward pass P, which begins with the factors `ahead` if P > 0.
 template <class R, u32 P, u32 L, u32 B>
 RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          u32 thread, u32 node) {
+                          u32 thread, u32 node, const Ahead<R, P, false>& ahead) {
     using S = Pass<R, P>;
     if constexpr (L < S::last) {
         constexpr u32 code = R::layer[L], radix = Tree<R>::radix(L);
@@ -140,6 +163,7 @@ RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const 
             RF_UNROLL
             for (u32 i = 0; i < nodes; i++) {
                 const auto* twiddle = table + section + twiddle_slot<R, P, L>(top, i) * (radix - 1);
+                if (ahead.used && P > 0 && L == S::first) twiddle = ahead.factor + set * (radix - 1);
                 auto z = twiddle[0];
                 RF_UNROLL
                 for (u32 j = 0; j < part * S::vector; j++) {
@@ -163,19 +187,21 @@ RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const 
                 }
             }
         }
-        forward_layers<R, P, L + 1, Bound<R>::forward(code, B)>(m, x, table, thread, node);
+        forward_layers<R, P, L + 1, Bound<R>::forward(code, B)>(m, x, table, thread, node, ahead);
     }
 }
 
 template <class R, u32 P, u32 B>
 RF_FN void forward_passes(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          unsigned char* shared, u32 thread, u32 node) {
-    forward_layers<R, P, R::pass[P], B>(m, x, table, thread, node);
+                          unsigned char* shared, u32 thread, u32 node, const Ahead<R, P, false>& ahead = {}) {
+    forward_layers<R, P, R::pass[P], B>(m, x, table, thread, node, ahead);
     if constexpr (P + 1 < R::passes) {
         constexpr u32 after = Bound<R>::forward_pass(P + 1);
         static_assert(after <= R::cell_capacity || !R::M::lazy, "residues between passes must fit shared cells");
+        Ahead<R, P + 1, false> next;
+        next.read(table + Tree<R>::forward(next.layer), thread, node);
         exchange<R, P, P + 1, (P > 0)>(x, shared, thread);
-        forward_passes<R, P + 1, after>(m, x, table, shared, thread, node);
+        forward_passes<R, P + 1, after>(m, x, table, shared, thread, node, next);
     }
 }
 
@@ -231,10 +257,12 @@ RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typenam
     c = m.mul(v, z2);
 }
 
-// The layers from L - 1 down to To of inverse pass P. Layer 0 carries the scales at header[Scale ..].
+// The layers from L - 1 down to To of inverse pass P, which begins with the factors `ahead` if another pass was before it.
+// Layer 0 carries the scales at header[Scale ..].
 template <class R, u32 P, u32 L, u32 B, u32 Scale, u32 To = Pass<R, P>::first>
 RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          const typename R::M::Twiddle* header, u32 thread, u32 node) {
+                          const typename R::M::Twiddle* header, u32 thread, u32 node,
+                          const Ahead<R, P, true>& ahead = {}) {
     using S = Pass<R, P>;
     if constexpr (L > To) {
         constexpr u32 code = R::layer[L - 1], radix = Tree<R>::radix(L - 1);
@@ -247,6 +275,7 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
             RF_UNROLL
             for (u32 i = 0; i < nodes; i++) {
                 const auto* twiddle = twiddle_at<R, P, L - 1>(section, top, i);
+                if (ahead.used && P + 1 < R::passes && L == S::last && i == 0) twiddle = ahead.factor + set * (radix - 1);
                 auto z = twiddle[0];
                 RF_UNROLL
                 for (u32 j = 0; j < part * S::vector; j++) {
@@ -277,14 +306,15 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                 }
             }
         }
-        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, To>(m, x, table, header, thread, node);
+        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, To>(m, x, table, header, thread, node, ahead);
     }
 }
 
 template <class R, u32 P, u32 B, u32 Scale>
 RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
-                          const typename R::M::Twiddle* header, unsigned char* shared, u32 thread, u32 node) {
-    inverse_layers<R, P, R::pass[P + 1], B, Scale>(m, x, table, header, thread, node);
+                          const typename R::M::Twiddle* header, unsigned char* shared, u32 thread, u32 node,
+                          const Ahead<R, P, true>& ahead = {}) {
+    inverse_layers<R, P, R::pass[P + 1], B, Scale>(m, x, table, header, thread, node, ahead);
     if constexpr (P > 0) {
         constexpr u32 after = R::M::lazy ? Bound<R>::inverse_pass(P, B) : 1;
         constexpr u32 kept = R::M::lazy ? Bound<R>::in_cell(after) : 1;
@@ -292,8 +322,10 @@ RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const 
             RF_UNROLL
             for (u32 r = 0; r < R::per_thread; r++) x[r] = m.template reduce<after>(x[r]);
         }
+        Ahead<R, P - 1, true> next;
+        next.read(next.layer == 0 ? header + (Scale + 1) : table + Tree<R>::inverse(next.layer), thread, node);
         exchange<R, P, P - 1, (P + 1 < R::passes)>(x, shared, thread);
-        inverse_passes<R, P - 1, kept, Scale>(m, x, table, header, shared, thread, node);
+        inverse_passes<R, P - 1, kept, Scale>(m, x, table, header, shared, thread, node, next);
     }
 }
 

@@ -208,6 +208,7 @@ struct Leaf {
 
     // in: rows of an item
     RF_METHOD Leaf(u64 first, u64 end, u64 per_item) {
+        follow();
         constexpr u32 units = Tree<R>::leaf_count / lanes, threads = R::leaf_threads;
         static_assert(units % threads == 0 || threads % units == 0, "a block has whole rows, or a row whole blocks");
         constexpr u32 blocks = units > threads ? units / threads : 1;

@@ -229,6 +229,7 @@ struct Row {
 
     // in: polynomials of an item, where that is not a constant of R
     RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end, u64 per_item = R::per_item) {
+        follow();
         constexpr bool apart = R::stride > 1;
         u32 slot = apart ? threadIdx.x % R::tile : threadIdx.x / R::threads;
         thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;

@@ -9,6 +9,7 @@
 #define RF_FN static __device__ __forceinline__
 #define RF_METHOD __device__ __forceinline__
 #define RF_CONST static __device__ constexpr
+#define RF_CALL static __device__ __noinline__
 #define RF_UNROLL _Pragma("unroll")
 #define RF_LOOP _Pragma("unroll 1")
 #define RF_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
@@ -16,6 +17,7 @@
 #define RF_FN static inline
 #define RF_METHOD inline
 #define RF_CONST static constexpr
+#define RF_CALL static
 #define RF_UNROLL
 #define RF_LOOP
 #endif
@@ -347,6 +349,14 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0
 RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
 
 #endif
+
+// Before anything is read or written, where a launch may begin ahead of the end of those that it follows (Source::follows):
+// waits for them, and lets those begin that follow this one. (Devices from sm_90 on; no twin, for it works out nothing.)
+RF_FN void follow() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" : : : "memory");
+#endif
+}
 
 // out: floor(a b / 2^64) - e, e in {0, 1}   (three products: the lowest one is dropped)
 RF_FN u64 mul_hi_middle(u64 a, u64 b) {

@@ -19,6 +19,9 @@ const CACHED_ROWS: usize = 32;
 const ROWS: usize = 52;
 /// Points of an unknown key's table: its odd multiples.
 const TABLE: usize = 16;
+/// Adding two points with the same Z, and with one's inverse making a point affine and going on to the next.
+const SAME_Z: usize = 5 * PRODUCT + 2 * SQUARE;
+const AFFINE: usize = 4 * PRODUCT + SQUARE;
 /// Products of an inversion's share, and of what it is for.
 const SHARED_INVERSE: usize = 3;
 
@@ -46,7 +49,7 @@ impl Floor {
             // k G and its abscissa; then (1 + d)^-1 (k + r)
             Operation::Sign => (BASE_ROWS - 1) * ADDITION + (SHARED_INVERSE + 1) * PRODUCT + SQUARE + SCALAR_PRODUCT,
             Operation::Verify => {
-                let table = DOUBLING + (TABLE - 1) * ADDITION + TABLE * (SHARED_INVERSE * PRODUCT + SQUARE);
+                let table = DOUBLING + (TABLE - 1) * SAME_Z + TABLE * AFFINE + SHARED_INVERSE * PRODUCT;
                 table + (ROWS - 1) * 5 * DOUBLING + (ROWS - 1 + BASE_ROWS) * ADDITION
             }
             Operation::VerifyCached => (CACHED_ROWS - 1 + BASE_ROWS) * ADDITION,

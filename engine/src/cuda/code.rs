@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::CUfunction_attribute as Attribute;
-use cudarc::driver::{CudaFunction, result, sys};
+use cudarc::driver::{CudaFunction, sys};
 use cudarc::nvrtc::Ptx;
 
 use crate::backend::{Code, Loaded};
@@ -41,6 +41,8 @@ pub(crate) struct CudaCode {
     /// What the function takes between its pointers and the range of items.
     numbers: Vec<u64>,
     epilogue: Option<Epilogue>,
+    /// Whether a launch may begin ahead of the end of the one before it: the function waits for that.
+    follows: bool,
 }
 
 /// A function on a GPU.
@@ -132,7 +134,7 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     for kernel in kernels {
         let mut unit = Unit::new(&**kernel, &gpu.limits, false)?;
         let take = (core::mem::take(&mut unit.ports), core::mem::take(&mut unit.shares));
-        let own = (take, unit.launch, core::mem::take(&mut unit.numbers), unit.epilogue);
+        let own = (take, unit.launch, core::mem::take(&mut unit.numbers), unit.epilogue, unit.follows);
         let key = unit.key();
         let slot = gpu.codes.slot(key);
         let known = units.iter().position(|(_, known, _)| Arc::ptr_eq(known, &slot));
@@ -166,11 +168,11 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
     kernels
         .iter()
         .zip(of_kernel)
-        .map(|(kernel, (at, ((ports, shares), launch, numbers, epilogue)))| {
+        .map(|(kernel, (at, ((ports, shares), launch, numbers, epilogue, follows)))| {
             let function = codes.get(at).and_then(|code| lock(code).clone()).ok_or_else(|| lost(kernel))??;
             function.takes(&ports, &numbers, epilogue)?;
             function.allow(launch.shared_bytes)?;
-            let code = Code::Cuda(Arc::new(CudaCode { function, launch, numbers, epilogue }));
+            let code = Code::Cuda(Arc::new(CudaCode { function, launch, numbers, epilogue, follows }));
             Ok(Loaded { kernel: kernel.clone(), ports, shares, code })
         })
         .collect()
@@ -260,7 +262,8 @@ impl Function {
 }
 
 impl CudaCode {
-    /// Starts the kernel on these items, or some blocks of the one item that there is.
+    /// Starts the kernel on these items, or some blocks of the one item that there is; where `early` allows it, and the kernel,
+    /// ahead of the end of the launch before it.
     ///
     /// # Safety
     /// The addresses must be those of device memory that holds what the kernel's ports say for these items, and the
@@ -271,23 +274,28 @@ impl CudaCode {
         items: &Range<usize>,
         part: Option<&Range<usize>>,
         addresses: &[u64],
+        early: bool,
     ) -> Result<()> {
         let Grid { blocks, first, end } = self.launch.grid(items, part)?;
         let mut words = [addresses, &self.numbers, &[first, end]].concat();
         let parameters = parameters_of(words.len(), addresses.len(), self.epilogue);
         let start = words.as_mut_ptr();
         let mut parameters: Vec<*mut c_void> = parameters.map(|words| start.wrapping_add(words.start).cast()).collect();
-        let (function, stream) = (self.function.function.cu_function(), queue.stream().cu_stream());
         let Launch { threads, shared_bytes, cluster, .. } = self.launch;
-        if cluster == 1 {
-            // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must, and such
-            // a struct of some of them; the parameters are copied before the call returns; for the memory, the caller answers.
-            return unsafe {
-                result::launch_kernel(function, (blocks, 1, 1), (threads, 1, 1), shared_bytes, stream, &mut parameters)
-            }
-            .map_err(failed("cuLaunchKernel"));
+        let mut attributes = Vec::new();
+        if early && self.follows {
+            attributes.push(attribute(
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+            ));
         }
-        let mut attribute = cluster_of(cluster);
+        if cluster > 1 {
+            let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: cluster, y: 1, z: 1 };
+            attributes.push(attribute(
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                sys::CUlaunchAttributeValue { clusterDim: dimensions },
+            ));
+        }
         let config = sys::CUlaunchConfig {
             gridDimX: blocks,
             gridDimY: 1,
@@ -296,11 +304,13 @@ impl CudaCode {
             blockDimY: 1,
             blockDimZ: 1,
             sharedMemBytes: shared_bytes,
-            hStream: stream,
-            attrs: &raw mut attribute,
-            numAttrs: 1,
+            hStream: queue.stream().cu_stream(),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
         };
-        // SAFETY: as above; devices with clusters have drivers that know the call, and the attribute outlives it.
+        let function = self.function.function.cu_function();
+        // SAFETY: the function takes one pointer for each port, and 64-bit integers, as every kernel's text must, and such a
+        // struct of some of them; all is copied before the call returns; for the memory, the caller answers.
         unsafe { sys::cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), core::ptr::null_mut()) }
             .result()
             .map_err(failed("cuLaunchKernelEx"))
@@ -332,14 +342,9 @@ impl core::fmt::Debug for CudaCode {
     }
 }
 
-/// The attribute of launches in clusters of so many blocks.
-fn cluster_of(blocks: u32) -> sys::CUlaunchAttribute {
-    let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: blocks, y: 1, z: 1 };
-    sys::CUlaunchAttribute {
-        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-        pad: [0; 4],
-        value: sys::CUlaunchAttributeValue { clusterDim: dimensions },
-    }
+/// An attribute of a launch.
+fn attribute(id: sys::CUlaunchAttributeID, value: sys::CUlaunchAttributeValue) -> sys::CUlaunchAttribute {
+    sys::CUlaunchAttribute { id, pad: [0; 4], value }
 }
 
 /// Which words each parameter has, of so many that begin with pointers: one each, but for an epilogue, between pointers and

@@ -3,10 +3,11 @@
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{
-    self, CUgraph, CUgraphExec, CUgraphInstantiate_flags, CUgraphNode, CUstreamCaptureStatus,
+    self, CUgraph, CUgraphExec, CUgraphInstantiate_flags, CUgraphNode, CUgraphNodeType, CUstreamCaptureStatus,
     CUstreamUpdateCaptureDependencies_flags,
 };
 use cudarc::driver::{CudaStream, result};
@@ -39,8 +40,15 @@ pub(crate) type Bytes = (Range<u64>, bool);
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) uses: Uses,
-    /// Launches, each with the bytes that it works on.
-    nodes: Vec<(Node, Vec<Bytes>)>,
+    nodes: Vec<Recorded>,
+}
+
+/// A launch with the bytes that it works on, and the launches that it comes behind, directly or not.
+#[derive(Debug)]
+struct Recorded {
+    node: Node,
+    bytes: Vec<Bytes>,
+    behind: BTreeSet<usize>,
 }
 
 /// A launch in a graph.
@@ -57,23 +65,44 @@ impl Recorder {
         &mut self,
         stream: &CudaStream,
         bytes: Vec<Bytes>,
-        launch: impl FnOnce() -> Result<()>,
+        launch: impl FnOnce(bool) -> Result<()>,
     ) -> Result<()> {
         let conflicts = |(before, wrote): &Bytes| {
             let meets =
                 |(own, writes): &Bytes| before.start.max(own.start) < before.end.min(own.end) && *wrote | writes;
             bytes.iter().any(meets)
         };
-        depend(stream, self.nodes.iter().filter(|(_, before)| before.iter().any(conflicts)).map(|(node, _)| *node))?;
-        launch()?;
-        self.nodes.push((last(stream)?, bytes));
+        let (mut behind, mut direct) = (BTreeSet::new(), Vec::new());
+        for (number, before) in self.nodes.iter().enumerate().rev() {
+            // what comes before one that was met already needs no edge of its own
+            if !behind.contains(&number) && before.bytes.iter().any(conflicts) {
+                direct.push(before.node);
+                behind.insert(number);
+                behind.extend(&before.behind);
+            }
+        }
+        let follows = matches!(direct[..], [node] if node.is_kernel());
+        depend(stream, direct.into_iter())?;
+        launch(follows)?;
+        self.nodes.push(Recorded { node: last(stream)?, bytes, behind });
         Ok(())
     }
 
     /// Has the end of the recording come behind all launches.
     fn join(&self, stream: &CudaStream) -> Result<()> {
         // none where the driver has them in the order of the stream
-        if self.nodes.is_empty() { Ok(()) } else { depend(stream, self.nodes.iter().map(|(node, _)| *node)) }
+        if self.nodes.is_empty() { Ok(()) } else { depend(stream, self.nodes.iter().map(|before| before.node)) }
+    }
+}
+
+impl Node {
+    fn is_kernel(self) -> bool {
+        let mut kind = MaybeUninit::uninit();
+        // SAFETY: the node is one of a graph that is being captured; where the call succeeds it has written its kind.
+        unsafe {
+            sys::cuGraphNodeGetType(self.0, kind.as_mut_ptr()).result().is_ok()
+                && kind.assume_init() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL
+        }
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn launch(queue: &CudaQueue, kernel: &Loaded, items: Range<usize>, ta
     let work = Work::new(kernel, items, targets)?;
     work.before(queue)?;
     // SAFETY: the queue waits for all earlier users.
-    let outcome = queue.add(|| work.bytes(), || unsafe { work.start(queue, None) });
+    let outcome = queue.add(|| work.bytes(), |early| unsafe { work.start(queue, None, early) });
     if !queue.is_recorder() {
         work.after(queue, outcome.is_ok());
     }
@@ -115,13 +115,13 @@ impl<'a> Work<'a> {
         self.used.iter().try_for_each(|(memory, access)| memory.before(queue, *access))
     }
 
-    /// Starts the kernel, or some of the blocks of its one item.
+    /// Starts the kernel, or some of the blocks of its one item; `early`: it may begin ahead of the end of the launch before.
     ///
     /// # Safety
     /// The queue must have waited for all earlier users of what these blocks work on.
-    pub(crate) unsafe fn start(&self, queue: &CudaQueue, part: Option<&Range<usize>>) -> Result<()> {
+    pub(crate) unsafe fn start(&self, queue: &CudaQueue, part: Option<&Range<usize>>, early: bool) -> Result<()> {
         // SAFETY: every address was checked to hold the items; for the queue, the caller answers.
-        unsafe { self.code.start(queue, &self.items, part, &self.addresses) }
+        unsafe { self.code.start(queue, &self.items, part, &self.addresses, early) }
     }
 
     /// Notes that the work of the queue so far used the memory; to be called also where starting it failed.

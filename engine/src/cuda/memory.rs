@@ -66,7 +66,7 @@ impl Part<'_> {
         }
         memory.before(queue, self.overwrite())?;
         let bytes = || vec![(memory.address(first)..memory.address(first + len), true)];
-        let outcome = queue.add(bytes, || {
+        let outcome = queue.add(bytes, |_| {
             // SAFETY: the memory is ours and holds the bytes; the queue waits for all earlier users.
             unsafe { result::memset_d8_async(memory.address(first), 0, len, queue.stream().cu_stream()) }
                 .map_err(failed("cuMemsetD8Async"))

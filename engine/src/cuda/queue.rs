@@ -119,12 +119,13 @@ impl CudaQueue {
     }
 
     /// Puts work on the stream that touches these bytes alone; where the queue records, beside what has nothing to do with it.
-    pub(crate) fn add(&self, bytes: impl FnOnce() -> Vec<Bytes>, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// It is told whether it comes behind a single launch, if any, so that it may begin ahead of that one's end.
+    pub(crate) fn add(&self, bytes: impl FnOnce() -> Vec<Bytes>, work: impl FnOnce(bool) -> Result<()>) -> Result<()> {
         match &self.recorder {
             Some(recorder) if self.gpu.driver >= CHOOSES_DEPENDENCIES => {
                 lock(recorder).add(&self.line.stream, bytes(), work)
             }
-            _ => work(),
+            recorder => work(recorder.is_none()),
         }
     }
 

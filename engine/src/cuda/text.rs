@@ -14,6 +14,9 @@ use crate::source::{Epilogue, Source};
 /// What changes whenever the same text and options would have to be compiled anew.
 const KEY_VERSION: &str = "ringforge kernel 1";
 
+/// The first architecture whose launches may begin ahead of the end of those before them.
+const FOLLOWS: u32 = 90;
+
 /// SHA-256 of all that decides the machine code of a kernel, but for the compiler itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(pub(crate) [u8; 32]);
@@ -37,6 +40,8 @@ pub(crate) struct Unit {
     pub(crate) numbers: Vec<u64>,
     /// Which pointers and numbers are one parameter.
     pub(crate) epilogue: Option<Epilogue>,
+    /// Whether launches may begin ahead of the end of those before them.
+    pub(crate) follows: bool,
     /// Compute capability of the device.
     pub(crate) capability: u32,
     /// Options for the compiler, but for the architecture.
@@ -52,7 +57,7 @@ impl Unit {
     pub(crate) fn new(kernel: &dyn Kernel, limits: &Limits, portable: bool) -> Result<Self> {
         let source = Source::of(kernel, limits)?;
         let shares = source.shares();
-        let Source { entry, ports, text, headers, built, numbers, epilogue, .. } = source;
+        let Source { entry, ports, text, headers, built, numbers, epilogue, follows, .. } = source;
         let mut known: Vec<(&'static str, Cow<'static, str>)> = vec![("prelude.cuh", Cow::Owned(built.prelude))];
         for header in HEADERS.iter().chain(&headers) {
             match known.iter().find(|(name, _)| *name == header.name) {
@@ -80,6 +85,7 @@ impl Unit {
             launch: built.launch,
             numbers,
             epilogue,
+            follows: follows && limits.capability >= FOLLOWS,
             capability: limits.capability,
             options,
         })
@@ -170,6 +176,7 @@ mod tests {
             launch: Launch::thread_per_item(32),
             numbers: Vec::new(),
             epilogue: None,
+            follows: false,
             capability,
             options: vec![option],
         };

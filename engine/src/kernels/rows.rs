@@ -44,6 +44,8 @@ impl Rows {
         }
         Ok(Source {
             numbers: self.numbers(kernel.ports()),
+            // by the constructors of its places, `Row` and `Leaf`
+            follows: true,
             ..Source::of_engine(kernel, text, self.build_part(limits, "")?)
         })
     }

@@ -54,18 +54,22 @@ impl Kernel for Field {
         let down = q.inverse(&q.to_montgomery(&U256::ONE)).unwrap_or(U256::ZERO);
         let half = q.inverse(&U256::from(2u32)).unwrap_or(U256::ZERO);
         let up = q.to_montgomery(&U256::ONE);
-        args.each(items, |_, (a, b, out): (&[u8; 32], &[u8; 32], &mut [[u8; 32]; 8])| {
+        args.each(items, |_, (a, b, out): (&[u8; 32], &[u8; 32], &mut [[u8; 32]; 10])| {
             let (a, b) = (number(a), number(b));
             let inverse = q.inverse(&a).map_or(U256::ZERO, |inverse| q.mul(&inverse, &q.mul(&up, &up)));
+            let (sum, difference) = (q.add(&a, &b), q.sub(&a, &b));
+            let less = |subtrahend| q.mul(&q.sub(&q.mul(&a, &b), &subtrahend), &down);
             let results = [
-                q.add(&a, &b),
-                q.sub(&a, &b),
+                sum,
+                difference,
                 q.mul(&a, &half),
                 q.mul(&q.mul(&a, &b), &down),
                 q.mul(&q.mul(&a, &a), &down),
                 q.mul(&a, &up),
                 q.mul(&a, &down),
                 inverse,
+                less(q.mul(&sum, &difference)),
+                less(q.mul(&difference, &difference)),
             ];
             *out = results.map(|x| x.to_le_bytes().as_ref().try_into().expect("32 bytes"));
             Ok(())
@@ -111,7 +115,7 @@ impl Scheme for Fields {
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let plan = |name: &str, digits| {
             let q = Modulus::from_hex(digits)?;
-            let ports = [Port::input(32), Port::input(32), Port::output(256)];
+            let ports = [Port::input(32), Port::input(32), Port::output(320)];
             let p = Pipeline::new(name, &Planner::new(limits.clone()));
             let [results] = p.step(Field { q, ports }, &["a", "b"].map(|name| p.input(name)));
             p.output("results", results);

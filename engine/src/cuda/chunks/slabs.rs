@@ -165,7 +165,7 @@ impl<'a> StepRun<'a> {
             }
             // SAFETY: `before` waited for the earlier users of all memory; what was copied since is waited for as well;
             // other blocks and copies under way work on other bytes, as the kernel's columns say.
-            unsafe { work.start(self.queue, slab.blocks.as_ref()) }?;
+            unsafe { work.start(self.queue, slab.blocks.as_ref(), true) }?;
             slab.outs.iter().try_for_each(|moved| self.download(down, moved, args))
         });
         // where something failed, `chunks::run` waits for all queues before the memory is used again

@@ -4,9 +4,10 @@
 #include "prelude.cuh"
 using namespace sm2;
 
-extern "C" __global__ void __launch_bounds__(Task::threads) sm2_table(const u256* points, Affine* tables, u64 first, u64 end) {
+extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
+    sm2_table(const u256* points, Affine* tables, u64 first, u64 end) {
     constexpr u32 row = 1u << (Task::width - 1), size = Task::rows * row;
-    u256 z[Task::chunk * Task::per_thread], before[Task::chunk * Task::per_thread];
+    u256 ratios[Task::chunk * Task::per_thread], z[Task::per_thread], before[Task::per_thread];
     const u32 thread = blockIdx.x * Task::threads + threadIdx.x;
     // chunks of a point; each thread has one, or all the points of several items
     constexpr u32 chunks = size / Task::chunk;
@@ -26,19 +27,24 @@ extern "C" __global__ void __launch_bounds__(Task::threads) sm2_table(const u256
             base = {Fp::mul(high.x, square), Fp::mul(high.y, Fp::mul(square, inverse))};
         }
         Affine* to = tables + (item + i) * size + place;
-        odd_multiples<Fp>(base, place % row, Task::chunk, [&](u32 j, const u256& x, const u256& y, const u256& scale) {
+        u256* ratio = ratios + i * Task::chunk;
+        z[i] = odd_multiples<Fp>(base, place % row, Task::chunk, [&](u32 j, const u256& x, const u256& y, const u256& of_z) {
             to[j] = {x, y};
-            z[count++] = scale;
+            ratio[j] = of_z;
         });
+        count++;
     }
     if (count == 0) return;
     invert_all<Fp>(z, before, count);
-    Affine* to = tables + item * size + place;
     RF_LOOP
-    for (u32 j = 0; j < count; j++) {
-        // the items' tables follow one another
-        Affine& point = to[j / Task::chunk * size + j % Task::chunk];
-        u256 square = Fp::square(z[j]);
-        point = {Fp::mul(point.x, square), Fp::mul(point.y, Fp::mul(square, z[j]))};
+    for (u32 i = 0; i < count; i++) {
+        Affine* to = tables + (item + i) * size + place;
+        u256 inverse = z[i];
+        RF_LOOP
+        for (u32 j = Task::chunk; j-- > 0;) {
+            u256 square = Fp::square(inverse);
+            to[j] = {Fp::mul(to[j].x, square), Fp::mul(to[j].y, Fp::mul(square, inverse))};
+            inverse = Fp::mul(inverse, ratios[i * Task::chunk + j]);
+        }
     }
 }
