@@ -70,6 +70,11 @@ impl Limits {
         matches!(self.capability, 80 | 90 | 100)
     }
 
+    /// Whether a multiprocessor has the shared memory for several blocks of twice the usual size.
+    pub(crate) const fn holds_large_blocks(&self) -> bool {
+        matches!(self.capability, 90 | 100..120)
+    }
+
     /// Whether this is the CPU.
     #[must_use]
     pub fn is_cpu(&self) -> bool {

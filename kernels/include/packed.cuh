@@ -145,7 +145,8 @@ RF_FN void store_runs(const Ending& ending, E* row, Place place, Get get, Live l
         RF_UNROLL
         for (u32 j = 0; j < ahead; j++)
             if (i + j < Runs && live(i + j))
-                ending.template store<Count, Align>(row, place(i + j), operands[j], [&](u32 c) { return get(i + j, c); });
+                ending.template store<Count, Align, sizeof(E) == 8>(row, place(i + j), operands[j],
+                                                                    [&](u32 c) { return get(i + j, c); });
     }
 }
 

@@ -85,21 +85,22 @@ struct Pass {
     static constexpr u32 nodes = Tree<R>::nodes(first) / R::above;              // of the row
     static constexpr u32 span = Tree<R>::nodes(last) / Tree<R>::nodes(first);  // coefficients that its layers combine
     static constexpr u32 stride = R::length / nodes / span;
-    // Groups of `span` registers that lie side by side in memory, and sets of such groups.
-    static constexpr u32 vector = last == R::layers && R::stride == 1 ? R::base : P == 0 ? R::vector : 1;
+    // Groups of `span` registers that lie side by side in memory, `near` of them in a row, and sets of such groups.
+    static constexpr u32 vector = R::stride > 1 ? R::vector : last == R::layers ? R::base : P == 0 ? R::vector : 1;
+    static constexpr u32 near = R::stride > 1 ? 1 : vector;
     static constexpr u32 sets = R::per_thread / span / vector;
-    static_assert(sets * span * vector == R::per_thread && stride % vector == 0, "the pass does not fit the registers");
+    static_assert(sets * span * vector == R::per_thread && stride % near == 0, "the pass does not fit the registers");
 
     // The node of the row's tree whose coefficients a set combines.
-    RF_FN u32 node(u32 thread, u32 set) { return (set * R::threads + thread) * vector / stride; }
+    RF_FN u32 node(u32 thread, u32 set) { return (set * R::threads + thread) * near / stride; }
 
     // Coefficients that are side by side both in memory and for a thread: runs of `run` registers.
-    static constexpr u32 run = R::stride > 1 ? 1 : stride == vector ? span * vector : vector;
+    static constexpr u32 run = R::stride == 1 && stride == vector ? span * vector : vector;
     static constexpr u32 runs = R::per_thread / run;
     // The first coefficient of a run.
     RF_FN u32 run_start(u32 thread, u32 i) {
         u32 set = i / (runs / sets), k = i % (runs / sets);
-        u32 column = (set * R::threads + thread) * vector;
+        u32 column = (set * R::threads + thread) * near;
         return column / stride * (stride * span) + column % stride + k * stride;
     }
     // Its place in memory.
@@ -107,14 +108,14 @@ struct Pass {
         if constexpr (by_bits<R>) return (u64)(run_start(thread, 0) * R::stride) + run_start(0, i) * R::stride;
         else return run_start(thread, i) * R::stride;
     }
-    // The register of coefficient c of a run.
+    // The register of coefficient c of a run; where rows lie apart, of the coefficient in row c.
     RF_CONST u32 reg(u32 i, u32 c) {
         u32 set = i / (runs / sets), k = i % (runs / sets) + c / vector;
         return (set * vector + c % vector) * span + k;
     }
     // The coefficient in a register.
     RF_FN u32 coeff(u32 thread, u32 r) {
-        u32 column = (r / span / vector * R::threads + thread) * vector + r / span % vector;
+        u32 column = (r / span / vector * R::threads + thread) * near + r / span % near;
         return column / stride * (stride * span) + column % stride + r % span * stride;
     }
     // The place in natural order, among the row's leaves, of that which is number `inner` under a set's node: the first part of it
@@ -211,7 +212,8 @@ struct Polynomial {
 //
 // Where several blocks share a polynomial, those of one modulus and one place in it come together, item by item, so that
 // the factors they read are near. (Rows of several items in one block, which then read the same factors, were slower.)
-// Rows that lie R::stride apart stand side by side in a block: neighbouring threads work on neighbouring rows.
+// Rows that lie R::stride apart stand side by side in a block: neighbouring threads work on neighbouring groups of R::vector
+// rows, whose factors are the same.
 // A launch of some of one item's blocks says in the upper half of end - first how many stand before them.
 template <class R>
 struct Row {
@@ -219,7 +221,7 @@ struct Row {
 
     u64 item;
     u32 number;  // of the polynomial in the item
-    u32 part;    // of the row in it: by nodes, or with values in natural order by their places
+    u32 part;    // of the row in it, or the first of a group: by nodes, or with values in natural order by their places
     u32 node;    // that the row lies under
     u32 thread;  // within the row
     bool live;   // false in the last block's surplus: such a thread computes along and stores nothing
@@ -249,17 +251,18 @@ struct Row {
             part = node = 0;
             live = item < end;
         } else {
-            constexpr u32 blocks = parts / R::tile;
-            static_assert(parts % R::tile == 0, "a block's rows must lie in one polynomial");
+            constexpr u32 each = apart ? R::vector : 1, rows = R::tile * each, blocks = parts / rows;
+            static_assert(parts % rows == 0, "a block's rows must lie in one polynomial");
             u32 items = (u32)(end - first), skipped = (u32)(end - first >> 32), place = blockIdx.x / items + skipped;
             item = first + blockIdx.x % items;
             number = place / blocks;
-            part = place % blocks * R::tile + slot;
+            part = place % blocks * rows + slot * each;
             node = R::natural_order ? Tree<R>::template leaf_at<R::pass[0]>(part) : part / R::stride;
             live = true;
         }
         index = item * (R::per_item ? R::per_item : per_item) + number;
-        shared = block_shared + slot * (apart ? sizeof(typename R::Cell) : R::row_bytes + R::extra);
+        if constexpr (apart) shared = block_shared + slot * (R::vector * sizeof(typename R::Cell));
+        else shared = block_shared + slot * (R::row_bytes + R::extra);
         extra = shared + R::row_bytes;
     }
     // The place of its polynomial, in memory with so many residues from an item to the next.
@@ -286,9 +289,9 @@ struct Row {
     }
 };
 
-// To which a row in memory is aligned, in bytes.
+// To which a row in memory is aligned, in bytes; or a group of rows that lie apart.
 template <class R>
-constexpr u32 row_alignment = (R::stride > 1 ? 1 : R::length) * sizeof(typename R::Store);
+constexpr u32 row_alignment = (R::stride > 1 ? R::vector : R::length) * sizeof(typename R::Store);
 
 // in: a row in memory, its coefficients R::stride apart   out: registers in the layout of pass P (zero in surplus threads)
 template <class R, u32 P>
@@ -494,7 +497,7 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
 // lie R::run apart meet different banks. Rows that stand side by side in memory do so in shared memory.
 template <class R>
 RF_FN u32 cell(u32 coeff) {
-    return (coeff + coeff / R::run * R::gap) * (R::stride > 1 ? R::tile : 1);
+    return (coeff + coeff / R::run * R::gap) * (R::stride > 1 ? R::tile * R::vector : 1);
 }
 // in: the cells of a row   out: that of coefficient c of run i of a thread's in pass S
 template <class R, class S>
@@ -577,7 +580,7 @@ struct Handed {
 template <class R, u32 From, u32 To>
 RF_CONST bool stays_in_warp() {
     using Upper = Pass<R, From < To ? From : To>;
-    constexpr u32 lanes = Upper::stride / Upper::vector * (R::stride > 1 ? R::tile : 1);
+    constexpr u32 lanes = Upper::stride / Upper::near * (R::stride > 1 ? R::tile : 1);
     return full_warps<R> && Pass<R, From>::sets * Pass<R, To>::sets == 1 && 32 % lanes == 0;
 }
 
@@ -592,9 +595,9 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     using Cell = typename R::Cell;
     if constexpr (R::shuffles) return exchange_lanes<R>(x, thread);
     constexpr bool among_blocks = R::cluster > 1 && (From == 0 || To == 0);
-    constexpr u32 align = R::gap ? R::gap * sizeof(Cell) : R::run * sizeof(Cell);
-    constexpr u32 from = F::run <= R::run && R::run % F::run == 0 ? F::run : 1;
-    constexpr u32 to = T::run <= R::run && R::run % T::run == 0 ? T::run : 1;
+    constexpr u32 align = (R::stride > 1 ? R::vector : R::gap ? R::gap : R::run) * sizeof(Cell);
+    constexpr u32 from = R::stride > 1 || R::run % F::run == 0 ? F::run : 1;
+    constexpr u32 to = R::stride > 1 || R::run % T::run == 0 ? T::run : 1;
     Cell* cells = (Cell*)shared;
     const u32 own = R::cluster > 1 ? thread % share_threads<R> : thread;
     if constexpr (among_blocks) {

@@ -47,10 +47,10 @@ const SHARE_BYTES: usize = 4 << 10;
 /// 0.338 in three).
 const LONG_SHARE_BYTES: usize = 16 << 10;
 
-/// Bytes that rows side by side in device memory should fill: whole sectors where the multiplier has much to do (60 bits: 64
-/// was faster than 128, and 128 than 256, since smaller blocks overlap one's memory with another's work), whole lines where
-/// it has little (2^16 on an H200: 30 bits 8 and 12 %, BabyBear naturally 26 %, doubles back 6 %), but for long rows, whose
-/// blocks would have too many threads (2^20 of BabyBear: 5 to 36 % slower).
+/// Bytes that rows side by side in device memory should fill: whole lines where threads have rows in pairs, or where the
+/// multiplier has little to do (2^16 on an H200: 30 bits 8 and 12 %, BabyBear naturally 26 %), but for long rows, whose blocks
+/// would have too many threads (2^20 of BabyBear: 5 to 36 % slower); else half of that, since smaller blocks overlap one's
+/// memory with another's work.
 const BESIDE_BYTES: [usize; 2] = [64, 128];
 
 /// Slots of the multiplier below which a product is little work.
@@ -76,15 +76,16 @@ pub(crate) struct Block {
     stride: usize,
     /// Threads of a row.
     threads: usize,
-    /// Coefficients in the registers of a thread.
+    /// Coefficients of its rows in the registers of a thread.
     per_thread: usize,
-    /// Rows of a block.
+    /// Rows of a block; where they lie apart, groups of `vector`.
     rows: usize,
     /// Blocks of a row, which has all of one then.
     cluster: usize,
     /// First layer of each pass, and the number of layers at the end.
     passes: Vec<usize>,
-    /// Neighbouring coefficients that a thread loads at once in the first pass.
+    /// Neighbouring coefficients that a thread loads at once in the first pass; where those of a row lie apart, rows side by
+    /// side that a thread has.
     vector: usize,
     /// Bytes of a coefficient in device memory.
     store_bytes: usize,
@@ -142,6 +143,13 @@ impl Block {
             .into_iter()
             .find(|v| !single && stride == 1 && near.is_multiple_of(*v) && per_thread.is_multiple_of(first_span * v))
             .unwrap_or(if single && is_leaf { split.base } else { 1 });
+        // rows side by side in pairs: one factor for both, and whole lines, since the number of accesses holds L2 up (the first
+        // kernel of 2^16 on an H200, friendly primes: 361 ns a row, 352 with no products at all, and 319 in pairs; other
+        // primes of 60 bits 383 and 354; doubles gain 1 %)
+        let heavy = store == 8 && arithmetic.cost().product > LIGHT_PRODUCT && limits.holds_large_blocks();
+        let fits = per_thread <= target && 4 * length * store <= limits.block_shared_bytes as usize;
+        let pairs = heavy && fits && stride.is_multiple_of(2);
+        let (vector, per_thread) = if pairs { (2, 2 * per_thread) } else { (vector, per_thread) };
 
         let cell_bytes = cell_bytes(arithmetic, ring, &split.layers[..passes[passes.len() - 2]]);
         let last_base = if is_leaf { split.base } else { 1 };
@@ -165,10 +173,10 @@ impl Block {
         };
         if block.parts() > 1 {
             let light = arithmetic.cost().product < LIGHT_PRODUCT && length <= LONG_ROW;
-            let beside = BESIDE_BYTES[usize::from(light)];
-            let most = (beside / store).max(BLOCK_THREADS.div_ceil(threads));
+            let beside = BESIDE_BYTES[usize::from(light || pairs)];
+            let most = (beside / store / block.group()).max(BLOCK_THREADS.div_ceil(threads * block.group()));
             let fits = |rows: usize| {
-                let beside = if stride > 1 { stride } else { above };
+                let beside = if stride > 1 { stride / block.group() } else { above };
                 beside.is_multiple_of(rows) && rows * threads <= most_threads
             };
             let shared = |rows: usize| Self { rows, ..block.clone() }.gapped().shared_bytes();
@@ -196,7 +204,7 @@ impl Block {
     /// The same with gaps in shared memory where threads would meet on one bank.
     fn gapped(mut self) -> Self {
         self.gap = if self.stride > 1 {
-            usize::from(!(self.rows * self.cell_bytes).is_multiple_of(BANKS_BYTES))
+            usize::from(!(self.rows * self.group() * self.cell_bytes).is_multiple_of(BANKS_BYTES))
         } else {
             let unit = vector_bytes(self.run * self.cell_bytes);
             let even = (self.run * self.cell_bytes / unit).is_multiple_of(2);
@@ -222,9 +230,14 @@ impl Block {
         (threads / block).clamp(1, MOST_BLOCKS)
     }
 
-    /// Coefficients in the registers of a thread.
+    /// Coefficients of a row in the registers of a thread.
     pub(crate) fn per_thread(&self) -> usize {
-        self.per_thread
+        self.per_thread / self.group()
+    }
+
+    /// Rows side by side that a thread has.
+    fn group(&self) -> usize {
+        if self.stride > 1 { self.vector } else { 1 }
     }
 
     /// Whether residues can and should change threads by shuffles: between two passes of rows in a warp, where the bits
@@ -289,7 +302,7 @@ impl Block {
 
     /// Bytes of shared memory of a block: those of its rows, or of all their values side by side.
     fn shared_bytes(&self) -> usize {
-        let rows = self.row_bytes().saturating_add(self.extra).saturating_mul(self.rows);
+        let rows = self.row_bytes().saturating_add(self.extra).saturating_mul(self.rows * self.group());
         let across = if self.parts() > 1 && self.stride == 1 {
             self.length * self.store_bytes * self.rows + self.length * self.store_bytes
         } else {
@@ -302,10 +315,11 @@ impl Block {
     /// blocks than can be counted.
     pub(crate) fn launch(&self, per_item: usize) -> Option<Launch> {
         let per_item = per_item.checked_mul(self.parts() * self.cluster).filter(|rows| *rows > 0)?;
-        let common = gcd(per_item, self.rows);
+        let rows = self.rows * self.group();
+        let common = gcd(per_item, rows);
         Some(Launch {
             threads: (self.threads * self.rows / self.cluster) as u32,
-            items_per_block: (self.rows / common) as u32,
+            items_per_block: (rows / common) as u32,
             blocks_per_item: u32::try_from(per_item / common).ok()?,
             shared_bytes: self.shared_bytes() as u32,
             cluster: self.cluster as u32,
