@@ -103,8 +103,7 @@ impl Stage {
         let (per_thread, launch) = self.shape(tuning);
         // the masked last addition keeps more at hand than a quarter of the registers
         let is_complete = matches!(self, Self::Points { given: true, .. });
-        let resident = (tuning.threads * tuning.resident / launch.threads).max(1);
-        let resident = if is_complete { resident.min(2) } else { resident };
+        let resident = if is_complete { tuning.resident.min(2) } else { tuning.resident };
         let prelude = format!(
             "#pragma once\n#include \"sm2.cuh\"\nstruct Task {{\n\
              \x20   static constexpr rf::u32 threads = {}, per_thread = {per_thread}, resident = {resident};\n{constants}}};\n",

@@ -4,8 +4,7 @@
 #include "prelude.cuh"
 using namespace sm2;
 
-extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
-    sm2_table(const u256* points, Affine* tables, u64 first, u64 end) {
+extern "C" __global__ void __launch_bounds__(Task::threads) sm2_table(const u256* points, Affine* tables, u64 first, u64 end) {
     constexpr u32 row = 1u << (Task::width - 1), size = Task::rows * row;
     u256 ratios[Task::chunk * Task::per_thread], z[Task::per_thread], before[Task::per_thread];
     const u32 thread = blockIdx.x * Task::threads + threadIdx.x;

@@ -64,7 +64,8 @@ extern "C" __global__ void __launch_bounds__(Task::threads, Task::resident)
             Digit digit = digit_of(of_base, row, Base::rows, Base::width);
             term = negate_if<Fp>(digit.opposite, look_up(base_table + row * base_row, digit.place));
         }
-        sum = add_public<Called<Fp>>(sum, term);
+        if constexpr (Keys::rows == 1) sum = add_public<Called<Fp>>(sum, term);  // the loop is that of the doublings
+        else sum = add_public<Fp>(sum, term);
     }
 
     // x = c or, where that is below p, x = c + n; compared as X = c Z^2, without an inversion
