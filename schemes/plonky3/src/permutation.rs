@@ -185,9 +185,11 @@ impl<F: EngineField> Permutation<F> {
             }
             _ => ("poseidon2_goldilocks.cuh", "u64", "poseidon2::FieldGoldilocks".into()),
         };
+        // the widest state: fewer blocks at once, so that none spills; else as the compiler likes
+        let resident = if self.width * size_of::<F>() == 128 && size_of::<F>() == 8 { 4 } else { 0 };
         let mut text = format!(
             "#include \"{header}\"\nstruct Hash {{\n    using Word = rf::{word};\n    using Field = {field};\n    \
-             static constexpr rf::u32 threads = {threads}, width = {width}, digest = {digest}, half = {half}, \
+             static constexpr rf::u32 threads = {threads}, resident = {resident}, width = {width}, digest = {digest}, half = {half}, \
              internal = {internal}, degree = {degree};\n    \
              RF_METHOD static constexpr rf::u64 diagonal(rf::u32 i) {{\n        return ",
             width = self.width,

@@ -57,7 +57,7 @@ RF_FN void internal_rounds(typename Hash::Word* x, const typename Hash::Word* co
     }
 }
 
-// in: canonical words   out: permuted, canonical
+// The permutation of a state.
 template <class Hash>
 RF_FN void permute(typename Hash::Word* x, const typename Hash::Word* constants) {
     constexpr u32 last = Hash::half * Hash::width;
@@ -78,7 +78,7 @@ RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, 
         RF_UNROLL
         for (u32 i = 0; i < Hash::digest; ++i) {
             if (i >= before && i < behind) {
-                x[i] = Hash::Field::canonical(*from);
+                x[i] = *from;
                 from += apart;
             }
         }
@@ -92,16 +92,16 @@ RF_FN void absorb(typename Hash::Word* x, const typename Hash::Word* constants, 
 template <class Hash>
 RF_FN void load(typename Hash::Word* x, const typename Hash::Word* from, u32 count, u32 all = Hash::width) {
     RF_UNROLL
-    for (u32 i = 0; i < all; ++i) x[i] = i < count ? Hash::Field::canonical(from[i]) : 0;
+    for (u32 i = 0; i < all; ++i) x[i] = i < count ? from[i] : 0;
 }
 
-// out: a digest, or a state from which a sponge goes on, at the item's place
+// out: a digest, or a state from which a sponge goes on, at the item's place, as words below the modulus
 template <class Hash>
 RF_FN void store(typename Hash::Word* to, u64 item, const typename Hash::Word* x, bool whole) {
     const u32 words = whole ? Hash::width : Hash::digest;
     RF_UNROLL
     for (u32 i = 0; i < Hash::width; ++i) {
-        if (i < words) to[item * words + i] = x[i];
+        if (i < words) to[item * words + i] = Hash::Field::canonical(x[i]);
     }
 }
 

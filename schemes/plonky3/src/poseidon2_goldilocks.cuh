@@ -1,4 +1,5 @@
-// Poseidon2's arithmetic modulo 2^64 - 2^32 + 1. Sums of a layer have a third limb, and are reduced once.
+// Poseidon2's arithmetic modulo q = 2^64 - 2^32 + 1. Any word stands for its residue until it is stored. Sums of a layer have a third
+// limb, and are reduced once.
 #pragma once
 #include "goldilocks.cuh"
 #include "poseidon2.cuh"
@@ -11,27 +12,33 @@ struct FieldGoldilocks {
         u32 limb[3];
     };
 
-    RF_METHOD static constexpr rf::Goldilocks modulus() { return {0xffffffff00000001ull}; }
-
     // in: any x   out: x, < q
-    RF_METHOD static Word canonical(Word x) { return modulus().reduce_any(x); }
+    RF_METHOD static Word canonical(Word x) { return rf::Goldilocks{0xffffffff00000001ull}.reduce_any(x); }
     RF_METHOD static Sum widen(Word x) { return {{rf::low(x), rf::high(x), 0}}; }
     RF_METHOD static Sum add(const Sum& a, const Sum& b) {
         Sum sum;
         rf::add_limbs<3>(sum.limb, a.limb, b.limb);
         return sum;
     }
-    // out: x, < q   (2^64 = 2^32 - 1)
+    // out: x   (2^64 = 2^32 - 1)
     RF_METHOD static Word narrow(const Sum& x) {
-        return modulus().add(rf::join(x.limb[0], x.limb[1]), rf::mul_wide(x.limb[2], 0xffffffffu));
+        return sum(rf::join(x.limb[0], x.limb[1]), rf::mul_wide(x.limb[2], 0xffffffffu));
     }
-
-    // in: any p   out: p   (lo + 2^64 mid + 2^96 top is lo - top + (2^32 - 1) mid; what is carried out of that is 2^32 - 1 again)
+    // in: any a, b < q   out: a + b   (what is carried out is 2^32 - 1, which fits)
+    RF_METHOD static Word sum(Word a, Word b) {
+        u32 sum[2] = {rf::low(a), rf::high(a)};
+        const u32 other[2] = {rf::low(b), rf::high(b)};
+        const u32 over = rf::add_limbs<2>(sum, sum, other);
+        return rf::join(sum[0], sum[1]) + (0u - over);
+    }
+    // in: any p   out: p
+    // Of p = lo + 2^64 mid + 2^96 top, lo - top + (2^32 - 1) mid is left, and 2^64 once too much or too little, which is 2^32 - 1.
     RF_METHOD static Word reduce(rf::u128 p) {
-        const u64 rest = modulus().sub<1>(p.lo, rf::high(p.hi));
-        u32 sum[2] = {rf::low(rest), rf::high(rest)}, middle[2] = {rf::low(p.hi), 0}, over = 0;
+        u32 sum[2] = {rf::low(p.lo), rf::high(p.lo)};
+        const u32 top[2] = {rf::high(p.hi), 0}, middle[2] = {rf::low(p.hi), 0};
+        u32 over = rf::sub_limbs<2>(sum, sum, top);  // 0 or -1
         rf::row_mad<2>(sum, middle, 0xffffffffu, over);
-        return rf::mad_wide(over, 0xffffffffu, rf::join(sum[0], sum[1]));
+        return rf::join(sum[0], sum[1]) + ((u64)over << 32) - (u64)(rf::i64)(rf::i32)over;
     }
     RF_METHOD static Word product(Word a, Word b) { return reduce(rf::mad_wide(a, b, rf::u128{0, 0})); }
 
@@ -39,11 +46,11 @@ struct FieldGoldilocks {
     template <u32 degree>
     RF_METHOD static Word power(Word x, Word constant) {
         static_assert(degree == 7, "the S-box of Goldilocks");
-        const Word sum = modulus().add(x, constant), cube = product(product(sum, sum), sum);
-        return product(product(cube, cube), sum);
+        const Word y = sum(x, constant), cube = product(product(y, y), y);
+        return product(product(cube, cube), y);
     }
 
-    // out: x[i] d + the sum of all, < q, for each element and its d
+    // out: x[i] d + the sum of all, for each element and its d
     template <class Hash>
     RF_METHOD static void internal_layer(Word* x) {
         Sum sum = widen(x[0]);

@@ -2,7 +2,7 @@
 #include "prelude.cuh"
 using namespace poseidon2;
 
-extern "C" __global__ void __launch_bounds__(Hash::threads)
+extern "C" __global__ void __launch_bounds__(Hash::threads, Hash::resident)
     poseidon2_nodes(const Word* children, Word* digests, const Word* constants, u64 each, u64 first, u64 end) {
     const u64 item = first + blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (item >= end) return;
