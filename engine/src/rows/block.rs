@@ -32,8 +32,9 @@ const MOST_BLOCKS: usize = 16;
 const WHOLE_BYTES: usize = 64 << 10;
 
 /// Bytes of words of a row that each block of a cluster has. Rows of 64-bit words beyond `WHOLE_BYTES` go in clusters of four such
-/// blocks, and where products are light of eight: one kernel in place of two (2^14 on an H200: 60 bits forward 197 to 182 ns a
-/// row, friendly primes 193 to 156, doubles 159 to 121; 2^15: friendly 381 to 339, but 60 bits 402 to 398).
+/// blocks, and where products are light of eight: one kernel in place of two (ns a row on an H200, forward and back: 2^14 with
+/// 60 bits 197 and 177 to 182 and 183, friendly primes 193 and 171 to 169 and 150, doubles forward 159 to 121; 2^15 friendly 381
+/// and 348 to 343 and 312, but 60 bits forward 402 to 398, back 373 to 416).
 const CLUSTER_BYTES: usize = 32 << 10;
 /// Slots of the multiplier up to which a product is light there.
 const CLUSTER_PRODUCT: f64 = 12.0;
