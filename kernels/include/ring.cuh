@@ -149,18 +149,38 @@ RF_FN void sync_near() {
 }
 
 // Barriers among all blocks of a cluster come in two halves: each thread arrives, and later waits for all others to have
-// done so. What was written before that to another block's shared memory is there after it.
+// done so. What was written before that to another block's shared memory is there after it. (Architectures without clusters
+// do not know the names.)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define RF_IN_CLUSTERS(otherwise, ...) otherwise
+#else
+#define RF_IN_CLUSTERS(otherwise, ...) __VA_ARGS__
+#endif
+template <class R>
+RF_FN void arrive_at_cluster() {
+    RF_IN_CLUSTERS(, __cluster_barrier_arrive());
+}
+template <class R>
+RF_FN void wait_for_cluster() {
+    RF_IN_CLUSTERS(, __cluster_barrier_wait());
+}
 template <class R>
 RF_FN void sync_cluster() {
-    __cluster_barrier_arrive();
-    __cluster_barrier_wait();
+    arrive_at_cluster<R>();
+    wait_for_cluster<R>();
 }
 // The threads are done with what others may write next.
 template <class R>
 RF_FN void pass_cluster() {
-    __cluster_barrier_wait();
-    __cluster_barrier_arrive();
+    wait_for_cluster<R>();
+    arrive_at_cluster<R>();
 }
+// The same place in the shared memory of a block of the cluster.
+template <class Cell>
+RF_FN Cell* in_block(Cell* cells, u32 block) {
+    return RF_IN_CLUSTERS(cells, (Cell*)__cluster_map_shared_rank(cells, block));
+}
+#undef RF_IN_CLUSTERS
 
 // out: whether any thread of the row says yes   (all threads of the warp call it; a row must lie in one)
 template <class R>
@@ -237,7 +257,7 @@ struct Row {
         thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;
         if constexpr (R::cluster > 1) {
             static_assert(R::tile == 1 && parts == 1, "a cluster has one row");
-            __cluster_barrier_arrive();  // the first exchange among blocks waits until all have begun
+            arrive_at_cluster<R>();  // the first exchange among blocks waits until all have begun
             u32 items = (u32)(end - first), index = blockIdx.x / R::cluster;
             item = first + index % items;
             number = index / items;
@@ -546,7 +566,7 @@ struct Handed {
     RF_FN void down(const Word* x, Cell* cells, u32 thread) {
         RF_UNROLL
         for (u32 block = 0; block < R::cluster; block++) {
-            auto* there = (Cell*)__cluster_map_shared_rank(cells, block);
+            Cell* there = in_block(cells, block);
             RF_UNROLL
             for (u32 i = 0; i < First::sets * each; i++) {
                 u32 set = i / each, k = i % each;
@@ -559,7 +579,7 @@ struct Handed {
         u32 node = thread / Second::stride, column = thread % Second::stride;
         RF_UNROLL
         for (u32 block = 0; block < R::cluster; block++) {
-            auto* there = (Cell*)__cluster_map_shared_rank(cells, block);
+            Cell* there = in_block(cells, block);
             RF_UNROLL
             for (u32 r = 0; r < R::per_thread; r++) {
                 constexpr u32 apart = Second::stride;
@@ -603,7 +623,7 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     if constexpr (among_blocks) {
         // others may have begun later, or not be done with the cells
         if constexpr (To == 0 && R::passes == 2) pass_cluster<R>();
-        __cluster_barrier_wait();
+        wait_for_cluster<R>();
         if constexpr (From == 0) Handed<R>::down(x, cells, thread);
         else Handed<R>::up(x, cells, thread);
         sync_cluster<R>();

@@ -379,7 +379,7 @@ pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
 }
 
 fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let mut plans = shared_out::transforms()?;
+    let mut plans = shared_out::transforms(limits)?;
     plans.extend(jobs()?.iter().map(|job| NamedPlan::of_job(job, limits)).collect::<Result<Vec<_>>>()?);
     plans.extend(lifts_in_device_memory(limits)?);
     plans.push(views(limits)?);

@@ -66,14 +66,15 @@ impl Shared {
 
     /// Values that a sum is fused to, and the product of two elements' values, turned back in the same kernel with another sum.
     fn fused(&self) -> Result<NamedPlan> {
-        let p = Pipeline::new(format!("sums in {}", self.ring), &self.planner());
+        let name = format!("sums in {} in clusters", self.ring);
+        let p = Pipeline::new(name.clone(), &self.planner());
         let [a, b] = ["a", "b"].map(|name| p.evaluations(name, &self.ring, Order::Tree));
         let c = p.coefficients("c", &self.ring);
         p.output("values", c.forward() + a);
         p.output("product", (a * b).inverse() - c);
         let plan = p.build()?;
         assert_eq!(plan.kernels().len(), 2, "{plan}");
-        Ok(NamedPlan::new(plan.to_string(), plan))
+        Ok(NamedPlan::new(name, plan))
     }
 
     /// The same in both orders, in place too.
@@ -156,8 +157,11 @@ fn others() -> Result<Vec<Shared>> {
 }
 
 /// Rows in clusters, in every arithmetic of words of 64 bits and in one of 32: the first pass of one layer and of several, several
-/// passes behind it, residues that stay in their warp and such that do not.
-fn clusters() -> Result<Vec<Shared>> {
+/// passes behind it, residues that stay in their warp and such that do not. None for a device that has no clusters.
+fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
+    if limits.cluster_blocks == 1 {
+        return Ok(Vec::new());
+    }
     let q = |q: u64| Modulus::new(q);
     let wide = || WIDE.into_iter().map(Modulus::new).collect::<Result<Vec<_>>>();
     let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 });
@@ -178,12 +182,14 @@ fn clusters() -> Result<Vec<Shared>> {
 ///
 /// # Errors
 /// What makes a ring or planning fail.
-pub fn transforms() -> Result<Vec<NamedPlan>> {
+pub fn transforms(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let several = several()?;
     let mut plans = [several.transforms(Order::Tree)?, several.transforms(Order::Natural)?].concat();
     plans.iter_mut().for_each(|named| named.name += " in two kernels");
-    for shared in clusters()?.into_iter().take(2) {
-        plans.extend(shared.transforms(Order::Tree)?);
+    for shared in clusters(limits)?.into_iter().take(2) {
+        let mut transforms = shared.transforms(Order::Tree)?;
+        transforms.iter_mut().for_each(|named| named.name += " in clusters");
+        plans.extend(transforms);
         plans.push(shared.fused()?);
     }
     Ok(plans)
@@ -196,7 +202,7 @@ pub struct SharedOut;
 impl Scheme for SharedOut {
     const NAME: &'static str = "shared out";
 
-    fn plans(_: &Limits) -> Result<Vec<NamedPlan>> {
+    fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let several = several()?;
         let mut plans = [several.all_transforms()?, small()?.all_transforms()?].concat();
         plans.push(several.plan(&Job::new(&several.ring, Op::Mul))?);
@@ -204,7 +210,7 @@ impl Scheme for SharedOut {
         for other in others()? {
             plans.extend(other.transforms(Order::Tree)?);
         }
-        for shared in clusters()? {
+        for shared in clusters(limits)? {
             plans.extend(shared.transforms(Order::Tree)?);
             plans.push(shared.fused()?);
         }

@@ -19,7 +19,7 @@ fn emulator() {
 #[test]
 fn wrong_blocks_are_found() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
-    let plans = shared_out::transforms()?;
+    let plans = shared_out::transforms(device.limits())?;
     let forward = plans.first().expect("there is a forward transform");
     let injections = injections(forward, device.limits())?.into_iter().filter(|defect| defect.what.contains("made 0"));
     let found = injections.map(|defect| defect.found(forward, &device, 1, 2)).collect::<Result<Vec<_>>>()?;

@@ -260,8 +260,8 @@ const BARRIERS: [&str; 8] = [
     "__syncwarp(",
     "sync_row<",
     "sync_near<",
-    "__cluster_barrier_arrive(",
-    "__cluster_barrier_wait(",
+    "arrive_at_cluster<",
+    "wait_for_cluster<",
     "sync_cluster<",
     "pass_cluster<",
 ];
