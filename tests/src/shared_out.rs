@@ -169,7 +169,7 @@ fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
         Shared::in_clusters(Ring::rns(1024, &wide()?), 2, 8),
         Shared::in_clusters(Ring::rns(256, &wide()?), 4, 8),
         Shared::in_clusters(Ring::negacyclic(512, q(WIDE[0])?), 8, 8),
-        Shared::in_clusters(Ring::negacyclic(256, Modulus::friendly_ntt_primes(256, 60, 1)?[0].clone()), 4, 8),
+        Shared::in_clusters(Ring::negacyclic(256, Modulus::friendly_ntt_primes(256, 60, 1)?[0]), 4, 8),
         Shared::in_clusters(Ring::negacyclic(1024, q(562_949_953_408_001)?), 2, 8), // doubles
         Shared::in_clusters(full.map(Ring::accepting_any_word), 4, 8),
         Shared::in_clusters(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?), 2, 4),
