@@ -378,8 +378,8 @@ fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
     let is_usual =
         words == 8 && (WHOLE_BYTES + 1..=most * CLUSTER_BYTES).contains(&bytes) && rows.choice.kernels.is_none();
     let cluster = rows.choice.cluster.or(is_usual.then_some(bytes / CLUSTER_BYTES))?;
-    let can_be = (2..=limits.cluster_blocks as usize).contains(&cluster) && !rows.is_natural();
-    can_be.then(|| rows.in_clusters(cluster))
+    let can_be = (2..=limits.cluster_blocks as usize).contains(&cluster);
+    (can_be && rows.split.is_binary() && !rows.is_natural()).then(|| rows.in_clusters(cluster))
 }
 
 /// Whether passes leave each block of a cluster whole subtrees after the first one, and all of a thread's coefficients under one
