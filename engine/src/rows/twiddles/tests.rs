@@ -118,7 +118,9 @@ fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
     assert_eq!(wanted.len(), len);
     for (i, value) in wanted.iter().enumerate() {
         let value = match arithmetic {
-            Arithmetic::Mod64Full => q.mul(value, &q.pow(&U256::from(2u32), &U256::from(64u32))),
+            Arithmetic::Mod64Full | Arithmetic::Goldilocks => {
+                q.mul(value, &q.pow(&U256::from(2u32), &U256::from(64u32)))
+            }
             Arithmetic::Mod256 => q.to_montgomery(value),
             _ => *value,
         };
