@@ -560,6 +560,7 @@ struct Handed {
     using Cell = typename R::Cell;
     static constexpr u32 each = First::span / R::cluster, threads = share_threads<R>;
     static_assert(First::span % R::cluster == 0 && First::vector == 1, "the first pass must divide the row among the blocks");
+    static_assert(R::passes > 2, "on the way back, the exchange to pass 1 says when cells are free");
     static_assert(Second::sets == 1 && Second::span == R::per_thread, "a block must have whole nodes of the second pass");
 
     // in: registers in the layout of pass 0   out: cells in that of pass 1
@@ -622,7 +623,6 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     const u32 own = R::cluster > 1 ? thread % share_threads<R> : thread;
     if constexpr (among_blocks) {
         // others may have begun later, or not be done with the cells
-        if constexpr (To == 0 && R::passes == 2) pass_cluster<R>();
         wait_for_cluster<R>();
         if constexpr (From == 0) Handed<R>::down(x, cells, thread);
         else Handed<R>::up(x, cells, thread);

@@ -383,11 +383,11 @@ fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
 }
 
 /// Whether passes leave each block of a cluster whole subtrees after the first one, and all of a thread's coefficients under one
-/// node in every later one, so that the threads of a block are neighbours there.
+/// node in every later one, so that the threads of a block are neighbours there; of later ones there are two or more.
 fn shares_out(split: &Split, passes: &[usize], per_thread: usize, cluster: usize) -> bool {
     let later = 1..passes.len() - 1;
     span(split, passes, 0).is_multiple_of(cluster)
-        && !later.is_empty()
+        && later.len() > 1
         && later.into_iter().all(|pass| span(split, passes, pass) == per_thread)
 }
 
