@@ -72,7 +72,7 @@ fn parameters<M>(mmcs: M, cap: usize) -> FriParameters<M> {
 }
 
 macro_rules! proves {
-    ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $trees:ident, $hash:expr, $stock:expr, $air:expr, $case:expr) => {
+    ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $trees:ident, $hash:expr, $stock:expr, $pcs:expr, $air:expr, $case:expr) => {
         /// Equal bytes, which the stock verifier takes; a changed trace has no proof.
         #[test]
         fn $name() {
@@ -103,15 +103,10 @@ macro_rules! proves {
                 let engine = Engine::on(device);
                 let (dft, mmcs) = (Dft::on(&engine), Mmcs::new(&hash, cap).on(&engine));
                 let fri = parameters(OwnMmcs::new(mmcs.clone()), cap);
-                // the plugs alone, and whole commitments on the device
-                let plugs = TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri.clone());
-                let plugs = StarkConfig::<_, Challenge, _>::new(plugs, challenger());
-                let whole = StarkConfig::<_, Challenge, _>::new(Pcs::new(dft, mmcs, fri), challenger());
-                let of_plugs = prove(&plugs, &$air, trace.clone(), &public).unwrap();
-                let of_whole = prove(&whole, &$air, trace.clone(), &public).unwrap();
-                verify(&whole, &$air, &of_whole, &public).unwrap();
-                assert!(postcard::to_allocvec(&of_plugs).unwrap() == wanted);
-                let bytes = postcard::to_allocvec(&of_whole).unwrap();
+                let own = StarkConfig::<_, Challenge, _>::new($pcs(dft, mmcs, fri), challenger());
+                let found = prove(&own, &$air, trace.clone(), &public).unwrap();
+                verify(&own, &$air, &found, &public).unwrap();
+                let bytes = postcard::to_allocvec(&found).unwrap();
                 assert!(bytes == wanted);
                 let proof: p3_uni_stark::Proof<StockConfig> = postcard::from_bytes(&bytes).unwrap();
                 verify(&stock, &$air, &proof, &public).unwrap();
@@ -121,8 +116,8 @@ macro_rules! proves {
                     let mut changed = trace;
                     let at = random.below(changed.values.len());
                     changed.values[at] += F::ONE;
-                    let proof = prove(&whole, &$air, changed, &public).unwrap();
-                    assert!(verify(&whole, &$air, &proof, &public).is_err());
+                    let proof = prove(&own, &$air, changed, &public).unwrap();
+                    assert!(verify(&own, &$air, &proof, &public).is_err());
                 }
             }
         }
@@ -130,7 +125,7 @@ macro_rules! proves {
 }
 
 macro_rules! proves_by_two {
-    ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $internal:literal, $air:expr, $case:expr) => {
+    ($name:ident, $field:ty, $degree:literal, [$width:literal, $rate:literal], $internal:literal, $pcs:expr, $air:expr, $case:expr) => {
         proves!(
             $name,
             $field,
@@ -139,6 +134,7 @@ macro_rules! proves_by_two {
             Binary,
             |random: &mut Random| testkit::random::<$field, $width>(random, $internal).unwrap(),
             |hash: &Poseidon2<$field>, cap: usize| <$field>::binary(hash.permutation(), cap),
+            $pcs,
             $air,
             $case
         );
@@ -150,9 +146,11 @@ fn numbers<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorMatrix
     fibonacci(if large { 8 << random.below(6) } else { 8 })
 }
 
-proves_by_two!(fibonacci_over_baby_bear, BabyBear, 4, [16, 8], 13, Fibonacci, numbers);
-proves_by_two!(fibonacci_over_koala_bear, KoalaBear, 4, [16, 8], 20, Fibonacci, numbers);
-proves_by_two!(fibonacci_over_goldilocks, Goldilocks, 2, [8, 4], 22, Fibonacci, numbers);
+proves_by_two!(fibonacci_over_baby_bear, BabyBear, 4, [16, 8], 13, Pcs::new, Fibonacci, numbers);
+proves_by_two!(fibonacci_over_koala_bear, KoalaBear, 4, [16, 8], 20, Pcs::new, Fibonacci, numbers);
+// both plugs, without commitments as a whole
+proves_by_two!(fibonacci_by_plugs, KoalaBear, 4, [16, 8], 20, TwoAdicFriPcs::new, Fibonacci, numbers);
+proves_by_two!(fibonacci_over_goldilocks, Goldilocks, 2, [8, 4], 22, Pcs::new, Fibonacci, numbers);
 proves!(
     fibonacci_over_koala_bear_with_trees_of_arity_4,
     KoalaBear,
@@ -166,6 +164,7 @@ proves!(
     |hash: &Poseidon2<KoalaBear>, cap: usize| {
         KoalaBear::quaternary(hash.permutation(), hash.wide_permutation().unwrap(), cap)
     },
+    Pcs::new,
     Fibonacci,
     numbers
 );
@@ -176,5 +175,5 @@ fn permutations<F: PrimeField64>(large: bool, random: &mut Random) -> (RowMajorM
     (p3_keccak_air::generate_trace_rows(inputs, 0), Vec::new())
 }
 
-proves_by_two!(keccak_over_koala_bear, KoalaBear, 4, [16, 8], 20, KeccakAir {}, permutations);
-proves_by_two!(keccak_over_goldilocks, Goldilocks, 2, [8, 4], 22, KeccakAir {}, permutations);
+proves_by_two!(keccak_over_koala_bear, KoalaBear, 4, [16, 8], 20, Pcs::new, KeccakAir {}, permutations);
+proves_by_two!(keccak_over_goldilocks, Goldilocks, 2, [8, 4], 22, Pcs::new, KeccakAir {}, permutations);

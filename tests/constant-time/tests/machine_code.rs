@@ -129,7 +129,11 @@ fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
             cargo.args(["--config", &format!("profile.release.package.ringforge{package}.{setting}")]);
         }
     }
-    run(cargo.env("CARGO_TARGET_DIR", &folder).env_remove("RUSTFLAGS"), "")?;
+    // as users build it, whatever CI does
+    for variable in ["RUSTFLAGS", "CARGO_PROFILE_RELEASE_LTO"] {
+        cargo.env_remove(variable);
+    }
+    run(cargo.env("CARGO_TARGET_DIR", &folder), "")?;
     Ok(folder.join("release").join(env!("CARGO_PKG_NAME")))
 }
 
