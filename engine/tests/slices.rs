@@ -135,16 +135,21 @@ fn columns_of_rows_are_copied() {
             matrix.iter_mut().zip(0..).for_each(|(word, i)| *word = i);
             let wanted: Vec<u32> = matrix.chunks_exact(width).flat_map(|row| &row[columns.clone()]).copied().collect();
             for from in [&matrix.to_vec()[..], matrix] {
-                let copied = stream.upload_columns(from, width, columns.clone()).expect("a copy");
+                let mut copied = device.buffer(4 * wanted.len()).expect("a buffer");
+                stream.write_columns(&mut copied, from, width, columns.clone()).expect("a copy");
                 assert!(stream.download::<u32>(&copied).expect("words") == wanted, "{rows} {width} {columns:?}");
             }
         }
-        assert!(matches!(stream.upload_columns(&[0u8; 6], 3, 1..4), Err(Error::Length { expected: 3, got: 4, .. })));
-        assert!(matches!(stream.upload_columns(&[0u8; 7], 3, 1..2), Err(Error::Length { expected: 9, got: 7, .. })));
-        assert!(matches!(stream.upload_columns(&[0u8; 6], 0, 0..0), Err(Error::Length { .. })));
+        let mut buffer = device.buffer(4).expect("a buffer");
+        let mut write = |len, width, columns| stream.write_columns(&mut buffer, &vec![0u8; len], width, columns);
+        assert!(matches!(write(6, 3, 1..4), Err(Error::Length { expected: 3, got: 4, .. })));
+        assert!(matches!(write(7, 3, 1..2), Err(Error::Length { expected: 9, got: 7, .. })));
+        assert!(matches!(write(6, 0, 0..0), Err(Error::Length { .. })));
+        assert!(matches!(write(6, 3, 0..1), Err(Error::Length { expected: 4, got: 2, .. })));
         #[allow(clippy::reversed_empty_ranges)]
-        let backwards = stream.upload_columns(&[0u8; 6], 3, 2..1);
-        assert!(matches!(backwards, Err(Error::Length { .. })));
+        let backwards = 2..1;
+        assert!(matches!(write(6, 3, backwards), Err(Error::Length { .. })));
+        assert_eq!(write(6, 3, 1..3), Ok(()));
         let zeros = stream.zeros(33).expect("zeros");
         assert_eq!(stream.download::<u8>(&zeros).expect("bytes"), [0; 33]);
     }

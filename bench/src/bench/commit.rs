@@ -5,7 +5,7 @@ use p3_baby_bear::BabyBear;
 use p3_commit::Mmcs as _;
 use p3_field::Field;
 use p3_koala_bear::KoalaBear;
-use p3_matrix::Dimensions;
+use p3_matrix::{Dimensions, Matrix as _};
 use rayon::prelude::*;
 use ringforge::testkit::{Random, Scheme};
 use ringforge::{Buffer, Device, Engine};
@@ -26,7 +26,8 @@ pub(super) static SUITE: Suite = Suite {
     about: "What a STARK prover begins with: columns extended to a coset of twice the length, between buffers of columns or of \
             rows on the device; Poseidon2 of pairs of digests, of width 16, over Goldilocks of width 8; and whole commitments, \
             extensions and tree on the device, from a trace that is there or comes from page-locked host memory, until the root \
-            is on the host, by the wall's clock. Floors count bytes once and multiplications, and leave out sums.",
+            is on the host, by the wall's clock; and the way of the extension to new rows on the host, where Plonky3's own \
+            provers want it. Floors count bytes once and multiplications, and leave out sums.",
     figure: Figure::Item,
     headline: Some((COMMITMENT, "on the device")),
     cases,
@@ -63,7 +64,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let (log_n, columns) = (scope.log_n(scope.either(20, 12)), scope.either(64, 4));
     cases.push(Case::new(EXTENSION, &["columns", "rows"], move |bench, _| extensions(bench, log_n, columns)));
     let columns = scope.either(256, 20);
-    let operations = ["on the device", "from columns", "from rows"];
+    let operations = ["on the device", "from columns", "from rows", "extension to host"];
     cases.push(Case::new(COMMITMENT, &operations, move |bench, _| commitments(bench, log_n, columns)));
     Ok(cases)
 }
@@ -204,6 +205,15 @@ fn commitments(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurem
     line("on the device", Memory::Device, Trace::resident(&trace, shift))?;
     line("from columns", Memory::Pinned, Trace::columns(&values, n, shift))?;
     line("from rows", Memory::Pinned, Trace::rows(&rows, columns, shift))?;
+    let committed = make(Trace::resident(&trace, shift))?;
+    let mut same = true;
+    let download = measure::wall(bench.effort, || {
+        let extension = committed.matrices[0].download(&stream)?;
+        same &= leaves.iter().zip(&opened).all(|(&leaf, rows)| extension.row_slice(leaf).as_deref() == Some(&rows[0]));
+        Ok(())
+    })?;
+    let line = Measurement::new(COMMITMENT, "extension to host", 1, download);
+    lines.push(line.checked("rows are those that were opened", same));
     let bytes = bench.device.pinned(n * columns * size_of::<F>())?;
     let copy = measure::wall(bench.effort, || {
         stream.upload(&bytes[..])?;

@@ -40,32 +40,6 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// A new buffer with some columns of a matrix whose rows, of `width` elements each, lie one after another: of each row
-    /// those elements, row by row.
-    ///
-    /// # Errors
-    /// [`Error::Length`] where there are no such columns, or the last row is not whole; [`Error::OutOfMemory`], [`Error::Driver`].
-    pub fn upload_columns<T: Pod>(&self, rows: &[T], width: usize, columns: Range<usize>) -> Result<Buffer> {
-        if columns.start > columns.end || columns.end > width {
-            let what = "columns, at most, in a range";
-            return Err(Error::Length { what, expected: width, got: columns.start.max(columns.end) });
-        }
-        if width == 0 || !rows.len().is_multiple_of(width) {
-            let what = "elements of whole rows";
-            return Err(Error::Length { what, expected: rows.len().next_multiple_of(width.max(1)), got: rows.len() });
-        }
-        let (size, count) = (size_of::<T>(), rows.len() / width);
-        let shape =
-            Shape { offset: columns.start * size, rows: count, width: columns.len() * size, pitch: width * size };
-        let mut buffer = self.device.buffer(shape.bytes())?;
-        if shape.bytes() > 0 {
-            let from = bytemuck::cast_slice(rows);
-            self.device.backend().upload_shape(&self.queue, from, &shape, buffer.memory.write())?;
-        }
-        buffer.holds_anything();
-        Ok(buffer)
-    }
-
     /// A new buffer of zeros, which counts as written.
     ///
     /// # Errors
@@ -135,6 +109,37 @@ impl Stream {
     pub fn write<'a, T: Pod>(&self, to: impl Into<BufferSliceMut<'a>>, from: &[T]) -> Result<()> {
         let (mut to, from): (_, &[u8]) = (self.to_write(to, size_of_val(from))?, bytemuck::cast_slice(from));
         self.device.backend().upload(&self.queue, from, to.memory())?;
+        to.holds(None);
+        Ok(())
+    }
+
+    /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one, with some columns of a matrix whose rows, of `width` elements
+    /// each, lie one after another: of each row those elements, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where there are no such columns, or the last row is not whole; else as [`Stream::write`].
+    pub fn write_columns<'a, T: Pod>(
+        &self,
+        to: impl Into<BufferSliceMut<'a>>,
+        rows: &[T],
+        width: usize,
+        columns: Range<usize>,
+    ) -> Result<()> {
+        if columns.start > columns.end || columns.end > width {
+            let what = "columns, at most, in a range";
+            return Err(Error::Length { what, expected: width, got: columns.start.max(columns.end) });
+        }
+        if width == 0 || !rows.len().is_multiple_of(width) {
+            let what = "elements of whole rows";
+            return Err(Error::Length { what, expected: rows.len().next_multiple_of(width.max(1)), got: rows.len() });
+        }
+        let (size, count) = (size_of::<T>(), rows.len() / width);
+        let shape =
+            Shape { offset: columns.start * size, rows: count, width: columns.len() * size, pitch: width * size };
+        let mut to = self.to_write(to, shape.bytes())?;
+        if shape.bytes() > 0 {
+            self.device.backend().upload_shape(&self.queue, bytemuck::cast_slice(rows), &shape, to.memory())?;
+        }
         to.holds(None);
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Times the engine on this CPU beside Plonky3's own transforms: `cargo run --release -p ringforge-plonky3 --example cpu`.
+//! Times the engine on this CPU beside Plonky3's own transforms: `cargo run --release -p ringforge-plonky3 --example cpu`, for other
+//! than the usual heights with their bits behind `--`.
 
 use std::time::Instant;
 
@@ -13,8 +14,9 @@ use ringforge_plonky3::{Dft, Engine, EngineField};
 const COLUMNS: usize = 64;
 
 fn main() {
+    let named: Vec<usize> = std::env::args().skip(1).filter_map(|bits| bits.parse().ok()).collect();
     println!("milliseconds for 64 columns         engine  Plonky3");
-    for bits in [12, 16, 18, 20] {
+    for &bits in if named.is_empty() { &[12, 16, 18, 20][..] } else { &named } {
         compare::<BabyBear>("BabyBear", bits);
         compare::<KoalaBear>("KoalaBear", bits);
         compare::<Goldilocks>("Goldilocks", bits);

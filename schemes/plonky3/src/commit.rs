@@ -112,8 +112,10 @@ impl<F: HashField> Traces<'_, F> {
                 let mut extension = F::zero_vec(height * trace.width());
                 for start in (0..trace.width()).step_by(at_once) {
                     let columns = start..trace.width().min(start + at_once);
-                    let part = stream.upload_columns(words(&trace.values), trace.width(), columns.clone())?;
-                    let part = Matrix::<F>::of_rows(engine, &stream, &part, columns.len())?;
+                    let mut rows = engine.device().buffer(trace.height() * columns.len() * size_of::<F>())?;
+                    stream.write_columns(&mut rows, words(&trace.values), trace.width(), columns.clone())?;
+                    let part = Matrix::<F>::of_rows(engine, &stream, &rows, columns.len())?;
+                    drop(rows);
                     let part = part.extended(&stream, self.added_bits, shift)?;
                     sponges.absorb(&stream, part.columns().into(), part.width())?;
                     let part = part.download(&stream)?;

@@ -1,5 +1,6 @@
 //! Transforms on the engine against those of Plonky3.
 
+use std::any::type_name;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -92,16 +93,17 @@ fn ten_thousand_shapes_agree_with_plonky3() {
 /// in several threads: what Plonky3 and the compiler take is beside what the device takes.
 fn large_agree<F: EngineField>(engine: &Engine, cases: usize, heights: usize, bits: usize) {
     testkit::refuse_stock();
-    let (dft, next, seed) = (Dft::<F>::on(engine), AtomicUsize::new(0), seed());
+    let (dft, next, done, seed) = (Dft::<F>::on(engine), AtomicUsize::new(0), AtomicUsize::new(0), seed());
     let work = || {
         while let Some(case) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|case| *case < cases) {
             let mut random = Random::new(seed.wrapping_add(case as u64));
             let transforms = [TRANSFORMS - 1, case % (TRANSFORMS - 1)];
             agree(&dft, &mut random, case, heights, bits - 8 + case % 9, transforms);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            println!("{done} of {cases} shapes over {} agree, of at most 2^{bits} elements", type_name::<F>());
         }
     };
     thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(work))));
-    println!("{cases} shapes of at most 2^{bits} elements agree");
 }
 
 #[test]

@@ -84,14 +84,17 @@ impl<'a, F: HashField> Trace<'a, F> {
                 sponges.absorb(at.stream, extension.columns().into(), extension.width())?;
                 Ok(extension)
             }
-            Values::Columns(values, height) => self.in_parts(at, sponges, self.at_once(at, F::DIGEST)?, |columns| {
-                at.copies.upload(words(&values[columns.start * height..columns.end * height]))
-            }),
+            Values::Columns(values, height) => {
+                let copy = |to: &mut Buffer, columns: &Range<usize>| {
+                    at.copies.write(to, words(&values[columns.start * height..columns.end * height]))
+                };
+                self.in_parts(at, sponges, self.at_once(at, F::DIGEST)?, copy)
+            }
             Values::Rows(values, width) => {
-                self.in_parts(at, sponges, self.at_once(at, OF_A_ROW / size_of::<F>())?, |columns| {
-                    let rows = at.copies.upload_columns(words(values), width, columns.clone())?;
-                    transpose::<F>(at.engine, at.stream, &rows, self.height(), columns.len())
-                })
+                let copy = |to: &mut Buffer, columns: &Range<usize>| {
+                    at.copies.write_columns(to, words(values), width, columns.clone())
+                };
+                self.in_parts(at, sponges, self.at_once(at, OF_A_ROW / size_of::<F>())?, copy)
             }
         }
     }
@@ -102,26 +105,37 @@ impl<'a, F: HashField> Trace<'a, F> {
         Ok((AT_ONCE / column / F::DIGEST * F::DIGEST).max(least))
     }
 
-    /// The same of columns that are made one after another on the device, so many at a time: whole blocks of sponges, which
-    /// also begin where kernels can.
+    /// The same of columns that are copied to the device so many at a time: whole blocks of sponges, which also begin where
+    /// kernels can. Copies go to two buffers by turns, so that none waits for more than the columns before the last ones.
     fn in_parts(
         &self,
         at: &Place<'_>,
         sponges: &mut Sponges<'_, F>,
         at_once: usize,
-        make: impl Fn(&Range<usize>) -> Result<Buffer>,
+        copy: impl Fn(&mut Buffer, &Range<usize>) -> Result<()>,
     ) -> Result<Matrix<F>> {
         let (height, width) = (self.height(), self.width()?);
         let program = Transform::Extend(at.added_bits, self.shift).program(at.engine, height.ilog2() as usize)?;
         let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;
         let mut extension = at.stream.zeros(extended_bytes(width * height * size_of::<F>(), at.added_bits)?)?;
+        let [mut next, mut last]: [Option<Buffer>; 2] = [None, None];
         for start in (0..width).step_by(at_once) {
             let columns = start..width.min(start + at_once);
+            let of_part = height * columns.len() * size_of::<F>();
+            let mut copied = match next.filter(|buffer| buffer.len() == of_part) {
+                Some(buffer) => buffer,
+                None => at.engine.device().buffer(of_part)?,
+            };
+            copy(&mut copied, &columns)?;
+            let transposed = match self.values {
+                Values::Rows(..) => Some(transpose::<F>(at.engine, at.stream, &copied, height, columns.len())?),
+                _ => None,
+            };
             let bytes = columns.start * column..columns.end * column;
-            let from = make(&columns)?;
-            let call = program.on(at.stream, columns.len()).input("from", &from);
+            let call = program.on(at.stream, columns.len()).input("from", transposed.as_ref().unwrap_or(&copied));
             call.output("to", extension.slice_mut(bytes.clone())?).run()?;
             sponges.absorb(at.stream, extension.slice(bytes)?, columns.len())?;
+            next = last.replace(copied);
         }
         Matrix::new(at.engine, extension, height << at.added_bits)
     }
@@ -226,8 +240,10 @@ mod tests {
             let at = Place { engine: &engine, stream: &stream, copies: &stream, added_bits: 1 };
             let made = |at_once: usize| {
                 let mut sponges = Sponges::new(&engine, &hash, 32, 37);
-                let make = |columns: &Range<usize>| stream.upload(words(&values[columns.start * 16..columns.end * 16]));
-                let extension = trace.in_parts(&at, &mut sponges, at_once, make).expect("an extension");
+                let copy = |to: &mut Buffer, columns: &Range<usize>| {
+                    stream.write(to, words(&values[columns.start * 16..columns.end * 16]))
+                };
+                let extension = trace.in_parts(&at, &mut sponges, at_once, copy).expect("an extension");
                 let digests = stream.download::<u32>(&sponges.digests().expect("digests")).expect("words");
                 (digests, extension.download(&stream).expect("values"))
             };
