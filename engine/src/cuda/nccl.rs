@@ -1,6 +1,7 @@
 //! What GPUs send one another, through NCCL.
 
 mod library;
+mod shared;
 
 use core::ffi::c_void;
 use core::ptr;
@@ -17,12 +18,13 @@ use crate::cuda::memory::{Access, CudaMemory, Part};
 use crate::cuda::pool::Stay;
 use crate::cuda::queue::{CudaQueue, Haste};
 use crate::error::{Error, Result};
-use crate::memory::{Read, Write};
+use crate::memory::{Memory, Read, Write};
 use crate::threads;
 
 use library::{BYTE, Code, Config, Handle, IN_PROGRESS, Nccl, SUCCESS};
 
 pub(crate) use library::UniqueId;
+pub(crate) use shared::Shared;
 
 /// How long a thread looks again and again before it sleeps between looks.
 const EAGER: Duration = Duration::from_millis(20);
@@ -34,7 +36,7 @@ pub(crate) struct NcclCommunicator {
     rank: usize,
     timeout: Duration,
     /// None once something failed: nothing can be sent any more, and no memory is in use.
-    handle: Mutex<Option<Raw>>,
+    handle: Arc<Mutex<Option<Raw>>>,
     others: Arc<Others>,
     /// For what the GPU sends itself, beside what it sends others.
     aside: CudaQueue,
@@ -120,20 +122,20 @@ impl NcclCommunicator {
             (nccl.init)(handle, size as i32, id, rank as i32, &raw mut config)
         })?;
         // SAFETY: a communicator that is not blocking is written before the call returns.
-        let connection = Mutex::new(Some(Raw(unsafe { handle.read() })));
+        let connection = Arc::new(Mutex::new(Some(Raw(unsafe { handle.read() }))));
         let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle: connection, others, aside };
         this.with("ncclCommInitRankConfig", |handle| this.settle("ncclCommInitRankConfig", handle))?;
         // SAFETY: nobody writes it any more.
         drop(unsafe { Box::from_raw(handle) });
         let parent = this.hasten()?;
-        let met = this.meet(size);
+        let met = this.connect(size);
         // SAFETY: it is used no more, and no rank needs it for the other, with which all have met.
         unsafe { (nccl.abort)(parent.0) };
         met.map(|()| this)
     }
 
     /// Has calls do their work before they return, where the library would start a thread for each of them; what they wait
-    /// for is over with [`NcclCommunicator::meet`].
+    /// for is over with [`NcclCommunicator::connect`].
     ///
     /// Returns what the connection was, which others may still need.
     fn hasten(&self) -> Result<Raw> {
@@ -149,29 +151,15 @@ impl NcclCommunicator {
         self.handle().replace(Raw(child)).ok_or_else(|| aborted(call))
     }
 
-    /// Sends to every rank and receives from it for the first time, for which each waits for the other. No later exchange
-    /// does when it is started.
-    fn meet(&self, size: usize) -> Result<()> {
+    /// Sends to every rank and receives from it for the first time.
+    fn connect(&self, size: usize) -> Result<()> {
         let memory = CudaMemory::new(&self.gpu, 2 * size, Stay::Run)?;
         let part = |first| Part { memory: &memory, first, len: 1 };
         let others = || (0..size).filter(|rank| *rank != self.rank);
         let sends: Vec<_> = others().map(|rank| (rank, part(rank))).collect();
         let receives: Vec<_> = others().map(|rank| (rank, part(size + rank))).collect();
         memory.before(&self.aside, Access::Write)?;
-        let done = AtomicBool::new(false);
-        let exchange = || {
-            let handle = self.handle().as_ref().map(|Raw(handle)| *handle);
-            let start = |handle| self.group(handle, &self.aside, &sends, &receives);
-            let outcome = self.gpu.bind().and_then(|()| handle.map_or_else(|| Err(aborted("ncclRecv")), start));
-            done.store(true, Ordering::Release);
-            outcome
-        };
-        let watch = || self.wait("ncclRecv", || Ok(done.load(Ordering::Acquire)));
-        let tasks: Vec<Box<dyn FnOnce() -> Result<()> + Send + '_>> = vec![Box::new(watch), Box::new(exchange)];
-        // whichever of the two fails ends the other
-        let tasks = tasks.into_iter().map(|task| || task().inspect_err(|_| self.abort()));
-        let outcomes = threads::each_on_its_own(tasks.collect())?;
-        let met = outcomes.into_iter().collect::<Result<Vec<_>>>().and_then(|_| self.finished(&self.aside));
+        let met = self.meet(&self.aside, &sends, &receives).and_then(|()| self.finished(&self.aside));
         memory.after(self.aside.point(), Access::Write, met.is_ok());
         met
     }
@@ -268,7 +256,31 @@ impl NcclCommunicator {
 
     /// Starts sends and receives as one group.
     fn start(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
+        // all are asked
+        let new = sends.iter().chain(receives).filter(|(_, part)| part.memory.meets()).count();
+        if new > 0 {
+            return self.meet(queue, sends, receives);
+        }
         self.with("ncclGroupEnd", |handle| self.group(handle, queue, sends, receives))
+    }
+
+    /// The same where ranks, or memory and ranks, meet for the first time. For that a rank waits for the others, which is
+    /// watched from another thread; later it does not.
+    fn meet(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
+        let call = "ncclGroupEnd";
+        let handle = self.handle().as_ref().map(|Raw(handle)| *handle).ok_or_else(|| aborted(call))?;
+        let (handle, done) = (Raw(handle), &AtomicBool::new(false));
+        let start = move || {
+            let Raw(handle) = { handle };
+            let outcome = self.gpu.bind().and_then(|()| self.group(handle, queue, sends, receives));
+            done.store(true, Ordering::Release);
+            outcome
+        };
+        let watch = move || self.wait(call, || Ok(done.load(Ordering::Acquire)));
+        let tasks: [Box<dyn FnOnce() -> Result<()> + Send + '_>; 2] = [Box::new(watch), Box::new(start)];
+        // whichever of the two fails ends the other
+        let tasks = tasks.map(|task| move || task().inspect_err(|_| self.abort()));
+        threads::each_on_its_own(tasks.into())?.into_iter().collect()
     }
 
     fn group(
@@ -307,6 +319,11 @@ impl NcclCommunicator {
 }
 
 impl Communicator for NcclCommunicator {
+    fn memory(&self, bytes: usize) -> Result<Option<Memory>> {
+        let shared = Shared::new(self.nccl, &self.gpu, &self.handle, bytes)?;
+        Ok(shared.map(|shared| Memory::Cuda(CudaMemory::shared(shared, bytes))))
+    }
+
     fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()> {
         let queue = self.queue(queue)?;
         self.gpu.bind()?;

@@ -176,10 +176,10 @@ impl LongNtt {
         of: impl Fn(usize, usize) -> Cow<'t, [T]> + Sync,
     ) -> Result<LongVector> {
         let plan = &self.plan;
-        let parts = self.together((0..self.workers.len()).collect(), |_, worker, member| {
-            let mut part = Part::new(worker, plan)?;
+        let parts = self.together((0..self.workers.len()).collect(), |member, worker, place| {
+            let mut part = Part::new(member, plan)?;
             let mut buffers = part.in_use(plan, holds).iter_mut().enumerate();
-            buffers.try_for_each(|(number, buffer)| worker.work.write(buffer, &of(member, number)))?;
+            buffers.try_for_each(|(number, buffer)| worker.work.write(buffer, &of(place, number)))?;
             Ok(part)
         })?;
         Ok(LongVector { plan: plan.clone(), holds, parts })

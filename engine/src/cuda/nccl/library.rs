@@ -25,7 +25,7 @@ pub(super) const BYTE: c_int = 1;
 #[repr(C)]
 pub(crate) struct UniqueId(pub(crate) [u8; 128]);
 
-/// What a communicator is to be like: the fields of version 2.18, which any later library takes.
+/// What a communicator is to be like: the fields of version 2.19, which any later library takes.
 #[repr(C)]
 pub(super) struct Config {
     size: usize,
@@ -51,7 +51,7 @@ impl Config {
 }
 
 /// The oldest version that has all that is in use.
-const OLDEST: c_int = 21_800;
+const OLDEST: c_int = 21_900;
 
 macro_rules! functions {
     ($($field:ident = $name:literal ($($arg:ty),*);)*) => {
@@ -65,7 +65,7 @@ macro_rules! functions {
 
         impl Nccl {
             fn of(library: Library, path: &str) -> Result<Self> {
-                // SAFETY: the functions have these types in every version from 2.18 on.
+                // SAFETY: the functions have these types in every version from 2.19 on.
                 unsafe {
                     Ok(Self {
                         $($field: *library.get($name.as_bytes()).map_err(|_| missing(path, $name))?,)*
@@ -88,6 +88,10 @@ functions! {
     group_end = "ncclGroupEnd" ();
     send = "ncclSend" (*const c_void, usize, c_int, c_int, Handle, *mut c_void);
     receive = "ncclRecv" (*mut c_void, usize, c_int, c_int, Handle, *mut c_void);
+    allocate = "ncclMemAlloc" (*mut *mut c_void, usize);
+    free = "ncclMemFree" (*mut c_void);
+    register = "ncclCommRegister" (Handle, *mut c_void, usize, *mut *mut c_void);
+    deregister = "ncclCommDeregister" (Handle, *mut c_void);
     abort = "ncclCommAbort" (Handle);
 }
 

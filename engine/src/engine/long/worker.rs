@@ -72,10 +72,14 @@ fn both<T>(make: impl Fn(Op) -> Result<T>) -> Result<[T; 2]> {
 
 impl Part {
     /// Memory on a device for its part.
-    pub(super) fn new(worker: &Worker, plan: &LongPlan) -> Result<Self> {
+    pub(super) fn new(member: &Member, plan: &LongPlan) -> Result<Self> {
+        let (device, bytes) = (member.engine.device(), plan.row_bytes());
+        let buffer = || match member.communicator.as_ref().map_or(Ok(None), |to_others| to_others.memory(bytes))? {
+            Some(memory) => Ok(Buffer::new(device, memory.into(), bytes)),
+            None => device.buffer(bytes),
+        };
         let buffers = || {
-            let each = (0..plan.own_rows()).map(|_| worker.work.device().buffer(plan.row_bytes()));
-            let mut buffers = each.collect::<Result<Vec<_>>>()?;
+            let mut buffers = (0..plan.own_rows()).map(|_| buffer()).collect::<Result<Vec<_>>>()?;
             // slices of them are written before the whole
             buffers.iter_mut().for_each(Buffer::holds_anything);
             Ok(buffers)
