@@ -11,6 +11,7 @@ use crate::columns::Shape;
 use crate::communicator::Loopback;
 use crate::cpu::Cpu;
 use crate::device::Device;
+use crate::job::Op;
 use crate::kernel::Kernel;
 use crate::launch::Launch;
 use crate::limits::Limits;
