@@ -29,7 +29,7 @@ pub(crate) struct CudaMemory {
     address: u64,
     state: Mutex<State>,
     /// Whose memory it is, where that is not the pool's: freed after it.
-    shared: Option<Shared>,
+    shared: Option<Box<Shared>>,
 }
 
 /// Some bytes of memory of a GPU.
@@ -111,7 +111,7 @@ impl CudaMemory {
     pub(crate) fn shared(shared: Shared, len: usize) -> Self {
         let state = State { block: None, writer: None, readers: Vec::new(), stale: len > 0 };
         let (gpu, address) = (shared.gpu().clone(), shared.address());
-        Self { gpu, len, address, state: Mutex::new(state), shared: Some(shared) }
+        Self { gpu, len, address, state: Mutex::new(state), shared: Some(Box::new(shared)) }
     }
 
     /// Waits on this thread for all earlier users, those of an earlier owner too. From now on somebody else may write the
@@ -186,7 +186,7 @@ impl CudaMemory {
 
     /// Whether other ranks have not met this memory before, which they do now.
     pub(crate) fn meets(&self) -> bool {
-        self.shared.as_ref().is_some_and(Shared::meets)
+        self.shared.as_ref().is_some_and(|shared| shared.meets())
     }
 
     /// Notes that whoever used other memory may have read this one as well.

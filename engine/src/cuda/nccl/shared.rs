@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     connection: Arc<Mutex<Option<Raw>>>,
     address: *mut c_void,
     bytes: usize,
-    /// By which the connection knows it.
+    /// By which the connection knows it; null where there is none any more.
     registration: *mut c_void,
     /// Whether other ranks have met it.
     met: AtomicBool,
@@ -70,12 +70,13 @@ impl Shared {
         !self.met.swap(true, Ordering::Relaxed)
     }
 
+    /// Whose it is.
     pub(crate) fn gpu(&self) -> &Arc<Gpu> {
         &self.gpu
     }
 }
 
-/// Its users are done.
+/// Whoever drops it has waited for its users.
 impl Drop for Shared {
     fn drop(&mut self) {
         let failed = self.gpu.bind().and_then(|()| {
