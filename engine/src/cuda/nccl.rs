@@ -321,7 +321,7 @@ impl NcclCommunicator {
 impl Communicator for NcclCommunicator {
     fn memory(&self, bytes: usize) -> Result<Option<Memory>> {
         let shared = Shared::new(self.nccl, &self.gpu, &self.handle, bytes)?;
-        Ok(shared.map(|shared| Memory::Cuda(CudaMemory::shared(shared, bytes))))
+        Ok(Some(Memory::Cuda(CudaMemory::shared(shared, bytes))))
     }
 
     fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()> {

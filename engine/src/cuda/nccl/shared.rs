@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cuda::driver::Gpu;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use super::Raw;
 use super::library::{Nccl, SUCCESS};
@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     connection: Arc<Mutex<Option<Raw>>>,
     address: *mut c_void,
     bytes: usize,
-    /// By which the connection knows it; null where there is none any more.
+    /// By which the connection knows it; null if that had ended.
     registration: *mut c_void,
     /// Whether other ranks have met it.
     met: AtomicBool,
@@ -30,13 +30,13 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Memory for a connection; None where the library has none.
+    /// Memory for a connection. Either all ranks have such or none: the library wants both ends of a message registered.
     pub(super) fn new(
         nccl: &'static Nccl,
         gpu: &Arc<Gpu>,
         connection: &Arc<Mutex<Option<Raw>>>,
         bytes: usize,
-    ) -> Result<Option<Self>> {
+    ) -> Result<Self> {
         gpu.bind()?;
         let mut address = ptr::null_mut();
         // SAFETY: the GPU's context is current; the address is written before the call returns.
@@ -44,7 +44,7 @@ impl Shared {
         if allocate() != SUCCESS {
             gpu.pool.release(&gpu.context);
             if allocate() != SUCCESS {
-                return Ok(None);
+                return Err(Error::OutOfMemory { bytes });
             }
         }
         gpu.pool.held.fetch_add(bytes, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Shared {
                 (nccl.register)(handle, address, bytes, &raw mut this.registration)
             })?;
         }
-        Ok(Some(this))
+        Ok(this)
     }
 
     /// Where it lies.
