@@ -58,6 +58,9 @@ pub(crate) struct Options {
     /// Fewer lines and shorter measurements.
     #[arg(long)]
     quick: bool,
+    /// Time the kernels too, or what several devices do, as `ringforge profile` does.
+    #[arg(long)]
+    steps: bool,
     /// Write JSON to this file too.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -256,7 +259,7 @@ impl Selected {
 
 /// `ringforge bench`: whether every result is right.
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
-    let Options { what, op, quick, common, filter, .. } = options;
+    let Options { what, op, quick, steps, common, filter, .. } = options;
     let device = common.device(choice)?;
     let scope = common.scope(&device, *quick);
     let of = |kind: Kind| Selected::of(move |suite| (suite.kind == kind).then_some(0), &scope, filter);
@@ -272,7 +275,8 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
         (false, true) => (15, 0.15),
         (false, false) => (60, 1.0),
     };
-    let bench = Bench::open(common, device, Effort { samples, sample_seconds: 0.002, total_seconds })?;
+    let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
+    let bench = Bench { steps: *steps, ..Bench::open(common, device, effort)? };
     run(&bench, &selected, common.tuning.name(), options.out.as_deref(), json)
 }
 
@@ -295,8 +299,10 @@ pub(crate) fn run(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    // what is not made of kernels cannot be told kernel by kernel
-    record.measurements.retain(|line| !bench.steps || !line.steps.is_empty());
+    if bench.steps && selected.len() == 1 {
+        // what is not made of kernels cannot be told kernel by kernel
+        record.measurements.retain(|line| !line.steps.is_empty());
+    }
     let none = record.measurements.is_empty() && selected.len() == 1;
     ensure!(!none, "there is nothing to be timed: {}", record.unsupported.join("\n"));
     out.map_or(Ok(()), |path| record.write(path))?;

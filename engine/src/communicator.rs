@@ -8,7 +8,7 @@ use core::fmt::Debug;
 
 use crate::backend::Queue;
 use crate::error::{Error, Result};
-use crate::memory::{Read, Write};
+use crate::memory::{Memory, Read, Write};
 
 #[cfg(feature = "cuda")]
 pub(crate) use control::Control;
@@ -21,6 +21,9 @@ pub(crate) trait Communicator: Debug + Send + Sync {
     /// the next piece that comes from its rank. What a rank sends itself is copied. The memory is the exchange's until
     /// [`Communicator::finish`] has returned.
     fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()>;
+
+    /// Memory of this rank's device from and to which pieces go faster than to any other, all zero; None where any will do.
+    fn memory(&self, bytes: usize) -> Result<Option<Memory>>;
 
     /// Waits until all work on the queue is done, exchanges included.
     fn finish(&self, queue: &Queue) -> Result<()>;

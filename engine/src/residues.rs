@@ -103,9 +103,12 @@ impl Ring {
     }
 }
 
+/// Residues of a long row that a thread looks at.
+const SHARE: usize = 1 << 16;
+
 fn first_not_reduced(width: Width, q: &Modulus, row: &[u8]) -> Option<usize> {
     let small = q.value_u64();
-    row.chunks_exact(width.bytes()).position(|residue| match (width, small) {
+    let is_bad = |residue: &[u8]| match (width, small) {
         (Width::W256, _) => U256::from_le_slice(residue) >= q.value(),
         (_, None) => false, // every residue of a narrower width is below a q of more than 64 bits
         (_, Some(q)) => {
@@ -113,5 +116,12 @@ fn first_not_reduced(width: Width, q: &Modulus, row: &[u8]) -> Option<usize> {
             value[..residue.len()].copy_from_slice(residue);
             u64::from_le_bytes(value) >= q
         }
-    })
+    };
+    let bytes = width.bytes();
+    let first = |share: &[u8]| share.chunks_exact(bytes).position(is_bad);
+    if row.len() <= SHARE * bytes {
+        return first(row);
+    }
+    let shares = row.par_chunks(SHARE * bytes).enumerate();
+    shares.find_map_first(|(share, residues)| first(residues).map(|index| share * SHARE + index))
 }

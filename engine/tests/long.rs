@@ -126,7 +126,9 @@ fn several_gpus() -> Result<()> {
         eprintln!("skipped: there are {} GPUs", gpus.len());
         return Ok(());
     }
-    for count in [2, 1 << gpus.len().ilog2()] {
+    let mut counts = vec![2, 1 << gpus.len().ilog2()];
+    counts.dedup();
+    for count in counts {
         let engine = Engine::group(&gpus[..count])?;
         for log in [10, 16, 20] {
             let rings = if log < 20 {
@@ -145,7 +147,7 @@ fn several_gpus() -> Result<()> {
 }
 
 /// Processes with a GPU each, or on one GPU as hosts that only sockets connect, have the parts that one device has; and
-/// where one ends, the other ends with an error.
+/// where one ends or is killed in the middle, the other ends with an error.
 #[test]
 fn several_processes() -> Result<()> {
     let Ok(gpu) = Device::cuda(0) else {
@@ -158,7 +160,8 @@ fn several_processes() -> Result<()> {
     }
     drop(gpu);
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-    for (what, hosts) in [("transforms", true), ("transforms", Device::cuda(1).is_err()), ("ends", true)] {
+    let one = Device::cuda(1).is_err();
+    for (what, hosts) in [("transforms", true), ("transforms", one), ("ends", true), ("is killed", one)] {
         let start = |rank: usize| {
             let mut command = std::process::Command::new(std::env::current_exe().expect("this test"));
             command.args(["--exact", "one_process_of_several", "--ignored", "--nocapture"]);
@@ -172,7 +175,8 @@ fn several_processes() -> Result<()> {
         };
         let processes = [start(0), start(1)];
         for (rank, mut process) in processes.into_iter().enumerate() {
-            assert!(process.wait().expect("an end").success(), "{what}, rank {rank}, hosts {hosts}");
+            let end = process.wait().expect("an end");
+            assert!(end.success() || (what, rank) == ("is killed", 1), "{what}, rank {rank}, hosts {hosts}: {end}");
         }
     }
     Ok(())
@@ -193,13 +197,25 @@ fn one_process_of_several() -> Result<()> {
         let plan = LongPlan::new(engine.planner(), &ring, 2)?.rows_each(2)?.placed(placement, placement);
         let ntt = LongNtt::of(&engine, &plan)?;
         let mut vector = ntt.upload(&a)?;
-        if std::env::var("RINGFORGE_TEST").as_deref() == Ok("ends") {
-            if launch.rank() == 1 {
-                std::process::exit(0);
-            }
-            let (start, outcome) = (std::time::Instant::now(), ntt.forward(&mut vector));
-            assert!(matches!(outcome, Err(Error::Rank { rank: 1, .. } | Error::Nccl { .. })), "{outcome:?}");
+        let what = std::env::var("RINGFORGE_TEST");
+        if what.as_deref() != Ok("transforms") {
+            let start = std::time::Instant::now();
+            let dies = (launch.rank() == 1).then(|| match what.as_deref() {
+                Ok("ends") => std::process::exit(0),
+                _ => std::thread::spawn(|| {
+                    std::thread::sleep(core::time::Duration::from_millis(500));
+                    // SIGKILL, in the middle of a transform
+                    std::process::Command::new("kill").args(["-9", &std::process::id().to_string()]).status()
+                }),
+            });
+            let mut transforms =
+                (0..).map(|i| if i % 2 == 0 { ntt.forward(&mut vector) } else { ntt.inverse(&mut vector) });
+            let outcome = transforms.find(|outcome| outcome.is_err() || start.elapsed() > timeout);
+            assert!(dies.is_none(), "it has died");
+            assert!(matches!(outcome, Some(Err(Error::Rank { rank: 1, .. } | Error::Nccl { .. }))), "{outcome:?}");
             assert!(start.elapsed() < timeout / 2, "nobody waited");
+            eprintln!("{} after {:?}", outcome.and_then(Result::err).expect("an error"), start.elapsed());
+            drop(transforms);
             assert!(matches!(ntt.download_part::<u32>(&vector), Err(Error::Unwritten { .. })));
             return Ok(());
         }

@@ -1,8 +1,8 @@
 //! Transforms as provers have them, of BLS12-381's scalar field in natural order on both sides: one on the device, plain or on
 //! a coset, captured; from host memory to host memory; and witness maps.
 //!
-//! Beside the checks of every [job](super::jobs), up to 2^20 values are compared with arkworks' transform, all of them; of more
-//! some, by evaluation there.
+//! Beside the checks of every [job](super::jobs), up to 2^20 values are compared with arkworks' transform, and more
+//! with their coefficients, all at once, at a random point.
 
 mod field;
 mod witness;
@@ -13,10 +13,10 @@ use ark_ff::{FftField, Field};
 use ringforge::testkit::Random;
 use ringforge::{Job, Op, Order};
 
-pub(super) use field::coset;
 #[cfg(feature = "peers")]
 pub(super) use field::element;
 use field::values_agree;
+pub(super) use field::{are_of_one_polynomial, coset};
 
 use super::Bench;
 use super::jobs::Task;
@@ -114,7 +114,8 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 }
 
 /// What transforms are compared with.
-pub(super) const CHECKED: &str = "all values with arkworks', beyond 2^20 points some by evaluation";
+pub(super) const CHECKED: &str =
+    "all values with arkworks', beyond 2^20 points with the coefficients at a random point";
 
 /// Whether values at g·w^i are those of the coefficients, whichever of them a transform is given.
 pub(super) fn definition(op: Op, offset: Fr) -> impl Fn(&[&[u8]], &[u8], &mut Random) -> Result<bool> + Sync {
@@ -143,12 +144,17 @@ mod tests {
     #[test]
     fn values_of_another_coset_are_noticed() -> Result<()> {
         for [here, other] in [[Fr::ONE, Fr::GENERATOR], [Fr::GENERATOR, Fr::ONE]] {
-            let ring = coset(32, here)?;
+            let ring = coset(1 << 14, here)?;
             let inputs = sample::elements(&ring, 1, 3, 1)?;
             let job = Job::new(&ring, Op::Forward).order(Order::Natural);
-            let values = Work::new(&Device::cpu(), &job)?.run(1, &[("from", &inputs)])?;
-            assert!(values_agree(&values, &inputs, here, &mut Random::new(1))?);
-            assert!(!values_agree(&values, &inputs, other, &mut Random::new(1))?);
+            let mut values = Work::new(&Device::cpu(), &job)?.run(1, &[("from", &inputs)])?;
+            for agree in [values_agree, are_of_one_polynomial] {
+                assert!(agree(&values, &inputs, here, &mut Random::new(1))?);
+                assert!(!agree(&values, &inputs, other, &mut Random::new(1))?);
+                values[32 * 17] ^= 1;
+                assert!(!agree(&values, &inputs, here, &mut Random::new(1))?);
+                values[32 * 17] ^= 1;
+            }
         }
         Ok(())
     }

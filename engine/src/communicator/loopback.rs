@@ -9,7 +9,7 @@ use crate::backend::Queue;
 use crate::communicator::{Communicator, differs};
 use crate::cpu::{host_read, host_write};
 use crate::error::{Error, Result, same_length};
-use crate::memory::{Read, Write};
+use crate::memory::{Memory, Read, Write};
 
 /// The end of one rank.
 #[derive(Debug)]
@@ -78,6 +78,10 @@ impl Loopback {
 }
 
 impl Communicator for Loopback {
+    fn memory(&self, _: usize) -> Result<Option<Memory>> {
+        Ok(None)
+    }
+
     fn exchange(&self, _: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()> {
         let work = || {
             for (to, piece) in sends {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::result;
 
 use crate::cuda::driver::{Gpu, failed};
+use crate::cuda::nccl::Shared;
 use crate::cuda::pool::{Block, Stay};
 use crate::cuda::queue::{CudaQueue, Point};
 use crate::error::{Error, Result};
@@ -27,6 +28,8 @@ pub(crate) struct CudaMemory {
     len: usize,
     address: u64,
     state: Mutex<State>,
+    /// Whose memory it is, where that is not the pool's: freed after it.
+    shared: Option<Box<Shared>>,
 }
 
 /// Some bytes of memory of a GPU.
@@ -95,13 +98,20 @@ impl CudaMemory {
         let address = block.as_ref().map_or(0, |block| block.address);
         let readers = block.as_mut().map(|block| std::mem::take(&mut block.points)).unwrap_or_default();
         let state = Mutex::new(State { block, writer: None, readers, stale: len > 0 });
-        Ok(Self { gpu: gpu.clone(), len, address, state })
+        Ok(Self { gpu: gpu.clone(), len, address, state, shared: None })
     }
 
     /// Memory of somebody else's at this address, which stays theirs.
     pub(crate) fn foreign(gpu: &Arc<Gpu>, address: u64, len: usize) -> Self {
         let state = State { block: None, writer: None, readers: Vec::new(), stale: false };
-        Self { gpu: gpu.clone(), len, address, state: Mutex::new(state) }
+        Self { gpu: gpu.clone(), len, address, state: Mutex::new(state), shared: None }
+    }
+
+    /// Memory that other GPUs write into, which reads as zero.
+    pub(crate) fn shared(shared: Shared, len: usize) -> Self {
+        let state = State { block: None, writer: None, readers: Vec::new(), stale: len > 0 };
+        let (gpu, address) = (shared.gpu().clone(), shared.address());
+        Self { gpu, len, address, state: Mutex::new(state), shared: Some(Box::new(shared)) }
     }
 
     /// Waits on this thread for all earlier users, those of an earlier owner too. From now on somebody else may write the
@@ -174,6 +184,11 @@ impl CudaMemory {
         state.record(point, access);
     }
 
+    /// Whether other ranks have not met this memory before, which they do now.
+    pub(crate) fn meets(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.meets())
+    }
+
     /// Notes that whoever used other memory may have read this one as well.
     pub(crate) fn used_with(&self, other: &Self) {
         let users = other.state();
@@ -203,6 +218,11 @@ impl State {
 impl Drop for CudaMemory {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.shared.is_some() {
+            // a failure here is that of the work waited for: whoever waits for that hears of it
+            let mut users = state.writer.iter_mut().chain(&mut state.readers);
+            let _ = self.gpu.bind().and_then(|()| users.try_for_each(Point::finish));
+        }
         if let Some(mut block) = state.block.take() {
             block.points.append(&mut state.readers);
             block.points.extend(state.writer.take());

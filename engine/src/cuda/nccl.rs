@@ -1,6 +1,7 @@
 //! What GPUs send one another, through NCCL.
 
 mod library;
+mod shared;
 
 use core::ffi::c_void;
 use core::ptr;
@@ -13,14 +14,17 @@ use crate::backend::Queue;
 use crate::communicator::{Communicator, Control};
 use crate::cuda::copy::start_between;
 use crate::cuda::driver::{Gpu, failed};
-use crate::cuda::memory::{Access, Part};
+use crate::cuda::memory::{Access, CudaMemory, Part};
+use crate::cuda::pool::Stay;
 use crate::cuda::queue::{CudaQueue, Haste};
 use crate::error::{Error, Result};
-use crate::memory::{Read, Write};
+use crate::memory::{Memory, Read, Write};
+use crate::threads;
 
 use library::{BYTE, Code, Config, Handle, IN_PROGRESS, Nccl, SUCCESS};
 
 pub(crate) use library::UniqueId;
+pub(crate) use shared::Shared;
 
 /// How long a thread looks again and again before it sleeps between looks.
 const EAGER: Duration = Duration::from_millis(20);
@@ -32,13 +36,22 @@ pub(crate) struct NcclCommunicator {
     rank: usize,
     timeout: Duration,
     /// None once something failed: nothing can be sent any more, and no memory is in use.
-    handle: Mutex<Option<Raw>>,
+    handle: Arc<Mutex<Option<Raw>>>,
     others: Arc<Others>,
     /// For what the GPU sends itself, beside what it sends others.
     aside: CudaQueue,
 }
 
 struct Raw(Handle);
+
+/// Where the library writes a handle; it may do so after a call that was given up, which leaves the place to it for ever.
+fn place() -> *mut Handle {
+    Box::into_raw(Box::new(ptr::null_mut()))
+}
+
+fn aborted(call: &'static str) -> Error {
+    Error::Nccl { call, why: "the connection was aborted".into() }
+}
 
 // SAFETY: the library lets any thread use a communicator, one at a time.
 unsafe impl Send for Raw {}
@@ -103,35 +116,79 @@ impl NcclCommunicator {
         let Connection { id, rank, size, timeout, others } = to.clone();
         gpu.bind()?;
         let (nccl, aside) = (Nccl::get()?, CudaQueue::new(gpu, Haste::Urgent)?);
-        let (mut handle, mut config) = (ptr::null_mut(), Config::NON_BLOCKING);
-        // SAFETY: the GPU's context is current, and all is written before the call returns.
-        let code = unsafe { (nccl.init)(&raw mut handle, size as i32, id, rank as i32, &raw mut config) };
-        nccl.check("ncclCommInitRankConfig", code)?;
-        let handle = Mutex::new(Some(Raw(handle)));
-        let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle, others, aside };
+        let (handle, mut config) = (place(), Config::new(false));
+        // SAFETY: the GPU's context is current; `place` says why the handle may be written later.
+        nccl.check("ncclCommInitRankConfig", unsafe {
+            (nccl.init)(handle, size as i32, id, rank as i32, &raw mut config)
+        })?;
+        // SAFETY: a communicator that is not blocking is written before the call returns.
+        let connection = Arc::new(Mutex::new(Some(Raw(unsafe { handle.read() }))));
+        let this = Self { nccl, gpu: gpu.clone(), rank, timeout, handle: connection, others, aside };
         this.with("ncclCommInitRankConfig", |handle| this.settle("ncclCommInitRankConfig", handle))?;
-        Ok(this)
+        // SAFETY: nobody writes it any more.
+        drop(unsafe { Box::from_raw(handle) });
+        let parent = this.hasten()?;
+        let met = this.connect(size);
+        // SAFETY: it is used no more, and no rank needs it for the other, with which all have met.
+        unsafe { (nccl.abort)(parent.0) };
+        met.map(|()| this)
+    }
+
+    /// Has calls do their work before they return, where the library would start a thread for each of them; what they wait
+    /// for is over with [`NcclCommunicator::connect`].
+    ///
+    /// Returns what the connection was, which others may still need.
+    fn hasten(&self) -> Result<Raw> {
+        let call = "ncclCommSplit";
+        let (child, mut config) = (place(), Config::new(true));
+        self.with(call, |parent| {
+            // SAFETY: the GPU's context is current; `place` says why the handle may be written later.
+            self.nccl.check(call, unsafe { (self.nccl.split)(parent, 0, self.rank as i32, child, &raw mut config) })?;
+            self.settle(call, parent)
+        })?;
+        // SAFETY: nobody writes it any more.
+        let child = unsafe { *Box::from_raw(child) };
+        self.handle().replace(Raw(child)).ok_or_else(|| aborted(call))
+    }
+
+    /// Sends to every rank and receives from it for the first time.
+    fn connect(&self, size: usize) -> Result<()> {
+        let memory = CudaMemory::new(&self.gpu, 2 * size, Stay::Run)?;
+        let part = |first| Part { memory: &memory, first, len: 1 };
+        let others = || (0..size).filter(|rank| *rank != self.rank);
+        let sends: Vec<_> = others().map(|rank| (rank, part(rank))).collect();
+        let receives: Vec<_> = others().map(|rank| (rank, part(size + rank))).collect();
+        memory.before(&self.aside, Access::Write)?;
+        let met = self.meet(&self.aside, &sends, &receives).and_then(|()| self.finished(&self.aside));
+        memory.after(self.aside.point(), Access::Write, met.is_ok());
+        met
     }
 
     fn handle(&self) -> MutexGuard<'_, Option<Raw>> {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses the connection; where that fails it is aborted, which ends all that was started.
+    /// Uses the connection; where that fails it is aborted.
     fn with(&self, call: &'static str, work: impl FnOnce(Handle) -> Result<()>) -> Result<()> {
-        let mut connection = self.handle();
-        let Some(Raw(handle)) = *connection else {
-            return Err(Error::Nccl { call, why: "the connection was aborted".into() });
+        let connection = self.handle();
+        let outcome = match *connection {
+            Some(Raw(handle)) => work(handle),
+            None => return Err(aborted(call)),
         };
-        work(handle).inspect_err(|_| {
-            self.others.abandon();
-            *connection = None;
-            // SAFETY: it is used no more.
-            unsafe { (self.nccl.abort)(handle) };
-        })
+        drop(connection);
+        outcome.inspect_err(|_| self.abort())
     }
 
-    /// Waits until what was called is under way on the GPU.
+    /// Ends all that was started.
+    fn abort(&self) {
+        self.others.abandon();
+        if let Some(Raw(handle)) = self.handle().take() {
+            // SAFETY: it is used no more.
+            unsafe { (self.nccl.abort)(handle) };
+        }
+    }
+
+    /// Waits until what was called is done.
     fn settle(&self, call: &'static str, handle: Handle) -> Result<()> {
         self.wait(call, || Ok(self.state(call, handle)? != IN_PROGRESS))
     }
@@ -199,30 +256,74 @@ impl NcclCommunicator {
 
     /// Starts sends and receives as one group.
     fn start(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
+        // all are asked
+        let new = sends.iter().chain(receives).filter(|(_, part)| part.memory.meets()).count();
+        if new > 0 {
+            return self.meet(queue, sends, receives);
+        }
+        self.with("ncclGroupEnd", |handle| self.group(handle, queue, sends, receives))
+    }
+
+    /// The same where ranks, or memory and ranks, meet for the first time. For that a rank waits for the others, which is
+    /// watched from another thread; later it does not.
+    fn meet(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
+        let call = "ncclGroupEnd";
+        let handle = self.handle().as_ref().map(|Raw(handle)| *handle).ok_or_else(|| aborted(call))?;
+        let (handle, done) = (Raw(handle), &AtomicBool::new(false));
+        let start = move || {
+            let Raw(handle) = { handle };
+            let outcome = self.gpu.bind().and_then(|()| self.group(handle, queue, sends, receives));
+            done.store(true, Ordering::Release);
+            outcome
+        };
+        let watch = move || self.wait(call, || Ok(done.load(Ordering::Acquire)));
+        let tasks: [Box<dyn FnOnce() -> Result<()> + Send + '_>; 2] = [Box::new(watch), Box::new(start)];
+        // whichever of the two fails ends the other
+        let tasks = tasks.map(|task| move || task().inspect_err(|_| self.abort()));
+        threads::each_on_its_own(tasks.into())?.into_iter().collect()
+    }
+
+    fn group(
+        &self,
+        handle: Handle,
+        queue: &CudaQueue,
+        sends: &[(usize, Part<'_>)],
+        receives: &[(usize, Part<'_>)],
+    ) -> Result<()> {
         let (nccl, stream) = (self.nccl, queue.stream().cu_stream().cast::<c_void>());
-        self.with("ncclGroupEnd", |handle| {
-            let address = |part: &Part<'_>| part.memory.address(part.first) as *mut c_void;
-            // SAFETY: all memory is of this GPU and holds the bytes; the queue waits for its earlier users, and it is not
-            // freed before `finish`, or an abort, has ended this work.
-            let outcome = unsafe {
-                nccl.check("ncclGroupStart", (nccl.group_start)())?;
-                let sent = sends.iter().try_for_each(|(to, part)| {
-                    let code = (nccl.send)(address(part), part.len, BYTE, *to as i32, handle, stream);
-                    nccl.check("ncclSend", code)
-                });
-                let received = receives.iter().try_for_each(|(from, part)| {
-                    let code = (nccl.receive)(address(part), part.len, BYTE, *from as i32, handle, stream);
-                    nccl.check("ncclRecv", code)
-                });
-                let ended = nccl.check("ncclGroupEnd", (nccl.group_end)());
-                sent.and(received).and(ended)
-            };
-            outcome.and_then(|()| self.settle("ncclGroupEnd", handle))
+        let address = |part: &Part<'_>| part.memory.address(part.first) as *mut c_void;
+        // SAFETY: all memory is of this GPU and holds the bytes; the queue waits for its earlier users, and it is not freed
+        // before `finished`, or an abort, has ended this work.
+        unsafe {
+            nccl.check("ncclGroupStart", (nccl.group_start)())?;
+            let sent = sends.iter().try_for_each(|(to, part)| {
+                let code = (nccl.send)(address(part), part.len, BYTE, *to as i32, handle, stream);
+                nccl.check("ncclSend", code)
+            });
+            let received = receives.iter().try_for_each(|(from, part)| {
+                let code = (nccl.receive)(address(part), part.len, BYTE, *from as i32, handle, stream);
+                nccl.check("ncclRecv", code)
+            });
+            let ended = nccl.check("ncclGroupEnd", (nccl.group_end)());
+            sent.and(received).and(ended)
+        }
+    }
+
+    /// Waits until all work on the queue is done.
+    fn finished(&self, queue: &CudaQueue) -> Result<()> {
+        let event = queue.stream().record_event(None).map_err(failed("cuEventRecord"))?;
+        self.with("ncclRecv", |handle| {
+            self.wait("ncclRecv", || self.state("ncclRecv", handle).map(|_| event.is_complete()))
         })
     }
 }
 
 impl Communicator for NcclCommunicator {
+    fn memory(&self, bytes: usize) -> Result<Option<Memory>> {
+        let shared = Shared::new(self.nccl, &self.gpu, &self.handle, bytes)?;
+        Ok(Some(Memory::Cuda(CudaMemory::shared(shared, bytes))))
+    }
+
     fn exchange(&self, queue: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()> {
         let queue = self.queue(queue)?;
         self.gpu.bind()?;
@@ -251,10 +352,7 @@ impl Communicator for NcclCommunicator {
     fn finish(&self, queue: &Queue) -> Result<()> {
         let queue = self.queue(queue)?;
         self.gpu.bind()?;
-        let event = queue.stream().record_event(None).map_err(failed("cuEventRecord"))?;
-        self.with("ncclRecv", |handle| {
-            self.wait("ncclRecv", || self.state("ncclRecv", handle).map(|_| event.is_complete()))
-        })
+        self.finished(queue)
     }
 
     fn agree(&self, what: &str) -> Result<()> {

@@ -27,11 +27,11 @@ pub(crate) enum Stay {
     Open,
 }
 
-/// Free blocks by capacity, and how much the driver gave for these and those in use.
+/// Free blocks by capacity, and how much the driver gave for these, those in use, and what NCCL has of it.
 #[derive(Default)]
 pub(crate) struct Pool {
     free: Mutex<BTreeMap<usize, Vec<Block>>>,
-    held: AtomicUsize,
+    pub(crate) held: AtomicUsize,
 }
 
 impl Pool {

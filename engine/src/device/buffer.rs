@@ -21,7 +21,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn new(device: &Device, memory: Guarded, len: usize) -> Self {
+    pub(crate) fn new(device: &Device, memory: Guarded, len: usize) -> Self {
         Self { device: device.clone(), memory, len, written: false, content: None }
     }
 

@@ -2,17 +2,16 @@
 
 use anyhow::{Context, Result};
 use ark_bls12_381::Fr;
-use ark_ff::{BigInt, FftField, Field, PrimeField};
-use ark_poly::univariate::DensePolynomial;
-use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
+use ark_ff::{AdditiveGroup, BigInt, FftField, Field, PrimeField};
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rayon::prelude::*;
 use ringforge::testkit::Random;
 use ringforge::{Modulus, Ring, U256};
 
-/// Up to this many points, all values are compared.
-const ALL: usize = 1 << 20;
-/// Beyond, so many.
-const PLACES: usize = 3;
+/// Up to this many points, values are compared with arkworks' own.
+const FEW: usize = 1 << 20;
+/// Elements that a thread takes at a time.
+const SHARE: usize = 1 << 12;
 
 /// x^n − g^n with arkworks' root: values at g·w^i.
 pub(in crate::bench) fn coset(n: usize, offset: Fr) -> Result<Ring> {
@@ -23,27 +22,52 @@ pub(in crate::bench) fn coset(n: usize, offset: Fr) -> Result<Ring> {
     })
 }
 
-/// Whether values on a coset are those of the inputs: all of them by arkworks, or some by evaluation.
+/// Whether values on a coset are those of the inputs: up to a length by arkworks' transform, beyond by
+/// [`are_of_one_polynomial`].
 pub(in crate::bench) fn values_agree(values: &[u8], inputs: &[u8], offset: Fr, random: &mut Random) -> Result<bool> {
     let n = inputs.len() / 32;
-    if n <= ALL {
+    if n <= FEW {
         let domain = Radix2EvaluationDomain::<Fr>::new(n).and_then(|domain| domain.get_coset(offset));
         let domain = domain.context("arkworks has such a domain")?;
         let all = domain.fft(&inputs.par_chunks_exact(32).map(element).collect::<Vec<_>>());
         return Ok(all.par_iter().zip(values.par_chunks_exact(32)).all(|(x, value)| bytes(x).as_flattened() == value));
     }
-    let root = root(n)?;
-    let places: Vec<usize> = [0, n - 1].into_iter().chain((2..PLACES).map(|_| random.below(n))).collect();
-    Ok(places.into_iter().all(|place| {
-        let value = evaluate(inputs, offset * root.pow([place as u64]));
-        bytes(&value).as_flattened() == &values[32 * place..][..32]
-    }))
+    are_of_one_polynomial(values, inputs, offset, random)
+}
+
+/// Whether these are all values on a coset of the polynomial with these coefficients, each reduced: both are evaluated at a
+/// random point z, the values as (z^n − g^n)/(n·g^n)·Σ v·x/(z − x) over all points x. Where a single value is another, the two
+/// differ at all but n of 2^254 points.
+pub(in crate::bench) fn are_of_one_polynomial(
+    values: &[u8],
+    coefficients: &[u8],
+    offset: Fr,
+    random: &mut Random,
+) -> Result<bool> {
+    let (n, root) = (coefficients.len() / 32, root(coefficients.len() / 32)?);
+    let z = Fr::from_le_bytes_mod_order([(); 4].map(|()| random.bits().to_le_bytes()).as_flattened());
+    let of_share = |(share, values): (usize, &[u8])| {
+        let first = offset * root.pow([(share * SHARE) as u64]);
+        let points: Vec<Fr> = core::iter::successors(Some(first), |x| Some(root * x)).take(values.len() / 32).collect();
+        let mut inverses: Vec<Fr> = points.iter().map(|x| z - x).collect();
+        ark_ff::batch_inversion(&mut inverses);
+        let values = values.chunks_exact(32).map(element);
+        values.zip(points).zip(inverses).map(|((value, x), inverse)| value * x * inverse).sum::<Fr>()
+    };
+    let sum: Fr = values.par_chunks(32 * SHARE).enumerate().map(of_share).sum();
+    let power = offset.pow([n as u64]);
+    let alike = evaluate(coefficients, z) * Fr::from(n as u64) * power == (z.pow([n as u64]) - power) * sum;
+    let are_reduced = values.par_chunks_exact(32).all(|value| element(value).0 < Fr::MODULUS);
+    Ok(values.len() == coefficients.len() && alike && are_reduced)
 }
 
 /// The value at x of the polynomial with these coefficients.
 pub(super) fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
-    let coefficients = coefficients.par_chunks_exact(32).map(element).collect();
-    DensePolynomial::from_coefficients_vec(coefficients).evaluate(&x)
+    let of_share = |(share, coefficients): (usize, &[u8])| {
+        let value = coefficients.rchunks_exact(32).fold(Fr::ZERO, |sum, coefficient| sum * x + element(coefficient));
+        value * x.pow([(share * SHARE) as u64])
+    };
+    coefficients.par_chunks(32 * SHARE).enumerate().map(of_share).sum()
 }
 
 /// arkworks' n-th root of unity.

@@ -25,20 +25,33 @@ pub(super) const BYTE: c_int = 1;
 #[repr(C)]
 pub(crate) struct UniqueId(pub(crate) [u8; 128]);
 
-/// What a communicator is to be like: the fields of version 2.14, which any later library takes.
+/// What a communicator is to be like: the fields of version 2.19, which any later library takes.
 #[repr(C)]
 pub(super) struct Config {
     size: usize,
     magic: u32,
     version: u32,
+    /// Whether calls return when they are done.
     blocking: c_int,
+    cluster: c_int,
+    least_blocks: c_int,
+    most_blocks: c_int,
+    net: *const c_char,
+    share: c_int,
 }
 
 impl Config {
-    /// Calls return before they are done, so that a deadline can be kept.
-    pub(super) const NON_BLOCKING: Self =
-        Self { size: size_of::<Self>(), magic: 0xcafe_beef, version: 21_400, blocking: 0 };
+    /// With calls that return when they are done, or before, so that a deadline can be kept; all else as the library likes.
+    pub(super) const fn new(blocking: bool) -> Self {
+        let (size, magic, version) = (size_of::<Self>(), 0xcafe_beef, OLDEST as u32);
+        let (blocking, any) = (blocking as c_int, c_int::MIN);
+        let (net, share) = (core::ptr::null(), any);
+        Self { size, magic, version, blocking, cluster: any, least_blocks: any, most_blocks: any, net, share }
+    }
 }
+
+/// The oldest version that has all that is in use.
+const OLDEST: c_int = 21_900;
 
 macro_rules! functions {
     ($($field:ident = $name:literal ($($arg:ty),*);)*) => {
@@ -52,7 +65,7 @@ macro_rules! functions {
 
         impl Nccl {
             fn of(library: Library, path: &str) -> Result<Self> {
-                // SAFETY: the functions have these types in every version from 2.14 on.
+                // SAFETY: the functions have these types in every version from 2.19 on.
                 unsafe {
                     Ok(Self {
                         $($field: *library.get($name.as_bytes()).map_err(|_| missing(path, $name))?,)*
@@ -69,11 +82,16 @@ functions! {
     version = "ncclGetVersion" (*mut c_int);
     unique_id = "ncclGetUniqueId" (*mut UniqueId);
     init = "ncclCommInitRankConfig" (*mut Handle, c_int, UniqueId, c_int, *mut Config);
+    split = "ncclCommSplit" (Handle, c_int, c_int, *mut Handle, *mut Config);
     async_error = "ncclCommGetAsyncError" (Handle, *mut Code);
     group_start = "ncclGroupStart" ();
     group_end = "ncclGroupEnd" ();
     send = "ncclSend" (*const c_void, usize, c_int, c_int, Handle, *mut c_void);
     receive = "ncclRecv" (*mut c_void, usize, c_int, c_int, Handle, *mut c_void);
+    allocate = "ncclMemAlloc" (*mut *mut c_void, usize);
+    free = "ncclMemFree" (*mut c_void);
+    register = "ncclCommRegister" (Handle, *mut c_void, usize, *mut *mut c_void);
+    deregister = "ncclCommDeregister" (Handle, *mut c_void);
     abort = "ncclCommAbort" (Handle);
 }
 
@@ -105,8 +123,8 @@ impl Nccl {
         let mut version = 0;
         // SAFETY: writes one integer.
         self.check("ncclGetVersion", unsafe { (self.version)(&raw mut version) })?;
-        if version < 21_400 {
-            return Err(Error::Nccl { call: "ncclGetVersion", why: format!("version {version}, needed is 21400") });
+        if version < OLDEST {
+            return Err(Error::Nccl { call: "ncclGetVersion", why: format!("version {version}, needed is {OLDEST}") });
         }
         Ok(self)
     }

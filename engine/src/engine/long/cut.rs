@@ -1,0 +1,85 @@
+//! How a vector in natural order lies on devices.
+
+use std::borrow::Cow;
+
+use bytemuck::Pod;
+use rayon::prelude::*;
+
+use crate::long::{LongPlan, Placement};
+
+use super::Holds;
+
+/// How a vector in natural order is cut into equal parts, those of devices or of their buffers.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cut {
+    /// Each has neighbouring columns of all rows.
+    Columns { rows: usize, parts: usize },
+    /// Each has rows of which each is every so manieth number of the vector.
+    Strided { rows: usize, parts: usize, base: usize },
+    /// Each has neighbours.
+    Blocks { parts: usize },
+}
+
+impl Cut {
+    pub(super) fn of(plan: &LongPlan, holds: Holds, parts: usize) -> Self {
+        let rows = plan.rows();
+        match (holds, plan.coefficients(), plan.values()) {
+            (Holds::Coefficients, Placement::Native, _) => Self::Columns { rows, parts },
+            (Holds::Values, _, Placement::Native) => Self::Strided { rows, parts, base: plan.base() },
+            _ => Self::Blocks { parts },
+        }
+    }
+
+    /// How a part is cut further.
+    pub(super) fn within(self, parts: usize) -> Self {
+        match self {
+            Self::Columns { rows, .. } => Self::Columns { rows, parts },
+            _ => Self::Blocks { parts },
+        }
+    }
+
+    /// A part of the whole.
+    pub(super) fn part<T: Pod + Send + Sync>(self, all: &[T], number: usize) -> Cow<'_, [T]> {
+        match self {
+            Self::Columns { rows, parts } => {
+                let (row, piece) = (all.len() / rows, all.len() / rows / parts);
+                let pieces = all.chunks_exact(row).map(|row| &row[number * piece..][..piece]);
+                Cow::Owned(pieces.collect::<Vec<_>>().concat())
+            }
+            Self::Strided { rows, parts, base } => {
+                let (own, length) = (rows / parts, all.len() / rows);
+                let mut part = vec![T::zeroed(); all.len() / parts];
+                part.par_chunks_exact_mut(base).enumerate().with_min_len(1 << 10).for_each(|(i, value)| {
+                    let place = i % (length / base) * rows + number * own + i / (length / base);
+                    value.copy_from_slice(&all[place * base..][..base]);
+                });
+                Cow::Owned(part)
+            }
+            Self::Blocks { parts } => {
+                let length = all.len() / parts;
+                Cow::Borrowed(&all[number * length..][..length])
+            }
+        }
+    }
+
+    /// The whole, of all parts one after another.
+    pub(super) fn whole<T: Pod + Send + Sync>(self, all: Vec<T>) -> Vec<T> {
+        match self {
+            Self::Columns { rows, parts } => {
+                let piece = all.len() / rows / parts;
+                let pieces = (0..rows).flat_map(|row| (0..parts).map(move |part| part * rows + row));
+                pieces.map(|i| &all[i * piece..][..piece]).collect::<Vec<_>>().concat()
+            }
+            Self::Strided { rows, base, .. } => {
+                let row = all.len() / rows;
+                let mut whole = vec![T::zeroed(); all.len()];
+                whole.par_chunks_exact_mut(rows * base).enumerate().for_each(|(place, values)| {
+                    let values = values.chunks_exact_mut(base).enumerate();
+                    values.for_each(|(k, value)| value.copy_from_slice(&all[k * row + place * base..][..base]));
+                });
+                whole
+            }
+            Self::Blocks { .. } => all,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How the devices of a group reach one another.
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[cfg(feature = "cuda")]
+use crate::communicator::Control;
+use crate::communicator::{Communicator, Loopback};
+#[cfg(feature = "cuda")]
+use crate::cuda::{Connection, Others, UniqueId};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::launch::Launch;
+use crate::threads;
+
+use super::worker::Worker;
+use crate::engine::Engine;
+
+/// The devices of a group, and how they reach one another.
+#[derive(Debug)]
+pub(in crate::engine) struct Links {
+    /// This process' devices, ranks one after another.
+    pub(super) members: Vec<Member>,
+    /// The ranks of all processes.
+    pub(super) ranks: usize,
+    /// Held while they work together: ranks must agree on the order of what they do.
+    pub(super) turn: Mutex<()>,
+}
+
+/// A device of a group.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) engine: Engine,
+    pub(super) rank: usize,
+    /// To the others; a group of one has none.
+    pub(super) communicator: Option<Box<dyn Communicator>>,
+}
+
+impl Links {
+    fn of(engine: &Engine) -> Result<Self> {
+        // rows have rings of their own: the group's own programs would be made on every device
+        let first = Engine::on(engine.device().clone()).tuned(engine.planner().tuning().clone());
+        let engines = core::iter::once(first).chain(engine.0.others.iter().map(|other| other.engine.clone()));
+        let (ranks, ends) = match &engine.0.launch {
+            Some(launch) => (launch.size(), vec![join(engine.device(), launch)?]),
+            None => connect(&engine.devices().collect::<Vec<_>>(), engine.0.timeout).map(|ends| (ends.len(), ends))?,
+        };
+        let rank = engine.0.launch.as_ref().map_or(0, Launch::rank);
+        let member = |(rank, (engine, communicator))| Member { engine, rank, communicator };
+        Ok(Self { members: (rank..).zip(engines.zip(ends)).map(member).collect(), ranks, turn: Mutex::default() })
+    }
+}
+
+/// The end of a device's connections; a device alone has none.
+type End = Option<Box<dyn Communicator>>;
+
+/// Connects the devices of this process, which wait so long for one another.
+fn connect(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
+    if devices.len() == 1 {
+        return Ok(vec![None]);
+    }
+    if devices.iter().all(|device| device.backend().is_host()) {
+        let ends = Loopback::ends(devices.len(), timeout);
+        return Ok(ends.into_iter().map(|end| Some(Box::new(end) as Box<dyn Communicator>)).collect());
+    }
+    connect_gpus(devices, timeout)
+}
+
+#[cfg(feature = "cuda")]
+fn connect_gpus(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
+    let (id, others, size) = (UniqueId::new()?, Arc::<Others>::default(), devices.len());
+    let connection = |rank| Connection { id, rank, size, timeout, others: Arc::clone(&others) };
+    let ends = devices.iter().enumerate().map(|(rank, device)| (device, connection(rank)));
+    let tasks = ends.map(|(device, connection)| move || device.backend().connect(&connection).map(Some));
+    threads::each_on_its_own(tasks.collect())?.into_iter().collect()
+}
+
+/// Connects a device with those of other processes.
+#[cfg(feature = "cuda")]
+fn join(device: &Device, launch: &Launch) -> Result<End> {
+    let (rank, size, timeout) = (launch.rank(), launch.size(), launch.timeout());
+    if size == 1 {
+        return Ok(None);
+    }
+    if device.backend().is_host() {
+        let why = "their devices are no GPUs".into();
+        return Err(Error::Unsupported { job: "a transform over several processes".into(), why });
+    }
+    let control = Control::join(launch)?;
+    let mut id = if rank == 0 { UniqueId::new()? } else { UniqueId([0; 128]) };
+    control.share(&mut id.0)?;
+    device.backend().connect(&Connection { id, rank, size, timeout, others: Arc::new(Others::of(control)) }).map(Some)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn connect_gpus(_: &[&Device], _: Duration) -> Result<Vec<End>> {
+    Err(Error::Unsupported {
+        job: "a transform over a group".into(),
+        why: "its devices have memory of their own".into(),
+    })
+}
+
+#[cfg(not(feature = "cuda"))]
+fn join(_: &Device, launch: &Launch) -> Result<End> {
+    match launch.size() {
+        1 => Ok(None),
+        _ => Err(Error::Unsupported {
+            job: "a transform over several processes".into(),
+            why: "their devices are no GPUs".into(),
+        }),
+    }
+}
+
+impl Engine {
+    /// The connections between the group's devices, made the first time and once more after a failure.
+    pub(super) fn links(&self) -> Result<Arc<Links>> {
+        let mut links = self.0.links.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(links) = &*links {
+            return Ok(links.clone());
+        }
+        Ok(links.insert(Arc::new(Links::of(self)?)).clone())
+    }
+
+    /// Has these connections, in which something failed, made anew when they are needed.
+    pub(super) fn disconnect(&self, failed: &Arc<Links>) {
+        let mut links = self.0.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.take_if(|links| Arc::ptr_eq(links, failed));
+    }
+}
+
+impl Member {
+    pub(super) fn abandon(&self) {
+        self.communicator.iter().for_each(|communicator| communicator.abandon());
+    }
+
+    /// Waits for all work, or for its end where another rank fails.
+    pub(super) fn finish(&self, worker: &Worker) -> Result<()> {
+        let exchanged = match &self.communicator {
+            Some(communicator) => communicator.finish(worker.exchange.queue()),
+            None => worker.exchange.synchronize(),
+        };
+        exchanged.and(worker.work.synchronize())
+    }
+}

@@ -1,0 +1,206 @@
+use core::ops::Range;
+use core::time::Duration;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use super::turn::{Side, To};
+use super::*;
+use crate::backend::{Backend, Bound, Loaded, Queue};
+use crate::columns::Shape;
+use crate::communicator::Loopback;
+use crate::cpu::Cpu;
+use crate::device::Device;
+use crate::job::Op;
+use crate::kernel::Kernel;
+use crate::launch::Launch;
+use crate::limits::Limits;
+use crate::long::Placement;
+use crate::memory::{Memory, Read, Write};
+
+/// A device that fails in the middle, before it sends or after, ends the others at once; the vector cannot be read, and
+/// the next transforms connect the devices anew.
+#[test]
+fn a_device_that_fails_ends_the_others() -> Result<()> {
+    let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+    let engine = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu(), Device::cpu()])?;
+    let coefficients: Vec<u32> = (0..4096).collect();
+    let failure = || Error::OutOfMemory { bytes: 7 };
+    for after in [0, 1] {
+        let (ntt, start) =
+            (LongNtt::of(&engine, &LongPlan::new(engine.planner(), &ring, 4)?.rows_each(2)?)?, Instant::now());
+        let mut vector = ntt.upload(&coefficients)?;
+        let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], false, |turn| {
+            turn.all().try_for_each(|part| turn.work_on(Side::Columns, Op::Forward, part))?;
+            turn.all().try_for_each(|row| match (turn.member.rank, row >= after) {
+                (2, true) => Err(failure()),
+                _ => turn.exchange(To::Rows, Side::Columns, turn.all(), row..row + 1),
+            })
+        });
+        assert_eq!(outcome, Err(failure()), "the cause, not that it was heard of");
+        assert!(start.elapsed() < Launch::TIMEOUT / 2, "nobody waited");
+        assert!(matches!(ntt.download::<u32>(&vector), Err(Error::Unwritten { .. })));
+        assert!(matches!(ntt.forward(&mut vector), Err(Error::Unwritten { .. })));
+        let mut vector = ntt.upload(&coefficients)?;
+        assert!(matches!(ntt.forward(&mut vector), Err(Error::Rank { .. })), "these connections are of no more use");
+        let ntt = engine.long_ntt(&ring)?;
+        let mut vector = ntt.upload(&coefficients)?;
+        ntt.forward(&mut vector)?;
+        assert!(ntt.download::<u32>(&vector)? == engine.ntt(&ring)?.evaluate(&coefficients)?);
+    }
+    Ok(())
+}
+
+/// A device that comes late by more than the group waits: an error on all, none of which waits for longer, also the late
+/// one, and the threads end.
+#[test]
+fn a_link_that_stalls_ends_the_transform_in_time() -> Result<()> {
+    let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+    let timeout = Duration::from_millis(300);
+    let engine = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu(), Device::cpu()])?;
+    let engine = engine.with_timeout(timeout);
+    let plan = LongPlan::new(engine.planner(), &ring, 4)?.rows_each(2)?;
+    let (ntt, start) = (LongNtt::of(&engine, &plan)?, Instant::now());
+    let mut vector = ntt.upload(&[1u32; 4096])?;
+    let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], false, |turn| {
+        if turn.member.rank == 1 {
+            std::thread::sleep(2 * timeout);
+        }
+        let waited = Instant::now();
+        let outcome = turn.forward();
+        assert!(outcome.is_err() && waited.elapsed() < 2 * timeout, "{outcome:?}");
+        outcome
+    });
+    assert!(matches!(outcome, Err(Error::Rank { .. })), "{outcome:?}");
+    assert!(start.elapsed() < 4 * timeout);
+    assert!(matches!(ntt.download::<u32>(&vector), Err(Error::Unwritten { .. })));
+    Ok(())
+}
+
+/// A CPU that has memory for so many pieces more.
+#[derive(Debug)]
+struct Tight(Cpu, AtomicUsize);
+
+impl Backend for Tight {
+    fn limits(&self) -> &Limits {
+        self.0.limits()
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory> {
+        let less = |left: usize| left.checked_sub(1);
+        match self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+            Ok(_) => self.0.allocate(bytes),
+            Err(_) => Err(Error::OutOfMemory { bytes }),
+        }
+    }
+
+    fn queue(&self) -> Result<Queue> {
+        self.0.queue()
+    }
+
+    fn upload_shape(&self, queue: &Queue, from: &[u8], shape: &Shape, to: Write<'_>) -> Result<()> {
+        self.0.upload_shape(queue, from, shape, to)
+    }
+
+    fn download(&self, queue: &Queue, from: Read<'_>, to: &mut [u8]) -> Result<()> {
+        self.0.download(queue, from, to)
+    }
+
+    fn copy(&self, queue: &Queue, from: Read<'_>, to: Write<'_>) -> Result<()> {
+        self.0.copy(queue, from, to)
+    }
+
+    fn wipe(&self, queue: &Queue, memory: Write<'_>) -> Result<()> {
+        self.0.wipe(queue, memory)
+    }
+
+    fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+        self.0.load(kernels)
+    }
+
+    fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
+        self.0.launch(queue, kernel, items, ports)
+    }
+
+    fn synchronize(&self, queue: &Queue) -> Result<()> {
+        self.0.synchronize(queue)
+    }
+
+    fn is_host(&self) -> bool {
+        true
+    }
+}
+
+/// Wherever one device runs out of memory, all end with just that error, and nobody waits.
+#[test]
+fn a_device_without_memory_ends_the_others() -> Result<()> {
+    let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+    let coefficients: Vec<u32> = (0..4096).collect();
+    let wanted = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
+    let start = Instant::now();
+    for pieces in 0.. {
+        let tight = Device::new(Tight(Cpu::default(), AtomicUsize::new(pieces)));
+        let engine = Engine::group(&[Device::cpu(), tight])?;
+        let outcome = engine.long_ntt(&ring).and_then(|ntt| {
+            let mut vector = ntt.upload(&coefficients)?;
+            let done = ntt.forward(&mut vector);
+            assert_eq!(ntt.download::<u32>(&vector).is_ok(), done.is_ok());
+            done.and_then(|()| ntt.download::<u32>(&vector))
+        });
+        match outcome {
+            Ok(values) => {
+                assert!(pieces > 2 && values == wanted, "{pieces}");
+                break;
+            }
+            Err(error) => assert!(matches!(error, Error::OutOfMemory { .. }), "{pieces}: {error}"),
+        }
+    }
+    assert!(start.elapsed() < Launch::TIMEOUT / 2, "nobody waited");
+    Ok(())
+}
+
+/// Engines that have one rank each, as processes have, and only their own parts.
+#[test]
+fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
+    let ring: Ring = "998244353 : x^4096 + 1".parse()?;
+    let coefficients: Vec<u32> = (0..4096).map(|i| i * 7919).collect();
+    let values: Vec<u32> = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
+    for (size, placement) in [(1, Placement::Native), (2, Placement::Native), (4, Placement::Blocks)] {
+        let plan = LongPlan::new(Engine::cpu().planner(), &ring, size)?.rows_each(2)?.placed(placement, placement);
+        let run = |rank: usize, end: Loopback| -> Result<()> {
+            let engine = Engine::join(&Device::cpu(), Launch::new(rank, size, "")?);
+            let member = Member { engine: Engine::cpu(), rank, communicator: Some(Box::new(end)) };
+            let links = Links { members: vec![member], ranks: size, turn: Mutex::default() };
+            *engine.0.links.lock().unwrap() = Some(Arc::new(links));
+            let ntt = LongNtt::of(&engine, &plan)?;
+            let cut = |holds, all: &[u32]| Cut::of(&plan, holds, size).part(all, rank).into_owned();
+            let own = [cut(Holds::Coefficients, &coefficients), cut(Holds::Values, &values)];
+            let mut vector = ntt.upload_part(&own[0])?;
+            ntt.forward(&mut vector)?;
+            assert!(ntt.download_part::<u32>(&vector)? == own[1], "{rank} of {size}");
+            let mut vector = ntt.upload_values_part(&own[1])?;
+            ntt.inverse(&mut vector)?;
+            assert!(ntt.download_part::<u32>(&vector)? == own[0], "{rank} of {size}");
+            assert_eq!(ntt.download::<u32>(&ntt.upload(&coefficients)?).is_ok(), size == 1);
+            assert!(matches!(ntt.upload_part(&coefficients[1..]), Err(Error::Length { .. })));
+            assert!(matches!(ntt.upload_part(&vec![u32::MAX; 4096 / size]), Err(Error::Argument { .. })));
+            Ok(())
+        };
+        let (run, ends) = (&run, Loopback::ends(size, Launch::TIMEOUT).into_iter().enumerate());
+        let outcomes = threads::each_on_its_own(ends.map(|(rank, end)| move || run(rank, end)).collect())?;
+        outcomes.into_iter().collect::<Result<Vec<_>>>()?;
+    }
+    Ok(())
+}
+
+/// The CPU has nothing to send through.
+#[test]
+fn processes_want_gpus() -> Result<()> {
+    let ring: Ring = "998244353 : x^4096 + 1".parse()?;
+    let alone = Engine::join(&Device::cpu(), Launch::new(0, 1, "")?);
+    let ntt = alone.long_ntt(&ring)?;
+    assert_eq!(ntt.download::<u32>(&ntt.upload(&[1u32; 4096])?)?, [1; 4096]);
+    let two = Engine::join(&Device::cpu(), Launch::new(0, 2, "127.0.0.1:1")?);
+    assert!(matches!(two.long_ntt(&ring), Err(Error::Unsupported { .. })));
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! What a device needs for its part of a transform: programs, streams, and memory.
+
+use crate::device::{Buffer, Stream};
+use crate::error::Result;
+use crate::job::Op;
+use crate::long::{LongPlan, Placement};
+use crate::memory::{Read, Write};
+use crate::program::Program;
+
+use super::Holds;
+use super::links::Member;
+
+/// What a member needs for its part.
+#[derive(Debug)]
+pub(super) struct Worker {
+    /// On a part of its columns, and on each of its rows: forward and inverse.
+    pub(super) columns: [Option<Program>; 2],
+    pub(super) rows: Vec<[Program; 2]>,
+    /// From values of all rows to a part of a block of the vector, and back.
+    pub(super) blocks: [Option<Program>; 2],
+    pub(super) work: Stream,
+    /// Whose work begins before that of the other where both could: the other's is long, and would keep it from its place.
+    pub(super) exchange: Stream,
+}
+
+/// A device's part of a vector, as columns of all rows or as rows of its own: one of the two is in use. There are as many
+/// parts of the columns as rows, all of one size; rows are those of a block too.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) columns: Vec<Buffer>,
+    pub(super) rows: Vec<Buffer>,
+}
+
+impl Worker {
+    pub(super) fn new(member: &Member, plan: &LongPlan) -> Result<Self> {
+        let device = member.engine.device();
+        let rows = (0..plan.own_rows()).map(|slot| {
+            let row = member.rank * plan.own_rows() + slot;
+            both(|op| member.engine.program(&plan.of_row(op, row)?))
+        });
+        Ok(Self {
+            columns: both(|op| plan.of_columns(op)?.map(|job| member.engine.program(&job)).transpose())?,
+            rows: rows.collect::<Result<_>>()?,
+            blocks: both(|op| match plan.values() {
+                Placement::Blocks => plan.between_rows(op).and_then(|plan| device.compile(&plan)).map(Some),
+                Placement::Native => Ok(None),
+            })?,
+            work: device.stream()?,
+            exchange: device.urgent_stream()?,
+        })
+    }
+
+    /// Starts an exchange; a device alone copies what it sends itself.
+    pub(super) fn exchange(
+        &self,
+        member: &Member,
+        sends: &[(usize, Read<'_>)],
+        receives: Vec<(usize, Write<'_>)>,
+    ) -> Result<()> {
+        let queue = self.exchange.queue();
+        if let Some(communicator) = &member.communicator {
+            return communicator.exchange(queue, sends, receives);
+        }
+        let mut copies = sends.iter().zip(receives);
+        copies.try_for_each(|((_, from), (_, to))| member.engine.device().backend().copy(queue, *from, to))
+    }
+}
+
+fn both<T>(make: impl Fn(Op) -> Result<T>) -> Result<[T; 2]> {
+    Ok([make(Op::Forward)?, make(Op::Inverse)?])
+}
+
+impl Part {
+    /// Memory on a device for its part.
+    pub(super) fn new(member: &Member, plan: &LongPlan) -> Result<Self> {
+        let (device, bytes) = (member.engine.device(), plan.row_bytes());
+        let buffer = || match member.communicator.as_ref().map_or(Ok(None), |to_others| to_others.memory(bytes))? {
+            Some(memory) => Ok(Buffer::new(device, memory.into(), bytes)),
+            None => device.buffer(bytes),
+        };
+        let buffers = || {
+            let mut buffers = (0..plan.own_rows()).map(|_| buffer()).collect::<Result<Vec<_>>>()?;
+            // slices of them are written before the whole
+            buffers.iter_mut().for_each(Buffer::holds_anything);
+            Ok(buffers)
+        };
+        Ok(Self { columns: buffers()?, rows: buffers()? })
+    }
+
+    /// What holds the vector.
+    pub(super) fn holding(&self, plan: &LongPlan, holds: Holds) -> &[Buffer] {
+        if Self::is_columns(plan, holds) { &self.columns } else { &self.rows }
+    }
+
+    /// The same, to be written.
+    pub(super) fn in_use(&mut self, plan: &LongPlan, holds: Holds) -> &mut [Buffer] {
+        if Self::is_columns(plan, holds) { &mut self.columns } else { &mut self.rows }
+    }
+
+    fn is_columns(plan: &LongPlan, holds: Holds) -> bool {
+        (holds, plan.coefficients()) == (Holds::Coefficients, Placement::Native)
+    }
+}
