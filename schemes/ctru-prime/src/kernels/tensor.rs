@@ -137,6 +137,7 @@ struct Rq {{
             blocks_per_item: 1,
             shared_bytes: shared as u32,
             cluster: 1,
+            together: 1,
         };
         Built { prelude, launch }
     }
