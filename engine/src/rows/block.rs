@@ -103,7 +103,7 @@ pub(crate) struct Block {
     extra: usize,
     /// Items of which a thread has the same row at once.
     together: usize,
-    /// Whether a thread that has a row of one item makes the factors of the last layers of few: see `by_roots` in `ntt.cuh`.
+    /// Whether a thread that has a row of one item reads few of the factors of the last two layers: see `read_for` in `ntt.cuh`.
     by_roots: bool,
 }
 
@@ -238,7 +238,7 @@ impl Block {
     }
 
     /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
-    /// 16 words of 64 bits, 96 where their places have to be worked out as well, 128 for more words; 96 to 102 for 256-bit
+    /// 16 words of 64 bits, 96 where their places or factors have to be worked out as well, 128 for more words; 96 to 102 for 256-bit
     /// rows that are shared out (2 to 3 % at any length); 64 for up to 32 words of 32 bits (10 to 21 % at 2^20). Where
     /// residues take other words it leaves enough by itself.
     fn resident(&self, rows: &Rows) -> usize {
