@@ -79,6 +79,8 @@ modulus_types! {
         /// Primes q = 1 mod 2^32 below 2^61 in 64-bit words: Shoup by three products for the quotient and half a product for
         /// its multiple of q, lazy ([`Modulus::friendly_ntt_primes`]).
         Mod64Friendly = mod64_friendly,
+        /// Odd q < 2^61 in 64-bit words: Shoup by three products for the quotient, lazy.
+        Mod61 = mod61,
         /// Odd q < 2^255 − 2^230: Shoup on eight 32-bit limbs, for transforms, residues below 2q in a kernel.
         Mod255 = mod255,
     }

@@ -228,21 +228,24 @@ pub struct Launch {
     /// Blocks of a thread-block cluster, neighbours that run at once and reach each other's shared memory; 1 for none. A
     /// launch is of whole clusters.
     pub cluster: u32,
+    /// Items that a block has the same part of, or fewer at the end: as many blocks are launched for them as for one. Else 1.
+    pub together: u32,
 }
 
 impl Launch {
     /// A launch of `threads` a block, one thread for each item.
     #[must_use]
     pub const fn thread_per_item(threads: u32) -> Self {
-        Self { threads, items_per_block: threads, blocks_per_item: 1, shared_bytes: 0, cluster: 1 }
+        Self { threads, items_per_block: threads, blocks_per_item: 1, shared_bytes: 0, cluster: 1, together: 1 }
     }
 
     /// Blocks for this many items; none where a block works on no items, or there are more blocks than can be counted.
     #[must_use]
     pub const fn blocks(&self, items: usize) -> Option<usize> {
-        match self.items_per_block {
-            0 => None,
-            per_block => match items.checked_mul(self.blocks_per_item as usize) {
+        match (self.items_per_block, self.together) {
+            (0, _) | (_, 0) => None,
+            (per_block, together) => match items.div_ceil(together as usize).checked_mul(self.blocks_per_item as usize)
+            {
                 Some(shares) => Some(shares.div_ceil(per_block as usize)),
                 None => None,
             },
@@ -264,7 +267,7 @@ impl Launch {
             let (asked, has) = (self.shared_bytes, limits.block_shared_bytes);
             return refuse(format!("{asked} bytes of shared memory on a device with {has}"));
         }
-        if self.items_per_block == 0 || self.blocks_per_item == 0 {
+        if self.items_per_block == 0 || self.blocks_per_item == 0 || self.together == 0 {
             return refuse("a launch of no blocks".into());
         }
         if self.cluster == 0 || self.cluster > limits.cluster_blocks {
@@ -603,8 +606,12 @@ mod tests {
 
     #[test]
     fn launches_have_no_blocks_beyond_an_item() {
-        let launch = Launch { threads: 32, items_per_block: 1, blocks_per_item: 8, shared_bytes: 0, cluster: 1 };
+        let launch =
+            Launch { threads: 32, items_per_block: 1, blocks_per_item: 8, shared_bytes: 0, cluster: 1, together: 1 };
         assert_eq!(launch.grid(&(2..5), None), Ok(Grid { blocks: 24, first: 2, end: 5 }));
+        let pairs = Launch { together: 2, ..launch };
+        assert_eq!(pairs.grid(&(2..5), None), Ok(Grid { blocks: 16, first: 2, end: 5 }));
+        assert_eq!(pairs.grid(&(2..3), Some(&(3..8))), Ok(Grid { blocks: 5, first: 2, end: 3 + (3 << 32) }));
         assert_eq!(launch.grid(&(2..3), Some(&(3..8))), Ok(Grid { blocks: 5, first: 2, end: 3 + (3 << 32) }));
         assert_eq!(
             launch.grid(&(2..3), Some(&(3..9))),

@@ -61,6 +61,8 @@ pub struct Rows {
     pub(crate) layout: Layout,
     /// Whether the moduli, and how many rows an item has, are data of the launch; else they are in the text.
     pub(crate) by_launch: bool,
+    /// Whether the kernel goes back from values.
+    pub(crate) back: bool,
     /// Of the device planned for.
     pub(crate) limits: Limits,
 }
@@ -100,6 +102,7 @@ impl Rows {
             scale: U256::ONE,
             layout: Layout::of(split, split.layers.len()),
             by_launch: false,
+            back: false,
             limits: limits.clone(),
         };
         rows.laid_out()
@@ -319,6 +322,7 @@ impl Rows {
             blocks_per_item: u32::try_from(blocks).map_err(|_| self.uncounted())?,
             shared_bytes: 0,
             cluster: 1,
+            together: 1,
         })
     }
 

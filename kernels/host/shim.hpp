@@ -24,6 +24,7 @@
 #define RF_SHARED(name) unsigned char* const name = rf_host::shared_memory
 
 inline void __cluster_barrier_arrive(rf_host::Site site = rf_host::Site::here()) { rf_host::arrive_at_cluster(site); }
+inline void __cluster_barrier_arrive_relaxed(rf_host::Site site = rf_host::Site::here()) { rf_host::arrive_at_cluster(site); }
 inline void __cluster_barrier_wait(rf_host::Site site = rf_host::Site::here()) { rf_host::wait_for_cluster(site); }
 inline void* __cluster_map_shared_rank(void* address, unsigned block) { return rf_host::in_block(address, block); }
 

@@ -74,7 +74,8 @@ RF_FN u32 twiddle_slot(u32 top, u32 inner) {
 // Where the factors of that node begin in the section. What is known when compiling is added to the address, not to the
 // place, whose 32 bits might wrap: so it goes into the load itself, one address serves all nodes of a layer, and the
 // registers that this leaves let loads run ahead of their use. On an H200, 60-bit primes, the last layers of 2^14 and 2^16
-// back: 4 to 5 %. Forward goes by places: by addresses these layers of 2^14 are 8 % faster, but those of 2^16 5 to 9 % slower.
+// back: 4 to 5 %, and forward in clusters 2 to 3 %. Else forward goes by places: by addresses the last layers of 2^16 are 5 to
+// 9 % slower.
 template <class R, u32 P, u32 L>
 RF_FN const typename R::M::Twiddle* twiddle_at(const typename R::M::Twiddle* section, u32 top, u32 inner) {
     using S = Pass<R, P>;
@@ -148,6 +149,14 @@ struct Ahead {
     }
 };
 
+// The node among those under a thread's node, at layer L in pass P, whose factor is read for node `inner`: this one, or if the
+// last two layers go ByRoots the first of eight. The factors of the others are more than that by the roots of unity at the end of
+// the table, which costs a product for each, and saves most of what is read of a table that is twice as large as an item's rows.
+template <class R, u32 P, u32 L, bool ByRoots>
+RF_CONST u32 read_for(u32 inner) {
+    return ByRoots && L > Pass<R, P>::first && L + 2 >= R::layers ? inner / 8 * 8 : inner;
+}
+
 // The layers L .. of forward pass P, which begins with the factors `ahead` if P > 0.
 template <class R, u32 P, u32 L, u32 B>
 RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
@@ -162,18 +171,23 @@ RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const 
             u32 top = L == 0 ? 0 : node * S::nodes + S::node(thread, set);
             RF_UNROLL
             for (u32 i = 0; i < nodes; i++) {
-                const auto* twiddle = table + section + twiddle_slot<R, P, L>(top, i) * (radix - 1);
+                const u32 read = read_for<R, P, L, R::by_roots>(i);
+                const auto* twiddle = table + section;
+                if constexpr (R::cluster > 1) twiddle = twiddle_at<R, P, L>(twiddle, top, read);
+                else twiddle += twiddle_slot<R, P, L>(top, read) * (radix - 1);
                 if (ahead.used && P > 0 && L == S::first) twiddle = ahead.factor + set * (radix - 1);
-                auto z = twiddle[0];
+                auto z = twiddle[0], root = z;
+                if (read != i) root = table[Tree<R>::roots() + i % 8];
                 RF_UNROLL
                 for (u32 j = 0; j < part * S::vector; j++) {
                     auto* at = x + (set * S::vector + j / part) * S::span + i * size + j % part;
+                    if (read != i) at[part] = m.mul(at[part], z);
                     if (code == 2 && starts_with_one<R, P> && i == 0) {
                         auto t = at[part];
                         at[part] = m.template sub<B>(at[0], t);
                         at[0] = m.add(at[0], t);
                     } else if constexpr (code == 2) {
-                        forward_two<R, B>(m, at[0], at[part], z);
+                        forward_two<R, B>(m, at[0], at[part], root);
                     } else if constexpr (code == 6) {
                         auto t = m.mul(at[part], z), sum = m.add(at[0], at[part]);
                         if constexpr (Bound<R>::squeezed(B)) sum = m.template reduce<2 * B>(sum);
@@ -257,9 +271,10 @@ RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typenam
     c = m.mul(v, z2);
 }
 
-// The layers from L - 1 down to To of inverse pass P, which begins with the factors `ahead` if another pass was before it.
+// The layers from L - 1 down to To of inverse pass P, which begins with the factors `ahead` if another pass was before it, for the
+// rows of so many items.
 // Layer 0 carries the scales at header[Scale ..].
-template <class R, u32 P, u32 L, u32 B, u32 Scale, u32 To = Pass<R, P>::first>
+template <class R, u32 P, u32 L, u32 B, u32 Scale, u32 Items, u32 To = Pass<R, P>::first>
 RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                           const typename R::M::Twiddle* header, u32 thread, u32 node,
                           const Ahead<R, P, true>& ahead = {}) {
@@ -274,12 +289,13 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
             u32 top = scaled ? 0 : node * S::nodes + S::node(thread, set);
             RF_UNROLL
             for (u32 i = 0; i < nodes; i++) {
-                const auto* twiddle = twiddle_at<R, P, L - 1>(section, top, i);
+                const u32 read = read_for<R, P, L - 1, R::by_roots && Items == 1>(i);
+                const auto* twiddle = twiddle_at<R, P, L - 1>(section, top, read);
                 if (ahead.used && P + 1 < R::passes && L == S::last && i == 0) twiddle = ahead.factor + set * (radix - 1);
                 auto z = twiddle[0];
                 RF_UNROLL
-                for (u32 j = 0; j < part * S::vector; j++) {
-                    auto* at = x + (set * S::vector + j / part) * S::span + i * size + j % part;
+                for (u32 j = 0; j < part * S::vector * Items; j++) {
+                    auto* at = x + S::group(set, j / part) + i * size + j % part;
                     if constexpr (code == 2 && scaled) {
                         // the scale takes any word, so the sum needs no reduction
                         auto difference = m.template sub<B>(at[0], at[part]);
@@ -291,6 +307,7 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                         at[part] = difference;
                     } else if constexpr (code == 2) {
                         inverse_two<R, B>(m, at[0], at[part], z);
+                        if (read != i) at[part] = m.mul(at[part], table[Tree<R>::inverse_roots() + i % 8]);
                     } else if constexpr (code == 6) {
                         auto high = m.mul(m.template sub<B>(at[0], at[part]), z);
                         auto low = m.mul(at[0], header[Scale]);
@@ -306,26 +323,26 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                 }
             }
         }
-        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, To>(m, x, table, header, thread, node, ahead);
+        inverse_layers<R, P, L - 1, Bound<R>::inverse(code, B), Scale, Items, To>(m, x, table, header, thread, node, ahead);
     }
 }
 
-template <class R, u32 P, u32 B, u32 Scale>
+template <class R, u32 P, u32 B, u32 Scale, u32 Items>
 RF_FN void inverse_passes(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                           const typename R::M::Twiddle* header, unsigned char* shared, u32 thread, u32 node,
                           const Ahead<R, P, true>& ahead = {}) {
-    inverse_layers<R, P, R::pass[P + 1], B, Scale>(m, x, table, header, thread, node, ahead);
+    inverse_layers<R, P, R::pass[P + 1], B, Scale, Items>(m, x, table, header, thread, node, ahead);
     if constexpr (P > 0) {
         constexpr u32 after = R::M::lazy ? Bound<R>::inverse_pass(P, B) : 1;
         constexpr u32 kept = R::M::lazy ? Bound<R>::in_cell(after) : 1;
         if constexpr (kept != after) {
             RF_UNROLL
-            for (u32 r = 0; r < R::per_thread; r++) x[r] = m.template reduce<after>(x[r]);
+            for (u32 r = 0; r < R::per_thread * Items; r++) x[r] = m.template reduce<after>(x[r]);
         }
         Ahead<R, P - 1, true> next;
         next.read(next.layer == 0 ? header + (Scale + 1) : table + Tree<R>::inverse(next.layer), thread, node);
-        exchange<R, P, P - 1, (P + 1 < R::passes)>(x, shared, thread);
-        inverse_passes<R, P - 1, kept, Scale>(m, x, table, header, shared, thread, node, next);
+        exchange<R, P, P - 1, (P + 1 < R::passes), Items>(x, shared, thread);
+        inverse_passes<R, P - 1, kept, Scale, Items>(m, x, table, header, shared, thread, node, next);
     }
 }
 
@@ -344,15 +361,15 @@ RF_CONST u32 ntt_inverse_bound() {
 // in: values < B q (B <= 2) in the layout of the last pass   out: coefficients in that of pass 0, canonical
 // Product: the values are products that lack the product factor, which the scale then holds.
 // A row of some of the layers lies under `node`, enters as the layers below leave it, and leaves as the layers above
-// take it. `header` has the scales: the table itself, or a row's Constants.
-template <class R, u32 B, bool Product>
+// take it. `header` has the scales: the table itself, or a row's Constants. There may be rows of several items.
+template <class R, u32 B, bool Product, u32 Items = 1>
 RF_FN void ntt_inverse(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                        const typename R::M::Twiddle* header, unsigned char* shared, u32 thread, u32 node = 0) {
     constexpr u32 scale = Product ? Tree<R>::product_scale : Tree<R>::scale;
     constexpr u32 before = Bound<R>::inverse_below(B), after = ntt_inverse_bound<R, before, Product>();
-    inverse_passes<R, R::passes - 1, before, scale>(m, x, table, header, shared, thread, node);
+    inverse_passes<R, R::passes - 1, before, scale, Items>(m, x, table, header, shared, thread, node);
     RF_UNROLL
-    for (u32 r = 0; r < R::per_thread; r++) {
+    for (u32 r = 0; r < R::per_thread * Items; r++) {
         if constexpr (R::layers == 0) x[r] = m.mul(x[r], header[scale]);
         if constexpr (R::pass[0] == 0 || !Bound<R>::kept) x[r] = m.template canonical<after>(x[r]);
     }
@@ -381,7 +398,7 @@ template <class R, u32 To, u32 B>
 RF_FN void ntt_ascend(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                       u32 thread) {
     static_assert(To >= Pass<R, R::passes - 1>::first && To > 0, "the layers must all be in the last pass");
-    inverse_layers<R, R::passes - 1, R::layers, B, Tree<R>::scale, To>(m, x, table, table, thread, 0);
+    inverse_layers<R, R::passes - 1, R::layers, B, Tree<R>::scale, 1, To>(m, x, table, table, thread, 0);
 }
 
 }  // namespace rf

@@ -40,7 +40,14 @@ struct Tree {
     RF_CONST u32 inverse(u32 layer) { return header + entries(R::layers) + entries(layer); }
     static constexpr u32 leaf_count = R::n / R::base;
     RF_CONST u32 leaves() { return inverse(R::layers); }
-    RF_CONST u32 table() { return (leaves() + (R::base > 1 ? leaf_count : 0) + 1) / 2 * 2; }
+    // Roots of unity, and their inverses, where the last four layers are of two: by number i < 8 that which the factor of node i
+    // under any node is more than that of node 0.
+    RF_CONST u32 roots() { return (leaves() + (R::base > 1 ? leaf_count : 0) + 1) / 2 * 2; }
+    RF_CONST u32 inverse_roots() { return roots() + root_count; }
+    static constexpr bool ends_by_twos =
+        R::layers > 3 && R::layer[R::layers - 1] + R::layer[R::layers - 2] + R::layer[R::layers - 3] + R::layer[R::layers - 4] == 8;
+    static constexpr u32 root_count = ends_by_twos ? 8 : 0;
+    RF_CONST u32 table() { return inverse_roots() + root_count; }
 
     // Sections from layer R::columns on are stored by columns: nodes that hang under different nodes above that layer
     // stand side by side, so that threads which hold one of those each read neighbouring entries.
@@ -118,6 +125,8 @@ struct Pass {
         u32 column = (r / span / vector * R::threads + thread) * near + r / span % near;
         return column / stride * (stride * span) + column % stride + r % span * stride;
     }
+    // The first register of group g of a set, counted through the rows of all items.
+    RF_FN u32 group(u32 set, u32 g) { return g / vector * R::per_thread + (set * vector + g % vector) * span; }
     // The place in natural order, among the row's leaves, of that which is number `inner` under a set's node: the first part of it
     // for the node, the second for `inner`. Of the last pass.
     RF_FN u32 natural_node(u32 thread, u32 set) { return Tree<R>::template reversed<R::pass[0], first>(node(thread, set)); }
@@ -149,16 +158,17 @@ RF_FN void sync_near() {
 }
 
 // Barriers among all blocks of a cluster come in two halves: each thread arrives, and later waits for all others to have
-// done so. What was written before that to another block's shared memory is there after it. (Architectures without clusters
-// do not know the names.)
+// done so. What was written before that to another block's shared memory is there after it, unless the thread says that it
+// has not Written. (Architectures without clusters do not know the names.)
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define RF_IN_CLUSTERS(otherwise, ...) otherwise
 #else
 #define RF_IN_CLUSTERS(otherwise, ...) __VA_ARGS__
 #endif
-template <class R>
+template <class R, bool Written = true>
 RF_FN void arrive_at_cluster() {
-    RF_IN_CLUSTERS(, __cluster_barrier_arrive());
+    if constexpr (Written) { RF_IN_CLUSTERS(, __cluster_barrier_arrive()); }
+    else { RF_IN_CLUSTERS(, __cluster_barrier_arrive_relaxed()); }
 }
 template <class R>
 RF_FN void wait_for_cluster() {
@@ -245,6 +255,7 @@ struct Row {
     u32 node;    // that the row lies under
     u32 thread;  // within the row
     bool live;   // false in the last block's surplus: such a thread computes along and stores nothing
+    u32 items;   // of which it is a row: R::together of them from `item` on, or fewer where there are no more
     unsigned char* shared;  // R::row_bytes for the functions below
     unsigned char* extra;   // R::extra bytes for the kernel's own use, aligned to 16
     u64 index;              // of the polynomial, counted over all items
@@ -254,13 +265,14 @@ struct Row {
         follow();
         constexpr bool apart = R::stride > 1;
         u32 slot = apart ? threadIdx.x % R::tile : threadIdx.x / R::threads;
+        items = 1;
         thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;
         if constexpr (R::cluster > 1) {
             static_assert(R::tile == 1 && parts == 1, "a cluster has one row");
-            arrive_at_cluster<R>();  // the first exchange among blocks waits until all have begun
-            u32 items = (u32)(end - first), index = blockIdx.x / R::cluster;
-            item = first + index % items;
-            number = index / items;
+            arrive_at_cluster<R, false>();  // the first exchange among blocks waits until all have begun
+            u32 all = (u32)(end - first), index = blockIdx.x / R::cluster;
+            item = first + index % all;
+            number = index / all;
             part = node = 0;
             thread += blockIdx.x % R::cluster * share_threads<R>;
             live = true;
@@ -273,8 +285,10 @@ struct Row {
         } else {
             constexpr u32 each = apart ? R::vector : 1, rows = R::tile * each, blocks = parts / rows;
             static_assert(parts % rows == 0, "a block's rows must lie in one polynomial");
-            u32 items = (u32)(end - first), skipped = (u32)(end - first >> 32), place = blockIdx.x / items + skipped;
-            item = first + blockIdx.x % items;
+            u32 all = (u32)(end - first), groups = (all + R::together - 1) / R::together;
+            u32 skipped = (u32)(end - first >> 32), place = blockIdx.x / groups + skipped, before = blockIdx.x % groups * R::together;
+            item = first + before;
+            if (R::together > 1) items = all - before < R::together ? all - before : R::together;
             number = place / blocks;
             part = place % blocks * rows + slot * each;
             node = R::natural_order ? Tree<R>::template leaf_at<R::pass[0]>(part) : part / R::stride;
@@ -282,8 +296,15 @@ struct Row {
         }
         index = item * (R::per_item ? R::per_item : per_item) + number;
         if constexpr (apart) shared = block_shared + slot * (R::vector * sizeof(typename R::Cell));
-        else shared = block_shared + slot * (R::row_bytes + R::extra);
-        extra = shared + R::row_bytes;
+        else shared = block_shared + slot * (R::row_bytes * R::together + R::extra);
+        extra = shared + R::row_bytes * R::together;
+    }
+    // The same row of the i-th of its items.
+    // in: polynomials of an item, where that is not a constant of R
+    RF_METHOD Row of_item(u32 i, u64 per_item = R::per_item) const {
+        Row row = *this;
+        if constexpr (R::together > 1) row.item += i, row.index += i * (R::per_item ? R::per_item : per_item);
+        return row;
     }
     // The place of its polynomial, in memory with so many residues from an item to the next.
     // in: that distance, where it is not a constant of R
@@ -308,6 +329,20 @@ struct Row {
         return TablesOf<R>::of(tables, of_basis());
     }
 };
+
+template <u32 N>
+struct Number {
+    static constexpr u32 value = N;
+};
+// Calls work(number) for all items whose row it is, or for one if not all are there.
+template <class R, class F>
+RF_FN void at_once(const Row<R>& row, F work) {
+    static_assert(R::together <= 2, "items are two, or one");
+    if constexpr (R::together > 1) {
+        if (row.items > 1) return work(Number<R::together>{});
+    }
+    work(Number<1>{});
+}
 
 // To which a row in memory is aligned, in bytes; or a group of rows that lie apart.
 template <class R>
@@ -607,8 +642,8 @@ RF_CONST bool stays_in_warp() {
 
 // in: registers in the layout of pass From, values that fit a cell   out: the layout of pass To
 // All threads of the row call it. It begins with a barrier, so shared memory may have been in use before; but not where that
-// was by an exchange to pass From (`Exchanged`), whose cells are each thread's own.
-template <class R, u32 From, u32 To, bool Exchanged>
+// was by an exchange to pass From (`Exchanged`), whose cells are each thread's own. The rows of several items are exchanged at once.
+template <class R, u32 From, u32 To, bool Exchanged, u32 Items = 1>
 RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     using F = Pass<R, From>;
     using T = Pass<R, To>;
@@ -620,6 +655,7 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     constexpr u32 from = R::stride > 1 || R::run % F::run == 0 ? F::run : 1;
     constexpr u32 to = R::stride > 1 || R::run % T::run == 0 ? T::run : 1;
     Cell* cells = (Cell*)shared;
+    constexpr u32 apart = R::row_bytes / sizeof(Cell);  // an item's cells from the next one's
     const u32 own = R::cluster > 1 ? thread % share_threads<R> : thread;
     if constexpr (among_blocks) {
         // others may have begun later, or not be done with the cells
@@ -631,18 +667,20 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     } else {
         if constexpr (!Exchanged) sync_row<R>();
         RF_UNROLL
-        for (u32 i = 0; i < R::per_thread / from; i++) {
-            u32 run = i / (F::run / from), first = i % (F::run / from) * from;
-            Move<Cell, from, align>::store(cell_at<R, F>(cells, own, run, first),
-                                           [&](u32 c) { return x[F::reg(run, first + c)]; });
+        for (u32 i = 0; i < R::per_thread / from * Items; i++) {
+            u32 item = i / (R::per_thread / from), run = i % (R::per_thread / from) / (F::run / from);
+            u32 first = i % (F::run / from) * from;
+            Move<Cell, from, align>::store(cell_at<R, F>(cells, own, run, first) + item * apart,
+                                           [&](u32 c) { return x[item * R::per_thread + F::reg(run, first + c)]; });
         }
         sync_near<R, stays_in_warp<R, From, To>()>();
     }
     RF_UNROLL
-    for (u32 i = 0; i < R::per_thread / to; i++) {
-        u32 run = i / (T::run / to), first = i % (T::run / to) * to;
-        Move<Cell, to, align>::template load<Word>(cell_at<R, T>(cells, own, run, first),
-                                                   [&](u32 c, Word v) { x[T::reg(run, first + c)] = v; });
+    for (u32 i = 0; i < R::per_thread / to * Items; i++) {
+        u32 item = i / (R::per_thread / to), run = i % (R::per_thread / to) / (T::run / to);
+        u32 first = i % (T::run / to) * to;
+        Move<Cell, to, align>::template load<Word>(cell_at<R, T>(cells, own, run, first) + item * apart,
+                                                   [&](u32 c, Word v) { x[item * R::per_thread + T::reg(run, first + c)] = v; });
     }
     if constexpr (R::cluster > 1 && From == 2 && To == 1) pass_cluster<R>();
 }

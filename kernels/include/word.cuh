@@ -178,6 +178,20 @@ RF_FN u64 mul_hi_above(u64 a, u64 b) {
     return r;
 }
 
+// out: floor(a b / 2^64) - e, e in {0, 1}   (three products: the lowest one is dropped)
+RF_FN u64 mul_hi_middle(u64 a, u64 b) {
+    u64 r;
+    asm("{\n\t.reg .u32 a0, a1, b0, b1, t0, t1, t2;\n\t"
+        "mov.b64 {a0, a1}, %1;\n\tmov.b64 {b0, b1}, %2;\n\t"
+        "mul.lo.u32 t0, a0, b1;\n\tmul.hi.u32 t1, a0, b1;\n\t"
+        "mad.lo.cc.u32 t0, a1, b0, t0;\n\tmadc.hi.cc.u32 t1, a1, b0, t1;\n\taddc.u32 t2, 0, 0;\n\t"
+        "mad.lo.cc.u32 t1, a1, b1, t1;\n\tmadc.hi.u32 t2, a1, b1, t2;\n\t"
+        "mov.b64 %0, {t1, t2};\n\t}"
+        : "=l"(r)
+        : "l"(a), "l"(b));
+    return r;
+}
+
 // out: a b + c (2^32 d + 1) mod 2^64   (one wide multiply-add, then three into the upper half)
 RF_FN u64 dot_friendly(u64 a, u64 b, u64 c, u32 d) {
     u64 r;
@@ -317,6 +331,10 @@ RF_FN u64 mul_hi(u64 a, u64 b) {
 RF_FN u64 dot_lo(u64 a, u64 b, u64 c, u64 d) { return a * b + c * d; }
 RF_FN u64 mad_lo(u64 a, u64 b, u64 c) { return a * b + c; }
 
+RF_FN u64 mul_hi_middle(u64 a, u64 b) {
+    u64 cross = mul_wide(low(a), high(b)), both = mad_wide(high(a), low(b), cross);
+    return mad_wide(high(a), high(b), join(high(both), both < cross));
+}
 RF_FN u64 mul_hi_above(u64 a, u64 b) {
     u64 cross = mad_wide(low(a), high(b), 0x1fffffffeull), both = mad_wide(high(a), low(b), cross);
     return mad_wide(high(a), high(b), join(high(both), both < cross));
@@ -356,13 +374,6 @@ RF_FN void follow() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" : : : "memory");
 #endif
-}
-
-// out: floor(a b / 2^64) - e, e in {0, 1}   (three products: the lowest one is dropped)
-RF_FN u64 mul_hi_middle(u64 a, u64 b) {
-    u64 cross = mul_wide(low(a), high(b));
-    u64 other = mad_wide(high(a), low(b), (u64)low(cross));
-    return mad_wide(high(a), high(b), (u64)high(cross)) + high(other);
 }
 
 // in: x < 2m, m <= 2^63   out: x - m if x >= m, else x

@@ -15,10 +15,21 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     auto m = Rq::modulus(constants, row.number);
     const auto* table = row.table(tables);  // before the barriers of load_values: its address is read from memory
     const auto* header = constants[row.number].header;
-    Rq::M::Word x[Rq::per_thread];
-    load_values<Rq, Rq::natural_order>(x, in + row.values(in_distance), row.thread, row.live, row.shared);
-    if constexpr (Rq::pass[Rq::passes] == Rq::layers) reduce_inputs<Rq, Rq::per_thread>(m, x);
-    ntt_inverse<Rq, 1, false>(m, x, table, header, row.shared, row.thread, row.node);
-    store_row<Rq, 0>(x, out + row.offset(out_distance), row.thread, row.live,
-                     epilogue.of_row(row.of_basis(), [&](u64 apart) { return row.offset(apart); }));
+    at_once(row, [&](auto items) {
+        constexpr u32 count = decltype(items)::value * Rq::per_thread;
+        Rq::M::Word x[count];
+        RF_UNROLL
+        for (u32 i = 0; i < items.value; i++) {
+            load_values<Rq, Rq::natural_order>(x + i * Rq::per_thread, in + row.of_item(i, per_item).values(in_distance),
+                                               row.thread, row.live, row.shared + i * Rq::row_bytes);
+        }
+        if constexpr (Rq::pass[Rq::passes] == Rq::layers) reduce_inputs<Rq, count>(m, x);
+        ntt_inverse<Rq, 1, false, items.value>(m, x, table, header, row.shared, row.thread, row.node);
+        RF_UNROLL
+        for (u32 i = 0; i < items.value; i++) {
+            auto at = row.of_item(i, per_item);
+            store_row<Rq, 0>(x + i * Rq::per_thread, out + at.offset(out_distance), row.thread, row.live,
+                             epilogue.of_row(row.of_basis(), [&](u64 apart) { return at.offset(apart); }));
+        }
+    });
 }

@@ -14,22 +14,35 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     auto m = Rq::modulus(constants, row.number);
     const auto* table = row.table(tables);  // before the barriers of load_values: its address is read from memory
     const auto* header = constants[row.number].header;
-    Rq::M::Word x[Rq::per_thread], y[Rq::per_thread];
-    load_values<Rq, Rq::natural_order>(x, a + row.values(a_distance), row.thread, row.live, row.shared);
-    reduce_inputs<Rq, Rq::per_thread>(m, x);
-    // both rows are staged in the same shared memory
-    if constexpr (Rq::threads > 1 && Rq::stride == 1 && !(Rq::natural_order && Rq::above > 1)) sync_row<Rq>();
-    load_values<Rq, Rq::natural_order>(y, b + row.values(b_distance), row.thread, row.live, row.shared);
-    reduce_inputs<Rq, Rq::per_thread>(m, y);
-    multiply_values<Rq, 1, 1>(m, x, y, table, row.thread);
     // another kernel may have the last of the layers, and the scale with it; it takes what comes of canonical values
     constexpr bool scales = Rq::pass[0] == 0;
-    if constexpr (!scales) {
+    at_once(row, [&](auto items) {
+        Rq::M::Word x[decltype(items)::value * Rq::per_thread], y[Rq::per_thread];
         RF_UNROLL
-        for (u32 r = 0; r < Rq::per_thread; r++)
-            x[r] = m.canonical<product_bound<Rq>()>(restore_factor<Rq>(m, x[r], header));
-    }
-    ntt_inverse<Rq, scales ? product_bound<Rq>() : 1, scales>(m, x, table, header, row.shared, row.thread, row.node);
-    store_row<Rq, 0>(x, out + row.offset(out_distance), row.thread, row.live,
-                     epilogue.of_row(row.of_basis(), [&](u64 apart) { return row.offset(apart); }));
+        for (u32 i = 0; i < items.value; i++) {
+            auto at = row.of_item(i, per_item);
+            auto* values = x + i * Rq::per_thread;
+            unsigned char* stage = row.shared + i * Rq::row_bytes;
+            load_values<Rq, Rq::natural_order>(values, a + at.values(a_distance), row.thread, row.live, stage);
+            reduce_inputs<Rq, Rq::per_thread>(m, values);
+            // both rows are staged in the same shared memory
+            if constexpr (Rq::threads > 1 && Rq::stride == 1 && !(Rq::natural_order && Rq::above > 1)) sync_row<Rq>();
+            load_values<Rq, Rq::natural_order>(y, b + at.values(b_distance), row.thread, row.live, stage);
+            reduce_inputs<Rq, Rq::per_thread>(m, y);
+            multiply_values<Rq, 1, 1>(m, values, y, table, row.thread);
+            if constexpr (!scales) {
+                RF_UNROLL
+                for (u32 r = 0; r < Rq::per_thread; r++)
+                    values[r] = m.template canonical<product_bound<Rq>()>(restore_factor<Rq>(m, values[r], header));
+            }
+        }
+        ntt_inverse<Rq, scales ? product_bound<Rq>() : 1, scales, items.value>(m, x, table, header, row.shared, row.thread,
+                                                                               row.node);
+        RF_UNROLL
+        for (u32 i = 0; i < items.value; i++) {
+            auto at = row.of_item(i, per_item);
+            store_row<Rq, 0>(x + i * Rq::per_thread, out + at.offset(out_distance), row.thread, row.live,
+                             epilogue.of_row(row.of_basis(), [&](u64 apart) { return at.offset(apart); }));
+        }
+    });
 }

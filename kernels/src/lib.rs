@@ -29,6 +29,7 @@ pub const HEADERS: &[Header] = headers![
     "mod31.cuh",
     "mod50.cuh",
     "mod64.cuh",
+    "mod61.cuh",
     "mod64_friendly.cuh",
     "goldilocks.cuh",
     "mod255.cuh",

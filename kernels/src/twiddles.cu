@@ -153,10 +153,19 @@ struct Powers {
         e.scale = true;
         return e;
     }
+    // Of the roots of unity that stand last, and then their inverses.
+    RF_FN Entry root(u32 entry) {
+        u32 i = entry % 8;
+        Entry e;
+        e.b = (i & 1) * (leaves / 4) + (i >> 1 & 1) * (leaves / 8) + (i >> 2) * (leaves / 16);
+        e.inverse = entry >= 8;
+        return e;
+    }
     RF_FN Entry of(u32 entry) {
         if (entry < 8) return head(entry);
         if (entry < Layers::inverse(0)) return layer<0>(entry - Layers::forward(0), false);
         if (entry < Layers::leaves()) return layer<0>(entry - Layers::inverse(0), true);
+        if (entry >= Layers::roots()) return root(entry - Layers::roots());
         u32 leaf = entry - Layers::leaves();
         if (R::base > 1 && leaf < Layers::leaf_count) return constant<R::layers>(Layers::template node_at<R::layers>(leaf));
         return Entry{};

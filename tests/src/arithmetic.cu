@@ -1,7 +1,7 @@
 // Test kernel: every operation of one modulus type on pairs of words, for comparison with big integers.
 //
 // The prelude, in namespace rf, gives
-//     using M = Mod16 | Mod31 | Mod32 | Mod50 | Mod64 | Mod64Friendly | Mod64Full | Goldilocks | Mod256 | Mod255<…>;
+//     using M = Mod16 | Mod31 | Mod32 | Mod50 | Mod61 | Mod64 | Mod64Friendly | Mod64Full | Goldilocks | Mod256 | Mod255<…>;
 //     RF_CONST M modulus() { return M{…}; }
 //     constexpr u32 bound = …;     lazy types: the B tried beyond 4 (B q < 2^word; at least 4); strict types: 1
 //     constexpr u32 products = …;  products of two residues below 2q that one accumulator holds, at least 1, or 0 if
@@ -49,7 +49,7 @@
 //     12 negate<bound>(y_bound)  13 wide_reduce of x_1 y_1  14 wide_reduce of x_1 y_1 + x_1 x_1 + y_1 y_1
 //     15 mul_plain(x_1, y_1)     16 x_bound, canonical, to memory: to_integer, as an integer
 //     17 to_double(x mod 2^52)
-// Words, K = 45. q = 2^64 - 2^32 + 1.
+// Words, K = 46. q = 2^64 - 2^32 + 1.
 //      0 mul_hi(x, y)             1 mul_hi_above(x, y)       2 mad_lo(x, y, dot_lo(x, y, y, y))
 //      3, 4 mul_wide(x, y)        5, 6 mad_wide(x, y, {y, x})
 //      7 mul_hi of the low halves, and of the high halves in its upper half
@@ -58,11 +58,13 @@
 //     12 … 39 the chains on four limbs (x, y): see chains()  40 xor3(x, y, x rotated by 1)
 //     41 dot_friendly(x, y, x ^ y, low y)
 //     42 sub_folded(x, y)       43 add_folded(x, y mod q)   44 reduce_folded({x, y mod (q - 1)})
+//     45 mul_hi_middle(x, y)
 #include "goldilocks.cuh"
 #include "mod16.cuh"
 #include "mod31.cuh"
 #include "mod32.cuh"
 #include "mod50.cuh"
+#include "mod61.cuh"
 #include "mod64.cuh"
 #include "mod64_friendly.cuh"
 #include "mod255.cuh"
@@ -329,6 +331,7 @@ RF_FN void words(u64 x, u64 y, u64* out) {
     out[42] = sub_folded(x, y);
     out[43] = add_folded(x, y % 0xffffffff00000001ull);
     out[44] = reduce_folded(u128{x, y % 0xffffffff00000000ull});
+    out[45] = mul_hi_middle(x, y);
 }
 
 }  // namespace rf
@@ -352,5 +355,5 @@ extern "C" __global__ void arithmetic_words(const rf::u64* a, const rf::u64* b, 
                                             rf::u64 end) {
     const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    rf::words(a[item], b[item], out + 45 * item);
+    rf::words(a[item], b[item], out + 46 * item);
 }

@@ -46,7 +46,13 @@ impl Which {
     pub const fn is_lazy(self) -> bool {
         matches!(
             self,
-            Self::Type(Arithmetic::Mod16 | Arithmetic::Mod32 | Arithmetic::Mod64 | Arithmetic::Mod64Friendly)
+            Self::Type(
+                Arithmetic::Mod16
+                    | Arithmetic::Mod32
+                    | Arithmetic::Mod64
+                    | Arithmetic::Mod61
+                    | Arithmetic::Mod64Friendly
+            )
         )
     }
 
@@ -56,7 +62,13 @@ impl Which {
         matches!(self, Self::Type(Arithmetic::Mod31))
     }
 
-    /// Whether factors are stored by their negatives, and products lie below 3q.
+    /// Whether products lie below 3q.
+    #[must_use]
+    pub const fn is_loose(self) -> bool {
+        matches!(self, Self::Type(Arithmetic::Mod61 | Arithmetic::Mod64Friendly))
+    }
+
+    /// Whether factors are stored by their negatives.
     #[must_use]
     pub const fn is_friendly(self) -> bool {
         matches!(self, Self::Type(Arithmetic::Mod64Friendly))
@@ -78,7 +90,7 @@ impl Which {
     #[must_use]
     pub const fn outputs(self) -> usize {
         match self {
-            Self::Words => 45,
+            Self::Words => 46,
             _ if self.is_doubles() => 18,
             _ if self.is_lazy() => 25,
             _ if self.is_shoup256() => 15,

@@ -37,6 +37,7 @@ impl Kernel for Mix {
             blocks_per_item: 1,
             shared_bytes: 4 * N as u32,
             cluster: 1,
+            together: 1,
         };
         let built = Built { prelude: format!("#pragma once\nconstexpr unsigned N = {N};\n"), launch };
         // SAFETY: mix.cu reads and writes one word a thread, of its own item, and as many of shared memory.

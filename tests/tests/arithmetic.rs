@@ -83,6 +83,8 @@ fn arguments() -> Result<Vec<Run>> {
             Which::Type(Arithmetic::Mod64),
             vec![below(58, 27)?, below(50, 27)?, below(34, 41)?, below(31, 1)?, q(3457)?, q(7)?, q(5)?, q(3)?],
         ),
+        (Which::Type(Arithmetic::Mod61), vec![below(61, 1)?, q(BITS_60)?, below(60, 93)?, q(998_244_353)?, q(3)?]),
+        (Which::Type(Arithmetic::Mod61), vec![below(58, 27)?, below(34, 41)?, below(31, 1)?, q(3457)?, q(3)?]),
         // 2^61 − 2^32 + 1 and 2^60 − 2^32 + 1 are the largest of their sizes, prime or not
         (
             Which::Type(Arithmetic::Mod64Friendly),
@@ -138,6 +140,7 @@ fn constants() -> Result<Vec<Run>> {
         (Which::Type(Arithmetic::Mod31), vec![q(BABY_BEAR)?, q(KOALA_BEAR)?, below(31, 1)?]),
         (Which::Type(Arithmetic::Mod50), vec![q(BITS_50)?, below(50, 27)?, q(3)?]),
         (Which::Type(Arithmetic::Mod64), vec![q(BITS_60)?, below(61, 1)?, below(62, 57)?]),
+        (Which::Type(Arithmetic::Mod61), vec![q(BITS_60)?, below(61, 1)?]),
         (Which::Type(Arithmetic::Mod64Friendly), vec![q(FRIENDLY_60)?, below(61, (1 << 32) - 1)?]),
         (Which::Type(Arithmetic::Mod64Full), vec![q(GOLDILOCKS)?, below(64, 59)?]),
         (Which::Type(Arithmetic::Goldilocks), vec![q(GOLDILOCKS)?]),

@@ -45,11 +45,12 @@ fn plans(limits: &Limits) -> Result<String> {
         for kernel in plan.kernels().filter(|_| !limits.is_cpu()) {
             let name = kernel.name();
             let launch = match kernel.source(limits).map(|source| source.launch()) {
-                Ok(Launch { threads, items_per_block, blocks_per_item, shared_bytes, cluster }) => {
+                Ok(Launch { threads, items_per_block, blocks_per_item, shared_bytes, cluster, together }) => {
+                    let items = if together > 1 { format!(", {together} items at once") } else { String::new() };
                     let clusters = if cluster > 1 { format!(", clusters of {cluster}") } else { String::new() };
                     format!(
                         "{threads} threads, items/block {items_per_block}, blocks/item {blocks_per_item}, \
-                     {shared_bytes} bytes shared{clusters}"
+                     {shared_bytes} bytes shared{clusters}{items}"
                     )
                 }
                 Err(error) => error.to_string(),

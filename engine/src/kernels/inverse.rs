@@ -47,7 +47,7 @@ impl Inverse {
     }
 
     fn of(rows: Rows, of_product: bool) -> Self {
-        let rows = rows.by_launch();
+        let rows = Rows { back: true, ..rows.by_launch() };
         let mut ports = rows.ports([Port::input, Port::output]);
         if !rows.is_last() {
             ports[0] = rows.between(ports[0]);

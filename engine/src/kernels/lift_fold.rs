@@ -171,6 +171,7 @@ impl<S: Row> Kernel for LiftFold<S> {
             blocks_per_item: 1,
             shared_bytes: shared_bytes as u32,
             cluster: 1,
+            together: 1,
         };
         let built = Built { prelude: format!("#pragma once\n{}", self.lift.prelude::<S>(&further)), launch };
         Ok(Source::of_engine(self, ringforge_kernels::LIFT_FOLD, built))

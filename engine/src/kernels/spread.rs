@@ -18,6 +18,7 @@ pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {
         blocks_per_item: blocks_per_item as u32,
         shared_bytes: 0,
         cluster: 1,
+        together: 1,
     };
     (text, launch)
 }
@@ -38,6 +39,7 @@ pub(super) fn launch(units: usize, threads: usize) -> Result<Launch> {
         blocks_per_item: blocks_per_item as u32,
         shared_bytes: 0,
         cluster: 1,
+        together: 1,
     })
 }
 

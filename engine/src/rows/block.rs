@@ -14,6 +14,7 @@ use crate::modulus::Width;
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
 use crate::rows::Rows;
+use crate::rows::twiddles::ends_by_twos;
 use crate::tuning::Exchange;
 
 /// Threads that a block has, about.
@@ -31,11 +32,13 @@ const MOST_BLOCKS: usize = 16;
 /// Bytes of words beyond which a row is shared out among blocks if it can be.
 const WHOLE_BYTES: usize = 64 << 10;
 
-/// Bytes of words of a row that each block of a cluster has. Rows of 64-bit words beyond `WHOLE_BYTES` go in clusters of four such
-/// blocks, and where products are light of eight: one kernel in place of two (ns a row on an H200, forward and back: 2^14 with
-/// 60 bits 197 and 177 to 182 and 183, friendly primes 193 and 171 to 169 and 150, doubles forward 159 to 121; 2^15 friendly 381
-/// and 348 to 343 and 312, but 60 bits forward 402 to 398, back 373 to 416).
+/// Bytes of words of a row that each block of a cluster has. Rows of 64-bit words beyond `WHOLE_BYTES` go in clusters of four and
+/// of eight such blocks where products are light: one kernel in place of two (ns a row on an H200, forward and back: doubles of
+/// 2^14 forward 159 to 121, and friendly primes of 2^14 and 2^15, which two kernels do now as fast, 159 and 157, 345 and 320 for
+/// 169 and 151, 341 and 318; but other primes of 60 bits 177 and 174 to 174 and 184, 353 and 366 to 373 and 382).
 const CLUSTER_BYTES: usize = 32 << 10;
+/// Blocks of the largest of these clusters.
+const CLUSTER_BLOCKS: usize = 8;
 /// Slots of the multiplier up to which a product is light there.
 const CLUSTER_PRODUCT: f64 = 12.0;
 
@@ -98,13 +101,17 @@ pub(crate) struct Block {
     gap: usize,
     /// Bytes that the kernel keeps for itself behind those of a row.
     extra: usize,
+    /// Items of which a thread has the same row at once.
+    together: usize,
+    /// Whether a thread that has a row of one item reads few of the factors of the last two layers: see `read_for` in `ntt.cuh`.
+    by_roots: bool,
 }
 
 impl Block {
     /// The shape for a kernel on these rows, or `None` where one does not fit a block of the device. Blocks hold whole
     /// items, or items whole numbers of blocks, unless rows of an item are counted at the launch.
     pub(crate) fn of(rows: &Rows, limits: &Limits) -> Option<Self> {
-        let Rows { ring, split, part, arithmetic, held, extra, .. } = rows;
+        let Rows { ring, split, part, arithmetic, held, extra, back, .. } = rows;
         let arithmetic = *arithmetic;
         let most_threads = limits.block_threads? as usize;
         // kernels that share out a row of 256 bits wait for memory more than others, and want more threads
@@ -152,6 +159,13 @@ impl Block {
         let pairs = heavy && fits && stride.is_multiple_of(2);
         let (vector, per_thread) = if pairs { (2, 2 * per_thread) } else { (vector, per_thread) };
 
+        // threads under nodes of their own read factors of their own, twice as many bytes as they have residues, and L2 is busy
+        // with these: fewer factors, or back one for the rows of two items, and fewer for a row of one (ns a row on an H200,
+        // forward and back, 60 bits: 2^16 friendly 778 and 704 to 721 and 684, one polynomial of 32 rows 36 and 33 µs to 29 and
+        // 28; others 794 and 785 to 736 and 769, 39 and 35 µs to 31 and 33; pairs forward 760 and 774, fewer back 714 and 818)
+        let own_factors =
+            heavy && is_leaf && arithmetic.twiddle_bytes() > store && ends_by_twos(split) && !rows.is_natural();
+
         let cell_bytes = cell_bytes(arithmetic, ring, &split.layers[..passes[passes.len() - 2]]);
         let last_base = if is_leaf { split.base } else { 1 };
         let run = span(split, &passes, passes.len() - 2) * last_base;
@@ -171,11 +185,13 @@ impl Block {
             run,
             gap: 0,
             extra: *extra,
+            together: 1,
+            by_roots: false,
         };
         if block.parts() > 1 {
             let light = arithmetic.cost().product < LIGHT_PRODUCT && length <= LONG_ROW;
             let beside = BESIDE_BYTES[usize::from(light || pairs)];
-            let most = (beside / store / block.group()).max(BLOCK_THREADS.div_ceil(threads * block.group()));
+            let most = (beside / store / block.group()).max(BLOCK_THREADS.div_ceil(threads));
             let fits = |rows: usize| {
                 let beside = if stride > 1 { stride / block.group() } else { above };
                 beside.is_multiple_of(rows) && rows * threads <= most_threads
@@ -183,7 +199,14 @@ impl Block {
             let shared = |rows: usize| Self { rows, ..block.clone() }.gapped().shared_bytes();
             let rows =
                 (1..=most).rev().find(|&rows| fits(rows) && shared(rows) <= limits.block_shared_bytes as usize)?;
-            return Some(Self { rows, ..block }.gapped());
+            block = Self { rows, ..block }.gapped();
+            let pairs = Self { together: 2, by_roots: true, ..block.clone() };
+            let fits = per_thread <= target && pairs.shared_bytes() <= limits.block_shared_bytes as usize;
+            return Some(match own_factors {
+                true if !back => Self { by_roots: true, ..block },
+                true if fits => pairs,
+                _ => block,
+            });
         }
         block = block.gapped();
         if block.cluster > 1 {
@@ -215,13 +238,13 @@ impl Block {
     }
 
     /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
-    /// 16 words of 64 bits, 96 where their places have to be worked out as well, 128 for more words; 96 to 102 for 256-bit
+    /// 16 words of 64 bits, 96 where their places or factors have to be worked out as well, 128 for more words; 96 to 102 for 256-bit
     /// rows that are shared out (2 to 3 % at any length); 64 for up to 32 words of 32 bits (10 to 21 % at 2^20). Where
     /// residues take other words it leaves enough by itself.
     fn resident(&self, rows: &Rows) -> usize {
         let block = (self.threads * self.rows / self.cluster).next_multiple_of(32);
-        let threads = match (self.store_bytes, self.per_thread) {
-            (8, ..=16) if rows.is_natural() => 640,
+        let threads = match (self.store_bytes, self.per_thread * self.together) {
+            (8, ..=16) if rows.is_natural() || self.by_roots => 640,
             (8, ..=16) => 768,
             (8, _) => 512,
             (32, ..=4) => 640,
@@ -303,7 +326,8 @@ impl Block {
 
     /// Bytes of shared memory of a block: those of its rows, or of all their values side by side.
     fn shared_bytes(&self) -> usize {
-        let rows = self.row_bytes().saturating_add(self.extra).saturating_mul(self.rows * self.group());
+        let row = self.row_bytes().saturating_mul(self.together).saturating_add(self.extra);
+        let rows = row.saturating_mul(self.rows * self.group());
         let across = if self.parts() > 1 && self.stride == 1 {
             self.length * self.store_bytes * self.rows + self.length * self.store_bytes
         } else {
@@ -324,6 +348,7 @@ impl Block {
             blocks_per_item: u32::try_from(per_item / common).ok()?,
             shared_bytes: self.shared_bytes() as u32,
             cluster: self.cluster as u32,
+            together: self.together as u32,
         })
     }
 }
@@ -374,9 +399,9 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
 /// whole row.
 fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
     let (words, bytes) = (rows.arithmetic.word_bytes(), rows.split.n * rows.arithmetic.word_bytes());
-    let most = if rows.arithmetic.cost().product < CLUSTER_PRODUCT { 8 } else { 4 };
-    let is_usual =
-        words == 8 && (WHOLE_BYTES + 1..=most * CLUSTER_BYTES).contains(&bytes) && rows.choice.kernels.is_none();
+    let light = words == 8 && rows.arithmetic.cost().product < CLUSTER_PRODUCT;
+    let suits = (WHOLE_BYTES + 1..=CLUSTER_BLOCKS * CLUSTER_BYTES).contains(&bytes);
+    let is_usual = light && suits && rows.choice.kernels.is_none();
     let cluster = rows.choice.cluster.or(is_usual.then_some(bytes / CLUSTER_BYTES))?;
     let can_be = (2..=limits.cluster_blocks as usize).contains(&cluster);
     (can_be && rows.split.is_binary() && !rows.is_natural()).then(|| rows.in_clusters(cluster))

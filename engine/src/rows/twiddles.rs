@@ -41,7 +41,8 @@ use fill::Fill;
 ///
 /// and goes on with the sections below. A job's scale k stands in [`constants`](super::constants), with s = k/t. Nodes of a layer are in order from left to right, but from layer `columns` on
 /// by columns: node number i under node j above that layer stands at place i·(nodes above it) + j, so that threads which
-/// work under neighbouring nodes read neighbouring factors.
+/// work under neighbouring nodes read neighbouring factors. Where the last four layers are of two, roots of unity stand at the end:
+/// number i < 8 is that which the factor of node i under any node, some layers above, is more than that of node 0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Layout {
     /// Start of each layer's factors for the forward transform: z for each node, and z² after it under `Three`.
@@ -50,7 +51,10 @@ pub(crate) struct Layout {
     pub(crate) inverse: Vec<usize>,
     /// Start of the constants β of the leaves x^d − β; there are none if d is 1.
     pub(crate) leaves: usize,
-    /// Factors of a row. An odd number is made even by a factor 1.
+    /// Start of the roots of unity, and of their inverses behind them. An odd number of factors before them is made even by a
+    /// factor 1.
+    pub(crate) roots: usize,
+    /// Factors of a row.
     pub(crate) len: usize,
     /// The first layer that is stored by columns.
     pub(crate) columns: usize,
@@ -59,8 +63,16 @@ pub(crate) struct Layout {
 /// Entries before the sections.
 pub(crate) const HEADER: usize = 8;
 
+/// Roots of unity of a table that has them, and as many inverses.
+const ROOTS: usize = 8;
+
 /// Threads of a block that makes a table.
 const THREADS: u32 = 128;
+
+/// Whether the last four layers are of two: then there are roots of unity in the table.
+pub(crate) fn ends_by_twos(split: &Split) -> bool {
+    split.layers.len() > 3 && split.layers.iter().rev().take(4).all(|layer| *layer == Layer::Two)
+}
 
 /// Factors of each node of a layer.
 pub(crate) const fn factors(layer: Layer) -> usize {
@@ -84,7 +96,9 @@ impl Layout {
         if split.base > 1 {
             end += split.leaves();
         }
-        Self { forward, inverse, leaves, len: end.next_multiple_of(2), columns }
+        let roots = end.next_multiple_of(2);
+        let len = roots + if ends_by_twos(split) { 2 * ROOTS } else { 0 };
+        Self { forward, inverse, leaves, roots, len, columns }
     }
 
     /// Whether nodes of every layer are in order from left to right.

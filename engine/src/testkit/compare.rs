@@ -93,7 +93,7 @@ pub(super) fn batches(plan: &Plan, devices: &[&Limits]) -> BTreeSet<usize> {
     for limits in devices.iter().filter(|limits| !limits.is_cpu()) {
         // a kernel that does not fit the device fails when it is compiled for it
         let tiles = plan.kernels().filter_map(|kernel| kernel.source(limits).ok());
-        for tile in tiles.map(|source| source.launch().items_per_block as usize) {
+        for tile in tiles.map(|source| (source.launch().items_per_block * source.launch().together) as usize) {
             batches.extend([tile.saturating_sub(1), tile, tile + 1]);
         }
     }

@@ -50,6 +50,7 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usiz
         blocks_per_item: blocks_per_item as u32,
         shared_bytes: (SIDE * (SIDE + 1) * word) as u32,
         cluster: 1,
+        together: 1,
     };
     let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
     let text = ("transpose", include_str!("kernels/transpose.cu"), &[][..]);

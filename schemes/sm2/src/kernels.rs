@@ -239,6 +239,7 @@ impl Stage {
                             blocks_per_item: chunks / threads,
                             shared_bytes: 0,
                             cluster: 1,
+                            together: 1,
                         },
                     )
                 }

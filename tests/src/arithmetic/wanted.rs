@@ -114,12 +114,13 @@ impl Reference {
         let whole = Wanted::Exactly;
         let bits = 8 * self.which.word_bytes();
         let friendly = self.which.is_friendly();
-        let product = |x: BigUint| self.residue(x * y1, if friendly { q * 3u32 } else { q2.clone() });
+        let limit = if self.which.is_loose() { q * 3u32 } else { q2.clone() };
+        let product = |x: BigUint| self.residue(x * y1, limit.clone());
         let quotient = (y1 << bits) / q;
         let negated = |x: BigUint| if friendly { (power(bits) - x) % power(bits) } else { x };
         // of a friendly factor, what it lacks to q is stored, but for 0
         let stored = if friendly && y1.bits() > 0 { q - y1 } else { y1.clone() };
-        let reduced = self.residue(x.clone(), if friendly { q * 3u32 } else { q2.clone() });
+        let reduced = self.residue(x.clone(), limit.clone());
         let (u, v) = if self.products == 0 { (x1, y1) } else { (x2, y2) };
         let sum = if self.products < 3 { u * v } else { u * v + u * u + v * v };
         let is_small = self.which == Which::Type(Arithmetic::Mod16);
@@ -333,7 +334,8 @@ fn words(x: u64, y: u64) -> Vec<Wanted> {
         ((u128::from(y) % (q - 1) + u128::from(x) * (u128::from(u32::MAX) * u128::from(u32::MAX)) % q) % q) as u64,
     ];
     let exactly = |word: u64| Wanted::Exactly(word.into());
-    let last = [x ^ y ^ x.rotate_left(1), friendly].into_iter().chain(folded);
+    let middle = ((product - wide(lx, ly)) >> 64) as u64;
+    let last = [x ^ y ^ x.rotate_left(1), friendly].into_iter().chain(folded).chain([middle]);
     let mut wanted: Vec<Wanted> = halves.into_iter().chain(chains(x, y)).chain(last).map(exactly).collect();
     wanted[1] = Wanted::OneOfTwo(((product >> 64) + 1).into());
     wanted

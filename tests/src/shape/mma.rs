@@ -29,7 +29,14 @@ impl Kernel for Mma {
         let prelude = format!("#pragma once\nstruct Task {{ static constexpr unsigned depth = {DEPTH}; }};\n");
         let built = Built {
             prelude,
-            launch: Launch { threads: 128, items_per_block: 4, blocks_per_item: 1, shared_bytes: 0, cluster: 1 },
+            launch: Launch {
+                threads: 128,
+                items_per_block: 4,
+                blocks_per_item: 1,
+                shared_bytes: 0,
+                cluster: 1,
+                together: 1,
+            },
         };
         // SAFETY: mma.cu reads and writes the matrices of its own items, which have the sizes of the ports.
         Ok(unsafe { Source::new(self, include_str!("mma.cu"), &[], built) })

@@ -48,7 +48,7 @@ fn run(device: &Device, launch: Launch) -> Result<()> {
 
 #[test]
 fn launches_beyond_the_device() -> Result<()> {
-    let one = Launch { threads: 1, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0, cluster: 1 };
+    let one = Launch { threads: 1, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0, cluster: 1, together: 1 };
     for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
         let Limits { block_shared_bytes: most, block_threads, cluster_blocks, .. } = *device.limits();
         let threads = block_threads.unwrap_or(0);
@@ -64,6 +64,7 @@ fn launches_beyond_the_device() -> Result<()> {
         }
         refused!(run(&device, Launch { items_per_block: 0, ..one }), Error::Unsupported { .. });
         refused!(run(&device, Launch { blocks_per_item: 0, ..one }), Error::Unsupported { .. });
+        refused!(run(&device, Launch { together: 0, ..one }), Error::Unsupported { .. });
         for cluster in [0, cluster_blocks + 1, u32::MAX] {
             refused!(run(&device, Launch { cluster, blocks_per_item: cluster.max(1), ..one }), Error::Unsupported { ref why, .. }
                 if *why == format!("clusters of {cluster} blocks on a device for {cluster_blocks}"));
@@ -88,6 +89,7 @@ fn blocks_are_counted() {
         blocks_per_item,
         shared_bytes: 0,
         cluster: 1,
+        together: 1,
     };
     assert_eq!(launch(4, 1).blocks(9), Some(3));
     assert_eq!(launch(1, 3).blocks(2), Some(6));

@@ -126,6 +126,7 @@ impl Kernel for Places {
             blocks_per_item: 1,
             shared_bytes: (threads / 32 * size_of::<u32>()) as u32,
             cluster: 1,
+            together: 1,
         };
         let [distance, series] = key::numbers(key);
         let numbers = vec![distance, series, self.set.count as u64];

@@ -55,7 +55,8 @@ impl Block {
              \x20   static constexpr rf::u32 threads = {threads}, per_thread = {per_thread}, tile = {tile};\n\
              \x20   static constexpr rf::u32 cluster = {cluster}, resident = {resident};\n\
              \x20   static constexpr rf::u32 vector = {vector}, run = {run}, gap = {gap}, row_bytes = {row_bytes};\n\
-             \x20   static constexpr rf::u32 extra = {extra};\n\
+             \x20   static constexpr rf::u32 extra = {extra}, together = {together};\n\
+             \x20   static constexpr bool by_roots = {by_roots};\n\
              \x20   static constexpr rf::u32 capacity = {capacity}u, cell_capacity = {cell_capacity}u;\n\
              \x20   static constexpr bool starts_with_one = {starts_with_one};\n\
              \x20   static constexpr bool shuffles = {shuffles}, whole_warps = {whole_warps}, natural_order = {natural_order};\n\
@@ -90,6 +91,8 @@ impl Block {
             gap = self.gap,
             row_bytes = self.row_bytes(),
             extra = self.extra,
+            together = self.together,
+            by_roots = self.by_roots,
             cell_capacity = match self.cell_bytes {
                 2 => ring.basis().iter().filter_map(Modulus::value_u64).map(|q| 65535 / q).min().unwrap_or(1),
                 _ => capacity,

@@ -5,7 +5,7 @@ use core::ops::Range;
 use crypto_bigint::U256;
 
 use super::header::header;
-use super::{HEADER, Layout, Prime, factors};
+use super::{HEADER, Layout, Prime, ROOTS, factors};
 use crate::field::{Field, power};
 use crate::ring::split::{Layer, Split};
 
@@ -96,8 +96,8 @@ impl<'a, F: Field> Fill<'a, F> {
             self.section(&Section { start: layout.leaves, stride: 1, nodes, layer, power: 1 }, first, out);
         }
         let used = if split.base > 1 { layout.leaves + split.leaves() } else { layout.leaves };
-        if used < layout.len && (first..end).contains(&used) {
-            out[used - first] = self.field.twiddle(self.one);
+        for entry in used.max(first)..layout.len.min(end) {
+            out[entry - first] = self.field.twiddle(if entry < layout.roots { self.one } else { self.root(entry) });
         }
     }
 
@@ -165,6 +165,13 @@ impl<'a, F: Field> Fill<'a, F> {
             digits[at].0 += 1;
             Some(field.canonical(field.mul(*word, &digits[at].2)))
         })
+    }
+
+    /// An entry behind the sections.
+    fn root(&self, entry: usize) -> F::Word {
+        let (i, t) = ((entry - self.layout.roots) as u64, self.split.tree_leaves() as u64);
+        let e = (i & 1) * (t / 4) + (i >> 1 & 1) * (t / 8) + (i >> 2 & 1) * (t / 16);
+        self.root_power(if i < ROOTS as u64 || e == 0 { e } else { t - e })
     }
 
     /// ρ^e, e < t.

@@ -58,6 +58,16 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
     if row_values.len() % 2 == 1 {
         row_values.push(one);
     }
+    // what the factor of a node is more than that of the leftmost one under the same node three layers above
+    if let Some(last) = split.layers.len().checked_sub(1)
+        && last > 2
+        && split.layers[last - 3..].iter().all(|layer| *layer == Layer::Two)
+    {
+        let node = if split.nodes(last) > 8 { 8 } else { 0 };
+        let roots = (0..8).map(|i| q.mul(&z(last, node + i), &inverse(z(last, node)))).collect::<Vec<_>>();
+        row_values.extend_from_slice(&roots);
+        row_values.extend(roots.into_iter().map(inverse));
+    }
     row_values
 }
 

@@ -124,7 +124,7 @@ struct Rq {{
         using Twiddle = rf::u32;
     }};
     static constexpr rf::u32 n = {cells}, base = 1, rows = 1, per_item = 1, above = 1, stride = 1;
-    static constexpr rf::u32 threads = {WARP}, tile = {tile}, cluster = 1, row_bytes = {row_bytes}, extra = {extra};
+    static constexpr rf::u32 threads = {WARP}, tile = {tile}, cluster = 1, together = 1, row_bytes = {row_bytes}, extra = {extra};
     static constexpr bool one_matrix = {one_matrix}, several = false, natural_order = false, whole_warps = true;
 }};
 {further}#include "ctru_prime_tensor.cuh"
@@ -137,6 +137,7 @@ struct Rq {{
             blocks_per_item: 1,
             shared_bytes: shared as u32,
             cluster: 1,
+            together: 1,
         };
         Built { prelude, launch }
     }

@@ -1,0 +1,25 @@
+//! Odd q below 2^61 in 64-bit words, for transforms on GPUs: [`mod64`] with less care for quotients.
+
+use super::descriptor::{Cost, Descriptor, Serves, Value, up_to};
+use super::mod64;
+use crate::modulus::{Width, low_u64};
+
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "Mod61",
+    header: "mod61.cuh",
+    serves: Serves::Binary {
+        is_faster: |ring, _| (ring.width() == Width::W64 && up_to(ring, 61)).then_some(true),
+        factor: |q, w| {
+            let (q, w) = (low_u64(&q.value()), low_u64(w));
+            let quotient = ((u128::from(w) << 64) / u128::from(q)) as u64;
+            [w, quotient].map(u64::to_le_bytes).concat()
+        },
+    },
+    bytes: 40,
+    fields: |q| {
+        let triple = low_u64(&q.value()).wrapping_mul(3);
+        vec![Value::Struct(mod64::montgomery_fields(q)), Value::U64(triple)]
+    },
+    cost: Cost { product: 13.7, ..mod64::DESCRIPTOR.cost },
+    ..mod64::DESCRIPTOR
+};
