@@ -11,6 +11,7 @@ use crate::cuda::{Connection, Others, UniqueId};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::launch::Launch;
+#[cfg(feature = "cuda")]
 use crate::threads;
 
 use super::worker::Worker;
