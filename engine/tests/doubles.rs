@@ -85,8 +85,12 @@ fn doubles_are_taken_where_they_are_fast_and_serve() {
     let [small, large] = [BITS_50, BITS_51].map(|q| Ring::negacyclic(64, modulus(q)).expect("a ring"));
     assert_eq!(Arithmetic::of_device(&small, &fast), Arithmetic::Mod50);
     assert_eq!(Arithmetic::of(&small), Arithmetic::Mod64);
-    for (ring, limits) in [(&small, &slow), (&small, &Limits::cpu()), (&large, &fast)] {
-        assert_eq!(Arithmetic::of_device(ring, limits), Arithmetic::Mod64);
+    for (ring, limits, wanted) in [
+        (&small, &slow, Arithmetic::Mod61),
+        (&small, &Limits::cpu(), Arithmetic::Mod64),
+        (&large, &fast, Arithmetic::Mod61),
+    ] {
+        assert_eq!(Arithmetic::of_device(ring, limits), wanted);
     }
     let narrow = Ring::negacyclic(64, modulus(BITS_30)).expect("a ring");
     assert_eq!(Arithmetic::of_device(&narrow, &fast), Arithmetic::Mod32);

@@ -8,7 +8,9 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod61",
     header: "mod61.cuh",
     serves: Serves::Binary {
-        is_faster: |ring, _| (ring.width() == Width::W64 && up_to(ring, 61)).then_some(true),
+        is_faster: |ring, limits| {
+            (!limits.is_cpu() && ring.width() == Width::W64 && up_to(ring, 61)).then_some(true)
+        },
         factor: |q, w| {
             let (q, w) = (low_u64(&q.value()), low_u64(w));
             let quotient = ((u128::from(w) << 64) / u128::from(q)) as u64;
