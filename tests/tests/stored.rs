@@ -140,9 +140,9 @@ fn every_arithmetic_is_among_them() -> Result<()> {
     let arithmetic = |text: &str| -> Result<ringforge::kernels::Arithmetic> {
         Ok(ringforge::kernels::Arithmetic::of_device(&text.parse()?, &limits))
     };
-    use ringforge::kernels::Arithmetic::{Mod50, Mod64, Mod255, Mod256};
+    use ringforge::kernels::Arithmetic::{Mod50, Mod61, Mod255, Mod256};
     assert_eq!(arithmetic("1125899906826241:x^32+1:montgomery")?, Mod50);
-    assert_eq!(arithmetic("1125899906826241:x^32+1:any word")?, Mod64);
+    assert_eq!(arithmetic("1125899906826241:x^32+1:any word")?, Mod61);
     assert_eq!(arithmetic(&format!("{}:x^32-1:plain, any word", WIDE[0]))?, Mod255);
     assert_eq!(arithmetic(&format!("{}:x^32-1:plain, any word", WIDE[1]))?, Mod256);
     Ok(())
