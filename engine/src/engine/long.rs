@@ -135,7 +135,7 @@ impl LongNtt {
         self.upload_whole(Holds::Values, "values", values)
     }
 
-    /// Of the coefficients, what lies on this process' devices, one device after another, as the plan's [`Placement`] says.
+    /// Of the coefficients, what lies on this process' devices, one device after another, as the plan's [`Placement`](crate::run::Placement) says.
     ///
     /// # Errors
     /// As [`LongNtt::upload`], with [`Error::Length`] for other than these devices' parts.
@@ -200,7 +200,7 @@ impl LongNtt {
         Ok(cut.whole(self.download_part(vector)?))
     }
 
-    /// What lies on this process' devices, one device after another, as the plan's [`Placement`] says.
+    /// What lies on this process' devices, one device after another, as the plan's [`Placement`](crate::run::Placement) says.
     ///
     /// # Errors
     /// As [`LongNtt::download`], but for other processes' parts.
