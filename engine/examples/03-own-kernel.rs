@@ -52,8 +52,7 @@ impl Kernel for Round {
     fn source(&self, _: &Limits) -> Result<Source> {
         let Self { n, q, p, .. } = self;
         let prelude = format!("#pragma once\nconstexpr unsigned N = {n}, Q = {q}, P = {p};\n");
-        let launch =
-            Launch { threads: 128, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0, cluster: 1, together: 1 };
+        let launch = Launch { items_per_block: 1, ..Launch::thread_per_item(128) };
         let built = Built { prelude, launch };
         // SAFETY: a block reads and writes the N residues of its own item, as the ports say.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })

@@ -606,8 +606,7 @@ mod tests {
 
     #[test]
     fn launches_have_no_blocks_beyond_an_item() {
-        let launch =
-            Launch { threads: 32, items_per_block: 1, blocks_per_item: 8, shared_bytes: 0, cluster: 1, together: 1 };
+        let launch = Launch { items_per_block: 1, blocks_per_item: 8, ..Launch::thread_per_item(32) };
         assert_eq!(launch.grid(&(2..5), None), Ok(Grid { blocks: 24, first: 2, end: 5 }));
         let pairs = Launch { together: 2, ..launch };
         assert_eq!(pairs.grid(&(2..5), None), Ok(Grid { blocks: 16, first: 2, end: 5 }));

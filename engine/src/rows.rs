@@ -317,12 +317,9 @@ impl Rows {
         let (units, threads) = (self.split.leaves() / self.leaf_lanes(), self.leaf_threads());
         let blocks = self.per_item.saturating_mul((units / threads).max(1));
         Ok(Launch {
-            threads: threads as u32,
             items_per_block: (threads / units).max(1) as u32,
             blocks_per_item: u32::try_from(blocks).map_err(|_| self.uncounted())?,
-            shared_bytes: 0,
-            cluster: 1,
-            together: 1,
+            ..Launch::thread_per_item(threads as u32)
         })
     }
 

@@ -31,14 +31,7 @@ impl Kernel for Mix {
 
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
-        let launch = Launch {
-            threads: N as u32,
-            items_per_block: 1,
-            blocks_per_item: 1,
-            shared_bytes: 4 * N as u32,
-            cluster: 1,
-            together: 1,
-        };
+        let launch = Launch { items_per_block: 1, shared_bytes: 4 * N as u32, ..Launch::thread_per_item(N as u32) };
         let built = Built { prelude: format!("#pragma once\nconstexpr unsigned N = {N};\n"), launch };
         // SAFETY: mix.cu reads and writes one word a thread, of its own item, and as many of shared memory.
         Ok(unsafe { Source::new(self, TEXT, &[], built) })

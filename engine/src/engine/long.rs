@@ -135,7 +135,8 @@ impl LongNtt {
         self.upload_whole(Holds::Values, "values", values)
     }
 
-    /// Of the coefficients, what lies on this process' devices, one device after another, as the plan's [`Placement`](crate::run::Placement) says.
+    /// Of the coefficients, what lies on this process' devices, one device after another, as the plan's
+    /// [`Placement`](crate::run::Placement) says.
     ///
     /// # Errors
     /// As [`LongNtt::upload`], with [`Error::Length`] for other than these devices' parts.

@@ -165,14 +165,8 @@ impl<S: Row> Kernel for LiftFold<S> {
             self.lift.clears(),
             self.rebuild.prelude(self.lift.word_bits()),
         );
-        let launch = Launch {
-            threads: threads as u32,
-            items_per_block: 1,
-            blocks_per_item: 1,
-            shared_bytes: shared_bytes as u32,
-            cluster: 1,
-            together: 1,
-        };
+        let launch =
+            Launch { items_per_block: 1, shared_bytes: shared_bytes as u32, ..Launch::thread_per_item(threads as u32) };
         let built = Built { prelude: format!("#pragma once\n{}", self.lift.prelude::<S>(&further)), launch };
         Ok(Source::of_engine(self, ringforge_kernels::LIFT_FOLD, built))
     }

@@ -44,9 +44,9 @@ impl Rows {
         }
         Ok(Source {
             numbers: self.numbers(kernel.ports()),
-            // by the constructors of its places, `Row` and `Leaf`. Blocks that begin ahead go where there is room just then, and
-            // so crowd on some multiprocessors: rows of 64-bit words lose by it (pairs of rows of 60 bits on an H200: 2^16 2 %,
-            // one polynomial of 32 rows 5 %, of 2^15 30 %)
+            // by the constructors of its places, `Row` and `Leaf`. Rows of 64-bit words lose by it, perhaps since blocks that begin
+            // ahead crowd where there is room just then (pairs of rows of 60 bits on an H200: 2^16 up to 2 %, one polynomial of
+            // 32 rows 4 to 5 %, of 2^15 30 to 41 %; bench/results/profiles/2026-11-25-h200-rows.txt)
             follows: self.arithmetic.word_bytes() != 8,
             ..Source::of_engine(kernel, text, self.build_part(limits, "")?)
         })

@@ -13,12 +13,9 @@ pub(super) fn spread(cells: usize, threads: usize) -> (String, Launch) {
          }};\n"
     );
     let launch = Launch {
-        threads: threads as u32,
         items_per_block: items_per_block as u32,
         blocks_per_item: blocks_per_item as u32,
-        shared_bytes: 0,
-        cluster: 1,
-        together: 1,
+        ..Launch::thread_per_item(threads as u32)
     };
     (text, launch)
 }
@@ -34,12 +31,9 @@ pub(super) fn launch(units: usize, threads: usize) -> Result<Launch> {
     }
     let (items_per_block, blocks_per_item) = shares(units, threads);
     Ok(Launch {
-        threads: threads as u32,
         items_per_block: items_per_block as u32,
         blocks_per_item: blocks_per_item as u32,
-        shared_bytes: 0,
-        cluster: 1,
-        together: 1,
+        ..Launch::thread_per_item(threads as u32)
     })
 }
 

@@ -32,10 +32,11 @@ const MOST_BLOCKS: usize = 16;
 /// Bytes of words beyond which a row is shared out among blocks if it can be.
 const WHOLE_BYTES: usize = 64 << 10;
 
-/// Bytes of words of a row that each block of a cluster has. Rows of 64-bit words beyond `WHOLE_BYTES` go in clusters of four and
-/// of eight such blocks where products are light: one kernel in place of two (ns a row on an H200, forward and back: doubles of
-/// 2^14 forward 159 to 121, and friendly primes of 2^14 and 2^15, which two kernels do now as fast, 159 and 157, 345 and 320 for
-/// 169 and 151, 341 and 318; but other primes of 60 bits 177 and 174 to 174 and 184, 353 and 366 to 373 and 382).
+/// Bytes of words of a row that each block of a cluster has. Rows of 64-bit words beyond `WHOLE_BYTES` go in clusters of four
+/// and of eight such blocks where products are light: one kernel in place of two (ns a row in a harness on an H200, of which
+/// there is no record, forward and back: doubles of 2^14 forward 159 to 121, and friendly primes of 2^14 and 2^15, which two
+/// kernels do now as fast, 159 and 157, 345 and 320 for 169 and 151, 341 and 318; but other primes of 60 bits 177 and 174 to
+/// 174 and 184, 353 and 366 to 373 and 382).
 const CLUSTER_BYTES: usize = 32 << 10;
 /// Blocks of the largest of these clusters.
 const CLUSTER_BLOCKS: usize = 8;
@@ -160,9 +161,10 @@ impl Block {
         let (vector, per_thread) = if pairs { (2, 2 * per_thread) } else { (vector, per_thread) };
 
         // threads under nodes of their own read factors of their own, twice as many bytes as they have residues, and L2 is busy
-        // with these: fewer factors, or back one for the rows of two items, and fewer for a row of one (ns a row on an H200,
-        // forward and back, 60 bits: 2^16 friendly 778 and 704 to 721 and 684, one polynomial of 32 rows 36 and 33 µs to 29 and
-        // 28; others 794 and 785 to 736 and 769, 39 and 35 µs to 31 and 33; pairs forward 760 and 774, fewer back 714 and 818)
+        // with these: fewer factors, or back one for the rows of two items, and fewer for a row of one (ns a row in a harness
+        // on an H200, of which there is no record, forward and back, 60 bits: 2^16 friendly 778 and 704 to 721 and 684, one
+        // polynomial of 32 rows 36 and 33 µs to 29 and 28; others 794 and 785 to 736 and 769, 39 and 35 µs to 31 and 33; pairs
+        // forward 760 and 774, fewer back 714 and 818)
         let own_factors =
             heavy && is_leaf && arithmetic.twiddle_bytes() > store && ends_by_twos(split) && !rows.is_natural();
 
@@ -238,9 +240,9 @@ impl Block {
     }
 
     /// Blocks that a multiprocessor should hold at once, for which the compiler is to leave registers: 80 a thread for
-    /// 16 words of 64 bits, 96 where their places or factors have to be worked out as well, 128 for more words; 96 to 102 for 256-bit
-    /// rows that are shared out (2 to 3 % at any length); 64 for up to 32 words of 32 bits (10 to 21 % at 2^20). Where
-    /// residues take other words it leaves enough by itself.
+    /// 16 words of 64 bits, 96 where their places or factors have to be worked out as well, 128 for more words; 96 to 102
+    /// for 256-bit rows that are shared out (2 to 3 % at any length); 64 for up to 32 words of 32 bits (10 to 21 % at 2^20).
+    /// Where residues take other words it leaves enough by itself.
     fn resident(&self, rows: &Rows) -> usize {
         let block = (self.threads * self.rows / self.cluster).next_multiple_of(32);
         let threads = match (self.store_bytes, self.per_thread * self.together) {

@@ -56,14 +56,7 @@ impl Kernel for Affine {
         let headers = &[Header { name: "own.cuh", text: TEXT }];
         let Self { factor, rounds, .. } = self;
         let prelude = format!("#define WORDS {WORDS}\n#define FACTOR {factor}u\n#define ROUNDS {rounds}u\n");
-        let launch = Launch {
-            threads: 64,
-            items_per_block: 1,
-            blocks_per_item: 1,
-            shared_bytes: self.shared_bytes,
-            cluster: 1,
-            together: 1,
-        };
+        let launch = Launch { items_per_block: 1, shared_bytes: self.shared_bytes, ..Launch::thread_per_item(64) };
         // SAFETY: a block works on the words of its own item.
         Ok(unsafe { Source::new(self, text, headers, Built { prelude, launch }) })
     }

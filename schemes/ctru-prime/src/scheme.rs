@@ -41,14 +41,12 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
 fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let (steps, planner) = (PrimeSteps { way, ..PrimeSteps::new(set, limits)? }, Planner::new(limits.clone()));
     let (set, naive) = (*set, Naive(*set));
+    // as text, a product on tensor cores is thousands of shuffles; of the larger sets, only sizes differ
+    let few = way == Way::Tensor || set.name != SETS[0].name;
     let named = |what: &str, plan: &Plan| {
-        let name = format!("{} {what}", set.name);
-        // as text, a product on tensor cores is thousands of shuffles; of the larger sets, only sizes differ
-        match way {
-            Way::Transform if set.name == SETS[0].name => NamedPlan::new(name, plan.clone()),
-            Way::Transform => NamedPlan::new(name, plan.clone()).few_emulated(),
-            Way::Tensor => NamedPlan::new(name + ", tensor cores", plan.clone()).few_emulated(),
-        }
+        let cores = if way == Way::Tensor { ", tensor cores" } else { "" };
+        let named = NamedPlan::new(format!("{} {what}{cores}", set.name), plan.clone());
+        if few { named.few_emulated() } else { named }
     };
     let mut plans = vec![
         named("multiply", &steps.multiply(&planner)?)

@@ -57,7 +57,7 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usiz
     // a row's columns lie apart: threads of a block read them at the same time
     let threads = columns.next_multiple_of(32).min(256) as u32;
     let prelude = format!("#pragma once\n#include \"word.cuh\"\nusing Word = rf::u{};\n", 8 * word);
-    let launch = Launch { threads, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0, cluster: 1, together: 1 };
+    let launch = Launch { items_per_block: 1, ..Launch::thread_per_item(threads) };
     let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
     let text = ("gather", include_str!("kernels/gather.cu"), &[][..]);
     let ports = [Port::shared(rows * columns * word), Port::input(size_of::<u64>()), Port::output(columns * word)];

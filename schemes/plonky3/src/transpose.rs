@@ -45,12 +45,10 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usiz
         8 * word
     );
     let launch = Launch {
-        threads: THREADS,
         items_per_block: SIDE as u32,
         blocks_per_item: blocks_per_item as u32,
         shared_bytes: (SIDE * (SIDE + 1) * word) as u32,
-        cluster: 1,
-        together: 1,
+        ..Launch::thread_per_item(THREADS)
     };
     let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
     let text = ("transpose", include_str!("kernels/transpose.cu"), &[][..]);

@@ -234,12 +234,9 @@ impl Stage {
                     (
                         1,
                         Launch {
-                            threads,
                             items_per_block: 1,
                             blocks_per_item: chunks / threads,
-                            shared_bytes: 0,
-                            cluster: 1,
-                            together: 1,
+                            ..Launch::thread_per_item(threads)
                         },
                     )
                 }

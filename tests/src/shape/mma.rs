@@ -27,17 +27,7 @@ impl Kernel for Mma {
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
         let prelude = format!("#pragma once\nstruct Task {{ static constexpr unsigned depth = {DEPTH}; }};\n");
-        let built = Built {
-            prelude,
-            launch: Launch {
-                threads: 128,
-                items_per_block: 4,
-                blocks_per_item: 1,
-                shared_bytes: 0,
-                cluster: 1,
-                together: 1,
-            },
-        };
+        let built = Built { prelude, launch: Launch { items_per_block: 4, ..Launch::thread_per_item(128) } };
         // SAFETY: mma.cu reads and writes the matrices of its own items, which have the sizes of the ports.
         Ok(unsafe { Source::new(self, include_str!("mma.cu"), &[], built) })
     }

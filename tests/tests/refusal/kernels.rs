@@ -69,14 +69,7 @@ impl Kernel for Fake {
 
     #[allow(unsafe_code)]
     fn source(&self, _: &Limits) -> Result<Source> {
-        let launch = Launch {
-            threads: 1,
-            items_per_block: 1 << 20,
-            blocks_per_item: 1,
-            shared_bytes: 0,
-            cluster: 1,
-            together: 1,
-        };
+        let launch = Launch { items_per_block: 1 << 20, ..Launch::thread_per_item(1) };
         let built = Built { prelude: String::new(), launch };
         // SAFETY: on the emulator only, which watches what a text does.
         Ok(unsafe { Source::new(self, self.text, &[], built) })

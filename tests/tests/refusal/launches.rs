@@ -48,7 +48,7 @@ fn run(device: &Device, launch: Launch) -> Result<()> {
 
 #[test]
 fn launches_beyond_the_device() -> Result<()> {
-    let one = Launch { threads: 1, items_per_block: 1, blocks_per_item: 1, shared_bytes: 0, cluster: 1, together: 1 };
+    let one = Launch::thread_per_item(1);
     for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
         let Limits { block_shared_bytes: most, block_threads, cluster_blocks, .. } = *device.limits();
         let threads = block_threads.unwrap_or(0);
@@ -83,14 +83,8 @@ fn launches_beyond_the_device() -> Result<()> {
 
 #[test]
 fn blocks_are_counted() {
-    let launch = |items_per_block, blocks_per_item| Launch {
-        threads: 1,
-        items_per_block,
-        blocks_per_item,
-        shared_bytes: 0,
-        cluster: 1,
-        together: 1,
-    };
+    let launch =
+        |items_per_block, blocks_per_item| Launch { items_per_block, blocks_per_item, ..Launch::thread_per_item(1) };
     assert_eq!(launch(4, 1).blocks(9), Some(3));
     assert_eq!(launch(1, 3).blocks(2), Some(6));
     assert_eq!(launch(1, 2).blocks(usize::MAX), None);

@@ -121,12 +121,9 @@ impl Kernel for Places {
         );
         // a word of each warp
         let launch = Launch {
-            threads: threads as u32,
             items_per_block: 1,
-            blocks_per_item: 1,
             shared_bytes: (threads / 32 * size_of::<u32>()) as u32,
-            cluster: 1,
-            together: 1,
+            ..Launch::thread_per_item(threads as u32)
         };
         let [distance, series] = key::numbers(key);
         let numbers = vec![distance, series, self.set.count as u64];

@@ -53,6 +53,11 @@ impl Runner {
         Self { kernel, program: Box::new(program), launch, numbers, timeout, process: Mutex::default() }
     }
 
+    /// Whether a block may work on several items at once, and in another way on fewer of them.
+    pub(super) fn takes_items_together(&self) -> bool {
+        self.launch.together > 1
+    }
+
     /// Runs the kernel for a range of items, or some of the blocks of one, with threads in the order of a schedule; returns
     /// what each port then holds.
     pub(super) fn run(

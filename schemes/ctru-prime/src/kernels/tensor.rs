@@ -132,12 +132,9 @@ struct Rq {{
         );
         let shared = tile * (row_bytes + extra) + if one_matrix { copies } else { 0 };
         let launch = Launch {
-            threads: WARP * tile as u32,
             items_per_block: tile as u32,
-            blocks_per_item: 1,
             shared_bytes: shared as u32,
-            cluster: 1,
-            together: 1,
+            ..Launch::thread_per_item(WARP * tile as u32)
         };
         Built { prelude, launch }
     }
