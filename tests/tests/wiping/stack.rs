@@ -37,8 +37,9 @@ fn below() -> u64 {
 /// The words of the stack that depend on what `fill` makes of a seed, after `work` on it, which ends with what is
 /// [`below`] it: as seed 2 has them.
 fn dependent<T: Send>(subject: T, fill: impl Fn(&mut T, u64), work: impl Fn(&mut T) -> u64 + Sync) -> Vec<u64> {
-    // the first run finds things as no other does; the last ones tell apart what is never the same
-    const SEEDS: [u64; 5] = [1, 1, 2, 1, 2];
+    // the first run finds things as no other does; those after it tell apart what is never the same, and what comes by
+    // turns, such as where values lie
+    const SEEDS: [u64; 9] = [1, 1, 2, 2, 1, 2, 1, 1, 2];
     let (subject, frame) = (Mutex::new(subject), AtomicU64::new(1));
     let stacks = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -74,9 +75,9 @@ fn dependent<T: Send>(subject: T, fill: impl Fn(&mut T, u64), work: impl Fn(&mut
         frame.store(0, SeqCst);
         stacks
     });
-    let [_, a, b, same_as_a, same_as_b] = &stacks;
-    let depends = |i: &usize| a[*i] != b[*i] && a[*i] == same_as_a[*i] && b[*i] == same_as_b[*i];
-    (0..DEEP / 8).filter(depends).map(|i| b[i]).collect()
+    let runs = |i: usize| SEEDS.iter().zip(&stacks).skip(1).map(move |(seed, stack)| (seed, stack[i]));
+    let depends = |i: &usize| runs(*i).all(|(seed, x)| runs(*i).all(|(other, y)| (seed == other) == (x == y)));
+    (0..DEEP / 8).filter(depends).map(|i| stacks[SEEDS.len() - 1][i]).collect()
 }
 
 #[inline(never)]
