@@ -15,6 +15,8 @@ mod residues;
 mod short;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no other CPU has vectors here yet
 mod vectors;
+#[cfg(target_arch = "x86_64")]
+mod zmm;
 
 pub(crate) use vectors::{Step, Vectors};
 

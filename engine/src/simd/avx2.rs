@@ -138,7 +138,7 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
         self.mul_sub([x, w], [self.mul_high(x, quotient), q])
     }
 
-    /// Nodes of one word come in the order 0, 2, 1, 3.
+    /// One after another, nodes stay in their order.
     #[inline(always)]
     fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
         match K {
@@ -155,6 +155,11 @@ impl<const ROOMY: bool> Narrow for Avx2<ROOMY> {
     #[inline(always)]
     fn factors<const K: usize>(self, z: &[[u64; 2]]) -> [__m256i; 2] {
         let (vectors, _) = z.as_flattened().as_chunks::<4>();
-        self.unzip::<1>([self.load(&vectors[0]), self.load(&vectors[vectors.len() - 1])])
+        let [factors, quotients] = self.unzip::<1>([self.load(&vectors[0]), self.load(&vectors[vectors.len() - 1])]);
+        if K > 1 {
+            return [factors, quotients];
+        }
+        // of nodes 0, 2, 1, 3
+        has!([_mm256_permute4x64_epi64::<0b11_01_10_00>(factors), _mm256_permute4x64_epi64::<0b11_01_10_00>(quotients)])
     }
 }

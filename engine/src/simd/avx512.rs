@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use super::narrow::{Narrow, Words};
 use super::vectors::{Kind, by_nodes, zipped};
+use super::zmm::{self, order};
 
 /// Products of 52 bits: moduli below 2^50, since loose residues need two bits more.
 const SHORT: u8 = 0;
@@ -51,12 +52,6 @@ macro_rules! has {
 }
 
 impl<const KIND: u8> Avx512<KIND> {
-    /// The words of two vectors at these places.
-    #[inline(always)]
-    fn pick(self, [a, b]: [__m512i; 2], places: [u64; 8]) -> __m512i {
-        has!(_mm512_permutex2var_epi64(a, self.load(&places), b))
-    }
-
     /// The low halves of words by those of others.
     #[inline(always)]
     fn mul_halves(self, a: __m512i, b: __m512i) -> __m512i {
@@ -155,25 +150,34 @@ impl<const KIND: u8> Narrow for Avx512<KIND> {
 
     #[inline(always)]
     fn unzip<const K: usize>(self, pair: [__m512i; 2]) -> [__m512i; 2] {
-        [self.pick(pair, const { by_nodes(K, 2 * K, 1, 0) }), self.pick(pair, const { by_nodes(K, 2 * K, 1, K) })]
+        has!(zmm::unzip::<K>(pair))
     }
 
     #[inline(always)]
     fn zip<const K: usize>(self, halves: [__m512i; 2]) -> [__m512i; 2] {
-        [self.pick(halves, const { zipped::<8>(K, 0) }), self.pick(halves, const { zipped::<8>(K, 8) })]
+        has!(zmm::zip::<K>(halves))
+    }
+
+    #[inline(always)]
+    fn spread<const K: usize>(self, pair: [__m512i; 2]) -> [__m512i; 2] {
+        let [left, right] = const { [by_nodes(order(K), K, 2 * K, 1, 0), by_nodes(order(K), K, 2 * K, 1, K)] };
+        has!([zmm::pick(pair, &left), zmm::pick(pair, &right)])
+    }
+
+    #[inline(always)]
+    fn gather<const K: usize>(self, halves: [__m512i; 2]) -> [__m512i; 2] {
+        let [first, second] = const { [zipped(order(K), K, 0), zipped(order(K), K, 8)] };
+        has!([zmm::pick(halves, &first), zmm::pick(halves, &second)])
     }
 
     #[inline(always)]
     fn factors<const K: usize>(self, z: &[[u64; 2]]) -> [__m512i; 2] {
+        let [factors, quotients] = const { [by_nodes(order(K), K, 2, 0, 0), by_nodes(order(K), K, 2, 0, 1)] };
         let pair = match z.as_flattened().as_chunks::<8>() {
             ([first, second, ..], _) => [self.load(first), self.load(second)],
             ([first], _) => [self.load(first); 2],
-            ([], four) => {
-                let mut words = [0; 8];
-                words[..four.len()].copy_from_slice(four);
-                [self.load(&words); 2]
-            }
+            ([], four) => [has!(_mm512_broadcast_i64x4(_mm256_loadu_si256(four[..4].as_ptr().cast()))); 2],
         };
-        [self.pick(pair, const { by_nodes(K, 2, 0, 0) }), self.pick(pair, const { by_nodes(K, 2, 0, 1) })]
+        has!([zmm::pick(pair, &factors), zmm::pick(pair, &quotients)])
     }
 }

@@ -10,6 +10,7 @@
 use core::arch::x86_64::*;
 
 use super::vectors::{Kind, Lanes, Modulus, by_nodes, zipped};
+use super::zmm::{self, order};
 
 /// Limbs of a residue.
 const LIMBS: usize = 5;
@@ -102,8 +103,8 @@ impl Limbs {
     }
 
     #[inline(always)]
-    fn pick(self, [a, b]: [__m512i; 2], places: &[u64; 8]) -> __m512i {
-        has!(_mm512_permutex2var_epi64(a, _mm512_loadu_si512(places.as_ptr().cast()), b))
+    fn pick(self, pair: [__m512i; 2], places: &[u64; 8]) -> __m512i {
+        has!(zmm::pick(pair, places))
     }
 
     /// Two vectors of the residues at these places of two others.
@@ -205,6 +206,7 @@ impl Lanes for Limbs {
 
     const FAST: bool = true;
     const EAGER: bool = true;
+    const SHORT: bool = false;
 
     #[inline(always)]
     fn enter(self, run: impl FnOnce()) {
@@ -327,20 +329,36 @@ impl Lanes for Limbs {
     }
 
     #[inline(always)]
-    fn unzip<const K: usize>(self, [a, b]: [Vector; 2]) -> [Vector; 2] {
-        self.pick_limbs([a, b], const { [by_nodes(K, 2 * K, 1, 0), by_nodes(K, 2 * K, 1, K)] })
+    fn unzip<const K: usize>(self, [mut a, mut b]: [Vector; 2]) -> [Vector; 2] {
+        for (a, b) in a.iter_mut().zip(&mut b) {
+            [*a, *b] = has!(zmm::unzip::<K>([*a, *b]));
+        }
+        [a, b]
     }
 
     #[inline(always)]
-    fn zip<const K: usize>(self, [a, b]: [Vector; 2]) -> [Vector; 2] {
-        self.pick_limbs([a, b], const { [zipped::<8>(K, 0), zipped::<8>(K, 8)] })
+    fn zip<const K: usize>(self, [mut a, mut b]: [Vector; 2]) -> [Vector; 2] {
+        for (a, b) in a.iter_mut().zip(&mut b) {
+            [*a, *b] = has!(zmm::zip::<K>([*a, *b]));
+        }
+        [a, b]
+    }
+
+    #[inline(always)]
+    fn spread<const K: usize>(self, pair: [Vector; 2]) -> [Vector; 2] {
+        self.pick_limbs(pair, const { [by_nodes(order(K), K, 2 * K, 1, 0), by_nodes(order(K), K, 2 * K, 1, K)] })
+    }
+
+    #[inline(always)]
+    fn gather<const K: usize>(self, halves: [Vector; 2]) -> [Vector; 2] {
+        self.pick_limbs(halves, const { [zipped(order(K), K, 0), zipped(order(K), K, 8)] })
     }
 
     #[inline(always)]
     fn factors<const K: usize>(self, z: &[[u64; 4]], q: &Multiples) -> Vector {
         let mut words = [[0; 4]; 8];
-        for lane in 0..8 {
-            words[lane] = z[lane / K];
+        for (words, node) in words.iter_mut().zip(const { order(K) }) {
+            *words = z[node];
         }
         self.settle(self.limbs::<4>(&words), q)
     }

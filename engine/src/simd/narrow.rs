@@ -32,6 +32,22 @@ pub(super) trait Narrow: Copy + Sync {
     fn unzip<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2];
     /// As [`Lanes::zip`].
     fn zip<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2];
+    /// As [`Lanes::spread`].
+    #[inline(always)]
+    fn spread<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2] {
+        let lanes = size_of::<Self::Words>() / size_of::<Self::Word>();
+        let pair = if K <= 4 && 4 < lanes { self.unzip::<4>(pair) } else { pair };
+        let pair = if K <= 2 && 2 < lanes { self.unzip::<2>(pair) } else { pair };
+        if K == 1 { self.unzip::<1>(pair) } else { pair }
+    }
+    /// As [`Lanes::gather`].
+    #[inline(always)]
+    fn gather<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2] {
+        let lanes = size_of::<Self::Words>() / size_of::<Self::Word>();
+        let halves = if K == 1 { self.zip::<1>(halves) } else { halves };
+        let halves = if K <= 2 && 2 < lanes { self.zip::<2>(halves) } else { halves };
+        if K <= 4 && 4 < lanes { self.zip::<4>(halves) } else { halves }
+    }
     /// As [`Lanes::factors`].
     fn factors<const K: usize>(self, z: &[[Self::Word; 2]]) -> [Self::Vector; 2];
 }
@@ -58,6 +74,7 @@ impl<N: Narrow> Lanes for Words<N> {
 
     const FAST: bool = N::FAST;
     const EAGER: bool = false;
+    const SHORT: bool = true;
 
     #[inline(always)]
     fn enter(self, run: impl FnOnce()) {
@@ -123,6 +140,16 @@ impl<N: Narrow> Lanes for Words<N> {
     #[inline(always)]
     fn zip<const K: usize>(self, halves: [N::Vector; 2]) -> [N::Vector; 2] {
         self.0.zip::<K>(halves)
+    }
+
+    #[inline(always)]
+    fn spread<const K: usize>(self, pair: [N::Vector; 2]) -> [N::Vector; 2] {
+        self.0.spread::<K>(pair)
+    }
+
+    #[inline(always)]
+    fn gather<const K: usize>(self, halves: [N::Vector; 2]) -> [N::Vector; 2] {
+        self.0.gather::<K>(halves)
     }
 
     #[inline(always)]

@@ -4,7 +4,10 @@ use core::slice;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::vectors::{Kind, Lanes, Modulus, Step};
+use super::vectors::{Kind, Lanes, MOST_WITHIN, Modulus, Step};
+
+/// Pairs of vectors that are worked on at once, so that one's step is done while another's waits for its own.
+const TOGETHER: usize = 4;
 
 /// Words in a vector.
 const fn count<L: Lanes>() -> usize {
@@ -16,8 +19,8 @@ impl<L: Lanes> Kind for L {
         2 * count::<L>()
     }
 
-    fn take_quarters(&self, part: usize) -> bool {
-        L::FAST && part >= count::<L>()
+    fn take_quarters(&self) -> bool {
+        L::FAST
     }
 
     fn halves(&self, q: &Modulus, step: Step, lo: &mut [u8], hi: &mut [u8], z: &[u8]) {
@@ -33,17 +36,9 @@ impl<L: Lanes> Kind for L {
             || {
                 let residues = Residues::new(*self, q);
                 let (words, z) = (cast_slice_mut::<_, L::Word>(words), cast_slice(z));
-                match part {
-                    _ if part >= count::<L>() => {
-                        for (words, z) in words.chunks_exact_mut(2 * part).zip(z) {
-                            let (lo, hi) = words.split_at_mut(part);
-                            residues.halves(step, lo, hi, slice::from_ref(z));
-                        }
-                    }
-                    1 => residues.small::<1>(step, words, z),
-                    2 => residues.small::<2>(step, words, z),
-                    4 => residues.small::<4>(step, words, z),
-                    _ => residues.small::<8>(step, words, z),
+                for (words, z) in words.chunks_exact_mut(2 * part).zip(z) {
+                    let (lo, hi) = words.split_at_mut(part);
+                    residues.halves(step, lo, hi, slice::from_ref(z));
                 }
             },
         );
@@ -65,6 +60,32 @@ impl<L: Lanes> Kind for L {
                             residues.each_quarter::<true, false>(part, words, z, children);
                         }
                     }
+                }
+            },
+        );
+    }
+
+    fn within(&self, q: &Modulus, step: Step, words: &mut [u8], z: &[&[u8]]) {
+        self.enter(
+            #[inline(always)]
+            || {
+                let residues = Residues::new(*self, q);
+                let (pairs, _) = cast_slice_mut(words).as_chunks_mut();
+                let mut lists = [&[][..]; MOST_WITHIN];
+                for (list, z) in lists.iter_mut().zip(z) {
+                    *list = cast_slice(z);
+                }
+                let is_back = matches!(step, Step::Inverse | Step::InverseLast);
+                let size = if is_back { count::<L>() } else { 2 * count::<L>() };
+                match (is_back, size >> z.len()) {
+                    (false, 1) => residues.each_within::<1, false>(pairs, &lists),
+                    (false, 2) => residues.each_within::<2, false>(pairs, &lists),
+                    (false, 4) => residues.each_within::<4, false>(pairs, &lists),
+                    (false, _) => residues.each_within::<8, false>(pairs, &lists),
+                    (true, 1) => residues.each_within::<1, true>(pairs, &lists),
+                    (true, 2) => residues.each_within::<2, true>(pairs, &lists),
+                    (true, 4) => residues.each_within::<4, true>(pairs, &lists),
+                    (true, _) => residues.each_within::<8, true>(pairs, &lists),
                 }
             },
         );
@@ -113,32 +134,98 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// Nodes with halves of K words, fewer than a vector has. There is no last step of these on the way back.
+    /// The layers within pairs of vectors, that of leaves of K words the last of them.
     #[inline(always)]
-    fn small<const K: usize>(self, step: Step, words: &mut [L::Word], z: &[L::Factor]) {
-        let (pairs, _) = cast_slice_mut::<_, L::Words>(words).as_chunks_mut::<2>();
-        let pairs = pairs.iter_mut().zip(z.chunks_exact(count::<L>() / K));
-        match step {
-            Step::Forward => self.each_small::<K, false, false>(pairs),
-            Step::ForwardLast => self.each_small::<K, false, true>(pairs),
-            Step::Inverse | Step::InverseLast => self.each_small::<K, true, false>(pairs),
+    fn each_within<const K: usize, const BACK: bool>(
+        self,
+        pairs: &mut [[L::Words; 2]],
+        z: &[&[L::Factor]; MOST_WITHIN],
+    ) {
+        let (groups, rest) = pairs.as_chunks_mut::<TOGETHER>();
+        // others than those that end at single words are seldom asked for
+        if L::SHORT && K == 1 {
+            for (i, group) in groups.iter_mut().enumerate() {
+                self.group_within::<K, BACK, TOGETHER>(i * TOGETHER, group, z);
+            }
+        } else {
+            self.one_by_one::<K, BACK>(0, groups.as_flattened_mut(), z);
         }
+        self.one_by_one::<K, BACK>(groups.len() * TOGETHER, rest, z);
     }
 
     #[inline(always)]
-    fn each_small<'a, const K: usize, const BACK: bool, const LAST: bool>(
+    fn one_by_one<const K: usize, const BACK: bool>(
         self,
-        pairs: impl Iterator<Item = (&'a mut [L::Words; 2], &'a [L::Factor])>,
-    ) where
-        L::Words: 'a,
-        L::Factor: 'a,
-    {
-        for ([lo, hi], z) in pairs {
-            let pair = self.lanes.unzip::<K>([self.lanes.load(lo), self.lanes.load(hi)]);
-            let z = self.lanes.factors::<K>(z, &self.q);
-            let [a, b] = self.lanes.zip::<K>(self.butterfly::<BACK, LAST>(pair, z, z));
-            self.lanes.store(a, lo);
-            self.lanes.store(b, hi);
+        first: usize,
+        pairs: &mut [[L::Words; 2]],
+        z: &[&[L::Factor]; MOST_WITHIN],
+    ) {
+        for (i, pair) in pairs.as_chunks_mut::<1>().0.iter_mut().enumerate() {
+            self.group_within::<K, BACK, 1>(first + i, pair, z);
+        }
+    }
+
+    /// The same for N pairs, the first of them number `first`.
+    #[inline(always)]
+    fn group_within<const K: usize, const BACK: bool, const N: usize>(
+        self,
+        first: usize,
+        words: &mut [[L::Words; 2]; N],
+        z: &[&[L::Factor]; MOST_WITHIN],
+    ) {
+        let lanes = self.lanes;
+        let mut pairs = [[lanes.load(&words[0][0]); 2]; N];
+        for (pair, [lo, hi]) in pairs.iter_mut().zip(&*words) {
+            *pair = [lanes.load(lo), lanes.load(hi)];
+            if BACK {
+                *pair = lanes.spread::<K>(*pair);
+            }
+        }
+        if BACK {
+            self.layer_within::<1, K, BACK, N>(first, &mut pairs, z);
+            self.layer_within::<2, K, BACK, N>(first, &mut pairs, z);
+            self.layer_within::<4, K, BACK, N>(first, &mut pairs, z);
+            self.layer_within::<8, K, BACK, N>(first, &mut pairs, z);
+        } else {
+            self.layer_within::<16, K, BACK, N>(first, &mut pairs, z);
+            self.layer_within::<8, K, BACK, N>(first, &mut pairs, z);
+            self.layer_within::<4, K, BACK, N>(first, &mut pairs, z);
+            self.layer_within::<2, K, BACK, N>(first, &mut pairs, z);
+            self.layer_within::<1, K, BACK, N>(first, &mut pairs, z);
+        }
+        for (pair, [lo, hi]) in pairs.iter().zip(words) {
+            let [a, b] = if BACK { *pair } else { lanes.gather::<K>(*pair) };
+            lanes.store(a, lo);
+            lanes.store(b, hi);
+        }
+    }
+
+    /// The layer of nodes with halves of H words, if it is one of those.
+    #[inline(always)]
+    fn layer_within<const H: usize, const K: usize, const BACK: bool, const N: usize>(
+        self,
+        first: usize,
+        pairs: &mut [[L::Vector; 2]; N],
+        z: &[&[L::Factor]; MOST_WITHIN],
+    ) {
+        let (lanes, nodes) = (self.lanes, count::<L>() / H);
+        if nodes == 0 || BACK && nodes == 1 || H < K {
+            return;
+        }
+        let layer = nodes.ilog2() as usize - usize::from(BACK);
+        let z = &z[layer][first * nodes..][..N * nodes];
+        for (pair, z) in pairs.iter_mut().zip(z.chunks_exact(nodes)) {
+            if nodes == 1 {
+                let z = self.factor(&z[0]);
+                *pair = self.butterfly::<BACK, false>(*pair, z, z);
+                continue;
+            }
+            let z = lanes.factors::<H>(z, &self.q);
+            *pair = match BACK {
+                true => lanes.zip::<H>(self.butterfly::<BACK, false>(*pair, z, z)),
+                false if H == K => self.butterfly::<BACK, true>(lanes.unzip::<H>(*pair), z, z),
+                false => self.butterfly::<BACK, false>(lanes.unzip::<H>(*pair), z, z),
+            };
         }
     }
 

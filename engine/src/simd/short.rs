@@ -5,7 +5,8 @@
 use core::arch::x86_64::*;
 
 use super::narrow::{Narrow, Words};
-use super::vectors::{Kind, by_nodes, zipped};
+use super::vectors::{Kind, Order, by_nodes, zipped};
+use super::zmm;
 
 type Factor = [u32; 2];
 
@@ -65,6 +66,19 @@ const fn short(places: [u64; 16]) -> [u32; 16] {
     short
 }
 
+/// Where `unzip` one after another puts nodes with halves of k words in vectors of 16.
+const fn order(k: usize) -> Order<16> {
+    if k == 1 {
+        return [0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15];
+    }
+    let (mut order, mut i) = ([0; 16], 0);
+    while i < 16 {
+        order[i] = zmm::order(k / 2)[i / 2];
+        i += 1;
+    }
+    order
+}
+
 /// A list of factors word by word, and zeros.
 #[inline(always)]
 fn padded<const N: usize>(z: &[Factor]) -> [u32; N] {
@@ -79,6 +93,12 @@ impl<const RELAXED: u64> Sixteen<RELAXED> {
     #[inline(always)]
     fn pick(self, [a, b]: [__m512i; 2], places: &[u32; 16]) -> __m512i {
         has!(_mm512_permutex2var_epi32(a, _mm512_loadu_si512(places.as_ptr().cast()), b))
+    }
+
+    /// Words at even places of both vectors, or at odd ones, quarter by quarter.
+    #[inline(always)]
+    fn alternate<const PLACES: i32>(self, [a, b]: [__m512i; 2]) -> __m512i {
+        has!(_mm512_castps_si512(_mm512_shuffle_ps::<PLACES>(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b))))
     }
 
     /// out: floor(a b / 2^32)
@@ -149,13 +169,33 @@ impl<const RELAXED: u64> Narrow for Sixteen<RELAXED> {
 
     #[inline(always)]
     fn unzip<const K: usize>(self, pair: [__m512i; 2]) -> [__m512i; 2] {
-        let places = const { [short(by_nodes(K, 2 * K, 1, 0)), short(by_nodes(K, 2 * K, 1, K))] };
+        match K {
+            1 => [self.alternate::<0x88>(pair), self.alternate::<0xdd>(pair)],
+            2 => has!(zmm::unzip::<1>(pair)),
+            4 => has!(zmm::unzip::<2>(pair)),
+            _ => has!(zmm::unzip::<4>(pair)),
+        }
+    }
+
+    #[inline(always)]
+    fn zip<const K: usize>(self, [a, b]: [__m512i; 2]) -> [__m512i; 2] {
+        match K {
+            1 => has!([_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)]),
+            2 => has!(zmm::zip::<1>([a, b])),
+            4 => has!(zmm::zip::<2>([a, b])),
+            _ => has!(zmm::zip::<4>([a, b])),
+        }
+    }
+
+    #[inline(always)]
+    fn spread<const K: usize>(self, pair: [__m512i; 2]) -> [__m512i; 2] {
+        let places = const { [short(by_nodes(order(K), K, 2 * K, 1, 0)), short(by_nodes(order(K), K, 2 * K, 1, K))] };
         [self.pick(pair, &places[0]), self.pick(pair, &places[1])]
     }
 
     #[inline(always)]
-    fn zip<const K: usize>(self, halves: [__m512i; 2]) -> [__m512i; 2] {
-        let places = const { [short(zipped::<16>(K, 0)), short(zipped::<16>(K, 16))] };
+    fn gather<const K: usize>(self, halves: [__m512i; 2]) -> [__m512i; 2] {
+        let places = const { [short(zipped(order(K), K, 0)), short(zipped(order(K), K, 16))] };
         [self.pick(halves, &places[0]), self.pick(halves, &places[1])]
     }
 
@@ -166,7 +206,7 @@ impl<const RELAXED: u64> Narrow for Sixteen<RELAXED> {
             ([first], _) => [self.load(first); 2],
             ([], _) => [self.load(&padded(z)); 2],
         };
-        let places = const { [short(by_nodes(K, 2, 0, 0)), short(by_nodes(K, 2, 0, 1))] };
+        let places = const { [short(by_nodes(order(K), K, 2, 0, 0)), short(by_nodes(order(K), K, 2, 0, 1))] };
         [self.pick(pair, &places[0]), self.pick(pair, &places[1])]
     }
 }
@@ -244,7 +284,7 @@ impl<const RELAXED: u64> Narrow for Eight<RELAXED> {
         if RELAXED > 1 { product } else { self.reduce(product, q) }
     }
 
-    /// Nodes come in the order 0, 1, 4, 5, 2, 3, 6, 7 with halves of one word, and 0, 2, 1, 3 with those of two.
+    /// One after another, nodes with halves of single words come in the order 0, 2, 1, 3, 4, 6, 5, 7.
     #[inline(always)]
     fn unzip<const K: usize>(self, [a, b]: [__m256i; 2]) -> [__m256i; 2] {
         match K {
@@ -267,9 +307,15 @@ impl<const RELAXED: u64> Narrow for Eight<RELAXED> {
         let words = padded::<16>(z);
         let ([first, second], _) = words.as_chunks::<8>() else { return [self.splat(0); 2] };
         if K == 1 {
-            return self.unzip::<1>([self.load(first), self.load(second)]);
+            // of nodes 0, 1, 4, 5, 2, 3, 6, 7
+            let [factors, quotients] = self.unzip::<1>([self.load(first), self.load(second)]);
+            let places = self.load(&[0, 4, 1, 5, 2, 6, 3, 7]);
+            return has!([
+                _mm256_permutevar8x32_epi32(factors, places),
+                _mm256_permutevar8x32_epi32(quotients, places)
+            ]);
         }
-        let places = if K == 2 { [0, 0, 4, 4, 2, 2, 6, 6] } else { [0, 0, 0, 0, 2, 2, 2, 2] };
+        let places = if K == 2 { [0, 0, 2, 2, 4, 4, 6, 6] } else { [0, 0, 0, 0, 2, 2, 2, 2] };
         let (words, places) = (self.load(first), self.load(&places));
         let quotients = self.add(places, self.splat(1));
         has!([_mm256_permutevar8x32_epi32(words, places), _mm256_permutevar8x32_epi32(words, quotients)])

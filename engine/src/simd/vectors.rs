@@ -5,6 +5,9 @@ use bytemuck::{Pod, cast_slice, cast_slice_mut};
 /// Layers of the longest rows, which bounds of residues may grow with.
 const MOST_LAYERS: u32 = 31;
 
+/// Layers of nodes of at most two vectors, where those have 16 words.
+pub(super) const MOST_WITHIN: usize = 5;
+
 /// A step by radix 2 down or up the nodes of one layer.
 ///
 /// *Relaxed* and *loose* residues lie below bounds of these instructions' own, twice as high as those of
@@ -61,7 +64,12 @@ impl Vectors {
 
     /// Whether rows of n words can be worked on, n a power of two.
     pub(crate) fn fit(&self, n: usize) -> bool {
-        (self.kind.pair()..=1 << MOST_LAYERS).contains(&n)
+        (self.pair()..=1 << MOST_LAYERS).contains(&n)
+    }
+
+    /// Words of two vectors.
+    pub(crate) fn pair(&self) -> usize {
+        self.kind.pair()
     }
 
     /// A step on parts of both halves of one node, whole vectors.
@@ -69,20 +77,33 @@ impl Vectors {
         self.kind.halves(&self.q, step, cast_slice_mut(lo), cast_slice_mut(hi), cast_slice(z));
     }
 
-    /// Whether it pays to do two layers at once, the lower of them on halves of `part` words.
-    pub(crate) fn take_quarters(&self, part: usize) -> bool {
-        self.kind.take_quarters(part)
+    /// Whether it pays to do two layers at once.
+    pub(crate) fn take_quarters(&self) -> bool {
+        self.kind.take_quarters()
     }
 
-    /// A step on the nodes of two layers, which memory feels as one: nodes with quarters of `part` words, each with its
-    /// factor among the first and those of its two children among the second.
+    /// A step on the nodes of two layers, which memory feels as one: nodes with quarters of `part` words, whole vectors, each
+    /// with its factor among the first and those of its two children among the second.
     pub(crate) fn quarters<W: Pod, T: Pod>(&self, step: Step, part: usize, words: &mut [W], z: [&[T]; 2]) {
         self.kind.quarters(&self.q, step, part, cast_slice_mut(words), [cast_slice(z[0]), cast_slice(z[1])]);
     }
 
-    /// A step on nodes with halves of `part` words, a power of two, each node with its factor; at least two vectors in all.
+    /// A step on nodes with halves of `part` words, whole vectors, each node with its factor.
     pub(crate) fn nodes<W: Pod, T: Pod>(&self, step: Step, part: usize, words: &mut [W], z: &[T]) {
         self.kind.nodes(&self.q, step, part, cast_slice_mut(words), cast_slice(z));
+    }
+
+    /// The lowest layers, which end at leaves of less than a vector: the last steps down from nodes of two vectors, or the
+    /// first ones up to nodes of one. The factors are those of each layer, the upper ones first.
+    pub(crate) fn within<'z, W: Pod, T: Pod>(
+        &self,
+        step: Step,
+        words: &mut [W],
+        z: impl ExactSizeIterator<Item = &'z [T]>,
+    ) {
+        let (mut lists, count) = ([&[][..]; MOST_WITHIN], z.len());
+        lists.iter_mut().zip(z).for_each(|(list, z)| *list = cast_slice(z));
+        self.kind.within(&self.q, step, cast_slice_mut(words), &lists[..count]);
     }
 }
 
@@ -90,10 +111,11 @@ impl Vectors {
 pub(super) trait Kind: Sync {
     /// Words of two vectors.
     fn pair(&self) -> usize;
-    fn take_quarters(&self, part: usize) -> bool;
+    fn take_quarters(&self) -> bool;
     fn halves(&self, q: &Modulus, step: Step, lo: &mut [u8], hi: &mut [u8], z: &[u8]);
     fn nodes(&self, q: &Modulus, step: Step, part: usize, words: &mut [u8], z: &[u8]);
     fn quarters(&self, q: &Modulus, step: Step, part: usize, words: &mut [u8], z: [&[u8]; 2]);
+    fn within(&self, q: &Modulus, step: Step, words: &mut [u8], z: &[&[u8]]);
 }
 
 /// A kind of vectors of words and its arithmetic modulo q.
@@ -114,6 +136,8 @@ pub(super) trait Lanes: Copy + Sync {
     const FAST: bool;
     /// Whether sums are relaxed at once, since memory has no room for loose ones; or else before the next step.
     const EAGER: bool;
+    /// Whether there are registers for several pairs of vectors at once.
+    const SHORT: bool;
 
     /// Runs a closure that is compiled for these instructions, if it is inlined.
     fn enter(self, run: impl FnOnce());
@@ -137,29 +161,57 @@ pub(super) trait Lanes: Copy + Sync {
     fn unzip<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2];
     /// Undoes `unzip`.
     fn zip<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2];
-    /// The factors of the nodes in two vectors, each in the lanes where `unzip` puts its node.
+    /// All of `unzip` one after another, from nodes with halves of half a vector down to those of K words.
+    fn spread<const K: usize>(self, pair: [Self::Vector; 2]) -> [Self::Vector; 2];
+    /// Undoes `spread`.
+    fn gather<const K: usize>(self, halves: [Self::Vector; 2]) -> [Self::Vector; 2];
+    /// The factors of the nodes in two vectors, each in the lanes where `spread` puts its node.
     fn factors<const K: usize>(self, z: &[Self::Factor], q: &Self::Multiples) -> Self::Factors;
 }
 
-/// For lane number i of the node that is number j of K lanes: a place among the words of two vectors.
-pub(super) const fn by_nodes<const N: usize>(k: usize, node: usize, lane: usize, start: usize) -> [u64; N] {
+/// The node of each of N lanes, K lanes beside each other.
+pub(super) type Order<const N: usize> = [usize; N];
+
+/// Nodes from left to right.
+pub(super) const fn in_order<const N: usize>(k: usize) -> Order<N> {
+    let mut order = [0; N];
+    let mut i = 0;
+    while i < N {
+        order[i] = i / k;
+        i += 1;
+    }
+    order
+}
+
+/// For lane number i of the node that is number j of its K lanes: a place among the words of two vectors.
+pub(super) const fn by_nodes<const N: usize>(
+    order: Order<N>,
+    k: usize,
+    node: usize,
+    lane: usize,
+    start: usize,
+) -> [u64; N] {
     let mut places = [0; N];
     let mut i = 0;
     while i < N {
-        places[i] = (i / k * node + i % k * lane + start) as u64;
+        places[i] = (order[i] * node + i % k * lane + start) as u64;
         i += 1;
     }
     places
 }
 
-/// For each of N words from `start`: its place among N words of left halves and N of right ones.
-pub(super) const fn zipped<const N: usize>(k: usize, start: usize) -> [u64; N] {
+/// For each of N words from `start`, of nodes with halves of k words: its place among N lanes of left halves and N of right
+/// ones.
+pub(super) const fn zipped<const N: usize>(order: Order<N>, k: usize, start: usize) -> [u64; N] {
     let mut places = [0; N];
-    let mut i = 0;
-    while i < N {
-        let place = start + i;
-        places[i] = (place / (2 * k) * k + place % k + place / k % 2 * N) as u64;
-        i += 1;
+    let mut place = 0;
+    while place < 2 * N {
+        let lane = place % N;
+        let word = order[lane] * 2 * k + place / N * k + lane % k;
+        if start <= word && word < start + N {
+            places[word - start] = place as u64;
+        }
+        place += 1;
     }
     places
 }

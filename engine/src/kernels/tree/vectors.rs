@@ -23,9 +23,12 @@ impl<F: Field> Tree<'_, F> {
     pub(super) fn forward_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.split.layers.len(), self.split.n);
         let factors = |l: usize| &self.table[self.layout.forward[l] + (first << (l - layer))..];
+        let pairs = (n / vectors.pair()).ilog2() as usize;
+        let end = if pairs + 1 < layers { pairs } else { layers };
         let mut l = layer;
-        while l < layers {
-            let quarters = l + 1 < layers && vectors.take_quarters(n >> (l + 2));
+        while l < end {
+            // an odd one comes first, where it works on long halves
+            let quarters = vectors.take_quarters() && (end - l) % 2 == 0;
             let next = l + if quarters { 2 } else { 1 };
             let step = if next < layers { Step::Forward } else { Step::ForwardLast };
             if quarters {
@@ -35,15 +38,21 @@ impl<F: Field> Tree<'_, F> {
             }
             l = next;
         }
+        if l < layers {
+            vectors.within(Step::ForwardLast, words, (l..layers).map(factors));
+        }
     }
 
     /// From leaves up to consecutive nodes above `layer`, which is not the first layer. in, out: relaxed, as vectors have it
     pub(super) fn inverse_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
-        let n = self.split.n;
+        let (layers, n) = (self.split.layers.len(), self.split.n);
         let factors = |l: usize| &self.table[self.layout.inverse[l] + (first << (l - layer))..];
-        let mut l = self.split.layers.len();
+        let mut l = layers.min((2 * n / vectors.pair()).ilog2() as usize);
+        if l < layers {
+            vectors.within(Step::Inverse, words, (l..layers).map(factors));
+        }
         while l > layer {
-            if l > layer + 1 && vectors.take_quarters(n >> l) {
+            if l > layer + 1 && vectors.take_quarters() {
                 vectors.quarters(Step::Inverse, n >> l, words, [factors(l - 2), factors(l - 1)]);
                 l -= 2;
             } else {

@@ -1,0 +1,58 @@
+//! How words of 64 bits change their places in two registers of eight: AVX-512.
+#![allow(unsafe_code)]
+
+use core::arch::x86_64::*;
+
+use super::vectors::{Order, in_order, zipped};
+
+/// Where `unzip` one after another puts nodes with halves of k words.
+pub(super) const fn order(k: usize) -> Order<8> {
+    match k {
+        1 => [0, 1, 4, 5, 2, 3, 6, 7],
+        2 => [0, 0, 2, 2, 1, 1, 3, 3],
+        _ => [0, 0, 0, 0, 1, 1, 1, 1],
+    }
+}
+
+/// The words of two registers at these places.
+///
+/// # Safety
+/// The CPU has AVX-512F, as for all here.
+#[inline(always)]
+pub(super) unsafe fn pick([a, b]: [__m512i; 2], places: &[u64; 8]) -> __m512i {
+    // SAFETY: the pointer is made from a reference to as many words.
+    unsafe { _mm512_permutex2var_epi64(a, _mm512_loadu_si512(places.as_ptr().cast()), b) }
+}
+
+/// As [`Lanes::unzip`](super::vectors::Lanes::unzip).
+///
+/// # Safety
+/// As for [`pick`].
+#[inline(always)]
+pub(super) unsafe fn unzip<const K: usize>([a, b]: [__m512i; 2]) -> [__m512i; 2] {
+    // SAFETY: the caller knows the CPU.
+    unsafe {
+        match K {
+            1 => [_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)],
+            2 => [_mm512_shuffle_i64x2::<0x88>(a, b), _mm512_shuffle_i64x2::<0xdd>(a, b)],
+            _ => [_mm512_shuffle_i64x2::<0x44>(a, b), _mm512_shuffle_i64x2::<0xee>(a, b)],
+        }
+    }
+}
+
+/// Undoes [`unzip`].
+///
+/// # Safety
+/// As for [`pick`].
+#[inline(always)]
+pub(super) unsafe fn zip<const K: usize>(halves: [__m512i; 2]) -> [__m512i; 2] {
+    let places = const { [zipped(in_order(2), 2, 0), zipped(in_order(2), 2, 8)] };
+    // SAFETY: the caller knows the CPU.
+    unsafe {
+        match K {
+            2 => [pick(halves, &places[0]), pick(halves, &places[1])],
+            // the others undo themselves
+            _ => unzip::<K>(halves),
+        }
+    }
+}
