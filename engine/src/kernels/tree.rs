@@ -18,7 +18,7 @@ use butterflies::{forward_two, forward_twos, inverse_three, inverse_two, inverse
 use parts::{three_parts, two_parts};
 
 /// Bytes of a block that stays in the nearest cache, and is worked on layer by layer.
-const NEAR_BYTES: usize = 16 << 10;
+const NEAR_BYTES: usize = 32 << 10;
 
 /// Bytes of work worth a thread of its own.
 pub(crate) const TASK_BYTES: usize = 64 << 10;
