@@ -25,11 +25,6 @@ fn check(target: Target) -> Result<()> {
 
 #[test]
 fn emulator_is_cpu() -> Result<()> {
-    check(Target::Emulator)
-}
-
-#[test]
-fn emulator_is_cpu_under_sanitizers() -> Result<()> {
     check(Target::EmulatorSanitized)
 }
 

@@ -245,11 +245,6 @@ fn cpu() {
 
 #[test]
 fn emulator() {
-    check_few(Target::Emulator);
-}
-
-#[test]
-fn emulator_sanitized() {
     check_few(Target::EmulatorSanitized);
 }
 
