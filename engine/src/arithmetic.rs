@@ -2,15 +2,12 @@
 
 mod descriptor;
 mod digits;
-mod word32;
-
-use std::borrow::Cow;
 
 use crypto_bigint::U256;
+use ringforge_cpu::Limbs;
 
-use crate::field::{Field, Visit};
 use crate::limits::Limits;
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, limbs, value};
 use crate::ring::Ring;
 
 pub use descriptor::Cost;
@@ -43,14 +40,6 @@ macro_rules! modulus_types {
                     $(Self::$name => &$file::DESCRIPTOR,)*
                     $(Self::$other => &$other_file::DESCRIPTOR,)*
                 }
-            }
-        }
-
-        /// Runs code with what this arithmetic, which serves the ring, is on the CPU, and the ring's storage.
-        pub(crate) fn dispatch<V: Visit>(ring: &Ring, arithmetic: Arithmetic, visitor: V) -> V::Out {
-            match arithmetic.on_cpu(ring) {
-                $(Arithmetic::$name => $file::visit(ring, visitor),)*
-                _ => mod256::visit(ring, visitor),
             }
         }
     };
@@ -91,7 +80,7 @@ impl Arithmetic {
     #[must_use]
     pub fn of(ring: &Ring) -> Self {
         let serves = |arithmetic: &Self| match arithmetic.descriptor().serves {
-            Serves::Rings(serves) => serves(ring),
+            Serves::Rings { serves, .. } => serves(ring),
             Serves::Binary { .. } => false,
         };
         Self::ALL.iter().copied().find(serves).unwrap_or(Self::Mod256)
@@ -99,7 +88,7 @@ impl Arithmetic {
 
     /// Whether it is one of the CPU too.
     pub(crate) fn is_on_cpu(self) -> bool {
-        matches!(self.descriptor().serves, Serves::Rings(_))
+        matches!(self.descriptor().serves, Serves::Rings { .. })
     }
 
     /// What it is on the CPU: one for GPUs alone gives way to what serves the ring in general.
@@ -126,7 +115,7 @@ impl Arithmetic {
         let others = |faster: bool| {
             let serves = move |arithmetic: &Self| match arithmetic.descriptor().serves {
                 Serves::Binary { is_faster, .. } => is_faster(ring, limits) == Some(faster),
-                Serves::Rings(_) => false,
+                Serves::Rings { .. } => false,
             };
             Self::ALL.iter().copied().filter(serves).collect::<Vec<_>>()
         };
@@ -209,22 +198,34 @@ impl Arithmetic {
         self.descriptor().given != Given::Argument
     }
 
-    /// The bytes of these factors of the ring's arithmetic on the CPU, as this type has them in a table.
-    pub(crate) fn factors<'a, F: Field>(self, q: &Modulus, factors: &'a [F::Twiddle]) -> Cow<'a, [u8]> {
+    /// What a CPU computes with in the ring.
+    pub(crate) fn of_cpu(self, ring: &Ring) -> &'static dyn ringforge_cpu::Arithmetic {
+        match self.on_cpu(ring).descriptor().serves {
+            Serves::Rings { on_cpu, .. } => on_cpu(ring),
+            Serves::Binary { .. } => ringforge_cpu::MOD256,
+        }
+    }
+
+    /// A plain value below q as a word of a CPU, which has the form that the kernels' words have.
+    pub(crate) fn word(self, q: &Modulus, x: &U256) -> Limbs {
+        limbs(&if self.is_montgomery() { q.to_montgomery(x) } else { *x })
+    }
+
+    /// A modulus as a CPU has it.
+    pub(crate) fn modulus(self, q: &Modulus) -> ringforge_cpu::Modulus {
+        ringforge_cpu::Modulus { q: limbs(&q.value()), one: self.word(q, &U256::ONE) }
+    }
+
+    /// The bytes of known factors in a table, from the words of a CPU.
+    pub(crate) fn factors(self, ring: &Ring, q: &Modulus, words: &[Limbs]) -> Vec<u8> {
         let Serves::Binary { factor, .. } = self.descriptor().serves else {
-            return Cow::Borrowed(bytemuck::cast_slice(factors));
+            return self.of_cpu(ring).factors(&self.modulus(q), words);
         };
-        let field = F::new(q);
-        let one = field.word(q, &q.reduce(&U256::ONE));
-        let plain = |w: &F::Twiddle| {
-            let word = field.canonical(field.mul(one, w));
-            let mut bytes = bytemuck::bytes_of(&word).to_vec();
-            bytes.resize(32, 0);
-            let value = U256::from_le_slice(&bytes);
-            // words of a CPU have the form that the kernels' have
+        let plain = |word: &Limbs| {
+            let value = value(word);
             if self.is_montgomery() { q.from_montgomery(&value).unwrap_or(value) } else { value }
         };
-        factors.iter().flat_map(|w| factor(q, &plain(w))).collect::<Vec<u8>>().into()
+        words.iter().flat_map(|word| factor(q, &plain(word))).collect()
     }
 
     /// Whether kernels have every value in Montgomery form.

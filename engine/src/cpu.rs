@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
 use crate::limits::Limits;
 use crate::memory::{HostPool, Memory, Read, Write};
-use crate::wipe;
 
 /// Bytes of work below which a range of items is not split over threads.
 const GRAIN_BYTES: usize = 32 << 10;
@@ -107,7 +106,7 @@ pub(crate) fn copy(from: Read<'_>, to: Write<'_>) -> Result<()> {
 }
 
 pub(crate) fn zero(memory: Write<'_>) -> Result<()> {
-    wipe::bytes(host_write(memory)?);
+    ringforge_cpu::wipe::bytes(host_write(memory)?);
     Ok(())
 }
 

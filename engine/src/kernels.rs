@@ -1,6 +1,5 @@
 //! Kernels: what one of your own is made of, and those that are built in.
 
-pub(crate) mod base;
 pub(crate) mod compose;
 pub(crate) mod convert;
 pub(crate) mod copy;
@@ -21,7 +20,6 @@ mod lift_load;
 mod lift_mul;
 mod lift_store;
 pub(crate) mod linear;
-mod order;
 pub(crate) mod permute;
 mod point_mul;
 mod rebuild;
@@ -33,7 +31,6 @@ mod spread;
 mod sums;
 mod target;
 mod thresholds;
-pub(crate) mod tree;
 
 pub use crate::arithmetic::{Arithmetic, Cost};
 #[cfg(any(feature = "cuda", feature = "testkit"))]

@@ -82,7 +82,6 @@ mod draws;
 mod engine;
 mod error;
 mod event;
-mod field;
 mod guarded;
 mod job;
 mod kernel;
@@ -101,7 +100,6 @@ mod program;
 mod residues;
 mod ring;
 mod rows;
-mod simd;
 mod source;
 mod table;
 #[cfg(feature = "testkit")]
@@ -110,7 +108,6 @@ mod threads;
 mod transfer;
 mod transform;
 pub mod tuning;
-mod wipe;
 pub mod words;
 
 pub use crypto_bigint::U256;

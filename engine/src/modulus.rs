@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crypto_bigint::{NonZero, U256, U768};
+use ringforge_cpu::Limbs;
 
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
@@ -284,6 +285,16 @@ pub(crate) fn low_u64(x: &U256) -> u64 {
     let mut low = [0u8; 8];
     low.copy_from_slice(&bytes.as_ref()[..8]);
     u64::from_le_bytes(low)
+}
+
+/// The limbs of x.
+pub(crate) fn limbs(x: &U256) -> Limbs {
+    bytemuck::pod_read_unaligned(x.to_le_bytes().as_ref())
+}
+
+/// The number with these limbs.
+pub(crate) fn value(limbs: &Limbs) -> U256 {
+    U256::from_le_slice(bytemuck::cast_slice(limbs))
 }
 
 /// The greatest common divisor.

@@ -7,7 +7,6 @@ use bytemuck::Pod;
 
 use crate::error::{Error, Result};
 use crate::memory::HostMemory;
-use crate::wipe;
 
 /// Bytes in host memory, made by [`Device::pinned`](crate::Device::pinned): page-locked for a GPU, so that copies need
 /// no staging memory and run at full speed. Making it is slow; make it once and use it again. It may have held keys, so it is
@@ -78,7 +77,7 @@ impl DerefMut for PinnedBuffer {
 
 impl Drop for PinnedBuffer {
     fn drop(&mut self) {
-        wipe::bytes(self);
+        ringforge_cpu::wipe::bytes(self);
     }
 }
 

@@ -8,6 +8,7 @@ use core::ops::Range;
 use core::{fmt, iter};
 
 use crypto_bigint::U256;
+use ringforge_cpu::Layout;
 
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ use crate::table::Table;
 use crate::tuning::Choice;
 
 use block::{Block, parts};
-use twiddles::{Layout, table};
+use twiddles::table;
 
 /// How a kernel works on rows of a ring: a row is one polynomial modulo one modulus, held in the registers of the threads
 /// that share it.
@@ -100,7 +101,7 @@ impl Rows {
             extra: 0,
             choice: Choice::default(),
             scale: U256::ONE,
-            layout: Layout::of(split, split.layers.len()),
+            layout: Layout::of(split.shape(), split.layers.len()),
             by_launch: false,
             back: false,
             limits: limits.clone(),
@@ -113,7 +114,7 @@ impl Rows {
         let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
         (self.part, self.cluster) = last.map_or((0..self.split.layers.len(), 1), |last| (last.part, last.cluster));
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
-        self.layout = Layout::of(&self.split, last_pass.unwrap_or(self.split.layers.len()));
+        self.layout = Layout::of(self.split.shape(), last_pass.unwrap_or(self.split.layers.len()));
         self
     }
 

@@ -1,30 +1,6 @@
-//! Work for a CPU's threads. What rayon is given is of one type for all callers: an instance of it for each kind of work was
-//! a fifth of all that is compiled here.
-
-use rayon::prelude::*;
+//! Threads for tasks that wait.
 
 use crate::error::{Error, Result};
-
-/// Runs both, side by side where another thread is free.
-pub(crate) fn join(left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
-    let (mut left, mut right) = (Some(left), Some(right));
-    fork(&mut || once(&mut left), &mut || once(&mut right));
-}
-
-fn fork(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
-    rayon::join(left, right);
-}
-
-fn once(run: &mut Option<impl FnOnce()>) {
-    if let Some(run) = run.take() {
-        run();
-    }
-}
-
-/// Calls `run` with the number and the words of each row of n words, rows side by side.
-pub(crate) fn rows<T: Send>(words: &mut [T], n: usize, run: &(dyn Fn(usize, &mut [T]) + Sync)) {
-    words.par_chunks_exact_mut(n).enumerate().for_each(|(row, words)| run(row, words));
-}
 
 /// Runs tasks that wait for other devices or for one another, each on a thread of its own, the last on this one unless it is
 /// rayon's, and gives what they return.

@@ -1,22 +1,19 @@
 //! The transform of one row on the CPU, for kernels that say what they mean there.
 
-mod leaves;
 mod stack;
 
-use core::any::Any;
 use core::fmt;
+use core::marker::PhantomData;
 use std::sync::Arc;
 
-use bytemuck::Zeroable;
+use bytemuck::{cast_slice, cast_slice_mut};
+use crypto_bigint::U256;
 
-use crate::arithmetic::dispatch;
 use crate::error::{Error, Result};
-use crate::field::{Field, Store, Visit};
-use crate::kernels::base::{BLOCK, LANES, restored_products};
-use crate::kernels::tree::{Origin, Tree};
+use crate::modulus::limbs;
 use crate::ring::split::Split;
 use crate::rows::Rows;
-use crate::rows::twiddles::{Layout, factors_of, header_of};
+use crate::rows::twiddles::Prime;
 
 use stack::Step;
 
@@ -57,7 +54,11 @@ mod sealed {
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Transform<W>(Arc<dyn Row<W>>);
+pub struct Transform<W> {
+    row: Arc<dyn ringforge_cpu::Transform>,
+    split: Arc<Split>,
+    words: PhantomData<fn(W)>,
+}
 
 impl<W: Word> Transform<W> {
     /// The transform modulo this one of the ring's [moduli](crate::Ring::moduli), split as these rows are.
@@ -70,10 +71,12 @@ impl<W: Word> Transform<W> {
         if modulus > limit {
             return Err(Error::TooLarge { what: "the number of a modulus", limit, got: modulus });
         }
-        make(rows, modulus).downcast::<Arc<dyn Row<W>>>().map(|row| Self(*row)).map_err(|_| Error::Unsupported {
-            job: format!("a transform on words of {} bytes in {}", size_of::<W>(), rows.ring),
-            why: "its residues have words of another size".into(),
-        })
+        let row = row(rows, modulus);
+        if row.word_bytes() != size_of::<W>() {
+            let job = format!("a transform on words of {} bytes in {}", size_of::<W>(), rows.ring);
+            return Err(Error::Unsupported { job, why: "its residues have words of another size".into() });
+        }
+        Ok(Self { row, split: Arc::new(rows.split.clone()), words: PhantomData })
     }
 
     /// From coefficients to values.
@@ -82,7 +85,7 @@ impl<W: Word> Transform<W> {
     /// [`Error::Length`] unless there are n words.
     pub fn forward(&self, row: &mut [W]) -> Result<()> {
         self.check(row)?;
-        self.0.forward(row);
+        self.row.forward(cast_slice_mut(row));
         stack::wipe::<W>(Step::Transform);
         Ok(())
     }
@@ -93,7 +96,7 @@ impl<W: Word> Transform<W> {
     /// As [`Transform::forward`].
     pub fn inverse(&self, row: &mut [W]) -> Result<()> {
         self.check(row)?;
-        self.0.inverse(row);
+        self.row.inverse(cast_slice_mut(row));
         stack::wipe::<W>(Step::Transform);
         Ok(())
     }
@@ -105,7 +108,7 @@ impl<W: Word> Transform<W> {
     pub fn multiply(&self, a: &mut [W], b: &[W]) -> Result<()> {
         self.check(a)?;
         self.check(b)?;
-        self.0.multiply(a, b);
+        self.row.multiply(cast_slice_mut(a), cast_slice(b));
         stack::wipe::<W>(Step::Product);
         Ok(())
     }
@@ -116,119 +119,32 @@ impl<W: Word> Transform<W> {
     /// [`Error::Unsupported`] for leaves of degree 5 or 7, else as [`Transform::forward`].
     pub fn invert(&self, row: &mut [W]) -> Result<bool> {
         self.check(row)?;
-        let base = self.0.split().base;
-        if !leaves::invertible(base) {
-            let job = format!("an inverse modulo leaves of degree {base}");
+        if !self.split.shape().can_be_inverted() {
+            let job = format!("an inverse modulo leaves of degree {}", self.split.base);
             return Err(Error::Unsupported { job, why: "norms halve degrees down to 1 and 3".into() });
         }
-        let exists = self.0.invert(row);
+        let exists = self.row.invert(cast_slice_mut(row));
         stack::wipe::<W>(Step::Inversion);
         Ok(exists)
     }
 
     fn check(&self, row: &[W]) -> Result<()> {
-        let (expected, got) = (self.0.split().n, row.len());
+        let (expected, got) = (self.split.n, row.len());
         if got == expected { Ok(()) } else { Err(Error::Length { what: "words of a row", expected, got }) }
     }
 }
 
 impl<W> fmt::Debug for Transform<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Transform(n {}, split {})", self.0.split().n, self.0.split())
+        write!(f, "Transform(n {}, split {})", self.split.n, self.split)
     }
 }
 
-/// A row whose arithmetic is hidden; words are n, canonical.
-trait Row<W>: Send + Sync {
-    fn split(&self) -> &Split;
-    fn forward(&self, row: &mut [W]);
-    fn inverse(&self, row: &mut [W]);
-    fn multiply(&self, a: &mut [W], b: &[W]);
-    fn invert(&self, row: &mut [W]) -> bool;
-}
-
-/// Makes a row, an `Arc<dyn Row<W>>` for the ring's own W. Not generic, so that the arithmetic of all fields is compiled here
-/// and not once more in each crate that has transforms.
-fn make(rows: &Rows, modulus: usize) -> Box<dyn Any> {
-    dispatch(&rows.ring, rows.arithmetic, Make { rows, modulus })
-}
-
-struct Make<'a> {
-    rows: &'a Rows,
-    modulus: usize,
-}
-
-impl Visit for Make<'_> {
-    type Out = Box<dyn Any>;
-
-    fn visit<F: Field, S: Store<F::Word>>(self) -> Box<dyn Any> {
-        let Rows { ring, split, .. } = self.rows;
-        let roots = &split.roots[self.modulus];
-        let one = ring.radix(&roots.q).to_le_bytes();
-        let row: Arc<dyn Row<F::Word>> = Arc::new(Parts::<F> {
-            field: F::new(&roots.q),
-            one: bytemuck::pod_read_unaligned::<S>(&one.as_ref()[..size_of::<S>()]).load(),
-            restore: self.rows.restores(),
-            split: split.clone(),
-            layout: Layout::of(split, split.layers.len()),
-            table: factors_of::<F>(split, self.modulus),
-            modulus: self.modulus,
-        });
-        Box::new(row)
-    }
-}
-
-/// What a tree borrows.
-struct Parts<F: Field> {
-    field: F,
-    /// 1 as the ring stores it.
-    one: F::Word,
-    /// Whether reduced products lack a factor.
-    restore: bool,
-    split: Split,
-    layout: Layout,
-    table: Vec<F::Twiddle>,
-    modulus: usize,
-}
-
-impl<F: Field> Parts<F> {
-    fn tree(&self) -> Tree<'_, F> {
-        let Self { field, split, layout, table, .. } = self;
-        Tree { field: *field, split, layout, header: header_of(table), table: table.as_slice().into() }
-    }
-}
-
-impl<F: Field> Row<F::Word> for Parts<F> {
-    fn split(&self) -> &Split {
-        &self.split
-    }
-
-    fn forward(&self, row: &mut [F::Word]) {
-        self.tree().forward(row);
-    }
-
-    fn inverse(&self, row: &mut [F::Word]) {
-        self.tree().inverse(row, Origin::Values);
-    }
-
-    fn multiply(&self, a: &mut [F::Word], b: &[F::Word]) {
-        let (tree, field) = (self.tree(), self.field);
-        let leaves = BLOCK / self.split.base / LANES * LANES;
-        let len = leaves * self.split.base;
-        let constants = tree.leaf_constants();
-        let mut left = [F::Word::zeroed(); BLOCK];
-        for (i, (a, b)) in a.chunks_mut(len).zip(b.chunks(len)).enumerate() {
-            let left = &mut left[..a.len()];
-            left.copy_from_slice(a);
-            let betas = &constants[constants.len().min(i * leaves)..];
-            let betas = &betas[..betas.len().min(leaves)];
-            restored_products(&tree, self.restore, betas, [left, b], a, &|out, product| {
-                *out = field.canonical(product);
-            });
-        }
-    }
-
-    fn invert(&self, row: &mut [F::Word]) -> bool {
-        leaves::invert(&self.tree(), &self.split.roots[self.modulus].q, self.one, row)
-    }
+/// Makes the transform behind. Not generic, so that other crates, which have transforms on words, have none of it.
+fn row(rows: &Rows, modulus: usize) -> Arc<dyn ringforge_cpu::Transform> {
+    let Rows { ring, split, .. } = rows;
+    let (arithmetic, q) = (rows.arithmetic.on_cpu(ring), &split.roots[modulus].q);
+    let roots = Prime::new(split, modulus, arithmetic).of_cpu(split, arithmetic, &U256::ONE);
+    let unit = limbs(&ring.radix(q));
+    arithmetic.of_cpu(ring).transform(&arithmetic.modulus(q), &roots, split.shape(), &unit, rows.restores()).into()
 }

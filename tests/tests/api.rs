@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Crates by their folders.
-const CRATES: [(&str, &str); 10] = [
+const CRATES: [(&str, &str); 11] = [
     ("ringforge", "engine"),
+    ("ringforge-cpu", "cpu"),
     ("ringforge-kernels", "kernels"),
     ("ringforge-batch", "schemes/batch"),
     ("ringforge-e8", "schemes/e8"),

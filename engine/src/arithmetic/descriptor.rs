@@ -6,7 +6,7 @@ use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::ring::Ring;
 
-/// A modulus type: each of the files beside this one describes one, with its arithmetic on the CPU.
+/// A modulus type: each of the files beside this one describes one.
 pub(crate) struct Descriptor {
     /// The type's name in the header that defines it.
     pub(super) name: &'static str,
@@ -37,7 +37,11 @@ pub(crate) struct Descriptor {
 /// Which rings a type serves.
 pub(super) enum Serves {
     /// Those that no type before it in the registry serves, whatever they split into.
-    Rings(fn(&Ring) -> bool),
+    Rings {
+        serves: fn(&Ring) -> bool,
+        /// What a CPU computes with there.
+        on_cpu: fn(&Ring) -> &'static dyn ringforge_cpu::Arithmetic,
+    },
     /// Those that split down to degree 1 by layers of two, in place of the type that serves them in general.
     Binary {
         /// Whether it is faster than that one on this device as far as is known without measuring, if it serves the ring.

@@ -1,20 +1,17 @@
 //! Odd q below 2^31 in 32-bit words, where a word holds a sum of two residues and no more: Shoup and Montgomery.
 
-use crypto_bigint::U256;
 
 use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to};
 use super::mod32::{self, montgomery_fields};
-use super::word32::{Twiddle32, mul_high, shoup, sub_once, twiddle};
-use crate::field::{Field, Visit};
-use crate::modulus::{Modulus, low_u64};
-use crate::ring::Ring;
-use crate::simd::Vectors;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod31",
     header: "mod31.cuh",
     template: none,
-    serves: Serves::Rings(|ring| up_to(ring, 31)),
+    serves: Serves::Rings {
+        serves: |ring| up_to(ring, 31),
+        on_cpu: |_| ringforge_cpu::MOD31,
+    },
     word: Word::U32,
     twiddle_bytes: 8,
     bytes: 16,
@@ -26,78 +23,3 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     is_montgomery: false,
     cost: mod32::DESCRIPTOR.cost,
 };
-
-pub(super) fn visit<V: Visit>(_: &Ring, visitor: V) -> V::Out {
-    visitor.visit::<Mod31, u32>()
-}
-
-/// Canonical everywhere.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Mod31 {
-    q: u32,
-    /// q^-1 mod 2^32
-    inverse: u32,
-}
-
-impl Field for Mod31 {
-    type Word = u32;
-    type Twiddle = Twiddle32;
-    /// Below 2^32 q.
-    type Wide = u64;
-
-    #[allow(clippy::cast_possible_truncation)] // q < 2^31
-    fn new(q: &Modulus) -> Self {
-        let q = low_u64(&q.value());
-        Self { q: q as u32, inverse: super::mod64::inverse(q) as u32 }
-    }
-
-    #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // below q
-    fn word(&self, _: &Modulus, x: &U256) -> u32 {
-        low_u64(x) as u32
-    }
-
-    #[inline(always)]
-    fn twiddle(&self, w: u32) -> Twiddle32 {
-        twiddle(w, self.q)
-    }
-
-    #[inline(always)]
-    fn mul(&self, x: u32, w: &Twiddle32) -> u32 {
-        sub_once(shoup(x, w, self.q), self.q)
-    }
-
-    #[inline(always)]
-    fn add(&self, a: u32, b: u32) -> u32 {
-        sub_once(a.wrapping_add(b), self.q)
-    }
-
-    #[inline(always)]
-    fn sub(&self, a: u32, b: u32) -> u32 {
-        let difference = a.wrapping_sub(b);
-        difference.min(difference.wrapping_add(self.q))
-    }
-
-    #[inline(always)]
-    fn wide_zero(&self) -> u64 {
-        0
-    }
-
-    /// q² < 2^31 q, so the sum is below 2^33 q.
-    #[inline(always)]
-    fn wide_mad(&self, acc: u64, a: u32, b: u32) -> u64 {
-        let sum = acc.wrapping_add(u64::from(a) * u64::from(b));
-        sum.min(sum.wrapping_sub(u64::from(self.q) << 32))
-    }
-
-    #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)] // halves
-    fn wide_reduce(&self, acc: u64) -> u32 {
-        let m = mul_high((acc as u32).wrapping_mul(self.inverse), self.q);
-        self.sub((acc >> 32) as u32, m)
-    }
-
-    fn vectors(&self) -> Option<Vectors> {
-        Vectors::of_32_bits(self.q).next()
-    }
-}

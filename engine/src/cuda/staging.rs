@@ -11,7 +11,6 @@ use crate::cuda::memory::CudaMemory;
 use crate::cuda::pinned::Pinned;
 use crate::cuda::queue::CudaQueue;
 use crate::error::{Error, Result};
-use crate::wipe;
 
 /// More than this is not kept.
 const KEPT_BYTES: usize = 512 << 20;
@@ -43,7 +42,7 @@ impl Piece {
     /// Waits, so that the memory can be freed. A failure means that the context is lost, and with it wipes under way.
     fn finish(&mut self) {
         if self.wait().is_err() {
-            wipe::bytes(self.memory.bytes_mut());
+            ringforge_cpu::wipe::bytes(self.memory.bytes_mut());
         }
     }
 
@@ -57,7 +56,7 @@ impl Piece {
             }
         }
         self.wait()?;
-        wipe::bytes(&mut self.memory.bytes_mut()[..bytes]);
+        ringforge_cpu::wipe::bytes(&mut self.memory.bytes_mut()[..bytes]);
         Ok(())
     }
 
@@ -204,7 +203,7 @@ impl Staged {
     /// Wipes memory of which nobody can tell when the GPU is done with it, and never uses it again.
     fn lose(&mut self) {
         if let Some(mut piece) = self.piece.take() {
-            wipe::bytes(piece.memory.bytes_mut());
+            ringforge_cpu::wipe::bytes(piece.memory.bytes_mut());
             std::mem::forget(piece);
         }
     }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use few::Few;
 use many::Many;
 use part::Part;
+use ringforge_cpu::threads::{self, TASK_BYTES};
+use ringforge_cpu::wide;
 
 use crate::error::Result;
 use crate::job::Op;
@@ -18,13 +20,10 @@ use crate::kernels::crt::{Stored, store_type, with_stored};
 use crate::kernels::fused::fused;
 use crate::kernels::rns::{self, Block};
 use crate::kernels::sums::{sum30::Row30, sum60::Row60};
-use crate::kernels::tree::TASK_BYTES;
 use crate::limits::Limits;
 use crate::ring::Ring;
-use crate::simd::wide;
 use crate::source::Source;
 use crate::table::Table;
-use crate::threads;
 
 /// Threads that share out the target's moduli where an element has fewer coefficients than [`WIDE`], too few to fill a large GPU:
 /// an RNS-CKKS product of one ciphertext took 6 % less time on an H200 at 2^14, 3 % at 2^15, eight of them 1 % less and more.

@@ -4,11 +4,11 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
+use ringforge_cpu::Limbs;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
-use crate::kernels::divisor256::Limbs;
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
@@ -17,7 +17,6 @@ use crate::ring::Ring;
 use crate::rows::lanes;
 use crate::source::{Built, Source};
 use crate::table::Table;
-use crate::threads;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -211,7 +210,7 @@ impl<T: Row> Kernel for Digits<T> {
         with_stored!(self, self.from.width(), S => {
             let (n, from, to) = (self.from.degree(), args.input::<S>(0)?, args.output::<T>(2)?);
             let (limbs, targets) = (self.sources.len(), self.targets.len());
-            threads::rows(to, n, &|row, out| {
+            ringforge_cpu::threads::rows(to, n, &|row, out| {
                 let (limb, i, target) = (row / targets / self.count, row / targets % self.count, row % targets);
                 self.row(&from[limb * n..][..n], (limb % limbs, i, target), out);
             });

@@ -1,15 +1,9 @@
 //! Arithmetic modulo any q of up to 256 bits, even or composite ones included: constants and CPU twin of `divisor256.cuh`.
 
 use crypto_bigint::{NonZero, U256, U768};
+use ringforge_cpu::Limbs;
 
-use crate::modulus::{Modulus, low_u64};
-
-/// Limbs, least significant first.
-pub(super) type Limbs = [u64; 4];
-
-pub(super) fn limbs(x: &U256) -> Limbs {
-    core::array::from_fn(|i| low_u64(&x.shr_vartime(64 * i as u32)))
-}
+use crate::modulus::{Modulus, limbs, low_u64};
 
 /// Digits of a factor's multiples: [`Divisor256::mul`] takes x apart into as many.
 const PARTS: usize = 5;

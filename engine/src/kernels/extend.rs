@@ -9,7 +9,6 @@ use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::ring::Ring;
 use crate::source::{Built, Source};
-use crate::threads;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -66,7 +65,7 @@ impl Kernel for Extend {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let from = args.input::<u8>(0)?;
-        threads::rows(args.output::<u8>(1)?, self.longer, &|row, to| {
+        ringforge_cpu::threads::rows(args.output::<u8>(1)?, self.longer, &|row, to| {
             let from = &from[row * self.shorter..][..self.shorter];
             let (start, zeros) = to.split_at_mut(from.len());
             start.copy_from_slice(from);

@@ -1,13 +1,9 @@
 //! The kernel `forward`: coefficients to values.
 
-use crate::arithmetic::dispatch;
 use crate::error::Result;
-use crate::field::{Field, Store, Visit};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;
-use crate::kernels::order::Reorder;
-use crate::kernels::rows::in_place;
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
@@ -82,7 +78,9 @@ impl Kernel for Forward {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
+        let data = self.rows.aligned(args.transform::<u8>(0, 1)?)?;
+        self.rows.on_cpu(args, Some(2), 3)?.forward(data);
+        Ok(())
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
@@ -92,42 +90,5 @@ impl Kernel for Forward {
 
     fn describe(&self) -> String {
         self.rows.describe_part()
-    }
-}
-
-struct Run<'a, 'b> {
-    rows: &'a Rows,
-    args: &'a mut Args<'b>,
-}
-
-impl Visit for Run<'_, '_> {
-    type Out = Result<()>;
-
-    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let trees = self.rows.trees::<F>(self.args, 2)?;
-        let data = self.args.transform::<S>(0, 1)?;
-        let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_natural(&self.rows.split));
-        self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
-            let tree = self.rows.tree_of(&trees, i);
-            if self.rows.is_first() {
-                self.rows.reduce(&tree.field, i, row);
-            }
-            if self.rows.is_whole() {
-                if order.is_none() && in_place(row, |words| tree.forward(words)) {
-                    return;
-                }
-                memory.clear();
-                memory.extend(row.iter().map(|x| x.load()));
-                tree.forward(memory);
-            } else {
-                Rows::load_between(&tree.field, self.rows.modulus_of(i), row, memory);
-                tree.forward_part(&self.rows.part, memory);
-            }
-            match &order {
-                Some(order) => order.apply(memory, row, S::store),
-                None => row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word)),
-            }
-        });
-        Ok(())
     }
 }

@@ -5,9 +5,10 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use std::sync::Arc;
 
+use ringforge_cpu::Limbs;
+
 use crate::error::Result;
 use crate::kernel::{Args, Combination, Copies, Kernel, Port, Sharing, Slice};
-use crate::kernels::divisor256::Limbs;
 use crate::kernels::linear::{multiples, multiples_text};
 use crate::kernels::target::Row;
 use crate::limits::Limits;

@@ -4,9 +4,9 @@ use core::iter;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::arithmetic::dispatch;
+use ringforge_cpu::Keys;
+
 use crate::error::{Error, Result};
-use crate::field::{Field, Store, Visit};
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;
 use crate::kernels::spread;
@@ -16,28 +16,12 @@ use crate::ring::split::Split;
 use crate::rows::{Rows, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
-use crate::threads;
 
 /// Ports of elements.
 const ELEMENTS: usize = 3;
 
 /// Threads of a block.
 const THREADS: usize = 256;
-
-/// On a CPU, values that are worked on together, and the products that are summed before a reduction.
-const TILE: usize = 64;
-const MOST_PRODUCTS: usize = 8;
-
-/// Keys of one ring for elements of another one, whose limbs are the first and the last ones of it.
-#[derive(Debug, Clone, Copy)]
-struct Keys {
-    /// Sets of keys, and keys of a set: as many as there are elements, or more, of which the others are not read.
-    sets: usize,
-    count: usize,
-    /// Limbs of a key, and limbs before those that elements do not have.
-    limbs: usize,
-    own: usize,
-}
 
 /// For each set of keys s, Σ a_j·b_(s,j): values a_j of a ring whose leaves have degree 1, one after another, keys one after
 /// another for each set, sums one after another.
@@ -136,7 +120,10 @@ impl Kernel for InnerProduct {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, self.rows.arithmetic, Run { kernel: self, args })
+        let kernels = self.rows.on_cpu(args, None, ELEMENTS)?;
+        let [values, keys] = self.rows.operands(args)?;
+        kernels.inner_product(values, (keys, self.keys), self.count, self.rows.aligned(args.output::<u8>(2)?)?);
+        Ok(())
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
@@ -145,55 +132,5 @@ impl Kernel for InnerProduct {
 
     fn describe(&self) -> String {
         format!("{} terms, {} sets, {}", self.count, self.keys.sets, self.rows.describe())
-    }
-}
-
-struct Run<'b, 'a> {
-    kernel: &'b InnerProduct,
-    args: &'b mut Args<'a>,
-}
-
-impl<'a> Visit for Run<'_, 'a> {
-    type Out = Result<()>;
-
-    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let InnerProduct { rows, count, keys, .. } = self.kernel;
-        let Keys { sets, count: kept, limbs: key_limbs, own } = *keys;
-        let trees = rows.trees_without_factors::<F>(self.args, ELEMENTS)?;
-        let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
-        let (n, limbs) = (rows.split.n, rows.ring.basis().len());
-        let restore = rows.restores();
-        threads::rows(self.args.output::<S>(2)?, n, &|i, sums| {
-            let (item, set, row) = (i / (sets * limbs), i / limbs % sets, i % limbs);
-            let tree = rows.tree_of(&trees, row);
-            let field = tree.field;
-            let first = |element: usize| (element * limbs + row) * n;
-            let key_row = if row < own { row } else { row + key_limbs - limbs };
-            let key = |element: usize| (element * key_limbs + key_row) * n;
-            for (tile, sums) in sums.chunks_mut(TILE).enumerate() {
-                let words =
-                    |all: &'a [S], first: usize| rows.reduced(&field, row, &all[first + tile * TILE..][..sums.len()]);
-                let mut totals = [None; TILE];
-                for group in (0..*count).step_by(MOST_PRODUCTS) {
-                    let mut products = [field.wide_zero(); TILE];
-                    for j in group..(*count).min(group + MOST_PRODUCTS) {
-                        let (x, y) = (words(a, first(item * count + j)), words(b, key((item * sets + set) * kept + j)));
-                        for (product, (x, y)) in products.iter_mut().zip(x.iter().zip(&*y)) {
-                            *product = field.wide_mad(*product, x.load(), y.load());
-                        }
-                    }
-                    for (total, product) in totals.iter_mut().zip(products).take(sums.len()) {
-                        let sum = field.wide_reduce(product);
-                        *total = Some(total.map_or(sum, |total| field.relax(field.add(total, sum))));
-                    }
-                }
-                for (out, total) in sums.iter_mut().zip(totals) {
-                    let total = total.unwrap_or_else(|| field.wide_reduce(field.wide_zero()));
-                    let sum = if restore { field.mul(total, tree.product_factor()) } else { total };
-                    *out = S::store(field.canonical(sum));
-                }
-            }
-        });
-        Ok(())
     }
 }

@@ -7,7 +7,6 @@ use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::source::{Built, Source};
-use crate::threads;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -61,7 +60,7 @@ impl Kernel for Interleave {
         let (from, to) = (args.input::<u8>(0)?, args.output::<u8>(1)?);
         // of each element, where it comes from, by its row or place here and its number there
         let (here, there) = if together { (rows, length) } else { (length, rows) };
-        threads::rows(to, here * element, &|outer, to| {
+        ringforge_cpu::threads::rows(to, here * element, &|outer, to| {
             for (inner, to) in to.chunks_exact_mut(element).enumerate() {
                 let number = outer % there + inner * there + outer / there * here * there;
                 to.copy_from_slice(&from[number * element..][..element]);

@@ -1,19 +1,12 @@
 //! The kernels `inverse` and `inverse_of_product`: values, or products of values, back to coefficients.
 
-use bytemuck::Zeroable;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::arithmetic::dispatch;
 use crate::error::Result;
-use crate::field::{Field, Store, Visit};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;
-use crate::kernels::order::Reorder;
-use crate::kernels::point_mul::multiply;
-use crate::kernels::rows::in_place;
-use crate::kernels::tree::Origin;
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
@@ -99,7 +92,17 @@ impl Kernel for Inverse {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, of_product: self.of_product, args })
+        let kernels = self.rows.on_cpu(args, Some(self.output() + 1), self.output() + 2)?;
+        let data = match self.of_product {
+            false => self.rows.aligned(args.transform::<u8>(0, 1)?)?,
+            true => {
+                let (operands, out) = (self.rows.operands(args)?, self.rows.aligned(args.output::<u8>(2)?)?);
+                kernels.point_mul(operands, out, false);
+                out
+            }
+        };
+        kernels.inverse(data);
+        Ok(())
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
@@ -116,56 +119,5 @@ impl Kernel for Inverse {
 
     fn describe(&self) -> String {
         self.rows.describe_part() + if self.of_product { "; fused: a product of values" } else { "" }
-    }
-}
-
-struct Run<'a, 'b> {
-    rows: &'a Rows,
-    of_product: bool,
-    args: &'a mut Args<'b>,
-}
-
-impl Visit for Run<'_, '_> {
-    type Out = Result<()>;
-
-    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let (trees, data) = match self.of_product {
-            false => (self.rows.trees::<F>(self.args, 2)?, self.args.transform::<S>(0, 1)?),
-            true => {
-                let trees = self.rows.trees::<F>(self.args, 3)?;
-                let operands = [self.args.input::<S>(0)?, self.args.input::<S>(1)?];
-                let out = self.args.output::<S>(2)?;
-                multiply(self.rows, &trees, operands, out, |field, out, product| {
-                    *out = S::store(field.canonical(product));
-                });
-                (trees, out)
-            }
-        };
-        let order = (self.rows.is_natural() && self.rows.is_last()).then(|| Reorder::to_tree(&self.rows.split));
-        self.rows.each(data, |i, row, memory: &mut Vec<F::Word>| {
-            let tree = self.rows.tree_of(&trees, i);
-            if self.rows.is_last() {
-                self.rows.reduce(&tree.field, i, row);
-            }
-            let whole = self.rows.is_whole();
-            if whole && order.is_none() && in_place(row, |words| tree.inverse(words, Origin::Values)) {
-                return;
-            }
-            match &order {
-                Some(order) => {
-                    memory.resize(row.len(), F::Word::zeroed());
-                    order.apply(row, memory, S::load);
-                }
-                None => {
-                    Rows::load_between(&tree.field, self.rows.modulus_of(i), row, memory);
-                }
-            }
-            match whole {
-                true => tree.inverse(memory, Origin::Values),
-                false => tree.inverse_part(&self.rows.part, memory),
-            }
-            row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word));
-        });
-        Ok(())
     }
 }

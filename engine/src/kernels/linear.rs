@@ -5,10 +5,10 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
+use ringforge_cpu::Limbs;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Combination, Kernel, Port, Sharing};
-use crate::kernels::divisor256::Limbs;
 use crate::kernels::fused::fused;
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
@@ -18,7 +18,6 @@ use crate::ring::Ring;
 use crate::rows::{lanes, lay_apart};
 use crate::source::{Built, Source};
 use crate::table::Table;
-use crate::threads;
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -92,7 +91,7 @@ impl<S: Row> Lanes<S> {
     /// Calls `run` with each row of an output, the first of its residues, and the arithmetic of the row.
     pub(super) fn each(&self, out: &mut [S], run: impl Fn(&mut [S], usize, Multiple<S>) + Sync) {
         let (n, basis) = (self.ring.degree(), self.ring.basis());
-        threads::rows(out, n, &|i, out| {
+        ringforge_cpu::threads::rows(out, n, &|i, out| {
             let (row, q) = (i % basis.len(), &basis[i % basis.len()]);
             let factor = |number: &U256| <S::Target as Target>::factor(q, number);
             let multiple = Multiple {

@@ -3,9 +3,10 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use ringforge_cpu::Limbs;
+
 use crate::error::Result;
 use crate::kernel::{Args, Combination, Kernel, Port};
-use crate::kernels::divisor256::Limbs;
 use crate::kernels::fused::fused;
 use crate::kernels::linear::Lanes;
 use crate::kernels::target::{Row, Target};

@@ -1,20 +1,15 @@
 //! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
 
-use crate::arithmetic::dispatch;
 use crate::error::Result;
-use crate::field::{Field, Store, Visit};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port, Role};
-use crate::kernels::base::restored_products;
 use crate::kernels::fused::fused;
-use crate::kernels::tree::Tree;
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
 use core::ops::Range;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The product of values of two elements, leaf by leaf modulo x^d − β; it may be added to values of a third one.
@@ -95,7 +90,9 @@ impl Kernel for PointMul {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         self.rows.split.check_leaves("a product of values")?;
-        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, adds: self.adds(), args })
+        let kernels = self.rows.on_cpu(args, (self.rows.split.base > 1).then_some(3), 4)?;
+        kernels.point_mul(self.rows.operands(args)?, self.rows.aligned(args.output::<u8>(2)?)?, self.adds());
+        Ok(())
     }
 
     fn product(&self) -> Option<(&Split, Order)> {
@@ -110,56 +107,4 @@ impl Kernel for PointMul {
     fn describe(&self) -> String {
         self.rows.describe()
     }
-}
-
-struct Run<'a, 'b> {
-    rows: &'a Rows,
-    adds: bool,
-    args: &'a mut Args<'b>,
-}
-
-impl Visit for Run<'_, '_> {
-    type Out = Result<()>;
-
-    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let trees = match self.rows.split.base {
-            1 => self.rows.trees_without_factors::<F>(self.args, 4)?,
-            _ => self.rows.trees::<F>(self.args, 3)?,
-        };
-        let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
-        let out = self.args.output::<S>(2)?;
-        match self.adds {
-            false => multiply(self.rows, &trees, [a, b], out, |field, out, product| {
-                *out = S::store(field.canonical(product));
-            }),
-            true => {
-                self.rows
-                    .each(out, |i, row, (): &mut ()| self.rows.reduce(&self.rows.tree_of(&trees, i).field, i, row));
-                multiply(self.rows, &trees, [a, b], out, |field, out, product| {
-                    *out = S::store(field.canonical(field.add(product, out.load())));
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Multiplies the values of elements and hands each word of the products, relaxed, to `put` with its place in `out`.
-pub(super) fn multiply<F: Field, S: Store<F::Word>>(
-    rows: &Rows,
-    trees: &[Tree<'_, F>],
-    operands: [&[S]; 2],
-    out: &mut [S],
-    put: impl Fn(&F, &mut S, F::Word) + Sync,
-) {
-    let betas: Vec<_> = trees.iter().map(|tree| rows.leaf_constants(tree)).collect();
-    let restore = rows.restores();
-    let n = rows.split.n;
-    rows.each(out, |i, row, (): &mut ()| {
-        let (tree, betas) = (rows.tree_of(trees, i), rows.tree_of::<Cow<'_, _>>(&betas, i));
-        let field = tree.field;
-        let operands = operands.map(|words| rows.reduced(&field, i, &words[i * n..][..n]));
-        let operands = operands.each_ref().map(|words| &**words);
-        restored_products(tree, restore, betas, operands, row, &|out, product| put(&field, out, product));
-    });
 }

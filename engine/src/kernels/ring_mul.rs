@@ -1,23 +1,16 @@
 //! The kernel `ring_mul`: the product of two elements from coefficients to coefficients.
 
-use bytemuck::Zeroable;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::arithmetic::dispatch;
 use crate::error::Result;
-use crate::field::{Field, Store, Visit};
 use crate::kernel::{Args, Kernel, Port};
-use crate::kernels::base::products;
 use crate::kernels::fused::fused;
-use crate::kernels::rows::in_place;
-use crate::kernels::tree::{Origin, TASK_BYTES};
 use crate::limits::Limits;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;
 use crate::table::Table;
-use crate::threads;
 use crate::tuning::Choice;
 
 /// The product of two elements of a ring.
@@ -90,7 +83,9 @@ impl Kernel for RingMul {
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         self.rows.split.check_leaves("a product")?;
-        dispatch(&self.rows.ring, self.rows.arithmetic, Run { rows: &self.rows, args })
+        let kernels = self.rows.on_cpu(args, Some(3), 4)?;
+        kernels.ring_mul(self.rows.operands(args)?, self.rows.aligned(args.output::<u8>(2)?)?);
+        Ok(())
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
@@ -99,45 +94,5 @@ impl Kernel for RingMul {
 
     fn describe(&self) -> String {
         self.rows.describe() + &self.rows.describe_choice()
-    }
-}
-
-struct Run<'a, 'b> {
-    rows: &'a Rows,
-    args: &'a mut Args<'b>,
-}
-
-impl Visit for Run<'_, '_> {
-    type Out = Result<()>;
-
-    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let trees = self.rows.trees::<F>(self.args, 3)?;
-        let (a, b) = (self.args.input::<S>(0)?, self.args.input::<S>(1)?);
-        let out = self.args.output::<S>(2)?;
-        let n = self.rows.split.n;
-        self.rows.each(out, |i, row, [x, y, z]: &mut [Vec<F::Word>; 3]| {
-            let tree = self.rows.tree_of(&trees, i);
-            for (words, operand) in [(&mut *x, a), (&mut *y, b)] {
-                words.clear();
-                let operand = self.rows.reduced(&tree.field, i, &operand[i * n..][..n]);
-                words.extend(operand.iter().map(|x| x.load()));
-            }
-            if size_of_val(&**x) > TASK_BYTES {
-                threads::join(|| tree.forward(x), || tree.forward(y));
-            } else {
-                tree.forward(x);
-                tree.forward(y);
-            }
-            let finish = |words: &mut [F::Word]| {
-                products(tree, tree.leaf_constants(), [x, y], words, &|out, product| *out = product);
-                tree.inverse(words, Origin::Products);
-            };
-            if !in_place(row, finish) {
-                z.resize(n, F::Word::zeroed());
-                finish(z);
-                row.iter_mut().zip(z).for_each(|(x, word)| *x = S::store(*word));
-            }
-        });
-        Ok(())
     }
 }

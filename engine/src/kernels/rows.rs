@@ -1,25 +1,17 @@
 //! What the built-in kernels on rows of a ring share: their ports and slots, and rows on the CPU.
 
-use std::borrow::Cow;
-
-use bytemuck::Pod;
-use crypto_bigint::U256;
+use ringforge_cpu::{Factors, Kernels};
 
 use crate::error::{Error, Result};
-use crate::field::{Field, Store};
 use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
-use crate::kernels::order::Reorder;
-use crate::kernels::tree::{TASK_BYTES, Tree};
 use crate::limits::Limits;
-use crate::modulus::Modulus;
 use crate::ring::split::Roots;
 use crate::rows::Rows;
 use crate::rows::block::Block;
-use crate::rows::twiddles::{factors_of, header, header_of};
+use crate::rows::twiddles::Prime;
 use crate::source::Source;
 use crate::table::Table;
-use crate::threads;
 
 impl Rows {
     /// These ports, then the tables of factors and the constants.
@@ -50,16 +42,6 @@ impl Rows {
             follows: self.arithmetic.word_bytes() != 8,
             ..Source::of_engine(kernel, text, self.build_part(limits, "")?)
         })
-    }
-
-    /// The constants β of all leaves in the order of the values; empty where leaves have degree 1.
-    pub(crate) fn leaf_constants<'t, F: Field>(&self, tree: &'t Tree<'_, F>) -> Cow<'t, [F::Twiddle]> {
-        let constants = tree.leaf_constants();
-        if !self.is_natural() {
-            return constants.into();
-        }
-        let order = Reorder::to_tree(&self.split);
-        (0..constants.len()).map(|leaf| constants[order.place(leaf)]).collect()
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -104,94 +86,52 @@ impl Rows {
         if self.arithmetic.hands_on(&self.ring) { port.below(capacity as u32) } else { port }
     }
 
-    /// Reads residues that a kernel of other layers left in [0, k·q) as relaxed words.
-    pub(crate) fn load_between<F: Field, S: Store<F::Word>>(field: &F, q: &Modulus, from: &[S], to: &mut Vec<F::Word>) {
-        let one = one(field, q);
-        to.clear();
-        to.extend(from.iter().map(|x| field.mul(x.load(), &one)));
-    }
-
-    /// Reduces a row of words as the ring's inputs have them, where it accepts any.
-    pub(crate) fn reduce<F: Field, S: Store<F::Word>>(&self, field: &F, row: usize, words: &mut [S]) {
-        if self.ring.accepts_any_word() {
-            let one = one(field, self.modulus_of(row));
-            words.iter_mut().for_each(|x| *x = S::store(field.reduce_any(x.load(), &one)));
-        }
-    }
-
-    /// The same for a row that is only read.
-    pub(crate) fn reduced<'a, F, S>(&self, field: &F, row: usize, words: &'a [S]) -> Cow<'a, [S]>
-    where
-        F: Field,
-        S: Store<F::Word>,
-    {
-        let mut words = Cow::Borrowed(words);
-        if self.ring.accepts_any_word() {
-            self.reduce(field, row, words.to_mut());
-        }
-        words
-    }
-
-    /// The trees of the ring's moduli, from the tables at a port and the constants behind them.
-    pub(crate) fn trees<'a, F: Field>(&'a self, args: &Args<'a>, port: usize) -> Result<Vec<Tree<'a, F>>> {
-        if !self.arithmetic.is_on_cpu() {
-            return Ok(self.own_trees(|modulus| factors_of::<F>(&self.split, modulus).into()));
-        }
-        let tables = match self.has_several() {
-            true => args.tables::<F::Twiddle>(port)?,
-            false => vec![args.input::<F::Twiddle>(port)?],
+    /// What a kernel of such rows does on the CPU, by the tables and the constants at these ports. Products need no tables where
+    /// leaves have degree 1. Where tables are those of an arithmetic for GPUs alone, factors are made here.
+    pub(crate) fn on_cpu<'a>(
+        &'a self,
+        args: &Args<'a>,
+        tables: Option<usize>,
+        constants: usize,
+    ) -> Result<Box<dyn Kernels + 'a>> {
+        let Self { ring, split, arithmetic, layout, .. } = self;
+        let broken = |why: &str| Error::Kernel { kernel: args.kernel.into(), why: why.into() };
+        let (is_on_cpu, needs_tables) = (arithmetic.is_on_cpu(), tables.is_some());
+        let tables: Option<Vec<&[u8]>> = match tables.filter(|_| is_on_cpu) {
+            Some(port) if self.has_several() => Some(args.tables(port)?),
+            Some(port) => Some(vec![args.input(port)?]),
+            None => None,
         };
-        if tables.iter().any(|table| table.len() != self.layout.len) {
-            return Err(self.broken(args, "its table has another size"));
+        let bytes = layout.len * arithmetic.twiddle_bytes();
+        if tables.iter().flatten().any(|table| table.len() != bytes || !is_aligned(table, TABLE_ALIGNMENT)) {
+            return Err(broken("its table has another size or alignment"));
         }
-        let places = (!self.layout.by_nodes(&self.split)).then(|| self.layout.places(&self.split));
-        self.trees_of(args, port + 1, |row| match &places {
-            Some(places) => places.iter().map(|&place| tables[row][place]).collect(),
-            None => Cow::Borrowed(tables[row]),
-        })
-    }
-
-    /// The same without factors, from the constants at a port: for products where leaves have degree 1.
-    pub(crate) fn trees_without_factors<'a, F: Field>(
-        &'a self,
-        args: &Args<'a>,
-        port: usize,
-    ) -> Result<Vec<Tree<'a, F>>> {
-        match self.arithmetic.is_on_cpu() {
-            true => self.trees_of(args, port, |_| Cow::Borrowed(&[])),
-            false => Ok(self.own_trees(|_| Cow::Borrowed(&[]))),
-        }
-    }
-
-    fn trees_of<'a, F: Field>(
-        &'a self,
-        args: &Args<'a>,
-        port: usize,
-        table: impl Fn(usize) -> Cow<'a, [F::Twiddle]>,
-    ) -> Result<Vec<Tree<'a, F>>> {
-        let constants = args.input::<u8>(port)?;
+        let constants: &[u8] = args.input(constants)?;
         if constants.len() != self.constants_port().bytes {
-            return Err(self.broken(args, "its constants have another size"));
+            return Err(broken("its constants have another size"));
         }
-        let tree = |(modulus, roots): (usize, &Roots)| {
-            let row = self.ring.row_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
-            let (field, header) = (F::new(&roots.q), header_of(self.header(constants, row)));
-            Tree { field, split: &self.split, layout: &self.layout, header, table: table(row) }
+        let general = arithmetic.on_cpu(ring);
+        let modulus = |(modulus, roots): (usize, &Roots)| {
+            let row = ring.row_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
+            let own = || Prime::new(split, modulus, general).of_cpu(split, general, &self.scale);
+            let given = |header| Factors::Given { header, table: tables.as_ref().map(|tables| tables[row]) };
+            let factors = match (is_on_cpu, needs_tables) {
+                (true, _) => given(self.header(constants, row).into()),
+                (false, true) => Factors::Made(own().into()),
+                (false, false) => given(general.factors(ring, &roots.q, &own().header).into()),
+            };
+            (general.modulus(&roots.q), factors)
         };
-        Ok(self.split.roots.iter().enumerate().map(tree).collect())
-    }
-
-    /// The same with factors made here, where the tables are those of an arithmetic for GPUs alone.
-    fn own_trees<'a, F: Field>(&'a self, table: impl Fn(usize) -> Cow<'a, [F::Twiddle]>) -> Vec<Tree<'a, F>> {
-        let general = self.arithmetic.on_cpu(&self.ring);
-        let tree = |(modulus, roots): (usize, &Roots)| Tree {
-            field: F::new(&roots.q),
-            split: &self.split,
-            layout: &self.layout,
-            header: header::<F>(&self.split, modulus, general, &self.scale),
-            table: table(modulus),
-        };
-        self.split.roots.iter().enumerate().map(tree).collect()
+        Ok(general.of_cpu(ring).kernels(ringforge_cpu::Rows {
+            shape: split.shape(),
+            layout,
+            moduli: split.roots.iter().enumerate().map(modulus).collect(),
+            of_row: ring.row_moduli(),
+            any_word: ring.accepts_any_word(),
+            restore: self.restores(),
+            natural: self.is_natural(),
+            part: self.part.clone(),
+        }))
     }
 
     /// Whether reduced products on the CPU lack a factor.
@@ -199,49 +139,24 @@ impl Rows {
         self.arithmetic.on_cpu(&self.ring).has_product_factor(&self.ring)
     }
 
-    /// The modulus of a row of a launch.
-    pub(crate) fn modulus_of(&self, row: usize) -> &Modulus {
-        let basis = self.ring.basis();
-        &basis[row % basis.len()]
+    /// The first two inputs, as residues.
+    pub(crate) fn operands<'a>(&self, args: &Args<'a>) -> Result<[&'a [u8]; 2]> {
+        Ok([self.aligned(args.input::<u8>(0)?)?, self.aligned(args.input::<u8>(1)?)?])
     }
 
-    /// Of these trees, that of a row of a launch.
-    pub(crate) fn tree_of<'t, T>(&self, trees: &'t [T], row: usize) -> &'t T {
-        let map = self.ring.row_moduli();
-        &trees[map[row % map.len()]]
-    }
-
-    /// Calls `run` on every row of an output: its number in the launch, its residues, and memory that may be kept from row
-    /// to row. Rows of one large element go to several threads; many elements are spread over threads by the backend.
-    pub(crate) fn each<S: Pod + Send, M: Default + Send>(
-        &self,
-        out: &mut [S],
-        run: impl Fn(usize, &mut [S], &mut M) + Sync,
-    ) {
-        let n = self.split.n;
-        let count = self.ring.basis().len();
-        if count > 1 && out.len() == n * count && size_of_val(out) > TASK_BYTES {
-            threads::rows(out, n, &|i, row| run(i, row, &mut M::default()));
-        } else {
-            let mut memory = M::default();
-            out.chunks_exact_mut(n).enumerate().for_each(|(i, row)| run(i, row, &mut memory));
+    /// Refuses bytes that do not lie as residues have to.
+    pub(crate) fn aligned<B: AsRef<[u8]>>(&self, bytes: B) -> Result<B> {
+        let needed = self.ring.width().bytes().min(align_of::<u64>());
+        match is_aligned(bytes.as_ref(), needed) {
+            true => Ok(bytes),
+            false => Err(Error::Alignment { what: "host memory of an argument", needed }),
         }
     }
-
-    pub(crate) fn broken(&self, args: &Args<'_>, why: &str) -> Error {
-        Error::Kernel { kernel: args.kernel.into(), why: why.into() }
-    }
 }
 
-/// The factor 1.
-pub(crate) fn one<F: Field>(field: &F, q: &Modulus) -> F::Twiddle {
-    field.twiddle(field.word(q, &q.reduce(&U256::ONE)))
-}
+/// To what a table of factors is aligned.
+const TABLE_ALIGNMENT: usize = 16;
 
-/// Runs `run` on a row where it lies if its residues are stored as words; says whether they are.
-pub(crate) fn in_place<S: Pod, W: Pod>(row: &mut [S], run: impl FnOnce(&mut [W])) -> bool {
-    if size_of::<S>() != size_of::<W>() {
-        return false;
-    }
-    bytemuck::try_cast_slice_mut(row).map(run).is_ok()
+fn is_aligned(bytes: &[u8], to: usize) -> bool {
+    bytes.as_ptr().addr().is_multiple_of(to)
 }

@@ -4,10 +4,11 @@ use core::fmt::Debug;
 
 use bytemuck::Pod;
 use crypto_bigint::U256;
+use ringforge_cpu::Limbs;
 
-use super::divisor256::{self, Divisor256, Factor, Limbs, limbs};
+use super::divisor256::{self, Divisor256, Factor};
 use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod};
-use crate::modulus::{Modulus, low_u64};
+use crate::modulus::{Modulus, limbs, low_u64};
 
 /// How a residue of a row is stored.
 pub(super) trait Row: Pod + Debug + Send + Sync {

@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::Range;
 
 use crypto_bigint::U256;
+use ringforge_cpu::Shape;
 
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
@@ -11,30 +12,8 @@ use crate::modulus::{Modulus, Width};
 use crate::ring::roots::{self, Constant};
 use crate::ring::{Quotient, Ring};
 
-/// The largest degree at which a transform stops by itself, and of leaves that can be multiplied.
-pub const MAX_BASE: usize = 8;
-
-/// One layer of a split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Layer {
-    /// x^(2k) − x^k + 1 into x^k − ζ and x^k − ζ^5, ζ a primitive sixth root. First layer of a trinomial ring only.
-    Sixth,
-    /// x^(2k) − z² into x^k − z and x^k + z.
-    Two,
-    /// x^(3k) − z³ into x^k − z, x^k − σz and x^k − σ²z, σ a primitive third root.
-    Three,
-}
-
-impl Layer {
-    /// Children of a node.
-    #[must_use]
-    pub const fn radix(self) -> usize {
-        match self {
-            Self::Sixth | Self::Two => 2,
-            Self::Three => 3,
-        }
-    }
-}
+#[doc(inline)]
+pub use ringforge_cpu::{Layer, MAX_BASE};
 
 /// The roots behind one modulus' transform, as plain values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,6 +110,11 @@ impl Split {
         Self { ring: ring.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
     }
 
+    /// The tree.
+    pub(crate) fn shape(&self) -> Shape<'_> {
+        Shape { n: self.n, base: self.base, layers: &self.layers }
+    }
+
     /// Whether all layers are of two, down to degree 1, which any arithmetic can transform.
     pub(crate) fn is_binary(&self) -> bool {
         self.base == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
@@ -187,19 +171,19 @@ impl Split {
     /// Whether the first layer makes two trees.
     #[must_use]
     pub fn has_sixth(&self) -> bool {
-        self.layers.first() == Some(&Layer::Sixth)
+        self.shape().has_sixth()
     }
 
     /// The number of leaves of each tree.
     #[must_use]
     pub fn tree_leaves(&self) -> usize {
-        product(&self.layers[usize::from(self.has_sixth())..])
+        self.shape().tree_leaves()
     }
 
     /// The number of leaves.
     #[must_use]
     pub fn leaves(&self) -> usize {
-        self.n / self.base
+        self.shape().leaves()
     }
 
     /// The number of layers.
@@ -211,7 +195,7 @@ impl Split {
     /// Nodes above a layer: the number of blocks that the layer splits. Below the last one, the number of leaves.
     #[must_use]
     pub fn nodes(&self, layer: usize) -> usize {
-        product(&self.layers[..layer.min(self.layers.len())])
+        self.shape().nodes(layer)
     }
 
     /// The exponent e of ρ in the constant of a node, counted from the left among the nodes above `layer`

@@ -14,7 +14,6 @@ use crate::modulus::Width;
 use crate::ring::Ring;
 use crate::ring::split::{Layer, Split};
 use crate::rows::Rows;
-use crate::rows::twiddles::ends_by_twos;
 use crate::tuning::Exchange;
 
 /// Threads that a block has, about.
@@ -165,8 +164,11 @@ impl Block {
         // on an H200, of which there is no record, forward and back, 60 bits: 2^16 friendly 778 and 704 to 721 and 684, one
         // polynomial of 32 rows 36 and 33 µs to 29 and 28; others 794 and 785 to 736 and 769, 39 and 35 µs to 31 and 33; pairs
         // forward 760 and 774, fewer back 714 and 818)
-        let own_factors =
-            heavy && is_leaf && arithmetic.twiddle_bytes() > store && ends_by_twos(split) && !rows.is_natural();
+        let own_factors = heavy
+            && is_leaf
+            && arithmetic.twiddle_bytes() > store
+            && split.shape().ends_by_twos()
+            && !rows.is_natural();
 
         let cell_bytes = cell_bytes(arithmetic, ring, &split.layers[..passes[passes.len() - 2]]);
         let last_base = if is_leaf { split.base } else { 1 };

@@ -1,18 +1,13 @@
 //! The kernel `twiddles` and the table that it makes: every factor that transforms modulo one prime need.
 
-mod fill;
-mod header;
-
 use core::ops::Range;
 use std::sync::Arc;
 
-use bytemuck::Zeroable;
 use crypto_bigint::U256;
+use ringforge_cpu::{HEADER, Layout};
 
 use crate::arithmetic::Arithmetic;
-use crate::arithmetic::dispatch;
 use crate::error::{Error, Result};
-use crate::field::{Field, Store, Visit};
 use crate::kernel::{Args, Kernel, Launch, Port};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
@@ -21,142 +16,14 @@ use crate::rows::Rows;
 use crate::source::{Built, Source};
 use crate::table::Table;
 
-use fill::Fill;
-
-/// Where the factors lie in the table of a modulus, counted in factors.
-///
-/// With s = 1/t, z the constant x^k − z of the left child of the first layer (Z under
-/// [`Layer::Sixth`]) and F = [`Arithmetic::product_factor`] it starts with
-///
-/// | entry | no layers | `Two` | `Three` | `Sixth` |
-/// | --- | --- | --- | --- | --- |
-/// | 0 | σ = ρ^(t/3), or 1 without a layer `Three` | | | |
-/// | 1 | s | s | s | s |
-/// | 2 | 1 | s z^-1 | s z^-1 | s / (2Z − 1) |
-/// | 3 | 1 | 1 | s z^-2 | Z |
-/// | 4 | F s | F s | F s | F s |
-/// | 5 | 1 | F s z^-1 | F s z^-1 | F s / (2Z − 1) |
-/// | 6 | 1 | 1 | F s z^-2 | Z |
-/// | 7 | F | F | F | F |
-///
-/// and goes on with the sections below. A job's scale k stands in [`constants`](super::constants), with s = k/t. Nodes of a layer are in order from left to right, but from layer `columns` on
-/// by columns: node number i under node j above that layer stands at place i·(nodes above it) + j, so that threads which
-/// work under neighbouring nodes read neighbouring factors. Where the last four layers are of two, roots of unity stand at the end:
-/// number i < 8 is that which the factor of node i under any node, some layers above, is more than that of node 0.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Layout {
-    /// Start of each layer's factors for the forward transform: z for each node, and z² after it under `Three`.
-    pub(crate) forward: Vec<usize>,
-    /// The same for the inverse transform: z^-1 and z^-2; Z itself under `Sixth`.
-    pub(crate) inverse: Vec<usize>,
-    /// Start of the constants β of the leaves x^d − β; there are none if d is 1.
-    pub(crate) leaves: usize,
-    /// Start of the roots of unity, and of their inverses behind them. An odd number of factors before them is made even by a
-    /// factor 1.
-    pub(crate) roots: usize,
-    /// Factors of a row.
-    pub(crate) len: usize,
-    /// The first layer that is stored by columns.
-    pub(crate) columns: usize,
-}
-
-/// Entries before the sections.
-pub(crate) const HEADER: usize = 8;
-
-/// Roots of unity of a table that has them, and as many inverses.
-const ROOTS: usize = 8;
-
 /// Threads of a block that makes a table.
 const THREADS: u32 = 128;
-
-/// Whether the last four layers are of two: then there are roots of unity in the table.
-pub(crate) fn ends_by_twos(split: &Split) -> bool {
-    split.layers.len() > 3 && split.layers.iter().rev().take(4).all(|layer| *layer == Layer::Two)
-}
-
-/// Factors of each node of a layer.
-pub(crate) const fn factors(layer: Layer) -> usize {
-    layer.radix() - 1
-}
-
-impl Layout {
-    /// The layout for a split, by columns from this layer on.
-    pub(crate) fn of(split: &Split, columns: usize) -> Self {
-        let mut end = HEADER;
-        let mut section = || {
-            let starts = split.layers.iter().enumerate().map(|(i, layer)| {
-                let start = end;
-                end += split.nodes(i) * factors(*layer);
-                start
-            });
-            starts.collect::<Vec<usize>>()
-        };
-        let (forward, inverse) = (section(), section());
-        let leaves = end;
-        if split.base > 1 {
-            end += split.leaves();
-        }
-        let roots = end.next_multiple_of(2);
-        let len = roots + if ends_by_twos(split) { 2 * ROOTS } else { 0 };
-        Self { forward, inverse, leaves, roots, len, columns }
-    }
-
-    /// Whether nodes of every layer are in order from left to right.
-    pub(crate) fn by_nodes(&self, split: &Split) -> bool {
-        self.columns >= split.layers.len()
-    }
-
-    /// For each factor of a row with all nodes in order, its place in this layout.
-    pub(crate) fn places(&self, split: &Split) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.len).collect();
-        let tops = split.nodes(self.columns);
-        let layers = split.layers.iter().enumerate().skip(self.columns);
-        let sections = layers.flat_map(|(layer, kind)| {
-            [self.forward[layer], self.inverse[layer]].map(|start| (start, split.nodes(layer), factors(*kind)))
-        });
-        let leaves = if split.base > 1 { split.leaves() } else { 0 };
-        for (start, nodes, each) in sections.chain([(self.leaves, leaves, 1)]) {
-            let inner = nodes / tops;
-            for node in 0..nodes {
-                let place = node % inner * tops + node / inner;
-                for factor in 0..each {
-                    places[start + node * each + factor] = start + place * each + factor;
-                }
-            }
-        }
-        places
-    }
-}
 
 /// The table of one of the moduli of a ring that splits like this, of factors for this arithmetic, in this layout.
 pub(crate) fn table(split: &Split, modulus: usize, arithmetic: Arithmetic, layout: &Layout) -> Table {
     let kernel = Twiddles::new(split, modulus, arithmetic, layout.clone());
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
-}
-
-/// The same on the CPU, all nodes in order.
-pub(crate) fn factors_of<F: Field>(split: &Split, modulus: usize) -> Vec<F::Twiddle> {
-    let arithmetic = Arithmetic::of(&split.ring);
-    let kernel = Twiddles::new(split, modulus, arithmetic, Layout::of(split, split.layers.len()));
-    let mut factors = vec![F::Twiddle::zeroed(); kernel.layout.len];
-    Fill::<F>::new(&kernel.split, &kernel.layout, &kernel.prime).fill(0, &mut factors);
-    factors
-}
-
-/// The entries of a table before its sections.
-pub(crate) fn header_of<T: Copy>(table: &[T]) -> [T; HEADER] {
-    core::array::from_fn(|i| table[i])
-}
-
-/// The entries before the sections, of one of the moduli, with this constant times the inverse transform.
-pub(crate) fn header<F: Field>(
-    split: &Split,
-    modulus: usize,
-    arithmetic: Arithmetic,
-    scale: &U256,
-) -> [F::Twiddle; HEADER] {
-    header::header::<F>(split, &Prime::new(split, modulus, arithmetic), scale)
 }
 
 /// Writes the factors of transforms modulo a prime; an item is one factor.
@@ -175,7 +42,7 @@ struct Twiddles {
 
 /// Plain values of one modulus.
 #[derive(Clone)]
-struct Prime {
+pub(crate) struct Prime {
     q: Modulus,
     start: U256,
     start_inverse: U256,
@@ -211,7 +78,7 @@ impl Twiddles {
 
 impl Prime {
     /// Inverses exist modulo a prime that has the split's roots: t divides q − 1, and (2Z − 1)² = −3.
-    fn new(split: &Split, modulus: usize, arithmetic: Arithmetic) -> Self {
+    pub(crate) fn new(split: &Split, modulus: usize, arithmetic: Arithmetic) -> Self {
         let Roots { q, start, step } = split.roots[modulus];
         let one = q.reduce(&U256::ONE);
         let inverse = |x: &U256| q.inverse(x).unwrap_or(one);
@@ -225,6 +92,39 @@ impl Prime {
             scale: inverse(&q.reduce(&leaves)),
             factor: arithmetic.product_factor(&split.ring, &q),
             half_sixth: if split.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
+        }
+    }
+
+    /// The entries of a table before its sections, with this constant times the inverse transform.
+    pub(crate) fn header(&self, split: &Split, scale: &U256) -> [U256; HEADER] {
+        let Self { q, start, start_inverse, step, scale: leaves, factor, half_sixth } = self;
+        let scale = &q.mul(&q.reduce(scale), leaves);
+        let t = split.tree_leaves();
+        let one = q.reduce(&U256::ONE);
+        let pow = |x: &U256, e: usize| q.pow(x, &U256::from(e as u64));
+        let sigma = if split.layers.contains(&Layer::Three) { pow(step, t / 3) } else { one };
+        let last_step = |scale: &U256| match split.layers.first() {
+            None => [*scale, one, one],
+            Some(Layer::Two) => [*scale, q.mul(scale, &pow(start_inverse, t / 2)), one],
+            Some(Layer::Three) => {
+                let z = pow(start_inverse, t / 3);
+                let second = q.mul(scale, &z);
+                [*scale, second, q.mul(&second, &z)]
+            }
+            Some(Layer::Sixth) => [*scale, q.mul(scale, half_sixth), pow(start, t)],
+        };
+        let ([a, b, c], [d, e, f]) = (last_step(scale), last_step(&q.mul(scale, factor)));
+        [sigma, a, b, c, d, e, f, *factor]
+    }
+
+    /// The roots as a CPU has them.
+    pub(crate) fn of_cpu(&self, split: &Split, arithmetic: Arithmetic, scale: &U256) -> ringforge_cpu::Roots {
+        let word = |x: &U256| arithmetic.word(&self.q, x);
+        ringforge_cpu::Roots {
+            start: word(&self.start),
+            start_inverse: word(&self.start_inverse),
+            step: word(&self.step),
+            header: self.header(split, scale).each_ref().map(word),
         }
     }
 }
@@ -261,35 +161,16 @@ impl Kernel for Twiddles {
     }
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        dispatch(&self.split.ring, self.arithmetic, Run { kernel: self, items, args })
-    }
-}
-
-/// Writes the factors of a range of items.
-struct Run<'a, 'b> {
-    kernel: &'a Twiddles,
-    items: Range<usize>,
-    args: &'a mut Args<'b>,
-}
-
-impl Visit for Run<'_, '_> {
-    type Out = Result<()>;
-
-    fn visit<F: Field, S: Store<F::Word>>(self) -> Result<()> {
-        let Twiddles { split, layout, prime, .. } = self.kernel;
-        if self.items.end > layout.len {
-            let why = format!("item {} is beyond the table", self.items.end);
-            return Err(Error::Kernel { kernel: "twiddles".into(), why });
+        let Self { split, arithmetic, layout, prime, .. } = self;
+        if items.end > layout.len {
+            return Err(Error::Kernel {
+                kernel: "twiddles".into(),
+                why: format!("item {} is beyond the table", items.end),
+            });
         }
-        let fill = Fill::<F>::new(split, layout, prime);
-        if self.kernel.arithmetic.is_on_cpu() {
-            fill.fill(self.items.start, self.args.output(1)?);
-        } else {
-            let mut factors = vec![F::Twiddle::zeroed(); self.items.len()];
-            fill.fill(self.items.start, &mut factors);
-            let bytes = self.kernel.arithmetic.factors::<F>(&prime.q, &factors);
-            self.args.output::<u8>(1)?.copy_from_slice(&bytes);
-        }
+        let (modulus, roots) = (arithmetic.modulus(&prime.q), prime.of_cpu(split, *arithmetic, &U256::ONE));
+        let words = arithmetic.of_cpu(&split.ring).table(&modulus, &roots, split.shape(), layout, items);
+        args.output::<u8>(1)?.copy_from_slice(&arithmetic.factors(&split.ring, &prime.q, &words));
         Ok(())
     }
 }

@@ -39,7 +39,8 @@ mod tests {
     use std::hint::black_box;
     use std::os::unix::fs::FileExt;
 
-    use super::super::leaves::invertible;
+    use bytemuck::{cast_slice, cast_slice_mut};
+
     use super::*;
     use crate::rows::Rows;
     use crate::transform::{Transform, Word};
@@ -78,12 +79,12 @@ mod tests {
                 let transform = Transform::<W>::of(&rows, 0).expect("a transform");
                 let mut row = vec![W::zeroed(); ring.degree()];
                 let other = row.clone();
-                let forward = depth(&mut || transform.0.forward(&mut row));
-                let inverse = depth(&mut || transform.0.inverse(&mut row));
-                let product = depth(&mut || transform.0.multiply(&mut row, &other));
-                let inversion = match invertible(rows.split().base) {
+                let forward = depth(&mut || transform.row.forward(cast_slice_mut(&mut row)));
+                let inverse = depth(&mut || transform.row.inverse(cast_slice_mut(&mut row)));
+                let product = depth(&mut || transform.row.multiply(cast_slice_mut(&mut row), cast_slice(&other)));
+                let inversion = match rows.split().shape().can_be_inverted() {
                     true => depth(&mut || {
-                        black_box(transform.0.invert(&mut row));
+                        black_box(transform.row.invert(cast_slice_mut(&mut row)));
                     }),
                     false => 0,
                 };

@@ -36,14 +36,14 @@ const NAMED: &[&str] = &[
     "ringforge::kernels::sample::weight::Weight::store",
     "ringforge::kernels::digits::Digits<T>::row",
     // of every kind of vectors
-    "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::halves",
-    "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::nodes",
-    "ringforge::simd::residues::<impl ringforge::simd::vectors::Kind for L>::quarters",
+    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::halves",
+    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::nodes",
+    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::quarters",
     // of every arithmetic
-    "<ringforge::transform::Parts<F> as ringforge::transform::Row<<F as ringforge::field::Field>::Word>>::forward",
-    "<ringforge::transform::Parts<F> as ringforge::transform::Row<<F as ringforge::field::Field>::Word>>::inverse",
-    "<ringforge::transform::Parts<F> as ringforge::transform::Row<<F as ringforge::field::Field>::Word>>::multiply",
-    "<ringforge::transform::Parts<F> as ringforge::transform::Row<<F as ringforge::field::Field>::Word>>::invert",
+    "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::forward",
+    "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::inverse",
+    "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::multiply",
+    "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::invert",
 ];
 
 /// Sources of the standard library and of others that divide lengths: by chunks, by sizes of items.
@@ -52,19 +52,19 @@ const LENGTHS: &[&str] = &["/core/src/slice/iter.rs", "/core/src/ptr/const_ptr.r
 /// Lines that divide what is public, by their file and what they say.
 const PUBLIC: &[(&str, &str)] = &[
     // sizes and numbers of nodes
-    ("engine/src/kernels/tree.rs", "self.split.n / self.split.nodes("),
-    ("engine/src/kernels/tree.rs", "size / kind.radix()"),
-    ("engine/src/kernels/tree.rs", "self.split.nodes(l) / above"),
-    ("engine/src/kernels/tree.rs", "words.len() / radix"),
-    ("engine/src/kernels/tree/parts.rs", "words.len() / "),
-    ("engine/src/kernels/tree/tile.rs", "self.split.n / self.split.nodes("),
-    ("engine/src/kernels/tree/tile.rs", "split.n / nodes"),
-    ("engine/src/kernels/tree/tile.rs", "words.len() / size"),
-    ("engine/src/kernels/tree/tile.rs", "size / kind.radix()"),
-    ("engine/src/kernels/tree/tile.rs", "rows.len() / size"),
-    ("engine/src/kernels/base.rs", "out.len() / "),
-    ("engine/src/ring/split.rs", "self.n / self.base"),
-    ("engine/src/transform.rs", "BLOCK / self.split.base"),
+    ("cpu/src/tree.rs", "self.shape.n / self.shape.nodes("),
+    ("cpu/src/tree.rs", "size / kind.radix()"),
+    ("cpu/src/tree.rs", "self.shape.nodes(l) / above"),
+    ("cpu/src/tree.rs", "words.len() / radix"),
+    ("cpu/src/tree/parts.rs", "words.len() / "),
+    ("cpu/src/tree/tile.rs", "self.shape.n / self.shape.nodes("),
+    ("cpu/src/tree/tile.rs", "shape.n / nodes"),
+    ("cpu/src/tree/tile.rs", "words.len() / size"),
+    ("cpu/src/tree/tile.rs", "size / kind.radix()"),
+    ("cpu/src/tree/tile.rs", "rows.len() / size"),
+    ("cpu/src/base.rs", "out.len() / "),
+    ("cpu/src/shape.rs", "self.n / self.base"),
+    ("cpu/src/transform.rs", "BLOCK / self.base"),
     // digits of public keys
     ("schemes/ctru-prime/src/radix.rs", "number(&bytes[level.offset..]) % level.last"),
     ("schemes/ctru-prime/src/radix.rs", "r % level.modulus"),
@@ -83,7 +83,7 @@ const OUTCOMES: &[(&str, &str)] = &[
 ];
 
 /// Sources that call by pointers, or jump by a table: to what is named, or as what is public says, such as a step's kind.
-const POINTERS: &[&str] = &["engine/src/transform.rs", "engine/src/simd/vectors.rs", "engine/src/simd/residues.rs"];
+const POINTERS: &[&str] = &["engine/src/transform.rs", "cpu/src/simd/vectors.rs", "cpu/src/simd/residues.rs"];
 
 /// Functions beyond which nobody looks, by how names begin: panics, messages, threads.
 const ENDS: &[&str] = &[
@@ -124,7 +124,7 @@ fn program(level: &str) -> Result<PathBuf, Box<dyn Error>> {
         "--config",
         "profile.release.strip='none'",
     ]);
-    for package in ["", "-e8", "-batch", "-ctru", "-ctru-prime", "-sm2", "-constant-time"] {
+    for package in ["", "-cpu", "-e8", "-batch", "-ctru", "-ctru-prime", "-sm2", "-constant-time"] {
         for setting in [format!("opt-level={level}"), "debug='line-tables-only'".into()] {
             cargo.args(["--config", &format!("profile.release.package.ringforge{package}.{setting}")]);
         }

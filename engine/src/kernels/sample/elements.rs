@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crypto_bigint::{NonZero, U256, U512};
+use ringforge_cpu::Limbs;
 
 use crate::kernel::Launch;
 use crate::kernels::crt::{Divisor, store_type};
-use crate::kernels::divisor256::{Divisor256, Limbs, limbs};
+use crate::kernels::divisor256::Divisor256;
 use crate::kernels::rns;
 use crate::kernels::spread::spread;
-use crate::modulus::{Modulus, Width, low_u64};
+use crate::modulus::{Modulus, Width, limbs, low_u64};
 use crate::ring::Ring;
 use crate::rows::lanes;
 use crate::source::Built;

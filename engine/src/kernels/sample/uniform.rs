@@ -4,22 +4,22 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
+use ringforge_cpu::Limbs;
 use zeroize::Zeroizing;
 
 use crate::draws::Draws;
 use crate::error::Result;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::crt::{Divisor, store_type};
-use crate::kernels::divisor256::{Divisor256, Limbs, bits_from, limbs};
+use crate::kernels::divisor256::{Divisor256, bits_from};
 use crate::kernels::rns::{self, Weighted};
 use crate::kernels::sample::key;
 use crate::kernels::spread::spread;
 use crate::limits::Limits;
-use crate::modulus::{Modulus, Width, low_u64};
+use crate::modulus::{Modulus, Width, limbs, low_u64};
 use crate::ring::Ring;
 use crate::source::{Built, Source};
 use crate::table::Table;
-use crate::threads;
 
 /// Uniform residues.
 ///
@@ -171,7 +171,7 @@ impl Kernel for Uniform {
         let draws = key::of_items(&self.ports[0], items, keys);
         for (draws, out) in draws.zip(out.chunks_exact_mut(self.ring.bytes())) {
             let draws = draws?;
-            threads::rows(out, row, &|row, out| self.row(&draws, row, out));
+            ringforge_cpu::threads::rows(out, row, &|row, out| self.row(&draws, row, out));
         }
         Ok(())
     }

@@ -120,7 +120,7 @@ fn entries_are_as_defined_in_every_range() {
 /// The table of one of the moduli.
 fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
     let (ring, q) = (&split.ring, &split.roots[modulus].q);
-    let kernel = Twiddles::new(split, modulus, arithmetic, Layout::of(split, split.layers.len()));
+    let kernel = Twiddles::new(split, modulus, arithmetic, Layout::of(split.shape(), split.layers.len()));
     let each = arithmetic.twiddle_bytes();
     let len = kernel.layout.len;
     let table = made(&kernel, 0..len);
@@ -154,9 +154,9 @@ fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
         }
     }
     for columns in 0..split.layers.len() {
-        let by_columns = Twiddles::new(split, modulus, arithmetic, Layout::of(split, columns));
+        let by_columns = Twiddles::new(split, modulus, arithmetic, Layout::of(split.shape(), columns));
         let entries = made(&by_columns, 0..len);
-        for (entry, place) in table.chunks_exact(each).zip(by_columns.layout.places(split)) {
+        for (entry, place) in table.chunks_exact(each).zip(by_columns.layout.places(split.shape())) {
             assert_eq!(entry, &entries[place * each..][..each], "{ring} columns {columns}");
         }
         let middle = len / 3..len - 1;

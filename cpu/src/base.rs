@@ -3,10 +3,10 @@
 use bytemuck::Zeroable;
 
 use crate::field::{Field, Store};
-use crate::kernels::tree::{TASK_BYTES, Tree};
-use crate::ring::split::MAX_BASE;
+use crate::shape::MAX_BASE;
 use crate::simd::wide;
-use crate::threads;
+use crate::threads::{self, TASK_BYTES};
+use crate::tree::Tree;
 
 /// Leaves that are worked on together, one in each lane of vectors.
 pub(crate) const LANES: usize = 64;
@@ -26,7 +26,7 @@ pub(crate) fn products<F: Field, A: Store<F::Word>, O: Send>(
     out: &mut [O],
     put: &(impl Fn(&mut O, F::Word) + Sync),
 ) {
-    let d = tree.split.base;
+    let d = tree.shape.base;
     if size_of_val(out) > TASK_BYTES {
         let middle = out.len() / d / 2;
         let ((a, c), (b, d)) = (a.split_at(middle * d), b.split_at(middle * d));

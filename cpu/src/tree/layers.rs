@@ -4,11 +4,10 @@
 use core::ops::Range;
 
 use crate::field::Field;
-use crate::kernels::tree::butterflies::{forward_sixth, forward_three, forward_two, inverse_threes, inverse_two};
-use crate::kernels::tree::parts::{three_parts, two_parts};
-use crate::kernels::tree::{Origin, Tree};
-use crate::ring::split::Layer;
-use crate::rows::twiddles::factors;
+use crate::shape::Layer;
+use crate::tree::butterflies::{forward_sixth, forward_three, forward_two, inverse_threes, inverse_two};
+use crate::tree::parts::{three_parts, two_parts};
+use crate::tree::{Origin, Tree};
 
 impl<F: Field> Tree<'_, F> {
     /// These layers from above. in: relaxed   out: canonical
@@ -63,8 +62,8 @@ impl<F: Field> Tree<'_, F> {
         words: &mut [F::Word],
         run: &impl Fn(Layer, &[F::Twiddle], &mut [F::Word]),
     ) {
-        let (kind, nodes) = (self.split.layers[layer], self.split.nodes(layer));
-        let z = self.table[sections[layer]..].chunks_exact(factors(kind));
-        words.chunks_exact_mut(self.split.n / nodes).zip(z).for_each(|(words, z)| run(kind, z, words));
+        let (kind, nodes) = (self.shape.layers[layer], self.shape.nodes(layer));
+        let z = self.table[sections[layer]..].chunks_exact(kind.factors());
+        words.chunks_exact_mut(self.shape.n / nodes).zip(z).for_each(|(words, z)| run(kind, z, words));
     }
 }

@@ -9,19 +9,16 @@ mod vectors;
 use std::borrow::Cow;
 
 use crate::field::Field;
-use crate::ring::split::{Layer, Split};
-use crate::rows::twiddles::{HEADER, Layout, factors};
+use crate::layout::{HEADER, Layout};
+use crate::shape::{Layer, Shape};
 use crate::simd::{Step, Vectors, wide};
-use crate::threads;
+use crate::threads::{self, TASK_BYTES};
 
 use butterflies::{forward_two, forward_twos, inverse_three, inverse_two, inverse_twos};
 use parts::{three_parts, two_parts};
 
 /// Bytes of a block that stays in the nearest cache, and is worked on layer by layer.
 const NEAR_BYTES: usize = 32 << 10;
-
-/// Bytes of work worth a thread of its own.
-pub(crate) const TASK_BYTES: usize = 64 << 10;
 
 /// Entries of the table's header.
 const THIRD_ROOT: usize = 0;
@@ -44,7 +41,7 @@ pub(crate) enum Origin {
 /// The tree of one row, with its factors.
 pub(crate) struct Tree<'a, F: Field> {
     pub(crate) field: F,
-    pub(crate) split: &'a Split,
+    pub(crate) shape: Shape<'a>,
     pub(crate) layout: &'a Layout,
     /// The entries before the sections, with the scale of the job.
     pub(crate) header: [F::Twiddle; HEADER],
@@ -65,9 +62,9 @@ impl<F: Field> Tree<'_, F> {
 
     /// The constants β of all leaves; empty where leaves have degree 1.
     pub(crate) fn leaf_constants(&self) -> &[F::Twiddle] {
-        match self.split.base {
+        match self.shape.base {
             1 => &[],
-            _ => &self.table[self.layout.leaves..][..self.split.leaves()],
+            _ => &self.table[self.layout.leaves..][..self.shape.leaves()],
         }
     }
 
@@ -82,7 +79,7 @@ impl<F: Field> Tree<'_, F> {
     }
 
     fn inverse_with(&self, words: &mut [F::Word], origin: Origin, vectors: Option<Vectors>) {
-        if self.split.layers.is_empty() {
+        if self.shape.layers.is_empty() {
             // no layer but the scale
         } else if size_of_val(words) <= NEAR_BYTES {
             self.inverse_node(1, 0, words, vectors);
@@ -97,7 +94,7 @@ impl<F: Field> Tree<'_, F> {
         let (field, header) = (self.field, &self.header);
         let scale = if origin == Origin::Values { SCALE } else { PRODUCT_SCALE };
         let [s, second, third] = [&header[scale], &header[scale + 1], &header[scale + 2]];
-        let Some(top) = self.split.layers.first() else {
+        let Some(top) = self.shape.layers.first() else {
             words.iter_mut().for_each(|x| *x = field.canonical(field.mul(*x, s)));
             return;
         };
@@ -133,7 +130,7 @@ impl<F: Field> Tree<'_, F> {
 
     /// From a node above `layer` down to its leaves. in: loose   out: canonical
     fn forward_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
-        if size_of_val(words) <= NEAR_BYTES || layer == self.split.layers.len() {
+        if size_of_val(words) <= NEAR_BYTES || layer == self.shape.layers.len() {
             return match vectors {
                 Some(vectors) => self.forward_in_vectors(layer, node, words, vectors),
                 None => wide(
@@ -142,8 +139,8 @@ impl<F: Field> Tree<'_, F> {
                 ),
             };
         }
-        let kind = self.split.layers[layer];
-        let z = &self.table[self.layout.forward[layer] + node * factors(kind)..];
+        let kind = self.shape.layers[layer];
+        let z = &self.table[self.layout.forward[layer] + node * kind.factors()..];
         match vectors {
             Some(vectors) => two_parts(words, &|lo, hi| vectors.halves(Step::Forward, lo, hi, &z[..1])),
             None => self.step_down(kind, z, words),
@@ -155,10 +152,10 @@ impl<F: Field> Tree<'_, F> {
     #[inline(always)]
     fn forward_near(&self, layer: usize, mut first: usize, words: &mut [F::Word]) {
         let field = self.field;
-        let tiles = tile::first_layer::<F>(self.split).max(layer);
-        let mut size = self.split.n / self.split.nodes(layer);
-        for (l, &kind) in self.split.layers.iter().enumerate().take(tiles).skip(layer) {
-            let z = &self.table[self.layout.forward[l] + first * factors(kind)..];
+        let tiles = tile::first_layer::<F>(self.shape).max(layer);
+        let mut size = self.shape.n / self.shape.nodes(layer);
+        for (l, &kind) in self.shape.layers.iter().enumerate().take(tiles).skip(layer) {
+            let z = &self.table[self.layout.forward[l] + first * kind.factors()..];
             let part = size / kind.radix();
             match kind {
                 Layer::Two => match part {
@@ -172,7 +169,7 @@ impl<F: Field> Tree<'_, F> {
                     }
                 },
                 Layer::Sixth | Layer::Three => {
-                    for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(factors(kind))) {
+                    for (words, z) in words.chunks_exact_mut(size).zip(z.chunks_exact(kind.factors())) {
                         self.step_down(kind, z, words);
                     }
                 }
@@ -180,7 +177,7 @@ impl<F: Field> Tree<'_, F> {
             (size, first) = (part, first * kind.radix());
         }
         // known when this is compiled, so that no memory waits for tiles that never come
-        if tile::are_for::<F>() && tiles < self.split.layers.len() {
+        if tile::are_for::<F>() && tiles < self.shape.layers.len() {
             self.forward_tiles(tiles, first, words);
         } else {
             words.iter_mut().for_each(|x| *x = field.canonical(*x));
@@ -191,7 +188,7 @@ impl<F: Field> Tree<'_, F> {
     ///
     /// in, out: relaxed
     fn inverse_node(&self, layer: usize, node: usize, words: &mut [F::Word], vectors: Option<Vectors>) {
-        if size_of_val(words) <= NEAR_BYTES || layer == self.split.layers.len() {
+        if size_of_val(words) <= NEAR_BYTES || layer == self.shape.layers.len() {
             return match vectors {
                 Some(vectors) => self.inverse_in_vectors(layer, node, words, vectors),
                 None => wide(
@@ -201,8 +198,8 @@ impl<F: Field> Tree<'_, F> {
             };
         }
         self.children(layer, node, words, &|node, child| self.inverse_node(layer + 1, node, child, vectors));
-        let kind = self.split.layers[layer];
-        let z = &self.table[self.layout.inverse[layer] + node * factors(kind)..];
+        let kind = self.shape.layers[layer];
+        let z = &self.table[self.layout.inverse[layer] + node * kind.factors()..];
         match vectors {
             Some(vectors) => two_parts(words, &|lo, hi| vectors.halves(Step::Inverse, lo, hi, &z[..1])),
             None => self.step_up(kind, z, words),
@@ -213,15 +210,15 @@ impl<F: Field> Tree<'_, F> {
     #[inline(always)]
     fn inverse_near(&self, layer: usize, first: usize, words: &mut [F::Word]) {
         let field = self.field;
-        let above = self.split.nodes(layer);
-        let number = |l| first * (self.split.nodes(l) / above);
-        let tiles = tile::first_layer::<F>(self.split).max(layer);
-        if tile::are_for::<F>() && tiles < self.split.layers.len() {
+        let above = self.shape.nodes(layer);
+        let number = |l| first * (self.shape.nodes(l) / above);
+        let tiles = tile::first_layer::<F>(self.shape).max(layer);
+        if tile::are_for::<F>() && tiles < self.shape.layers.len() {
             self.inverse_tiles(tiles, number(tiles), words);
         }
-        let mut part = self.split.n / self.split.nodes(tiles);
-        for (l, &kind) in self.split.layers.iter().enumerate().take(tiles).skip(layer).rev() {
-            let z = &self.table[self.layout.inverse[l] + number(l) * factors(kind)..];
+        let mut part = self.shape.n / self.shape.nodes(tiles);
+        for (l, &kind) in self.shape.layers.iter().enumerate().take(tiles).skip(layer).rev() {
+            let z = &self.table[self.layout.inverse[l] + number(l) * kind.factors()..];
             let size = part * kind.radix();
             match kind {
                 Layer::Two | Layer::Sixth => match part {
@@ -252,7 +249,7 @@ impl<F: Field> Tree<'_, F> {
         words: &mut [F::Word],
         run: &(impl Fn(usize, &mut [F::Word]) + Sync),
     ) {
-        let radix = self.split.layers[layer].radix();
+        let radix = self.shape.layers[layer].radix();
         let far = size_of_val(words) > TASK_BYTES;
         let (a, rest) = words.split_at_mut(words.len() / radix);
         let (b, c) = rest.split_at_mut(a.len());

@@ -3,7 +3,7 @@
 use zeroize::optimization_barrier;
 
 /// Overwrites bytes with zeros, as fast as plain stores do it.
-pub(crate) fn bytes(bytes: &mut [u8]) {
+pub fn bytes(bytes: &mut [u8]) {
     bytes.fill(0);
     optimization_barrier(bytes);
 }

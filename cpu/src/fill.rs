@@ -1,25 +1,23 @@
-//! Computes factors of a table, for any range of its entries.
+//! Computes the factors of a table, for any range of its entries.
 
 use core::ops::Range;
 
-use crypto_bigint::U256;
+use crate::field::{Field, power, word};
+use crate::layout::{HEADER, Layout, ROOTS};
+use crate::shape::{Layer, Shape};
+use crate::{Modulus, Roots};
 
-use super::header::header;
-use super::{HEADER, Layout, Prime, ROOTS, factors};
-use crate::field::{Field, power};
-use crate::ring::split::{Layer, Split};
-
-/// Writes factors.
-pub(super) struct Fill<'a, F: Field> {
-    split: &'a Split,
+/// Writes factors, as words.
+pub(crate) struct Fill<'a, F: Field> {
+    shape: Shape<'a>,
     layout: &'a Layout,
-    prime: &'a Prime,
     field: F,
     one: F::Word,
     start: F::Word,
     start_inverse: F::Word,
     /// ρ^(2^i)
     squares: Vec<F::Twiddle>,
+    header: [F::Word; HEADER],
 }
 
 /// A part of a table: the factors with this power of z for each node of a layer, every `stride`-th from `start`.
@@ -33,37 +31,36 @@ struct Section {
 }
 
 impl<'a, F: Field> Fill<'a, F> {
-    pub(super) fn new(split: &'a Split, layout: &'a Layout, prime: &'a Prime) -> Self {
-        let field = F::new(&prime.q);
-        let word = |x: &U256| field.word(&prime.q, x);
-        let one = word(&prime.q.reduce(&U256::ONE));
-        let bits = usize::BITS - split.tree_leaves().leading_zeros();
-        let squares = core::iter::successors(Some(field.twiddle(word(&prime.step))), |square| {
+    pub(crate) fn new(modulus: &Modulus, roots: &Roots, shape: Shape<'a>, layout: &'a Layout) -> Self {
+        let field = F::new(&modulus.q);
+        let one = word(&modulus.one);
+        let bits = usize::BITS - shape.tree_leaves().leading_zeros();
+        let squares = core::iter::successors(Some(field.twiddle(word(&roots.step))), |square| {
             let power = field.canonical(field.mul(one, square));
             Some(field.twiddle(field.canonical(field.mul(power, square))))
         });
         Self {
-            split,
+            shape,
             layout,
-            prime,
             field,
             one,
-            start: word(&prime.start),
-            start_inverse: word(&prime.start_inverse),
+            start: word(&roots.start),
+            start_inverse: word(&roots.start_inverse),
             squares: squares.take(bits as usize).collect(),
+            header: roots.header.each_ref().map(word),
         }
     }
 
     /// Writes the factors from entry `first` on.
-    pub(super) fn fill(&self, first: usize, out: &mut [F::Twiddle]) {
-        let Self { split, layout, .. } = self;
-        if layout.by_nodes(split) {
+    pub(crate) fn fill(&self, first: usize, out: &mut [F::Word]) {
+        let Self { shape, layout, .. } = *self;
+        if layout.by_nodes(shape) {
             return self.fill_by_nodes(first, out);
         }
-        let mut row = vec![self.field.twiddle(self.one); layout.len];
+        let mut row = vec![self.one; layout.len];
         self.fill_by_nodes(0, &mut row);
         let end = first + out.len();
-        for (factor, place) in row.into_iter().zip(layout.places(split)) {
+        for (factor, place) in row.into_iter().zip(layout.places(shape)) {
             if (first..end).contains(&place) {
                 out[place - first] = factor;
             }
@@ -71,43 +68,40 @@ impl<'a, F: Field> Fill<'a, F> {
     }
 
     /// The same with all nodes in order.
-    fn fill_by_nodes(&self, first: usize, out: &mut [F::Twiddle]) {
-        let Self { split, layout, .. } = self;
+    pub(crate) fn fill_by_nodes(&self, first: usize, out: &mut [F::Word]) {
+        let Self { shape, layout, .. } = *self;
         let end = first + out.len();
         if first < HEADER {
-            let header = header::<F>(split, self.prime, &U256::ONE);
-            for (to, from) in out.iter_mut().zip(&header[first..]) {
-                *to = *from;
-            }
+            out.iter_mut().zip(&self.header[first..]).for_each(|(to, from)| *to = *from);
         }
-        for (layer, kind) in split.layers.iter().enumerate() {
+        for (layer, kind) in shape.layers.iter().enumerate() {
             for (start, sign) in [(layout.forward[layer], 1), (layout.inverse[layer], -1)] {
-                for power in 1..=factors(*kind) {
-                    let nodes = split.nodes(layer);
+                for power in 1..=kind.factors() {
+                    let nodes = shape.nodes(layer);
                     let power_sign = if *kind == Layer::Sixth { 1 } else { sign * power as i64 };
                     let start = start + power - 1;
-                    let section = Section { start, stride: factors(*kind), nodes, layer, power: power_sign };
+                    let section = Section { start, stride: kind.factors(), nodes, layer, power: power_sign };
                     self.section(&section, first, out);
                 }
             }
         }
-        if split.base > 1 {
-            let (nodes, layer) = (split.leaves(), split.layers.len());
+        if shape.base > 1 {
+            let (nodes, layer) = (shape.leaves(), shape.layers.len());
             self.section(&Section { start: layout.leaves, stride: 1, nodes, layer, power: 1 }, first, out);
         }
-        let used = if split.base > 1 { layout.leaves + split.leaves() } else { layout.leaves };
+        let used = if shape.base > 1 { layout.leaves + shape.leaves() } else { layout.leaves };
         for entry in used.max(first)..layout.len.min(end) {
-            out[entry - first] = self.field.twiddle(if entry < layout.roots { self.one } else { self.root(entry) });
+            out[entry - first] = if entry < layout.roots { self.one } else { self.root(entry) };
         }
     }
 
     /// Writes the part of a section that lies in `out`, whose first entry is number `first`.
-    fn section(&self, section: &Section, first: usize, out: &mut [F::Twiddle]) {
-        let split = self.split;
+    fn section(&self, section: &Section, first: usize, out: &mut [F::Word]) {
+        let shape = self.shape;
         let end = first + out.len();
         let from = first.saturating_sub(section.start).div_ceil(section.stride);
         let to = end.saturating_sub(section.start).div_ceil(section.stride).min(section.nodes);
-        let half = if split.has_sixth() && section.layer > 0 { section.nodes / 2 } else { section.nodes };
+        let half = if shape.has_sixth() && section.layer > 0 { section.nodes / 2 } else { section.nodes };
         for (nodes, right) in [(from..to.min(half), false), (from.max(half)..to, true)] {
             if nodes.is_empty() {
                 continue;
@@ -115,7 +109,7 @@ impl<'a, F: Field> Fill<'a, F> {
             let count = nodes.len();
             let entries = out[section.start + nodes.start * section.stride - first..].iter_mut();
             for (entry, word) in entries.step_by(section.stride).zip(self.run(section, nodes, right)).take(count) {
-                *entry = self.field.twiddle(word);
+                *entry = word;
             }
         }
     }
@@ -125,14 +119,14 @@ impl<'a, F: Field> Fill<'a, F> {
     /// The exponent is a sum over the node's digits, so from one node to the next it changes by as many different
     /// amounts as there are digits: one product a factor.
     fn run(&self, section: &Section, nodes: Range<usize>, right: bool) -> impl Iterator<Item = F::Word> {
-        let split = self.split;
-        let t = split.tree_leaves() as u64;
-        let first = usize::from(split.has_sixth()).min(section.layer);
-        let radix = match split.layers.get(section.layer) {
+        let shape = self.shape;
+        let t = shape.tree_leaves() as u64;
+        let first = usize::from(shape.has_sixth()).min(section.layer);
+        let radix = match shape.layers.get(section.layer) {
             Some(Layer::Sixth) | None => 1,
             Some(layer) => layer.radix() as u64,
         };
-        let above: Vec<u64> = split.layers[first..section.layer].iter().map(|layer| layer.radix() as u64).collect();
+        let above: Vec<u64> = shape.layers[first..section.layer].iter().map(|layer| layer.radix() as u64).collect();
         let gamma = t / above.iter().product::<u64>() / radix;
         let exponent = |e: u64| -> u64 {
             let e = (u128::from(e) * u128::from(section.power.unsigned_abs()) % u128::from(t)) as u64;
@@ -169,7 +163,7 @@ impl<'a, F: Field> Fill<'a, F> {
 
     /// An entry behind the sections.
     fn root(&self, entry: usize) -> F::Word {
-        let (i, t) = ((entry - self.layout.roots) as u64, self.split.tree_leaves() as u64);
+        let (i, t) = ((entry - self.layout.roots) as u64, self.shape.tree_leaves() as u64);
         let e = (i & 1) * (t / 4) + (i >> 1 & 1) * (t / 8) + (i >> 2 & 1) * (t / 16);
         self.root_power(if i < ROOTS as u64 || e == 0 { e } else { t - e })
     }
@@ -179,4 +173,17 @@ impl<'a, F: Field> Fill<'a, F> {
         let factors = self.squares.iter().enumerate().filter(|(bit, _)| e >> bit & 1 == 1);
         factors.fold(self.one, |power, (_, square)| self.field.canonical(self.field.mul(power, square)))
     }
+}
+
+/// The factors of a whole table with all nodes in order.
+pub(crate) fn factors<F: Field>(
+    modulus: &Modulus,
+    roots: &Roots,
+    shape: Shape<'_>,
+    layout: &Layout,
+) -> Vec<F::Twiddle> {
+    let fill = Fill::<F>::new(modulus, roots, shape, layout);
+    let mut words = vec![fill.one; layout.len];
+    fill.fill_by_nodes(0, &mut words);
+    words.into_iter().map(|word| fill.field.twiddle(word)).collect()
 }

@@ -13,7 +13,8 @@ mod narrow;
 mod residues;
 #[cfg(target_arch = "x86_64")]
 mod short;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no other CPU has vectors here yet
+// no other CPU has vectors here yet
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod vectors;
 #[cfg(target_arch = "x86_64")]
 mod zmm;
@@ -22,7 +23,7 @@ pub(crate) use vectors::{Step, Vectors};
 
 /// Runs a loop with the widest instructions that this CPU has. The closure and what it calls should be inlined.
 #[inline(always)]
-pub(crate) fn wide<R>(run: impl FnOnce() -> R) -> R {
+pub fn wide<R>(run: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
         // SAFETY: the CPU has the features that the function is compiled for.

@@ -1,8 +1,7 @@
 //! Halves and thirds of a node, cut into pieces for several threads.
 
-use super::TASK_BYTES;
 use crate::simd::apart;
-use crate::threads;
+use crate::threads::{self, TASK_BYTES};
 
 /// Runs a layer on both halves of a node, cut into pieces for several threads where that is worth it.
 pub(super) fn two_parts<W: Send>(words: &mut [W], run: &(impl Fn(&mut [W], &mut [W]) + Sync)) {

@@ -38,13 +38,8 @@ pub(super) fn sub_once(x: u32, m: u32) -> u32 {
 macro_rules! lazy_32 {
     () => {
         type Word = u32;
-        type Twiddle = $crate::arithmetic::word32::Twiddle32;
+        type Twiddle = $crate::field::word32::Twiddle32;
 
-        #[inline(always)]
-        #[allow(clippy::cast_possible_truncation)] // below q
-        fn word(&self, _: &Modulus, x: &U256) -> u32 {
-            low_u64(x) as u32
-        }
         #[inline(always)]
         fn twiddle(&self, w: u32) -> Twiddle32 {
             twiddle(w, self.q)

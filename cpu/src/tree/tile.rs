@@ -7,8 +7,7 @@ use bytemuck::Zeroable;
 use super::Tree;
 use super::butterflies::{back_three, back_two, three, two};
 use crate::field::Field;
-use crate::ring::split::{Layer, Split};
-use crate::rows::twiddles::factors;
+use crate::shape::{Layer, Shape};
 
 /// Nodes of a tile.
 const LANES: usize = 32;
@@ -25,11 +24,11 @@ pub(super) const fn are_for<F: Field>() -> bool {
 }
 
 /// The layer above which nodes are worked on in tiles, down to their leaves; behind the last layer where none are.
-pub(super) fn first_layer<F: Field>(split: &Split) -> usize {
-    let layers = split.layers.len();
+pub(super) fn first_layer<F: Field>(shape: Shape<'_>) -> usize {
+    let layers = shape.layers.len();
     let in_tiles = |&layer: &usize| {
-        let nodes = split.nodes(layer);
-        are_for::<F>() && nodes >= LANES && split.n / nodes <= ROWS
+        let nodes = shape.nodes(layer);
+        are_for::<F>() && nodes >= LANES && shape.n / nodes <= ROWS
     };
     (1..layers).find(in_tiles).unwrap_or(layers)
 }
@@ -38,11 +37,11 @@ impl<F: Field> Tree<'_, F> {
     /// From nodes above `layer`, the first of them number `first`, down to their leaves. in: loose   out: canonical
     #[inline(always)]
     pub(super) fn forward_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
-        let size = self.split.n / self.split.nodes(layer);
+        let size = self.shape.n / self.shape.nodes(layer);
         let mut rows = [[F::Word::zeroed(); LANES]; ROWS];
         for (tile, words) in words.chunks_mut(size * LANES).enumerate() {
             load::<F>(&mut rows[..size], words);
-            for l in layer..self.split.layers.len() {
+            for l in layer..self.shape.layers.len() {
                 let start = self.layout.forward[l];
                 let nodes = first + tile * LANES..first + tile * LANES + words.len() / size;
                 self.tile_layer(l, start, nodes, &mut rows[..size], two, three);
@@ -54,11 +53,11 @@ impl<F: Field> Tree<'_, F> {
     /// From leaves up to the nodes above `layer`, the first of them number `first`. in, out: relaxed
     #[inline(always)]
     pub(super) fn inverse_tiles(&self, layer: usize, first: usize, words: &mut [F::Word]) {
-        let size = self.split.n / self.split.nodes(layer);
+        let size = self.shape.n / self.shape.nodes(layer);
         let mut rows = [[F::Word::zeroed(); LANES]; ROWS];
         for (tile, words) in words.chunks_mut(size * LANES).enumerate() {
             load::<F>(&mut rows[..size], words);
-            for l in (layer..self.split.layers.len()).rev() {
+            for l in (layer..self.shape.layers.len()).rev() {
                 let start = self.layout.inverse[l];
                 let nodes = first + tile * LANES..first + tile * LANES + words.len() / size;
                 self.tile_layer(l, start, nodes, &mut rows[..size], back_two, back_three);
@@ -78,10 +77,10 @@ impl<F: Field> Tree<'_, F> {
         two: impl Fn(&F, F::Word, F::Word, &F::Twiddle) -> (F::Word, F::Word),
         three: impl Fn(&F, [F::Word; 3], [&F::Twiddle; 2], &F::Twiddle) -> [F::Word; 3],
     ) {
-        let (field, kind) = (self.field, self.split.layers[layer]);
-        let size = self.split.n / self.split.nodes(layer);
+        let (field, kind) = (self.field, self.shape.layers[layer]);
+        let size = self.shape.n / self.shape.nodes(layer);
         let part = size / kind.radix();
-        let stride = rows.len() / size * factors(kind);
+        let stride = rows.len() / size * kind.factors();
         let table = &self.table[start..][nodes.start * stride..nodes.end * stride];
         let factors = |which: usize| {
             let mut factors = [F::Twiddle::zeroed(); LANES];

@@ -1,8 +1,7 @@
 //! Tree order and natural order of leaves: each is the other with its digits reversed.
 
-use crate::kernels::tree::TASK_BYTES;
-use crate::ring::split::Split;
-use crate::threads;
+use crate::shape::Shape;
+use crate::threads::{self, TASK_BYTES};
 
 /// Leaves on one side of a tile, at least: enough to use whole cache lines on both sides.
 const TILE: usize = 16;
@@ -22,13 +21,13 @@ pub(crate) struct Reorder {
 
 impl Reorder {
     /// From tree order to natural order.
-    pub(crate) fn to_natural(split: &Split) -> Self {
-        Self::new(split.base, split.layers.iter().map(|layer| layer.radix()).collect())
+    pub(crate) fn to_natural(shape: Shape<'_>) -> Self {
+        Self::new(shape.base, shape.layers.iter().map(|layer| layer.radix()).collect())
     }
 
     /// From natural order to tree order.
-    pub(crate) fn to_tree(split: &Split) -> Self {
-        Self::new(split.base, split.layers.iter().rev().map(|layer| layer.radix()).collect())
+    pub(crate) fn to_tree(shape: Shape<'_>) -> Self {
+        Self::new(shape.base, shape.layers.iter().rev().map(|layer| layer.radix()).collect())
     }
 
     fn new(unit: usize, radices: Vec<usize>) -> Self {
@@ -116,26 +115,37 @@ fn places(radices: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Modulus, Ring};
+    use crate::shape::Layer::{Sixth, Three, Two};
 
     #[test]
-    fn reordering_is_what_the_split_says() {
-        for (n, q) in
-            [(1, 17u64), (4, 17), (96, 7681), (512, 12289), (3 << 12, 12289), (1 << 16, 0xffff_ffff_0000_0001)]
-        {
-            let ring = Ring::cyclic(n, Modulus::new(q).expect("a modulus")).expect("a ring");
-            let split = Split::of(&ring, None).expect("a split");
-            let d = split.base;
-            let tree: Vec<u32> = (0..n as u32).collect();
-            let mut natural = vec![0; n];
-            let reorder = Reorder::to_natural(&split);
+    fn digits_are_reversed() {
+        for (base, layers) in [
+            (1, vec![]),
+            (1, vec![Two; 2]),
+            (3, [vec![Sixth], vec![Two; 4]].concat()),
+            (1, vec![Two; 9]),
+            (1, [vec![Two; 12], vec![Three]].concat()),
+            (2, vec![Two; 16]),
+        ] {
+            let radices = layers.iter().map(|layer| layer.radix());
+            let leaves: usize = radices.clone().product();
+            let shape = Shape { n: base * leaves, base, layers: &layers };
+            let tree: Vec<usize> = (0..shape.n).collect();
+            let (mut natural, mut again) = (vec![0; shape.n], vec![0; shape.n]);
+            let (reorder, back) = (Reorder::to_natural(shape), Reorder::to_tree(shape));
             reorder.apply(&tree, &mut natural, |x| x);
-            let back = Reorder::to_tree(&split);
-            for (leaf, place) in split.natural_places().into_iter().enumerate() {
-                assert_eq!(natural[place * d..][..d], tree[leaf * d..][..d], "{ring}");
+            for leaf in 0..leaves {
+                // the digit of the first layer has the least weight in natural order
+                let mut below = leaves;
+                let digits = radices.clone().map(|radix| {
+                    below /= radix;
+                    (leaf / below % radix, radix)
+                });
+                let digits: Vec<_> = digits.collect();
+                let place = digits.iter().rev().fold(0, |place, (digit, radix)| place * radix + digit);
+                assert_eq!(natural[place * base..][..base], tree[leaf * base..][..base], "{layers:?}");
                 assert_eq!((reorder.place(leaf), back.place(place)), (place, leaf));
             }
-            let mut again = vec![0; n];
             back.apply(&natural, &mut again, |x| x);
             assert_eq!(again, tree);
         }

@@ -1,36 +1,29 @@
 //! Inverses of values: of every leaf, a polynomial modulo x^d − β, by norms that halve its degree.
 //!
-//! Products of stored residues carry 1/F here, F = [`Arithmetic::product_factor`](crate::kernels::Arithmetic::product_factor). They
-//! make a field all the same: F is its unit, and x has the inverse F²/x in it. The end takes the F² away. (With residues
-//! stored times R, products of words carry 1/(F R): the unit is the word F R, which stands for F.)
+//! Products of stored residues carry 1/F here. They make a field all the same: F is its unit, and x has the inverse F²/x in
+//! it. The end takes the F² away. (With residues stored times R, products of words carry 1/(F R): the unit is the word F R,
+//! which stands for F.)
 
 use bytemuck::Zeroable;
-use crypto_bigint::U256;
 
 use crate::field::Field;
-use crate::kernels::tree::Tree;
-use crate::modulus::Modulus;
-use crate::ring::split::MAX_BASE;
+use crate::shape::MAX_BASE;
 use crate::simd::wide;
-use crate::wipe;
+use crate::tree::Tree;
+use crate::{Limbs, wipe};
 
 /// Coefficients of half the largest leaf.
 type Half<F> = [<F as Field>::Word; MAX_BASE / 2];
 
-/// Whether leaves of this degree can be inverted.
-pub(super) fn invertible(base: usize) -> bool {
-    matches!(base >> base.trailing_zeros(), 1 | 3)
-}
-
 /// Inverts every leaf of a row; says whether all have an inverse. If not, all words become zero.
 ///
 /// `one` is 1 as the ring stores it. in, out: canonical
-pub(super) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Modulus, one: F::Word, row: &mut [F::Word]) -> bool {
+pub(crate) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Limbs, one: F::Word, row: &mut [F::Word]) -> bool {
     wide(
         #[inline(always)]
         || {
             let field = tree.field;
-            let leaves = tree.split.leaves();
+            let leaves = tree.shape.leaves();
             let mut memory = vec![F::Word::zeroed(); 3 * leaves];
             let (norms, products) = memory.split_at_mut(leaves);
             match tree.leaf_constants() {
@@ -39,12 +32,12 @@ pub(super) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Modulus, one: F::Word, ro
                     row.fill(field.canonical(field.mul(one, tree.product_factor())));
                 }
                 constants => {
-                    let leaves = row.chunks_exact_mut(tree.split.base).zip(constants);
+                    let leaves = row.chunks_exact_mut(tree.shape.base).zip(constants);
                     leaves.zip(&mut *norms).for_each(|((leaf, beta), norm)| *norm = complement(&field, leaf, beta));
                 }
             }
             let exist = invert_all(&field, one, q, norms, products);
-            for (leaf, norm) in row.chunks_exact_mut(tree.split.base).zip(norms) {
+            for (leaf, norm) in row.chunks_exact_mut(tree.shape.base).zip(norms) {
                 leaf.iter_mut().for_each(|x| *x = mul(&field, *x, *norm));
             }
             wipe::bytes(bytemuck::cast_slice_mut(&mut memory));
@@ -56,10 +49,10 @@ pub(super) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Modulus, one: F::Word, ro
 /// Replaces each word by 1/(F² x), by way of the product of all of them; says whether none is zero.
 ///
 /// `memory` has at least twice as many words. in, out: canonical
-fn invert_all<F: Field>(field: &F, one: F::Word, q: &Modulus, words: &mut [F::Word], memory: &mut [F::Word]) -> bool {
+fn invert_all<F: Field>(field: &F, one: F::Word, q: &Limbs, words: &mut [F::Word], memory: &mut [F::Word]) -> bool {
     if let [x] = words {
         let exists = bytemuck::bytes_of(x).iter().fold(0, |any, byte| any | byte) != 0;
-        let inverse = power(field, *x, &q.value().wrapping_sub(&U256::from(2u32)));
+        let inverse = power(field, *x, q);
         *x = mul(field, mul(field, inverse, one), one);
         return exists;
     }
@@ -146,11 +139,17 @@ fn sub<F: Field>(field: &F, a: F::Word, b: F::Word) -> F::Word {
     field.canonical(field.sub(a, b))
 }
 
-/// x^e by squares, e > 0 known. in, out: canonical
-fn power<F: Field>(field: &F, x: F::Word, e: &U256) -> F::Word {
-    let below_top = (0..e.bits_vartime().saturating_sub(1)).rev();
-    below_top.fold(x, |power, bit| {
+/// x^(q − 2) by squares. in, out: canonical
+fn power<F: Field>(field: &F, x: F::Word, q: &Limbs) -> F::Word {
+    let mut less = 2;
+    let e = q.map(|limb| {
+        let (limb, borrow) = limb.overflowing_sub(less);
+        less = u64::from(borrow);
+        limb
+    });
+    let bits = (0..256).rev().map(|bit| e[bit / 64] >> (bit % 64) & 1 == 1);
+    bits.skip_while(|bit| !bit).skip(1).fold(x, |power, bit| {
         let square = mul(field, power, power);
-        if e.bit_vartime(bit) { mul(field, square, x) } else { square }
+        if bit { mul(field, square, x) } else { square }
     })
 }

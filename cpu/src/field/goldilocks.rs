@@ -1,0 +1,95 @@
+//! q = 2^64 − 2^32 + 1 by its form: 2^64 = 2^32 − 1 and 2^96 = −1 modulo q, so a product reduces by sums alone, and a
+//! product that may lack 2^64 by fewer of them.
+
+use super::Field;
+use crate::Limbs;
+
+const Q: u64 = 0xffff_ffff_0000_0001;
+/// 2^64 mod q.
+const EPSILON: u64 = 0xffff_ffff;
+
+/// Canonical everywhere.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Goldilocks;
+
+/// in: any x   out: canonical
+#[inline(always)]
+fn canonical(x: u64) -> u64 {
+    x.min(x.wrapping_sub(Q))
+}
+
+/// in: any x   out: canonical
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation)] // the parts of x
+fn reduce(x: u128) -> u64 {
+    let (low, middle, top) = (x as u64, (x >> 64) as u32, (x >> 96) as u64);
+    let (difference, borrow) = low.overflowing_sub(top);
+    // no second borrow: top is below 2^32
+    let difference = difference.wrapping_sub(EPSILON * u64::from(borrow));
+    let (sum, carry) = difference.overflowing_add(u64::from(middle) * EPSILON);
+    // no second carry: what is left of the sum is at most 2^64 − 2^33
+    canonical(sum.wrapping_add(EPSILON * u64::from(carry)))
+}
+
+/// in: x < 2^64 q   out: x·2^-64, canonical
+/// Taken off is the multiple of q whose lower half is that of x.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation)] // the parts of x
+fn montgomery(x: u128) -> u64 {
+    let (low, high) = (x as u64, (x >> 64) as u64);
+    let (factor, carry) = low.overflowing_add(low << 32);
+    let (difference, borrow) = high.overflowing_sub(factor - (factor >> 32) - u64::from(carry));
+    difference.wrapping_sub(EPSILON * u64::from(borrow))
+}
+
+impl Field for Goldilocks {
+    type Word = u64;
+    /// A known factor times 2^64.
+    type Twiddle = u64;
+    type Wide = u64;
+
+    fn new(_: &Limbs) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn twiddle(&self, w: u64) -> u64 {
+        reduce(u128::from(w) * u128::from(EPSILON))
+    }
+
+    #[inline(always)]
+    fn mul(&self, x: u64, w: &u64) -> u64 {
+        montgomery(u128::from(x) * u128::from(*w))
+    }
+
+    #[inline(always)]
+    fn reduce_any(&self, x: u64, _: &u64) -> u64 {
+        canonical(x)
+    }
+
+    #[inline(always)]
+    fn add(&self, a: u64, b: u64) -> u64 {
+        self.sub(a, Q.wrapping_sub(b))
+    }
+
+    #[inline(always)]
+    fn sub(&self, a: u64, b: u64) -> u64 {
+        let (difference, borrow) = a.overflowing_sub(b);
+        difference.wrapping_sub(EPSILON * u64::from(borrow))
+    }
+
+    #[inline(always)]
+    fn wide_zero(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn wide_mad(&self, acc: u64, a: u64, b: u64) -> u64 {
+        self.add(acc, reduce(u128::from(a) * u128::from(b)))
+    }
+
+    #[inline(always)]
+    fn wide_reduce(&self, acc: u64) -> u64 {
+        acc
+    }
+}

@@ -1,0 +1,117 @@
+//! Odd q below 2^62 in 64-bit words: Shoup and Montgomery.
+
+use super::Field;
+use crate::Limbs;
+use crate::simd::Vectors;
+use bytemuck::{Pod, Zeroable};
+
+/// q^-1 mod 2^64 for odd q.
+pub(super) fn inverse(q: u64) -> u64 {
+    let mut inverse = q; // right to 3 bits, and each step doubles them
+    for _ in 0..5 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(q.wrapping_mul(inverse)));
+    }
+    inverse
+}
+
+/// 2^128 mod q.
+#[allow(clippy::cast_possible_truncation)] // below q
+pub(super) fn square_of_radix(q: u64) -> u64 {
+    let radix = (1 << 64) % u128::from(q);
+    (radix * radix % u128::from(q)) as u64
+}
+
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation)] // the high half
+pub(super) fn mul_high(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
+}
+
+/// in: x < 2m   out: x mod m
+#[inline(always)]
+pub(super) fn sub_once(x: u64, m: u64) -> u64 {
+    x.min(x.wrapping_sub(m))
+}
+
+/// A known factor w < q with floor(2^64 w / q).
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub(crate) struct Twiddle64 {
+    w: u64,
+    quotient: u64,
+}
+
+/// Odd q below 2^62.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mod64 {
+    q: u64,
+    /// q^-1 mod 2^64
+    inverse: u64,
+    /// 2^128 mod q
+    square: u64,
+}
+
+impl Field for Mod64 {
+    type Word = u64;
+    type Twiddle = Twiddle64;
+    type Wide = u128;
+
+    fn new(q: &Limbs) -> Self {
+        let q = q[0];
+        Self { q, inverse: inverse(q), square: square_of_radix(q) }
+    }
+
+    /// The quotient of 2^64 w by q is exact once the remainder is taken away.
+    #[inline(always)]
+    fn twiddle(&self, w: u64) -> Twiddle64 {
+        let remainder = self.canonical(self.wide_reduce(u128::from(w) * u128::from(self.square)));
+        Twiddle64 { w, quotient: 0u64.wrapping_sub(remainder.wrapping_mul(self.inverse)) }
+    }
+
+    #[inline(always)]
+    fn mul(&self, x: u64, w: &Twiddle64) -> u64 {
+        x.wrapping_mul(w.w).wrapping_sub(mul_high(x, w.quotient).wrapping_mul(self.q))
+    }
+
+    #[inline(always)]
+    fn add(&self, a: u64, b: u64) -> u64 {
+        a.wrapping_add(b)
+    }
+
+    #[inline(always)]
+    fn sub(&self, a: u64, b: u64) -> u64 {
+        a.wrapping_add((2 * self.q).wrapping_sub(b))
+    }
+
+    #[inline(always)]
+    fn relax(&self, x: u64) -> u64 {
+        sub_once(x, 2 * self.q)
+    }
+
+    #[inline(always)]
+    fn canonical(&self, x: u64) -> u64 {
+        sub_once(self.relax(x), self.q)
+    }
+
+    #[inline(always)]
+    fn wide_zero(&self) -> u128 {
+        0
+    }
+
+    #[inline(always)]
+    fn wide_mad(&self, acc: u128, a: u64, b: u64) -> u128 {
+        acc.wrapping_add(u128::from(a) * u128::from(b))
+    }
+
+    /// A sum of eight products is below 2^127, and its high word below 2q: the difference is below 3q.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // halves
+    fn wide_reduce(&self, acc: u128) -> u64 {
+        let m = mul_high((acc as u64).wrapping_mul(self.inverse), self.q);
+        self.relax(((acc >> 64) as u64).wrapping_add(self.q - m))
+    }
+
+    fn vectors(&self) -> Option<Vectors> {
+        Vectors::of_64_bits(self.q).next()
+    }
+}

@@ -1,0 +1,340 @@
+//! What kernels on rows of a ring's elements mean.
+
+use core::iter;
+use core::marker::PhantomData;
+use core::ops::Range;
+use std::borrow::Cow;
+
+use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut, pod_read_unaligned};
+
+use crate::base::{products, restored_products};
+use crate::field::{Field, Store, one};
+use crate::fill::factors;
+use crate::layout::{Layout, header_of};
+use crate::order::Reorder;
+use crate::shape::Shape;
+use crate::threads::{self, TASK_BYTES};
+use crate::tree::{Origin, Tree};
+use crate::{Modulus, Roots};
+
+/// Values that are worked on together, and the products that are summed before a reduction.
+const TILE: usize = 64;
+const MOST_PRODUCTS: usize = 8;
+
+/// Rows of elements of a ring: row i is modulo modulus number `of_row[i]`, counted round and round.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    /// How rows split.
+    pub shape: Shape<'a>,
+    /// Of the tables of factors.
+    pub layout: &'a Layout,
+    /// The different moduli, each with its factors.
+    pub moduli: Vec<(Modulus, Factors<'a>)>,
+    /// For each row of an element, the number of its modulus.
+    pub of_row: &'a [usize],
+    /// Whether inputs are any words, to be reduced first.
+    pub any_word: bool,
+    /// Whether reduced products of two words lack a factor, the last entry of the header.
+    pub restore: bool,
+    /// Whether values are in natural order, or in tree order.
+    pub natural: bool,
+    /// The layers that are done.
+    pub part: Range<usize>,
+}
+
+/// The factors for a modulus.
+#[derive(Debug)]
+pub enum Factors<'a> {
+    /// The entries before a table's sections, with the scale of the job in them; and the table.
+    Given {
+        /// [`HEADER`](crate::HEADER) factors.
+        header: Cow<'a, [u8]>,
+        /// In the layout of the rows. None is needed for products of values where leaves have degree 1.
+        table: Option<&'a [u8]>,
+    },
+    /// To be made; the scale of the job is in the roots' header.
+    Made(Box<Roots>),
+}
+
+/// Keys of one ring for elements of another one, whose limbs are the first and the last ones of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Keys {
+    /// Sets of keys.
+    pub sets: usize,
+    /// Keys of a set: as many as there are elements, or more, of which the others are not read.
+    pub count: usize,
+    /// Limbs of a key.
+    pub limbs: usize,
+    /// Limbs before those that elements do not have.
+    pub own: usize,
+}
+
+/// What kernels do on rows of residues, as many rows as there are bytes.
+pub trait Kernels: Send + Sync {
+    /// Coefficients to values, or some of the layers.
+    fn forward(&self, data: &mut [u8]);
+
+    /// Values to coefficients, or some of the layers.
+    fn inverse(&self, data: &mut [u8]);
+
+    /// Products of elements, from coefficients to coefficients.
+    fn ring_mul(&self, operands: [&[u8]; 2], out: &mut [u8]);
+
+    /// Products of values, which may be added to values that are there.
+    fn point_mul(&self, operands: [&[u8]; 2], out: &mut [u8], add: bool);
+
+    /// For each set of keys, the sum of `count` values, each times its key, where leaves have degree 1.
+    fn inner_product(&self, values: &[u8], keys: (&[u8], Keys), count: usize, out: &mut [u8]);
+}
+
+pub(crate) fn of<'a, F: Field, S: Store<F::Word>>(rows: Rows<'a>) -> Box<dyn Kernels + 'a> {
+    let (shape, layout) = (rows.shape, rows.layout);
+    let places = (!layout.by_nodes(shape)).then(|| layout.places(shape));
+    let tree = |(modulus, given): &(Modulus, Factors<'a>)| {
+        let field = F::new(&modulus.q);
+        let (header, table) = match given {
+            Factors::Made(roots) => {
+                let table = factors::<F>(modulus, roots, shape, layout);
+                (header_of(&table), table.into())
+            }
+            Factors::Given { header, table } => {
+                let table: &'a [F::Twiddle] = table.map_or(&[], cast_slice);
+                let each = size_of::<F::Twiddle>();
+                let header = core::array::from_fn(|i| pod_read_unaligned(&header[i * each..][..each]));
+                let by_nodes = match &places {
+                    Some(places) if !table.is_empty() => places.iter().map(|&place| table[place]).collect(),
+                    _ => Cow::Borrowed(table),
+                };
+                (header, by_nodes)
+            }
+        };
+        (one(&field, modulus), Tree { field, shape, layout, header, table })
+    };
+    let (ones, trees) = rows.moduli.iter().map(tree).unzip();
+    Box::new(Trees::<F, S> { rows, ones, trees, stored: PhantomData })
+}
+
+/// Rows whose residues are stored as S.
+struct Trees<'a, F: Field, S> {
+    rows: Rows<'a>,
+    /// The factor 1 of each of the moduli.
+    ones: Vec<F::Twiddle>,
+    trees: Vec<Tree<'a, F>>,
+    stored: PhantomData<S>,
+}
+
+impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
+    /// The number of the modulus of a row.
+    fn modulus(&self, row: usize) -> usize {
+        self.rows.of_row[row % self.rows.of_row.len()]
+    }
+
+    fn tree(&self, row: usize) -> &Tree<'a, F> {
+        &self.trees[self.modulus(row)]
+    }
+
+    /// Whether the layers begin at the coefficients.
+    fn is_first(&self) -> bool {
+        self.rows.part.start == 0
+    }
+
+    /// Whether the layers end at the leaves.
+    fn is_last(&self) -> bool {
+        self.rows.part.end == self.rows.shape.layers.len()
+    }
+
+    /// Calls `run` on every row: its number, its residues, and memory that may be kept from row to row. Rows of one large
+    /// element go to several threads; many elements are spread over threads by whoever has them.
+    fn each<M: Default + Send>(&self, data: &mut [S], run: impl Fn(usize, &mut [S], &mut M) + Sync) {
+        let (n, count) = (self.rows.shape.n, self.rows.of_row.len());
+        if count > 1 && data.len() == n * count && size_of_val(data) > TASK_BYTES {
+            threads::rows(data, n, &|i, row| run(i, row, &mut M::default()));
+        } else {
+            let mut memory = M::default();
+            data.chunks_exact_mut(n).enumerate().for_each(|(i, row)| run(i, row, &mut memory));
+        }
+    }
+
+    /// Reduces residues of a row where any words come in.
+    fn reduce(&self, row: usize, words: &mut [S]) {
+        if self.rows.any_word {
+            let (field, one) = (self.tree(row).field, &self.ones[self.modulus(row)]);
+            words.iter_mut().for_each(|x| *x = S::store(field.reduce_any(x.load(), one)));
+        }
+    }
+
+    /// The same for residues that are only read.
+    fn reduced<'w>(&self, row: usize, words: &'w [S]) -> Cow<'w, [S]> {
+        let mut words = Cow::Borrowed(words);
+        if self.rows.any_word {
+            self.reduce(row, words.to_mut());
+        }
+        words
+    }
+
+    /// Reads residues that other layers left in [0, k·q) as relaxed words.
+    fn load_between(&self, row: usize, from: &[S], to: &mut Vec<F::Word>) {
+        let (field, one) = (self.tree(row).field, &self.ones[self.modulus(row)]);
+        to.clear();
+        to.extend(from.iter().map(|x| field.mul(x.load(), one)));
+    }
+
+    /// The constants β of all leaves in the order of the values, for each of the moduli; empty where leaves have degree 1.
+    fn leaf_constants(&self) -> Vec<Cow<'_, [F::Twiddle]>> {
+        let ordered = |tree: &'_ Tree<'a, F>| -> Vec<F::Twiddle> {
+            let (order, constants) = (Reorder::to_tree(self.rows.shape), tree.leaf_constants());
+            (0..constants.len()).map(|leaf| constants[order.place(leaf)]).collect()
+        };
+        let of = |tree| if self.rows.natural { ordered(tree).into() } else { Tree::leaf_constants(tree).into() };
+        self.trees.iter().map(of).collect()
+    }
+
+    /// Multiplies values and hands each word of the products, relaxed, to `put` with its place in `out`.
+    fn multiply(&self, operands: [&[u8]; 2], out: &mut [S], put: impl Fn(&F, &mut S, F::Word) + Sync) {
+        let (betas, n) = (self.leaf_constants(), self.rows.shape.n);
+        let operands = operands.map(cast_slice::<_, S>);
+        self.each(out, |i, row, (): &mut ()| {
+            let (tree, betas) = (self.tree(i), &betas[self.modulus(i)]);
+            let operands = operands.map(|words| self.reduced(i, &words[i * n..][..n]));
+            let operands = operands.each_ref().map(|words| &**words);
+            let put = |out: &mut S, product| put(&tree.field, out, product);
+            restored_products(tree, self.rows.restore, betas, operands, row, &put);
+        });
+    }
+}
+
+impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
+    fn forward(&self, data: &mut [u8]) {
+        let is_whole = self.is_first() && self.is_last();
+        let order = (self.rows.natural && self.is_last()).then(|| Reorder::to_natural(self.rows.shape));
+        self.each(cast_slice_mut(data), |i, row, memory: &mut Vec<F::Word>| {
+            let tree = self.tree(i);
+            if self.is_first() {
+                self.reduce(i, row);
+            }
+            if is_whole {
+                if order.is_none() && in_place(row, |words| tree.forward(words)) {
+                    return;
+                }
+                memory.clear();
+                memory.extend(row.iter().map(|x| x.load()));
+                tree.forward(memory);
+            } else {
+                self.load_between(i, row, memory);
+                tree.forward_part(&self.rows.part, memory);
+            }
+            match &order {
+                Some(order) => order.apply(memory, row, S::store),
+                None => row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word)),
+            }
+        });
+    }
+
+    fn inverse(&self, data: &mut [u8]) {
+        let is_whole = self.is_first() && self.is_last();
+        let order = (self.rows.natural && self.is_last()).then(|| Reorder::to_tree(self.rows.shape));
+        self.each(cast_slice_mut(data), |i, row, memory: &mut Vec<F::Word>| {
+            let tree = self.tree(i);
+            if self.is_last() {
+                self.reduce(i, row);
+            }
+            if is_whole && order.is_none() && in_place(row, |words| tree.inverse(words, Origin::Values)) {
+                return;
+            }
+            match &order {
+                Some(order) => {
+                    memory.resize(row.len(), F::Word::zeroed());
+                    order.apply(row, memory, S::load);
+                }
+                None => self.load_between(i, row, memory),
+            }
+            match is_whole {
+                true => tree.inverse(memory, Origin::Values),
+                false => tree.inverse_part(&self.rows.part, memory),
+            }
+            row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word));
+        });
+    }
+
+    fn ring_mul(&self, operands: [&[u8]; 2], out: &mut [u8]) {
+        let (operands, n) = (operands.map(cast_slice::<_, S>), self.rows.shape.n);
+        self.each(cast_slice_mut(out), |i, row, [x, y, z]: &mut [Vec<F::Word>; 3]| {
+            let tree = self.tree(i);
+            for (words, operand) in iter::zip([&mut *x, &mut *y], operands) {
+                words.clear();
+                words.extend(self.reduced(i, &operand[i * n..][..n]).iter().map(|x| x.load()));
+            }
+            if size_of_val(&**x) > TASK_BYTES {
+                threads::join(|| tree.forward(x), || tree.forward(y));
+            } else {
+                tree.forward(x);
+                tree.forward(y);
+            }
+            let finish = |words: &mut [F::Word]| {
+                products(tree, tree.leaf_constants(), [x, y], words, &|out, product| *out = product);
+                tree.inverse(words, Origin::Products);
+            };
+            if !in_place(row, finish) {
+                z.resize(n, F::Word::zeroed());
+                finish(z);
+                row.iter_mut().zip(z).for_each(|(x, word)| *x = S::store(*word));
+            }
+        });
+    }
+
+    fn point_mul(&self, operands: [&[u8]; 2], out: &mut [u8], add: bool) {
+        let out = cast_slice_mut(out);
+        if add {
+            self.each(out, |i, row, (): &mut ()| self.reduce(i, row));
+            self.multiply(operands, out, |field, out, product| {
+                *out = S::store(field.canonical(field.add(product, out.load())));
+            });
+        } else {
+            self.multiply(operands, out, |field, out, product| *out = S::store(field.canonical(product)));
+        }
+    }
+
+    fn inner_product(&self, values: &[u8], (keys, of): (&[u8], Keys), count: usize, out: &mut [u8]) {
+        let (values, keys) = (cast_slice::<_, S>(values), cast_slice::<_, S>(keys));
+        let (n, limbs) = (self.rows.shape.n, self.rows.of_row.len());
+        threads::rows(cast_slice_mut(out), n, &|i, sums: &mut [S]| {
+            let (item, set, row) = (i / (of.sets * limbs), i / limbs % of.sets, i % limbs);
+            let tree = self.tree(row);
+            let field = tree.field;
+            let first = |element: usize| (element * limbs + row) * n;
+            let key_row = if row < of.own { row } else { row + of.limbs - limbs };
+            let key = |element: usize| (element * of.limbs + key_row) * n;
+            for (tile, sums) in sums.chunks_mut(TILE).enumerate() {
+                let tile = |first: usize| first + tile * TILE..first + tile * TILE + sums.len();
+                let mut totals = [None; TILE];
+                for group in (0..count).step_by(MOST_PRODUCTS) {
+                    let mut products = [field.wide_zero(); TILE];
+                    for j in group..count.min(group + MOST_PRODUCTS) {
+                        let x = self.reduced(row, &values[tile(first(item * count + j))]);
+                        let y = self.reduced(row, &keys[tile(key((item * of.sets + set) * of.count + j))]);
+                        for (product, (x, y)) in products.iter_mut().zip(x.iter().zip(&*y)) {
+                            *product = field.wide_mad(*product, x.load(), y.load());
+                        }
+                    }
+                    for (total, product) in totals.iter_mut().zip(products).take(sums.len()) {
+                        let sum = field.wide_reduce(product);
+                        *total = Some(total.map_or(sum, |total| field.relax(field.add(total, sum))));
+                    }
+                }
+                for (out, total) in sums.iter_mut().zip(totals) {
+                    let total = total.unwrap_or_else(|| field.wide_reduce(field.wide_zero()));
+                    let sum = if self.rows.restore { field.mul(total, tree.product_factor()) } else { total };
+                    *out = S::store(field.canonical(sum));
+                }
+            }
+        });
+    }
+}
+
+/// Runs `run` on a row where it lies if its residues are stored as words; says whether they are.
+fn in_place<S: Pod, W: Pod>(row: &mut [S], run: impl FnOnce(&mut [W])) -> bool {
+    if size_of::<S>() != size_of::<W>() {
+        return false;
+    }
+    bytemuck::try_cast_slice_mut(row).map(run).is_ok()
+}

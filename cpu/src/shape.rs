@@ -1,0 +1,84 @@
+//! The tree by which a polynomial factors.
+
+/// The largest degree of leaves that can be multiplied, and at which a transform stops by itself.
+pub const MAX_BASE: usize = 8;
+
+/// One layer of a split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// x^(2k) − x^k + 1 into x^k − ζ and x^k − ζ^5, ζ a primitive sixth root. First layer of a trinomial ring only.
+    Sixth,
+    /// x^(2k) − z² into x^k − z and x^k + z.
+    Two,
+    /// x^(3k) − z³ into x^k − z, x^k − σz and x^k − σ²z, σ a primitive third root.
+    Three,
+}
+
+impl Layer {
+    /// Children of a node.
+    #[must_use]
+    pub const fn radix(self) -> usize {
+        match self {
+            Self::Sixth | Self::Two => 2,
+            Self::Three => 3,
+        }
+    }
+
+    /// Factors of each node.
+    pub(crate) const fn factors(self) -> usize {
+        self.radix() - 1
+    }
+}
+
+/// A tree of layers, from a polynomial of degree n down to leaves x^d − β.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape<'a> {
+    /// Degree of the polynomial.
+    pub n: usize,
+    /// Degree d of the leaves.
+    pub base: usize,
+    /// From the top.
+    pub layers: &'a [Layer],
+}
+
+impl Shape<'_> {
+    /// Whether the first layer makes two trees.
+    #[must_use]
+    pub fn has_sixth(&self) -> bool {
+        self.layers.first() == Some(&Layer::Sixth)
+    }
+
+    /// The number of leaves of each tree.
+    #[must_use]
+    pub fn tree_leaves(&self) -> usize {
+        product(&self.layers[usize::from(self.has_sixth())..])
+    }
+
+    /// The number of leaves.
+    #[must_use]
+    pub fn leaves(&self) -> usize {
+        self.n / self.base
+    }
+
+    /// Nodes above a layer: the number of blocks that the layer splits. Below the last one, the number of leaves.
+    #[must_use]
+    pub fn nodes(&self, layer: usize) -> usize {
+        product(&self.layers[..layer.min(self.layers.len())])
+    }
+
+    /// Whether the last four layers are of two: then there are roots of unity in a [`Layout`](crate::Layout).
+    #[must_use]
+    pub fn ends_by_twos(&self) -> bool {
+        self.layers.len() > 3 && self.layers.iter().rev().take(4).all(|layer| *layer == Layer::Two)
+    }
+
+    /// Whether leaves of this degree can be inverted: norms halve it down to 1 or 3.
+    #[must_use]
+    pub fn can_be_inverted(&self) -> bool {
+        matches!(self.base >> self.base.trailing_zeros(), 1 | 3)
+    }
+}
+
+fn product(layers: &[Layer]) -> usize {
+    layers.iter().map(|layer| layer.radix()).product()
+}
