@@ -80,7 +80,7 @@ pub(crate) const fn factors(layer: Layer) -> usize {
 }
 
 impl Layout {
-    /// The layout for a split, by columns from this layer on.
+    /// The layout for a split, which is that of a column for a ring in columns, by columns from this layer on.
     pub(crate) fn of(split: &Split, columns: usize) -> Self {
         let mut end = HEADER;
         let mut section = || {
@@ -93,7 +93,7 @@ impl Layout {
         };
         let (forward, inverse) = (section(), section());
         let leaves = end;
-        if split.base > 1 {
+        if split.column_base() > 1 {
             end += split.leaves();
         }
         let roots = end.next_multiple_of(2);
@@ -114,7 +114,7 @@ impl Layout {
         let sections = layers.flat_map(|(layer, kind)| {
             [self.forward[layer], self.inverse[layer]].map(|start| (start, split.nodes(layer), factors(*kind)))
         });
-        let leaves = if split.base > 1 { split.leaves() } else { 0 };
+        let leaves = if split.column_base() > 1 { split.leaves() } else { 0 };
         for (start, nodes, each) in sections.chain([(self.leaves, leaves, 1)]) {
             let inner = nodes / tops;
             for node in 0..nodes {
