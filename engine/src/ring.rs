@@ -21,6 +21,9 @@ pub use quotient::Quotient;
 /// Limbs of elements side by side, at most: more are no ring's that a kernel takes.
 const MOST_LIMBS: usize = 1 << 22;
 
+/// Residues of a row of a ring in columns, at most: kernels count them in 32 bits.
+const MOST_RESIDUES: usize = 1 << 31;
+
 /// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli; or a product of rings `Z_q[x]/(f)` in which moduli come
 /// again ([`Ring::rows`]).
 ///
@@ -295,9 +298,9 @@ impl Ring {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than [`Ring::MAX_DEGREE`] residues of a row of the basis.
+    /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than 2^31 residues of a row of the basis.
     pub fn in_columns(self, columns: usize) -> Result<Self> {
-        let (limit, all) = (Self::MAX_DEGREE, self.columns().saturating_mul(columns));
+        let (limit, all) = (MOST_RESIDUES, self.columns().saturating_mul(columns));
         match self.degree().saturating_mul(columns) {
             0 => Err(Error::Ring { why: format!("a matrix without columns has no ring of {self}") }),
             got if got > limit => Err(Error::TooLarge { what: "rows times columns", limit, got }),
