@@ -3,6 +3,7 @@
 
 use ringforge::split::Split;
 use ringforge::testkit::{Named, NamedPlan, Random, Scheme, naive};
+use ringforge::tuning::{Choice, Tuning};
 use ringforge::{Engine, Error, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Result, Ring, U256};
 
 /// Rings of a column, with their most columns here: leaves of degree 1 and beyond, layers of two, three and six, words of all sizes.
@@ -51,17 +52,33 @@ fn forward(column: &Ring, order: Order, coefficients: &[U256]) -> Vec<U256> {
     naive::forward(column, &Split::of(column, None).expect("a split"), order, coefficients)
 }
 
+/// A planner whose transforms in these rings are of so many kernels, but on a CPU.
+fn planner(rings: &[&Ring], kernels: Option<usize>, limits: &Limits) -> Planner {
+    let (mut tuning, mut choice) = (Tuning::default(), Choice::default());
+    choice.kernels = kernels;
+    for job in rings.iter().flat_map(|ring| [Op::Forward, Op::Inverse].map(|op| Job::new(ring, op))) {
+        tuning.choose(&job, choice);
+    }
+    Planner::new(limits.clone()).tuned(tuning)
+}
+
+/// What is done to the columns of a matrix: how many there are, and the values' order.
+type Shape = (usize, Order);
+
 fn transform(
     column: &Ring,
-    columns: usize,
+    (columns, order): Shape,
     op: Op,
-    order: Order,
-    in_place: bool,
+    kernels: Option<usize>,
     limits: &Limits,
 ) -> Result<NamedPlan> {
     let ring = column.clone().in_columns(columns)?;
+    let in_place = columns % 2 == 1;
     let job = Job::new(&ring, op).order(order);
-    let named = NamedPlan::of_job(&if in_place { job.in_place() } else { job }, limits)?;
+    let job = if in_place { job.in_place() } else { job };
+    let plan = planner(&[&ring], kernels, limits).plan(&job)?;
+    assert!(limits.is_cpu() || kernels.is_none_or(|kernels| plan.kernels().len() == kernels), "{plan}");
+    let named = NamedPlan::new(format!("{job} {kernels:?}"), plan);
     let column = column.clone();
     let [input, output] = if in_place { ["data"; 2] } else { ["from", "to"] };
     Ok(named.expecting(move |_, inputs| {
@@ -74,14 +91,21 @@ fn transform(
 }
 
 /// From values in natural order to twice as many, times 5 and added to others, which fuses to the last kernel.
-fn extension(column: &Ring, longer: &Ring, columns: usize, order: Order, limits: &Limits) -> Result<NamedPlan> {
+fn extension(
+    column: &Ring,
+    longer: &Ring,
+    (columns, order): Shape,
+    kernels: Option<usize>,
+    limits: &Limits,
+) -> Result<NamedPlan> {
     let [from, to] = [column, longer].map(|ring| ring.clone().in_columns(columns));
-    let [from, to] = [from?, to?];
-    let p = Pipeline::new(format!("extension in {from}, {order}"), &Planner::new(limits.clone()));
+    let (from, to) = (from?, to?);
+    let title = format!("extension in {from}, {order} {kernels:?}");
+    let p = Pipeline::new(title.clone(), &planner(&[&from, &to], kernels, limits));
     let extended = p.evaluations("from", &from, Order::Natural).inverse().extend(&to).forward_to(order);
     p.output("to", extended.scale(&[U256::from(5u32)]) + p.evaluations("others", &to, order));
     let (column, longer) = (column.clone(), longer.clone());
-    Ok(NamedPlan::new(format!("extension in {from}, {order}"), p.build()?).expecting(move |_, inputs: &Named| {
+    Ok(NamedPlan::new(title, p.build()?).expecting(move |_, inputs: &Named| {
         let extended = of_columns(&from, &to, &inputs["from"], |own| {
             let mut coefficients = inverse(&column, Order::Natural, own);
             coefficients.resize(longer.degree(), U256::ZERO);
@@ -102,34 +126,35 @@ impl Scheme for Columns {
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let mut random = Random::new(1);
-        let mut tiny = Limits::of_capability(90);
-        (tiny.block_threads, tiny.block_shared_bytes) = (Some(8), 2 << 10);
         let mut plans = Vec::new();
         for (ring, most) in RINGS {
             let ring: Ring = ring.parse()?;
+            let layers = Split::of(&ring, None)?.depth() as usize;
             // every remainder by 32 where there are as many, or some
-            let widths: Vec<usize> = if most > 32 { (1..=most).collect() } else { vec![2, 3, most] };
+            let widths: Vec<usize> = if most > 32 { (1..=most).collect() } else { (2..=most.min(9)).collect() };
             for (i, columns) in widths.into_iter().enumerate() {
-                let (op, order) = [Op::Forward, Op::Inverse].map(|op| (op, [Order::Tree, Order::Natural]))[i % 2];
-                let limits = if limits.is_cpu() || random.below(2) == 0 { limits } else { &tiny };
-                plans.push(transform(&ring, columns, op, order[i / 2 % 2], random.below(2) == 0, limits)?);
+                let op = [Op::Forward, Op::Inverse][i % 2];
+                let order = [Order::Tree, Order::Natural][i / 2 % 2];
+                // in one kernel or in several; a single column is no matrix
+                let kernels = Some(1 + random.below(3)).filter(|kernels| columns > 1 && 2 * kernels <= layers);
+                plans.push(transform(&ring, (columns, order), op, kernels, limits)?);
             }
         }
-        // all of few columns, in one kernel and in several
-        for limits in [limits, &tiny] {
+        let q = Modulus::new(2_013_265_921u32)?;
+        let short = Ring::cyclic(32, q)?.with_form(Form::Montgomery)?;
+        let w = q.root(64).ok_or(Error::NoRoot { q: q.value(), order: 64 })?;
+        let long = Ring::coset(64, q, 31u32, w)?.with_form(Form::Montgomery)?;
+        for kernels in [1, 2, 3] {
             for (op, order) in
                 [(Op::Forward, Order::Natural), (Op::Inverse, Order::Natural), (Op::Forward, Order::Tree)]
             {
-                for (ring, columns) in [(RINGS[4].0, 3), (RINGS[4].0, 32), (RINGS[2].0, 2), (RINGS[3].0, 5)] {
-                    plans.push(transform(&ring.parse()?, columns, op, order, false, limits)?);
+                for (ring, columns) in [(RINGS[4].0, 3), (RINGS[4].0, 32), (RINGS[3].0, 5)] {
+                    let kernels = Some(kernels).filter(|kernels| *kernels < 3 || columns != 5);
+                    plans.push(transform(&ring.parse()?, (columns, order), op, kernels, limits)?);
                 }
             }
-            let q = Modulus::new(2_013_265_921u32)?;
-            let short = Ring::cyclic(32, q)?.with_form(Form::Montgomery)?;
-            let w = q.root(64).ok_or(Error::NoRoot { q: q.value(), order: 64 })?;
-            let long = Ring::coset(64, q, 31u32, w)?.with_form(Form::Montgomery)?;
-            for (columns, order) in [(2, Order::Tree), (5, Order::Tree), (5, Order::Natural), (33, Order::Tree)] {
-                plans.push(extension(&short, &long, columns, order, limits)?);
+            for shape in [(2, Order::Tree), (5, Order::Tree), (5, Order::Natural), (33, Order::Tree)] {
+                plans.push(extension(&short, &long, shape, Some(kernels.min(2)), limits)?);
             }
         }
         Ok(plans)
