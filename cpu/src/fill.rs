@@ -85,11 +85,9 @@ impl<'a, F: Field> Fill<'a, F> {
                 }
             }
         }
-        if shape.base > 1 {
-            let (nodes, layer) = (shape.leaves(), shape.layers.len());
-            self.section(&Section { start: layout.leaves, stride: 1, nodes, layer, power: 1 }, first, out);
-        }
-        let used = if shape.base > 1 { layout.leaves + shape.leaves() } else { layout.leaves };
+        let (nodes, layer) = (layout.leaves.len(), shape.layers.len());
+        self.section(&Section { start: layout.leaves.start, stride: 1, nodes, layer, power: 1 }, first, out);
+        let used = layout.leaves.end;
         for entry in used.max(first)..layout.len.min(end) {
             out[entry - first] = if entry < layout.roots { self.one } else { self.root(entry) };
         }

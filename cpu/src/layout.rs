@@ -1,5 +1,7 @@
 //! The table of the factors of transforms modulo one prime.
 
+use core::ops::Range;
+
 use crate::shape::Shape;
 
 /// Where the factors lie in the table of a modulus, counted in factors.
@@ -28,8 +30,8 @@ pub struct Layout {
     pub forward: Vec<usize>,
     /// The same for the inverse transform: z^-1 and z^-2; Z itself under `Sixth`.
     pub inverse: Vec<usize>,
-    /// Start of the constants β of the leaves x^d − β; there are none if d is 1.
-    pub leaves: usize,
+    /// The constants β of the leaves x^d − β; there are none if d is 1.
+    pub leaves: Range<usize>,
     /// Start of the roots of unity, and of their inverses behind them. An odd number of factors before them is made even by a
     /// factor 1.
     pub roots: usize,
@@ -59,11 +61,8 @@ impl Layout {
             starts.collect::<Vec<usize>>()
         };
         let (forward, inverse) = (section(), section());
-        let leaves = end;
-        if shape.base > 1 {
-            end += shape.leaves();
-        }
-        let roots = end.next_multiple_of(2);
+        let leaves = end..end + if shape.base > 1 { shape.leaves() } else { 0 };
+        let roots = leaves.end.next_multiple_of(2);
         let len = roots + if shape.ends_by_twos() { 2 * ROOTS } else { 0 };
         Self { forward, inverse, leaves, roots, len, columns }
     }
@@ -83,8 +82,7 @@ impl Layout {
         let sections = layers.flat_map(|(layer, kind)| {
             [self.forward[layer], self.inverse[layer]].map(|start| (start, shape.nodes(layer), kind.factors()))
         });
-        let leaves = if shape.base > 1 { shape.leaves() } else { 0 };
-        for (start, nodes, each) in sections.chain([(self.leaves, leaves, 1)]) {
+        for (start, nodes, each) in sections.chain([(self.leaves.start, self.leaves.len(), 1)]) {
             let inner = nodes / tops;
             for node in 0..nodes {
                 let place = node % inner * tops + node / inner;

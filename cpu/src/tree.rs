@@ -60,12 +60,9 @@ impl<F: Field> Tree<'_, F> {
         &self.header[THIRD_ROOT]
     }
 
-    /// The constants β of all leaves; empty where leaves have degree 1.
+    /// The constants β of all leaves; empty where leaves have degree 1, and there may be no table.
     pub(crate) fn leaf_constants(&self) -> &[F::Twiddle] {
-        match self.shape.base {
-            1 => &[],
-            _ => &self.table[self.layout.leaves..][..self.shape.leaves()],
-        }
+        self.table.get(self.layout.leaves.clone()).unwrap_or_default()
     }
 
     /// Coefficients to values in tree order, both canonical.

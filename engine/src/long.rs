@@ -69,6 +69,7 @@ impl LongPlan {
     /// [`Split::of`].
     pub fn new(planner: &Planner, ring: &Ring, devices: usize) -> Result<Self> {
         let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), ring, why);
+        ring.check_single(format!("a transform over {devices} devices"))?;
         if ring.basis().len() > 1 {
             return Err(refused("it has several rows, of which each device can take some"));
         }

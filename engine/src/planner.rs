@@ -68,6 +68,9 @@ impl Planner {
         if job.target.is_some() && !matches!(job.op, Op::Convert | Op::ConvertCentred | Op::ConvertFast) {
             return Err(Error::unsupported(job.op, &job.ring, "only conversions have a target ring"));
         }
+        if matches!(job.op, Op::Mul | Op::PointMul | Op::MulAdd) {
+            job.ring.check_single(job.op)?;
+        }
         match job.op {
             Op::Compose | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(self, job),
             Op::Mul => match Split::of(&job.ring, job.depth) {
@@ -84,7 +87,7 @@ impl Planner {
     /// Strategy: between coefficients and values, in as many kernels as rows need.
     fn transform(&self, job: &Job, split: &Split) -> Result<Plan> {
         if job.order == Order::Natural {
-            split.check_leaves("values in natural order")?;
+            split.check_degree("values in natural order")?;
         }
         let p = Pipeline::new(job.to_string(), self);
         let (coefficients, values) = (Content::Coefficients(job.ring.clone()), values(job, split));

@@ -21,6 +21,9 @@ pub use quotient::Quotient;
 /// Limbs of elements side by side, at most: more are no ring's that a kernel takes.
 const MOST_LIMBS: usize = 1 << 22;
 
+/// Residues of a row of a ring in columns, at most: kernels count them in 32 bits.
+const MOST_RESIDUES: usize = 1 << 31;
+
 /// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli; or a product of rings `Z_q[x]/(f)` in which moduli come
 /// again ([`Ring::rows`]).
 ///
@@ -54,6 +57,8 @@ struct Parts {
     steps: Vec<U256>,
     form: Form,
     any_word: bool,
+    /// Polynomials side by side, row by row.
+    columns: usize,
 }
 
 impl Ring {
@@ -117,7 +122,7 @@ impl Ring {
         let quotient = quotient.named(&moduli);
         let form = Form::default_of(width(&moduli));
         let (roots, steps) = (Vec::new(), Vec::new());
-        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false })))
+        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false, columns: 1 })))
     }
 
     /// `Z_q[x]/(x^n − 1)`.
@@ -275,6 +280,58 @@ impl Ring {
         Self(Arc::new(parts))
     }
 
+    /// The same ring in so many columns: an element is as many polynomials modulo f, the columns of a matrix that is stored row by
+    /// row, so that a polynomial's coefficients lie `columns` apart. A ring that is in columns already has as many times more.
+    ///
+    /// A transform is one of each column, and leaves each row, a value of all of them, where it stands or, in natural order, goes:
+    /// matrices are never transposed. Elements are added, multiplied by constants, extended and transformed; products and
+    /// automorphisms are refused.
+    ///
+    /// ```
+    /// use ringforge::{Engine, Modulus, Order, Ring};
+    /// let ring = Ring::cyclic(2, Modulus::new(17u32)?)?.in_columns(3)?;
+    /// assert_eq!((ring.to_string(), ring.degree()), ("Z_17[x]/(x^2 - 1) in 3 columns".into(), 6));
+    /// let rows = [1u16, 2, 3, 4, 5, 6]; // 1 + 4x, 2 + 5x, 3 + 6x
+    /// let values = Engine::cpu().upload(&ring, &rows)?.forward_to(Order::Natural)?;
+    /// assert_eq!(values.download::<u16>()?, [5, 7, 9, 14, 14, 14]); // at 1, and at −1
+    /// # Ok::<(), ringforge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than 2^31 residues of a row of the basis.
+    pub fn in_columns(self, columns: usize) -> Result<Self> {
+        let (limit, all) = (MOST_RESIDUES, self.columns().saturating_mul(columns));
+        match self.degree().saturating_mul(columns) {
+            0 => Err(Error::Ring { why: format!("a matrix without columns has no ring of {self}") }),
+            got if got > limit => Err(Error::TooLarge { what: "rows times columns", limit, got }),
+            _ => Ok(self.with_columns(all)),
+        }
+    }
+
+    /// The ring of one of its columns.
+    #[must_use]
+    pub(crate) fn of_column(&self) -> Self {
+        self.clone().with_columns(1)
+    }
+
+    fn with_columns(self, columns: usize) -> Self {
+        if columns == self.0.columns { self } else { Self(Arc::new(Parts { columns, ..(*self.0).clone() })) }
+    }
+
+    /// The columns of [`Ring::in_columns`]; else 1.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.0.columns
+    }
+
+    /// Refuses what is not done to columns side by side.
+    pub(crate) fn check_single(&self, job: impl fmt::Display) -> Result<()> {
+        match self.columns() {
+            1 => Ok(()),
+            _ => Err(Error::unsupported(job, self, "its polynomials lie side by side, in columns")),
+        }
+    }
+
     /// The form in which residues are stored; where a 256-bit ring is in Montgomery form, its rows modulo even numbers, which
     /// have no such form, are plain.
     #[must_use]
@@ -312,14 +369,14 @@ impl Ring {
         self.0.basis.len() > self.0.moduli.len()
     }
 
-    /// The ring modulo one of its moduli alone, its residues in the default form.
+    /// The ring of a column modulo one of its moduli alone, its residues in the default form.
     pub(crate) fn of_modulus(&self, i: usize) -> Self {
         let Parts { moduli, quotient, roots, steps, .. } = &*self.0;
         let one = |all: &[U256]| all.get(i).copied().into_iter().collect();
         let (moduli, quotient, map) = (vec![moduli[i]], quotient.clone(), vec![0]);
         let (basis, form) = (moduli.clone(), Form::default_of(width(&moduli)));
         let (roots, steps) = (one(roots), one(steps));
-        Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false }))
+        Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false, columns: 1 }))
     }
 
     /// The ring of some limbs (rows) of this one's elements, stored alike.
@@ -328,7 +385,7 @@ impl Ring {
     /// [`Error::Ring`] for none of them or such as are not there, and where all their moduli are narrower than the width in
     /// which they are stored here.
     pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
-        let Parts { basis, moduli, map, quotient, roots, steps, form, any_word } = &*self.0;
+        let Parts { basis, moduli, map, quotient, roots, steps, form, any_word, columns } = &*self.0;
         let why = |why: &str| Err(Error::Ring { why: format!("the limbs {limbs:?} of {self} {why}") });
         let Some(rows) = map.get(limbs.clone()).filter(|rows| !rows.is_empty()) else { return why("are not there") };
         let basis = basis[limbs.clone()].to_vec();
@@ -344,8 +401,8 @@ impl Ring {
         let map = rows.iter().filter_map(|row| of.iter().position(|modulus| modulus == row)).collect();
         let named = |all: &[U256]| of.iter().filter_map(|&modulus| all.get(modulus).copied()).collect();
         let (roots, steps, moduli) = (named(roots), named(steps), of.iter().map(|&modulus| moduli[modulus]).collect());
-        let (quotient, form, any_word) = (quotient.clone(), *form, *any_word);
-        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word })))
+        let (quotient, form, any_word, columns) = (quotient.clone(), *form, *any_word, *columns);
+        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word, columns })))
     }
 
     /// The ring of so many elements of this one side by side: its basis comes again as often.
@@ -353,7 +410,7 @@ impl Ring {
     /// # Errors
     /// [`Error::Ring`] for none; [`Error::TooLarge`] for more than 2^22 limbs.
     pub fn side_by_side(&self, count: usize) -> Result<Self> {
-        let Parts { basis, map, moduli, quotient, roots, steps, form, any_word } = &*self.0;
+        let Parts { basis, map, .. } = &*self.0;
         if count == 0 {
             return Err(Error::Ring { why: format!("no element of {self} has a ring") });
         }
@@ -362,8 +419,7 @@ impl Ring {
             return Err(Error::TooLarge { what: "elements side by side", limit, got: count });
         }
         let (basis, map) = (basis.repeat(count), map.repeat(count));
-        let (moduli, quotient, roots, steps) = (moduli.clone(), quotient.clone(), roots.clone(), steps.clone());
-        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form: *form, any_word: *any_word })))
+        Ok(Self(Arc::new(Parts { basis, map, ..(*self.0).clone() })))
     }
 
     /// The ring of which this one has several elements side by side, and how many.
@@ -374,7 +430,7 @@ impl Ring {
         (ring.side_by_side(count).as_ref() == Ok(self)).then_some((ring, count))
     }
 
-    /// The quotient polynomial f.
+    /// The quotient polynomial f; of a ring in columns, that of each.
     #[must_use]
     pub fn quotient(&self) -> &Quotient {
         &self.0.quotient
@@ -393,10 +449,10 @@ impl Ring {
         &self.0.steps
     }
 
-    /// The degree of f.
+    /// The degree of f: residues of a row. Of a ring in columns, as many times more.
     #[must_use]
     pub fn degree(&self) -> usize {
-        self.0.quotient.degree()
+        self.0.quotient.degree() * self.0.columns
     }
 
     /// Storage of a residue: that of the widest modulus.
@@ -439,11 +495,12 @@ impl Ring {
             (roots, []) => write!(f, " @ {}", list(roots))?,
             (roots, steps) => write!(f, " @ {} @ {}", list(roots), list(steps))?,
         }
-        match (self.named_form(), self.accepts_any_word()) {
-            (None, false) => Ok(()),
-            (None, true) => f.write_str(" : any word"),
-            (Some(form), false) => write!(f, " : {form}"),
-            (Some(form), true) => write!(f, " : {form}, any word"),
+        let form = self.named_form().map(|form| form.to_string());
+        let any_word = self.accepts_any_word().then(|| "any word".to_string());
+        let columns = Some(self.columns()).filter(|columns| *columns > 1).map(|columns| format!("{columns} columns"));
+        match [form, any_word, columns].into_iter().flatten().collect::<Vec<_>>()[..] {
+            [] => Ok(()),
+            ref stored => write!(f, " : {}", stored.join(", ")),
         }
     }
 
@@ -492,14 +549,17 @@ impl fmt::Display for Ring {
         if self.accepts_any_word() {
             f.write_str(", any word")?;
         }
-        Ok(())
+        match self.columns() {
+            1 => Ok(()),
+            columns => write!(f, " in {columns} columns"),
+        }
     }
 }
 
 impl fmt::Debug for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // every modulus, because tables are cached under this text
-        let Parts { basis, roots, steps, form, any_word, .. } = &*self.0;
-        write!(f, "Ring({basis:?}, {}, {roots:?}, {steps:?}, {form}, {any_word})", self.quotient())
+        let Parts { basis, roots, steps, form, any_word, columns, .. } = &*self.0;
+        write!(f, "Ring({basis:?}, {}, {roots:?}, {steps:?}, {form}, {any_word}, {columns})", self.quotient())
     }
 }

@@ -82,8 +82,9 @@ impl Rows {
     /// values in tree order, and one row for each modulus an item.
     ///
     /// # Errors
-    /// As [`Split::of`].
+    /// As [`Split::of`]; [`Error::Unsupported`] for a ring [in columns](Ring::in_columns).
     pub fn of(ring: &Ring, limits: &Limits) -> Result<Self> {
+        ring.check_single("a kernel on whole rows")?;
         Ok(Self::with_split(&Split::of(ring, None)?, limits))
     }
 
@@ -101,7 +102,7 @@ impl Rows {
             extra: 0,
             choice: Choice::default(),
             scale: U256::ONE,
-            layout: Layout::of(split.shape(), split.layers.len()),
+            layout: Layout::of(split.column_shape(), split.layers.len()),
             by_launch: false,
             back: false,
             limits: limits.clone(),
@@ -114,7 +115,7 @@ impl Rows {
         let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
         (self.part, self.cluster) = last.map_or((0..self.split.layers.len(), 1), |last| (last.part, last.cluster));
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
-        self.layout = Layout::of(self.split.shape(), last_pass.unwrap_or(self.split.layers.len()));
+        self.layout = Layout::of(self.split.column_shape(), last_pass.unwrap_or(self.split.layers.len()));
         self
     }
 
@@ -198,11 +199,17 @@ impl Rows {
         }
     }
 
-    /// Numbers of the launch: the rows of an item, and how many residues it is from an item to the next at each port for
-    /// elements, the tables' being the last two.
+    /// Numbers of the launch: the rows of an item, with the ring's columns above 32 bits if it is in columns, and how many
+    /// residues it is from an item to the next at each port for elements, the tables' being the last two.
     pub(crate) fn numbers(&self, ports: &[Port]) -> Vec<u64> {
         let distances = elements(ports).iter().map(|port| port.distance() / self.ring.width().bytes());
-        iter::once(self.per_item).chain(distances).map(|number| number as u64).collect()
+        let columns = if self.in_columns() { self.ring.columns() } else { 0 };
+        iter::once(self.per_item | columns << 32).chain(distances).map(|number| number as u64).collect()
+    }
+
+    /// Whether rows are columns of a matrix that is stored row by row.
+    pub(crate) fn in_columns(&self) -> bool {
+        self.ring.columns() > 1
     }
 
     /// The same rows for elements that begin at these bytes and lie so many apart, as data of the launch; nothing where the text is for those that

@@ -93,8 +93,8 @@ struct Pass {
     static constexpr u32 span = Tree<R>::nodes(last) / Tree<R>::nodes(first);  // coefficients that its layers combine
     static constexpr u32 stride = R::length / nodes / span;
     // Groups of `span` registers that lie side by side in memory, `near` of them in a row, and sets of such groups.
-    static constexpr u32 vector = R::stride > 1 ? R::vector : last == R::layers ? R::base : P == 0 ? R::vector : 1;
-    static constexpr u32 near = R::stride > 1 ? 1 : vector;
+    static constexpr u32 vector = stands_apart<R> ? R::vector : last == R::layers ? R::base : P == 0 ? R::vector : 1;
+    static constexpr u32 near = stands_apart<R> ? 1 : vector;
     static constexpr u32 sets = R::per_thread / span / vector;
     static_assert(sets * span * vector == R::per_thread && stride % near == 0, "the pass does not fit the registers");
 
@@ -102,7 +102,7 @@ struct Pass {
     RF_FN u32 node(u32 thread, u32 set) { return (set * R::threads + thread) * near / stride; }
 
     // Coefficients that are side by side both in memory and for a thread: runs of `run` registers.
-    static constexpr u32 run = R::stride == 1 && stride == vector ? span * vector : vector;
+    static constexpr u32 run = !stands_apart<R> && stride == vector ? span * vector : vector;
     static constexpr u32 runs = R::per_thread / run;
     // The first coefficient of a run.
     RF_FN u32 run_start(u32 thread, u32 i) {
@@ -110,10 +110,17 @@ struct Pass {
         u32 column = (set * R::threads + thread) * near;
         return column / stride * (stride * span) + column % stride + k * stride;
     }
-    // Its place in memory.
-    RF_FN u64 run_place(u32 thread, u32 i) {
-        if constexpr (by_bits<R>) return (u64)(run_start(thread, 0) * R::stride) + run_start(0, i) * R::stride;
-        else return run_start(thread, i) * R::stride;
+    // Its place in memory; in columns, with so many of them, and with the leaves of all rows in natural order if Natural.
+    template <bool Natural = false>
+    RF_FN u64 run_place(u32 thread, u32 i, u32 columns = 1) {
+        if constexpr (Natural) {
+            constexpr u32 apart = R::above * R::stride;
+            return (u64)(natural_node(thread, i / span) * apart * columns) + natural_inner(i % span) * apart * columns;
+        } else if constexpr (by_bits<R>) {
+            return (u64)(run_start(thread, 0) * R::stride * columns) + run_start(0, i) * R::stride * columns;
+        } else {
+            return run_start(thread, i) * R::stride * columns;
+        }
     }
     // The register of coefficient c of a run; where rows lie apart, of the coefficient in row c.
     RF_CONST u32 reg(u32 i, u32 c) {
@@ -245,6 +252,7 @@ struct Polynomial {
 // Rows that lie R::stride apart stand side by side in a block: neighbouring threads work on neighbouring groups of R::vector
 // rows, whose factors are the same.
 // A launch of some of one item's blocks says in the upper half of end - first how many stand before them.
+// In columns, all rows that stand side by side in a matrix do so in blocks, whatever their number: the last block has what is left.
 template <class R>
 struct Row {
     static constexpr u32 parts = R::above * R::stride;  // rows of a polynomial
@@ -255,15 +263,16 @@ struct Row {
     u32 node;    // that the row lies under
     u32 thread;  // within the row
     bool live;   // false in the last block's surplus: such a thread computes along and stores nothing
+    u32 columns;  // if the ring is in columns: as many polynomials side by side
     u32 items;   // of which it is a row: R::together of them from `item` on, or fewer where there are no more
     unsigned char* shared;  // R::row_bytes for the functions below
     unsigned char* extra;   // R::extra bytes for the kernel's own use, aligned to 16
     u64 index;              // of the polynomial, counted over all items
 
-    // in: polynomials of an item, where that is not a constant of R
+    // in: polynomials of an item, where that is not a constant of R; in columns their number above 32 bits
     RF_METHOD Row(unsigned char* block_shared, u64 first, u64 end, u64 per_item = R::per_item) {
         follow();
-        constexpr bool apart = R::stride > 1;
+        constexpr bool apart = stands_apart<R>;
         u32 slot = apart ? threadIdx.x % R::tile : threadIdx.x / R::threads;
         items = 1;
         thread = apart ? threadIdx.x / R::tile : threadIdx.x % R::threads;
@@ -276,6 +285,16 @@ struct Row {
             part = node = 0;
             thread += blockIdx.x % R::cluster * share_threads<R>;
             live = true;
+        } else if constexpr (in_columns<R>) {
+            static_assert(R::vector == 1 && R::together == 1, "rows are any number");
+            columns = (u32)(per_item >> 32), per_item = (u32)per_item;
+            u32 all = (u32)(end - first), place = blockIdx.x / all + (u32)(end - first >> 32);
+            u32 beside = R::stride * columns, blocks = (beside + R::tile - 1) / R::tile;
+            item = first + blockIdx.x % all;
+            number = place / blocks / R::above;
+            node = place / blocks % R::above;
+            part = place % blocks * R::tile + slot;
+            live = part < beside;
         } else if constexpr (parts == 1) {
             Polynomial<R::tile> polynomial(blockIdx.x, slot, R::per_item ? R::per_item : (u32)per_item);
             item = first + polynomial.item;
@@ -306,18 +325,23 @@ struct Row {
         if constexpr (R::together > 1) row.item += i, row.index += i * (R::per_item ? R::per_item : per_item);
         return row;
     }
+    // Polynomials that lie where one does.
+    RF_METHOD u32 width() const { return in_columns<R> ? columns : 1; }
     // The place of its polynomial, in memory with so many residues from an item to the next.
     // in: that distance, where it is not a constant of R
     RF_METHOD u64 polynomial(u64 distance) const {
-        return R::per_item ? index * R::n : item * distance + (u64)number * R::n;
+        return R::per_item ? index * R::n * width() : item * distance + (u64)number * R::n * width();
     }
     // The place of the row's first coefficient.
     RF_METHOD u64 offset(u64 distance = 0) const {
-        return polynomial(distance) + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
+        if constexpr (in_columns<R>) return polynomial(distance) + (u64)node * (R::length * R::stride) * columns + part;
+        else return polynomial(distance) + (parts == 1 ? 0 : node * (R::length * R::stride) + part % R::stride);
     }
     // The place of the block's first value of it: elsewhere if values stand in natural order.
     RF_METHOD u64 values(u64 distance = 0) const {
         if constexpr (R::cluster > 1) return offset(distance) + thread / share_threads<R> * share_length<R>;
+        else if constexpr (in_columns<R> && R::natural_order)
+            return polynomial(distance) + (u64)Tree<R>::template reversed<0, R::pass[0]>(node) * R::stride * columns + part;
         else return R::natural_order && parts > 1 ? polynomial(distance) + part * R::base : offset(distance);
     }
     // The row of the basis that its modulus is of.
@@ -346,11 +370,12 @@ RF_FN void at_once(const Row<R>& row, F work) {
 
 // To which a row in memory is aligned, in bytes; or a group of rows that lie apart.
 template <class R>
-constexpr u32 row_alignment = (R::stride > 1 ? R::vector : R::length) * sizeof(typename R::Store);
+constexpr u32 row_alignment = (stands_apart<R> ? R::vector : R::length) * sizeof(typename R::Store);
 
-// in: a row in memory, its coefficients R::stride apart   out: registers in the layout of pass P (zero in surplus threads)
-template <class R, u32 P>
-RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live) {
+// in: a row in memory, its coefficients R::stride apart (in columns, as many times more), leaves in natural order if Natural
+// out: registers in the layout of pass P (zero in surplus threads)
+template <class R, u32 P, bool Natural = false>
+RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live, u32 columns = 1) {
     using S = Pass<R, P>;
     using Word = typename R::M::Word;
     RF_UNROLL
@@ -359,17 +384,18 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
         Move<typename R::Store, S::run, row_alignment<R>>::template load<Word>(
-            row + S::run_place(thread, i), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+            row + S::template run_place<Natural>(thread, i, columns), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
     }
 }
 
 // in: residues in registers in the layout of pass P   out: a row in memory, by way of an ending
-template <class R, u32 P, class Ending = AsIs>
-RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live, const Ending& ending = {}) {
+template <class R, u32 P, bool Natural = false, class Ending = AsIs>
+RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live, const Ending& ending = {},
+                     u32 columns = 1) {
     using S = Pass<R, P>;
     if (!live) return;
     store_runs<S::runs, S::run, row_alignment<R>>(
-        ending, row, [&](u32 i) { return S::run_place(thread, i); },
+        ending, row, [&](u32 i) { return S::template run_place<Natural>(thread, i, columns); },
         [&](u32 i, u32 c) { return x[S::reg(i, c)]; }, [](u32) { return true; });
 }
 
@@ -477,13 +503,13 @@ struct Across {
 // All threads of the row call it. Shared memory must be free: if it was in use, they meet at sync_row first.
 template <class R, bool Natural>
 RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32 thread, bool live,
-                       unsigned char* shared) {
+                       unsigned char* shared, u32 columns = 1) {
     using S = Pass<R, R::passes - 1>;
     using Word = typename R::M::Word;
     static_assert(R::cluster == 1 || !Natural, "the blocks of a cluster have neighbouring leaves");
     if constexpr (R::cluster > 1) thread %= share_threads<R>;
-    if constexpr (R::stride > 1 || (R::threads == 1 && !Natural)) {
-        load_row<R, R::passes - 1>(x, row, thread, live);
+    if constexpr (stands_apart<R> || (R::threads == 1 && !Natural)) {
+        load_row<R, R::passes - 1, Natural>(x, row, thread, live, columns);
     } else if constexpr (Natural && R::above > 1) {
         u32 slot = threadIdx.x / R::threads;
         auto* stage = (typename R::Store*)(shared - slot * (R::row_bytes + R::extra));
@@ -514,13 +540,13 @@ RF_FN void load_values(typename R::M::Word* x, const typename R::Store* row, u32
 // values lie where their cells did, nobody waits for it.
 template <class R, bool Natural, bool Exchanged = false, class Ending = AsIs>
 RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u32 thread, bool live,
-                        unsigned char* shared, const Ending& ending = {}) {
+                        unsigned char* shared, const Ending& ending = {}, u32 columns = 1) {
     using S = Pass<R, R::passes - 1>;
     using Store = typename R::Store;
     static_assert(R::cluster == 1 || !Natural, "the blocks of a cluster have neighbouring leaves");
     if constexpr (R::cluster > 1) thread %= share_threads<R>;
-    if constexpr (R::stride > 1 || (R::threads == 1 && !Natural)) {
-        store_row<R, R::passes - 1>(x, row, thread, live, ending);
+    if constexpr (stands_apart<R> || (R::threads == 1 && !Natural)) {
+        store_row<R, R::passes - 1, Natural>(x, row, thread, live, ending, columns);
     } else if constexpr (Natural && R::above > 1) {
         u32 slot = threadIdx.x / R::threads;
         auto* stage = (Store*)(shared - slot * (R::row_bytes + R::extra));
@@ -552,7 +578,7 @@ RF_FN void store_values(const typename R::M::Word* x, typename R::Store* row, u3
 // lie R::run apart meet different banks. Rows that stand side by side in memory do so in shared memory.
 template <class R>
 RF_FN u32 cell(u32 coeff) {
-    return (coeff + coeff / R::run * R::gap) * (R::stride > 1 ? R::tile * R::vector : 1);
+    return (coeff + coeff / R::run * R::gap) * (stands_apart<R> ? R::tile * R::vector : 1);
 }
 // in: the cells of a row   out: that of coefficient c of run i of a thread's in pass S
 template <class R, class S>
@@ -636,7 +662,7 @@ struct Handed {
 template <class R, u32 From, u32 To>
 RF_CONST bool stays_in_warp() {
     using Upper = Pass<R, From < To ? From : To>;
-    constexpr u32 lanes = Upper::stride / Upper::near * (R::stride > 1 ? R::tile : 1);
+    constexpr u32 lanes = Upper::stride / Upper::near * (stands_apart<R> ? R::tile : 1);
     return full_warps<R> && Pass<R, From>::sets * Pass<R, To>::sets == 1 && 32 % lanes == 0;
 }
 
@@ -651,9 +677,9 @@ RF_FN void exchange(typename R::M::Word* x, unsigned char* shared, u32 thread) {
     using Cell = typename R::Cell;
     if constexpr (R::shuffles) return exchange_lanes<R>(x, thread);
     constexpr bool among_blocks = R::cluster > 1 && (From == 0 || To == 0);
-    constexpr u32 align = (R::stride > 1 ? R::vector : R::gap ? R::gap : R::run) * sizeof(Cell);
-    constexpr u32 from = R::stride > 1 || R::run % F::run == 0 ? F::run : 1;
-    constexpr u32 to = R::stride > 1 || R::run % T::run == 0 ? T::run : 1;
+    constexpr u32 align = (stands_apart<R> ? R::vector : R::gap ? R::gap : R::run) * sizeof(Cell);
+    constexpr u32 from = stands_apart<R> || R::run % F::run == 0 ? F::run : 1;
+    constexpr u32 to = stands_apart<R> || R::run % T::run == 0 ? T::run : 1;
     Cell* cells = (Cell*)shared;
     constexpr u32 apart = R::row_bytes / sizeof(Cell);  // an item's cells from the next one's
     const u32 own = R::cluster > 1 ? thread % share_threads<R> : thread;

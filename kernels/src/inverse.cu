@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
         RF_UNROLL
         for (u32 i = 0; i < items.value; i++) {
             load_values<Rq, Rq::natural_order>(x + i * Rq::per_thread, in + row.of_item(i, per_item).values(in_distance),
-                                               row.thread, row.live, row.shared + i * Rq::row_bytes);
+                                               row.thread, row.live, row.shared + i * Rq::row_bytes, row.width());
         }
         if constexpr (Rq::pass[Rq::passes] == Rq::layers) reduce_inputs<Rq, count>(m, x);
         ntt_inverse<Rq, 1, false, items.value>(m, x, table, header, row.shared, row.thread, row.node);
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
         for (u32 i = 0; i < items.value; i++) {
             auto at = row.of_item(i, per_item);
             store_row<Rq, 0>(x + i * Rq::per_thread, out + at.offset(out_distance), row.thread, row.live,
-                             epilogue.of_row(row.of_basis(), [&](u64 apart) { return at.offset(apart); }));
+                             epilogue.of_row(row.of_basis(), [&](u64 apart) { return at.offset(apart); }), row.width());
         }
     });
 }

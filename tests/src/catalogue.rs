@@ -86,6 +86,17 @@ pub fn jobs() -> Result<Vec<Job>> {
     jobs.extend([Op::Forward, Op::Inverse].map(|op| Job::new(&kyber, op).in_place()));
     jobs.push(Job::new(&natural, Op::Forward).depth(7));
 
+    // columns side by side
+    for ring in [
+        Ring::cyclic(64, q(0x7800_0001)?)?.with_form(Form::Montgomery)?.in_columns(37)?,
+        Ring::negacyclic(32, q(0xffff_ffff_0000_0001)?)?.accepting_any_word().in_columns(5)?,
+        Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?.in_columns(3)?,
+        Ring::rns(32, &[q(12_289)?, q(18_433)?])?.in_columns(9)?,
+    ] {
+        jobs.push(Job::new(&ring, Op::Forward));
+        jobs.push(Job::new(&ring, Op::Inverse).order(Order::Natural));
+    }
+
     // from one basis to another: sums of digits within a word, and beyond
     let few = Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?;
     let many = Ring::rns(32, &Modulus::ntt_primes(64, 62, 5)?)?;
@@ -375,7 +386,16 @@ pub fn catalogue(limits: &Limits) -> Result<Vec<NamedPlan>> {
 /// # Errors
 /// As [`catalogue`].
 pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    Ok([of_one_size(limits)?, full_plans(limits)?, blocks(limits)?].concat())
+    Ok([of_one_size(limits)?, full_plans(limits)?, blocks(limits)?, matrices(limits)?].concat())
+}
+
+/// Extensions of matrices that are stored row by row, as long as provers have them.
+fn matrices(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let ring = |q: u64, form| Ring::cyclic(1 << 20, Modulus::new(q)?)?.with_form(form)?.in_columns(64);
+    let fields = [ring(0x7800_0001, Form::Montgomery)?, ring(0xffff_ffff_0000_0001, Form::Plain)?];
+    let transforms = [(Op::Forward, Order::Tree), (Op::Inverse, Order::Natural)];
+    let all = fields.iter().flat_map(|ring| transforms.map(|(op, order)| Job::new(ring, op).order(order)));
+    all.map(|job| NamedPlan::of_job(&job, limits)).collect()
 }
 
 fn of_one_size(limits: &Limits) -> Result<Vec<NamedPlan>> {

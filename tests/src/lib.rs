@@ -12,6 +12,7 @@
 
 pub mod arithmetic;
 pub mod catalogue;
+pub mod columns;
 pub mod cosets;
 pub mod mix;
 pub mod shape;

@@ -8,7 +8,7 @@ use p3_koala_bear::KoalaBear;
 use p3_matrix::{Dimensions, Matrix as _};
 use rayon::prelude::*;
 use ringforge::testkit::{Random, Scheme};
-use ringforge::{Buffer, Device, Engine};
+use ringforge::{Device, Engine};
 use ringforge_plonky3::resident::{Committed, Matrix, Pinned, Trace, commit};
 use ringforge_plonky3::{HashField, Mmcs, testkit};
 
@@ -99,7 +99,7 @@ fn elements<F: HashField>(bench: &Bench, len: usize) -> Result<Pinned<F>> {
     Ok(values)
 }
 
-/// A matrix of these columns on an engine's device.
+/// A matrix of these columns on an engine's device, row by row.
 fn on_device<F: HashField>(engine: &Engine, columns: &[F], height: usize) -> Result<Matrix<F>> {
     let stream = engine.device().stream()?;
     let rows = p3_matrix::dense::RowMajorMatrix::new(columns.to_vec(), height).transpose();
@@ -116,8 +116,8 @@ fn extensions(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measureme
         let stream = cpu.device().stream()?;
         on_device(&cpu, last, n)?.extended(&stream, ADDED_BITS, shift)?.download(&stream)?
     };
-    let trace = on_device(&engine, &values, n)?;
-    let rows = trace.to_rows(&stream)?;
+    let rows = on_device(&engine, &values, n)?;
+    let trace = on_device(&engine, &values, n)?.into_columns(&stream)?;
 
     let mut made = [None];
     let of_columns = measure::runs(&stream, &mut made, bench.effort, |made| {
@@ -132,15 +132,13 @@ fn extensions(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measureme
     };
     let right = all_last(&made.values);
 
-    let mut transposed: [Option<Buffer>; 1] = [None];
-    let of_rows = measure::runs(&stream, &mut transposed, bench.effort, |made| {
-        let columns = Matrix::<BabyBear>::of_rows(&engine, &stream, &rows, columns)?;
-        *made = Some(columns.extended(&stream, ADDED_BITS, shift)?.to_rows(&stream)?);
+    let mut made_of_rows = [None];
+    let of_rows = measure::runs(&stream, &mut made_of_rows, bench.effort, |made| {
+        *made = Some(rows.extended(&stream, ADDED_BITS, shift)?);
         Ok(())
     })?;
-    let [transposed] = transposed;
-    let transposed = Matrix::<BabyBear>::of_rows(&engine, &stream, &transposed.context("rows")?, columns)?;
-    let same = transposed.download(&stream)?.values == made.values;
+    let [made_of_rows] = made_of_rows;
+    let same = made_of_rows.context("rows")?.download(&stream)?.values == made.values;
 
     let floor = || Floor::new(None, None, 3 * n * size_of::<BabyBear>(), &bench.ceilings);
     let line = |operation, times, right| {
@@ -157,7 +155,7 @@ fn commitments(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurem
     let stream = engine.device().stream()?;
     let hash = testkit::random::<F, 16>(&mut Random::new(bench.seed), INTERNAL)?;
     let values = elements::<F>(bench, n * columns)?;
-    let trace = on_device(&engine, &values, n)?;
+    let trace = on_device(&engine, &values, n)?.into_columns(&engine.device().stream()?)?;
     let rows = {
         let mut rows = Pinned::<F>::new(&bench.device, n * columns)?;
         rows.copy_from_slice(&trace.download(&stream)?.values);

@@ -32,7 +32,7 @@ impl Rows {
     /// The source of a transform or product of such rows, its text being one of the engine's.
     pub(crate) fn source(&self, kernel: &dyn Kernel, text: &'static str, limits: &Limits) -> Result<Source> {
         if self.is_natural() {
-            self.split.check_leaves("values in natural order")?;
+            self.split.check_degree("values in natural order")?;
         }
         Ok(Source {
             numbers: self.numbers(kernel.ports()),

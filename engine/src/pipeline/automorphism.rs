@@ -13,6 +13,7 @@ use super::graph::Refused;
 /// x^i goes to x^(ik), where x^n is 1 or −1. The evaluation at a root goes to what was that at the root's k-th power.
 pub(super) fn places(content: &Content, k: u64) -> Result<Vec<u32>, Refused> {
     let ring = content.ring();
+    ring.check_single("an automorphism").map_err(|error| error.to_string())?;
     let n = ring.degree() as u64;
     let order = match ring.quotient() {
         Quotient::Cyclic { .. } => n,

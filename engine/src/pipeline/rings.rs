@@ -144,7 +144,7 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn digits(self, bits: u32, to: &Ring) -> Self {
         let Some(from) = self.coefficients() else { return self.nothing() };
-        if to.quotient() != from.quotient() {
+        if (to.quotient(), to.columns()) != (from.quotient(), from.columns()) {
             let why = format!("digits of coefficients in {from} are none in {to}");
             return self.pipeline.fail(self.pipeline.refused(why));
         }
@@ -158,8 +158,8 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// Coefficients as those of a ring of the same moduli, stored alike, whose degree is as large or larger: zeros above, as
-    /// a low-degree extension takes them before a longer transform.
+    /// Coefficients as those of a ring of the same moduli, stored alike and in as many columns, whose degree is as large or
+    /// larger: zeros above, as a low-degree extension takes them before a longer transform.
     ///
     /// ```
     /// # use ringforge::{Engine, Ring};
@@ -177,7 +177,7 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn extend(self, to: &Ring) -> Self {
         let Some(from) = self.coefficients() else { return self.nothing() };
-        let stored = |ring: &Ring| (ring.form(), ring.accepts_any_word());
+        let stored = |ring: &Ring| (ring.form(), ring.accepts_any_word(), ring.columns());
         if to.basis() != from.basis() || stored(to) != stored(&from) || to.degree() < from.degree() {
             let why = format!("{from} has other moduli than {to}, stores residues in another way, or is longer");
             return self.pipeline.fail(self.pipeline.refused(why));

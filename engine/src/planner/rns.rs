@@ -36,7 +36,7 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
         op => {
             let target = job.target.as_ref();
             let target = target.ok_or_else(|| Error::unsupported(op, ring, "it wants a target ring (Job::to)"))?;
-            if target.quotient() != ring.quotient() {
+            if (target.quotient(), target.columns()) != (ring.quotient(), ring.columns()) {
                 let (expected, got) = (ring.quotient().to_string(), target.quotient().to_string());
                 return Err(Error::Mismatch { what: "the quotient of the target ring".into(), expected, got });
             }

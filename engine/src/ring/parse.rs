@@ -14,8 +14,8 @@ use crate::ring::{Quotient, Ring};
 /// [`Ring::rows`]; the polynomial is monic in `x`, its terms in any order; `@` and numbers at the end, separated by commas,
 /// name the roots of [`Ring::with_roots`], a second `@` and numbers the steps of [`Ring::with_steps`]. A constant in brackets
 /// makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named. A second colon and `plain` or `montgomery`,
-/// `any word`, or both with a comma between them, say how residues are stored: [`Ring::with_form`],
-/// [`Ring::accepting_any_word`]. Spaces have no meaning.
+/// `any word`, a number of `columns`, or more of them in this order with commas between them, say how residues are stored:
+/// [`Ring::with_form`], [`Ring::accepting_any_word`], [`Ring::in_columns`]. Spaces have no meaning.
 ///
 /// `{:#}` prints any ring in this form.
 ///
@@ -73,21 +73,32 @@ impl FromStr for Ring {
 impl Ring {
     /// The same ring with residues as this text says.
     fn stored_as(self, text: &str) -> Result<Self> {
-        let (form, any_word) = match text.split_once(',') {
-            _ if text == ANY_WORD => (None, true),
-            Some((form, ANY_WORD)) => (Some(form), true),
-            _ => (Some(text), false),
-        };
-        let ring = match form {
+        let mut parts = text.split(',').peekable();
+        let form = parts.next_if(|part| *part != ANY_WORD && !part.ends_with(COLUMNS));
+        let any_word = parts.next_if_eq(&ANY_WORD);
+        let columns = parts.next_if(|part| part.ends_with(COLUMNS));
+        if let Some(part) = parts.next() {
+            return refuse(format!("{part:?} comes too late, or has no meaning"));
+        }
+        let mut ring = match form {
             Some(form) => self.with_form(form.parse()?)?,
             None => self,
         };
-        Ok(if any_word { ring.accepting_any_word() } else { ring })
+        if any_word.is_some() {
+            ring = ring.accepting_any_word();
+        }
+        match columns.and_then(|columns| columns.strip_suffix(COLUMNS)).map(str::parse) {
+            Some(Ok(columns)) => ring.in_columns(columns),
+            Some(Err(_)) => refuse(format!("{text:?} has no number of columns")),
+            None => Ok(ring),
+        }
     }
 }
 
 /// `any word` without spaces.
 const ANY_WORD: &str = "anyword";
+/// What follows the number of columns.
+const COLUMNS: &str = "columns";
 
 /// One term of a polynomial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,7 +227,8 @@ mod tests {
     fn what_is_printed_is_understood() {
         let stored = "2013265921:x^8-1:montgomery|2013265921:x^8-1:any word|2013265921:x^8-1@0x78000000:montgomery,any word\
             |3329,17:x^16+1:any word|18446744073709551629:x^2+1:plain|18446744073709551629:x^2+1:plain,any word\
-            |18446744073709551629:x^2+1:any word|97,193#0,1,0:x^16+1@19,8:any word|12289,998244353#0,1,0:x^16+1:montgomery";
+            |18446744073709551629:x^2+1:any word|97,193#0,1,0:x^16+1@19,8:any word|12289,998244353#0,1,0:x^16+1:montgomery\
+            |17:x^8-1:3 columns|17:x^4-13@3@13:2columns|2013265921:x^8-1:montgomery,any word,31 columns|3329:x^4+1:any word,7 columns";
         for text in stored.split('|') {
             let ring = parse(text);
             assert_eq!(parse(&format!("{ring:#}")), ring);
@@ -243,7 +255,8 @@ mod tests {
             |3329:x^2+x+x|97,193:x^16+1@19|97,97:x^16+1|3329:x^-2+1|33 29k:x+1|3329,:x+1|0x:x+1|3329:x^2+0x|1_0:x+1|2,4:x+1|3329:x^256+1@3329\
             |17:x^4-13@3@|17:x^4-13@3@13@1|17:x^4+1@2@4|3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x\
             |3329:x^2+1:|3329:x^2+1:montgomery|3329:x^2+1:any|3329:x^2+1:any word,plain|3329:x^2+1:plain,plain|3329:x^2+1:plain:plain\
-            |3329:x^2+1:any word,any word|65536:x^2+1:montgomery|65538,65537:x^2+1:montgomery";
+            |3329:x^2+1:any word,any word|17:x^2+1:columns|17:x^2+1:0 columns|17:x^2+1:-1 columns|17:x^2+1:2 columns,any word\
+            |17:x^2+1:2 columns,2 columns|17:x^2+1:x columns|17:x^2+1:,2 columns|65536:x^2+1:montgomery|65538,65537:x^2+1:montgomery";
         for text in nonsense.split('|') {
             assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());
         }

@@ -34,6 +34,8 @@ pub struct Roots {
 /// right. So leaf constants are γ·ρ^e, each e once. For x^n − 1, γ = 1 and ρ is the ring's root; for x^n + 1 and other
 /// binomials γ is the root, and ρ = γ² for x^n + 1, else the ring's step; for the trinomial with root ω of order 6t, the left tree has γ = ω, the
 /// right one γ = ω^5, and ρ = ω^6.
+///
+/// A ring in w columns splits as that of a column does, with x^w for x: a leaf has one of each column, side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Split {
     pub(crate) ring: Ring,
@@ -83,6 +85,7 @@ impl Split {
             layers.truncate(depth);
         }
         let t = product(&layers[usize::from(top.sixth)..]);
+        // of a column; a leaf of the ring is one of all columns
         let base = top.length / t;
         if base > MAX_BASE && (depth.is_none() || layers.is_empty()) {
             let q = ring.basis().first().map_or(U256::ZERO, Modulus::value);
@@ -101,12 +104,13 @@ impl Split {
             let dropped = U256::from((full / t) as u64);
             roots.push(Roots { q: *q, start: q.pow(&start, &dropped), step: q.pow(&step, &dropped) });
         }
-        Ok(Self { ring: ring.clone(), n, base, layers, roots })
+        Ok(Self { ring: ring.clone(), n, base: base * ring.columns(), layers, roots })
     }
 
-    /// The same split modulo one of the moduli alone.
+    /// The same split of a column modulo one of the moduli alone.
     pub(crate) fn of_modulus(&self, i: usize) -> Self {
-        let Self { ref ring, n, base, ref layers, ref roots } = *self;
+        let Self { ref ring, n, ref layers, ref roots, .. } = *self;
+        let (n, base) = (n / ring.columns(), self.column_base());
         Self { ring: ring.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
     }
 
@@ -115,9 +119,19 @@ impl Split {
         Shape { n: self.n, base: self.base, layers: &self.layers }
     }
 
+    /// The tree of a column.
+    pub(crate) fn column_shape(&self) -> Shape<'_> {
+        Shape { n: self.n / self.ring.columns(), base: self.column_base(), layers: &self.layers }
+    }
+
+    /// Degree of the leaves of a column.
+    pub(crate) fn column_base(&self) -> usize {
+        self.base / self.ring.columns()
+    }
+
     /// Whether all layers are of two, down to degree 1, which any arithmetic can transform.
     pub(crate) fn is_binary(&self) -> bool {
-        self.base == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
+        self.column_base() == 1 && self.layers.iter().all(|layer| *layer == Layer::Two)
     }
 
     /// The same split of the ring of some limbs, which alone might go deeper.
@@ -128,20 +142,26 @@ impl Split {
         Ok(Self { ring, roots, ..self.clone() })
     }
 
-    /// Refuses an operation on values that end at too high a degree for it.
+    /// Refuses an operation on values that end at too high a degree for it, or lie side by side.
     pub(crate) fn check_leaves(&self, operation: &str) -> Result<()> {
-        match self.ends_high() {
-            false => Ok(()),
-            true => Err(Error::Unsupported {
+        self.ring.check_single(operation)?;
+        self.check_degree(operation)
+    }
+
+    /// Refuses an operation on values that end at too high a degree for it.
+    pub(crate) fn check_degree(&self, operation: &str) -> Result<()> {
+        match self.column_base() {
+            ..=MAX_BASE => Ok(()),
+            base => Err(Error::Unsupported {
                 job: format!("{operation} in {}", self.ring),
-                why: format!("its transform ends at degree {}, more than {MAX_BASE}", self.base),
+                why: format!("its transform ends at degree {base}, more than {MAX_BASE}"),
             }),
         }
     }
 
-    /// Whether leaves have so high a degree that all that can be done with them is to transform them back.
+    /// Whether leaves have so high a degree, or so many columns, that all that can be done with them is to transform them back.
     pub(crate) fn ends_high(&self) -> bool {
-        self.base > MAX_BASE
+        self.base > MAX_BASE || self.ring.columns() > 1
     }
 
     /// The ring.
@@ -150,7 +170,7 @@ impl Split {
         &self.ring
     }
 
-    /// Degree of the leaves.
+    /// Degree of the leaves; of a ring in columns, as many times more.
     #[must_use]
     pub fn base(&self) -> usize {
         self.base

@@ -70,8 +70,10 @@ const BANKS_BYTES: usize = 128;
 /// registers. Between passes coefficients change threads through shared memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Block {
-    /// Degree of the ring.
+    /// Degree of the ring, all columns.
     n: usize,
+    /// Columns of the ring.
+    columns: usize,
     /// Coefficients of a row.
     length: usize,
     /// Nodes of the split's tree under each of which a row lies, or several.
@@ -156,7 +158,7 @@ impl Block {
         // primes of 60 bits 383 and 354; doubles gain 1 %)
         let heavy = store == 8 && arithmetic.cost().product > LIGHT_PRODUCT && limits.holds_large_blocks();
         let fits = per_thread <= target && 4 * length * store <= limits.block_shared_bytes as usize;
-        let pairs = heavy && fits && stride.is_multiple_of(2);
+        let pairs = heavy && fits && stride.is_multiple_of(2) && !rows.in_columns();
         let (vector, per_thread) = if pairs { (2, 2 * per_thread) } else { (vector, per_thread) };
 
         // threads under nodes of their own read factors of their own, twice as many bytes as they have residues, and L2 is busy
@@ -175,6 +177,7 @@ impl Block {
         let run = span(split, &passes, passes.len() - 2) * last_base;
         let mut block = Self {
             n: split.n,
+            columns: ring.columns(),
             length,
             above,
             stride,
@@ -197,8 +200,13 @@ impl Block {
             let beside = BESIDE_BYTES[usize::from(light || pairs)];
             let most = (beside / store / block.group()).max(BLOCK_THREADS.div_ceil(threads));
             let fits = |rows: usize| {
-                let beside = if stride > 1 { stride / block.group() } else { above };
-                beside.is_multiple_of(rows) && rows * threads <= most_threads
+                let suits = match (rows, stride) {
+                    // columns may be of any number: the last block has what is left, and none twice as many as there are
+                    _ if block.columns > 1 => rows.is_power_of_two() && rows < 2 * stride,
+                    (rows, 1) => above.is_multiple_of(rows),
+                    (rows, stride) => (stride / block.group()).is_multiple_of(rows),
+                };
+                suits && rows * threads <= most_threads
             };
             let shared = |rows: usize| Self { rows, ..block.clone() }.gapped().shared_bytes();
             let rows =
@@ -294,6 +302,9 @@ impl Block {
     pub(crate) fn columns(&self, rows: &Rows, values: bool) -> Option<Columns> {
         let (above, rows_of_area) = match (rows.is_natural(), values) {
             _ if self.parts() == 1 => return None,
+            // blocks have no equal shares, or none side by side
+            _ if self.columns > 1 && !self.stride.is_multiple_of(self.rows) => return None,
+            (true, true) if self.columns > 1 && rows.is_last() => return None,
             _ if self.stride > 1 => (self.above, self.length),
             (false, _) => (1, 1),
             (true, true) => (1, self.length / rows.split.base),
@@ -343,8 +354,11 @@ impl Block {
     /// The launch of a kernel whose blocks work on rows, `per_item` of them an item; none where there are none, or more
     /// blocks than can be counted.
     pub(crate) fn launch(&self, per_item: usize) -> Option<Launch> {
-        let per_item = per_item.checked_mul(self.parts() * self.cluster).filter(|rows| *rows > 0)?;
-        let rows = self.rows * self.group();
+        let (parts, rows) = match self.columns {
+            1 => (self.parts() * self.cluster, self.rows * self.group()),
+            _ => (self.above * self.stride.div_ceil(self.rows), 1),
+        };
+        let per_item = per_item.checked_mul(parts).filter(|rows| *rows > 0)?;
         let common = gcd(per_item, rows);
         Some(Launch {
             threads: (self.threads * self.rows / self.cluster) as u32,
@@ -375,7 +389,10 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     };
     let whole = Some(shares(1)).filter(|parts| parts.iter().all(fits));
     // few layers over columns
-    let small = rows.split.n * bytes <= WHOLE_BYTES || rows.split.ends_high();
+    let small = match rows.in_columns() {
+        true => rows.split.leaves() * bytes <= LONG_SHARE_BYTES,
+        false => rows.split.n * bytes <= WHOLE_BYTES || rows.split.ends_high(),
+    };
     if rows.held > 1 || limits.is_cpu() {
         return whole;
     }
@@ -408,7 +425,8 @@ fn clustered(rows: &Rows, limits: &Limits) -> Option<Rows> {
     let is_usual = light && suits && rows.choice.kernels.is_none();
     let cluster = rows.choice.cluster.or(is_usual.then_some(bytes / CLUSTER_BYTES))?;
     let can_be = (2..=limits.cluster_blocks as usize).contains(&cluster);
-    (can_be && rows.split.is_binary() && !rows.is_natural()).then(|| rows.in_clusters(cluster))
+    (can_be && rows.split.is_binary() && !rows.split.ends_high() && !rows.is_natural())
+        .then(|| rows.in_clusters(cluster))
 }
 
 /// Whether passes leave each block of a cluster whole subtrees after the first one, and all of a thread's coefficients under one

@@ -35,7 +35,7 @@ impl<F: HashField> Traces<'_, F> {
 
     /// The extensions and the tree over their rows, which are in bit-reversed order, as Plonky3's provers have them. A trace goes to
     /// the device once, and an extension comes back once, beside the hashing; both are transposed there. With less memory on
-    /// the device than that takes, or than `budget` allows, columns go in parts.
+    /// the device than that takes, or than `budget` allows, columns go in parts, as they lie.
     ///
     /// For traces that are [`served`](Self::served).
     ///
@@ -72,8 +72,11 @@ impl<F: HashField> Traces<'_, F> {
             let height = trace.height() << self.added_bits;
             // sponges before and behind a part, of two digests each, and a tree with its leaves
             digests = digests.saturating_add(height.saturating_mul(7 * F::DIGEST));
-            // a trace and its transpose; its extension, as much for the transform, and the extension's transpose
-            let each = height.saturating_mul(3).saturating_add(2 * trace.height());
+            // a trace and its extension, and as much for the transforms; at once, the transposes of both
+            let each = match columns {
+                None => height.saturating_mul(3).saturating_add(2 * trace.height()),
+                Some(_) => height.saturating_mul(2).saturating_add(2 * trace.height()),
+            };
             extensions.push(each.saturating_mul(columns.unwrap_or(usize::MAX).min(trace.width())));
         }
         let extensions = match columns {
@@ -114,10 +117,9 @@ impl<F: HashField> Traces<'_, F> {
                     let columns = start..trace.width().min(start + at_once);
                     let mut rows = engine.device().buffer(trace.height() * columns.len() * size_of::<F>())?;
                     stream.write_columns(&mut rows, words(&trace.values), trace.width(), columns.clone())?;
-                    let part = Matrix::<F>::of_rows(engine, &stream, &rows, columns.len())?;
-                    drop(rows);
+                    let part = Matrix::<F>::of_rows(engine, rows, columns.len())?;
                     let part = part.extended(&stream, self.added_bits, shift)?;
-                    sponges.absorb(&stream, part.columns().into(), part.width())?;
+                    sponges.absorb(&stream, part.elements().into(), part.layout(), part.width())?;
                     let part = part.download(&stream)?;
                     for (to, from) in extension.chunks_exact_mut(trace.width()).zip(part.row_slices()) {
                         to[columns.clone()].copy_from_slice(from);

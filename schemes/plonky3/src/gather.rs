@@ -4,15 +4,7 @@ use ringforge::kernels::{Args, Built, CustomKernel, Launch, Port};
 use ringforge::{Buffer, Engine, Pipeline, Plan, Planner, Result, Stream};
 
 use crate::field::{EngineField, elements};
-
-/// How a matrix lies in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Layout {
-    /// Row by row.
-    Rows,
-    /// Column by column.
-    Columns,
-}
+use crate::layout::Layout;
 
 /// These rows of a matrix of so many rows and columns, one after another. They must be there.
 ///
@@ -41,10 +33,7 @@ pub(crate) fn gather<F: EngineField>(
 /// The plan `from` a matrix, which all items share, and the `numbers` of rows `to` these rows.
 pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usize, columns: usize) -> Result<Plan> {
     let word = size_of::<F>();
-    let (to_row, to_column) = match layout {
-        Layout::Rows => (columns, 1),
-        Layout::Columns => (1, rows),
-    };
+    let [to_row, to_column] = layout.distances(columns);
     let on_cpu = move |items, args: &mut Args<'_>| {
         args.each(items, |_, (from, number, to): (&[F::Word], &u64, &mut [F::Word])| {
             let row = (number % rows as u64) as usize;
@@ -60,7 +49,11 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usiz
     let launch = Launch { items_per_block: 1, ..Launch::thread_per_item(threads) };
     let build = move |_: &ringforge::Limits| Ok(Built { prelude: prelude.clone(), launch });
     let text = ("gather", include_str!("kernels/gather.cu"), &[][..]);
-    let ports = [Port::shared(rows * columns * word), Port::input(size_of::<u64>()), Port::output(columns * word)];
+    let ports = [
+        Port::shared(layout.elements(rows, columns) * word),
+        Port::input(size_of::<u64>()),
+        Port::output(columns * word),
+    ];
     // SAFETY: a block reads a row within the matrix, and writes the row of its own item.
     #[allow(unsafe_code)]
     let kernel = unsafe {

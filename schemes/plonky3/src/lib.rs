@@ -30,6 +30,7 @@ mod engine;
 mod field;
 mod gather;
 mod hash;
+mod layout;
 mod merkle;
 mod mmcs;
 mod pcs;

@@ -8,6 +8,7 @@ use ringforge::{Pipeline, Plan, Planner, Result};
 
 use crate::field::{EngineField, elements, elements_mut};
 use crate::hash::HashField;
+use crate::layout::Layout;
 use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 
 /// Threads of a block, an item each.
@@ -121,21 +122,22 @@ impl<F: HashField> Poseidon2<F> {
     /// The plan from `columns`, and from the `states` of the sponges before them unless they are the first, to `digests` or, if
     /// more are to come, to the `next` states. An item is a row.
     pub(crate) fn columns(&self, planner: &Planner, part: Columns) -> Result<Plan> {
-        let Columns { height, count, before, ends } = part;
+        let Columns { height, count, layout, before, ends } = part;
+        let [to_row, to_column] = layout.distances(count);
         let permutation = self.rows.clone();
         let squeeze = move |item: usize, columns: &[F::Word], mut state: [F; MOST], to: &mut [F::Word]| {
-            let row = columns.iter().skip(item % height).step_by(height);
+            let row = columns.iter().skip(item % height * to_row).step_by(to_column).take(count);
             let row = row.map(|word| elements::<F>(core::slice::from_ref(word))[0]);
             absorb::<F>(&permutation, &mut state, before.unwrap_or(0), ends, row);
             put(&state, to);
         };
-        let all = Port::shared(height * count * size_of::<F>());
+        let all = Port::shared(layout.elements(height, count) * size_of::<F>());
         let state = self.width() * size_of::<F>();
         let (to, stored) = if ends { ("digests", size_of::<F::Digest>()) } else { ("next", state) };
         let stored = Port::output(stored);
         let build = self.build(&self.rows);
         let title = format!("Poseidon2 of rows of {count} columns, {}", if ends { "to the end" } else { "of more" });
-        let numbers = [height as u64, count as u64, ends.into()];
+        let numbers = [height, to_row, to_column, count, ends.into()].map(|number| number as u64);
         let Some(before) = before else {
             let on_cpu = move |items, args: &mut Args<'_>| {
                 args.each(items, |item, (columns, to): (&[F::Word], &mut [F::Word])| {
@@ -244,6 +246,7 @@ pub(crate) struct Columns {
     /// Rows.
     pub(crate) height: usize,
     pub(crate) count: usize,
+    pub(crate) layout: Layout,
     /// Elements that a block has of columns before these; `None` for the first columns.
     pub(crate) before: Option<usize>,
     /// Whether none are to come.

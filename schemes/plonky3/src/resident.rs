@@ -1,8 +1,9 @@
 //! Traces, their extensions and the trees over them, which stay on the device: for provers that go on there.
 //!
-//! A [`Matrix`] has its columns one after another in a [`Buffer`](ringforge::Buffer), be it the engine's or
-//! [somebody else's memory](ringforge::Device). [`commit`] extends traces and hashes the rows of the extensions; of these and
-//! of the [`MerkleTree`] a prover brings to the host what a verifier asks for.
+//! A [`Matrix`] has its rows or its columns one after another, as its [`Layout`] says, in a [`Buffer`](ringforge::Buffer), be it
+//! the engine's or [somebody else's memory](ringforge::Device). Either is extended and hashed as it lies; a prover who wants
+//! the other asks for it. [`commit`] extends traces and hashes the rows of the extensions; of these and of the [`MerkleTree`] a
+//! prover brings to the host what a verifier asks for.
 //!
 //! ```
 //! use p3_field::{Field, PrimeCharacteristicRing};
@@ -36,6 +37,7 @@ mod matrix;
 mod pinned;
 mod tree;
 
+pub use crate::layout::Layout;
 pub use commit::{Committed, Trace, commit};
 pub use matrix::Matrix;
 pub use pinned::Pinned;

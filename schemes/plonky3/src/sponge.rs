@@ -4,6 +4,7 @@ use ringforge::run::BufferSlice;
 use ringforge::{Buffer, Engine, Result, Stream};
 
 use crate::hash::HashField;
+use crate::layout::Layout;
 use crate::poseidon2::{Columns, Poseidon2};
 
 /// A sponge for each row, on the device.
@@ -23,12 +24,23 @@ impl<'a, F: HashField> Sponges<'a, F> {
         Self { engine, hash, height, left: columns, absorbed: None }
     }
 
-    /// Takes in the next columns, so many one after another, no more than there are to come.
-    pub(crate) fn absorb(&mut self, stream: &Stream, columns: BufferSlice<'_>, count: usize) -> Result<()> {
+    /// Takes in the next columns, so many that lie like this, no more than there are to come.
+    pub(crate) fn absorb(
+        &mut self,
+        stream: &Stream,
+        columns: BufferSlice<'_>,
+        layout: Layout,
+        count: usize,
+    ) -> Result<()> {
         let before = self.absorbed.take();
         let ends = count == self.left;
-        let part =
-            Columns { height: self.height, count, before: before.as_ref().map(|(has, _)| has % F::DIGEST), ends };
+        let part = Columns {
+            height: self.height,
+            count,
+            layout,
+            before: before.as_ref().map(|(has, _)| has % F::DIGEST),
+            ends,
+        };
         let program =
             self.engine.program_of(&(self.hash.key_of_rows(), part), |planner| self.hash.columns(planner, part))?;
         let (name, elements) = if ends { ("digests", F::DIGEST) } else { ("next", self.hash.width()) };

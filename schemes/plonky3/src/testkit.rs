@@ -8,8 +8,9 @@ use ringforge::testkit::{NamedPlan, Random, Scheme};
 use ringforge::{Limits, Planner, Result};
 
 use crate::field::EngineField;
-use crate::gather::{self, Layout};
+use crate::gather;
 use crate::hash::HashField;
+use crate::layout::Layout;
 use crate::permutation::Permutes;
 use crate::poseidon2::{Columns, Poseidon2};
 use crate::transpose;
@@ -132,27 +133,35 @@ where
     }
     for (height, columns) in [(4, 1), (32, 13), (1, 16)] {
         let (name, shared) = (format!("{field} {columns} columns of {height}"), height * columns);
-        let plan = hash.columns(planner, Columns { height, count: columns, before: None, ends: true })?;
+        let layout = Layout::Columns { apart: height };
+        let plan = hash.columns(planner, Columns { height, count: columns, layout, before: None, ends: true })?;
         plans.push(shared_by_rows::<F>(name, ("columns", shared), &[], plan));
     }
     // the first columns, some in between and the last ones, at the edges of blocks and within
-    for (height, count, before, ends) in [
-        (5, 8, None, false),
-        (3, 9, None, false),
-        (4, 7, Some(1), false),
-        (32, 16, Some(0), false),
-        (7, 5, Some(3), true),
+    for (height, layout, count, before, ends) in [
+        (5, Layout::Columns { apart: 5 }, 8, None, false),
+        (3, Layout::Rows, 9, None, false),
+        (4, Layout::Columns { apart: 7 }, 7, Some(1), false),
+        (32, Layout::Columns { apart: 32 }, 16, Some(0), false),
+        (6, Layout::Rows, 13, Some(2), true),
+        (7, Layout::Columns { apart: 7 }, 5, Some(3), true),
     ] {
-        let plan = hash.columns(planner, Columns { height, count, before, ends })?;
+        let plan = hash.columns(planner, Columns { height, count, layout, before, ends })?;
         let states = [("states", WIDTH)];
         let states = if before.is_some() { &states[..] } else { &[] };
-        let name = format!("{field} {count} columns of {height}, {before:?} before, {ends}");
-        plans.push(shared_by_rows::<F>(name, ("columns", height * count), states, plan));
+        let name = format!("{field} {count} columns of {height}, {layout:?}, {before:?} before, {ends}");
+        plans.push(shared_by_rows::<F>(name, ("columns", layout.elements(height, count)), states, plan));
     }
-    for (layout, rows, columns) in [(Layout::Rows, 5, 8), (Layout::Columns, 9, 3), (Layout::Columns, 4, 300)] {
+    let [nine, four] = [10, 4].map(|apart| Layout::Columns { apart });
+    for (layout, rows, columns) in [(Layout::Rows, 5, 8), (nine, 9, 3), (four, 4, 300)] {
         let plan = gather::plan::<F>(planner, layout, rows, columns)?;
         let name = format!("{field} some of {rows} rows of {columns}, {layout:?}");
-        plans.push(shared_by_rows::<F>(name, ("from", rows * columns), &[("numbers", 8 / size_of::<F>())], plan));
+        plans.push(shared_by_rows::<F>(
+            name,
+            ("from", layout.elements(rows, columns)),
+            &[("numbers", 8 / size_of::<F>())],
+            plan,
+        ));
     }
     for (rows, columns) in [(1, 1), (33, 7), (64, 65)] {
         let name = format!("{field} transpose of {rows} by {columns}");

@@ -4,9 +4,10 @@ use core::any::TypeId;
 
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::{Engine, Error, Order, Pipeline, Plan, Planner, Program, Result};
+use ringforge::{Content, Engine, Error, Order, Pipeline, Plan, Planner, Program, Result};
 
 use crate::field::{EngineField, coset, words, words_mut};
+use crate::layout::Layout;
 use crate::resident::Matrix;
 
 /// Something to do with each column of a matrix. Values on a coset go in in natural order and come out in bit-reversed order.
@@ -27,7 +28,7 @@ impl<F: EngineField> Transform<F> {
         height > 1 && height.is_power_of_two() && room.is_some_and(|bits| height.ilog2() as usize <= bits)
     }
 
-    /// Does it. A GPU transposes matrices itself, if it has room for them.
+    /// Does it. A GPU takes matrices as they lie, if it has room for them whole.
     pub(crate) fn run(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         if engine.device().limits().is_cpu() || engine.devices().count() > 1 {
             return self.on_host(engine, mat);
@@ -45,8 +46,9 @@ impl<F: EngineField> Transform<F> {
 
     fn on_host(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
         let (height, width) = (mat.height(), mat.width());
-        let program = self.program(engine, height.ilog2() as usize)?;
-        // the engine has polynomials one after another
+        let program = self.program(engine, height.ilog2() as usize, Layout::Columns { apart: height }, 1)?;
+        // vectors of a CPU are of neighbours in a column, and copies to several devices of whole
+        // ones: the engine has polynomials one after another
         let columns = mat.transpose();
         let mut out = F::zero_vec(columns.values.len() << self.added_bits());
         program.on_host(width).input("from", words(&columns.values)).output("to", words_mut(&mut out)).run()?;
@@ -67,23 +69,36 @@ impl<F: EngineField> Transform<F> {
         Err(Error::Length { what: "rows, a power of two that the field has roots for,", expected, got: height })
     }
 
-    /// The program for columns of height 2^bits, each of them an item.
-    pub(crate) fn program(self, engine: &Engine, bits: usize) -> Result<Program> {
-        engine.program_of(&(TypeId::of::<F>(), bits, self), |planner| self.plan(planner, bits))
+    /// The program for columns of height 2^bits that lie like this, each of them an item; or for rows of so many as one.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for more rows than the engine takes in columns.
+    pub(crate) fn program(self, engine: &Engine, bits: usize, layout: Layout, width: usize) -> Result<Program> {
+        let columns = if layout == Layout::Rows { width } else { 1 };
+        let key = (TypeId::of::<F>(), bits, layout, columns, self);
+        engine.program_of(&key, |planner| self.plan(planner, bits, layout, columns))
     }
 
     pub(crate) fn added_bits(self) -> usize {
         if let Self::Extend(bits, _) = self { bits } else { 0 }
     }
 
-    fn plan(self, planner: &Planner, bits: usize) -> Result<Plan> {
+    fn plan(self, planner: &Planner, bits: usize, layout: Layout, columns: usize) -> Result<Plan> {
         let p = Pipeline::new(format!("{self:?} of 2^{bits}"), planner);
+        let ring = |bits, shift| coset(bits, shift)?.in_columns(columns);
+        let from = |content| match layout {
+            Layout::Columns { apart } if apart > 1 << bits => {
+                p.bytes("from", apart * size_of::<F>()).part(0..size_of::<F>() << bits).holding(content)
+            }
+            _ => p.elements("from", content),
+        };
+        let values = |ring| from(Content::Evaluations { ring, depth: bits as u32, order: Order::Natural });
         let to = match self {
-            Self::Forward(shift) => p.coefficients("from", &coset(bits, shift)?).forward_to(Order::Tree),
-            Self::Inverse(shift) => p.evaluations("from", &coset(bits, shift)?, Order::Natural).inverse(),
+            Self::Forward(shift) => from(Content::Coefficients(ring(bits, shift)?)).forward_to(Order::Tree),
+            Self::Inverse(shift) => values(ring(bits, shift)?).inverse(),
             Self::Extend(added, shift) => {
-                let values = p.evaluations("from", &coset(bits, F::ONE)?, Order::Natural);
-                values.inverse().extend(&coset(bits + added, shift)?).forward_to(Order::Tree)
+                let coefficients = values(ring(bits, F::ONE)?).inverse();
+                coefficients.extend(&ring(bits + added, shift)?).forward_to(Order::Tree)
             }
         };
         p.output("to", to);

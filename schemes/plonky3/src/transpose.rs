@@ -10,7 +10,7 @@ const SIDE: usize = 32;
 /// Threads of a block.
 const THREADS: u32 = 256;
 
-/// The transpose of a matrix of so many rows and columns, row by row.
+/// The transpose of a matrix of so many rows and columns, row by row; or the first rows of that, so many.
 ///
 /// # Errors
 /// What the device says.
@@ -20,11 +20,12 @@ pub(crate) fn transpose<F: EngineField>(
     from: &Buffer,
     rows: usize,
     columns: usize,
+    wanted: usize,
 ) -> Result<Buffer> {
     let key = ("transpose", size_of::<F>(), rows, columns);
     let program = engine.program_of(&key, |planner| plan::<F>(planner, rows, columns))?;
-    let mut to = engine.device().buffer(from.len())?;
-    program.on(stream, columns).input("from", from).output("to", &mut to).run()?;
+    let mut to = engine.device().buffer(rows * wanted * size_of::<F>())?;
+    program.on(stream, wanted).input("from", from).output("to", &mut to).run()?;
     Ok(to)
 }
 

@@ -8,10 +8,11 @@ use p3_baby_bear::BabyBear;
 use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
-use p3_matrix::Matrix;
+use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge::testkit::{Random, Target, devices, seed};
-use ringforge_plonky3::{Dft, Engine, EngineField, testkit};
+use ringforge_plonky3::resident::{Layout, Matrix};
+use ringforge_plonky3::{Dft, Engine, EngineField, Error, testkit};
 
 /// A matrix of any elements, extreme ones among them; very large ones repeat.
 fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> RowMajorMatrix<F> {
@@ -26,8 +27,37 @@ fn sample<F: EngineField>(random: &mut Random, height: usize, width: usize) -> R
     RowMajorMatrix::new(values.iter().copied().cycle().take(count).collect(), width)
 }
 
-/// How many transforms there are to compare.
-const TRANSFORMS: usize = 6;
+/// How many transforms there are to compare: those of the trait, and extensions of matrices on the device, in rows and in columns.
+const TRANSFORMS: usize = 8;
+
+/// Elements of a matrix below which its columns may lie further apart than they are long.
+const FEW: usize = 1 << 18;
+
+/// The extension of a matrix on the device by rows, or by columns, in bit-reversed order; `None` where there is none.
+fn resident<F: EngineField>(
+    engine: &Engine,
+    mat: &RowMajorMatrix<F>,
+    added: usize,
+    shift: F,
+    by_rows: bool,
+) -> Option<RowMajorMatrix<F>> {
+    let (stream, height) = (engine.device().stream().unwrap(), mat.height());
+    let matrix = if by_rows {
+        Matrix::upload(engine, &stream, mat).unwrap()
+    } else {
+        let more = if mat.values.len() > FEW { 0 } else { [0, 1, height][mat.width() % 3] };
+        let mut longer = mat.clone();
+        longer.values.extend(mat.values.iter().cycle().take(more * mat.width()));
+        let columns = Matrix::upload(engine, &stream, &longer).unwrap().into_columns(&stream).unwrap();
+        Matrix::of_columns_apart(engine, columns.into_elements(), height, height + more).unwrap()
+    };
+    let extension = match matrix.extended(&stream, added, shift) {
+        Err(Error::Length { .. }) if height == 1 => return None,
+        extension => extension.unwrap(),
+    };
+    assert_eq!(extension.layout() == Layout::Rows, by_rows);
+    Some(extension.download(&stream).unwrap())
+}
 
 /// Whether a transform gives the same values, as they are stored, in bit-reversed order.
 fn equal<F: EngineField>(dft: &Dft<F>, mat: &RowMajorMatrix<F>, added: usize, shift: F, transform: usize) -> bool {
@@ -38,7 +68,11 @@ fn equal<F: EngineField>(dft: &Dft<F>, mat: &RowMajorMatrix<F>, added: usize, sh
         2 => dft.lde_batch(mat(), added).inner == stock.lde_batch(mat(), added).inner,
         3 => dft.idft_batch(mat()) == stock.idft_batch(mat()),
         4 => dft.coset_idft_batch(mat(), shift) == stock.coset_idft_batch(mat(), shift),
-        _ => dft.coset_lde_batch(mat(), added, shift).inner == stock.coset_lde_batch(mat(), added, shift).inner,
+        5 => dft.coset_lde_batch(mat(), added, shift).inner == stock.coset_lde_batch(mat(), added, shift).inner,
+        layout => {
+            let made = resident(dft.engine().unwrap(), &mat(), added, shift, layout == 6);
+            made.is_none_or(|made| made == stock.coset_lde_batch(mat(), added, shift).inner)
+        }
     }
 }
 
@@ -89,15 +123,15 @@ fn ten_thousand_shapes_agree_with_plonky3() {
     all_agree::<Goldilocks>(&engine, 3300, 17, 20);
 }
 
-/// A ninth of them each of at most 2^20, 2^21 and so on to 2^bits elements, of each the extension to a coset and another transform by turns,
-/// in several threads: what Plonky3 and the compiler take is beside what the device takes.
+/// A ninth of them each of at most 2^20, 2^21 and so on to 2^bits elements, of each the extensions on the device in both layouts and
+/// one of the trait's transforms by turns, in several threads: what Plonky3 and the compiler take is beside what the device takes.
 fn large_agree<F: EngineField>(engine: &Engine, cases: usize, heights: usize, bits: usize) {
     testkit::refuse_stock();
     let (dft, next, done, seed) = (Dft::<F>::on(engine), AtomicUsize::new(0), AtomicUsize::new(0), seed());
     let work = || {
         while let Some(case) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|case| *case < cases) {
             let mut random = Random::new(seed.wrapping_add(case as u64));
-            let transforms = [TRANSFORMS - 1, case % (TRANSFORMS - 1)];
+            let transforms = [TRANSFORMS - 2, TRANSFORMS - 1, case % (TRANSFORMS - 2)];
             agree(&dft, &mut random, case, heights, bits - 8 + case % 9, transforms);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             println!("{done} of {cases} shapes over {} agree, of at most 2^{bits} elements", type_name::<F>());

@@ -66,7 +66,7 @@ fn a_prover_of_its_own_keeps_all_on_the_device() -> Result<()> {
     let root = committed.tree.cap(&stream, 0)?;
 
     // the extension, for kernels that evaluate constraints: its values in bit-reversed order, column by column
-    let extension = committed.matrices[0].columns();
+    let extension = committed.matrices[0].elements();
     assert_eq!(extension.len(), 4 * (20 << 11));
 
     // openings of some rows, for the verifier

@@ -9,7 +9,7 @@ use p3_koala_bear::KoalaBear;
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
 use ringforge::testkit::{Random, devices, seed};
-use ringforge_plonky3::resident::{Committed, Matrix, MerkleTree, Pinned, Trace, commit};
+use ringforge_plonky3::resident::{Committed, Layout, Matrix, MerkleTree, Pinned, Trace, commit};
 use ringforge_plonky3::{Engine, Error, HashField, Poseidon2, testkit};
 
 /// Words of elements, as buffers have them.
@@ -46,19 +46,22 @@ macro_rules! agrees {
                     let stock = $stock(&hash, cap);
                     let (stock_cap, stock_data) = stock.commit(extensions.clone());
 
-                    // from the host by columns and by rows, and from the device
+                    // from the host by columns and by rows, and from the device likewise
                     let columns: Vec<_> = traces.iter().map(|(trace, _)| trace.transpose().values).collect();
                     let upload = |(trace, _): &(RowMajorMatrix<F>, F)| Matrix::upload(&engine, &stream, trace).unwrap();
-                    let on_device: Vec<_> = traces.iter().map(upload).collect();
+                    let in_rows: Vec<_> = traces.iter().map(upload).collect();
+                    let in_columns = |trace| upload(trace).into_columns(&stream).unwrap();
+                    let in_columns: Vec<_> = traces.iter().map(in_columns).collect();
                     let from = |i: usize, source: usize| {
                         let (trace, shift) = &traces[i];
-                        match source % 3 {
+                        match source % 4 {
                             0 => Trace::columns(&columns[i], trace.height(), *shift),
                             1 => Trace::rows(&trace.values, trace.width(), *shift),
-                            _ => Trace::resident(&on_device[i], *shift),
+                            2 => Trace::resident(&in_rows[i], *shift),
+                            _ => Trace::resident(&in_columns[i], *shift),
                         }
                     };
-                    for first in 0..3 {
+                    for first in 0..4 {
                         let traces: Vec<_> = (0..traces.len()).map(|i| from(i, i + first)).collect();
                         let committed = commit(&engine, &stream, &hash, &traces, added).unwrap();
                         assert_eq!(committed.tree.cap(&stream, cap).unwrap(), stock_cap);
@@ -159,9 +162,39 @@ fn what_is_not_there_is_refused() {
     let columns = || stream.upload(&words(&values)).unwrap();
     assert!(matches!(Matrix::<KoalaBear>::new(&engine, columns(), 5), Err(Error::Length { .. })));
     assert!(matches!(Matrix::<KoalaBear>::new(&engine, columns(), 0), Err(Error::Length { .. })));
-    assert!(matches!(Matrix::<KoalaBear>::of_rows(&engine, &stream, &columns(), 7), Err(Error::Length { .. })));
+    for width in [0, 7, 25, usize::MAX] {
+        assert!(
+            matches!(Matrix::<KoalaBear>::of_rows(&engine, columns(), width), Err(Error::Length { .. })),
+            "{width}"
+        );
+    }
+    for (height, apart) in [(8, 7), (0, 8), (8, 9), (8, 25), (8, usize::MAX)] {
+        let matrix = Matrix::<KoalaBear>::of_columns_apart(&engine, columns(), height, apart);
+        assert!(matches!(matrix, Err(Error::Length { .. })), "{height} {apart}");
+    }
     // of another engine's device
     let other = Matrix::<KoalaBear>::new(&engine, Engine::cpu().stream().unwrap().upload(&words(&values)).unwrap(), 8);
     let outcome = other.unwrap().rows(&stream, &[1]);
     assert!(matches!(outcome, Err(Error::ForeignDevice { .. })), "{outcome:?}");
+}
+
+#[test]
+fn layouts_are_what_they_are_called() {
+    let engine = Engine::cpu();
+    let stream = engine.device().stream().unwrap();
+    let matrix = RowMajorMatrix::new((0..12).map(KoalaBear::new).collect(), 3);
+    let rows = Matrix::upload(&engine, &stream, &matrix).unwrap();
+    assert_eq!((rows.layout(), rows.height(), rows.width()), (Layout::Rows, 4, 3));
+    let rows = rows.into_rows(&stream).unwrap();
+    let columns = rows.into_columns(&stream).unwrap();
+    assert_eq!((columns.layout(), columns.height(), columns.width()), (Layout::Columns { apart: 4 }, 4, 3));
+    let words = stream.download::<u32>(columns.elements()).unwrap();
+    assert_eq!(words, self::words(&matrix.transpose().values));
+    // two rows of four
+    let apart = Matrix::<KoalaBear>::of_columns_apart(&engine, columns.into_elements(), 2, 4).unwrap();
+    assert_eq!(apart.rows(&stream, &[1]).unwrap(), [matrix.row_slice(1).unwrap().to_vec()]);
+    assert_eq!(apart.download(&stream).unwrap().values, matrix.values[..6]);
+    let dense = apart.into_columns(&stream).unwrap();
+    assert_eq!((dense.layout(), dense.elements().len()), (Layout::Columns { apart: 2 }, 4 * 6));
+    assert_eq!(dense.into_rows(&stream).unwrap().download(&stream).unwrap().values, matrix.values[..6]);
 }

@@ -37,7 +37,8 @@ impl Block {
             }
             _ => format!("(const rf::Constants<{name}>* rows, rf::u32 number) {{ return rows[number].m; }}"),
         };
-        let (about, of_text) = if rows.by_launch { (String::new(), 0) } else { (format!("// {ring}\n"), 1) };
+        let about = if rows.by_launch { String::new() } else { format!("// {}\n", ring.of_column()) };
+        let of_text = usize::from(!rows.by_launch);
         let stored = stored(rows);
         format!(
             "#include \"{header}\"\n#include \"ring.cuh\"\n\
@@ -64,11 +65,11 @@ impl Block {
              {stored}}};\n",
             header = arithmetic.header(),
             arithmetic = ring.moduli().first().map_or_else(String::new, |q| arithmetic.type_name(q)),
-            n = self.n,
+            n = self.n / self.columns,
             length = self.length,
             above = self.above,
-            stride = self.stride,
-            base = split.base,
+            stride = self.stride / self.columns,
+            base = split.column_base(),
             layers = split.layers.len(),
             columns = rows.layout.columns,
             rows = of_text * ring.basis().len(),
@@ -98,7 +99,7 @@ impl Block {
                 _ => capacity,
             },
             whole_warps = self.whole_warps(),
-            natural_order = rows.is_natural() && self.stride == 1,
+            natural_order = rows.is_natural() && (self.stride == 1 || rows.in_columns() && rows.is_last()),
         )
     }
 }
@@ -106,7 +107,8 @@ impl Block {
 /// The member of a generated struct by which a kernel knows that any word is an input of the ring.
 pub(crate) const ANY_WORD: &str = "    static constexpr bool any_word = true;\n";
 
-/// Lines about how the ring's residues are stored, where that is not what the headers take for granted (`stored.cuh`).
+/// Lines about how the ring's residues are stored, where that is not what the headers take for granted (`stored.cuh`). How many
+/// columns there are is no part of the text.
 fn stored(rows: &Rows) -> String {
     let Rows { ring, arithmetic, .. } = rows;
     let mut lines = String::new();
@@ -116,6 +118,9 @@ fn stored(rows: &Rows) -> String {
     }
     if ring.accepts_any_word() {
         lines += ANY_WORD;
+    }
+    if rows.in_columns() {
+        lines += "    static constexpr bool in_columns = true;\n";
     }
     lines
 }

@@ -7,6 +7,7 @@ use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::words;
 use crate::hash::HashField;
+use crate::layout::Layout;
 use crate::merkle::Layers;
 use crate::poseidon2::Poseidon2;
 use crate::resident::matrix::extended_bytes;
@@ -43,13 +44,14 @@ impl<'a, F: HashField> Trace<'a, F> {
         Self { values: Values::Columns(columns, height), shift }
     }
 
-    /// Rows of this width in host memory, one after another: likewise, and columns that were copied are transposed on the device.
+    /// Rows of this width in host memory, one after another: likewise, and columns that were copied are transposed on the device,
+    /// so that the extension's lie one after another.
     #[must_use]
     pub fn rows(rows: &'a [F], width: usize, shift: F) -> Self {
         Self { values: Values::Rows(rows, width), shift }
     }
 
-    /// A matrix that is on the device, and stays as it is.
+    /// A matrix that is on the device, and stays as it is: its extension lies as it does.
     #[must_use]
     pub fn resident(matrix: &'a Matrix<F>, shift: F) -> Self {
         Self { values: Values::Resident(matrix), shift }
@@ -81,7 +83,7 @@ impl<'a, F: HashField> Trace<'a, F> {
         match self.values {
             Values::Resident(matrix) => {
                 let extension = matrix.extended(at.stream, at.added_bits, self.shift)?;
-                sponges.absorb(at.stream, extension.columns().into(), extension.width())?;
+                sponges.absorb(at.stream, extension.elements().into(), extension.layout(), extension.width())?;
                 Ok(extension)
             }
             Values::Columns(values, height) => {
@@ -115,7 +117,9 @@ impl<'a, F: HashField> Trace<'a, F> {
         copy: impl Fn(&mut Buffer, &Range<usize>) -> Result<()>,
     ) -> Result<Matrix<F>> {
         let (height, width) = (self.height(), self.width()?);
-        let program = Transform::Extend(at.added_bits, self.shift).program(at.engine, height.ilog2() as usize)?;
+        let [short, long] = [0, at.added_bits].map(|bits| Layout::Columns { apart: height << bits });
+        let transform = Transform::Extend(at.added_bits, self.shift);
+        let program = transform.program(at.engine, height.ilog2() as usize, short, at_once)?;
         let column = extended_bytes(height * size_of::<F>(), at.added_bits)?;
         let mut extension = at.stream.zeros(extended_bytes(width * height * size_of::<F>(), at.added_bits)?)?;
         let [mut next, mut last]: [Option<Buffer>; 2] = [None, None];
@@ -128,13 +132,16 @@ impl<'a, F: HashField> Trace<'a, F> {
             };
             copy(&mut copied, &columns)?;
             let transposed = match self.values {
-                Values::Rows(..) => Some(transpose::<F>(at.engine, at.stream, &copied, height, columns.len())?),
+                Values::Rows(..) => {
+                    let width = columns.len();
+                    Some(transpose::<F>(at.engine, at.stream, &copied, height, width, width)?)
+                }
                 _ => None,
             };
             let bytes = columns.start * column..columns.end * column;
             let call = program.on(at.stream, columns.len()).input("from", transposed.as_ref().unwrap_or(&copied));
             call.output("to", extension.slice_mut(bytes.clone())?).run()?;
-            sponges.absorb(at.stream, extension.slice(bytes)?, columns.len())?;
+            sponges.absorb(at.stream, extension.slice(bytes)?, long, columns.len())?;
             next = last.replace(copied);
         }
         Matrix::new(at.engine, extension, height << at.added_bits)

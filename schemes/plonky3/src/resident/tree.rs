@@ -7,8 +7,9 @@ use p3_symmetric::MerkleCap;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::elements;
-use crate::gather::{Layout, gather};
+use crate::gather::gather;
 use crate::hash::HashField;
+use crate::layout::Layout;
 use crate::merkle::{Digest, Layers, length};
 use crate::poseidon2::Poseidon2;
 use crate::resident::Matrix;
@@ -39,7 +40,7 @@ impl<F: HashField> MerkleTree<F> {
             let height = group[0].height();
             let mut sponges = Sponges::new(engine, hash, height, group.iter().map(|matrix| matrix.width()).sum());
             for matrix in group {
-                sponges.absorb(stream, matrix.columns().into(), matrix.width())?;
+                sponges.absorb(stream, matrix.elements().into(), matrix.layout(), matrix.width())?;
             }
             sponges.digests()
         });
