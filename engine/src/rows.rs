@@ -204,7 +204,8 @@ impl Rows {
     pub(crate) fn numbers(&self, ports: &[Port]) -> Vec<u64> {
         let distances = elements(ports).iter().map(|port| port.distance() / self.ring.width().bytes());
         let columns = if self.in_columns() { self.ring.columns() } else { 0 };
-        iter::once(self.per_item | columns << 32).chain(distances).map(|number| number as u64).collect()
+        let rows = self.per_item as u64 | (columns as u64) << 32;
+        iter::once(rows).chain(distances.map(|distance| distance as u64)).collect()
     }
 
     /// Whether rows are columns of a matrix that is stored row by row.

@@ -325,12 +325,14 @@ struct Row {
         if constexpr (R::together > 1) row.item += i, row.index += i * (R::per_item ? R::per_item : per_item);
         return row;
     }
-    // Polynomials that lie where one does.
+    // Polynomials that lie where one does. (Only texts in columns may multiply by it: in others a factor 1 from here is no longer
+    // there at the end, but has the compiler order loads in another way.)
     RF_METHOD u32 width() const { return in_columns<R> ? columns : 1; }
     // The place of its polynomial, in memory with so many residues from an item to the next.
     // in: that distance, where it is not a constant of R
     RF_METHOD u64 polynomial(u64 distance) const {
-        return R::per_item ? index * R::n * width() : item * distance + (u64)number * R::n * width();
+        if constexpr (in_columns<R>) return R::per_item ? index * R::n * columns : item * distance + (u64)number * R::n * columns;
+        else return R::per_item ? index * R::n : item * distance + (u64)number * R::n;
     }
     // The place of the row's first coefficient.
     RF_METHOD u64 offset(u64 distance = 0) const {
@@ -384,7 +386,7 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     RF_UNROLL
     for (u32 i = 0; i < S::runs; i++) {
         Move<typename R::Store, S::run, row_alignment<R>>::template load<Word>(
-            row + S::template run_place<Natural>(thread, i, columns), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+            row + S::template run_place<Natural>(thread, i, in_columns<R> ? columns : 1), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
     }
 }
 
@@ -395,7 +397,10 @@ RF_FN void store_row(const typename R::M::Word* x, typename R::Store* row, u32 t
     using S = Pass<R, P>;
     if (!live) return;
     store_runs<S::runs, S::run, row_alignment<R>>(
-        ending, row, [&](u32 i) { return S::template run_place<Natural>(thread, i, columns); },
+        ending, row, [&](u32 i) {
+            if constexpr (in_columns<R>) return S::template run_place<Natural>(thread, i, columns);
+            else return S::run_place(thread, i);
+        },
         [&](u32 i, u32 c) { return x[S::reg(i, c)]; }, [](u32) { return true; });
 }
 
