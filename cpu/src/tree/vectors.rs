@@ -28,7 +28,7 @@ impl<F: Field> Tree<'_, F> {
         let mut l = layer;
         while l < end {
             // an odd one comes first, where it works on long halves
-            let quarters = vectors.take_quarters() && (end - l) % 2 == 0;
+            let quarters = vectors.take_quarters() && (end - l).is_multiple_of(2);
             let next = l + if quarters { 2 } else { 1 };
             let step = if next < layers { Step::Forward } else { Step::ForwardLast };
             if quarters {
