@@ -23,7 +23,7 @@ impl<F: Field> Tree<'_, F> {
     pub(super) fn forward_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.shape.layers.len(), self.shape.n);
         let factors = |l: usize| &self.table[self.layout.forward[l] + (first << (l - layer))..];
-        let pairs = (n / vectors.pair()).ilog2() as usize;
+        let pairs = (n.ilog2() - vectors.pair().ilog2()) as usize;
         let end = if pairs + 1 < layers { pairs } else { layers };
         let mut l = layer;
         while l < end {
@@ -47,7 +47,7 @@ impl<F: Field> Tree<'_, F> {
     pub(super) fn inverse_in_vectors(&self, layer: usize, first: usize, words: &mut [F::Word], vectors: Vectors) {
         let (layers, n) = (self.shape.layers.len(), self.shape.n);
         let factors = |l: usize| &self.table[self.layout.inverse[l] + (first << (l - layer))..];
-        let mut l = layers.min((2 * n / vectors.pair()).ilog2() as usize);
+        let mut l = layers.min((n.ilog2() + 1 - vectors.pair().ilog2()) as usize);
         if l < layers {
             vectors.within(Step::Inverse, words, (l..layers).map(factors));
         }

@@ -39,6 +39,7 @@ const NAMED: &[&str] = &[
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::halves",
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::nodes",
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::quarters",
+    "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::Kind for L>::within",
     // of every arithmetic
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::forward",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::inverse",
