@@ -120,11 +120,11 @@ fn nothing_happens_to_a_batch_of_none() -> Result<()> {
 
 #[test]
 fn alignment() -> Result<()> {
-    let bytes = [0u64; N / 4 + 1];
-    let bytes: &[u8] = bytemuck::cast_slice(&bytes);
+    let bytes = [0u8; BYTES];
     each(|device, _, forward| {
-        let mut out = [0u16; N];
-        let outcome = forward.on_host(1).input("from", &bytes[1..=BYTES]).output("to", &mut out).run();
+        let mut out = [0u64; N / 4 + 1];
+        let out: &mut [u8] = bytemuck::cast_slice_mut(&mut out);
+        let outcome = forward.on_host(1).input("from", &bytes).output("to", &mut out[1..=BYTES]).run();
         if device.limits().is_cpu() {
             // found where the kernel takes its elements
             refused!(outcome, Error::Alignment { .. });
