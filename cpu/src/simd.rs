@@ -91,6 +91,7 @@ mod tests {
             include_str!("simd/avx2.rs"),
             include_str!("simd/avx512.rs"),
             include_str!("simd/limbs.rs"),
+            include_str!("simd/short.rs"),
         ];
         for text in files {
             let code = text.split("mod tests").next().unwrap_or_default();

@@ -111,8 +111,9 @@ impl<'a> HostCall<'a> {
     /// # Errors
     /// [`Error::Arguments`] for an argument that is missing, unknown or given twice; [`Error::ArgumentSize`];
     /// [`Error::Mismatch`] for memory to read where the program writes; [`Error::OutOfMemory`], [`Error::Driver`];
-    /// [`Error::Alignment`] on the CPU, which works on the memory itself, where that is not aligned for its elements. Memory to
-    /// write holds zeros after a failure on a GPU, anything after one on the CPU.
+    /// [`Error::Alignment`] on the CPU for memory that it works on itself and that is not aligned for its elements; what it copies
+    /// first, such as what a transform reads, may lie anywhere. Memory to write holds zeros after a failure on a GPU, anything
+    /// after one on the CPU.
     pub fn run(self) -> Result<()> {
         let Self { program, batch, args } = self;
         program.run_host(batch, &mut args.all()?)

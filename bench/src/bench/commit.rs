@@ -155,7 +155,7 @@ fn commitments(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurem
     let stream = engine.device().stream()?;
     let hash = testkit::random::<F, 16>(&mut Random::new(bench.seed), INTERNAL)?;
     let values = elements::<F>(bench, n * columns)?;
-    let trace = on_device(&engine, &values, n)?.into_columns(&engine.device().stream()?)?;
+    let trace = on_device(&engine, &values, n)?.into_columns(&stream)?;
     let rows = {
         let mut rows = Pinned::<F>::new(&bench.device, n * columns)?;
         rows.copy_from_slice(&trace.download(&stream)?.values);
