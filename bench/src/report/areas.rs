@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringforge::Limits;
+
 use crate::bench::suites::{Kind, SUITES, Suite};
 use crate::measure::ROTATED_BYTES;
 use crate::record::{Measurement, Memory, Peer, Record};
@@ -50,16 +52,18 @@ impl<'a> Area<'a> {
         self.suite.name.replace(' ', "-")
     }
 
-    /// The line that stands for the area: of the last record that has it, a GPU's if there is one, for its largest batch.
+    /// The line that stands for the area: of the last record that has it, for its largest batch; of the GPU that plans are made
+    /// for by default if it has one, else of any GPU.
     pub(super) fn headline(&self) -> Option<Headline<'a>> {
         let (case, operation) = self.suite.headline.filter(|_| self.suite.kind == Kind::Area)?;
         let stands = |line: &&&Measurement| {
             line.case == case && line.operation == operation && line.variant.is_empty() && line.memory == Memory::Device
         };
+        let usual = Limits::h200().name;
         let found = self.parts.iter().filter_map(|part| {
             let environment = &part.record.environment;
             let line = part.lines.iter().filter(stands).max_by_key(|line| line.batch)?;
-            Some(((environment.device != "CPU", &environment.date), *line))
+            Some(((environment.device == usual, environment.device != "CPU", &environment.date), *line))
         });
         let (line, figure) = (found.max_by_key(|(key, _)| *key)?.1, self.suite.figure);
         let best = line.peers.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
