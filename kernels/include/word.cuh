@@ -54,6 +54,10 @@ struct alignas(8) u32x2 {
 struct u128 {
     u64 lo, hi;
 };
+// x0 + 2^32 x1 + 2^64 x2 with the sign of x2
+struct i96 {
+    u32 x0, x1, x2;
+};
 
 // ---- words in C++: the compiler finds the right instruction ----
 
@@ -282,6 +286,67 @@ RF_FN u64 reduce_folded(u128 p) {
     return r;
 }
 
+// out: a + b, a - b mod 2^96
+RF_FN i96 add_signed(i96 a, i96 b) {
+    i96 r;
+    asm("add.cc.u32 %0, %3, %6;\n\taddc.cc.u32 %1, %4, %7;\n\taddc.u32 %2, %5, %8;"
+        : "=&r"(r.x0), "=&r"(r.x1), "=r"(r.x2)
+        : "r"(a.x0), "r"(a.x1), "r"(a.x2), "r"(b.x0), "r"(b.x1), "r"(b.x2));
+    return r;
+}
+RF_FN i96 sub_signed(i96 a, i96 b) {
+    i96 r;
+    asm("sub.cc.u32 %0, %3, %6;\n\tsubc.cc.u32 %1, %4, %7;\n\tsubc.u32 %2, %5, %8;"
+        : "=&r"(r.x0), "=&r"(r.x1), "=r"(r.x2)
+        : "r"(a.x0), "r"(a.x1), "r"(a.x2), "r"(b.x0), "r"(b.x1), "r"(b.x2));
+    return r;
+}
+
+// in: x0 even, for 2^32 x   out: = x, = 2^32 x, = 2^64 x mod q, between -2^64 and 2^65
+// An upper word is taken without its sign, which is then a one in the word above.
+RF_FN i96 fold_signed(i96 x) {
+    i96 r;
+    asm("{\n\t.reg .u32 sign;\n\tshr.s32 sign, %5, 31;\n\t"
+        "sub.cc.u32 %0, %3, %5;\n\tsubc.cc.u32 %1, %4, sign;\n\tsubc.u32 %2, 0, 0;\n\t"
+        "add.cc.u32 %1, %1, %5;\n\taddc.u32 %2, %2, 0;\n\t}"
+        : "=&r"(r.x0), "=&r"(r.x1), "=&r"(r.x2)
+        : "r"(x.x0), "r"(x.x1), "r"(x.x2));
+    return r;
+}
+RF_FN u32 top_bit(u32 x) {  // as PTX, because the compiler takes it from where x comes from, in two steps
+    u32 r;
+    asm("shr.u32 %0, %1, 31;" : "=r"(r) : "r"(x));
+    return r;
+}
+RF_FN i96 fold_signed_32(i96 x) {
+    i96 r;
+    const u64 p = mul_wide(x.x1, 0xffffffffu);
+    asm("sub.cc.u32 %0, %3, %4;\n\tsubc.cc.u32 %1, %5, 0;\n\tsubc.u32 %2, 0, 0;\n\t"
+        "add.cc.u32 %1, %1, %6;\n\taddc.u32 %2, %2, 0;"
+        : "=&r"(r.x0), "=&r"(r.x1), "=&r"(r.x2)
+        : "r"(low(p)), "r"(x.x2), "r"(high(p)), "r"(x.x0 + top_bit(x.x2)));
+    return r;
+}
+RF_FN i96 fold_signed_64(i96 x) {
+    i96 r;
+    const u64 p = mul_wide(x.x0, 0xffffffffu);
+    asm("sub.cc.u32 %0, %3, %5;\n\tsubc.cc.u32 %1, %4, %6;\n\tsubc.u32 %2, %7, 0;"
+        : "=&r"(r.x0), "=&r"(r.x1), "=r"(r.x2)
+        : "r"(low(p)), "r"(high(p)), "r"(x.x1), "r"(x.x2), "r"(top_bit(x.x2)));
+    return r;
+}
+
+// in: x >= 2^32 - 1   out: x - (2^32 - 1) mod q, < q   (as in add_folded: what was added is taken back where nothing is carried)
+RF_FN u64 canonical_folded(i96 x) {
+    u64 r;
+    asm("{\n\t.reg .u32 r0, r1, back;\n\t.reg .u64 p;\n\tmul.wide.u32 p, %3, 0xffffffff;\n\tmov.b64 {r0, r1}, p;\n\t"
+        "add.cc.u32 r0, r0, %1;\n\taddc.cc.u32 r1, r1, %2;\n\t"
+        "addc.u32 back, 0xffffffff, 0;\n\tsub.cc.u32 r0, r0, back;\n\tsubc.u32 r1, r1, 0;\n\tmov.b64 %0, {r0, r1};\n\t}"
+        : "=l"(r)
+        : "r"(x.x0), "r"(x.x1), "r"(x.x2));
+    return r;
+}
+
 // out: yes if c is not 0, else no
 RF_FN u32 select(u32 c, u32 yes, u32 no) {
     u32 r;
@@ -360,6 +425,32 @@ RF_FN u64 reduce_folded(u128 p) {
     return sub_folded(p.hi + high(p.lo) + carry, join(0, sum + carry));
 }
 
+RF_FN i96 signed_of(u64 lo, u32 top) { return i96{low(lo), high(lo), top}; }
+RF_FN u32 sign_of(u32 top) { return 0u - (top >> 31); }
+RF_FN i96 add_signed(i96 a, i96 b) {
+    u64 x = join(a.x0, a.x1), sum = x + join(b.x0, b.x1);
+    return signed_of(sum, a.x2 + b.x2 + (u32)(sum < x));
+}
+RF_FN i96 sub_signed(i96 a, i96 b) {
+    u64 x = join(a.x0, a.x1), y = join(b.x0, b.x1);
+    return signed_of(x - y, a.x2 - b.x2 - (u32)(x < y));
+}
+RF_FN i96 fold_signed(i96 x) {
+    i96 top = i96{0, x.x2, sign_of(x.x2)}, less = i96{x.x2, top.x2, top.x2};
+    return add_signed(sub_signed(i96{x.x0, x.x1, 0}, less), top);
+}
+RF_FN i96 fold_signed_32(i96 x) {
+    i96 less = i96{x.x2, sign_of(x.x2), sign_of(x.x2)};
+    return add_signed(sub_signed(i96{0, x.x0, 0}, less), signed_of(mul_wide(x.x1, 0xffffffffu), 0));
+}
+RF_FN i96 fold_signed_64(i96 x) {
+    return sub_signed(signed_of(mul_wide(x.x0, 0xffffffffu), 0), i96{x.x1, x.x2, sign_of(x.x2)});
+}
+RF_FN u64 canonical_folded(i96 x) {
+    u64 product = mul_wide(x.x2, 0xffffffffu), sum = join(x.x0, x.x1) + product;
+    return sum - join((u32)(sum < product) - 1, 0);
+}
+
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
 RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u64)(c != 0))); }
 RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (c >> 63))); }
@@ -367,6 +458,13 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0
 RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
 
 #endif
+
+// in: p.hi < q - 1   out: = 2^-64 p mod q, between -2^65 and 2^64
+// 2^-32 is worth 1 - 2^32, and 2^-64 -2^32: of p = (hi, l1, l0), hi + l1 - 2^32 (l0 + l1) is left.
+RF_FN i96 reduce_signed(u128 p) {
+    const u64 h = p.hi + high(p.lo), upper = (u64)high(h) - low(p.lo) - high(p.lo);
+    return i96{low(h), low(upper), high(upper)};
+}
 
 // Before anything is read or written, where a launch may begin ahead of the end of those that it follows (Source::follows):
 // waits for them, and lets those begin that follow this one. (Devices from sm_90 on; no twin, for it works out nothing.)
