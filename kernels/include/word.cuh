@@ -302,8 +302,17 @@ RF_FN i96 sub_signed(i96 a, i96 b) {
     return r;
 }
 
-// in: x0 even, for 2^32 x   out: = x, = 2^32 x, = 2^64 x mod q, between -2^64 and 2^65
-// An upper word is taken without its sign, which is then a one in the word above.
+// out: x >> 31   (as PTX, because the compiler takes the bit from where x comes from, in two steps)
+RF_FN u32 top_bit(u32 x) {
+    u32 r;
+    asm("shr.u32 %0, %1, 31;" : "=r"(r) : "r"(x));
+    return r;
+}
+
+// What the top word of x is worth below it: so x, 2^32 x and 2^64 x are left with little above 2^64. A word with a sign is
+// taken off as one without, and its top bit put back one word above.
+
+// out: x0 + 2^32 x1 + (2^32 - 1) x2
 RF_FN i96 fold_signed(i96 x) {
     i96 r;
     asm("{\n\t.reg .u32 sign;\n\tshr.s32 sign, %5, 31;\n\t"
@@ -313,11 +322,7 @@ RF_FN i96 fold_signed(i96 x) {
         : "r"(x.x0), "r"(x.x1), "r"(x.x2));
     return r;
 }
-RF_FN u32 top_bit(u32 x) {  // as PTX, because the compiler takes it from where x comes from, in two steps
-    u32 r;
-    asm("shr.u32 %0, %1, 31;" : "=r"(r) : "r"(x));
-    return r;
-}
+// in: even x0   out: 2^32 x0 + (2^32 - 1) x1 - x2
 RF_FN i96 fold_signed_32(i96 x) {
     i96 r;
     const u64 p = mul_wide(x.x1, 0xffffffffu);
@@ -327,6 +332,7 @@ RF_FN i96 fold_signed_32(i96 x) {
         : "r"(low(p)), "r"(x.x2), "r"(high(p)), "r"(x.x0 + top_bit(x.x2)));
     return r;
 }
+// out: (2^32 - 1) x0 - x1 - 2^32 x2
 RF_FN i96 fold_signed_64(i96 x) {
     i96 r;
     const u64 p = mul_wide(x.x0, 0xffffffffu);
@@ -336,7 +342,8 @@ RF_FN i96 fold_signed_64(i96 x) {
     return r;
 }
 
-// in: x >= 2^32 - 1   out: x - (2^32 - 1) mod q, < q   (as in add_folded: what was added is taken back where nothing is carried)
+// in: x >= 2^32 - 1 without a sign   out: x - (2^32 - 1) mod q, < q   (what x has too much is taken off where nothing is carried,
+// as in add_folded)
 RF_FN u64 canonical_folded(i96 x) {
     u64 r;
     asm("{\n\t.reg .u32 r0, r1, back;\n\t.reg .u64 p;\n\tmul.wide.u32 p, %3, 0xffffffff;\n\tmov.b64 {r0, r1}, p;\n\t"
@@ -425,30 +432,28 @@ RF_FN u64 reduce_folded(u128 p) {
     return sub_folded(p.hi + high(p.lo) + carry, join(0, sum + carry));
 }
 
-RF_FN i96 signed_of(u64 lo, u32 top) { return i96{low(lo), high(lo), top}; }
-RF_FN u32 sign_of(u32 top) { return 0u - (top >> 31); }
 RF_FN i96 add_signed(i96 a, i96 b) {
     u64 x = join(a.x0, a.x1), sum = x + join(b.x0, b.x1);
-    return signed_of(sum, a.x2 + b.x2 + (u32)(sum < x));
+    return i96{low(sum), high(sum), a.x2 + b.x2 + (u32)(sum < x)};
 }
 RF_FN i96 sub_signed(i96 a, i96 b) {
     u64 x = join(a.x0, a.x1), y = join(b.x0, b.x1);
-    return signed_of(x - y, a.x2 - b.x2 - (u32)(x < y));
+    return i96{low(x - y), high(x - y), a.x2 - b.x2 - (u32)(x < y)};
 }
+// a (2^32 - 1)
+RF_FN i96 folded_word(u32 a) { return sub_signed(i96{0, a, 0}, i96{a, 0, 0}); }
 RF_FN i96 fold_signed(i96 x) {
-    i96 top = i96{0, x.x2, sign_of(x.x2)}, less = i96{x.x2, top.x2, top.x2};
-    return add_signed(sub_signed(i96{x.x0, x.x1, 0}, less), top);
+    i96 r = add_signed(i96{x.x0, x.x1, 0}, folded_word(x.x2)), sign = folded_word(x.x2 >> 31);
+    return sub_signed(r, i96{0, sign.x0, sign.x1});
 }
 RF_FN i96 fold_signed_32(i96 x) {
-    i96 less = i96{x.x2, sign_of(x.x2), sign_of(x.x2)};
-    return add_signed(sub_signed(i96{0, x.x0, 0}, less), signed_of(mul_wide(x.x1, 0xffffffffu), 0));
+    i96 r = add_signed(i96{0, x.x0, 0}, folded_word(x.x1));
+    return sub_signed(r, i96{x.x2, 0u - (x.x2 >> 31), 0u - (x.x2 >> 31)});
 }
-RF_FN i96 fold_signed_64(i96 x) {
-    return sub_signed(signed_of(mul_wide(x.x0, 0xffffffffu), 0), i96{x.x1, x.x2, sign_of(x.x2)});
-}
+RF_FN i96 fold_signed_64(i96 x) { return sub_signed(folded_word(x.x0), i96{x.x1, x.x2, 0u - (x.x2 >> 31)}); }
 RF_FN u64 canonical_folded(i96 x) {
     u64 product = mul_wide(x.x2, 0xffffffffu), sum = join(x.x0, x.x1) + product;
-    return sum - join((u32)(sum < product) - 1, 0);
+    return sum - (u64)((u32)(sum < product) - 1);
 }
 
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
