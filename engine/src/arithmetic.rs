@@ -9,6 +9,7 @@ use ringforge_cpu::Limbs;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, limbs, value};
 use crate::ring::Ring;
+use crate::ring::split::Split;
 
 pub use descriptor::Cost;
 use descriptor::{Descriptor, Given, Serves};
@@ -196,6 +197,21 @@ impl Arithmetic {
     /// Whether a single modulus that is not data of the launch is in the text.
     pub(crate) fn is_in_text(self) -> bool {
         self.descriptor().given != Given::Argument
+    }
+
+    /// The most layers of two that go together.
+    pub(crate) fn most_together(self) -> usize {
+        self.descriptor().groups.as_ref().map_or(1, |groups| groups.layers)
+    }
+
+    /// Where layers go together, the exponent of two in the root of unity of the highest order that they need, or rather in that of
+    /// order 2 to the power of the most of them: its last bits do not matter where a tree has no such root.
+    pub(crate) fn exponent(self, split: &Split) -> Option<u32> {
+        let (groups, roots) = (self.descriptor().groups.as_ref()?, split.roots().first()?);
+        let t = split.tree_leaves();
+        let twos = (t.trailing_zeros() as usize).min(groups.layers);
+        let root = roots.q.pow(&roots.step, &U256::from((t >> twos) as u64));
+        Some((groups.exponent)(&roots.q, &root) >> (groups.layers - twos))
     }
 
     /// What a CPU computes with in the ring.

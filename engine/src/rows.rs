@@ -5,7 +5,7 @@ mod constants;
 pub(crate) mod twiddles;
 
 use core::ops::Range;
-use core::{fmt, iter};
+use core::{fmt, iter, slice};
 
 use crypto_bigint::U256;
 use ringforge_cpu::Layout;
@@ -22,7 +22,7 @@ use crate::source::{Built, Source};
 use crate::table::Table;
 use crate::tuning::Choice;
 
-use block::{Block, parts};
+use block::{Block, groups, parts};
 use twiddles::table;
 
 /// How a kernel works on rows of a ring: a row is one polynomial modulo one modulus, held in the registers of the threads
@@ -60,6 +60,9 @@ pub struct Rows {
     pub(crate) scale: U256,
     /// Of the table of factors: by columns from the last pass on, where a row fits a block of the device planned for.
     pub(crate) layout: Layout,
+    /// For each layer the first one of those that go together with it, in all kernels of a transform: the table of factors is for
+    /// these.
+    pub(crate) groups: Vec<usize>,
     /// Whether the moduli, and how many rows an item has, are data of the launch; else they are in the text.
     pub(crate) by_launch: bool,
     /// Whether the kernel goes back from values.
@@ -103,6 +106,7 @@ impl Rows {
             choice: Choice::default(),
             scale: U256::ONE,
             layout: Layout::of(split.column_shape(), split.layers.len()),
+            groups: (0..split.layers.len()).collect(),
             by_launch: false,
             back: false,
             limits: limits.clone(),
@@ -112,8 +116,10 @@ impl Rows {
 
     /// The same with the table in the layout that suits the last pass.
     fn laid_out(mut self) -> Self {
+        let layers = self.split.layers.len();
         let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
-        (self.part, self.cluster) = last.map_or((0..self.split.layers.len(), 1), |last| (last.part, last.cluster));
+        (self.part, self.cluster, self.groups) = last
+            .map_or_else(|| (0..layers, 1, (0..layers).collect()), |last| (last.part, last.cluster, last.groups));
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
         self.layout = Layout::of(self.split.column_shape(), last_pass.unwrap_or(self.split.layers.len()));
         self
@@ -250,7 +256,7 @@ impl Rows {
     /// What [`Rows::table_port`] reads.
     #[must_use]
     pub fn table(&self) -> Table {
-        let table = |modulus| table(&self.split, modulus, self.arithmetic, &self.layout);
+        let table = |modulus| table(self, modulus);
         match self.has_several() {
             true => {
                 let tables: Vec<Table> = (0..self.ring.moduli().len()).map(table).collect();
@@ -364,7 +370,8 @@ impl Rows {
 
     /// The same rows for a kernel of all layers, each shared by so many blocks.
     pub(crate) fn in_clusters(&self, cluster: usize) -> Self {
-        Self { cluster, ..self.part(0..self.split.layers.len()) }
+        let whole = Self { cluster, ..self.part(0..self.split.layers.len()) };
+        Self { groups: groups(slice::from_ref(&whole), &self.limits), ..whole }
     }
 
     /// The source of a transform with how its blocks share out its first two ports, of which those with `values` hold them.
@@ -424,6 +431,6 @@ pub(crate) fn lanes(residues: usize, ring: &Ring) -> usize {
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { split, part, arithmetic, order, per_item, .. } = self;
-        write!(f, "{split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}", self.layout.columns)
+        write!(f, "{split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}, {:?}", self.layout.columns, self.groups)
     }
 }

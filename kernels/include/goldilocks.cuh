@@ -1,6 +1,7 @@
 // Arithmetic modulo q = 2^64 - 2^32 + 1, by its form: 2^64 = 2^32 - 1 and 2^96 = -1, so a product reduces by sums alone, a
 // product that may lack 2^64 by fewer of them.
 #pragma once
+#include "rotations.cuh"
 #include "word.cuh"
 
 namespace rf {
@@ -26,6 +27,12 @@ struct Goldilocks {
     RF_METHOD Twiddle twiddle(Word w) const { return Twiddle{mul_plain(w, 0xffffffffu)}; }
     // in: any x, w.w < q   out: x times the factor, < q
     RF_METHOD Word mul(Word x, Twiddle w) const { return reduce_folded(mul_wide(x, w.w)); }
+
+    // Some layers of radix 2 under one node, whose points, but for the first, are times powers of a root of the node's constant.
+    template <u32 Layers, u32 Sixteenth>
+    using Network = Rotations<Layers, Sixteenth>;
+    // in: any x, w.w < q   out: = x times the factor mod q, as a point of a network
+    RF_METHOD i96 point(Word x, Twiddle w) const { return reduce_signed(mul_wide(x, w.w)); }
 
     // in: x < q   out: x
     template <u32 B>

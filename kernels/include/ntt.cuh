@@ -157,12 +157,83 @@ RF_CONST u32 read_for(u32 inner) {
     return ByRoots && L > Pass<R, P>::first && L + 2 >= R::layers ? inner / 8 * 8 : inner;
 }
 
+// A group: layers from L on, all of two, that a pass does at once under each node above them, by a network of the modulus type
+// (M::Network). The points that it combines are first times the powers of C^(1/points), C being the constant of that node, so that
+// the factors within are roots of unity, and the same under all nodes. There are as many powers as the table has factors for these
+// layers under such a node, and there they stand: that of number j = (2 k + 1) 2^i in the place of node k in the layer that has i
+// below it. For k = 0 that is what stands there for layers that go one by one.
+template <class R, u32 P, u32 L>
+struct Group {
+    using S = Pass<R, P>;
+    using M = typename R::M;
+    RF_CONST u32 end() {
+        u32 l = L + 1;
+        while (l < R::layers && group_of<R>(l) == L) l++;
+        return l;
+    }
+    static constexpr u32 last = in_groups<R> ? end() : L + 1, layers = last - L, points = 1 << layers;
+    static constexpr bool used = layers > 1;
+    static_assert(group_of<R>(L) == L && last <= S::last, "a pass must have groups as a whole");
+    // Nodes above them under that of a set, and neighbours among the points of one.
+    static constexpr u32 nodes = Tree<R>::nodes(L) / Tree<R>::nodes(S::first), part = S::span / nodes / points;
+
+    // The factor of point j > 0 under a node, in the sections that begin at `sections`.
+    template <u32 At = L>
+    RF_FN typename M::Twiddle factor(const typename M::Twiddle* section, u32 top, u32 node, u32 j) {
+        constexpr u32 lowest = points >> (At - L + 1);  // the last layer has the odd powers
+        if constexpr (At + 1 < last) {
+            if (j % (2 * lowest) != lowest) return factor<At + 1>(section + Tree<R>::nodes(At), top, node, j);
+        }
+        return twiddle_at<R, P, At>(section, top, (node << (At - L)) + j / (2 * lowest))[0];
+    }
+};
+
+// Whether layer L, if it is before End, begins a group of several.
+template <class R, u32 P, u32 L, u32 End>
+RF_CONST bool grouped() {
+    if constexpr (in_groups<R> && L < End) return Group<R, P, L>::used;
+    else return false;
+}
+
+// The forward layers of group L of pass P.
+template <class R, u32 P, u32 L>
+RF_FN void forward_group(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table, u32 thread,
+                         u32 node) {
+    using S = Pass<R, P>;
+    using G = Group<R, P, L>;
+    using Network = typename R::M::template Network<G::layers, R::sixteenth>;
+    RF_UNROLL
+    for (u32 set = 0; set < S::sets; set++) {
+        u32 top = L == 0 ? 0 : node * S::nodes + S::node(thread, set);
+        RF_UNROLL
+        for (u32 i = 0; i < G::nodes; i++) {
+            RF_UNROLL
+            for (u32 c = 0; c < G::part * S::vector; c++) {
+                auto* at = x + (set * S::vector + c / G::part) * S::span + i * (S::span / G::nodes) + c % G::part;
+                typename Network::Point points[G::points];
+                points[0] = Network::in_first(at[0]);
+                RF_UNROLL
+                for (u32 j = 1; j < G::points; j++) {
+                    if (starts_with_one<R, P> && i == 0) points[j] = Network::in(at[j * G::part]);
+                    else points[j] = m.point(at[j * G::part], G::factor(table + Tree<R>::forward(L), top, i, j));
+                }
+                Network::forward(points);
+                RF_UNROLL
+                for (u32 j = 0; j < G::points; j++) at[j * G::part] = Network::out(points[j]);
+            }
+        }
+    }
+}
+
 // The layers L .. of forward pass P, which begins with the factors `ahead` if P > 0.
 template <class R, u32 P, u32 L, u32 B>
 RF_FN void forward_layers(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
                           u32 thread, u32 node, const Ahead<R, P, false>& ahead) {
     using S = Pass<R, P>;
-    if constexpr (L < S::last) {
+    if constexpr (grouped<R, P, L, S::last>()) {
+        forward_group<R, P, L>(m, x, table, thread, node);
+        forward_layers<R, P, Group<R, P, L>::last, B>(m, x, table, thread, node, ahead);
+    } else if constexpr (L < S::last) {
         constexpr u32 code = R::layer[L], radix = Tree<R>::radix(L);
         constexpr u32 nodes = Tree<R>::nodes(L) / Tree<R>::nodes(S::first), size = S::span / nodes, part = size / radix;
         constexpr u32 section = Tree<R>::forward(L);
@@ -271,6 +342,38 @@ RF_FN void inverse_three(const typename R::M& m, typename R::M::Word& a, typenam
     c = m.mul(v, z2);
 }
 
+// The inverse layers of group L of pass P.
+template <class R, u32 P, u32 L, u32 Scale, u32 Items>
+RF_FN void inverse_group(const typename R::M& m, typename R::M::Word* x, const typename R::M::Twiddle* table,
+                         const typename R::M::Twiddle* header, u32 thread, u32 node) {
+    using S = Pass<R, P>;
+    using G = Group<R, P, L>;
+    using Network = typename R::M::template Network<G::layers, R::sixteenth>;
+    RF_UNROLL
+    for (u32 set = 0; set < S::sets; set++) {
+        u32 top = L == 0 ? 0 : node * S::nodes + S::node(thread, set);
+        RF_UNROLL
+        for (u32 i = 0; i < G::nodes; i++) {
+            RF_UNROLL
+            for (u32 c = 0; c < G::part * S::vector * Items; c++) {
+                auto* at = x + S::group(set, c / G::part) + i * (S::span / G::nodes) + c % G::part;
+                typename Network::Point points[G::points];
+                points[0] = Network::in_first(at[0]);
+                RF_UNROLL
+                for (u32 j = 1; j < G::points; j++) points[j] = Network::in(at[j * G::part]);
+                Network::inverse(points);
+                RF_UNROLL
+                for (u32 j = 0; j < G::points; j++) {
+                    auto value = Network::out(points[j]);
+                    if (j > 0 && !(starts_with_one<R, P> && i == 0))
+                        value = m.mul(value, G::factor(table + Tree<R>::inverse(L), top, i, j));
+                    at[j * G::part] = L == 0 ? m.mul(value, header[Scale]) : value;
+                }
+            }
+        }
+    }
+}
+
 // The layers from L - 1 down to To of inverse pass P, which begins with the factors `ahead` if another pass was before it, for the
 // rows of so many items.
 // Layer 0 carries the scales at header[Scale ..].
@@ -279,7 +382,12 @@ RF_FN void inverse_layers(const typename R::M& m, typename R::M::Word* x, const 
                           const typename R::M::Twiddle* header, u32 thread, u32 node,
                           const Ahead<R, P, true>& ahead = {}) {
     using S = Pass<R, P>;
-    if constexpr (L > To) {
+    constexpr u32 group = L > To ? group_of<R>(L - 1) : L;  // that the last of them is in
+    if constexpr (group + 1 < L) {
+        static_assert(group >= To, "layers of a group go together");
+        inverse_group<R, P, group, Scale, Items>(m, x, table, header, thread, node);
+        inverse_layers<R, P, group, 1, Scale, Items, To>(m, x, table, header, thread, node, ahead);
+    } else if constexpr (L > To) {
         constexpr u32 code = R::layer[L - 1], radix = Tree<R>::radix(L - 1);
         constexpr u32 nodes = Tree<R>::nodes(L - 1) / Tree<R>::nodes(S::first), size = S::span / nodes, part = size / radix;
         constexpr bool scaled = L == 1;

@@ -80,6 +80,19 @@ struct Tree {
     }
 };
 
+// Whether layers of two go in groups (`Group` in ntt.cuh): R::group, where there is such a member.
+template <class R, class = void>
+constexpr bool in_groups = false;
+template <class R>
+constexpr bool in_groups<R, decltype((void)R::group)> = true;
+
+// The first layer of the group that a layer is in; of one that is in none, the layer itself.
+template <class R>
+RF_CONST u32 group_of(u32 layer) {
+    if constexpr (in_groups<R>) return R::group[layer];
+    else return layer;
+}
+
 // Whether threads and registers number bits of a coefficient's place each: then what is known of a place when compiling is
 // added to an address, not to the place, and goes into the access itself, so that one address serves all of a thread's.
 template <class R>

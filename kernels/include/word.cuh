@@ -54,6 +54,10 @@ struct alignas(8) u32x2 {
 struct u128 {
     u64 lo, hi;
 };
+// x0 + 2^32 x1 + 2^64 x2 with the sign of x2
+struct i96 {
+    u32 x0, x1, x2;
+};
 
 // ---- words in C++: the compiler finds the right instruction ----
 
@@ -282,6 +286,74 @@ RF_FN u64 reduce_folded(u128 p) {
     return r;
 }
 
+// out: a + b, a - b mod 2^96
+RF_FN i96 add_signed(i96 a, i96 b) {
+    i96 r;
+    asm("add.cc.u32 %0, %3, %6;\n\taddc.cc.u32 %1, %4, %7;\n\taddc.u32 %2, %5, %8;"
+        : "=&r"(r.x0), "=&r"(r.x1), "=r"(r.x2)
+        : "r"(a.x0), "r"(a.x1), "r"(a.x2), "r"(b.x0), "r"(b.x1), "r"(b.x2));
+    return r;
+}
+RF_FN i96 sub_signed(i96 a, i96 b) {
+    i96 r;
+    asm("sub.cc.u32 %0, %3, %6;\n\tsubc.cc.u32 %1, %4, %7;\n\tsubc.u32 %2, %5, %8;"
+        : "=&r"(r.x0), "=&r"(r.x1), "=r"(r.x2)
+        : "r"(a.x0), "r"(a.x1), "r"(a.x2), "r"(b.x0), "r"(b.x1), "r"(b.x2));
+    return r;
+}
+
+// out: x >> 31   (as PTX, because the compiler takes the bit from where x comes from, in two steps)
+RF_FN u32 top_bit(u32 x) {
+    u32 r;
+    asm("shr.u32 %0, %1, 31;" : "=r"(r) : "r"(x));
+    return r;
+}
+
+// What the top word of x is worth below it: so x, 2^32 x and 2^64 x are left with little above 2^64. A word with a sign is
+// taken off as one without, and its top bit put back one word above.
+
+// out: x0 + 2^32 x1 + (2^32 - 1) x2
+RF_FN i96 fold_signed(i96 x) {
+    i96 r;
+    asm("{\n\t.reg .u32 sign;\n\tshr.s32 sign, %5, 31;\n\t"
+        "sub.cc.u32 %0, %3, %5;\n\tsubc.cc.u32 %1, %4, sign;\n\tsubc.u32 %2, 0, 0;\n\t"
+        "add.cc.u32 %1, %1, %5;\n\taddc.u32 %2, %2, 0;\n\t}"
+        : "=&r"(r.x0), "=&r"(r.x1), "=&r"(r.x2)
+        : "r"(x.x0), "r"(x.x1), "r"(x.x2));
+    return r;
+}
+// in: even x0   out: 2^32 x0 + (2^32 - 1) x1 - x2
+RF_FN i96 fold_signed_32(i96 x) {
+    i96 r;
+    const u64 p = mul_wide(x.x1, 0xffffffffu);
+    asm("sub.cc.u32 %0, %3, %4;\n\tsubc.cc.u32 %1, %5, 0;\n\tsubc.u32 %2, 0, 0;\n\t"
+        "add.cc.u32 %1, %1, %6;\n\taddc.u32 %2, %2, 0;"
+        : "=&r"(r.x0), "=&r"(r.x1), "=&r"(r.x2)
+        : "r"(low(p)), "r"(x.x2), "r"(high(p)), "r"(x.x0 + top_bit(x.x2)));
+    return r;
+}
+// out: (2^32 - 1) x0 - x1 - 2^32 x2
+RF_FN i96 fold_signed_64(i96 x) {
+    i96 r;
+    const u64 p = mul_wide(x.x0, 0xffffffffu);
+    asm("sub.cc.u32 %0, %3, %5;\n\tsubc.cc.u32 %1, %4, %6;\n\tsubc.u32 %2, %7, 0;"
+        : "=&r"(r.x0), "=&r"(r.x1), "=r"(r.x2)
+        : "r"(low(p)), "r"(high(p)), "r"(x.x1), "r"(x.x2), "r"(top_bit(x.x2)));
+    return r;
+}
+
+// in: x >= 2^32 - 1 without a sign   out: x - (2^32 - 1) mod q, < q   (what x has too much is taken off where nothing is carried,
+// as in add_folded)
+RF_FN u64 canonical_folded(i96 x) {
+    u64 r;
+    asm("{\n\t.reg .u32 r0, r1, back;\n\t.reg .u64 p;\n\tmul.wide.u32 p, %3, 0xffffffff;\n\tmov.b64 {r0, r1}, p;\n\t"
+        "add.cc.u32 r0, r0, %1;\n\taddc.cc.u32 r1, r1, %2;\n\t"
+        "addc.u32 back, 0xffffffff, 0;\n\tsub.cc.u32 r0, r0, back;\n\tsubc.u32 r1, r1, 0;\n\tmov.b64 %0, {r0, r1};\n\t}"
+        : "=l"(r)
+        : "r"(x.x0), "r"(x.x1), "r"(x.x2));
+    return r;
+}
+
 // out: yes if c is not 0, else no
 RF_FN u32 select(u32 c, u32 yes, u32 no) {
     u32 r;
@@ -360,6 +432,30 @@ RF_FN u64 reduce_folded(u128 p) {
     return sub_folded(p.hi + high(p.lo) + carry, join(0, sum + carry));
 }
 
+RF_FN i96 add_signed(i96 a, i96 b) {
+    u64 x = join(a.x0, a.x1), sum = x + join(b.x0, b.x1);
+    return i96{low(sum), high(sum), a.x2 + b.x2 + (u32)(sum < x)};
+}
+RF_FN i96 sub_signed(i96 a, i96 b) {
+    u64 x = join(a.x0, a.x1), y = join(b.x0, b.x1);
+    return i96{low(x - y), high(x - y), a.x2 - b.x2 - (u32)(x < y)};
+}
+// a (2^32 - 1)
+RF_FN i96 folded_word(u32 a) { return sub_signed(i96{0, a, 0}, i96{a, 0, 0}); }
+RF_FN i96 fold_signed(i96 x) {
+    i96 r = add_signed(i96{x.x0, x.x1, 0}, folded_word(x.x2)), sign = folded_word(x.x2 >> 31);
+    return sub_signed(r, i96{0, sign.x0, sign.x1});
+}
+RF_FN i96 fold_signed_32(i96 x) {
+    i96 r = add_signed(i96{0, x.x0, 0}, folded_word(x.x1));
+    return sub_signed(r, i96{x.x2, 0u - (x.x2 >> 31), 0u - (x.x2 >> 31)});
+}
+RF_FN i96 fold_signed_64(i96 x) { return sub_signed(folded_word(x.x0), i96{x.x1, x.x2, 0u - (x.x2 >> 31)}); }
+RF_FN u64 canonical_folded(i96 x) {
+    u64 product = mul_wide(x.x2, 0xffffffffu), sum = join(x.x0, x.x1) + product;
+    return sum - (u64)((u32)(sum < product) - 1);
+}
+
 RF_FN u32 select(u32 c, u32 yes, u32 no) { return no ^ ((yes ^ no) & (0u - (u32)(c != 0))); }
 RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u64)(c != 0))); }
 RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (c >> 63))); }
@@ -367,6 +463,13 @@ RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0
 RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
 
 #endif
+
+// in: p.hi < q - 1   out: = 2^-64 p mod q, between -2^65 and 2^64
+// 2^-32 is worth 1 - 2^32, and 2^-64 -2^32: of p = (hi, l1, l0), hi + l1 - 2^32 (l0 + l1) is left.
+RF_FN i96 reduce_signed(u128 p) {
+    const u64 h = p.hi + high(p.lo), upper = (u64)high(h) - low(p.lo) - high(p.lo);
+    return i96{low(h), low(upper), high(upper)};
+}
 
 // Before anything is read or written, where a launch may begin ahead of the end of those that it follows (Source::follows):
 // waits for them, and lets those begin that follow this one. (Devices from sm_90 on; no twin, for it works out nothing.)

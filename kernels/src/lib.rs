@@ -37,6 +37,7 @@ pub const HEADERS: &[Header] = headers![
     "packed.cuh",
     "stored.cuh",
     "ring.cuh",
+    "rotations.cuh",
     "ntt.cuh",
     "poly.cuh",
     "crt.cuh",

@@ -125,7 +125,10 @@ struct Powers {
         } else {
             constexpr u32 each = Layers::radix(L) - 1, count = Layers::nodes(L) * each;
             if (entry >= count) return layer<L + 1>(entry - count, inverse);
-            Entry z = constant<L>(Layers::template node_at<L>(entry / each));
+            // in a group, an odd power of what its first node has
+            const u32 node = Layers::template node_at<L>(entry / each), k = node % (Layers::nodes(L) / Layers::nodes(group_of<R>(L)));
+            Entry z = constant<L>(node - k);
+            z.a *= 2 * k + 1, z.b *= 2 * k + 1;
             if (entry % each == 1) z.a *= 2, z.b *= 2;
             z.inverse = inverse && R::layer[L] != 6;
             return z;

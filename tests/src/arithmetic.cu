@@ -49,7 +49,7 @@
 //     12 negate<bound>(y_bound)  13 wide_reduce of x_1 y_1  14 wide_reduce of x_1 y_1 + x_1 x_1 + y_1 y_1
 //     15 mul_plain(x_1, y_1)     16 x_bound, canonical, to memory: to_integer, as an integer
 //     17 to_double(x mod 2^52)
-// Words, K = 46. q = 2^64 - 2^32 + 1.
+// Words, K = 59. q = 2^64 - 2^32 + 1.
 //      0 mul_hi(x, y)             1 mul_hi_above(x, y)       2 mad_lo(x, y, dot_lo(x, y, y, y))
 //      3, 4 mul_wide(x, y)        5, 6 mad_wide(x, y, {y, x})
 //      7 mul_hi of the low halves, and of the high halves in its upper half
@@ -59,6 +59,10 @@
 //     41 dot_friendly(x, y, x ^ y, low y)
 //     42 sub_folded(x, y)       43 add_folded(x, y mod q)   44 reduce_folded({x, y mod (q - 1)})
 //     45 mul_hi_middle(x, y)
+//     two words each, of 64 and 32 bits, with x' = {x, low y}, y' = {y, high x}:
+//     46 add_signed(x', y')     48 sub_signed(x', y')       50 reduce_signed({x, y mod (q - 1)})
+//     52 fold_signed(x')        54 fold_signed_32({x - x mod 2, low y})              56 fold_signed_64(x')
+//     58 canonical_folded({x, low y, but at least 1})
 #include "goldilocks.cuh"
 #include "mod16.cuh"
 #include "mod31.cuh"
@@ -332,6 +336,15 @@ RF_FN void words(u64 x, u64 y, u64* out) {
     out[43] = add_folded(x, y % 0xffffffff00000001ull);
     out[44] = reduce_folded(u128{x, y % 0xffffffff00000000ull});
     out[45] = mul_hi_middle(x, y);
+    auto put = [&](u32 i, i96 r) { out[i] = join(r.x0, r.x1), out[i + 1] = r.x2; };
+    const i96 a = {low(x), high(x), low(y)}, b = {low(y), high(y), high(x)};
+    put(46, add_signed(a, b));
+    put(48, sub_signed(a, b));
+    put(50, reduce_signed(u128{x, y % 0xffffffff00000000ull}));
+    put(52, fold_signed(a));
+    put(54, fold_signed_32(i96{a.x0 - a.x0 % 2, a.x1, a.x2}));
+    put(56, fold_signed_64(a));
+    out[58] = canonical_folded(i96{a.x0, a.x1, a.x2 ? a.x2 : 1});
 }
 
 }  // namespace rf
@@ -355,5 +368,5 @@ extern "C" __global__ void arithmetic_words(const rf::u64* a, const rf::u64* b, 
                                             rf::u64 end) {
     const rf::u64 item = first + (rf::u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= end) return;
-    rf::words(a[item], b[item], out + 46 * item);
+    rf::words(a[item], b[item], out + 59 * item);
 }

@@ -90,7 +90,7 @@ impl Which {
     #[must_use]
     pub const fn outputs(self) -> usize {
         match self {
-            Self::Words => 46,
+            Self::Words => 59,
             _ if self.is_doubles() => 18,
             _ if self.is_lazy() => 25,
             _ if self.is_shoup256() => 15,

@@ -31,7 +31,17 @@ pub(crate) struct Descriptor {
     pub(super) product_bits: u32,
     /// Whether kernels have every value in Montgomery form.
     pub(super) is_montgomery: bool,
+    /// Which of a ring's layers go together, if the type has roots of unity by which products are little work.
+    pub(super) groups: Option<Groups>,
     pub(super) cost: Cost,
+}
+
+/// Layers of two that one pass does at once, under roots of unity that are powers of two (`rotations.cuh`).
+pub(super) struct Groups {
+    /// The most that go together.
+    pub(super) layers: usize,
+    /// The exponent of two in a root of unity, of an order up to 2 to the power of as many.
+    pub(super) exponent: fn(&Modulus, &U256) -> u32,
 }
 
 /// Which rings a type serves.

@@ -1,8 +1,12 @@
 //! q = 2^64 − 2^32 + 1 by its form: 2^64 = 2^32 − 1 and 2^96 = −1 modulo q, so a product reduces by sums alone, and a
-//! product that may lack 2^64 by fewer of them.
+//! product that may lack 2^64 by fewer of them. Powers of two are roots of unity: 2 has the order 192.
 
+use core::iter::successors;
 
-use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none};
+use crypto_bigint::U256;
+
+use super::descriptor::{Cost, Descriptor, Given, Groups, Serves, Value, Word, none};
+use crate::modulus::Modulus;
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 
@@ -23,5 +27,14 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: false,
     product_bits: 0,
     is_montgomery: false,
+    groups: Some(Groups { layers: 4, exponent }),
     cost: Cost { product: 8.0, term: 10.0, reduction: 0.0 },
 };
+
+/// The order of 2.
+const ORDER: u32 = 192;
+
+fn exponent(q: &Modulus, root: &U256) -> u32 {
+    let powers = successors(Some(q.reduce(&U256::ONE)), |power| Some(q.add(power, power)));
+    powers.zip(0..ORDER).find(|(power, _)| power == root).map_or(0, |(_, e)| e)
+}

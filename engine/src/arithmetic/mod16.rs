@@ -21,5 +21,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: false,
     product_bits: 0,
     is_montgomery: false,
+    groups: None,
     cost: Cost { product: 4.0, term: 2.0, reduction: 3.0 },
 };

@@ -38,6 +38,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     product_bits: 256,
     is_montgomery: true,
     // two digits of the modulus cost nothing
+    groups: None,
     cost: Cost { product: 186.0, ..mod256::DESCRIPTOR.cost },
 };
 

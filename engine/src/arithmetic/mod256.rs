@@ -28,6 +28,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: false,
     product_bits: 256,
     is_montgomery: true,
+    groups: None,
     cost: Cost { product: 2.0 * 136.0, term: 2.0 * 64.0, reduction: 2.0 * 72.0 },
 };
 

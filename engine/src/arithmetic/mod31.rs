@@ -21,5 +21,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: true,
     product_bits: 32,
     is_montgomery: false,
+    groups: None,
     cost: mod32::DESCRIPTOR.cost,
 };

@@ -21,6 +21,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: true,
     product_bits: 32,
     is_montgomery: false,
+    groups: None,
     cost: Cost { product: 4.0, term: 2.0, reduction: 3.0 },
 };
 

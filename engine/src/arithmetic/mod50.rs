@@ -32,5 +32,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: false,
     product_bits: 0,
     is_montgomery: false,
+    groups: None,
     cost: Cost { product: 5.6, term: 5.6, reduction: 0.0 },
 };

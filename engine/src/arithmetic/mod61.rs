@@ -22,6 +22,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
         let triple = low_u64(&q.value()).wrapping_mul(3);
         vec![Value::Struct(mod64::montgomery_fields(q)), Value::U64(triple)]
     },
+    groups: None,
     cost: Cost { product: 13.7, ..mod64::DESCRIPTOR.cost },
     ..mod64::DESCRIPTOR
 };

@@ -24,6 +24,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: true,
     product_bits: 64,
     is_montgomery: false,
+    groups: None,
     cost: Cost { product: 15.0, term: 8.0, reduction: 11.0 },
 };
 

@@ -20,6 +20,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
         },
     },
     fields: |q| vec![Value::Struct(mod64::montgomery_fields(q))],
+    groups: None,
     cost: Cost { product: 11.5, ..mod64::DESCRIPTOR.cost },
     ..mod64::DESCRIPTOR
 };

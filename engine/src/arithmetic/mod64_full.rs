@@ -21,5 +21,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     hands_on: false,
     product_bits: 64,
     is_montgomery: false,
+    groups: None,
     cost: mod64::DESCRIPTOR.cost,
 };

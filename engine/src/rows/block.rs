@@ -378,6 +378,13 @@ fn gcd(a: usize, b: usize) -> usize {
 /// The layers that each kernel of a transform of these rows does, from the top: all of them where a row suits a block,
 /// else as few kernels as can be, with equal shares; or as many as were chosen; `None` where there is no way.
 pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
+    let mut parts = shares(rows, limits)?;
+    let groups = groups(&parts, limits);
+    parts.iter_mut().for_each(|part| part.groups.clone_from(&groups));
+    Some(parts)
+}
+
+fn shares(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     let layers = rows.split.layers.len();
     let bytes = rows.arithmetic.word_bytes();
     let fits = |part: &Rows| Block::of(part, limits).is_some();
@@ -414,6 +421,25 @@ pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
         parts.iter().all(|rows| fits(rows) && length(&rows.part) * bytes <= most)
     };
     (2..=layers / 2).map(shares).find(suit).or(whole)
+}
+
+/// For each layer the first one of those that go together with it, in kernels of these rows: layers of two in one pass, from its
+/// end on as many as can be.
+pub(crate) fn groups(parts: &[Rows], limits: &Limits) -> Vec<usize> {
+    let Some(Rows { split, arithmetic, .. }) = parts.first() else { return Vec::new() };
+    let mut groups: Vec<usize> = (0..split.layers.len()).collect();
+    for block in parts.iter().filter_map(|rows| Block::of(rows, limits)) {
+        for pass in block.passes.windows(2) {
+            let mut end = pass[1];
+            while end > pass[0] {
+                let twos = split.layers[pass[0]..end].iter().rev().take_while(|layer| **layer == Layer::Two).count();
+                let first = end - twos.clamp(1, arithmetic.most_together());
+                groups[first..end].fill(first);
+                end = first;
+            }
+        }
+    }
+    groups
 }
 
 /// The rows in clusters, where that was chosen or is known to be faster; natural order would spread a block's values over the

@@ -19,9 +19,10 @@ use crate::table::Table;
 /// Threads of a block that makes a table.
 const THREADS: u32 = 128;
 
-/// The table of one of the moduli of a ring that splits like this, of factors for this arithmetic, in this layout.
-pub(crate) fn table(split: &Split, modulus: usize, arithmetic: Arithmetic, layout: &Layout) -> Table {
-    let kernel = Twiddles::new(split, modulus, arithmetic, layout.clone());
+/// The table of one of the moduli of the ring of such rows.
+pub(crate) fn table(rows: &Rows, modulus: usize) -> Table {
+    let Rows { split, arithmetic, layout, groups, .. } = rows;
+    let kernel = Twiddles { groups: groups.clone(), ..Twiddles::new(split, modulus, *arithmetic, layout.clone()) };
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
@@ -30,12 +31,17 @@ pub(crate) fn table(split: &Split, modulus: usize, arithmetic: Arithmetic, layou
 ///
 /// Ports: its roots (in), a factor (out). The roots are the modulus' constants of the device arithmetic, then γ, ρ, s, F
 /// and 1/(2Z − 1) (1 without `Sixth`), in Montgomery form for 256 bits, all least significant word first.
+///
+/// Of layers that go together in kernels for a GPU, the text writes the factors that these take (`Group` in `ntt.cuh`); on a CPU
+/// layers go one by one, by factors of their own.
 #[derive(Clone)]
 struct Twiddles {
     /// Of one modulus.
     split: Split,
     arithmetic: Arithmetic,
     layout: Layout,
+    /// For each layer the first one of those that go together with it.
+    groups: Vec<usize>,
     prime: Prime,
     ports: [Port; 2],
 }
@@ -58,7 +64,8 @@ impl Twiddles {
     fn new(split: &Split, modulus: usize, arithmetic: Arithmetic, layout: Layout) -> Self {
         let prime = Prime::new(split, modulus, arithmetic);
         let ports = [Port::shared(0), Port::output(arithmetic.twiddle_bytes())];
-        let mut kernel = Self { split: split.of_modulus(modulus), arithmetic, layout, prime, ports };
+        let groups = (0..split.layers.len()).collect();
+        let mut kernel = Self { split: split.of_modulus(modulus), arithmetic, layout, groups, prime, ports };
         kernel.ports[0].bytes = kernel.roots().len();
         kernel
     }
@@ -131,7 +138,7 @@ impl Prime {
 
 impl core::fmt::Debug for Twiddles {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { split, arithmetic, layout, .. } = self;
+        let Self { split, arithmetic, layout, groups, .. } = self;
         f.debug_struct("Twiddles")
             .field("split", &split.to_string())
             .field("n", &split.n)
@@ -139,6 +146,7 @@ impl core::fmt::Debug for Twiddles {
             .field("factor", &self.prime.factor)
             .field("arithmetic", arithmetic)
             .field("columns", &layout.columns)
+            .field("groups", groups)
             .finish()
     }
 }
@@ -153,8 +161,8 @@ impl Kernel for Twiddles {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let Self { arithmetic, layout, .. } = self.clone();
-        let rows = Rows { arithmetic, layout, ..Rows::with_split(&self.split, limits) }.by_launch();
+        let Self { arithmetic, layout, groups, .. } = self.clone();
+        let rows = Rows { arithmetic, layout, groups, ..Rows::with_split(&self.split, limits) }.by_launch();
         let built = rows.build_part(limits, "")?;
         let built = Built { launch: Launch::thread_per_item(THREADS), ..built };
         Ok(Source::of_engine(self, ringforge_kernels::TWIDDLES, built))

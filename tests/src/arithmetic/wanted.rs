@@ -335,10 +335,29 @@ fn words(x: u64, y: u64) -> Vec<Wanted> {
     ];
     let exactly = |word: u64| Wanted::Exactly(word.into());
     let middle = ((product - wide(lx, ly)) >> 64) as u64;
-    let last = [x ^ y ^ x.rotate_left(1), friendly].into_iter().chain(folded).chain([middle]);
+    let last = [x ^ y ^ x.rotate_left(1), friendly].into_iter().chain(folded).chain([middle]).chain(signed(x, y));
     let mut wanted: Vec<Wanted> = halves.into_iter().chain(chains(x, y)).chain(last).map(exactly).collect();
     wanted[1] = Wanted::OneOfTwo(((product >> 64) + 1).into());
     wanted
+}
+
+/// Words of 96 bits and a sign, for q = 2^64 − 2^32 + 1.
+fn signed(x: u64, y: u64) -> Vec<u64> {
+    let q = (1i128 << 64) - (1 << 32) + 1;
+    let (less, [x0, x1]) = ((1i128 << 32) - 1, [x as u32, (x >> 32) as u32].map(i128::from));
+    let (wide, top) = (i128::from(x) + (i128::from(y as i32) << 64), i128::from(y as i32));
+    let other = i128::from(y) + (i128::from((x >> 32) as i32) << 64);
+    let upper = i128::from(y) % (q - 1);
+    let sums = [
+        wide + other,
+        wide - other,
+        upper + x1 - ((x0 + x1) << 32),
+        i128::from(x) + top * less,
+        ((x0 - x0 % 2) << 32) + x1 * less - top,
+        x0 * less - x1 - (top << 32),
+    ];
+    let canonical = i128::from(x) + (i128::from((y as u32).max(1)) << 64) - less;
+    sums.iter().flat_map(|sum| [*sum as u64, (*sum >> 64) as u32 as u64]).chain([(canonical % q) as u64]).collect()
 }
 
 /// The product of b and every second limb of a.

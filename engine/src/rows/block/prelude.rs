@@ -39,7 +39,7 @@ impl Block {
         };
         let about = if rows.by_launch { String::new() } else { format!("// {}\n", ring.of_column()) };
         let of_text = usize::from(!rows.by_launch);
-        let stored = stored(rows);
+        let stored = stored(rows) + &groups(rows);
         format!(
             "#include \"{header}\"\n#include \"ring.cuh\"\n\
              {about}\
@@ -123,4 +123,17 @@ fn stored(rows: &Rows) -> String {
         lines += "    static constexpr bool in_columns = true;\n";
     }
     lines
+}
+
+/// Lines about layers that go together, where there are such.
+fn groups(rows: &Rows) -> String {
+    let exponent = rows.arithmetic.exponent(&rows.split);
+    match exponent.filter(|_| rows.groups.iter().enumerate().any(|(layer, first)| layer != *first)) {
+        Some(exponent) => {
+            let groups: Vec<String> = rows.groups.iter().map(ToString::to_string).collect();
+            let groups = groups.join(", ");
+            format!("    static constexpr rf::u32 group[] = {{{groups}}}, sixteenth = {exponent};\n")
+        }
+        None => String::new(),
+    }
 }

@@ -1,0 +1,127 @@
+//! Layers that go together, by roots of unity that are powers of two: whatever the tree, the root, and the way a row lies in
+//! threads, the kernels' text gives what the CPU gives, which does layers one by one.
+
+use rayon::prelude::*;
+use ringforge::split::Split;
+use ringforge::testkit::{NamedPlan, Target, check_plan, naive, seed};
+use ringforge::tuning::{Choice, Tuning};
+use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, Result, Ring, U256};
+
+const Q: u64 = 0xffff_ffff_0000_0001;
+
+/// How threads share out a row.
+fn choice(kernels: usize, per_thread: usize, cluster: Option<usize>) -> Choice {
+    let mut choice = Choice::default();
+    (choice.kernels, choice.per_thread, choice.cluster) = (Some(kernels), Some(per_thread), cluster);
+    choice
+}
+
+/// An operation so planned, with the plain sum for the values of short rows.
+fn plan(ring: &Ring, op: Op, order: Order, depth: Option<u32>, choice: Choice, limits: &Limits) -> Result<NamedPlan> {
+    let job = Job::new(ring, op).order(order);
+    let job = depth.map_or(job.clone(), |depth| job.depth(depth));
+    let mut tuning = Tuning::default();
+    tuning.choose(&job, choice);
+    let plan = Planner::new(limits.clone()).tuned(tuning).plan(&job)?;
+    let named = NamedPlan::new(format!("{job} {choice:?}"), plan).few_emulated();
+    if op != Op::Forward || ring.degree() > 64 || ring.columns() > 1 {
+        return Ok(named);
+    }
+    let (split, ring) = (Split::of(ring, depth)?, ring.clone());
+    Ok(named.expecting(move |_, inputs| {
+        let values = naive::forward(&ring, &split, order, &naive::to_plain(&ring, &inputs["from"]));
+        vec![("to", naive::to_stored(&ring, &values))]
+    }))
+}
+
+fn ring(f: &str) -> Result<Ring> {
+    format!("{Q} : {f}").parse()
+}
+
+fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
+    let mut plans = Vec::new();
+    let usual = Choice::default();
+    let mut add = |ring: &Ring, op, order, depth, choice| {
+        plans.push(plan(ring, op, order, depth, choice, limits)?);
+        Ok::<_, Error>(())
+    };
+    let q = Modulus::new(Q)?;
+    let transforms = [Op::Forward, Op::Inverse];
+    // every length, and every number of layers in a pass
+    for log_n in 1..=12 {
+        let n = 1 << log_n;
+        let coset = Ring::coset(n, q, 7u32, q.root(n as u64).unwrap_or_default())?;
+        let rings = [Ring::cyclic(n, q)?.accepting_any_word(), Ring::negacyclic(n, q)?, coset];
+        let [ring, other, third] = [0, 1, 2].map(|i| &rings[(log_n + i) % 3]);
+        let chosen = choice([1, 2, 3][log_n % 3], [4, 8, 16, 32][log_n / 2 % 4], None);
+        for op in transforms {
+            add(ring, op, Order::Tree, None, usual)?;
+            add(other, op, Order::Natural, None, chosen)?;
+        }
+        add(third, Op::Mul, Order::Tree, None, usual)?;
+    }
+    // every root of order 16
+    let root = q.root(64).unwrap_or_default();
+    for exponent in [3u32, 5, 9, 31] {
+        let ring = Ring::negacyclic(32, q)?.with_root(q.pow(&root, &U256::from(exponent)))?;
+        transforms.iter().try_for_each(|op| add(&ring, *op, Order::Tree, None, usual))?;
+    }
+    // above and below other layers, and of fewer layers than a group can have
+    for f in ["x^12 - 1", "x^48 - 1", "x^96 + 1", "x^320 - 1", "x^96 - x^48 + 1", "x^64 + 1 : 3 columns", "x^256 - 1 : 33 columns"] {
+        for (op, kernels, per_thread) in [(Op::Forward, 1, 8), (Op::Inverse, 1, 16), (Op::Forward, 2, 16), (Op::Inverse, 2, 24)] {
+            add(&ring(f)?, op, Order::Tree, None, choice(kernels, per_thread, None))?;
+        }
+    }
+    for text in ["#0,0 : x^64 + 1", ",12289#1,0 : x^64 + 1"] {
+        for op in [Op::Forward, Op::Inverse, Op::Mul] {
+            add(&format!("{Q}{text}").parse()?, op, Order::Tree, None, usual)?;
+        }
+    }
+    // blocks that share a row, and few of the layers
+    for op in transforms {
+        add(&ring("x^512 - 1")?, op, Order::Tree, None, choice(1, 8, Some(2)))?;
+        add(&ring("x^4096 + 1")?, op, Order::Tree, None, choice(1, 16, Some(4)))?;
+        for depth in [2, 5, 7] {
+            add(&ring("x^256 - 1")?, op, Order::Tree, Some(depth), choice(2, 8, None))?;
+        }
+    }
+    Ok(plans)
+}
+
+fn check(target: Target) -> Result<()> {
+    let Some(device) = target.device() else { return Ok(()) };
+    let devices = [Device::cpu(), device];
+    let seed = seed();
+    plans(devices[1].limits())?.par_iter().for_each(|plan| check_plan(plan, &devices, seed));
+    Ok(())
+}
+
+#[test]
+fn emulator() -> Result<()> {
+    check(Target::Emulator)
+}
+
+#[test]
+fn cuda() -> Result<()> {
+    check(Target::Cuda)
+}
+
+/// Each pass of a transform has groups of its own, as long as can be.
+#[test]
+fn groups_follow_passes() -> Result<()> {
+    let limits = Limits::h200();
+    let prelude = |n: usize, op| -> Result<Vec<String>> {
+        let job = Job::new(&Ring::cyclic(n, Modulus::new(Q)?)?, op);
+        let plan = Planner::new(limits.clone()).plan(&job)?;
+        plan.kernels().map(|kernel| Ok(kernel.source(&limits)?.prelude().into())).collect()
+    };
+    for op in [Op::Forward, Op::Inverse] {
+        for text in prelude(1 << 24, op)? {
+            assert!(text.contains("group[] = {0, 0, 0, 0, 4, 4, 4, 4, 8, "), "{text}");
+        }
+        for text in prelude(1 << 20, op)? {
+            assert!(text.contains("group[] = {0, 1, 1, 1, 1, 5, 6, 6, 6, 6, 10, "), "{text}");
+        }
+    }
+    Ok(())
+}
