@@ -1,11 +1,9 @@
 // A kernel as the runner calls it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -33,17 +31,21 @@ Parameter parameter(const std::uint64_t* words) {
 
 // The first word of each parameter, and the end.
 template <class... Parameter>
-constexpr std::array<std::size_t, sizeof...(Parameter) + 1> places() {
-    std::array<std::size_t, sizeof...(Parameter) + 1> place{};
-    std::size_t i = 0;
-    ((place[i + 1] = place[i] + words_of<Parameter>, i++), ...);
-    return place;
-}
+struct Places {
+    std::size_t at[sizeof...(Parameter) + 1] = {};
+
+    constexpr Places() {
+        std::size_t i = 0;
+        ((at[i + 1] = at[i] + words_of<Parameter>, i++), ...);
+    }
+};
 
 template <auto function, class... Parameter, std::size_t... I>
 constexpr Kernel kernel_of(void (*)(Parameter...), std::index_sequence<I...>) {
-    return {places<Parameter...>()[sizeof...(I)], [](const std::uint64_t* words) {
-                function(parameter<Parameter>(words + places<Parameter...>()[I])...);
+    constexpr Places<Parameter...> places;
+    return {places.at[sizeof...(I)], [](const std::uint64_t* words) {
+                constexpr Places<Parameter...> places;
+                function(parameter<Parameter>(words + places.at[I])...);
             }};
 }
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::env;
 
+use rayon::prelude::*;
 use ringforge::cuda::{Resources, compile_check, is_compiler_present};
 use ringforge::testkit::Scheme;
 use ringforge::{Limits, Result};
@@ -20,21 +21,25 @@ fn kernels_compile_without_a_spill() -> Result<()> {
         assert!(!wanted, "NVRTC is required and not there");
         return Ok(());
     }
+    let mut kernels = Vec::new();
     for capability in [80, 90, 120] {
         let limits = Limits::of_capability(capability);
         let mut seen = BTreeSet::new();
         for named in Hashes::plans(&limits)? {
             for kernel in named.plan.kernels() {
-                let about = format!("sm_{capability} {} of {}", kernel.name(), kernel.describe());
                 // widths and heights are no part of a text
                 if seen.insert((kernel.name(), kernel.source(&limits)?.prelude().to_owned())) {
-                    let resources = compile_check(&**kernel, &limits, false)?;
-                    let Resources { registers, spill_stores, spill_loads, .. } = resources;
-                    assert!(registers <= REGISTERS && spill_stores.max(spill_loads) == 0, "{about}: {resources:?}");
-                    println!("{about}: {registers} registers");
+                    kernels.push((limits.clone(), kernel.clone()));
                 }
             }
         }
     }
-    Ok(())
+    kernels.par_iter().try_for_each(|(limits, kernel)| {
+        let about = format!("sm_{} {} of {}", limits.capability, kernel.name(), kernel.describe());
+        let resources = compile_check(&**kernel, limits, false)?;
+        let Resources { registers, spill_stores, spill_loads, .. } = resources;
+        assert!(registers <= REGISTERS && spill_stores.max(spill_loads) == 0, "{about}: {resources:?}");
+        println!("{about}: {registers} registers");
+        Ok(())
+    })
 }

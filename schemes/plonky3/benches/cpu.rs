@@ -1,5 +1,5 @@
-//! Times the engine on this CPU beside Plonky3's own transforms: `cargo run --release -p ringforge-plonky3 --example cpu`, for other
-//! than the usual heights with their bits behind `--`.
+//! Times the engine on this CPU beside Plonky3's own transforms: `cargo bench -p ringforge-plonky3`, for other than the usual heights
+//! with their bits behind `--`.
 
 use std::time::Instant;
 
