@@ -107,9 +107,10 @@ pub(crate) fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);
     let arithmetic = if is_transform { Arithmetic::of_device(&job.ring, limits) } else { Arithmetic::of(&job.ring) };
     let (n, cost) = (split.ring().degree() as f64, arithmetic.cost());
-    // per coefficient: radix 2 multiplies half of them; radix 3 two thirds by twiddles and one third by the third root
+    // per coefficient: radix 2 multiplies half of them at most; radix 3 two thirds by twiddles and one third by the third root
     let of_layer = |layer: &Layer| match layer {
-        Layer::Sixth | Layer::Two => n / 2.0,
+        Layer::Sixth => n / 2.0,
+        Layer::Two => n * cost.layer,
         Layer::Three => n,
     };
     // the leftmost node of each layer multiplies by 1 where the ring is x^n − 1

@@ -204,9 +204,9 @@ impl Arithmetic {
         self.descriptor().groups.as_ref().map_or(1, |groups| groups.layers)
     }
 
-    /// Where layers go together, the exponent of two in the root of unity of the highest order that they need, or rather in that of
-    /// order 2 to the power of the most of them: its last bits do not matter where a tree has no such root.
-    pub(crate) fn exponent(self, split: &Split) -> Option<u32> {
+    /// Where layers go together, the exponent of two in the tree's root of unity of order 16; if the tree has none, in one of which
+    /// its roots of lower orders are powers.
+    pub(crate) fn sixteenth(self, split: &Split) -> Option<u32> {
         let (groups, roots) = (self.descriptor().groups.as_ref()?, split.roots().first()?);
         let t = split.tree_leaves();
         let twos = (t.trailing_zeros() as usize).min(groups.layers);

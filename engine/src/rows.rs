@@ -118,8 +118,8 @@ impl Rows {
     fn laid_out(mut self) -> Self {
         let layers = self.split.layers.len();
         let last = parts(&self, &self.limits).and_then(|mut parts| parts.pop());
-        (self.part, self.cluster, self.groups) = last
-            .map_or_else(|| (0..layers, 1, (0..layers).collect()), |last| (last.part, last.cluster, last.groups));
+        (self.part, self.cluster, self.groups) =
+            last.map_or_else(|| (0..layers, 1, (0..layers).collect()), |last| (last.part, last.cluster, last.groups));
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
         self.layout = Layout::of(self.split.column_shape(), last_pass.unwrap_or(self.split.layers.len()));
         self
@@ -431,6 +431,10 @@ pub(crate) fn lanes(residues: usize, ring: &Ring) -> usize {
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { split, part, arithmetic, order, per_item, .. } = self;
-        write!(f, "{split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}, {:?}", self.layout.columns, self.groups)
+        write!(
+            f,
+            "{split:?}, {part:?}, {arithmetic:?}, {order:?}, {per_item}, {:?}, {:?}",
+            self.layout.columns, self.groups
+        )
     }
 }

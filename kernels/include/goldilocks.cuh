@@ -28,10 +28,10 @@ struct Goldilocks {
     // in: any x, w.w < q   out: x times the factor, < q
     RF_METHOD Word mul(Word x, Twiddle w) const { return reduce_folded(mul_wide(x, w.w)); }
 
-    // Some layers of radix 2 under one node, whose points, but for the first, are times powers of a root of the node's constant.
+    // Some layers of radix 2 at once (`Group` in ntt.cuh).
     template <u32 Layers, u32 Sixteenth>
     using Network = Rotations<Layers, Sixteenth>;
-    // in: any x, w.w < q   out: = x times the factor mod q, as a point of a network
+    // in: any x, w.w < q   out: = x times the factor mod q, between -2^65 and 2^64
     RF_METHOD i96 point(Word x, Twiddle w) const { return reduce_signed(mul_wide(x, w.w)); }
 
     // in: x < q   out: x

@@ -177,7 +177,7 @@ struct Group {
     // Nodes above them under that of a set, and neighbours among the points of one.
     static constexpr u32 nodes = Tree<R>::nodes(L) / Tree<R>::nodes(S::first), part = S::span / nodes / points;
 
-    // The factor of point j > 0 under a node, in the sections that begin at `sections`.
+    // The factor of point j > 0 under a node, in the sections from that of layer At on.
     template <u32 At = L>
     RF_FN typename M::Twiddle factor(const typename M::Twiddle* section, u32 top, u32 node, u32 j) {
         constexpr u32 lowest = points >> (At - L + 1);  // the last layer has the odd powers
@@ -210,16 +210,12 @@ RF_FN void forward_group(const typename R::M& m, typename R::M::Word* x, const t
             RF_UNROLL
             for (u32 c = 0; c < G::part * S::vector; c++) {
                 auto* at = x + (set * S::vector + c / G::part) * S::span + i * (S::span / G::nodes) + c % G::part;
-                typename Network::Point points[G::points];
-                points[0] = Network::in_first(at[0]);
-                RF_UNROLL
-                for (u32 j = 1; j < G::points; j++) {
-                    if (starts_with_one<R, P> && i == 0) points[j] = Network::in(at[j * G::part]);
-                    else points[j] = m.point(at[j * G::part], G::factor(table + Tree<R>::forward(L), top, i, j));
-                }
-                Network::forward(points);
-                RF_UNROLL
-                for (u32 j = 0; j < G::points; j++) at[j * G::part] = Network::out(points[j]);
+                auto point = [&](u32 j) {
+                    if (j == 0) return Network::in_first(at[0]);
+                    if (starts_with_one<R, P> && i == 0) return Network::in(at[j * G::part]);
+                    return m.point(at[j * G::part], G::factor(table + Tree<R>::forward(L), top, i, j));
+                };
+                Network::forward(point, [&](u32 j, auto value) { at[j * G::part] = Network::out(value); });
             }
         }
     }
@@ -357,18 +353,13 @@ RF_FN void inverse_group(const typename R::M& m, typename R::M::Word* x, const t
             RF_UNROLL
             for (u32 c = 0; c < G::part * S::vector * Items; c++) {
                 auto* at = x + S::group(set, c / G::part) + i * (S::span / G::nodes) + c % G::part;
-                typename Network::Point points[G::points];
-                points[0] = Network::in_first(at[0]);
-                RF_UNROLL
-                for (u32 j = 1; j < G::points; j++) points[j] = Network::in(at[j * G::part]);
-                Network::inverse(points);
-                RF_UNROLL
-                for (u32 j = 0; j < G::points; j++) {
-                    auto value = Network::out(points[j]);
+                auto point = [&](u32 j) { return j == 0 ? Network::in_first(at[0]) : Network::in(at[j * G::part]); };
+                Network::inverse(point, [&](u32 j, auto sum) {
+                    auto value = Network::out(sum);
                     if (j > 0 && !(starts_with_one<R, P> && i == 0))
                         value = m.mul(value, G::factor(table + Tree<R>::inverse(L), top, i, j));
                     at[j * G::part] = L == 0 ? m.mul(value, header[Scale]) : value;
-                }
+                });
             }
         }
     }

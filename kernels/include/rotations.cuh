@@ -1,16 +1,16 @@
-// Transforms of up to sixteen points modulo q = 2^64 - 2^32 + 1, where 2^96 = -1: powers of two are the roots of unity, and
-// products by them shifts.
+// Transforms of up to sixteen points modulo q = 2^64 - 2^32 + 1, where 2^96 = -1: roots of unity are powers of two, and products
+// by them shifts.
 //
-// Between layers, values are integers of 96 bits with a sign, which sums and differences leave unreduced. In `units` of 2^64,
-// points enter with at most one, a layer doubles that at most, and what was shifted has two; so a shift, by fewer than 32
-// bits before words change places, fits (`fits`).
+// Between layers values are integers of 96 bits with a sign, and nothing is reduced. In units of 2^64 points enter with less than 2;
+// a layer doubles that at most, and what was shifted has less than 2 again. So what is shifted has at most 8 units, or 7 where that is
+// by up to 28 bits beyond whole words, and fits.
 #pragma once
 #include "word.cuh"
 
 namespace rf {
 
-// Layers of radix 2 under one node x^(points) - 1, Sixteenth being the power of two which is that root of unity by whose powers
-// its children differ, or that of a higher order of which a smaller tree's is a power.
+// Layers of radix 2 under a node whose constant is 1. 2^Sixteenth is the root of unity of order 16 that the tree takes; if it takes
+// none of that order, one whose powers those of lower orders are.
 template <u32 Layers, u32 Sixteenth>
 struct Rotations {
     static_assert(Layers <= 4 && Sixteenth % 24 == 12 && Sixteenth < 192, "2^12 has the order 16");
@@ -20,7 +20,8 @@ struct Rotations {
     // The exponent of two in the factor of a node of any layer: digits from the right, each worth half of the one before.
     RF_CONST u32 exponent(u32 node) { return ((node & 1) * 4 + (node >> 1 & 1) * 2 + (node >> 2)) * Sixteenth % 192; }
 
-    // Added to the first point, and so to each that comes out, for `out`: a multiple of q, so that nothing is below 0, and 2^32 - 1.
+    // The first point is in every value, and never shifted: what is added to it is taken off by `out`, 2^32 - 1 and so many times q
+    // that nothing is below 0.
     static constexpr u64 lifted = (u64)1 << 29;
     RF_FN i96 in_first(u64 x) {
         constexpr u64 less = (lifted - 1) * 0xffffffffu;
@@ -30,7 +31,7 @@ struct Rotations {
     // out: the residue, < q
     RF_FN u64 out(i96 x) { return canonical_folded(x); }
 
-    // in: by < 96, a constant   out: = 2^by x mod q, at most two units; unless Folded, shifts within a word leave more
+    // in: by < 96, known when compiling   out: = 2^by x mod q, less than 2 units; unless it is Folded, what stays in its words has more
     template <bool Folded>
     RF_FN i96 shifted(i96 x, u32 by) {
         if (by == 0) return x;
@@ -41,31 +42,56 @@ struct Rotations {
         return Folded ? fold_signed(z) : z;
     }
 
-    // Points to values, from left to right as the tree has them.
-    RF_FN void forward(i96* x) {
+    // Points to values, from left to right as the tree has them: in(j) is point j, and out(j, x) is told value j. A node is done with
+    // all that is under it before the next one, so that few values are at hand at once.
+    template <class In, class Out>
+    RF_FN void forward(In in, Out out) {
+        i96 x[points];
         RF_UNROLL
-        for (u32 l = 0; l < Layers; l++) {
-            const u32 size = points >> l, half = size / 2;
+        for (u32 j = 0; j < points; j++) x[j] = in(j);
+        forward_under<0>(x, 0, out);
+    }
+    // And back, times the number of points.
+    template <class In, class Out>
+    RF_FN void inverse(In in, Out out) {
+        i96 x[points];
+        inverse_under<0>(x, 0, in);
+        RF_UNROLL
+        for (u32 j = 0; j < points; j++) out(j, x[j]);
+    }
+
+  private:
+    template <u32 L, class Out>
+    RF_FN void forward_under(i96* x, u32 node, Out out) {
+        if constexpr (L == Layers) {
+            out(node, x[0]);
+        } else {
+            constexpr u32 half = points >> (L + 1);
+            const u32 e = exponent(node);
             RF_UNROLL
-            for (u32 i = 0; i < points / 2; i++) {
-                const u32 node = i / half, e = exponent(node);
-                i96 &a = x[node * size + i % half], &b = x[node * size + half + i % half];
-                i96 left = a, right = l + 1 < Layers ? shifted<true>(b, e % 96) : shifted<false>(b, e % 96);
+            for (u32 j = 0; j < half; j++) {
+                i96 &a = x[j], &b = x[j + half];
+                const i96 left = a, right = shifted<(L + 1 < Layers)>(b, e % 96);
                 a = e < 96 ? add_signed(left, right) : sub_signed(left, right);
                 b = e < 96 ? sub_signed(left, right) : add_signed(left, right);
             }
+            forward_under<L + 1>(x, 2 * node, out);
+            forward_under<L + 1>(x + half, 2 * node + 1, out);
         }
     }
-    // And back, times the number of points.
-    RF_FN void inverse(i96* x) {
-        RF_UNROLL
-        for (u32 l = Layers; l-- > 0;) {
-            const u32 size = points >> l, half = size / 2;
+    template <u32 L, class In>
+    RF_FN void inverse_under(i96* x, u32 node, In in) {
+        if constexpr (L == Layers) {
+            x[0] = in(node);
+        } else {
+            constexpr u32 half = points >> (L + 1);
+            const u32 e = (192 - exponent(node)) % 192;
+            inverse_under<L + 1>(x, 2 * node, in);
+            inverse_under<L + 1>(x + half, 2 * node + 1, in);
             RF_UNROLL
-            for (u32 i = 0; i < points / 2; i++) {
-                const u32 node = i / half, e = (192 - exponent(node)) % 192;
-                i96 &a = x[node * size + i % half], &b = x[node * size + half + i % half];
-                i96 left = a, right = b;
+            for (u32 j = 0; j < half; j++) {
+                i96 &a = x[j], &b = x[j + half];
+                const i96 left = a, right = b;
                 a = add_signed(left, right);
                 b = shifted<true>(e < 96 ? sub_signed(left, right) : sub_signed(right, left), e % 96);
             }

@@ -1,10 +1,10 @@
 // Coefficients to values, a row at a time; or some of the layers.
 //
 // Floor for a row: 2 n residues of memory traffic, and one known-factor product for each butterfly of radix 2, three for
-// radix 3: 4 multiplier slots each in 32 bits, 15 in 64, in 256 186 with quotients (Mod255) and 272 without. On an H200
-// (4.26 TB/s, 16.4 T slots/s), measured 2026-11-21: n = 256 over 3329 3.11 G/s of 4.16 (memory); n = 1024 over 30 bits
-// 452 M/s of 520 (memory); n = 4096 over 60 bits 24.9 M/s of 44.5 (multiplier); n = 2^20 over BLS12-381's r, four
-// kernels, 172 us against 107, n = 2^26 12.7 ms against 9.1 (multiplier).
+// radix 3: 4 multiplier slots each in 32 bits, 15 in 64, in 256 186 with quotients (Mod255) and 272 without. (Goldilocks: for
+// 16 residues and four layers 15 products, of 8 slots.) On an H200 (4.26 TB/s, 16.4 T slots/s), measured 2026-11-21: n = 256
+// over 3329 3.11 G/s of 4.16 (memory); n = 1024 over 30 bits 452 M/s of 520 (memory); n = 4096 over 60 bits 24.9 M/s of 44.5
+// (multiplier); n = 2^20 over BLS12-381's r, four kernels, 172 us against 107, n = 2^26 12.7 ms against 9.1 (multiplier).
 #include "ntt.cuh"
 #include "prelude.cuh"
 using namespace rf;

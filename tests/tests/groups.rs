@@ -67,8 +67,18 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         transforms.iter().try_for_each(|op| add(&ring, *op, Order::Tree, None, usual))?;
     }
     // above and below other layers, and of fewer layers than a group can have
-    for f in ["x^12 - 1", "x^48 - 1", "x^96 + 1", "x^320 - 1", "x^96 - x^48 + 1", "x^64 + 1 : 3 columns", "x^256 - 1 : 33 columns"] {
-        for (op, kernels, per_thread) in [(Op::Forward, 1, 8), (Op::Inverse, 1, 16), (Op::Forward, 2, 16), (Op::Inverse, 2, 24)] {
+    for f in [
+        "x^12 - 1",
+        "x^48 - 1",
+        "x^96 + 1",
+        "x^320 - 1",
+        "x^96 - x^48 + 1",
+        "x^64 + 1 : 3 columns",
+        "x^256 - 1 : 33 columns",
+    ] {
+        for (op, kernels, per_thread) in
+            [(Op::Forward, 1, 8), (Op::Inverse, 1, 16), (Op::Forward, 2, 16), (Op::Inverse, 2, 24)]
+        {
             add(&ring(f)?, op, Order::Tree, None, choice(kernels, per_thread, None))?;
         }
     }
@@ -124,4 +134,59 @@ fn groups_follow_passes() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Least and most of an integer.
+type Range = (i128, i128);
+
+/// What `fold_signed` and its like leave of what is shifted, by the formulas of `word.cuh`: none if that needs more than 96 bits.
+fn shifted((least, most): Range, by: u32, folded: bool) -> Option<Range> {
+    let [least, most] = [least, most].map(|x| x << (by % 32));
+    let (word, less, fits) = (1i128 << 32, (1i128 << 32) - 1, -(1i128 << 95)..1i128 << 95);
+    let (top, whole) = ([least >> 64, most >> 64], (1i128 << 64) - 1);
+    let left = match by {
+        0 => (least, most),
+        ..32 if !folded => (least, most),
+        ..32 => (less * top[0].min(0), whole + less * top[1].max(0)),
+        ..64 => (-top[1], less * word + less * less - top[0]),
+        _ => (-(most >> 32), less * less - (least >> 32)),
+    };
+    (fits.contains(&least) && fits.contains(&most)).then_some(left)
+}
+
+/// Whatever the root, no value of `rotations.cuh` needs more than 96 bits, and none is below 2^32 - 1 in the end.
+#[test]
+fn values_of_groups_fit() {
+    let (unit, q) = (1i128 << 64, i128::from(Q));
+    let lifted = (q << 29) + (1 << 32) - 1;
+    for sixteenth in (12..192u32).step_by(24) {
+        let exponent =
+            |node: usize| (0..3).map(|bit| (node as u32 >> bit & 1) * (4 >> bit)).sum::<u32>() * sixteenth % 192;
+        for (layers, back) in (1..=4).flat_map(|layers| [(layers, false), (layers, true)]) {
+            let mut x: Vec<Range> = vec![if back { (0, unit - 1) } else { (-2 * unit, unit) }; 1 << layers];
+            x[0] = (lifted, unit - 1 + lifted);
+            for layer in 0..layers {
+                let layer = if back { layers - 1 - layer } else { layer };
+                for (node, x) in x.chunks_exact_mut((1 << layers) >> layer).enumerate() {
+                    let (left, right) = x.split_at_mut(((1 << layers) >> layer) / 2);
+                    for (a, b) in left.iter_mut().zip(right) {
+                        let (e, sum) = (exponent(node), |a: Range, b: Range| (a.0 + b.0, a.1 + b.1));
+                        let minus = |(least, most): Range| (-most, -least);
+                        if back {
+                            let e = (192 - e) % 192;
+                            let difference = sum(*a, minus(*b));
+                            let difference = if e < 96 { difference } else { minus(difference) };
+                            *a = sum(*a, *b);
+                            *b = shifted(difference, e % 96, true).expect("no more than 96 bits");
+                        } else {
+                            let turned = shifted(*b, e % 96, layer + 1 < layers).expect("no more than 96 bits");
+                            let turned = if e < 96 { turned } else { minus(turned) };
+                            (*a, *b) = (sum(*a, turned), sum(*a, minus(turned)));
+                        }
+                    }
+                }
+            }
+            assert!(x.iter().all(|(least, most)| *least >= (1 << 32) - 1 && *most < 1 << 96), "{sixteenth} {x:?}");
+        }
+    }
 }

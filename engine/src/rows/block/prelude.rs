@@ -127,12 +127,12 @@ fn stored(rows: &Rows) -> String {
 
 /// Lines about layers that go together, where there are such.
 fn groups(rows: &Rows) -> String {
-    let exponent = rows.arithmetic.exponent(&rows.split);
-    match exponent.filter(|_| rows.groups.iter().enumerate().any(|(layer, first)| layer != *first)) {
-        Some(exponent) => {
+    let sixteenth = rows.arithmetic.sixteenth(&rows.split);
+    match sixteenth.filter(|_| rows.groups.iter().enumerate().any(|(layer, first)| layer != *first)) {
+        Some(sixteenth) => {
             let groups: Vec<String> = rows.groups.iter().map(ToString::to_string).collect();
             let groups = groups.join(", ");
-            format!("    static constexpr rf::u32 group[] = {{{groups}}}, sixteenth = {exponent};\n")
+            format!("    static constexpr rf::u32 group[] = {{{groups}}}, sixteenth = {sixteenth};\n")
         }
         None => String::new(),
     }
