@@ -146,9 +146,9 @@ fn shifted((least, most): Range, by: u32, folded: bool) -> Option<Range> {
     let (top, whole) = ([least >> 64, most >> 64], (1i128 << 64) - 1);
     let left = match by {
         0 => (least, most),
-        ..32 if !folded => (least, most),
-        ..32 => (less * top[0].min(0), whole + less * top[1].max(0)),
-        ..64 => (-top[1], less * word + less * less - top[0]),
+        1..32 if !folded => (least, most),
+        1..32 => (less * top[0].min(0), whole + less * top[1].max(0)),
+        32..64 => (-top[1], less * word + less * less - top[0]),
         _ => (-(most >> 32), less * less - (least >> 32)),
     };
     (fits.contains(&least) && fits.contains(&most)).then_some(left)

@@ -357,7 +357,7 @@ fn signed(x: u64, y: u64) -> Vec<u64> {
         x0 * less - x1 - (top << 32),
     ];
     let canonical = i128::from(x) + (i128::from((y as u32).max(1)) << 64) - less;
-    sums.iter().flat_map(|sum| [*sum as u64, (*sum >> 64) as u32 as u64]).chain([(canonical % q) as u64]).collect()
+    sums.iter().flat_map(|sum| [*sum as u64, u64::from((*sum >> 64) as u32)]).chain([(canonical % q) as u64]).collect()
 }
 
 /// The product of b and every second limb of a.
