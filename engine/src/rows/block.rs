@@ -378,13 +378,14 @@ fn gcd(a: usize, b: usize) -> usize {
 /// The layers that each kernel of a transform of these rows does, from the top: all of them where a row suits a block,
 /// else as few kernels as can be, with equal shares; or as many as were chosen; `None` where there is no way.
 pub(crate) fn parts(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
-    let mut parts = shares(rows, limits)?;
+    let mut parts = parts_alone(rows, limits)?;
     let groups = groups(&parts, limits);
     parts.iter_mut().for_each(|part| part.groups.clone_from(&groups));
     Some(parts)
 }
 
-fn shares(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
+/// The same before it is known which layers go together.
+fn parts_alone(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
     let layers = rows.split.layers.len();
     let bytes = rows.arithmetic.word_bytes();
     let fits = |part: &Rows| Block::of(part, limits).is_some();
@@ -428,12 +429,13 @@ fn shares(rows: &Rows, limits: &Limits) -> Option<Vec<Rows>> {
 pub(crate) fn groups(parts: &[Rows], limits: &Limits) -> Vec<usize> {
     let Some(Rows { split, arithmetic, .. }) = parts.first() else { return Vec::new() };
     let mut groups: Vec<usize> = (0..split.layers.len()).collect();
-    for block in parts.iter().filter_map(|rows| Block::of(rows, limits)) {
+    let together = arithmetic.most_together();
+    for block in parts.iter().filter(|_| together > 1).filter_map(|rows| Block::of(rows, limits)) {
         for pass in block.passes.windows(2) {
             let mut end = pass[1];
             while end > pass[0] {
                 let twos = split.layers[pass[0]..end].iter().rev().take_while(|layer| **layer == Layer::Two).count();
-                let first = end - twos.clamp(1, arithmetic.most_together());
+                let first = end - twos.clamp(1, together);
                 groups[first..end].fill(first);
                 end = first;
             }
