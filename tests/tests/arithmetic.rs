@@ -312,7 +312,7 @@ fn emulator_is_right_under_sanitizers() -> Result<()> {
 }
 
 #[test]
-fn cuda_is_emulator() -> Result<()> {
+fn ptx_and_its_twins_are_the_same_on_cuda() -> Result<()> {
     let (Some(cuda), Some(text)) = (Target::Cuda.device(), emulator_device(false)) else { return Ok(()) };
     let seed = seed();
     let mut runs = arguments()?;
