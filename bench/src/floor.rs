@@ -110,7 +110,7 @@ pub(crate) fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
     // per coefficient: radix 2 multiplies half of them at most; radix 3 two thirds by twiddles and one third by the third root
     let of_layer = |layer: &Layer| match layer {
         Layer::Sixth => n / 2.0,
-        Layer::Two => n * cost.layer,
+        Layer::Two => n * arithmetic.products_of_layer(),
         Layer::Three => n,
     };
     // the leftmost node of each layer multiplies by 1 where the ring is x^n − 1

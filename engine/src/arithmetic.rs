@@ -204,6 +204,15 @@ impl Arithmetic {
         self.descriptor().groups.as_ref().map_or(1, |groups| groups.layers)
     }
 
+    /// Products by known factors for each coefficient of a layer of two: a half, and fewer where layers go together, since products
+    /// by the roots of unity within are shifts.
+    #[must_use]
+    pub fn products_of_layer(self) -> f64 {
+        let layers = self.most_together();
+        let points = (1_u32 << layers) as f64;
+        (points - 1.0) / (points * layers as f64)
+    }
+
     /// Where layers go together, the exponent of two in the tree's root of unity of order 16; if the tree has none, in one of which
     /// its roots of lower orders are powers.
     pub(crate) fn sixteenth(self, split: &Split) -> Option<u32> {

@@ -164,9 +164,6 @@ fn double(bits: u64) -> String {
 pub struct Cost {
     /// A product by a known factor.
     pub product: f64,
-    /// Such products for each coefficient of a layer of radix 2: a half, or fewer where layers go together by roots of unity whose
-    /// products are shifts.
-    pub layer: f64,
     /// A product of two variables that is added up before it is reduced.
     pub term: f64,
     /// The reduction of a sum of such products.

@@ -28,7 +28,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     product_bits: 0,
     is_montgomery: false,
     groups: Some(Groups { layers: 4, exponent }),
-    cost: Cost { product: 8.0, layer: 15.0 / 64.0, term: 10.0, reduction: 0.0 },
+    cost: Cost { product: 8.0, term: 10.0, reduction: 0.0 },
 };
 
 /// The order of 2.

@@ -22,5 +22,5 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     product_bits: 0,
     is_montgomery: false,
     groups: None,
-    cost: Cost { product: 4.0, layer: 0.5, term: 2.0, reduction: 3.0 },
+    cost: Cost { product: 4.0, term: 2.0, reduction: 3.0 },
 };

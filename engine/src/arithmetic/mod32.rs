@@ -22,7 +22,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     product_bits: 32,
     is_montgomery: false,
     groups: None,
-    cost: Cost { product: 4.0, layer: 0.5, term: 2.0, reduction: 3.0 },
+    cost: Cost { product: 4.0, term: 2.0, reduction: 3.0 },
 };
 
 /// q, floor(2^32 / q), q^-1 mod 2^32 and 2^64 mod q.

@@ -33,5 +33,5 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     product_bits: 0,
     is_montgomery: false,
     groups: None,
-    cost: Cost { product: 5.6, layer: 0.5, term: 5.6, reduction: 0.0 },
+    cost: Cost { product: 5.6, term: 5.6, reduction: 0.0 },
 };

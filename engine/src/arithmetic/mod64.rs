@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     product_bits: 64,
     is_montgomery: false,
     groups: None,
-    cost: Cost { product: 15.0, layer: 0.5, term: 8.0, reduction: 11.0 },
+    cost: Cost { product: 15.0, term: 8.0, reduction: 11.0 },
 };
 
 /// q, its reciprocal and the shift that belongs to it, q^-1 mod 2^64 and 2^128 mod q.

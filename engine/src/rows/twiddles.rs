@@ -21,8 +21,7 @@ const THREADS: u32 = 128;
 
 /// The table of one of the moduli of the ring of such rows.
 pub(crate) fn table(rows: &Rows, modulus: usize) -> Table {
-    let Rows { split, arithmetic, layout, groups, .. } = rows;
-    let kernel = Twiddles { groups: groups.clone(), ..Twiddles::new(split, modulus, *arithmetic, layout.clone()) };
+    let kernel = Twiddles::new(rows, modulus);
     let roots = Table::Bytes(kernel.roots());
     Table::Made { items: kernel.layout.len, kernel: Arc::new(kernel), inputs: vec![roots] }
 }
@@ -60,11 +59,11 @@ pub(crate) struct Prime {
 }
 
 impl Twiddles {
-    /// The kernel for one of the moduli of a ring that splits like this, its table in this layout.
-    fn new(split: &Split, modulus: usize, arithmetic: Arithmetic, layout: Layout) -> Self {
-        let prime = Prime::new(split, modulus, arithmetic);
+    /// The kernel for one of the moduli of the ring of such rows.
+    fn new(rows: &Rows, modulus: usize) -> Self {
+        let Rows { split, arithmetic, layout, groups, .. } = rows.clone();
+        let prime = Prime::new(&split, modulus, arithmetic);
         let ports = [Port::shared(0), Port::output(arithmetic.twiddle_bytes())];
-        let groups = (0..split.layers.len()).collect();
         let mut kernel = Self { split: split.of_modulus(modulus), arithmetic, layout, groups, prime, ports };
         kernel.ports[0].bytes = kernel.roots().len();
         kernel

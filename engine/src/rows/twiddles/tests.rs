@@ -120,7 +120,12 @@ fn entries_are_as_defined_in_every_range() {
 /// The table of one of the moduli.
 fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
     let (ring, q) = (&split.ring, &split.roots[modulus].q);
-    let kernel = Twiddles::new(split, modulus, arithmetic, Layout::of(split.shape(), split.layers.len()));
+    let rows = Rows { arithmetic, ..Rows::with_split(split, &Limits::default()) };
+    let of_columns = |columns| {
+        let layout = Layout::of(split.shape(), columns);
+        Twiddles::new(&Rows { layout, ..rows.clone() }, modulus)
+    };
+    let kernel = of_columns(split.layers.len());
     let each = arithmetic.twiddle_bytes();
     let len = kernel.layout.len;
     let table = made(&kernel, 0..len);
@@ -154,7 +159,7 @@ fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
         }
     }
     for columns in 0..split.layers.len() {
-        let by_columns = Twiddles::new(split, modulus, arithmetic, Layout::of(split.shape(), columns));
+        let by_columns = of_columns(columns);
         let entries = made(&by_columns, 0..len);
         for (entry, place) in table.chunks_exact(each).zip(by_columns.layout.places(split.shape())) {
             assert_eq!(entry, &entries[place * each..][..each], "{ring} columns {columns}");
