@@ -44,6 +44,13 @@ struct Meeting {
     }
 };
 
+// Bytes on their way to shared memory.
+struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+};
+
 class Cluster {
    public:
     // Runs neighbouring blocks of blockDim.x threads, each of which calls `body`.
@@ -63,6 +70,10 @@ class Cluster {
     // Called by a thread: the place in another block's shared memory.
     void* map(void* address, std::uint32_t block);
 
+    // Called by a thread: begins a copy, and waits for all but so many.
+    void copy_later(const Copy& copy);
+    void await_copies(std::size_t but);
+
     // Called by a thread: ends the blocks.
     [[noreturn]] void fail(Status status, const std::string& message);
 
@@ -76,6 +87,7 @@ class Cluster {
         std::uint32_t source = 0;
         Taken taken;
         std::uint32_t arrivals = 0, waits = 0;  // at the cluster's barrier
+        std::deque<Copy> copies;
 
         bool waits_at(const Meeting& other) const { return state == State::waiting && meeting == other; }
     };
@@ -131,6 +143,7 @@ Outcome Cluster::run(std::uint32_t first, const std::vector<unsigned char*>& sha
     for (std::uint32_t t = 0; t < count_; t++) {
         threads_[t].state = State::running;
         threads_[t].arrivals = threads_[t].waits = 0;
+        threads_[t].copies.clear();
         threads_[t].fiber.start(thread_main);
     }
     turns_.begin(count_, schedule);
@@ -154,6 +167,7 @@ void Cluster::thread_main() {
     (*cluster.body_)();
     Thread& self = cluster.threads_[cluster.current_];
     if (self.arrivals != self.waits) cluster.fail(Status::cluster_barrier, "ends without waiting for the blocks of its cluster");
+    if (!self.copies.empty()) cluster.fail(Status::copies, "ends before its copies to shared memory are there");
     self.state = State::exited;
     self.fiber.leave_to(cluster.scheduler_);
 }
@@ -195,6 +209,16 @@ void* Cluster::map(void* address, std::uint32_t block) {
     for (std::uint32_t t = block * blockDim.x; t < (block + 1) * blockDim.x; t++)
         if (threads_[t].state == State::exited) fail(Status::cluster, "maps memory of a block of which " + name(t) + " has exited");
     return shared_[block] + (byte - shared_[own]);
+}
+
+void Cluster::copy_later(const Copy& copy) {
+    std::memset(copy.to, 0xa5, copy.bytes);
+    threads_[current_].copies.push_back(copy);
+}
+
+void Cluster::await_copies(std::size_t but) {
+    std::deque<Copy>& copies = threads_[current_].copies;
+    for (; copies.size() > but; copies.pop_front()) std::memcpy(copies.front().to, copies.front().from, copies.front().bytes);
 }
 
 Taken Cluster::meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source) {
@@ -315,6 +339,10 @@ void meet_block(const char* what, Site site) { cluster.meet_block(what, site); }
 void arrive_at_cluster(Site site) { cluster.arrive(site); }
 
 void wait_for_cluster(Site site) { cluster.wait_for_all(site); }
+
+void copy_later(void* shared, const void* from, std::size_t bytes) { cluster.copy_later({shared, from, bytes}); }
+
+void await_copies(std::size_t but) { cluster.await_copies(but); }
 
 void* in_block(void* address, std::uint32_t block) { return cluster.map(address, block); }
 

@@ -1,6 +1,7 @@
 // What the operations of a kernel ask of the block that runs it: to wait for other threads, or to end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "grid.hpp"
@@ -30,6 +31,11 @@ void wait_for_cluster(Site site);
 
 // The same place in the shared memory of a block of the cluster.
 void* in_block(void* address, std::uint32_t block);
+
+// A thread's copies to shared memory that it does not wait for: what was there is gone at once, and what comes is there once the
+// thread has waited for all but so many.
+void copy_later(void* shared, const void* from, std::size_t bytes);
+void await_copies(std::size_t but);
 
 // Waits until every lane of the mask is here; gives a value and takes that of the lane `source`.
 Taken meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source);

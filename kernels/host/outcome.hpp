@@ -16,6 +16,7 @@ enum class Status : std::uint64_t {
     buffer_bounds = 6,   // a write outside a buffer
     cluster_barrier = 7, // a barrier of a cluster that not every thread of its blocks reaches, or that is left half way
     cluster = 8,         // the shared memory of a block that is not in the cluster, or may not have begun, or has ended
+    copies = 9,          // a thread that ends before its copies to shared memory are there
 };
 
 struct Outcome {

@@ -258,10 +258,19 @@ struct Polynomial {
     }
 };
 
+// Where in shared memory the row of the block's next item comes while it works on one: R::next, where there is such a member; else 0,
+// and a thread has the rows of all its block's items at once.
+template <class R, class = void>
+constexpr u32 next_row = 0;
+template <class R>
+constexpr u32 next_row<R, decltype((void)R::next)> = R::next;
+template <class R>
+constexpr u32 items_at_once = next_row<R> > 0 ? 1 : R::together;
+
 // The place of a thread in a launch over the rows of the items first .. end.
 //
 // Where several blocks share a polynomial, those of one modulus and one place in it come together, item by item, so that
-// the factors they read are near. (Rows of several items in one block, which then read the same factors, were slower.)
+// the factors they read are near.
 // Rows that lie R::stride apart stand side by side in a block: neighbouring threads work on neighbouring groups of R::vector
 // rows, whose factors are the same.
 // A launch of some of one item's blocks says in the upper half of end - first how many stand before them.
@@ -328,8 +337,8 @@ struct Row {
         }
         index = item * (R::per_item ? R::per_item : per_item) + number;
         if constexpr (apart) shared = block_shared + slot * (R::vector * sizeof(typename R::Cell));
-        else shared = block_shared + slot * (R::row_bytes * R::together + R::extra);
-        extra = shared + R::row_bytes * R::together;
+        else shared = block_shared + slot * (R::row_bytes * items_at_once<R> + R::extra);
+        extra = shared + R::row_bytes * items_at_once<R>;
     }
     // The same row of the i-th of its items.
     // in: polynomials of an item, where that is not a constant of R
@@ -376,9 +385,9 @@ struct Number {
 // Calls work(number) for all items whose row it is, or for one if not all are there.
 template <class R, class F>
 RF_FN void at_once(const Row<R>& row, F work) {
-    static_assert(R::together <= 2, "items are two, or one");
-    if constexpr (R::together > 1) {
-        if (row.items > 1) return work(Number<R::together>{});
+    static_assert(items_at_once<R> <= 2, "items are two, or one");
+    if constexpr (items_at_once<R> > 1) {
+        if (row.items > 1) return work(Number<items_at_once<R>>{});
     }
     work(Number<1>{});
 }
@@ -400,6 +409,52 @@ RF_FN void load_row(typename R::M::Word* x, const typename R::Store* row, u32 th
     for (u32 i = 0; i < S::runs; i++) {
         Move<typename R::Store, S::run, row_alignment<R>>::template load<Word>(
             row + S::template run_place<Natural>(thread, i, in_columns<R> ? columns : 1), [&](u32 c, Word v) { x[S::reg(i, c)] = v; });
+    }
+}
+
+// What a thread will have in pass 0 of the next item's row: it copies that to where no other thread looks, so that none waits for
+// others.
+template <class R>
+struct Next {
+    using S = Pass<R, 0>;
+    using Store = typename R::Store;
+    static constexpr u32 bytes = vector_bytes(S::run * sizeof(Store), 16), each = bytes / sizeof(Store);
+
+    RF_FN Store* at(unsigned char* block_shared, u32 copy) {
+        return (Store*)(block_shared + next_row<R> + (copy * (R::threads * R::tile) + threadIdx.x) * bytes);
+    }
+    RF_FN void fetch(unsigned char* block_shared, const Store* row, u32 thread) {
+        RF_UNROLL
+        for (u32 i = 0; i < R::per_thread; i += each)
+            copy_ahead<bytes>(at(block_shared, i / each), row + S::run_place(thread, i / S::run) + i % S::run);
+    }
+    RF_FN void take(typename R::M::Word* x, unsigned char* block_shared) {
+        await_copies();
+        RF_UNROLL
+        for (u32 i = 0; i < R::per_thread; i += each)
+            Move<Store, each, bytes>::template load<typename R::M::Word>(
+                at(block_shared, i / each), [&](u32 c, auto v) { x[S::reg(i / S::run, i % S::run + c)] = v; });
+    }
+};
+
+// Calls work(row, x) for each item of the block, with the coefficients of its row.
+template <class R, class F>
+RF_FN void in_turn(Row<R> row, const typename R::Store* in, u64 distance, u64 per_item, unsigned char* block_shared, F work) {
+    typename R::M::Word x[R::per_thread];
+    load_row<R, 0>(x, in + row.offset(distance), row.thread, row.live, row.width());
+    if constexpr (next_row<R> == 0) {
+        work(row, x);
+    } else {
+        const u32 items = row.items;
+        RF_LOOP
+        for (u32 done = 1;; done++) {
+            const Row<R> next = row.of_item(1, per_item);
+            if (done < items) Next<R>::fetch(block_shared, in + next.offset(distance), row.thread);
+            work(row, x);
+            if (done == items) return;
+            Next<R>::take(x, block_shared);
+            row = next;
+        }
     }
 }
 

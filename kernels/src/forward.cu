@@ -16,14 +16,14 @@ extern "C" __global__ void __launch_bounds__(Rq::threads* Rq::tile / Rq::cluster
     Row<Rq> row(shared, first, end, per_item);
     auto m = Rq::modulus(constants, row.number);
     const auto* table = row.table(tables);
-    Rq::M::Word x[Rq::per_thread];
-    load_row<Rq, 0>(x, in + row.offset(in_distance), row.thread, row.live, row.width());
-    if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);
-    ntt_forward<Rq>(m, x, table, row.shared, row.thread, row.node);
-    if constexpr (Rq::pass[Rq::passes] == Rq::layers || !Bound<Rq>::kept) {
-        RF_UNROLL
-        for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
-    }
-    store_values<Rq, Rq::natural_order, true>(x, out + row.values(out_distance), row.thread, row.live, row.shared,
-                                        epilogue.of_row(row.of_basis(), [&](u64 apart) { return row.values(apart); }), row.width());
+    in_turn(row, in, in_distance, per_item, shared, [&](const Row<Rq>& at, Rq::M::Word* x) {
+        if constexpr (Rq::pass[0] == 0) reduce_inputs<Rq, Rq::per_thread>(m, x);
+        ntt_forward<Rq>(m, x, table, at.shared, at.thread, at.node);
+        if constexpr (Rq::pass[Rq::passes] == Rq::layers || !Bound<Rq>::kept) {
+            RF_UNROLL
+            for (u32 r = 0; r < Rq::per_thread; r++) x[r] = m.canonical<ntt_forward_bound<Rq>()>(x[r]);
+        }
+        store_values<Rq, Rq::natural_order, true>(x, out + at.values(out_distance), at.thread, at.live, at.shared,
+                                            epilogue.of_row(at.of_basis(), [&](u64 apart) { return at.values(apart); }), at.width());
+    });
 }

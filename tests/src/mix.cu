@@ -1,4 +1,4 @@
-// A kernel for tests of the tests: every barrier matters, and so do its table and all of its shared memory.
+// A kernel for tests of the tests: every barrier and wait matters, and so do its table and all of its shared memory.
 #include "word.cuh"
 #include "prelude.cuh"
 using rf::u32;
@@ -11,7 +11,9 @@ extern "C" __global__ void mix(const u32* factors, const u32* in, u32* out, u64 
     const u64 item = first + blockIdx.x;
     if (item >= end) return;
     const u32 t = threadIdx.x;
-    cells[t] = in[item * N + t] * factors[t];
+    rf::copy_ahead<4>(&cells[t], &in[item * N + t]);
+    rf::await_copies();
+    cells[t] = cells[t] * factors[t];
     __syncthreads();
     const u32 across = cells[(t + N / 2 + 5) % N];
     __syncthreads();

@@ -94,6 +94,11 @@ fn a_barrier_that_not_all_reach() {
 }
 
 #[test]
+fn copies_that_are_not_awaited() {
+    reports(Target::Emulator, "rf::await_copies();", "", "ends before its copies");
+}
+
+#[test]
 fn a_kernel_that_crashes() {
     reports(Target::Emulator, "u32* cells =", "*(volatile u32*)8 = 1; u32* cells =", "ended its runner");
 }

@@ -46,7 +46,7 @@ fn plans(limits: &Limits) -> Result<String> {
             let name = kernel.name();
             let launch = match kernel.source(limits).map(|source| source.launch()) {
                 Ok(Launch { threads, items_per_block, blocks_per_item, shared_bytes, cluster, together }) => {
-                    let items = if together > 1 { format!(", {together} items at once") } else { String::new() };
+                    let items = if together > 1 { format!(", {together} items a block") } else { String::new() };
                     let clusters = if cluster > 1 { format!(", clusters of {cluster}") } else { String::new() };
                     format!(
                         "{threads} threads, items/block {items_per_block}, blocks/item {blocks_per_item}, \

@@ -103,8 +103,10 @@ pub(crate) struct Block {
     gap: usize,
     /// Bytes that the kernel keeps for itself behind those of a row.
     extra: usize,
-    /// Items of which a thread has the same row at once.
+    /// Items of which a block has the same row.
     together: usize,
+    /// Whether it works on one after the other, the next one's row on its way into shared memory; else a thread has all at once.
+    in_turn: bool,
     /// Whether a thread that has a row of one item reads few of the factors of the last two layers: see `read_for` in `ntt.cuh`.
     by_roots: bool,
 }
@@ -166,11 +168,8 @@ impl Block {
         // on an H200, of which there is no record, forward and back, 60 bits: 2^16 friendly 778 and 704 to 721 and 684, one
         // polynomial of 32 rows 36 and 33 µs to 29 and 28; others 794 and 785 to 736 and 769, 39 and 35 µs to 31 and 33; pairs
         // forward 760 and 774, fewer back 714 and 818)
-        let own_factors = heavy
-            && is_leaf
-            && arithmetic.twiddle_bytes() > store
-            && split.shape().ends_by_twos()
-            && !rows.is_natural();
+        let own_nodes = heavy && is_leaf && !rows.is_natural();
+        let own_factors = own_nodes && arithmetic.twiddle_bytes() > store && split.shape().ends_by_twos();
 
         let cell_bytes = cell_bytes(arithmetic, ring, &split.layers[..passes[passes.len() - 2]]);
         let last_base = if is_leaf { split.base } else { 1 };
@@ -193,6 +192,7 @@ impl Block {
             gap: 0,
             extra: *extra,
             together: 1,
+            in_turn: false,
             by_roots: false,
         };
         if block.parts() > 1 {
@@ -212,13 +212,13 @@ impl Block {
             let rows =
                 (1..=most).rev().find(|&rows| fits(rows) && shared(rows) <= limits.block_shared_bytes as usize)?;
             block = Self { rows, ..block }.gapped();
-            let pairs = Self { together: 2, by_roots: true, ..block.clone() };
-            let fits = per_thread <= target && pairs.shared_bytes() <= limits.block_shared_bytes as usize;
-            return Some(match own_factors {
-                true if !back => Self { by_roots: true, ..block },
-                true if fits => pairs,
-                _ => block,
-            });
+            // two items' rows make do with the same factors: back in the registers of a thread, forward in turn, the second row on its
+            // way while a block works on the first (ns a row forward on an H100: friendly primes of 2^16 870 to 821, others of 2^15
+            // 420 to 400; with four items as much; 859 and 413 where nothing is on its way; one item takes 3 % more, by less L1)
+            let in_pairs = per_thread <= target && if *back { own_factors } else { own_nodes };
+            let pairs = Self { together: 2, by_roots: own_factors, in_turn: !back, ..block.clone() };
+            let fits = pairs.shared_bytes() <= limits.block_shared_bytes as usize;
+            return Some(if in_pairs && fits { pairs } else { Self { by_roots: own_factors && !back, ..block } });
         }
         block = block.gapped();
         if block.cluster > 1 {
@@ -255,7 +255,7 @@ impl Block {
     /// Where residues take other words it leaves enough by itself.
     fn resident(&self, rows: &Rows) -> usize {
         let block = (self.threads * self.rows / self.cluster).next_multiple_of(32);
-        let threads = match (self.store_bytes, self.per_thread * self.together) {
+        let threads = match (self.store_bytes, self.per_thread * self.at_once()) {
             (8, ..=16) if rows.is_natural() || self.by_roots => 640,
             (8, ..=16) => 768,
             (8, _) => 512,
@@ -341,14 +341,24 @@ impl Block {
 
     /// Bytes of shared memory of a block: those of its rows, or of all their values side by side.
     fn shared_bytes(&self) -> usize {
-        let row = self.row_bytes().saturating_mul(self.together).saturating_add(self.extra);
+        self.next() + if self.in_turn { self.threads * self.per_thread * self.rows * self.store_bytes } else { 0 }
+    }
+
+    /// Where in shared memory rows of the next item come.
+    fn next(&self) -> usize {
+        let row = self.row_bytes().saturating_mul(self.at_once()).saturating_add(self.extra);
         let rows = row.saturating_mul(self.rows * self.group());
         let across = if self.parts() > 1 && self.stride == 1 {
             self.length * self.store_bytes * self.rows + self.length * self.store_bytes
         } else {
             0
         };
-        rows.max(across)
+        rows.max(across).next_multiple_of(16)
+    }
+
+    /// Items of which a thread has the row at once.
+    fn at_once(&self) -> usize {
+        if self.in_turn { 1 } else { self.together }
     }
 
     /// The launch of a kernel whose blocks work on rows, `per_item` of them an item; none where there are none, or more

@@ -39,7 +39,7 @@ impl Block {
         };
         let about = if rows.by_launch { String::new() } else { format!("// {}\n", ring.of_column()) };
         let of_text = usize::from(!rows.by_launch);
-        let stored = stored(rows) + &groups(rows);
+        let stored = stored(rows) + &groups(rows) + &self.in_turn();
         format!(
             "#include \"{header}\"\n#include \"ring.cuh\"\n\
              {about}\
@@ -101,6 +101,13 @@ impl Block {
             whole_warps = self.whole_warps(),
             natural_order = rows.is_natural() && (self.stride == 1 || rows.in_columns() && rows.is_last()),
         )
+    }
+}
+
+impl Block {
+    /// A line about where the next row comes, where there is such.
+    fn in_turn(&self) -> String {
+        if self.in_turn { format!("    static constexpr rf::u32 next = {};\n", self.next()) } else { String::new() }
     }
 }
 
