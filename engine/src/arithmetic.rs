@@ -209,7 +209,7 @@ impl Arithmetic {
     #[must_use]
     pub fn products_of_layer(self) -> f64 {
         let layers = self.most_together();
-        let points = (1_u32 << layers) as f64;
+        let points = f64::from(1_u32 << layers);
         (points - 1.0) / (points * layers as f64)
     }
 
