@@ -70,9 +70,9 @@ class Cluster {
     // Called by a thread: the place in another block's shared memory.
     void* map(void* address, std::uint32_t block);
 
-    // Called by a thread: begins a copy, and waits for all but so many.
+    // Called by a thread: begins a copy, and waits for all.
     void copy_later(const Copy& copy);
-    void await_copies(std::size_t but);
+    void await_copies();
 
     // Called by a thread: ends the blocks.
     [[noreturn]] void fail(Status status, const std::string& message);
@@ -87,7 +87,7 @@ class Cluster {
         std::uint32_t source = 0;
         Taken taken;
         std::uint32_t arrivals = 0, waits = 0;  // at the cluster's barrier
-        std::deque<Copy> copies;
+        std::vector<Copy> copies;
 
         bool waits_at(const Meeting& other) const { return state == State::waiting && meeting == other; }
     };
@@ -216,9 +216,10 @@ void Cluster::copy_later(const Copy& copy) {
     threads_[current_].copies.push_back(copy);
 }
 
-void Cluster::await_copies(std::size_t but) {
-    std::deque<Copy>& copies = threads_[current_].copies;
-    for (; copies.size() > but; copies.pop_front()) std::memcpy(copies.front().to, copies.front().from, copies.front().bytes);
+void Cluster::await_copies() {
+    std::vector<Copy>& copies = threads_[current_].copies;
+    for (const Copy& copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
+    copies.clear();
 }
 
 Taken Cluster::meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source) {
@@ -342,7 +343,7 @@ void wait_for_cluster(Site site) { cluster.wait_for_all(site); }
 
 void copy_later(void* shared, const void* from, std::size_t bytes) { cluster.copy_later({shared, from, bytes}); }
 
-void await_copies(std::size_t but) { cluster.await_copies(but); }
+void await_copies() { cluster.await_copies(); }
 
 void* in_block(void* address, std::uint32_t block) { return cluster.map(address, block); }
 

@@ -33,9 +33,9 @@ void wait_for_cluster(Site site);
 void* in_block(void* address, std::uint32_t block);
 
 // A thread's copies to shared memory that it does not wait for: what was there is gone at once, and what comes is there once the
-// thread has waited for all but so many.
+// thread has waited.
 void copy_later(void* shared, const void* from, std::size_t bytes);
-void await_copies(std::size_t but);
+void await_copies();
 
 // Waits until every lane of the mask is here; gives a value and takes that of the lane `source`.
 Taken meet_warp(const char* what, Site site, std::uint32_t mask, std::uint64_t given, std::uint32_t source);

@@ -28,10 +28,6 @@ inline void __cluster_barrier_arrive_relaxed(rf_host::Site site = rf_host::Site:
 inline void __cluster_barrier_wait(rf_host::Site site = rf_host::Site::here()) { rf_host::wait_for_cluster(site); }
 inline void* __cluster_map_shared_rank(void* address, unsigned block) { return rf_host::in_block(address, block); }
 
-// Each copy is a group of its own.
-inline void __pipeline_memcpy_async(void* shared, const void* device, std::size_t bytes) { rf_host::copy_later(shared, device, bytes); }
-inline void __pipeline_wait_prior(std::size_t groups) { rf_host::await_copies(groups); }
-
 inline void __syncthreads(rf_host::Site site = rf_host::Site::here()) { rf_host::meet_block("__syncthreads", site); }
 
 template <class T>

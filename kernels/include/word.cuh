@@ -1,4 +1,4 @@
-// Machine words, wide products and carry chains. No other header holds inline PTX but mma.cuh.
+// Machine words, wide products and carry chains. No other header holds inline PTX but copies.cuh and mma.cuh.
 //
 // Every PTX function has a portable twin below it with the same meaning for every input. Host compilers always take the
 // twins; -DRF_PORTABLE makes the device take them too, so that the two can be compared there bit for bit.
@@ -79,12 +79,6 @@ RF_FN u32 min_word(u32 a, u32 b) { return a < b ? a : b; }
 
 // out: x - m if x >= m, else x   (any x, m: x - m wraps above x exactly when x < m)
 RF_FN u32 sub_once(u32 x, u32 m) { return min_word(x, x - m); }
-
-template <u32 Bytes>
-RF_FN void copy_words(void* to, const void* from) {
-    RF_UNROLL
-    for (u32 i = 0; i < Bytes / 4; i++) ((u32*)to)[i] = ((const u32*)from)[i];
-}
 
 // ---- doubles ----
 
@@ -391,24 +385,6 @@ RF_FN void store_device(void* at, u64 x, u64 y) {
     asm volatile("st.global.v2.u64 [%0], {%1, %2};" : : "l"(at), "l"(x), "l"(y) : "memory");
 }
 
-// Copies 4, 8 or 16 bytes, to which both are aligned, from device to shared memory while the thread goes on: they are there for it
-// after await_copies. (Before sm_80 it waits here.)
-template <u32 Bytes>
-RF_FN void copy_ahead(void* shared, const void* device) {
-#if __CUDA_ARCH__ >= 800
-    const u32 to = (u32)__cvta_generic_to_shared(shared);
-    if constexpr (Bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(device) : "memory");
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" : : "r"(to), "l"(device), "n"(Bytes) : "memory");
-#else
-    copy_words<Bytes>(shared, device);
-#endif
-}
-RF_FN void await_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" : : : "memory");
-#endif
-}
-
 #else
 
 RF_FN u32 mul_hi(u32 a, u32 b) { return high((u64)a * b); }
@@ -485,16 +461,6 @@ RF_FN u64 select(u32 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (u6
 RF_FN u64 select_negative(u64 c, u64 yes, u64 no) { return no ^ ((yes ^ no) & (0ull - (c >> 63))); }
 
 RF_FN void store_device(void* at, u64 x, u64 y) { *(u64x2*)at = u64x2{x, y}; }
-
-#if defined(__CUDACC__)
-template <u32 Bytes>
-RF_FN void copy_ahead(void* shared, const void* device) { copy_words<Bytes>(shared, device); }
-RF_FN void await_copies() {}
-#else
-template <u32 Bytes>
-RF_FN void copy_ahead(void* shared, const void* device) { __pipeline_memcpy_async(shared, device, Bytes); }
-RF_FN void await_copies() { __pipeline_wait_prior(0); }
-#endif
 
 #endif
 

@@ -1,5 +1,5 @@
 // A kernel for tests of the tests: every barrier and wait matters, and so do its table and all of its shared memory.
-#include "word.cuh"
+#include "copies.cuh"
 #include "prelude.cuh"
 using rf::u32;
 using rf::u64;

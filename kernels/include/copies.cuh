@@ -1,0 +1,29 @@
+// Copies from device to shared memory that a thread does not wait for.
+#pragma once
+#include "word.cuh"
+
+namespace rf {
+
+// Copies 4, 8 or 16 bytes, to which both are aligned: they are there for the thread after await_copies. (Before sm_80 it waits here.)
+template <u32 Bytes>
+RF_FN void copy_ahead(void* shared, const void* device) {
+#if RF_PTX && __CUDA_ARCH__ >= 800
+    const u32 to = (u32)__cvta_generic_to_shared(shared);
+    if constexpr (Bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(device) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" : : "r"(to), "l"(device), "n"(Bytes) : "memory");
+#elif defined(__CUDACC__)
+    RF_UNROLL
+    for (u32 i = 0; i < Bytes / 4; i++) ((u32*)shared)[i] = ((const u32*)device)[i];
+#else
+    rf_host::copy_later(shared, device, Bytes);
+#endif
+}
+RF_FN void await_copies() {
+#if RF_PTX && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" : : : "memory");
+#elif !defined(__CUDACC__)
+    rf_host::await_copies();
+#endif
+}
+
+}  // namespace rf
