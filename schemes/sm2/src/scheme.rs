@@ -165,7 +165,8 @@ pub fn full_plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let of_scan = [Generate, Sign { one_key: true }, SignWithNonces];
     let named = |(mode, operation)| {
         let plan = Plans::new(limits, mode).plan(operation, &planner)?;
-        Ok(NamedPlan::new(format!("{}, full size, {mode:?}", plan.title()), plan))
+        let keys = if operation == (Sign { one_key: true }) { ", one key" } else { "" };
+        Ok(NamedPlan::new(format!("{}{keys}, full size, {mode:?}", plan.title()), plan))
     };
     let of_fast = of_fast.map(|operation| (Mode::Throughput, operation)).into_iter();
     of_fast.chain(of_scan.map(|operation| (Mode::Scan, operation))).map(named).collect()
