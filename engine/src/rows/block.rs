@@ -214,7 +214,7 @@ impl Block {
             block = Self { rows, ..block }.gapped();
             // two items' rows make do with the same factors: back in the registers of a thread, forward in turn, the second row on its
             // way while a block works on the first (ns a row forward on an H100: friendly primes of 2^16 870 to 821, others of 2^15
-            // 420 to 400; with four items as much; 859 and 413 where nothing is on its way; one item takes 3 % more, by less L1;
+            // 420 to 400; with four items as much; 859 and 413 where nothing is on its way; one item takes 3 % more;
             // bench/results/profiles/2026-11-25-h100-rows-ahead.txt)
             let in_pairs = per_thread <= target && if *back { own_factors } else { own_nodes };
             let pairs = Self { together: 2, by_roots: own_factors, in_turn: !back, ..block.clone() };
