@@ -31,7 +31,7 @@ build() {
     while read -r name path; do
         # these ask nothing of a GPU
         case "$name" in
-            bench-command | bench-papers | constant-time-* | capi-* | tests-wiping | tests-golden | tests-compile | tests-api | tests-modules | tests-emulator | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
+            bench-command | bench-papers | constant-time-* | capi-* | tests-wiping | tests-golden | tests-compile | tests-emulator | batch-* | e8-* | ctru-rustcrypto | ctru-ntt) continue ;;
             sm2-encodings | sm2-fork | sm2-vectors) continue ;;
             ml-kem-book | ml-kem-compile | *-ringforge_*) continue ;;
         esac

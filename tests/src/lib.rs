@@ -15,7 +15,6 @@ pub mod catalogue;
 pub mod columns;
 pub mod cosets;
 pub mod mix;
-pub mod shape;
 pub mod shared_out;
 pub mod sponge;
 

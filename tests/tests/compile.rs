@@ -1,5 +1,6 @@
-//! Every kernel of the catalogue compiles to machine code with NVIDIA's compiler alone, within the registers and the spilled
-//! bytes that `tests/golden/resources.txt` grants it. `RINGFORGE_BLESS=1` writes that file anew.
+//! Every kernel of the catalogue compiles to machine code with NVIDIA's compiler alone, within its budget of registers and
+//! spilled bytes. `tests/golden/resources.txt` has the budgets: one line for each kernel and architecture, whose worst
+//! instance sets it. `RINGFORGE_BLESS=1` writes that file.
 
 #![cfg(feature = "cuda")]
 
@@ -17,7 +18,7 @@ use ringforge_tests::catalogue::at_full_size;
 /// What the catalogue is compiled for.
 const ALL: [u32; 3] = [80, 90, 120];
 /// What a few of its kernels are compiled for.
-const SOME: [u32; 4] = [75, 86, 89, 100];
+const SOME: [u32; 3] = [75, 89, 100];
 /// One kernel in this many is compiled for those.
 const ONE_IN: usize = 8;
 /// Registers that a kernel may take beyond its budget: compilers of one version differ by less.
@@ -57,7 +58,7 @@ fn budget_file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/resources.txt")
 }
 
-/// Lines of `registers spilled architecture kernel`.
+/// Lines of `registers spilled architecture kernel`, by architecture and kernel.
 fn budgets() -> BTreeMap<String, Budget> {
     let text = fs::read_to_string(budget_file()).unwrap_or_default();
     let line = |line: &str| {
@@ -70,6 +71,11 @@ fn budgets() -> BTreeMap<String, Budget> {
 
 fn spilled(resources: &Resources) -> u32 {
     resources.spill_stores.max(resources.spill_loads)
+}
+
+/// The architecture and the kernel of an instance.
+fn budget_of(instance: &str) -> &str {
+    instance.match_indices(' ').nth(1).map_or(instance, |(end, _)| &instance[..end])
 }
 
 #[test]
@@ -101,10 +107,15 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
         Ok((format!("sm_{capability} {name}"), resources))
     };
     let compiled: BTreeMap<String, Resources> = instances.par_iter().map(compile).collect::<Result<_>>()?;
-    assert_eq!(compiled.len(), instances.len(), "two kernels have one name, and so one budget");
+    assert_eq!(compiled.len(), instances.len(), "two instances have one name, so one of them was not checked");
     println!("{} kernels compiled", compiled.len());
     if env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
-        let lines = compiled.iter().map(|(what, found)| format!("{} {} {what}\n", found.registers, spilled(found)));
+        let mut worst: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        for (instance, found) in &compiled {
+            let (registers, bytes) = worst.entry(budget_of(instance)).or_default();
+            (*registers, *bytes) = (found.registers.max(*registers), spilled(found).max(*bytes));
+        }
+        let lines = worst.iter().map(|(what, (registers, bytes))| format!("{registers} {bytes} {what}\n"));
         fs::write(budget_file(), lines.collect::<String>()).expect("the budget file can be written");
     }
     let budgets = budgets();
@@ -112,7 +123,7 @@ fn the_catalogue_compiles_within_its_budget() -> Result<()> {
     for (what, found) in &compiled {
         let (registers, spilled) = (found.registers, spilled(found));
         let takes = format!("{what} takes {registers} registers and spills {spilled} bytes");
-        match budgets.get(what) {
+        match budgets.get(budget_of(what)) {
             Some(budget) if registers <= budget.registers + SLACK && spilled <= budget.spilled => {}
             Some(Budget { registers, spilled }) => {
                 broken.push(format!("{takes}; granted are {registers} and {spilled}"));

@@ -1,4 +1,4 @@
-//! Plans for named devices are what they were: a file of `golden/plans/` for each. `RINGFORGE_BLESS=1` writes them.
+//! Plans for named devices equal those in `golden/plans/`. `RINGFORGE_BLESS=1` writes these files.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -81,13 +81,17 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn check(name: &str, limits: &Limits) {
-    let (file, new) = (file(name), plans(limits).unwrap_or_else(|e| panic!("{name}: {e}")));
+    compare(name, &plans(limits).unwrap_or_else(|e| panic!("{name}: {e}")));
+}
+
+fn compare(name: &str, new: &str) {
+    let file = file(name);
     if std::env::var_os("RINGFORGE_BLESS").is_some_and(|value| value == "1") {
         std::fs::write(&file, new).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         return;
     }
     let old = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    assert!(old == new, "plans for {name} are others (RINGFORGE_BLESS=1 writes them):\n{}", difference(&old, &new));
+    assert!(old == new, "plans for {name} are others (RINGFORGE_BLESS=1 writes them):\n{}", difference(&old, new));
 }
 
 #[test]
@@ -102,7 +106,11 @@ fn plans_for_an_h200() {
 
 #[test]
 fn plans_for_other_gpus() {
-    for capability in [75, 89, 120] {
-        check(&format!("sm_{capability}"), &Limits::of_capability(capability));
+    let [first, others @ ..] = [75, 89, 120].map(|capability| plans(&Limits::of_capability(capability)));
+    let first = first.unwrap_or_else(|e| panic!("sm_75: {e}"));
+    compare("gpu", &first);
+    for plans in others {
+        let plans = plans.unwrap_or_else(|e| panic!("{e}"));
+        assert!(plans == first, "plans differ between GPUs:\n{}", difference(&first, &plans));
     }
 }
