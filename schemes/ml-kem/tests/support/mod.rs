@@ -6,21 +6,21 @@ use ml_kem::array::Array;
 use ml_kem::kem::{Decapsulate, KeyExport};
 use ml_kem::{DecapsulationKey, EncapsulationKey, ExpandedKeyEncoding, MlKem512, MlKem768, MlKem1024};
 use ringforge::testkit::bytes;
-use ringforge_example_ml_kem::Parameters;
+use ringforge_ml_kem::Parameters;
 
 /// A public and a secret key, or a ciphertext and a shared key.
-pub type Pair = [Vec<u8>; 2];
+pub(crate) type Pair = [Vec<u8>; 2];
 
 /// One set as the crate `ml-kem` has it, on bytes.
 #[derive(Clone, Copy)]
-pub struct Oracle {
-    pub parameters: Parameters,
+pub(crate) struct Oracle {
+    pub(crate) parameters: Parameters,
     /// From d ‖ z to public key, secret key.
-    pub generate: fn(&[u8]) -> Pair,
+    pub(crate) generate: fn(&[u8]) -> Pair,
     /// From a public key and a message to ciphertext, shared key; none for a key that is not valid.
-    pub encapsulate: fn(&[u8], &[u8]) -> Option<Pair>,
+    pub(crate) encapsulate: fn(&[u8], &[u8]) -> Option<Pair>,
     /// From a secret key and a ciphertext to the shared key; none for a key that is not valid.
-    pub decapsulate: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
+    pub(crate) decapsulate: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
 }
 
 macro_rules! oracle {
@@ -49,22 +49,22 @@ fn array<N: ml_kem::ArraySize>(bytes: &[u8]) -> Array<u8, N> {
 }
 
 /// All sets.
-pub const ORACLES: [Oracle; 3] = [
-    oracle!(ringforge_example_ml_kem::MlKem512, MlKem512),
-    oracle!(ringforge_example_ml_kem::MlKem768, MlKem768),
-    oracle!(ringforge_example_ml_kem::MlKem1024, MlKem1024),
+pub(crate) const ORACLES: [Oracle; 3] = [
+    oracle!(ringforge_ml_kem::MlKem512, MlKem512),
+    oracle!(ringforge_ml_kem::MlKem768, MlKem768),
+    oracle!(ringforge_ml_kem::MlKem1024, MlKem1024),
 ];
 
 /// Keys and ciphertexts of the crate `ml-kem`; of three ciphertexts, one is spoilt in a bit, and one is random.
-pub struct Items {
-    pub public_keys: Vec<u8>,
-    pub secret_keys: Vec<u8>,
-    pub ciphertexts: Vec<u8>,
-    pub shared_keys: Vec<u8>,
+pub(crate) struct Items {
+    pub(crate) public_keys: Vec<u8>,
+    pub(crate) secret_keys: Vec<u8>,
+    pub(crate) ciphertexts: Vec<u8>,
+    pub(crate) shared_keys: Vec<u8>,
 }
 
 impl Items {
-    pub fn new(oracle: &Oracle, seed: u64, batch: usize) -> Self {
+    pub(crate) fn new(oracle: &Oracle, seed: u64, batch: usize) -> Self {
         let (seeds, messages) = (bytes(seed, 64 * batch), bytes(seed ^ 1, 32 * batch));
         let noise = bytes(seed ^ 2, oracle.parameters.sizes().ciphertext);
         let mut items = Self { public_keys: vec![], secret_keys: vec![], ciphertexts: vec![], shared_keys: vec![] };

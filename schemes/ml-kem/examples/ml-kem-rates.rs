@@ -1,6 +1,6 @@
 //! ML-KEM operations a second on the best device of this machine, keys and ciphertexts staying on it.
 //!
-//! `cargo run --release --example bench [items] [runs]`: by default 65536 items on a GPU, 256 on a CPU, 20 runs.
+//! `cargo run --release --example ml-kem-rates [items] [runs]`: by default 65536 items on a GPU, 256 on a CPU, 20 runs.
 //! Times are by the device's own clock; results are checked against the crate `ml-kem`.
 
 #![allow(deprecated)] // keys in the form of FIPS 203, which seeds are to replace
@@ -12,7 +12,7 @@ use ml_kem::kem::Decapsulate;
 use ml_kem::{DecapsulationKey, ExpandedKeyEncoding};
 use ringforge::{Engine, Stream};
 use ringforge_batch::{Batch, Items, KemScheme, Kind};
-use ringforge_example_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
+use ringforge_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
 
 /// Items that the crate `ml-kem` decapsulates too.
 const CHECKED: usize = 64;

@@ -1,12 +1,11 @@
 //! Batches on every device against the crate `ml-kem`: both directions, faults of single items, handles.
 
-mod support;
-
 use ringforge::testkit::{devices, seed};
 use ringforge::{Device, Engine, Error};
 use ringforge_batch::{Batch, ItemError, KemScheme};
-use ringforge_example_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
-use support::{Items, ORACLES, Oracle};
+use ringforge_ml_kem::{KeyError, MlKem512, MlKem768, MlKem1024};
+
+use crate::support::{Items, ORACLES, Oracle};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

@@ -1,16 +1,13 @@
 //! Every kernel compiles with NVIDIA's compiler alone, with hardly a spill.
 
-#![cfg(feature = "cuda")]
-
-mod sets;
-mod support;
-
 use std::collections::BTreeSet;
 use std::env;
 
 use ringforge::cuda::{Resources, compile_check, is_compiler_present};
 use ringforge::testkit::Scheme;
 use ringforge::{Limits, Result};
+
+use crate::sets;
 
 /// Registers that leave room for as many threads as latencies need.
 const REGISTERS: u32 = 168;

@@ -4,7 +4,7 @@
 use ringforge::testkit::Target;
 use ringforge::{Device, Engine};
 use ringforge_batch::{Batch, KemScheme};
-use ringforge_example_ml_kem::{MlKem512, MlKem768, MlKem1024};
+use ringforge_ml_kem::{MlKem512, MlKem768, MlKem1024};
 use shake::{ExtendableOutput, Shake128, Update, XofReader};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

@@ -3,7 +3,7 @@
 use ringforge::testkit::{Named, NamedPlan, Scheme};
 use ringforge::{Limits, Planner, Result};
 use ringforge_batch::{Operation, Randomness, status};
-use ringforge_example_ml_kem::KeyError;
+use ringforge_ml_kem::KeyError;
 
 use crate::support::{Items, ORACLES, Oracle};
 
@@ -15,7 +15,7 @@ type Held = Vec<(&'static str, Vec<u8>)>;
 
 /// ML-KEM as the engine's tests see it.
 #[derive(Debug)]
-pub struct Sets;
+pub(crate) struct Sets;
 
 impl Scheme for Sets {
     const NAME: &'static str = "ML-KEM";

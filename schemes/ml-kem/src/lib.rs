@@ -1,4 +1,4 @@
-//! ML-KEM (FIPS 203) in batches, on CPUs and GPUs: a scheme written as a stranger to the engine would write it.
+//! ML-KEM (FIPS 203) in batches, on CPUs and GPUs, written against the public interface of the engine alone.
 //!
 //! A parameter set is a [`KemScheme`](ringforge_batch::KemScheme), made ready on a device by
 //! [`Batch`](ringforge_batch::Batch).
@@ -6,7 +6,7 @@
 //! ```
 //! use ringforge::Engine;
 //! use ringforge_batch::Batch;
-//! use ringforge_example_ml_kem::MlKem768;
+//! use ringforge_ml_kem::MlKem768;
 //!
 //! let engine = Engine::best(); // a CUDA GPU where there is one, else the CPU
 //! let kem = Batch::<MlKem768>::new(&engine)?;

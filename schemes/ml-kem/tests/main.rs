@@ -1,0 +1,10 @@
+//! ML-KEM from outside, on every device of this machine.
+
+mod batch;
+mod book;
+#[cfg(feature = "cuda")]
+mod compile;
+mod sets;
+mod suite;
+mod support;
+mod vectors;
