@@ -1,15 +1,11 @@
 //! The examples compile with this system's compiler, link with nothing but the installed library, and run under the address
 //! sanitizer.
 
-#![cfg(unix)]
-
-mod library;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use library::Installed;
+use crate::library::Installed;
 
 #[test]
 fn examples_run() {

@@ -1,14 +1,10 @@
 //! The shared library gives out what the header documents, and nothing else.
 
-#![cfg(unix)]
-
-mod library;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use library::Installed;
+use crate::library::Installed;
 
 #[test]
 fn documented_symbols_alone() {

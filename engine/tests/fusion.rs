@@ -1,8 +1,5 @@
 //! Steps that become part of the kernel before them: what is fused, what is not, and that the bits are the same.
 
-#[path = "support/rings.rs"]
-mod rings;
-
 use std::collections::HashSet;
 
 use ringforge::kernels::{Arithmetic, Role, Sharing};
@@ -12,6 +9,8 @@ use ringforge::tuning::Tuning;
 use ringforge::{
     Content, Device, Limits, Modulus, Order, Pipeline, Plan, Planner, Quotient, Result, Ring, U256, Value,
 };
+
+use crate::rings;
 
 /// A pipeline of elements a, b and c.
 type Rule = (&'static str, for<'p> fn(&'p Pipeline, &Ring), usize, usize);

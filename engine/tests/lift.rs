@@ -1,6 +1,4 @@
 //! Products through the lift and integers from RNS rows, against the oracle and big integers.
-#![cfg(feature = "testkit")]
-
 use num_bigint::BigUint;
 use ringforge::split::Split;
 use ringforge::testkit::naive;

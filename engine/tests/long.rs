@@ -164,7 +164,7 @@ fn several_processes() -> Result<()> {
     for (what, hosts) in [("transforms", true), ("transforms", one), ("ends", true), ("is killed", one)] {
         let start = |rank: usize| {
             let mut command = std::process::Command::new(std::env::current_exe().expect("this test"));
-            command.args(["--exact", "one_process_of_several", "--ignored", "--nocapture"]);
+            command.args(["--exact", "long::one_process_of_several", "--ignored", "--nocapture"]);
             command.env("RINGFORGE_RENDEZVOUS", port.to_string()).env("RINGFORGE_TEST", what);
             command.env("RANK", rank.to_string()).env("WORLD_SIZE", "2").env("LOCAL_RANK", rank.to_string());
             if hosts {

@@ -1,12 +1,11 @@
 //! What pipelines do with elements between transforms, against the oracle: in rings with any moduli where that makes sense.
 
-#[path = "support/rings.rs"]
-mod rings;
-
 use num_bigint::BigUint;
 use ringforge::split::Split;
 use ringforge::testkit::{naive, residues};
 use ringforge::{Content, Device, Engine, Error, Job, Modulus, Op, Order, Pipeline, Quotient, Ring, U256};
+
+use crate::rings;
 
 /// Rings of the transforms' tests, and others that have none.
 fn all_rings() -> Vec<Ring> {

@@ -1,14 +1,11 @@
 //! Products on the CPU against the oracle.
 
-#[path = "support/rings.rs"]
-mod rings;
-
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::residues;
 use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, Ring};
 
-use rings::{modulus, prime, rings};
+use crate::rings::{modulus, prime, rings};
 
 fn run(plan: &Plan, batch: usize, ins: &[&[u8]], out: &mut [u8]) {
     let program = Device::cpu().compile(plan).unwrap_or_else(|e| panic!("{plan}: {e}"));

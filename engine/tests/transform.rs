@@ -1,8 +1,5 @@
 //! Transforms of single rows on the CPU against the oracle.
 
-#[path = "support/rings.rs"]
-mod rings;
-
 use core::fmt::Debug;
 
 use ringforge::kernels::{Arithmetic, Rows};
@@ -11,7 +8,7 @@ use ringforge::testkit::residues;
 use ringforge::words::{Transform, Word};
 use ringforge::{Error, Limits, Order, Ring, U256};
 
-use rings::{modulus, prime, rings};
+use crate::rings::{modulus, prime, rings};
 
 fn rows(ring: &Ring) -> Rows {
     Rows::of(ring, &Limits::default()).expect("rows")

@@ -1,14 +1,11 @@
 //! Transforms on every device against the oracle.
 
-#[path = "support/rings.rs"]
-mod rings;
-
 use ringforge::split::{MAX_BASE, Split};
 use ringforge::testkit::naive;
 use ringforge::testkit::{devices, residues};
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
 
-use rings::{modulus, prime, rings};
+use crate::rings::{self, modulus, prime, rings};
 
 const ORDERS: [Order; 2] = [Order::Tree, Order::Natural];
 

@@ -1,15 +1,13 @@
 //! Laws that transforms and products keep, checked without a second implementation: on fixed and on random rings.
 
-mod support;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use ringforge::split::{MAX_BASE, Split};
 use ringforge::testkit::{self, Random, naive, residues, seed};
 use ringforge::{Device, Error, Form, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
 
+use crate::support::{devices, prime};
 use ringforge_tests::run;
-use support::{devices, prime};
 
 /// What one round of checks is about.
 #[derive(Debug, Clone)]

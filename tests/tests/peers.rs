@@ -1,7 +1,5 @@
 //! Other people's implementations give the same values and products: arkworks, tfhe-ntt, num-bigint.
 
-mod support;
-
 use ark_bls12_381::Fr;
 use ark_ff::{BigInt, Field, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
@@ -9,8 +7,8 @@ use num_bigint::BigUint;
 use ringforge::testkit::{residues, seed};
 use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
 
+use crate::support::{devices, prime};
 use ringforge_tests::run;
-use support::{devices, prime};
 
 /// A field element of arkworks from stored bytes: both are in Montgomery form.
 fn elements(bytes: &[u8]) -> Vec<Fr> {

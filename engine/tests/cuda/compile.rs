@@ -6,7 +6,7 @@ use ringforge::cuda::{Bundle, BundleFault, compile_check};
 use ringforge::kernels::{Args, Built, Header, Kernel, Launch, Port, Source};
 use ringforge::{Device, Error, Job, Limits, Op, Pipeline, Plan, Planner, Result, Ring};
 
-use crate::support::{Affine, WORDS, expected, gpu, has_compiler, one_step, run, words};
+use super::support::{Affine, WORDS, expected, gpu, has_compiler, one_step, run, words};
 
 #[test]
 fn compiles_for_every_architecture() {

@@ -2,7 +2,7 @@
 
 use ringforge::{Device, Job, Modulus, Op, Order, PinnedBuffer, Planner, Program, Ring};
 
-use crate::support::{Affine, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
+use super::support::{Affine, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
 
 #[test]
 fn results_are_those_of_the_cpu() {

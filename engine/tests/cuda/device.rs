@@ -3,7 +3,7 @@
 use ringforge::cuda::{compile_check, is_compiler_present};
 use ringforge::{Device, Error, Limits};
 
-use crate::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, words};
+use super::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, words};
 
 #[test]
 fn what_is_missing_is_an_error() {

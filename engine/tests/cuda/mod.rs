@@ -3,12 +3,9 @@
 //!
 //! Without GPU or compiler tests are skipped, which `RINGFORGE_REQUIRE_GPU=1` and `RINGFORGE_REQUIRE_NVRTC=1` forbid.
 
-#![cfg(feature = "cuda")]
-
 mod compile;
 mod copies;
 mod device;
 mod order;
-#[cfg(feature = "testkit")]
 mod secrets;
 mod support;

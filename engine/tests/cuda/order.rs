@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringforge::Buffer;
 use ringforge::run::CapturedArg;
 
-use crate::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
+use super::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
 
 /// Arguments to be captured.
 fn named(x: Buffer, key: impl Into<CapturedArg>, out: Buffer) -> Vec<(&'static str, CapturedArg)> {

@@ -6,7 +6,7 @@ use ringforge::kernels::Port;
 use ringforge::testkit::kept_memory;
 use ringforge::{Buffer, Error, Program, Result, Stream};
 
-use crate::support::{Affine, BYTES, WORDS, gpu, one_step, run_host, steps, words};
+use super::support::{Affine, BYTES, WORDS, gpu, one_step, run_host, steps, words};
 
 fn run(program: &Program, stream: &Stream, batch: usize, x: &Buffer, key: &Buffer, out: &mut Buffer) -> Result<()> {
     program.on(stream, batch).input("x", x).input("key", key).output("out", out).run()

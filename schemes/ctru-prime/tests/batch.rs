@@ -9,9 +9,7 @@ use ringforge_ctru_prime::{
 };
 use sha3::{Digest, Sha3_256, Sha3_512};
 
-mod kat;
-
-use kat::{File, hex, randomness};
+use crate::kat::{File, hex, randomness};
 
 type Outcomes = Result<(), Box<dyn std::error::Error>>;
 

@@ -11,9 +11,7 @@ use ringforge_ctru_prime::{
 };
 use sha3::{Digest, Sha3_256, Sha3_512};
 
-mod kat;
-
-use kat::{File, Record, from_hex, hex, randomness};
+use crate::kat::{File, Record, from_hex, hex, randomness};
 
 /// Bytes in place of randomness.
 struct Bytes<'a>(&'a [u8]);

@@ -1,7 +1,5 @@
 //! Batches on every device: vectors, faults of single items, handles, spoilt ciphertexts, and many round trips.
 
-mod kat;
-
 use ringforge::testkit::inject::unseen_steps;
 use ringforge::testkit::{Random, Scheme, Target, bytes, devices, seed};
 use ringforge::{Device, Engine, Error, Limits};
@@ -12,14 +10,14 @@ use ringforge_ctru::{
 use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::XofReader;
 
-use kat::{File, Record, from_hex, hex};
+use crate::kat::{File, Record, from_hex, hex};
 
 type Outcomes = Result<(), Box<dyn std::error::Error>>;
 
 /// What a record draws: d, z, u.
 fn randomness(set: &str, record: usize) -> [u8; 96] {
     let mut drawn = [0; 96];
-    kat::randomness("S", set, record).read(&mut drawn);
+    crate::kat::randomness("S", set, record).read(&mut drawn);
     drawn
 }
 

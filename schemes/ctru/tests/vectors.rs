@@ -1,7 +1,5 @@
 //! Vectors of all parameter sets, byte for byte: `kat/README.md` says what the files hold.
 
-mod kat;
-
 use std::convert::Infallible;
 
 use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport};
@@ -12,7 +10,7 @@ use ringforge_ctru::{
 use sha3::{Digest, Sha3_256};
 use shake::{Shake256Reader, XofReader};
 
-use kat::{File, Record, from_hex, hex, randomness};
+use crate::kat::{File, Record, from_hex, hex, randomness};
 
 /// The randomness of a record as a generator, in the order in which the scheme draws it.
 struct Randomness(Shake256Reader);

@@ -1,7 +1,5 @@
 //! The hashes' kernels compile with NVIDIA's compiler alone, without a spill.
 
-#![cfg(feature = "cuda")]
-
 use std::collections::BTreeSet;
 use std::env;
 

@@ -1,8 +1,6 @@
 //! Vectors in batches on every device: faults of single items at every place, and nobody else's answer changes.
 
-mod skipped;
-mod support;
-
+use crate::support::{bytes, pair, records, word};
 use ringforge::testkit::{Target, bytes as random_bytes, devices};
 use ringforge::{Device, Engine, Error, U256};
 use ringforge_batch::ErrorKind;
@@ -11,7 +9,6 @@ use ringforge_sm2::{
     plans_in_blocks,
 };
 use serde_json::Value;
-use support::{bytes, pair, records, word};
 
 /// Items for verification: public keys, digests, signatures, and for each whether it is valid.
 #[derive(Default, Clone)]
@@ -186,7 +183,7 @@ fn given_nonces_in_batches() {
     for (i, record) in tests.iter().enumerate() {
         push(word(record, "d"), word(record, "e"), bytes(record, "k"), Ok(pair(record, "r", "s")));
         if let Some(record) = retries.get(i) {
-            let nonce = |at: usize| support::hex(record["k_sequence"][at].as_str().expect("digits"));
+            let nonce = |at: usize| crate::support::hex(record["k_sequence"][at].as_str().expect("digits"));
             push(word(record, "d"), word(record, "e"), nonce(0), Err(Sm2Error::NonceRefused));
             push(word(record, "d"), word(record, "e"), nonce(1), Ok(pair(record, "r", "s")));
         }
@@ -200,7 +197,7 @@ fn given_nonces_in_batches() {
         "fe000001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
         "00000001000000000000000000000000 8dfc2094de39fad4ac440bf6c62abedd",
     ] {
-        let nonce = support::hex(&nonce.replace(' ', ""));
+        let nonce = crate::support::hex(&nonce.replace(' ', ""));
         let (key, digest) = ([5; 32], [6; 32]);
         let signature = PrivateKey::from_bytes(&key).expect("a key");
         let given = nonce.clone().try_into().expect("32 bytes");

@@ -1,16 +1,14 @@
 //! Encodings, against vectors and against OpenSSL and the crate `sm2`, in both directions.
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::{bytes, file, pair, records, word};
 use pkcs8::{DecodePrivateKey, EncodePrivateKey, LineEnding};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use ringforge_sm2::{DEFAULT_ID, Identity, PrivateKey, PublicKey, Signature, SigningKey, VerifyingKey};
 use signature::{Keypair, RandomizedSigner, Signer, Verifier};
 use spki::{DecodePublicKey, EncodePublicKey};
-use support::{bytes, file, pair, records, word};
 
 #[test]
 fn signatures_as_der_are_strict() {

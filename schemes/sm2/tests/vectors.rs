@@ -1,9 +1,7 @@
 //! Published and constructed vectors, one item at a time on the CPU: `kat/README.md` says where they come from.
 
-mod support;
-
+use crate::support::{bytes, file, pair, records, word};
 use ringforge_sm2::{Identity, PrivateKey, PublicKey, Signature, Sm2Error};
-use support::{bytes, file, pair, records, word};
 
 fn key(record: &serde_json::Value) -> Result<PublicKey, Sm2Error> {
     PublicKey::from_bytes(&pair(record, "x", "y"))
@@ -37,7 +35,7 @@ fn given_nonces() {
         let key = PrivateKey::from_bytes(&word(&record, "d")).expect("a key");
         let nonces = record["k_sequence"].as_array().expect("nonces");
         let sign = |nonce: &serde_json::Value| {
-            let nonce = support::hex(nonce.as_str().expect("digits")).try_into().expect("32 bytes");
+            let nonce = crate::support::hex(nonce.as_str().expect("digits")).try_into().expect("32 bytes");
             key.sign_digest_with_nonce(&word(&record, "e"), &nonce)
         };
         assert_eq!(sign(&nonces[0]), Err(Sm2Error::NonceRefused), "{record}");

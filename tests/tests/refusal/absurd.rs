@@ -9,8 +9,8 @@ use ringforge::words::Transform;
 use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, Result, Ring, U256};
 use ringforge_tests::one_step;
 
-use crate::kernels::Fake;
-use crate::refused;
+use super::kernels::Fake;
+use super::refused;
 
 /// A ring of each arithmetic, and one that multiplies through the lift.
 const RINGS: [&str; 9] = [

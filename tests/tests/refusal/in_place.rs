@@ -8,8 +8,8 @@ use ringforge::testkit::{bytes, devices, residues};
 use ringforge::{Content, Device, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring};
 use ringforge_tests::one_step;
 
-use crate::kernels::Fake;
-use crate::refused;
+use super::kernels::Fake;
+use super::refused;
 
 const BATCH: usize = 3;
 
@@ -125,7 +125,7 @@ fn values_that_move() -> Result<()> {
 /// On the CPU a kernel need not know that it runs in place, whatever it takes first.
 #[test]
 fn inputs_are_what_they_were() -> Result<()> {
-    use crate::kernels::Misuse::{InputFirst, OutputFirst};
+    use crate::refusal::kernels::Misuse::{InputFirst, OutputFirst};
     let device = Device::cpu();
     let input = bytes(5, 4 * BATCH);
     for misuse in [InputFirst, OutputFirst] {

@@ -7,7 +7,7 @@ use ringforge::testkit::Target;
 use ringforge::{Device, Error, Limits, Result};
 use ringforge_tests::one_step;
 
-use crate::refused;
+use super::refused;
 
 /// A kernel that does nothing to no bytes.
 #[derive(Debug)]

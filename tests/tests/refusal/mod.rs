@@ -10,7 +10,6 @@ mod runs;
 mod texts;
 
 /// Asserts that a result is this error.
-#[macro_export]
 macro_rules! refused {
     ($result:expr, $pattern:pat $(if $guard:expr)?) => {
         match $result {
@@ -20,3 +19,5 @@ macro_rules! refused {
         }
     };
 }
+
+use refused;

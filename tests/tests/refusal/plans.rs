@@ -8,8 +8,8 @@ use ringforge::testkit::Target;
 use ringforge::{Content, Device, Draws, Error, Job, Op, Order, Pipeline, Planner, Result, Ring, Value};
 use ringforge_tests::one_step;
 
-use crate::kernels::{Fake, Lent, Misuse};
-use crate::refused;
+use super::kernels::{Fake, Lent, Misuse};
+use super::refused;
 
 const IN: Port = Port::input(4);
 const OUT: Port = Port::output(4);

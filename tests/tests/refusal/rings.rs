@@ -3,7 +3,7 @@
 use ringforge::split::Split;
 use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring, U256};
 
-use crate::refused;
+use super::refused;
 
 fn q(q: u64) -> Modulus {
     Modulus::new(q).expect("a modulus")

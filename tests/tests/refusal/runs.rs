@@ -11,8 +11,8 @@ use ringforge::{
 };
 use ringforge_tests::one_step;
 
-use crate::kernels::{Fake, Fickle};
-use crate::refused;
+use super::kernels::{Fake, Fickle};
+use super::refused;
 
 const N: usize = 256;
 const BYTES: usize = 2 * N;

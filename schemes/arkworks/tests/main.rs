@@ -1,0 +1,4 @@
+//! Arkworks' transforms and witness maps on the engine.
+
+mod domain;
+mod groth16;

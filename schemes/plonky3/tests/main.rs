@@ -1,0 +1,10 @@
+//! Plonky3's transforms, trees and proofs on the engine.
+
+#[cfg(feature = "cuda")]
+mod compile;
+mod dft;
+mod guide;
+mod merkle;
+mod prove;
+mod resident;
+mod suite;
