@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# What a release runs besides CI: CONTRIBUTING.md says what each step is for and what it costs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0 RUSTFLAGS="-D warnings"
+tools="${RINGFORGE_CI_TOOLS:-$HOME/.cache/ringforge-ci}"
+unoptimised=(--config 'profile.dev.package."*".opt-level=0')
+source scripts/steps.sh
+
+schemes=(ringforge-arkworks ringforge-ckks ringforge-ctru ringforge-ctru-prime ringforge-ml-kem ringforge-sm2)
+
+oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+step "Rust $oldest, the oldest that is supported, and each crate alone without default features"
+rustup toolchain list | grep -q "^$oldest" || rustup toolchain install "$oldest" --profile minimal --no-self-update
+# the command and Plonky3 need a newer one
+cargo "+$oldest" check "${unoptimised[@]}" --locked -p ringforge "${schemes[@]/#/-p}"
+for crate in ringforge "${schemes[@]}" ringforge-tests; do
+    cargo "+$oldest" check "${unoptimised[@]}" --locked -p "$crate" --no-default-features
+done
+
+step "other systems"
+scripts/systems.sh "${unoptimised[@]}"
+
+step "advisories"
+"$tools/cargo-deny-0.20.2/bin/cargo-deny" --locked check advisories
+
+step "packages, from their archives"
+scripts/packages.sh "${unoptimised[@]}"
+
+unset RUSTFLAGS
+step "machine code at every level of optimisation"
+RINGFORGE_MACHINE_CODE=all cargo test --locked --release -p ringforge-constant-time
+
+step "the whole catalogue through NVIDIA's compiler"
+LD_LIBRARY_PATH="$tools/nvrtc-13.0.88/nvidia/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" RINGFORGE_REQUIRE_NVRTC=1 RINGFORGE_CATALOGUE=whole \
+    cargo test --locked --release -p ringforge-tests --test main -- compile::
+
+step "done"
