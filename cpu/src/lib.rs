@@ -11,16 +11,19 @@
 //! - Rows are bytes: residues as they are stored, `u16` to `u64` or [`Limbs`], aligned so. Factors in tables are bytes too,
 //!   aligned to 16. What is not so, or has another length than is said, panics.
 //! - Words that are out of range give words of no meaning, and nothing else: no panic, no access beyond a row.
-//! - Neither branches nor addresses depend on residues.
+//! - Neither branches nor addresses depend on residues: what chooses between words is in [`choice`].
 //!
 //! A new arithmetic is a file in `field/` that implements `Field`, and a static below.
 
 mod base;
+pub mod choice;
 mod field;
 mod fill;
 mod inverses;
 mod kernels;
 mod layout;
+#[doc(hidden)]
+pub mod level;
 mod order;
 mod shape;
 mod simd;

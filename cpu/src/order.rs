@@ -1,5 +1,7 @@
 //! Tree order and natural order of leaves: each is the other with its digits reversed.
 
+use bytemuck::Zeroable;
+
 use crate::shape::Shape;
 use crate::threads::{self, TASK_BYTES};
 
@@ -52,7 +54,7 @@ impl Reorder {
     pub(crate) fn apply<A, B>(&self, from: &[A], to: &mut [B], map: impl Fn(A) -> B + Sync + Copy)
     where
         A: Copy + Send + Sync,
-        B: Copy + Send + Sync,
+        B: Zeroable + Copy + Send + Sync,
     {
         let slab = self.head.len() * self.middle.len() * self.unit;
         // the slabs of the result and the last digits that lead there
@@ -64,7 +66,7 @@ impl Reorder {
     fn slabs<A, B>(&self, sources: &[usize], slab: usize, from: &[A], to: &mut [B], map: impl Fn(A) -> B + Sync + Copy)
     where
         A: Copy + Send + Sync,
-        B: Copy + Send + Sync,
+        B: Zeroable + Copy + Send + Sync,
     {
         if size_of_val(to) > TASK_BYTES && sources.len() >= TILE / 2 && rayon::current_num_threads() > 1 {
             let (left, right) = sources.split_at(sources.len() / 2);
@@ -72,9 +74,8 @@ impl Reorder {
             threads::join(|| self.slabs(left, slab, from, a, map), || self.slabs(right, slab, from, b, map));
             return;
         }
-        let Some(&word) = from.first() else { return };
         let run = self.head.len() * self.unit;
-        let mut tile = vec![map(word); sources.len() * run];
+        let mut tile = vec![B::zeroed(); sources.len() * run];
         for (middle, &place) in self.middle.iter().enumerate() {
             for (head, &column) in self.head.iter().enumerate() {
                 let row = &from[(head * self.middle.len() + middle) * self.tail.len() * self.unit..];

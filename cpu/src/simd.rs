@@ -1,6 +1,18 @@
 //! What is compiled more than once and chosen at run time: loops for any CPU and for one with wider vectors and faster
 //! multipliers, and steps of transforms in vectors of residues.
 
+/// Whether this CPU has all of these instructions, unless a test says what to assume ([`crate::level`]).
+#[cfg(target_arch = "x86_64")]
+macro_rules! detected {
+    ($($feature:tt),+) => {
+        match crate::level::get() {
+            crate::level::Level::Detected => $(is_x86_feature_detected!($feature))&&+,
+            crate::level::Level::Baseline => false,
+            crate::level::Level::Avx2 => $(matches!($feature, "avx2" | "bmi1" | "bmi2" | "adx"))&&+,
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -55,10 +67,7 @@ pub(crate) fn apart<W>(a: &mut [W], b: &mut [W], c: &mut [W], run: impl FnOnce(&
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("adx")
+    detected!("avx2", "bmi1", "bmi2", "adx")
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -81,7 +90,7 @@ mod tests {
     /// The words between these marks, of all lists of words there.
     fn listed<'t>(text: &'t str, from: &str, to: &str) -> BTreeSet<&'t str> {
         let lists = text.split(from).skip(1).filter_map(|rest| rest.split(to).next());
-        lists.flat_map(|list| list.split(',')).collect()
+        lists.flat_map(|list| list.split(',').map(|word| word.trim().trim_matches('"'))).collect()
     }
 
     #[test]
@@ -96,7 +105,7 @@ mod tests {
         for text in files {
             let code = text.split("mod tests").next().unwrap_or_default();
             let enabled = listed(code, "target_feature(enable = \"", "\"");
-            let detected = listed(code, "is_x86_feature_detected!(\"", "\"");
+            let detected = listed(code, " detected!(", ")");
             assert!(!enabled.is_empty() && enabled == detected, "{enabled:?}, {detected:?}");
         }
     }

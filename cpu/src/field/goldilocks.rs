@@ -3,6 +3,7 @@
 
 use super::Field;
 use crate::Limbs;
+use crate::choice::mask;
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 /// 2^64 mod q.
@@ -15,7 +16,9 @@ pub(crate) struct Goldilocks;
 /// in: any x   out: canonical
 #[inline(always)]
 fn canonical(x: u64) -> u64 {
-    x.min(x.wrapping_sub(Q))
+    // x + 2^64 − q overflows where x is not below q
+    let (_, carry) = x.overflowing_add(EPSILON);
+    x.wrapping_add(EPSILON & mask(carry))
 }
 
 /// in: any x   out: canonical
@@ -25,10 +28,10 @@ fn reduce(x: u128) -> u64 {
     let (low, middle, top) = (x as u64, (x >> 64) as u32, (x >> 96) as u64);
     let (difference, borrow) = low.overflowing_sub(top);
     // no second borrow: top is below 2^32
-    let difference = difference.wrapping_sub(EPSILON * u64::from(borrow));
+    let difference = difference.wrapping_sub(EPSILON & mask(borrow));
     let (sum, carry) = difference.overflowing_add(u64::from(middle) * EPSILON);
     // no second carry: what is left of the sum is at most 2^64 − 2^33
-    canonical(sum.wrapping_add(EPSILON * u64::from(carry)))
+    canonical(sum.wrapping_add(EPSILON & mask(carry)))
 }
 
 /// in: x < 2^64 q   out: x·2^-64, canonical
@@ -39,7 +42,7 @@ fn montgomery(x: u128) -> u64 {
     let (low, high) = (x as u64, (x >> 64) as u64);
     let (factor, carry) = low.overflowing_add(low << 32);
     let (difference, borrow) = high.overflowing_sub(factor - (factor >> 32) - u64::from(carry));
-    difference.wrapping_sub(EPSILON * u64::from(borrow))
+    difference.wrapping_sub(EPSILON & mask(borrow))
 }
 
 impl Field for Goldilocks {
@@ -75,7 +78,7 @@ impl Field for Goldilocks {
     #[inline(always)]
     fn sub(&self, a: u64, b: u64) -> u64 {
         let (difference, borrow) = a.overflowing_sub(b);
-        difference.wrapping_sub(EPSILON * u64::from(borrow))
+        difference.wrapping_sub(EPSILON & mask(borrow))
     }
 
     #[inline(always)]

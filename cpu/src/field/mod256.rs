@@ -2,6 +2,7 @@
 
 use super::Field;
 use crate::Limbs;
+use crate::choice::{mask, select};
 use crate::simd::Vectors;
 
 /// Odd q below 2^256; with `SPARE`, below 2^255 − 2^192, where no sum needs a fifth limb.
@@ -49,8 +50,7 @@ impl<const SPARE: bool> Mod256<SPARE> {
     #[inline(always)]
     fn sub_once(&self, x: &Limbs, over: bool) -> Limbs {
         let (less, borrow) = sub_limbs(x, &self.q);
-        let keep = borrow & (SPARE | !over);
-        core::array::from_fn(|i| core::hint::select_unpredictable(keep, x[i], less[i]))
+        select(borrow & (SPARE | !over), *x, less)
     }
 
     /// in: a canonical, any b   out: a b 2^-256, canonical
@@ -116,7 +116,8 @@ impl<const SPARE: bool> Field for Mod256<SPARE> {
     #[inline(always)]
     fn sub(&self, a: Limbs, b: Limbs) -> Limbs {
         let (difference, borrow) = sub_limbs(&a, &b);
-        add_limbs(&difference, &self.q.map(|limb| core::hint::select_unpredictable(borrow, limb, 0))).0
+        let mask = mask(borrow);
+        add_limbs(&difference, &self.q.map(|limb| limb & mask)).0
     }
 
     #[inline(always)]

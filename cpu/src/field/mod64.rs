@@ -2,6 +2,7 @@
 
 use super::Field;
 use crate::Limbs;
+use crate::choice::sub_once;
 use crate::simd::Vectors;
 use bytemuck::{Pod, Zeroable};
 
@@ -25,12 +26,6 @@ pub(super) fn square_of_radix(q: u64) -> u64 {
 #[allow(clippy::cast_possible_truncation)] // the high half
 pub(super) fn mul_high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
-}
-
-/// in: x < 2m   out: x mod m
-#[inline(always)]
-pub(super) fn sub_once(x: u64, m: u64) -> u64 {
-    x.min(x.wrapping_sub(m))
 }
 
 /// A known factor w < q with floor(2^64 w / q).

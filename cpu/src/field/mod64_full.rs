@@ -3,6 +3,7 @@
 use super::Field;
 use super::mod64::{inverse, mul_high, square_of_radix};
 use crate::Limbs;
+use crate::choice::mask;
 
 /// Odd q below 2^64: strict, factors in Montgomery form.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,7 @@ impl Field for Mod64Full {
     #[inline(always)]
     fn sub(&self, a: u64, b: u64) -> u64 {
         let (difference, borrow) = a.overflowing_sub(b);
-        core::hint::select_unpredictable(borrow, difference.wrapping_add(self.q), difference)
+        difference.wrapping_add(self.q & mask(borrow))
     }
 
     #[inline(always)]

@@ -12,7 +12,7 @@ struct Avx2<const ROOMY: bool>(());
 
 /// Vectors of four words for an odd q below 2^62, the fastest first, if the CPU has them.
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
-    let has_avx2 = is_x86_feature_detected!("avx2");
+    let has_avx2 = detected!("avx2");
     let roomy = (has_avx2 && q < 1 << 61).then_some(&Words(Avx2::<true>(())) as &dyn Kind);
     let exact = has_avx2.then_some(&Words(Avx2::<false>(())) as &dyn Kind);
     roomy.into_iter().chain(exact)

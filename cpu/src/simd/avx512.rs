@@ -22,8 +22,8 @@ struct Avx512<const KIND: u8>(());
 
 /// Vectors of eight words for an odd q below 2^62, the fastest first, as far as the CPU has them.
 pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
-    let has_all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
-    let short = has_all && is_x86_feature_detected!("avx512ifma") && q < 1 << 50;
+    let has_all = detected!("avx512f", "avx512dq");
+    let short = has_all && detected!("avx512ifma") && q < 1 << 50;
     let short = short.then_some(&Words(Avx512::<SHORT>(())) as &dyn Kind);
     let roomy = (has_all && q < 1 << 61).then_some(&Words(Avx512::<ROOMY>(())) as &dyn Kind);
     let exact = has_all.then_some(&Words(Avx512::<EXACT>(())) as &dyn Kind);

@@ -37,10 +37,7 @@ struct Limbs(());
 
 /// Vectors for an odd q, if the CPU and q allow it: 2^250 < q < 2^255 − 2^243.
 pub(super) fn kinds(q: &Modulus) -> impl Iterator<Item = &'static dyn Kind> + use<> {
-    let has_all = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512ifma")
-        && is_x86_feature_detected!("avx512vbmi2");
+    let has_all = detected!("avx512f", "avx512dq", "avx512ifma", "avx512vbmi2");
     let serves = (1 << 58..0xfff << 51).contains(&q[3]);
     (has_all && serves).then_some(&Limbs(()) as &dyn Kind).into_iter()
 }

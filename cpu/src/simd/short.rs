@@ -29,8 +29,9 @@ pub(super) fn kinds(q: u64) -> impl Iterator<Item = &'static dyn Kind> {
         true => &Words(Eight::<2>(())) as &dyn Kind,
         false => &Words(Eight::<1>(())),
     };
-    let sixteen = is_x86_feature_detected!("avx512f").then_some(sixteen);
-    sixteen.into_iter().chain(is_x86_feature_detected!("avx2").then_some(eight))
+    let sixteen = detected!("avx512f").then_some(sixteen);
+    let eight = detected!("avx2").then_some(eight);
+    sixteen.into_iter().chain(eight)
 }
 
 #[target_feature(enable = "avx512f")]

@@ -7,6 +7,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
+use ringforge_cpu::choice::{is_below, mask};
 
 use crate::error::{Error, Result};
 use crate::job::Op;
@@ -102,10 +103,9 @@ impl Compose {
             above += carry as u64;
         }
         above = above.wrapping_sub(subtract(to, &self.product, estimate >> 56));
-        let below = to.iter().rev().cmp(self.product.iter().rev()).is_lt();
-        if above != 0 || !below {
-            subtract(to, &self.product, 1);
-        }
+        // masks, not booleans: `a | b` of two comparisons can become a branch on the first one
+        let exceeds = mask(above != 0) | !mask(is_below(to, &self.product));
+        subtract(to, &self.product, exceeds & 1);
     }
 }
 

@@ -1,9 +1,8 @@
 //! Integers from their residues, and remainders by any modulus of up to 64 bits: constants and CPU twin of `crt.cuh`.
 
-use core::hint::select_unpredictable;
-
 use bytemuck::Pod;
 use crypto_bigint::U768;
+use ringforge_cpu::choice::{mask, sub_once};
 use zeroize::Zeroize;
 
 use crate::modulus::{Modulus, Width};
@@ -75,12 +74,12 @@ pub(super) fn mul_hi(a: u64, b: u64) -> u64 {
 /// a + b mod q, for a, b < q; of others, some number.
 pub(super) fn add_mod(a: u64, b: u64, q: u64) -> u64 {
     let rest = q.wrapping_sub(b);
-    a.wrapping_sub(rest).wrapping_add(select_unpredictable(a < rest, q, 0))
+    a.wrapping_sub(rest).wrapping_add(q & mask(a < rest))
 }
 
 /// a − b mod q, for a, b < q; for another a, some number that is a − b modulo q.
 pub(super) fn sub_mod(a: u64, b: u64, q: u64) -> u64 {
-    a.wrapping_sub(b).wrapping_add(select_unpredictable(a < b, q, 0))
+    a.wrapping_sub(b).wrapping_add(q & mask(a < b))
 }
 
 /// Remainders of 64-bit values by q ≤ 2^63.
@@ -96,8 +95,7 @@ impl Barrett {
     }
 
     pub(super) fn rem(&self, x: u64) -> u64 {
-        let r = x.wrapping_sub(mul_hi(x, self.ratio).wrapping_mul(self.q));
-        if r >= self.q { r - self.q } else { r }
+        sub_once(x.wrapping_sub(mul_hi(x, self.ratio).wrapping_mul(self.q)), self.q)
     }
 
     pub(super) fn initializer(&self) -> String {
@@ -127,9 +125,8 @@ impl Divisor {
         let (hi, lo) = ((x >> 64) as u64, x as u64);
         let quotient = (u128::from(self.reciprocal) * u128::from(hi)).wrapping_add(x);
         let mut r = lo.wrapping_sub(((quotient >> 64) as u64).wrapping_add(1).wrapping_mul(self.d));
-        r = r.wrapping_add(select_unpredictable(r > quotient as u64, self.d, 0));
-        r = r.wrapping_sub(select_unpredictable(r >= self.d, self.d, 0));
-        r >> self.shift
+        r = r.wrapping_add(self.d & mask(r > quotient as u64));
+        sub_once(r, self.d) >> self.shift
     }
 
     /// −a mod q, for a < q.

@@ -2,6 +2,7 @@
 
 use crypto_bigint::{NonZero, U256, U768};
 use ringforge_cpu::Limbs;
+use ringforge_cpu::choice::{mask, select};
 
 use crate::modulus::{Modulus, limbs, low_u64};
 
@@ -88,8 +89,7 @@ impl Divisor256 {
         for (less, q) in less.iter_mut().zip(self.q) {
             (*less, borrow) = less.borrowing_sub(q, borrow);
         }
-        let keep = mask(borrow & !over);
-        core::array::from_fn(|i| less[i] ^ (less[i] ^ x[i]) & keep)
+        select(borrow & !over, x, less)
     }
 
     pub(super) fn initializer(&self) -> String {
@@ -109,11 +109,6 @@ pub(super) fn literal(x: &Limbs) -> String {
 fn words(x: &Limbs) -> String {
     let halves = x.iter().flat_map(|limb| [*limb as u32, (limb >> 32) as u32]);
     halves.map(|half| format!("{half}u")).collect::<Vec<_>>().join(", ")
-}
-
-/// All bits, or none: residues may be secret, and a choice between words can become a branch.
-fn mask(bit: bool) -> u64 {
-    core::hint::black_box(u64::from(bit)).wrapping_neg()
 }
 
 /// Adds digit·a to the low limbs of x, and gives the limb above them.

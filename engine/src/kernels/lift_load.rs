@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use crypto_bigint::U256;
+use ringforge_cpu::choice::{mask, sub_once};
 
 use crate::error::Result;
 use crate::kernel::{Args, Kernel, Port};
@@ -83,9 +84,9 @@ impl<S: Row> LiftLoad<S> {
                         true => self.target.mul_any(x.get(), &self.one),
                         false => x.get(),
                     };
-                    let lift = if <S::Target as Target>::is_above(x, self.half) { prime.minus_q } else { 0 };
+                    let lift = prime.minus_q & mask(<S::Target as Target>::is_above(x, self.half));
                     let r = <S::Target as Target>::remainder(x, &prime.remainder) + lift;
-                    *to = W::put(if r >= prime.p { r - prime.p } else { r });
+                    *to = W::put(sub_once(r, prime.p));
                 }
                 padding.fill(W::put(0));
             }

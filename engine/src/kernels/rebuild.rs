@@ -2,6 +2,7 @@
 //! `crt.cuh`.
 
 use crypto_bigint::U256;
+use ringforge_cpu::choice::sub_once;
 
 use crate::error::{Error, Result};
 use crate::kernels::crt::{MAX_PRIMES, add_mod, choice, mul_hi, product};
@@ -73,7 +74,7 @@ impl<T: Target> Rebuild<T> {
                 let difference = x.wrapping_add(p.wrapping_sub(*lower));
                 x = difference.wrapping_mul(inverse).wrapping_sub(mul_hi(difference, quotient).wrapping_mul(p));
             }
-            digits[j] = if x >= p { x - p } else { x };
+            digits[j] = sub_once(x, p);
         }
         let terms = digits.iter().zip(&self.digits).map(|(&x, digit)| (x, digit.weight));
         self.target.add_up(&self.sum, self.correction, terms)

@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use bytemuck::Pod;
 use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
+use ringforge_cpu::choice::is_below;
 
 use super::divisor256::{self, Divisor256, Factor};
 use crate::kernels::crt::{Barrett, Divisor, Stored, add_mod};
@@ -260,7 +261,7 @@ impl Target for Divisor256 {
     }
 
     fn is_above(a: Limbs, b: Limbs) -> bool {
-        a.iter().rev().gt(b.iter().rev())
+        is_below(&b, &a)
     }
 
     fn remainder(x: Limbs, p: &Remainder) -> u64 {

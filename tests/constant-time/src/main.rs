@@ -1,120 +1,22 @@
 //! All that handles secrets on the CPU, in one program, whose machine code the test reads. Under valgrind it says which
 //! bytes are secret, and valgrind complains of branches and addresses that depend on them.
 
-use std::convert::Infallible;
+mod planted;
+mod rows;
+mod secrets;
+
 use std::error::Error;
 use std::hint::black_box;
 
 use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport, TryKeyInit};
-use rand_core::{TryCryptoRng, TryRng};
-use ringforge::kernels::{Distribution, Rows};
-use ringforge::words::Transform;
-use ringforge::{Draws, Engine, Limits, Modulus, Ring};
+use rand_core::TryRng;
+use ringforge::kernels::Distribution;
+use ringforge::{Draws, Engine, Ring};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
 use ringforge_ctru_prime::{CtruPrime761, check_secret_key, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;
 
-/// Functions with faults, which the test must find.
-mod planted {
-    #[inline(never)]
-    pub(crate) fn divides(secret: u32, q: u32) -> u32 {
-        remainder(secret, q) + 1
-    }
-
-    #[inline(never)]
-    fn remainder(secret: u32, q: u32) -> u32 {
-        secret % q.max(1)
-    }
-
-    #[inline(never)]
-    pub(crate) fn divides_wide(secret: u128, q: u128) -> u128 {
-        secret % q.max(1)
-    }
-
-    #[inline(never)]
-    pub(crate) fn divides_double(secret: f64, q: f64) -> f64 {
-        secret / q
-    }
-
-    #[inline(never)]
-    pub(crate) fn branches(secret: u8) {
-        if secret == 1 {
-            println!("one");
-        }
-    }
-
-    /// In a closure that the standard library calls.
-    #[inline(never)]
-    pub(crate) fn divides_within(secrets: &mut [u32], q: u32) {
-        secrets.sort_by_key(|secret| secret % q.max(1));
-    }
-
-    #[inline(never)]
-    pub(crate) fn divides_somewhere(secret: u32, q: u32, how: fn(u32, u32) -> u32) -> u32 {
-        how(secret, q) + 1
-    }
-}
-
-/// What valgrind is told of bytes.
-#[derive(Clone, Copy)]
-enum Told {
-    /// They count as not initialised, which nothing may depend on.
-    Secret = 1,
-    Public = 2,
-}
-
-/// Tells valgrind, if that is what runs the program: a no-operation for a CPU. As far as the compiler knows, the bytes are
-/// others then.
-#[inline(never)]
-fn tell(bytes: &mut [u8], told: Told) {
-    // memcheck's own requests begin with "MC"
-    const MEMCHECK: usize = 0x4d43_0000;
-    let request = [MEMCHECK + told as usize, bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0];
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the rotations are by 128 bits in all, and the exchange is of a register with itself.
-    #[allow(unsafe_code)]
-    unsafe {
-        std::arch::asm!(
-            "rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",
-            in("rax") request.as_ptr(), inout("rdx") 0usize => _, options(nostack),
-        );
-    }
-    black_box(request);
-}
-
-/// Bytes that may be looked at from now on.
-fn opened<T: AsMut<[u8]>>(mut bytes: T) -> T {
-    tell(bytes.as_mut(), Told::Public);
-    bytes
-}
-
-/// Random bytes as far as this program goes, all of them secret.
-struct Bytes(u8);
-
-impl TryRng for Bytes {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        let mut bytes = [0; 4];
-        self.try_fill_bytes(&mut bytes).map(|()| u32::from_le_bytes(bytes))
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        let mut bytes = [0; 8];
-        self.try_fill_bytes(&mut bytes).map(|()| u64::from_le_bytes(bytes))
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        for byte in bytes.iter_mut() {
-            self.0 = self.0.wrapping_mul(109).wrapping_add(89);
-            *byte = self.0;
-        }
-        tell(bytes, Told::Secret);
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for Bytes {}
+use secrets::{Bytes, opened};
 
 /// Elements of this ring, from draws that are secret.
 fn sample(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
@@ -146,9 +48,8 @@ fn digits(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let rng = &mut Bytes(1);
-
+/// Keys, signatures, samples and digits.
+fn schemes(rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let key = DecapsulationKey::<Ctru768>::generate_from_rng(rng);
     let key = DecapsulationKey::<Ctru768>::new(&key.to_bytes())?;
     let (ciphertext, sent) = key.encapsulation_key().encapsulate_with_rng(rng);
@@ -168,20 +69,34 @@ fn main() -> Result<(), Box<dyn Error>> {
         sample(&ring.parse()?, rng)?;
     }
     digits(&"2,1152921504606830593 : x^9 + 1".parse::<Ring>()?.accepting_any_word(), rng)?;
+    Ok(())
+}
 
-    // rows of every arithmetic have the functions of the other ones beside them
-    let transform = Transform::<u32>::of(&Rows::of(&Ring::negacyclic(4, Modulus::new(17u32)?)?, &Limits::cpu())?, 0)?;
-    let mut row = [1, 2, 3, 4];
-    transform.forward(&mut row)?;
-    transform.invert(&mut row)?;
-
-    if std::env::args().any(|argument| argument == "branch") {
-        let mut secret = [0];
-        rng.try_fill_bytes(&mut secret)?;
-        planted::branches(secret[0]);
+fn main() -> Result<(), Box<dyn Error>> {
+    let rng = &mut Bytes(1);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
+    match arguments[..] {
+        [] => schemes(rng)?,
+        ["branch"] => {
+            let mut secret = [0];
+            rng.try_fill_bytes(&mut secret)?;
+            planted::branches(secret[0]);
+        }
+        ["rows", level] => {
+            rows::choose(level)?;
+            rows::all(rng)?;
+        }
+        ["times", level] => {
+            rows::choose(level)?;
+            rows::times()?;
+        }
+        _ => return Err("nothing, branch, rows LEVEL or times LEVEL".into()),
     }
 
     black_box(planted::divides(black_box(9), black_box(5)));
+    #[cfg(target_arch = "x86_64")]
+    black_box(planted::leaves(black_box(&[1.0, -1.0])));
     black_box(planted::divides_wide(black_box(9), black_box(5)));
     planted::divides_within(black_box(&mut [9; 99]), black_box(5));
     black_box(planted::divides_double(black_box(9.0), black_box(5.0)));

@@ -18,6 +18,8 @@ pub(crate) enum Finding {
     Division,
     /// It calls what a pointer says.
     Pointer,
+    /// It takes what a vector holds to flags, to a general register, or as addresses.
+    Leaving,
 }
 
 /// A function as far as anything matters here.
@@ -71,8 +73,41 @@ impl Function {
         if divides.iter().any(|prefix| name.starts_with(prefix)) {
             self.found.push((at, Finding::Division));
         }
+        if leaves_vectors(name, &operands) {
+            self.found.push((at, Finding::Leaving));
+        }
         (self.last, self.before) = (at, name.to_owned());
     }
+}
+
+/// Whether an instruction takes what a vector or a mask of lanes holds to flags, to a general register, or as addresses.
+fn leaves_vectors(name: &str, operands: &str) -> bool {
+    let always = [
+        "kortest",
+        "ktest",
+        "vptest",
+        "ptest",
+        "vtestp",
+        "vcomis",
+        "vucomis",
+        "comis",
+        "ucomis",
+        "vmovmsk",
+        "movmsk",
+        "vpmovmskb",
+        "pmovmskb",
+        "vpextr",
+        "pextr",
+        "vpgather",
+        "vgather",
+        "vpscatter",
+        "vscatter",
+    ];
+    let moves = ["kmov", "vmovd", "vmovq", "movd", "movq"].iter().any(|prefix| name.starts_with(prefix));
+    let (from, to) = operands.rsplit_once(',').unwrap_or_default();
+    let is_vector = |operand: &str| operand.starts_with("%xmm") || operand.starts_with("%k");
+    let is_general = to.starts_with('%') && !is_vector(to) && !to.starts_with("%mm");
+    always.iter().any(|prefix| name.starts_with(prefix)) || moves && is_vector(from) && is_general
 }
 
 /// A program that is linked and has its symbols.

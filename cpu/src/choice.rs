@@ -1,0 +1,95 @@
+//! Choices between words that may be secret, without a branch on what chooses.
+//!
+//! A comparison whose result selects a word, as in `if a < b { x } else { y }`, `a.min(b)`, `x * u64::from(bit)` or
+//! `core::hint::select_unpredictable`, leaves the choice between a conditional move and a branch to the compiler. Here the
+//! compiler has no choice: it does not know that a mask has one of two values, and a conditional move is written as such.
+//! Combine masks rather than booleans, whose `a | b` may become a branch on `a`.
+
+/// All ones if `bit`, else zeros.
+#[inline(always)]
+#[must_use]
+pub fn mask(bit: bool) -> u64 {
+    opaque(u64::from(bit).wrapping_neg())
+}
+
+/// x mod m, for x < 2m. `m` must not be secret.
+#[inline(always)]
+#[must_use]
+pub fn sub_once(x: u64, m: u64) -> u64 {
+    let (less, borrow) = x.overflowing_sub(m);
+    less.wrapping_add(m & mask(borrow))
+}
+
+/// Whether a < b, numbers of equally many limbs, the lowest first.
+#[inline(always)]
+#[must_use]
+pub fn is_below(a: &[u64], b: &[u64]) -> bool {
+    a.iter().zip(b).fold(false, |borrow, (a, b)| a.borrowing_sub(*b, borrow).1)
+}
+
+/// `a` if `first`, else `b`.
+#[inline(always)]
+#[must_use]
+pub fn select(first: bool, a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut chosen = b;
+        let [c0, c1, c2, c3] = &mut chosen;
+        // SAFETY: these instructions touch the named registers and the flags alone.
+        #[allow(unsafe_code)]
+        unsafe {
+            core::arch::asm!(
+                "test {first}, {first}",
+                "cmovne {c0}, {a0}",
+                "cmovne {c1}, {a1}",
+                "cmovne {c2}, {a2}",
+                "cmovne {c3}, {a3}",
+                first = in(reg_byte) u8::from(first),
+                c0 = inlateout(reg) *c0, a0 = in(reg) a[0],
+                c1 = inlateout(reg) *c1, a1 = in(reg) a[1],
+                c2 = inlateout(reg) *c2, a2 = in(reg) a[2],
+                c3 = inlateout(reg) *c3, a3 = in(reg) a[3],
+                options(pure, nomem, nostack),
+            );
+        }
+        chosen
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let first = mask(first);
+        core::array::from_fn(|i| b[i] ^ (a[i] ^ b[i]) & first)
+    }
+}
+
+/// The same number, about which the compiler knows nothing.
+#[inline(always)]
+fn opaque(x: u64) -> u64 {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    {
+        let mut x = x;
+        // SAFETY: there is no instruction.
+        #[allow(unsafe_code)]
+        unsafe {
+            core::arch::asm!("/* {x} */", x = inlateout(reg) x, options(pure, nomem, nostack, preserves_flags));
+        }
+        x
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    core::hint::black_box(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_right() {
+        assert_eq!([mask(false), mask(true)], [0, u64::MAX]);
+        for m in [1, 97, 1 << 63] {
+            assert_eq!([0, m - 1, m, m + (m - 1)].map(|x| sub_once(x, m)), [0, m - 1, 0, m - 1]);
+        }
+        let (a, b) = ([1, 2, 3, u64::MAX], [5, 0, 7, 8]);
+        assert_eq!([is_below(&a, &b), is_below(&b, &a), is_below(&a, &a)], [false, true, false]);
+        assert_eq!([select(true, a, b), select(false, a, b)], [a, b]);
+    }
+}

@@ -1,0 +1,195 @@
+//! Rows of secrets in every arithmetic: transforms, products and conversions, and how long transforms take.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::Instant;
+
+use rand_core::TryRng;
+use ringforge::kernels::{Role, Rows};
+use ringforge::words::{Transform, Word};
+use ringforge::{Engine, Form, Job, Limits, Op, Order, Planner, Ring};
+use ringforge_cpu::level::{self, Level};
+
+use crate::secrets::{Bytes, Told, opened, tell};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Rings whose words have 4 bytes: every arithmetic of at most 31 bits, split to degree 1, and to degrees above.
+const OF_32_BITS: &[&str] = &[
+    "3329 : x^256 + 1",
+    "12289 : x^1024 + 1",
+    "65521 : x^56 - 1",
+    "998244353 : x^1024 + 1",
+    "1073741689 : x^56 - 1",
+    "2013265921 : x^1024 - 1",
+    "163 : x^54 - 1",
+];
+/// The same of 8 bytes: 62 and 64 bits, and Goldilocks.
+const OF_64_BITS: &[&str] = &[
+    "4293918721 : x^1024 + 1",
+    "1125899906826241 : x^1024 + 1",
+    "1152921504606830593 : x^1024 + 1",
+    "18446744069414584321 : x^1024 - 1",
+    "18446744073692774401 : x^1024 + 1",
+];
+/// The same of 32 bytes, with and without a spare bit.
+const OF_256_BITS: &[&str] = &[
+    "52435875175126190479447740508185965837690552500527637822603658699938581184513 : x^256 - 1",
+    "115792089237316195423570985008687907853269984665640564039457584007913129636801 : x^32 - 1",
+];
+
+/// Rings without a transform of their own, whose products go through a larger one.
+const LIFTED: &[&str] = &["4591 : x^17 - x - 1", "8192 : x^64 + 1", "18446744073709551615 : x^9 - 3x^8 + 5"];
+
+/// Bases of several moduli.
+const BASES: &[&str] = &[
+    "12289, 18433, 1152921504606830593 : x^32 + 1",
+    "4, 3, 25, 49, 121 : x^32 + 1",
+    "1152921504606830593, 1152921504606748673, 1152921504606683137 : x^32 + 1",
+    "256, 81 : x^32 + 1",
+];
+
+/// Chooses the instructions: `detected`, `baseline` or `avx2`.
+pub(crate) fn choose(level: &str) -> Outcome {
+    let level = match level {
+        "detected" => Level::Detected,
+        "baseline" => Level::Baseline,
+        "avx2" => Level::Avx2,
+        other => return Err(format!("no level {other}").into()),
+    };
+    // SAFETY: the test asks for AVX2 only where the CPU has it.
+    #[allow(unsafe_code)]
+    unsafe {
+        level::set(level);
+    }
+    Ok(())
+}
+
+fn rings(texts: &[&str]) -> impl Iterator<Item = Result<Ring, Box<dyn Error>>> {
+    texts.iter().map(|text| Ok(text.parse()?))
+}
+
+/// The transform of one row, and a row.
+fn row<W: Word>(ring: &Ring) -> Result<(Transform<W>, Vec<W>), Box<dyn Error>> {
+    let transform = Transform::of(&Rows::of(ring, &Limits::cpu())?, 0)?;
+    Ok((transform, vec![W::zeroed(); ring.degree()]))
+}
+
+/// Everything that [`Transform`] does to a row.
+fn transforms<W: Word>(texts: &[&str], rng: &mut Bytes) -> Outcome {
+    for ring in rings(texts) {
+        let (transform, mut a) = row::<W>(&ring?)?;
+        rng.try_fill_bytes(bytemuck::cast_slice_mut(&mut a))?;
+        transform.forward(&mut a)?;
+        let b = a.clone();
+        transform.multiply(&mut a, &b)?;
+        // leaves of degree 7 have no inverse here
+        black_box(transform.invert(&mut a).is_ok());
+        transform.inverse(&mut a)?;
+        tell(bytemuck::cast_slice_mut(&mut a), Told::Public);
+    }
+    Ok(())
+}
+
+/// A job on secrets.
+fn job(job: &Job, rng: &mut Bytes) -> Outcome {
+    let engine = Engine::cpu();
+    let program = engine.device().compile(&Planner::new(Limits::cpu()).plan(job)?)?;
+    let mut args: Vec<_> = program.plan().args().iter().map(|arg| (arg.clone(), vec![0; arg.bytes])).collect();
+    let mut call = program.on_host(1);
+    for (arg, bytes) in &mut args {
+        if arg.role != Role::Out {
+            rng.try_fill_bytes(bytes)?;
+        }
+        call = match arg.role {
+            Role::In => call.input(&arg.name, bytes),
+            _ => call.output(&arg.name, bytes),
+        };
+    }
+    call.run()?;
+    args.into_iter().for_each(|(_, bytes)| drop(opened(bytes)));
+    Ok(())
+}
+
+/// Transforms and products of the engine, products by the lift, conversions between bases, and what lies between transforms.
+pub(crate) fn all(rng: &mut Bytes) -> Outcome {
+    transforms::<u32>(OF_32_BITS, rng)?;
+    transforms::<u64>(OF_64_BITS, rng)?;
+    transforms::<[u64; 4]>(OF_256_BITS, rng)?;
+    for ring in [OF_32_BITS, OF_64_BITS, OF_256_BITS].into_iter().flat_map(rings) {
+        let ring = ring?;
+        for op in [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul] {
+            if Planner::new(Limits::cpu()).plan(&Job::new(&ring, op)).is_ok() {
+                job(&Job::new(&ring, op), rng)?;
+            }
+        }
+        // in natural order, where there is one, and for residues that are stored otherwise
+        let natural = Job::new(&ring, Op::Forward).order(Order::Natural);
+        if Planner::new(Limits::cpu()).plan(&natural).is_ok() {
+            job(&natural, rng)?;
+        }
+        job(&Job::new(&ring.clone().accepting_any_word(), Op::Forward), rng)?;
+        if let Ok(ring) = ring.with_form(Form::Montgomery) {
+            job(&Job::new(&ring, Op::Mul), rng)?;
+        }
+    }
+    for ring in rings(LIFTED) {
+        job(&Job::new(&ring?, Op::Mul), rng)?;
+    }
+    let bases = rings(BASES).collect::<Result<Vec<_>, _>>()?;
+    for from in &bases {
+        job(&Job::new(from, Op::Compose), rng)?;
+        job(&Job::new(from, Op::Decompose), rng)?;
+        for to in bases.iter().filter(|to| *to != from) {
+            for op in [Op::Convert, Op::ConvertCentred, Op::ConvertFast] {
+                job(&Job::new(from, op).to(to), rng)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The median time of some transforms of zeros, and of random rows in between.
+fn medians<W: Word>(ring: &Ring) -> Result<[f64; 2], Box<dyn Error>> {
+    const RUNS: usize = 201;
+    let (transform, zeros) = row::<W>(ring)?;
+    let mut random = zeros.clone();
+    let mut state = 1u64;
+    for byte in bytemuck::cast_slice_mut::<W, u8>(&mut random) {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *byte = (state >> 56) as u8;
+    }
+    // canonical, as transforms leave rows
+    transform.forward(&mut random)?;
+    let mut times = [const { Vec::new() }; 2];
+    for _ in 0..RUNS {
+        for (times, row) in times.iter_mut().zip([&zeros, &random]) {
+            let mut row = row.clone();
+            let start = Instant::now();
+            transform.forward(&mut row)?;
+            transform.inverse(black_box(&mut row))?;
+            times.push(start.elapsed().as_secs_f64());
+            black_box(row);
+        }
+    }
+    Ok(times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[RUNS / 2]
+    }))
+}
+
+/// Prints a line for each ring: its transform's median time on zeros and on random rows, in microseconds, and the ring.
+pub(crate) fn times() -> Outcome {
+    for (bytes, texts) in [(4, OF_32_BITS), (8, OF_64_BITS), (32, OF_256_BITS)] {
+        for ring in rings(texts) {
+            let ring = ring?;
+            let [zeros, random] = match bytes {
+                4 => medians::<u32>(&ring)?,
+                8 => medians::<u64>(&ring)?,
+                _ => medians::<[u64; 4]>(&ring)?,
+            };
+            println!("{} {} {ring}", 1e6 * zeros, 1e6 * random);
+        }
+    }
+    Ok(())
+}
