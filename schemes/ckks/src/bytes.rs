@@ -80,8 +80,11 @@ impl Ckks {
     pub fn ciphertext_from_bytes(&self, bytes: &[u8]) -> Result<Ciphertext> {
         let kind = Kind::Ciphertext;
         let (level, batch, scale, body) = self.read_header(kind, bytes)?;
-        if level > self.parameters().top_level() || !scale.is_finite() || scale < 1.0 {
-            return Err(kind.malformed("there is no such level or scale"));
+        if level > self.parameters().top_level() {
+            return Err(kind.malformed("there is no such level"));
+        }
+        if self.parameters().check_scale(scale, level).is_err() {
+            return Err(kind.malformed("their scale does not fit their level"));
         }
         let items = pieces(kind, body, batch, self.parameters().ciphertext_bytes(level))?.len();
         if items == 0 {

@@ -38,36 +38,53 @@ impl Encoding {
         Self { twist, places, to_slots, to_coefficients }
     }
 
-    /// The coefficients, times the scale and rounded, of the polynomial with these slots; slots that are left out are 0.
-    pub(crate) fn encode(&self, numbers: &[Complex64], scale: f64) -> Result<Vec<i128>> {
+    /// The coefficients, times the scale and rounded, of the polynomial with these slots; slots that are left out are 0. Whatever
+    /// memory held the numbers is wiped.
+    pub(crate) fn encode(&self, numbers: &[Complex64], scale: f64) -> Result<Zeroizing<Vec<i128>>> {
         let slots = self.places.len();
         if numbers.len() > slots {
             return Err(Error::Slots { slots, got: numbers.len() });
         }
-        let mut values = vec![Complex64::ZERO; slots];
+        let mut memory = wiped(slots);
+        let values: &mut [Complex64] = bytemuck::cast_slice_mut(&mut memory);
         for (number, &place) in numbers.iter().zip(&self.places) {
             values[place] = *number;
         }
-        self.to_coefficients.process(&mut values);
+        transform(&*self.to_coefficients, values);
         for (value, twist) in values.iter_mut().zip(&self.twist) {
             *value *= twist.conj() * (scale / slots as f64);
         }
         let parts = values.iter().map(|value| value.re).chain(values.iter().map(|value| value.im));
-        parts.map(integer).collect()
+        // reserved as a whole: nothing is left behind where a vector grew
+        let mut coefficients = Zeroizing::new(Vec::with_capacity(2 * slots));
+        for part in parts {
+            coefficients.push(integer(part)?);
+        }
+        Ok(coefficients)
     }
 
     /// The slots of a polynomial with these coefficients, which are times the scale.
     pub(crate) fn decode(&self, coefficients: &[f64], scale: f64) -> Vec<Complex64> {
         let (real, imaginary) = coefficients.split_at(self.places.len());
-        let mut values: Vec<Complex64> = real
-            .iter()
-            .zip(imaginary)
-            .zip(&self.twist)
-            .map(|((re, im), twist)| Complex64::new(*re, *im) / scale * twist)
-            .collect();
-        self.to_slots.process(&mut values);
+        let mut memory = wiped(self.places.len());
+        let values: &mut [Complex64] = bytemuck::cast_slice_mut(&mut memory);
+        for (value, ((re, im), twist)) in values.iter_mut().zip(real.iter().zip(imaginary).zip(&self.twist)) {
+            *value = Complex64::new(*re, *im) / scale * twist;
+        }
+        transform(&*self.to_slots, values);
         self.places.iter().map(|&place| values[place]).collect()
     }
+}
+
+/// Memory for so many complex numbers, which is wiped when it goes.
+fn wiped(count: usize) -> Zeroizing<Vec<f64>> {
+    Zeroizing::new(vec![0.0; 2 * count])
+}
+
+/// The transform in place, its scratch memory wiped.
+fn transform(fft: &dyn Fft<f64>, values: &mut [Complex64]) {
+    let mut scratch = wiped(fft.get_inplace_scratch_len());
+    fft.process_with_scratch(values, bytemuck::cast_slice_mut(&mut scratch));
 }
 
 /// The nearest integer.
@@ -76,10 +93,17 @@ pub(crate) fn integer(x: f64) -> Result<i128> {
     if x.abs() < MOST { Ok(x as i128) } else { Err(Error::Number) }
 }
 
-/// Integers modulo each of these, one after another.
-pub(crate) fn residues(integers: &[i128], moduli: &[Modulus]) -> Vec<u64> {
+/// Integers modulo each of these, one item after another, and in it one modulus after another.
+pub(crate) fn residues(items: &[Zeroizing<Vec<i128>>], moduli: &[Modulus]) -> Zeroizing<Vec<u64>> {
     let residue = |x: i128, q: u64| x.rem_euclid(i128::from(q)) as u64;
-    moduli.iter().filter_map(Modulus::value_u64).flat_map(|q| integers.iter().map(move |&x| residue(x, q))).collect()
+    let count: usize = items.iter().map(|item| item.len() * moduli.len()).sum();
+    let mut words = Zeroizing::new(Vec::with_capacity(count));
+    for item in items {
+        for q in moduli.iter().filter_map(Modulus::value_u64) {
+            words.extend(item.iter().map(|&x| residue(x, q)));
+        }
+    }
+    words
 }
 
 /// The integers of least absolute value with these residues modulo each of the moduli, as doubles.

@@ -58,13 +58,45 @@ pub enum Error {
         /// The scale of the second.
         right: f64,
     },
-    /// A scale that is no positive number, or too large for what is left of the modulus.
-    #[error("the scale {scale} does not suit level {level}")]
+    /// A scale below 1, or as large as what is left of the modulus, so that numbers of about 1 would be lost.
+    #[error(
+        "a scale of 2^{:.1} does not fit level {level}, which takes 1 to 2^{bits:.1}: rescale earlier, or encode at a smaller scale",
+        scale.log2()
+    )]
     Scale {
         /// The scale.
         scale: f64,
         /// The level.
         level: usize,
+        /// Bits of the modulus at this level.
+        bits: f64,
+    },
+    /// A scale that rescaling would leave, below the error of its rounding.
+    #[error(
+        "rescaling would leave a scale of 2^{:.1}, below its rounding error of 2^{:.1}: rescale after a product",
+        scale.log2(),
+        least.log2()
+    )]
+    LowScale {
+        /// The scale that would be left.
+        scale: f64,
+        /// The standard deviation of the rounding error in a slot, times the scale.
+        least: f64,
+    },
+    /// A scale that no integer leads to.
+    #[error(
+        "rescaling from a scale of 2^{:.3} leads to multiples of 2^{:.3}, not to 2^{:.3}: choose one nearer to a multiple",
+        from.log2(),
+        step.log2(),
+        wanted.log2()
+    )]
+    NoFactor {
+        /// The operand's scale.
+        from: f64,
+        /// The scale that rescaling alone would leave.
+        step: f64,
+        /// The scale that was wanted.
+        wanted: f64,
     },
     /// Batches of different sizes.
     #[error("batches of {left} and {right}")]

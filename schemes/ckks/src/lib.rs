@@ -4,7 +4,7 @@
 //! use ringforge_ckks::ringforge::Engine;
 //! use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness};
 //!
-//! let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 39, 39, 39], &[51])?)?;
+//! let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 38, 38, 38], &[50])?)?;
 //! let mut random = Randomness::system();
 //! let secret = ckks.secret_key(&mut random)?;
 //! let public = ckks.public_key(&secret, &mut random)?;

@@ -132,7 +132,7 @@ impl Ckks {
         self.alike(&a.0, &other.0)?;
         self.own(&key.0.parameters, "the relinearisation key")?;
         let (level, batch, scale) = (a.level(), a.batch(), self.product_scale(&a.0, &other.0)?);
-        let (to_level, scale) = if rescaled { self.below(level, scale)? } else { (level, scale) };
+        let (to_level, scale) = if rescaled { self.rescaled(level, scale)? } else { (level, scale) };
         let program = self.program(Operation::Multiply { square: b.is_none(), rescaled }, level)?;
         self.ciphertext(to_level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("key", &key.0.buffer);
@@ -147,9 +147,10 @@ impl Ckks {
     /// Quotients by the primes that go, rounded: one level less, and the scale divided by them.
     ///
     /// # Errors
-    /// [`Error::NoLevel`] at level 0; [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::NoLevel`] at level 0; [`Error::LowScale`] where no product raised the scale; [`Error::Foreign`];
+    /// [`Error::Engine`].
     pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext> {
-        let (level, scale) = self.below(a.level(), a.scale())?;
+        let (level, scale) = self.rescaled(a.level(), a.scale())?;
         self.turned(Operation::Rescale, a, level, scale)
     }
 
@@ -157,12 +158,12 @@ impl Ckks {
     /// it, and rescaled.
     ///
     /// # Errors
-    /// As [`Ckks::rescale`]; [`Error::Scale`] for a scale that is further than 2^-21 from what an integer leads to.
+    /// As [`Ckks::rescale`]; [`Error::NoFactor`] for a scale that is further than 2^-21 from what an integer leads to.
     pub fn rescale_to(&self, a: &Ciphertext, scale: f64) -> Result<Ciphertext> {
-        let (level, rest) = self.below(a.level(), a.scale())?;
+        let (_, rest) = self.below(a.level(), a.scale())?;
         let factor = (scale / rest).round();
         if !(factor >= 1.0 && (factor * rest / scale - 1.0).abs() < ALIKE / 2.0) {
-            return Err(Error::Scale { scale, level });
+            return Err(Error::NoFactor { from: a.scale(), step: rest, wanted: scale });
         }
         let raised = self.multiply_plain(a, &self.constant(1.0, a.level(), factor)?)?;
         self.rescale(&raised)
@@ -171,11 +172,13 @@ impl Ckks {
     /// The same numbers and scale at a lower level: primes are left out.
     ///
     /// # Errors
-    /// [`Error::NoLevel`] for a higher one; [`Error::Foreign`]; [`Error::Engine`].
+    /// [`Error::NoLevel`] for a higher one; [`Error::Scale`] where the modulus there does not exceed the scale;
+    /// [`Error::Foreign`]; [`Error::Engine`].
     pub fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
         if level > a.level() {
             return Err(Error::NoLevel { from: a.level(), wanted: level as i64 });
         }
+        self.parameters().check_scale(a.scale(), level)?;
         let to = level;
         self.turned(Operation::Drop { to }, a, level, a.scale())
     }
@@ -286,14 +289,22 @@ impl Ckks {
         Ok((below, divided))
     }
 
+    /// The level and the scale that rescaling leaves, which must exceed the error of rounding.
+    fn rescaled(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
+        let (level, scale) = self.below(level, scale)?;
+        let least = self.parameters().rounding_error();
+        if scale < least {
+            return Err(Error::LowScale { scale, least });
+        }
+        self.parameters().check_scale(scale, level)?;
+        Ok((level, scale))
+    }
+
     /// The scale of a product, which the modulus must exceed.
     fn product_scale(&self, a: &Items, b: &Items) -> Result<f64> {
         let scale = a.scale * b.scale;
-        if scale.log2() < self.parameters().bits_left(a.level) {
-            Ok(scale)
-        } else {
-            Err(Error::Scale { scale, level: a.level })
-        }
+        self.parameters().check_scale(scale, a.level)?;
+        Ok(scale)
     }
 
     fn alike(&self, a: &Items, b: &Items) -> Result<()> {

@@ -5,9 +5,10 @@ use ringforge::kernels::Distribution;
 
 use crate::error::{Error, Result};
 
-/// Bits of Q·P for 128-bit classical security with a uniform ternary secret and σ = 3.19, by the degree as a power of two:
-/// the Homomorphic Encryption Standard of 2018, and at 2^16, where that ends, OpenFHE's table.
-const MOST_BITS: [(u32, u32); 5] = [(12, 109), (13, 218), (14, 438), (15, 881), (16, 1772)];
+/// Bits of Q·P for 128-bit classical security with a uniform ternary secret and σ = 3.19, by log2 of the degree: Security
+/// Guidelines for Implementing Homomorphic Encryption (eprint 2024/463). OpenFHE's table allows as many bits or more.
+const MOST_BITS: [(u32, u32); 8] =
+    [(10, 26), (11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)];
 /// Degrees, as powers of two.
 const LOG_N: core::ops::RangeInclusive<u32> = 4..=17;
 
@@ -36,10 +37,10 @@ impl Errors {
 /// ```
 /// use ringforge_ckks::Parameters;
 ///
-/// // N = 2^13, Q of 50 + 3 × 39 bits, P of 51: 218 bits in all, which 128-bit security just allows
-/// let parameters = Parameters::new(13, &[50, 39, 39, 39], &[51])?;
+/// // N = 2^13, Q of 50 + 3 × 38 bits, P of 50: 214 bits in all, which 128-bit security just allows
+/// let parameters = Parameters::new(13, &[50, 38, 38, 38], &[50])?;
 /// assert_eq!((parameters.slots(), parameters.top_level()), (4096, 3));
-/// assert!(Parameters::new(12, &[50, 39, 39, 39], &[51]).is_err());
+/// assert!(Parameters::new(12, &[50, 38, 38, 38], &[50]).is_err());
 /// # Ok::<(), ringforge_ckks::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -157,6 +158,20 @@ impl Parameters {
     /// Bits of what is left of Q at a level.
     pub(crate) fn bits_left(&self, level: usize) -> f64 {
         bits(&self.q[..self.limbs(level)])
+    }
+
+    /// Refuses a scale that does not fit a level.
+    pub(crate) fn check_scale(&self, scale: f64, level: usize) -> Result<()> {
+        let bits = self.bits_left(level);
+        let fits = scale >= 1.0 && scale.log2() < bits;
+        if fits { Ok(()) } else { Err(Error::Scale { scale, level, bits }) }
+    }
+
+    /// The standard deviation of rescaling's rounding error in a slot, times the scale: each of the N coefficients has that of
+    /// two uniform roundings, the second one times a uniform ternary secret.
+    pub(crate) fn rounding_error(&self) -> f64 {
+        let n = self.degree() as f64;
+        (n * (1.0 + n * 2.0 / 3.0) / 12.0).sqrt()
     }
 
     /// The scale of what is encoded.

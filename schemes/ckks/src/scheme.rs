@@ -154,7 +154,7 @@ impl Ckks {
     /// [`Error::Slots`]; [`Error::Number`] for what is not finite, and where a coefficient is beyond 2^120 or half of the modulus
     /// that is left; [`Error::Scale`]; [`Error::NoLevel`]; [`Error::Engine`].
     pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
-        let encoded = items.iter().map(|item| self.0.encoding.encode(item.as_ref(), scale).map(Zeroizing::new));
+        let encoded = items.iter().map(|item| self.0.encoding.encode(item.as_ref(), scale));
         self.plaintext(&encoded.collect::<Result<Vec<_>>>()?, level, scale)
     }
 
@@ -170,15 +170,12 @@ impl Ckks {
 
     fn plaintext(&self, items: &[Zeroizing<Vec<i128>>], level: usize, scale: f64) -> Result<Plaintext> {
         let ring = self.level(level)?.ring();
-        if !scale.is_finite() || scale < 1.0 {
-            return Err(Error::Scale { scale, level });
-        }
+        self.parameters().check_scale(scale, level)?;
         let most = (self.parameters().bits_left(level) - 1.0).exp2();
         if items.iter().flat_map(|item| item.iter()).any(|&x| x.unsigned_abs() as f64 >= most) {
             return Err(Error::Number);
         }
-        let words: Vec<u64> = items.iter().flat_map(|item| residues(item, ring.basis())).collect();
-        let words = Zeroizing::new(words);
+        let words = residues(items, ring.basis());
         let program = self.program(Operation::Encode, level)?;
         let stream = self.stream()?;
         let coefficients = self.upload_words(&words)?;

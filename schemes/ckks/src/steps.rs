@@ -18,7 +18,7 @@ pub type Pair<'p> = [Value<'p>; 2];
 /// ```
 /// use ringforge_ckks::{Ckks, Parameters, ringforge::Engine};
 ///
-/// let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 39, 39, 39], &[51])?)?;
+/// let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 38, 38, 38], &[50])?)?;
 /// let [top, below] = [3, 2].map(|level| ckks.level(level).expect("a level"));
 /// let p = ckks.engine().pipeline("a² b");
 /// let key = top.switching_key(&p, "relinearisation");

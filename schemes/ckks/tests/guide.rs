@@ -5,7 +5,7 @@ use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 
 #[test]
 fn a_product_rescaled_and_rotated() -> Result<()> {
-    let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 39, 39, 39], &[51])?)?;
+    let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 38, 38, 38], &[50])?)?;
     let mut random = Randomness::system();
     let secret = ckks.secret_key(&mut random)?;
     let public = ckks.public_key(&secret, &mut random)?;

@@ -1,21 +1,29 @@
-//! What is allocated, against what the library said before.
-// an allocator that counts
+//! What is allocated, against what the library said before, and what plaintexts leave in memory that is given back.
+// an allocator that counts and looks
 #![allow(unsafe_code)]
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::alloc::System;
+use std::sync::{Mutex, PoisonError};
 
 use ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 
-/// The system's allocator, which counts memory of devices: on a CPU it lies in whole cache lines.
+/// The system's allocator, which counts memory of devices: on a CPU it lies in whole cache lines. And it looks for words of
+/// plaintexts in what is given back.
 struct Counting;
 
 const LINE: usize = 64;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
+/// Words to look for, 0 for none.
+static WORDS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+/// Blocks that were given back with one of them.
+static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
+/// Tests that count or look go one after another.
+static TURN: Mutex<()> = Mutex::new(());
 
 // SAFETY: the system's allocator does the work.
 unsafe impl GlobalAlloc for Counting {
@@ -24,13 +32,21 @@ unsafe impl GlobalAlloc for Counting {
             let before = IN_USE.fetch_add(layout.size(), SeqCst);
             MOST.fetch_max(before + layout.size(), SeqCst);
         }
+        // zeroed, so that what is looked at later was written in any case
         // SAFETY: as the caller says.
-        unsafe { System.alloc(layout) }
+        unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if layout.align() == LINE {
             IN_USE.fetch_sub(layout.size(), SeqCst);
+        }
+        let words = WORDS.each_ref().map(|word| word.load(SeqCst));
+        if words != [0; 4] && layout.align() >= align_of::<u64>() {
+            // SAFETY: the block is still allocated, and was written when it was.
+            let block = unsafe { core::slice::from_raw_parts(block.cast::<u64>(), layout.size() / size_of::<u64>()) };
+            let holds = |word: &u64| *word != 0 && words.contains(word);
+            LEFT_BEHIND.fetch_add(usize::from(block.iter().any(holds)), SeqCst);
         }
         // SAFETY: as the caller says.
         unsafe { System.dealloc(block, layout) }
@@ -74,8 +90,49 @@ fn life(ckks: &Ckks, batch: usize, between: impl Fn()) -> Result<()> {
 /// Most ciphertexts at one time: one, and its rotations.
 const IN_FLIGHT: usize = 1 + ROTATIONS.len();
 
+/// Blocks that a call gives back with one of these words in them.
+fn left_behind<T>(words: [u64; 4], call: impl FnOnce() -> Result<T>) -> Result<usize> {
+    LEFT_BEHIND.store(0, SeqCst);
+    WORDS.iter().zip(words).for_each(|(watched, word)| watched.store(word, SeqCst));
+    let outcome = call().map(drop);
+    WORDS.iter().for_each(|watched| watched.store(0, SeqCst));
+    outcome.map(|()| LEFT_BEHIND.load(SeqCst))
+}
+
+#[test]
+fn plaintexts_leave_nothing_in_memory() -> Result<()> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for (q, p) in [([50, 40], [50]), ([31, 26], [31])] {
+        let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(10, &q, &p)?)?;
+        let mut random = Randomness::from_seed([1; 32]);
+        let secret = ckks.secret_key(&mut random)?;
+        let public = ckks.public_key(&secret, &mut random)?;
+        // one number in all slots: of the coefficients, the lowest is it times the scale, and all others are 0
+        let number = 0.731_058_578_630_004_9;
+        let numbers = [vec![Complex64::from(number); ckks.parameters().slots()], vec![Complex64::from(number)]];
+        let top = ckks.parameters().top_level();
+        let coefficient = (number * ckks.parameters().scale()).round();
+        let words = [number.to_bits(), coefficient as u64, coefficient.to_bits(), 0];
+        assert_ne!(left_behind(words, || Ok(drop(numbers.clone())))?, 0, "the test sees nothing");
+        assert_eq!(left_behind(words, || ckks.encode(&numbers, top))?, 0, "encode");
+        assert_eq!(left_behind(words, || ckks.constant(number, top, ckks.parameters().scale()))?, 0, "constant");
+        let encrypted = ckks.encrypt(&ckks.encode(&numbers, top)?, &public, &mut random)?;
+        let decrypted = ckks.decrypt(&encrypted, &secret)?;
+        let words = [0, 1, 2, 3].map(|slot| decrypted[0][slot].re.to_bits());
+        // the result is the caller's, and not given back
+        let mut kept = None;
+        let left = left_behind(words, || {
+            kept = Some(ckks.decrypt(&encrypted, &secret)?);
+            Ok(())
+        })?;
+        assert_eq!((left, kept), (0, Some(decrypted)), "decrypt");
+    }
+    Ok(())
+}
+
 #[test]
 fn a_cpu_takes_what_was_said() -> Result<()> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     for (log_n, q, p, batch) in [(12, vec![50; 8], vec![50; 2], 1), (11, vec![50; 6], vec![50; 3], 4)] {
         let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(log_n, &q, &p)?)?;
         let before = IN_USE.load(SeqCst);
@@ -95,6 +152,7 @@ fn a_cpu_takes_what_was_said() -> Result<()> {
 #[cfg(feature = "cuda")]
 #[test]
 fn a_gpu_takes_little_more_than_keys_and_ciphertexts() -> Result<()> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     use cudarc::driver::{CudaContext, result};
     use ringforge::testkit::Target;
 

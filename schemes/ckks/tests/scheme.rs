@@ -186,16 +186,49 @@ fn what_does_not_go_together_is_refused_by_name() -> Result<()> {
 }
 
 #[test]
-fn parameters_beyond_the_bound_go_by_name_alone() {
-    assert_eq!(Parameters::new(13, &[50, 39, 39, 39], &[51]).map(|parameters| parameters.bits()), Ok(218));
-    let most = [(12, 109), (13, 218), (14, 438), (15, 881), (16, 1772)];
-    for (log_n, bits) in most {
-        let q: Vec<u32> = vec![49; (bits - 60) / 49];
-        assert!(Parameters::new(log_n, &q, &[60]).is_ok(), "{log_n}");
-        assert!(matches!(Parameters::new(log_n, &[&q[..], &[49]].concat(), &[60]), Err(Error::Insecure { .. })));
+fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
+    let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
+    let c = scheme.ckks.clone();
+    let x = scheme.numbers(1, 1);
+    let a = scheme.encrypt(&x, 2)?;
+    // without a product before, a scale of about 1 would be left
+    assert!(matches!(c.rescale(&a), Err(Error::LowScale { .. })));
+    // a scale of 2^80 where 2^55 is left of the modulus
+    let square = c.square(&a, &scheme.relinearise)?;
+    assert!(matches!(c.drop_to(&square, 0), Err(Error::Scale { level: 0, .. })));
+    let dropped = c.drop_to(&square, 1)?;
+    scheme.check(&dropped, &each(&x, &x, |x, y| x * y), 1e-6);
+    // what can be written can be read, and nothing else
+    for written in [&a, &square, &dropped, &c.rescale(&square)?] {
+        assert_eq!(c.ciphertext_from_bytes(&c.ciphertext_to_bytes(written)?)?.scale(), written.scale());
     }
-    assert!(matches!(Parameters::new(17, &[50], &[50]), Err(Error::Insecure { most: 0, .. })));
-    assert!(Parameters::insecure(17, &[50], &[50]).is_ok());
+    let mut bytes = c.ciphertext_to_bytes(&a)?;
+    for scale in [f64::exp2(135.0), 0.5, -1.0, f64::NAN, f64::INFINITY] {
+        bytes[24..32].copy_from_slice(&scale.to_le_bytes());
+        assert!(matches!(c.ciphertext_from_bytes(&bytes), Err(Error::Malformed { .. })), "{scale}");
+    }
+    Ok(())
+}
+
+#[test]
+fn parameters_beyond_the_bound_go_by_name_alone() {
+    assert_eq!(Parameters::new(13, &[50, 38, 38, 38], &[50]).map(|parameters| parameters.bits()), Ok(214));
+    // the bounds themselves, in primes of 20 to 60 bits, and one bit more
+    for (log_n, bits) in [(11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)] {
+        let p = if bits < 100 { bits / 2 } else { 60 };
+        let (count, rest) = ((bits - p - 20) / 40, (bits - p - 20) % 40);
+        let q = |last: u32| [vec![40; count as usize], vec![last]].concat();
+        let exact = if bits < 100 { vec![bits - p] } else { q(20 + rest) };
+        assert_eq!(Parameters::new(log_n, &exact, &[p]).map(|found| found.bits()), Ok(bits), "{log_n}");
+        let mut beyond = exact;
+        *beyond.last_mut().expect("a prime") += 1;
+        let refused = Parameters::new(log_n, &beyond, &[p.max(beyond[0])]);
+        assert!(matches!(refused, Err(Error::Insecure { most, .. }) if most == bits), "{log_n}: {refused:?}");
+    }
+    for log_n in [9, 10] {
+        assert!(matches!(Parameters::new(log_n, &[20], &[20]), Err(Error::Insecure { .. })));
+        assert!(Parameters::insecure(log_n, &[20], &[20]).is_ok());
+    }
     for (log_n, q, p) in
         [(3, &[50][..], &[50][..]), (18, &[50], &[50]), (12, &[], &[50]), (12, &[50], &[]), (12, &[50], &[49])]
     {
