@@ -1,10 +1,11 @@
 // Runs one kernel on the CPU for tests: reads requests on standard input, answers each on standard output, until the input ends.
 //
-//   c++ FLAGS -c runner.cpp block.cpp
+//   c++ FLAGS -c runner.cpp
+//   c++ FLAGS -O2 -fno-sanitize=all [-DRF_HOST_ASAN=1] -c block.cpp
 //   c++ FLAGS -I<headers> -I<folder of prelude.cuh> -DRF_KERNEL_FILE='"/path/forward.cu"' -DRF_KERNEL=forward -DRF_PORTS=3 -DRF_NUMBERS=0
 //       -o runner kernel.cpp runner.o block.o
 //   FLAGS: -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing
-//          [-g1 -fsanitize=address,undefined -fno-sanitize-recover=all]
+//          [-g1 -fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all]
 //
 // The kernel: extern "C" __global__ void NAME(T*..., u64 numbers..., u64 first, u64 end).
 //

@@ -18,7 +18,7 @@ const IN_FULL: u32 = 90;
 /// Architectures for which a sample is compiled, or the whole catalogue with `RINGFORGE_CATALOGUE=whole`.
 const SAMPLED: [u32; 5] = [75, 80, 89, 100, 120];
 /// A sample has one kernel in this many, others for each architecture.
-const ONE_IN: usize = 8;
+const ONE_IN: usize = 16;
 /// Registers that a kernel may take beyond its budget: compilers of one version differ by less.
 const SLACK: u32 = 4;
 

@@ -33,8 +33,8 @@ use process::Runner;
 pub struct Options {
     /// Whether the address and undefined-behaviour sanitizers watch.
     pub sanitize: bool,
-    /// Orders of threads, each of which a launch is run in: 0 is ascending, 1 descending, any other number the seed of
-    /// a random order.
+    /// Orders of threads: 0 is ascending, 1 descending, any other number the seed of a random order. A launch runs in the
+    /// first one and in one of the others, which its number of items chooses: neighbouring batches take all of them.
     pub schedules: Vec<u64>,
     /// The device whose kernels are run.
     pub limits: Limits,
