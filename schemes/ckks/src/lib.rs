@@ -43,6 +43,8 @@
 struct Readme;
 
 mod bytes;
+#[cfg(test)]
+mod distributions;
 mod encoding;
 mod error;
 mod flooding;

@@ -115,7 +115,12 @@ impl Ckks {
         Ok(GaloisKeys { parameters: parameters.clone(), keys })
     }
 
-    fn switching_key(&self, secret: &SecretKey, switch: Switch, randomness: &mut Randomness) -> Result<SwitchingKey> {
+    pub(crate) fn switching_key(
+        &self,
+        secret: &SecretKey,
+        switch: Switch,
+        randomness: &mut Randomness,
+    ) -> Result<SwitchingKey> {
         let program = self.program(Operation::SwitchingKey(switch), self.top_level())?;
         let (seed, buffer) = self.key_from(&program, secret, randomness)?;
         Ok(SwitchingKey { parameters: self.0.parameters.clone(), seed, buffer })

@@ -38,7 +38,7 @@ pub struct Level {
     qp: Ring,
     /// That of the top level, which keys are of, and a switching key's elements side by side.
     key: Ring,
-    keys: Ring,
+    pub(crate) keys: Ring,
     /// Primes of P, and of a digit.
     special: usize,
     digits: usize,
@@ -281,7 +281,7 @@ fn uniform<'p>(p: &'p Pipeline, ring: &Ring) -> Value<'p> {
 }
 
 /// k^-1 modulo a power of two.
-fn inverse(k: u64, modulus: u64) -> u64 {
+pub(crate) fn inverse(k: u64, modulus: u64) -> u64 {
     let mut inverse = k; // right to 3 bits, and each step doubles them
     for _ in 0..5 {
         inverse = inverse.wrapping_mul(2u64.wrapping_sub(k.wrapping_mul(inverse)));
