@@ -214,8 +214,8 @@ fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
 fn parameters_beyond_the_bound_go_by_name_alone() {
     assert_eq!(Parameters::new(13, &[50, 38, 38, 38], &[50]).map(|parameters| parameters.bits()), Ok(214));
     // the bounds themselves, in primes of 20 to 60 bits, and one bit more
-    for (log_n, bits) in [(11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)] {
-        let p = if bits < 100 { bits / 2 } else { 60 };
+    for (log_n, bits) in [(11, 53u32), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3523)] {
+        let p = if bits < 100 { bits.div_ceil(2) } else { 60 };
         let (count, rest) = ((bits - p - 20) / 40, (bits - p - 20) % 40);
         let q = |last: u32| [vec![40; count as usize], vec![last]].concat();
         let exact = if bits < 100 { vec![bits - p] } else { q(20 + rest) };
