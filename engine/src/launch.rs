@@ -41,7 +41,8 @@ impl Launch {
     pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
     /// The process of this rank, 0 … size − 1, of so many, which find one another at `host:port`, an address of the first
-    /// one's. Its rank on its host is taken to be the same, its token to be empty.
+    /// one's. Its rank on its host is taken to be the same, its token to be empty: an address that is not loopback needs one
+    /// ([`Launch::with_token`]).
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a rank that is not below the size.

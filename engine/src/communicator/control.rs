@@ -3,6 +3,7 @@
 
 use core::fmt::Display;
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +20,12 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Who has connected says who it is within this.
 const GREETING: Duration = Duration::from_secs(2);
+
+/// The job's hash, the rank, and the number of processes.
+const GREETING_BYTES: usize = 40;
+
+/// How many may wait to say who they are, beside the processes of the job.
+const MOST_GUESTS: usize = 64;
 
 /// Where all processes agree: the rank of none.
 const NONE: u32 = u32::MAX;
@@ -37,6 +44,7 @@ type Peers = Vec<(usize, TcpStream)>;
 impl Control {
     /// Connects the processes of a launch; returns when all are there.
     pub(crate) fn join(launch: &Launch) -> Result<Self> {
+        check_token(launch)?;
         let (rank, timeout, deadline) = (launch.rank(), launch.timeout(), Instant::now() + launch.timeout());
         let peers = if rank == 0 { gather(launch, deadline)? } else { vec![(0, reach(launch, deadline)?)] };
         let this = Self { rank, timeout, peers: Mutex::new(Some(peers)) };
@@ -113,40 +121,101 @@ impl Control {
     }
 }
 
-/// Takes a connection of each other process.
+/// Refuses to meet over a network without a token: whoever connects first would be taken for a process of the job.
+fn check_token(launch: &Launch) -> Result<()> {
+    // an address that cannot be resolved is an error of its own later
+    let mut addresses = launch.address().to_socket_addrs().into_iter().flatten();
+    if !launch.token().is_empty() || addresses.all(|address| address.ip().is_loopback()) {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        job: format!("a launch of {} processes at {}", launch.size(), launch.address()),
+        why: "an address other than loopback needs a token: set RINGFORGE_TOKEN, or call Launch::with_token".into(),
+    })
+}
+
+/// Takes a connection of each other process. Those that connected and have not said who they are wait beside one another, and
+/// the deadline holds whatever they do.
 fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
     let cannot = |error: std::io::Error| lost(0, format!("it cannot listen at {}: {error}", launch.address()));
     let listener = TcpListener::bind(launch.address()).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     let mut peers: Vec<Option<TcpStream>> = (1..launch.size()).map(|_| None).collect();
+    let mut guests: VecDeque<Guest> = VecDeque::new();
     while let Some(missing) = peers.iter().position(Option::is_none) {
-        match listener.accept() {
-            // a rank that connects again has lost what it had
-            Ok((stream, _)) => {
-                if let Some((rank, stream)) = welcome(stream, launch)? {
-                    peers[rank - 1] = Some(stream);
+        if Instant::now() >= deadline {
+            let why = format!("it did not come to {} within {:?}", launch.address(), launch.timeout());
+            return Err(lost(missing + 1, why));
+        }
+        let came = listener.accept().ok().and_then(|(stream, _)| Guest::new(stream));
+        let nobody = came.is_none();
+        guests.extend(came);
+        // the oldest one makes room, so that strangers do not take all connections that a process can have
+        if guests.len() > MOST_GUESTS + launch.size() {
+            guests.pop_front();
+        }
+        for mut guest in core::mem::take(&mut guests) {
+            match guest.listen() {
+                Heard::Nothing => {}
+                Heard::Part => guests.push_back(guest),
+                Heard::Greeting => {
+                    // a rank that connects again has lost what it had
+                    if let Some((rank, stream)) = welcome(guest, launch)? {
+                        peers[rank - 1] = Some(stream);
+                    }
                 }
             }
-            Err(_) if Instant::now() < deadline => std::thread::sleep(PAUSE),
-            Err(_) => {
-                let why = format!("it did not come to {} within {:?}", launch.address(), launch.timeout());
-                return Err(lost(missing + 1, why));
-            }
+        }
+        if nobody {
+            std::thread::sleep(PAUSE);
         }
     }
     Ok((1..).zip(peers.into_iter().flatten()).collect())
 }
 
-/// Who has connected, if it is of this job.
-fn welcome(mut stream: TcpStream, launch: &Launch) -> Result<Option<(usize, TcpStream)>> {
-    let mut greeting = [0; 40];
-    let is_ready = stream.set_nonblocking(false).is_ok() && stream.set_nodelay(true).is_ok();
-    if !is_ready || receive(&mut stream, 0, &mut greeting, Instant::now() + GREETING).is_err() {
-        return Ok(None);
+/// A connection from someone who has not said all of their greeting.
+struct Guest {
+    stream: TcpStream,
+    greeting: [u8; GREETING_BYTES],
+    received: usize,
+    until: Instant,
+}
+
+/// What a look at a guest shows.
+enum Heard {
+    /// They have ended, or said too little in time.
+    Nothing,
+    Part,
+    Greeting,
+}
+
+impl Guest {
+    fn new(stream: TcpStream) -> Option<Self> {
+        stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).ok()?;
+        Some(Self { stream, greeting: [0; GREETING_BYTES], received: 0, until: Instant::now() + GREETING })
     }
+
+    /// Takes what has come, without waiting.
+    fn listen(&mut self) -> Heard {
+        match self.stream.read(&mut self.greeting[self.received..]) {
+            Ok(0) => return Heard::Nothing,
+            Ok(count) => self.received += count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return Heard::Nothing,
+        }
+        match self.received {
+            GREETING_BYTES => Heard::Greeting,
+            _ if Instant::now() < self.until => Heard::Part,
+            _ => Heard::Nothing,
+        }
+    }
+}
+
+/// Who has greeted, if they are of this job.
+fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Launch) -> Result<Option<(usize, TcpStream)>> {
     let number = |at: usize| greeting[at..at + 4].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
     let (job, rank, size) = (&greeting[..32], number(32), number(36));
-    if job != of_job(launch) || rank == 0 {
+    if job != of_job(launch) || rank == 0 || stream.set_nonblocking(false).is_err() {
         return Ok(None);
     }
     if size != launch.size() || rank >= size {
@@ -276,6 +345,55 @@ mod tests {
             Control::join(&launch)?.agree("the same")
         });
         assert_eq!(outcomes, [Ok(()), Ok(())]);
+    }
+
+    #[test]
+    fn strangers_do_not_hold_up_the_deadline() {
+        let launch = launches(2, Duration::from_millis(500)).remove(0);
+        let (address, done) = (launch.address().to_owned(), std::sync::atomic::AtomicBool::new(false));
+        let (began, outcome) = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut silent = Vec::new();
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    silent.extend(TcpStream::connect(&address));
+                    std::thread::sleep(20 * PAUSE);
+                }
+            });
+            let began = Instant::now();
+            let outcome = Control::join(&launch);
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            (began.elapsed(), outcome)
+        });
+        assert!(matches!(outcome, Err(Error::Rank { rank: 1, .. })), "{outcome:?}");
+        assert!(began < Duration::from_secs(2), "{began:?}");
+    }
+
+    #[test]
+    fn strangers_do_not_hold_up_who_comes() {
+        let outcomes = each(launches(2, LONG), |launch| {
+            let mut silent = Vec::new();
+            if launch.rank() == 1 {
+                std::thread::sleep(20 * PAUSE);
+                silent.extend((0..100).filter_map(|_| TcpStream::connect(launch.address()).ok()));
+            }
+            let began = Instant::now();
+            Control::join(&launch)?.agree("the same")?;
+            Ok::<_, Error>(began.elapsed())
+        });
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Ok(time) if *time < GREETING)), "{outcomes:?}");
+    }
+
+    #[test]
+    fn no_group_meets_over_a_network_without_a_token() {
+        for rank in [0, 1] {
+            let launch = Launch::new(rank, 2, "0.0.0.0:0").unwrap().with_timeout(Duration::from_millis(100));
+            let refused = Control::join(&launch);
+            assert!(
+                matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("RINGFORGE_TOKEN")),
+                "{refused:?}"
+            );
+            assert!(matches!(Control::join(&launch.with_token("a job")), Err(Error::Rank { .. })));
+        }
     }
 
     #[test]
