@@ -232,6 +232,9 @@ impl fmt::Display for Plan {
                 }
             }
         }
-        Ok(())
+        let args = self.args.iter().filter(|arg| arg.secret).map(|arg| arg.name.replace(' ', "_"));
+        let temps = self.temps.iter().enumerate().filter(|(_, temp)| temp.secret).map(|(i, _)| format!("temp{i}"));
+        let secret: Vec<String> = args.chain(temps).collect();
+        if secret.is_empty() { Ok(()) } else { write!(f, "\n  secret: {}", secret.join(", ")) }
     }
 }

@@ -210,6 +210,33 @@ fn copies_of_secrets_are_secret() -> Result<()> {
     Ok(())
 }
 
+/// Whoever reads a view says that it is secret: of an argument of any kind, by a port or by the value, before and after
+/// something else reads it.
+#[test]
+fn views_of_secrets_are_secret() -> Result<()> {
+    for (takes_views, by_port, first) in (0..8).map(|i| (i & 1 == 1, i & 2 == 2, i & 4 == 4)) {
+        let p = Pipeline::new("secrets", &Planner::default());
+        let keys = p.bytes("secret keys", 192);
+        let part = keys.part(32..160).part(32..96);
+        let kernel = |is_secret| {
+            let mut kernel = AddOne { ports: [Port::input(64), Port::output(1)], ..AddOne::new(takes_views, true) };
+            kernel.ports[0].secret = is_secret;
+            kernel
+        };
+        let reads = || p.step(kernel(false), &[keys.part(0..64)]);
+        let before = first.then(reads);
+        let [sum] = p.step(kernel(by_port), &[if by_port { part } else { part.secret() }]);
+        let after = (!first).then(reads);
+        p.output("sum", sum);
+        before.into_iter().chain(after).for_each(|[other]| p.output("other", other));
+        let plan = p.build()?;
+        let is_secret = |name| plan.arg(name).is_some_and(|arg| arg.secret);
+        assert!(is_secret("secret keys") && is_secret("sum") != by_port, "{takes_views} {by_port} {first}: {plan}");
+        assert!(plan.to_string().contains("secret: secret_keys"), "{plan}");
+    }
+    Ok(())
+}
+
 /// A step that reads limbs which were joined from copies says that they are secret.
 #[test]
 fn what_secret_copies_are_of_is_secret() -> Result<()> {

@@ -87,6 +87,8 @@ pub(super) struct Graph {
     copies: Vec<(Id, Id)>,
     /// Values that are secret, and so is all that is made of them.
     secrets: Vec<Id>,
+    /// Values that are secret themselves, whether or not it was known what they hold when that was said.
+    kept_secret: BTreeSet<Id>,
 }
 
 impl Kind {
@@ -333,6 +335,8 @@ impl Graph {
 
     /// What steps made of values that were marked is secret.
     pub(super) fn keep_derived_secret(&mut self) {
+        // what an input holds may have become known after a view of it was said to be secret
+        self.kept_secret.clone().into_iter().for_each(|id| self.keep_secret(id));
         let roots = |graph: &Self, id: Id| graph.all_sources(id).into_iter().map(|(id, _)| id).chain([id]);
         let mut secrets: BTreeSet<Id> = self.secrets.iter().flat_map(|&id| roots(self, id)).collect();
         for step in 0..if secrets.is_empty() { 0 } else { self.steps.len() } {
@@ -355,6 +359,7 @@ impl Graph {
 
     /// What a value holds is secret, and so is the memory that it is in.
     fn keep_secret(&mut self, id: Id) {
+        self.kept_secret.insert(id);
         let sources = self.all_sources(id).into_iter().map(|(source, _)| source);
         for id in sources.chain([id, self.home(id).0]).collect::<Vec<_>>() {
             self.nodes[id].kind.iter_mut().for_each(|kind| kind.secret = true);

@@ -20,6 +20,9 @@ static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 /// Words to look for, 0 for none.
 static WORDS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+/// Bytes of the smallest block to look into: vectors of coefficients have more, and in a small block a word may be padding that
+/// was copied from the stack.
+const SMALLEST: usize = 1024;
 /// Blocks that were given back with one of them.
 static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
 /// Tests that count or look go one after another.
@@ -42,7 +45,7 @@ unsafe impl GlobalAlloc for Counting {
             IN_USE.fetch_sub(layout.size(), SeqCst);
         }
         let words = WORDS.each_ref().map(|word| word.load(SeqCst));
-        if words != [0; 4] && layout.align() >= align_of::<u64>() {
+        if words != [0; 4] && layout.size() >= SMALLEST && layout.align() >= align_of::<u64>() {
             // SAFETY: the block is still allocated, and was written when it was.
             let block = unsafe { core::slice::from_raw_parts(block.cast::<u64>(), layout.size() / size_of::<u64>()) };
             let holds = |word: &u64| *word != 0 && words.contains(word);
