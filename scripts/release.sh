@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a release runs besides CI: CONTRIBUTING.md says what each step is for and what it costs.
+# Runs what a release needs besides CI. CONTRIBUTING.md says what each step is for and what it costs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0 RUSTFLAGS="-D warnings"

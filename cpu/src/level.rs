@@ -1,4 +1,4 @@
-//! Which instructions loops and vectors use: those that this CPU has, unless a test chooses others.
+//! The instructions that loops and vectors use: those that this CPU reports, unless a test chooses others.
 
 #[cfg(feature = "levels")]
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -6,11 +6,11 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// A choice of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// What this CPU says it has.
+    /// The instructions that this CPU reports.
     Detected,
-    /// What every CPU of this architecture has.
+    /// The baseline of the architecture.
     Baseline,
-    /// AVX2, BMI1, BMI2 and ADX, whatever the CPU says. Valgrind runs ADX and does not say so.
+    /// AVX2, BMI1, BMI2 and ADX, without asking the CPU. Valgrind runs ADX but does not report it.
     Avx2,
 }
 

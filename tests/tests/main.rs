@@ -1,4 +1,4 @@
-//! What crosses crates.
+//! Tests that cross crates.
 
 mod algebra;
 mod arithmetic;

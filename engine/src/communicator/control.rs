@@ -121,7 +121,7 @@ impl Control {
     }
 }
 
-/// Refuses to meet over a network without a token: whoever connects first would be taken for a process of the job.
+/// Refuses to meet over a network without a token, because any process that connects first would be taken for one of the job.
 fn check_token(launch: &Launch) -> Result<()> {
     // an address that cannot be resolved is an error of its own later
     let mut addresses = launch.address().to_socket_addrs().into_iter().flatten();
@@ -134,8 +134,8 @@ fn check_token(launch: &Launch) -> Result<()> {
     })
 }
 
-/// Takes a connection of each other process. Those that connected and have not said who they are wait beside one another, and
-/// the deadline holds whatever they do.
+/// Accepts a connection from every other process. Connections that have not sent a whole greeting wait side by side, so the
+/// deadline holds whatever they do.
 fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
     let cannot = |error: std::io::Error| lost(0, format!("it cannot listen at {}: {error}", launch.address()));
     let listener = TcpListener::bind(launch.address()).map_err(cannot)?;
@@ -173,7 +173,7 @@ fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
     Ok((1..).zip(peers.into_iter().flatten()).collect())
 }
 
-/// A connection from someone who has not said all of their greeting.
+/// A connection that has not sent its whole greeting.
 struct Guest {
     stream: TcpStream,
     greeting: [u8; GREETING_BYTES],
@@ -181,9 +181,9 @@ struct Guest {
     until: Instant,
 }
 
-/// What a look at a guest shows.
+/// The state of a guest's greeting.
 enum Heard {
-    /// They have ended, or said too little in time.
+    /// The connection has ended, or the greeting did not come in time.
     Nothing,
     Part,
     Greeting,

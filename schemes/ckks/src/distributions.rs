@@ -1,5 +1,5 @@
-//! What keys and ciphertexts are made of is distributed as the scheme says: each test refuses a change that leaves decryption
-//! right and takes the security away. `scripts/planted-faults.sh` makes these changes.
+//! Tests that keys and ciphertexts have the distributions of the scheme. Each refuses a fault that leaves decryption right and
+//! takes the security away; `scripts/planted-faults.sh` plants these faults.
 
 use ringforge::{Buffer, Engine, Pipeline, Value};
 
@@ -72,7 +72,7 @@ fn mean_square(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64
 }
 
-/// Asserts that a share of so many is what is wanted, within six deviations.
+/// Asserts that a fraction of `count` samples equals `wanted` within six standard deviations.
 #[track_caller]
 fn assert_share(found: usize, count: usize, wanted: f64) {
     let (found, deviation) = (found as f64 / count as f64, (wanted * (1.0 - wanted) / count as f64).sqrt());

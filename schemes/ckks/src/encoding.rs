@@ -76,7 +76,7 @@ impl Encoding {
     }
 }
 
-/// Memory for so many complex numbers, which is wiped when it goes.
+/// Memory for `count` complex numbers, wiped on drop.
 fn wiped(count: usize) -> Zeroizing<Vec<f64>> {
     Zeroizing::new(vec![0.0; 2 * count])
 }

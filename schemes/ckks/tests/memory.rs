@@ -1,5 +1,5 @@
-//! What is allocated, against what the library said before, and what plaintexts leave in memory that is given back.
-// an allocator that counts and looks
+//! Tests of memory: `Ckks::memory` predicts what is allocated, and freed blocks hold no plaintext.
+// the allocator counts blocks, and looks into those that are freed
 #![allow(unsafe_code)]
 
 use core::alloc::{GlobalAlloc, Layout};

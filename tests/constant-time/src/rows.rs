@@ -111,7 +111,7 @@ fn job(job: &Job, rng: &mut Bytes) -> Outcome {
     Ok(())
 }
 
-/// Transforms and products of the engine, products by the lift, conversions between bases, and what lies between transforms.
+/// Runs transforms, products, products via a larger NTT, and conversions between bases on secrets.
 pub(crate) fn all(rng: &mut Bytes) -> Outcome {
     transforms::<u32>(OF_32_BITS, rng)?;
     transforms::<u64>(OF_64_BITS, rng)?;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// What valgrind is told of bytes.
+/// The state of bytes that valgrind is told.
 #[derive(Clone, Copy)]
 pub(crate) enum Told {
     /// They count as not initialised, which nothing may depend on.

@@ -1,4 +1,4 @@
-//! What handles secrets takes the same time whatever they are, as machine code.
+//! Code that handles secrets takes the same time whatever they are: checks of the machine code.
 //!
 //! The named functions, and all that they call, divide nothing by hardware, whose time tells of its operands. Lengths and
 //! other public numbers are divided, so each division is looked up: the source function that it comes from, inlined or

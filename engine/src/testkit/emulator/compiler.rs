@@ -15,12 +15,13 @@ use crate::source::Source;
 const FLAGS: &[&str] = &["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-I."];
 /// What the compiler's result is called at first.
 const MADE: &str = "made";
-/// What null pointers and objects' sizes would be checked for, the address sanitizer finds too.
+/// Null pointers and object sizes are left out, because the address sanitizer finds both.
 const SANITIZE: &[&str] =
     &["-g1", "-fsanitize=address,undefined", "-fno-sanitize=null,object-size", "-fno-sanitize-recover=all"];
-/// A linker that takes half the time of the usual one, where there is one.
+/// Takes half the time of the default linker. Used if it is installed.
 const LINKER: &str = "-fuse-ld=gold";
-/// For block.cpp, which schedules threads and is not under test: fast, without sanitizers, which it still tells of its stacks.
+/// Flags of block.cpp, which schedules threads and is not under test: it is fast, has no sanitizers, and announces its stacks
+/// to them.
 const SCHEDULER: &[&str] = &["-O2", "-fno-sanitize=all"];
 const TELLS_SANITIZER: &str = "-DRF_HOST_ASAN=1";
 

@@ -50,7 +50,7 @@ struct Slab {
     shapes: Vec<Option<Shape>>,
 }
 
-/// The rounds of a launch of so many items: the first of so many schedules, and one of the others.
+/// The rounds that a launch runs: the first schedule, and another one that depends on its number of items.
 fn rounds(schedules: usize, items: usize) -> impl Iterator<Item = usize> {
     core::iter::once(0).chain((schedules > 1).then(|| 1 + items % (schedules - 1)))
 }
