@@ -64,7 +64,8 @@ pub fn select(first: bool, a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
 
 /// The same number, about which the compiler knows nothing.
 #[inline(always)]
-fn opaque(x: u64) -> u64 {
+#[must_use]
+pub fn opaque(x: u64) -> u64 {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     {
         let mut x = x;

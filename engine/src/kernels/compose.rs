@@ -7,7 +7,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
-use ringforge_cpu::choice::{is_below, mask};
+use ringforge_cpu::choice::{is_below, opaque};
 
 use crate::error::{Error, Result};
 use crate::job::Op;
@@ -103,9 +103,9 @@ impl Compose {
             above += carry as u64;
         }
         above = above.wrapping_sub(subtract(to, &self.product, estimate >> 56));
-        // masks, not booleans: `a | b` of two comparisons can become a branch on the first one
-        let exceeds = mask(above != 0) | !mask(is_below(to, &self.product));
-        subtract(to, &self.product, exceeds & 1);
+        // the sign of what would be left above: a comparison with 0 became a branch here
+        let left = above.wrapping_sub(u64::from(is_below(to, &self.product)));
+        subtract(to, &self.product, opaque(left >> 63) ^ 1);
     }
 }
 

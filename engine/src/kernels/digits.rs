@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
+use ringforge_cpu::choice::mask;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Port};
@@ -94,8 +95,7 @@ impl FromLimb {
     /// The integer in (−q/2, q/2] that a stored word stands for.
     fn centred(&self, word: u64) -> i64 {
         let (x, q) = (self.q.mul(word, self.factor), self.q.d >> self.q.shift);
-        let above = u64::from(x > q / 2).wrapping_neg();
-        x.wrapping_sub(q & above) as i64
+        x.wrapping_sub(q & mask(x > q / 2)) as i64
     }
 
     fn words(&self) -> [u64; 4] {

@@ -39,7 +39,12 @@ const OF_256_BITS: &[&str] = &[
 ];
 
 /// Rings without a transform of their own, whose products go through a larger one.
-const LIFTED: &[&str] = &["4591 : x^17 - x - 1", "8192 : x^64 + 1", "18446744073709551615 : x^9 - 3x^8 + 5"];
+const LIFTED: &[&str] = &[
+    "4591 : x^17 - x - 1",
+    "8192 : x^64 + 1",
+    "18446744073709551615 : x^9 - 3x^8 + 5",
+    "57896044618658097711785492504343953926634992332820282019728792003956564819949 : x^9 - x - 1",
+];
 
 /// Bases of several moduli.
 const BASES: &[&str] = &[
@@ -47,6 +52,8 @@ const BASES: &[&str] = &[
     "4, 3, 25, 49, 121 : x^32 + 1",
     "1152921504606830593, 1152921504606748673, 1152921504606683137 : x^32 + 1",
     "256, 81 : x^32 + 1",
+    // beyond what sums of few small moduli take
+    "2305843009213693951, 18446744073709551615, 97 : x^32 + 1",
 ];
 
 /// Chooses the instructions: `detected`, `baseline` or `avx2`.

@@ -3,6 +3,8 @@
 use super::part::Part;
 use crate::error::{Error, Result};
 use crate::job::Op;
+use ringforge_cpu::choice::mask;
+
 use crate::kernels::crt::{Divisor, Stored, sub_mod};
 use crate::kernels::rns::{self, MAX_MODULI, Weighted};
 use crate::modulus::{Modulus, low_u64};
@@ -88,7 +90,8 @@ impl Many {
         let mut digits = [[0; MAX_MODULI]; TILE];
         for start in (0..columns).step_by(TILE) {
             let count = TILE.min(columns - start);
-            let mut above_half = [false; TILE];
+            // masks
+            let mut above_half = [0; TILE];
             for (i, (Source { before, q, factor, half }, from)) in
                 self.sources.iter().zip(from.chunks_exact(n)).enumerate()
             {
@@ -96,15 +99,16 @@ impl Many {
                 for ((digits, above_half), x) in digits.iter_mut().zip(&mut above_half).zip(from) {
                     let x = sub_mod(x.get(), before.sum(&digits[..i]), *q);
                     let digit = before.divisor.mul(x, *factor);
-                    *above_half = (digit > *half) | (digit == *half) & *above_half;
+                    *above_half = mask(digit > *half) | mask(digit == *half) & *above_half;
                     digits[i] = digit;
                 }
             }
             for (Target { digits: weighted, p, product }, to) in self.targets.iter().zip(&mut rows) {
                 let to = &mut to[start..][..count];
-                for ((digits, &above_half), to) in digits.iter().zip(&above_half).zip(to) {
+                let product = if self.centred { *product } else { 0 };
+                for ((digits, above_half), to) in digits.iter().zip(&above_half).zip(to) {
                     let x = weighted.sum(&digits[..self.sources.len()]);
-                    *to = T::put(sub_mod(x, if above_half && self.centred { *product } else { 0 }, *p));
+                    *to = T::put(sub_mod(x, product & above_half, *p));
                 }
             }
         }
