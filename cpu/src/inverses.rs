@@ -6,11 +6,12 @@
 
 use bytemuck::Zeroable;
 
+use crate::Limbs;
 use crate::field::Field;
 use crate::shape::MAX_BASE;
 use crate::simd::wide;
 use crate::tree::Tree;
-use crate::{Limbs, wipe};
+use crate::wipe::Wiped;
 
 /// Coefficients of half the largest leaf.
 type Half<F> = [<F as Field>::Word; MAX_BASE / 2];
@@ -24,7 +25,7 @@ pub(crate) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Limbs, one: F::Word, row:
         || {
             let field = tree.field;
             let leaves = tree.shape.leaves();
-            let mut memory = vec![F::Word::zeroed(); 3 * leaves];
+            let mut memory = Wiped::zeros(3 * leaves);
             let (norms, products) = memory.split_at_mut(leaves);
             match tree.leaf_constants() {
                 [] => {
@@ -40,7 +41,6 @@ pub(crate) fn invert<F: Field>(tree: &Tree<'_, F>, q: &Limbs, one: F::Word, row:
             for (leaf, norm) in row.chunks_exact_mut(tree.shape.base).zip(norms) {
                 leaf.iter_mut().for_each(|x| *x = mul(&field, *x, *norm));
             }
-            wipe::bytes(bytemuck::cast_slice_mut(&mut memory));
             exist
         },
     )

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use std::borrow::Cow;
 
-use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut, pod_read_unaligned};
+use bytemuck::{Pod, cast_slice, cast_slice_mut, pod_read_unaligned};
 
 use crate::base::{products, restored_products};
 use crate::field::{Field, Store, one};
@@ -15,6 +15,7 @@ use crate::order::Reorder;
 use crate::shape::Shape;
 use crate::threads::{self, TASK_BYTES};
 use crate::tree::{Origin, Tree};
+use crate::wipe::Wiped;
 use crate::{Modulus, Roots};
 
 /// Values that are worked on together, and the products that are summed before a reduction.
@@ -163,20 +164,20 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
         }
     }
 
-    /// The same for residues that are only read.
-    fn reduced<'w>(&self, row: usize, words: &'w [S]) -> Cow<'w, [S]> {
-        let mut words = Cow::Borrowed(words);
-        if self.rows.any_word {
-            self.reduce(row, words.to_mut());
+    /// The same for residues that are only read: they, or what `memory` then holds.
+    fn reduced<'w>(&self, row: usize, words: &'w [S], memory: &'w mut Wiped<S>) -> &'w [S] {
+        if !self.rows.any_word {
+            return words;
         }
-        words
+        memory.set(words.iter().copied());
+        self.reduce(row, memory);
+        memory
     }
 
     /// Reads residues that other layers left in [0, k·q) as relaxed words.
-    fn load_between(&self, row: usize, from: &[S], to: &mut Vec<F::Word>) {
+    fn load_between(&self, row: usize, from: &[S], to: &mut Wiped<F::Word>) {
         let (field, one) = (self.tree(row).field, &self.ones[self.modulus(row)]);
-        to.clear();
-        to.extend(from.iter().map(|x| field.mul(x.load(), one)));
+        to.set(from.iter().map(|x| field.mul(x.load(), one)));
     }
 
     /// The constants β of all leaves in the order of the values, for each of the moduli; empty where leaves have degree 1.
@@ -193,10 +194,10 @@ impl<'a, F: Field, S: Store<F::Word>> Trees<'a, F, S> {
     fn multiply(&self, operands: [&[u8]; 2], out: &mut [S], put: impl Fn(&F, &mut S, F::Word) + Sync) {
         let (betas, n) = (self.leaf_constants(), self.rows.shape.n);
         let operands = operands.map(cast_slice::<_, S>);
-        self.each(out, |i, row, (): &mut ()| {
+        self.each(out, |i, row, [a, b]: &mut [Wiped<S>; 2]| {
             let (tree, betas) = (self.tree(i), &betas[self.modulus(i)]);
-            let operands = operands.map(|words| self.reduced(i, &words[i * n..][..n]));
-            let operands = operands.each_ref().map(|words| &**words);
+            let operands = operands.map(|words| &words[i * n..][..n]);
+            let operands = [self.reduced(i, operands[0], a), self.reduced(i, operands[1], b)];
             let put = |out: &mut S, product| put(&tree.field, out, product);
             restored_products(tree, self.rows.restore, betas, operands, row, &put);
         });
@@ -207,7 +208,7 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
     fn forward(&self, data: &mut [u8]) {
         let is_whole = self.is_first() && self.is_last();
         let order = (self.rows.natural && self.is_last()).then(|| Reorder::to_natural(self.rows.shape));
-        self.each(cast_slice_mut(data), |i, row, memory: &mut Vec<F::Word>| {
+        self.each(cast_slice_mut(data), |i, row, memory: &mut Wiped<F::Word>| {
             let tree = self.tree(i);
             if self.is_first() {
                 self.reduce(i, row);
@@ -216,8 +217,7 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
                 if order.is_none() && in_place(row, |words| tree.forward(words)) {
                     return;
                 }
-                memory.clear();
-                memory.extend(row.iter().map(|x| x.load()));
+                memory.set(row.iter().map(|x| x.load()));
                 tree.forward(memory);
             } else {
                 self.load_between(i, row, memory);
@@ -225,7 +225,7 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
             }
             match &order {
                 Some(order) => order.apply(memory, row, S::store),
-                None => row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word)),
+                None => row.iter_mut().zip(memory.iter()).for_each(|(x, word)| *x = S::store(*word)),
             }
         });
     }
@@ -233,7 +233,7 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
     fn inverse(&self, data: &mut [u8]) {
         let is_whole = self.is_first() && self.is_last();
         let order = (self.rows.natural && self.is_last()).then(|| Reorder::to_tree(self.rows.shape));
-        self.each(cast_slice_mut(data), |i, row, memory: &mut Vec<F::Word>| {
+        self.each(cast_slice_mut(data), |i, row, memory: &mut Wiped<F::Word>| {
             let tree = self.tree(i);
             if self.is_last() {
                 self.reduce(i, row);
@@ -243,7 +243,7 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
             }
             match &order {
                 Some(order) => {
-                    memory.resize(row.len(), F::Word::zeroed());
+                    memory.set_len(row.len());
                     order.apply(row, memory, S::load);
                 }
                 None => self.load_between(i, row, memory),
@@ -252,17 +252,16 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
                 true => tree.inverse(memory, Origin::Values),
                 false => tree.inverse_part(&self.rows.part, memory),
             }
-            row.iter_mut().zip(&*memory).for_each(|(x, word)| *x = S::store(*word));
+            row.iter_mut().zip(memory.iter()).for_each(|(x, word)| *x = S::store(*word));
         });
     }
 
     fn ring_mul(&self, operands: [&[u8]; 2], out: &mut [u8]) {
         let (operands, n) = (operands.map(cast_slice::<_, S>), self.rows.shape.n);
-        self.each(cast_slice_mut(out), |i, row, [x, y, z]: &mut [Vec<F::Word>; 3]| {
+        self.each(cast_slice_mut(out), |i, row, ([x, y, z], memory): &mut ([Wiped<F::Word>; 3], Wiped<S>)| {
             let tree = self.tree(i);
             for (words, operand) in iter::zip([&mut *x, &mut *y], operands) {
-                words.clear();
-                words.extend(self.reduced(i, &operand[i * n..][..n]).iter().map(|x| x.load()));
+                words.set(self.reduced(i, &operand[i * n..][..n], memory).iter().map(|x| x.load()));
             }
             if size_of_val(&**x) > TASK_BYTES {
                 threads::join(|| tree.forward(x), || tree.forward(y));
@@ -275,9 +274,9 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
                 tree.inverse(words, Origin::Products);
             };
             if !in_place(row, finish) {
-                z.resize(n, F::Word::zeroed());
+                z.set_len(n);
                 finish(z);
-                row.iter_mut().zip(z).for_each(|(x, word)| *x = S::store(*word));
+                row.iter_mut().zip(z.iter()).for_each(|(x, word)| *x = S::store(*word));
             }
         });
     }
@@ -304,15 +303,17 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
             let first = |element: usize| (element * limbs + row) * n;
             let key_row = if row < of.own { row } else { row + of.limbs - limbs };
             let key = |element: usize| (element * of.limbs + key_row) * n;
+            let mut memory = [(); 2].map(|()| Wiped::default());
             for (tile, sums) in sums.chunks_mut(TILE).enumerate() {
                 let tile = |first: usize| first + tile * TILE..first + tile * TILE + sums.len();
                 let mut totals = [None; TILE];
                 for group in (0..count).step_by(MOST_PRODUCTS) {
                     let mut products = [field.wide_zero(); TILE];
                     for j in group..count.min(group + MOST_PRODUCTS) {
-                        let x = self.reduced(row, &values[tile(first(item * count + j))]);
-                        let y = self.reduced(row, &keys[tile(key((item * of.sets + set) * of.count + j))]);
-                        for (product, (x, y)) in products.iter_mut().zip(x.iter().zip(&*y)) {
+                        let [for_x, for_y] = &mut memory;
+                        let x = self.reduced(row, &values[tile(first(item * count + j))], for_x);
+                        let y = self.reduced(row, &keys[tile(key((item * of.sets + set) * of.count + j))], for_y);
+                        for (product, (x, y)) in products.iter_mut().zip(x.iter().zip(y)) {
                             *product = field.wide_mad(*product, x.load(), y.load());
                         }
                     }

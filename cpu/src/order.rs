@@ -1,9 +1,10 @@
 //! Tree order and natural order of leaves: each is the other with its digits reversed.
 
-use bytemuck::Zeroable;
+use bytemuck::Pod;
 
 use crate::shape::Shape;
 use crate::threads::{self, TASK_BYTES};
+use crate::wipe::Wiped;
 
 /// Leaves on one side of a tile, at least: enough to use whole cache lines on both sides.
 const TILE: usize = 16;
@@ -54,7 +55,7 @@ impl Reorder {
     pub(crate) fn apply<A, B>(&self, from: &[A], to: &mut [B], map: impl Fn(A) -> B + Sync + Copy)
     where
         A: Copy + Send + Sync,
-        B: Zeroable + Copy + Send + Sync,
+        B: Pod + Send + Sync,
     {
         let slab = self.head.len() * self.middle.len() * self.unit;
         // the slabs of the result and the last digits that lead there
@@ -66,16 +67,16 @@ impl Reorder {
     fn slabs<A, B>(&self, sources: &[usize], slab: usize, from: &[A], to: &mut [B], map: impl Fn(A) -> B + Sync + Copy)
     where
         A: Copy + Send + Sync,
-        B: Zeroable + Copy + Send + Sync,
+        B: Pod + Send + Sync,
     {
-        if size_of_val(to) > TASK_BYTES && sources.len() >= TILE / 2 && rayon::current_num_threads() > 1 {
+        if size_of_val(to) > TASK_BYTES && sources.len() >= TILE / 2 && threads::count() > 1 {
             let (left, right) = sources.split_at(sources.len() / 2);
             let (a, b) = to.split_at_mut(left.len() * slab);
             threads::join(|| self.slabs(left, slab, from, a, map), || self.slabs(right, slab, from, b, map));
             return;
         }
         let run = self.head.len() * self.unit;
-        let mut tile = vec![B::zeroed(); sources.len() * run];
+        let mut tile = Wiped::<B>::zeros(sources.len() * run);
         for (middle, &place) in self.middle.iter().enumerate() {
             for (head, &column) in self.head.iter().enumerate() {
                 let row = &from[(head * self.middle.len() + middle) * self.tail.len() * self.unit..];

@@ -1,11 +1,68 @@
 //! Wiping: memory that held secrets is overwritten with zeros, and no compiler leaves that out.
 
+use core::ops::{Deref, DerefMut};
+
+use bytemuck::{Pod, cast_slice_mut};
 use zeroize::optimization_barrier;
 
 /// Overwrites bytes with zeros, as fast as plain stores do it.
 pub fn bytes(bytes: &mut [u8]) {
     bytes.fill(0);
     optimization_barrier(bytes);
+}
+
+/// Numbers that may be secret, in memory that is wiped before it is freed.
+#[expect(missing_debug_implementations, reason = "they may be secret")]
+pub struct Wiped<T: Pod>(Vec<T>);
+
+impl<T: Pod> Wiped<T> {
+    /// So many zeros.
+    #[must_use]
+    pub fn zeros(len: usize) -> Self {
+        Self(vec![T::zeroed(); len])
+    }
+
+    /// Holds so many numbers from now on: those that it held, or zeros.
+    pub fn set_len(&mut self, len: usize) {
+        if len > self.0.len() {
+            *self = Self::zeros(len);
+        } else {
+            bytes(cast_slice_mut(&mut self.0[len..]));
+            self.0.truncate(len);
+        }
+    }
+
+    /// Holds these numbers from now on.
+    pub fn set(&mut self, numbers: impl ExactSizeIterator<Item = T>) {
+        self.set_len(numbers.len());
+        self.0.iter_mut().zip(numbers).for_each(|(x, number)| *x = number);
+    }
+}
+
+impl<T: Pod> Default for Wiped<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Pod> Deref for Wiped<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Pod> DerefMut for Wiped<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Pod> Drop for Wiped<T> {
+    fn drop(&mut self) {
+        bytes(cast_slice_mut(&mut self.0));
+    }
 }
 
 #[cfg(test)]
