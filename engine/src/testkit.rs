@@ -20,6 +20,7 @@ pub mod inject;
 pub mod naive;
 mod samples;
 mod scheme;
+mod stages;
 mod target;
 
 pub use compare::{Compiled, check_plan, difference};

@@ -74,13 +74,18 @@ pub fn in_place(kernel: impl Kernel + 'static) -> Result<NamedPlan> {
     Ok(NamedPlan::new("mix", one_step(kernel, &["words", "words"])?))
 }
 
-/// The plan of [`Mix`] with one piece of its text replaced.
+/// [`Mix`] with one piece of its text replaced.
+#[must_use]
+pub fn with(from: &str, to: &str) -> Altered {
+    assert!(TEXT.contains(from), "mix.cu has no {from:?}");
+    let kernel: Arc<dyn Kernel> = Arc::new(Mix);
+    Altered::new(&kernel).with_text("mix.cu", TEXT.replacen(from, to, 1))
+}
+
+/// The plan of that.
 ///
 /// # Errors
 /// What makes the plan fail.
 pub fn edited(from: &str, to: &str) -> Result<NamedPlan> {
-    assert!(TEXT.contains(from), "mix.cu has no {from:?}");
-    let kernel: Arc<dyn Kernel> = Arc::new(Mix);
-    let text = TEXT.replacen(from, to, 1);
-    plan(Altered::new(&kernel).with_text("mix.cu", text))
+    plan(with(from, to))
 }

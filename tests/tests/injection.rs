@@ -2,11 +2,12 @@
 //! deleted, each table with swapped entries, each halved shared memory.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rayon::prelude::*;
-use ringforge::Result;
 use ringforge::testkit::inject::{Injection, injections};
-use ringforge::testkit::{NamedPlan, Target};
+use ringforge::testkit::{NamedPlan, Target, check_plan};
+use ringforge::{Device, Pipeline, Planner, Result};
 use ringforge_tests::catalogue::catalogue;
 use ringforge_tests::mix::{self, Mix};
 
@@ -58,5 +59,21 @@ fn in_the_small_kernel() -> Result<()> {
 fn in_the_catalogue() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
     assert_eq!(not_found(&catalogue(device.limits())?)?, Vec::<String>::new());
+    Ok(())
+}
+
+/// Who looks for a defect is told where to begin.
+#[test]
+fn a_mismatch_names_its_step_and_port() -> Result<()> {
+    let Some(device) = Target::Emulator.device() else { return Ok(()) };
+    let p = Pipeline::new("three times", &Planner::new(device.limits().clone()));
+    let [once] = p.step(Mix, &[p.bytes("words", 4 * mix::N)]);
+    let [twice] = p.step(mix::with("3 *", "5 *"), &[once]);
+    let [mixed] = p.step(Mix, &[twice]);
+    p.output("mixed", mixed);
+    let (named, devices) = (NamedPlan::new("three times", p.build()?), [Device::cpu(), device]);
+    let failed = catch_unwind(AssertUnwindSafe(|| check_plan(&named, &devices, SEED))).expect_err("a mismatch");
+    let told = failed.downcast_ref::<String>().expect("a message");
+    assert!(told.contains("mixed, item 0") && told.contains("first: step 1, mix, port 2 "), "{told}");
     Ok(())
 }

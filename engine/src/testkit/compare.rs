@@ -14,6 +14,7 @@ use crate::ring::Ring;
 
 use super::emulator;
 use super::scheme::{Named, NamedPlan};
+use super::stages::first_difference;
 
 /// A plan compiled for a device, with a stream to run it on.
 #[derive(Debug)]
@@ -57,8 +58,13 @@ impl Compiled {
 /// The smallest batches.
 const SMALLEST: [usize; 3] = [1, 2, 3];
 
-/// Runs a plan on all devices with the same samples, in batches of 1, 2, 3 and around a block's share of items, and
-/// compares them with the first device: bit for bit, or modulo q where the plan promises no more.
+/// Where kernels' text is not run, a batch that covers every kind of sample, unless the plan names others.
+const SAMPLES: usize = 16;
+
+/// Runs a plan on all devices with the same samples, in batches of 1, 2, 3, around a block's share of items and those of
+/// [`NamedPlan::batches`], and compares them with the first device: bit for bit, or modulo q where the plan promises no more.
+/// Then the same for each step alone, from what the steps before it left on the first device, unless the plan is
+/// [compared as a whole](NamedPlan::compared_whole).
 ///
 /// # Panics
 /// If a run fails or results differ.
@@ -69,8 +75,7 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
         .map(|device| (device, Compiled::new(named, device).unwrap_or_else(|e| panic!("{name} on {device}: {e}"))))
         .collect();
     let limits: Vec<&Limits> = devices.iter().map(Device::limits).collect();
-    let few = named.few_emulated && limits.iter().any(|limits| emulator::is_emulator(limits));
-    for batch in if few { BTreeSet::from(SMALLEST) } else { batches(&named.plan, &limits) } {
+    for batch in batches(named, &limits) {
         let inputs = named.sample(seed, batch);
         let mut first: Option<Named> = None;
         for (device, compiled) in &compiled {
@@ -79,20 +84,42 @@ pub fn check_plan(named: &NamedPlan, devices: &[Device], seed: u64) {
             match &first {
                 None => first = Some(found),
                 Some(expected) => {
-                    let wrong = difference(&named.plan, expected, &found);
-                    assert!(wrong.is_none(), "{about}: {}", wrong.unwrap_or_default());
+                    if let Some(wrong) = difference(&named.plan, expected, &found) {
+                        let step = first_difference(named, [&devices[0], device], seed, (batch, &inputs));
+                        let step = step.unwrap_or_else(|error| Some(error.to_string()));
+                        panic!("{about}: {wrong}; first: {}", step.unwrap_or("no step alone".into()));
+                    }
                 }
             }
         }
     }
+    // a plan of one step has been compared
+    if named.plan.steps.len() > 1 && named.steps_agree {
+        let batch = SMALLEST[2];
+        let inputs = named.sample(seed, batch);
+        for device in devices.iter().skip(1) {
+            let about = format!("{name} on {device}, batch {batch}, RINGFORGE_SEED={seed}");
+            let wrong = first_difference(named, [&devices[0], device], seed, (batch, &inputs));
+            let wrong = wrong.unwrap_or_else(|error| panic!("{about}: {error}"));
+            assert!(wrong.is_none(), "{about}: {}", wrong.unwrap_or_default());
+        }
+    }
 }
 
-/// Batches worth testing: small ones, and one item less and more than a block takes.
-pub(super) fn batches(plan: &Plan, devices: &[&Limits]) -> BTreeSet<usize> {
+/// Batches worth testing: small ones, those that the plan names or one of every kind of sample, and one item less and more than
+/// a block takes.
+pub(super) fn batches(named: &NamedPlan, devices: &[&Limits]) -> BTreeSet<usize> {
     let mut batches = BTreeSet::from(SMALLEST);
+    let is_emulated = devices.iter().any(|limits| emulator::is_emulator(limits));
+    if named.few_emulated && is_emulated {
+        return batches;
+    }
+    if !is_emulated {
+        batches.extend(named.batches.as_deref().unwrap_or(&[SAMPLES]));
+    }
     for limits in devices.iter().filter(|limits| !limits.is_cpu()) {
         // a kernel that does not fit the device fails when it is compiled for it
-        let tiles = plan.kernels().filter_map(|kernel| kernel.source(limits).ok());
+        let tiles = named.plan.kernels().filter_map(|kernel| kernel.source(limits).ok());
         for tile in tiles.map(|source| (source.launch().items_per_block * source.launch().together) as usize) {
             batches.extend([tile.saturating_sub(1), tile, tile + 1]);
         }

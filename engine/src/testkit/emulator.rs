@@ -130,6 +130,7 @@ impl Backend for Emulator {
     }
 
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+        ringforge_cpu::threads::start();
         kernels.par_iter().map(|kernel| self.load_one(kernel)).collect()
     }
 

@@ -79,10 +79,15 @@ pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
 /// word, words take the place of residues.
 #[must_use]
 pub fn residues(ring: &Ring, seed: u64, batch: usize) -> Vec<u8> {
+    residues_from(0, ring, seed, batch)
+}
+
+/// The same, beginning with another kind.
+pub(super) fn residues_from(first: usize, ring: &Ring, seed: u64, batch: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let size = ring.width().bytes();
     let mut bytes = Vec::with_capacity(batch * ring.bytes());
-    for item in 0..batch {
+    for item in first..first + batch {
         for q in ring.basis() {
             let edges = edges(q, ring);
             let impulse = random.below(ring.degree());

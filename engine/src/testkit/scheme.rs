@@ -35,6 +35,7 @@ pub trait Scheme {
 pub type Named = BTreeMap<String, Vec<u8>>;
 
 type Sample = dyn Fn(u64, usize) -> Vec<(&'static str, Vec<u8>)> + Send + Sync;
+type StepSample = dyn Fn(u64, usize) -> Vec<(usize, Vec<u8>)> + Send + Sync;
 type Oracle = dyn Fn(usize, &Named) -> Vec<(&'static str, Vec<u8>)> + Send + Sync;
 
 /// A plan with a name, samples of its inputs, and an oracle: something slow and obvious that says what the plan should
@@ -47,15 +48,32 @@ pub struct NamedPlan {
     pub plan: Plan,
     sample: Option<Arc<Sample>>,
     oracle: Option<Arc<Oracle>>,
+    secrets: Option<Vec<String>>,
+    /// Of steps, by their numbers.
+    steps: BTreeMap<usize, Arc<StepSample>>,
+    /// Batches beside the smallest ones, if the scheme names some.
+    pub(super) batches: Option<Vec<usize>>,
     /// Whether only the smallest batches are run as text.
     pub(super) few_emulated: bool,
+    /// Whether each step alone gives the same on every device.
+    pub(super) steps_agree: bool,
 }
 
 impl NamedPlan {
     /// A plan whose inputs are sampled by what they hold: elements of the ring where that is known, else random bytes.
     #[must_use]
     pub fn new(name: impl Into<String>, plan: Plan) -> Self {
-        Self { name: name.into(), plan, sample: None, oracle: None, few_emulated: false }
+        Self {
+            name: name.into(),
+            plan,
+            sample: None,
+            oracle: None,
+            secrets: None,
+            steps: BTreeMap::new(),
+            batches: None,
+            few_emulated: false,
+            steps_agree: true,
+        }
     }
 
     /// The plan for a job on a device with these limits.
@@ -76,6 +94,26 @@ impl NamedPlan {
         self
     }
 
+    /// With samples for the step of this number, beside what the steps before it leave: from a seed and a batch, what its ports
+    /// of these numbers hold. For values that are rare, or that no input leads to.
+    #[must_use]
+    pub fn step_sampled(
+        mut self,
+        step: usize,
+        sample: impl Fn(u64, usize) -> Vec<(usize, Vec<u8>)> + Send + Sync + 'static,
+    ) -> Self {
+        self.steps.insert(step, Arc::new(sample));
+        self
+    }
+
+    /// Run in these batches as well where kernels' text is not run, the largest of which covers every kind of sample; in one of 16
+    /// if this is not called.
+    #[must_use]
+    pub fn batches(mut self, batches: &[usize]) -> Self {
+        self.batches = Some(batches.to_vec());
+        self
+    }
+
     /// With this oracle: from a batch and what inputs hold, what outputs of these names should hold afterwards.
     #[must_use]
     pub fn expecting(
@@ -86,11 +124,36 @@ impl NamedPlan {
         self
     }
 
+    /// With these arguments secret and no others, which tests of the scheme check.
+    #[must_use]
+    pub fn with_secrets(mut self, names: &[&str]) -> Self {
+        self.secrets = Some(names.iter().map(|&name| name.into()).collect());
+        self
+    }
+
     /// Run in the smallest batches alone on devices that run kernels' text, where larger ones would take minutes.
     #[must_use]
     pub fn few_emulated(mut self) -> Self {
         self.few_emulated = true;
         self
+    }
+
+    /// Compared as a whole alone: what a step leaves for the next one is not the same on every device.
+    #[must_use]
+    pub fn compared_whole(mut self) -> Self {
+        self.steps_agree = false;
+        self
+    }
+
+    fn check_secrets(&self) {
+        if let Some(expected) = &self.secrets {
+            let secret = self.plan.args().iter().filter(|arg| arg.secret);
+            let (mut found, mut expected): (Vec<_>, Vec<_>) =
+                (secret.map(|arg| &arg.name).collect(), expected.iter().collect());
+            found.sort();
+            expected.sort();
+            assert_eq!(found, expected, "secret arguments of {}", self.name);
+        }
     }
 
     /// With another plan for the same arguments.
@@ -112,7 +175,8 @@ impl NamedPlan {
         let all = inputs.map(|arg| {
             let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             let bytes = samples.remove(&arg.name).unwrap_or_else(|| match &arg.before {
-                Some(content) => samples::residues(content.ring(), random.bits(), items),
+                // one kind after another: batches of 1, 2 and 3 have all five
+                Some(content) => samples::residues_from(batch * (batch - 1) / 2, content.ring(), random.bits(), items),
                 None => samples::bytes(random.bits(), items * arg.bytes),
             });
             (arg.name.clone(), bytes)
@@ -120,6 +184,11 @@ impl NamedPlan {
         let all = all.collect();
         assert!(samples.is_empty(), "{}: no inputs {:?}", self.name, samples.keys());
         all
+    }
+
+    /// What ports of a step should hold beside what the steps before it leave, by their numbers.
+    pub(super) fn step_samples(&self, step: usize, seed: u64, batch: usize) -> Option<Vec<(usize, Vec<u8>)>> {
+        self.steps.get(&step).map(|sample| sample(seed, batch))
     }
 
     /// What outputs should hold, where an oracle says so.
@@ -145,6 +214,7 @@ pub fn check_scheme<S: Scheme>(target: Target) {
     let plans = S::plans(device.limits()).unwrap_or_else(|e| panic!("{}: {e}", S::NAME));
     let seed = samples::seed();
     plans.par_iter().for_each(|named| {
+        named.check_secrets();
         if target == Target::Cpu {
             check_oracle(named, &device, seed);
         } else {
@@ -153,9 +223,10 @@ pub fn check_scheme<S: Scheme>(target: Target) {
     });
 }
 
+/// On the CPU, against the oracle.
 fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
     let compiled = Compiled::new(named, cpu).unwrap_or_else(|e| panic!("{}: {e}", named.name));
-    for batch in batches(&named.plan, &[cpu.limits()]) {
+    for batch in batches(named, &[cpu.limits()]) {
         let inputs = named.sample(seed, batch);
         let found = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{}: {e}", named.name));
         let wrong = named.expected(batch, &inputs).and_then(|expected| difference(&named.plan, &expected, &found));

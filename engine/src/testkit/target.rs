@@ -1,5 +1,9 @@
 //! The devices that tests run on, as far as this machine has them.
 
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
 use crate::device::Device;
 use crate::error::Result;
 
@@ -19,7 +23,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The device, or `None` where this machine has none: then `skipped: …` is printed.
+    /// The device, or `None` where this machine has none: then a line says why, once a process.
     ///
     /// # Panics
     /// If the environment requires a device that is not there.
@@ -44,12 +48,21 @@ pub fn devices() -> Vec<Device> {
     [Target::Cpu, Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
 
+/// Says why a device is skipped, past the capture of a test's output, so that a test that says `ok` is not taken for one that ran.
+fn say_once(why: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(why.into()) {
+        // whoever closed it hears nothing
+        let _ = writeln!(std::io::stderr(), "skipped on this machine: {why}");
+    }
+}
+
 fn found(device: Result<Device>, variable: &str) -> Option<Device> {
     let required = std::env::var_os(variable).is_some_and(|value| value == "1");
     match device {
         Err(why) if required => panic!("{variable}=1: {why}"),
         Err(why) => {
-            eprintln!("skipped: {why}");
+            say_once(&why.to_string());
             None
         }
         Ok(device) => Some(device),

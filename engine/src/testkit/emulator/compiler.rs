@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::{env, fs, io};
 
 use ringforge_kernels::{HEADERS, host};
@@ -20,6 +20,8 @@ const SANITIZE: &[&str] =
     &["-g1", "-fsanitize=address,undefined", "-fno-sanitize=null,object-size", "-fno-sanitize-recover=all"];
 /// Takes half the time of the default linker. Used if it is installed.
 const LINKER: &str = "-fuse-ld=gold";
+/// Is linked to the libraries that kernels' programs are linked to.
+const PROGRAM: &str = "int main() {}\n";
 /// Flags of block.cpp, which schedules threads and is not under test: it is fast, has no sanitizers, and announces its stacks
 /// to them.
 const SCHEDULER: &[&str] = &["-O2", "-fno-sanitize=all"];
@@ -61,8 +63,7 @@ impl Compiler {
             if !output.status.success() {
                 return None;
             }
-            let links = Command::new(program).args(first).args([LINKER, "-Wl,--version"]).stdin(Stdio::null()).output();
-            let linker = links.ok().filter(|links| links.status.success()).map(|_| LINKER);
+            let linker = links(&command, &flags).then_some(LINKER);
             let flags = flags.iter().copied().chain(linker).collect();
             Some(Self { command, version: output.stdout, flags, cache: cache.clone() })
         })
@@ -156,6 +157,18 @@ impl Compiler {
             key
         })
     }
+}
+
+/// Whether a whole program can be made with [`LINKER`]: one that is installed may still not find the compiler's libraries.
+fn links(command: &[String], flags: &[&str]) -> bool {
+    let made = || {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join("program.cpp"), PROGRAM)?;
+        let mut compiler = Command::new(&command[0]);
+        compiler.args(&command[1..]).args(flags).args([LINKER, "-o", MADE, "program.cpp"]);
+        compiler.current_dir(folder.path()).stdin(Stdio::null()).output()
+    };
+    made().is_ok_and(|output: Output| output.status.success())
 }
 
 fn shim() -> Vec<(&'static str, &'static str)> {

@@ -160,13 +160,18 @@ impl Process {
         let requests = BufWriter::new(child.stdin.take().ok_or_else(closed)?);
         let responses = BufReader::new(child.stdout.take().ok_or_else(closed)?);
         let mut errors = child.stderr.take().ok_or_else(closed)?;
-        let report = thread::spawn(move || {
+        let report = thread::Builder::new().spawn(move || {
             let mut start = Vec::new();
             // what was read before an error is all there is
             let _ = errors.by_ref().take(REPORT_BYTES).read_to_end(&mut start);
             let _ = io::copy(&mut errors, &mut io::sink());
             String::from_utf8_lossy(&start).into_owned()
         });
+        let report = report.inspect_err(|_| {
+            // it may have ended by itself
+            let _ = child.kill();
+            let _ = child.wait();
+        })?;
         Ok(Self { child, requests: Some(requests), responses, report: Some(report) })
     }
 
@@ -175,10 +180,14 @@ impl Process {
         let Self { child, requests, responses, .. } = self;
         let (done, wait) = mpsc::channel::<()>();
         thread::scope(|scope| {
-            let watch = scope.spawn(move || {
+            let watch = thread::Builder::new().spawn_scoped(scope, move || {
                 let late = wait.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout);
                 late && child.kill().is_ok()
             });
+            let watch = match watch {
+                Ok(watch) => watch,
+                Err(error) => return (Err(error), false),
+            };
             let sent = requests.as_mut().map_or(Ok(()), |to| to.write_all(request).and_then(|()| to.flush()));
             let response = sent.and_then(|()| receive(responses));
             drop(done);

@@ -1,0 +1,160 @@
+//! The steps of a plan one by one, each from what the steps before it left on the first of two devices.
+
+use core::ops::Range;
+
+use crate::device::Device;
+use crate::error::Result;
+use crate::kernel::{Port, ResidueRange, Role};
+use crate::plan::{Home, Plan, PlanArg, Slot, Step};
+use crate::program::arg_bytes;
+
+use super::compare::{Compiled, difference};
+use super::scheme::{Named, NamedPlan};
+
+/// What a port of a step writes.
+struct Written {
+    port: usize,
+    /// The argument that it lies in, and its bytes of an item there.
+    arg: usize,
+    bytes: Range<usize>,
+    /// Whether all bits are promised. Else residues are, modulo q, of a ring that the plan does not name.
+    exact: bool,
+}
+
+/// Some steps of a plan as a plan of their own. Its arguments are all memory of the plan, temporaries too.
+fn part(plan: &Plan, steps: Range<usize>) -> NamedPlan {
+    let temps = plan.temps.iter().enumerate().map(|(i, temp)| PlanArg {
+        name: format!("temporary {i}"),
+        role: Role::In,
+        sharing: temp.sharing,
+        bytes: temp.bytes,
+        secret: temp.secret,
+        draws: false,
+        status: false,
+        before: None,
+        after: None,
+    });
+    let args = plan.args.iter().cloned().chain(temps);
+    let of_step = |step: &Step| {
+        let slot = |slot: &Slot| match (slot, slot.number(plan.args.len())) {
+            (Slot::Memory(_, first), Some(place)) => Slot::Memory(Home::Arg(place), *first),
+            _ => slot.clone(),
+        };
+        Step { slots: step.slots.iter().map(slot).collect(), ..step.clone() }
+    };
+    let title = format!("{}, steps {steps:?}", plan.title);
+    let steps: Vec<Step> = plan.steps[steps].iter().map(of_step).collect();
+    let is_written = |place| steps.iter().flat_map(written).any(|written| written.arg == place);
+    let arg = |(place, arg): (usize, PlanArg)| PlanArg {
+        // what a step leaves as it was comes back too
+        role: if is_written(place) { Role::InOut } else { Role::In },
+        status: false,
+        before: None,
+        after: None,
+        ..arg
+    };
+    let args = args.enumerate().map(arg).collect();
+    NamedPlan::new(title.clone(), Plan { title, steps, args, temps: Vec::new() })
+}
+
+/// What a step of a part writes.
+fn written(step: &Step) -> impl Iterator<Item = Written> + '_ {
+    let of_port = |(i, (port, slot)): (usize, (&Port, &Slot))| match slot {
+        Slot::Memory(Home::Arg(arg), first) if port.role != Role::In => Some(Written {
+            port: i,
+            arg: *arg,
+            bytes: *first..first + port.bytes,
+            exact: matches!(port.range, ResidueRange::Canonical),
+        }),
+        _ => None,
+    };
+    step.kernel.ports().iter().zip(&step.slots).enumerate().filter_map(of_port)
+}
+
+/// The first port of a part's first step whose bytes differ, and what differs.
+fn first_port(part: &NamedPlan, expected: &Named, found: &Named) -> Option<String> {
+    let step = part.plan.steps.first()?;
+    written(step).filter(|written| written.exact).find_map(|Written { port, arg, bytes, .. }| {
+        let arg = &part.plan.args[arg];
+        let items = |all: &Named| {
+            let items = all.get(&arg.name).map_or(&[][..], |all| all).chunks_exact(arg.bytes.max(1));
+            items.map(|item| item.get(bytes.clone()).unwrap_or(item).to_vec()).collect::<Vec<_>>()
+        };
+        let (expected, found) = (items(expected), items(found));
+        let item = expected.iter().zip(&found).position(|(a, b)| a != b)?;
+        let byte = expected[item].iter().zip(&found[item]).position(|(a, b)| a != b)?;
+        let (expected, found) = (expected[item][byte], found[item][byte]);
+        let about = format!("port {port} ({}), item {item}, byte {byte}", arg.name);
+        Some(format!("{}, {about}: expected {expected:#04x}, found {found:#04x}", step.kernel.name()))
+    })
+}
+
+/// Puts what a port of a part's first step is to hold into the memory that it is bound to.
+fn put(part: &NamedPlan, port: usize, bytes: &[u8], memory: &mut Named) {
+    let Some(step) = part.plan.steps.first() else { return };
+    let (Some(Slot::Memory(Home::Arg(arg), first)), Some(port)) = (step.slots.get(port), step.kernel.ports().get(port))
+    else {
+        panic!("{} has no memory at port {port}", step.kernel.name());
+    };
+    let arg = &part.plan.args[*arg];
+    let items = memory.get_mut(&arg.name).map_or(&mut [][..], |all| all).chunks_exact_mut(arg.bytes.max(1));
+    for (item, bytes) in items.zip(bytes.chunks_exact(port.bytes.max(1))) {
+        item[*first..][..port.bytes].copy_from_slice(bytes);
+    }
+}
+
+/// The first step and port that differ on the second device, if there are any: each step runs on both from what the steps
+/// before it left on the first one, and from the samples of the plan for this step. What differs in a temporary and nothing
+/// comes of, as bytes between items do, does not count.
+///
+/// # Errors
+/// What makes a step fail, on either device.
+pub(super) fn first_difference(
+    named: &NamedPlan,
+    devices: [&Device; 2],
+    seed: u64,
+    (batch, inputs): (usize, &Named),
+) -> Result<Option<String>> {
+    if !named.steps_agree {
+        return Ok(None);
+    }
+    let plan = &named.plan;
+    let mut memory = Named::new();
+    for arg in part(plan, 0..0).plan.args {
+        let bytes = match inputs.get(&arg.name) {
+            Some(bytes) => bytes.clone(),
+            None => vec![0; arg_bytes(&arg, batch)?],
+        };
+        memory.insert(arg.name, bytes);
+    }
+    for index in 0..plan.steps.len() {
+        let step = part(plan, index..index + 1);
+        let [first, second] = devices.map(|device| Compiled::new(&step, device));
+        let (first, second) = (first?, second?);
+        if let Some(samples) = named.step_samples(index, seed, batch) {
+            let mut before = memory.clone();
+            samples.iter().for_each(|(port, bytes)| put(&step, *port, bytes, &mut before));
+            let wrong = first_port(&step, &first.run(batch, &before)?, &second.run(batch, &before)?);
+            if let Some(wrong) = wrong {
+                return Ok(Some(format!("step {index}, {wrong}, from the samples of this step")));
+            }
+        }
+        let (expected, found) = (first.run(batch, &memory)?, second.run(batch, &memory)?);
+        if let Some(wrong) = first_port(&step, &expected, &found) {
+            let rest = Compiled::new(&part(plan, index + 1..plan.steps.len()), devices[0])?;
+            let outcome = |left: &Named| -> Result<Named> {
+                let mut before = memory.clone();
+                before.extend(left.clone());
+                let after = rest.run(batch, &before)?;
+                before.extend(after);
+                before.retain(|name, _| plan.arg(name).is_some_and(|arg| arg.role != Role::In));
+                Ok(before)
+            };
+            if difference(plan, &outcome(&expected)?, &outcome(&found)?).is_some() {
+                return Ok(Some(format!("step {index}, {wrong}")));
+            }
+        }
+        memory.extend(expected);
+    }
+    Ok(None)
+}
