@@ -62,6 +62,7 @@ impl Backend for Cpu {
     }
 
     fn launch(&self, _: &Queue, loaded: &Loaded, items: Range<usize>, bound: Vec<Bound<'_>>) -> Result<()> {
+        ringforge_cpu::threads::start();
         let Loaded { kernel, ports, .. } = loaded;
         if views::needed(ports, &bound) {
             return views::run(loaded, items, bound);

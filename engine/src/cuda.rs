@@ -36,6 +36,7 @@ mod queue;
 pub mod raw;
 mod resources;
 mod staging;
+mod symbols;
 mod text;
 
 pub use crate::error::BundleFault;

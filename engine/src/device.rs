@@ -21,7 +21,11 @@ pub use stream::Stream;
 
 /// A place where programs run: the CPU, or one CUDA GPU. Cloning is cheap and gives the same device.
 #[derive(Clone)]
-pub struct Device(Arc<Parts>);
+pub struct Device {
+    parts: Arc<Parts>,
+    /// Devices of the group whose engine gave it out, 1 where that is no group.
+    group: usize,
+}
 
 struct Parts {
     backend: Box<dyn Backend>,
@@ -30,7 +34,7 @@ struct Parts {
 
 impl Device {
     pub(crate) fn new(backend: impl Backend + 'static) -> Self {
-        Self(Arc::new(Parts { backend: Box::new(backend), tables: Mutex::default() }))
+        Self { parts: Arc::new(Parts { backend: Box::new(backend), tables: Mutex::default() }), group: 1 }
     }
 
     /// The CPU, with rayon's threads.
@@ -61,13 +65,13 @@ impl Device {
     /// is of no use; [`Error::Unsupported`] on a CPU.
     #[cfg(feature = "cuda")]
     pub fn use_bundle(&self, bundle: &crate::cuda::Bundle) -> Result<()> {
-        self.0.backend.use_bundle(bundle)
+        self.parts.backend.use_bundle(bundle)
     }
 
     /// What the device can hold.
     #[must_use]
     pub fn limits(&self) -> &Limits {
-        self.0.backend.limits()
+        self.parts.backend.limits()
     }
 
     /// A new stream: an order of work.
@@ -75,12 +79,12 @@ impl Device {
     /// # Errors
     /// [`Error::Driver`].
     pub fn stream(&self) -> Result<Stream> {
-        Ok(Stream { device: self.clone(), queue: self.0.backend.queue()? })
+        Ok(Stream { device: self.clone(), queue: self.parts.backend.queue()? })
     }
 
     /// A stream whose work is taken up before that of others, where it could begin.
     pub(crate) fn urgent_stream(&self) -> Result<Stream> {
-        Ok(Stream { device: self.clone(), queue: self.0.backend.urgent_queue()? })
+        Ok(Stream { device: self.clone(), queue: self.parts.backend.urgent_queue()? })
     }
 
     /// A buffer of this many bytes, unreadable until written.
@@ -97,14 +101,14 @@ impl Device {
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
-        self.0.backend.pinned(bytes)
+        self.parts.backend.pinned(bytes)
     }
 
     /// Bytes of the device's own memory that buffers, tables and temporaries take, with what is kept for later: as that is
     /// kept until [`trim`](Self::trim), the most that was in use since then. None where memory is the host's.
     #[must_use]
     pub fn held_bytes(&self) -> Option<usize> {
-        self.0.backend.held_bytes()
+        self.parts.backend.held_bytes()
     }
 
     /// Gives back what is kept for later: tables and code that no program uses, and free memory.
@@ -114,7 +118,7 @@ impl Device {
         tables.retain(|_, table| table.parts.is_empty() || Arc::strong_count(table) > 1);
         tables.retain(|_, table| Arc::strong_count(table) > 1);
         drop(tables);
-        self.0.backend.trim();
+        self.parts.backend.trim();
     }
 
     /// Memory of this many bytes, if need be in place of what is kept for later.
@@ -138,11 +142,21 @@ impl Device {
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {
-        &*self.0.backend
+        &*self.parts.backend
+    }
+
+    /// The same device, as the first of a group of so many.
+    pub(crate) fn of_group(&self, group: usize) -> Self {
+        Self { group, ..self.clone() }
+    }
+
+    /// Devices of the group whose engine gave it out.
+    pub(crate) fn group(&self) -> usize {
+        self.group
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.parts, &other.parts)
     }
 
     /// A table, made now unless it is there already.
@@ -184,7 +198,7 @@ impl Device {
     }
 
     fn tables(&self) -> MutexGuard<'_, HashMap<String, Arc<MadeTable>>> {
-        self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        self.parts.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Engine(Arc<Parts>);
 
 struct Parts {
     device: Device,
+    /// The device as it was given, which of a group is the first alone.
+    first: Device,
     /// Why the device is no GPU, where one was looked for.
     no_gpu: Option<Error>,
     planner: Planner,
@@ -78,7 +80,9 @@ impl Parts {
     fn new(device: Device, no_gpu: Option<Error>, planner: Planner, programs: Programs) -> Self {
         let (stream, links) = (OnceLock::new(), Mutex::default());
         let (others, launch, timeout) = (Vec::new(), None, Launch::TIMEOUT);
-        Self { device, no_gpu, planner, programs, stream, others, launch, timeout, links }
+        let device = device.of_group(1);
+        let first = device.clone();
+        Self { device, first, no_gpu, planner, programs, stream, others, launch, timeout, links }
     }
 }
 
@@ -152,8 +156,9 @@ impl Engine {
 
     fn parts(&self, planner: Planner, most: usize, others: Vec<Other>) -> Parts {
         let (launch, timeout) = (self.0.launch.clone(), self.0.timeout);
-        let parts = Parts::new(self.device().clone(), self.0.no_gpu.clone(), planner, Programs::new(most));
-        Parts { others, launch, timeout, ..parts }
+        let parts = Parts::new(self.0.first.clone(), self.0.no_gpu.clone(), planner, Programs::new(most));
+        let device = parts.first.of_group(1 + others.len());
+        Parts { device, others, launch, timeout, ..parts }
     }
 
     /// The device; of a [group](Engine::group), the first.

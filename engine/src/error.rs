@@ -15,6 +15,11 @@ pub enum NoDevice {
     NotBuilt,
     /// The NVIDIA driver library is not on this machine.
     NoDriver,
+    /// The NVIDIA driver library lacks a function, as stubs in containers do.
+    NoSymbol {
+        /// The function.
+        symbol: &'static str,
+    },
     /// The driver is older than this crate can use; versions as `major * 1000 + minor * 10`.
     DriverTooOld {
         /// What the driver supports.
@@ -36,6 +41,9 @@ impl core::fmt::Display for NoDevice {
         match self {
             Self::NotBuilt => f.write_str("built without the feature `cuda`"),
             Self::NoDriver => f.write_str("no NVIDIA driver library on this machine"),
+            Self::NoSymbol { symbol } => {
+                write!(f, "the NVIDIA driver library has no {symbol}: it is a stub, or too old")
+            }
             Self::DriverTooOld { found, needed } => {
                 write!(
                     f,
@@ -105,10 +113,12 @@ pub enum Error {
         got: usize,
     },
     /// An argument of a program has the wrong size for the batch.
-    #[error("argument {argument}: expected {expected} bytes, got {got}")]
+    #[error("argument {argument}: expected {expected} bytes{}, got {got}", each(*.expected, *.batch))]
     ArgumentSize {
         /// The argument's name.
         argument: String,
+        /// Items of the batch, or 1 for what all of them share.
+        batch: usize,
         /// Bytes of the batch.
         expected: usize,
         /// Bytes that came.
@@ -177,7 +187,7 @@ pub enum Error {
         why: String,
     },
     /// A value is not reduced modulo its q.
-    #[error("value {index} is not below the modulus {}", decimal(.q))]
+    #[error("the value at index {index} is not below the modulus {}", decimal(.q))]
     NotReduced {
         /// Index of the first such value in the slice.
         index: usize,
@@ -211,7 +221,7 @@ pub enum Error {
         got: String,
     },
     /// A buffer belongs to another device than the program or stream.
-    #[error("{what} belongs to another device ({got}) than the one in use ({expected})")]
+    #[error("{what} {}", foreign(.expected, .got))]
     ForeignDevice {
         /// What is foreign.
         what: String,
@@ -328,6 +338,21 @@ impl Error {
 
     pub(crate) fn file(path: impl core::fmt::Display, why: impl core::fmt::Display) -> Self {
         Self::File { path: path.to_string(), why: why.to_string() }
+    }
+}
+
+/// What each of several items has of so many bytes.
+fn each(bytes: usize, items: usize) -> String {
+    if items < 2 { String::new() } else { format!(", {} for each of {items} items", bytes / items) }
+}
+
+/// Two devices of one name are still two.
+fn foreign(expected: &str, got: &str) -> String {
+    match expected == got {
+        true => format!(
+            "belongs to another engine or device than the one in use, though both are {got}: share one `Engine`"
+        ),
+        false => format!("belongs to another device ({got}) than the one in use ({expected})"),
     }
 }
 

@@ -87,10 +87,10 @@ impl core::str::FromStr for Op {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|op| op.to_string() == name)
-            .ok_or_else(|| Error::Unsupported { job: name.into(), why: "no such operation".into() })
+        Self::ALL.into_iter().find(|op| op.to_string() == name).ok_or_else(|| {
+            let all = Self::ALL.map(|op| op.to_string()).join(", ");
+            Error::Unsupported { job: format!("the operation {name:?}"), why: format!("there are {all}") }
+        })
     }
 }
 
@@ -157,6 +157,9 @@ pub struct Job {
 }
 
 impl Job {
+    /// Items of a run, unless a job says otherwise.
+    pub(crate) const ITEMS: usize = 1 << 16;
+
     /// The operation with defaults for everything else: tree order, full depth, no promise about operands, out of place.
     #[must_use]
     pub fn new(ring: &Ring, op: Op) -> Self {
@@ -169,7 +172,7 @@ impl Job {
             target: None,
             scale: None,
             in_place: false,
-            batch_hint: 1 << 16,
+            batch_hint: Self::ITEMS,
         }
     }
 
@@ -237,7 +240,7 @@ impl Job {
         self
     }
 
-    /// With about this many items a run.
+    /// With about this many items a run; 2^16 if this is not called.
     #[must_use]
     pub fn batch_hint(mut self, items: usize) -> Self {
         self.batch_hint = items;

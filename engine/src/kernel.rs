@@ -585,7 +585,14 @@ impl<'a> Args<'a> {
             PodCastError::TargetAlignmentGreaterAndInputNotAligned => {
                 Error::Alignment { what: "host memory of an argument", needed }
             }
-            other => self.broken(port, &other),
+            _ => {
+                let Some(Port { bytes, role, .. }) = self.ports.get(port) else {
+                    return self.broken(port, &"is asked for, and is not there");
+                };
+                let role = if *role == Role::In { "is read" } else { "is written" };
+                let why = format!("{role} and has {bytes} bytes an item, which what the kernel asks for does not fit");
+                self.broken(port, &why)
+            }
         }
     }
 

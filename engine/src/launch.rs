@@ -22,6 +22,8 @@ pub struct Launch {
     size: usize,
     local_rank: usize,
     address: String,
+    /// The launcher's name of the job, which tells jobs apart and is no secret.
+    job: String,
     token: String,
     timeout: Duration,
 }
@@ -33,8 +35,8 @@ const LAUNCHERS: [[&str; 3]; 3] = [
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"],
 ];
 
-/// What jobs are told apart by, the first that is set.
-const TOKENS: [&str; 4] = ["RINGFORGE_TOKEN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PMIX_NAMESPACE"];
+/// The variables by which launchers name a job. The first that is set counts.
+const JOBS: [&str; 3] = ["TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PMIX_NAMESPACE"];
 
 impl Launch {
     /// How long a process waits for another, unless told otherwise.
@@ -51,14 +53,15 @@ impl Launch {
             let (expected, got) = (format!("a number below {size}"), rank.to_string());
             return Err(Error::Mismatch { what: "the rank of a process".into(), expected, got });
         }
-        let (address, token) = (address.into(), String::new());
-        Ok(Self { rank, size, local_rank: rank, address, token, timeout: Self::TIMEOUT })
+        let [job, token] = [const { String::new() }; 2];
+        Ok(Self { rank, size, local_rank: rank, address: address.into(), job, token, timeout: Self::TIMEOUT })
     }
 
     /// As the launcher says: torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`), else srun (`SLURM_PROCID`, `SLURM_NTASKS`,
     /// `SLURM_LOCALID`), else mpirun (`OMPI_COMM_WORLD_RANK`, `_SIZE`, `_LOCAL_RANK`); a process alone where there is none. The
     /// address is `RINGFORGE_RENDEZVOUS`, `host:port`, else that of `MASTER_ADDR` with the port after `MASTER_PORT`. The
-    /// token is `RINGFORGE_TOKEN`, else the launcher's name of the job.
+    /// token is `RINGFORGE_TOKEN`, without which processes meet on one host alone. Launches with different names
+    /// (`TORCHELASTIC_RUN_ID`, `SLURM_JOB_ID`, `PMIX_NAMESPACE`) do not meet either.
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a variable that is missing or no such number; [`Error::Unsupported`] for several processes
@@ -90,8 +93,9 @@ impl Launch {
                 return Err(Error::Unsupported { job: format!("a launch of {size} processes"), why: why.into() });
             }
         };
-        let token = TOKENS.iter().find_map(|name| get(name)).unwrap_or_default();
-        Ok(Self { local_rank, token, ..Self::new(rank, size, address)? })
+        let job = JOBS.iter().find_map(|name| get(name)).unwrap_or_default();
+        let token = get("RINGFORGE_TOKEN").unwrap_or_default();
+        Ok(Self { local_rank, job, token, ..Self::new(rank, size, address)? })
     }
 
     /// With this token, which all processes of the job have.
@@ -131,6 +135,11 @@ impl Launch {
     }
 
     #[cfg(feature = "cuda")]
+    pub(crate) fn job(&self) -> &str {
+        &self.job
+    }
+
+    #[cfg(feature = "cuda")]
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
@@ -153,7 +162,7 @@ mod tests {
     fn launchers_say_who_a_process_is() {
         let torchrun = [("RANK", "5"), ("WORLD_SIZE", "16"), ("LOCAL_RANK", "1")];
         let at = [("MASTER_ADDR", "node0"), ("MASTER_PORT", "29500"), ("TORCHELASTIC_RUN_ID", "a")];
-        let wanted = Launch { local_rank: 1, ..Launch::new(5, 16, "node0:29501").unwrap().with_token("a") };
+        let wanted = Launch { local_rank: 1, job: "a".into(), ..Launch::new(5, 16, "node0:29501").unwrap() };
         assert_eq!(launch(&[&torchrun[..], &at[..]].concat()), Ok(wanted.clone()));
         // what is said to Ringforge wins
         let own = [("RINGFORGE_RENDEZVOUS", "[::1]:7"), ("RINGFORGE_TOKEN", "b")];
@@ -161,7 +170,7 @@ mod tests {
         assert_eq!(launch(&[&torchrun[..], &at[..], &own[..]].concat()), Ok(wanted));
         let srun = [("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2"), ("SLURM_LOCALID", "0"), ("SLURM_JOB_ID", "77")];
         let six = [("MASTER_ADDR", "fe80::1"), ("MASTER_PORT", "1")];
-        let wanted = Launch { local_rank: 0, ..Launch::new(1, 2, "[fe80::1]:2").unwrap().with_token("77") };
+        let wanted = Launch { local_rank: 0, job: "77".into(), ..Launch::new(1, 2, "[fe80::1]:2").unwrap() };
         assert_eq!(launch(&[&srun[..], &six[..]].concat()), Ok(wanted));
         let mpirun = ["RANK", "SIZE", "LOCAL_RANK"]
             .map(|name| (format!("OMPI_COMM_WORLD_{name}"), if name == "SIZE" { "1" } else { "0" }));

@@ -22,17 +22,37 @@ use crate::tuning::Tuning;
 const MOST_RUNS: usize = 4;
 
 /// Turns jobs into plans for devices with given limits.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Planner {
     limits: Limits,
     tuning: Tuning,
+    /// Items of a run of a pipeline, about.
+    items: usize,
+}
+
+impl Default for Planner {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
 }
 
 impl Planner {
     /// A planner for devices with these limits.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, tuning: Tuning::default() }
+        Self { limits, tuning: Tuning::default(), items: 1 }
+    }
+
+    /// The same for pipelines whose runs have about this many items, one if this is not called; decides nothing but speed. A
+    /// [`Job`] has a [number of its own](Job::batch_hint).
+    #[must_use]
+    pub fn for_batch(self, items: usize) -> Self {
+        Self { items, ..self }
+    }
+
+    /// Items of a run of a pipeline.
+    pub(crate) fn items(&self) -> usize {
+        self.items
     }
 
     /// The same with other choices where only speed depends on them.
@@ -181,7 +201,8 @@ impl Planner {
 
     /// Rows of the job's ring as transforms work on them.
     fn rows(&self, job: &Job, split: &Split, order: Order) -> Rows {
-        let rows = Rows::with_split(split, &self.limits).order(order).chosen(self.tuning.choice(job));
+        let rows = Rows::with_split(split, &self.limits).of_items(job.batch_hint).order(order);
+        let rows = rows.chosen(self.tuning.choice(job));
         rows.scale(job.scale.unwrap_or(U256::ONE))
     }
 }

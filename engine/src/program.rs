@@ -84,9 +84,18 @@ impl Device {
     /// Makes a plan ready to run: compiles its kernels (in parallel, or takes them from a cache) and makes its tables.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a kernel does not fit the device, [`Error::NoCompiler`], [`Error::Compile`],
-    /// [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::Unsupported`] where a kernel does not fit the device, and for the device of a [group's
+    /// engine](crate::Engine::group), because the others would do nothing: [`Engine::program_of`](crate::Engine::program_of)
+    /// compiles for all. [`Error::NoCompiler`], [`Error::Compile`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn compile(&self, plan: &Plan) -> Result<Program> {
+        if self.group() > 1 {
+            let why = format!(
+                "the engine has {} devices, and this would use the first alone: `Engine::program_of` compiles for all, and \
+                 `Engine::devices` gives each",
+                self.group()
+            );
+            return Err(Error::Unsupported { job: plan.title().into(), why });
+        }
         Program::new(self, plan, Vec::new())
     }
 }
@@ -455,7 +464,11 @@ pub(crate) fn mismatch(what: impl Into<String>, expected: impl ToString, got: im
 /// Whether an argument of so many bytes holds a batch.
 pub(crate) fn check_size(wanted: &PlanArg, batch: usize, got: usize) -> Result<()> {
     let expected = arg_bytes(wanted, batch)?;
-    if got == expected { Ok(()) } else { Err(Error::ArgumentSize { argument: wanted.name.clone(), expected, got }) }
+    if got == expected {
+        return Ok(());
+    }
+    let batch = if wanted.sharing == Sharing::PerItem { batch } else { 1 };
+    Err(Error::ArgumentSize { argument: wanted.name.clone(), batch, expected, got })
 }
 
 pub(crate) fn check_arg(device: &Device, arg: &Arg<'_>, wanted: &PlanArg, batch: usize) -> Result<()> {

@@ -95,6 +95,7 @@ impl Ring {
             return Ok(());
         }
         let (width, n, moduli) = (self.width(), self.degree(), self.basis());
+        ringforge_cpu::threads::start();
         let bad = bytes.par_chunks(n * width.bytes()).enumerate().find_map_first(|(row, chunk)| {
             let q = &moduli[row % moduli.len()];
             first_not_reduced(width, q, chunk).map(|index| (row * n + index, q.value()))

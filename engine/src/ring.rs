@@ -7,6 +7,7 @@ pub mod split;
 
 use core::fmt;
 use core::ops::Range;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
@@ -55,11 +56,16 @@ struct Parts {
     roots: Vec<U256>,
     /// The same for x^n − c, where the roots do not decide it.
     steps: Vec<U256>,
+    /// As wide as its moduli need, or wider.
+    width: Width,
     form: Form,
     any_word: bool,
     /// Polynomials side by side, row by row.
     columns: usize,
 }
+
+/// Moduli that are compared one with another, be they primes or not.
+const FEW_MODULI: usize = 16;
 
 impl Ring {
     /// The largest degree of a ring.
@@ -109,20 +115,37 @@ impl Ring {
             return Err(Error::Ring { why: "the basis has no modulus".into() });
         }
         let (mut moduli, mut map) = (Vec::new(), Vec::with_capacity(basis.len()));
+        // two primes need not be compared, which counts where there are thousands
+        let (mut known, mut others) = (HashMap::new(), Vec::new());
         for a in &basis {
-            let known = moduli.iter().position(|b| a == b);
-            map.push(known.unwrap_or(moduli.len()));
-            if known.is_none() {
-                if let Some(b) = moduli.iter().find(|b| !coprime(a, b)) {
+            let place = *known.entry(*a).or_insert(moduli.len());
+            map.push(place);
+            if place == moduli.len() {
+                let is_prime = moduli.len() > FEW_MODULI && a.value_u64().is_some() && a.is_prime();
+                if let Some(b) = if is_prime { &others } else { &moduli }.iter().find(|b| !coprime(a, b)) {
                     return Err(Error::Ring { why: format!("the moduli {b} and {a} have a common factor") });
+                }
+                if !is_prime {
+                    others.push(*a);
                 }
                 moduli.push(*a);
             }
         }
         let quotient = quotient.named(&moduli);
-        let form = Form::default_of(width(&moduli));
-        let (roots, steps) = (Vec::new(), Vec::new());
-        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false, columns: 1 })))
+        let width = width(&moduli);
+        let (roots, steps, form) = (Vec::new(), Vec::new(), Form::default_of(width));
+        Ok(Self(Arc::new(Parts {
+            basis,
+            moduli,
+            map,
+            quotient,
+            roots,
+            steps,
+            width,
+            form,
+            any_word: false,
+            columns: 1,
+        })))
     }
 
     /// `Z_q[x]/(x^n − 1)`.
@@ -236,6 +259,23 @@ impl Ring {
         let ring = Self(Arc::new(parts));
         split::Split::of(&ring, None)?;
         Ok(ring)
+    }
+
+    /// The same ring with residues stored in this width, such as that of a basis of which these are some limbs; in the form that
+    /// is usual for it, if they were in the usual one.
+    ///
+    /// # Errors
+    /// [`Error::Ring`] for a width that is too narrow for a modulus.
+    pub fn with_width(self, width: Width) -> Result<Self> {
+        if width < self::width(self.basis()) {
+            return Err(Error::Ring { why: format!("residues of {self} do not fit {} bits", 8 * width.bytes()) });
+        }
+        let mut parts = (*self.0).clone();
+        if self.named_form().is_none() {
+            parts.form = Form::default_of(width);
+        }
+        parts.width = width;
+        Ok(Self(Arc::new(parts)))
     }
 
     /// The same ring with residues stored in this form, in inputs and outputs alike. Roots, steps and other constants stay
@@ -374,35 +414,32 @@ impl Ring {
         let Parts { moduli, quotient, roots, steps, .. } = &*self.0;
         let one = |all: &[U256]| all.get(i).copied().into_iter().collect();
         let (moduli, quotient, map) = (vec![moduli[i]], quotient.clone(), vec![0]);
-        let (basis, form) = (moduli.clone(), Form::default_of(width(&moduli)));
-        let (roots, steps) = (one(roots), one(steps));
-        Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word: false, columns: 1 }))
+        let (basis, width) = (moduli.clone(), width(&moduli));
+        let (roots, steps, form) = (one(roots), one(steps), Form::default_of(width));
+        Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, width, form, any_word: false, columns: 1 }))
     }
 
-    /// The ring of some limbs (rows) of this one's elements, stored alike.
+    /// The ring of some limbs (rows) of this one's elements, stored alike, also where their moduli would fit a narrower width.
     ///
     /// # Errors
-    /// [`Error::Ring`] for none of them or such as are not there, and where all their moduli are narrower than the width in
-    /// which they are stored here.
+    /// [`Error::Ring`] for none of them or such as are not there.
     pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
-        let Parts { basis, moduli, map, quotient, roots, steps, form, any_word, columns } = &*self.0;
+        let Parts { basis, moduli, map, quotient, roots, steps, width, form, any_word, columns } = &*self.0;
         let why = |why: &str| Err(Error::Ring { why: format!("the limbs {limbs:?} of {self} {why}") });
         let Some(rows) = map.get(limbs.clone()).filter(|rows| !rows.is_empty()) else { return why("are not there") };
         let basis = basis[limbs.clone()].to_vec();
-        if width(&basis) != self.width() {
-            return why("have a narrower ring");
-        }
-        let mut of: Vec<usize> = Vec::new();
-        rows.iter().for_each(|row| {
-            if !of.contains(row) {
+        let (mut of, mut places): (Vec<usize>, HashMap<usize, usize>) = Default::default();
+        let place = |row: &usize| {
+            *places.entry(*row).or_insert_with(|| {
                 of.push(*row);
-            }
-        });
-        let map = rows.iter().filter_map(|row| of.iter().position(|modulus| modulus == row)).collect();
+                of.len() - 1
+            })
+        };
+        let map = rows.iter().map(place).collect();
         let named = |all: &[U256]| of.iter().filter_map(|&modulus| all.get(modulus).copied()).collect();
         let (roots, steps, moduli) = (named(roots), named(steps), of.iter().map(|&modulus| moduli[modulus]).collect());
-        let (quotient, form, any_word, columns) = (quotient.clone(), *form, *any_word, *columns);
-        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, form, any_word, columns })))
+        let (quotient, width, form, any_word, columns) = (quotient.clone(), *width, *form, *any_word, *columns);
+        Ok(Self(Arc::new(Parts { basis, moduli, map, quotient, roots, steps, width, form, any_word, columns })))
     }
 
     /// The ring of so many elements of this one side by side: its basis comes again as often.
@@ -455,10 +492,15 @@ impl Ring {
         self.0.quotient.degree() * self.0.columns
     }
 
-    /// Storage of a residue: that of the widest modulus.
+    /// Storage of a residue: that of the widest modulus, unless the ring [says otherwise](Ring::with_width).
     #[must_use]
     pub fn width(&self) -> Width {
-        width(self.basis())
+        self.0.width
+    }
+
+    /// The width, where it is not that of the widest modulus.
+    fn named_width(&self) -> Option<Width> {
+        Some(self.width()).filter(|own| *own != width(self.basis()))
     }
 
     /// Bytes of one element.
@@ -495,10 +537,11 @@ impl Ring {
             (roots, []) => write!(f, " @ {}", list(roots))?,
             (roots, steps) => write!(f, " @ {} @ {}", list(roots), list(steps))?,
         }
+        let width = self.named_width().map(|width| format!("{} bits", 8 * width.bytes()));
         let form = self.named_form().map(|form| form.to_string());
         let any_word = self.accepts_any_word().then(|| "any word".to_string());
         let columns = Some(self.columns()).filter(|columns| *columns > 1).map(|columns| format!("{columns} columns"));
-        match [form, any_word, columns].into_iter().flatten().collect::<Vec<_>>()[..] {
+        match [width, form, any_word, columns].into_iter().flatten().collect::<Vec<_>>()[..] {
             [] => Ok(()),
             ref stored => write!(f, " : {}", stored.join(", ")),
         }
@@ -540,6 +583,9 @@ impl fmt::Display for Ring {
                 [x] => write!(f, " {before} {what} {}", decimal(x))?,
                 [first, .., last] => write!(f, " {before} {what}s {}..{}", decimal(first), decimal(last))?,
             }
+        }
+        if let Some(width) = self.named_width() {
+            write!(f, " in words of {} bits", 8 * width.bytes())?;
         }
         match self.named_form() {
             None => {}

@@ -12,7 +12,7 @@ use ringforge_cpu::Layout;
 
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
-use crate::job::Order;
+use crate::job::{Job, Order};
 use crate::kernel::{Launch, Port, Sharing};
 use crate::limits::Limits;
 use crate::modulus::Width;
@@ -67,6 +67,8 @@ pub struct Rows {
     pub(crate) by_launch: bool,
     /// Whether the kernel goes back from values.
     pub(crate) back: bool,
+    /// Items of a launch, about.
+    pub(crate) items: usize,
     /// Of the device planned for.
     pub(crate) limits: Limits,
 }
@@ -109,6 +111,7 @@ impl Rows {
             groups: (0..split.layers.len()).collect(),
             by_launch: false,
             back: false,
+            items: Job::ITEMS,
             limits: limits.clone(),
         };
         rows.laid_out()
@@ -123,6 +126,11 @@ impl Rows {
         let last_pass = Block::of(&self, &self.limits).map(|block| block.last_pass());
         self.layout = Layout::of(self.split.column_shape(), last_pass.unwrap_or(self.split.layers.len()));
         self
+    }
+
+    /// The same for launches of about so many items.
+    pub(crate) fn of_items(self, items: usize) -> Self {
+        Self { items, ..self }
     }
 
     /// The same with a split of exactly this many layers, down to leaves that can be multiplied.

@@ -3,7 +3,7 @@
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues};
-use ringforge::{Device, Engine, Error, Job, Modulus, Op, Order, Result, Ring, U256};
+use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, Result, Ring, U256};
 
 /// Rings of every width, some with transforms, some without.
 fn rings() -> Vec<(Ring, bool)> {
@@ -180,5 +180,23 @@ fn elements_are_added_and_moved() -> Result<()> {
         assert!(matches!(a.scale(&[U256::ONE; 3]), Err(Error::Plan { .. })));
         assert!(matches!(a.automorphism(2), Err(Error::Plan { .. })));
     }
+    Ok(())
+}
+
+/// Making a ring of thousands of moduli, planning for it and taking some of its limbs takes no time that grows with their square.
+#[test]
+fn thousands_of_moduli() -> Result<()> {
+    let primes = Modulus::ntt_primes(32, 45, 4000)?;
+    let start = std::time::Instant::now();
+    let ring = Ring::rns(16, &primes)?;
+    Planner::new(Limits::h200()).plan(&Job::new(&ring, Op::Forward))?;
+    assert_eq!(ring.limbs(1000..4000)?.basis(), &primes[1000..]);
+    assert!(start.elapsed().as_secs_f64() < 2.0, "{:?}", start.elapsed());
+    // what two have in common is found all the same
+    let product = primes[30].value_u64().unwrap_or(0) * 3;
+    let wrong = Ring::rns(16, &[&primes[..40], &[Modulus::new(product)?]].concat());
+    assert!(matches!(&wrong, Err(Error::Ring { why }) if why.contains("common factor")), "{wrong:?}");
+    let wrong = Ring::rns(16, &[&[Modulus::new(product)?], &primes[..40]].concat());
+    assert!(matches!(&wrong, Err(Error::Ring { .. })), "{wrong:?}");
     Ok(())
 }

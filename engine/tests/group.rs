@@ -93,7 +93,17 @@ fn what_is_no_group_is_refused() -> Result<()> {
         let group = Engine::group_by_rate(&[(a.clone(), 1.0), (b.clone(), rate)]);
         assert!(matches!(group, Err(Error::Mismatch { .. })), "{rate}: {group:?}");
     }
-    assert_eq!(Engine::group(&[a])?.devices().count(), 1);
+    assert_eq!(Engine::group(std::slice::from_ref(&a))?.devices().count(), 1);
+    // the device of a group's engine would work alone
+    let group = Engine::group(&[a.clone(), b])?;
+    let plan = group.planner().plan(&Job::new(&"17:x^4+1".parse()?, Op::Mul))?;
+    let refused = group.device().compile(&plan);
+    assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("program_of")), "{refused:?}");
+    group.program_of(&"of all", |_| Ok(plan.clone()))?;
+    for device in group.devices().chain([&a, Engine::group(std::slice::from_ref(&a))?.device()]) {
+        device.compile(&plan)?;
+    }
+    Engine::on(group.device().clone()).device().compile(&plan)?;
     assert!(Engine::all().devices().count() >= 1);
     Ok(())
 }

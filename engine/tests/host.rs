@@ -33,7 +33,11 @@ fn arguments_that_do_not_fit_are_refused() -> Result<()> {
         for len in [0, 1, N - 1, N, 2 * N + 1] {
             let (expected, got) = (64 * N, 32 * len);
             let refused = program.on_host(2).output("data", &mut data[..len]).run();
-            assert_eq!(refused, Err(Error::ArgumentSize { argument: "data".into(), expected, got }), "{device}");
+            assert_eq!(
+                refused,
+                Err(Error::ArgumentSize { argument: "data".into(), batch: 2, expected, got }),
+                "{device}"
+            );
         }
         let refused = program.on_host(2).input("data", &x[..2 * N]).run();
         assert!(matches!(refused, Err(Error::Mismatch { .. })), "{device}: {refused:?}");

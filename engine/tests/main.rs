@@ -19,6 +19,8 @@ mod rings;
 mod samplers;
 mod slices;
 mod statuses;
+#[cfg(target_os = "linux")]
+mod threads;
 mod transform;
 mod transforms;
 mod tuning;

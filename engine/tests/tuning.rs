@@ -93,7 +93,7 @@ fn malformed_files_are_refused() {
         ("device = CPU".into(), "line 1"),
         ("device = \"CPU\"\nspeed = 9".into(), "unknown field `speed`"),
         (entry(""), "missing field `op`"),
-        (entry("op = \"fly\"\nbits = 62\nn = 64"), "no such operation"),
+        (entry("op = \"fly\"\nbits = 62\nn = 64"), "there are "),
         (entry("op = \"forward\"\nbits = 61\nn = 64"), "bits = 61"),
         (entry("op = \"forward\"\nbits = 62\nn = -1"), "invalid value"),
         (with("kernel = 2"), "unknown field `kernel`"),

@@ -3,7 +3,7 @@
 use crypto_bigint::{NonZero, U256};
 
 use crate::limits::Limits;
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, Width};
 use crate::ring::Ring;
 
 /// A modulus type: each of the files beside this one describes one.
@@ -178,6 +178,11 @@ pub(super) fn none(_: &Modulus) -> Option<u32> {
 /// Whether all moduli have at most so many bits.
 pub(super) fn up_to(ring: &Ring, bits: u32) -> bool {
     ring.basis().iter().all(|q| q.bits() <= bits)
+}
+
+/// The same for rings whose residues are stored in no more bits than a word has.
+pub(super) fn up_to_in(width: Width, ring: &Ring, bits: u32) -> bool {
+    ring.width() <= width && up_to(ring, bits)
 }
 
 /// floor(2^bits / q).

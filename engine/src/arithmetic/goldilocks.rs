@@ -6,7 +6,7 @@ use core::iter::successors;
 use crypto_bigint::U256;
 
 use super::descriptor::{Cost, Descriptor, Given, Groups, Serves, Value, Word, none};
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, Width};
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 
@@ -15,7 +15,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "goldilocks.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| ring.moduli().iter().all(|q| q.value_u64() == Some(Q)),
+        serves: |ring| ring.width() == Width::W64 && ring.moduli().iter().all(|q| q.value_u64() == Some(Q)),
         on_cpu: |_| ringforge_cpu::GOLDILOCKS,
     },
     word: Word::U64,

@@ -1,15 +1,16 @@
 //! Odd q below 2^31 in 32-bit words, where a word holds a sum of two residues and no more: Shoup and Montgomery.
 
 
-use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to};
+use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to_in};
 use super::mod32::{self, montgomery_fields};
+use crate::modulus::Width;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod31",
     header: "mod31.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| up_to(ring, 31),
+        serves: |ring| up_to_in(Width::W32, ring, 31),
         on_cpu: |_| ringforge_cpu::MOD31,
     },
     word: Word::U32,

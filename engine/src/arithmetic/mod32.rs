@@ -1,15 +1,15 @@
 //! Odd q below 2^30 in 32-bit words: Shoup and Montgomery.
 
 
-use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two, ratio, up_to};
-use crate::modulus::{Modulus, low_u64};
+use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two, ratio, up_to_in};
+use crate::modulus::{Modulus, Width, low_u64};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod32",
     header: "mod32.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| up_to(ring, 30),
+        serves: |ring| up_to_in(Width::W32, ring, 30),
         on_cpu: |_| ringforge_cpu::MOD32,
     },
     word: Word::U32,

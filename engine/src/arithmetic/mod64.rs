@@ -1,7 +1,7 @@
 //! Odd q below 2^62 in 64-bit words: Shoup and Montgomery.
 
 
-use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two, ratio, up_to};
+use super::descriptor::{Cost, Descriptor, Given, Serves, Value, Word, none, power_of_two, ratio, up_to_in};
 use crate::modulus::{Modulus, Width, low_u64};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -9,7 +9,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "mod64.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| up_to(ring, 62),
+        serves: |ring| up_to_in(Width::W64, ring, 62),
         on_cpu: |ring| match ring.width() {
             Width::W32 => ringforge_cpu::MOD64_IN_32,
             _ => ringforge_cpu::MOD64,

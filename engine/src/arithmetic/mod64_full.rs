@@ -1,15 +1,16 @@
 //! Odd q below 2^64 in 64-bit words: Montgomery.
 
 
-use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to};
+use super::descriptor::{Descriptor, Given, Serves, Word, none, up_to_in};
 use super::mod64::{self, montgomery_fields};
+use crate::modulus::Width;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod64Full",
     header: "mod64.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| up_to(ring, 64),
+        serves: |ring| up_to_in(Width::W64, ring, 64),
         on_cpu: |_| ringforge_cpu::MOD64_FULL,
     },
     word: Word::U64,

@@ -49,7 +49,7 @@ impl Control {
         let peers = if rank == 0 { gather(launch, deadline)? } else { vec![(0, reach(launch, deadline)?)] };
         let this = Self { rank, timeout, peers: Mutex::new(Some(peers)) };
         // nobody goes on before all are there
-        this.share(&mut [0])?;
+        this.share_until(&mut [0], deadline)?;
         Ok(this)
     }
 
@@ -61,7 +61,10 @@ impl Control {
 
     /// Gives all processes what the first one has.
     pub(crate) fn share(&self, bytes: &mut [u8]) -> Result<()> {
-        let deadline = Instant::now() + self.timeout;
+        self.share_until(bytes, Instant::now() + self.timeout)
+    }
+
+    fn share_until(&self, bytes: &mut [u8], deadline: Instant) -> Result<()> {
         self.with(|peers| {
             peers.iter_mut().try_for_each(|(rank, stream)| match self.rank {
                 0 => send(stream, *rank, bytes),
@@ -147,11 +150,13 @@ fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
             let why = format!("it did not come to {} within {:?}", launch.address(), launch.timeout());
             return Err(lost(missing + 1, why));
         }
-        let came = listener.accept().ok().and_then(|(stream, _)| Guest::new(stream));
+        let came = listener.accept();
+        let is_full = came.as_ref().is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
+        let came = came.ok().and_then(|(stream, _)| Guest::new(stream));
         let nobody = came.is_none();
         guests.extend(came);
         // the oldest one makes room, so that strangers do not take all connections that a process can have
-        if guests.len() > MOST_GUESTS + launch.size() {
+        if is_full || guests.len() > MOST_GUESTS + launch.size() {
             guests.pop_front();
         }
         for mut guest in core::mem::take(&mut guests) {
@@ -230,12 +235,12 @@ fn welcome(Guest { stream, greeting, .. }: Guest, launch: &Launch) -> Result<Opt
 /// Connects with the first process, as soon as it listens.
 fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
     let greeting = [&of_job(launch)[..], &(launch.rank() as u32).to_le_bytes(), &(launch.size() as u32).to_le_bytes()];
+    let left = || deadline.saturating_duration_since(Instant::now());
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
         let connected = launch.address().to_socket_addrs().and_then(|addresses| {
             let mut failure = std::io::Error::new(ErrorKind::NotFound, "no such host");
             for address in addresses {
-                match TcpStream::connect_timeout(&address, left.max(PAUSE)) {
+                match TcpStream::connect_timeout(&address, left().max(PAUSE)) {
                     Ok(stream) => return Ok(stream),
                     Err(error) => failure = error,
                 }
@@ -247,17 +252,17 @@ fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
                 stream.set_nodelay(true).map_err(|error| lost(0, error))?;
                 return send(&mut stream, 0, &greeting.concat()).map(|()| stream);
             }
-            Err(error) if left.is_zero() => {
+            Err(error) if left().is_zero() => {
                 return Err(lost(0, format!("it was not reached at {}: {error}", launch.address())));
             }
-            Err(_) => std::thread::sleep(PAUSE.min(left)),
+            Err(_) => std::thread::sleep(PAUSE.min(left())),
         }
     }
 }
 
 /// What processes of a job have in common.
 fn of_job(launch: &Launch) -> [u8; 32] {
-    let parts = ["ringforge", env!("CARGO_PKG_VERSION"), launch.token()];
+    let parts = ["ringforge", env!("CARGO_PKG_VERSION"), launch.job(), launch.token()];
     Sha256::digest(parts.join("\0")).into()
 }
 

@@ -93,6 +93,7 @@ impl Bundle {
             let entry = Arc::new(Entry { image: compiled.image, compiler: compiled.compiler });
             Ok((key, Item { capability: unit.capability, name: unit.entry.into(), entry }))
         };
+        ringforge_cpu::threads::start();
         let compiled = units.into_par_iter().map(compile).collect::<Result<Vec<_>>>()?;
         self.kernels.extend(compiled);
         self.architectures.insert(limits.capability);
@@ -239,6 +240,7 @@ impl Bundle {
         if !head.is_empty() || !entries.is_empty() {
             return None;
         }
+        ringforge_cpu::threads::start();
         let decoded = listed.into_par_iter().map(|(key, capability, name, entry)| {
             let entry = decode(entry, &key).filter(|entry| matches!(entry.image, Image::Cubin(_)))?;
             Some((key, Item { capability, name: name.into(), entry: Arc::new(entry) }))

@@ -31,7 +31,7 @@ const RANGE: usize = 2;
 /// Bytes of a parameter.
 const POINTER: usize = 8;
 /// The driver that tells of a function's parameters.
-const TELLS_PARAMETERS: i32 = 12_040;
+pub(super) const TELLS_PARAMETERS: i32 = 12_040;
 
 /// A kernel on a GPU: a function, which may be that of others too, and how it is launched.
 #[derive(Clone)]

@@ -28,6 +28,7 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     if from.len() < MANY {
         to.copy_from_slice(from);
     } else {
+        ringforge_cpu::threads::start();
         to.par_chunks_mut(SHARE).zip(from.par_chunks(SHARE)).for_each(|(to, from)| to.copy_from_slice(from));
     }
 }
@@ -148,6 +149,7 @@ pub(crate) fn gather(from: &[u8], shape: &Shape, to: &mut [u8]) {
     if rows == 1 {
         return copy(from, to);
     }
+    ringforge_cpu::threads::start();
     let rows = to.par_chunks_exact_mut(width).zip(from.par_chunks(pitch));
     rows.with_min_len(SHARE.div_ceil(width)).for_each(|(to, from)| to.copy_from_slice(&from[..width]));
 }
@@ -159,6 +161,7 @@ pub(crate) fn scatter(from: &[u8], to: &mut [u8], shape: &Shape) {
     if rows == 1 {
         return copy(from, to);
     }
+    ringforge_cpu::threads::start();
     let rows = from.par_chunks_exact(width).zip(to.par_chunks_mut(pitch));
     rows.with_min_len(SHARE.div_ceil(width)).for_each(|(from, to)| to[..width].copy_from_slice(from));
 }

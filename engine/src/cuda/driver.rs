@@ -10,6 +10,7 @@ use crate::cuda::code::Codes;
 use crate::cuda::pool::Pool;
 use crate::cuda::queue::IdleLines;
 use crate::cuda::staging::Staging;
+use crate::cuda::symbols;
 use crate::error::{Error, NoDevice, Result};
 use crate::limits::Limits;
 
@@ -42,11 +43,17 @@ impl Gpu {
             return Err(Error::NoDevice(NoDevice::NoDriver));
         }
         let none = |error: DriverError| Error::NoDevice(NoDevice::NoSuchDevice { ordinal, reason: message(error) });
+        if let Some(symbol) = symbols::missing_in_driver() {
+            return Err(Error::NoDevice(NoDevice::NoSymbol { symbol }));
+        }
         let mut driver = 0;
         // SAFETY: writes one integer; allowed before the driver is initialised.
         unsafe { sys::cuDriverGetVersion(&raw mut driver) }.result().map_err(none)?;
         if driver < OLDEST_DRIVER {
             return Err(Error::NoDevice(NoDevice::DriverTooOld { found: driver, needed: OLDEST_DRIVER }));
+        }
+        if let Some(symbol) = symbols::missing_in_driver_of(driver) {
+            return Err(Error::NoDevice(NoDevice::NoSymbol { symbol }));
         }
         if i32::try_from(ordinal).is_err() {
             let reason = "no such ordinal".into();

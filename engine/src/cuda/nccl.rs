@@ -268,15 +268,22 @@ impl NcclCommunicator {
     /// watched from another thread; later it does not.
     fn meet(&self, queue: &CudaQueue, sends: &[(usize, Part<'_>)], receives: &[(usize, Part<'_>)]) -> Result<()> {
         let call = "ncclGroupEnd";
-        let handle = self.handle().as_ref().map(|Raw(handle)| *handle).ok_or_else(|| aborted(call))?;
-        let (handle, done) = (Raw(handle), &AtomicBool::new(false));
+        let [begun, done] = &[const { AtomicBool::new(false) }; 2];
         let start = move || {
-            let Raw(handle) = { handle };
-            let outcome = self.gpu.bind().and_then(|()| self.group(handle, queue, sends, receives));
+            self.gpu.bind()?;
+            // under the lock, so that an abort is either seen here or comes while the library is at work, which may be aborted
+            let handle = {
+                let connection = self.handle();
+                let Some(Raw(handle)) = *connection else { return Err(aborted(call)) };
+                begun.store(true, Ordering::Release);
+                handle
+            };
+            let outcome = self.group(handle, queue, sends, receives);
             done.store(true, Ordering::Release);
             outcome
         };
-        let watch = move || self.wait(call, || Ok(done.load(Ordering::Acquire)));
+        let until = move |flag: &AtomicBool| self.wait(call, || Ok(flag.load(Ordering::Acquire)));
+        let watch = move || until(begun).and_then(|()| until(done));
         let tasks: [Box<dyn FnOnce() -> Result<()> + Send + '_>; 2] = [Box::new(watch), Box::new(start)];
         // whichever of the two fails ends the other
         let tasks = tasks.map(|task| move || task().inspect_err(|_| self.abort()));

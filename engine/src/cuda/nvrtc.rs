@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use cudarc::nvrtc::{result, sys};
 
+use crate::cuda::symbols;
 use crate::cuda::text::Unit;
 use crate::error::{Error, Result};
 
@@ -36,11 +37,18 @@ pub(crate) struct Compiled {
     pub(crate) compiler: String,
 }
 
-/// Whether NVRTC is on this machine. Asked once: what cannot be loaded at first is not loaded later.
+/// Whether NVRTC is on this machine, with all that is called. Asked once: what cannot be loaded at first is not loaded later.
 pub(crate) fn is_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
-    // SAFETY: tries to load the library and runs nothing of it but its initialisers.
-    *PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
+    *PRESENT.get_or_init(|| {
+        // SAFETY: tries to load the library and runs nothing of it but its initialisers.
+        let there = unsafe { sys::is_culib_present() };
+        let missing = if there { symbols::missing_in_compiler() } else { None };
+        if let Some(symbol) = missing {
+            log::warn!("NVRTC's library has no {symbol}, and is not used: it is a stub, or too old");
+        }
+        there && missing.is_none()
+    })
 }
 
 /// Compiles a kernel to machine code, or to PTX where the compiler does not know the architecture.

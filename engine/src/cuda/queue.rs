@@ -13,7 +13,9 @@ use crate::cuda::memory::{Access, CudaMemory};
 use crate::error::{Error, Result};
 
 /// The driver that lets a capture choose what comes behind what.
-const CHOOSES_DEPENDENCIES: i32 = 12_030;
+pub(super) const CHOOSES_DEPENDENCIES: i32 = 12_030;
+/// The first driver with the call by which cudarc tells the time between events.
+pub(super) const TELLS_TIME: i32 = 12_080;
 
 /// A CUDA stream in use.
 pub(crate) struct CudaQueue {
@@ -225,9 +227,8 @@ pub(crate) struct TimedEvent {
 impl TimedEvent {
     /// Waits for both points and gives the time between them by the GPU's clock.
     pub(crate) fn seconds_since(&self, earlier: &Self) -> Result<f64> {
-        // cudarc's binding is of a call that came with this version, and panics without it
-        if self.gpu.driver < 12_080 {
-            let why = format!("the driver supports CUDA {}, timing needs 12080", self.gpu.driver);
+        if self.gpu.driver < TELLS_TIME {
+            let why = format!("the driver supports CUDA {}, timing needs {TELLS_TIME}", self.gpu.driver);
             return Err(Error::Unsupported { job: "timing".into(), why });
         }
         let milliseconds = earlier.event.elapsed_ms(&self.event).map_err(failed("cuEventElapsedTime"))?;

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::memory::{ALIGNMENT, Memory};
 
 /// The first version of CUDA whose drivers record an event of all that a context does.
-const CONTEXT_EVENTS: i32 = 12_050;
+pub(super) const CONTEXT_EVENTS: i32 = 12_050;
 
 impl Buffer {
     /// The address of the memory on its GPU, for as long as the buffer lives; none on a CPU, and for a buffer of no bytes.

@@ -85,7 +85,7 @@ impl Engine {
 
     /// The devices, the first one first.
     pub fn devices(&self) -> impl Iterator<Item = &Device> {
-        core::iter::once(self.device()).chain(self.0.others.iter().map(|other| other.engine.device()))
+        core::iter::once(&self.0.first).chain(self.0.others.iter().map(|other| other.engine.device()))
     }
 
     /// A stream of each device.

@@ -35,10 +35,12 @@ impl Programs {
         make: impl FnOnce() -> Result<Program>,
     ) -> Result<Program> {
         let place = self.place(key);
-        let mut program = match (rayon::current_thread_index(), place.try_lock()) {
-            (_, Ok(program)) => program,
-            (Some(_), Err(TryLockError::WouldBlock)) => return make(),
-            _ => lock(&place),
+        let mut program = match place.try_lock() {
+            Ok(program) => program,
+            // whoever made it panicked, and left nothing
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if rayon::current_thread_index().is_some() => return make(),
+            Err(TryLockError::WouldBlock) => lock(&place),
         };
         if let Some(program) = &*program {
             return Ok(program.clone());
@@ -123,6 +125,20 @@ mod tests {
             made(&job(8))
         };
         rayon::scope(|scope| scope.spawn(|_| drop(programs.get(&job(8), nested).unwrap())));
+    }
+
+    #[test]
+    fn a_panic_while_one_is_made_is_no_end_for_others() {
+        let programs = Programs::new(9);
+        for thread in [false, true] {
+            let attempt = || {
+                let panics = || programs.get(&job(4), || panic!("as it was told"));
+                assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+                programs.get(&job(4), || made(&job(4))).unwrap();
+                programs.clear();
+            };
+            if thread { rayon::scope(|_| attempt()) } else { attempt() }
+        }
     }
 
     #[test]

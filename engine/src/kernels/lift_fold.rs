@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crypto_bigint::U256;
+use ringforge_cpu::wipe::Wiped;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Kernel, Launch, Port};
@@ -83,7 +84,7 @@ impl<S: Row> LiftFold<S> {
     fn run<W: Stored>(&self, from: &[W], to: &mut [S]) {
         let Self { lift, rebuild, .. } = self;
         let n = lift.n();
-        let mut product = vec![<S::Target as Target>::residue(&U256::ZERO); 2 * n - 1];
+        let mut product = Wiped::<<S::Target as Target>::Residue>::zeros(2 * n - 1);
         let items = from.chunks_exact(lift.auxiliary.basis().len() * lift.length());
         for (from, to) in items.zip(to.chunks_exact_mut(lift.ring.basis().len() * n)) {
             for (j, x) in product.iter_mut().enumerate() {

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use zeroize::Zeroizing;
+use ringforge_cpu::wipe::Wiped;
 
 use crate::error::Result;
 use crate::kernel::{Args, Kernel, Port, Slice};
@@ -61,7 +61,7 @@ impl<S: Row> LiftMul<S> {
         let element = self.lift.ring.basis().len() * self.lift.n();
         let auxiliary = self.lift.auxiliary.basis().len() * self.lift.length();
         let items = (CHUNK_BYTES / (auxiliary * size_of::<W>())).clamp(1, (out.len() / element).max(1));
-        let mut words = [(); 3].map(|()| Zeroizing::new(vec![W::zeroed(); items * auxiliary]));
+        let mut words = [(); 3].map(|()| Wiped::<W>::zeros(items * auxiliary));
         let chunks = a.chunks(items * element).zip(b.chunks(items * element)).zip(out.chunks_mut(items * element));
         for ((a, b), out) in chunks {
             let items = out.len() / element;

@@ -50,6 +50,7 @@ pub(super) fn gaussian(sigma: f64) -> Vec<u128> {
         Some(threshold.wrapping_add(&U512::ONE).shr_vartime(1).shl_vartime(1))
     };
     let last = (CUT as f64 * sigma) as u64;
+    ringforge_cpu::threads::start();
     let thresholds = (0..=last).into_par_iter().filter_map(threshold);
     thresholds
         .filter(|threshold| threshold.bits_vartime() <= 128)

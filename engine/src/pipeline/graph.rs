@@ -239,7 +239,7 @@ impl Graph {
                     Bound::Writes(id)
                 }
                 (Role::InOut, None, Some(old)) => {
-                    let secret = self.nodes[old].kind.as_ref().is_some_and(|kind| kind.secret);
+                    let secret = self.is_secret(old);
                     let kind = Kind { secret, ..kind(port) };
                     let id = self.node(kernel.name(), Origin::Step(step), Some(kind), None);
                     self.nodes[id].within = Some(self.home(old)).filter(|place| *place != (old, 0));
@@ -333,28 +333,42 @@ impl Graph {
         self.secrets.push(id);
     }
 
-    /// What steps made of values that were marked is secret.
+    /// What steps made of values that were marked is secret, and so is what they drew from secret keys, whichever step or view
+    /// of a key says that it is.
     pub(super) fn keep_derived_secret(&mut self) {
         // what an input holds may have become known after a view of it was said to be secret
         self.kept_secret.clone().into_iter().for_each(|id| self.keep_secret(id));
         let roots = |graph: &Self, id: Id| graph.all_sources(id).into_iter().map(|(id, _)| id).chain([id]);
         let mut secrets: BTreeSet<Id> = self.secrets.iter().flat_map(|&id| roots(self, id)).collect();
-        for step in 0..if secrets.is_empty() { 0 } else { self.steps.len() } {
-            let is_secret = |bound: &Bound| match *bound {
-                Bound::Reads(id) | Bound::Turns(id, _) => roots(self, id).any(|id| secrets.contains(&id)),
-                Bound::Writes(_) | Bound::Table(_) => false,
+        for step in 0..self.steps.len() {
+            let Step { kernel, bound, .. } = &self.steps[step];
+            let reads = kernel.ports().iter().zip(bound).filter_map(|(port, bound)| match *bound {
+                Bound::Reads(id) | Bound::Turns(id, _) => Some((port, id)),
+                Bound::Writes(_) | Bound::Table(_) => None,
+            });
+            let (mut is_derived, mut is_drawn) = (false, false);
+            for (port, id) in reads {
+                is_derived |= roots(self, id).any(|id| secrets.contains(&id));
+                is_drawn |= port.series > 0 && roots(self, id).any(|id| self.is_secret(id));
+            }
+            if !is_derived && !is_drawn {
+                continue;
+            }
+            let written = |bound: &Bound| match *bound {
+                Bound::Writes(id) | Bound::Turns(_, id) => Some(id),
+                Bound::Reads(_) | Bound::Table(_) => None,
             };
-            if self.steps[step].bound.iter().any(is_secret) {
-                let written = |bound: &Bound| match *bound {
-                    Bound::Writes(id) | Bound::Turns(_, id) => Some(id),
-                    Bound::Reads(_) | Bound::Table(_) => None,
-                };
-                for id in self.steps[step].bound.iter().filter_map(written).collect::<Vec<_>>() {
-                    self.keep_secret(id);
+            for id in bound.iter().filter_map(written).collect::<Vec<_>>() {
+                self.keep_secret(id);
+                if is_derived {
                     secrets.insert(id);
                 }
             }
         }
+    }
+
+    fn is_secret(&self, id: Id) -> bool {
+        self.nodes[id].kind.as_ref().is_some_and(|kind| kind.secret)
     }
 
     /// What a value holds is secret, and so is the memory that it is in.

@@ -279,7 +279,10 @@ impl<'p> Value<'p> {
         let Some(id) = self.id else { return self };
         let content = self.pipeline.graph.borrow().content(id).cloned();
         match content {
-            Some(content) => self.pipeline.job(&job(&content), inputs),
+            Some(content) => {
+                let job = job(&content).batch_hint(self.pipeline.planner.items());
+                self.pipeline.job(&job, inputs)
+            }
             None => self.without_elements(id),
         }
     }

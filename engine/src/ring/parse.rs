@@ -5,7 +5,7 @@ use core::str::FromStr;
 use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
-use crate::modulus::{Modulus, low_u64};
+use crate::modulus::{Modulus, Width, low_u64};
 use crate::ring::{Quotient, Ring};
 
 /// A ring from text such as `3457:x^768-x^384+1`.
@@ -13,9 +13,10 @@ use crate::ring::{Quotient, Ring};
 /// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; `#` and numbers behind them are the map of
 /// [`Ring::rows`]; the polynomial is monic in `x`, its terms in any order; `@` and numbers at the end, separated by commas,
 /// name the roots of [`Ring::with_roots`], a second `@` and numbers the steps of [`Ring::with_steps`]. A constant in brackets
-/// makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named. A second colon and `plain` or `montgomery`,
-/// `any word`, a number of `columns`, or more of them in this order with commas between them, say how residues are stored:
-/// [`Ring::with_form`], [`Ring::accepting_any_word`], [`Ring::in_columns`]. Spaces have no meaning.
+/// makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named. A second colon and a number of `bits`, `plain`
+/// or `montgomery`, `any word`, a number of `columns`, or more of them in this order with commas between them, say how residues
+/// are stored: [`Ring::with_width`], [`Ring::with_form`], [`Ring::accepting_any_word`], [`Ring::in_columns`]. Spaces have no
+/// meaning.
 ///
 /// `{:#}` prints any ring in this form.
 ///
@@ -74,16 +75,24 @@ impl Ring {
     /// The same ring with residues as this text says.
     fn stored_as(self, text: &str) -> Result<Self> {
         let mut parts = text.split(',').peekable();
+        let width = parts.next_if(|part| part.ends_with(BITS));
         let form = parts.next_if(|part| *part != ANY_WORD && !part.ends_with(COLUMNS));
         let any_word = parts.next_if_eq(&ANY_WORD);
         let columns = parts.next_if(|part| part.ends_with(COLUMNS));
         if let Some(part) = parts.next() {
             return refuse(format!("{part:?} comes too late, or has no meaning"));
         }
-        let mut ring = match form {
-            Some(form) => self.with_form(form.parse()?)?,
+        let mut ring = match width.and_then(|bits| bits.strip_suffix(BITS)) {
             None => self,
+            Some("16") => self.with_width(Width::W16)?,
+            Some("32") => self.with_width(Width::W32)?,
+            Some("64") => self.with_width(Width::W64)?,
+            Some("256") => self.with_width(Width::W256)?,
+            Some(bits) => return refuse(format!("residues are stored in 16, 32, 64 or 256 bits, not in {bits}")),
         };
+        if let Some(form) = form {
+            ring = ring.with_form(form.parse()?)?;
+        }
         if any_word.is_some() {
             ring = ring.accepting_any_word();
         }
@@ -97,6 +106,8 @@ impl Ring {
 
 /// `any word` without spaces.
 const ANY_WORD: &str = "anyword";
+/// What follows the number of bits.
+const BITS: &str = "bits";
 /// What follows the number of columns.
 const COLUMNS: &str = "columns";
 
@@ -228,7 +239,7 @@ mod tests {
         let stored = "2013265921:x^8-1:montgomery|2013265921:x^8-1:any word|2013265921:x^8-1@0x78000000:montgomery,any word\
             |3329,17:x^16+1:any word|18446744073709551629:x^2+1:plain|18446744073709551629:x^2+1:plain,any word\
             |18446744073709551629:x^2+1:any word|97,193#0,1,0:x^16+1@19,8:any word|12289,998244353#0,1,0:x^16+1:montgomery\
-            |17:x^8-1:3 columns|17:x^4-13@3@13:2columns|2013265921:x^8-1:montgomery,any word,31 columns|3329:x^4+1:any word,7 columns";
+            |17:x^8-1:3 columns|17:x^8-1:64 bits|17:x^8-1:256 bits|17:x^8-1:32 bits,montgomery|17:x^8-1:256bits,plain,2columns|17:x^4-13@3@13:2columns|2013265921:x^8-1:montgomery,any word,31 columns|3329:x^4+1:any word,7 columns";
         for text in stored.split('|') {
             let ring = parse(text);
             assert_eq!(parse(&format!("{ring:#}")), ring);
@@ -256,7 +267,7 @@ mod tests {
             |17:x^4-13@3@|17:x^4-13@3@13@1|17:x^4+1@2@4|3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x\
             |3329:x^2+1:|3329:x^2+1:montgomery|3329:x^2+1:any|3329:x^2+1:any word,plain|3329:x^2+1:plain,plain|3329:x^2+1:plain:plain\
             |3329:x^2+1:any word,any word|17:x^2+1:columns|17:x^2+1:0 columns|17:x^2+1:-1 columns|17:x^2+1:2 columns,any word\
-            |17:x^2+1:2 columns,2 columns|17:x^2+1:x columns|17:x^2+1:,2 columns|65536:x^2+1:montgomery|65538,65537:x^2+1:montgomery";
+            |17:x^2+1:2 columns,2 columns|65537:x^2+1:16 bits|17:x^2+1:8 bits|17:x^2+1:bits|17:x^2+1:plain,64 bits|17:x^2+1:x columns|17:x^2+1:,2 columns|65536:x^2+1:montgomery|65538,65537:x^2+1:montgomery";
         for text in nonsense.split('|') {
             assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());
         }

@@ -15,7 +15,14 @@ pub(super) enum Step {
 
 /// Bytes that a step on words of 4, 8 and 32 bytes takes below the frame that it is called from, with a margin, also in builds that
 /// optimise less (`lto = "off"`).
-const BYTES: [[usize; 3]; 3] = [[0x2800, 0x3800, 0x2000], [0x1000, 0x6000, 0x2000], [0x4000, 0x15000, 0x8000]];
+const BYTES: [[usize; 3]; 3] = [
+    [0x2800 * MORE, 0x3800 * MORE, 0x2000 * MORE],
+    [0x1000 * MORE, 0x6000 * MORE, 0x2000 * MORE],
+    [0x4000 * MORE, 0x15000 * MORE, 0x8000 * MORE],
+];
+
+/// How many times as much code takes that is not optimised, or for size alone: the build script knows.
+const MORE: usize = if cfg!(ringforge_unoptimised) { 4 } else { 1 };
 
 /// Wipes what a step left below the caller's frame.
 #[inline(always)]
@@ -47,7 +54,7 @@ mod tests {
     use crate::{Limits, Ring};
 
     /// Bytes below a frame that are looked at.
-    const DEEP: usize = 128 << 10;
+    const DEEP: usize = MORE * (128 << 10);
     const PAINT: u8 = 0xa5;
 
     #[inline(never)]

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rand_core::TryRng;
 use ringforge::kernels::{Role, Rows};
 use ringforge::words::{Transform, Word};
-use ringforge::{Engine, Form, Job, Limits, Op, Order, Planner, Ring};
+use ringforge::{Engine, Form, Job, Limits, Op, Order, Plan, Planner, Ring, U256};
 use ringforge_cpu::level::{self, Level};
 
 use crate::secrets::{Bytes, Told, opened, tell};
@@ -44,6 +44,21 @@ const LIFTED: &[&str] = &[
     "8192 : x^64 + 1",
     "18446744073709551615 : x^9 - 3x^8 + 5",
     "57896044618658097711785492504343953926634992332820282019728792003956564819949 : x^9 - x - 1",
+];
+
+/// Rows of more than 32 KiB.
+const LONG: &[&str] = &[
+    "2013265921 : x^16384 - 1",
+    "1152921504606830593 : x^8192 + 1",
+    "18446744069414584321 : x^8192 - 1",
+    "52435875175126190479447740508185965837690552500527637822603658699938581184513 : x^2048 - 1",
+];
+
+/// Rings that pipelines work in: of moduli of 30 bits, of 60 bits, and of both.
+const PIPELINES: &[&str] = &[
+    "998244353,1004535809,469762049 : x^32 + 1",
+    "1152921504606830593,1152921504606748673,1152921504606683137 : x^32 + 1",
+    "1152921504606830593,12289,1152921504606748673 : x^32 + 1",
 ];
 
 /// Bases of several moduli.
@@ -100,8 +115,12 @@ fn transforms<W: Word>(texts: &[&str], rng: &mut Bytes) -> Outcome {
 
 /// A job on secrets.
 fn job(job: &Job, rng: &mut Bytes) -> Outcome {
-    let engine = Engine::cpu();
-    let program = engine.device().compile(&Planner::new(Limits::cpu()).plan(job)?)?;
+    run(&Planner::new(Limits::cpu()).plan(job)?, rng)
+}
+
+/// A plan, of whose inputs each is secret.
+fn run(plan: &Plan, rng: &mut Bytes) -> Outcome {
+    let program = Engine::cpu().device().compile(plan)?;
     let mut args: Vec<_> = program.plan().args().iter().map(|arg| (arg.clone(), vec![0; arg.bytes])).collect();
     let mut call = program.on_host(1);
     for (arg, bytes) in &mut args {
@@ -118,8 +137,44 @@ fn job(job: &Job, rng: &mut Bytes) -> Outcome {
     Ok(())
 }
 
-/// Runs transforms, products, products via a larger NTT, and conversions between bases on secrets.
+/// What pipelines make of elements of RNS rings, beside transforms and products: sums, automorphisms, inner products with keys,
+/// quotients, and elements of other rings.
+fn pipelines(rng: &mut Bytes) -> Outcome {
+    for text in PIPELINES {
+        let engine = Engine::cpu();
+        let ring: Ring = text.parse()?;
+        let two = ring.side_by_side(2)?;
+        let p = engine.pipeline("operations on secrets");
+        let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
+        let keys = p.evaluations("keys", &ring.side_by_side(4)?, Order::Tree);
+        p.output("sum", a + b - a.scale(&[U256::from(5u32)]));
+        p.output("turned", b.automorphism(3));
+        p.output("turned values", b.forward().automorphism(5).inverse());
+        let pair = p.evaluations("pair", &two, Order::Tree);
+        p.output("inner products", pair.inner_product(&ring, keys, 2).inverse());
+        p.output("quotient", a.divide_round(1));
+        p.output("raised", a.limbs(0..1).raise(1, &ring));
+        p.output("digits", a.digits(7, &ring));
+        p.output("product and sum", a.forward().mul_add(b.forward(), (a + b).forward()).inverse());
+        run(&p.build()?, rng)?;
+    }
+    let [short, long]: [Ring; 2] = ["2013265921:x^64-1".parse()?, "2013265921:x^128-1".parse()?];
+    let p = Engine::cpu().pipeline("an extension of a secret");
+    p.output("values", p.coefficients("a", &short).extend(&long).forward_to(Order::Natural));
+    run(&p.build()?, rng)
+}
+
+/// Runs transforms, products, products via a larger NTT, conversions between bases, and what pipelines do on secrets.
 pub(crate) fn all(rng: &mut Bytes) -> Outcome {
+    pipelines(rng)?;
+    // rows that several threads share
+    for ring in rings(LONG) {
+        let ring = ring?;
+        for op in [Op::Forward, Op::Inverse, Op::Mul] {
+            job(&Job::new(&ring, op), rng)?;
+        }
+        job(&Job::new(&ring, Op::Forward).order(Order::Natural), rng)?;
+    }
     transforms::<u32>(OF_32_BITS, rng)?;
     transforms::<u64>(OF_64_BITS, rng)?;
     transforms::<[u64; 4]>(OF_256_BITS, rng)?;

@@ -111,6 +111,7 @@ const ENDS: &[&str] = &[
     "std::panicking",
     "std::thread",
     "std::sys",
+    "ringforge_cpu::threads::start",
     "rayon_core",
     "<rayon_core",
     "crossbeam",

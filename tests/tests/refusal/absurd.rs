@@ -149,7 +149,10 @@ fn words_of_errors() -> Result<()> {
     // two devices of one name
     let (one, other) = (Device::cpu(), Device::cpu());
     let device = words(other.stream()?.wipe(&mut one.buffer(1)?));
-    assert_eq!(device, "the buffer belongs to another device (CPU) than the one in use (CPU)");
+    assert_eq!(
+        device,
+        "the buffer belongs to another engine or device than the one in use, though both are CPU: share one `Engine`"
+    );
     // which argument
     let program = one.compile(&Planner::default().plan(&Job::new(&"3329:x^4+1".parse()?, Op::Mul))?)?;
     let mut out = [0u16; 4];

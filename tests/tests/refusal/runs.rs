@@ -54,7 +54,7 @@ fn lengths() -> Result<()> {
         let mut out = device.buffer(3 * BYTES)?;
         run(forward, stream, 3, &good, &mut out)?;
         for batch in [0, 1, 2, 4] {
-            refused!(run(forward, stream, batch, &good, &mut out), Error::ArgumentSize { ref argument, expected, got }
+            refused!(run(forward, stream, batch, &good, &mut out), Error::ArgumentSize { ref argument, expected, got, .. }
                 if (&**argument, expected, got) == ("from", batch * BYTES, 3 * BYTES));
         }
         let mut short = device.buffer(3 * BYTES - 1)?;

@@ -7,22 +7,26 @@
 mod stack;
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::iter::zip;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::alloc::System;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
-use ringforge::testkit::Target;
-use ringforge::{Device, Engine, Error, Limits, Pipeline, Planner, Program, Result, Stream};
+use ringforge::testkit::{Target, naive};
+use ringforge::{
+    Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Program, Result, Ring, Stream, U256,
+};
 use ringforge_sm2::{Mode, Signer};
 
 /// An allocator that looks for two neighbouring words of a secret in memory that is given back.
 struct Watching;
 
 static ARMED: AtomicBool = AtomicBool::new(false);
-static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+/// The words of each secret.
+static SECRETS: [[AtomicU64; 2]; 12] = [const { [const { AtomicU64::new(0) }; 2] }; _];
 /// Blocks that held the secret: memory of devices, which lies in whole cache lines, and any other.
 static LINES: AtomicUsize = AtomicUsize::new(0);
 static OTHERS: AtomicUsize = AtomicUsize::new(0);
@@ -44,12 +48,13 @@ unsafe impl GlobalAlloc for Watching {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if ARMED.load(SeqCst) {
-            let secret = SECRET.each_ref().map(|word| word.load(SeqCst));
             let skipped = block.align_offset(8);
             let words = layout.size().saturating_sub(skipped) / 8;
             // SAFETY: inside the block, aligned, and initialised since `alloc`.
             let words = unsafe { core::slice::from_raw_parts(block.wrapping_add(skipped).cast::<u64>(), words) };
-            if words.windows(2).any(|pair| pair == secret) {
+            // no copy of the secrets, which what is moved to the heap later could take from the stack
+            let is = |secret: &[AtomicU64; 2], pair: &[u64]| zip(secret, pair).all(|(a, b)| a.load(Relaxed) == *b);
+            if words.windows(2).any(|pair| pair != [0; 2] && SECRETS.iter().any(|secret| is(secret, pair))) {
                 let count = if layout.align() == LINE { &LINES } else { &OTHERS };
                 count.fetch_add(1, SeqCst);
             }
@@ -69,9 +74,18 @@ const WORD: u64 = 0x5ec2_e7a1_d00d_f00d;
 
 /// Does something with the secret, and counts the blocks with it that went back: those of devices, and others.
 fn leaks(work: impl FnOnce()) -> (usize, usize) {
+    leaks_of(&[[WORD; 2]], work)
+}
+
+/// The same for any of these secrets.
+fn leaks_of(secrets: &[[u64; 2]], work: impl FnOnce()) -> (usize, usize) {
+    assert!(secrets.len() <= SECRETS.len(), "{} secrets", secrets.len());
     LINES.store(0, SeqCst);
     OTHERS.store(0, SeqCst);
-    SECRET.iter().for_each(|word| word.store(WORD, SeqCst));
+    for (i, pair) in SECRETS.iter().enumerate() {
+        let secret = secrets.get(i).unwrap_or(&[0; 2]);
+        pair.iter().zip(secret).for_each(|(watched, word)| watched.store(*word, SeqCst));
+    }
     ARMED.store(true, SeqCst);
     work();
     ARMED.store(false, SeqCst);
@@ -271,7 +285,7 @@ fn draws_are_wiped_however_their_run_ends() {
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 stream.with_draws(|draws| {
                     let read = stream.download::<u64>(draws)?.leak();
-                    SECRET.iter().zip(read).for_each(|(word, read)| word.store(*read, SeqCst));
+                    SECRETS[0].iter().zip(read).for_each(|(word, read)| word.store(*read, SeqCst));
                     match ends {
                         Ends::WithAPanic => panic!("as it was told"),
                         Ends::WithAnError => Err(fails()),
@@ -292,6 +306,95 @@ fn page_locked_memory_is_wiped() {
         memory.elements_mut::<u64>().expect("words").fill(WORD);
     });
     assert_eq!(found, (0, 0));
+}
+
+/// Rows of every storage, in jobs that need memory of their own on a CPU: 7 in all places is their result, or what they begin
+/// with, or both.
+#[test]
+fn work_on_rows_leaves_nothing() -> Result<()> {
+    let _turn = turn();
+    let engine = Engine::cpu();
+    let n = 1 << 12;
+    let mut rings = Vec::new();
+    for bits in [14, 16, 30, 31, 32, 50, 60, 62, 64, 255] {
+        let modulus = match bits {
+            14 => vec![Modulus::new(12_289u32)?],
+            255 => vec![Modulus::new(BLS12_381)?],
+            _ => Modulus::ntt_primes(2 * n, bits, 1)?,
+        };
+        let n = if bits < 17 { 64 } else { n as usize };
+        rings.extend([Ring::rns(n, &modulus)?, Ring::rns(n, &modulus)?.accepting_any_word()]);
+    }
+    // a product in a larger ring, and terms that are folded in rounds
+    rings.extend(["1000003:x^64+1".parse()?, "65521:x^61-x^60+x^3-1".parse()?, "4294967291:x^61-x^60+1".parse()?]);
+    for ring in rings {
+        let whole = ring.quotient().degree();
+        let all = |value: u64| naive::to_stored(&ring, &vec![U256::from(value); whole]);
+        let first = |value: u64| {
+            let values = (0..whole).map(|i| U256::from(if i == 0 { value } else { 0 }));
+            naive::to_stored(&ring, &values.collect::<Vec<_>>())
+        };
+        let (sevens, seven, one) = (all(SEVEN), first(SEVEN), first(1));
+        let secrets = neighbours(&ring, &sevens);
+        let has_ntt = ring.bytes() > 64 * 8;
+        for (op, order) in [
+            (Op::Forward, Order::Tree),
+            (Op::Forward, Order::Natural),
+            (Op::Inverse, Order::Tree),
+            (Op::Inverse, Order::Natural),
+            (Op::Mul, Order::Tree),
+        ] {
+            if op != Op::Mul && !has_ntt {
+                continue;
+            }
+            let program = engine.program(&Job::new(&ring, op).order(order))?;
+            let inputs: &[&[u8]] = match op {
+                Op::Forward => &[&seven],
+                Op::Inverse => &[&sevens],
+                _ => &[&sevens, &one],
+            };
+            let mut out = vec![0u8; ring.bytes()];
+            let mut outcome = Ok(());
+            let (_, others) = leaks_of(&secrets, || {
+                let mut call = program.on_host(1);
+                let mut left = inputs.iter();
+                let mut place = Some(&mut out);
+                for arg in program.plan().args() {
+                    call = match arg.role {
+                        Role::In => call.input(&arg.name, left.next().expect("an input")),
+                        _ => call.output(&arg.name, place.take().expect("one output")),
+                    };
+                }
+                outcome = call.run();
+            });
+            outcome?;
+            assert_eq!(others, 0, "{op:?} in {order:?} order of {ring}");
+            assert!(op == Op::Inverse || out == sevens, "{op:?} in {order:?} order of {ring}");
+        }
+    }
+    Ok(())
+}
+
+/// The scalar field of BLS12-381.
+const BLS12_381: U256 = U256::from_be_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001");
+
+const SEVEN: u64 = 7 << 10 | 7;
+
+/// What neighbours that are all the same word may look like: as they are stored, in words of 32 and 64 bits, each with
+/// multiples of the modulus that work on them has left.
+fn neighbours(ring: &Ring, stored: &[u8]) -> Vec<[u64; 2]> {
+    let q = &ring.basis()[0];
+    let as_stored: [u64; 2] = bytemuck::pod_read_unaligned(&stored[..16]);
+    let Some(q) = q.value_u64() else { return vec![as_stored] };
+    let word = match ring.width().bytes() {
+        2 => as_stored[0] & 0xffff,
+        4 => as_stored[0] & 0xffff_ffff,
+        _ => as_stored[0],
+    };
+    let relaxed = (0..4).filter_map(|k| q.checked_mul(k)?.checked_add(word));
+    let narrow =
+        relaxed.clone().filter_map(|word| u32::try_from(word).ok()).map(|word| u64::from(word) << 32 | u64::from(word));
+    relaxed.chain(narrow).chain([as_stored[0]]).map(|word| [word; 2]).collect()
 }
 
 #[test]

@@ -49,6 +49,7 @@ impl Cut {
             Self::Strided { rows, parts, base } => {
                 let (own, length) = (rows / parts, all.len() / rows);
                 let mut part = vec![T::zeroed(); all.len() / parts];
+                ringforge_cpu::threads::start();
                 part.par_chunks_exact_mut(base).enumerate().with_min_len(1 << 10).for_each(|(i, value)| {
                     let place = i % (length / base) * rows + number * own + i / (length / base);
                     value.copy_from_slice(&all[place * base..][..base]);
@@ -73,6 +74,7 @@ impl Cut {
             Self::Strided { rows, base, .. } => {
                 let row = all.len() / rows;
                 let mut whole = vec![T::zeroed(); all.len()];
+                ringforge_cpu::threads::start();
                 whole.par_chunks_exact_mut(rows * base).enumerate().for_each(|(place, values)| {
                     let values = values.chunks_exact_mut(base).enumerate();
                     values.for_each(|(k, value)| value.copy_from_slice(&all[k * row + place * base..][..base]));

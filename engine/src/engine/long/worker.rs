@@ -42,7 +42,9 @@ impl Worker {
             columns: both(|op| plan.of_columns(op)?.map(|job| member.engine.program(&job)).transpose())?,
             rows: rows.collect::<Result<_>>()?,
             blocks: both(|op| match plan.values() {
-                Placement::Blocks => plan.between_rows(op).and_then(|plan| device.compile(&plan)).map(Some),
+                Placement::Blocks => {
+                    plan.between_rows(op).and_then(|plan| Program::new(device, &plan, Vec::new())).map(Some)
+                }
                 Placement::Native => Ok(None),
             })?,
             work: device.stream()?,

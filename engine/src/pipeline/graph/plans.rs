@@ -11,17 +11,22 @@ use super::{Graph, Id, Refused};
 type Pieces = Vec<(Range<usize>, Id, usize)>;
 
 impl Graph {
-    /// The steps of a plan; `inputs` are popped from the end. Gives what it writes.
+    /// The steps of a plan; `inputs` are popped from the end. Gives what it writes. What is secret in the plan is secret here.
     pub(in crate::pipeline) fn steps_of(&mut self, plan: &Plan, mut inputs: Vec<Id>) -> Result<Vec<Id>, Refused> {
         let mut places: Vec<Pieces> = Vec::new();
         for arg in &plan.args {
             let id = if arg.role == Role::Out { None } else { inputs.pop() };
             if let Some(id) = id {
                 self.fits(plan, &arg.name, arg.before.as_ref(), id)?;
+                if arg.secret {
+                    self.mark_secret(id);
+                }
             }
             places.push(id.map(|id| (0..arg.bytes, id, 0)).into_iter().collect());
         }
         places.resize(plan.args.len() + plan.temps.len(), Vec::new());
+        let secret: Vec<bool> =
+            plan.args.iter().map(|arg| arg.secret).chain(plan.temps.iter().map(|temp| temp.secret)).collect();
         for step in &plan.steps {
             let ports = step.kernel.ports().to_vec();
             let (mut tables, mut ids) = (Vec::new(), Vec::new());
@@ -41,6 +46,9 @@ impl Graph {
                     (slot, slot.number(plan.args.len()), port.role != Role::In)
                     && let Some(id) = written.next()
                 {
+                    if secret[place] {
+                        self.keep_secret(id);
+                    }
                     replace(&mut places[place], &(*first..first + port.bytes), id);
                 }
             }
@@ -49,6 +57,9 @@ impl Graph {
         for (arg, pieces) in plan.args.iter().zip(&places).filter(|(arg, _)| arg.role != Role::In) {
             if let Some(id) = self.gather(pieces, 0..arg.bytes)? {
                 self.nodes[id].content = arg.after.clone();
+                if arg.secret {
+                    self.mark_secret(id);
+                }
                 outputs.push(id);
             }
         }

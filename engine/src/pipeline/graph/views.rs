@@ -278,15 +278,14 @@ impl Graph {
 
     /// Copies of what turned out to be secret are secret, and so is what they are copies of.
     pub(in crate::pipeline) fn keep_copies_secret(&mut self) {
-        let is_secret = |graph: &Self, id: Id| graph.nodes[id].kind.as_ref().is_some_and(|kind| kind.secret);
         let copies = core::mem::take(&mut self.copies);
         for &(id, copy) in copies.iter().rev() {
-            if is_secret(self, copy) {
+            if self.is_secret(copy) {
                 self.keep_secret(id);
             }
         }
         for &(id, copy) in &copies {
-            if self.all_sources(id).iter().any(|(source, _)| is_secret(self, *source)) {
+            if self.all_sources(id).iter().any(|(source, _)| self.is_secret(*source)) {
                 self.keep_secret(copy);
             }
         }

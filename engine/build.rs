@@ -1,0 +1,10 @@
+//! Tells the crate whether it is optimised, by which the depth of its stack differs.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(ringforge_unoptimised)");
+    let level = std::env::var("OPT_LEVEL").unwrap_or_default();
+    if !["2", "3"].contains(&level.as_str()) {
+        println!("cargo::rustc-cfg=ringforge_unoptimised");
+    }
+}
