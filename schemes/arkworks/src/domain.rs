@@ -155,6 +155,7 @@ impl<F: EngineField> Domain<F> {
 
 /// Maps elements, on several threads.
 fn map<A: Sync, B: Send>(from: &[A], to: &mut [B], map: impl Fn(&A) -> B + Sync) {
+    ringforge_cpu::threads::start();
     let pieces = from.par_chunks(PIECE).zip(to.par_chunks_mut(PIECE));
     pieces.for_each(|(from, to)| to.iter_mut().zip(from).for_each(|(to, x)| *to = map(x)));
 }

@@ -125,6 +125,21 @@ impl Operation {
         }
         p.build().map(Some)
     }
+
+    /// The arguments of its plans that must be secret; tests of a scheme give them to the
+    /// test kit.
+    #[must_use]
+    pub const fn secrets(self) -> &'static [&'static str] {
+        match self {
+            Self::Generate(Randomness::Seeds) => &["seeds", "secret keys"],
+            Self::Generate(Randomness::Draws) => &["draws", "secret keys"],
+            Self::Encapsulate(Randomness::Seeds) => &["seeds", "shared keys"],
+            Self::Encapsulate(Randomness::Draws) => &["draws", "shared keys"],
+            Self::Decapsulate => &["secret keys", "shared keys"],
+            Self::CheckPublicKeys => &[],
+            Self::CheckSecretKeys => &["secret keys"],
+        }
+    }
 }
 
 impl Randomness {

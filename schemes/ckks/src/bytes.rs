@@ -72,6 +72,19 @@ impl Ckks {
         Ok(bytes)
     }
 
+    /// Of each ciphertext, whether it is transparent: whether its second part is 0, so that anybody can read it without a key. The
+    /// difference of a ciphertext and itself is, and so is a product with 0. Nothing refuses them, because nobody else's secret
+    /// is in them; a protocol that gives ciphertexts away may want to. Copies them to the host.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`]; [`Error::Engine`].
+    pub fn are_transparent(&self, ciphertexts: &Ciphertext) -> Result<Vec<bool>> {
+        self.own(&ciphertexts.0.parameters, "the ciphertext")?;
+        let bytes = self.stream()?.download::<u8>(&ciphertexts.0.buffer)?;
+        let item = self.parameters().ciphertext_bytes(ciphertexts.level());
+        Ok(bytes.chunks_exact(item).map(|item| item[item.len() / 2..].iter().all(|byte| *byte == 0)).collect())
+    }
+
     /// A batch of ciphertexts from bytes.
     ///
     /// # Errors
@@ -180,7 +193,7 @@ impl Ckks {
     pub fn secret_key_to_bytes(&self, key: &SecretKey) -> Result<Zeroizing<Vec<u8>>> {
         self.own(&key.parameters, "the secret key")?;
         let top = self.parameters().top_level();
-        let program = self.program(Operation::SecretCoefficients, top)?;
+        let program = self.program(Operation::SecretCoefficients, top, 1)?;
         let stream = self.stream()?;
         let mut coefficients = stream.secret_buffer(bytes_of(&program, "coefficients"))?;
         program.on(stream, 1).input("s", &key.buffer).output("coefficients", &mut coefficients).run()?;
@@ -220,7 +233,7 @@ impl Ckks {
         let mut words =
             Zeroizing::new(Vec::with_capacity((parameters.q().len() + parameters.p().len()) * parameters.degree()));
         words.extend(moduli.flat_map(codes));
-        let program = self.program(Operation::SecretEvaluations, parameters.top_level())?;
+        let program = self.program(Operation::SecretEvaluations, parameters.top_level(), 1)?;
         let (stream, coefficients) = (self.stream()?, self.upload_words(&words)?);
         let mut buffer = stream.secret_buffer(bytes_of(&program, "s"))?;
         program.on(stream, 1).input("coefficients", &coefficients).output("s", &mut buffer).run()?;
@@ -298,7 +311,7 @@ impl Ckks {
             return Err(wrong());
         }
         let (b, stream) = (self.upload_residues(kind, half, residues)?, self.stream()?);
-        let (program, uploaded) = (self.program(how, self.parameters().top_level())?, stream.upload(seed)?);
+        let (program, uploaded) = (self.program(how, self.parameters().top_level(), 1)?, stream.upload(seed)?);
         let mut key = self.engine().device().buffer(bytes_of(&program, "key"))?;
         program.on(stream, 1).input("b", &b).input("seed", &uploaded).output("key", &mut key).run()?;
         Ok((*seed, key))

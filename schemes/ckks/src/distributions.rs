@@ -55,7 +55,7 @@ fn decrypted<'p>(level: &Level, p: &'p Pipeline, name: &str) -> Value<'p> {
 }
 
 fn secret_coefficients(ckks: &Ckks, secret: &SecretKey) -> Result<Vec<f64>> {
-    let program = ckks.program(Operation::SecretCoefficients, ckks.parameters().top_level())?;
+    let program = ckks.program(Operation::SecretCoefficients, ckks.parameters().top_level(), 1)?;
     let stream = ckks.stream()?;
     let mut to = stream.secret_buffer(bytes_of(&program, "coefficients"))?;
     program.on(stream, 1).input("s", &secret.buffer).output("coefficients", &mut to).run()?;

@@ -58,7 +58,7 @@ pub enum Error {
         /// The scale of the second.
         right: f64,
     },
-    /// A scale below 1, or as large as what is left of the modulus, so that numbers of about 1 would be lost.
+    /// A scale below 1, or not below half of what is left of the modulus, so that the number 1 would be lost.
     #[error(
         "a scale of 2^{:.1} does not fit level {level}, which takes 1 to 2^{bits:.1}: rescale earlier, or encode at a smaller scale",
         scale.log2()
@@ -68,7 +68,7 @@ pub enum Error {
         scale: f64,
         /// The level.
         level: usize,
-        /// Bits of the modulus at this level.
+        /// Bits of half the modulus at this level.
         bits: f64,
     },
     /// A scale that rescaling would leave, below the error of its rounding.
@@ -122,6 +122,16 @@ pub enum Error {
         slots: usize,
         /// Numbers that came.
         got: usize,
+    },
+    /// A matrix of a size that products cannot have.
+    #[error("a matrix of {rows} × {columns}: it must be square, and its size must divide the {slots} slots")]
+    Matrix {
+        /// Rows.
+        rows: usize,
+        /// Numbers of the first row that has not as many as there are rows; else as many.
+        columns: usize,
+        /// Slots of a plaintext.
+        slots: usize,
     },
     /// A number that is not finite, or that the scale makes too large for the modulus.
     #[error("a number is not finite, or too large for its scale and level")]

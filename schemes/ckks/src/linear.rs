@@ -17,17 +17,19 @@ pub struct Matrix {
 }
 
 impl Ckks {
-    /// A matrix of d × d numbers, rows one after another, where d divides the number of slots, for ciphertexts of this level. Its
-    /// product wants vectors of d numbers that come again in all slots; the result does too.
+    /// A matrix of d rows of d numbers, where d divides the number of slots, for ciphertexts of this level. Its product wants
+    /// vectors of d numbers that come again in all slots; the result does too.
     ///
     /// Diagonals that are all 0 are left out. The scale is the parameters'.
     ///
     /// # Errors
-    /// [`Error::Slots`] for other sizes; as [`Ckks::encode`].
-    pub fn matrix(&self, rows: &[Complex64], level: usize) -> Result<Matrix> {
-        let (slots, size) = (self.parameters().slots(), rows.len().isqrt());
-        if size == 0 || size * size != rows.len() || slots % size != 0 {
-            return Err(Error::Slots { slots, got: rows.len() });
+    /// [`Error::Matrix`] for other sizes; as [`Ckks::encode`].
+    pub fn matrix(&self, rows: &[impl AsRef<[Complex64]>], level: usize) -> Result<Matrix> {
+        let (slots, size) = (self.parameters().slots(), rows.len());
+        let rows: Vec<&[Complex64]> = rows.iter().map(AsRef::as_ref).collect();
+        let columns = rows.iter().map(|row| row.len()).find(|&columns| columns != size);
+        if size == 0 || slots % size != 0 || columns.is_some() {
+            return Err(Error::Matrix { rows: size, columns: columns.unwrap_or(size), slots });
         }
         let babies = baby_steps(size);
         let mut giants = Vec::new();
@@ -37,7 +39,7 @@ impl Ckks {
                 // the diagonal, rotated back by the giant step that follows
                 let entry = |slot: usize| {
                     let row = (slot + size - giant % size) % size;
-                    rows[row * size + (row + giant + baby) % size]
+                    rows[row][(row + giant + baby) % size]
                 };
                 let diagonal: Vec<Complex64> = (0..slots).map(entry).collect();
                 if diagonal.iter().any(|number| *number != Complex64::ZERO) {

@@ -61,8 +61,9 @@ impl Ckks {
         }
         let (mut tables, mut temporaries) = (BTreeMap::new(), 0);
         for (operations, batch) in [(on_keys, 1), (on_batches, batch)] {
+            let planner = self.engine().planner().clone().for_batch(self.planned_items(batch));
             for operation in operations {
-                let plan = self.plan(&operation, top, self.engine().planner())?;
+                let plan = self.plan(&operation, top, &planner)?;
                 temporaries = temporaries.max(plan.temporary_bytes(batch));
                 plan.tables().for_each(|table| count(table, &mut tables));
             }

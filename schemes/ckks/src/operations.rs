@@ -29,7 +29,7 @@ impl Ckks {
         self.alike(&a.0, &b.0)?;
         self.same_scale(&a.0, &b.0)?;
         let Items { level, scale, batch, .. } = a.0;
-        let program = self.program(operation, level)?;
+        let program = self.program(operation, level, batch)?;
         self.ciphertext(level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("b", &b.0.buffer);
             Ok(call.output("to", to).run()?)
@@ -74,7 +74,7 @@ impl Ckks {
             true => Operation::MultiplyPlain { shared },
             false => Operation::AddPlain { shared },
         };
-        let program = self.program(operation, level)?;
+        let program = self.program(operation, level, batch)?;
         self.ciphertext(level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("b", &b.0.buffer);
             Ok(call.output("to", to).run()?)
@@ -133,7 +133,7 @@ impl Ckks {
         self.own(&key.0.parameters, "the relinearisation key")?;
         let (level, batch, scale) = (a.level(), a.batch(), self.product_scale(&a.0, &other.0)?);
         let (to_level, scale) = if rescaled { self.rescaled(level, scale)? } else { (level, scale) };
-        let program = self.program(Operation::Multiply { square: b.is_none(), rescaled }, level)?;
+        let program = self.program(Operation::Multiply { square: b.is_none(), rescaled }, level, batch)?;
         self.ciphertext(to_level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("key", &key.0.buffer);
             let call = match b {
@@ -226,7 +226,7 @@ impl Ckks {
         }
         let (level, scale, batch) = (a.level(), a.scale(), a.batch());
         let powers = turns.iter().map(|(k, _)| *k).collect();
-        let program = self.program(Operation::Automorphisms(powers), level)?;
+        let program = self.program(Operation::Automorphisms(powers), level, batch)?;
         let size = batch * self.parameters().ciphertext_bytes(level);
         let mut to = turns.iter().map(|_| self.engine().device().buffer(size)).collect::<Result<Vec<_>, _>>()?;
         let mut call = program.on(self.stream()?, batch).input("a", &a.0.buffer);
@@ -261,7 +261,7 @@ impl Ckks {
             }
         }
         let (level, batch) = (first.level(), first.batch());
-        let program = self.program(Operation::InnerPlain { terms }, level)?;
+        let program = self.program(Operation::InnerPlain { terms }, level, batch)?;
         self.ciphertext(level, scale, batch, |to| {
             let mut call = program.on(self.stream()?, batch);
             for (i, (c, plain)) in c.iter().zip(plain).enumerate() {
@@ -274,7 +274,8 @@ impl Ckks {
     /// An operation on one ciphertext, without a key.
     fn turned(&self, operation: Operation, a: &Ciphertext, to_level: usize, scale: f64) -> Result<Ciphertext> {
         self.own(&a.0.parameters, "the ciphertext")?;
-        let (program, batch) = (self.program(operation, a.level())?, a.batch());
+        let batch = a.batch();
+        let program = self.program(operation, a.level(), batch)?;
         self.ciphertext(to_level, scale, batch, |to| {
             Ok(program.on(self.stream()?, batch).input("a", &a.0.buffer).output("to", to).run()?)
         })

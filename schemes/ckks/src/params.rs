@@ -56,7 +56,7 @@ pub struct Parameters {
 impl Parameters {
     /// Degree 2^`log_n`, primes of so many bits for Q, from q_0 on, and for P.
     ///
-    /// The scale is 2^b, b the bits of the last prime of Q; rescaling drops one prime. Key switching takes Q apart into digits
+    /// The scale is 2^b, b the bits of the last prime of Q, or half of them if Q has no other prime; rescaling drops one prime. Key switching takes Q apart into digits
     /// of as many primes as P has, so that there are ⌈primes of Q / primes of P⌉ (dnum).
     ///
     /// # Errors
@@ -88,7 +88,9 @@ impl Parameters {
         }
         let mut primes = primes(log_n, &all)?;
         let p = primes.split_off(q_bits.len());
-        let scale = f64::exp2(f64::from(q_bits[q_bits.len() - 1]));
+        // one prime is what is left of Q as well, and has to hold numbers above their scale
+        let last = q_bits[q_bits.len() - 1];
+        let scale = f64::exp2(f64::from(if q_bits.len() == 1 { last / 2 } else { last }));
         Ok(Self { log_n, q: primes, p, scale, drop: 1, errors: Errors::default() })
     }
 
@@ -160,9 +162,9 @@ impl Parameters {
         bits(&self.q[..self.limbs(level)])
     }
 
-    /// Refuses a scale that does not fit a level.
+    /// Refuses a scale that does not fit a level: 1, whose coefficient is the scale, must lie below Q/2.
     pub(crate) fn check_scale(&self, scale: f64, level: usize) -> Result<()> {
-        let bits = self.bits_left(level);
+        let bits = self.bits_left(level) - 1.0;
         let fits = scale >= 1.0 && scale.log2() < bits;
         if fits { Ok(()) } else { Err(Error::Scale { scale, level, bits }) }
     }

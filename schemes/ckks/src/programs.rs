@@ -57,6 +57,9 @@ impl Operation {
     }
 }
 
+/// Ciphertexts of a batch that fill a GPU.
+const MANY: usize = 8;
+
 /// The name of one argument of several.
 pub(crate) fn numbered(what: &str, i: usize) -> String {
     format!("{what}{i}")
@@ -68,12 +71,13 @@ pub(crate) fn bytes_of(program: &Program, name: &str) -> usize {
 }
 
 impl Ckks {
-    /// A program of the scheme's own, made once.
-    pub(crate) fn program(&self, operation: Operation, level: usize) -> Result<Program> {
-        let key = (operation, level, self.shared_parameters().clone());
+    /// A program of the scheme's own for so many items, made once for few and once for many.
+    pub(crate) fn program(&self, operation: Operation, level: usize, batch: usize) -> Result<Program> {
+        let items = self.planned_items(batch);
+        let key = (operation, level, self.shared_parameters().clone(), items);
         let failed = Cell::new(None);
         let program = self.engine().program_of(&key, |planner| {
-            self.plan(&key.0, level, planner).map_err(|error| match error {
+            self.plan(&key.0, level, &planner.clone().for_batch(items)).map_err(|error| match error {
                 Error::Engine(error) => error,
                 other => {
                     let refused = ringforge::Error::Plan { plan: format!("CKKS {:?}", key.0), why: other.to_string() };
@@ -83,6 +87,12 @@ impl Ckks {
             })
         });
         program.map_err(|error| failed.take().unwrap_or(Error::Engine(error)))
+    }
+
+    /// Items that a plan for this batch is made for: few or many, and on a CPU one, where plans are alike.
+    pub(crate) fn planned_items(&self, batch: usize) -> usize {
+        let is_many = batch >= MANY && !self.engine().device().limits().is_cpu();
+        if is_many { 2 * MANY } else { 1 }
     }
 
     /// Its plan, which takes no memory of the device.

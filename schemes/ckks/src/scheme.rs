@@ -73,7 +73,7 @@ impl Ckks {
     /// # Errors
     /// [`Error::Engine`].
     pub fn secret_key(&self, randomness: &mut Randomness) -> Result<SecretKey> {
-        let program = self.program(Operation::SecretKey, self.top_level())?;
+        let program = self.program(Operation::SecretKey, self.top_level(), 1)?;
         let draws = self.draws(randomness)?;
         let mut buffer = self.stream()?.secret_buffer(bytes_of(&program, "s"))?;
         program.on(self.stream()?, 1).input("draws", &draws).output("s", &mut buffer).run()?;
@@ -85,7 +85,7 @@ impl Ckks {
     /// # Errors
     /// [`Error::Foreign`]; [`Error::Engine`].
     pub fn public_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<PublicKey> {
-        let program = self.program(Operation::PublicKey, self.top_level())?;
+        let program = self.program(Operation::PublicKey, self.top_level(), 1)?;
         let (seed, buffer) = self.key_from(&program, secret, randomness)?;
         Ok(PublicKey { parameters: self.0.parameters.clone(), seed, buffer })
     }
@@ -121,7 +121,7 @@ impl Ckks {
         switch: Switch,
         randomness: &mut Randomness,
     ) -> Result<SwitchingKey> {
-        let program = self.program(Operation::SwitchingKey(switch), self.top_level())?;
+        let program = self.program(Operation::SwitchingKey(switch), self.top_level(), 1)?;
         let (seed, buffer) = self.key_from(&program, secret, randomness)?;
         Ok(SwitchingKey { parameters: self.0.parameters.clone(), seed, buffer })
     }
@@ -181,7 +181,7 @@ impl Ckks {
             return Err(Error::Number);
         }
         let words = residues(items, ring.basis());
-        let program = self.program(Operation::Encode, level)?;
+        let program = self.program(Operation::Encode, level, items.len())?;
         let stream = self.stream()?;
         let coefficients = self.upload_words(&words)?;
         let mut buffer = stream.secret_buffer(items.len() * ring.bytes())?;
@@ -198,7 +198,7 @@ impl Ckks {
         self.own(&plaintext.0.parameters, "the plaintext")?;
         self.own(&key.parameters, "the public key")?;
         let Items { level, scale, batch, .. } = plaintext.0;
-        let program = self.program(Operation::Encrypt, level)?;
+        let program = self.program(Operation::Encrypt, level, batch)?;
         let draws = self.draws(randomness)?;
         self.ciphertext(level, scale, batch, |buffer| {
             let call = program.on(self.stream()?, batch).input("key", &key.buffer).input("draws", &draws);
@@ -243,7 +243,7 @@ impl Ckks {
         let Items { level, scale, batch, .. } = ciphertext.0;
         let steps = self.level(level)?;
         let (layers, draws) = noise.unzip();
-        let program = self.program(Operation::Decrypt(layers.unwrap_or_default()), level)?;
+        let program = self.program(Operation::Decrypt(layers.unwrap_or_default()), level, batch)?;
         let stream = self.stream()?;
         let mut message = stream.secret_buffer(batch * steps.ring().bytes())?;
         let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);

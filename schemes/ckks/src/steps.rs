@@ -62,17 +62,17 @@ impl Level {
     /// A level of these parameters.
     ///
     /// # Errors
-    /// [`Error::NoLevel`]; [`Error::Parameters`] where primes of Q have up to 32 bits, and those of P more.
+    /// [`Error::NoLevel`]; [`Error::Engine`] where the rings cannot be.
     pub fn new(parameters: &Parameters, level: usize) -> Result<Self> {
         if level > parameters.top_level() {
             return Err(Error::NoLevel { from: parameters.top_level(), wanted: level as i64 });
         }
         let qp = |limbs: usize| Ring::rns(parameters.degree(), &[&parameters.q()[..limbs], parameters.p()].concat());
         let limbs = parameters.limbs(level);
-        let (own, key) = (qp(limbs)?, qp(parameters.q().len())?);
-        let why = "the first prime of Q and those of P are to be of up to 32 bits, or none of them";
-        let narrow = |_| Error::Parameters { why: why.into() };
-        let q = own.limbs(0..limbs).map_err(narrow)?;
+        let key = qp(parameters.q().len())?;
+        // residues are stored alike at all levels, whichever primes are left
+        let own = qp(limbs)?.with_width(key.width())?;
+        let q = own.limbs(0..limbs)?;
         let (special, digits, drop) = (parameters.p().len(), parameters.digits(), parameters.dropped());
         let (pair, keys) = (q.side_by_side(2)?, key.side_by_side(2 * digits)?);
         Ok(Self { q, pair, qp: own, key, keys, special, digits, drop })

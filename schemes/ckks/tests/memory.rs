@@ -105,7 +105,7 @@ fn left_behind<T>(words: [u64; 4], call: impl FnOnce() -> Result<T>) -> Result<u
 #[test]
 fn plaintexts_leave_nothing_in_memory() -> Result<()> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    for (q, p) in [([50, 40], [50]), ([31, 26], [31])] {
+    for (q, p) in [([50, 40], [50]), ([31, 26], [31]), ([32, 26], [32])] {
         let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(10, &q, &p)?)?;
         let mut random = Randomness::from_seed([1; 32]);
         let secret = ckks.secret_key(&mut random)?;

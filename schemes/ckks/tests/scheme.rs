@@ -68,13 +68,15 @@ fn rotated(a: &[Vec<Complex64>], steps: i64) -> Vec<Vec<Complex64>> {
     a
 }
 
-/// Words of 64 and of 32 bits, one digit and several, a last digit with fewer primes.
+/// Words of 64 and of 32 bits, one digit and several, a last digit with fewer primes, primes of both widths.
 fn parameters() -> Result<Vec<Parameters>> {
     Ok(vec![
         Parameters::insecure(10, &[55, 40, 40, 40], &[56])?,
         Parameters::insecure(9, &[55, 45, 45, 45, 45], &[55, 55])?,
         Parameters::insecure(9, &[50, 45, 45], &[50, 50, 50])?.with_errors(ringforge_ckks::Errors::Binomial),
         Parameters::insecure(9, &[31, 31, 26, 26, 26, 26], &[31, 31])?.rescaling_by(2)?,
+        Parameters::insecure(9, &[50, 31, 31, 31], &[50, 31])?,
+        Parameters::insecure(9, &[32, 30, 30], &[45])?,
     ])
 }
 
@@ -85,11 +87,14 @@ fn every_operation_decrypts_to_what_it_says() -> Result<()> {
         let (batch, top) = (3, scheme.ckks.parameters().top_level());
         let [x, y] = [1, 2].map(|seed| scheme.numbers(seed, batch));
         let (a, b) = (scheme.encrypt(&x, top)?, scheme.encrypt(&y, top)?);
-        let (c, tight, loose) = (scheme.ckks.clone(), 2e-7, 2e-6);
+        let coarse = (f64::exp2(40.0) / scheme.ckks.parameters().scale()).max(1.0);
+        let (c, tight, loose) = (scheme.ckks.clone(), 2e-7 * coarse, 2e-6 * coarse);
         scheme.check(&a, &x, tight);
         scheme.check(&c.add(&a, &b)?, &each(&x, &y, |x, y| x + y), tight);
         scheme.check(&c.sub(&a, &b)?, &each(&x, &y, |x, y| x - y), tight);
         scheme.check(&c.negate(&a)?, &each(&x, &y, |x, _| -x), tight);
+        let transparent = [&a, &c.sub(&a, &a)?, &c.multiply_number(&a, 0.0)?].map(|a| c.are_transparent(a));
+        assert_eq!(transparent, [false, true, true].map(|all| Ok(vec![all; batch])));
         let one = c.encode(&y[..1], top)?;
         let (all, ys) = (c.encode(&y, top)?, [y[0].clone(), y[0].clone(), y[0].clone()]);
         scheme.check(&c.add_plain(&a, &all)?, &each(&x, &y, |x, y| x + y), tight);
@@ -139,7 +144,8 @@ fn matrices_multiply() -> Result<()> {
     let (c, size, slots) = (scheme.ckks.clone(), 8, 256);
     let entries = scheme.numbers(5, 1)[0][..size * size].to_vec();
     let vector = scheme.numbers(6, 1)[0][..size].to_vec();
-    let matrix = c.matrix(&entries, 2)?;
+    let rows: Vec<&[Complex64]> = entries.chunks_exact(size).collect();
+    let matrix = c.matrix(&rows, 2)?;
     let keys = c.galois_keys(&scheme.secret, &matrix.rotations(), false, &mut scheme.random)?;
     let encrypted = scheme.encrypt(&[vector.repeat(slots / size)], 2)?;
     let found = c.multiply_matrix(&matrix, &encrypted, &keys)?;
@@ -148,7 +154,13 @@ fn matrices_multiply() -> Result<()> {
     scheme.check(&found, &[wanted.repeat(slots / size)], 1e-7);
     let few = c.galois_keys(&scheme.secret, &[1], false, &mut scheme.random)?;
     assert!(matches!(c.multiply_matrix(&matrix, &encrypted, &few), Err(Error::NoRotationKey { steps: 2 })));
-    assert!(matches!(c.matrix(&entries[..63], 2), Err(Error::Slots { .. })));
+    // 64 numbers, but not 8 × 8
+    let wide: Vec<&[Complex64]> = entries.chunks_exact(16).collect();
+    assert!(matches!(c.matrix(&wide, 2), Err(Error::Matrix { rows: 4, columns: 16, slots: 256 })));
+    assert!(matches!(c.matrix(&rows[..7], 2), Err(Error::Matrix { rows: 7, columns: 8, .. })));
+    let none: [&[Complex64]; 0] = [];
+    assert!(matches!(c.matrix(&none, 2), Err(Error::Matrix { rows: 0, .. })));
+    assert!(matches!(c.matrix(&[[Complex64::ONE; 3]; 3], 2), Err(Error::Matrix { rows: 3, columns: 3, .. })));
     Ok(())
 }
 
@@ -207,6 +219,16 @@ fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
         bytes[24..32].copy_from_slice(&scale.to_le_bytes());
         assert!(matches!(c.ciphertext_from_bytes(&bytes), Err(Error::Malformed { .. })), "{scale}");
     }
+    // a scale of more than half the modulus, in which even 1 is lost
+    let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[40, 40], &[41])?)?;
+    let a = scheme.encrypt(&x, 1)?;
+    let refused = scheme.ckks.square(&a, &scheme.relinearise);
+    assert!(matches!(refused, Err(Error::Scale { level: 1, .. })), "{refused:?}");
+    // a chain of one prime has room above its scale
+    let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[50], &[50])?)?;
+    let y: Vec<_> = x.iter().map(|numbers| numbers.iter().map(|x| x * 1000.0).collect::<Vec<_>>()).collect();
+    let a = scheme.encrypt(&y, 0)?;
+    scheme.check(&a, &y, 1e-2);
     Ok(())
 }
 

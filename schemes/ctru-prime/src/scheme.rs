@@ -45,7 +45,8 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
     let few = way == Way::Tensor || set.name != SETS[0].name;
     let named = |what: &str, plan: &Plan| {
         let cores = if way == Way::Tensor { ", tensor cores" } else { "" };
-        let named = NamedPlan::new(format!("{} {what}{cores}", set.name), plan.clone());
+        // samples come again after five items
+        let named = NamedPlan::new(format!("{} {what}{cores}", set.name), plan.clone()).batches(&[5]);
         if few { named.few_emulated() } else { named }
     };
     let mut plans = vec![
@@ -72,6 +73,9 @@ fn plans_in(set: &Parameters, way: Way, limits: &Limits) -> Result<Vec<NamedPlan
             None => operation.plan(set.name, &steps, false, &planner)?.expect("steps"),
         };
         let named = named(what, &plan);
+        let named = if prepared.is_none() { named.with_secrets(operation.secrets()) } else { named };
+        // on a GPU keys of a group share an inverse, which stands at the first of them
+        let named = if matches!(operation, Generate(_)) { named.compared_whole() } else { named };
         let with = plan.clone();
         let sampled = named.sampled(move |seed, batch| {
             let mut samples =

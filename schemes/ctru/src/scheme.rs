@@ -55,7 +55,11 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     }
     let named = |(plan, operation, special): (Plan, Operation, &'static [&'static str])| {
         let with = plan.clone();
+        // of the step behind key generation alone, seeds are an argument as well
+        let own = [operation.secrets(), if special == retried { &["seeds"] } else { &[] }].concat();
         NamedPlan::new(plan.title().to_owned(), plan)
+            .with_secrets(&own)
+            .batches(&[5])
             .sampled(move |seed, batch| {
                 let mut samples = samples(&set, seed, batch);
                 samples.retain(|(name, _)| special.contains(name));

@@ -3,8 +3,8 @@
 use core::cmp::Reverse;
 
 use p3_matrix::Matrix;
-use p3_matrix::dense::RowMajorMatrix;
 use p3_symmetric::MerkleCap;
+use rayon::prelude::*;
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::words;
@@ -40,7 +40,7 @@ impl<F: HashField> MerkleTree<F> {
         matrices: impl IntoIterator<Item = &'a M>,
     ) -> Result<Self> {
         let groups = by_height(matrices);
-        let layers = Layers::new(groups.iter().map(Matrix::height), hash.arity())?;
+        let layers = Layers::new(groups.iter().map(|group| group[0].height()), hash.arity())?;
         let stream = engine.device().stream()?;
         let digests = groups.iter().map(|group| digests_of_rows(engine, &stream, hash, group));
         resident::MerkleTree::of_digests(engine, &stream, hash, layers, digests)?.download(&stream)
@@ -197,23 +197,30 @@ impl Layers {
 /// Bytes of rows that go to the device at once, beside the hashing of those before them.
 const ROWS_AT_ONCE: usize = 64 << 20;
 
-/// A digest of each row, on the device.
-fn digests_of_rows<F: HashField>(
+/// A digest of each row of matrices side by side, on the device.
+fn digests_of_rows<F: HashField, M: Matrix<F>>(
     engine: &Engine,
     stream: &Stream,
     hash: &Poseidon2<F>,
-    matrix: &RowMajorMatrix<F>,
+    group: &[&M],
 ) -> Result<Buffer> {
-    let (rows, columns) = (matrix.height(), matrix.width());
+    let (rows, columns) = (group[0].height(), group.iter().map(|matrix| matrix.width()).sum());
     if columns == 0 {
         return Err(length("columns, at least", 1, 0));
     }
     let program = engine.program_of(&(hash.key_of_rows(), columns), |planner| hash.rows(planner, columns))?;
     let copies = engine.device().stream()?;
     let mut digests = stream.zeros(rows * size_of::<Digest<F>>())?;
-    let at_once = (ROWS_AT_ONCE / (columns * size_of::<F>())).max(1);
-    for (i, part) in matrix.values.chunks(at_once * columns).enumerate() {
-        let (first, count) = (i * at_once, part.len() / columns);
+    let at_once = (ROWS_AT_ONCE / (columns * size_of::<F>())).clamp(1, rows.max(1));
+    let mut part = F::zero_vec(at_once * columns);
+    for first in (0..rows).step_by(at_once) {
+        let count = at_once.min(rows - first);
+        let part = &mut part[..count * columns];
+        ringforge_cpu::threads::start();
+        part.par_chunks_exact_mut(columns).enumerate().for_each(|(i, row)| {
+            let values = group.iter().filter_map(|matrix| matrix.row(first + i)).flatten();
+            row.iter_mut().zip(values).for_each(|(to, value)| *to = value);
+        });
         let from = copies.upload(words(part))?;
         let to = digests.slice_mut(first * size_of::<Digest<F>>()..(first + count) * size_of::<Digest<F>>())?;
         program.on(stream, count).input("rows", &from).output("digests", to).run()?;
@@ -221,19 +228,11 @@ fn digests_of_rows<F: HashField>(
     Ok(digests)
 }
 
-/// The rows of matrices of one height side by side, the highest first.
-fn by_height<'a, F: HashField, M: Matrix<F> + 'a>(matrices: impl IntoIterator<Item = &'a M>) -> Vec<RowMajorMatrix<F>> {
+/// Matrices of one height together, the highest first.
+fn by_height<'a, F: HashField, M: Matrix<F> + 'a>(matrices: impl IntoIterator<Item = &'a M>) -> Vec<Vec<&'a M>> {
     let mut matrices: Vec<&M> = matrices.into_iter().collect();
     matrices.sort_by_key(|matrix| Reverse(matrix.height()));
-    let groups = matrices.chunk_by(|a, b| a.height() == b.height()).map(|group| {
-        let (height, width) = (group[0].height(), group.iter().map(|matrix| matrix.width()).sum());
-        let mut rows = Vec::with_capacity(height * width);
-        for row in 0..height {
-            rows.extend(group.iter().filter_map(|matrix| matrix.row(row)).flatten());
-        }
-        RowMajorMatrix::new(rows, width)
-    });
-    groups.collect()
+    matrices.chunk_by(|a, b| a.height() == b.height()).map(<[_]>::to_vec).collect()
 }
 
 /// Whether Plonky3 has a tree for matrices of these heights, the largest first.

@@ -3,7 +3,7 @@
 use p3_challenger::{CanObserve, FieldChallenger, GrindingChallenger};
 use p3_commit::{
     CommitmentOpening, Mmcs as MmcsTrait, OpenedValues, OpeningRequest, Pcs as PcsTrait, PeriodicLdeTable,
-    UnivariateStarkPcs,
+    PolynomialSpace, UnivariateStarkPcs,
 };
 use p3_field::ExtensionField;
 use p3_field::coset::TwoAdicMultiplicativeCoset;
@@ -138,6 +138,18 @@ where
 
     fn log_min_trace_height(&self) -> usize {
         UnivariateStarkPcs::<Challenge, Challenger>::log_min_trace_height(&self.stock)
+    }
+
+    /// As [`PcsTrait::commit`] commits to traces, of the quotient's chunks.
+    fn commit_quotient(
+        &self,
+        quotient_domain: Self::Domain,
+        quotient_evaluations: RowMajorMatrix<F>,
+        num_chunks: usize,
+    ) -> Result<(Self::Commitment, Self::ProverData), Self::ProverError> {
+        let chunks = quotient_domain.split_evals(num_chunks, quotient_evaluations);
+        let domains = quotient_domain.split_domains(num_chunks);
+        PcsTrait::<Challenge, Challenger>::commit(self, domains.into_iter().zip(chunks))
     }
 
     fn get_quotient_ldes(

@@ -44,7 +44,10 @@ fn items(seed: u64, batch: usize) -> [Vec<u8>; 4] {
 
 /// A plan with samples of what it reads, by their names.
 fn named(what: &str, plan: Plan) -> NamedPlan {
-    NamedPlan::new(format!("{}{what}", plan.title()), plan.clone()).sampled(move |seed, batch| {
+    let secrets = ["draws", "private keys", "prepared keys", "nonces"];
+    let own: Vec<&str> = secrets.into_iter().filter(|name| plan.arg(name).is_some()).collect();
+    let named = NamedPlan::new(format!("{}{what}", plan.title()), plan.clone()).with_secrets(&own).batches(&[8]);
+    named.sampled(move |seed, batch| {
         let input = |name: &str| plan.arg(name).filter(|arg| arg.role != Role::Out);
         let [private, public, digests, signatures] = items(seed, batch);
         let count = |name| if input(name).is_some_and(|arg| arg.sharing == Sharing::Shared) { 1 } else { batch };

@@ -78,7 +78,10 @@ impl Windows {
         match bases.as_chunks().0 {
             // for a single row other threads are too far away
             [bases] => self.one_row(bases),
-            rows => rows.par_iter().flat_map_iter(|bases| self.one_row(bases)).collect(),
+            rows => {
+                ringforge_cpu::threads::start();
+                rows.par_iter().flat_map_iter(|bases| self.one_row(bases)).collect()
+            }
         }
     }
 

@@ -43,6 +43,7 @@ impl Oracle {
                 .plan(self.parameters.name, &self.parameters, false, &planner)?
                 .expect("every operation has steps");
             let named = NamedPlan::new(plan.title().to_owned(), plan)
+                .with_secrets(operation.secrets())
                 .sampled(move |seed, batch| self.inputs(operation, seed, batch))
                 .expecting(move |batch, inputs| self.outputs(operation, batch, inputs));
             Ok(named)
