@@ -3,9 +3,9 @@
 use core::fmt;
 
 use ringforge::{Engine, Error, Result};
-use ringforge_batch::{Batch, KemScheme, Sizes};
-use ringforge_ctru::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024};
-use ringforge_ctru_prime::{CtruPrime653, CtruPrime761, CtruPrime1277};
+use ringforge_batch::{Batch, KemScheme, Sizes, batch_of};
+use ringforge_ctru::{self as ctru, Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024};
+use ringforge_ctru_prime::{self as ctru_prime, CtruPrime653, CtruPrime761, CtruPrime1277};
 
 use crate::fault::Fault;
 use crate::process::may_work;
@@ -14,6 +14,7 @@ use crate::process::may_work;
 pub struct Kem {
     name: &'static str,
     mechanism: Box<dyn Mechanism>,
+    is_canonical: fn(&[u8]) -> Result<bool>,
 }
 
 /// [`Batch`] without the mechanism's type.
@@ -42,32 +43,46 @@ impl<M: KemScheme> Mechanism for Batch<M> {
     }
 }
 
-/// A name, and how the mechanism is made ready.
-type Entry = (&'static str, fn(&Engine) -> Result<Box<dyn Mechanism>>);
+/// What a name stands for.
+struct Entry {
+    name: &'static str,
+    make: fn(&Engine) -> Result<Box<dyn Mechanism>>,
+    is_canonical: fn(&[u8]) -> Result<bool>,
+}
 
-fn entry<M: KemScheme>() -> Entry {
-    (M::NAME, |engine| Ok(Box::new(Batch::<M>::new(engine)?)))
+impl Entry {
+    fn new<M: KemScheme>(is_canonical: fn(&[u8]) -> Result<bool>) -> Self {
+        Self { name: M::NAME, make: |engine| Ok(Box::new(Batch::<M>::new(engine)?)), is_canonical }
+    }
+
+    fn ctru<P: ctru::ParameterSet + KemScheme>() -> Self {
+        Self::new::<P>(|key| Ok(key.try_into().is_ok_and(|key| ctru::EncapsulationKey::<P>::from_bytes(key).is_ok())))
+    }
+
+    fn prime<P: ctru_prime::ParameterSet + KemScheme>() -> Self {
+        Self::new::<P>(ctru_prime::is_canonical::<P>)
+    }
 }
 
 fn entries() -> [Entry; 10] {
     [
-        entry::<Ctru512>(),
-        entry::<Ctru768>(),
-        entry::<Ctru1024>(),
-        entry::<Ctru768R>(),
-        entry::<Cntr512>(),
-        entry::<Cntr768>(),
-        entry::<Cntr1024>(),
-        entry::<CtruPrime653>(),
-        entry::<CtruPrime761>(),
-        entry::<CtruPrime1277>(),
+        Entry::ctru::<Ctru512>(),
+        Entry::ctru::<Ctru768>(),
+        Entry::ctru::<Ctru1024>(),
+        Entry::ctru::<Ctru768R>(),
+        Entry::ctru::<Cntr512>(),
+        Entry::ctru::<Cntr768>(),
+        Entry::ctru::<Cntr1024>(),
+        Entry::prime::<CtruPrime653>(),
+        Entry::prime::<CtruPrime761>(),
+        Entry::prime::<CtruPrime1277>(),
     ]
 }
 
 impl Kem {
     /// The names of all mechanisms.
     pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
-        entries().into_iter().map(|(name, _)| name)
+        entries().into_iter().map(|entry| entry.name)
     }
 
     /// The mechanism of this name.
@@ -75,12 +90,12 @@ impl Kem {
     /// # Errors
     /// [`Error::Unsupported`] where there is none of the name; as [`Batch::new`].
     pub fn new(engine: &Engine, name: &str) -> Result<Self> {
-        let Some((name, make)) = entries().into_iter().find(|(of, _)| *of == name) else {
+        let Some(Entry { name, make, is_canonical }) = entries().into_iter().find(|entry| entry.name == name) else {
             let why = format!("there are {}", Self::names().collect::<Vec<_>>().join(", "));
             return Err(Error::Unsupported { job: format!("the mechanism {name:?}"), why });
         };
         may_work()?;
-        Ok(Self { name, mechanism: make(engine)? })
+        Ok(Self { name, mechanism: make(engine)?, is_canonical })
     }
 
     /// The name.
@@ -102,6 +117,18 @@ impl Kem {
     pub fn generate(&self, public_keys: &mut [u8], secret_keys: &mut [u8]) -> Result<Vec<Fault>> {
         may_work()?;
         self.mechanism.generate(public_keys, secret_keys)
+    }
+
+    /// Whether each public key has the bytes that key generation gives such a key. Others do not match a mechanism's own key by
+    /// hash. CTRU and CNTR refuse them in [`Kem::encapsulate`]; CTRU-Prime, whose format gives every string of bytes a
+    /// meaning, takes them. On this machine's CPU.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the last key is cut off.
+    pub fn are_canonical(&self, public_keys: &[u8]) -> Result<Vec<bool>> {
+        let size = self.sizes().public_key;
+        batch_of("bytes of public keys", public_keys.len(), size)?;
+        public_keys.chunks_exact(size).map(self.is_canonical).collect()
     }
 
     /// Fills the last two slices with new shared keys and their ciphertexts, one for each public key.
@@ -149,6 +176,9 @@ mod tests {
             let (mut public, mut secret) = (vec![0; 2 * sizes.public_key], vec![0; 2 * sizes.secret_key]);
             let (mut sent, mut keys) = (vec![0; 2 * sizes.ciphertext], [vec![0; 64], vec![1; 64]]);
             assert_eq!(kem.generate(&mut public, &mut secret).unwrap(), []);
+            assert_eq!(kem.are_canonical(&public).unwrap(), [true; 2]);
+            assert_eq!(kem.are_canonical(&vec![0xff; sizes.public_key]).unwrap(), [false], "{name}");
+            assert!(matches!(kem.are_canonical(&public[1..]), Err(Error::Length { .. })));
             assert_eq!(kem.encapsulate(&public, &mut sent, &mut keys[0]).unwrap(), []);
             assert_eq!(kem.decapsulate(&secret, &sent, &mut keys[1]).unwrap(), []);
             assert_eq!(keys[0], keys[1], "{name}");

@@ -21,7 +21,7 @@ pub use fault::{Fault, NOT_REACHED, UNKNOWN, describe};
 pub use kem::Kem;
 pub use kind::Kind;
 pub use lent::{Lent, Operand, run_lent, run_new};
-pub use operation::Operation;
+pub use operation::{Evaluations, Operation, depth};
 pub use process::may_work;
 pub use ringforge_sm2::DEFAULT_ID;
 pub use sm2::Sm2;

@@ -1,20 +1,36 @@
 //! Transforms and products of ring elements, as bytes.
 
+use ringforge::split::Split;
 use ringforge::{Engine, Error, Job, Op, Order, Program, Result, Ring};
 
 use crate::process::may_work;
 
+/// Evaluations: their order, and the layers of the transform that leads to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Evaluations {
+    /// Their order.
+    pub order: Order,
+    /// The layers; of `None`, as many as lead to polynomials of degree 0, which are numbers.
+    pub depth: Option<u32>,
+}
+
+impl From<Order> for Evaluations {
+    fn from(order: Order) -> Self {
+        Self { order, depth: None }
+    }
+}
+
 /// What is done to ring elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// From coefficients to evaluations in this order.
-    Forward(Order),
-    /// From evaluations in this order to coefficients.
-    Inverse(Order),
+    /// From coefficients to these evaluations.
+    Forward(Evaluations),
+    /// From these evaluations to coefficients.
+    Inverse(Evaluations),
     /// Products, from coefficients to coefficients.
     Mul,
-    /// Products of evaluations in this order.
-    PointMul(Order),
+    /// Products of these evaluations.
+    PointMul(Evaluations),
 }
 
 impl Operation {
@@ -37,13 +53,23 @@ impl Operation {
 
     /// The program, made the first time; a transform's may overwrite its input, which is `data` then.
     pub(crate) fn program(self, engine: &Engine, ring: &Ring, in_place: bool) -> Result<Program> {
-        let job = match self {
-            Self::Forward(order) => Job::new(ring, Op::Forward).order(order),
-            Self::Inverse(order) => Job::new(ring, Op::Inverse).order(order),
-            Self::Mul => Job::new(ring, Op::Mul),
-            Self::PointMul(order) => Job::new(ring, Op::PointMul).order(order),
+        let (op, evaluations) = match self {
+            Self::Forward(evaluations) => (Op::Forward, Some(evaluations)),
+            Self::Inverse(evaluations) => (Op::Inverse, Some(evaluations)),
+            Self::Mul => (Op::Mul, None),
+            Self::PointMul(evaluations) => (Op::PointMul, Some(evaluations)),
         };
-        engine.program(&if in_place { job.in_place() } else { job })
+        let job = evaluations.iter().fold(Job::new(ring, op), |job, of| job.order(of.order));
+        let job = if in_place { job.in_place() } else { job };
+        match evaluations.map(|of| of.depth) {
+            // the key is no job, so that a program that is there already has been checked
+            Some(None) => engine.program_of(&(job.clone(), "to numbers"), |planner| {
+                ends_at_numbers(ring)?;
+                planner.plan(&job)
+            }),
+            Some(Some(depth)) => engine.program(&job.depth(depth)),
+            None => engine.program(&job),
+        }
     }
 
     /// Does it to elements in host memory, one after another, into memory of the same size. Residues are checked.
@@ -75,9 +101,51 @@ impl Operation {
     }
 }
 
+/// Layers of the deepest transform of a ring, if it has one.
+#[must_use]
+pub fn depth(ring: &Ring) -> Option<u32> {
+    Split::of(ring, None).map(|split| split.depth()).ok()
+}
+
+/// Refuses a ring whose transform ends at polynomials, which nobody should take for numbers.
+fn ends_at_numbers(ring: &Ring) -> Result<()> {
+    let split = Split::of(ring, None)?;
+    let (degree, depth) = (split.base() / ring.columns(), split.depth());
+    if degree == 1 {
+        return Ok(());
+    }
+    let why = format!(
+        "its deepest transform, of {depth} layers, ends at polynomials with {degree} coefficients, not at numbers: a depth of \
+         {depth} asks for those"
+    );
+    Err(Error::Unsupported { job: format!("evaluations of {ring}"), why })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn polynomials_are_not_taken_for_numbers() {
+        let engine = Engine::cpu();
+        for (text, depth, degree) in [("11 : x^5 - 1", 0, 5), ("3329 : x^256 + 1", 7, 2)] {
+            let ring: Ring = text.parse().unwrap();
+            assert_eq!(super::depth(&ring), Some(depth));
+            let from: Vec<u8> = (0..ring.degree() as u16).flat_map(|i| (i % 11).to_ne_bytes()).collect();
+            let mut to = vec![0; ring.bytes()];
+            let run = |depth, to: &mut [u8]| {
+                Operation::Forward(Evaluations { order: Order::Tree, depth }).run(&engine, &ring, &[&from], to)
+            };
+            let refused = run(None, &mut to);
+            let names = |why: &str| why.contains(&format!("with {degree} coefficients"));
+            assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if names(why)), "{refused:?}");
+            run(Some(depth), &mut to).unwrap();
+            assert!(run(Some(depth + 1), &mut to).is_err());
+            let whole = Evaluations { order: Order::Tree, depth: Some(depth) };
+            Operation::Inverse(whole).run_in_place(&engine, &ring, &mut to).unwrap();
+            assert_eq!(to, from);
+        }
+    }
 
     #[test]
     fn products_by_both_ways_are_the_same() {
@@ -85,9 +153,9 @@ mod tests {
         let a: Vec<u8> = [1u16, 2, 3, 4, 0, 0, 0, 16].iter().flat_map(|x| x.to_ne_bytes()).collect();
         let (mut product, mut values, mut squares) = (vec![0; 16], a.clone(), vec![0; 16]);
         Operation::Mul.run(&engine, &ring, &[&a, &a], &mut product).unwrap();
-        Operation::Forward(Order::Natural).run_in_place(&engine, &ring, &mut values).unwrap();
-        Operation::PointMul(Order::Natural).run(&engine, &ring, &[&values, &values], &mut squares).unwrap();
-        Operation::Inverse(Order::Natural).run(&engine, &ring, &[&squares], &mut values).unwrap();
+        Operation::Forward(Order::Natural.into()).run_in_place(&engine, &ring, &mut values).unwrap();
+        Operation::PointMul(Order::Natural.into()).run(&engine, &ring, &[&values, &values], &mut squares).unwrap();
+        Operation::Inverse(Order::Natural.into()).run(&engine, &ring, &[&squares], &mut values).unwrap();
         assert_eq!(product, values);
         assert_eq!(product[..2], 10u16.to_ne_bytes());
     }
@@ -96,7 +164,7 @@ mod tests {
     fn bad_arguments_are_named() {
         let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<Ring>().unwrap());
         let refused = Operation::Mul.run(&engine, &ring, &[&[0; 8], &[17, 0, 0, 0, 0, 0, 0, 0]], &mut [0; 8]);
-        assert_eq!(refused.unwrap_err().to_string(), "b: value 0 is not below the modulus 17");
+        assert_eq!(refused.unwrap_err().to_string(), "b: the value at index 0 is not below the modulus 17");
         assert!(Operation::Mul.run(&engine, &ring, &[&[0; 8]], &mut [0; 8]).is_err());
         assert!(Operation::Mul.run(&engine, &ring, &[&[0; 8], &[0; 16]], &mut [0; 8]).is_err());
         assert!(Operation::Mul.run_in_place(&engine, &ring, &mut [0; 8]).is_err());

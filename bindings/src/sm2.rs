@@ -103,6 +103,7 @@ impl Sm2 {
             }
             None
         };
+        ringforge_cpu::threads::start();
         let items = digests.par_chunks_mut(Self::WORD).zip(places).enumerate();
         Ok(Fault::of(&BatchStatus::new(items.filter_map(write).collect())))
     }

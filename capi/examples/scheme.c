@@ -22,12 +22,15 @@ int main(void) {
         require(product[i * n + n / 2] == c && product[i * n] == 3457 - c, "the product");
     }
 
-    /* the same by way of evaluations, which may be kept: in place */
-    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, a, a, batch));
-    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, b, b, batch));
+    /* the same by way of evaluations, which may be kept: in place; here they are polynomials with several coefficients */
+    int32_t depth = ringforge_ring_depth(ring);
+    require(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, a, a, batch) ==
+                RINGFORGE_CODE_UNSUPPORTED, "polynomials are not taken for numbers");
+    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, depth, a, a, batch));
+    check(ringforge_forward(engine, ring, RINGFORGE_TREE_ORDER, depth, b, b, batch));
     uint16_t *values = memory(1, bytes);
-    check(ringforge_point_mul(engine, ring, RINGFORGE_TREE_ORDER, a, b, values, batch));
-    check(ringforge_inverse(engine, ring, RINGFORGE_TREE_ORDER, values, values, batch));
+    check(ringforge_point_mul(engine, ring, RINGFORGE_TREE_ORDER, depth, a, b, values, batch));
+    check(ringforge_inverse(engine, ring, RINGFORGE_TREE_ORDER, depth, values, values, batch));
     require(memcmp(values, product, bytes) == 0, "both ways lead to the same product");
 
     /* what is wrong is told, and ends nothing */

@@ -15,9 +15,9 @@ int main(void) {
     for (size_t i = 0; i < n; i++) {
         f[i][0] = i;
     }
-    check(ringforge_forward(engine, ring, RINGFORGE_NATURAL_ORDER, f, values, 1));
+    check(ringforge_forward(engine, ring, RINGFORGE_NATURAL_ORDER, RINGFORGE_TO_NUMBERS, f, values, 1));
     require(values[0][0] == n * (n - 1) / 2 && values[0][1] == 0, "the value at 1 is the sum of all coefficients");
-    check(ringforge_inverse(engine, ring, RINGFORGE_NATURAL_ORDER, values, values, 1));
+    check(ringforge_inverse(engine, ring, RINGFORGE_NATURAL_ORDER, RINGFORGE_TO_NUMBERS, values, values, 1));
     require(memcmp(f, values, n * 32) == 0, "the inverse leads back");
 
     RingforgeRing *none;
@@ -25,7 +25,8 @@ int main(void) {
     require(code == RINGFORGE_CODE_RING && none == NULL, "what is no ring is refused");
     printf("%zu values on %s; refused: %s\n", n, ringforge_engine_device(engine), ringforge_message());
     check(ringforge_ring_new("15 : x^4096 - 1", &none));
-    require(ringforge_forward(engine, none, RINGFORGE_TREE_ORDER, NULL, NULL, 0) != RINGFORGE_CODE_OK, "no transform mod 15");
+    code = ringforge_forward(engine, none, RINGFORGE_TREE_ORDER, RINGFORGE_TO_NUMBERS, NULL, NULL, 0);
+    require(code != RINGFORGE_CODE_OK, "no transform mod 15");
     printf("refused: %s\n", ringforge_message());
 
     free(f), free(values);

@@ -28,6 +28,11 @@
 #define RINGFORGE_NATURAL_ORDER 1
 
 /**
+ * As a depth, the layers that lead to numbers: an error where a ring's transform ends at polynomials.
+ */
+#define RINGFORGE_TO_NUMBERS -1
+
+/**
  * Bytes of a private key, big-endian.
  */
 #define RINGFORGE_SM2_PRIVATE_KEY 32
@@ -297,28 +302,35 @@ size_t ringforge_ring_word_bytes(const RingforgeRing *ring);
 size_t ringforge_ring_element_bytes(const RingforgeRing *ring);
 
 /**
+ * Layers of the deepest transform, for depths; negative for a ring without one, and for null.
+ */
+int32_t ringforge_ring_depth(const RingforgeRing *ring);
+
+/**
  * Ends a ring; null is none.
  */
 void ringforge_ring_free(RingforgeRing *ring);
 
 /**
- * Transforms `batch` elements in host memory from coefficients to evaluations in this order. `to` may be `from`; else they
- * must not overlap.
+ * Transforms `batch` elements in host memory from coefficients to evaluations in this order, by `RINGFORGE_TO_NUMBERS` or by so
+ * many layers: at most `ringforge_ring_depth`. `to` may be `from`; else they must not overlap.
  */
 RingforgeCode ringforge_forward(const RingforgeEngine *engine,
                                 const RingforgeRing *ring,
                                 int32_t order,
+                                int32_t depth,
                                 const void *from,
                                 void *to,
                                 size_t batch);
 
 /**
- * Transforms `batch` elements in host memory from evaluations in this order to coefficients: the inverse of
+ * Transforms `batch` elements in host memory from evaluations in this order and of this depth to coefficients: the inverse of
  * `ringforge_forward`. `to` may be `from`; else they must not overlap.
  */
 RingforgeCode ringforge_inverse(const RingforgeEngine *engine,
                                 const RingforgeRing *ring,
                                 int32_t order,
+                                int32_t depth,
                                 const void *from,
                                 void *to,
                                 size_t batch);
@@ -335,12 +347,13 @@ RingforgeCode ringforge_mul(const RingforgeEngine *engine,
                             size_t batch);
 
 /**
- * Multiplies `batch` pairs of evaluations in host memory, all in this order. `product` must not overlap `a` or `b`, which may
+ * Multiplies `batch` pairs of evaluations in host memory, all in this order and of this depth. `product` must not overlap `a` or `b`, which may
  * be the same.
  */
 RingforgeCode ringforge_point_mul(const RingforgeEngine *engine,
                                   const RingforgeRing *ring,
                                   int32_t order,
+                                  int32_t depth,
                                   const void *a,
                                   const void *b,
                                   void *product,
@@ -355,6 +368,7 @@ RingforgeCode ringforge_point_mul(const RingforgeEngine *engine,
 RingforgeCode ringforge_forward_on(const RingforgeEngine *engine,
                                    const RingforgeRing *ring,
                                    int32_t order,
+                                   int32_t depth,
                                    void *stream,
                                    const void *from,
                                    void *to,
@@ -366,6 +380,7 @@ RingforgeCode ringforge_forward_on(const RingforgeEngine *engine,
 RingforgeCode ringforge_inverse_on(const RingforgeEngine *engine,
                                    const RingforgeRing *ring,
                                    int32_t order,
+                                   int32_t depth,
                                    void *stream,
                                    const void *from,
                                    void *to,
@@ -388,6 +403,7 @@ RingforgeCode ringforge_mul_on(const RingforgeEngine *engine,
 RingforgeCode ringforge_point_mul_on(const RingforgeEngine *engine,
                                      const RingforgeRing *ring,
                                      int32_t order,
+                                     int32_t depth,
                                      void *stream,
                                      const void *a,
                                      const void *b,
@@ -443,7 +459,17 @@ RingforgeCode ringforge_kem_generate(const RingforgeKem *kem,
                                      uint32_t *statuses);
 
 /**
- * Makes a shared key and its ciphertext for each of `batch` public keys. Public keys are checked. `statuses` as for
+ * Writes whether each of `batch` public keys has the bytes that key generation gives such a key. CTRU and CNTR refuse others;
+ * CTRU-Prime, whose format gives every string of bytes a meaning, takes them. On this machine's CPU.
+ */
+RingforgeCode ringforge_kem_are_canonical(const RingforgeKem *kem,
+                                          size_t batch,
+                                          const uint8_t *public_keys,
+                                          bool *canonical);
+
+/**
+ * Makes a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR refuse public keys with a coefficient
+ * that is not below the modulus; CTRU-Prime takes all bytes, see `ringforge_kem_are_canonical`. `statuses` as for
  * `ringforge_kem_generate`.
  */
 RingforgeCode ringforge_kem_encapsulate(const RingforgeKem *kem,

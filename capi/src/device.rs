@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use ringforge_bindings::{Lent, Operand, Operation, run_lent};
 
 use crate::code::{Failure, RingforgeCode, guarded};
-use crate::elements::order;
+use crate::elements::evaluations;
 use crate::engine::RingforgeEngine;
 use crate::pointer::{reference, refused};
 use crate::ring::RingforgeRing;
@@ -37,12 +37,13 @@ pub unsafe extern "C" fn ringforge_forward_on(
     engine: *const RingforgeEngine,
     ring: *const RingforgeRing,
     order: i32,
+    depth: i32,
     stream: *mut c_void,
     from: *const c_void,
     to: *mut c_void,
     batch: usize,
 ) -> RingforgeCode {
-    run(engine, ring, || Ok(Operation::Forward(self::order(order)?)), stream, [from], to, batch)
+    run(engine, ring, || Ok(Operation::Forward(evaluations(order, depth)?)), stream, [from], to, batch)
 }
 
 /// As `ringforge_inverse`, on memory of the engine's GPU in the order of a stream: see `ringforge_forward_on`.
@@ -51,12 +52,13 @@ pub unsafe extern "C" fn ringforge_inverse_on(
     engine: *const RingforgeEngine,
     ring: *const RingforgeRing,
     order: i32,
+    depth: i32,
     stream: *mut c_void,
     from: *const c_void,
     to: *mut c_void,
     batch: usize,
 ) -> RingforgeCode {
-    run(engine, ring, || Ok(Operation::Inverse(self::order(order)?)), stream, [from], to, batch)
+    run(engine, ring, || Ok(Operation::Inverse(evaluations(order, depth)?)), stream, [from], to, batch)
 }
 
 /// As `ringforge_mul`, on memory of the engine's GPU in the order of a stream: see `ringforge_forward_on`.
@@ -79,11 +81,12 @@ pub unsafe extern "C" fn ringforge_point_mul_on(
     engine: *const RingforgeEngine,
     ring: *const RingforgeRing,
     order: i32,
+    depth: i32,
     stream: *mut c_void,
     a: *const c_void,
     b: *const c_void,
     product: *mut c_void,
     batch: usize,
 ) -> RingforgeCode {
-    run(engine, ring, || Ok(Operation::PointMul(self::order(order)?)), stream, [a, b], product, batch)
+    run(engine, ring, || Ok(Operation::PointMul(evaluations(order, depth)?)), stream, [a, b], product, batch)
 }

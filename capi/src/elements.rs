@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use ringforge::{Order, Ring};
-use ringforge_bindings::Operation;
+use ringforge_bindings::{Evaluations, Operation};
 
 use crate::code::{Failure, RingforgeCode, guarded};
 use crate::engine::RingforgeEngine;
@@ -15,12 +15,20 @@ pub const RINGFORGE_TREE_ORDER: i32 = 0;
 /// Evaluations by ascending powers of the root.
 pub const RINGFORGE_NATURAL_ORDER: i32 = 1;
 
-pub(crate) fn order(order: i32) -> Result<Order, Failure> {
-    match order {
-        RINGFORGE_TREE_ORDER => Ok(Order::Tree),
-        RINGFORGE_NATURAL_ORDER => Ok(Order::Natural),
-        _ => Err(refused("order", "is neither the tree's nor the natural one")),
-    }
+/// As a depth, the layers that lead to numbers: an error where a ring's transform ends at polynomials.
+pub const RINGFORGE_TO_NUMBERS: i32 = -1;
+
+pub(crate) fn evaluations(order: i32, depth: i32) -> Result<Evaluations, Failure> {
+    let order = match order {
+        RINGFORGE_TREE_ORDER => Order::Tree,
+        RINGFORGE_NATURAL_ORDER => Order::Natural,
+        _ => return Err(refused("order", "is neither the tree's nor the natural one")),
+    };
+    let depth = match depth {
+        RINGFORGE_TO_NUMBERS => None,
+        _ => Some(u32::try_from(depth).map_err(|_| refused("depth", "is negative"))?),
+    };
+    Ok(Evaluations { order, depth })
 }
 
 fn elements<'a>(ring: &Ring, name: &'a str, place: *const c_void, batch: usize) -> Memory<'a, u8> {
@@ -30,14 +38,14 @@ fn elements<'a>(ring: &Ring, name: &'a str, place: *const c_void, batch: usize) 
 unsafe fn transform(
     engine: *const RingforgeEngine,
     ring: *const RingforgeRing,
-    operation: impl FnOnce(Order) -> Operation,
-    order: i32,
+    operation: impl FnOnce(Evaluations) -> Operation,
+    [order, depth]: [i32; 2],
     [from, to]: [*mut c_void; 2],
     batch: usize,
 ) -> RingforgeCode {
     guarded(|| {
         let (engine, ring) = (&reference("engine", engine)?.engine, &reference("ring", ring)?.ring);
-        let operation = operation(self::order(order)?);
+        let operation = operation(evaluations(order, depth)?);
         let [read, write] = [("from", from), ("to", to)].map(|(name, place)| elements(ring, name, place, batch));
         if from == to {
             return Ok(operation.run_in_place(engine, ring, write.write()?)?);
@@ -62,32 +70,34 @@ unsafe fn product(
     })
 }
 
-/// Transforms `batch` elements in host memory from coefficients to evaluations in this order. `to` may be `from`; else they
-/// must not overlap.
+/// Transforms `batch` elements in host memory from coefficients to evaluations in this order, by `RINGFORGE_TO_NUMBERS` or by so
+/// many layers: at most `ringforge_ring_depth`. `to` may be `from`; else they must not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_forward(
     engine: *const RingforgeEngine,
     ring: *const RingforgeRing,
     order: i32,
+    depth: i32,
     from: *const c_void,
     to: *mut c_void,
     batch: usize,
 ) -> RingforgeCode {
-    transform(engine, ring, Operation::Forward, order, [from.cast_mut(), to], batch)
+    transform(engine, ring, Operation::Forward, [order, depth], [from.cast_mut(), to], batch)
 }
 
-/// Transforms `batch` elements in host memory from evaluations in this order to coefficients: the inverse of
+/// Transforms `batch` elements in host memory from evaluations in this order and of this depth to coefficients: the inverse of
 /// `ringforge_forward`. `to` may be `from`; else they must not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_inverse(
     engine: *const RingforgeEngine,
     ring: *const RingforgeRing,
     order: i32,
+    depth: i32,
     from: *const c_void,
     to: *mut c_void,
     batch: usize,
 ) -> RingforgeCode {
-    transform(engine, ring, Operation::Inverse, order, [from.cast_mut(), to], batch)
+    transform(engine, ring, Operation::Inverse, [order, depth], [from.cast_mut(), to], batch)
 }
 
 /// Multiplies `batch` pairs of elements in host memory, coefficients to coefficients. Any ring has products, also one without
@@ -104,17 +114,18 @@ pub unsafe extern "C" fn ringforge_mul(
     self::product(engine, ring, || Ok(Operation::Mul), [a, b], product, batch)
 }
 
-/// Multiplies `batch` pairs of evaluations in host memory, all in this order. `product` must not overlap `a` or `b`, which may
+/// Multiplies `batch` pairs of evaluations in host memory, all in this order and of this depth. `product` must not overlap `a` or `b`, which may
 /// be the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_point_mul(
     engine: *const RingforgeEngine,
     ring: *const RingforgeRing,
     order: i32,
+    depth: i32,
     a: *const c_void,
     b: *const c_void,
     product: *mut c_void,
     batch: usize,
 ) -> RingforgeCode {
-    self::product(engine, ring, || Ok(Operation::PointMul(self::order(order)?)), [a, b], product, batch)
+    self::product(engine, ring, || Ok(Operation::PointMul(evaluations(order, depth)?)), [a, b], product, batch)
 }

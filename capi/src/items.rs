@@ -53,15 +53,20 @@ pub extern "C" fn ringforge_item_message(status: u32) -> *const c_char {
     kept.unwrap_or(c"".as_ptr())
 }
 
-/// Does the work on a batch and writes its statuses, where they are wanted: all are `NotReached` until it went through.
-pub(crate) unsafe fn with_statuses(
+/// Does the work on a batch in this memory and writes its statuses, where they are wanted: all are `NotReached` until it went
+/// through. They must lie apart from all other memory, or nothing is written.
+pub(crate) unsafe fn with_statuses<'a, const N: usize>(
     statuses: *mut u32,
     batch: usize,
-    work: impl FnOnce() -> Result<Result<Vec<Fault>, Error>, Failure>,
+    memory: Result<[Memory<'a, u8>; N], Failure>,
+    work: impl FnOnce([Memory<'a, u8>; N]) -> Result<Result<Vec<Fault>, Error>, Failure>,
 ) -> Result<(), Failure> {
     let statuses = Memory::new("statuses", statuses, if statuses.is_null() { 0 } else { batch }, 1);
+    if let Ok(memory) = &memory {
+        statuses.beside(*memory)?;
+    }
     statuses.write()?.fill(NOT_REACHED);
-    let faults = work()??;
+    let faults = work(memory?)??;
     let statuses = statuses.write()?;
     statuses.fill(0);
     for fault in &faults {

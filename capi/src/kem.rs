@@ -79,17 +79,39 @@ pub unsafe extern "C" fn ringforge_kem_generate(
     statuses: *mut u32,
 ) -> RingforgeCode {
     guarded(|| {
-        with_statuses(statuses, batch, || {
-            let kem = &reference("kem", kem)?.0;
-            let sizes = kem.sizes();
+        let memory = reference("kem", kem).map(|kem| {
+            let sizes = kem.0.sizes();
             let public = Memory::new("public_keys", public_keys, batch, sizes.public_key);
-            let secret = Memory::new("secret_keys", secret_keys, batch, sizes.secret_key).apart_from([public])?;
-            Ok(kem.generate(public.write()?, secret.write()?))
+            [public, Memory::new("secret_keys", secret_keys, batch, sizes.secret_key)]
+        });
+        with_statuses(statuses, batch, memory, |[public, secret]| {
+            let secret = secret.apart_from([public])?;
+            Ok(reference("kem", kem)?.0.generate(public.write()?, secret.write()?))
         })
     })
 }
 
-/// Makes a shared key and its ciphertext for each of `batch` public keys. Public keys are checked. `statuses` as for
+/// Writes whether each of `batch` public keys has the bytes that key generation gives such a key. CTRU and CNTR refuse others;
+/// CTRU-Prime, whose format gives every string of bytes a meaning, takes them. On this machine's CPU.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_kem_are_canonical(
+    kem: *const RingforgeKem,
+    batch: usize,
+    public_keys: *const u8,
+    canonical: *mut bool,
+) -> RingforgeCode {
+    guarded(|| {
+        let kem = &reference("kem", kem)?.0;
+        let public = Memory::new("public_keys", public_keys, batch, kem.sizes().public_key);
+        let canonical = Memory::new("canonical", canonical.cast::<u8>(), batch, 1).apart_from([public])?;
+        let found = kem.are_canonical(public.read()?)?;
+        canonical.write()?.iter_mut().zip(found).for_each(|(to, found)| *to = u8::from(found));
+        Ok(())
+    })
+}
+
+/// Makes a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR refuse public keys with a coefficient
+/// that is not below the modulus; CTRU-Prime takes all bytes, see `ringforge_kem_are_canonical`. `statuses` as for
 /// `ringforge_kem_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_encapsulate(
@@ -101,13 +123,15 @@ pub unsafe extern "C" fn ringforge_kem_encapsulate(
     statuses: *mut u32,
 ) -> RingforgeCode {
     guarded(|| {
-        with_statuses(statuses, batch, || {
-            let kem = &reference("kem", kem)?.0;
-            let sizes = kem.sizes();
+        let memory = reference("kem", kem).map(|kem| {
+            let sizes = kem.0.sizes();
             let public = Memory::new("public_keys", public_keys, batch, sizes.public_key);
-            let sent = Memory::new("ciphertexts", ciphertexts, batch, sizes.ciphertext).apart_from([public])?;
-            let shared = Memory::new("shared_keys", shared_keys, batch, sizes.shared_key).apart_from([public, sent])?;
-            Ok(kem.encapsulate(public.read()?, sent.write()?, shared.write()?))
+            let sent = Memory::new("ciphertexts", ciphertexts, batch, sizes.ciphertext);
+            [public, sent, Memory::new("shared_keys", shared_keys, batch, sizes.shared_key)]
+        });
+        with_statuses(statuses, batch, memory, |[public, sent, shared]| {
+            let (sent, shared) = (sent.apart_from([public])?, shared.apart_from([public, sent])?);
+            Ok(reference("kem", kem)?.0.encapsulate(public.read()?, sent.write()?, shared.write()?))
         })
     })
 }
@@ -124,13 +148,15 @@ pub unsafe extern "C" fn ringforge_kem_decapsulate(
     statuses: *mut u32,
 ) -> RingforgeCode {
     guarded(|| {
-        with_statuses(statuses, batch, || {
-            let kem = &reference("kem", kem)?.0;
-            let sizes = kem.sizes();
+        let memory = reference("kem", kem).map(|kem| {
+            let sizes = kem.0.sizes();
             let secret = Memory::new("secret_keys", secret_keys, batch, sizes.secret_key);
             let sent = Memory::new("ciphertexts", ciphertexts, batch, sizes.ciphertext);
-            let shared = Memory::new("shared_keys", shared_keys, batch, sizes.shared_key).apart_from([secret, sent])?;
-            Ok(kem.decapsulate(secret.read()?, sent.read()?, shared.write()?))
+            [secret, sent, Memory::new("shared_keys", shared_keys, batch, sizes.shared_key)]
+        });
+        with_statuses(statuses, batch, memory, |[secret, sent, shared]| {
+            let shared = shared.apart_from([secret, sent])?;
+            Ok(reference("kem", kem)?.0.decapsulate(secret.read()?, sent.read()?, shared.write()?))
         })
     })
 }

@@ -25,8 +25,8 @@ mod sm2;
 pub use code::{RingforgeCode, ringforge_message, ringforge_version};
 pub use device::{ringforge_forward_on, ringforge_inverse_on, ringforge_mul_on, ringforge_point_mul_on};
 pub use elements::{
-    RINGFORGE_NATURAL_ORDER, RINGFORGE_TREE_ORDER, ringforge_forward, ringforge_inverse, ringforge_mul,
-    ringforge_point_mul,
+    RINGFORGE_NATURAL_ORDER, RINGFORGE_TO_NUMBERS, RINGFORGE_TREE_ORDER, ringforge_forward, ringforge_inverse,
+    ringforge_mul, ringforge_point_mul,
 };
 pub use engine::{
     RingforgeEngine, ringforge_engine_best, ringforge_engine_cpu, ringforge_engine_cuda, ringforge_engine_device,
@@ -34,13 +34,13 @@ pub use engine::{
 };
 pub use items::{RingforgeItem, ringforge_item_message};
 pub use kem::{
-    RingforgeKem, RingforgeKemSizes, ringforge_kem_decapsulate, ringforge_kem_encapsulate, ringforge_kem_free,
-    ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes,
+    RingforgeKem, RingforgeKemSizes, ringforge_kem_are_canonical, ringforge_kem_decapsulate, ringforge_kem_encapsulate,
+    ringforge_kem_free, ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes,
 };
 pub use pinned::{RingforgePinned, ringforge_pinned_data, ringforge_pinned_free, ringforge_pinned_new};
 pub use ring::{
-    RingforgeRing, ringforge_ring_degree, ringforge_ring_element_bytes, ringforge_ring_free, ringforge_ring_limbs,
-    ringforge_ring_new, ringforge_ring_text, ringforge_ring_word_bytes,
+    RingforgeRing, ringforge_ring_degree, ringforge_ring_depth, ringforge_ring_element_bytes, ringforge_ring_free,
+    ringforge_ring_limbs, ringforge_ring_new, ringforge_ring_text, ringforge_ring_word_bytes,
 };
 pub use sm2::{
     RINGFORGE_SM2_DIGEST, RINGFORGE_SM2_PRIVATE_KEY, RINGFORGE_SM2_PUBLIC_KEY, RINGFORGE_SM2_SIGNATURE, RingforgeSm2,

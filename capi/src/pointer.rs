@@ -1,6 +1,7 @@
 //! What comes from C: checked for null and sizes before it is used.
 
 use core::ffi::{CStr, c_char};
+use core::ops::Range;
 
 use crate::code::{Failure, RingforgeCode};
 
@@ -43,6 +44,15 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
     CStr::from_ptr(text).to_str().map_err(|_| refused(name, "is not UTF-8"))
 }
 
+impl Memory<'_, u8> {
+    /// Of none that can be used, none.
+    fn addresses(&self) -> Range<usize> {
+        let first = self.pointer.addr();
+        let count = if self.pointer.is_null() { 0 } else { self.count.unwrap_or(0) };
+        first..first.saturating_add(count)
+    }
+}
+
 /// Memory of C's: `batch` items of so many numbers each. Nothing refers to it until it is read or written.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a, T> {
@@ -81,15 +91,28 @@ impl<'a, T> Memory<'a, T> {
         if count == 0 { Ok(&mut []) } else { Ok(core::slice::from_raw_parts_mut(self.pointer, count)) }
     }
 
+    /// The same memory as bytes.
+    pub(crate) fn bytes(&self) -> Memory<'a, u8> {
+        Memory { name: self.name, pointer: self.pointer.cast(), count: self.count.map(|count| count * size_of::<T>()) }
+    }
+
     /// Refuses this memory, which is to be written, where it overlaps other memory of the call.
     pub(crate) fn apart_from<const N: usize>(self, others: [Memory<'_, u8>; N]) -> Result<Self, Failure> {
-        let bytes = self.count()? * size_of::<T>();
-        for other in others {
-            let (a, b, size) = (self.pointer.addr(), other.pointer.addr(), other.count()?);
-            if bytes > 0 && size > 0 && a < b.saturating_add(size) && b < a.saturating_add(bytes) {
-                return Err(refused(self.name, &format!("overlaps {}", other.name)));
-            }
+        self.count()?;
+        others.iter().try_for_each(|other| other.count().map(drop))?;
+        self.beside(others)
+    }
+
+    /// The same where some of it may be null or too large, which is refused when it is used.
+    pub(crate) fn beside<const N: usize>(self, others: [Memory<'_, u8>; N]) -> Result<Self, Failure> {
+        let own = self.bytes().addresses();
+        let meets = |other: &Memory<'_, u8>| {
+            let other = other.addresses();
+            !own.is_empty() && !other.is_empty() && own.start < other.end && other.start < own.end
+        };
+        match others.iter().find(|other| meets(other)) {
+            Some(other) => Err(refused(self.name, &format!("overlaps {}", other.name))),
+            None => Ok(self),
         }
-        Ok(self)
     }
 }

@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char};
 use std::ffi::CString;
 
 use ringforge::Ring;
+use ringforge_bindings::depth;
 
 use crate::code::{RingforgeCode, guarded, text};
 use crate::pointer::{self, give, take_back};
@@ -59,6 +60,13 @@ pub unsafe extern "C" fn ringforge_ring_word_bytes(ring: *const RingforgeRing) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_ring_element_bytes(ring: *const RingforgeRing) -> usize {
     ring.as_ref().map_or(0, |ring| ring.ring.bytes())
+}
+
+/// Layers of the deepest transform, for depths; negative for a ring without one, and for null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ringforge_ring_depth(ring: *const RingforgeRing) -> i32 {
+    let depth = ring.as_ref().and_then(|ring| depth(&ring.ring));
+    depth.and_then(|depth| i32::try_from(depth).ok()).unwrap_or(-1)
 }
 
 /// Ends a ring; null is none.

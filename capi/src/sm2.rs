@@ -42,12 +42,11 @@ pub unsafe extern "C" fn ringforge_sm2_generate(
     statuses: *mut u32,
 ) -> RingforgeCode {
     guarded(|| {
-        with_statuses(statuses, batch, || {
-            let sm2 = &reference("sm2", sm2)?.0;
-            let private = Memory::new("private_keys", private_keys, batch, RINGFORGE_SM2_PRIVATE_KEY);
-            let public =
-                Memory::new("public_keys", public_keys, batch, RINGFORGE_SM2_PUBLIC_KEY).apart_from([private])?;
-            Ok(sm2.generate(private.write()?, public.write()?))
+        let private = Memory::new("private_keys", private_keys, batch, RINGFORGE_SM2_PRIVATE_KEY);
+        let public = Memory::new("public_keys", public_keys, batch, RINGFORGE_SM2_PUBLIC_KEY);
+        with_statuses(statuses, batch, Ok([private, public]), |[private, public]| {
+            let public = public.apart_from([private])?;
+            Ok(reference("sm2", sm2)?.0.generate(private.write()?, public.write()?))
         })
     })
 }
@@ -68,16 +67,18 @@ pub unsafe extern "C" fn ringforge_sm2_digest(
     statuses: *mut u32,
 ) -> RingforgeCode {
     guarded(|| {
-        with_statuses(statuses, batch, || {
-            let public = Memory::new("public_keys", public_keys, public_key_count, RINGFORGE_SM2_PUBLIC_KEY);
-            let (use_default, id) = (id.is_null(), Memory::new("id", id, if id.is_null() { 0 } else { id_bytes }, 1));
-            let lengths = Memory::new("lengths", lengths, batch, 1).read()?;
-            let bytes = lengths.iter().fold(0usize, |bytes, length| bytes.saturating_add(*length));
-            let text = Memory::new("messages", messages, bytes, 1);
-            let digests =
-                Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST).apart_from([public, id, text])?;
+        let public = Memory::new("public_keys", public_keys, public_key_count, RINGFORGE_SM2_PUBLIC_KEY);
+        let (use_default, id) = (id.is_null(), Memory::new("id", id, if id.is_null() { 0 } else { id_bytes }, 1));
+        let digests = Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST);
+        let lengths = Memory::new("lengths", lengths, batch, 1);
+        let memory = lengths.read().map(|numbers| {
+            let bytes = numbers.iter().fold(0usize, |bytes, length| bytes.saturating_add(*length));
+            [public, id, Memory::new("messages", messages, bytes, 1), lengths.bytes(), digests]
+        });
+        with_statuses(statuses, batch, memory, |[public, id, text, numbers, digests]| {
+            let digests = digests.apart_from([public, id, text, numbers])?;
             let id = if use_default { DEFAULT_ID } else { id.read()? };
-            Ok(Sm2::digest(public.read()?, id, text.read()?, lengths, digests.write()?))
+            Ok(Sm2::digest(public.read()?, id, text.read()?, lengths.read()?, digests.write()?))
         })
     })
 }
@@ -95,13 +96,12 @@ pub unsafe extern "C" fn ringforge_sm2_sign(
     statuses: *mut u32,
 ) -> RingforgeCode {
     guarded(|| {
-        with_statuses(statuses, batch, || {
-            let sm2 = &reference("sm2", sm2)?.0;
-            let private = Memory::new("private_keys", private_keys, private_key_count, RINGFORGE_SM2_PRIVATE_KEY);
-            let digests = Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST);
-            let signed = Memory::new("signatures", signatures, batch, RINGFORGE_SM2_SIGNATURE);
+        let private = Memory::new("private_keys", private_keys, private_key_count, RINGFORGE_SM2_PRIVATE_KEY);
+        let digests = Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST);
+        let signed = Memory::new("signatures", signatures, batch, RINGFORGE_SM2_SIGNATURE);
+        with_statuses(statuses, batch, Ok([private, digests, signed]), |[private, digests, signed]| {
             let signed = signed.apart_from([private, digests])?;
-            Ok(sm2.sign(private.read()?, digests.read()?, signed.write()?))
+            Ok(reference("sm2", sm2)?.0.sign(private.read()?, digests.read()?, signed.write()?))
         })
     })
 }
@@ -118,12 +118,11 @@ pub unsafe extern "C" fn ringforge_sm2_verify(
     statuses: *mut u32,
 ) -> RingforgeCode {
     guarded(|| {
-        with_statuses(statuses, batch, || {
-            let sm2 = &reference("sm2", sm2)?.0;
-            let public = Memory::new("public_keys", public_keys, batch, RINGFORGE_SM2_PUBLIC_KEY);
-            let digests = Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST);
-            let signed = Memory::new("signatures", signatures, batch, RINGFORGE_SM2_SIGNATURE);
-            Ok(sm2.verify(public.read()?, digests.read()?, signed.read()?))
+        let public = Memory::new("public_keys", public_keys, batch, RINGFORGE_SM2_PUBLIC_KEY);
+        let digests = Memory::new("digests", digests, batch, RINGFORGE_SM2_DIGEST);
+        let signed = Memory::new("signatures", signatures, batch, RINGFORGE_SM2_SIGNATURE);
+        with_statuses(statuses, batch, Ok([public, digests, signed]), |[public, digests, signed]| {
+            Ok(reference("sm2", sm2)?.0.verify(public.read()?, digests.read()?, signed.read()?))
         })
     })
 }

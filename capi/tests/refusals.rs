@@ -8,11 +8,12 @@ use std::ptr::{null, null_mut};
 use ringforge_capi::{
     RingforgeCode, RingforgeEngine, RingforgeKem, RingforgeRing, RingforgeSm2, ringforge_engine_cpu,
     ringforge_engine_cuda, ringforge_engine_device, ringforge_engine_free, ringforge_engine_trim, ringforge_forward,
-    ringforge_forward_on, ringforge_inverse_on, ringforge_item_message, ringforge_kem_encapsulate, ringforge_kem_free,
-    ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes, ringforge_message,
-    ringforge_mul, ringforge_mul_on, ringforge_pinned_data, ringforge_pinned_free, ringforge_pinned_new,
-    ringforge_point_mul, ringforge_point_mul_on, ringforge_ring_degree, ringforge_ring_free, ringforge_ring_new,
-    ringforge_ring_text, ringforge_sm2_free, ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_verify,
+    ringforge_forward_on, ringforge_inverse_on, ringforge_item_message, ringforge_kem_are_canonical,
+    ringforge_kem_encapsulate, ringforge_kem_free, ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new,
+    ringforge_kem_sizes, ringforge_message, ringforge_mul, ringforge_mul_on, ringforge_pinned_data,
+    ringforge_pinned_free, ringforge_pinned_new, ringforge_point_mul, ringforge_point_mul_on, ringforge_ring_degree,
+    ringforge_ring_free, ringforge_ring_new, ringforge_ring_text, ringforge_sm2_digest, ringforge_sm2_free,
+    ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_sign, ringforge_sm2_verify,
 };
 
 fn message() -> String {
@@ -45,15 +46,15 @@ fn null_is_refused_or_nothing() {
         refused(ringforge_ring_new(null(), &mut null_mut()), "text: is null");
         refused(ringforge_ring_new(c"17 : x^4 + 1".as_ptr(), null_mut()), "ring: is null");
         refused(ringforge_ring_new(c"\xff".as_ptr(), &mut null_mut()), "text: is not UTF-8");
-        refused(ringforge_forward(null(), ring, 0, null(), null_mut(), 1), "engine: is null");
-        refused(ringforge_forward(engine, null(), 0, null(), null_mut(), 1), "ring: is null");
-        refused(ringforge_forward(engine, ring, 0, null(), null_mut(), 1), "to: is null");
+        refused(ringforge_forward(null(), ring, 0, -1, null(), null_mut(), 1), "engine: is null");
+        refused(ringforge_forward(engine, null(), 0, -1, null(), null_mut(), 1), "ring: is null");
+        refused(ringforge_forward(engine, ring, 0, -1, null(), null_mut(), 1), "to: is null");
         let mut element = [0u16; 4];
         let to: *mut c_void = element.as_mut_ptr().cast();
-        refused(ringforge_forward(engine, ring, 0, null(), to, 1), "from: is null");
-        refused(ringforge_forward(engine, ring, 2, to, to, 1), "order: is neither the tree's nor the natural one");
+        refused(ringforge_forward(engine, ring, 0, -1, null(), to, 1), "from: is null");
+        refused(ringforge_forward(engine, ring, 2, -1, to, to, 1), "order: is neither the tree's nor the natural one");
         refused(
-            ringforge_point_mul(engine, ring, -1, null(), null(), null_mut(), 0),
+            ringforge_point_mul(engine, ring, -1, -1, null(), null(), null_mut(), 0),
             "order: is neither the tree's nor the natural one",
         );
         refused(ringforge_mul(engine, ring, to, null(), null_mut(), 1), "product: is null");
@@ -81,7 +82,7 @@ fn null_is_refused_or_nothing() {
         ringforge_sm2_free(null_mut());
         ringforge_pinned_free(null_mut());
         // no batch needs no memory
-        assert_eq!(ringforge_forward(engine, ring, 1, null(), null_mut(), 0), RingforgeCode::Ok);
+        assert_eq!(ringforge_forward(engine, ring, 1, -1, null(), null_mut(), 0), RingforgeCode::Ok);
         ringforge_ring_free(ring);
         ringforge_engine_free(engine);
     }
@@ -98,6 +99,10 @@ fn statuses_say_that_nothing_was_reached() {
         let code = ringforge_kem_encapsulate(kem, 2, null(), null_mut(), null_mut(), statuses.as_mut_ptr());
         refused(code, "ciphertexts: is null");
         assert_eq!(statuses, [254; 2]);
+        let mut canonical = [true];
+        let key = [0xffu8; 1 << 12];
+        assert_eq!(ringforge_kem_are_canonical(kem, 1, key.as_ptr(), canonical.as_mut_ptr()), RingforgeCode::Ok);
+        assert_eq!(canonical, [false]);
         assert_eq!(CStr::from_ptr(ringforge_item_message(statuses[0])).to_str(), Ok("no kernel has finished the item"));
         assert_eq!(ringforge_sm2_new(engine, false, &raw mut sm2), RingforgeCode::Ok);
         refused(ringforge_sm2_verify(sm2, 2, null(), null(), null(), statuses.as_mut_ptr()), "public_keys: is null");
@@ -105,6 +110,20 @@ fn statuses_say_that_nothing_was_reached() {
         let mut same = [0u8; 96];
         let place = same.as_mut_ptr();
         refused(ringforge_sm2_generate(sm2, 1, place, place.add(31), null_mut()), "public_keys: overlaps private_keys");
+        // statuses that lie within a key would be written over it
+        let mut words = [7u64; 32];
+        let (keys, status) = (words.as_mut_ptr().cast::<u8>(), words.as_mut_ptr().cast::<u32>());
+        for (at, in_keys, in_signing) in [(4, "private_keys", "private_keys"), (20, "public_keys", "digests")] {
+            let code = ringforge_sm2_generate(sm2, 1, keys, keys.add(32), status.add(at));
+            refused(code, &format!("statuses: overlaps {in_keys}"));
+            let code = ringforge_sm2_sign(sm2, 1, keys, 1, keys.add(64), keys.add(128), status.add(at));
+            refused(code, &format!("statuses: overlaps {in_signing}"));
+        }
+        let mut lengths = [5usize, 0, 0, 0];
+        let digests = lengths.as_mut_ptr().cast::<u8>();
+        let code = ringforge_sm2_digest(1, keys, 1, null(), 0, keys.add(64), digests.cast(), digests, null_mut());
+        refused(code, "digests: overlaps lengths");
+        assert_eq!((words, lengths), ([7; 32], [5, 0, 0, 0]), "nothing was written");
         ringforge_sm2_free(sm2);
         ringforge_kem_free(kem);
         ringforge_ring_free(ring);
@@ -119,9 +138,9 @@ fn what_a_cpu_cannot_do_is_unsupported() {
     // SAFETY: refused before anything is done with the addresses.
     unsafe {
         for code in [
-            ringforge_forward_on(engine, ring, 0, null_mut(), at(256), at(512), 1),
-            ringforge_inverse_on(engine, ring, 0, null_mut(), at(256), at(256), 1),
-            ringforge_point_mul_on(engine, ring, 0, null_mut(), at(256), at(256), at(512), 1),
+            ringforge_forward_on(engine, ring, 0, -1, null_mut(), at(256), at(512), 1),
+            ringforge_inverse_on(engine, ring, 0, -1, null_mut(), at(256), at(256), 1),
+            ringforge_point_mul_on(engine, ring, 0, -1, null_mut(), at(256), at(256), at(512), 1),
         ] {
             assert_eq!(code, RingforgeCode::Unsupported);
         }
