@@ -4,14 +4,14 @@ import argparse
 
 import torch
 
-import ringforge
+import pyringforge
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--batch", type=int, default=2048)
 parser.add_argument("--rounds", type=int, default=50)
 arguments = parser.parse_args()
 
-ring = ringforge.Ring("1152921504606584833 : x^65536 + 1", ringforge.Engine("cuda"))
+ring = pyringforge.Ring("1152921504606584833 : x^65536 + 1", pyringforge.Engine("cuda"))
 x = torch.randint(0, ring.moduli[0], (arguments.batch, ring.degree), dtype=torch.int64, device="cuda")
 out = torch.empty_like(x)
 ring.ntt(x, "tree", out=out)  # makes the program ready

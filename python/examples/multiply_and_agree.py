@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-import ringforge
+import pyringforge
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--batch", type=int, default=10_000)
@@ -38,7 +38,7 @@ def rates(memory, empty):
     assert (received == sent[1]).all(), "both ends have the same keys"
 
 
-ring, kem = ringforge.Ring("3457 : x^768 - x^384 + 1"), ringforge.Kem("CTRU-768")
+ring, kem = pyringforge.Ring("3457 : x^768 - x^384 + 1"), pyringforge.Kem("CTRU-768")
 print(f"{ring.engine.device}, batches of {batch}")
 rates("plain", np.empty)
-rates("pinned", ringforge.pinned_empty)
+rates("pinned", pyringforge.pinned_empty)

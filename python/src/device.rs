@@ -16,7 +16,7 @@ use crate::dlpack::{self, CUDA, DataType, DlTensor, Managed, UNSIGNED, Unversion
 use crate::error::exception;
 
 /// An array on the engine's device, which work under way may still be writing. The package gives it its methods for users.
-#[pyclass(frozen, module = "ringforge._native", subclass)]
+#[pyclass(frozen, module = "pyringforge._native", subclass)]
 #[derive(Debug)]
 pub(crate) struct DeviceArray {
     buffer: Arc<Buffer>,

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use crate::error::exception;
 
 /// A device with the programs made for it so far.
-#[pyclass(frozen, module = "ringforge._native")]
+#[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) engine: ringforge::Engine,

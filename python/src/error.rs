@@ -20,7 +20,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
 /// An exception of a class of the package's.
 pub(crate) fn named(class: &str, message: String) -> PyErr {
     Python::attach(|py| {
-        let made = || py.import("ringforge._errors")?.getattr(class)?.call1((&message,));
+        let made = || py.import("pyringforge._errors")?.getattr(class)?.call1((&message,));
         made().map_or_else(|failed| failed, PyErr::from_value)
     })
 }

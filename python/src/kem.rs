@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::{Faults, exception, faults};
 
 /// A mechanism made ready on an engine's device.
-#[pyclass(frozen, module = "ringforge._native")]
+#[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Kem(ringforge_bindings::Kem);
 
@@ -43,6 +43,12 @@ impl Kem {
         let (public, secret) = (public_keys.as_slice_mut()?, secret_keys.as_slice_mut()?);
         let found = py.detach(|| self.0.generate(public, secret)).map_err(|error| exception(&error))?;
         Ok(faults(&found))
+    }
+
+    /// Whether each public key has the bytes that key generation gives such a key.
+    fn are_canonical(&self, py: Python<'_>, public_keys: PyReadonlyArray1<'_, u8>) -> PyResult<Vec<bool>> {
+        let public = public_keys.as_slice()?;
+        py.detach(|| self.0.are_canonical(public)).map_err(|error| exception(&error))
     }
 
     /// Fills the last two arrays with new shared keys and their ciphertexts.

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::exception;
 
 /// What an array in pinned memory keeps alive.
-#[pyclass(frozen, module = "ringforge._native")]
+#[pyclass(frozen, module = "pyringforge._native")]
 struct Pinned {
     _memory: PinnedBuffer,
 }

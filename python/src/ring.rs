@@ -6,8 +6,8 @@ use core::ffi::c_void;
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
-use ringforge::{Form, Order};
-use ringforge_bindings::{Lent, Operand, Operation, may_work, run_lent, run_new};
+use ringforge::{Error, Form, Order};
+use ringforge_bindings::{Evaluations, Lent, Operand, Operation, depth, may_work, run_lent, run_new};
 
 use crate::device::DeviceArray;
 use crate::engine::Engine;
@@ -15,7 +15,7 @@ use crate::error::{exception, named};
 use crate::tensor::Tensor;
 
 /// A ring with the engine that works in it. Arrays are flat, of bytes.
-#[pyclass(frozen, module = "ringforge._native")]
+#[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Ring {
     engine: ringforge::Engine,
@@ -30,14 +30,25 @@ fn order_of(name: &str) -> PyResult<Order> {
     }
 }
 
-fn operation_of(name: &str, order: &str) -> PyResult<Operation> {
-    let order = order_of(order)?;
-    match name {
-        "forward" => Ok(Operation::Forward(order)),
-        "inverse" => Ok(Operation::Inverse(order)),
+/// The name of an operation, and of evaluations the order and the depth.
+type Named = (String, String, Option<u32>);
+
+fn operation_of((name, order, depth): &Named) -> PyResult<Operation> {
+    let evaluations = Evaluations { order: order_of(order)?, depth: *depth };
+    match name.as_str() {
+        "forward" => Ok(Operation::Forward(evaluations)),
+        "inverse" => Ok(Operation::Inverse(evaluations)),
         "mul" => Ok(Operation::Mul),
-        "point_mul" => Ok(Operation::PointMul(order)),
+        "point_mul" => Ok(Operation::PointMul(evaluations)),
         _ => Err(named("ArgumentError", format!("operation: there is no {name:?}"))),
+    }
+}
+
+/// An error as an exception, with an argument's name as it is in Python.
+fn refused(error: Error) -> PyErr {
+    match error {
+        Error::Argument { name: "from" | "elements", error } => exception(&Error::Argument { name: "x", error }),
+        error => exception(&error),
     }
 }
 
@@ -106,32 +117,31 @@ impl Ring {
         self.ring.width().bytes()
     }
 
+    /// Layers of the deepest transform; none of a ring without one.
+    #[getter]
+    fn depth(&self) -> Option<u32> {
+        depth(&self.ring)
+    }
+
     /// An operation on host memory.
     fn run(
         &self,
         py: Python<'_>,
-        operation: &str,
-        order: &str,
+        operation: Named,
         inputs: Vec<PyReadonlyArray1<'_, u8>>,
         mut output: PyReadwriteArray1<'_, u8>,
     ) -> PyResult<()> {
-        let operation = operation_of(operation, order)?;
+        let operation = operation_of(&operation)?;
         let inputs = inputs.iter().map(|input| input.as_slice()).collect::<Result<Vec<_>, _>>()?;
         let output = output.as_slice_mut()?;
-        py.detach(|| operation.run(&self.engine, &self.ring, &inputs, output)).map_err(|error| exception(&error))
+        py.detach(|| operation.run(&self.engine, &self.ring, &inputs, output)).map_err(refused)
     }
 
     /// A transform on host memory in place.
-    fn run_in_place(
-        &self,
-        py: Python<'_>,
-        operation: &str,
-        order: &str,
-        mut elements: PyReadwriteArray1<'_, u8>,
-    ) -> PyResult<()> {
-        let operation = operation_of(operation, order)?;
+    fn run_in_place(&self, py: Python<'_>, operation: Named, mut elements: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
+        let operation = operation_of(&operation)?;
         let elements = elements.as_slice_mut()?;
-        py.detach(|| operation.run_in_place(&self.engine, &self.ring, elements)).map_err(|error| exception(&error))
+        py.detach(|| operation.run_in_place(&self.engine, &self.ring, elements)).map_err(refused)
     }
 
     /// Elements to the device, from their coefficients in host memory.
@@ -147,17 +157,16 @@ impl Ring {
     }
 
     /// An operation on the device, into a new array, in the order of the caller's stream where one is given.
-    #[pyo3(signature = (operation, order, inputs, shape, stream = None))]
+    #[pyo3(signature = (operation, inputs, shape, stream = None))]
     fn run_device(
         &self,
         py: Python<'_>,
-        operation: &str,
-        order: &str,
+        operation: Named,
         inputs: Vec<Input<'_>>,
         shape: Vec<i64>,
         stream: Option<usize>,
     ) -> PyResult<DeviceArray> {
-        let operation = operation_of(operation, order)?;
+        let operation = operation_of(&operation)?;
         let operands: Vec<Operand<'_>> = inputs.iter().map(Input::operand).collect();
         let handle = stream.map(Handle);
         let made = py.detach(|| {
@@ -173,13 +182,12 @@ impl Ring {
     fn run_device_into(
         &self,
         py: Python<'_>,
-        operation: &str,
-        order: &str,
+        operation: Named,
         inputs: Vec<Input<'_>>,
         output: &Tensor,
         stream: usize,
     ) -> PyResult<()> {
-        let operation = operation_of(operation, order)?;
+        let operation = operation_of(&operation)?;
         let operands: Vec<Operand<'_>> = inputs.iter().map(Input::operand).collect();
         let (output, handle): (Lent, _) = (output.lent(), Handle(stream));
         let ran = py.detach(|| {

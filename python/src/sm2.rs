@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::error::{Faults, exception, faults};
 
 /// Signing and verification made ready on an engine's device.
-#[pyclass(frozen, module = "ringforge._native")]
+#[pyclass(frozen, module = "pyringforge._native")]
 #[derive(Debug)]
 pub(crate) struct Sm2(ringforge_bindings::Sm2);
 

@@ -14,7 +14,7 @@ use crate::dlpack::{DlTensor, Managed, READ_ONLY, Unversioned, VERSION, Versione
 use crate::error::named;
 
 /// A tensor of another library's, which is told that it is not used any more when this goes.
-#[pyclass(frozen, module = "ringforge._native")]
+#[pyclass(frozen, module = "pyringforge._native")]
 pub(crate) struct Tensor {
     _owner: Owner,
     lent: Lent,

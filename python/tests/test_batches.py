@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-import ringforge
-from ringforge import ArgumentError, ItemError, Kem, Sm2
+import pyringforge
+from pyringforge import ArgumentError, ItemError, Kem, Sm2
 
-CPU = ringforge.Engine("cpu")
+CPU = pyringforge.Engine("cpu")
 
 
-@pytest.mark.parametrize("name", ringforge.kems())
+@pytest.mark.parametrize("name", pyringforge.kems())
 def test_both_ends_agree(name):
     kem = Kem(name, CPU)
     public, secret = kem.generate(5)
@@ -50,6 +50,32 @@ def test_outputs_of_the_callers():
         kem.encapsulate(keys[0], out=(np.empty((2, sizes.ciphertext), np.uint8), received))
 
 
+def test_outputs_apart_from_inputs():
+    kem = Kem("CTRU-512", CPU)
+    public, secret = kem.generate(2)
+    sent, shared = kem.encapsulate(public)
+    memory = np.zeros(sent.size + shared.size, np.uint8)
+    # views that no array is the base of both of
+    whole = np.from_dlpack(memory)
+    of_sent, of_shared = whole[: sent.size].reshape(sent.shape), memory[-shared.size - 1 : -1].reshape(shared.shape)
+    with pytest.raises(ArgumentError, match="out: shared_keys overlap"):
+        kem.encapsulate(public, out=(of_sent, of_shared))
+    of_sent[:] = sent
+    with pytest.raises(ArgumentError, match="out: shared_keys overlap"):
+        kem.decapsulate(secret, of_sent, out=memory[: shared.size].reshape(shared.shape))
+    assert (of_sent == sent).all()
+
+
+def test_public_keys_that_nobody_generates():
+    for name in ["CTRU-768", "CTRU-Prime-761"]:
+        kem = Kem(name, CPU)
+        public, _ = kem.generate(2)
+        public[1] = 0xFF
+        assert list(kem.are_canonical(public)) == [True, False]
+    # all bytes are a key of CTRU-Prime
+    kem.encapsulate(public)
+
+
 def test_wrong_arguments_are_told():
     kem = Kem("CTRU-768", CPU)
     with pytest.raises(ArgumentError, match="^public_keys: expected items of"):
@@ -58,7 +84,7 @@ def test_wrong_arguments_are_told():
         kem.encapsulate(np.zeros(kem.sizes.public_key, np.int64))
     with pytest.raises(ArgumentError, match="ciphertexts"):
         kem.decapsulate(bytes(2 * kem.sizes.secret_key), bytes(kem.sizes.ciphertext))
-    with pytest.raises(ringforge.UnsupportedError, match="CTRU-768R"):
+    with pytest.raises(pyringforge.UnsupportedError, match="CTRU-768R"):
         Kem("RSA", CPU)
 
 
@@ -93,13 +119,13 @@ def test_pinned_memory_is_an_array():
     view = array[1:]
     del array
     assert (view == 7).all()
-    assert ringforge.pinned_empty(0).shape == (0,)
+    assert pyringforge.pinned_empty(0).shape == (0,)
 
 
 def test_devices_by_name():
-    assert ringforge.Engine("cpu").ordinal is None
+    assert pyringforge.Engine("cpu").ordinal is None
     with pytest.raises(ValueError):
-        ringforge.Engine("gpu")
-    with pytest.raises(ringforge.NoDeviceError, match="no CUDA device"):
-        ringforge.Engine("cuda:999")
+        pyringforge.Engine("gpu")
+    with pytest.raises(pyringforge.NoDeviceError, match="no CUDA device"):
+        pyringforge.Engine("cuda:999")
     CPU.trim()

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-import ringforge
-from ringforge import ArgumentError, Ring
+import pyringforge
+from pyringforge import ArgumentError, Ring
 
 TEXT = "2013265921 : x^65536 - 1"
 ROUNDS = 1000
@@ -15,8 +15,8 @@ ROUNDS = 1000
 @pytest.fixture(scope="module")
 def ring():
     try:
-        return Ring(TEXT, ringforge.Engine("cuda"))
-    except ringforge.NoDeviceError as error:
+        return Ring(TEXT, pyringforge.Engine("cuda"))
+    except pyringforge.NoDeviceError as error:
         if os.environ.get("RINGFORGE_REQUIRE_GPU") == "1":
             raise
         pytest.skip(str(error))
@@ -29,7 +29,7 @@ def array():
 
 @pytest.fixture(scope="module")
 def values(array):
-    return Ring(TEXT, ringforge.Engine("cpu")).ntt(array)
+    return Ring(TEXT, pyringforge.Engine("cpu")).ntt(array)
 
 
 def test_torch_to_and_fro(ring, array, values):

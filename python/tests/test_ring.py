@@ -1,16 +1,18 @@
 """Transforms and products against slow, obvious arithmetic and against sympy."""
 
+import operator
 import os
 import threading
 import time
 
 import numpy as np
 import pytest
+import sympy
 
-import ringforge
-from ringforge import ArgumentError, Ring, RingError
+import pyringforge
+from pyringforge import ArgumentError, Ring, RingError
 
-CPU = ringforge.Engine("cpu")
+CPU = pyringforge.Engine("cpu")
 BLS12_381 = 52435875175126190479447740508185965837690552500527637822603658699938581184513
 
 
@@ -47,11 +49,53 @@ def test_products_are_those_of_the_definition(q):
 def test_products_by_way_of_evaluations(text, order):
     ring = Ring(text, CPU)
     a, b = elements(ring, 5), elements(ring, 5, seed=2)
-    values = ring.point_mul(ring.ntt(a, order), ring.ntt(b, order), order)
-    assert (ring.intt(values, order) == ring.mul(a, b)).all()
+    depth = ring.depth
+    values = ring.point_mul(ring.ntt(a, order, depth=depth), ring.ntt(b, order, depth=depth), order, depth=depth)
+    assert (ring.intt(values, order, depth=depth) == ring.mul(a, b)).all()
     again = a.copy()
-    assert ring.ntt(again, order, out=again) is again
-    assert ring.intt(again, order, out=again) is again and (again == a).all()
+    assert ring.ntt(again, order, depth=depth, out=again) is again
+    assert ring.intt(again, order, depth=depth, out=again) is again and (again == a).all()
+
+
+@pytest.mark.parametrize("text, degree, depth", [("11 : x^5 - 1", 5, 0), ("3329 : x^256 + 1", 2, 7)])
+def test_polynomials_are_not_taken_for_numbers(text, degree, depth):
+    ring = Ring(text, CPU)
+    a = elements(ring, 2)
+    with pytest.raises(pyringforge.UnsupportedError, match=f"with {degree} coefficients"):
+        ring.ntt(a)
+    assert ring.depth == depth
+    assert (ring.intt(ring.ntt(a, depth=depth), depth=depth) == a).all()
+
+
+@pytest.mark.parametrize("q", [17, 65521, 4294967291, 18446744069414584321, 18446744073709551615])
+@pytest.mark.parametrize("signed", [np.int8, np.int16, np.int32, np.int64])
+def test_signed_numbers_are_taken_modulo_the_modulus(q, signed):
+    ring = Ring(f"{q} : x^4 + 1", CPU)
+    limits = np.iinfo(signed)
+    a = np.array([-100, limits.min, limits.max, -1], signed)
+    one = np.array([1, 0, 0, 0], signed)
+    product = ring.mul(a, one)
+    assert product.dtype == ring.dtype and product.tolist() == [int(x) % q for x in a]
+    assert (ring.upload(a).numpy() == product).all()
+
+
+def test_signed_numbers_in_a_basis():
+    ring = Ring("97,193 : x^2 + 1", CPU)
+    a = np.array([[-100, 200], [-100, 200]])
+    assert ring.mul(a, np.array([[1, 0], [1, 0]])).tolist() == [[x % q for x in (-100, 200)] for q in (97, 193)]
+
+
+def test_whoever_has_an_index_is_an_integer():
+    class Whole:
+        def __index__(self):
+            return -1
+
+    ring = Ring("18446744069414584321 : x^4 + 1", CPU)
+    one = [1, 0, 0, 0]
+    numbers = [np.uint64(2**64 - 1), np.int8(-1), sympy.Integer(2**70), Whole()]
+    assert ring.mul(numbers, one).tolist() == [int(operator.index(x)) % 18446744069414584321 for x in numbers]
+    with pytest.raises(ArgumentError, match="^a: expected integers$"):
+        ring.mul([np.float64(1), 0, 0, 0], one)
 
 
 def test_natural_order_is_that_of_powers():
@@ -114,10 +158,15 @@ def test_arrays_of_any_layout():
 def test_what_is_wrong_is_told():
     ring = Ring("17 : x^4 + 1", CPU)
     a = elements(ring, 2)
-    with pytest.raises(ArgumentError, match="^b: value 1 is not below the modulus 17$"):
+    with pytest.raises(ArgumentError, match="^b: the value at index 1 is not below the modulus 17$"):
         ring.mul(a[0], np.array([0, 17, 0, 0], np.uint16))
-    with pytest.raises(ArgumentError, match="^x: expected numbers of type uint16, got int64$"):
-        ring.ntt(np.array([1, 2, 3, 4], np.int64))
+    with pytest.raises(ArgumentError, match="^x: expected numbers of type uint16, got uint64$"):
+        ring.ntt(np.array([1, 2, 3, 4], np.uint64))
+    with pytest.raises(ArgumentError, match="^out: expected numbers of type uint16, got int16$"):
+        ring.ntt(a, out=np.empty((2, 4), np.int16))
+    for out in [None, np.full((2, 4), 17, np.uint16)]:
+        with pytest.raises(ArgumentError, match="^x: the value at index 0 is not below the modulus 17$"):
+            ring.ntt(np.full((2, 4), 17, np.uint16) if out is None else out, out=out)
     with pytest.raises(ArgumentError, match=r"^x: expected shape \(..., 4\), got \(3,\)$"):
         ring.ntt(a[0, :3])
     with pytest.raises(ArgumentError, match=r"^a: expected shape \(..., 4\), got \(2,\)$"):
@@ -134,7 +183,7 @@ def test_what_is_wrong_is_told():
         ring.ntt(a, "sorted")
     with pytest.raises(RingError, match="no such ring"):
         Ring("17 : y^4", CPU)
-    with pytest.raises(ringforge.Error, match="is not prime"):
+    with pytest.raises(pyringforge.Error, match="is not prime"):
         Ring("15 : x^4 - 1", CPU).ntt([1, 2, 3, 4])
     with pytest.raises(ValueError):  # as Python's own code expects it
         Ring("", CPU)
@@ -179,7 +228,7 @@ def test_a_forked_process_is_told():
     if child == 0:
         try:
             ring.mul([1, 2, 3, 4], [1, 2, 3, 4])
-        except ringforge.UnsupportedError as error:
+        except pyringforge.UnsupportedError as error:
             os._exit(0 if "forked" in str(error) else 1)
         os._exit(2)
     assert os.waitpid(child, 0)[1] == 0

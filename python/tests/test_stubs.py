@@ -3,8 +3,8 @@
 import ast
 import pathlib
 
-import ringforge
-from ringforge import _native
+import pyringforge
+from pyringforge import _native
 
 
 def members(names):
@@ -12,7 +12,7 @@ def members(names):
 
 
 def test_stubs_are_those_of_the_module():
-    path = pathlib.Path(ringforge.__file__).with_name("_native.pyi")
+    path = pathlib.Path(pyringforge.__file__).with_name("_native.pyi")
     stubs = ast.parse(path.read_text())
     classes = {node.name: node for node in stubs.body if isinstance(node, ast.ClassDef)}
     functions = {node.name for node in stubs.body if isinstance(node, ast.FunctionDef)}
@@ -24,7 +24,7 @@ def test_stubs_are_those_of_the_module():
 
 
 def test_all_names_are_documented():
-    assert (pathlib.Path(ringforge.__file__).with_name("py.typed")).exists()
-    for name in ringforge.__all__:
+    assert (pathlib.Path(pyringforge.__file__).with_name("py.typed")).exists()
+    for name in pyringforge.__all__:
         if name != "__version__":
-            assert getattr(ringforge, name).__doc__, name
+            assert getattr(pyringforge, name).__doc__, name

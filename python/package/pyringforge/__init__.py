@@ -1,7 +1,7 @@
 """Number-theoretic transforms, polynomial arithmetic, key encapsulation and signatures, on CPUs and GPUs.
 
->>> import ringforge
->>> ring = ringforge.Ring("17 : x^4 + 1")
+>>> import pyringforge
+>>> ring = pyringforge.Ring("17 : x^4 + 1")
 >>> ring.mul([1, 2, 3, 4], [0, 1, 0, 0])
 array([13, 1, 2, 3], dtype=object)
 """

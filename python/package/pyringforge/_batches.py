@@ -52,11 +52,19 @@ class Kem:
         _check_items(self._native.generate(_flat(public), _flat(secret)), (public, secret))
         return public, secret
 
+    def are_canonical(self, public_keys: Buffer) -> NDArray[np.bool_]:
+        """Which public keys have the bytes that key generation gives such a key. On the CPU."""
+        public = _items("public_keys", public_keys, self.sizes.public_key)
+        return np.array(self._native.are_canonical(_flat(public)), np.bool_)
+
     def encapsulate(self, public_keys: Buffer, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
-        """Ciphertexts and shared keys, one for each public key. Public keys are checked."""
+        """Ciphertexts and shared keys, one for each public key.
+
+        CTRU and CNTR refuse public keys with a coefficient that is not below the modulus. CTRU-Prime takes all bytes, because its
+        format gives them all a meaning; `are_canonical` tells keys that key generation does not make."""
         public = _items("public_keys", public_keys, self.sizes.public_key)
         sizes = (self.sizes.ciphertext, self.sizes.shared_key)
-        sent, shared = _outputs(("ciphertexts", "shared_keys"), len(public), sizes, out)
+        sent, shared = _outputs(("ciphertexts", "shared_keys"), len(public), sizes, out, public)
         _check_items(self._native.encapsulate(_flat(public), _flat(sent), _flat(shared)), (sent, shared))
         return sent, shared
 
@@ -65,7 +73,7 @@ class Kem:
         secret = _items("secret_keys", secret_keys, self.sizes.secret_key)
         sent = _items("ciphertexts", ciphertexts, self.sizes.ciphertext)
         outs = None if out is None else (out,)
-        (shared,) = _outputs(("shared_keys",), len(secret), (self.sizes.shared_key,), outs)
+        (shared,) = _outputs(("shared_keys",), len(secret), (self.sizes.shared_key,), outs, secret, sent)
         _check_items(self._native.decapsulate(_flat(secret), _flat(sent), _flat(shared)), (shared,))
         return shared
 
@@ -103,7 +111,7 @@ class Sm2:
     def sign(self, private_keys: Buffer, digests: Buffer, *, out: Bytes | None = None) -> Bytes:
         """Signatures of digests, each by its private key, or all by the only one."""
         private, given = _items("private_keys", private_keys, 32), _items("digests", digests, 32)
-        (signed,) = _outputs(("signatures",), len(given), (64,), None if out is None else (out,))
+        (signed,) = _outputs(("signatures",), len(given), (64,), None if out is None else (out,), private, given)
         _check_items(self._native.sign(_flat(private), _flat(given), _flat(signed)), (signed,))
         return signed
 
@@ -130,9 +138,9 @@ def _items(name: str, given: Any, size: int) -> Bytes:
 
 
 def _outputs(
-    names: tuple[str, ...], batch: int, sizes: tuple[int, ...], out: tuple[Bytes, ...] | None
+    names: tuple[str, ...], batch: int, sizes: tuple[int, ...], out: tuple[Bytes, ...] | None, *inputs: Bytes
 ) -> tuple[Bytes, ...]:
-    """New arrays, or those of the caller if they fit."""
+    """New arrays, or those of the caller if they fit and lie apart from each other and from the inputs."""
     if out is None:
         return tuple(np.empty((batch, size), np.uint8) for size in sizes)
     for name, array, size in zip(names, out, sizes, strict=True):
@@ -140,6 +148,9 @@ def _outputs(
             raise ArgumentError(
                 f"out: expected {name} as a contiguous array of uint8, not read only, of shape {(batch, size)}"
             )
+    for i, array in enumerate(out):
+        if any(np.may_share_memory(array, other) for other in (*inputs, *out[:i])):
+            raise ArgumentError(f"out: {names[i]} overlap an input or another output")
     return out
 
 

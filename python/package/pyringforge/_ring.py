@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,9 @@ from ._engine import Engine, default_engine
 from ._errors import ArgumentError
 
 Order = Literal["natural", "tree"]
+
+Kind = tuple[Order, "int | None"]
+"""Of evaluations, their order and depth."""
 
 
 class DeviceArray:
@@ -42,6 +46,12 @@ class DeviceArray:
         self._native.read(_flat(host))
         return host
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """As `numpy()`, which copies: for numpy's functions."""
+        if copy is False:
+            raise ValueError("an array on a device comes to host memory as a copy")
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
     def __dlpack__(
         self,
         *,
@@ -51,7 +61,11 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> object:
         """DLPack's protocol: `stream` is -1 for no order, None or 1 for the legacy default stream, 2 for the thread's, or a
-        handle."""
+        handle. On a CPU it hands over a copy, and there is no stream."""
+        if self._engine.ordinal is None:
+            if dl_device not in (None, self.__dlpack_device__()) or copy is False or stream is not None:
+                raise BufferError("the array is handed over as a copy in host memory")
+            return self.numpy().__dlpack__()
         if dl_device not in (None, self.__dlpack_device__()) or copy:
             raise BufferError("the array is handed over where it is, without a copy")
         handle = None if stream == -1 else 1 if stream is None else stream
@@ -72,11 +86,11 @@ class Ring:
     Elements are arrays whose last dimension is the degree, lowest coefficient first; before it comes one for the moduli where
     there are several, and in front any number of others, which are batches. What comes in decides what goes out:
 
-    - numpy arrays of `dtype` (or the signed type of its size, as the same bits) give such arrays. Residues of more than 64 bits
-      are four words each, in one more dimension at the end, lowest first, and in Montgomery form unless the text ends in
-      `: plain`;
-    - lists of Python's integers, and arrays of them (`dtype=object`), give arrays of Python's integers. They may be any, and are
-      taken modulo the modulus;
+    - numpy arrays of `dtype` give such arrays; their residues must be below their moduli. Arrays of any signed type, as numpy's
+      own int64, do too, and may hold any numbers: they are taken modulo the modulus. Residues of more than 64 bits are four
+      words each, in one more dimension at the end, lowest first, and in Montgomery form unless the text ends in `: plain`;
+    - lists of integers (Python's, numpy's, sympy's: all with `__index__`), and arrays of them (`dtype=object`), give arrays of
+      Python's integers. They may be any, and are taken modulo the modulus;
     - tensors on the engine's GPU (of torch, CuPy, JAX: all with DLPack), contiguous, and `DeviceArray` give `DeviceArray`. Their
       residues must be below their moduli: nobody checks. Work is in the order of `stream`, a handle: by default torch's or
       CuPy's current one for tensors of theirs, else the legacy default stream."""
@@ -102,37 +116,70 @@ class Ring:
         """The text that makes the same ring."""
         return self._native.text
 
-    def ntt(self, x: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
-        """From coefficients to evaluations, in natural order (by ascending powers of the root) or in that of the splitting tree,
-        which is the fastest. `out` may be `x`."""
-        return self._run("forward", order, {"x": x}, out, stream)
+    @property
+    def depth(self) -> int | None:
+        """Layers of the deepest transform; None for a ring without one."""
+        return self._native.depth
 
-    def intt(self, x: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
-        """From evaluations to coefficients: the inverse of `ntt`. `out` may be `x`."""
-        return self._run("inverse", order, {"x": x}, out, stream)
+    def ntt(
+        self,
+        x: Any,
+        order: Order = "natural",
+        *,
+        depth: int | None = None,
+        out: Any = None,
+        stream: int | None = None,
+    ) -> Any:
+        """From coefficients to evaluations, in natural order (by ascending powers of the root) or in that of the splitting tree,
+        which is the fastest. `out` may be `x`.
+
+        A transform of fewer layers ends at polynomials, as ML-KEM's does, instead of numbers: ask for it with `depth`, which is
+        at most the ring's. Without one, a ring that cannot be split to numbers is refused."""
+        return self._run("forward", (order, depth), {"x": x}, out, stream)
+
+    def intt(
+        self,
+        x: Any,
+        order: Order = "natural",
+        *,
+        depth: int | None = None,
+        out: Any = None,
+        stream: int | None = None,
+    ) -> Any:
+        """From evaluations to coefficients: the inverse of `ntt` with the same order and depth. `out` may be `x`."""
+        return self._run("inverse", (order, depth), {"x": x}, out, stream)
 
     def mul(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
         """Products of elements, coefficients to coefficients; any ring has them, also one without transforms."""
-        return self._run("mul", "tree", {"a": a, "b": b}, out, stream)
+        return self._run("mul", ("tree", None), {"a": a, "b": b}, out, stream)
 
-    def point_mul(self, a: Any, b: Any, order: Order = "natural", *, out: Any = None, stream: int | None = None) -> Any:
-        """Products of evaluations, all in this order."""
-        return self._run("point_mul", order, {"a": a, "b": b}, out, stream)
+    def point_mul(
+        self,
+        a: Any,
+        b: Any,
+        order: Order = "natural",
+        *,
+        depth: int | None = None,
+        out: Any = None,
+        stream: int | None = None,
+    ) -> Any:
+        """Products of evaluations, all in this order and of this depth."""
+        return self._run("point_mul", (order, depth), {"a": a, "b": b}, out, stream)
 
     def upload(self, coefficients: Any) -> DeviceArray:
         """Elements to the device, from an array in host memory. Residues are checked."""
         array = self._array("coefficients", coefficients)
         return DeviceArray(self._native.upload(_flat(array), array.shape), self.engine)
 
-    def _run(self, operation: str, order: str, named: dict[str, Any], out: Any, stream: int | None) -> Any:
+    def _run(self, operation: str, kind: Kind, named: dict[str, Any], out: Any, stream: int | None) -> Any:
         names, inputs = list(named), list(named.values())
         places = [None if isinstance(x, DeviceArray) else _device.place_of(x) for x in inputs]
         if any(places) or any(isinstance(x, DeviceArray) for x in inputs):
-            return self._run_device(operation, order, named, places, out, stream)
+            return self._run_device(operation, kind, named, places, out, stream)
         if any(not hasattr(x, "dtype") or x.dtype == object for x in inputs):
             if out is not None:
                 raise ArgumentError("out: Python's integers go into a new array")
-            return self._run_ints(operation, order, names, inputs)
+            return self._run_ints(operation, kind, names, inputs)
         arrays = [self._array(name, x) for name, x in zip(names, inputs)]
         _same_shape(names, [x.shape for x in arrays])
         if out is None:
@@ -142,14 +189,14 @@ class Ring:
             target = self._array("out", out, writes=True)
             _same_shape([names[0], "out"], [arrays[0].shape, target.shape])
             if len(arrays) == 1 and target.ctypes.data == arrays[0].ctypes.data:
-                self._native.run_in_place(operation, order, _flat(target))
+                self._native.run_in_place((operation, *kind), _flat(target))
                 return out
             if any(np.may_share_memory(target, x) for x in arrays):
                 raise ArgumentError("out: overlaps an input")
-        self._native.run(operation, order, [_flat(x) for x in arrays], _flat(target))
+        self._native.run((operation, *kind), [_flat(x) for x in arrays], _flat(target))
         return out
 
-    def _run_ints(self, operation: str, order: str, names: list[str], inputs: list[Any]) -> NDArray[Any]:
+    def _run_ints(self, operation: str, kind: Kind, names: list[str], inputs: list[Any]) -> NDArray[Any]:
         shapes, flat = [], []
         width = self._native.word_bytes
         moduli = np.array(self.moduli, dtype=object).reshape(-1, 1) if len(self.moduli) > 1 else self.moduli[0]
@@ -157,14 +204,18 @@ class Ring:
             ints = np.array(x, dtype=object)
             if ints.shape[ints.ndim - len(self._int_shape) :] != self._int_shape:
                 raise ArgumentError(f"{name}: expected shape (..., {_dims(self._int_shape)}), got {ints.shape}")
-            if not all(isinstance(value, (int, np.integer)) for value in ints.flat):
-                raise ArgumentError(f"{name}: expected integers")
-            reduced = (ints % moduli).flat
-            flat.append(np.frombuffer(b"".join(int(v).to_bytes(width, "little") for v in reduced), np.uint8))
+            # of Python's own type, since others wrap around or stop at 64 bits
+            whole = np.empty(ints.size, dtype=object)
+            try:
+                whole[:] = [operator.index(value) for value in ints.flat]
+            except TypeError:
+                raise ArgumentError(f"{name}: expected integers") from None
+            reduced = (whole.reshape(ints.shape) % moduli).flat
+            flat.append(np.frombuffer(b"".join(v.to_bytes(width, "little") for v in reduced), np.uint8))
             shapes.append(ints.shape)
         _same_shape(names, shapes)
         made = np.empty(len(flat[0]), np.uint8)
-        self._native.plain().run(operation, order, flat, made)
+        self._native.plain().run((operation, *kind), flat, made)
         words = made.tobytes()
         values = [int.from_bytes(words[i : i + width], "little") for i in range(0, len(words), width)]
         result = np.empty(len(values), dtype=object)
@@ -174,7 +225,7 @@ class Ring:
     def _run_device(
         self,
         operation: str,
-        order: str,
+        kind: Kind,
         named: dict[str, Any],
         places: list[_device.Place | None],
         out: Any,
@@ -202,22 +253,25 @@ class Ring:
             self._check_shape(name, shape)
         _same_shape(names, shapes)
         if out is None:
-            made = self._native.run_device(operation, order, taken, shapes[0], stream)
+            made = self._native.run_device((operation, *kind), taken, shapes[0], stream)
             return DeviceArray(made, self.engine)
         again = taken[0] if out is inputs[0] else None
         target = again if isinstance(again, _native.Tensor) else take("out", out, _device.place_of(out))
         if _device.is_read_only(out, target):
             raise ArgumentError("out: is read only")
         _same_shape([names[0], "out"], [shapes[0], tuple(target.shape)])
-        self._native.run_device_into(operation, order, taken, target, 1 if stream is None else stream)
+        self._native.run_device_into((operation, *kind), taken, target, 1 if stream is None else stream)
         return out
 
     def _array(self, name: str, x: Any, writes: bool = False) -> NDArray[Any]:
-        """As an array of the ring's type without gaps: a copy where it has some and is not written."""
+        """As an array of the ring's type without gaps: a copy where it has some and is not written, or has signed numbers."""
         array = np.asarray(x)
-        if array.dtype != self.dtype and array.dtype != np.dtype(f"i{self.dtype.itemsize}"):
+        is_signed = array.dtype.kind == "i" and not writes and self._native.word_bytes <= 8
+        if array.dtype != self.dtype and not is_signed:
             raise ArgumentError(f"{name}: expected numbers of type {self.dtype}, got {array.dtype}")
         self._check_shape(name, array.shape)
+        if is_signed:
+            return self._reduced(array)
         if writes and not array.flags.writeable:
             raise ArgumentError(f"{name}: is read only")
         if array.flags.c_contiguous:
@@ -225,6 +279,15 @@ class Ring:
         if writes:
             raise ArgumentError(f"{name}: is not contiguous")
         return np.ascontiguousarray(array)
+
+    def _reduced(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Signed numbers modulo their moduli, of the ring's type."""
+        moduli = np.array(self.moduli, np.uint64).reshape(-1, 1) if len(self.moduli) > 1 else np.uint64(self.moduli[0])
+        numbers = array.astype(np.int64)
+        # of the least number too, whose absolute value has no signed type
+        absolute = np.where(numbers < 0, np.uint64(0) - numbers.view(np.uint64), numbers.view(np.uint64)) % moduli
+        residues = np.where((numbers < 0) & (absolute != 0), moduli - absolute, absolute)
+        return np.ascontiguousarray(residues.astype(self.dtype))
 
     def _check_shape(self, name: str, shape: tuple[int, ...]) -> None:
         if shape[max(len(shape) - len(self.shape), 0) :] != self.shape:
