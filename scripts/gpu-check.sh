@@ -18,6 +18,10 @@ programs() {
 
 build() {
     local list release="${CARGO_TARGET_DIR:-target}/release"
+    # what records are of
+    RINGFORGE_COMMIT=$(git rev-parse HEAD)
+    git diff --quiet HEAD || RINGFORGE_COMMIT+=" and changes"
+    export RINGFORGE_COMMIT
     list=$(programs)
     # with the features of the tests, so that nothing is compiled once more
     cargo build --release --workspace --lib --bins --examples
@@ -34,13 +38,11 @@ build() {
     cp "$release/examples/ml-kem-rates" "$bundle/bench-ml-kem"
     # the Python package with its tests' needs, and the C library
     python3 -m pip install --quiet --target "$bundle/site" pytest
-    cp -r python/package/ringforge "$bundle/site/"
-    cp "$release/libringforge_python.so" "$bundle/site/ringforge/_native.abi3.so"
+    cp -r python/package/pyringforge "$bundle/site/"
+    cp "$release/libringforge_python.so" "$bundle/site/pyringforge/_native.abi3.so"
     cp "$release/libringforge_capi.so" "$bundle/libringforge.so.0.1"
     strip "$bundle"/{ringforge,groth16,bench-ml-kem} "$bundle"/tests/*
     pwd >"$bundle/root"
-    git rev-parse HEAD >"$bundle/commit"
-    git diff --quiet HEAD || sed -i 's/$/ and changes/' "$bundle/commit"
     # the programs have most of their code in common: a window that spans several of them
     tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests site libringforge.so.0.1 | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
     local bytes
@@ -137,8 +139,7 @@ run() {
     local root
     root=$(cat "$bundle/root")
     [ -e "$root" ] || { mkdir -p "$(dirname "$root")" && ln -s "$PWD" "$root"; } || true
-    RINGFORGE_COMMIT=$(cat "$bundle/commit")
-    export RINGFORGE_COMMIT RINGFORGE_REQUIRE_GPU=1 RUST_BACKTRACE=1
+    export RINGFORGE_REQUIRE_GPU=1 RUST_BACKTRACE=1
     nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true
     local stage
     for stage in "${@:-all}"; do

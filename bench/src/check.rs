@@ -118,7 +118,7 @@ fn check(
         }
         for _ in 0..workers {
             let (sender, next, all) = (sender.clone(), &next, &all);
-            scope.spawn(move || {
+            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
                 while let Some((case, selected)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (start, mut record) = (Instant::now(), empty.clone());
                     let outcome = selected.measure(bench, &mut record).with_context(|| format!("seed {}", bench.seed));
@@ -128,6 +128,7 @@ fn check(
                     }
                 }
             });
+            worker.context("starting a thread")?;
         }
         drop(sender);
         let mut open: Vec<_> = cases.iter().map(|case| (case.len(), empty.clone(), 0.0)).collect();
@@ -148,7 +149,8 @@ fn compile_ahead<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, device: 
     if !device.limits().is_cpu() {
         for plan in sm2::checked_plans(device.limits())? {
             let device = device.clone();
-            scope.spawn(move || drop(device.compile(&plan)));
+            // without the thread, cases compile it
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(device.compile(&plan)));
         }
     }
     Ok(())

@@ -53,10 +53,9 @@ pub(crate) fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// The commit: `RINGFORGE_COMMIT`, else what git says of this folder.
+/// The commit that this was built from: `RINGFORGE_COMMIT` as it was then. The folder that it runs in may be any.
 fn commit() -> Option<String> {
-    let named = std::env::var("RINGFORGE_COMMIT").ok().filter(|commit| !commit.is_empty());
-    named.or_else(|| first_line(Command::new("git").args(["rev-parse", "HEAD"])))
+    option_env!("RINGFORGE_COMMIT").filter(|commit| !commit.is_empty()).map(Into::into)
 }
 
 fn nvidia_smi(what: &str) -> Option<String> {

@@ -1,5 +1,6 @@
 //! The least time that work can take on a device, by its own formula: bytes to move, multiplications, hashing.
 
+pub(crate) mod ckks;
 mod kem;
 pub(crate) mod sm2;
 
@@ -25,6 +26,8 @@ pub(crate) struct Words {
     pub(crate) remainders: usize,
     /// Blocks of random bytes.
     pub(crate) blocks: usize,
+    /// Slots of 32-bit multiply-adds, or of doubles where these serve, beside products and remainders.
+    pub(crate) slots: f64,
 }
 
 /// The least that an item can take: the largest of what bounds it, for these go on side by side.
@@ -52,10 +55,10 @@ impl Floor {
 
     /// The floor of what moves so many bytes for an item, and computes with words.
     pub(crate) fn of_words(words: &Words, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
-        let Words { products, remainders, blocks } = *words;
-        let known = |count: usize| (count > 0).then_some(count as f64);
-        let slots = known(PRODUCT * products + REMAINDER * remainders);
-        Self::new(slots, known(BLOCK * blocks), bytes_per_item, ceilings)
+        let Words { products, remainders, blocks, slots } = *words;
+        let known = |count: f64| (count > 0.0).then_some(count);
+        let slots = known(slots + (PRODUCT * products + REMAINDER * remainders) as f64);
+        Self::new(slots, known((BLOCK * blocks) as f64), bytes_per_item, ceilings)
     }
 
     /// The floor of a fast or an exact conversion to another basis below 2^64, with remainders of every digit and every
@@ -63,7 +66,7 @@ impl Floor {
     pub(crate) fn of_conversion(job: &Job, to: &Ring, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
         let (n, k, l) = (job.ring.degree(), job.ring.basis().len(), to.basis().len());
         let of_digits = if job.op == Op::ConvertFast { k } else { k * (k + 1) / 2 };
-        let words = Words { products: n * (of_digits + k * l), remainders: n * (k + l), blocks: 0 };
+        let words = Words { products: n * (of_digits + k * l), remainders: n * (k + l), ..Words::default() };
         Self::of_words(&words, bytes_per_item, ceilings)
     }
 

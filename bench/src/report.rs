@@ -176,6 +176,18 @@ mod tests {
         let page = page(&records).into_string();
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script"));
         assert!(page.contains("NO") && markdown::page(&records).contains("**WRONG**"));
+        // whatever a record says
+        let odd = "<img src=x>|a\n# [b](c) `d`";
+        let mut line = Measurement { case: odd.into(), operation: odd.into(), ..line(1, 1e-6) };
+        line.variant = odd.into();
+        let mut records = of(vec![line]);
+        records[0].0 = format!("{odd}.json");
+        let environment = &mut records[0].1.environment;
+        (environment.device, environment.commit, environment.date) = (odd.into(), Some(odd.into()), odd.into());
+        let page = markdown::page(&records);
+        let sound =
+            !page.contains("<img") && !page.contains("\n# [b]") && !page.contains("[b](c)") && !page.contains("`d`");
+        assert!(sound, "{page}");
     }
 
     #[test]

@@ -29,13 +29,11 @@ pub(super) static SUITE: Suite = Suite {
             is on the host, by the wall's clock; and the way of the extension to new rows on the host, where Plonky3's own \
             provers want it. Floors count bytes once and multiplications, and leave out sums.",
     figure: Figure::Item,
-    headline: Some((COMMITMENT, "on the device")),
+    headline: Some(("commitment, KoalaBear 2^20 x 256", "on the device")),
     cases,
     ..Suite::NONE
 };
 
-const COMMITMENT: &str = "commitment, KoalaBear 2^20 x 256";
-const EXTENSION: &str = "extension, BabyBear 2^20 x 64";
 /// A field and the slots of a permutation's products: of the S-boxes of 8 external rounds, one for each element, of that of each
 /// internal round, and of its elements by the diagonal.
 const HASHES: [(&str, usize); 3] = [
@@ -62,10 +60,14 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
         }));
     }
     let (log_n, columns) = (scope.log_n(scope.either(20, 12)), scope.either(64, 4));
-    cases.push(Case::new(EXTENSION, &["columns", "rows"], move |bench, _| extensions(bench, log_n, columns)));
+    let name = format!("extension, BabyBear 2^{log_n} x {columns}");
+    let run = move |bench: &Bench, case: &str| extensions(bench, case, log_n, columns);
+    cases.push(Case::new(name.clone(), &["columns", "rows"], move |bench, _| run(bench, &name)));
     let columns = scope.either(256, 20);
     let operations = ["on the device", "from columns", "from rows", "extension to host"];
-    cases.push(Case::new(COMMITMENT, &operations, move |bench, _| commitments(bench, log_n, columns)));
+    let name = format!("commitment, KoalaBear 2^{log_n} x {columns}");
+    let run = move |bench: &Bench, case: &str| commitments(bench, case, log_n, columns);
+    cases.push(Case::new(name.clone(), &operations, move |bench, _| run(bench, &name)));
     Ok(cases)
 }
 
@@ -106,7 +108,7 @@ fn on_device<F: HashField>(engine: &Engine, columns: &[F], height: usize) -> Res
     Ok(Matrix::upload(engine, &stream, &rows)?)
 }
 
-fn extensions(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurement>> {
+fn extensions(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<Vec<Measurement>> {
     let (n, shift) = (1 << log_n, BabyBear::GENERATOR);
     let (engine, cpu) = (Engine::on(bench.device.clone()), Engine::cpu());
     let stream = engine.device().stream()?;
@@ -142,13 +144,13 @@ fn extensions(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measureme
 
     let floor = || Floor::new(None, None, 3 * n * size_of::<BabyBear>(), &bench.ceilings);
     let line = |operation, times, right| {
-        let line = Measurement::new(EXTENSION, operation, columns, times).above(floor());
+        let line = Measurement::new(case, operation, columns, times).above(floor());
         line.checked("the last column is the CPU's, and rows are the columns'", right)
     };
     Ok(vec![line("columns", of_columns, right), line("rows", of_rows, right && same)])
 }
 
-fn commitments(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurement>> {
+fn commitments(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<Vec<Measurement>> {
     type F = KoalaBear;
     let (n, shift) = (1usize << log_n, F::GENERATOR);
     let engine = Engine::on(bench.device.clone());
@@ -195,7 +197,7 @@ fn commitments(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurem
         let bytes = n * columns * size_of::<F>();
         let permutations = (n << ADDED_BITS) * (columns.div_ceil(8) + 1);
         let floor = Floor::new(Some((permutations * HASHES[0].1) as f64), None, 3 * bytes, &bench.ceilings);
-        let line = Measurement::new(COMMITMENT, operation, 1, times).above(floor);
+        let line = Measurement::new(case, operation, 1, times).above(floor);
         let line = line.checked("roots are equal, and Plonky3 verifies rows of the CPU's extension", right && same);
         lines.push(Measurement { memory, ..line });
         anyhow::Ok(())
@@ -210,7 +212,7 @@ fn commitments(bench: &Bench, log_n: u32, columns: usize) -> Result<Vec<Measurem
         same &= leaves.iter().zip(&opened).all(|(&leaf, rows)| extension.row_slice(leaf).as_deref() == Some(&rows[0]));
         Ok(())
     })?;
-    let line = Measurement::new(COMMITMENT, "extension to host", 1, download);
+    let line = Measurement::new(case, "extension to host", 1, download);
     lines.push(line.checked("rows are those that were opened", same));
     let bytes = bench.device.pinned(n * columns * size_of::<F>())?;
     let copy = measure::wall(bench.effort, || {

@@ -52,7 +52,8 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     }
     for (log_n, quick) in [(24, true), (26, false), (28, false)] {
         if scope.wants(quick) && (quick || !scope.cpu) {
-            let ring = coset(1 << scope.log_n(scope.either(log_n, 16)), Fr::ONE)?;
+            let log_n = scope.log_n(scope.either(log_n, 16));
+            let ring = coset(1 << log_n, Fr::ONE)?;
             let operations = ["forward", "inverse", "forward, blocks", "inverse, blocks"];
             let name = format!("BLS12-381 2^{log_n}");
             cases.push(Case::new(name.clone(), &operations, move |bench, _| long(bench, &name, &ring)));

@@ -101,7 +101,7 @@ static OPERATIONS: [Operation; 21] = [
     })
     .with(|chain| {
         let words = chain.q.degree() * (1 + 3 * chain.q.basis().len());
-        Words { products: words, remainders: words, blocks: 0 }
+        Words { products: words, remainders: words, ..Words::default() }
     }),
     Operation::new("limbs raised to Q P", |p, chain| Ok(vec![chain.input(p, "a").raise(chain.alpha, &chain.qp)])),
     Operation::new("quotient by a modulus", |p, chain| Ok(vec![chain.input(p, "a").divide_round(1)])),
@@ -119,7 +119,7 @@ static OPERATIONS: [Operation; 21] = [
     Operation::new("uniform samples", |p, chain| Ok(vec![chain.sample(p, Distribution::Uniform)]))
         .with(|chain| {
             let residues = chain.q.degree() * chain.q.basis().len();
-            Words { products: 3 * residues, remainders: 2 * residues, blocks: residues / 2 }
+            Words { products: 3 * residues, remainders: 2 * residues, blocks: residues / 2, ..Words::default() }
         })
         .at(LOG_N_OF_SAMPLES),
     Operation::new("ternary samples", |p, chain| Ok(vec![chain.sample(p, Distribution::Ternary)]))
@@ -186,7 +186,7 @@ impl Chain {
     /// What small integers take, modulo all of Q; their comparisons with thresholds and places are left out.
     fn small(&self) -> Words {
         let residues = self.q.degree() * self.q.basis().len();
-        Words { products: residues, remainders: residues, blocks: self.q.degree() / 4 }
+        Words { products: residues, remainders: residues, blocks: self.q.degree() / 4, ..Words::default() }
     }
 }
 
@@ -199,10 +199,11 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
                 let batches = if captured { vec![1] } else { scope.batches(&BATCHES) };
                 let variant = ["", "captured", "unfused", "unfused, captured"];
                 let variant = variant[2 * usize::from(unfused) + usize::from(captured)];
-                let scope = scope.clone();
+                let parts = [operation.sizes(scope), variant.into()].into_iter().filter(|part| !part.is_empty());
+                let (variant, scope) = (parts.collect::<Vec<_>>().join(", "), scope.clone());
                 cases.push(Case::of_batches(operation.name, "", batches, move |bench, batch| {
                     let chain = Chain::new(&scope, operation.log_n)?;
-                    Ok(operation.line(bench, &chain, unfused, captured, batch)?.varied(variant))
+                    Ok(operation.line(bench, &chain, unfused, captured, batch)?.varied(&variant))
                 }));
             }
         }
@@ -211,6 +212,12 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 }
 
 impl Operation {
+    /// The sizes, where they are not those that the suite's page tells.
+    fn sizes(&self, scope: &Scope) -> String {
+        let (log_n, (limbs, alpha)) = (scope.log_n(self.log_n[usize::from(scope.cpu)]), CHAINS[usize::from(scope.cpu)]);
+        if scope.cpu { format!("2^{log_n}, {limbs} + {alpha} primes") } else { String::new() }
+    }
+
     fn plan(&self, chain: &Chain, planner: &Planner, unfused: bool) -> Result<Plan> {
         let planner = if unfused { planner.clone().tuned(Tuning::default().unfused()) } else { planner.clone() };
         let p = Pipeline::new(self.name, &planner);
@@ -234,7 +241,7 @@ pub(super) fn line(
     captured: bool,
     batch: usize,
 ) -> Result<(Measurement, Floor)> {
-    let plan = plan_for(&bench.planner)?;
+    let plan = plan_for(&bench.planner.clone().for_batch(batch))?;
     let (mut inputs, mut first, mut shared) = (Named::new(), Named::new(), 0);
     let mut random = Random::new(bench.seed);
     for arg in plan.args().iter().filter(|arg| arg.role != Role::Out) {

@@ -24,12 +24,13 @@ pub(super) fn page(records: &[Named]) -> String {
     for line in areas.iter().filter_map(Area::headline) {
         let peer = line.peer.as_ref().map_or("–".into(), |(peer, text, _)| italics(text, peer.source.is_some()));
         let floor = line.floor.map_or("–".into(), |percent| format!("{percent:.0} %"));
-        page += &format!("| {} | {} | {} | {peer} | {floor} |\n", line.area, line.what, line.figure);
+        page += &format!("| {} | {} | {} | {peer} | {floor} |\n", line.area, escaped(&line.what), line.figure);
     }
     for area in &areas {
         page += &format!("\n## {}\n\n{}\n", area.suite.title, area.suite.about);
         for part in &area.parts {
-            page += &format!("\nFrom [`{0}`](../bench/results/{0}): {1}", part.name, part.provenance());
+            let (name, file) = (escaped(part.name), target(part.name));
+            page += &format!("\nFrom [{name}](../bench/results/{file}): {}", escaped(&part.provenance()));
             page += &format!("{}\n{}", part.rotation(), tables(part, area.suite));
             let sources: Vec<String> = part.sources().into_iter().map(|source| italics(&source, true)).collect();
             if !sources.is_empty() {
@@ -78,11 +79,11 @@ fn table(rows: &[Row<'_>], suite: &Suite) -> String {
     headings.extend(has_batches.then(|| "batch".to_owned()));
     headings.extend(rows[0].iter().map(|line| match line.operation.as_str() {
         "" => suite.figure.heading().to_owned(),
-        operation => operation.to_owned(),
+        operation => escaped(operation),
     }));
     headings.extend(with_peers(&rows[0], &|line| match line.operation.as_str() {
         "" => "peers".to_owned(),
-        operation => format!("{operation}: peers"),
+        operation => format!("{}: peers", escaped(operation)),
     }));
     let mut text = format!("\n{}|{}\n", line(headings.clone()), " --- |".repeat(headings.len()));
     for row in rows {
@@ -116,7 +117,23 @@ fn italics(text: &str, quoted: bool) -> String {
     if quoted { format!("*{}*", escaped(text)) } else { escaped(text) }
 }
 
-/// Text that is no markup.
+/// Text that is no markup, in one line.
 fn escaped(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*")
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => plain += "&lt;",
+            '&' => plain += "&amp;",
+            '\\' | '`' | '|' | '*' | '[' | ']' => plain.extend(['\\', c]),
+            _ if c.is_control() => plain.push(' '),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// A file's name as the target of a link.
+fn target(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }).collect()
 }
