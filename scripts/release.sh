@@ -35,4 +35,11 @@ step "the whole catalogue through NVIDIA's compiler"
 LD_LIBRARY_PATH="$tools/nvrtc-13.0.88/nvidia/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" RINGFORGE_REQUIRE_NVRTC=1 RINGFORGE_CATALOGUE=whole \
     cargo test --locked --release -p ringforge-tests --test main -- compile::
 
+step "fuzz targets, a minute each"
+fuzz="$tools/cargo-fuzz-0.13.1"
+[ -x "$fuzz/bin/cargo-fuzz" ] || cargo install --quiet --locked --root "$fuzz" cargo-fuzz@0.13.1
+for target in ring tuning bundle ckks; do
+    "$fuzz/bin/cargo-fuzz" run --sanitizer none "$target" -- -max_total_time=60
+done
+
 step "done"

@@ -1,0 +1,29 @@
+//! Bytes of CKKS ciphertexts and keys: what is read is written as the same bytes.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use ringforge::Engine;
+use ringforge_ckks::{Ckks, Parameters};
+
+static CKKS: LazyLock<Ckks> = LazyLock::new(|| {
+    let parameters = Parameters::insecure(4, &[40, 30], &[41]).expect("parameters");
+    Ckks::new(&Engine::cpu(), parameters).expect("a scheme")
+});
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(ciphertext) = CKKS.ciphertext_from_bytes(bytes) {
+        assert_eq!(CKKS.ciphertext_to_bytes(&ciphertext).expect("bytes"), bytes);
+    }
+    if let Ok(key) = CKKS.public_key_from_bytes(bytes) {
+        assert_eq!(CKKS.public_key_to_bytes(&key).expect("bytes"), bytes);
+    }
+    if let Ok(key) = CKKS.relinearisation_key_from_bytes(bytes) {
+        assert_eq!(CKKS.relinearisation_key_to_bytes(&key).expect("bytes"), bytes);
+    }
+    if let Ok(keys) = CKKS.galois_keys_from_bytes(bytes) {
+        assert_eq!(CKKS.galois_keys_to_bytes(&keys).expect("bytes"), bytes);
+    }
+    let _ = CKKS.secret_key_from_bytes(bytes);
+});
