@@ -99,6 +99,7 @@ pub unsafe fn run_lent(
     output: Lent,
 ) -> Result<()> {
     may_work()?;
+    operation.takes(ring, inputs.len())?;
     let lent: Vec<Lent> = lent(inputs).collect();
     let in_place = lent == [output] && inputs.len() == 1;
     if !in_place && inputs.iter().any(|input| input.overlaps(output)) {
@@ -135,6 +136,7 @@ pub unsafe fn run_new(
     inputs: &[Operand<'_>],
 ) -> Result<(Buffer, Stream)> {
     may_work()?;
+    operation.takes(ring, inputs.len())?;
     let stream = engine.stream()?;
     let mut to = engine.device().buffer(inputs.first().map_or(0, |input| input.bytes()))?;
     // SAFETY: the caller answers for the stream and for memory of its own.

@@ -43,6 +43,16 @@ impl Operation {
         }
     }
 
+    /// Refuses another number of inputs.
+    pub(crate) fn takes(self, ring: &Ring, count: usize) -> Result<()> {
+        let right = self.inputs().len();
+        if count == right {
+            return Ok(());
+        }
+        let why = format!("takes {right} inputs, and was given {count}");
+        Err(Error::Arguments { plan: format!("{self:?} in {ring}"), why })
+    }
+
     /// What the output is called.
     pub(crate) fn output(self) -> &'static str {
         match self {
@@ -79,6 +89,7 @@ impl Operation {
     /// [`HostCall::run`](ringforge::run::HostCall::run); [`Error::Arguments`] for another number of inputs.
     pub fn run(self, engine: &Engine, ring: &Ring, inputs: &[&[u8]], output: &mut [u8]) -> Result<()> {
         may_work()?;
+        self.takes(ring, inputs.len())?;
         let named = || self.inputs().iter().zip(inputs);
         for (name, input) in named() {
             ring.check(input).map_err(|error| Error::Argument { name, error: Box::new(error) })?;
@@ -165,7 +176,10 @@ mod tests {
         let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<Ring>().unwrap());
         let refused = Operation::Mul.run(&engine, &ring, &[&[0; 8], &[17, 0, 0, 0, 0, 0, 0, 0]], &mut [0; 8]);
         assert_eq!(refused.unwrap_err().to_string(), "b: the value at index 0 is not below the modulus 17");
-        assert!(Operation::Mul.run(&engine, &ring, &[&[0; 8]], &mut [0; 8]).is_err());
+        for count in [1, 3] {
+            let refused = Operation::Mul.run(&engine, &ring, &vec![&[0; 8][..]; count], &mut [0; 8]);
+            assert!(matches!(refused, Err(Error::Arguments { .. })), "{refused:?}");
+        }
         assert!(Operation::Mul.run(&engine, &ring, &[&[0; 8], &[0; 16]], &mut [0; 8]).is_err());
         assert!(Operation::Mul.run_in_place(&engine, &ring, &mut [0; 8]).is_err());
     }

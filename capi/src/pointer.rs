@@ -45,10 +45,10 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
 }
 
 impl Memory<'_, u8> {
-    /// Of none that can be used, none.
+    /// Of none that can be used, none; of more than there are, all from the first.
     fn addresses(&self) -> Range<usize> {
         let first = self.pointer.addr();
-        let count = if self.pointer.is_null() { 0 } else { self.count.unwrap_or(0) };
+        let count = if self.pointer.is_null() { 0 } else { self.count.unwrap_or(usize::MAX) };
         first..first.saturating_add(count)
     }
 }

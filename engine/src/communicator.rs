@@ -5,6 +5,8 @@ mod control;
 mod loopback;
 
 use core::fmt::Debug;
+use core::time::Duration;
+use std::time::Instant;
 
 use crate::backend::Queue;
 use crate::error::{Error, Result};
@@ -33,6 +35,12 @@ pub(crate) trait Communicator: Debug + Send + Sync {
 
     /// Says that this rank goes no further, so that the others need not wait for it.
     fn abandon(&self);
+}
+
+/// When so much time is over; a year from now where that is too far away for a clock.
+fn after(time: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 86_400);
+    Instant::now() + time.min(YEAR)
 }
 
 /// What is said of a rank that disagrees.

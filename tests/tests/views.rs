@@ -282,6 +282,26 @@ fn draws_from_secret_keys_are_secret() -> Result<()> {
     Ok(())
 }
 
+/// The same where a copy of the key, or what it is a copy of, is said to be secret.
+#[test]
+fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
+    let ring: Ring = "97,193:x^8+1".parse()?;
+    for of_copy in [false, true] {
+        let p = Pipeline::new("draws", &Planner::default());
+        let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
+        let joined = p.join(Content::Coefficients(ring.clone()), &[a.limbs(0..1), b.limbs(1..2)]);
+        let (key, read) = if of_copy { (joined, a) } else { (a, joined) };
+        let element = p.sample(&ring, Distribution::Uniform, key);
+        let ports = [Port::input(ring.bytes()).secret(), Port::output(1)];
+        let [sum] = p.step(AddOne { ports, ..AddOne::new(false, true) }, &[read]);
+        p.output("sum", sum);
+        p.output("element", element);
+        let plan = p.build()?;
+        assert_eq!(["a", "element"].map(|name| plan.arg(name).map(|arg| arg.secret)), [Some(true); 2], "{plan}");
+    }
+    Ok(())
+}
+
 /// A step that reads limbs which were joined from copies says that they are secret.
 #[test]
 fn what_secret_copies_are_of_is_secret() -> Result<()> {

@@ -5,13 +5,13 @@ use core::fmt::Display;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use crate::communicator::differs;
+use crate::communicator::{after, differs};
 use crate::error::{Error, Result};
 use crate::launch::Launch;
 
@@ -45,7 +45,7 @@ impl Control {
     /// Connects the processes of a launch; returns when all are there.
     pub(crate) fn join(launch: &Launch) -> Result<Self> {
         check_token(launch)?;
-        let (rank, timeout, deadline) = (launch.rank(), launch.timeout(), Instant::now() + launch.timeout());
+        let (rank, timeout, deadline) = (launch.rank(), launch.timeout(), after(launch.timeout()));
         let peers = if rank == 0 { gather(launch, deadline)? } else { vec![(0, reach(launch, deadline)?)] };
         let this = Self { rank, timeout, peers: Mutex::new(Some(peers)) };
         // nobody goes on before all are there
@@ -61,7 +61,7 @@ impl Control {
 
     /// Gives all processes what the first one has.
     pub(crate) fn share(&self, bytes: &mut [u8]) -> Result<()> {
-        self.share_until(bytes, Instant::now() + self.timeout)
+        self.share_until(bytes, after(self.timeout))
     }
 
     fn share_until(&self, bytes: &mut [u8], deadline: Instant) -> Result<()> {
@@ -75,7 +75,7 @@ impl Control {
 
     /// Whether all processes were given the same: if not, an error on each.
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
-        let (own, deadline) = (<[u8; 32]>::from(Sha256::digest(what)), Instant::now() + self.timeout);
+        let (own, deadline) = (<[u8; 32]>::from(Sha256::digest(what)), after(self.timeout));
         let (mut theirs, mut other) = ([0; 32], NONE.to_le_bytes());
         self.with(|peers| {
             if self.rank > 0 {
@@ -127,8 +127,12 @@ impl Control {
 /// Refuses to meet over a network without a token, because any process that connects first would be taken for one of the job.
 fn check_token(launch: &Launch) -> Result<()> {
     // an address that cannot be resolved is an error of its own later
-    let mut addresses = launch.address().to_socket_addrs().into_iter().flatten();
-    if !launch.token().is_empty() || addresses.all(|address| address.ip().is_loopback()) {
+    launch.address().to_socket_addrs().into_iter().flatten().try_for_each(|address| check_address(launch, address))
+}
+
+/// The same of an address that is in use: what a name stands for may change.
+fn check_address(launch: &Launch, address: SocketAddr) -> Result<()> {
+    if !launch.token().is_empty() || address.ip().is_loopback() {
         return Ok(());
     }
     Err(Error::Unsupported {
@@ -142,6 +146,7 @@ fn check_token(launch: &Launch) -> Result<()> {
 fn gather(launch: &Launch, deadline: Instant) -> Result<Peers> {
     let cannot = |error: std::io::Error| lost(0, format!("it cannot listen at {}: {error}", launch.address()));
     let listener = TcpListener::bind(launch.address()).map_err(cannot)?;
+    check_address(launch, listener.local_addr().map_err(cannot)?)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     let mut peers: Vec<Option<TcpStream>> = (1..launch.size()).map(|_| None).collect();
     let mut guests: VecDeque<Guest> = VecDeque::new();
@@ -249,6 +254,7 @@ fn reach(launch: &Launch, deadline: Instant) -> Result<TcpStream> {
         });
         match connected {
             Ok(mut stream) => {
+                check_address(launch, stream.peer_addr().map_err(|error| lost(0, error))?)?;
                 stream.set_nodelay(true).map_err(|error| lost(0, error))?;
                 return send(&mut stream, 0, &greeting.concat()).map(|()| stream);
             }
@@ -317,7 +323,9 @@ mod tests {
     #[test]
     fn processes_find_one_another_and_agree() {
         for size in [1, 2, 3, 8] {
-            let outcomes = each(launches(size, LONG), |launch| {
+            // as long as one likes
+            let timeout = if size == 2 { Duration::MAX } else { LONG };
+            let outcomes = each(launches(size, timeout), |launch| {
                 std::thread::sleep(PAUSE * (3 * launch.rank() as u32 % 4)); // they come in any order
                 let control = Control::join(&launch)?;
                 let mut id = [launch.rank() as u8 + 7; 128];
@@ -399,6 +407,10 @@ mod tests {
             );
             assert!(matches!(Control::join(&launch.with_token("a job")), Err(Error::Rank { .. })));
         }
+        // a name that was not known at first
+        let launch = Launch::new(1, 2, "nowhere.invalid:1").unwrap();
+        let address = |ip: [u8; 4]| check_address(&launch, (ip, 1).into());
+        assert!(check_token(&launch).is_ok() && address([127, 0, 0, 1]).is_ok() && address([10, 0, 0, 1]).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::backend::Queue;
-use crate::communicator::{Communicator, differs};
+use crate::communicator::{Communicator, after, differs};
 use crate::cpu::{host_read, host_write};
 use crate::error::{Error, Result, same_length};
 use crate::memory::{Memory, Read, Write};
@@ -53,7 +53,7 @@ impl Loopback {
     }
 
     fn receive(&self, from: usize) -> Result<Vec<u8>> {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = after(self.timeout);
         let mut post = self.post();
         loop {
             if let Some(bytes) = post.sent[from][self.rank].pop_front() {

@@ -261,7 +261,7 @@ impl NcclCommunicator {
         if new > 0 {
             return self.meet(queue, sends, receives);
         }
-        self.with("ncclGroupEnd", |handle| self.group(handle, queue, sends, receives))
+        self.with("ncclGroupEnd", |handle| self.group(handle, queue, sends, receives, || ()))
     }
 
     /// The same where ranks, or memory and ranks, meet for the first time. For that a rank waits for the others, which is
@@ -271,14 +271,13 @@ impl NcclCommunicator {
         let [begun, done] = &[const { AtomicBool::new(false) }; 2];
         let start = move || {
             self.gpu.bind()?;
-            // under the lock, so that an abort is either seen here or comes while the library is at work, which may be aborted
-            let handle = {
-                let connection = self.handle();
-                let Some(Raw(handle)) = *connection else { return Err(aborted(call)) };
+            // under the lock until the library waits for others, which an abort may end
+            let connection = self.handle();
+            let Some(Raw(handle)) = *connection else { return Err(aborted(call)) };
+            let outcome = self.group(handle, queue, sends, receives, || {
+                drop(connection);
                 begun.store(true, Ordering::Release);
-                handle
-            };
-            let outcome = self.group(handle, queue, sends, receives);
+            });
             done.store(true, Ordering::Release);
             outcome
         };
@@ -290,12 +289,14 @@ impl NcclCommunicator {
         threads::each_on_its_own(tasks.into())?.into_iter().collect()
     }
 
+    /// Starts sends and receives; `noted` is called when the library knows them all and begins to work.
     fn group(
         &self,
         handle: Handle,
         queue: &CudaQueue,
         sends: &[(usize, Part<'_>)],
         receives: &[(usize, Part<'_>)],
+        noted: impl FnOnce(),
     ) -> Result<()> {
         let (nccl, stream) = (self.nccl, queue.stream().cu_stream().cast::<c_void>());
         let address = |part: &Part<'_>| part.memory.address(part.first) as *mut c_void;
@@ -311,6 +312,7 @@ impl NcclCommunicator {
                 let code = (nccl.receive)(address(part), part.len, BYTE, *from as i32, handle, stream);
                 nccl.check("ncclRecv", code)
             });
+            noted();
             let ended = nccl.check("ncclGroupEnd", (nccl.group_end)());
             sent.and(received).and(ended)
         }

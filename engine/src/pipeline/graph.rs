@@ -335,7 +335,7 @@ impl Graph {
 
     /// What steps made of values that were marked is secret, and so is what they drew from secret keys, whichever step or view
     /// of a key says that it is.
-    pub(super) fn keep_derived_secret(&mut self) {
+    fn keep_derived_secret(&mut self) {
         // what an input holds may have become known after a view of it was said to be secret
         self.kept_secret.clone().into_iter().for_each(|id| self.keep_secret(id));
         let roots = |graph: &Self, id: Id| graph.all_sources(id).into_iter().map(|(id, _)| id).chain([id]);
@@ -364,6 +364,17 @@ impl Graph {
                     secrets.insert(id);
                 }
             }
+        }
+    }
+
+    /// Marks what is made of secrets and what they are copies of, until nothing more is.
+    pub(super) fn keep_secrets(&mut self) {
+        let secrets = |graph: &Self| (0..graph.nodes.len()).filter(|&id| graph.is_secret(id)).count();
+        let mut before = None;
+        while before != Some(secrets(self)) {
+            before = Some(secrets(self));
+            self.keep_derived_secret();
+            self.keep_copies_secret();
         }
     }
 

@@ -11,8 +11,7 @@ use super::graph::{self, Bound, Graph, Id, Kind, Origin, Refused, check_table, m
 /// The plan of a graph, its steps fused if that is wanted and leaves every value a place.
 pub(super) fn plan(title: &str, mut graph: Graph, limits: &Limits, fuses: bool) -> Result<Plan, Refused> {
     graph.once_first();
-    graph.keep_derived_secret();
-    graph.keep_copies_secret();
+    graph.keep_secrets();
     let finish = |mut graph: Graph| {
         if !limits.is_cpu() {
             graph.work_where_joined();

@@ -100,9 +100,6 @@ impl Ckks {
             return Err(kind.malformed("their scale does not fit their level"));
         }
         let items = pieces(kind, body, batch, self.parameters().ciphertext_bytes(level))?.len();
-        if items == 0 {
-            return Err(kind.malformed("there are none"));
-        }
         let buffer = self.upload_residues(kind, &self.level(level)?.content(), body)?;
         Ok(Ciphertext(self.items(buffer, level, scale, items)))
     }

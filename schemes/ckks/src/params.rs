@@ -88,9 +88,7 @@ impl Parameters {
         }
         let mut primes = primes(log_n, &all)?;
         let p = primes.split_off(q_bits.len());
-        // one prime is what is left of Q as well, and has to hold numbers above their scale
-        let last = q_bits[q_bits.len() - 1];
-        let scale = f64::exp2(f64::from(if q_bits.len() == 1 { last / 2 } else { last }));
+        let scale = default_scale(q_bits, 1);
         Ok(Self { log_n, q: primes, p, scale, drop: 1, errors: Errors::default() })
     }
 
@@ -104,7 +102,7 @@ impl Parameters {
             return Err(Error::Parameters { why: format!("{primes} of {} primes cannot be dropped", self.q.len()) });
         }
         self.drop = primes;
-        self.scale = f64::exp2(self.q.iter().rev().take(primes).map(|q| f64::from(q.bits())).sum());
+        self.scale = default_scale(&self.q.iter().map(Modulus::bits).collect::<Vec<_>>(), primes);
         Ok(self)
     }
 
@@ -252,4 +250,11 @@ fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
         }
     }
     Ok(bits.iter().filter_map(|&each| found[each as usize].pop()).collect())
+}
+
+/// The scale where so many primes are dropped at once. One prime is what is left of Q as well, and has to hold numbers above
+/// their scale.
+fn default_scale(q_bits: &[u32], dropped: usize) -> f64 {
+    let bits: u32 = q_bits.iter().rev().take(dropped).sum();
+    f64::exp2(f64::from(if q_bits.len() == 1 { bits / 2 } else { bits }))
 }

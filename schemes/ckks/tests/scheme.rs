@@ -211,7 +211,7 @@ fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
     let dropped = c.drop_to(&square, 1)?;
     scheme.check(&dropped, &each(&x, &x, |x, y| x * y), 1e-6);
     // what can be written can be read, and nothing else
-    for written in [&a, &square, &dropped, &c.rescale(&square)?] {
+    for written in [&a, &square, &dropped, &c.rescale(&square)?, &scheme.encrypt(&[], 2)?] {
         assert_eq!(c.ciphertext_from_bytes(&c.ciphertext_to_bytes(written)?)?.scale(), written.scale());
     }
     let mut bytes = c.ciphertext_to_bytes(&a)?;
@@ -225,7 +225,9 @@ fn scales_at_which_numbers_are_lost_are_refused() -> Result<()> {
     let refused = scheme.ckks.square(&a, &scheme.relinearise);
     assert!(matches!(refused, Err(Error::Scale { level: 1, .. })), "{refused:?}");
     // a chain of one prime has room above its scale
-    let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[50], &[50])?)?;
+    let one_prime = Parameters::insecure(6, &[50], &[50])?;
+    assert_eq!(one_prime.clone().rescaling_by(1)?.scale(), one_prime.scale());
+    let mut scheme = Scheme::new(&Engine::cpu(), one_prime)?;
     let y: Vec<_> = x.iter().map(|numbers| numbers.iter().map(|x| x * 1000.0).collect::<Vec<_>>()).collect();
     let a = scheme.encrypt(&y, 0)?;
     scheme.check(&a, &y, 1e-2);

@@ -278,7 +278,7 @@ impl Graph {
 
     /// Copies of what turned out to be secret are secret, and so is what they are copies of.
     pub(in crate::pipeline) fn keep_copies_secret(&mut self) {
-        let copies = core::mem::take(&mut self.copies);
+        let copies = self.copies.clone();
         for &(id, copy) in copies.iter().rev() {
             if self.is_secret(copy) {
                 self.keep_secret(id);
