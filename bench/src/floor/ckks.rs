@@ -1,4 +1,4 @@
-//! What operations of CKKS multiply at least, by the textbook: tensor products, key switching in digits, quotients by primes.
+//! The fewest multiplications of CKKS operations, by the textbook: tensor products, key switching in digits, quotients by primes.
 
 use ringforge::{Job, Limits, Op, Ring};
 
@@ -67,7 +67,7 @@ impl Multiplied {
         Self { rows, ..Self::default() }
     }
 
-    /// A conversion between bases of so many primes; one that is exact makes each digit from those before it.
+    /// A conversion from one basis to another. An exact one makes each digit from those before it.
     fn conversion(from: usize, to: usize, exact: bool) -> Self {
         let of_digits = if exact { from * (from + 1) / 2 } else { from };
         Self { rows: 0, products: of_digits + from * to, remainders: from + to }
