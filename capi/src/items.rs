@@ -54,7 +54,7 @@ pub extern "C" fn ringforge_item_message(status: u32) -> *const c_char {
 }
 
 /// Does the work on a batch in this memory and writes its statuses, where they are wanted: all are `NotReached` until it went
-/// through. They must lie apart from all other memory, or nothing is written.
+/// through. Nothing is written unless they lie apart from all other memory, nor where that is not known.
 pub(crate) unsafe fn with_statuses<'a, const N: usize>(
     statuses: *mut u32,
     batch: usize,
@@ -62,11 +62,10 @@ pub(crate) unsafe fn with_statuses<'a, const N: usize>(
     work: impl FnOnce([Memory<'a, u8>; N]) -> Result<Result<Vec<Fault>, Error>, Failure>,
 ) -> Result<(), Failure> {
     let statuses = Memory::new("statuses", statuses, if statuses.is_null() { 0 } else { batch }, 1);
-    if let Ok(memory) = &memory {
-        statuses.beside(*memory)?;
-    }
+    let memory = memory?;
+    statuses.beside(memory)?;
     statuses.write()?.fill(NOT_REACHED);
-    let faults = work(memory?)??;
+    let faults = work(memory)??;
     let statuses = statuses.write()?;
     statuses.fill(0);
     for fault in &faults {

@@ -9,11 +9,11 @@ use ringforge_capi::{
     RingforgeCode, RingforgeEngine, RingforgeKem, RingforgeRing, RingforgeSm2, ringforge_engine_cpu,
     ringforge_engine_cuda, ringforge_engine_device, ringforge_engine_free, ringforge_engine_trim, ringforge_forward,
     ringforge_forward_on, ringforge_inverse_on, ringforge_item_message, ringforge_kem_are_canonical,
-    ringforge_kem_encapsulate, ringforge_kem_free, ringforge_kem_generate, ringforge_kem_name, ringforge_kem_new,
-    ringforge_kem_sizes, ringforge_message, ringforge_mul, ringforge_mul_on, ringforge_pinned_data,
-    ringforge_pinned_free, ringforge_pinned_new, ringforge_point_mul, ringforge_point_mul_on, ringforge_ring_degree,
-    ringforge_ring_free, ringforge_ring_new, ringforge_ring_text, ringforge_sm2_digest, ringforge_sm2_free,
-    ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_sign, ringforge_sm2_verify,
+    ringforge_kem_decapsulate, ringforge_kem_encapsulate, ringforge_kem_free, ringforge_kem_generate,
+    ringforge_kem_name, ringforge_kem_new, ringforge_kem_sizes, ringforge_message, ringforge_mul, ringforge_mul_on,
+    ringforge_pinned_data, ringforge_pinned_free, ringforge_pinned_new, ringforge_point_mul, ringforge_point_mul_on,
+    ringforge_ring_degree, ringforge_ring_free, ringforge_ring_new, ringforge_ring_text, ringforge_sm2_digest,
+    ringforge_sm2_free, ringforge_sm2_generate, ringforge_sm2_new, ringforge_sm2_sign, ringforge_sm2_verify,
 };
 
 fn message() -> String {
@@ -99,6 +99,12 @@ fn statuses_say_that_nothing_was_reached() {
         let code = ringforge_kem_encapsulate(kem, 2, null(), null_mut(), null_mut(), statuses.as_mut_ptr());
         refused(code, "ciphertexts: is null");
         assert_eq!(statuses, [254; 2]);
+        // without a handle nobody knows how long the other memory is, of which these may be a part
+        let mut untouched = [7u32; 2];
+        let code =
+            ringforge_kem_decapsulate(null(), 2, untouched.as_ptr().cast(), null(), null_mut(), untouched.as_mut_ptr());
+        refused(code, "kem: is null");
+        assert_eq!(untouched, [7; 2]);
         let mut canonical = [true];
         let key = [0xffu8; 1 << 12];
         assert_eq!(ringforge_kem_are_canonical(kem, 1, key.as_ptr(), canonical.as_mut_ptr()), RingforgeCode::Ok);

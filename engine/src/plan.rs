@@ -147,6 +147,13 @@ impl Plan {
         &self.title
     }
 
+    /// The same with arguments and temporaries that are all secret.
+    pub(crate) fn on_secrets(mut self) -> Self {
+        self.args.iter_mut().for_each(|arg| arg.secret = true);
+        self.temps.iter_mut().for_each(|temp| temp.secret = true);
+        self
+    }
+
     /// The steps' kernels, in order.
     pub fn kernels(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Kernel>> {
         self.steps.iter().map(|step| &step.kernel)

@@ -302,6 +302,24 @@ fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
     Ok(())
 }
 
+/// What is made of the parts of a join that is said to be secret is secret, whether they lie in it or are copied.
+#[test]
+fn what_is_made_of_parts_of_secret_joins_is_secret() -> Result<()> {
+    let ring: Ring = "97,193:x^8+1".parse()?;
+    let p = Pipeline::new("parts", &Planner::default());
+    let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
+    let doubled = a + a;
+    let parts = [doubled.limbs(0..1), b.limbs(1..2)];
+    let _ = p.join(Content::Coefficients(ring.clone()), &parts).secret();
+    p.output("of a copy", b * b);
+    p.output("of a sum", doubled * doubled);
+    p.output("of neither", a * a);
+    let plan = p.build()?;
+    let secret = ["b", "of a copy", "of a sum", "of neither"].map(|name| plan.arg(name).map(|arg| arg.secret));
+    assert_eq!(secret, [true, true, true, false].map(Some), "{plan}");
+    Ok(())
+}
+
 /// A step that reads limbs which were joined from copies says that they are secret.
 #[test]
 fn what_secret_copies_are_of_is_secret() -> Result<()> {

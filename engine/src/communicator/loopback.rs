@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use zeroize::Zeroizing;
+
 use crate::backend::Queue;
 use crate::communicator::{Communicator, after, differs};
 use crate::cpu::{host_read, host_write};
@@ -28,8 +30,8 @@ struct Hub {
 
 #[derive(Debug)]
 struct Post {
-    /// From each rank to each: what was sent and not yet received.
-    sent: Vec<Vec<VecDeque<Vec<u8>>>>,
+    /// From each rank to each: what was sent and not yet received, which may be secret.
+    sent: Vec<Vec<VecDeque<Zeroizing<Vec<u8>>>>>,
     /// Ranks that send no more.
     gone: Vec<bool>,
 }
@@ -47,12 +49,12 @@ impl Loopback {
         self.hub.post.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send(&self, to: usize, bytes: Vec<u8>) {
-        self.post().sent[self.rank][to].push_back(bytes);
+    fn send(&self, to: usize, bytes: &[u8]) {
+        self.post().sent[self.rank][to].push_back(Zeroizing::new(bytes.to_vec()));
         self.hub.changed.notify_all();
     }
 
-    fn receive(&self, from: usize) -> Result<Vec<u8>> {
+    fn receive(&self, from: usize) -> Result<Zeroizing<Vec<u8>>> {
         let deadline = after(self.timeout);
         let mut post = self.post();
         loop {
@@ -85,7 +87,7 @@ impl Communicator for Loopback {
     fn exchange(&self, _: &Queue, sends: &[(usize, Read<'_>)], receives: Vec<(usize, Write<'_>)>) -> Result<()> {
         let work = || {
             for (to, piece) in sends {
-                self.send(*to, host_read(*piece)?.to_vec());
+                self.send(*to, host_read(*piece)?);
             }
             receives.into_iter().try_for_each(|(from, place)| {
                 let (piece, place) = (self.receive(from)?, host_write(place)?);
@@ -105,9 +107,9 @@ impl Communicator for Loopback {
         let ranks = self.post().gone.len();
         let others = || (0..ranks).filter(|rank| *rank != self.rank);
         let work = || {
-            others().for_each(|to| self.send(to, what.as_bytes().to_vec()));
+            others().for_each(|to| self.send(to, what.as_bytes()));
             others().try_for_each(|rank| match self.receive(rank)? {
-                same if same == what.as_bytes() => Ok(()),
+                same if *same == what.as_bytes() => Ok(()),
                 _ => Err(differs(rank)),
             })
         };

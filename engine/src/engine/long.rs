@@ -8,7 +8,6 @@ mod timeline;
 mod turn;
 mod worker;
 
-use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 
 use bytemuck::Pod;
@@ -19,7 +18,7 @@ use crate::ring::Ring;
 use crate::threads;
 
 use super::{Engine, checked, elements_of, of};
-use cut::Cut;
+use cut::{Cut, Piece};
 use links::Member;
 use timeline::Watch;
 use turn::Turn;
@@ -55,7 +54,8 @@ pub struct LongNtt {
     workers: Vec<Worker>,
 }
 
-/// A vector on the devices of a group, as coefficients or values. Made by [`LongNtt::upload`].
+/// A vector on the devices of a group, as coefficients or values. Its memory is wiped when it is dropped. Made by
+/// [`LongNtt::upload`].
 #[derive(Debug)]
 pub struct LongVector {
     /// What decides how it lies there.
@@ -174,11 +174,11 @@ impl LongNtt {
     fn upload_with<'t, T: Pod + Send + Sync>(
         &self,
         holds: Holds,
-        of: impl Fn(usize, usize) -> Cow<'t, [T]> + Sync,
+        of: impl Fn(usize, usize) -> Piece<'t, T> + Sync,
     ) -> Result<LongVector> {
         let plan = &self.plan;
         let parts = self.together((0..self.workers.len()).collect(), |member, worker, place| {
-            let mut part = Part::new(member, plan)?;
+            let mut part = Part::new(member, worker, plan)?;
             let mut buffers = part.in_use(plan, holds).iter_mut().enumerate();
             buffers.try_for_each(|(number, buffer)| worker.work.write(buffer, &of(place, number)))?;
             Ok(part)
@@ -216,7 +216,7 @@ impl LongNtt {
             let mut buffers = part.holding(&self.plan, holds).iter().zip(to.chunks_exact_mut(share / own));
             buffers.try_for_each(|(buffer, to)| worker.work.read(buffer, to))?;
             if let Cut::Columns { .. } = cut {
-                to.copy_from_slice(&cut.whole(to.to_vec()));
+                to.copy_from_slice(&Piece::Own(cut.whole(to.to_vec())));
             }
             Ok(())
         })?;

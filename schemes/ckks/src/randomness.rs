@@ -6,6 +6,12 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::error::Result;
 
+/// The hash of seeds is wiped, with a feature of its crate.
+const _: () = {
+    const fn is_wiped<T: ZeroizeOnDrop>() {}
+    is_wiped::<Shake256>();
+};
+
 /// Where the randomness of keys and encryptions comes from. Whatever is drawn is drawn on the device, from keys of 32 bytes.
 #[derive(ZeroizeOnDrop)]
 pub struct Randomness {

@@ -14,7 +14,9 @@ use std::alloc::System;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
+use bytemuck::Pod;
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
+use ringforge::run::{LongNtt, LongPlan, Placement};
 use ringforge::testkit::{Target, naive};
 use ringforge::{
     Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Program, Result, Ring, Stream, U256,
@@ -372,6 +374,44 @@ fn work_on_rows_leaves_nothing() -> Result<()> {
             assert!(op == Op::Inverse || out == sevens, "{op:?} in {order:?} order of {ring}");
         }
     }
+    Ok(())
+}
+
+/// Vectors on several devices, and their parts on the way there and back.
+#[test]
+fn long_transforms_leave_nothing() -> Result<()> {
+    let _turn = turn();
+    let engine = Engine::group(&[Device::cpu(), Device::cpu()])?;
+    for placement in [Placement::Native, Placement::Blocks] {
+        long_transforms_of::<u64>(&engine, &"18446744069414584321:x^4096-1".parse()?, placement)?;
+        long_transforms_of::<u32>(&engine, &"998244353:x^4096-1".parse()?, placement)?;
+    }
+    Ok(())
+}
+
+fn long_transforms_of<T: Pod + PartialEq + Send + Sync>(
+    engine: &Engine,
+    ring: &Ring,
+    placement: Placement,
+) -> Result<()> {
+    let sevens = naive::to_stored(ring, &vec![U256::from(SEVEN); ring.degree()]);
+    let words: &[T] = bytemuck::cast_slice(&sevens);
+    let plan = LongPlan::new(engine.planner(), ring, 2)?.placed(placement, placement);
+    let ntt = LongNtt::of(engine, &plan)?;
+    let run = || -> Result<Vec<T>> {
+        let (mut vector, mut values) = (ntt.upload(words)?, ntt.upload_values(words)?);
+        ntt.forward(&mut vector)?;
+        ntt.inverse(&mut values)?;
+        ntt.inverse(&mut vector)?;
+        ntt.forward(&mut values)?;
+        // not joined: what is given back is the caller's
+        assert!(ntt.download::<T>(&values)?.leak() == words, "{ring} {placement:?}");
+        ntt.download(&vector)
+    };
+    let mut out = Ok(Vec::new());
+    let found = leaks_of(&neighbours(ring, &sevens), || out = run());
+    assert!(out? == words, "{ring} {placement:?}");
+    assert_eq!(found, (0, 0), "{ring} {placement:?}");
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! How a vector in natural order lies on devices.
 
-use std::borrow::Cow;
+use core::ops::Deref;
 
 use bytemuck::Pod;
 use rayon::prelude::*;
@@ -18,6 +18,35 @@ pub(super) enum Cut {
     Strided { rows: usize, parts: usize, base: usize },
     /// Each has neighbours.
     Blocks { parts: usize },
+}
+
+/// A part of a vector, which may be secret: a copy of its own is wiped.
+pub(super) enum Piece<'t, T: Pod> {
+    Borrowed(&'t [T]),
+    Own(Vec<T>),
+}
+
+impl<T: Pod> Deref for Piece<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Self::Borrowed(part) => part,
+            Self::Own(part) => part,
+        }
+    }
+}
+
+impl<T: Pod> Drop for Piece<'_, T> {
+    fn drop(&mut self) {
+        if let Self::Own(part) = self {
+            wipe(part);
+        }
+    }
+}
+
+fn wipe<T: Pod>(words: &mut [T]) {
+    ringforge_cpu::wipe::bytes(bytemuck::cast_slice_mut(words));
 }
 
 impl Cut {
@@ -39,12 +68,12 @@ impl Cut {
     }
 
     /// A part of the whole.
-    pub(super) fn part<T: Pod + Send + Sync>(self, all: &[T], number: usize) -> Cow<'_, [T]> {
+    pub(super) fn part<T: Pod + Send + Sync>(self, all: &[T], number: usize) -> Piece<'_, T> {
         match self {
             Self::Columns { rows, parts } => {
                 let (row, piece) = (all.len() / rows, all.len() / rows / parts);
                 let pieces = all.chunks_exact(row).map(|row| &row[number * piece..][..piece]);
-                Cow::Owned(pieces.collect::<Vec<_>>().concat())
+                Piece::Own(pieces.collect::<Vec<_>>().concat())
             }
             Self::Strided { rows, parts, base } => {
                 let (own, length) = (rows / parts, all.len() / rows);
@@ -54,18 +83,18 @@ impl Cut {
                     let place = i % (length / base) * rows + number * own + i / (length / base);
                     value.copy_from_slice(&all[place * base..][..base]);
                 });
-                Cow::Owned(part)
+                Piece::Own(part)
             }
             Self::Blocks { parts } => {
                 let length = all.len() / parts;
-                Cow::Borrowed(&all[number * length..][..length])
+                Piece::Borrowed(&all[number * length..][..length])
             }
         }
     }
 
-    /// The whole, of all parts one after another.
-    pub(super) fn whole<T: Pod + Send + Sync>(self, all: Vec<T>) -> Vec<T> {
-        match self {
+    /// The whole, of all parts one after another, which are wiped where they are not given back themselves.
+    pub(super) fn whole<T: Pod + Send + Sync>(self, mut all: Vec<T>) -> Vec<T> {
+        let whole = match self {
             Self::Columns { rows, parts } => {
                 let piece = all.len() / rows / parts;
                 let pieces = (0..rows).flat_map(|row| (0..parts).map(move |part| part * rows + row));
@@ -81,7 +110,9 @@ impl Cut {
                 });
                 whole
             }
-            Self::Blocks { .. } => all,
-        }
+            Self::Blocks { .. } => return all,
+        };
+        wipe(&mut all);
+        whole
     }
 }

@@ -173,7 +173,7 @@ fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
             let links = Links { members: vec![member], ranks: size, turn: Mutex::default() };
             *engine.0.links.lock().unwrap() = Some(Arc::new(links));
             let ntt = LongNtt::of(&engine, &plan)?;
-            let cut = |holds, all: &[u32]| Cut::of(&plan, holds, size).part(all, rank).into_owned();
+            let cut = |holds, all: &[u32]| Cut::of(&plan, holds, size).part(all, rank).to_vec();
             let own = [cut(Holds::Coefficients, &coefficients), cut(Holds::Values, &values)];
             let mut vector = ntt.upload_part(&own[0])?;
             ntt.forward(&mut vector)?;

@@ -2,7 +2,8 @@
 
 use crate::device::{Buffer, Stream};
 use crate::error::Result;
-use crate::job::Op;
+use crate::guarded::Guarded;
+use crate::job::{Job, Op};
 use crate::long::{LongPlan, Placement};
 use crate::memory::{Read, Write};
 use crate::program::Program;
@@ -36,15 +37,16 @@ impl Worker {
         let device = member.engine.device();
         let rows = (0..plan.own_rows()).map(|slot| {
             let row = member.rank * plan.own_rows() + slot;
-            both(|op| member.engine.program(&plan.of_row(op, row)?))
+            both(|op| program(member, &plan.of_row(op, row)?))
         });
         Ok(Self {
-            columns: both(|op| plan.of_columns(op)?.map(|job| member.engine.program(&job)).transpose())?,
+            columns: both(|op| plan.of_columns(op)?.map(|job| program(member, &job)).transpose())?,
             rows: rows.collect::<Result<_>>()?,
             blocks: both(|op| match plan.values() {
-                Placement::Blocks => {
-                    plan.between_rows(op).and_then(|plan| Program::new(device, &plan, Vec::new())).map(Some)
-                }
+                Placement::Blocks => plan
+                    .between_rows(op)
+                    .and_then(|plan| Program::new(device, &plan.on_secrets(), Vec::new()))
+                    .map(Some),
                 Placement::Native => Ok(None),
             })?,
             work: device.stream()?,
@@ -68,17 +70,26 @@ impl Worker {
     }
 }
 
+/// The program of a job on parts of vectors, which may be secret.
+fn program(member: &Member, job: &Job) -> Result<Program> {
+    member.engine.program_of(&OnSecrets(job.clone()), |planner| Ok(planner.plan(job)?.on_secrets()))
+}
+
+/// The key of a job's program that wipes its temporaries.
+#[derive(Debug, Clone, PartialEq)]
+struct OnSecrets(Job);
+
 fn both<T>(make: impl Fn(Op) -> Result<T>) -> Result<[T; 2]> {
     Ok([make(Op::Forward)?, make(Op::Inverse)?])
 }
 
 impl Part {
-    /// Memory on a device for its part.
-    pub(super) fn new(member: &Member, plan: &LongPlan) -> Result<Self> {
-        let (device, bytes) = (member.engine.device(), plan.row_bytes());
+    /// Memory on a device for its part, wiped when it is dropped.
+    pub(super) fn new(member: &Member, worker: &Worker, plan: &LongPlan) -> Result<Self> {
+        let bytes = plan.row_bytes();
         let buffer = || match member.communicator.as_ref().map_or(Ok(None), |to_others| to_others.memory(bytes))? {
-            Some(memory) => Ok(Buffer::new(device, memory.into(), bytes)),
-            None => device.buffer(bytes),
+            Some(memory) => Ok(Buffer::new(member.engine.device(), Guarded::new(&worker.work, memory, true), bytes)),
+            None => worker.work.secret_buffer(bytes),
         };
         let buffers = || {
             let mut buffers = (0..plan.own_rows()).map(|_| buffer()).collect::<Result<Vec<_>>>()?;
