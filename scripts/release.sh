@@ -18,6 +18,9 @@ for crate in ringforge "${schemes[@]}" ringforge-tests; do
     cargo "+$oldest" check "${unoptimised[@]}" --locked -p "$crate" --no-default-features
 done
 
+step "the suite of a CPU beside its peers"
+cargo check "${unoptimised[@]}" --locked -p ringforge-bench --features peers --all-targets
+
 step "other systems"
 scripts/systems.sh "${unoptimised[@]}"
 
