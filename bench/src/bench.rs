@@ -3,7 +3,6 @@
 mod ckks;
 mod commit;
 mod convert;
-#[cfg(feature = "peers")]
 mod cpu;
 mod fhe;
 mod figure;

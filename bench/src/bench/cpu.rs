@@ -1,19 +1,17 @@
 //! This machine's CPU: what the engine and the schemes take beside other crates, on the same inputs, in the same run, with as
 //! many threads.
 
+#[cfg(feature = "pqclean")]
+mod pqclean;
+
 use std::hint::black_box;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
-use kem::{Decapsulate, Encapsulate, Kem};
-use pqcrypto_mlkem::mlkem768;
-use rand::SeedableRng;
-use rand::rngs::StdRng;
 use ringforge::testkit::bytes;
 use ringforge::{Device, Job, Modulus, Op, Order, Planner, Ring};
-use ringforge_ctru::Ctru768;
 use ringforge_sm2::PrivateKey;
 use sm2::dsa::Signature;
 use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
@@ -47,6 +45,7 @@ enum Against {
     /// One of x^n + 1 modulo a prime of so many bits, 31 or more; n as a power of two.
     TfheNtt(u32, u32),
     Sm2,
+    #[cfg(feature = "pqclean")]
     MlKem,
 }
 
@@ -66,6 +65,7 @@ const CASES: &[Entry] = &[
     ("x^n + 1, 60 bits, 2^14", Against::TfheNtt(60, 14), &["forward", "inverse"], false),
     ("x^n + 1, 60 bits, 2^16", Against::TfheNtt(60, 16), &["forward", "inverse"], false),
     ("SM2", Against::Sm2, &["sign", "verify"], true),
+    #[cfg(feature = "pqclean")]
     ("CTRU-768", Against::MlKem, &["KeyGen", "Encaps", "Decaps"], true),
 ];
 
@@ -82,7 +82,8 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
                 Against::ArkPoly(log_n) => ark_poly(scope.log_n(log_n), bench),
                 Against::TfheNtt(bits, log_n) => tfhe_ntt(bits, scope.log_n(log_n), bench),
                 Against::Sm2 => sm2(bench.effort),
-                Against::MlKem => ml_kem(bench.effort),
+                #[cfg(feature = "pqclean")]
+                Against::MlKem => pqclean::ml_kem(bench.effort),
             });
             let named = |line| Measurement { case: name.into(), threads: Some(threads), ..line };
             Ok(lines?.into_iter().map(named).collect())
@@ -171,32 +172,6 @@ fn sm2(effort: Effort) -> Result<Vec<Measurement>> {
     let peer_verify = each(effort, |i| Ok(others.verify_prehash(&digests[i], &peers[i])?))?;
     let checked = ("signatures are the peer's, and both sides verify them", same);
     Ok(vec![line("sign", sign, (PEER, peer_sign), checked), line("verify", verify, (PEER, peer_verify), checked)])
-}
-
-/// Another scheme of the same strength, since there is no other crate for this one.
-fn ml_kem(effort: Effort) -> Result<Vec<Measurement>> {
-    let mut rng = StdRng::seed_from_u64(3);
-    let (key, public_key) = Ctru768::generate_keypair_from_rng(&mut rng);
-    let (ciphertext, sent) = public_key.encapsulate_with_rng(&mut rng);
-    let (peer_public, peer_key) = mlkem768::keypair();
-    let (peer_sent, peer_ciphertext) = mlkem768::encapsulate(&peer_public);
-    ensure!(key.decapsulate(&ciphertext) == sent, "the two ends have other keys");
-    ensure!(mlkem768::decapsulate(&peer_ciphertext, &peer_key) == peer_sent, "the peer's two ends have other keys");
-    let times = [
-        each(effort, |_| Ok(Ctru768::generate_keypair_from_rng(&mut rng)))?,
-        each(effort, |_| Ok(public_key.encapsulate_with_rng(&mut rng)))?,
-        each(effort, |_| Ok(key.decapsulate(&ciphertext)))?,
-    ];
-    let peer_times = [
-        each(effort, |_| Ok(mlkem768::keypair()))?,
-        each(effort, |_| Ok(mlkem768::encapsulate(&peer_public)))?,
-        each(effort, |_| Ok(mlkem768::decapsulate(&peer_ciphertext, &peer_key)))?,
-    ];
-    let line = |(operation, (ours, theirs))| {
-        let peer = ("ML-KEM-768 of PQClean, pqcrypto-mlkem 0.1.1", theirs);
-        line(operation, ours, peer, ("both ends of either scheme agree", true))
-    };
-    Ok(["KeyGen", "Encaps", "Decaps"].into_iter().zip(times.into_iter().zip(peer_times)).map(line).collect())
 }
 
 /// A call, many of which are timed together.

@@ -4,7 +4,6 @@
 use anyhow::Result;
 use ringforge::Device;
 
-#[cfg(feature = "peers")]
 use super::cpu;
 pub(crate) use super::figure::Figure;
 use super::{Bench, ckks, commit, convert, fhe, group, kems, operations, papers, rates, rings, sm2, stark, zk};
@@ -211,7 +210,6 @@ pub(crate) static SUITES: &[&Suite] = &[
     &kems::ML_KEM,
     &sm2::SUITE,
     &group::SUITE,
-    #[cfg(feature = "peers")]
     &cpu::SUITE,
     &papers::SUITE,
     &rates::SUITE,

@@ -13,7 +13,6 @@ use ark_ff::{FftField, Field};
 use ringforge::testkit::Random;
 use ringforge::{Job, Op, Order};
 
-#[cfg(feature = "peers")]
 pub(super) use field::element;
 use field::values_agree;
 pub(super) use field::{are_of_one_polynomial, coset};
