@@ -52,6 +52,15 @@ impl Memory {
 }
 
 impl Memory {
+    /// Says that nothing of it is read before it was written, so that it need not be zeroed first.
+    pub(crate) fn is_written_first(&mut self) {
+        match self {
+            Self::Host(_) => {}
+            #[cfg(feature = "cuda")]
+            Self::Cuda(memory) => memory.is_written_first(),
+        }
+    }
+
     /// Where it lies on a GPU; 0 for host memory.
     pub(crate) fn address(&self) -> u64 {
         match self {

@@ -268,7 +268,9 @@ impl Program {
         let Parts { device, plan, .. } = &*self.0;
         let new = |temp: &Temp| {
             let items = if temp.sharing == Sharing::PerItem { items } else { 1 };
-            let memory = allocate(device, product(temp.bytes, items)?)?;
+            let mut memory = allocate(device, product(temp.bytes, items)?)?;
+            // steps read what earlier ones wrote, and statuses are set before the first
+            memory.is_written_first();
             Ok(Guarded::new(stream, memory, temp.secret))
         };
         // the largest first, which fewer of the kept blocks suit

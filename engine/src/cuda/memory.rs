@@ -123,6 +123,11 @@ impl CudaMemory {
         Ok(())
     }
 
+    /// Says that nothing of it is read before it was written: it is not zeroed.
+    pub(crate) fn is_written_first(&mut self) {
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).stale = false;
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }

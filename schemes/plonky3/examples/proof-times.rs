@@ -1,0 +1,120 @@
+//! Times whole proofs of `p3-uni-stark` over KoalaBear: Plonky3's own, with `Dft`, with `Dft` and `Mmcs`, and with `Pcs`.
+//!
+//! ```sh
+//! cargo run --release -p ringforge-plonky3 --example proof-times -- 20 64
+//! ```
+//! Plonky3 chooses its vectors when it is compiled: `RUSTFLAGS="-C target-cpu=native"` makes its own proofs several times faster.
+//! The arguments are the trace's rows, as a power of two, and its columns, which are Fibonacci sequences side by side. Every
+//! proof is verified; a time is the median of three.
+
+use std::error::Error;
+use std::time::Instant;
+
+use p3_air::{Air, AirBuilder, BaseAir, WindowAccess};
+use p3_challenger::DuplexChallenger;
+use p3_commit::ExtensionMmcs;
+use p3_dft::Radix2DitParallel;
+use p3_field::PrimeCharacteristicRing;
+use p3_field::extension::BinomialExtensionField;
+use p3_fri::{FriParameters, TwoAdicFriPcs};
+use p3_koala_bear::KoalaBear;
+use p3_matrix::dense::RowMajorMatrix;
+use p3_uni_stark::{StarkConfig, prove, verify};
+use ringforge::testkit::Random;
+use ringforge_plonky3::{Dft, Engine, HashField, Mmcs, Pcs, testkit};
+
+type F = KoalaBear;
+type Challenge = BinomialExtensionField<F, 4>;
+type Challenger = DuplexChallenger<F, <F as HashField>::Permutation, 16, 8>;
+type Stock = <F as HashField>::Binary;
+
+const RUNS: usize = 3;
+
+/// Pairs of columns, each a Fibonacci sequence.
+struct Sequences {
+    columns: usize,
+}
+
+impl<T> BaseAir<T> for Sequences {
+    fn width(&self) -> usize {
+        self.columns
+    }
+}
+
+impl<AB: AirBuilder> Air<AB> for Sequences {
+    fn eval(&self, builder: &mut AB) {
+        let main = builder.main();
+        let (local, next): (&[AB::Var], &[AB::Var]) = (main.current_slice(), main.next_slice());
+        let mut transition = builder.when_transition();
+        for pair in (0..self.columns).step_by(2) {
+            transition.assert_eq(local[pair + 1], next[pair]);
+            transition.assert_eq(local[pair] + local[pair + 1], next[pair + 1]);
+        }
+    }
+}
+
+fn trace(rows: usize, columns: usize) -> RowMajorMatrix<F> {
+    let mut row: Vec<F> = (0..columns).map(F::from_usize).collect();
+    let mut values = Vec::with_capacity(rows * columns);
+    for _ in 0..rows {
+        values.extend(&row);
+        row.chunks_exact_mut(2).for_each(|pair| (pair[0], pair[1]) = (pair[1], pair[0] + pair[1]));
+    }
+    RowMajorMatrix::new(values, columns)
+}
+
+/// Blow-up 2 and 100 queries, with 16 bits of work.
+fn parameters<M>(mmcs: M) -> FriParameters<M> {
+    FriParameters {
+        log_blowup: 1,
+        log_final_poly_len: 0,
+        max_log_arity: 1,
+        num_queries: 100,
+        batch_proof_of_work_bits: 0,
+        commit_proof_of_work_bits: 0,
+        query_proof_of_work_bits: 16,
+        mmcs,
+    }
+}
+
+/// Prints the median time of a proof. The verifier takes each.
+macro_rules! time {
+    ($what:literal, $pcs:expr, $challenger:expr, $air:expr, $trace:expr) => {{
+        let config = StarkConfig::<_, Challenge, _>::new($pcs, $challenger);
+        let mut times = Vec::new();
+        for _ in 0..RUNS {
+            let trace = $trace.clone();
+            let start = Instant::now();
+            let proof = prove(&config, $air, trace, &[]).map_err(|e| format!("{e:?}"))?;
+            times.push(start.elapsed());
+            verify(&config, $air, &proof, &[]).map_err(|e| format!("{e:?}"))?;
+        }
+        times.sort();
+        println!("{:>14}: {:7.1} ms", $what, times[RUNS / 2].as_secs_f64() * 1e3);
+    }};
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let numbers = std::env::args().skip(1).map(|number| number.parse()).collect::<Result<Vec<usize>, _>>()?;
+    let [log_rows, columns] = numbers[..].try_into().unwrap_or([12, 8]);
+    if columns % 2 > 0 || log_rows > 24 {
+        return Err("columns come in pairs, and rows are at most 2^24".into());
+    }
+    let (air, trace) = (&Sequences { columns }, trace(1 << log_rows, columns));
+    let engine = Engine::best();
+    println!("2^{log_rows} rows of {columns} on {}", engine.device());
+    let hash = testkit::random::<F, 16>(&mut Random::new(1), 20)?;
+    let challenger = || Challenger::new(hash.permutation().clone());
+
+    let mmcs: Stock = F::binary(hash.permutation(), 0);
+    let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()));
+    let dft = Radix2DitParallel::default();
+    time!("stock", TwoAdicFriPcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
+    let dft = Dft::on(&engine);
+    time!("Dft", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
+    let mmcs = Mmcs::new(&hash, 0).on(&engine);
+    let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()));
+    time!("Dft and Mmcs", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
+    time!("Pcs", Pcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
+    Ok(())
+}
