@@ -1,11 +1,11 @@
 //! Times whole proofs of `p3-uni-stark` over KoalaBear: Plonky3's own, with `Dft`, with `Dft` and `Mmcs`, and with `Pcs`.
 //!
 //! ```sh
-//! cargo run --release -p ringforge-plonky3 --example proof-times -- 20 64
+//! cargo run --release -p ringforge-plonky3 --example proof-times -- 20 64 16
 //! ```
 //! Plonky3 chooses its vectors when it is compiled: `RUSTFLAGS="-C target-cpu=native"` makes its own proofs several times faster.
-//! The arguments are the trace's rows, as a power of two, and its columns, which are Fibonacci sequences side by side. Every
-//! proof is verified; a time is the median of three. Without arguments the trace is small.
+//! The arguments are the trace's rows, as a power of two, its columns, which are Fibonacci sequences side by side, and the bits
+//! of work that a proof is to show. Every proof is verified; a time is the median of three. Without arguments all is small.
 
 use std::error::Error;
 use std::time::Instant;
@@ -63,8 +63,8 @@ fn trace(rows: usize, columns: usize) -> RowMajorMatrix<F> {
     RowMajorMatrix::new(values, columns)
 }
 
-/// Blow-up 2 and 100 queries, with 16 bits of work.
-fn parameters<M>(mmcs: M) -> FriParameters<M> {
+/// Blow-up 2 and 100 queries.
+fn parameters<M>(mmcs: M, work: usize) -> FriParameters<M> {
     FriParameters {
         log_blowup: 1,
         log_final_poly_len: 0,
@@ -72,7 +72,7 @@ fn parameters<M>(mmcs: M) -> FriParameters<M> {
         num_queries: 100,
         batch_proof_of_work_bits: 0,
         commit_proof_of_work_bits: 0,
-        query_proof_of_work_bits: 16,
+        query_proof_of_work_bits: work,
         mmcs,
     }
 }
@@ -96,7 +96,7 @@ macro_rules! time {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let numbers = std::env::args().skip(1).map(|number| number.parse()).collect::<Result<Vec<usize>, _>>()?;
-    let [log_rows, columns] = numbers[..].try_into().unwrap_or([8, 4]);
+    let [log_rows, columns, work] = numbers[..].try_into().unwrap_or([8, 4, 0]);
     if columns % 2 > 0 || log_rows > 24 {
         return Err("columns come in pairs, and rows are at most 2^24".into());
     }
@@ -107,13 +107,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let challenger = || Challenger::new(hash.permutation().clone());
 
     let mmcs: Stock = F::binary(hash.permutation(), 0);
-    let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()));
+    let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), work);
     let dft = Radix2DitParallel::default();
     time!("stock", TwoAdicFriPcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
     let dft = Dft::on(&engine);
     time!("Dft", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
     let mmcs = Mmcs::new(&hash, 0).on(&engine);
-    let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()));
+    let fri = || parameters(ExtensionMmcs::<F, Challenge, _>::new(mmcs.clone()), work);
     time!("Dft and Mmcs", TwoAdicFriPcs::new(dft.clone(), mmcs.clone(), fri()), challenger(), air, trace);
     time!("Pcs", Pcs::new(dft, mmcs.clone(), fri()), challenger(), air, trace);
     Ok(())
