@@ -45,7 +45,7 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
 }
 
 impl Memory<'_, u8> {
-    /// Of none that can be used, none; of more than there are, all from the first.
+    /// The addresses of its bytes. There are none behind a null pointer. A size that overflows reaches to the last address.
     fn addresses(&self) -> Range<usize> {
         let first = self.pointer.addr();
         let count = if self.pointer.is_null() { 0 } else { self.count.unwrap_or(usize::MAX) };

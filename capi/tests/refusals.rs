@@ -99,7 +99,7 @@ fn statuses_say_that_nothing_was_reached() {
         let code = ringforge_kem_encapsulate(kem, 2, null(), null_mut(), null_mut(), statuses.as_mut_ptr());
         refused(code, "ciphertexts: is null");
         assert_eq!(statuses, [254; 2]);
-        // without a handle nobody knows how long the other memory is, of which these may be a part
+        // the handle says how long the keys are: without it, the statuses may lie among them
         let mut untouched = [7u32; 2];
         let code =
             ringforge_kem_decapsulate(null(), 2, untouched.as_ptr().cast(), null(), null_mut(), untouched.as_mut_ptr());

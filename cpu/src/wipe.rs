@@ -45,6 +45,12 @@ impl<T: Pod> Default for Wiped<T> {
     }
 }
 
+impl<T: Pod> From<Vec<T>> for Wiped<T> {
+    fn from(numbers: Vec<T>) -> Self {
+        Self(numbers)
+    }
+}
+
 impl<T: Pod> Deref for Wiped<T> {
     type Target = [T];
 

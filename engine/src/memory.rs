@@ -52,12 +52,12 @@ impl Memory {
 }
 
 impl Memory {
-    /// Says that nothing of it is read before it was written, so that it need not be zeroed first.
-    pub(crate) fn is_written_first(&mut self) {
+    /// Leaves what an earlier owner wrote, which a GPU zeroes otherwise. Nothing may be read that was not written since.
+    pub(crate) fn skip_zeroing(&mut self) {
         match self {
             Self::Host(_) => {}
             #[cfg(feature = "cuda")]
-            Self::Cuda(memory) => memory.is_written_first(),
+            Self::Cuda(memory) => memory.skip_zeroing(),
         }
     }
 

@@ -269,8 +269,8 @@ impl Program {
         let new = |temp: &Temp| {
             let items = if temp.sharing == Sharing::PerItem { items } else { 1 };
             let mut memory = allocate(device, product(temp.bytes, items)?)?;
-            // steps read what earlier ones wrote, and statuses are set before the first
-            memory.is_written_first();
+            // a step reads only what earlier steps of the run wrote, and statuses, which are set before the first step
+            memory.skip_zeroing();
             Ok(Guarded::new(stream, memory, temp.secret))
         };
         // the largest first, which fewer of the kept blocks suit

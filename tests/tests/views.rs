@@ -302,7 +302,7 @@ fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
     Ok(())
 }
 
-/// What is made of the parts of a join that is said to be secret is secret, whether they lie in it or are copied.
+/// If a join is marked as secret, so are its parts, in place or copied, and all that is made of them.
 #[test]
 fn what_is_made_of_parts_of_secret_joins_is_secret() -> Result<()> {
     let ring: Ring = "97,193:x^8+1".parse()?;

@@ -21,7 +21,7 @@ fn canonical(x: u64) -> u64 {
     x.wrapping_add(EPSILON & mask(carry))
 }
 
-/// a − b modulo 2^64, and less 2^64 − q where that borrows: a − b modulo q if a, or q less b, is canonical.
+/// a − b modulo q: the difference modulo 2^64, less 2^64 − q if it borrows. The second subtraction must not borrow.
 #[inline(always)]
 fn sub_borrowing(a: u64, b: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]

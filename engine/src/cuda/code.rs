@@ -41,8 +41,8 @@ pub(crate) struct CudaCode {
     /// What the function takes between its pointers and the range of items.
     numbers: Vec<u64>,
     epilogue: Option<Epilogue>,
-    /// Where a launch may begin ahead of the end of the one before it, since the function waits for that: blocks that the GPU
-    /// holds at once.
+    /// The number of blocks that the GPU holds at once, if the function waits for earlier launches itself. Such a launch may
+    /// begin before the earlier one has ended.
     follows: Option<u32>,
 }
 
@@ -347,9 +347,10 @@ impl core::fmt::Debug for CudaCode {
     }
 }
 
-/// Whether a launch of so many blocks gains by beginning ahead of the end of the one before, on a GPU that holds so many at once.
-/// Where two such launches nearly fill it, blocks that begin ahead crowd on few multiprocessors, which costs more than is
-/// gained (BLS12-381, 2^18, inverse, on an H100: 53.8 us, and 49.1 without; `bench/results/profiles/2026-11-26-h100-turns.txt`).
+/// Whether it pays to let a launch of `blocks` blocks begin before the one ahead of it has ended. `at_once` is the number of
+/// blocks that the GPU holds at once. If both launches together are larger than that by a little, early blocks crowd on the
+/// few multiprocessors that have room, and the launch takes longer: 53.8 us for 49.1 (BLS12-381 2^18, inverse, H100;
+/// `bench/results/profiles/2026-11-26-h100-turns.txt`).
 fn pays_early(blocks: u32, at_once: u32) -> bool {
     blocks <= at_once / 2 || blocks > 2 * at_once
 }

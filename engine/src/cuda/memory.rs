@@ -87,7 +87,7 @@ struct State {
     writer: Option<Point>,
     /// Readers since the writer, at most one for each queue.
     readers: Vec<Point>,
-    /// Whether it holds what an earlier owner left: it is zeroed before the first use that could show it.
+    /// Whether it is to be zeroed before the first use that could show what an earlier owner left.
     stale: bool,
 }
 
@@ -123,8 +123,8 @@ impl CudaMemory {
         Ok(())
     }
 
-    /// Says that nothing of it is read before it was written: it is not zeroed.
-    pub(crate) fn is_written_first(&mut self) {
+    /// Leaves what an earlier owner wrote. Nothing may be read that was not written since.
+    pub(crate) fn skip_zeroing(&mut self) {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner).stale = false;
     }
 

@@ -121,7 +121,7 @@ impl Pool {
 }
 
 fn allocate(capacity: usize) -> Result<u64, DriverError> {
-    // SAFETY: a context is current. The memory is used as bytes, whose every pattern is valid, and zeroed before reads.
+    // SAFETY: a context is current. The memory is used as bytes, whose every pattern is valid, and zeroed or written before reads.
     unsafe { result::malloc_sync(capacity) }
 }
 

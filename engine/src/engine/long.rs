@@ -11,6 +11,7 @@ mod worker;
 use std::sync::{Arc, PoisonError};
 
 use bytemuck::Pod;
+use ringforge_cpu::wipe::Wiped;
 
 use crate::error::{Error, Result, same_length};
 use crate::long::LongPlan;
@@ -198,7 +199,13 @@ impl LongNtt {
             return Err(Error::Unsupported { job: "downloading a whole vector".into(), why });
         }
         let cut = Cut::of(&self.plan, self.check(vector, None)?, self.plan.devices());
-        Ok(cut.whole(self.download_part(vector)?))
+        let parts = self.download_part(vector)?;
+        if let Cut::Blocks { .. } = cut {
+            return Ok(parts);
+        }
+        let mut whole = vec![T::zeroed(); parts.len()];
+        cut.whole(&Wiped::from(parts), &mut whole);
+        Ok(whole)
     }
 
     /// What lies on this process' devices, one device after another, as the plan's [`Placement`](crate::run::Placement) says.
@@ -216,7 +223,7 @@ impl LongNtt {
             let mut buffers = part.holding(&self.plan, holds).iter().zip(to.chunks_exact_mut(share / own));
             buffers.try_for_each(|(buffer, to)| worker.work.read(buffer, to))?;
             if let Cut::Columns { .. } = cut {
-                to.copy_from_slice(&Piece::Own(cut.whole(to.to_vec())));
+                cut.whole(&Wiped::from(to.to_vec()), to);
             }
             Ok(())
         })?;

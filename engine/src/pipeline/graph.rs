@@ -340,7 +340,7 @@ impl Graph {
         self.kept_secret.clone().into_iter().for_each(|id| self.keep_secret(id));
         let roots = |graph: &Self, id: Id| graph.all_sources(id).into_iter().map(|(id, _)| id).chain([id]);
         let mut secrets: BTreeSet<Id> = self.secrets.iter().flat_map(|&id| roots(self, id)).collect();
-        // what was joined before it was said to be secret is copied, and the originals are as secret
+        // a join that was marked may hold copies: what they are copies of is as secret
         for &(id, copy) in self.copies.iter().rev() {
             if secrets.contains(&copy) {
                 secrets.extend(roots(self, id));

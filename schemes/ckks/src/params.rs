@@ -252,8 +252,8 @@ fn primes(log_n: u32, bits: &[u32]) -> Result<Vec<Modulus>> {
     Ok(bits.iter().filter_map(|&each| found[each as usize].pop()).collect())
 }
 
-/// The scale where so many primes are dropped at once. One prime is what is left of Q as well, and has to hold numbers above
-/// their scale.
+/// The default scale if a rescaling drops `dropped` primes: their product. If Q has one prime alone, the scale is about its
+/// square root, since numbers above the scale must fit into it.
 fn default_scale(q_bits: &[u32], dropped: usize) -> f64 {
     let bits: u32 = q_bits.iter().rev().take(dropped).sum();
     f64::exp2(f64::from(if q_bits.len() == 1 { bits / 2 } else { bits }))

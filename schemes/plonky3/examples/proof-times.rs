@@ -3,9 +3,10 @@
 //! ```sh
 //! cargo run --release -p ringforge-plonky3 --example proof-times -- 20 64 16
 //! ```
-//! Plonky3 chooses its vectors when it is compiled: `RUSTFLAGS="-C target-cpu=native"` makes its own proofs several times faster.
-//! The arguments are the trace's rows, as a power of two, its columns, which are Fibonacci sequences side by side, and the bits
-//! of work that a proof is to show. Every proof is verified; a time is the median of three. Without arguments all is small.
+//!
+//! Set `RUSTFLAGS="-C target-cpu=native"`: Plonky3 chooses its vector instructions at compile time. The arguments are log2 of
+//! the trace's rows, its columns (Fibonacci sequences in pairs), and the bits of proof of work. The defaults are small. Every
+//! proof is verified, and a time is the median of three.
 
 use std::error::Error;
 use std::time::Instant;

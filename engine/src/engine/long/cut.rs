@@ -4,6 +4,7 @@ use core::ops::Deref;
 
 use bytemuck::Pod;
 use rayon::prelude::*;
+use ringforge_cpu::wipe::Wiped;
 
 use crate::long::{LongPlan, Placement};
 
@@ -20,10 +21,10 @@ pub(super) enum Cut {
     Blocks { parts: usize },
 }
 
-/// A part of a vector, which may be secret: a copy of its own is wiped.
+/// A part of a vector: where it lies, or a copy, which is wiped.
 pub(super) enum Piece<'t, T: Pod> {
     Borrowed(&'t [T]),
-    Own(Vec<T>),
+    Own(Wiped<T>),
 }
 
 impl<T: Pod> Deref for Piece<'_, T> {
@@ -35,18 +36,6 @@ impl<T: Pod> Deref for Piece<'_, T> {
             Self::Own(part) => part,
         }
     }
-}
-
-impl<T: Pod> Drop for Piece<'_, T> {
-    fn drop(&mut self) {
-        if let Self::Own(part) = self {
-            wipe(part);
-        }
-    }
-}
-
-fn wipe<T: Pod>(words: &mut [T]) {
-    ringforge_cpu::wipe::bytes(bytemuck::cast_slice_mut(words));
 }
 
 impl Cut {
@@ -72,12 +61,14 @@ impl Cut {
         match self {
             Self::Columns { rows, parts } => {
                 let (row, piece) = (all.len() / rows, all.len() / rows / parts);
-                let pieces = all.chunks_exact(row).map(|row| &row[number * piece..][..piece]);
-                Piece::Own(pieces.collect::<Vec<_>>().concat())
+                let mut part = Wiped::zeros(all.len() / parts);
+                let places = part.chunks_exact_mut(piece).zip(all.chunks_exact(row));
+                places.for_each(|(place, row)| place.copy_from_slice(&row[number * piece..][..piece]));
+                Piece::Own(part)
             }
             Self::Strided { rows, parts, base } => {
                 let (own, length) = (rows / parts, all.len() / rows);
-                let mut part = vec![T::zeroed(); all.len() / parts];
+                let mut part = Wiped::zeros(all.len() / parts);
                 ringforge_cpu::threads::start();
                 part.par_chunks_exact_mut(base).enumerate().with_min_len(1 << 10).for_each(|(i, value)| {
                     let place = i % (length / base) * rows + number * own + i / (length / base);
@@ -92,27 +83,24 @@ impl Cut {
         }
     }
 
-    /// The whole, of all parts one after another, which are wiped where they are not given back themselves.
-    pub(super) fn whole<T: Pod + Send + Sync>(self, mut all: Vec<T>) -> Vec<T> {
-        let whole = match self {
+    /// Writes the whole, of all parts one after another.
+    pub(super) fn whole<T: Pod + Send + Sync>(self, all: &[T], whole: &mut [T]) {
+        match self {
             Self::Columns { rows, parts } => {
                 let piece = all.len() / rows / parts;
                 let pieces = (0..rows).flat_map(|row| (0..parts).map(move |part| part * rows + row));
-                pieces.map(|i| &all[i * piece..][..piece]).collect::<Vec<_>>().concat()
+                let places = whole.chunks_exact_mut(piece).zip(pieces);
+                places.for_each(|(place, i)| place.copy_from_slice(&all[i * piece..][..piece]));
             }
             Self::Strided { rows, base, .. } => {
                 let row = all.len() / rows;
-                let mut whole = vec![T::zeroed(); all.len()];
                 ringforge_cpu::threads::start();
                 whole.par_chunks_exact_mut(rows * base).enumerate().for_each(|(place, values)| {
                     let values = values.chunks_exact_mut(base).enumerate();
                     values.for_each(|(k, value)| value.copy_from_slice(&all[k * row + place * base..][..base]));
                 });
-                whole
             }
-            Self::Blocks { .. } => return all,
-        };
-        wipe(&mut all);
-        whole
+            Self::Blocks { .. } => whole.copy_from_slice(all),
+        }
     }
 }
