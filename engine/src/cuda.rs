@@ -175,11 +175,13 @@ impl Backend for Cuda {
     }
 
     fn record(&self, work: &mut dyn FnMut(&Queue) -> Result<()>, old: Option<Recording>) -> Result<Option<Recording>> {
-        let recorder = Arc::new(CudaQueue::recorder(&self.0)?);
-        let outcome = work(&Queue::Cuda(recorder.clone()));
-        let recording = recorder.recorded(old.map(|Recording::Cuda(old)| old));
-        outcome?;
-        recording.map(|recording| Some(Recording::Cuda(recording)))
+        queue::while_recording(|| {
+            let recorder = Arc::new(CudaQueue::recorder(&self.0)?);
+            let outcome = work(&Queue::Cuda(recorder.clone()));
+            let recording = recorder.recorded(old.map(|Recording::Cuda(old)| old));
+            outcome?;
+            recording.map(|recording| Some(Recording::Cuda(recording)))
+        })
     }
 
     fn synchronize(&self, queue: &Queue) -> Result<()> {

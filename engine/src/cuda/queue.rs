@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use cudarc::driver::sys::{CUevent_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaEvent, CudaStream, result};
@@ -75,6 +75,23 @@ impl Line {
         let stream = stream.map_err(failed("cuStreamCreate"))?;
         Ok(Arc::new(Self { stream, number: gpu.next_queue.fetch_add(1, Ordering::Relaxed), haste }))
     }
+}
+
+/// Recordings share it, and what the driver refuses while a stream of the context records waits for them:
+/// `cuCtxRecordEvent` and `cuCtxSynchronize`, which would also make the recordings invalid. It is one for the process, because the engine's devices
+/// share the primary context of their GPU.
+static RECORDING: RwLock<()> = RwLock::new(());
+
+/// Runs work that records, while nothing runs that is refused then.
+pub(crate) fn while_recording<T>(work: impl FnOnce() -> T) -> T {
+    let _shared = RECORDING.read().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
+/// Runs what is refused while a stream of the context records.
+pub(crate) fn while_nothing_records<T>(work: impl FnOnce() -> T) -> T {
+    let _alone = RECORDING.write().unwrap_or_else(PoisonError::into_inner);
+    work()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

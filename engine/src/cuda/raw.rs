@@ -19,7 +19,7 @@ use cudarc::driver::{CudaEvent, result};
 use crate::backend::Queue;
 use crate::cuda::driver::failed;
 use crate::cuda::memory::CudaMemory;
-use crate::cuda::queue::CudaQueue;
+use crate::cuda::queue::{CudaQueue, while_nothing_records};
 use crate::device::{Buffer, Device, Stream};
 use crate::error::{Error, Result};
 use crate::memory::{ALIGNMENT, Memory};
@@ -133,7 +133,8 @@ impl Stream {
 
     /// Has later work on this stream wait for all that was started on its GPU so far, in the primary context and on any stream:
     /// before memory is used again that other code had, whose streams may be gone. Drivers before CUDA 12.5 have no such event:
-    /// there the calling thread waits.
+    /// there the calling thread waits. While a graph is recorded by [`Program::capture`](crate::Program::capture), the call waits
+    /// until that is done; while other code records one in the same context, the driver refuses the call and that recording.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a CPU; [`Error::Driver`].
@@ -141,11 +142,10 @@ impl Stream {
         let (queue, event) = self.new_event()?;
         let gpu = queue.gpu();
         if gpu.driver < CONTEXT_EVENTS {
-            return gpu.context.synchronize().map_err(failed("cuCtxSynchronize"));
+            return while_nothing_records(|| gpu.context.synchronize()).map_err(failed("cuCtxSynchronize"));
         }
         // SAFETY: context and event are there, and the driver knows the call.
-        unsafe { sys::cuCtxRecordEvent(gpu.context.cu_ctx(), event.cu_event()) }
-            .result()
+        while_nothing_records(|| unsafe { sys::cuCtxRecordEvent(gpu.context.cu_ctx(), event.cu_event()) }.result())
             .map_err(failed("cuCtxRecordEvent"))?;
         queue.stream().wait(&event).map_err(failed("cuStreamWaitEvent"))
     }

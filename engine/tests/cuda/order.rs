@@ -102,6 +102,8 @@ fn threads_record_at_once() {
                     captured.run().unwrap();
                     assert!(stream.download::<u32>(captured.buffer("out").unwrap()).unwrap() == right);
                     device.trim();
+                    // refused by the driver while a stream records
+                    stream.wait_for_all().unwrap();
                 }
             });
         }
