@@ -34,6 +34,13 @@ unset RUSTFLAGS
 step "machine code at every level of optimisation"
 RINGFORGE_MACHINE_CODE=all cargo test --locked --release -p ringforge-constant-time
 
+step "the stack that transforms take, with little optimisation and without any"
+for level in 1 0; do
+    cargo test --locked --release -p ringforge --features testkit --lib \
+        --config "profile.release.package.ringforge.opt-level=$level" \
+        --config "profile.release.package.ringforge-cpu.opt-level=$level" -- stack::
+done
+
 step "the whole catalogue through NVIDIA's compiler"
 LD_LIBRARY_PATH="$tools/nvrtc-13.0.88/nvidia/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" RINGFORGE_REQUIRE_NVRTC=1 RINGFORGE_CATALOGUE=whole \
     cargo test --locked --release -p ringforge-tests --test main -- compile::

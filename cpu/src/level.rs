@@ -36,5 +36,6 @@ pub(crate) fn get() -> Level {
         2 => return Level::Avx2,
         _ => {}
     }
-    Level::Detected
+    // without optimisation, each vector of an inlined loop has a place of its own on the stack, megabytes in all
+    if cfg!(ringforge_unoptimised) { Level::Baseline } else { Level::Detected }
 }

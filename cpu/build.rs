@@ -1,0 +1,9 @@
+//! Tells the crate whether it is compiled without any optimisation.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(ringforge_unoptimised)");
+    if std::env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
+        println!("cargo::rustc-cfg=ringforge_unoptimised");
+    }
+}
