@@ -1,5 +1,6 @@
 //! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and peers beside it.
 
+mod against;
 mod ckks;
 mod commit;
 mod convert;
@@ -60,6 +61,9 @@ pub(crate) struct Options {
     /// Time the kernels too, or what several devices do, as `ringforge profile` does.
     #[arg(long)]
     steps: bool,
+    /// Measure the lines of this record again, or of several with commas between, and print ratios to it instead of the figures.
+    #[arg(long, value_name = "RECORD", value_delimiter = ',', conflicts_with_all = ["what", "steps", "out"])]
+    against: Vec<PathBuf>,
     /// Write JSON to this file too.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -261,8 +265,10 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     let Options { what, op, quick, steps, common, filter, .. } = options;
     let device = common.device(choice)?;
     let scope = common.scope(&device, *quick);
+    let records = against::read(&options.against, &device.to_string())?;
     let of = |kind: Kind| Selected::of(move |suite| (suite.kind == kind).then_some(0), &scope, filter);
     let selected = match (what.as_deref(), op) {
+        _ if !records.is_empty() => against::selected(&records, options, &scope)?,
         (Some(ring), Some(op)) => vec![Selected::own(ring, *op, &options.shape, &common.batch)?],
         (None, _) => of(Kind::Area)?,
         (Some("papers"), _) => of(Kind::Papers)?,
@@ -276,7 +282,10 @@ pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool
     };
     let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
     let bench = Bench { steps: *steps, ..Bench::open(common, device, effort)? };
-    run(&bench, &selected, common.tuning.name(), options.out.as_deref(), json)
+    match &records[..] {
+        [] => run(&bench, &selected, common.tuning.name(), options.out.as_deref(), json),
+        records => against::run(&bench, records, &selected, json),
+    }
 }
 
 /// Measures what is selected, writes it into a file, and prints it: whether every result is right.
