@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::CUfunction_attribute as Attribute;
-use cudarc::driver::{CudaFunction, sys};
+use cudarc::driver::{CudaContext, CudaFunction, sys};
 use cudarc::nvrtc::Ptx;
 
 use crate::backend::{Code, Loaded};
@@ -50,6 +50,8 @@ pub(crate) struct CudaCode {
 struct Function {
     name: &'static str,
     function: CudaFunction,
+    /// The function's context, which the driver wants current on the thread that asks about it.
+    context: Arc<CudaContext>,
     /// The most bytes of dynamic shared memory that a launch may ask for so far.
     shared_bytes: Mutex<u32>,
     /// Threads that a multiprocessor of the GPU holds at most.
@@ -166,6 +168,8 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
         work();
     });
     let lost = |kernel: &Arc<dyn Kernel>| Error::Kernel { kernel: kernel.name().into(), why: "was not loaded".into() };
+    // where all was loaded before, this thread may be new to the driver
+    gpu.bind()?;
     kernels
         .iter()
         .zip(of_kernel)
@@ -232,6 +236,7 @@ impl Function {
             name: unit.entry,
             parameters: parameters(gpu, &function),
             function,
+            context: gpu.context.clone(),
             shared_bytes: Mutex::new(FREE_SHARED_BYTES),
             multiprocessor_threads: unsigned(multiprocessor_threads),
         })
@@ -323,7 +328,8 @@ impl CudaCode {
 
     /// What the kernel takes of a multiprocessor.
     pub(crate) fn occupancy(&self) -> Result<Occupancy> {
-        let Function { name, function, multiprocessor_threads, .. } = &*self.function;
+        let Function { name, function, context, multiprocessor_threads, .. } = &*self.function;
+        context.bind_to_thread().map_err(failed("cuCtxSetCurrent"))?;
         let blocks = function.occupancy_max_active_blocks_per_multiprocessor(
             self.launch.threads,
             self.launch.shared_bytes as usize,

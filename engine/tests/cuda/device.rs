@@ -1,7 +1,7 @@
 //! The device itself: what is missing or too much, memory and streams of other code, time and occupancy.
 
 use ringforge::cuda::{compile_check, is_compiler_present};
-use ringforge::{Device, Error, Limits};
+use ringforge::{Device, Error, Job, Limits, Op, Planner, Ring};
 
 use super::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, words};
 
@@ -94,6 +94,21 @@ fn too_much_is_an_error() {
     let program = device.compile(&one_step(Affine::new(1), false)).unwrap();
     let x = words(WORDS);
     assert!(run(&program, &x, 0) == x, "the device still works");
+}
+
+/// The first thread loads the kernels, and the second one finds them loaded.
+#[test]
+fn programs_are_made_on_any_thread() {
+    let Some(device) = gpu() else { return };
+    let ring: Ring = "12289:x^1024+1".parse().unwrap();
+    let plan = Planner::new(device.limits().clone()).plan(&Job::new(&ring, Op::Forward)).unwrap();
+    let program = std::sync::Mutex::new(None);
+    for _ in 0..2 {
+        let make = || *program.lock().unwrap() = Some(device.compile(&plan).unwrap());
+        std::thread::scope(|scope| scope.spawn(make).join().unwrap());
+    }
+    let program = program.into_inner().unwrap().unwrap();
+    std::thread::spawn(move || program.occupancy().unwrap()).join().unwrap();
 }
 
 #[test]
