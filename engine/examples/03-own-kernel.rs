@@ -83,7 +83,7 @@ fn main() -> Result<()> {
         let [x, y] = ["a", "b"].map(|name| p.coefficients(name, &ring));
         let [rounded] = p.step(Round::new(n, 3457, 1024), &[x * y]);
         p.output("rounded", rounded);
-        let program = engine.device().compile(&p.build()?)?;
+        let program = engine.compile(p)?;
         println!("on {}: {}", engine.device(), program.plan());
         let mut out = vec![0u16; batch * n];
         program.on_host(batch).input("a", &a).input("b", &b).output("rounded", &mut out).run()?;

@@ -40,7 +40,7 @@ fn main() -> Result<()> {
     let phase = (d2 * s + d1) * s + d0;
     let both = Content::Coefficients(Ring::rns(N, &[plain.basis(), ring.basis()].concat())?);
     p.output("product", p.join(both, &[to(&plain, Op::Convert, phase, &ring), phase]).scale(&[t]).divide_round(3));
-    let program = engine.device().compile(&p.build()?)?;
+    let program = engine.compile(p)?;
 
     let messages = [3u64, 5].map(|step| (0..N as u64).map(|i| (i * step) << 18).collect::<Vec<_>>());
     let mut found = vec![0u64; N];

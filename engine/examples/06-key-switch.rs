@@ -23,7 +23,7 @@ fn key_switch(engine: &Engine, q: &Ring, qp: &Ring) -> Result<Program> {
     let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(evaluations(&qp.side_by_side(2 * DIGITS)?));
     let digits = p.elements("d", evaluations(q)).raise(ALPHA, qp);
     p.output("c", digits.inner_product(qp, keys, 2).divide_round(ALPHA));
-    engine.device().compile(&p.build()?)
+    engine.compile(p)
 }
 
 /// Keys for s' under s: for digit j, a_j at random and b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of that
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
 
     let p = engine.pipeline("keys");
     p.output("keys", make_keys(&p, &qp)?);
-    let make_keys = engine.device().compile(&p.build()?)?;
+    let make_keys = engine.compile(p)?;
     let switch = key_switch(&engine, &q, &qp)?;
     println!("{}", switch.plan());
     let p = engine.pipeline("what is left of c0 + c1 s - d s'");
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     let [c0, c1] = [0..LIMBS, LIMBS..2 * LIMBS].map(|limbs| c.limbs(limbs));
     let [s, other] = ["s", "s'"].map(|name| p.coefficients(name, &qp).limbs(0..LIMBS).forward());
     p.output("noise", (c0 + c1 * s - d * other).inverse());
-    let check = engine.device().compile(&p.build()?)?;
+    let check = engine.compile(p)?;
 
     let mut state = 1u64;
     let mut random = move |bits: u32| {

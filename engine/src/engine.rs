@@ -17,6 +17,7 @@ use crate::device::{Device, Stream};
 use crate::error::{Error, Result};
 use crate::job::{Job, Op};
 use crate::launch::Launch;
+use crate::limits::Limits;
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::planner::Planner;
@@ -199,6 +200,25 @@ impl Engine {
         plan: impl Fn(&Planner) -> Result<Plan>,
     ) -> Result<Program> {
         self.0.programs.get(key, || self.make(&plan))
+    }
+
+    /// The program of a [pipeline of this engine](Engine::pipeline), compiled anew for its device; of a group, for each.
+    ///
+    /// # Errors
+    /// As [`Pipeline::build`] and [`Device::compile`]; [`Error::Unsupported`] for a group whose devices differ in their
+    /// [limits](crate::Limits), because each wants a plan of its own: [`Engine::program_of`] plans for each.
+    pub fn compile(&self, pipeline: Pipeline) -> Result<Program> {
+        let differs = |limits: &Limits| limits != pipeline.limits();
+        if let Some(other) = self.devices().map(Device::limits).find(|limits| differs(limits)) {
+            let why = format!(
+                "it is planned for {}, and the engine has {}, which wants a plan of its own: `Engine::program_of` plans for each",
+                pipeline.limits().name,
+                other.name
+            );
+            return Err(Error::Unsupported { job: pipeline.title().into(), why });
+        }
+        let plan = pipeline.build()?;
+        self.make(&|_| Ok(plan.clone()))
     }
 
     /// The program of a plan, on every device.

@@ -37,7 +37,7 @@ use graph::{Graph, Id, Refused};
 /// let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
 /// let product = a.forward() * b.forward();
 /// p.output("square", (product * product).inverse());
-/// let program = engine.device().compile(&p.build()?)?;
+/// let program = engine.compile(p)?;
 /// let mut square = [0u16; 4];
 /// program.on_host(1).input("a", &[1u16, 2, 0, 0]).input("b", &[0u16, 3, 0, 0]).output("square", &mut square).run()?;
 /// assert_eq!(square, [15, 0, 9, 2]); // (3x + 6x²)² = 9x² + 36x³ + 36x^4, where x^4 = −1
@@ -78,6 +78,11 @@ impl Pipeline {
     pub fn new(title: impl Into<String>, planner: &Planner) -> Self {
         let (graph, error) = (RefCell::default(), Cell::default());
         Self { title: title.into(), planner: planner.clone(), graph, error }
+    }
+
+    /// What the plan will be called.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
     }
 
     /// What the devices can hold that the plan is for.
@@ -180,7 +185,7 @@ impl Pipeline {
     /// let error = p.sample(&ring, Distribution::Gaussian { sigma: 3.2 }, draws).forward();
     /// p.output("key", a.forward().mul_add(secret, error).inverse());
     /// p.output("secret", secret.inverse());
-    /// let program = engine.device().compile(&p.build()?)?;
+    /// let program = engine.compile(p)?;
     /// let [mut key, mut secret] = [[0u16; 8]; 2];
     /// let (seed, draws) = ([7u8; 32], Draws::from_os()?);
     /// let call = program.on_host(1).input("seed", &seed).input("draws", draws.as_bytes());

@@ -85,12 +85,12 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Unsupported`] where a kernel does not fit the device, and for the device of a [group's
-    /// engine](crate::Engine::group), because the others would do nothing: [`Engine::program_of`](crate::Engine::program_of)
+    /// engine](crate::Engine::group), because the others would do nothing: [`Engine::compile`](crate::Engine::compile)
     /// compiles for all. [`Error::NoCompiler`], [`Error::Compile`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn compile(&self, plan: &Plan) -> Result<Program> {
         if self.group() > 1 {
             let why = format!(
-                "the engine has {} devices, and this would use the first alone: `Engine::program_of` compiles for all, and \
+                "the engine has {} devices, and this would use the first alone: `Engine::compile` compiles for all, and \
                  `Engine::devices` gives each",
                 self.group()
             );

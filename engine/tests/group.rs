@@ -4,7 +4,7 @@ use bytemuck::cast_slice;
 use rayon::prelude::*;
 use ringforge::kernels::Distribution;
 use ringforge::testkit::{bytes, devices, residues};
-use ringforge::{Device, Draws, Engine, Error, Job, Op, Order, Plan, Planner, Result, Ring};
+use ringforge::{Device, Draws, Engine, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring};
 
 /// Devices of this kind, other than the given one and one another: as many GPUs as there are, and any number of CPUs.
 fn groups() -> Vec<Engine> {
@@ -15,7 +15,7 @@ fn groups() -> Vec<Engine> {
 }
 
 fn samples(planner: &Planner, ring: &Ring) -> Result<Plan> {
-    let p = ringforge::Pipeline::new("samples and products", planner);
+    let p = Pipeline::new("samples and products", planner);
     let sample = p.sample(ring, Distribution::Uniform, p.input("draws"));
     p.output("samples", sample);
     p.output("products", sample * p.coefficients("factors", ring));
@@ -98,13 +98,35 @@ fn what_is_no_group_is_refused() -> Result<()> {
     let group = Engine::group(&[a.clone(), b])?;
     let plan = group.planner().plan(&Job::new(&"17:x^4+1".parse()?, Op::Mul))?;
     let refused = group.device().compile(&plan);
+    assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("Engine::compile")), "{refused:?}");
+    // a pipeline for other devices than the group's
+    let other = Pipeline::new("planned for a GPU", &Planner::new(Limits::h200()));
+    let refused = group.compile(other);
     assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("program_of")), "{refused:?}");
-    group.program_of(&"of all", |_| Ok(plan.clone()))?;
     for device in group.devices().chain([&a, Engine::group(std::slice::from_ref(&a))?.device()]) {
         device.compile(&plan)?;
     }
     Engine::on(group.device().clone()).device().compile(&plan)?;
     assert!(Engine::all().devices().count() >= 1);
+    Ok(())
+}
+
+/// A pipeline is compiled for all devices of a group.
+#[test]
+fn pipelines_run_on_all_devices() -> Result<()> {
+    let ring: Ring = "3329 : x^256 + 1".parse()?;
+    let square = |engine: &Engine| {
+        let p = engine.pipeline("squares");
+        let a = p.coefficients("a", &ring).forward();
+        p.output("squares", (a * a).inverse());
+        engine.compile(p)
+    };
+    let a = residues(&ring, 1, 7);
+    let [mut wanted, mut found] = [0, 0].map(|_| vec![0u8; a.len()]);
+    square(&Engine::cpu())?.on_host(7).input("a", &a).output("squares", &mut wanted).run()?;
+    let program = square(&Engine::group(&[Device::cpu(), Device::cpu()])?)?;
+    program.on_host(7).input("a", &a).output("squares", &mut found).run()?;
+    assert!(found == wanted);
     Ok(())
 }
 

@@ -42,7 +42,7 @@ fn sums_equal_the_oracle() {
             p.output("each a", a.scale(&each));
             p.output("7 b", b.scale(&[U256::from(7u32)]));
         }
-        let program = engine.device().compile(&p.build().expect("a plan")).expect("a program");
+        let program = engine.compile(p).expect("a program");
         for batch in [1, 2, 5] {
             let (x, y) = (residues(&ring, 1, batch), residues(&ring, 2, batch));
             let (plain_x, plain_y) = (naive::to_plain(&ring, &x), naive::to_plain(&ring, &y));
@@ -89,7 +89,7 @@ fn run(batch: usize, inputs: &[(&str, &[u8])], bytes: usize, make: impl FnOnce(&
     let engine = Engine::cpu();
     let p = engine.pipeline("operation");
     make(&p);
-    let program = engine.device().compile(&p.build().expect("a plan")).expect("a program");
+    let program = engine.compile(p).expect("a program");
     let mut to = vec![0u8; batch * bytes];
     let call = inputs.iter().fold(program.on_host(batch), |call, (name, bytes)| call.input(name, bytes));
     call.output("to", &mut to).run().expect("a run");

@@ -277,7 +277,7 @@ fn elements_are_worked_with() -> Result<()> {
         p.output("squares", x * x);
         let square = p.job(&Job::new(&ring, Op::PointMul).order(natural), &[z, z]);
         p.output("sum", x.mul_add(y, square).inverse());
-        let program = engine.device().compile(&p.build()?)?;
+        let program = engine.compile(p)?;
 
         let contents = |name| program.plan().arg(name).map(|arg| (arg.before.as_ref(), arg.after.as_ref()));
         assert_eq!(["a", "c"].map(contents), [&coefficients, &values].map(|content| Some((Some(content), None))));

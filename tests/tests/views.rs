@@ -93,7 +93,7 @@ fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
             };
             let output = p.join(values(&ring), &[output, rest]);
             p.output(if same_name { "x" } else { "y" }, output);
-            let program = engine.device().compile(&p.build()?)?;
+            let program = engine.compile(p)?;
             let stored: Vec<u8> = x.chunks_exact(bytes).flat_map(|item| item[limbs.clone()].to_vec()).collect();
             let mut found = x.clone();
             let call = program.on_host(batch).input("key", &key);
@@ -404,7 +404,7 @@ fn batches_are_cut_to_a_budget() -> Result<()> {
             [p.coefficients("a", &ring), p.shared("key", ring.bytes()).holding(Content::Coefficients(ring.clone()))];
         let scaled = square(a) * square(key);
         p.output("power", square(square(scaled)));
-        let program = engine.device().compile(&p.build()?)?;
+        let program = engine.compile(p)?;
         let stream = engine.stream()?;
         let [a, key] = [residues(&ring, 3, batch), residues(&ring, 4, 1)].map(|bytes| stream.upload(&bytes));
         let (a, key) = (a?, key?);

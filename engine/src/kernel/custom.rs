@@ -49,7 +49,7 @@ type OnCpu = dyn Fn(Range<usize>, &mut Args<'_>) -> Result<()> + Send + Sync;
 /// let [sums] = p.step(kernel.described("5"), &[p.input("bytes")]);
 /// p.output("sums", sums);
 /// let mut sums = [0u8; 3];
-/// let program = engine.device().compile(&p.build()?)?;
+/// let program = engine.compile(p)?;
 /// program.on_host(3).input("bytes", &[1u8, 2, 255]).output("sums", &mut sums).run()?;
 /// assert_eq!(sums, [6, 7, 4]);
 /// # Ok::<(), ringforge::Error>(())

@@ -29,7 +29,7 @@ impl<'p> Value<'p> {
     /// let p = engine.pipeline("two quotients by 193");
     /// p.output("b", p.coefficients("a", &ring.side_by_side(2)?).divide_round(1));
     /// let mut b = [0u16; 4];
-    /// let program = engine.device().compile(&p.build()?)?;
+    /// let program = engine.compile(p)?;
     /// // 386 + 1000x, and 97
     /// program.on_host(1).input("a", &[95u16, 30, 0, 35, 0, 0, 97, 0]).output("b", &mut b).run()?;
     /// assert_eq!(b, [2, 5, 1, 0]);
@@ -81,7 +81,7 @@ impl<'p> Value<'p> {
     /// let p = engine.pipeline("a limb each");
     /// p.output("b", p.coefficients("a", &ring).raise(1, &larger));
     /// let mut b = [0u16; 12];
-    /// let program = engine.device().compile(&p.build()?)?;
+    /// let program = engine.compile(p)?;
     /// program.on_host(1).input("a", &[96u16, 5, 192, 7]).output("b", &mut b).run()?;
     /// assert_eq!(b, [96, 5, 96, 5, 96, 5, 95, 7, 192, 7, 192, 7]);
     /// # Ok::<(), ringforge::Error>(())
@@ -135,7 +135,7 @@ impl<'p> Value<'p> {
     /// let p = engine.pipeline("digits to the base 16");
     /// p.output("d", p.coefficients("a", &ring).digits(4, &ring));
     /// let mut d = [0u16; 4];
-    /// let program = engine.device().compile(&p.build()?)?;
+    /// let program = engine.compile(p)?;
     /// program.on_host(1).input("a", &[60u16, 8]).output("d", &mut d).run()?;
     /// assert_eq!(d, [92, 89, 95, 1]); // 60 = −37 = −5 − 2·16, 8 = −8 + 16
     /// # Ok::<(), ringforge::Error>(())
@@ -168,7 +168,7 @@ impl<'p> Value<'p> {
     /// let p = engine.pipeline("values at twice as many points");
     /// p.output("b", p.coefficients("a", &short).extend(&long));
     /// let mut b = [9u16; 4];
-    /// let program = engine.device().compile(&p.build()?)?;
+    /// let program = engine.compile(p)?;
     /// program.on_host(1).input("a", &[3u16, 5]).output("b", &mut b).run()?;
     /// assert_eq!(b, [3, 5, 0, 0]);
     /// # Ok::<(), ringforge::Error>(())

@@ -64,7 +64,7 @@ impl<'p> Value<'p> {
     /// let square = a.limbs(1..2) * a.limbs(1..2);
     /// p.output("b", p.join(Content::Coefficients(ring), &[a.limbs(0..1), square]));
     /// let mut b = [0u16; 8];
-    /// let program = engine.device().compile(&p.build()?)?;
+    /// let program = engine.compile(p)?;
     /// program.on_host(1).input("a", &[1u16, 2, 3, 4, 0, 5, 0, 0]).output("b", &mut b).run()?;
     /// assert_eq!(b, [1, 2, 3, 4, 0, 0, 25, 0]);
     /// # Ok::<(), ringforge::Error>(())
@@ -134,7 +134,7 @@ impl<'p> Value<'p> {
     /// let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
     /// p.output("c", a.scale(&[U256::from(2u32)]) - b.scale(&[6u32, 65].map(U256::from)));
     /// let mut c = [0u16; 4];
-    /// let program = engine.device().compile(&p.build()?)?;
+    /// let program = engine.compile(p)?;
     /// program.on_host(1).input("a", &[1u16, 0, 1, 0]).input("b", &[3u16, 0, 0, 6]).output("c", &mut c).run()?;
     /// assert_eq!(c, [1, 0, 2, 95]);
     /// # Ok::<(), ringforge::Error>(())
@@ -165,7 +165,7 @@ impl<'p> Value<'p> {
     /// let a = p.coefficients("a", &ring);
     /// p.output("b", a.automorphism(3));
     /// let mut b = [0u16; 4];
-    /// let program = engine.device().compile(&p.build()?)?;
+    /// let program = engine.compile(p)?;
     /// program.on_host(1).input("a", &[1u16, 2, 3, 4]).output("b", &mut b).run()?;
     /// assert_eq!(b, [1, 4, 14, 2]); // 1 + 2x^3 + 3x^6 + 4x^9, where x^4 = -1
     /// # Ok::<(), ringforge::Error>(())

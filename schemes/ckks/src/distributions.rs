@@ -40,7 +40,7 @@ fn coefficients(
 ) -> Result<Vec<f64>> {
     let p = ckks.engine().pipeline("coefficients");
     p.output("coefficients", steps(&p).inverse());
-    let program = ckks.engine().device().compile(&p.build()?)?;
+    let program = ckks.engine().compile(p)?;
     let stream = ckks.stream()?;
     let mut to = stream.secret_buffer(bytes_of(&program, "coefficients"))?;
     let call = program.on(stream, 1).input("s", &secret.buffer).output("coefficients", &mut to);

@@ -135,7 +135,7 @@ mod tests {
         if let Some(noise) = level.flood(&p, &layers, p.input("draws")) {
             p.output("noise", noise);
         }
-        let program = engine.device().compile(&p.build()?)?;
+        let program = engine.compile(p)?;
         let items = 128;
         let mut words = vec![0u64; items * 1024];
         let draws = Draws::from_bytes(&[7; 32])?;

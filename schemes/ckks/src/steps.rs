@@ -26,7 +26,7 @@ pub type Pair<'p> = [Value<'p>; 2];
 /// let square = top.multiply_rescaled(&p, a, a, key);
 /// let b = top.rescaled(b);
 /// below.output(&p, "product", below.multiply(square, b, key));
-/// let program = ckks.engine().device().compile(&p.build()?)?;
+/// let program = ckks.engine().compile(p)?;
 /// # Ok::<(), ringforge_ckks::Error>(())
 /// ```
 #[derive(Debug, Clone)]

@@ -39,7 +39,7 @@ fn rounded(a: &BigInt, b: &BigInt) -> BigInt {
 fn run(engine: &Engine, inputs: &[(&str, &[u64])], size: usize, build: impl FnOnce(&Pipeline)) -> Result<Vec<u64>> {
     let p = engine.pipeline("steps");
     build(&p);
-    let program = engine.device().compile(&p.build()?)?;
+    let program = engine.compile(p)?;
     let mut to = vec![0u64; size];
     let call = inputs.iter().fold(program.on_host(1), |call, (name, words)| call.input(name, words));
     call.output("to", &mut to).run()?;

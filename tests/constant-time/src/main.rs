@@ -27,7 +27,7 @@ fn sample(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
         let engine = Engine::cpu();
         let p = engine.pipeline("samples");
         p.output("sample", p.sample(ring, distribution, p.input("draws")));
-        let program = engine.device().compile(&p.build()?)?;
+        let program = engine.compile(p)?;
         let (mut draws, mut sample) = ([0; Draws::BYTES], vec![0; ring.bytes()]);
         rng.try_fill_bytes(&mut draws)?;
         program.on_host(1).input("draws", &draws).output("sample", &mut sample).run()?;
@@ -41,7 +41,7 @@ fn digits(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let (engine, digits) = (Engine::cpu(), ring.side_by_side(2 * 9)?);
     let p = engine.pipeline("digits");
     p.output("digits", p.coefficients("a", ring).digits(7, ring));
-    let program = engine.device().compile(&p.build()?)?;
+    let program = engine.compile(p)?;
     let (mut a, mut digits) = (vec![0; ring.bytes()], vec![0; digits.bytes()]);
     rng.try_fill_bytes(&mut a)?;
     program.on_host(1).input("a", &a).output("digits", &mut digits).run()?;
