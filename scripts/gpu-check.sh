@@ -38,7 +38,7 @@ build() {
     cp "$release/examples/ml-kem-rates" "$bundle/bench-ml-kem"
     # the Python package with its tests' needs, and the C library
     python3 -m pip install --quiet --target "$bundle/site" pytest
-    cp -r python/package/pyringforge "$bundle/site/"
+    cp -r bindings/python/package/pyringforge "$bundle/site/"
     cp "$release/libringforge_python.so" "$bundle/site/pyringforge/_native.abi3.so"
     cp "$release/libringforge_capi.so" "$bundle/libringforge.so.0.1"
     strip "$bundle"/{ringforge,groth16,bench-ml-kem} "$bundle"/tests/*
@@ -83,13 +83,13 @@ correctness() {
 bindings() {
     local example here="$PWD"
     export PYTHONPATH="$here/$bundle/site${PYTHONPATH:+:$PYTHONPATH}"
-    try python-tests python3 -m pytest -q -rs -p no:cacheprovider python/tests
+    try python-tests python3 -m pytest -q -rs -p no:cacheprovider bindings/python/tests
     tail -n 12 "$out/python-tests.log"
-    try python-rates python3 python/examples/multiply_and_agree.py --batch 1000000
-    try python-device-rate python3 python/examples/device_rate.py
+    try python-rates python3 bindings/python/examples/multiply_and_agree.py --batch 1000000
+    try python-device-rate python3 bindings/python/examples/device_rate.py
     cat "$out/python-rates.log" "$out/python-device-rate.log"
     for example in scheme fhe zk kem sm2 device; do
-        try "c-$example" sh -c "cc -std=c11 -O1 -I capi/include capi/examples/$example.c $bundle/libringforge.so.0.1 -Wl,-rpath,'$here/$bundle' -o '$bundle/c-$example' && '$bundle/c-$example'"
+        try "c-$example" sh -c "cc -std=c11 -O1 -I bindings/c/include bindings/c/examples/$example.c $bundle/libringforge.so.0.1 -Wl,-rpath,'$here/$bundle' -o '$bundle/c-$example' && '$bundle/c-$example'"
         cat "$out/c-$example.log"
     done
 }

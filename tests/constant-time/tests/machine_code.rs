@@ -67,19 +67,19 @@ const LENGTHS: &[&str] = &["/core/src/slice/iter.rs", "/core/src/ptr/const_ptr.r
 /// Lines that divide what is public, by their file and what they say.
 const PUBLIC: &[(&str, &str)] = &[
     // sizes and numbers of nodes
-    ("cpu/src/tree.rs", "self.shape.n / self.shape.nodes("),
-    ("cpu/src/tree.rs", "size / kind.radix()"),
-    ("cpu/src/tree.rs", "self.shape.nodes(l) / above"),
-    ("cpu/src/tree.rs", "words.len() / radix"),
-    ("cpu/src/tree/parts.rs", "words.len() / "),
-    ("cpu/src/tree/tile.rs", "self.shape.n / self.shape.nodes("),
-    ("cpu/src/tree/tile.rs", "shape.n / nodes"),
-    ("cpu/src/tree/tile.rs", "words.len() / size"),
-    ("cpu/src/tree/tile.rs", "size / kind.radix()"),
-    ("cpu/src/tree/tile.rs", "rows.len() / size"),
-    ("cpu/src/base.rs", "out.len() / "),
-    ("cpu/src/shape.rs", "self.n / self.base"),
-    ("cpu/src/transform.rs", "BLOCK / self.base"),
+    ("engine/cpu/src/tree.rs", "self.shape.n / self.shape.nodes("),
+    ("engine/cpu/src/tree.rs", "size / kind.radix()"),
+    ("engine/cpu/src/tree.rs", "self.shape.nodes(l) / above"),
+    ("engine/cpu/src/tree.rs", "words.len() / radix"),
+    ("engine/cpu/src/tree/parts.rs", "words.len() / "),
+    ("engine/cpu/src/tree/tile.rs", "self.shape.n / self.shape.nodes("),
+    ("engine/cpu/src/tree/tile.rs", "shape.n / nodes"),
+    ("engine/cpu/src/tree/tile.rs", "words.len() / size"),
+    ("engine/cpu/src/tree/tile.rs", "size / kind.radix()"),
+    ("engine/cpu/src/tree/tile.rs", "rows.len() / size"),
+    ("engine/cpu/src/base.rs", "out.len() / "),
+    ("engine/cpu/src/shape.rs", "self.n / self.base"),
+    ("engine/cpu/src/transform.rs", "BLOCK / self.base"),
     // digits of public keys
     ("schemes/ctru-prime/src/radix.rs", "number(&bytes[level.offset..]) % level.last"),
     ("schemes/ctru-prime/src/radix.rs", "r % level.modulus"),
@@ -98,7 +98,7 @@ const OUTCOMES: &[(&str, &str)] = &[
 ];
 
 /// Sources that call by pointers, or jump by a table: to what is named, or as what is public says, such as a step's kind.
-const POINTERS: &[&str] = &["engine/src/transform.rs", "cpu/src/simd/vectors.rs", "cpu/src/simd/residues.rs"];
+const POINTERS: &[&str] = &["engine/src/transform.rs", "engine/cpu/src/simd/vectors.rs", "engine/cpu/src/simd/residues.rs"];
 
 /// Functions beyond which nobody looks, by how names begin: panics, messages, threads.
 const ENDS: &[&str] = &[

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the C library and installs it with its header and its page for pkg-config: capi/install.sh [PREFIX]
+# Builds the C library and installs it with its header and its page for pkg-config: bindings/c/install.sh [PREFIX]
 set -euo pipefail
 here=$(realpath "$(dirname "$0")") prefix=$(realpath -m "${1:-/usr/local}")
 (cd "$here" && cargo build --locked --release)
-built=${CARGO_TARGET_DIR:-$here/../target}/release version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$here/../Cargo.toml" | head -1)
+built=${CARGO_TARGET_DIR:-$here/../../target}/release version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$here/../../Cargo.toml" | head -1)
 install -D -m 644 "$here/include/ringforge.h" -t "$prefix/include"
 install -D -m 755 "$built/libringforge_capi.so" "$prefix/lib/libringforge.so.${version%.*}"
 install -D -m 644 "$built/libringforge_capi.a" "$prefix/lib/libringforge.a"
