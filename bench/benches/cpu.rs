@@ -7,7 +7,7 @@ use ark_ff::{BigInt, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use criterion::{Criterion, criterion_group, criterion_main};
 use ringforge::testkit::residues;
-use ringforge::{Device, Job, Modulus, Op, Order, Planner, Program, Result, Ring, U256};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, U256};
 
 /// The largest primes of 50, 60 and 62 bits that are 1 modulo 2^17.
 const MODULI: [u64; 3] = [1_125_899_903_827_969, 1_152_921_504_606_584_833, 4_611_686_018_425_815_041];
@@ -24,7 +24,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
 /// Times a transform that runs over its own output, again and again.
 fn transform(bench: &mut Criterion, name: &str, job: &Job, batch: usize) -> Result<()> {
     let program = program(job)?;
-    let mut data = residues(&job.ring, 1, batch);
+    let mut data = residues(&job.poly, 1, batch);
     bench.bench_function(name, |bencher| {
         bencher.iter(|| program.on_host(batch).output("data", black_box(&mut data)).run());
     });
@@ -32,9 +32,9 @@ fn transform(bench: &mut Criterion, name: &str, job: &Job, batch: usize) -> Resu
 }
 
 fn small(bench: &mut Criterion) -> Result<()> {
-    let kyber = Ring::negacyclic(256, Modulus::new(3329u32)?)?;
+    let kyber = PolyType::from(Ring::negacyclic(256, Modulus::new(3329u32)?)?);
     transform(bench, "forward n=256 q=3329, 64 items", &Job::new(&kyber, Op::Forward).in_place(), 64)?;
-    let ring = Ring::trinomial(768, Modulus::new(3457u32)?)?;
+    let ring = PolyType::from(Ring::trinomial(768, Modulus::new(3457u32)?)?);
     let program = program(&Job::new(&ring, Op::Mul))?;
     let (a, b) = (residues(&ring, 1, 16), residues(&ring, 2, 16));
     let mut product = vec![0; a.len()];
@@ -54,7 +54,7 @@ fn small(bench: &mut Criterion) -> Result<()> {
 /// Forward and back at the sizes of FHE; the peer's way back leaves out the scale 1/n, ours has it.
 fn against_tfhe_ntt(bench: &mut Criterion) -> Result<()> {
     for (q, n) in MODULI.into_iter().flat_map(|q| (12..=16).map(move |log| (q, 1 << log))) {
-        let ring = Ring::negacyclic(n, Modulus::new(q)?)?;
+        let ring = PolyType::from(Ring::negacyclic(n, Modulus::new(q)?)?);
         let Some(plan) = tfhe_ntt::prime64::Plan::try_new(n, q) else { continue };
         let mut data = words(&residues(&ring, 1, 1));
         let sides = [
@@ -77,7 +77,7 @@ fn against_ark_poly(bench: &mut Criterion) -> Result<()> {
     let Some(domain) = Radix2EvaluationDomain::<Fr>::new(n) else { return Ok(()) };
     let plain = |limbs: [u64; 4]| U256::from_le_slice(limbs.map(u64::to_le_bytes).as_flattened());
     let root = plain(domain.group_gen().into_bigint().0);
-    let ring = Ring::cyclic(n, Modulus::new(plain(Fr::MODULUS.0))?)?.with_root(root)?;
+    let ring = PolyType::from(Ring::cyclic(n, Modulus::new(plain(Fr::MODULUS.0))?)?.with_root(root)?);
     let job = Job::new(&ring, Op::Forward).order(Order::Natural).in_place();
     transform(bench, "forward n=65536, BLS12-381", &job, 1)?;
     let limbs = words(&residues(&ring, 1, 1));

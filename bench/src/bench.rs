@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use ringforge::run::Launch;
-use ringforge::{Device, Error, Job, Op, Planner, Ring};
+use ringforge::{Device, Error, Job, Op, Planner, PolyType};
 
 use crate::ceilings::{Ceilings, Pipes};
 use crate::copy;
@@ -199,7 +199,7 @@ pub(crate) struct Selected {
 impl Selected {
     /// An operation on a ring that the user names, for these batches or one that suits the device.
     pub(crate) fn own(text: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
-        let ring: Ring = text.parse().with_context(|| format!("{text:?} is no ring"))?;
+        let ring: PolyType = text.parse().with_context(|| format!("{text:?} is no ring"))?;
         let batches = if batches.is_empty() { vec![0] } else { batches.to_vec() };
         let case = rings::case(text, &shape.job(&ring, op), batches);
         Ok(Self { suite: &rings::OWN, wanted: Wanted(case.operations.clone()), case })

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use ringforge::cuda::Bundle;
-use ringforge::{Error, Job, Limits, Op, Order, Plan, Planner, Ring};
+use ringforge::{Error, Job, Limits, Op, Order, Plan, Planner, PolyType};
 use ringforge_sm2::full_plans;
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn capability(text: &str) -> Result<u32, String> {
 #[derive(Debug, PartialEq)]
 enum Wanted {
     Job(Job),
-    Ring(Ring),
+    PolyType(PolyType),
     Sets(&'static str),
     Sm2,
     Schemes,
@@ -71,7 +71,7 @@ impl Wanted {
                 "in_place" => in_place = true,
                 _ => {
                     let Ok(op) = last.parse() else { break };
-                    let job = Job::new(&before.parse()?, op).order(order);
+                    let job = Job::new(before.parse::<PolyType>()?, op).order(order);
                     return Ok(Self::Job(if in_place { job.in_place() } else { job }));
                 }
             }
@@ -79,14 +79,14 @@ impl Wanted {
         }
         let wanted = "no scheme, and no ring with an operation";
         let ring = text.parse().with_context(|| format!("{text:?} is {wanted}"))?;
-        Ok(Self::Ring(ring))
+        Ok(Self::PolyType(ring))
     }
 
     fn plans(&self, limits: &Limits) -> Result<Vec<Plan>> {
         let planner = Planner::new(limits.clone());
         match self {
             Self::Job(job) => Ok(vec![planner.plan(job)?]),
-            Self::Ring(ring) => {
+            Self::PolyType(ring) => {
                 let mut plans = Vec::new();
                 for op in USUAL {
                     for order in [Order::Tree, Order::Natural] {
@@ -169,10 +169,10 @@ mod tests {
 
     #[test]
     fn what_is_wanted_is_read() -> Result<()> {
-        let ring: Ring = "3457 : x^768 - x^384 + 1".parse()?;
+        let ring: PolyType = "3457 : x^768 - x^384 + 1".parse()?;
         let job = |op| Job::new(&ring, op);
         let cases = [
-            ("3457 : x^768 - x^384 + 1", Wanted::Ring(ring.clone())),
+            ("3457 : x^768 - x^384 + 1", Wanted::PolyType(ring.clone())),
             ("3457 : x^768 - x^384 + 1 mul", Wanted::Job(job(Op::Mul))),
             ("3457:x^768-x^384+1 forward natural", Wanted::Job(job(Op::Forward).order(Order::Natural))),
             ("3457:x^768-x^384+1 inverse in_place", Wanted::Job(job(Op::Inverse).in_place())),

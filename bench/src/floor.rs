@@ -6,7 +6,7 @@ pub(crate) mod sm2;
 
 use ringforge::kernels::Arithmetic;
 use ringforge::split::{Layer, Split};
-use ringforge::{Job, Limits, Op, Quotient, Ring};
+use ringforge::{Job, Limits, Op, PolyType, Quotient};
 use serde::{Deserialize, Serialize};
 
 use crate::ceilings::Ceilings;
@@ -63,8 +63,8 @@ impl Floor {
 
     /// The floor of a fast or an exact conversion to another basis below 2^64, with remainders of every digit and every
     /// result.
-    pub(crate) fn of_conversion(job: &Job, to: &Ring, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
-        let (n, k, l) = (job.ring.degree(), job.ring.basis().len(), to.basis().len());
+    pub(crate) fn of_conversion(job: &Job, to: &PolyType, bytes_per_item: usize, ceilings: &Ceilings) -> Self {
+        let (n, k, l) = (job.poly.degree(), job.poly.basis().len(), to.basis().len());
         let of_digits = if job.op == Op::ConvertFast { k } else { k * (k + 1) / 2 };
         let words = Words { products: n * (of_digits + k * l), remainders: n * (k + l), ..Words::default() };
         Self::of_words(&words, bytes_per_item, ceilings)
@@ -105,11 +105,11 @@ impl Floor {
 
 /// Slots of multiply-adds of an item, known for rings with a transform of their own.
 pub(crate) fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
-    let split = Split::of(&job.ring, job.depth).ok()?;
+    let split = Split::of(&job.poly, job.depth).ok()?;
     let is_plain = split.base() == 1 && split.layers().iter().all(|layer| *layer == Layer::Two);
     let is_transform = is_plain && matches!(job.op, Op::Forward | Op::Inverse);
-    let arithmetic = if is_transform { Arithmetic::of_device(&job.ring, limits) } else { Arithmetic::of(&job.ring) };
-    let (n, cost) = (split.ring().degree() as f64, arithmetic.cost());
+    let arithmetic = if is_transform { Arithmetic::of_device(&job.poly, limits) } else { Arithmetic::of(&job.poly) };
+    let (n, cost) = (split.poly().degree() as f64, arithmetic.cost());
     // per coefficient: radix 2 multiplies half of them at most; radix 3 two thirds by twiddles and one third by the third root
     let of_layer = |layer: &Layer| match layer {
         Layer::Sixth => n / 2.0,
@@ -117,7 +117,7 @@ pub(crate) fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
         Layer::Three => n,
     };
     // the leftmost node of each layer multiplies by 1 where the ring is x^n − 1
-    let is_cyclic = matches!(job.ring.quotient(), Quotient::Cyclic { .. });
+    let is_cyclic = matches!(job.poly.ring().quotient(), Quotient::Cyclic { .. });
     let ones = if is_cyclic && is_plain { n - 1.0 } else { 0.0 };
     let transform = (split.layers().iter().map(of_layer).sum::<f64>() - ones) * cost.product;
     let d = split.base() as f64;
@@ -129,5 +129,5 @@ pub(crate) fn slots_per_item(job: &Job, limits: &Limits) -> Option<f64> {
         Op::Mul => 3.0 * transform + values,
         _ => return None,
     };
-    Some(row * job.ring.basis().len() as f64)
+    Some(row * job.poly.basis().len() as f64)
 }

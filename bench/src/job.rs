@@ -1,13 +1,13 @@
 //! The options that make a ring and an operation a job.
 
 use clap::Args;
-use ringforge::{Job, Op, Order, Ring};
+use ringforge::{Job, Op, Order, PolyType};
 
 /// A ring and an operation, where both are asked for.
 #[derive(Debug, Args)]
 pub(crate) struct Asked {
     /// The ring, such as 3457:x^768-x^384+1 or 0x3ffc0001,0x3fed0001:x^1024+1; @ROOT at the end names a root of unity.
-    ring: Ring,
+    ring: PolyType,
     /// The operation: forward, inverse, point_mul, mul_add, mul, compose, decompose, convert, convert_centred or
     /// convert_fast.
     op: Op,
@@ -27,7 +27,7 @@ impl Asked {
 pub(crate) struct Shape {
     /// The ring that a conversion goes to.
     #[arg(long, value_name = "RING")]
-    to: Option<Ring>,
+    to: Option<PolyType>,
     /// Order of the values: tree or natural.
     #[arg(long, default_value = "tree", value_parser = order)]
     order: Order,
@@ -56,7 +56,7 @@ pub(crate) fn with_op(job: &Job, op: Op) -> Job {
 
 impl Shape {
     /// The job.
-    pub(crate) fn job(&self, ring: &Ring, op: Op) -> Job {
+    pub(crate) fn job(&self, ring: &PolyType, op: Op) -> Job {
         let mut job = Job::new(ring, op).order(self.order);
         (job.depth, job.in_place, job.target) = (self.depth, self.in_place, self.to.clone());
         job

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
 use ringforge::split::Split;
 use ringforge::testkit::{Random, naive};
-use ringforge::{Job, Op, Order, Ring, U256, Width};
+use ringforge::{Job, Op, Order, PolyType, U256, Width};
 
 /// Coefficient products of an item that the oracle takes in full; more of a product in rings with longer quotients than
 /// x^n − c, whose places have no short formula.
@@ -18,7 +18,7 @@ const SAMPLED_PRODUCTS: usize = 2 << 20;
 /// Whether one item of a job's result is right by the definition: all of it where that takes few products, else in random
 /// places of each limb. Operands go by the order of their names.
 pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut Random) -> Result<bool> {
-    let ring = &job.ring;
+    let ring = &job.poly;
     let (limbs, n) = (ring.basis().len(), ring.degree());
     let count = (SAMPLED_PRODUCTS / limbs / n).clamp(2, 64);
     if let ([from], Op::Compose | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast) =
@@ -33,7 +33,7 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
     let operands: Vec<Vec<U256>> = operands.iter().map(|operand| plain(operand)).collect();
     let result = plain(result);
     if let ([a, b], Op::Mul) = (&operands[..], job.op) {
-        let is_binomial = ring.quotient().tail(&ring.basis()[0]).len() == 1;
+        let is_binomial = ring.ring().quotient().tail(&ring.basis()[0]).len() == 1;
         return if is_full || !is_binomial && products <= MOST_PRODUCTS {
             Ok(naive::mul(ring, a, b) == result)
         } else {
@@ -57,21 +57,21 @@ pub(crate) fn agrees(job: &Job, operands: &[&[u8]], result: &[u8], random: &mut 
 /// Whether `values` of the element `a` are right in this many random places of each row: residues modulo the leaves
 /// x^d − β, by putting β for x^d.
 fn places_agree(
-    ring: &Ring,
+    ring: &PolyType,
     split: &Split,
     order: Order,
     [a, values]: [&[U256]; 2],
     count: usize,
     random: &mut Random,
 ) -> bool {
-    let (n, d) = (split.ring().degree(), split.base());
+    let (n, d) = (split.poly().degree(), split.base());
     let places = (order == Order::Natural).then(|| split.natural_places());
     let leaves: Vec<usize> = (0..count).map(|_| random.below(split.leaves())).collect();
     let rows = a.par_chunks_exact(n).zip(values.par_chunks_exact(n)).enumerate();
     let right = |(row, (a, values)): (usize, (&[U256], &[U256]))| {
         let q = &ring.basis()[row];
         leaves.iter().all(|&leaf| {
-            let beta = split.leaf_constant(ring.row_moduli()[row], leaf).unwrap_or_default();
+            let beta = split.leaf_constant(ring.limb_moduli()[row], leaf).unwrap_or_default();
             let mut residue = vec![U256::ZERO; d];
             for coefficients in a.chunks_exact(d).rev() {
                 residue.iter_mut().zip(coefficients).for_each(|(r, c)| *r = q.add(&q.mul(r, &beta), c));
@@ -85,11 +85,11 @@ fn places_agree(
 
 /// Whether coefficients of the product of a and b are right in this many random places of each row, for f = x^n − c:
 /// coefficient k is Σ a_i b_j over i + j = k and c Σ a_i b_j over i + j = n + k.
-fn product_agrees(ring: &Ring, [a, b, product]: [&[U256]; 3], count: usize, random: &mut Random) -> Result<bool> {
+fn product_agrees(ring: &PolyType, [a, b, product]: [&[U256]; 3], count: usize, random: &mut Random) -> Result<bool> {
     let n = ring.degree();
     let places: Vec<usize> = (0..count).map(|_| random.below(n)).collect();
     for (row, q) in ring.basis().iter().enumerate() {
-        let tail = ring.quotient().tail(q);
+        let tail = ring.ring().quotient().tail(q);
         let (exponent, c) = tail.first().context("a quotient of one term")?;
         ensure!(tail.len() == 1 && *exponent == 0, "{ring} is too large to be checked");
         let [a, b, product] = [a, b, product].map(|element| &element[row * n..][..n]);
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn it_agrees_with_all_places_and_notices_one() -> Result<()> {
         for text in ["12289,40961:x^64+1", "3329:x^256+1", "12289:x^16-7"] {
-            let ring: Ring = text.parse()?;
+            let ring: PolyType = text.parse()?;
             let size = ring.bytes();
             let bytes = testkit::residues(&ring, 1, 2);
             let [a, b] = [&bytes[..size], &bytes[size..]].map(|bytes| naive::to_plain(&ring, bytes));
@@ -135,7 +135,7 @@ mod tests {
                 }
             }
         }
-        let sparse: Ring = "65537:x^5-3x^2+1".parse()?;
+        let sparse: PolyType = "65537:x^5-3x^2+1".parse()?;
         let zeros = [U256::ZERO; 5];
         assert!(product_agrees(&sparse, [&zeros; 3], 1, &mut Random::new(3)).is_err());
         Ok(())

@@ -7,7 +7,7 @@ use clap::Args;
 use comfy_table::Table;
 use ringforge::kernels::{Kernel, Role, Sharing};
 use ringforge::split::Split;
-use ringforge::{Buffer, Job, Limits, Op, Program, Ring};
+use ringforge::{Buffer, Job, Limits, Op, PolyType, Program};
 
 use crate::bench::{self, Bench, Common, Selected};
 use crate::devices::Choice;
@@ -49,7 +49,7 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options, choice: Choice, json: bool) -> Result<bool> {
     let Options { what, op, shape, out, common } = options;
     let device = common.device(choice)?;
-    let selected = match what.parse::<Ring>() {
+    let selected = match what.parse::<PolyType>() {
         Ok(_) => Selected::own(what, op.parse::<Op>()?, shape, &common.batch)?,
         Err(_) => Selected::named(&common.scope(&device, false), what, op)?,
     };
@@ -154,7 +154,7 @@ fn slots(job: &Job, kernel: &dyn Kernel, limits: &Limits) -> Option<f64> {
         Some(to.parse::<f64>().ok()? - from.parse::<f64>().ok()?)
     });
     // where a kernel has some of the layers, they are taken to be alike
-    let depth = f64::from(Split::of(&job.ring, job.depth).map_or(1, |split| split.depth()));
+    let depth = f64::from(Split::of(&job.poly, job.depth).map_or(1, |split| split.depth()));
     match kernel.name() {
         "forward" | "inverse" => Some(of(Op::Forward)? * layers.unwrap_or(depth) / depth),
         "ring_mul" => of(Op::Mul),
@@ -214,7 +214,7 @@ fn limited_by(step: &Step, limits: &Limits) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Modulus, Planner};
+    use ringforge::{Modulus, Planner, Ring};
 
     use super::*;
 
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn multiplications_of_kernels_are_those_of_the_job() -> Result<()> {
         let limits = Limits::h200();
-        let ring = Ring::rns(1 << 16, &Modulus::ntt_primes(1 << 17, 60, 2)?)?;
+        let ring = PolyType::from(Ring::rns(1 << 16, &Modulus::ntt_primes(1 << 17, 60, 2)?)?);
         let job = Job::new(&ring, Op::Forward);
         let plan = Planner::new(limits.clone()).plan(&job)?;
         assert!(plan.kernels().len() > 1);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use ringforge::{Plan, Ring};
+use ringforge::{Plan, PolyType};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
@@ -166,7 +166,8 @@ impl Measurement {
     }
 
     /// In this ring.
-    pub(crate) fn in_ring(self, ring: &Ring) -> Self {
+    pub(crate) fn in_ring(self, ring: impl Into<PolyType>) -> Self {
+        let ring = ring.into();
         let (n, limbs) = (Some(ring.degree()), Some(ring.basis().len()));
         Self { ring: Some(ring.to_string()), n, limbs, ..self }
     }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use ringforge::testkit::{self, Named, Random};
-use ringforge::{Job, Modulus, Op, Result, Ring, U256, Width};
+use ringforge::{Job, Modulus, Op, PolyType, Result, U256, Width};
 
 use crate::memory;
 
@@ -11,7 +11,7 @@ const SHARE_BYTES: usize = 1 << 20;
 
 /// `batch` elements of a ring. The first `edges` of them mix random residues and those at which reductions change
 /// course; the others are uniformly random.
-pub(crate) fn elements(ring: &Ring, seed: u64, edges: usize, batch: usize) -> Result<Vec<u8>> {
+pub(crate) fn elements(ring: &PolyType, seed: u64, edges: usize, batch: usize) -> Result<Vec<u8>> {
     memory::fits(batch, ring.bytes())?;
     let row_bytes = ring.degree() * ring.width().bytes();
     let mut bytes = vec![0; batch * ring.bytes()];
@@ -30,7 +30,7 @@ pub(crate) fn elements(ring: &Ring, seed: u64, edges: usize, batch: usize) -> Re
 /// The operands of a transform or a product, by name; values are residues like any others.
 pub(crate) fn operands(job: &Job, random: &mut Random, edges: usize, batch: usize) -> Result<Named> {
     let names = if job.op == Op::Mul { &["a", "b"][..] } else { &["from"] };
-    names.iter().map(|name| Ok(((*name).into(), elements(&job.ring, random.bits(), edges, batch)?))).collect()
+    names.iter().map(|name| Ok(((*name).into(), elements(&job.poly, random.bits(), edges, batch)?))).collect()
 }
 
 /// `batch` items of random bytes.

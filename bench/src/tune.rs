@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::Args;
 use ringforge::tuning::{Choice as Way, Tuning};
-use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Ring};
+use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Ring};
 
 use crate::bench::suites::{Figure, Kind, Suite};
 use crate::bench::{Bench, Common, table};
@@ -91,9 +91,11 @@ const BLS12_381: &str = "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfefffff
 fn jobs(filter: &str, quick: bool, limits: &Limits) -> Result<Vec<(Job, usize)>> {
     let mut jobs = Vec::new();
     for (kind, _) in JOBS.iter().filter(|(_, is_quick)| *is_quick || !quick) {
-        let ring: Ring = match kind {
+        let ring: PolyType = match kind {
             Small(text) => text.parse()?,
-            Rns(log_n, bits) => Ring::rns(1 << log_n, &Modulus::ntt_primes(2 << log_n, *bits, MODULI)?)?,
+            Rns(log_n, bits) => {
+                PolyType::from(Ring::rns(1 << log_n, &Modulus::ntt_primes(2 << log_n, *bits, MODULI)?)?)
+            }
             Proof(log_n) => format!("{BLS12_381}:x^{}-1", 1u64 << log_n).parse()?,
         };
         let (order, batch) = match kind {

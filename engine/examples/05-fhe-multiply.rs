@@ -5,7 +5,7 @@
 //! `cargo run --release -p ringforge --example 05-fhe-multiply`
 
 use ringforge::kernels::Distribution::{self, Ternary, Uniform};
-use ringforge::{Content, Draws, Engine, Job, Modulus, Op, Result, Ring, U256, Value};
+use ringforge::{Draws, Engine, Job, Modulus, Op, Result, Ring, U256, Value};
 
 const N: usize = 4096;
 const ERROR: Distribution = Distribution::Gaussian { sigma: 3.2 };
@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     let [d0, d1, d2] = [scaled(a0 * b0), scaled(a0.mul_add(b1, a1 * b0)), scaled(a1 * b1)];
     // decryption: (d2 s + d1) s + d0 is Q/T m plus noise; times T/Q, rounded, modulo T
     let phase = (d2 * s + d1) * s + d0;
-    let both = Content::Coefficients(Ring::rns(N, &[plain.basis(), ring.basis()].concat())?);
+    let both = Ring::rns(N, &[plain.basis(), ring.basis()].concat())?;
     p.output("product", p.join(both, &[to(&plain, Op::Convert, phase, &ring), phase]).scale(&[t]).divide_round(3));
     let program = engine.compile(p)?;
 

@@ -5,7 +5,7 @@
 //!
 //! `cargo run --release -p ringforge --example 06-key-switch`
 
-use ringforge::{Content, Engine, Modulus, Order, Pipeline, Program, Result, Ring, U256, Value};
+use ringforge::{Engine, Modulus, Order, Pipeline, PolyType, Program, Result, Ring, U256, Value};
 
 const N: usize = 4096;
 /// Primes of Q in a digit, which are as many as P has, and digits.
@@ -13,25 +13,20 @@ const ALPHA: usize = 3;
 const DIGITS: usize = 4;
 const LIMBS: usize = ALPHA * DIGITS;
 
-fn evaluations(ring: &Ring) -> Content {
-    Content::Evaluations { ring: ring.clone(), depth: N.ilog2(), order: Order::Tree }
-}
-
 /// The digits of d, raised to Q·P; their inner products with the two sets of keys; these divided by P: c0 and c1.
-fn key_switch(engine: &Engine, q: &Ring, qp: &Ring) -> Result<Program> {
+fn key_switch(engine: &Engine, q: &PolyType, qp: &PolyType) -> Result<Program> {
     let p = engine.pipeline("key switch");
-    let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(evaluations(&qp.side_by_side(2 * DIGITS)?));
-    let digits = p.elements("d", evaluations(q)).raise(ALPHA, qp);
+    let keys = p.shared("keys", 2 * DIGITS * qp.bytes()).holding(qp.vector(2 * DIGITS)?);
+    let digits = p.elements("d", q).raise(ALPHA, qp);
     p.output("c", digits.inner_product(qp, keys, 2).divide_round(ALPHA));
     engine.compile(p)
 }
 
 /// Keys for s' under s: for digit j, a_j at random and b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of that
 /// digit and 0 modulo the others. All b_j, then all a_j.
-fn make_keys<'p>(p: &'p Pipeline, qp: &Ring) -> Result<Value<'p>> {
+fn make_keys<'p>(p: &'p Pipeline, qp: &PolyType) -> Result<Value<'p>> {
     let [s, other, noise] = ["s", "s'", "noise"].map(|name| p.coefficients(name, qp).forward());
-    let all = qp.side_by_side(DIGITS)?;
-    let a = p.elements("a", evaluations(&all));
+    let a = p.elements("a", qp.vector(DIGITS)?);
     let product = qp.basis()[LIMBS..].iter().fold(U256::ONE, |product, q| product.wrapping_mul(&q.value()));
     let part = |j: usize, limb: usize| if limb / ALPHA == j { product } else { U256::ZERO };
     let of = |j: usize| a.limbs(j * qp.basis().len()..(j + 1) * qp.basis().len());
@@ -40,14 +35,16 @@ fn make_keys<'p>(p: &'p Pipeline, qp: &Ring) -> Result<Value<'p>> {
         noise - of(j) * s + other.scale(&numbers)
     });
     let parts: Vec<Value<'_>> = b.chain((0..DIGITS).map(of)).collect();
-    Ok(p.join(evaluations(&qp.side_by_side(2 * DIGITS)?), &parts))
+    Ok(p.join(qp.vector(2 * DIGITS)?, &parts))
 }
 
 fn main() -> Result<()> {
     let engine = Engine::best();
     println!("on {}", engine.device());
     let primes = Modulus::ntt_primes(2 * N as u64, 50, LIMBS + ALPHA)?;
-    let (q, qp) = (Ring::rns(N, &primes[..LIMBS])?, Ring::rns(N, &primes)?);
+    // elements of both as evaluations
+    let values = |basis| PolyType::from(Ring::rns(N, basis)?).evaluations(Order::Tree);
+    let (q, qp) = (values(&primes[..LIMBS])?, values(&primes)?);
 
     let p = engine.pipeline("keys");
     p.output("keys", make_keys(&p, &qp)?);
@@ -55,7 +52,7 @@ fn main() -> Result<()> {
     let switch = key_switch(&engine, &q, &qp)?;
     println!("{}", switch.plan());
     let p = engine.pipeline("what is left of c0 + c1 s - d s'");
-    let (c, d) = (p.elements("c", evaluations(&q.side_by_side(2)?)), p.elements("d", evaluations(&q)));
+    let (c, d) = (p.elements("c", q.vector(2)?), p.elements("d", &q));
     let [c0, c1] = [0..LIMBS, LIMBS..2 * LIMBS].map(|limbs| c.limbs(limbs));
     let [s, other] = ["s", "s'"].map(|name| p.coefficients(name, &qp).limbs(0..LIMBS).forward());
     p.output("noise", (c0 + c1 * s - d * other).inverse());

@@ -8,7 +8,7 @@ use ringforge_cpu::Limbs;
 
 use crate::limits::Limits;
 use crate::modulus::{Modulus, limbs, value};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::ring::split::Split;
 
 pub use descriptor::Cost;
@@ -79,7 +79,8 @@ modulus_types! {
 impl Arithmetic {
     /// The fastest that serves every modulus of the ring at the ring's width, whatever it splits into.
     #[must_use]
-    pub fn of(ring: &Ring) -> Self {
+    pub fn of(ring: impl Into<PolyType>) -> Self {
+        let ring = &ring.into().coefficients();
         let serves = |arithmetic: &Self| match arithmetic.descriptor().serves {
             Serves::Rings { serves, .. } => serves(ring),
             Serves::Binary { .. } => false,
@@ -93,7 +94,7 @@ impl Arithmetic {
     }
 
     /// What it is on the CPU: one for GPUs alone gives way to what serves the ring in general.
-    pub(crate) fn on_cpu(self, ring: &Ring) -> Self {
+    pub(crate) fn on_cpu(self, ring: &PolyType) -> Self {
         if self.is_on_cpu() { self } else { Self::of(ring) }
     }
 
@@ -107,12 +108,13 @@ impl Arithmetic {
     /// It serves rings that split by layers of two down to degree 1. Rings that accept any word take no doubles, into which
     /// not every word of 64 bits fits.
     #[must_use]
-    pub fn of_device(ring: &Ring, limits: &Limits) -> Self {
+    pub fn of_device(ring: impl Into<PolyType>, limits: &Limits) -> Self {
+        let ring = &ring.into().coefficients();
         Self::all_of_device(ring, limits).next().unwrap_or(Self::of(ring))
     }
 
     /// All that serve such kernels on such a device, the fastest first as far as can be known without measuring.
-    pub fn all_of_device(ring: &Ring, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
+    pub fn all_of_device(ring: &PolyType, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
         let others = |faster: bool| {
             let serves = move |arithmetic: &Self| match arithmetic.descriptor().serves {
                 Serves::Binary { is_faster, .. } => is_faster(ring, limits) == Some(faster),
@@ -176,7 +178,7 @@ impl Arithmetic {
     }
 
     /// Whether a kernel of some of the layers of this ring leaves residues as they are for the next one.
-    pub(crate) fn hands_on(self, ring: &Ring) -> bool {
+    pub(crate) fn hands_on(self, ring: &PolyType) -> bool {
         self.descriptor().hands_on && ring.width().bytes() == self.word_bytes()
     }
 
@@ -224,7 +226,7 @@ impl Arithmetic {
     }
 
     /// What a CPU computes with in the ring.
-    pub(crate) fn of_cpu(self, ring: &Ring) -> &'static dyn ringforge_cpu::Arithmetic {
+    pub(crate) fn of_cpu(self, ring: &PolyType) -> &'static dyn ringforge_cpu::Arithmetic {
         match self.on_cpu(ring).descriptor().serves {
             Serves::Rings { on_cpu, .. } => on_cpu(ring),
             Serves::Binary { .. } => ringforge_cpu::MOD256,
@@ -242,7 +244,7 @@ impl Arithmetic {
     }
 
     /// The bytes of known factors in a table, from the words of a CPU.
-    pub(crate) fn factors(self, ring: &Ring, q: &Modulus, words: &[Limbs]) -> Vec<u8> {
+    pub(crate) fn factors(self, ring: &PolyType, q: &Modulus, words: &[Limbs]) -> Vec<u8> {
         let Serves::Binary { factor, .. } = self.descriptor().serves else {
             return self.of_cpu(ring).factors(&self.modulus(q), words);
         };
@@ -262,7 +264,8 @@ impl Arithmetic {
     /// a plain value. The reduction divides by a power of two (Montgomery); a product of residues that are stored times R
     /// has one R too many.
     #[must_use]
-    pub fn product_factor(self, ring: &Ring, q: &Modulus) -> U256 {
+    pub fn product_factor(self, ring: impl Into<PolyType>, q: &Modulus) -> U256 {
+        let ring = &ring.into().coefficients();
         let divisor = descriptor::power_of_two(q, self.descriptor().product_bits);
         // R is a power of two where q is odd, and else 1
         let inverse = q.inverse(&ring.radix(q)).unwrap_or(U256::ONE);
@@ -270,7 +273,7 @@ impl Arithmetic {
     }
 
     /// Whether that factor is not 1.
-    pub(crate) fn has_product_factor(self, ring: &Ring) -> bool {
+    pub(crate) fn has_product_factor(self, ring: &PolyType) -> bool {
         self.descriptor().product_bits != ring.radix_bits()
     }
 

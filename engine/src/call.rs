@@ -16,7 +16,7 @@ use crate::program::{Place, Program, check_size, mismatch};
 /// # use ringforge::{Engine, Job, Op, Ring};
 /// # let (engine, ring) = (Engine::cpu(), "17:x^4+1".parse::<Ring>()?);
 /// let (program, stream) = (engine.program(&Job::new(&ring, Op::Mul))?, engine.stream()?);
-/// let a = stream.upload_coefficients(&ring, &[1u16, 2, 3, 4])?;
+/// let a = stream.upload_elements(&ring, &[1u16, 2, 3, 4])?;
 /// let mut square = engine.device().buffer(ring.bytes())?;
 /// program.on(stream, 1).input("a", &a).input("b", &a).output("product", &mut square).run()?;
 /// # assert_eq!(stream.download::<u16>(&square)?, [10, 14, 11, 3]);

@@ -21,8 +21,8 @@ use crate::limits::Limits;
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::planner::Planner;
+use crate::poly::PolyType;
 use crate::program::Program;
-use crate::ring::Ring;
 use crate::tuning::Tuning;
 
 pub use elements::Elements;
@@ -250,35 +250,37 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Split::of`](crate::split::Split::of) where the ring has no transform.
-    pub fn ntt(&self, ring: &Ring) -> Result<Ntt> {
-        Ntt::new(self, ring)
+    pub fn ntt(&self, of: impl Into<PolyType>) -> Result<Ntt> {
+        Ntt::new(self, &of.into().coefficients())
     }
 
     /// Products of ring elements, coefficients in and out, in host memory: as many as there are elements, one after another,
-    /// in `a` and `b`, with residues in the ring's [form](Ring::form).
+    /// in `a` and `b`, with residues in the ring's [form](PolyType::form).
     ///
     /// # Errors
     /// [`Error::Argument`] with the argument's name: [`Error::Mismatch`] for numbers of another width than the ring's residues,
     /// [`Error::Length`] for other than whole elements and for batches of different lengths, [`Error::NotReduced`]. As
     /// [`Engine::program`] and [`HostCall::run`](crate::run::HostCall::run).
-    pub fn mul<T: Pod>(&self, ring: &Ring, a: &[T], b: &[T]) -> Result<Vec<T>> {
-        checked(ring, "a", a)?;
-        checked(ring, "b", b)?;
-        self.mul_unchecked(ring, a, b)
+    pub fn mul<T: Pod>(&self, of: impl Into<PolyType>, a: &[T], b: &[T]) -> Result<Vec<T>> {
+        let poly = of.into();
+        checked(&poly, "a", a)?;
+        checked(&poly, "b", b)?;
+        self.mul_unchecked(poly, a, b)
     }
 
     /// The same for residues that are known to be below their moduli: where one is not, its product means nothing (unless the
-    /// ring [accepts any word](Ring::accepts_any_word)).
+    /// ring [accepts any word](PolyType::accepts_any_word)).
     ///
     /// # Errors
     /// As [`Engine::mul`], but for [`Error::NotReduced`].
-    pub fn mul_unchecked<T: Pod>(&self, ring: &Ring, a: &[T], b: &[T]) -> Result<Vec<T>> {
-        let batch = elements_of(ring, "a", a)?;
+    pub fn mul_unchecked<T: Pod>(&self, poly: impl Into<PolyType>, a: &[T], b: &[T]) -> Result<Vec<T>> {
+        let poly = poly.into();
+        let batch = elements_of(&poly, "a", a)?;
         if b.len() != a.len() {
             return Err(of("b", Error::Length { what: "numbers, as many as a has", expected: a.len(), got: b.len() }));
         }
         let mut product = vec![T::zeroed(); a.len()];
-        let program = self.program(&Job::new(ring, Op::Mul))?;
+        let program = self.program(&Job::new(poly, Op::Mul))?;
         program.on_host(batch).input("a", a).input("b", b).output("product", &mut product).run()?;
         Ok(product)
     }
@@ -297,8 +299,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Argument`] as [`Engine::mul`]; [`Error::OutOfMemory`]; [`Error::Driver`].
-    pub fn upload<T: Pod>(&self, ring: &Ring, coefficients: &[T]) -> Result<Elements> {
-        Elements::upload(self, ring, coefficients)
+    pub fn upload<T: Pod>(&self, of: impl Into<PolyType>, coefficients: &[T]) -> Result<Elements> {
+        Elements::upload(self, of.into().coefficients(), coefficients)
     }
 
     /// The stream on which [`Elements`] are worked on.
@@ -330,13 +332,13 @@ fn of(name: &'static str, error: Error) -> Error {
 }
 
 /// How many elements of a ring an argument has, all of whose words are such as the ring accepts.
-fn checked<T: Pod>(ring: &Ring, name: &'static str, numbers: &[T]) -> Result<usize> {
+fn checked<T: Pod>(ring: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
     let batch = elements_of(ring, name, numbers)?;
     ring.check(numbers).map_err(|error| of(name, error)).map(|()| batch)
 }
 
 /// How many elements of a ring an argument has.
-fn elements_of<T: Pod>(ring: &Ring, name: &'static str, numbers: &[T]) -> Result<usize> {
+fn elements_of<T: Pod>(ring: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
     let (width, size) = (ring.width().bytes(), ring.bytes());
     if size_of::<T>() != width {
         let expected = format!("{width} bytes for {ring}");

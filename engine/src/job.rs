@@ -6,7 +6,7 @@ use crypto_bigint::U256;
 
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
-use crate::ring::Ring;
+use crate::poly::{Order, PolyType};
 
 /// An operation. The plan that it leads to has these arguments, each one element of the ring per item:
 ///
@@ -40,7 +40,7 @@ pub enum Op {
     /// From integers to RNS rows: n integers of ⌈bits(Q)/64⌉ 64-bit limbs, least significant first, of any value.
     Decompose,
     /// From the rows of one RNS basis to those of another one, the job's [target](Job::to): the integer in [0, Q) that the
-    /// rows stand for, modulo each modulus of the target. Exact whatever the value. Elements [side by side](Ring::side_by_side) are converted
+    /// rows stand for, modulo each modulus of the target. Exact whatever the value. Elements in a [vector](PolyType::vector) are converted
     /// one after another, as by the operations below.
     Convert,
     /// The same for the integer in (−Q/2, Q/2].
@@ -94,25 +94,6 @@ impl core::str::FromStr for Op {
     }
 }
 
-/// The order of a transform's values: of those that a forward transform leaves, and those that an inverse one takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Order {
-    /// Leaves in the order of the splitting tree, left child first: bit-reversed order where every radix is 2. The fastest.
-    #[default]
-    Tree,
-    /// Leaves x^d − root^e by ascending e: a cyclic transform gives a(root^i) at i, a negacyclic one a(root^(2i+1)).
-    Natural,
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tree => "tree order",
-            Self::Natural => "natural order",
-        })
-    }
-}
-
 /// How large the operands of a product may be: absolute values of their centred representatives.
 ///
 /// Small bounds save auxiliary primes where a product needs the lift, in rings of plain residues ([`Form`](crate::Form)). Operands beyond the bounds give wrong products.
@@ -137,7 +118,7 @@ pub struct Bounds {
 #[non_exhaustive]
 pub struct Job {
     /// The ring.
-    pub ring: Ring,
+    pub poly: PolyType,
     /// The operation.
     pub op: Op,
     /// Order of the values.
@@ -147,7 +128,7 @@ pub struct Job {
     /// Bounds on the operands of a product.
     pub bounds: Bounds,
     /// The ring to which a conversion goes.
-    pub target: Option<Ring>,
+    pub target: Option<PolyType>,
     /// What coefficients that an inverse transform leaves are times.
     pub scale: Option<U256>,
     /// Whether a transform overwrites its input.
@@ -162,9 +143,9 @@ impl Job {
 
     /// The operation with defaults for everything else: tree order, full depth, no promise about operands, out of place.
     #[must_use]
-    pub fn new(ring: &Ring, op: Op) -> Self {
+    pub fn new(of: impl Into<PolyType>, op: Op) -> Self {
         Self {
-            ring: ring.clone(),
+            poly: of.into().coefficients(),
             op,
             order: Order::Tree,
             depth: None,
@@ -208,8 +189,8 @@ impl Job {
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     #[must_use]
-    pub fn to(mut self, target: &Ring) -> Self {
-        self.target = Some(target.clone());
+    pub fn to(mut self, target: impl Into<PolyType>) -> Self {
+        self.target = Some(target.into().coefficients());
         self
     }
 
@@ -250,7 +231,7 @@ impl Job {
 
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.op, self.ring)?;
+        write!(f, "{} {}", self.op, self.poly)?;
         if let Some(target) = &self.target {
             write!(f, " to {target}")?;
         }

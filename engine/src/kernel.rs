@@ -13,9 +13,8 @@ use bytemuck::{Pod, PodCastError};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-use crate::job::Order;
 use crate::limits::Limits;
-use crate::ring::Ring;
+use crate::poly::{Order, PolyType};
 use crate::ring::split::Split;
 use crate::source::Source;
 use crate::table::Table;
@@ -374,7 +373,7 @@ pub trait Kernel: Debug + Send + Sync {
 
     /// Of an element-wise step, the ring of the elements that are its first ports, and what it makes of them.
     #[doc(hidden)]
-    fn combination(&self) -> Option<(&Ring, &Combination)> {
+    fn combination(&self) -> Option<(&PolyType, &Combination)> {
         None
     }
 

@@ -5,12 +5,13 @@ use core::fmt;
 use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
-use crate::job::{Job, Op, Order};
+use crate::job::{Job, Op};
 use crate::kernels::interleave::Interleave;
 use crate::memory::ALIGNMENT;
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::planner::Planner;
+use crate::poly::{Order, PolyType};
 use crate::ring::split::{Layer, Split};
 use crate::ring::{Quotient, Ring};
 
@@ -50,7 +51,7 @@ pub enum Placement {
 #[derive(Debug, Clone)]
 pub struct LongPlan {
     planner: Planner,
-    ring: Ring,
+    ring: PolyType,
     split: Split,
     devices: usize,
     rows: usize,
@@ -67,8 +68,9 @@ impl LongPlan {
     /// [`Error::Unsupported`] for a ring of several moduli, or whose quotient is not x^n − c; for another number of devices
     /// than a power of two up to 16; where the ring is too short for so many, or does not split so far. As
     /// [`Split::of`].
-    pub fn new(planner: &Planner, ring: &Ring, devices: usize) -> Result<Self> {
-        let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), ring, why);
+    pub fn new(planner: &Planner, of: impl Into<PolyType>, devices: usize) -> Result<Self> {
+        let ring = of.into();
+        let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), &ring, why);
         ring.check_single(format!("a transform over {devices} devices"))?;
         if ring.basis().len() > 1 {
             return Err(refused("it has several rows, of which each device can take some"));
@@ -80,7 +82,7 @@ impl LongPlan {
         if !devices.is_power_of_two() || devices > MOST_ROWS {
             return Err(refused("their number is no power of two up to 16"));
         }
-        let (planner, ring, split) = (planner.clone(), ring.clone(), Split::of(ring, None)?);
+        let (planner, split) = (planner.clone(), Split::of(&ring, None)?);
         let (coefficients, values) = (Placement::Native, Placement::Native);
         let plans = [const { None }; 3];
         let plan = Self { planner, ring, split, devices, rows: 1, coefficients, values, plans };
@@ -133,7 +135,7 @@ impl LongPlan {
 
     /// The ring.
     #[must_use]
-    pub fn ring(&self) -> &Ring {
+    pub fn poly(&self) -> &PolyType {
         &self.ring
     }
 
@@ -180,7 +182,7 @@ impl LongPlan {
     ///
     /// # Errors
     /// [`Error::TooLarge`] for a row that is not there.
-    pub fn row_ring(&self, row: usize) -> Result<Ring> {
+    pub fn row_type(&self, row: usize) -> Result<PolyType> {
         let limit = self.rows() - 1;
         if row > limit {
             return Err(Error::TooLarge { what: "the number of a row", limit, got: row });
@@ -193,18 +195,18 @@ impl LongPlan {
     }
 
     /// The ring of a part of a device's columns: of the first layers alone.
-    pub(crate) fn column_ring(&self) -> Result<Ring> {
+    pub(crate) fn column_type(&self) -> Result<PolyType> {
         let ([start, step], q) = (self.roots(), &self.ring.moduli()[0]);
         let [start, step] = [start, step].map(|root| q.pow(&root, &U256::from(self.rows() as u64)));
         self.with(self.ring.degree() / self.rows(), start, step)
     }
 
     /// The ring modulo x^degree − c whose leaves are x^d − start·step^e, its residues stored alike.
-    fn with(&self, degree: usize, start: U256, step: U256) -> Result<Ring> {
+    fn with(&self, degree: usize, start: U256, step: U256) -> Result<PolyType> {
         let q = self.ring.moduli()[0];
         let c = q.pow(&start, &U256::from((degree / self.split.base()) as u64));
         let ring = Ring::new(&[q], Quotient::Binomial { n: degree, c })?.with_roots(&[start])?.with_steps(&[step])?;
-        let ring = ring.with_form(self.ring.form())?;
+        let ring = PolyType::from(ring).with_form(self.ring.form())?;
         Ok(if self.ring.accepts_any_word() { ring.accepting_any_word() } else { ring })
     }
 
@@ -218,7 +220,7 @@ impl LongPlan {
         if self.rows() == 1 {
             return Ok(places);
         }
-        let split = Split::of(&self.column_ring()?, Some(self.column_layers()))?;
+        let split = Split::of(&self.column_type()?, Some(self.column_layers()))?;
         split.natural_places().into_iter().enumerate().for_each(|(place, row)| places[row] = place);
         Ok(places)
     }
@@ -230,12 +232,12 @@ impl LongPlan {
     /// The job on columns, of which a single row has none.
     pub(crate) fn of_columns(&self, op: Op) -> Result<Option<Job>> {
         let job = |ring| Job::new(&ring, op).depth(self.column_layers()).in_place();
-        if self.rows() == 1 { Ok(None) } else { self.column_ring().map(|ring| Some(job(ring))) }
+        if self.rows() == 1 { Ok(None) } else { self.column_type().map(|ring| Some(job(ring))) }
     }
 
     /// The job on a row.
     pub(crate) fn of_row(&self, op: Op, row: usize) -> Result<Job> {
-        Ok(Job::new(&self.row_ring(row)?, op).order(Order::Natural).in_place())
+        Ok(Job::new(&self.row_type(row)?, op).order(Order::Natural).in_place())
     }
 
     /// The plan that makes a part of a block of pieces of all rows, or the other way round.

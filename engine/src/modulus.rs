@@ -13,7 +13,7 @@ mod roots;
 /// The word in which a residue is stored, alike on the CPU and on a GPU; 256-bit residues are four 64-bit limbs, least
 /// significant first.
 ///
-/// Residues are in [0, q). Unless the ring says otherwise (`Ring::with_form`), those of 16, 32 and 64 bits are plain values,
+/// Residues are in [0, q). Unless the ring says otherwise (`PolyType::with_form`), those of 16, 32 and 64 bits are plain values,
 /// and those of 256 bits are in Montgomery form, x·2^256 mod q; modulo an even q, which has no such form, they are plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {

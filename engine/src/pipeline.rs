@@ -13,14 +13,13 @@ use core::panic::Location;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::job::{Job, Order};
+use crate::job::Job;
 use crate::kernel::{Kernel, Port, Role};
 use crate::kernels::{Distribution, sample};
 use crate::limits::Limits;
-use crate::plan::{Content, Plan};
+use crate::plan::Plan;
 use crate::planner::Planner;
-use crate::ring::Ring;
-use crate::ring::split::Split;
+use crate::poly::{Order, PolyType};
 
 use graph::{Graph, Id, Refused};
 
@@ -113,23 +112,23 @@ impl Pipeline {
 
     /// An input of ring elements, one for each item, as coefficients.
     #[track_caller]
-    pub fn coefficients(&self, name: &str, ring: &Ring) -> Value<'_> {
-        self.elements(name, Content::Coefficients(ring.clone()))
+    pub fn coefficients(&self, name: &str, of: impl Into<PolyType>) -> Value<'_> {
+        self.elements(name, of.into().coefficients())
     }
 
     /// An input of ring elements, one for each item, as evaluations in this order.
     #[track_caller]
-    pub fn evaluations(&self, name: &str, ring: &Ring, order: Order) -> Value<'_> {
-        match Split::of(ring, None) {
-            Ok(split) => self.elements(name, Content::Evaluations { ring: ring.clone(), depth: split.depth(), order }),
+    pub fn evaluations(&self, name: &str, of: impl Into<PolyType>, order: Order) -> Value<'_> {
+        match of.into().evaluations(order) {
+            Ok(poly) => self.elements(name, poly),
             Err(error) => self.fail(error),
         }
     }
 
     /// An input of ring elements, one for each item.
     #[track_caller]
-    pub fn elements(&self, name: &str, content: Content) -> Value<'_> {
-        self.value(self.graph.borrow_mut().input(name, Some(content)))
+    pub fn elements(&self, name: &str, of: impl Into<PolyType>) -> Value<'_> {
+        self.value(self.graph.borrow_mut().input(name, Some(of.into())))
     }
 
     /// A kernel's step: `inputs` for the ports that it reads, in their order, but for those of [tables](Kernel::table) of its
@@ -197,14 +196,15 @@ impl Pipeline {
     /// Mistakes, for [`Pipeline::build`] to tell: parameters of a [`Distribution`] that are out of range
     /// ([`Error::Unsupported`]), a key of another size.
     #[track_caller]
-    pub fn sample(&self, ring: &Ring, distribution: Distribution, from: Value<'_>) -> Value<'_> {
+    pub fn sample(&self, of: impl Into<PolyType>, distribution: Distribution, from: Value<'_>) -> Value<'_> {
+        let poly = of.into().coefficients();
         let Some(&[key]) = self.ids(&[from]).as_deref() else { return Value { pipeline: self, id: None } };
         let port = self.graph.borrow().key_port(key);
-        match sample::steps(ring, distribution, port) {
+        match sample::steps(&poly, distribution, port) {
             Ok(steps) => {
                 let from = Value { pipeline: self, id: Some(key) };
                 let then = |value, kernel| self.outputs::<1>(self.dynamic_step(kernel, &[value]))[0];
-                steps.into_iter().fold(from, then).holding(Content::Coefficients(ring.clone()))
+                steps.into_iter().fold(from, then).holding(poly)
             }
             Err(error) => self.fail(error),
         }
@@ -214,22 +214,26 @@ impl Pipeline {
     /// lies there from the start, where it can; views of other values are copied, and so is what the steps that work on it
     /// need in one piece.
     #[track_caller]
-    pub fn join(&self, whole: Content, parts: &[Value<'_>]) -> Value<'_> {
+    pub fn join(&self, whole: impl Into<PolyType>, parts: &[Value<'_>]) -> Value<'_> {
+        let whole = whole.into();
         let Some(ids) = self.ids(parts) else { return Value { pipeline: self, id: None } };
         let mut graph = self.graph.borrow_mut();
         let mut at = 0;
         for &id in &ids {
-            let limbs = graph.content(id).map_or(0, |content| content.ring().basis().len());
+            let limbs = graph.content(id).map_or(0, |content| content.basis().len());
             let wanted = whole.limbs(at..at + limbs);
             at += limbs;
             if graph.content(id).is_none() || graph.content(id) != wanted.as_ref().ok() {
-                let wanted = wanted.map_or_else(|error| error.to_string(), |wanted| wanted.to_string());
-                return self
-                    .fail(self.refused(format!("{} is to be {wanted}, to be joined as {whole}", graph.name(id))));
+                let wanted = wanted.map_or_else(|error| error.to_string(), |wanted| wanted.described());
+                return self.fail(self.refused(format!(
+                    "{} is to be {wanted}, to be joined as {}",
+                    graph.name(id),
+                    whole.described()
+                )));
             }
         }
-        if at != whole.ring().basis().len() {
-            return self.fail(self.refused(format!("{at} limbs are joined as {whole}")));
+        if at != whole.basis().len() {
+            return self.fail(self.refused(format!("{at} limbs are joined as {}", whole.described())));
         }
         let joined = graph.side_by_side(&ids, Some(whole));
         drop(graph);

@@ -1,61 +1,11 @@
 //! Plans: the steps that do a job, as data.
 
 use core::fmt;
-use core::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::job::Order;
 use crate::kernel::{Kernel, Role, Sharing};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::table::Table;
-
-/// What a buffer holds, where that is known; compared when pipelines are built and when programs run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Content {
-    /// Coefficients of elements of a ring.
-    Coefficients(Ring),
-    /// Values of elements of a ring: residues modulo the leaves of a transform with this many layers, in this order.
-    Evaluations {
-        /// The ring.
-        ring: Ring,
-        /// Layers of the transform.
-        depth: u32,
-        /// Order of the leaves.
-        order: Order,
-    },
-}
-
-impl Content {
-    /// The ring.
-    #[must_use]
-    pub fn ring(&self) -> &Ring {
-        match self {
-            Self::Coefficients(ring) | Self::Evaluations { ring, .. } => ring,
-        }
-    }
-
-    /// What some limbs of such elements are.
-    ///
-    /// # Errors
-    /// As [`Ring::limbs`].
-    pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
-        let ring = self.ring().limbs(limbs)?;
-        Ok(match *self {
-            Self::Coefficients(_) => Self::Coefficients(ring),
-            Self::Evaluations { depth, order, .. } => Self::Evaluations { ring, depth, order },
-        })
-    }
-}
-
-impl fmt::Display for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Coefficients(ring) => write!(f, "coefficients in {ring}"),
-            Self::Evaluations { ring, depth, order } => write!(f, "values in {ring} after {depth} layers, {order}"),
-        }
-    }
-}
 
 /// What a kernel's port is bound to.
 #[derive(Debug, Clone)]
@@ -113,9 +63,9 @@ pub struct PlanArg {
     /// Whether it holds [statuses](crate::kernels::Port::status) that the plan does not read: they are 0 before its first step.
     pub status: bool,
     /// What it must hold before the run, where the plan reads it and knows.
-    pub before: Option<Content>,
+    pub before: Option<PolyType>,
     /// What it holds after the run, where the plan writes it and knows.
-    pub after: Option<Content>,
+    pub after: Option<PolyType>,
 }
 
 /// A temporary of a plan: memory that lives for one run, used by one value after another.

@@ -9,11 +9,12 @@ use crypto_bigint::U256;
 
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
-use crate::job::{Job, Op, Order};
+use crate::job::{Job, Op};
 use crate::kernels::{Forward, Inverse, PointMul, RingMul};
 use crate::limits::Limits;
 use crate::pipeline::{Pipeline, Value};
-use crate::plan::{Content, Plan};
+use crate::plan::Plan;
+use crate::poly::{Order, PolyType};
 use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::tuning::Tuning;
@@ -80,27 +81,27 @@ impl Planner {
     /// where a transform is asked for that the ring does not have.
     pub fn plan(&self, job: &Job) -> Result<Plan> {
         if job.in_place && !matches!(job.op, Op::Forward | Op::Inverse) {
-            return Err(Error::unsupported(job.op, &job.ring, "only transforms run in place"));
+            return Err(Error::unsupported(job.op, &job.poly, "only transforms run in place"));
         }
         if job.scale.is_some() && !matches!(job.op, Op::Forward | Op::Inverse) {
-            return Err(Error::unsupported(job.op, &job.ring, "only transforms have a scale"));
+            return Err(Error::unsupported(job.op, &job.poly, "only transforms have a scale"));
         }
         if job.target.is_some() && !matches!(job.op, Op::Convert | Op::ConvertCentred | Op::ConvertFast) {
-            return Err(Error::unsupported(job.op, &job.ring, "only conversions have a target ring"));
+            return Err(Error::unsupported(job.op, &job.poly, "only conversions have a target ring"));
         }
         if matches!(job.op, Op::Mul | Op::PointMul | Op::MulAdd) {
-            job.ring.check_single(job.op)?;
+            job.poly.check_single(job.op)?;
         }
         match job.op {
             Op::Compose | Op::Decompose | Op::Convert | Op::ConvertCentred | Op::ConvertFast => rns::plan(self, job),
-            Op::Mul => match Split::of(&job.ring, job.depth) {
+            Op::Mul => match Split::of(&job.poly, job.depth) {
                 Ok(split) => self.product(job, &split),
                 Err(error) if job.depth.is_some() => Err(error),
                 Err(Error::NotPrime { .. } | Error::NoRoot { .. } | Error::Unsupported { .. }) => lift::mul(self, job),
                 Err(error) => Err(error),
             },
-            Op::Forward | Op::Inverse => self.transform(job, &Split::of(&job.ring, job.depth)?),
-            Op::PointMul | Op::MulAdd => self.pointwise(job, &Split::of(&job.ring, job.depth)?),
+            Op::Forward | Op::Inverse => self.transform(job, &Split::of(&job.poly, job.depth)?),
+            Op::PointMul | Op::MulAdd => self.pointwise(job, &Split::of(&job.poly, job.depth)?),
         }
     }
 
@@ -110,7 +111,7 @@ impl Planner {
             split.check_degree("values in natural order")?;
         }
         let p = Pipeline::new(job.to_string(), self);
-        let (coefficients, values) = (Content::Coefficients(job.ring.clone()), values(job, split));
+        let (coefficients, values) = (job.poly.coefficients(), values(job, split));
         let [name, result] = if job.in_place { ["data"; 2] } else { ["from", "to"] };
         let (from, to, transform): (_, _, Transform) = match job.op {
             Op::Inverse => (values, coefficients, inverse),
@@ -129,7 +130,7 @@ impl Planner {
         &self,
         p: &'p Pipeline,
         (job, split): (&Job, &Split),
-        content: &Content,
+        content: &PolyType,
         values: [Value<'p>; N],
         make: impl Fn(&Split, [Value<'p>; N]) -> Value<'p>,
     ) -> Result<Value<'p>> {
@@ -147,10 +148,10 @@ impl Planner {
 
     /// Neighbouring limbs of the same arithmetic.
     fn runs(&self, job: &Job, split: &Split) -> Vec<Range<usize>> {
-        let limbs = job.ring.basis().len();
+        let limbs = job.poly.basis().len();
         let whole = || core::iter::once(0..limbs).collect();
         let arithmetic = |limb: usize| {
-            let ring = job.ring.limbs(limb..limb + 1).ok()?;
+            let ring = job.poly.limbs(limb..limb + 1).ok()?;
             let of_device = split.is_binary().then(|| Arithmetic::of_device(&ring, &self.limits));
             Some(of_device.unwrap_or_else(|| Arithmetic::of(&ring)))
         };
@@ -182,7 +183,7 @@ impl Planner {
     fn product(&self, job: &Job, split: &Split) -> Result<Plan> {
         split.check_leaves("a product")?;
         let p = Pipeline::new(job.to_string(), self);
-        let coefficients = Content::Coefficients(job.ring.clone());
+        let coefficients = job.poly.coefficients();
         let factors = ["a", "b"].map(|name| p.elements(name, coefficients.clone()));
         let product = self.by_arithmetic(&p, (job, split), &coefficients, factors, |split, factors| {
             let fused = RingMul::new(split, &self.limits).chosen(self.tuning.choice(job));
@@ -227,6 +228,6 @@ fn inverse<'p>(p: &'p Pipeline, rows: &Rows, values: Value<'p>) -> Value<'p> {
 }
 
 /// What a job's transform gives or takes.
-fn values(job: &Job, split: &Split) -> Content {
-    Content::Evaluations { ring: job.ring.clone(), depth: split.depth(), order: job.order }
+fn values(job: &Job, split: &Split) -> PolyType {
+    job.poly.evaluations_after(split.depth(), job.order)
 }

@@ -496,7 +496,7 @@ fn check_content(arg: &Arg<'_>, wanted: &PlanArg) -> Result<()> {
         if let (Some(wanted), Some(got)) = (&wanted.before, slice.content())
             && wanted != got
         {
-            return Err(mismatch(what, wanted, got));
+            return Err(mismatch(what, wanted.described(), got.described()));
         }
     }
     Ok(())

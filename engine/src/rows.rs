@@ -12,11 +12,11 @@ use ringforge_cpu::Layout;
 
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
-use crate::job::{Job, Order};
+use crate::job::Job;
 use crate::kernel::{Launch, Port, Sharing};
 use crate::limits::Limits;
 use crate::modulus::Width;
-use crate::ring::Ring;
+use crate::poly::{Order, PolyType};
 use crate::ring::split::Split;
 use crate::source::{Built, Source};
 use crate::table::Table;
@@ -44,7 +44,7 @@ use twiddles::table;
 /// ```
 #[derive(Clone)]
 pub struct Rows {
-    pub(crate) ring: Ring,
+    pub(crate) ring: PolyType,
     pub(crate) split: Split,
     /// The layers that the kernel does: all, or those down to the leaves where a row takes several kernels.
     pub(crate) part: Range<usize>,
@@ -87,8 +87,9 @@ impl Rows {
     /// values in tree order, and one row for each modulus an item.
     ///
     /// # Errors
-    /// As [`Split::of`]; [`Error::Unsupported`] for a ring [in columns](Ring::in_columns).
-    pub fn of(ring: &Ring, limits: &Limits) -> Result<Self> {
+    /// As [`Split::of`]; [`Error::Unsupported`] for a ring [in columns](PolyType::in_columns).
+    pub fn of(of: impl Into<PolyType>, limits: &Limits) -> Result<Self> {
+        let ring = &of.into().coefficients();
         ring.check_single("a kernel on whole rows")?;
         Ok(Self::with_split(&Split::of(ring, None)?, limits))
     }
@@ -237,7 +238,7 @@ impl Rows {
 
     /// The ring.
     #[must_use]
-    pub fn ring(&self) -> &Ring {
+    pub fn poly(&self) -> &PolyType {
         &self.ring
     }
 
@@ -268,7 +269,7 @@ impl Rows {
         match self.has_several() {
             true => {
                 let tables: Vec<Table> = (0..self.ring.moduli().len()).map(table).collect();
-                Table::List(self.ring.row_moduli().iter().map(|&modulus| tables[modulus].clone()).collect())
+                Table::List(self.ring.limb_moduli().iter().map(|&modulus| tables[modulus].clone()).collect())
             }
             false => table(0),
         }
@@ -432,7 +433,7 @@ pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
 }
 
 /// Neighbouring residues that a thread moves at once, where rows are or begin at multiples of so many.
-pub(crate) fn lanes(residues: usize, ring: &Ring) -> usize {
+pub(crate) fn lanes(residues: usize, ring: &PolyType) -> usize {
     1 << (residues | (LANE_BYTES / ring.width().bytes()).max(1)).trailing_zeros()
 }
 

@@ -24,7 +24,7 @@ impl Program {
     /// [`Device::pinned`](crate::Device::pinned) memory.
     ///
     /// Residues are taken as they are: where one is not below its modulus, results of its item mean nothing.
-    /// [`Ring::check`](crate::Ring::check) finds such residues.
+    /// [`PolyType::check`](crate::PolyType::check) finds such residues.
     ///
     /// ```
     /// use ringforge::{Engine, Job, Modulus, Op, Order, Ring};

@@ -33,7 +33,7 @@ mod sealed {
 
 /// Transforms and products of one row of n residues on the CPU, where they lie: what fused kernels mean there.
 ///
-/// All residues are in the ring's [form](crate::Ring::form) and canonical, below the row's modulus: also where the ring accepts
+/// All residues are in the ring's [form](crate::PolyType::form) and canonical, below the row's modulus: also where the ring accepts
 /// any word, which kernels reduce when they load it. Values are in tree order, leaf by leaf and low degree first, as in
 /// [`Order::Tree`](crate::Order::Tree). Neither time nor addresses depend on residues, and what they leave on the stack is
 /// wiped; only a row of more than 64 KiB also takes other threads, whose stacks keep it. Cloning is cheap.
@@ -61,7 +61,7 @@ pub struct Transform<W> {
 }
 
 impl<W: Word> Transform<W> {
-    /// The transform modulo this one of the ring's [moduli](crate::Ring::moduli), split as these rows are.
+    /// The transform modulo this one of the ring's [moduli](crate::PolyType::moduli), split as these rows are.
     ///
     /// # Errors
     /// [`Error::TooLarge`] where the ring has no such modulus, [`Error::Unsupported`] where the ring's words are not `W`:

@@ -54,9 +54,9 @@ impl Shape {
     const BITS: [u32; 7] = [16, 30, 31, 50, 62, 64, 256];
 
     fn of(job: &Job) -> Self {
-        let bits = job.ring.basis().iter().map(Modulus::bits).max().unwrap_or(0);
+        let bits = job.poly.basis().iter().map(Modulus::bits).max().unwrap_or(0);
         let bits = Self::BITS.into_iter().find(|most| bits <= *most).unwrap_or(bits);
-        Self { op: job.op, bits, n: job.ring.degree() }
+        Self { op: job.op, bits, n: job.poly.degree() }
     }
 }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use ringforge::kernels::Draw;
 use ringforge::run::{Captured, CapturedArg};
 use ringforge::testkit::{devices, residues};
-use ringforge::{Device, Draws, Error, Job, Modulus, Op, Pipeline, Planner, Program, Ring};
+use ringforge::{Device, Draws, Error, Job, Modulus, Op, Pipeline, Planner, PolyType, Program, Ring};
 
-fn ring() -> Ring {
+fn ring() -> PolyType {
     let q = Modulus::new(12289u32).expect("a modulus");
-    Ring::negacyclic(64, q).expect("a ring")
+    PolyType::from(Ring::negacyclic(64, q).expect("a ring"))
 }
 
 fn program(device: &Device, op: Op) -> Program {
-    let plan = Planner::new(device.limits().clone()).plan(&Job::new(&ring(), op)).expect("a plan");
+    let plan = Planner::new(device.limits().clone()).plan(&Job::new(ring(), op)).expect("a plan");
     device.compile(&plan).expect("a program")
 }
 

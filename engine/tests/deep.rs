@@ -2,7 +2,7 @@
 //! rows, on top of its own stack.
 
 use rayon::ThreadPoolBuilder;
-use ringforge::{Device, Job, Modulus, Op, Order, Planner, Result, Ring, testkit};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Result, Ring, testkit};
 
 /// Bytes of stack, an eighth of what rayon's threads have.
 const STACK_BYTES: usize = 256 << 10;
@@ -13,7 +13,7 @@ const ROWS: usize = 8;
 #[test]
 fn large_rows_need_little_stack() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let q = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
-    let ring = Ring::cyclic(1 << 16, q)?;
+    let ring = PolyType::from(Ring::cyclic(1 << 16, q)?);
     let cpu = Device::cpu();
     let run = |op, from: &[u8]| -> Result<Vec<u8>> {
         let plan = Planner::new(cpu.limits().clone()).plan(&Job::new(&ring, op).order(Order::Natural))?;

@@ -4,7 +4,7 @@ use ringforge::kernels::Arithmetic;
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues};
-use ringforge::{Device, Job, Limits, Modulus, Op, Order, Plan, Planner, Ring};
+use ringforge::{Device, Job, Limits, Modulus, Op, Order, Plan, Planner, PolyType, Ring};
 
 /// The largest primes of their number of bits with roots of order 1024.
 const BITS_30: u64 = 1_073_738_753;
@@ -47,7 +47,7 @@ fn devices() -> Vec<Device> {
     [Target::Cpu, Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device).collect()
 }
 
-fn check(ring: &Ring, a: &[u8], b: &[u8]) {
+fn check(ring: &PolyType, a: &[u8], b: &[u8]) {
     let split = Split::of(ring, None).expect("a split");
     let batch = a.len() / ring.bytes();
     let [x, y] = [a, b].map(|bytes| naive::to_plain(ring, bytes));
@@ -68,21 +68,21 @@ fn check(ring: &Ring, a: &[u8], b: &[u8]) {
 #[test]
 fn transforms_and_products_in_doubles_equal_the_oracle() {
     for (q, n) in [(BITS_50, 2), (BITS_50, 512), (BITS_49, 64), (BITS_49, 512), (BITS_33, 512)] {
-        let ring = Ring::negacyclic(n, modulus(q)).expect("a ring");
+        let ring = PolyType::from(Ring::negacyclic(n, modulus(q)).expect("a ring"));
         check(&ring, &residues(&ring, 1, 3), &residues(&ring, 2, 3));
         let largest: Vec<_> = ring.basis().iter().flat_map(|q| vec![q.neg(&q.reduce_i64(1)); n]).collect();
         let largest = naive::to_stored(&ring, &largest);
         check(&ring, &largest, &largest);
     }
     let basis = [BITS_50, BITS_40, BITS_30].map(modulus);
-    let ring = Ring::rns(128, &basis).expect("a ring");
+    let ring = PolyType::from(Ring::rns(128, &basis).expect("a ring"));
     check(&ring, &residues(&ring, 3, 2), &residues(&ring, 4, 2));
 }
 
 #[test]
 fn doubles_are_taken_where_they_are_fast_and_serve() {
     let [fast, slow] = [90, 89].map(Limits::of_capability);
-    let [small, large] = [BITS_50, BITS_51].map(|q| Ring::negacyclic(64, modulus(q)).expect("a ring"));
+    let [small, large] = [BITS_50, BITS_51].map(|q| PolyType::from(Ring::negacyclic(64, modulus(q)).expect("a ring")));
     assert_eq!(Arithmetic::of_device(&small, &fast), Arithmetic::Mod50);
     assert_eq!(Arithmetic::of(&small), Arithmetic::Mod64);
     for (ring, limits, wanted) in [
@@ -92,11 +92,13 @@ fn doubles_are_taken_where_they_are_fast_and_serve() {
     ] {
         assert_eq!(Arithmetic::of_device(ring, limits), wanted);
     }
-    let narrow = Ring::negacyclic(64, modulus(BITS_30)).expect("a ring");
+    let narrow = PolyType::from(Ring::negacyclic(64, modulus(BITS_30)).expect("a ring"));
     assert_eq!(Arithmetic::of_device(&narrow, &fast), Arithmetic::Mod32);
     // down to degree 2 only, and by thirds
-    for ring in [Ring::negacyclic(64, modulus(HALF)), Ring::cyclic(72, modulus(THIRDS))] {
-        let plan = Planner::new(fast.clone()).plan(&Job::new(&ring.expect("a ring"), Op::Forward)).expect("a plan");
+    for ring in
+        [Ring::negacyclic(64, modulus(HALF)).map(PolyType::from), Ring::cyclic(72, modulus(THIRDS)).map(PolyType::from)]
+    {
+        let plan = Planner::new(fast.clone()).plan(&Job::new(ring.expect("a ring"), Op::Forward)).expect("a plan");
         let source = plan.kernels().next().expect("a kernel").source(&fast).expect("its text");
         assert!(source.prelude().contains("using M = rf::Mod64;"), "{plan}");
     }

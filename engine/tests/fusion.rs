@@ -7,23 +7,23 @@ use ringforge::split::Split;
 use ringforge::testkit::{Compiled, Named, NamedPlan, Target, difference, residues};
 use ringforge::tuning::Tuning;
 use ringforge::{
-    Content, Device, Limits, Modulus, Order, Pipeline, Plan, Planner, Quotient, Result, Ring, U256, Value,
+    Device, Limits, Modulus, Order, Pipeline, Plan, Planner, PolyType, Quotient, Result, Ring, U256, Value,
 };
 
 use crate::rings;
 
 /// A pipeline of elements a, b and c.
-type Rule = (&'static str, for<'p> fn(&'p Pipeline, &Ring), usize, usize);
+type Rule = (&'static str, for<'p> fn(&'p Pipeline, &PolyType), usize, usize);
 
-fn coefficients<'p>(p: &'p Pipeline, ring: &Ring) -> [Value<'p>; 3] {
+fn coefficients<'p>(p: &'p Pipeline, ring: &PolyType) -> [Value<'p>; 3] {
     ["a", "b", "c"].map(|name| p.coefficients(name, ring))
 }
 
-fn evaluations<'p>(p: &'p Pipeline, ring: &Ring, order: Order) -> [Value<'p>; 3] {
+fn evaluations<'p>(p: &'p Pipeline, ring: &PolyType, order: Order) -> [Value<'p>; 3] {
     ["a", "b", "c"].map(|name| p.evaluations(name, ring, order))
 }
 
-fn both<'p>(p: &'p Pipeline, ring: &Ring, order: Order) -> (Value<'p>, [Value<'p>; 2]) {
+fn both<'p>(p: &'p Pipeline, ring: &PolyType, order: Order) -> (Value<'p>, [Value<'p>; 2]) {
     (p.coefficients("a", ring), ["b", "c"].map(|name| p.evaluations(name, ring, order)))
 }
 
@@ -140,7 +140,7 @@ const RULES: &[Rule] = &[
         "operand of all items",
         |p, ring| {
             let [a, b, c] = coefficients(p, ring);
-            let all = p.shared("all", ring.bytes()).holding(Content::Coefficients(ring.clone()));
+            let all = p.shared("all", ring.bytes()).holding(ring);
             p.output("to", all - a * b);
             p.output("other", c.forward().inverse() - all);
         },
@@ -151,8 +151,8 @@ const RULES: &[Rule] = &[
         "parts of what was joined",
         |p, ring| {
             let [a, b, c] = coefficients(p, ring);
-            let (both, limbs) = (ring.side_by_side(2).expect("a ring"), ring.basis().len());
-            let joined = p.join(Content::Coefficients(both), &[a * b, b * c]);
+            let (both, limbs) = (ring.vector(2).expect("a ring"), ring.basis().len());
+            let joined = p.join(both, &[a * b, b * c]);
             p.output("to", joined.limbs(0..limbs) - c);
             p.output("other", a + joined.limbs(limbs..2 * limbs));
         },
@@ -168,7 +168,7 @@ const RULES: &[Rule] = &[
             let part = a.limbs(last..last + 1) * b.limbs(last..last + 1) - c.limbs(last..last + 1);
             match last {
                 0 => p.output("to", part),
-                _ => p.output("to", p.join(Content::Coefficients(ring.clone()), &[b.limbs(0..last), part])),
+                _ => p.output("to", p.join(ring, &[b.limbs(0..last), part])),
             }
         },
         0,
@@ -243,7 +243,7 @@ const OTHERS: &[Rule] = &[
     ),
 ];
 
-fn plans(rule: &Rule, ring: &Ring, limits: &Limits) -> Result<[Plan; 2]> {
+fn plans(rule: &Rule, ring: &PolyType, limits: &Limits) -> Result<[Plan; 2]> {
     let plan = |tuning| {
         let p = Pipeline::new(rule.0, &Planner::new(limits.clone()).tuned(tuning));
         rule.1(&p, ring);
@@ -254,7 +254,7 @@ fn plans(rule: &Rule, ring: &Ring, limits: &Limits) -> Result<[Plan; 2]> {
 
 #[test]
 fn plans_say_what_was_fused() -> Result<()> {
-    let ring: Ring = "998244353:x^64+1".parse()?;
+    let ring: PolyType = "998244353:x^64+1".parse()?;
     for rule @ (name, _, before, after) in RULES.iter().chain(OTHERS).filter(|rule| rule.2 > 0) {
         let [unfused, fused] = plans(rule, &ring, &Limits::h200())?;
         assert_eq!((unfused.kernels().len(), fused.kernels().len()), (*before, *after), "{name}:\n{unfused}\n{fused}");
@@ -262,7 +262,7 @@ fn plans_say_what_was_fused() -> Result<()> {
         assert_eq!(fused.to_string().contains("fused:"), after < before, "{fused}");
     }
     // of several limbs, also what is a view or fewer limbs
-    let ring: Ring = "97,193:x^16+1".parse()?;
+    let ring: PolyType = "97,193:x^16+1".parse()?;
     for rule in RULES {
         let [unfused, fused] = plans(rule, &ring, &Limits::h200())?;
         assert!(fused.kernels().len() < unfused.kernels().len(), "{}:\n{unfused}\n{fused}", rule.0);
@@ -274,7 +274,7 @@ fn plans_say_what_was_fused() -> Result<()> {
 }
 
 /// What the plan makes of random elements there.
-fn run(plan: &Plan, ring: &Ring, batch: usize, device: &Device) -> Named {
+fn run(plan: &Plan, ring: &PolyType, batch: usize, device: &Device) -> Named {
     let mut inputs = Named::new();
     for (arg, seed) in plan.args().iter().filter(|arg| arg.role != Role::Out).zip(1..) {
         let items = if arg.sharing == Sharing::Shared { 1 } else { batch };
@@ -284,7 +284,7 @@ fn run(plan: &Plan, ring: &Ring, batch: usize, device: &Device) -> Named {
     compiled.run(batch, &inputs).expect("a run")
 }
 
-fn check(device: &Device, limits: &Limits, rings: &[Ring]) -> Result<()> {
+fn check(device: &Device, limits: &Limits, rings: &[PolyType]) -> Result<()> {
     for ring in rings {
         for rule in RULES.iter().chain(OTHERS) {
             let [unfused, fused] = plans(rule, ring, limits)?;
@@ -299,10 +299,10 @@ fn check(device: &Device, limits: &Limits, rings: &[Ring]) -> Result<()> {
 }
 
 /// Rings of every arithmetic, stored in every way, whose leaves have degree 1 and which have the automorphism.
-fn all_rings() -> Vec<Ring> {
-    let suits = |ring: &Ring| {
+fn all_rings() -> Vec<PolyType> {
+    let suits = |ring: &PolyType| {
         let n = ring.degree();
-        let cyclic = matches!(ring.quotient(), Quotient::Cyclic { .. } | Quotient::Negacyclic { .. });
+        let cyclic = matches!(ring.ring().quotient(), Quotient::Cyclic { .. } | Quotient::Negacyclic { .. });
         let one_length = ring.basis().len() == 1 || ring.basis().iter().all(|q| q.bits() <= 64);
         let splits = Split::of(ring, None).is_ok_and(|split| split.base() == 1);
         let has_limbs = ring.moduli().len() == ring.basis().len()
@@ -324,7 +324,10 @@ fn bits_are_the_same_on_the_cpu() -> Result<()> {
 fn bits_are_the_same_on_the_emulator() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
     let q = |q: u64| Modulus::new(q);
-    let rings = [Ring::rns(16, &[q(97)?, q(193)?])?, Ring::negacyclic(8, q(1_152_921_504_606_830_593)?)?];
+    let rings = [
+        PolyType::from(Ring::rns(16, &[q(97)?, q(193)?])?),
+        PolyType::from(Ring::negacyclic(8, q(1_152_921_504_606_830_593)?)?),
+    ];
     check(&device, device.limits(), &rings)
 }
 
@@ -333,7 +336,7 @@ fn bits_are_the_same_on_a_gpu() -> Result<()> {
     let Some(device) = Target::Cuda.device() else { return Ok(()) };
     // one of each arithmetic, since each kernel is compiled
     let mut seen = HashSet::new();
-    let rings: Vec<Ring> = all_rings().into_iter().filter(|ring| seen.insert(Arithmetic::of(ring))).collect();
+    let rings: Vec<PolyType> = all_rings().into_iter().filter(|ring| seen.insert(Arithmetic::of(ring))).collect();
     assert!(rings.len() > 4, "{}", rings.len());
     check(&device, device.limits(), &rings)
 }

@@ -4,7 +4,7 @@ use bytemuck::cast_slice;
 use rayon::prelude::*;
 use ringforge::kernels::Distribution;
 use ringforge::testkit::{bytes, devices, residues};
-use ringforge::{Device, Draws, Engine, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring};
+use ringforge::{Device, Draws, Engine, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result};
 
 /// Devices of this kind, other than the given one and one another: as many GPUs as there are, and any number of CPUs.
 fn groups() -> Vec<Engine> {
@@ -14,7 +14,7 @@ fn groups() -> Vec<Engine> {
     kinds.filter(|devices| !devices.is_empty()).map(|devices| Engine::group(&devices).expect("a group")).collect()
 }
 
-fn samples(planner: &Planner, ring: &Ring) -> Result<Plan> {
+fn samples(planner: &Planner, ring: &PolyType) -> Result<Plan> {
     let p = Pipeline::new("samples and products", planner);
     let sample = p.sample(ring, Distribution::Uniform, p.input("draws"));
     p.output("samples", sample);
@@ -25,7 +25,7 @@ fn samples(planner: &Planner, ring: &Ring) -> Result<Plan> {
 /// Randomness is by the number of an item: the second device must not draw again what the first one has drawn.
 #[test]
 fn draws_of_a_group_are_those_of_one_device() -> Result<()> {
-    let ring: Ring = "3329 : x^256 + 1".parse()?;
+    let ring: PolyType = "3329 : x^256 + 1".parse()?;
     let (draws, factors) = (bytes(1, Draws::BYTES), residues(&ring, 2, 1000));
     let run = |engine: &Engine, batch: usize| {
         let program = engine.program_of(&"samples", |planner| samples(planner, &ring))?;
@@ -47,7 +47,7 @@ fn draws_of_a_group_are_those_of_one_device() -> Result<()> {
 
 #[test]
 fn programs_run_on_streams_of_every_device() -> Result<()> {
-    let ring: Ring = "998244353 : x^64 + 1".parse()?;
+    let ring: PolyType = "998244353 : x^64 + 1".parse()?;
     let bytes = residues(&ring, 3, 5);
     let a: &[u32] = cast_slice(&bytes);
     let job = Job::new(&ring, Op::Forward).order(Order::Natural);
@@ -74,7 +74,7 @@ fn programs_run_on_streams_of_every_device() -> Result<()> {
 /// The threads that wait for the devices are not those that do the CPU's work.
 #[test]
 fn groups_work_on_the_threads_of_rayon() -> Result<()> {
-    let ring: Ring = "998244353 : x^4096 + 1".parse()?;
+    let ring: PolyType = "998244353 : x^4096 + 1".parse()?;
     let bytes = residues(&ring, 4, 9);
     let a: &[u32] = cast_slice(&bytes);
     let group = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu()])?;
@@ -96,7 +96,7 @@ fn what_is_no_group_is_refused() -> Result<()> {
     assert_eq!(Engine::group(std::slice::from_ref(&a))?.devices().count(), 1);
     // the device of a group's engine would work alone
     let group = Engine::group(&[a.clone(), b])?;
-    let plan = group.planner().plan(&Job::new(&"17:x^4+1".parse()?, Op::Mul))?;
+    let plan = group.planner().plan(&Job::new("17:x^4+1".parse::<PolyType>()?, Op::Mul))?;
     let refused = group.device().compile(&plan);
     assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("Engine::compile")), "{refused:?}");
     // a pipeline for other devices than the group's
@@ -114,7 +114,7 @@ fn what_is_no_group_is_refused() -> Result<()> {
 /// A pipeline is compiled for all devices of a group.
 #[test]
 fn pipelines_run_on_all_devices() -> Result<()> {
-    let ring: Ring = "3329 : x^256 + 1".parse()?;
+    let ring: PolyType = "3329 : x^256 + 1".parse()?;
     let square = |engine: &Engine| {
         let p = engine.pipeline("squares");
         let a = p.coefficients("a", &ring).forward();
@@ -133,7 +133,7 @@ fn pipelines_run_on_all_devices() -> Result<()> {
 /// A device that fails leaves no results of the others.
 #[test]
 fn nothing_is_left_where_one_device_fails() -> Result<()> {
-    let ring: Ring = "3329 : x^256 + 1".parse()?;
+    let ring: PolyType = "3329 : x^256 + 1".parse()?;
     let group = Engine::group(&[Device::cpu(), Device::cpu()])?;
     let program = group.program(&Job::new(&ring, Op::Mul))?;
     // the second half is not aligned for the CPU, which works where the memory lies

@@ -6,7 +6,7 @@ const N: usize = 1 << 10;
 
 fn program(device: &Device, op: Op) -> Result<Program> {
     let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
-    let job = Job::new(&Ring::cyclic(N, r)?, op).order(Order::Natural).in_place();
+    let job = Job::new(Ring::cyclic(N, r)?, op).order(Order::Natural).in_place();
     device.compile(&Planner::new(device.limits().clone()).plan(&job)?)
 }
 

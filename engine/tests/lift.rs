@@ -2,7 +2,7 @@
 use num_bigint::BigUint;
 use ringforge::split::Split;
 use ringforge::testkit::naive;
-use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, Quotient, Ring, U256};
+use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, PolyType, Quotient, Ring, U256};
 
 /// What operands hold: residues modulo q from a number that runs over the coefficients.
 type Fill = fn(&Modulus, u64) -> U256;
@@ -41,7 +41,7 @@ fn modulus(q: u64) -> Modulus {
     Modulus::new(q).unwrap()
 }
 
-fn elements(ring: &Ring, batch: usize, seed: u64, fill: Fill) -> Vec<U256> {
+fn elements(ring: &PolyType, batch: usize, seed: u64, fill: Fill) -> Vec<U256> {
     let n = ring.degree();
     let rows = ring.basis().len();
     let values = (0..batch * rows * n).map(|i| fill(&ring.basis()[i / n % rows], (seed << 32) + i as u64));
@@ -49,7 +49,7 @@ fn elements(ring: &Ring, batch: usize, seed: u64, fill: Fill) -> Vec<U256> {
 }
 
 fn check_job(job: &Job, batch: usize, a: &[U256], b: &[U256]) {
-    let ring = &job.ring;
+    let ring = &job.poly;
     let plan = Planner::default().plan(job).unwrap();
     let lifted = plan.kernels().next().unwrap().name().starts_with("lift_");
     assert_eq!(lifted, Split::of(ring, None).is_err(), "{plan}");
@@ -62,7 +62,7 @@ fn check_job(job: &Job, batch: usize, a: &[U256], b: &[U256]) {
     assert!(naive::to_plain(ring, &out) == expected, "{plan}");
 }
 
-fn check(ring: &Ring, batch: usize) {
+fn check(ring: &PolyType, batch: usize) {
     let job = Job::new(ring, Op::Mul);
     check_job(&job, batch, &elements(ring, batch, 1, random), &elements(ring, batch, 2, random));
     for (left, right) in [(highest as Fill, highest as Fill), (highest, lowest), (lowest, lowest), (extreme, extreme)] {
@@ -70,23 +70,23 @@ fn check(ring: &Ring, batch: usize) {
     }
 }
 
-fn sparse(q: u64, n: usize, terms: &[(usize, i64)]) -> Ring {
-    Ring::new(&[modulus(q)], Quotient::Sparse { n, terms: terms.to_vec() }).unwrap()
+fn sparse(q: u64, n: usize, terms: &[(usize, i64)]) -> PolyType {
+    PolyType::from(Ring::new(&[modulus(q)], Quotient::Sparse { n, terms: terms.to_vec() }).unwrap())
 }
 
 #[test]
 fn powers_of_two() {
-    check(&Ring::negacyclic(256, modulus(1024)).unwrap(), 3);
-    check(&Ring::negacyclic(256, modulus(8192)).unwrap(), 2);
-    check(&Ring::cyclic(384, modulus(1 << 16)).unwrap(), 1);
-    check(&Ring::trinomial(96, modulus(2048)).unwrap(), 2);
-    check(&Ring::cyclic(509, modulus(2048)).unwrap(), 1);
+    check(&PolyType::from(Ring::negacyclic(256, modulus(1024)).unwrap()), 3);
+    check(&PolyType::from(Ring::negacyclic(256, modulus(8192)).unwrap()), 2);
+    check(&PolyType::from(Ring::cyclic(384, modulus(1 << 16)).unwrap()), 1);
+    check(&PolyType::from(Ring::trinomial(96, modulus(2048)).unwrap()), 2);
+    check(&PolyType::from(Ring::cyclic(509, modulus(2048)).unwrap()), 1);
 }
 
 #[test]
 fn prime_trinomials() {
     for (p, q) in [(653, 4621), (761, 4591), (1277, 7879)] {
-        let ring = Ring::prime_trinomial(p, modulus(q)).unwrap();
+        let ring = PolyType::from(Ring::prime_trinomial(p, modulus(q)).unwrap());
         let job = Job::new(&ring, Op::Mul);
         check_job(&job, 1, &elements(&ring, 1, 1, random), &elements(&ring, 1, 2, random));
         check_job(&job, 1, &elements(&ring, 1, 1, extreme), &elements(&ring, 1, 2, extreme));
@@ -111,20 +111,20 @@ fn every_kind_of_modulus() {
     ];
     for q in moduli {
         for n in [24, 37] {
-            check(&Ring::negacyclic(n, modulus(q)).unwrap(), 1);
-            check(&Ring::cyclic(n, modulus(q)).unwrap(), 1);
-            check(&Ring::prime_trinomial(n, modulus(q)).unwrap(), 1);
+            check(&PolyType::from(Ring::negacyclic(n, modulus(q)).unwrap()), 1);
+            check(&PolyType::from(Ring::cyclic(n, modulus(q)).unwrap()), 1);
+            check(&PolyType::from(Ring::prime_trinomial(n, modulus(q)).unwrap()), 1);
             check(&sparse(q, n, &[(0, 3), (1, -7), (n - 4, i64::MAX), (n - 3, i64::MIN)]), 1);
         }
-        check(&Ring::trinomial(48, modulus(q)).unwrap(), 1);
-        check(&Ring::trinomial(26, modulus(q)).unwrap(), 1);
+        check(&PolyType::from(Ring::trinomial(48, modulus(q)).unwrap()), 1);
+        check(&PolyType::from(Ring::trinomial(26, modulus(q)).unwrap()), 1);
     }
 }
 
 #[test]
 fn degrees_that_do_not_split() {
-    check(&Ring::negacyclic(257, modulus(65537)).unwrap(), 2);
-    check(&Ring::negacyclic(263, modulus(3329)).unwrap(), 1);
+    check(&PolyType::from(Ring::negacyclic(257, modulus(65537)).unwrap()), 2);
+    check(&PolyType::from(Ring::negacyclic(263, modulus(3329)).unwrap()), 1);
 }
 
 #[test]
@@ -147,12 +147,15 @@ fn tiny_degrees() {
     for q in [4, 1 << 20, 1 << 50, u64::MAX] {
         for n in [1, 2, 3] {
             for c in [0u64, 1, 3, q - 1, q / 2] {
-                check(&Ring::new(&[modulus(q)], Quotient::Binomial { n, c: U256::from(c) }).unwrap(), 5);
+                check(
+                    &PolyType::from(Ring::new(&[modulus(q)], Quotient::Binomial { n, c: U256::from(c) }).unwrap()),
+                    5,
+                );
             }
-            check(&Ring::negacyclic(n, modulus(q)).unwrap(), 3);
+            check(&PolyType::from(Ring::negacyclic(n, modulus(q)).unwrap()), 3);
         }
-        check(&Ring::prime_trinomial(2, modulus(q)).unwrap(), 1);
-        check(&Ring::trinomial(2, modulus(q)).unwrap(), 1);
+        check(&PolyType::from(Ring::prime_trinomial(2, modulus(q)).unwrap()), 1);
+        check(&PolyType::from(Ring::trinomial(2, modulus(q)).unwrap()), 1);
         check(&sparse(q, 2, &[(1, 3), (0, -5)]), 3);
     }
 }
@@ -168,15 +171,15 @@ fn rows_of_a_basis() {
         Quotient::PrimeTrinomial { p: 31 },
         Quotient::Sparse { n: 30, terms },
     ] {
-        check(&Ring::new(&basis, quotient.clone()).unwrap(), 3);
-        check(&Ring::new(&basis[..2], quotient.clone()).unwrap(), 2);
-        check(&Ring::rows(&basis, &[1, 2, 1], quotient).unwrap(), 2);
+        check(&PolyType::from(Ring::new(&basis, quotient.clone()).unwrap()), 3);
+        check(&PolyType::from(Ring::new(&basis[..2], quotient.clone()).unwrap()), 2);
+        check(&PolyType::from(Ring::new(&basis, quotient).unwrap()).with_limbs(&[1, 2, 1]).unwrap(), 2);
     }
 }
 
 #[test]
 fn bounds_save_primes() {
-    let ring = Ring::negacyclic(64, modulus(1 << 60)).unwrap();
+    let ring = PolyType::from(Ring::negacyclic(64, modulus(1 << 60)).unwrap());
     let primes = |job: &Job| -> usize {
         let plan = Planner::default().plan(job).unwrap();
         // "mod … <-> …, 5 primes, split …"
@@ -215,19 +218,22 @@ fn large_moduli() {
         "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
     ];
     for q in digits.map(|digits| Modulus::from_hex(digits).unwrap()) {
-        let binomial = |n, c| Ring::new(&[q], Quotient::Binomial { n, c });
-        let sparse = |n, terms: &[(usize, i64)]| Ring::new(&[q], Quotient::Sparse { n, terms: terms.to_vec() });
+        let binomial = |n, c| Ring::new(&[q], Quotient::Binomial { n, c }).map(PolyType::from);
+        let sparse = |n, terms: &[(usize, i64)]| {
+            Ring::new(&[q], Quotient::Sparse { n, terms: terms.to_vec() }).map(PolyType::from)
+        };
         let rings = [
-            Ring::prime_trinomial(37, q),
-            Ring::negacyclic(24, q),
-            Ring::trinomial(26, q),
+            Ring::prime_trinomial(37, q).map(PolyType::from),
+            Ring::negacyclic(24, q).map(PolyType::from),
+            Ring::trinomial(26, q).map(PolyType::from),
             binomial(13, q.value().shr_vartime(2)),
             sparse(31, &[(0, 3), (1, -7), (27, i64::MAX), (28, i64::MIN)]),
             sparse(20, &[(19, -1), (0, 1)]),
             sparse(3, &[]),
             Ring::new(&[q, modulus(3)], Quotient::PrimeTrinomial { p: 17 })
-                .or_else(|_| Ring::new(&[q, modulus(4)], Quotient::PrimeTrinomial { p: 17 }))
-                .or_else(|_| Ring::prime_trinomial(2, q)),
+                .map(PolyType::from)
+                .or_else(|_| Ring::new(&[q, modulus(4)], Quotient::PrimeTrinomial { p: 17 }).map(PolyType::from))
+                .or_else(|_| Ring::prime_trinomial(2, q).map(PolyType::from)),
         ];
         for ring in rings.map(|ring| ring.unwrap()) {
             check(&ring, 1);
@@ -240,7 +246,7 @@ fn large_moduli() {
         }
     }
     let q = Modulus::from_hex("10000000000000001").unwrap();
-    let plan = Planner::default().plan(&Job::new(&Ring::prime_trinomial(7, q).unwrap(), Op::Compose));
+    let plan = Planner::default().plan(&Job::new(Ring::prime_trinomial(7, q).unwrap(), Op::Compose));
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
 }
 
@@ -248,7 +254,7 @@ fn large_moduli() {
 #[test]
 fn small_extensions_multiply_in_one_leaf() {
     for (q, n, c, leaf) in [(0x7800_0001, 4, 11u32, 4), (0xffff_ffff_0000_0001, 2, 7, 2), (0x7800_0001, 8, 11, 8)] {
-        let ring = Ring::new(&[modulus(q)], Quotient::Binomial { n, c: U256::from(c) }).unwrap();
+        let ring = PolyType::from(Ring::new(&[modulus(q)], Quotient::Binomial { n, c: U256::from(c) }).unwrap());
         assert_eq!(Split::of(&ring, None).unwrap().base(), leaf);
         check(&ring, 3);
     }
@@ -276,14 +282,14 @@ fn folding_in_rounds_in_device_memory() {
         plan.kernels().for_each(|kernel| drop(kernel.source(&limits).unwrap()));
     }
     // in 2^28 coefficients there is no room for twice as many
-    let ring = Ring::prime_trinomial(1 << 28, modulus(4591)).unwrap();
+    let ring = PolyType::from(Ring::prime_trinomial(1 << 28, modulus(4591)).unwrap());
     let plan = Planner::default().plan(&Job::new(&ring, Op::Mul));
     assert!(matches!(plan, Err(Error::Unsupported { .. })), "{plan:?}");
 }
 
 fn check_compose(moduli: &[u64], n: usize, batch: usize, kind: fn(u64) -> u64) {
     let moduli: Vec<Modulus> = moduli.iter().copied().map(modulus).collect();
-    let ring = Ring::new(&moduli, Quotient::Cyclic { n }).unwrap();
+    let ring = PolyType::from(Ring::new(&moduli, Quotient::Cyclic { n }).unwrap());
     let plan = Planner::default().plan(&Job::new(&ring, Op::Compose)).unwrap();
     let program = Device::cpu().compile(&plan).unwrap();
     let big = |q: &Modulus| BigUint::from(q.value_u64().unwrap());

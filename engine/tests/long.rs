@@ -3,42 +3,47 @@
 use bytemuck::Pod;
 use ringforge::run::{Launch, LongNtt, LongPlan, Placement};
 use ringforge::testkit::{Target, residues};
-use ringforge::{Device, Engine, Error, Form, Modulus, Order, Result, Ring, U256};
+use ringforge::{Device, Engine, Error, Form, Modulus, Order, PolyType, Result, Ring, U256};
 
 fn group(count: usize) -> Engine {
     Engine::group(&(0..count).map(|_| Device::cpu()).collect::<Vec<_>>()).expect("a group")
 }
 
 /// A ring modulo x^n − c of every width and arithmetic, some on a coset.
-fn rings(n: usize) -> Result<Vec<Ring>> {
+fn rings(n: usize) -> Result<Vec<PolyType>> {
     let bls = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
     let q = |q: u64| Modulus::new(q);
     let goldilocks = q(0xffff_ffff_0000_0001)?;
     let mut rings = vec![
-        Ring::cyclic(n, q(998_244_353)?)?,
-        Ring::negacyclic(n, q(998_244_353)?)?,
-        Ring::cyclic(n, q(2_013_265_921)?)?.with_form(Form::Montgomery)?,
-        Ring::negacyclic(n, q(562_949_952_798_721)?)?,
-        Ring::negacyclic(n, q(1_152_921_504_606_584_833)?)?,
-        Ring::cyclic(n, goldilocks)?.accepting_any_word(),
-        Ring::coset(n, goldilocks, 7u32, goldilocks.root(n as u64).expect("a root"))?,
-        Ring::cyclic(n, Modulus::from_hex(bls)?)?,
-        Ring::coset(n, Modulus::from_hex(bls)?, 7u32, Modulus::from_hex(bls)?.root(n as u64).expect("a root"))?,
+        PolyType::from(Ring::cyclic(n, q(998_244_353)?)?),
+        PolyType::from(Ring::negacyclic(n, q(998_244_353)?)?),
+        PolyType::from(Ring::cyclic(n, q(2_013_265_921)?)?).with_form(Form::Montgomery)?,
+        PolyType::from(Ring::negacyclic(n, q(562_949_952_798_721)?)?),
+        PolyType::from(Ring::negacyclic(n, q(1_152_921_504_606_584_833)?)?),
+        PolyType::from(Ring::cyclic(n, goldilocks)?).accepting_any_word(),
+        PolyType::from(Ring::coset(n, goldilocks, 7u32, goldilocks.root(n as u64).expect("a root"))?),
+        PolyType::from(Ring::cyclic(n, Modulus::from_hex(bls)?)?),
+        PolyType::from(Ring::coset(
+            n,
+            Modulus::from_hex(bls)?,
+            7u32,
+            Modulus::from_hex(bls)?.root(n as u64).expect("a root"),
+        )?),
     ];
     if n <= 256 {
-        rings.push(Ring::negacyclic(n, q(3329)?)?); // ends at degree 2
-        rings.push(Ring::cyclic(n, q(12289)?)?);
+        rings.push(PolyType::from(Ring::negacyclic(n, q(3329)?)?)); // ends at degree 2
+        rings.push(PolyType::from(Ring::cyclic(n, q(12289)?)?));
     }
     Ok(rings)
 }
 
 /// A transform of one device: values in natural order.
-fn values<T: Pod>(ring: &Ring, coefficients: &[T]) -> Result<Vec<T>> {
+fn values<T: Pod>(ring: &PolyType, coefficients: &[T]) -> Result<Vec<T>> {
     Engine::cpu().ntt(ring)?.order(Order::Natural).evaluate(coefficients)
 }
 
 fn check<T: Pod + Send + Sync + PartialEq>(engine: &Engine, plan: &LongPlan, seed: u64) -> Result<()> {
-    let ring = plan.ring();
+    let ring = plan.poly();
     let ntt = LongNtt::of(engine, plan)?;
     let reduced = |x: Vec<T>| -> Result<Vec<T>> { Engine::cpu().ntt(ring)?.interpolate(&values(ring, &x)?) };
     let a: Vec<T> = residues(ring, seed, 1).chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
@@ -59,7 +64,7 @@ fn check<T: Pod + Send + Sync + PartialEq>(engine: &Engine, plan: &LongPlan, see
 }
 
 fn check_ring(engine: &Engine, plan: &LongPlan, seed: u64) -> Result<()> {
-    match plan.ring().width().bytes() {
+    match plan.poly().width().bytes() {
         2 => check::<u16>(engine, plan, seed),
         4 => check::<u32>(engine, plan, seed),
         8 => check::<u64>(engine, plan, seed),
@@ -134,7 +139,7 @@ fn several_gpus() -> Result<()> {
             let rings = if log < 20 {
                 rings(1 << log)?
             } else {
-                vec![Ring::cyclic(1 << log, Modulus::new(2_013_265_921u64)?)?]
+                vec![PolyType::from(Ring::cyclic(1 << log, Modulus::new(2_013_265_921u64)?)?)]
             };
             for (i, ring) in rings.into_iter().enumerate() {
                 let plan = LongPlan::new(engine.planner(), &ring, count)?.rows_each([1, 2, 4][(i + log) % 3])?;
@@ -226,7 +231,8 @@ fn one_process_of_several() -> Result<()> {
         assert!(ntt.download_part::<u32>(&vector)? == own, "inverse: {plan}");
     }
     // what one is given the other must be given
-    let ring: Ring = if launch.rank() == 0 { "998244353 : x^4096 - 1" } else { "998244353 : x^4096 + 1" }.parse()?;
+    let ring: PolyType =
+        if launch.rank() == 0 { "998244353 : x^4096 - 1" } else { "998244353 : x^4096 + 1" }.parse()?;
     assert!(matches!(engine.long_ntt(&ring), Err(Error::Rank { .. })));
     Ok(())
 }
@@ -235,7 +241,7 @@ fn one_process_of_several() -> Result<()> {
 fn what_cannot_be_cut_is_refused() -> Result<()> {
     let engine = Engine::cpu();
     let refused = |ring: &str, devices| {
-        let plan = LongPlan::new(engine.planner(), &ring.parse::<Ring>().expect("a ring"), devices);
+        let plan = LongPlan::new(engine.planner(), ring.parse::<PolyType>().expect("a ring"), devices);
         assert!(matches!(plan, Err(Error::Unsupported { .. })), "{ring} over {devices}: {plan:?}");
         plan.expect_err("refused").to_string()
     };
@@ -246,20 +252,20 @@ fn what_cannot_be_cut_is_refused() -> Result<()> {
     assert!(refused("3457 : x^768 - x^384 + 1", 2).contains("x^n - c"));
     assert!(refused("998244353, 1004535809 : x^1024 + 1", 2).contains("several rows"));
     refused("4591 : x^761 - x - 1", 2);
-    assert!(matches!(group(3).long_ntt(&"998244353 : x^1024 - 1".parse()?), Err(Error::Unsupported { .. })));
-    let ring: Ring = "998244353 : x^1024 - 1".parse()?;
+    assert!(matches!(group(3).long_ntt("998244353 : x^1024 - 1".parse::<Ring>()?), Err(Error::Unsupported { .. })));
+    let ring: PolyType = "998244353 : x^1024 - 1".parse()?;
     let plan = LongPlan::new(engine.planner(), &ring, 2)?;
     for rows in [0, 3, 16, usize::MAX / 2 + 1, usize::MAX] {
         assert!(matches!(plan.clone().rows_each(rows), Err(Error::Unsupported { .. })), "{rows}");
     }
-    assert!(matches!(plan.row_ring(2), Err(Error::TooLarge { limit: 1, got: 2, .. })));
+    assert!(matches!(plan.row_type(2), Err(Error::TooLarge { limit: 1, got: 2, .. })));
     // another plan, another vector
     let two = group(2);
     let other = LongNtt::of(&group(4), &plan);
     assert!(matches!(other, Err(Error::Mismatch { .. })), "{other:?}");
     let ntt = two.long_ntt(&ring)?;
     let mut foreign = two
-        .long_ntt(&ring.clone().with_root(ring.moduli()[0].pow(&U256::from(3u32), &U256::from(974_848u32)))?)?
+        .long_ntt(ring.ring().clone().with_root(ring.moduli()[0].pow(&U256::from(3u32), &U256::from(974_848u32)))?)?
         .upload(&[1u32; 1024])?;
     assert!(matches!(ntt.forward(&mut foreign), Err(Error::Mismatch { .. })));
     assert!(matches!(ntt.upload(&[1u32; 1023]), Err(Error::Argument { .. })));
@@ -272,14 +278,14 @@ fn what_cannot_be_cut_is_refused() -> Result<()> {
 /// Rows of values are elements of rings of their own.
 #[test]
 fn rows_have_rings() -> Result<()> {
-    let ring: Ring = "998244353 : x^1024 - 1".parse()?;
+    let ring: PolyType = "998244353 : x^1024 - 1".parse()?;
     let plan = LongPlan::new(Engine::cpu().planner(), &ring, 4)?;
     let a: Vec<u32> = residues(&ring, 1, 1).chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
     let all = values(&ring, &a)?;
     for row in 0..4 {
-        let of_row = plan.row_ring(row)?;
+        let of_row = plan.row_type(row)?;
         let q = &of_row.moduli()[0];
-        let (start, step) = (of_row.roots()[0], of_row.steps()[0]);
+        let (start, step) = (of_row.ring().roots()[0], of_row.ring().steps()[0]);
         for place in [0, 1, 255] {
             let x = q.mul(&start, &q.pow(&step, &U256::from(place as u64)));
             let value = a.iter().rev().fold(U256::ZERO, |sum, a| q.add(&q.mul(&sum, &x), &U256::from(*a)));

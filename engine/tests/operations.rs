@@ -3,22 +3,24 @@
 use num_bigint::BigUint;
 use ringforge::split::Split;
 use ringforge::testkit::{naive, residues};
-use ringforge::{Content, Device, Engine, Error, Job, Modulus, Op, Order, Pipeline, Quotient, Ring, U256};
+use ringforge::{Device, Engine, Error, Job, Modulus, Op, Order, Pipeline, PolyType, Quotient, Ring, U256};
 
 use crate::rings;
 
 /// Rings of the transforms' tests, and others that have none.
-fn all_rings() -> Vec<Ring> {
+fn all_rings() -> Vec<PolyType> {
     let sparse = |n| Quotient::Sparse { n, terms: vec![(1, -1), (0, 1)] };
     let wide = |hex| Modulus::from_hex(hex).expect("a modulus");
     let even = wide(&format!("8{:0>63}", 0));
     let moduli = [Modulus::new(2u32), Modulus::new(1u64 << 32), Modulus::new(u64::MAX), Modulus::new(U256::MAX)];
-    let mut others: Vec<Ring> = moduli.map(|q| Ring::new(&[q.expect("a modulus")], sparse(5)).expect("a ring")).into();
-    others.push(Ring::new(&[even], sparse(3)).expect("a ring"));
-    others.push(Ring::rns(7, &[rings::modulus(256), rings::modulus(81)]).expect("a ring"));
-    others
-        .push(Ring::rns(12, &[rings::modulus(1 << 63), rings::modulus(u64::MAX), rings::modulus(7)]).expect("a ring"));
-    let stored: Vec<Ring> = others.iter().flat_map(rings::stored_otherwise).collect();
+    let mut others: Vec<PolyType> =
+        moduli.map(|q| PolyType::from(Ring::new(&[q.expect("a modulus")], sparse(5)).expect("a ring"))).into();
+    others.push(PolyType::from(Ring::new(&[even], sparse(3)).expect("a ring")));
+    others.push(PolyType::from(Ring::rns(7, &[rings::modulus(256), rings::modulus(81)]).expect("a ring")));
+    others.push(PolyType::from(
+        Ring::rns(12, &[rings::modulus(1 << 63), rings::modulus(u64::MAX), rings::modulus(7)]).expect("a ring"),
+    ));
+    let stored: Vec<PolyType> = others.iter().flat_map(rings::stored_otherwise).collect();
     rings::rings().into_iter().chain(others).chain(stored).collect()
 }
 
@@ -69,8 +71,8 @@ fn sums_equal_the_oracle() {
 #[test]
 fn sums_are_of_one_kind() {
     let engine = Engine::on(Device::cpu());
-    let [ring, other]: [Ring; 2] = ["17,97:x^4+1", "17:x^4+1"].map(|text| text.parse().expect("a ring"));
-    let refused = |make: fn(&Pipeline, &Ring, &Ring)| {
+    let [ring, other]: [PolyType; 2] = ["17,97:x^4+1", "17:x^4+1"].map(|text| text.parse().expect("a ring"));
+    let refused = |make: fn(&Pipeline, &PolyType, &PolyType)| {
         let p = engine.pipeline("mixed");
         make(&p, &ring, &other);
         matches!(p.build(), Err(Error::Plan { .. }))
@@ -96,8 +98,8 @@ fn run(batch: usize, inputs: &[(&str, &[u8])], bytes: usize, make: impl FnOnce(&
     to
 }
 
-fn negacyclic(n: usize, moduli: &[Modulus]) -> Ring {
-    Ring::rns(n, moduli).expect("a ring")
+fn negacyclic(n: usize, moduli: &[Modulus]) -> PolyType {
+    PolyType::from(Ring::rns(n, moduli).expect("a ring"))
 }
 
 #[test]
@@ -108,8 +110,8 @@ fn automorphisms_equal_the_oracle() {
         negacyclic(64, &[prime(60, 128), prime(59, 128)]),
         negacyclic(32, &[prime(30, 64), prime(28, 64)]),
         negacyclic(8, &[Modulus::from_hex(rings::BLS12_381_R).expect("a modulus")]),
-        Ring::cyclic(12, modulus(13)).expect("a ring"),
-        Ring::cyclic(64, modulus(257)).expect("a ring"),
+        PolyType::from(Ring::cyclic(12, modulus(13)).expect("a ring")),
+        PolyType::from(Ring::cyclic(64, modulus(257)).expect("a ring")),
     ];
     let stored = rings.iter().flat_map(rings::stored_otherwise).collect::<Vec<_>>();
     for ring in rings.into_iter().chain(stored) {
@@ -135,7 +137,7 @@ fn automorphisms_equal_the_oracle() {
     let engine = Engine::cpu();
     for (ring, k) in [("97:x^16+1", 2u64), ("13:x^12-1", 3), ("97:x^16+1", 0), ("3457:x^768-x^384+1", 5)] {
         let p = engine.pipeline("refused");
-        p.output("to", p.coefficients("a", &ring.parse().expect("a ring")).automorphism(k));
+        p.output("to", p.coefficients("a", ring.parse::<PolyType>().expect("a ring")).automorphism(k));
         assert!(matches!(p.build(), Err(Error::Plan { .. })), "{ring} {k}");
     }
 }
@@ -164,13 +166,13 @@ fn rotations_move_slots() {
     let engine = Engine::cpu();
     for ring in ["97:x^16-1", "13:x^3+1"] {
         let p = engine.pipeline("refused");
-        p.output("to", p.coefficients("a", &ring.parse().expect("a ring")).rotate(1));
+        p.output("to", p.coefficients("a", ring.parse::<PolyType>().expect("a ring")).rotate(1));
         assert!(matches!(p.build(), Err(Error::Plan { .. })), "{ring}");
     }
 }
 
 /// The integers in [0, Q) that the first rows of an element stand for.
-fn integers(ring: &Ring, plain: &[U256]) -> Vec<BigUint> {
+fn integers(ring: &PolyType, plain: &[U256]) -> Vec<BigUint> {
     let big = |x: &U256| BigUint::from_bytes_le(x.to_le_bytes().as_ref());
     let moduli: Vec<BigUint> = ring.basis().iter().map(|q| big(&q.value())).collect();
     let product: BigUint = moduli.iter().product();
@@ -200,11 +202,11 @@ fn quotients_are_rounded() {
         let split = Split::of(&ring, Some(3)).expect("a split");
         for (moduli, elements) in (1..basis.len()).flat_map(|moduli| [(moduli, 1), (moduli, 3)]) {
             let batch = 3;
-            let many = ring.side_by_side(elements).expect("a ring");
+            let many = ring.vector(elements).expect("a ring");
             let a = residues(&many, 7, batch);
             let plain = naive::to_plain(&many, &a);
             let left = ring.limbs(0..basis.len() - moduli).expect("limbs");
-            let many_left = left.side_by_side(elements).expect("a ring");
+            let many_left = left.vector(elements).expect("a ring");
             let divisor: BigUint = basis[basis.len() - moduli..].iter().map(integers_of).product();
             let mut wanted = Vec::new();
             for element in plain.chunks_exact(basis.len() * ring.degree()) {
@@ -224,10 +226,10 @@ fn quotients_are_rounded() {
             });
             assert!(found == naive::to_stored(&left, &wanted), "{about}");
             for order in ORDERS {
-                let values = |ring: &Ring, split: &Split, plain: &[U256]| {
+                let values = |ring: &PolyType, split: &Split, plain: &[U256]| {
                     naive::to_stored(ring, &naive::forward(ring, split, order, plain))
                 };
-                let content = Content::Evaluations { ring: many.clone(), depth: 3, order };
+                let content = many.evaluations_after(3, order);
                 let found = run(batch, &[("a", &values(&ring, &split, &plain))], many_left.bytes(), |p| {
                     p.output("to", p.elements("a", content).divide_round(moduli));
                 });
@@ -239,8 +241,10 @@ fn quotients_are_rounded() {
     // by no modulus, by all of an element, by rows that are no elements side by side
     let engine = Engine::cpu();
     let ring = negacyclic(8, &bases[2]);
-    let rows = Ring::rows(ring.basis(), &[0, 1, 0], ring.quotient().clone()).expect("a ring");
-    for (ring, moduli) in [(&ring, 0), (&ring, 2), (&ring.side_by_side(2).expect("a ring"), 2), (&rows, 1)] {
+    let rows = PolyType::from(Ring::new(ring.basis(), ring.ring().quotient().clone()).expect("a ring"))
+        .with_limbs(&[0, 1, 0])
+        .expect("a ring");
+    for (ring, moduli) in [(&ring, 0), (&ring, 2), (&ring.vector(2).expect("a ring"), 2), (&rows, 1)] {
         let p = engine.pipeline("refused");
         p.output("to", p.coefficients("a", ring).divide_round(moduli));
         assert!(matches!(p.build(), Err(Error::Plan { .. })), "{ring} by {moduli}");
@@ -254,11 +258,11 @@ fn integers_of(q: &Modulus) -> BigUint {
 #[test]
 fn elements_side_by_side_are_counted() {
     let ring = negacyclic(4, &[rings::modulus(97), rings::modulus(193)]);
-    assert_eq!(ring.side_by_side(1).as_ref(), Ok(&ring));
-    assert_eq!(ring.side_by_side(3).map(|ring| ring.bytes()), Ok(3 * ring.bytes()));
-    assert!(matches!(ring.side_by_side(0), Err(Error::Ring { .. })));
+    assert_eq!(ring.vector(1).as_ref(), Ok(&ring));
+    assert_eq!(ring.vector(3).map(|ring| ring.bytes()), Ok(3 * ring.bytes()));
+    assert!(matches!(ring.vector(0), Err(Error::Ring { .. })));
     for count in [1 << 22, usize::MAX] {
-        assert!(matches!(ring.side_by_side(count), Err(Error::TooLarge { .. })), "{count}");
+        assert!(matches!(ring.vector(count), Err(Error::TooLarge { .. })), "{count}");
     }
 }
 
@@ -267,7 +271,7 @@ fn elements_side_by_side_are_converted_one_after_another() {
     let (prime, n) = (rings::prime, 8);
     let [from, to] = [negacyclic(n, &[prime(60, 64), prime(59, 64)]), negacyclic(n, &[prime(50, 64); 1])];
     for op in [Op::Convert, Op::ConvertCentred, Op::ConvertFast] {
-        let [two_from, two_to] = [&from, &to].map(|ring| ring.side_by_side(2).expect("a ring"));
+        let [two_from, two_to] = [&from, &to].map(|ring| ring.vector(2).expect("a ring"));
         let a = residues(&two_from, 3, 3);
         let one = run(6, &[("a", &a)], to.bytes(), |p| {
             p.output("to", p.job(&Job::new(&from, op).to(&to), &[p.coefficients("a", &from)]));
@@ -295,8 +299,8 @@ fn inner_products_equal_the_oracle() {
     for ring in rings.into_iter().chain(stored) {
         let split = Split::of(&ring, None).expect("a split");
         for (count, sets, batch) in [(1, 1, 1), (3, 2, 2), (13, 1, 3), (25, 2, 1)] {
-            let many = ring.side_by_side(count).expect("a ring");
-            let key_ring = ring.side_by_side(count * sets).expect("a ring");
+            let many = ring.vector(count).expect("a ring");
+            let key_ring = ring.vector(count * sets).expect("a ring");
             let (a, keys) = (residues(&many, 1, batch), residues(&key_ring, 2, 1));
             let (plain, plain_keys) = (naive::to_plain(&many, &a), naive::to_plain(&key_ring, &keys));
             let size = ring.basis().len() * ring.degree();
@@ -310,9 +314,8 @@ fn inner_products_equal_the_oracle() {
                 }
                 wanted.extend(sum);
             }
-            let sums = ring.side_by_side(sets).expect("a ring");
-            let values =
-                |ring: &Ring| Content::Evaluations { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
+            let sums = ring.vector(sets).expect("a ring");
+            let values = |ring: &PolyType| ring.evaluations_after(split.depth(), Order::Tree);
             let found = run(batch, &[("a", &a), ("keys", &keys)], sums.bytes(), |p| {
                 let keys = p.shared("keys", key_ring.bytes()).holding(values(&key_ring));
                 p.output("to", p.elements("a", values(&many)).inner_product(&ring, keys, sets));
@@ -326,12 +329,12 @@ fn inner_products_equal_the_oracle() {
 fn keys_of_a_chain_serve_all_its_levels() {
     let primes: Vec<Modulus> = [60, 50, 59, 49, 58].map(|bits| rings::prime(bits, 64)).into();
     let (all, batch, sets) = (negacyclic(8, &primes), 2, 2);
-    let key_ring = all.side_by_side(3 * sets).expect("a ring");
+    let key_ring = all.vector(3 * sets).expect("a ring");
     let keys = residues(&key_ring, 2, 1);
     // without the limbs in the middle, the last ones, the first ones
     for (left, count) in [(vec![0, 4], 1), (vec![0, 1, 2, 4], 2), (vec![0, 1], 3), (vec![2, 3, 4], 2)] {
         let ring = negacyclic(8, &left.iter().map(|&limb| primes[limb]).collect::<Vec<_>>());
-        let few = ring.side_by_side(count * sets).expect("a ring");
+        let few = ring.vector(count * sets).expect("a ring");
         let row = all.bytes() / primes.len();
         let limbs = (0..sets * count).flat_map(|key| left.iter().map(move |limb| (key, limb)));
         let few_keys: Vec<u8> = limbs
@@ -340,10 +343,10 @@ fn keys_of_a_chain_serve_all_its_levels() {
                 keys[(key * primes.len() + limb) * row..][..row].to_vec()
             })
             .collect();
-        let many = ring.side_by_side(count).expect("a ring");
+        let many = ring.vector(count).expect("a ring");
         let a = residues(&many, 1, batch);
-        let values = |ring: &Ring| Content::Evaluations { ring: ring.clone(), depth: 3, order: Order::Tree };
-        let sums = |keys: &Vec<u8>, of: &Ring| {
+        let values = |ring: &PolyType| ring.evaluations_after(3, Order::Tree);
+        let sums = |keys: &Vec<u8>, of: &PolyType| {
             run(batch, &[("a", &a), ("keys", keys)], sets * ring.bytes(), |p| {
                 let keys = p.shared("keys", of.bytes()).holding(values(of));
                 p.output("to", p.elements("a", values(&many)).inner_product(&ring, keys, sets));
@@ -369,7 +372,7 @@ fn groups_of_limbs_are_raised() {
             let (plain, all) = (naive::to_plain(&ring, &a), to.basis().len());
             for limbs in [1, 2, usize::MAX] {
                 let groups: Vec<_> = (0..own).step_by(limbs).map(|at| at..own.min(at.saturating_add(limbs))).collect();
-                let many = to.side_by_side(groups.len()).expect("a ring");
+                let many = to.vector(groups.len()).expect("a ring");
                 let found = run(batch, &[("a", &a)], many.bytes(), |p| {
                     p.output("to", p.coefficients("a", &ring).raise(limbs, &to));
                 });
@@ -394,11 +397,11 @@ fn groups_of_limbs_are_raised() {
                     }
                 }
                 for order in ORDERS {
-                    let values = |ring: &Ring, plain: &[U256]| {
+                    let values = |ring: &PolyType, plain: &[U256]| {
                         let split = Split::of(ring, Some(3)).expect("a split");
                         naive::to_stored(ring, &naive::forward(ring, &split, order, plain))
                     };
-                    let content = Content::Evaluations { ring: ring.clone(), depth: 3, order };
+                    let content = ring.evaluations_after(3, order);
                     let found = run(batch, &[("a", &values(&ring, &plain))], many.bytes(), |p| {
                         p.output("to", p.elements("a", content).raise(limbs, &to));
                     });
@@ -409,8 +412,8 @@ fn groups_of_limbs_are_raised() {
     }
     // no limbs in a group; a basis that is not the first part; one whose moduli come again
     let engine = Engine::cpu();
-    let [ring, other]: [Ring; 2] = ["97,193:x^8+1", "193,97,257:x^8+1"].map(|text| text.parse().expect("a ring"));
-    let twice = ring.side_by_side(2).expect("a ring");
+    let [ring, other]: [PolyType; 2] = ["97,193:x^8+1", "193,97,257:x^8+1"].map(|text| text.parse().expect("a ring"));
+    let twice = ring.vector(2).expect("a ring");
     for (limbs, to) in [(0, &ring), (1, &other), (1, &twice)] {
         let p = engine.pipeline("refused");
         p.output("to", p.coefficients("a", &ring).raise(limbs, to));
@@ -419,7 +422,7 @@ fn groups_of_limbs_are_raised() {
 }
 
 /// Rings modulo up to 64 bits, of all lengths and stored in every way, of an odd degree.
-fn word_rings() -> Vec<Ring> {
+fn word_rings() -> Vec<PolyType> {
     let modulus = rings::modulus;
     let bases = [
         vec![modulus(2)],
@@ -429,7 +432,7 @@ fn word_rings() -> Vec<Ring> {
         vec![modulus(1 << 63), modulus(u64::MAX), modulus(7)],
         vec![rings::prime(60, 2), rings::prime(64, 2)],
     ];
-    let all: Vec<Ring> = bases.iter().map(|basis| negacyclic(33, basis)).collect();
+    let all: Vec<PolyType> = bases.iter().map(|basis| negacyclic(33, basis)).collect();
     let stored = all.iter().flat_map(rings::stored_otherwise).collect::<Vec<_>>();
     all.into_iter().chain(stored).collect()
 }
@@ -438,15 +441,15 @@ fn word_rings() -> Vec<Ring> {
 fn digits_equal_the_oracle() {
     let wide = |hex| Modulus::from_hex(hex).expect("a modulus");
     let targets = [vec![wide(rings::BLS12_381_R)], vec![wide(&"f".repeat(64))], vec![rings::modulus(12_289)]];
-    let targets: Vec<Ring> = targets.iter().map(|basis| negacyclic(33, basis)).collect();
-    let targets: Vec<Ring> = targets.iter().flat_map(rings::stored_otherwise).chain(targets.clone()).collect();
+    let targets: Vec<PolyType> = targets.iter().map(|basis| negacyclic(33, basis)).collect();
+    let targets: Vec<PolyType> = targets.iter().flat_map(rings::stored_otherwise).chain(targets.clone()).collect();
     for (i, ring) in word_rings().iter().enumerate() {
         let longest = ring.basis().iter().map(Modulus::bits).max().unwrap_or(0);
         for bits in [1, 2, 7, 20, 31, 32, 63] {
             let count = longest.div_ceil(bits) as usize;
             // the ring itself, and one after the other of the others
             for to in [ring, &targets[(i + bits as usize) % targets.len()]] {
-                let all = to.side_by_side(ring.basis().len() * count).expect("a ring");
+                let all = to.vector(ring.basis().len() * count).expect("a ring");
                 for batch in [1, 5] {
                     let a = residues(ring, 11, batch);
                     let found = run(batch, &[("a", &a)], all.bytes(), |p| {
@@ -469,9 +472,11 @@ fn digits_are_small_and_exact() {
         if 2 * x > q { x - q } else { x }
     };
     for q in [2, 3, 97, 128, 65_521, (1 << 32) - 5, 1 << 63, u64::MAX].map(rings::modulus) {
-        let ring = Ring::cyclic(40, q).expect("a ring");
+        let ring = PolyType::from(Ring::cyclic(40, q).expect("a ring"));
         // below 2^63 in size, as digits are
-        let to = Ring::cyclic(40, Modulus::new(U256::ONE.shl_vartime(70)).expect("a modulus")).expect("a ring");
+        let to = PolyType::from(
+            Ring::cyclic(40, Modulus::new(U256::ONE.shl_vartime(70)).expect("a modulus")).expect("a ring"),
+        );
         let to = to.with_form(ringforge::Form::Plain).expect("a form");
         let (a, batch) = (residues(&ring, 5, 5), 5);
         let plain = naive::to_plain(&ring, &a);
@@ -502,19 +507,19 @@ fn digits_are_small_and_exact() {
 #[test]
 fn digits_of_other_things_are_refused() {
     let engine = Engine::cpu();
-    let ring: Ring = "97:x^8+1".parse().expect("a ring");
+    let ring: PolyType = "97:x^8+1".parse().expect("a ring");
     let wide = negacyclic(8, &[Modulus::from_hex(rings::BLS12_381_R).expect("a modulus")]);
-    let mixed = Ring::rns(8, &[rings::modulus(97), wide.basis()[0]]).expect("a ring");
+    let mixed = PolyType::from(Ring::rns(8, &[rings::modulus(97), wide.basis()[0]]).expect("a ring"));
     for (from, bits, to) in [(&ring, 0, &ring), (&ring, 64, &ring), (&wide, 20, &ring), (&ring, 4, &mixed)] {
         let p = engine.pipeline("refused");
         p.output("to", p.coefficients("a", from).digits(bits, to));
         assert!(matches!(p.build(), Err(Error::Unsupported { .. })), "{bits} bits of {from} modulo {to}");
     }
     let p = engine.pipeline("too many");
-    p.output("to", p.coefficients("a", &ring).digits(1, &ring.side_by_side(1 << 21).expect("a ring")));
+    p.output("to", p.coefficients("a", &ring).digits(1, ring.vector(1 << 21).expect("a ring")));
     assert!(matches!(p.build(), Err(Error::TooLarge { .. })));
-    let other: Ring = "97:x^4+1".parse().expect("a ring");
-    let refused: [fn(&Pipeline, &Ring, &Ring); 3] = [
+    let other: PolyType = "97:x^4+1".parse().expect("a ring");
+    let refused: [fn(&Pipeline, &PolyType, &PolyType); 3] = [
         |p, ring, other| p.output("to", p.coefficients("a", ring).digits(4, other)),
         |p, ring, _| p.output("to", p.coefficients("a", ring).forward().digits(4, ring)),
         |p, ring, _| p.output("to", p.bytes("a", ring.bytes()).digits(4, ring)),
@@ -528,8 +533,8 @@ fn digits_of_other_things_are_refused() {
 
 #[test]
 fn longer_elements_end_in_zeros() {
-    let longer = |ring: &Ring, n| {
-        let other = Ring::rows(ring.basis(), &(0..ring.basis().len()).collect::<Vec<_>>(), Quotient::Cyclic { n });
+    let longer = |ring: &PolyType, n| {
+        let other = Ring::new(ring.basis(), Quotient::Cyclic { n }).map(PolyType::from);
         let other = other.and_then(|other| other.with_form(ring.form())).expect("a ring");
         if ring.accepts_any_word() { other.accepting_any_word() } else { other }
     };
@@ -547,16 +552,16 @@ fn longer_elements_end_in_zeros() {
     }
     let engine = Engine::cpu();
     for (from, to) in [("97:x^8-1", "97:x^4-1"), ("97:x^8-1", "193:x^16-1"), ("97:x^8-1", "97,193:x^16-1")] {
-        let [from, to]: [Ring; 2] = [from, to].map(|text| text.parse().expect("a ring"));
+        let [from, to]: [PolyType; 2] = [from, to].map(|text| text.parse().expect("a ring"));
         let p = engine.pipeline("refused");
         p.output("to", p.coefficients("a", &from).extend(&to));
         assert!(matches!(p.build(), Err(Error::Plan { .. })), "{from} to {to}");
     }
-    let ring: Ring = "97:x^8-1".parse().expect("a ring");
+    let ring: PolyType = "97:x^8-1".parse().expect("a ring");
     let p = engine.pipeline("refused");
     p.output("to", p.coefficients("a", &ring).forward().extend(&ring));
     assert!(matches!(p.build(), Err(Error::Plan { .. })));
     let p = engine.pipeline("refused");
-    p.output("to", p.coefficients("a", &ring).extend(&ring.clone().accepting_any_word()));
+    p.output("to", p.coefficients("a", &ring).extend(ring.clone().accepting_any_word()));
     assert!(matches!(p.build(), Err(Error::Plan { .. })));
 }

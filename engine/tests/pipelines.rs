@@ -6,7 +6,7 @@ use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{devices, residues};
-use ringforge::{Content, Engine, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring, Value};
+use ringforge::{Engine, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result, Value};
 
 /// Items of a run.
 const BATCH: usize = 70;
@@ -258,10 +258,10 @@ fn plans_are_joined() {
 /// Jobs and operators are the planner's plans, joined.
 #[test]
 fn elements_are_worked_with() -> Result<()> {
-    let ring: Ring = "3329:x^256+1".parse()?;
+    let ring: PolyType = "3329:x^256+1".parse()?;
     let (split, natural) = (Split::of(&ring, None)?, Order::Natural);
-    let values = Content::Evaluations { ring: ring.clone(), depth: split.depth(), order: natural };
-    let coefficients = Content::Coefficients(ring.clone());
+    let values = ring.evaluations_after(split.depth(), natural);
+    let coefficients = ring.coefficients();
     let [a, b, c] = [1, 2, 3].map(|seed| naive::to_plain(&ring, &residues(&ring, seed, 3)));
     let of_values = |x: &[_]| naive::forward(&ring, &split, natural, x);
     let product = naive::mul(&ring, &a, &b);

@@ -3,7 +3,7 @@
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::residues;
-use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, Ring};
+use ringforge::{Device, Job, Limits, Op, Order, Plan, Planner, PolyType, Ring};
 
 use crate::rings::{modulus, prime, rings};
 
@@ -67,7 +67,7 @@ fn products_of_values_equal_the_oracle() {
 /// products of values; they mean the same.
 #[test]
 fn a_product_in_steps_equals_the_fused_one() {
-    let ring = Ring::negacyclic(1 << 16, prime(60, 1 << 17)).expect("a ring");
+    let ring = PolyType::from(Ring::negacyclic(1 << 16, prime(60, 1 << 17)).expect("a ring"));
     let job = Job::new(&ring, Op::Mul);
     let steps = Planner::new(Limits::h200()).plan(&job).expect("a plan");
     assert_eq!(steps.kernels().len(), 6, "{steps}");
@@ -80,15 +80,16 @@ fn a_product_in_steps_equals_the_fused_one() {
 
 #[test]
 fn refusals_are_errors() {
-    let ring = Ring::negacyclic(256, modulus(3329)).expect("a ring");
+    let ring = PolyType::from(Ring::negacyclic(256, modulus(3329)).expect("a ring"));
     let planner = Planner::default();
     for op in [Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose] {
         assert!(planner.plan(&Job::new(&ring, op).in_place()).is_err(), "{op}");
     }
     assert!(planner.plan(&Job::new(&ring, Op::Forward).depth(9)).is_err());
     assert!(planner.plan(&Job::new(&ring, Op::Mul).depth(9)).is_err());
-    let even = Ring::negacyclic(256, modulus(1024)).expect("a ring");
+    let even = PolyType::from(Ring::negacyclic(256, modulus(1024)).expect("a ring"));
     assert!(planner.plan(&Job::new(&even, Op::Forward)).is_err());
-    let mixed = Ring::new(&[modulus(2), prime(30, 8)], ringforge::Quotient::Cyclic { n: 4 }).expect("a ring");
+    let mixed =
+        PolyType::from(Ring::new(&[modulus(2), prime(30, 8)], ringforge::Quotient::Cyclic { n: 4 }).expect("a ring"));
     assert!(planner.plan(&Job::new(&mixed, Op::Forward)).is_err());
 }

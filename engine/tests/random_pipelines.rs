@@ -10,7 +10,7 @@ use ringforge::run::CapturedArg;
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Compiled, Named, NamedPlan, Target, bytes, difference, residues, seed};
-use ringforge::{Content, Device, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring, Value};
+use ringforge::{Device, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result, Value};
 
 /// Works byte by byte: out = 3·a + b + i, or with `turns`, acc = 5·acc + a + i. Of two inputs, the second may be shared.
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +146,7 @@ type Choice = (u8, [u8; 3]);
 
 struct Maker<'p, 'a> {
     p: &'p Pipeline,
-    ring: &'a Ring,
+    ring: &'a PolyType,
     split: &'a Split,
     planner: &'a Planner,
     batch: usize,
@@ -157,11 +157,11 @@ struct Maker<'p, 'a> {
 }
 
 impl<'p> Maker<'p, '_> {
-    fn content(&self, what: What) -> Option<Content> {
+    fn content(&self, what: What) -> Option<PolyType> {
         let ring = self.ring.clone();
         match what {
-            What::Coefficients => Some(Content::Coefficients(ring)),
-            What::Values(order) => Some(Content::Evaluations { ring, depth: self.split.depth(), order }),
+            What::Coefficients => Some(ring),
+            What::Values(order) => Some(ring.evaluations_after(self.split.depth(), order)),
             What::Bytes => None,
         }
     }
@@ -478,7 +478,13 @@ impl<'p> Maker<'p, '_> {
 }
 
 /// A plan of random operations, what its inputs hold, and what its outputs must.
-fn random(ring: &Ring, limits: &Limits, choices: &[Choice], batch: usize, seed: u64) -> Result<(Plan, Named, Named)> {
+fn random(
+    ring: &PolyType,
+    limits: &Limits,
+    choices: &[Choice],
+    batch: usize,
+    seed: u64,
+) -> Result<(Plan, Named, Named)> {
     let (planner, split) = (Planner::new(limits.clone()), Split::of(ring, None)?);
     let p = Pipeline::new("random", &planner);
     let mut maker = Maker {
@@ -522,7 +528,7 @@ fn captured(plan: &Plan, device: &Device, batch: usize, inputs: &Named) -> Resul
     outputs.map(|arg| Ok((arg.name.clone(), bytes(&arg.name)?))).collect()
 }
 
-fn check(device: &Device, limits: &Limits, rings: &[Ring], cases: u32, steps: usize) {
+fn check(device: &Device, limits: &Limits, rings: &[PolyType], cases: u32, steps: usize) {
     let choice = (any::<u8>(), any::<[u8; 3]>());
     let strategy = (
         0..rings.len(),
@@ -553,7 +559,7 @@ fn check(device: &Device, limits: &Limits, rings: &[Ring], cases: u32, steps: us
     outcome.unwrap_or_else(|error| panic!("on {device}: {error}"));
 }
 
-fn rings() -> Vec<Ring> {
+fn rings() -> Vec<PolyType> {
     [
         "17:x^4+1",
         "3329:x^256+1",

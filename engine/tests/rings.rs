@@ -1,6 +1,6 @@
 //! Rings of every kind of arithmetic and quotient, small enough for the oracle.
 
-use ringforge::{Form, Modulus, Quotient, Ring, U256};
+use ringforge::{Form, Modulus, PolyType, Quotient, Ring, U256};
 
 pub(crate) const BLS12_381_R: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
@@ -31,20 +31,19 @@ fn non_zero(x: U256) -> crypto_bigint::NonZero<U256> {
 }
 
 /// The same ring with residues stored in every other way that there is for it.
-pub(crate) fn stored_otherwise(ring: &Ring) -> Vec<Ring> {
+pub(crate) fn stored_otherwise(ring: &PolyType) -> Vec<PolyType> {
     let forms = [Form::Plain, Form::Montgomery].into_iter().filter_map(|form| ring.clone().with_form(form).ok());
     forms.flat_map(|ring| [ring.clone(), ring.accepting_any_word()]).filter(|other| other != ring).collect()
 }
 
 /// Every ring that the tests of transforms and products go through; smaller ones with residues stored in every way.
-pub(crate) fn rings() -> Vec<Ring> {
+pub(crate) fn rings() -> Vec<PolyType> {
     let bls = Modulus::from_hex(BLS12_381_R).expect("a modulus");
     let goldilocks = modulus(0xffff_ffff_0000_0001);
     let binomial = |n, c: U256, q| Ring::new(&[q], Quotient::Binomial { n, c });
     let coset = |n: usize, g: u32, q: Modulus| {
         binomial(n, q.pow(&g.into(), &U256::from(n as u64)), q).and_then(|ring| ring.with_root(g))
     };
-    let mapped = |moduli: &[Modulus], map: &[usize], n| Ring::rows(moduli, map, Quotient::Negacyclic { n });
     let mut rings = vec![
         Ring::negacyclic(256, modulus(3329)),
         Ring::cyclic(64, modulus(257)),
@@ -76,10 +75,6 @@ pub(crate) fn rings() -> Vec<Ring> {
         Ring::rns(32, &[prime(30, 128), prime(64, 128), prime(63, 64)]),
         Ring::rns(16, &[bls, modulus(12289), goldilocks]),
         Ring::rns(8, &[modulus(97), modulus(193)]).and_then(|ring| ring.with_roots(&[12u32, 27].map(U256::from))),
-        mapped(&[modulus(257), modulus(7681), modulus(12289)], &[2, 0, 2, 1, 1, 0, 2], 64),
-        mapped(&[prime(30, 128), prime(61, 128), prime(40, 64)], &[0, 1, 1, 2, 0], 32),
-        mapped(&[modulus(12289)], &[0, 0, 0], 32).and_then(|ring| ring.with_root(563u32)),
-        mapped(&[bls, modulus(12289), goldilocks], &[1, 0, 1], 16),
     ];
     for bits in [16, 17, 30, 31, 32, 33, 61, 62, 63, 64, 65, 255, 256] {
         rings.push(Ring::negacyclic(64, prime(bits, 128)));
@@ -92,8 +87,19 @@ pub(crate) fn rings() -> Vec<Ring> {
     for q in [bls, goldilocks] {
         rings.extend([Ring::cyclic(256, q), Ring::negacyclic(128, q), Ring::cyclic(96, q), coset(64, 7, q)]);
     }
-    let rings = rings.into_iter().map(|ring| ring.expect("a ring"));
-    let every_way = |ring: Ring| match ring.degree() {
+    let mapped = |ring: Ring, limbs: &[usize]| PolyType::from(ring).with_limbs(limbs);
+    let mapped = [
+        Ring::rns(64, &[modulus(257), modulus(7681), modulus(12289)])
+            .and_then(|ring| mapped(ring, &[2, 0, 2, 1, 1, 0, 2])),
+        Ring::rns(32, &[prime(30, 128), prime(61, 128), prime(40, 64)]).and_then(|ring| mapped(ring, &[0, 1, 1, 2, 0])),
+        Ring::negacyclic(32, modulus(12289))
+            .and_then(|ring| ring.with_root(563u32))
+            .and_then(|ring| mapped(ring, &[0, 0, 0])),
+        Ring::rns(16, &[bls, modulus(12289), goldilocks]).and_then(|ring| mapped(ring, &[1, 0, 1])),
+    ];
+    let rings = rings.into_iter().map(|ring| ring.map(PolyType::from)).chain(mapped);
+    let rings = rings.map(|poly| poly.expect("a ring"));
+    let every_way = |ring: PolyType| match ring.degree() {
         ..=128 => [stored_otherwise(&ring), vec![ring]].concat(),
         _ => vec![ring],
     };

@@ -5,15 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use num_bigint::BigUint;
 use ringforge::kernels::Distribution::{self, Binomial, FixedWeight, Gaussian, Ternary, Uniform};
 use ringforge::testkit::{bytes, devices};
-use ringforge::{Device, Draws, Error, Form, Limits, Modulus, Pipeline, Plan, Planner, Quotient, Result, Ring, Value};
+use ringforge::{
+    Device, Draws, Error, Form, Limits, Modulus, Pipeline, Plan, Planner, PolyType, Quotient, Result, Ring, Value,
+};
 
 /// BLS12-381's scalar field.
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
 /// Rings of every width and form, with moduli that come again, tiny and even ones.
-fn rings() -> Result<Vec<Ring>> {
+fn rings() -> Result<Vec<PolyType>> {
     let q = |q: u64| Modulus::new(q);
-    let rows = |moduli: &[Modulus], map: &[usize], n: usize| Ring::rows(moduli, map, Quotient::Cyclic { n });
+    let rows = |moduli: &[Modulus], map: &[usize], n: usize| {
+        Ring::new(moduli, Quotient::Cyclic { n }).and_then(|ring| PolyType::from(ring).with_limbs(map))
+    };
     Ok(vec![
         rows(&[q(2)?, q(97)?, q(65_521)?], &[0, 1, 2, 1], 13)?,
         rows(&[q(2_013_265_921)?, q(u64::from(u32::MAX))?], &[0, 1], 16)?.with_form(Form::Montgomery)?,
@@ -31,7 +35,13 @@ fn plan(limits: &Limits, make: impl FnOnce(&Pipeline)) -> Result<Plan> {
 }
 
 /// One sampler of draws.
-fn sampled(device: &Device, ring: &Ring, distribution: Distribution, draws: &[u8], batch: usize) -> Result<Vec<u8>> {
+fn sampled(
+    device: &Device,
+    ring: &PolyType,
+    distribution: Distribution,
+    draws: &[u8],
+    batch: usize,
+) -> Result<Vec<u8>> {
     let plan = plan(device.limits(), |p| p.output("sample", p.sample(ring, distribution, p.input("draws"))))?;
     let mut out = vec![0; batch * ring.bytes()];
     device.compile(&plan)?.on_host(batch).input("draws", draws).output("sample", &mut out).run()?;
@@ -39,7 +49,7 @@ fn sampled(device: &Device, ring: &Ring, distribution: Distribution, draws: &[u8
 }
 
 /// Stored residues as plain values, row after row.
-fn values(ring: &Ring, element: &[u8]) -> Vec<Vec<BigUint>> {
+fn values(ring: &PolyType, element: &[u8]) -> Vec<Vec<BigUint>> {
     let width = ring.width().bytes();
     let rows = element.chunks_exact(ring.degree() * width).zip(ring.basis());
     rows.map(|(row, q)| row.chunks_exact(width).map(|x| BigUint::from_bytes_le(x) * unit(ring, q) % big(q)).collect())
@@ -51,14 +61,14 @@ fn big(q: &Modulus) -> BigUint {
 }
 
 /// What stored residues are to be multiplied by.
-fn unit(ring: &Ring, q: &Modulus) -> BigUint {
+fn unit(ring: &PolyType, q: &Modulus) -> BigUint {
     let is_plain = ring.form() == Form::Plain || !q.is_odd();
     let radix = if is_plain { BigUint::from(1u32) } else { BigUint::from(1u32) << (8 * ring.width().bytes()) };
     radix.modinv(&big(q)).unwrap_or_default()
 }
 
 /// What blocks mean, in large integers: plain values, row after row.
-fn defined(ring: &Ring, distribution: Distribution, block: impl Fn(u32) -> [u8; 64]) -> Vec<Vec<BigUint>> {
+fn defined(ring: &PolyType, distribution: Distribution, block: impl Fn(u32) -> [u8; 64]) -> Vec<Vec<BigUint>> {
     let n = ring.degree();
     if distribution == Uniform {
         let (each, bits) = if ring.width().bytes() == 32 { (1, 434) } else { (2, 192) };
@@ -156,7 +166,7 @@ fn elements_are_what_blocks_say() -> Result<()> {
 }
 
 /// Small integers of the first row, whose modulus is large enough; all rows hold the same.
-fn integers(ring: &Ring, element: &[u8]) -> Vec<i64> {
+fn integers(ring: &PolyType, element: &[u8]) -> Vec<i64> {
     let rows = values(ring, element);
     let (first, q) = (&rows[0], big(&ring.basis()[0]));
     let centred = |x: &BigUint| {
@@ -174,7 +184,7 @@ fn integers(ring: &Ring, element: &[u8]) -> Vec<i64> {
 /// Coefficients of a fixed seed on the CPU.
 fn many(distribution: Distribution, batch: usize) -> Result<Vec<Vec<i64>>> {
     let moduli = [65_521u32, 12_289, 97].map(Modulus::new).into_iter().collect::<Result<Vec<_>>>()?;
-    let ring = Ring::rns(1024, &moduli)?;
+    let ring = PolyType::from(Ring::rns(1024, &moduli)?);
     let all = sampled(&Device::cpu(), &ring, distribution, &[0x5a; Draws::BYTES], batch)?;
     Ok(all.chunks_exact(ring.bytes()).map(|element| integers(&ring, element)).collect())
 }
@@ -233,7 +243,7 @@ fn elements_of_any_weight_are_what_blocks_say() -> Result<()> {
     const BATCH: usize = 3;
     let mut rings = rings()?;
     // where many places are drawn again, and a block's threads take several turns
-    rings.push(Ring::rows(&[Modulus::new(97u32)?], &[0], Quotient::Cyclic { n: 300 })?);
+    rings.push(PolyType::from(Ring::new(&[Modulus::new(97u32)?], Quotient::Cyclic { n: 300 })?).with_limbs(&[0])?);
     let draws = bytes(6, Draws::BYTES);
     for device in devices() {
         for ring in &rings {
@@ -282,7 +292,7 @@ fn weights_are_exact_and_places_uniform() -> Result<()> {
 #[test]
 fn all_sets_of_places_are_as_likely() -> Result<()> {
     const BATCH: usize = 8000;
-    let ring = Ring::rows(&[Modulus::new(97u32)?], &[0], Quotient::Cyclic { n: 6 })?;
+    let ring = PolyType::from(Ring::new(&[Modulus::new(97u32)?], Quotient::Cyclic { n: 6 })?).with_limbs(&[0])?;
     for (weight, sets) in [(1, 6), (2, 15), (3, 20), (4, 15), (5, 6)] {
         let all = sampled(&Device::cpu(), &ring, FixedWeight { weight }, &[7; Draws::BYTES], BATCH)?;
         let mut counts = BTreeMap::new();
@@ -298,8 +308,11 @@ fn all_sets_of_places_are_as_likely() -> Result<()> {
 
 #[test]
 fn uniform_residues_are_uniform_and_independent() -> Result<()> {
-    let ring = Ring::rows(&[Modulus::new(97u32)?], &[0, 0], Quotient::Cyclic { n: 1024 })?;
-    let wide = Ring::new(&[Modulus::from_hex(BLS12_381)?, Modulus::new(97u32)?], Quotient::Cyclic { n: 1024 })?;
+    let ring = PolyType::from(Ring::new(&[Modulus::new(97u32)?], Quotient::Cyclic { n: 1024 })?).with_limbs(&[0, 0])?;
+    let wide = PolyType::from(Ring::new(
+        &[Modulus::from_hex(BLS12_381)?, Modulus::new(97u32)?],
+        Quotient::Cyclic { n: 1024 },
+    )?);
     for (ring, row) in [(&ring, 0), (&ring, 1), (&wide, 1)] {
         let all = sampled(&Device::cpu(), ring, Uniform, &[3; Draws::BYTES], 30)?;
         let mut counts = vec![0.0; 97];
@@ -322,7 +335,7 @@ fn series(plan: &Plan) -> Vec<u32> {
 
 #[test]
 fn no_two_samplers_take_a_block() -> Result<()> {
-    let ring: Ring = "97:x^8+1".parse()?;
+    let ring: PolyType = "97:x^8+1".parse()?;
     let sample = |p: &Pipeline, name: &str, from: Value<'_>| {
         let sample = p.sample(&ring, Uniform, from);
         p.output(name, sample);
@@ -369,7 +382,7 @@ fn no_two_samplers_take_a_block() -> Result<()> {
 #[test]
 fn a_batch_may_be_cut() -> Result<()> {
     const BATCH: usize = 11;
-    let ring = Ring::rns(16, &Modulus::ntt_primes(32, 50, 2)?)?;
+    let ring = PolyType::from(Ring::rns(16, &Modulus::ntt_primes(32, 50, 2)?)?);
     for device in devices() {
         let plan = plan(device.limits(), |p| {
             let draws = p.input("draws");
@@ -395,7 +408,7 @@ fn a_batch_may_be_cut() -> Result<()> {
 #[test]
 fn rows_do_not_know_of_those_behind_them() -> Result<()> {
     let moduli = Modulus::ntt_primes(32, 50, 3)?;
-    let [few, all] = [Ring::rns(16, &moduli[..2])?, Ring::rns(16, &moduli)?];
+    let [few, all] = [PolyType::from(Ring::rns(16, &moduli[..2])?), PolyType::from(Ring::rns(16, &moduli)?)];
     let [few, all] = [few, all].map(|ring| sampled(&Device::cpu(), &ring, Uniform, &[1; Draws::BYTES], 1));
     assert!(all?.starts_with(&few?));
     Ok(())
@@ -403,7 +416,7 @@ fn rows_do_not_know_of_those_behind_them() -> Result<()> {
 
 #[test]
 fn what_is_sampled_is_secret() -> Result<()> {
-    let ring: Ring = "97:x^8+1".parse()?;
+    let ring: PolyType = "97:x^8+1".parse()?;
     let plan = plan(&Limits::cpu(), |p| {
         p.output("public", p.sample(&ring, Uniform, p.bytes("seeds", 32)));
         p.output("uniform", p.sample(&ring, Uniform, p.input("draws")));
@@ -419,14 +432,15 @@ fn what_is_sampled_is_secret() -> Result<()> {
 
 #[test]
 fn parameters_out_of_range_are_errors() -> Result<()> {
-    let ring: Ring = "97:x^8+1".parse()?;
+    let ring: PolyType = "97:x^8+1".parse()?;
     let sigmas = [f64::NAN, f64::INFINITY, -3.2, 0.0, 0.06, 1024.5].map(|sigma| Gaussian { sigma });
     let others = [Binomial { eta: 0 }, Binomial { eta: 33 }, FixedWeight { weight: 9 }];
     for distribution in sigmas.into_iter().chain(others) {
         let made = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&ring, distribution, p.input("draws"))));
         assert!(matches!(made, Err(Error::Unsupported { .. })), "{distribution}: {made:?}");
     }
-    let long = Ring::rows(&[Modulus::new(3u32)?], &[0; 33], Quotient::Cyclic { n: 1 << 28 })?;
+    let long =
+        PolyType::from(Ring::new(&[Modulus::new(3u32)?], Quotient::Cyclic { n: 1 << 28 })?).with_limbs(&[0; 33])?;
     let made = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&long, Uniform, p.input("draws"))));
     assert!(matches!(made, Err(Error::Unsupported { .. })), "{made:?}");
     let short = plan(&Limits::cpu(), |p| p.output("sample", p.sample(&ring, Ternary, p.bytes("seeds", 31))));

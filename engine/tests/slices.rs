@@ -1,13 +1,13 @@
 //! Slices of buffers: runs and copies touch their bytes and no others.
 
 use ringforge::testkit::{devices, residues};
-use ringforge::{Content, Device, Error, Job, Modulus, Op, Planner, Program, Ring};
+use ringforge::{Device, Error, Job, Modulus, Op, Planner, PolyType, Program, Ring};
 
 /// Elements of the buffers, of which slices hold fewer.
 const ALL: usize = 5;
 
-fn ring() -> Ring {
-    Ring::negacyclic(64, Modulus::new(12289u32).expect("a modulus")).expect("a ring")
+fn ring() -> PolyType {
+    PolyType::from(Ring::negacyclic(64, Modulus::new(12289u32).expect("a modulus")).expect("a ring"))
 }
 
 /// Residues as what they are.
@@ -16,7 +16,7 @@ fn words(bytes: &[u8]) -> Vec<u16> {
 }
 
 fn program(device: &Device, op: Op) -> Program {
-    let plan = Planner::new(device.limits().clone()).plan(&Job::new(&ring(), op)).expect("a plan");
+    let plan = Planner::new(device.limits().clone()).plan(&Job::new(ring(), op)).expect("a plan");
     device.compile(&plan).expect("a program")
 }
 
@@ -33,8 +33,8 @@ fn runs_work_on_slices() {
         let call = product.on_host(3).input("a", a).input("b", b);
         call.output("product", &mut wanted[bytes..4 * bytes]).run().expect("a run");
 
-        let x = stream.upload_coefficients(&ring, &words(&x)).expect("a buffer");
-        let mut out = stream.upload_coefficients(&ring, &words(&old)).expect("a buffer");
+        let x = stream.upload_elements(&ring, &words(&x)).expect("a buffer");
+        let mut out = stream.upload_elements(&ring, &words(&old)).expect("a buffer");
         for budget in [0, usize::MAX] {
             let (a, b) = (x.slice(bytes..4 * bytes).expect("a slice"), x.slice(2 * bytes..5 * bytes).expect("a slice"));
             let to = out.slice_mut(bytes..4 * bytes).expect("a slice");
@@ -47,7 +47,7 @@ fn runs_work_on_slices() {
                 .run()
                 .expect("a run");
             assert_eq!(stream.download::<u8>(&out).expect("bytes"), wanted, "{device}");
-            assert_eq!(out.content(), Some(&Content::Coefficients(ring.clone())), "whole elements of what was there");
+            assert_eq!(out.content(), Some(&ring), "whole elements of what was there");
         }
         // and now they are elements of two kinds
         let forward = program(&device, Op::Forward);
@@ -66,7 +66,7 @@ fn copies_and_clones_are_of_slices() {
     let x = residues(&ring, 3, ALL);
     for device in devices() {
         let stream = device.stream().expect("a stream");
-        let from = stream.upload_coefficients(&ring, &words(&x)).expect("a buffer");
+        let from = stream.upload_elements(&ring, &words(&x)).expect("a buffer");
         let mut to = device.buffer(ALL * bytes).expect("a buffer");
         let part = |start, end| from.slice(start..end).expect("a slice");
         let refused = stream.copy(part(0, bytes), to.slice_mut(0..bytes).expect("a slice"));
@@ -96,7 +96,7 @@ fn slices_that_do_not_fit_are_refused() {
     let bytes = ring.bytes();
     let device = Device::cpu();
     let stream = device.stream().expect("a stream");
-    let mut buffer = stream.upload_coefficients(&ring, &words(&residues(&ring, 4, ALL))).expect("a buffer");
+    let mut buffer = stream.upload_elements(&ring, &words(&residues(&ring, 4, ALL))).expect("a buffer");
     for (start, end) in [(0, ALL * bytes + 1), (ALL * bytes + 1, ALL * bytes + 1), (2, 1), (usize::MAX, 0)] {
         assert!(matches!(buffer.slice(start..end), Err(Error::Length { .. })), "{start}..{end}");
         assert!(matches!(buffer.slice_mut(start..end), Err(Error::Length { .. })), "{start}..{end}");
@@ -113,7 +113,7 @@ fn slices_that_do_not_fit_are_refused() {
     let (from, to) = (device.buffer(bytes).expect("a buffer"), buffer.slice_mut(0..bytes).expect("a slice"));
     let unwritten = forward.on(&stream, 1).input("from", &from).output("to", to).run();
     assert!(matches!(unwritten, Err(Error::Unwritten { .. })));
-    assert_eq!(buffer.content(), Some(&Content::Coefficients(ring)), "nothing is lost");
+    assert_eq!(buffer.content(), Some(&ring), "nothing is lost");
 }
 
 /// From ordinary memory, in several pieces where they are many, and from page-locked memory.

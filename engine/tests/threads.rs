@@ -4,7 +4,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use ringforge::testkit::residues;
-use ringforge::{Engine, Job, Op, Order, Result, Ring};
+use ringforge::{Engine, Job, Op, Order, PolyType, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Set in the child, whose only thread runs its one test.
@@ -22,7 +22,7 @@ fn no_thread_can_be_started() -> Result<()> {
     let engine = Engine::cpu();
     // one that is small, one that many threads would share, one whose rows they would
     for (text, batch) in [("17:x^8+1", 1), ("998244353:x^1024+1", 500), ("998244353:x^65536+1", 2)] {
-        let ring: Ring = text.parse()?;
+        let ring: PolyType = text.parse()?;
         let bytes = residues(&ring, 1, batch);
         let mut values = bytes.clone();
         for op in [Op::Forward, Op::Inverse] {
@@ -32,7 +32,7 @@ fn no_thread_can_be_started() -> Result<()> {
         assert!(values == bytes, "{ring}");
     }
     let group = Engine::group(&[ringforge::Device::cpu(), ringforge::Device::cpu()])?;
-    let ring: Ring = "17:x^8+1".parse()?;
+    let ring: PolyType = "17:x^8+1".parse()?;
     let refused = group.mul(&ring, &[1u16; 80], &[1u16; 80]);
     assert!(matches!(refused, Err(ringforge::Error::Unsupported { .. })), "{refused:?}");
 

@@ -6,16 +6,16 @@ use ringforge::kernels::{Arithmetic, Rows};
 use ringforge::testkit::naive;
 use ringforge::testkit::residues;
 use ringforge::words::{Transform, Word};
-use ringforge::{Error, Limits, Order, Ring, U256};
+use ringforge::{Error, Limits, Order, PolyType, Ring, U256};
 
 use crate::rings::{modulus, prime, rings};
 
-fn rows(ring: &Ring) -> Rows {
+fn rows(ring: &PolyType) -> Rows {
     Rows::of(ring, &Limits::default()).expect("rows")
 }
 
 /// Stored residues as words.
-fn words<W: Word>(ring: &Ring, stored: &[u8]) -> Vec<W> {
+fn words<W: Word>(ring: &PolyType, stored: &[u8]) -> Vec<W> {
     let words = stored.chunks_exact(ring.width().bytes()).map(|bytes| {
         let mut word = W::zeroed();
         bytemuck::bytes_of_mut(&mut word)[..bytes.len()].copy_from_slice(bytes);
@@ -27,7 +27,7 @@ fn words<W: Word>(ring: &Ring, stored: &[u8]) -> Vec<W> {
 /// Calls a generic function of rows with their ring's words.
 macro_rules! with_words {
     ($check:ident, $rows:expr) => {
-        match Arithmetic::of($rows.ring()).word_bytes() {
+        match Arithmetic::of($rows.poly()).word_bytes() {
             4 => $check::<u32>($rows),
             8 => $check::<u64>($rows),
             _ => $check::<[u64; 4]>($rows),
@@ -37,7 +37,7 @@ macro_rules! with_words {
 
 /// Every row of two elements through every method.
 fn check<W: Word + PartialEq + Debug>(rows: &Rows) {
-    let (ring, split) = (rows.ring(), rows.split());
+    let (ring, split) = (rows.poly(), rows.split());
     let n = ring.degree();
     let plain = [1, 2].map(|seed| naive::to_plain(ring, &residues(ring, seed, 1)));
     let row_of = |plain: &[U256], modulus: usize| -> Vec<W> {
@@ -49,7 +49,7 @@ fn check<W: Word + PartialEq + Debug>(rows: &Rows) {
     for (row, q) in one.chunks_exact_mut(n).zip(ring.basis()) {
         row[0] = q.reduce(&U256::ONE);
     }
-    for (row, &modulus) in ring.row_moduli().iter().enumerate() {
+    for (row, &modulus) in ring.limb_moduli().iter().enumerate() {
         let transform = Transform::<W>::of(rows, modulus).unwrap_or_else(|e| panic!("{ring}: {e}"));
         let [mut a, mut b] = plain.each_ref().map(|a| row_of(a, row));
         transform.forward(&mut a).expect("n words");
@@ -84,11 +84,11 @@ fn rows_agree_with_the_oracle_in_every_arithmetic() {
         with_words!(check, &rows(&ring));
     }
     let rings = [
-        Ring::trinomial(768, modulus(3457)),
-        Ring::trinomial(512, modulus(25_178_113)),
-        Ring::trinomial(768, modulus(25_178_113)),
-        Ring::trinomial(1024, modulus(25_178_113)),
-        Ring::negacyclic(256, modulus(7681)),
+        Ring::trinomial(768, modulus(3457)).map(PolyType::from),
+        Ring::trinomial(512, modulus(25_178_113)).map(PolyType::from),
+        Ring::trinomial(768, modulus(25_178_113)).map(PolyType::from),
+        Ring::trinomial(1024, modulus(25_178_113)).map(PolyType::from),
+        Ring::negacyclic(256, modulus(7681)).map(PolyType::from),
     ];
     for ring in rings {
         let rows = rows(&ring.expect("a ring"));
@@ -102,9 +102,9 @@ fn rows_agree_with_the_oracle_in_every_arithmetic() {
 fn the_largest_residues_agree_with_the_oracle() {
     for bits in [32, 50, 60, 61, 62, 63, 64] {
         let q = prime(bits, 512);
-        let rows = rows(&Ring::negacyclic(256, q).expect("a ring"));
+        let rows = rows(&PolyType::from(Ring::negacyclic(256, q).expect("a ring")));
         let largest = q.value_u64().expect("64 bits") - 1;
-        let wanted = naive::forward(rows.ring(), rows.split(), Order::Tree, &[U256::from(largest); 256]);
+        let wanted = naive::forward(rows.poly(), rows.split(), Order::Tree, &[U256::from(largest); 256]);
         let transform = Transform::<u64>::of(&rows, 0).expect("a transform");
         let mut row = [largest; 256];
         transform.forward(&mut row).expect("n words");
@@ -118,14 +118,14 @@ fn the_largest_residues_agree_with_the_oracle() {
 #[test]
 fn long_rows_have_the_right_values() {
     let rings = [
-        Ring::cyclic(4374, prime(30, 4374)),
-        Ring::trinomial(12288, modulus(12289)),
-        Ring::negacyclic(27648, prime(30, 2 * 27648)),
+        Ring::cyclic(4374, prime(30, 4374)).map(PolyType::from),
+        Ring::trinomial(12288, modulus(12289)).map(PolyType::from),
+        Ring::negacyclic(27648, prime(30, 2 * 27648)).map(PolyType::from),
     ];
     for ring in rings {
         let rows = rows(&ring.expect("a ring"));
-        let (ring, split) = (rows.ring(), rows.split());
-        let (n, base, q) = (split.ring().degree(), split.base(), &ring.basis()[0]);
+        let (ring, split) = (rows.poly(), rows.split());
+        let (n, base, q) = (split.poly().degree(), split.base(), &ring.basis()[0]);
         let transform = Transform::<u32>::of(&rows, 0).expect("a transform");
         let (i, j) = (n - 1, n / 5 * 2);
         let mut row = vec![0; n];
@@ -147,7 +147,7 @@ fn long_rows_have_the_right_values() {
 
 /// Inverses are there exactly where no value at full depth is zero, whatever the degree of the leaves.
 fn check_invertible<W: Word>(rows: &Rows) {
-    let ring = rows.ring();
+    let ring = rows.poly();
     let full = Rows::of(ring, &Limits::default()).expect("rows");
     let transform = Transform::<W>::of(rows, 0).expect("a transform");
     let mut seen = [false; 2];
@@ -165,7 +165,11 @@ fn check_invertible<W: Word>(rows: &Rows) {
 
 #[test]
 fn inverses_are_missed_nowhere() {
-    let rings = [Ring::negacyclic(8, modulus(17)), Ring::cyclic(6, modulus(13)), Ring::cyclic(8, modulus(257))];
+    let rings = [
+        Ring::negacyclic(8, modulus(17)).map(PolyType::from),
+        Ring::cyclic(6, modulus(13)).map(PolyType::from),
+        Ring::cyclic(8, modulus(257)).map(PolyType::from),
+    ];
     for ring in rings {
         let rows = rows(&ring.expect("a ring"));
         for depth in 0..=rows.split().depth() {
@@ -176,7 +180,7 @@ fn inverses_are_missed_nowhere() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let rows = rows(&Ring::negacyclic(256, modulus(3329)).expect("a ring"));
+    let rows = rows(&PolyType::from(Ring::negacyclic(256, modulus(3329)).expect("a ring")));
     assert!(matches!(Transform::<u64>::of(&rows, 0), Err(Error::Unsupported { .. })));
     assert!(matches!(Transform::<u32>::of(&rows, 1), Err(Error::TooLarge { .. })));
     let transform = Transform::<u32>::of(&rows, 0).expect("a transform");

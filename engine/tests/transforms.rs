@@ -3,7 +3,7 @@
 use ringforge::split::{MAX_BASE, Split};
 use ringforge::testkit::naive;
 use ringforge::testkit::{devices, residues};
-use ringforge::{Device, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
 
 use crate::rings::{self, modulus, prime, rings};
 
@@ -17,19 +17,19 @@ fn run(job: &Job, batch: usize, args: &[&[u8]]) -> Vec<u8> {
     let mut ins: Vec<_> = args.iter().map(|arg| stream.upload(arg).expect("a buffer")).collect();
     let mut out = match job.in_place {
         true => ins.remove(0),
-        false => device.buffer(batch * job.ring.bytes()).expect("a buffer"),
+        false => device.buffer(batch * job.poly.bytes()).expect("a buffer"),
     };
     let call = plan.args().iter().zip(&ins).fold(program.on(&stream, batch), |call, (arg, x)| call.input(&arg.name, x));
     call.output(&plan.args()[ins.len()].name, &mut out).run().unwrap_or_else(|e| panic!("{plan}: {e}"));
     if batch == 0 { Vec::new() } else { stream.download(&out).expect("bytes") }
 }
 
-fn forward(ring: &Ring, order: Order, a: &[u8]) -> Vec<u8> {
+fn forward(ring: &PolyType, order: Order, a: &[u8]) -> Vec<u8> {
     run(&Job::new(ring, Op::Forward).order(order), a.len() / ring.bytes(), &[a])
 }
 
 /// The same elements with every word reduced.
-fn reduced(ring: &Ring, a: &[u8]) -> Vec<u8> {
+fn reduced(ring: &PolyType, a: &[u8]) -> Vec<u8> {
     naive::to_stored(ring, &naive::to_plain(ring, a))
 }
 
@@ -59,7 +59,11 @@ fn forward_equals_the_oracle_and_inverse_undoes_it() {
 
 #[test]
 fn every_depth_equals_the_oracle() {
-    for ring in [Ring::cyclic(8, modulus(12289)), Ring::trinomial(24, modulus(3457)), Ring::cyclic(6, prime(62, 6))] {
+    for ring in [
+        Ring::cyclic(8, modulus(12289)).map(PolyType::from),
+        Ring::trinomial(24, modulus(3457)).map(PolyType::from),
+        Ring::cyclic(6, prime(62, 6)).map(PolyType::from),
+    ] {
         let ring = ring.expect("a ring");
         let most = Split::of(&ring, None).expect("a split").depth();
         for depth in 0..=most {
@@ -89,16 +93,17 @@ fn every_depth_equals_the_oracle() {
 fn large_transforms_equal_the_oracle_where_it_is_asked() {
     let bls = Modulus::from_hex(rings::BLS12_381_R).expect("a modulus");
     let rings = [
-        Ring::cyclic(1 << 15, modulus(0xffff_ffff_0000_0001)),
-        Ring::negacyclic(1 << 16, prime(60, 1 << 17)),
-        Ring::negacyclic(1 << 16, prime(30, 1 << 17)),
-        Ring::cyclic(3 << 14, modulus(12289)),
-        Ring::cyclic(81 << 9, prime(31, 81 << 9)),
-        Ring::trinomial(3 << 15, prime(62, 9 << 15)),
-        Ring::rns(1 << 14, &[prime(60, 1 << 15), prime(59, 1 << 15), prime(58, 1 << 15)]),
-        Ring::rows(&[prime(60, 1 << 15), prime(59, 1 << 15)], &[1, 0, 1], Quotient::Negacyclic { n: 1 << 14 }),
-        Ring::cyclic(1 << 15, bls),
-        Ring::cyclic(5 << 12, bls),
+        Ring::cyclic(1 << 15, modulus(0xffff_ffff_0000_0001)).map(PolyType::from),
+        Ring::negacyclic(1 << 16, prime(60, 1 << 17)).map(PolyType::from),
+        Ring::negacyclic(1 << 16, prime(30, 1 << 17)).map(PolyType::from),
+        Ring::cyclic(3 << 14, modulus(12289)).map(PolyType::from),
+        Ring::cyclic(81 << 9, prime(31, 81 << 9)).map(PolyType::from),
+        Ring::trinomial(3 << 15, prime(62, 9 << 15)).map(PolyType::from),
+        Ring::rns(1 << 14, &[prime(60, 1 << 15), prime(59, 1 << 15), prime(58, 1 << 15)]).map(PolyType::from),
+        Ring::new(&[prime(60, 1 << 15), prime(59, 1 << 15)], Quotient::Negacyclic { n: 1 << 14 })
+            .and_then(|ring| PolyType::from(ring).with_limbs(&[1, 0, 1])),
+        Ring::cyclic(1 << 15, bls).map(PolyType::from),
+        Ring::cyclic(5 << 12, bls).map(PolyType::from),
     ];
     for ring in rings {
         let ring = ring.expect("a ring");
@@ -109,14 +114,14 @@ fn large_transforms_equal_the_oracle_where_it_is_asked() {
         let any = forward(&ring, Order::Tree, &a);
         let natural = forward(&ring, Order::Natural, &a);
         let (any_values, natural_values) = (naive::to_plain(&ring, &any), naive::to_plain(&ring, &natural));
-        let (n, d) = (split.ring().degree(), split.base());
+        let (n, d) = (split.poly().degree(), split.base());
         for row in 0..ring.basis().len() {
             for (leaf, &place) in places.iter().enumerate() {
                 assert_eq!(any_values[row * n + leaf * d], natural_values[row * n + place * d]);
             }
             let q = &ring.basis()[row];
             for leaf in [0, 1, split.leaves() / 2, split.leaves() - 1] {
-                let beta = split.leaf_constant(ring.row_moduli()[row], leaf).expect("a leaf");
+                let beta = split.leaf_constant(ring.limb_moduli()[row], leaf).expect("a leaf");
                 let coefficients = plain[row * n..][..n].iter().step_by(d).rev();
                 let value = coefficients.fold(U256::ZERO, |value, c| q.add(&q.mul(&value, &beta), c));
                 assert_eq!(any_values[row * n + leaf * d], value, "{ring} leaf {leaf}");
@@ -129,7 +134,7 @@ fn large_transforms_equal_the_oracle_where_it_is_asked() {
 
 #[test]
 fn an_impulse_has_equal_values() {
-    let ring = Ring::negacyclic(64, modulus(12289)).expect("a ring");
+    let ring = PolyType::from(Ring::negacyclic(64, modulus(12289)).expect("a ring"));
     let mut impulse = vec![0u16; 64];
     impulse[0] = 5;
     assert_eq!(forward(&ring, Order::Tree, bytes(&impulse)), bytes(&[5u16; 64]));
@@ -138,7 +143,7 @@ fn an_impulse_has_equal_values() {
 #[test]
 fn natural_order_of_a_cyclic_ring_evaluates_at_the_powers_of_its_root() {
     let q = modulus(12289);
-    let ring = Ring::cyclic(16, q).expect("a ring");
+    let ring = PolyType::from(Ring::cyclic(16, q).expect("a ring"));
     let root = q.root(16).expect("a root");
     let mut x = vec![0u16; 16];
     x[1] = 1;
@@ -151,7 +156,7 @@ fn natural_order_of_a_cyclic_ring_evaluates_at_the_powers_of_its_root() {
 #[test]
 fn root_55_leads_to_its_own_leaves() {
     let q = modulus(3457);
-    let ring = Ring::trinomial(768, q).and_then(|ring| ring.with_root(55u32)).expect("a ring");
+    let ring = Ring::trinomial(768, q).and_then(|ring| ring.with_root(55u32)).map(PolyType::from).expect("a ring");
     let depth_7 = Split::of(&ring, Some(7)).expect("a split");
     let exponents = [1u32, 193, 97, 289];
     for (leaf, exponent) in exponents.into_iter().enumerate() {
@@ -169,7 +174,7 @@ fn bytes(words: &[u16]) -> &[u8] {
 fn a_timed_run_tells_each_step_and_leaves_the_same() {
     // two kernels on a GPU, one on a CPU
     let q = Modulus::new(1_152_921_504_606_584_833u64).expect("a modulus");
-    let ring = Ring::negacyclic(1 << 14, q).expect("a ring");
+    let ring = PolyType::from(Ring::negacyclic(1 << 14, q).expect("a ring"));
     for device in devices() {
         let plan = Planner::new(device.limits().clone()).plan(&Job::new(&ring, Op::Forward)).expect("a plan");
         let program = device.compile(&plan).expect("a program");

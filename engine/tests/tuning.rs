@@ -3,14 +3,14 @@
 use ringforge::kernels::Arithmetic;
 use ringforge::testkit::{Target, residues};
 use ringforge::tuning::{Choice, Exchange, Tuning};
-use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, Ring};
+use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Ring};
 
 const PRIME_49: u64 = 562_949_950_537_729;
 const PRIME_60: u64 = 1_152_921_504_606_584_833;
 const BLS12_381: &str = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001";
 
-fn ring(n: usize, q: u64) -> Ring {
-    Ring::negacyclic(n, Modulus::new(q).expect("a modulus")).expect("a ring")
+fn ring(n: usize, q: u64) -> PolyType {
+    PolyType::from(Ring::negacyclic(n, Modulus::new(q).expect("a modulus")).expect("a ring"))
 }
 
 fn choice(change: impl FnOnce(&mut Choice)) -> Choice {
@@ -39,10 +39,10 @@ fn planner(limits: &Limits, job: &Job, choice: Choice) -> Planner {
 #[test]
 fn a_file_says_what_was_chosen() -> ringforge::Result<()> {
     let limits = Limits::h200();
-    let job = Job::new(&ring(1 << 16, PRIME_49), Op::Forward);
+    let job = Job::new(ring(1 << 16, PRIME_49), Op::Forward);
     let mut tuning = Tuning::default();
     tuning.choose(&job, all());
-    tuning.choose(&Job::new(&ring(256, 7681), Op::Mul), choice(|choice| choice.per_thread = Some(4)));
+    tuning.choose(&Job::new(ring(256, 7681), Op::Mul), choice(|choice| choice.per_thread = Some(4)));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("h200.toml");
     tuning.save(&path, &limits)?;
@@ -51,12 +51,12 @@ fn a_file_says_what_was_chosen() -> ringforge::Result<()> {
     assert_eq!(read.choice(&job), all());
 
     // any modulus of the size, any order; no other operation, size, degree
-    let alike = Job::new(&Ring::cyclic(1 << 16, Modulus::new(1_125_899_906_826_241u64)?)?, Op::Forward);
+    let alike = Job::new(Ring::cyclic(1 << 16, Modulus::new(1_125_899_906_826_241u64)?)?, Op::Forward);
     assert_eq!(read.choice(&alike.order(Order::Natural)), all());
     for other in [
-        Job::new(&ring(1 << 16, PRIME_49), Op::Inverse),
-        Job::new(&ring(1 << 16, PRIME_60), Op::Forward),
-        Job::new(&ring(1 << 15, PRIME_49), Op::Forward),
+        Job::new(ring(1 << 16, PRIME_49), Op::Inverse),
+        Job::new(ring(1 << 16, PRIME_60), Op::Forward),
+        Job::new(ring(1 << 15, PRIME_49), Op::Forward),
     ] {
         assert_eq!(read.choice(&other), Choice::default());
     }
@@ -116,7 +116,7 @@ fn malformed_files_are_refused() {
 #[test]
 fn plans_say_what_was_chosen() -> ringforge::Result<()> {
     let limits = Limits::h200();
-    let job = Job::new(&ring(1 << 16, PRIME_49), Op::Forward);
+    let job = Job::new(ring(1 << 16, PRIME_49), Op::Forward);
     let usual = Planner::new(limits.clone()).plan(&job)?;
     assert_eq!(usual.kernels().len(), 2);
     let plan = planner(&limits, &job, all()).plan(&job)?;
@@ -124,7 +124,7 @@ fn plans_say_what_was_chosen() -> ringforge::Result<()> {
     let text = plan.to_string();
     assert!(text.contains("in Mod64 with 8 a thread"), "{text}");
     // another job is done as ever
-    let other = Job::new(&ring(1 << 15, PRIME_49), Op::Forward);
+    let other = Job::new(ring(1 << 15, PRIME_49), Op::Forward);
     let other_text = |planner: Planner| planner.plan(&other).map(|plan| plan.to_string());
     assert_eq!(other_text(planner(&limits, &job, all()))?, other_text(Planner::new(limits.clone()))?);
 
@@ -148,7 +148,7 @@ fn run(device: &Device, job: &Job, choice: Choice, inputs: &[&[u8]]) -> Vec<u8> 
     }
     let program = device.compile(&plan).unwrap_or_else(|e| panic!("{plan}: {e}"));
     let mut out = vec![0; inputs[0].len()];
-    let call = program.on_host(inputs[0].len() / job.ring.bytes());
+    let call = program.on_host(inputs[0].len() / job.poly.bytes());
     let call = plan.args().iter().zip(inputs).fold(call, |call, (arg, input)| call.input(&arg.name, input));
     call.output(&plan.args()[inputs.len()].name, &mut out).run().unwrap_or_else(|e| panic!("{plan}: {e}"));
     out
@@ -162,7 +162,7 @@ fn no_choice_changes_a_result() -> ringforge::Result<()> {
     let words = choice(|choice| choice.arithmetic = Some(Arithmetic::Mod64));
     let doubles = choice(|choice| choice.arithmetic = Some(Arithmetic::Mod50));
     let montgomery = choice(|choice| choice.arithmetic = Some(Arithmetic::Mod256));
-    let bls = Ring::cyclic(256, Modulus::from_hex(BLS12_381)?)?;
+    let bls = PolyType::from(Ring::cyclic(256, Modulus::from_hex(BLS12_381)?)?);
     let tasks = [
         (ring(256, PRIME_49), vec![shuffled, few, shared_out, words, doubles]),
         (ring(1024, PRIME_60), vec![shuffled, few, shared_out]),

@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringforge::Ring;
+use ringforge::PolyType;
 
 fuzz_target!(|text: &str| {
-    if let Ok(ring) = text.parse::<Ring>() {
-        let written = format!("{ring:#}");
-        assert_eq!(written.parse::<Ring>().as_ref(), Ok(&ring), "{written}");
+    if let Ok(poly) = text.parse::<PolyType>() {
+        let written = format!("{poly:#}");
+        assert_eq!(written.parse::<PolyType>().as_ref(), Ok(&poly), "{written}");
     }
 });

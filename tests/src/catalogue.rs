@@ -4,7 +4,7 @@ use ringforge::kernels::{Distribution, Draw};
 use ringforge::run::{LongPlan, Placement};
 use ringforge::split::Split;
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Content, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Quotient, Result, Ring, U256};
+use ringforge::{Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
@@ -27,59 +27,64 @@ const TRANSFORMS: [Op; 4] = [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd]
 pub fn jobs() -> Result<Vec<Job>> {
     let q = |q: u64| Modulus::new(q);
     let mut jobs = Vec::new();
-    let mut add = |ring: &Ring, ops: &[Op]| jobs.extend(ops.iter().map(|op| Job::new(ring, *op)));
+    let mut add = |ring: &PolyType, ops: &[Op]| jobs.extend(ops.iter().map(|op| Job::new(ring, *op)));
     let all = [&TRANSFORMS[..], &[Op::Mul]].concat();
     let through = [Op::Forward, Op::Inverse, Op::Mul];
 
     // every arithmetic, every kind of layer, one pass and several, rows within a warp and across warps
-    add(&Ring::trinomial(768, q(3457)?)?, &all);
-    add(&Ring::negacyclic(256, q(3329)?)?, &all);
-    add(&Ring::negacyclic(256, q(998_244_353)?)?, &all);
-    add(&Ring::cyclic(64, q(0x7800_0001)?)?, &all);
-    add(&Ring::negacyclic(64, q(4_293_918_721)?)?, &all); // 32 bits: stored in 32, computed in 64
-    add(&Ring::negacyclic(1024, q(1_152_921_504_606_830_593)?)?, &all);
-    add(&Ring::negacyclic(64, q(0xffff_ffff_0000_0001)?)?, &all);
-    add(&Ring::negacyclic(64, q(0xffff_ffff_ff00_0001)?)?, &all);
-    add(&Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?, &all);
-    add(&Ring::cyclic(32, Modulus::from_hex(TOP_BIT)?)?, &through);
+    add(&PolyType::from(Ring::trinomial(768, q(3457)?)?), &all);
+    add(&PolyType::from(Ring::negacyclic(256, q(3329)?)?), &all);
+    add(&PolyType::from(Ring::negacyclic(256, q(998_244_353)?)?), &all);
+    add(&PolyType::from(Ring::cyclic(64, q(0x7800_0001)?)?), &all);
+    add(&PolyType::from(Ring::negacyclic(64, q(4_293_918_721)?)?), &all); // 32 bits: stored in 32, computed in 64
+    add(&PolyType::from(Ring::negacyclic(1024, q(1_152_921_504_606_830_593)?)?), &all);
+    add(&PolyType::from(Ring::negacyclic(64, q(0xffff_ffff_0000_0001)?)?), &all);
+    add(&PolyType::from(Ring::negacyclic(64, q(0xffff_ffff_ff00_0001)?)?), &all);
+    add(&PolyType::from(Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?), &all);
+    add(&PolyType::from(Ring::cyclic(32, Modulus::from_hex(TOP_BIT)?)?), &through);
     // base degrees
-    add(&Ring::trinomial(512, q(3457)?)?, &[Op::Mul]);
-    add(&Ring::trinomial(1024, q(3457)?)?, &[Op::Mul]);
-    add(&Ring::cyclic(24, q(97)?)?, &[Op::Mul]);
-    add(&Ring::cyclic(40, q(41)?)?, &[Op::Mul]);
-    add(&Ring::cyclic(56, q(65_521)?)?, &[Op::Mul]); // the largest 16-bit prime, where sums of products overflow
-    add(&Ring::cyclic(56, q(1_073_741_689)?)?, &[Op::Mul]); // just below 2^30
+    add(&PolyType::from(Ring::trinomial(512, q(3457)?)?), &[Op::Mul]);
+    add(&PolyType::from(Ring::trinomial(1024, q(3457)?)?), &[Op::Mul]);
+    add(&PolyType::from(Ring::cyclic(24, q(97)?)?), &[Op::Mul]);
+    add(&PolyType::from(Ring::cyclic(40, q(41)?)?), &[Op::Mul]);
+    add(&PolyType::from(Ring::cyclic(56, q(65_521)?)?), &[Op::Mul]); // the largest 16-bit prime, where sums of products overflow
+    add(&PolyType::from(Ring::cyclic(56, q(1_073_741_689)?)?), &[Op::Mul]); // just below 2^30
     // radix 3 where twice three products overflow a word
-    add(&Ring::cyclic(54, q(163)?)?, &through);
-    add(&Ring::cyclic(54, q(1_073_741_671)?)?, &through);
+    add(&PolyType::from(Ring::cyclic(54, q(163)?)?), &through);
+    add(&PolyType::from(Ring::cyclic(54, q(1_073_741_671)?)?), &through);
     // more coefficients a thread than registers are meant for
-    add(&Ring::cyclic(42, q(0x7fff_ffff)?)?, &[Op::Mul]);
+    add(&PolyType::from(Ring::cyclic(42, q(0x7fff_ffff)?)?), &[Op::Mul]);
     // tiny ones
-    add(&Ring::cyclic(1, q(3)?)?, &through);
-    add(&Ring::negacyclic(2, q(5)?)?, &through);
-    add(&Ring::cyclic(6, q(7)?)?, &through);
+    add(&PolyType::from(Ring::cyclic(1, q(3)?)?), &through);
+    add(&PolyType::from(Ring::negacyclic(2, q(5)?)?), &through);
+    add(&PolyType::from(Ring::cyclic(6, q(7)?)?), &through);
     // several moduli
-    add(&Ring::rns(64, &[q(12_289)?, q(18_433)?])?, &all);
+    add(&PolyType::from(Ring::rns(64, &[q(12_289)?, q(18_433)?])?), &all);
     add(
-        &Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?,
+        &PolyType::from(Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?),
         &[Op::Mul, Op::Compose, Op::Decompose],
     );
-    add(&Ring::rns(8, &[q(256)?, q(81)?])?, &[Op::Compose, Op::Decompose]);
-    add(&Ring::rns(8, &[q(u64::MAX)?])?, &[Op::Decompose]);
+    add(&PolyType::from(Ring::rns(8, &[q(256)?, q(81)?])?), &[Op::Compose, Op::Decompose]);
+    add(&PolyType::from(Ring::rns(8, &[q(u64::MAX)?])?), &[Op::Decompose]);
     // moduli that come again
-    let rows = |moduli: &[Modulus], map: &[usize]| Ring::rows(moduli, map, Quotient::Negacyclic { n: 32 });
+    let rows = |moduli: &[Modulus], map: &[usize]| {
+        Ring::new(moduli, Quotient::Negacyclic { n: 32 }).and_then(|ring| PolyType::from(ring).with_limbs(map))
+    };
     add(&rows(&[q(12_289)?, q(18_433)?], &[1, 0, 0])?, &all);
     add(&rows(&[q(12_289)?, q(97)?, q(1_152_921_504_606_830_593)?], &[2, 0, 1, 0, 2])?, &all);
     add(&rows(&[q(12_289)?], &[0, 0])?, &[Op::Forward, Op::PointMul]);
     // the lift: the same shape, a longer one that is folded, wide moduli
-    add(&Ring::negacyclic(64, q(8192)?)?, &[Op::Mul]);
-    add(&Ring::prime_trinomial(17, q(4591)?)?, &[Op::Mul]);
-    add(&Ring::new(&[q(u64::MAX)?], Quotient::Sparse { n: 9, terms: vec![(8, -3), (0, 5)] })?, &[Op::Mul]);
-    add(&Ring::prime_trinomial(9, Modulus::new(U256::MAX)?)?, &[Op::Mul]);
+    add(&PolyType::from(Ring::negacyclic(64, q(8192)?)?), &[Op::Mul]);
+    add(&PolyType::from(Ring::prime_trinomial(17, q(4591)?)?), &[Op::Mul]);
+    add(
+        &PolyType::from(Ring::new(&[q(u64::MAX)?], Quotient::Sparse { n: 9, terms: vec![(8, -3), (0, 5)] })?),
+        &[Op::Mul],
+    );
+    add(&PolyType::from(Ring::prime_trinomial(9, Modulus::new(U256::MAX)?)?), &[Op::Mul]);
     add(&high_second_term()?, &[Op::Mul]);
 
-    let natural = Ring::trinomial(768, q(3457)?)?;
-    let kyber = Ring::negacyclic(256, q(3329)?)?;
+    let natural = PolyType::from(Ring::trinomial(768, q(3457)?)?);
+    let kyber = PolyType::from(Ring::negacyclic(256, q(3329)?)?);
     for ring in [&natural, &kyber] {
         jobs.extend(TRANSFORMS.map(|op| Job::new(ring, op).order(Order::Natural)));
     }
@@ -88,26 +93,26 @@ pub fn jobs() -> Result<Vec<Job>> {
 
     // columns side by side
     for ring in [
-        Ring::cyclic(64, q(0x7800_0001)?)?.with_form(Form::Montgomery)?.in_columns(37)?,
-        Ring::negacyclic(32, q(0xffff_ffff_0000_0001)?)?.accepting_any_word().in_columns(5)?,
-        Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?.in_columns(3)?,
-        Ring::rns(32, &[q(12_289)?, q(18_433)?])?.in_columns(9)?,
+        PolyType::from(Ring::cyclic(64, q(0x7800_0001)?)?).with_form(Form::Montgomery)?.in_columns(37)?,
+        PolyType::from(Ring::negacyclic(32, q(0xffff_ffff_0000_0001)?)?).accepting_any_word().in_columns(5)?,
+        PolyType::from(Ring::cyclic(64, Modulus::from_hex(BLS12_381)?)?).in_columns(3)?,
+        PolyType::from(Ring::rns(32, &[q(12_289)?, q(18_433)?])?).in_columns(9)?,
     ] {
         jobs.push(Job::new(&ring, Op::Forward));
         jobs.push(Job::new(&ring, Op::Inverse).order(Order::Natural));
     }
 
     // from one basis to another: sums of digits within a word, and beyond
-    let few = Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?;
-    let many = Ring::rns(32, &Modulus::ntt_primes(64, 62, 5)?)?;
-    let narrow = Ring::rns(32, &[q(256)?, q(81)?])?;
+    let few = PolyType::from(Ring::rns(32, &[q(12_289)?, q(18_433)?, q(1_152_921_504_606_830_593)?])?);
+    let many = PolyType::from(Ring::rns(32, &Modulus::ntt_primes(64, 62, 5)?)?);
+    let narrow = PolyType::from(Ring::rns(32, &[q(256)?, q(81)?])?);
     for (from, to) in [(&few, &narrow), (&many, &few), (&narrow, &many)] {
         let conversions = [Op::Convert, Op::ConvertCentred, Op::ConvertFast];
         jobs.extend(conversions.map(|op| Job::new(from, op).to(to)));
     }
     // few small moduli, up to those whose sums just fit, and one too many
-    let tiny = Ring::rns(32, &[q(4)?, q(3)?, q(25)?, q(49)?, q(121)?])?;
-    let [eight, nine] = [8, 9].map(|count| Ring::rns(32, &Modulus::ntt_primes(64, 60, count)?));
+    let tiny = PolyType::from(Ring::rns(32, &[q(4)?, q(3)?, q(25)?, q(49)?, q(121)?])?);
+    let [eight, nine] = [8, 9].map(|count| Ring::rns(32, &Modulus::ntt_primes(64, 60, count)?).map(PolyType::from));
     let (eight, nine) = (eight?, nine?);
     jobs.push(Job::new(&eight, Op::ConvertFast).to(&tiny));
     jobs.push(Job::new(&tiny, Op::Convert).to(&eight));
@@ -117,9 +122,9 @@ pub fn jobs() -> Result<Vec<Job>> {
 }
 
 /// A ring modulo 2^255, whose products are folded in rounds.
-fn high_second_term() -> Result<Ring> {
+fn high_second_term() -> Result<PolyType> {
     let q = Modulus::new(U256::ONE.shl_vartime(255))?;
-    Ring::new(&[q], Quotient::Sparse { n: 10, terms: vec![(8, -3), (7, 1), (0, 5)] })
+    Ring::new(&[q], Quotient::Sparse { n: 10, terms: vec![(8, -3), (7, 1), (0, 5)] }).map(PolyType::from)
 }
 
 /// Lifts planned for less shared memory: in several kernels, and folded in device memory.
@@ -131,7 +136,10 @@ fn lifts_in_device_memory(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let job = Job::new(&ring, Op::Mul);
         Ok(NamedPlan::new(format!("{job} in device memory"), planner.plan(&job)?))
     };
-    [Ring::prime_trinomial(17, Modulus::new(4591u32)?)?, high_second_term()?].into_iter().map(plan).collect()
+    [PolyType::from(Ring::prime_trinomial(17, Modulus::new(4591u32)?)?), high_second_term()?]
+        .into_iter()
+        .map(plan)
+        .collect()
 }
 
 /// Random bytes, as many as a draw can have.
@@ -146,7 +154,9 @@ fn draws() -> Result<Vec<NamedPlan>> {
 /// and rows as views.
 fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let q = |q: u64| Modulus::new(q);
-    let rows = |moduli: &[Modulus], map: &[usize], n: usize| Ring::rows(moduli, map, Quotient::Cyclic { n });
+    let rows = |moduli: &[Modulus], map: &[usize], n: usize| {
+        Ring::new(moduli, Quotient::Cyclic { n }).and_then(|ring| PolyType::from(ring).with_limbs(map))
+    };
     let rings = [
         rows(&[q(2)?, q(65_521)?], &[0, 1, 0], 1026)?,
         rows(&[q(2_013_265_921)?, q(97)?], &[0, 1], 64)?.with_form(Form::Montgomery)?,
@@ -165,9 +175,11 @@ fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
         }
         let widest = ring.basis().iter().position(|q| q.width() == ring.width()).unwrap_or_default();
         let one = ring.limbs(widest..widest + 1)?;
-        let both = Ring::rows(one.basis(), &[0, 0], one.quotient().clone())?.with_form(one.form())?;
+        let both = PolyType::from(Ring::new(one.basis(), one.ring().quotient().clone())?)
+            .with_limbs(&[0, 0])?
+            .with_form(one.form())?;
         let parts = [Distribution::Gaussian { sigma: 3.2 }, Distribution::Uniform].map(|d| p.sample(&one, d, key));
-        p.output("joined", p.join(Content::Coefficients(both), &parts));
+        p.output("joined", p.join(both, &parts));
         plans.push(NamedPlan::new(format!("samples in {ring}"), p.build()?));
     }
     Ok(plans)
@@ -178,9 +190,9 @@ fn views(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
     let p = Pipeline::new("views", &planner);
     let moduli = [12_289u32, 18_433, 40_961].into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
-    let ring = Ring::rns(64, &moduli)?;
-    let (whole, left) = (Content::Coefficients(ring.clone()), ring.limbs(0..2)?);
-    let values = Content::Evaluations { ring: left.clone(), depth: 6, order: Order::Tree };
+    let ring = PolyType::from(Ring::rns(64, &moduli)?);
+    let (whole, left) = (&ring, ring.limbs(0..2)?);
+    let values = left.evaluations_after(6, Order::Tree);
     let (a, key) = (p.coefficients("a", &ring), p.shared("key", left.bytes()).holding(values));
     let [x, last] = [a.limbs(0..2), a.limbs(2..3)];
     let (y, z) = (x.forward(), (x * x).forward());
@@ -197,18 +209,20 @@ fn views(limits: &Limits) -> Result<NamedPlan> {
 /// that all items share.
 fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
-    let few = |moduli: &[u64], n| Ring::rns(n, &moduli.iter().map(|&q| Modulus::new(q)).collect::<Result<Vec<_>>>()?);
-    let wide = Ring::prime_trinomial(3, Modulus::new(U256::MAX)?)?;
-    let even = Ring::negacyclic(2, Modulus::new(U256::ONE.shl_vartime(200))?)?;
+    let few = |moduli: &[u64], n| {
+        Ring::rns(n, &moduli.iter().map(|&q| Modulus::new(q)).collect::<Result<Vec<_>>>()?).map(PolyType::from)
+    };
+    let wide = PolyType::from(Ring::prime_trinomial(3, Modulus::new(U256::MAX)?)?);
+    let even = PolyType::from(Ring::negacyclic(2, Modulus::new(U256::ONE.shl_vartime(200))?)?);
     let any = few(&[12_289, 256], 600)?.accepting_any_word();
     // the longest moduli for Shoup's products, times any words
     let longest = few(&[(1 << 63) - 1, (1 << 63) - 25], 16)?.accepting_any_word();
     let rings =
         [longest, few(&[256, 81], 7)?, few(&[12_289, 97], 16)?, few(&[u64::MAX, 7, 1 << 63], 2)?, any, wide, even];
-    let plan = |ring: Ring| {
+    let plan = |ring: PolyType| {
         let p = Pipeline::new(format!("sums in {ring}"), &planner);
         let (a, b) = (p.coefficients("a", &ring), p.coefficients("b", &ring));
-        let shared = p.shared("shared", ring.bytes()).holding(Content::Coefficients(ring.clone()));
+        let shared = p.shared("shared", ring.bytes()).holding(&ring);
         p.output("sum", a + b);
         p.output("difference", shared - a);
         p.output("multiple", (-b).scale(&[U256::MAX]));
@@ -225,17 +239,17 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
     let p = Pipeline::new("between transforms", &planner);
     let moduli = [12_289u32, 18_433, 40_961].into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
-    let ring = Ring::rns(64, &moduli)?;
-    let values = |ring: Ring| Content::Evaluations { ring, depth: 6, order: Order::Tree };
+    let ring = PolyType::from(Ring::rns(64, &moduli)?);
+    let values = |ring: PolyType| ring.evaluations_after(6, Order::Tree);
     let (a, b) = (p.coefficients("a", &ring), p.elements("b", values(ring.clone())));
     // keys with a limb more, and one more in each set
-    let keys = p.shared("keys", 8 * ring.bytes()).holding(values(ring.side_by_side(8)?));
+    let keys = p.shared("keys", 8 * ring.bytes()).holding(values(ring.vector(8)?));
     p.output("image", a.automorphism(5));
     p.output("images", b.limbs(1..3).automorphism(127));
     p.output("quotients", b.divide_round(1));
     let raised = b.limbs(0..2).raise(1, &ring);
     p.output("quotients side by side", raised.divide_round(1));
-    let digits = values(ring.limbs(0..2)?.side_by_side(3)?);
+    let digits = values(ring.limbs(0..2)?.vector(3)?);
     let digits = p.join(digits, &[b.limbs(0..2), (b + b).limbs(0..2), (-b).limbs(0..2)]);
     p.output("sums", digits.inner_product(&ring.limbs(0..2)?, keys, 2));
     Ok(NamedPlan::new("between transforms", p.build()?))
@@ -244,9 +258,11 @@ fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
 /// Digits of residues and elements of a longer degree, of every width, of whole elements and on views.
 fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
-    let few = |moduli: &[u64], n| Ring::rns(n, &moduli.iter().map(|&q| Modulus::new(q)).collect::<Result<Vec<_>>>()?);
-    let bls = Ring::negacyclic(5, Modulus::from_hex(BLS12_381)?)?;
-    let top = Ring::negacyclic(64, Modulus::from_hex(TOP_BIT)?)?;
+    let few = |moduli: &[u64], n| {
+        Ring::rns(n, &moduli.iter().map(|&q| Modulus::new(q)).collect::<Result<Vec<_>>>()?).map(PolyType::from)
+    };
+    let bls = PolyType::from(Ring::negacyclic(5, Modulus::from_hex(BLS12_381)?)?);
+    let top = PolyType::from(Ring::negacyclic(64, Modulus::from_hex(TOP_BIT)?)?);
     let rings = [
         (few(&[256, 81], 5)?, 3, &bls),
         (few(&[12_289, 97], 64)?, 13, &top),
@@ -254,7 +270,7 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
         (few(&[u64::MAX, 7, 1 << 63], 5)?.accepting_any_word(), 1, &bls),
         (few(&[1_152_921_504_606_830_593, 12_289], 64)?, 63, &top),
     ];
-    let plan = |(ring, bits, wide): (Ring, u32, &Ring)| {
+    let plan = |(ring, bits, wide): (PolyType, u32, &PolyType)| {
         let p = Pipeline::new(format!("digits in {ring}"), &planner);
         let (a, last) = (p.coefficients("a", &ring), ring.basis().len() - 1);
         let widest = ring.basis().iter().position(|q| q.width() == ring.width()).unwrap_or_default();
@@ -263,8 +279,8 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
         p.output("digits of a limb", a.limbs(widest..widest + 1).digits(bits, wide));
         let digits = a.limbs(widest..widest + 1).digits(one.basis()[0].bits().min(63), &ring);
         p.output("sum with a digit", a + digits.limbs(0..last + 1));
-        let longer = |ring: &Ring, n| {
-            let longer = Ring::rns(n, ring.basis())?.with_form(ring.form())?;
+        let longer = |ring: &PolyType, n| {
+            let longer = PolyType::from(Ring::rns(n, ring.basis())?).with_form(ring.form())?;
             Ok(if ring.accepts_any_word() { longer.accepting_any_word() } else { longer })
         };
         for n in [2, 3].map(|times| times * ring.degree() + times % 2) {
@@ -282,11 +298,11 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
 fn blocks(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let rings = [
-        Ring::negacyclic(1 << 10, Modulus::new(3329u32)?)?,
-        Ring::cyclic(1 << 10, Modulus::new(998_244_353u32)?)?,
-        Ring::cyclic(1 << 10, Modulus::from_hex(BLS12_381)?)?,
+        PolyType::from(Ring::negacyclic(1 << 10, Modulus::new(3329u32)?)?),
+        PolyType::from(Ring::cyclic(1 << 10, Modulus::new(998_244_353u32)?)?),
+        PolyType::from(Ring::cyclic(1 << 10, Modulus::from_hex(BLS12_381)?)?),
     ];
-    let plan = |ring: Ring| {
+    let plan = |ring: PolyType| {
         let plan = LongPlan::new(&planner, &ring, 2)?.rows_each(2)?.placed(Placement::Native, Placement::Blocks);
         let block = plan.plans().last().cloned();
         Ok(block.map(|block| NamedPlan::new(format!("blocks of values in {ring}"), block)))
@@ -299,20 +315,20 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
     let rings = [
-        Ring::negacyclic(16, q(65_537)?)?,
-        Ring::negacyclic(64, q(998_244_353)?)?.accepting_any_word(),
-        Ring::negacyclic(64, q(0x7f00_0001)?)?,
-        Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?,
-        Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?,
-        Ring::negacyclic(8, q(0xffff_ffff_ff00_0001)?)?,
-        Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?,
-        Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?,
+        PolyType::from(Ring::negacyclic(16, q(65_537)?)?),
+        PolyType::from(Ring::negacyclic(64, q(998_244_353)?)?).accepting_any_word(),
+        PolyType::from(Ring::negacyclic(64, q(0x7f00_0001)?)?),
+        PolyType::from(Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?),
+        PolyType::from(Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?),
+        PolyType::from(Ring::negacyclic(8, q(0xffff_ffff_ff00_0001)?)?),
+        PolyType::from(Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?),
+        PolyType::from(Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?),
     ];
-    let plan = |ring: Ring| {
+    let plan = |ring: PolyType| {
         let p = Pipeline::new(format!("inner products in {ring}"), &planner);
         let depth = ring.degree().ilog2();
-        let values = |ring| Content::Evaluations { ring, depth, order: Order::Tree };
-        let (digits, keys) = (ring.side_by_side(13)?, ring.side_by_side(26)?);
+        let values = |ring: PolyType| ring.evaluations_after(depth, Order::Tree);
+        let (digits, keys) = (ring.vector(13)?, ring.vector(26)?);
         let keys = p.shared("keys", keys.bytes()).holding(values(keys));
         p.output("sums", p.elements("digits", values(digits)).inner_product(&ring, keys, 2));
         p.output("image", p.coefficients("a", &ring).automorphism(5));
@@ -327,24 +343,24 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let q = |q: u64| Modulus::new(q);
     let rings = [
-        Ring::negacyclic(256, q(3329)?)?,
-        Ring::negacyclic(64, q(998_244_353)?)?.accepting_any_word(),
-        Ring::negacyclic(64, q(0x7f00_0001)?)?,
-        Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?,
-        Ring::negacyclic(1024, q(1_125_899_906_826_241)?)?,
-        Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?,
-        Ring::negacyclic(8, q(0xffff_ffff_ff00_0001)?)?,
-        Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?,
-        Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?,
+        PolyType::from(Ring::negacyclic(256, q(3329)?)?),
+        PolyType::from(Ring::negacyclic(64, q(998_244_353)?)?).accepting_any_word(),
+        PolyType::from(Ring::negacyclic(64, q(0x7f00_0001)?)?),
+        PolyType::from(Ring::rns(32, &[q(1_152_921_504_606_830_593)?, q(12_289)?])?),
+        PolyType::from(Ring::negacyclic(1024, q(1_125_899_906_826_241)?)?),
+        PolyType::from(Ring::negacyclic(8, q(0xffff_ffff_0000_0001)?)?),
+        PolyType::from(Ring::negacyclic(8, q(0xffff_ffff_ff00_0001)?)?),
+        PolyType::from(Ring::cyclic(8, Modulus::from_hex(BLS12_381)?)?),
+        PolyType::from(Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?),
     ];
-    let plan = |ring: Ring| {
+    let plan = |ring: PolyType| {
         let p = Pipeline::new("fused", &planner);
         let split = Split::of(&ring, None)?;
-        let values = |order| Content::Evaluations { ring: ring.clone(), depth: split.depth(), order };
+        let values = |order| ring.evaluations_after(split.depth(), order);
         let (a, b) = (p.coefficients("a", &ring), p.coefficients("b", &ring));
         let [v, w, x] = ["v", "w", "x"].map(|name| p.elements(name, values(Order::Tree)));
         let natural = p.elements("natural", values(Order::Natural));
-        let shared = p.shared("shared", ring.bytes()).holding(Content::Coefficients(ring.clone()));
+        let shared = p.shared("shared", ring.bytes()).holding(&ring);
         let [five, most] = [U256::from(5u32), U256::MAX].map(|number| [number]);
         p.output("transform", -(v - a.forward()).scale(&five) + w);
         p.output("in natural order", b.forward_to(Order::Natural).scale(&most) - natural);
@@ -363,7 +379,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut plans = rings.into_iter().map(plan).collect::<Result<Vec<_>>>()?;
     // quotients of coefficients, by few small moduli and by others
     for bits in [60, 62] {
-        let ring = Ring::rns(32, &Modulus::ntt_primes(64, bits, 5)?)?;
+        let ring = PolyType::from(Ring::rns(32, &Modulus::ntt_primes(64, bits, 5)?)?);
         let p = Pipeline::new("fused", &planner);
         let left = p.coefficients("left", &ring.limbs(0..3)?);
         p.output("quotients", p.coefficients("a", &ring).divide_round(2) - left);
@@ -391,7 +407,7 @@ pub fn at_full_size(limits: &Limits) -> Result<Vec<NamedPlan>> {
 
 /// Extensions of matrices that are stored row by row, as long as provers have them.
 fn matrices(limits: &Limits) -> Result<Vec<NamedPlan>> {
-    let ring = |q: u64, form| Ring::cyclic(1 << 20, Modulus::new(q)?)?.with_form(form)?.in_columns(64);
+    let ring = |q: u64, form| PolyType::from(Ring::cyclic(1 << 20, Modulus::new(q)?)?).with_form(form)?.in_columns(64);
     let fields = [ring(0x7800_0001, Form::Montgomery)?, ring(0xffff_ffff_0000_0001, Form::Plain)?];
     let transforms = [(Op::Forward, Order::Tree), (Op::Inverse, Order::Natural)];
     let all = fields.iter().flat_map(|ring| transforms.map(|(op, order)| Job::new(ring, op).order(order)));

@@ -4,7 +4,9 @@
 use ringforge::split::Split;
 use ringforge::testkit::{Named, NamedPlan, Random, Scheme, naive};
 use ringforge::tuning::{Choice, Tuning};
-use ringforge::{Engine, Error, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Result, Ring, U256};
+use ringforge::{
+    Engine, Error, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Result, Ring, U256,
+};
 
 /// Rings of a column, with their most columns here: leaves of degree 1 and beyond, layers of two, three and six, words of all sizes.
 const RINGS: [(&str, usize); 9] = [
@@ -23,7 +25,7 @@ const RINGS: [(&str, usize); 9] = [
 ///
 /// # Panics
 /// If `each` makes something else of a column than an element of the ring of one.
-pub fn of_columns(from: &Ring, to: &Ring, elements: &[u8], each: impl Fn(&[U256]) -> Vec<U256>) -> Vec<u8> {
+pub fn of_columns(from: &PolyType, to: &PolyType, elements: &[u8], each: impl Fn(&[U256]) -> Vec<U256>) -> Vec<u8> {
     let (columns, residues) = (from.columns(), naive::to_plain(from, elements));
     let of_item = from.basis().len() * from.degree();
     let mut all = vec![U256::ZERO; residues.len() / from.degree() * to.degree()];
@@ -40,7 +42,7 @@ pub fn of_columns(from: &Ring, to: &Ring, elements: &[u8], each: impl Fn(&[U256]
 }
 
 /// Coefficients of a column with these values, by the plan of a column on the CPU, which other tests hold to what is slow and obvious.
-fn inverse(column: &Ring, order: Order, values: &[U256]) -> Vec<U256> {
+fn inverse(column: &PolyType, order: Order, values: &[U256]) -> Vec<U256> {
     let mut data = naive::to_stored(column, values);
     let job = Job::new(column, Op::Inverse).order(order).in_place();
     let program = Engine::cpu().device().compile(&Planner::default().plan(&job).expect("a plan")).expect("a program");
@@ -48,15 +50,15 @@ fn inverse(column: &Ring, order: Order, values: &[U256]) -> Vec<U256> {
     naive::to_plain(column, &data)
 }
 
-fn forward(column: &Ring, order: Order, coefficients: &[U256]) -> Vec<U256> {
+fn forward(column: &PolyType, order: Order, coefficients: &[U256]) -> Vec<U256> {
     naive::forward(column, &Split::of(column, None).expect("a split"), order, coefficients)
 }
 
 /// A planner whose transforms in these rings are of so many kernels, but on a CPU.
-fn planner(rings: &[&Ring], kernels: Option<usize>, limits: &Limits) -> Planner {
+fn planner(rings: &[&PolyType], kernels: Option<usize>, limits: &Limits) -> Planner {
     let (mut tuning, mut choice) = (Tuning::default(), Choice::default());
     choice.kernels = kernels;
-    for job in rings.iter().flat_map(|ring| [Op::Forward, Op::Inverse].map(|op| Job::new(ring, op))) {
+    for job in rings.iter().flat_map(|&ring| [Op::Forward, Op::Inverse].map(|op| Job::new(ring, op))) {
         tuning.choose(&job, choice);
     }
     Planner::new(limits.clone()).tuned(tuning)
@@ -66,7 +68,7 @@ fn planner(rings: &[&Ring], kernels: Option<usize>, limits: &Limits) -> Planner 
 type Shape = (usize, Order);
 
 fn transform(
-    column: &Ring,
+    column: &PolyType,
     (columns, order): Shape,
     op: Op,
     kernels: Option<usize>,
@@ -92,8 +94,8 @@ fn transform(
 
 /// From values in natural order to twice as many, times 5 and added to others, which fuses to the last kernel.
 fn extension(
-    column: &Ring,
-    longer: &Ring,
+    column: &PolyType,
+    longer: &PolyType,
     (columns, order): Shape,
     kernels: Option<usize>,
     limits: &Limits,
@@ -128,7 +130,7 @@ impl Scheme for Columns {
         let mut random = Random::new(1);
         let mut plans = Vec::new();
         for (ring, most) in RINGS {
-            let ring: Ring = ring.parse()?;
+            let ring: PolyType = ring.parse()?;
             let layers = Split::of(&ring, None)?.depth() as usize;
             // every remainder by 32 where there are as many, or some
             let widths: Vec<usize> = if most > 32 { (1..=most).collect() } else { (2..=most.min(9)).collect() };
@@ -141,9 +143,9 @@ impl Scheme for Columns {
             }
         }
         let q = Modulus::new(2_013_265_921u32)?;
-        let short = Ring::cyclic(32, q)?.with_form(Form::Montgomery)?;
+        let short = PolyType::from(Ring::cyclic(32, q)?).with_form(Form::Montgomery)?;
         let w = q.root(64).ok_or(Error::NoRoot { q: q.value(), order: 64 })?;
-        let long = Ring::coset(64, q, 31u32, w)?.with_form(Form::Montgomery)?;
+        let long = PolyType::from(Ring::coset(64, q, 31u32, w)?).with_form(Form::Montgomery)?;
         for kernels in [1, 2, 3] {
             for (op, order) in
                 [(Op::Forward, Order::Natural), (Op::Inverse, Order::Natural), (Op::Forward, Order::Tree)]

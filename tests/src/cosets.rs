@@ -2,7 +2,7 @@
 
 use ringforge::testkit::naive;
 use ringforge::testkit::{NamedPlan, Random, Scheme};
-use ringforge::{Job, Limits, Modulus, Op, Order, Result, Ring, U256};
+use ringforge::{Job, Limits, Modulus, Op, Order, PolyType, Result, Ring, U256};
 
 /// The scalar fields of BLS12-381, BN254, BLS12-377, Pallas and Vesta.
 pub const FIELDS: [&str; 5] = [
@@ -41,8 +41,8 @@ impl Coset {
     ///
     /// # Errors
     /// As [`Ring::coset`].
-    pub fn ring(&self) -> Result<Ring> {
-        Ring::coset(self.n, self.q, self.g, self.w)
+    pub fn ring(&self) -> Result<PolyType> {
+        Ring::coset(self.n, self.q, self.g, self.w).map(PolyType::from)
     }
 
     /// x_i·w^(±i·j) summed up, for each j.

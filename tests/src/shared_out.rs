@@ -5,7 +5,9 @@ use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Named, NamedPlan, Scheme};
 use ringforge::tuning::{Choice, Tuning};
-use ringforge::{Device, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Program, Quotient, Result, Ring};
+use ringforge::{
+    Device, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Program, Quotient, Result, Ring,
+};
 
 /// A device whose blocks have so many threads and so much shared memory.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {
@@ -18,19 +20,19 @@ fn tiny(threads: u32, shared_bytes: u32) -> Limits {
 /// A ring, a device with blocks that are too small for a row of it, or how its rows are shared out, and how many kernels then
 /// share a transform.
 struct Shared {
-    ring: Ring,
+    ring: PolyType,
     limits: Limits,
     choice: Choice,
     kernels: usize,
 }
 
 impl Shared {
-    fn of(ring: Result<Ring>, limits: Limits, kernels: usize) -> Result<Self> {
+    fn of(ring: Result<PolyType>, limits: Limits, kernels: usize) -> Result<Self> {
         Ok(Self { ring: ring?, limits, choice: Choice::default(), kernels })
     }
 
     /// In clusters of so many blocks, whose threads hold so many residues.
-    fn in_clusters(ring: Result<Ring>, blocks: usize, per_thread: usize) -> Result<Self> {
+    fn in_clusters(ring: Result<PolyType>, blocks: usize, per_thread: usize) -> Result<Self> {
         let mut choice = Choice::default();
         (choice.cluster, choice.per_thread) = (Some(blocks), Some(per_thread));
         Ok(Self { choice, ..Self::of(ring, Limits::of_capability(90), 1)? })
@@ -48,7 +50,7 @@ impl Shared {
         // the product of values is part of the first kernel of the inverse
         let kernels = if job.op == Op::Mul { 3 * self.kernels } else { self.kernels };
         assert_eq!(named.plan.kernels().len(), kernels, "{}", named.plan);
-        let (job, split, whole) = (job.clone(), Split::of(&job.ring, None)?, whole(job)?);
+        let (job, split, whole) = (job.clone(), Split::of(&job.poly, None)?, whole(job)?);
         let output = if job.in_place {
             "data"
         } else if job.op == Op::Mul {
@@ -97,7 +99,7 @@ fn whole(job: &Job) -> Result<Program> {
 
 /// What the oracle says; of an inverse, what the CPU gives in one piece, if the oracle leads back from there.
 fn expected(job: &Job, split: &Split, whole: &Program, batch: usize, inputs: &Named) -> Vec<u8> {
-    let (ring, plain) = (&job.ring, |bytes: &[u8]| naive::to_plain(&job.ring, bytes));
+    let (ring, plain) = (&job.poly, |bytes: &[u8]| naive::to_plain(&job.poly, bytes));
     let forward = |bytes: &[u8]| naive::to_stored(ring, &naive::forward(ring, split, job.order, &plain(bytes)));
     match inputs.values().collect::<Vec<_>>()[..] {
         [a, b] => naive::to_stored(ring, &naive::mul(ring, &plain(a), &plain(b))),
@@ -123,35 +125,39 @@ const WIDE: [u64; 2] = [1_152_921_504_606_584_833, 1_152_921_504_598_720_513];
 
 /// Several moduli of 64 bits, residues handed on as they are.
 fn several() -> Result<Shared> {
-    Shared::of(Ring::rns(1024, &[Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?]), tiny(4, 1 << 10), 2)
+    Shared::of(
+        Ring::rns(1024, &[Modulus::new(WIDE[0])?, Modulus::new(WIDE[1])?]).map(PolyType::from),
+        tiny(4, 1 << 10),
+        2,
+    )
 }
 
 /// 64 bits in three kernels, of which the middle one has both nodes above its rows and strides within them.
 fn three() -> Result<Shared> {
-    Shared::of(Ring::negacyclic(512, Modulus::new(WIDE[0])?), tiny(4, 256), 3)
+    Shared::of(Ring::negacyclic(512, Modulus::new(WIDE[0])?).map(PolyType::from), tiny(4, 256), 3)
 }
 
 /// 16 bits under a sixth root: residues handed on in [0, q), leaves of degree 2.
 fn small() -> Result<Shared> {
-    Shared::of(Ring::trinomial(768, Modulus::new(3457u32)?), tiny(8, 1 << 10), 2)
+    Shared::of(Ring::trinomial(768, Modulus::new(3457u32)?).map(PolyType::from), tiny(8, 1 << 10), 2)
 }
 
 /// Rings of the other kinds of arithmetic that a kernel can hand on in.
 fn others() -> Result<Vec<Shared>> {
     let q = |q: u64| Modulus::new(q);
     let bls12_381 = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
-    let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 });
+    let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 }).map(PolyType::from);
     let rings: [Result<Shared>; 9] = [
-        Shared::of(Ring::negacyclic(256, q(998_244_353)?), tiny(8, 1 << 10), 2), // 32 bits, handed on as they are
-        Shared::of(Ring::negacyclic(256, q(0x7800_0001)?), tiny(8, 1 << 10), 2), // 31 bits, handed on below 2q
-        Shared::of(Ring::cyclic(486, q(1_073_738_269)?), tiny(2, 1 << 10), 2),   // radix 3
-        Shared::of(Ring::negacyclic(256, q(562_949_953_408_001)?), tiny(4, 1 << 10), 2), // doubles
+        Shared::of(Ring::negacyclic(256, q(998_244_353)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 32 bits, handed on as they are
+        Shared::of(Ring::negacyclic(256, q(0x7800_0001)?).map(PolyType::from), tiny(8, 1 << 10), 2), // 31 bits, handed on below 2q
+        Shared::of(Ring::cyclic(486, q(1_073_738_269)?).map(PolyType::from), tiny(2, 1 << 10), 2),   // radix 3
+        Shared::of(Ring::negacyclic(256, q(562_949_953_408_001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // doubles
         Shared::of(full.clone(), tiny(4, 1 << 10), 2),
-        Shared::of(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?), tiny(4, 1 << 10), 2), // Montgomery, canonical
+        Shared::of(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?).map(PolyType::from), tiny(4, 1 << 10), 2), // Montgomery, canonical
         // any words in the first kernel alone
-        Shared::of(full.map(Ring::accepting_any_word), tiny(4, 1 << 10), 2),
+        Shared::of(full.map(|ring| ring.accepting_any_word()), tiny(4, 1 << 10), 2),
         Shared::of("998244353 : x^256 + 1 : montgomery, any word".parse(), tiny(8, 1 << 10), 2),
-        Shared::of(Ring::cyclic(64, bls12_381), tiny(8, 2 << 10), 2),
+        Shared::of(Ring::cyclic(64, bls12_381).map(PolyType::from), tiny(8, 2 << 10), 2),
     ];
     rings.into_iter().collect()
 }
@@ -164,16 +170,20 @@ fn clusters(limits: &Limits) -> Result<Vec<Shared>> {
     }
     let q = |q: u64| Modulus::new(q);
     let wide = || WIDE.into_iter().map(Modulus::new).collect::<Result<Vec<_>>>();
-    let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 });
+    let full = Ring::new(&[q(0xffff_ffff_0000_0001)?], Quotient::Cyclic { n: 256 }).map(PolyType::from);
     let rings: [Result<Shared>; 8] = [
-        Shared::in_clusters(Ring::rns(1024, &wide()?), 2, 8),
-        Shared::in_clusters(Ring::rns(256, &wide()?), 4, 8),
-        Shared::in_clusters(Ring::negacyclic(512, q(WIDE[0])?), 8, 8),
-        Shared::in_clusters(Ring::negacyclic(256, Modulus::friendly_ntt_primes(256, 60, 1)?[0]), 4, 8),
-        Shared::in_clusters(Ring::negacyclic(1024, q(562_949_953_408_001)?), 2, 8), // doubles
-        Shared::in_clusters(full.map(Ring::accepting_any_word), 4, 8),
-        Shared::in_clusters(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?), 2, 4),
-        Shared::in_clusters(Ring::negacyclic(256, q(0x7800_0001)?), 4, 8),
+        Shared::in_clusters(Ring::rns(1024, &wide()?).map(PolyType::from), 2, 8),
+        Shared::in_clusters(Ring::rns(256, &wide()?).map(PolyType::from), 4, 8),
+        Shared::in_clusters(Ring::negacyclic(512, q(WIDE[0])?).map(PolyType::from), 8, 8),
+        Shared::in_clusters(
+            Ring::negacyclic(256, Modulus::friendly_ntt_primes(256, 60, 1)?[0]).map(PolyType::from),
+            4,
+            8,
+        ),
+        Shared::in_clusters(Ring::negacyclic(1024, q(562_949_953_408_001)?).map(PolyType::from), 2, 8), // doubles
+        Shared::in_clusters(full.map(|ring| ring.accepting_any_word()), 4, 8),
+        Shared::in_clusters(Ring::cyclic(256, q(0xffff_ffff_ff00_0001)?).map(PolyType::from), 2, 4),
+        Shared::in_clusters(Ring::negacyclic(256, q(0x7800_0001)?).map(PolyType::from), 4, 8),
     ];
     rings.into_iter().collect()
 }

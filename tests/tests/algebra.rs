@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use ringforge::split::{MAX_BASE, Split};
 use ringforge::testkit::{self, Random, naive, residues, seed};
-use ringforge::{Device, Error, Form, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
+use ringforge::{Device, Error, Form, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
 
 use crate::support::{devices, prime};
 use ringforge_tests::run;
@@ -12,7 +12,7 @@ use ringforge_tests::run;
 /// What one round of checks is about.
 #[derive(Debug, Clone)]
 struct Case {
-    ring: Ring,
+    ring: PolyType,
     depth: Option<u32>,
     order: Order,
     batch: usize,
@@ -77,7 +77,7 @@ fn check_transforms(device: &Device, case: &Case) -> Result<(), TestCaseError> {
 fn check_impulse(device: &Device, case: &Case) -> Result<(), TestCaseError> {
     let ring = &case.ring;
     let split = Split::of(ring, case.depth).map_err(|e| TestCaseError::fail(e.to_string()))?;
-    let (n, d) = (split.ring().degree(), split.base());
+    let (n, d) = (split.poly().degree(), split.base());
     let k = Random::new(case.seed).below(n);
     let mut element = vec![U256::ZERO; n * ring.basis().len()];
     let mut wanted = element.clone();
@@ -91,7 +91,7 @@ fn check_impulse(device: &Device, case: &Case) -> Result<(), TestCaseError> {
         for (beta, place) in constants.iter().zip(&places) {
             let power = |e: usize| q.pow(beta, &U256::from(e as u64));
             wanted[row * n + place * d + k % d] = power(k / d);
-            let tail = ring.quotient().tail(q);
+            let tail = ring.ring().quotient().tail(q);
             let tail = tail.iter().fold(U256::ZERO, |sum, (e, c)| q.add(&sum, &q.mul(c, &power(e / d))));
             same!(power(n / d), tail, case, device, "a leaf divides f");
         }
@@ -143,15 +143,15 @@ fn check_random(cases: impl Strategy<Value = Case>, check: impl Fn(&Device, &Cas
 }
 
 /// The same ring with residues stored in one of the ways that there are for it, mostly the default one.
-fn stored() -> impl Strategy<Value = fn(Ring) -> Ring> {
-    fn montgomery(ring: Ring) -> Ring {
+fn stored() -> impl Strategy<Value = fn(PolyType) -> PolyType> {
+    fn montgomery(ring: PolyType) -> PolyType {
         ring.clone().with_form(Form::Montgomery).unwrap_or(ring)
     }
-    let ways: [fn(Ring) -> Ring; 5] = [
+    let ways: [fn(PolyType) -> PolyType; 5] = [
         |ring| ring,
         montgomery,
         |ring| ring.with_form(Form::Plain).expect("a form of all"),
-        Ring::accepting_any_word,
+        |ring| ring.accepting_any_word(),
         |ring| montgomery(ring).accepting_any_word(),
     ];
     prop_oneof![3 => Just(ways[0]), 1 => Just(ways[1]), 1 => Just(ways[2]), 1 => Just(ways[3]), 1 => Just(ways[4])]
@@ -186,7 +186,7 @@ fn splitting() -> impl Strategy<Value = Case> {
             basis.truncate(1); // the constant is a root modulo one prime only
         }
         let (depth, order, batch, seed, stored) = rest;
-        let ring = stored(Ring::new(&basis, quotient).ok()?);
+        let ring = stored(Ring::new(&basis, quotient).map(PolyType::from).ok()?);
         let depth = depth.filter(|_| Split::of(&ring, depth).is_ok());
         let high = Split::of(&ring, depth).ok()?.base() > MAX_BASE;
         let order = if high { Order::Tree } else { order };
@@ -226,9 +226,9 @@ fn any_ring() -> impl Strategy<Value = Case> {
             3 => Quotient::PrimeTrinomial { p: n + 1 },
             _ => Quotient::Sparse { n, terms: terms.into_iter().collect() },
         };
-        let ring = Ring::new(&basis, quotient.clone()).or_else(|_| {
+        let ring = Ring::new(&basis, quotient.clone()).map(PolyType::from).or_else(|_| {
             basis.truncate(1);
-            Ring::new(&basis, quotient)
+            Ring::new(&basis, quotient).map(PolyType::from)
         });
         Some(Case { ring: stored(ring.ok()?), depth: None, order: Order::Tree, batch, seed })
     })
@@ -255,14 +255,14 @@ fn transforms_of_few_layers_end_at_any_degree() {
     let modulus = |bits, order| prime(bits, order).expect("a prime");
     let goldilocks = Modulus::new(0xffff_ffff_0000_0001u64).expect("a modulus");
     let rings = [
-        Ring::cyclic(1 << 10, modulus(14, 1 << 10)),
-        Ring::negacyclic(1 << 12, modulus(30, 1 << 13)),
-        Ring::cyclic(1 << 12, modulus(31, 1 << 12)),
-        Ring::cyclic(1 << 11, modulus(50, 1 << 11)),
-        Ring::negacyclic(3 << 9, modulus(60, 3 << 10)),
-        Ring::cyclic(1 << 12, goldilocks).map(Ring::accepting_any_word),
-        Ring::cyclic(1 << 10, modulus(255, 1 << 10)),
-        Ring::cyclic(1 << 10, modulus(256, 1 << 10)),
+        Ring::cyclic(1 << 10, modulus(14, 1 << 10)).map(PolyType::from),
+        Ring::negacyclic(1 << 12, modulus(30, 1 << 13)).map(PolyType::from),
+        Ring::cyclic(1 << 12, modulus(31, 1 << 12)).map(PolyType::from),
+        Ring::cyclic(1 << 11, modulus(50, 1 << 11)).map(PolyType::from),
+        Ring::negacyclic(3 << 9, modulus(60, 3 << 10)).map(PolyType::from),
+        Ring::cyclic(1 << 12, goldilocks).map(PolyType::from).map(|ring| ring.accepting_any_word()),
+        Ring::cyclic(1 << 10, modulus(255, 1 << 10)).map(PolyType::from),
+        Ring::cyclic(1 << 10, modulus(256, 1 << 10)).map(PolyType::from),
     ];
     for device in testkit::devices() {
         for ring in &rings {
@@ -293,13 +293,13 @@ fn transforms_of_few_layers_end_at_any_degree() {
 fn large_rings_keep_the_laws() {
     let modulus = |bits, order| prime(bits, order).expect("a prime");
     let rings = [
-        Ring::trinomial(768, modulus(12, 1152)),
-        Ring::negacyclic(1 << 13, modulus(60, 1 << 14)),
-        Ring::cyclic(3 << 10, modulus(31, 3 << 10)),
-        Ring::cyclic(1 << 11, modulus(255, 1 << 11)),
-        Ring::rns(1 << 10, &[modulus(30, 1 << 11), modulus(29, 1 << 11)]),
-        Ring::prime_trinomial(761, modulus(13, 1)),
-        Ring::negacyclic(512, Modulus::new(8192u32).expect("a modulus")),
+        Ring::trinomial(768, modulus(12, 1152)).map(PolyType::from),
+        Ring::negacyclic(1 << 13, modulus(60, 1 << 14)).map(PolyType::from),
+        Ring::cyclic(3 << 10, modulus(31, 3 << 10)).map(PolyType::from),
+        Ring::cyclic(1 << 11, modulus(255, 1 << 11)).map(PolyType::from),
+        Ring::rns(1 << 10, &[modulus(30, 1 << 11), modulus(29, 1 << 11)]).map(PolyType::from),
+        Ring::prime_trinomial(761, modulus(13, 1)).map(PolyType::from),
+        Ring::negacyclic(512, Modulus::new(8192u32).expect("a modulus")).map(PolyType::from),
     ];
     for device in devices() {
         for ring in &rings {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringforge::kernels::Table;
 use ringforge::testkit::Target;
-use ringforge::{Job, Limits, Modulus, Op, Plan, Planner, Result, Ring};
+use ringforge::{Job, Limits, Modulus, Op, Plan, Planner, PolyType, Result, Ring};
 
 const DEGREE: usize = 1 << 16;
 /// Moduli of Q.
@@ -18,17 +18,17 @@ fn plans(limits: &Limits) -> Result<Vec<Plan>> {
     let primes = Modulus::ntt_primes(2 * DEGREE as u64, 60, LEVELS + SPECIAL)?;
     let (q, p) = primes.split_at(LEVELS);
     let planner = Planner::new(limits.clone());
-    let special = Ring::rns(DEGREE, p)?;
+    let special = PolyType::from(Ring::rns(DEGREE, p)?);
     let mut plans = Vec::new();
     for level in 1..=LEVELS {
-        let ring = Ring::rns(DEGREE, &q[..level])?;
-        let extended = Ring::rns(DEGREE, &[&q[..level], p].concat())?;
+        let ring = PolyType::from(Ring::rns(DEGREE, &q[..level])?);
+        let extended = PolyType::from(Ring::rns(DEGREE, &[&q[..level], p].concat())?);
         let mut plan = |job: Job| planner.plan(&job).map(|plan| plans.push(plan));
         for ring in [&ring, &extended] {
             [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd].iter().try_for_each(|&op| plan(Job::new(ring, op)))?;
         }
         for digit in q[..level].chunks(SPECIAL) {
-            plan(Job::new(&Ring::rns(DEGREE, digit)?, Op::ConvertFast).to(&extended))?;
+            plan(Job::new(Ring::rns(DEGREE, digit)?, Op::ConvertFast).to(&extended))?;
         }
         plan(Job::new(&special, Op::ConvertCentred).to(&ring))?;
     }

@@ -1,7 +1,7 @@
 //! Rings in columns: matrices that are stored row by row, on every device; what is not done to them is refused by name.
 
 use ringforge::testkit::{Target, check_scheme};
-use ringforge::{Engine, Error, Job, Limits, Op, Order, Planner, Result, Ring};
+use ringforge::{Engine, Error, Job, Limits, Op, Order, Planner, PolyType, Result};
 use ringforge_tests::columns::Columns;
 
 #[test]
@@ -19,7 +19,7 @@ fn cuda() {
     check_scheme::<Columns>(Target::Cuda);
 }
 
-fn ring(text: &str) -> Ring {
+fn ring(text: &str) -> PolyType {
     text.parse().expect("a ring")
 }
 
@@ -32,7 +32,7 @@ fn what_is_not_done_to_columns_is_refused() -> Result<()> {
     }
     // where products would be lifted
     assert!(matches!(
-        Planner::default().plan(&Job::new(&ring("15 : x^7 - 2 : 2 columns"), Op::Mul)),
+        Planner::default().plan(&Job::new(ring("15 : x^7 - 2 : 2 columns"), Op::Mul)),
         Err(Error::Unsupported { .. })
     ));
     let engine = Engine::cpu();
@@ -44,10 +44,10 @@ fn what_is_not_done_to_columns_is_refused() -> Result<()> {
     };
     refused(&|p| p.output("b", p.coefficients("a", &three).automorphism(3)));
     refused(&|p| p.output("b", p.coefficients("a", &three).forward().automorphism(3)));
-    refused(&|p| p.output("b", p.coefficients("a", &ring("97 : x^16 + 1 : 2 columns")).rotate(1)));
-    refused(&|p| p.output("b", p.coefficients("a", &three).extend(&ring("97 : x^32 - 1 : 2 columns"))));
-    refused(&|p| p.output("b", p.coefficients("a", &three).extend(&ring("97 : x^96 - 1"))));
-    refused(&|p| p.output("b", p.coefficients("a", &three).digits(3, &ring("97 : x^16 - 1"))));
+    refused(&|p| p.output("b", p.coefficients("a", ring("97 : x^16 + 1 : 2 columns")).rotate(1)));
+    refused(&|p| p.output("b", p.coefficients("a", &three).extend(ring("97 : x^32 - 1 : 2 columns"))));
+    refused(&|p| p.output("b", p.coefficients("a", &three).extend(ring("97 : x^96 - 1"))));
+    refused(&|p| p.output("b", p.coefficients("a", &three).digits(3, ring("97 : x^16 - 1"))));
     let of_rows = ringforge::kernels::Rows::of(&three, &Limits::default());
     assert!(matches!(of_rows, Err(Error::Unsupported { .. })));
     let long = ringforge::run::LongPlan::new(&Planner::default(), &three, 2);
@@ -67,7 +67,7 @@ fn a_matrix_is_what_it_is_called() -> Result<()> {
     assert_eq!(ring("97 : x^16 - 1").in_columns(1)?, ring("97 : x^16 - 1"));
     assert_ne!(three, ring("97 : x^16 - 1"));
     assert_eq!(three.limbs(0..1)?.columns(), 3);
-    assert_eq!(three.side_by_side(2)?.columns(), 3);
+    assert_eq!(three.vector(2)?.columns(), 3);
     assert_eq!(format!("{three} = {three:#}"), "Z_97[x]/(x^16 - 1) in 3 columns = 97 : x^16 - 1 : 3 columns");
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Values on cosets are what they are by definition, on every device; what names no coset is refused.
 
 use ringforge::testkit::{Random, Target, check_scheme};
-use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring, U256};
+use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
 use ringforge_tests::cosets::{Coset, Cosets, FIELDS};
 
 #[test]
@@ -82,7 +82,7 @@ fn only_transforms_are_scaled() -> Result<()> {
 fn tables_differ_where_they_must() -> Result<()> {
     let p = Modulus::from_hex(FIELDS[0])?;
     let mut random = Random::new(3);
-    let table = |op, scale: u32, ring: &Ring| -> Result<String> {
+    let table = |op, scale: u32, ring: &PolyType| -> Result<String> {
         let job = Job::new(ring, op).order(Order::Natural).scale(scale);
         Ok(Planner::new(Limits::h200()).plan(&job)?.tables().map(|table| format!("{table:?}")).collect())
     };

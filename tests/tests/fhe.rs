@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 use ringforge::testkit::{Random, Target, seed};
-use ringforge::{Device, Job, Modulus, Op, Order, Quotient, Ring, U256};
+use ringforge::{Device, Job, Modulus, Op, Order, PolyType, Quotient, Ring, U256};
 
 /// Modular products that an oracle takes for a ring; beyond, it looks at some places of each row.
 const FEW_PRODUCTS: usize = 1 << 22;
@@ -150,7 +150,7 @@ impl Row<'_> {
 
 /// A ring on some devices, the first of which the oracle judges.
 struct Case {
-    ring: Ring,
+    ring: PolyType,
     devices: Vec<Device>,
     batch: usize,
     /// For each row, the odd powers of its ψ.
@@ -161,16 +161,16 @@ struct Case {
 
 impl Case {
     /// ψ is the one that the ring names for a modulus, else the smallest of all.
-    fn new(ring: Result<Ring, ringforge::Error>, targets: &[Target]) -> Self {
+    fn new(ring: Result<PolyType, ringforge::Error>, targets: &[Target]) -> Self {
         let ring = ring.expect("a ring");
         let (n, rows) = (ring.degree(), ring.basis().len());
-        let psi = |(i, q): (usize, &Modulus)| match ring.roots().get(i) {
+        let psi = |(i, q): (usize, &Modulus)| match ring.ring().roots().get(i) {
             Some(named) => Some(named.as_words()[0]),
             None => roots(q, n).into_iter().min(),
         };
         let psi: Vec<_> = ring.moduli().par_iter().enumerate().map(|modulus| psi(modulus).expect("a root")).collect();
         let points =
-            ring.basis().iter().zip(ring.row_moduli()).map(|(q, &i)| odd_powers(value(q), n, psi[i])).collect();
+            ring.basis().iter().zip(ring.limb_moduli()).map(|(q, &i)| odd_powers(value(q), n, psi[i])).collect();
         let mut random = Random::new(seed());
         let places = if rows * n * n <= FEW_PRODUCTS {
             (0..n).collect()
@@ -259,7 +259,7 @@ fn the_shortest_and_the_longest_rings() {
     let cases: Vec<_> = [10, 17].into_iter().flat_map(|log| WIDTHS.map(|bits| (log, bits))).collect();
     cases.into_par_iter().for_each(|(log, bits)| {
         let n = 1 << log;
-        Case::new(Ring::rns(n, &primes(n, &[bits])), &FAST).check_all(&BOTH);
+        Case::new(Ring::rns(n, &primes(n, &[bits])).map(PolyType::from), &FAST).check_all(&BOTH);
     });
 }
 
@@ -268,7 +268,7 @@ fn the_rings_between() {
     let cases = (12..=16).into_par_iter().flat_map(|log| [(log, 62 - log % 3), (log, 49 + log % 2)]);
     cases.for_each(|(log, bits)| {
         let n = 1 << log;
-        Case::new(Ring::rns(n, &primes(n, &[bits])), &FAST).check_all(&BOTH);
+        Case::new(Ring::rns(n, &primes(n, &[bits])).map(PolyType::from), &FAST).check_all(&BOTH);
     });
 }
 
@@ -278,13 +278,15 @@ fn the_text_of_short_rings() {
     let cases: Vec<_> = short.into_iter().chain([(11, vec![60]), (11, vec![49])]).collect();
     cases.into_par_iter().for_each(|(log, widths)| {
         let n = 1 << log;
-        Case::new(Ring::rns(n, &primes(n, &widths)), &EVERY).check_all(&BOTH[log - 10..][..1]);
+        Case::new(Ring::rns(n, &primes(n, &widths)).map(PolyType::from), &EVERY).check_all(&BOTH[log - 10..][..1]);
     });
 }
 
 #[test]
 fn sixty_four_moduli() {
-    let ring = |n: usize, bits| Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 64).expect("so many primes"));
+    let ring = |n: usize, bits| {
+        Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 64).expect("so many primes")).map(PolyType::from)
+    };
     Case::new(ring(1 << 10, 62), &EVERY).check_all(&BOTH[..1]);
     Case::new(ring(1 << 12, 60), &FAST).check_all(&BOTH);
     if Target::Cuda.device().is_some() {
@@ -298,10 +300,11 @@ fn rows_of_mapped_moduli_by_named_roots() {
     for (log, targets) in [(10, &EVERY[..]), (13, &FAST), (16, &FAST)] {
         let n = 1 << log;
         let moduli = primes(n, &[62, 60, 61]);
-        let ring = Ring::rows(&moduli, &[2, 0, 1, 0, 2], Quotient::Negacyclic { n }).expect("a ring");
+        let ring = Ring::new(&moduli, Quotient::Negacyclic { n }).expect("a ring");
         // neither the smallest nor the one that the oracle finds first
         let largest = |q| U256::from(*roots(q, n).iter().max().expect("a root"));
-        let named: Vec<U256> = ring.moduli().iter().map(largest).collect();
-        Case::new(ring.with_roots(&named), targets).check_all(&BOTH[..1]);
+        let named: Vec<U256> = ring.basis().iter().map(largest).collect();
+        let rows = ring.with_roots(&named).and_then(|ring| PolyType::from(ring).with_limbs(&[2, 0, 1, 0, 2]));
+        Case::new(rows, targets).check_all(&BOTH[..1]);
     }
 }

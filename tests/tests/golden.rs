@@ -4,17 +4,17 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use ringforge::kernels::Launch;
-use ringforge::{Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring};
+use ringforge::{Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring};
 
 fn jobs() -> Result<Vec<Job>> {
     let q = |q: u64| Modulus::new(q);
     let bls = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
-    let trinomial = Ring::trinomial(768, q(3457)?)?;
-    let kyber = Ring::negacyclic(256, q(3329)?)?;
-    let large = Ring::negacyclic(1 << 16, q(1_152_921_504_606_584_833)?)?;
-    let rns = Ring::rns(4096, &[q(1_152_921_504_606_830_593)?, q(1_152_921_504_606_748_673)?])?;
-    let other = Ring::rns(4096, &Modulus::ntt_primes(8192, 50, 20)?)?;
-    let ntru = Ring::new(&[q(2048)?], Quotient::Sparse { n: 509, terms: vec![(0, -1)] })?;
+    let trinomial = PolyType::from(Ring::trinomial(768, q(3457)?)?);
+    let kyber = PolyType::from(Ring::negacyclic(256, q(3329)?)?);
+    let large = PolyType::from(Ring::negacyclic(1 << 16, q(1_152_921_504_606_584_833)?)?);
+    let rns = PolyType::from(Ring::rns(4096, &[q(1_152_921_504_606_830_593)?, q(1_152_921_504_606_748_673)?])?);
+    let other = PolyType::from(Ring::rns(4096, &Modulus::ntt_primes(8192, 50, 20)?)?);
+    let ntru = PolyType::from(Ring::new(&[q(2048)?], Quotient::Sparse { n: 509, terms: vec![(0, -1)] })?);
     Ok(vec![
         Job::new(&kyber, Op::Forward),
         Job::new(&kyber, Op::Inverse).order(Order::Natural).in_place(),
@@ -28,10 +28,10 @@ fn jobs() -> Result<Vec<Job>> {
         Job::new(&rns, Op::Decompose),
         Job::new(&rns, Op::ConvertCentred).to(&other),
         Job::new(&other, Op::ConvertFast).to(&rns),
-        Job::new(&Ring::cyclic(1 << 20, bls)?, Op::Forward).order(Order::Natural),
+        Job::new(Ring::cyclic(1 << 20, bls)?, Op::Forward).order(Order::Natural),
         Job::new(&ntru, Op::Mul),
-        Job::new(&Ring::prime_trinomial(761, q(4591)?)?, Op::Mul).bounds(2295, 1),
-        Job::new(&Ring::negacyclic(1024, q(1 << 32)?)?, Op::Mul).bounds(1 << 31, 1 << 8),
+        Job::new(Ring::prime_trinomial(761, q(4591)?)?, Op::Mul).bounds(2295, 1),
+        Job::new(Ring::negacyclic(1024, q(1 << 32)?)?, Op::Mul).bounds(1 << 31, 1 << 8),
     ])
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use ringforge::split::Split;
 use ringforge::testkit::{NamedPlan, Target, check_plan, naive, seed};
 use ringforge::tuning::{Choice, Tuning};
-use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, Result, Ring, U256};
+use ringforge::{Device, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Result, Ring, U256};
 
 const Q: u64 = 0xffff_ffff_0000_0001;
 
@@ -17,7 +17,14 @@ fn choice(kernels: usize, per_thread: usize, cluster: Option<usize>) -> Choice {
 }
 
 /// An operation so planned, with the plain sum for the values of short rows.
-fn plan(ring: &Ring, op: Op, order: Order, depth: Option<u32>, choice: Choice, limits: &Limits) -> Result<NamedPlan> {
+fn plan(
+    ring: &PolyType,
+    op: Op,
+    order: Order,
+    depth: Option<u32>,
+    choice: Choice,
+    limits: &Limits,
+) -> Result<NamedPlan> {
     let job = Job::new(ring, op).order(order);
     let job = depth.map_or(job.clone(), |depth| job.depth(depth));
     let mut tuning = Tuning::default();
@@ -34,14 +41,14 @@ fn plan(ring: &Ring, op: Op, order: Order, depth: Option<u32>, choice: Choice, l
     }))
 }
 
-fn ring(f: &str) -> Result<Ring> {
+fn ring(f: &str) -> Result<PolyType> {
     format!("{Q} : {f}").parse()
 }
 
 fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let mut plans = Vec::new();
     let usual = Choice::default();
-    let mut add = |ring: &Ring, op, order, depth, choice| {
+    let mut add = |ring: &PolyType, op, order, depth, choice| {
         plans.push(plan(ring, op, order, depth, choice, limits)?);
         Ok::<_, Error>(())
     };
@@ -50,8 +57,9 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     // every length, and every number of layers in a pass
     for log_n in 1..=12 {
         let n = 1 << log_n;
-        let coset = Ring::coset(n, q, 7u32, q.root(n as u64).unwrap_or_default())?;
-        let rings = [Ring::cyclic(n, q)?.accepting_any_word(), Ring::negacyclic(n, q)?, coset];
+        let coset = PolyType::from(Ring::coset(n, q, 7u32, q.root(n as u64).unwrap_or_default())?);
+        let rings =
+            [PolyType::from(Ring::cyclic(n, q)?).accepting_any_word(), PolyType::from(Ring::negacyclic(n, q)?), coset];
         let [ring, other, third] = [0, 1, 2].map(|i| &rings[(log_n + i) % 3]);
         let chosen = choice([1, 2, 3][log_n % 3], [4, 8, 16, 32][log_n / 2 % 4], None);
         for op in transforms {
@@ -63,7 +71,7 @@ fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
     // every root of order 16
     let root = q.root(64).unwrap_or_default();
     for exponent in [3u32, 5, 9, 31] {
-        let ring = Ring::negacyclic(32, q)?.with_root(q.pow(&root, &U256::from(exponent)))?;
+        let ring = PolyType::from(Ring::negacyclic(32, q)?.with_root(q.pow(&root, &U256::from(exponent)))?);
         transforms.iter().try_for_each(|op| add(&ring, *op, Order::Tree, None, usual))?;
     }
     // above and below other layers, and of fewer layers than a group can have
@@ -121,7 +129,7 @@ fn cuda() -> Result<()> {
 fn groups_follow_passes() -> Result<()> {
     let limits = Limits::h200();
     let prelude = |n: usize, op| -> Result<Vec<String>> {
-        let job = Job::new(&Ring::cyclic(n, Modulus::new(Q)?)?, op);
+        let job = Job::new(Ring::cyclic(n, Modulus::new(Q)?)?, op);
         let plan = Planner::new(limits.clone()).plan(&job)?;
         plan.kernels().map(|kernel| Ok(kernel.source(&limits)?.prelude().into())).collect()
     };

@@ -5,7 +5,7 @@ use ark_ff::{BigInt, Field, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use num_bigint::BigUint;
 use ringforge::testkit::{residues, seed};
-use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, Quotient, Ring, U256};
+use ringforge::{Device, Error, Job, Modulus, Op, Order, Planner, PolyType, Quotient, Ring, U256};
 
 use crate::support::{devices, prime};
 use ringforge_tests::run;
@@ -40,13 +40,13 @@ fn sizes() -> impl Iterator<Item = usize> {
 }
 
 /// Whether a transform in the ring fits the device: rows longer than a block have no plan for GPUs yet.
-fn holds(device: &Device, ring: &Ring) -> bool {
+fn holds(device: &Device, ring: &PolyType) -> bool {
     let plan = Planner::new(device.limits().clone()).plan(&Job::new(ring, Op::Forward));
     !matches!(plan.and_then(|plan| device.compile(&plan)), Err(Error::Unsupported { .. }))
 }
 
 /// Forward and inverse in natural order against the domain's, on every device that holds the ring.
-fn check_domain(ring: &Ring, domain: &Radix2EvaluationDomain<Fr>) {
+fn check_domain(ring: &PolyType, domain: &Radix2EvaluationDomain<Fr>) {
     let batch = if ring.degree() > 1 << 12 { 1 } else { 5 };
     let (a, n) = (residues(ring, seed(), batch), ring.degree());
     let items = |bytes: &[u8], f: &dyn Fn(&[Fr]) -> Vec<Fr>| -> Vec<u8> {
@@ -66,7 +66,8 @@ fn cyclic_transforms_equal_those_of_arkworks_bit_for_bit() {
     for n in sizes() {
         let domain = Radix2EvaluationDomain::<Fr>::new(n).expect("a domain");
         let root = plain(&domain.group_gen().into_bigint().0);
-        let ring = Ring::cyclic(n, bls12_381()).and_then(|ring| ring.with_root(root)).expect("a ring");
+        let ring =
+            Ring::cyclic(n, bls12_381()).and_then(|ring| ring.with_root(root)).map(PolyType::from).expect("a ring");
         check_domain(&ring, &domain);
     }
 }
@@ -81,7 +82,8 @@ fn coset_transforms_equal_those_of_arkworks_bit_for_bit() {
         let group_gen = elements(root.as_ref())[0];
         let group_gen_inv = group_gen.inverse().expect("an inverse");
         let c = plain(&offset.pow([n as u64]).into_bigint().0);
-        let ring = Ring::new(&[q], Quotient::Binomial { n, c }).and_then(|ring| ring.with_root(7u32));
+        let ring =
+            Ring::new(&[q], Quotient::Binomial { n, c }).and_then(|ring| ring.with_root(7u32)).map(PolyType::from);
         check_domain(&ring.expect("a ring"), &Radix2EvaluationDomain { group_gen, group_gen_inv, ..domain });
     }
 }
@@ -97,7 +99,7 @@ fn negacyclic_transforms_and_products_equal_those_of_tfhe_ntt() {
         let mut x = vec![0; n];
         x[1] = 1;
         peer.fwd(&mut x);
-        let ring = Ring::negacyclic(n, q).and_then(|ring| ring.with_root(x[0])).expect("a ring");
+        let ring = Ring::negacyclic(n, q).and_then(|ring| ring.with_root(x[0])).map(PolyType::from).expect("a ring");
         let (a, b) = (residues(&ring, seed(), 5), residues(&ring, seed() + 1, 5));
         let (mut values, mut products) = (Vec::new(), Vec::new());
         for (a, b) in words(&a).chunks(n).zip(words(&b).chunks(n)) {
@@ -121,7 +123,7 @@ fn negacyclic_transforms_and_products_equal_those_of_tfhe_ntt() {
 }
 
 /// Products modulo f by big integers, which also take the stored form apart and put it together.
-fn check_big(ring: &Ring, device: &Device) {
+fn check_big(ring: &PolyType, device: &Device) {
     let (n, width) = (ring.degree(), ring.width().bytes());
     let q = BigUint::from_bytes_le(ring.basis()[0].value().to_le_bytes().as_ref());
     let r: BigUint = BigUint::from(1u32) << 256;
@@ -141,7 +143,7 @@ fn check_big(ring: &Ring, device: &Device) {
         for k in (n..2 * n).rev() {
             let top = &product[k] % &q;
             let minus = &q - &top;
-            match ring.quotient() {
+            match ring.ring().quotient() {
                 Quotient::Cyclic { .. } => product[k - n] += top,
                 Quotient::Negacyclic { .. } => product[k - n] += minus,
                 Quotient::Trinomial { .. } => {
@@ -166,11 +168,11 @@ fn products_modulo_large_primes_equal_those_of_big_integers() {
         for bits in [65, 128, 200, 256] {
             let modulus = |order| prime(bits, order).expect("a prime");
             for ring in [
-                Ring::cyclic(64, modulus(64)),
-                Ring::negacyclic(64, modulus(128)),
-                Ring::cyclic(54, modulus(54)),
-                Ring::negacyclic(80, modulus(32)), // leaves of degree 5
-                Ring::trinomial(96, modulus(288)),
+                Ring::cyclic(64, modulus(64)).map(PolyType::from),
+                Ring::negacyclic(64, modulus(128)).map(PolyType::from),
+                Ring::cyclic(54, modulus(54)).map(PolyType::from),
+                Ring::negacyclic(80, modulus(32)).map(PolyType::from), // leaves of degree 5
+                Ring::trinomial(96, modulus(288)).map(PolyType::from),
             ] {
                 check_big(&ring.expect("a ring"), &device);
             }

@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Random, Target, bytes, seed};
-use ringforge::{Device, Job, Modulus, Op, Quotient, Ring, U256};
+use ringforge::{Device, Job, Modulus, Op, PolyType, Quotient, Ring, U256};
 use ringforge_tests::run;
 
 fn modulus(q: u64) -> Modulus {
@@ -20,17 +20,17 @@ fn big(q: &Modulus) -> BigUint {
 
 /// A basis, and what follows from it.
 struct Basis {
-    ring: Ring,
+    ring: PolyType,
     product: BigUint,
     limbs: usize,
 }
 
 impl Basis {
     fn new(moduli: &[Modulus], n: usize) -> Self {
-        Self::of(Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring"))
+        Self::of(PolyType::from(Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring")))
     }
 
-    fn of(ring: Ring) -> Self {
+    fn of(ring: PolyType) -> Self {
         let moduli = ring.basis();
         let product: BigUint = moduli.iter().map(big).product();
         let limbs = product.bits().div_ceil(64) as usize;
@@ -101,7 +101,7 @@ impl Basis {
 
 /// The same ring with residues stored as this text says.
 fn stored(moduli: &[Modulus], n: usize, how: &str) -> Basis {
-    let ring = Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring");
+    let ring = PolyType::from(Ring::new(moduli, Quotient::Cyclic { n }).expect("a ring"));
     Basis::of(format!("{ring:#} : {how}").parse().expect("a ring"))
 }
 

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues, seed};
-use ringforge::{Device, Engine, Error, Form, Job, Limits, Op, Order, Pipeline, Planner, Result, Ring};
+use ringforge::{Device, Engine, Error, Form, Job, Limits, Op, Order, Pipeline, Planner, PolyType, Result};
 use ringforge_tests::run;
 
 /// The scalar field of BLS12-381, and the largest prime below 2^256 that is 1 modulo 64.
@@ -57,9 +57,9 @@ fn lifted() -> Vec<String> {
 }
 
 /// A ring's text, with residues in every way that is not the default one.
-fn ways(text: &str) -> Vec<Ring> {
+fn ways(text: &str) -> Vec<PolyType> {
     let all = ["any word", "montgomery", "montgomery, any word", "plain", "plain, any word"];
-    let mut rings: Vec<Ring> = vec![text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))];
+    let mut rings: Vec<PolyType> = vec![text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))];
     for ring in all.iter().filter_map(|how| format!("{text}:{how}").parse().ok()) {
         if !rings.contains(&ring) {
             rings.push(ring);
@@ -70,7 +70,7 @@ fn ways(text: &str) -> Vec<Ring> {
     rings.split_off(1)
 }
 
-fn check_transforms(device: &Device, ring: &Ring, order: Order, seed: u64) {
+fn check_transforms(device: &Device, ring: &PolyType, order: Order, seed: u64) {
     let split = Split::of(ring, None).unwrap_or_else(|e| panic!("{ring}: {e}"));
     let samples = [1, 2, 3].map(|number| residues(ring, seed.wrapping_add(number), 3));
     let [a, b, c] = samples.each_ref().map(|bytes| naive::to_plain(ring, bytes));
@@ -90,7 +90,7 @@ fn check_transforms(device: &Device, ring: &Ring, order: Order, seed: u64) {
     check(Op::Inverse, &[x], &back);
 }
 
-fn check_products(device: &Device, ring: &Ring, seed: u64) {
+fn check_products(device: &Device, ring: &PolyType, seed: u64) {
     let [a, b] = [4, 5].map(|number| residues(ring, seed.wrapping_add(number), 3));
     let wanted = naive::mul(ring, &naive::to_plain(ring, &a), &naive::to_plain(ring, &b));
     let found = run(device, &Job::new(ring, Op::Mul), 3, &[&a, &b]);
@@ -105,7 +105,7 @@ enum Ways {
 }
 
 impl Ways {
-    fn of(self, texts: &[String]) -> Vec<Ring> {
+    fn of(self, texts: &[String]) -> Vec<PolyType> {
         let chosen = |(i, text): (usize, &String)| match (self, ways(text)) {
             (Self::All, rings) => rings,
             (Self::InTurn(first), rings) => vec![rings[(first + i) % rings.len()].clone()],
@@ -154,7 +154,7 @@ fn cuda() {
 fn every_arithmetic_is_among_them() -> Result<()> {
     let limits = Limits::of_capability(90);
     let arithmetic = |text: &str| -> Result<ringforge::kernels::Arithmetic> {
-        Ok(ringforge::kernels::Arithmetic::of_device(&text.parse()?, &limits))
+        Ok(ringforge::kernels::Arithmetic::of_device(text.parse::<PolyType>()?, &limits))
     };
     use ringforge::kernels::Arithmetic::{Mod50, Mod61, Mod255, Mod256};
     assert_eq!(arithmetic("1125899906826241:x^32+1:montgomery")?, Mod50);
@@ -168,7 +168,7 @@ fn every_arithmetic_is_among_them() -> Result<()> {
 #[test]
 fn bounds_are_for_plain_residues() -> Result<()> {
     for how in ["plain", "montgomery", "plain, any word", "montgomery, any word"] {
-        let ring: Ring = format!("4294967295:x^9-x-1:{how}").parse()?;
+        let ring: PolyType = format!("4294967295:x^9-x-1:{how}").parse()?;
         let small: Vec<_> = (0..9u32).map(|i| ringforge::U256::from(i % 4)).collect();
         let stored = naive::to_stored(&ring, &small);
         let job = Job::new(&ring, Op::Mul).bounds(3, 3);
@@ -180,7 +180,7 @@ fn bounds_are_for_plain_residues() -> Result<()> {
 
 #[test]
 fn what_is_stored_otherwise_is_refused_by_name() -> Result<()> {
-    let rings: [Ring; 3] =
+    let rings: [PolyType; 3] =
         ["2013265921:x^8-1".parse()?, "2013265921:x^8-1:montgomery".parse()?, "2013265921:x^8-1:any word".parse()?];
     let engine = Engine::cpu();
     let elements = rings.iter().map(|ring| engine.upload(ring, &[1u32; 8])).collect::<Result<Vec<_>>>()?;
@@ -199,7 +199,7 @@ fn what_is_stored_otherwise_is_refused_by_name() -> Result<()> {
     engine.upload(&rings[2], &[u32::MAX; 8])?;
     rings[2].check(&[u32::MAX; 8])?;
     assert!(matches!(rings[2].check(&[u32::MAX; 7]), Err(Error::Length { .. })));
-    let sixteen: Ring = "3329:x^256+1".parse()?;
+    let sixteen: PolyType = "3329:x^256+1".parse()?;
     assert!(matches!(sixteen.with_form(Form::Montgomery), Err(Error::Ring { .. })));
     Ok(())
 }

@@ -9,14 +9,14 @@ use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{NamedPlan, Target, check_plan, devices, residues, seed};
 use ringforge::{
-    Content, Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Plan, Planner, Result, Ring,
+    Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Plan, Planner, PolyType, Result, Ring,
 };
 
 /// 60-bit primes among primes of 50 bits.
-fn mixed(n: usize) -> Result<Ring> {
+fn mixed(n: usize) -> Result<PolyType> {
     let primes = |bits, count| Modulus::ntt_primes(2 * n as u64, bits, count);
     let small = primes(50, 3)?;
-    Ring::rns(n, &[&small[..2], &primes(60, 2)?, &small[2..]].concat())
+    Ring::rns(n, &[&small[..2], &primes(60, 2)?, &small[2..]].concat()).map(PolyType::from)
 }
 
 /// The bits are those of the whole basis in one arithmetic, which a CPU works in.
@@ -64,10 +64,10 @@ fn limbs_agree_on_all_devices() -> Result<()> {
 /// x is an element of Q·P in a batch, and y = x + key·x in the limbs of Q alone, its other limbs as they were.
 #[test]
 fn keys_are_shared_and_limbs_are_updated() -> Result<()> {
-    let ring: Ring = "1152921504606830593,1152921504606748673,1152921504606683137:x^32+1".parse()?;
+    let ring: PolyType = "1152921504606830593,1152921504606748673,1152921504606683137:x^32+1".parse()?;
     let q = ring.limbs(0..2)?;
     let split = Split::of(&ring, None)?;
-    let values = |ring: &Ring| Content::Evaluations { ring: ring.clone(), depth: split.depth(), order: Order::Tree };
+    let values = |ring: &PolyType| ring.evaluations_after(split.depth(), Order::Tree);
     let batch = 5;
     let (x, key) = (residues(&ring, 1, batch), residues(&q, 2, 1));
     let (limbs, bytes) = (0..q.bytes(), ring.bytes());
@@ -267,7 +267,7 @@ fn plans_in_pipelines_keep_their_secrets() -> Result<()> {
 /// What is drawn from a key is secret if any step or view of it says that the key is, before or after.
 #[test]
 fn draws_from_secret_keys_are_secret() -> Result<()> {
-    let ring: Ring = "97:x^4+1".parse()?;
+    let ring: PolyType = "97:x^4+1".parse()?;
     for first in [false, true] {
         let p = Pipeline::new("draws", &Planner::default());
         let seeds = p.bytes("seeds", 64);
@@ -285,11 +285,11 @@ fn draws_from_secret_keys_are_secret() -> Result<()> {
 /// The same where a copy of the key, or what it is a copy of, is said to be secret.
 #[test]
 fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
-    let ring: Ring = "97,193:x^8+1".parse()?;
+    let ring: PolyType = "97,193:x^8+1".parse()?;
     for of_copy in [false, true] {
         let p = Pipeline::new("draws", &Planner::default());
         let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
-        let joined = p.join(Content::Coefficients(ring.clone()), &[a.limbs(0..1), b.limbs(1..2)]);
+        let joined = p.join(&ring, &[a.limbs(0..1), b.limbs(1..2)]);
         let (key, read) = if of_copy { (joined, a) } else { (a, joined) };
         let element = p.sample(&ring, Distribution::Uniform, key);
         let ports = [Port::input(ring.bytes()).secret(), Port::output(1)];
@@ -305,12 +305,12 @@ fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
 /// If a join is marked as secret, so are its parts, in place or copied, and all that is made of them.
 #[test]
 fn what_is_made_of_parts_of_secret_joins_is_secret() -> Result<()> {
-    let ring: Ring = "97,193:x^8+1".parse()?;
+    let ring: PolyType = "97,193:x^8+1".parse()?;
     let p = Pipeline::new("parts", &Planner::default());
     let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
     let doubled = a + a;
     let parts = [doubled.limbs(0..1), b.limbs(1..2)];
-    let _ = p.join(Content::Coefficients(ring.clone()), &parts).secret();
+    let _ = p.join(&ring, &parts).secret();
     p.output("of a copy", b * b);
     p.output("of a sum", doubled * doubled);
     p.output("of neither", a * a);
@@ -323,9 +323,9 @@ fn what_is_made_of_parts_of_secret_joins_is_secret() -> Result<()> {
 /// A step that reads limbs which were joined from copies says that they are secret.
 #[test]
 fn what_secret_copies_are_of_is_secret() -> Result<()> {
-    let ring: Ring = "97,193:x^4+1".parse()?;
+    let ring: PolyType = "97,193:x^4+1".parse()?;
     let p = Pipeline::new("secrets", &Planner::default());
-    let whole = Content::Coefficients(ring.clone());
+    let whole = &ring;
     let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
     let joined = p.join(whole, &[a.limbs(0..1), b.limbs(1..2)]);
     let ports = [Port::input(ring.bytes()).secret(), Port::output(1)];
@@ -395,13 +395,12 @@ fn kernels_that_read_between_views_are_found() -> Result<()> {
 /// The temporaries are for few items at a time, and results are the same.
 #[test]
 fn batches_are_cut_to_a_budget() -> Result<()> {
-    let ring: Ring = "998244353:x^64+1".parse()?;
+    let ring: PolyType = "998244353:x^64+1".parse()?;
     for device in devices() {
         let (engine, batch) = (Engine::on(device), 37);
         let p = engine.pipeline("fourth power");
         let square = |x| x * x;
-        let [a, key] =
-            [p.coefficients("a", &ring), p.shared("key", ring.bytes()).holding(Content::Coefficients(ring.clone()))];
+        let [a, key] = [p.coefficients("a", &ring), p.shared("key", ring.bytes()).holding(&ring)];
         let scaled = square(a) * square(key);
         p.output("power", square(square(scaled)));
         let program = engine.compile(p)?;
@@ -422,19 +421,19 @@ fn batches_are_cut_to_a_budget() -> Result<()> {
 
 #[test]
 fn rings_of_limbs() -> Result<()> {
-    let ring: Ring = "97,193,257#0,1,2,1:x^16+1@19,8,9:plain".parse()?;
+    let ring: PolyType = "97,193,257#0,1,2,1:x^16+1@19,8,9:plain".parse()?;
     let text = |limbs| ring.limbs(limbs).map(|ring| format!("{ring:#}"));
     assert_eq!(text(1..4)?, "193,257 # 0,1,0 : x^16 + 1 @ 8,9");
     assert_eq!(text(0..1)?, "97 : x^16 + 1 @ 19");
     assert_eq!(ring.limbs(0..4)?, ring);
-    let why = |ring: &Ring, limbs| match ring.limbs(limbs) {
+    let why = |ring: &PolyType, limbs| match ring.limbs(limbs) {
         Err(Error::Ring { why }) => why,
         other => panic!("{other:?}"),
     };
     for limbs in [0..0, 3..5, 5..6] {
         assert!(why(&ring, limbs).ends_with("are not there"));
     }
-    let wide: Ring = "1152921504606830593,12289:x^8+1".parse()?;
+    let wide: PolyType = "1152921504606830593,12289:x^8+1".parse()?;
     // stored as in the basis, though 16 bits would do
     let narrow = wide.limbs(1..2)?;
     assert_eq!((format!("{narrow:#}"), narrow.bytes()), ("12289 : x^8 + 1 : 64 bits".into(), 64));

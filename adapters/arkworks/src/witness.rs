@@ -3,7 +3,7 @@
 use core::any::TypeId;
 use core::fmt;
 
-use ringforge::{Buffer, Content, Engine, Job, Op, Order, Pipeline, Plan, Planner, Program, Result, Ring, Stream};
+use ringforge::{Buffer, Engine, Job, Op, Order, Pipeline, Plan, Planner, Program, Result, Ring, Stream};
 
 use crate::backend::Backend;
 use crate::field::{EngineField, coset, integer, root};
@@ -135,7 +135,7 @@ impl Part {
             Self::ToCoset => {
                 let values = p.evaluations("data", &from, Order::Natural);
                 let back = job(&from, Op::Inverse, Order::Natural).scale(integer(-F::ONE));
-                let coefficients = p.job(&back, &[values]).holding(Content::Coefficients(to.clone()));
+                let coefficients = p.job(&back, &[values]).holding(&to);
                 // the scale is the inverse transform's, whose table this one shares
                 p.output("data", p.job(&job(&to, Op::Forward, order).scale(scale), &[coefficients]));
             }

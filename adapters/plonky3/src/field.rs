@@ -5,7 +5,7 @@ use p3_baby_bear::BabyBear;
 use p3_field::{PrimeField64, TwoAdicField};
 use p3_goldilocks::Goldilocks;
 use p3_koala_bear::KoalaBear;
-use ringforge::{Form, Modulus, Result, Ring};
+use ringforge::{Form, Modulus, PolyType, Result, Ring};
 
 /// A prime field whose elements are words of memory that the engine takes as they are: BabyBear, KoalaBear and Goldilocks.
 ///
@@ -21,11 +21,11 @@ pub unsafe trait EngineField: PrimeField64 + TwoAdicField + Ord {
     /// Plonky3's code are those that the program is compiled for, the engine's those that it finds.
     const FASTER_ON_CPU: bool;
 
-    /// A ring with residues stored as elements are.
+    /// Elements of a ring with residues stored as those of the field are.
     ///
     /// # Errors
-    /// As [`Ring::with_form`].
-    fn stored(ring: Ring) -> Result<Ring>;
+    /// As [`PolyType::with_form`].
+    fn stored(ring: Ring) -> Result<PolyType>;
 }
 
 /// Whether Plonky3's code is compiled without vectors of 31-bit elements, on a CPU for which the engine has some.
@@ -37,8 +37,8 @@ unsafe impl EngineField for BabyBear {
     type Word = u32;
     const FASTER_ON_CPU: bool = WITHOUT_VECTORS;
 
-    fn stored(ring: Ring) -> Result<Ring> {
-        ring.with_form(Form::Montgomery)
+    fn stored(ring: Ring) -> Result<PolyType> {
+        PolyType::from(ring).with_form(Form::Montgomery)
     }
 }
 
@@ -48,8 +48,8 @@ unsafe impl EngineField for KoalaBear {
     type Word = u32;
     const FASTER_ON_CPU: bool = WITHOUT_VECTORS;
 
-    fn stored(ring: Ring) -> Result<Ring> {
-        ring.with_form(Form::Montgomery)
+    fn stored(ring: Ring) -> Result<PolyType> {
+        PolyType::from(ring).with_form(Form::Montgomery)
     }
 }
 
@@ -59,13 +59,13 @@ unsafe impl EngineField for Goldilocks {
     type Word = u64;
     const FASTER_ON_CPU: bool = false;
 
-    fn stored(ring: Ring) -> Result<Ring> {
-        Ok(ring.accepting_any_word())
+    fn stored(ring: Ring) -> Result<PolyType> {
+        Ok(PolyType::from(ring).accepting_any_word())
     }
 }
 
 /// F[x]/(x^n − g^n), n = 2^bits: values at g·w^i, w Plonky3's root of order n. At most the field's two-adicity in bits.
-pub(crate) fn coset<F: EngineField>(bits: usize, g: F) -> Result<Ring> {
+pub(crate) fn coset<F: EngineField>(bits: usize, g: F) -> Result<PolyType> {
     let (n, q) = (1 << bits, Modulus::new(F::ORDER_U64)?);
     let w = F::two_adic_generator(bits).as_canonical_u64();
     let ring =

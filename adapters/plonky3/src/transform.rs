@@ -4,7 +4,7 @@ use core::any::TypeId;
 
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::{Content, Engine, Error, Order, Pipeline, Plan, Planner, Program, Result};
+use ringforge::{Engine, Error, Order, Pipeline, Plan, Planner, PolyType, Program, Result};
 
 use crate::field::{EngineField, coset, words, words_mut};
 use crate::layout::Layout;
@@ -85,20 +85,20 @@ impl<F: EngineField> Transform<F> {
 
     fn plan(self, planner: &Planner, bits: usize, layout: Layout, columns: usize) -> Result<Plan> {
         let p = Pipeline::new(format!("{self:?} of 2^{bits}"), planner);
-        let ring = |bits, shift| coset(bits, shift)?.in_columns(columns);
-        let from = |content| match layout {
+        let poly = |bits, shift| coset(bits, shift)?.in_columns(columns);
+        let from = |content: PolyType| match layout {
             Layout::Columns { apart } if apart > 1 << bits => {
                 p.bytes("from", apart * size_of::<F>()).part(0..size_of::<F>() << bits).holding(content)
             }
             _ => p.elements("from", content),
         };
-        let values = |ring| from(Content::Evaluations { ring, depth: bits as u32, order: Order::Natural });
+        let values = |poly: PolyType| Ok::<_, Error>(from(poly.evaluations(Order::Natural)?));
         let to = match self {
-            Self::Forward(shift) => from(Content::Coefficients(ring(bits, shift)?)).forward_to(Order::Tree),
-            Self::Inverse(shift) => values(ring(bits, shift)?).inverse(),
+            Self::Forward(shift) => from(poly(bits, shift)?).forward_to(Order::Tree),
+            Self::Inverse(shift) => values(poly(bits, shift)?)?.inverse(),
             Self::Extend(added, shift) => {
-                let coefficients = values(ring(bits, F::ONE)?).inverse();
-                coefficients.extend(&ring(bits + added, shift)?).forward_to(Order::Tree)
+                let coefficients = values(poly(bits, F::ONE)?)?.inverse();
+                coefficients.extend(poly(bits + added, shift)?).forward_to(Order::Tree)
             }
         };
         p.output("to", to);

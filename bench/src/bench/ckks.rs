@@ -59,7 +59,7 @@ const OPERATIONS: [Operation; 6] = [
     ROTATE,
     RESCALE,
     ("add", |p, level, _| {
-        let [a, b] = ["a", "b"].map(|name| p.elements(name, level.content()));
+        let [a, b] = ["a", "b"].map(|name| p.elements(name, level.ciphertext_type()));
         p.output("to", a + b);
     }),
     // 5, 5^2, … modulo 2^17
@@ -129,11 +129,14 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
                         make(&p, &level, &below);
                         Ok(p.build()?)
                     };
-                    let primes = Primes { q: level.ring().basis().len(), p: special, dropped: drop };
-                    let words = Multiplied::of(operation, primes).words(level.ring(), bench.device.limits());
+                    let primes = Primes { q: level.plaintext_type().basis().len(), p: special, dropped: drop };
+                    let words = Multiplied::of(operation, primes).words(level.plaintext_type(), bench.device.limits());
                     let (line, floor) = operations::line(bench, &plan, &words, captured, batch)?;
-                    let line =
-                        Measurement { case: name.into(), operation: operation.into(), ..line.in_ring(level.ring()) };
+                    let line = Measurement {
+                        case: name.into(),
+                        operation: operation.into(),
+                        ..line.in_ring(level.plaintext_type())
+                    };
                     Ok(line.above(floor).varied(if captured { "captured" } else { "" }))
                 };
                 cases.push(Case::of_batches(name, operation, batches, run));

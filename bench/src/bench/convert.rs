@@ -1,7 +1,7 @@
 //! Conversions between RNS bases: x^n + 1, n = 2^16, primes of 50 to 60 bits.
 
 use anyhow::Result;
-use ringforge::{Job, Modulus, Op, Ring};
+use ringforge::{Job, Modulus, Op, PolyType, Ring};
 
 use super::Bench;
 use super::jobs::Task;
@@ -39,7 +39,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
         if !scope.wants(QUICK.contains(&(k, l))) {
             continue;
         }
-        let (from, to) = (Ring::rns(n, &basis(0, k)?)?, Ring::rns(n, &basis(1, l)?)?);
+        let (from, to) = (PolyType::from(Ring::rns(n, &basis(0, k)?)?), PolyType::from(Ring::rns(n, &basis(1, l)?)?));
         for op in [Op::ConvertFast, Op::Convert] {
             let (job, name) = (Job::new(&from, op).to(&to), format!("{k} to {l}"));
             let batches = scope.batches(&[scope.either(BYTES / (from.bytes() + to.bytes()), 1)]);

@@ -11,7 +11,7 @@ use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use ringforge::testkit::bytes;
-use ringforge::{Device, Job, Modulus, Op, Order, Planner, Ring};
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Ring};
 use ringforge_sm2::PrivateKey;
 use sm2::dsa::Signature;
 use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
@@ -132,7 +132,7 @@ fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
 /// In place, values in the order that either side likes. The peer's way back leaves out the factor 1/n, ours has it.
 fn tfhe_ntt(bits: u32, log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
     let n = 1 << log_n;
-    let ring = Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 1)?)?;
+    let ring = PolyType::from(Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 1)?)?);
     let q = ring.moduli()[0].value_u64().context("a prime of at most 64 bits")?;
     let inputs = sample::elements(&ring, 2, 0, 1)?;
     let words = inputs.chunks_exact(ring.width().bytes());

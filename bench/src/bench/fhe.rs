@@ -1,7 +1,7 @@
 //! Transforms as homomorphic encryption has them: x^N + 1 modulo 32 primes, a gigabyte in one run, or one polynomial.
 
 use anyhow::Result;
-use ringforge::{Job, Modulus, Op, Ring};
+use ringforge::{Job, Modulus, Op, PolyType, Ring};
 
 use self::Primes::{Friendly, Of};
 use super::Bench;
@@ -98,17 +98,17 @@ const CASES: &[(&str, u32, Primes, How, bool)] = &[
 ];
 
 /// x^n + 1 modulo as many primes as a polynomial has.
-pub(super) fn ring(log_n: u32, primes: Primes) -> Result<Ring> {
+pub(super) fn ring(log_n: u32, primes: Primes) -> Result<PolyType> {
     let (n, order) = (1 << log_n, 2 << log_n);
     let primes = match primes {
         Of(bits) => Modulus::ntt_primes(order, bits, MODULI),
         Friendly(bits) => Modulus::friendly_ntt_primes(order, bits, MODULI),
     };
-    Ok(Ring::rns(n, &primes?)?)
+    Ok(PolyType::from(Ring::rns(n, &primes?)?))
 }
 
 /// Polynomials that make a gigabyte on a GPU.
-pub(super) fn filling(ring: &Ring, scope: &Scope) -> usize {
+pub(super) fn filling(ring: &PolyType, scope: &Scope) -> usize {
     (scope.either(BYTES[0], BYTES[1]) / ring.bytes()).max(1)
 }
 

@@ -10,7 +10,7 @@ use ark_bls12_381::Fr;
 use ark_ff::Field;
 use ringforge::run::{LongNtt, LongPlan, LongVector, Placement, Span};
 use ringforge::testkit::{Named, Random, residues};
-use ringforge::{Buffer, Device, Engine, Job, Modulus, Op, Order, Ring, Stream};
+use ringforge::{Buffer, Device, Engine, Job, Modulus, Op, Order, PolyType, Ring, Stream};
 use ringforge_sm2::{Mode, Signer, Verifier, batch_status};
 
 use super::Bench;
@@ -42,7 +42,7 @@ const FHE_PRIME: u64 = 1_152_921_504_606_584_833;
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     if !scope.ranks {
-        let ring = Ring::negacyclic(1 << scope.log_n(16), Modulus::new(FHE_PRIME)?)?;
+        let ring = PolyType::from(Ring::negacyclic(1 << scope.log_n(16), Modulus::new(FHE_PRIME)?)?);
         let rows = scope.batches(&[scope.either(1 << 13, 8)])[0];
         cases.push(Case::new(FHE, &["forward", "forward, host to host"], move |bench, _| rows_of(bench, &ring, rows)));
         let items = scope.batches(&[scope.either(1 << 18, 64)])[0];
@@ -134,7 +134,7 @@ fn beside_one<'a>(
 }
 
 /// One vector on all devices.
-fn long(bench: &Bench, case: &str, ring: &Ring) -> Result<Vec<Measurement>> {
+fn long(bench: &Bench, case: &str, ring: &PolyType) -> Result<Vec<Measurement>> {
     let one = Engine::on(bench.device.clone());
     let (engine, count, kind) = match &bench.launch {
         Some(launch) => (Engine::join(&bench.device, launch.clone()), launch.size(), "processes"),
@@ -146,7 +146,7 @@ fn long(bench: &Bench, case: &str, ring: &Ring) -> Result<Vec<Measurement>> {
     let data = vector(ring, bench.seed)?;
     let (wanted, alone) = {
         let stream = one.device().stream()?;
-        let mut buffer = stream.upload_coefficients(ring, &data)?;
+        let mut buffer = stream.upload_elements(ring, &data)?;
         let program = |op| one.program(&Job::new(ring, op).order(Order::Natural).in_place());
         let both = [program(Op::Forward)?, program(Op::Inverse)?];
         let run = |program: &ringforge::Program, buffer: &mut Buffer| {
@@ -194,7 +194,7 @@ fn long(bench: &Bench, case: &str, ring: &Ring) -> Result<Vec<Measurement>> {
 }
 
 /// Random residues, with edges among the first.
-fn vector(ring: &Ring, seed: u64) -> Result<Vec<[u8; 32]>> {
+fn vector(ring: &PolyType, seed: u64) -> Result<Vec<[u8; 32]>> {
     let (mut bytes, few) = (sample::elements(ring, seed, 0, 1)?, coset(ring.degree().min(1 << 16), Fr::ONE)?);
     bytes[..few.bytes()].copy_from_slice(&residues(&few, seed, 1));
     Ok(bytes.chunks_exact(32).map(bytemuck::pod_read_unaligned).collect())
@@ -228,7 +228,7 @@ fn alternately(effort: Effort, mut call: impl FnMut(usize) -> Result<()>) -> Res
 }
 
 /// Rows on every device, and from host memory to host memory.
-fn rows_of(bench: &Bench, ring: &Ring, rows: usize) -> Result<Vec<Measurement>> {
+fn rows_of(bench: &Bench, ring: &PolyType, rows: usize) -> Result<Vec<Measurement>> {
     let job = Job::new(ring, Op::Forward).batch_hint(rows);
     let data = sample::elements(ring, bench.seed, 16, rows)?;
     let few = rows.min(4) * ring.bytes();

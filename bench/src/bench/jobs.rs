@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use rayon::prelude::*;
 use ringforge::kernels::{Role, Sharing};
 use ringforge::testkit::{Named, Random};
-use ringforge::{Device, Job, Op, Plan, Ring};
+use ringforge::{Device, Job, Op, Plan, PolyType};
 
 use super::Bench;
 use super::runs::{Runs, repeatable};
@@ -65,7 +65,7 @@ impl<'a> Task<'a> {
         let result = outcome.results.values().next().context("a job writes")?;
         let right = outcome.alike && self.is_right(&bench.device, &inputs, result, random.bits())?;
         let line =
-            outcome.line(case, job.op, batch).in_ring(&job.ring).by(&plan).checked(self.checked(&bench.device), right);
+            outcome.line(case, job.op, batch).in_ring(&job.poly).by(&plan).checked(self.checked(&bench.device), right);
         // copies are no part of a job's floor
         let floor = if memory == Memory::Device { floor(bench, job, &plan) } else { Floor::default() };
         Ok(Measurement { memory, ..line.above(floor) })
@@ -87,7 +87,7 @@ impl<'a> Task<'a> {
             }
         }
         // the edges at the front, and the last item, which ends the last block
-        let edges = batch.min(if self.job.ring.bytes() > 1 << 20 { 1 } else { EDGES });
+        let edges = batch.min(if self.job.poly.bytes() > 1 << 20 { 1 } else { EDGES });
         let items: Vec<usize> = (0..edges).chain((batch > edges).then_some(batch - 1)).collect();
         let agrees = |&item: &usize| {
             let random = &mut Random::new(seed ^ item as u64);
@@ -130,7 +130,7 @@ fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result
     let operand = |arg: &ringforge::run::PlanArg| {
         let bound = bounds.next().flatten();
         let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
-        let ring = arg.before.as_ref().map_or(&job.ring, |content| content.ring());
+        let ring = arg.before.as_ref().unwrap_or(&job.poly);
         let residues = sample::elements(ring, random.bits(), EDGES, items)?;
         let bytes = match job.op {
             // integers below Q: those of residues
@@ -145,7 +145,7 @@ fn operands(job: &Job, plan: &Plan, batch: usize, random: &mut Random) -> Result
 }
 
 /// Residues of a ring of one modulus of up to 64 bits, made small: centred ones within a bound.
-fn within(bound: u64, ring: &Ring, residues: &[u8]) -> Vec<u8> {
+fn within(bound: u64, ring: &PolyType, residues: &[u8]) -> Vec<u8> {
     let q = u128::from(ring.basis()[0].value_u64().unwrap_or(u64::MAX));
     let width = ring.width().bytes();
     let small = residues.chunks_exact(width).flat_map(|word| {
@@ -182,7 +182,7 @@ pub(crate) fn suiting_batch(bench: &Bench, job: &Job) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use ringforge::{Modulus, Order, Planner};
+    use ringforge::{Modulus, Order, Planner, Ring};
 
     use super::*;
     use crate::ceilings::{Ceilings, Pipes};
@@ -205,7 +205,7 @@ mod tests {
     fn lines_are_right_and_wrong_results_noticed() -> Result<()> {
         let bench = Bench::of_cpu();
         let primes = Modulus::ntt_primes(128, 30, 4)?;
-        let (rns, to) = (Ring::rns(64, &primes[..2])?, Ring::rns(64, &primes[2..])?);
+        let (rns, to) = (PolyType::from(Ring::rns(64, &primes[..2])?), PolyType::from(Ring::rns(64, &primes[2..])?));
         for ring in [&"3329:x^64+1".parse()?, &"12289:x^16-7".parse()?, &rns] {
             for op in OPS {
                 let conversion = matches!(op, Op::Convert | Op::ConvertCentred | Op::ConvertFast);
@@ -246,7 +246,7 @@ mod tests {
             let (planner, pipes) = (Planner::new(device.limits().clone()), Pipes::of(device.limits()));
             let bench =
                 Bench { device, planner, ceilings: Ceilings { copy: 1e9, pipes }, steps: true, ..Bench::of_cpu() };
-            let ring: Ring = "3329:x^64+1".parse()?;
+            let ring: PolyType = "3329:x^64+1".parse()?;
             for (job, captured) in [
                 (Job::new(&ring, Op::Mul), false),
                 (Job::new(&ring, Op::MulAdd), false),

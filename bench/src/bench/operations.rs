@@ -7,7 +7,7 @@ use anyhow::Result;
 use ringforge::kernels::{Distribution, Role, Sharing};
 use ringforge::testkit::{Named, Random};
 use ringforge::tuning::Tuning;
-use ringforge::{Content, Device, Draws, Modulus, Order, Pipeline, Plan, Planner, Ring, U256, Value};
+use ringforge::{Device, Draws, Modulus, Order, Pipeline, Plan, Planner, PolyType, Ring, U256, Value};
 
 use super::Bench;
 use super::runs::Runs;
@@ -46,8 +46,9 @@ const FUSED: [&str; 3] = ["quotient by P", "key switch", "product of ciphertexts
 
 /// The rings of a chain of moduli.
 struct Chain {
-    q: Ring,
-    qp: Ring,
+    /// Evaluations.
+    q: PolyType,
+    qp: PolyType,
     alpha: usize,
 }
 
@@ -87,13 +88,13 @@ static OPERATIONS: [Operation; 21] = [
         Ok(vec![chain.input(p, "a").mul_add(chain.shared(p, &chain.q), chain.input(p, OUTPUTS[0]))])
     }),
     Operation::new("inner products with shared keys", |p, chain| {
-        let digits = p.elements("digits", values(&chain.qp.side_by_side(chain.digits())?));
+        let digits = p.elements("digits", chain.qp.vector(chain.digits())?);
         Ok(vec![digits.inner_product(&chain.qp, chain.keys(p)?, 2)])
     }),
     Operation::new("automorphism of coefficients", |p, chain| Ok(vec![p.coefficients("a", &chain.q).automorphism(5)])),
     Operation::new("automorphism of values", |p, chain| Ok(vec![chain.input(p, "a").automorphism(5)])),
     Operation::new("extension to twice the length", |p, chain| {
-        let longer = Ring::rns(2 * chain.q.degree(), chain.q.basis())?;
+        let longer = PolyType::from(Ring::rns(2 * chain.q.degree(), chain.q.basis())?);
         Ok(vec![p.coefficients("a", &chain.q).extend(&longer)])
     }),
     Operation::new("digits of 20 bits of a limb", |p, chain| {
@@ -105,9 +106,9 @@ static OPERATIONS: [Operation; 21] = [
     }),
     Operation::new("limbs raised to Q P", |p, chain| Ok(vec![chain.input(p, "a").raise(chain.alpha, &chain.qp)])),
     Operation::new("quotient by a modulus", |p, chain| Ok(vec![chain.input(p, "a").divide_round(1)])),
-    Operation::new("quotient by P", |p, chain| Ok(vec![p.elements("a", values(&chain.qp)).divide_round(chain.alpha)])),
+    Operation::new("quotient by P", |p, chain| Ok(vec![p.elements("a", &chain.qp).divide_round(chain.alpha)])),
     Operation::new("two quotients by P", |p, chain| {
-        Ok(vec![p.elements("a", values(&chain.qp.side_by_side(2)?)).divide_round(chain.alpha)])
+        Ok(vec![p.elements("a", chain.qp.vector(2)?).divide_round(chain.alpha)])
     }),
     Operation::new("key switch", |p, chain| Ok(vec![chain.key_switch(p, chain.input(p, "d"))?])),
     Operation::new("product of ciphertexts, relinearised", |p, chain| {
@@ -144,16 +145,13 @@ static OPERATIONS: [Operation; 21] = [
 /// Names of what is given out.
 const OUTPUTS: [&str; 2] = ["to", "to1"];
 
-fn values(ring: &Ring) -> Content {
-    Content::Evaluations { ring: ring.clone(), depth: ring.degree().ilog2(), order: Order::Tree }
-}
-
 impl Chain {
     fn new(scope: &Scope, log_n: [u32; 2]) -> Result<Self> {
         let which = usize::from(scope.cpu);
         let (n, (limbs, alpha)) = (1 << scope.log_n(log_n[which]), CHAINS[which]);
         let primes = Modulus::ntt_primes(2 * n as u64, BITS, limbs + alpha)?;
-        Ok(Self { q: Ring::rns(n, &primes[..limbs])?, qp: Ring::rns(n, &primes)?, alpha })
+        let values = |basis| PolyType::from(Ring::rns(n, basis)?).evaluations(Order::Tree);
+        Ok(Self { q: values(&primes[..limbs])?, qp: values(&primes)?, alpha })
     }
 
     fn digits(&self) -> usize {
@@ -161,15 +159,15 @@ impl Chain {
     }
 
     fn input<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
-        p.elements(name, values(&self.q))
+        p.elements(name, &self.q)
     }
 
-    fn shared<'p>(&self, p: &'p Pipeline, ring: &Ring) -> Value<'p> {
-        p.shared("key", ring.bytes()).holding(values(ring))
+    fn shared<'p>(&self, p: &'p Pipeline, poly: &PolyType) -> Value<'p> {
+        p.shared("key", poly.bytes()).holding(poly)
     }
 
     fn keys<'p>(&self, p: &'p Pipeline) -> ringforge::Result<Value<'p>> {
-        Ok(self.shared(p, &self.qp.side_by_side(2 * self.digits())?))
+        Ok(self.shared(p, &self.qp.vector(2 * self.digits())?))
     }
 
     /// Hybrid key switching, as example `06-key-switch` has it: two elements side by side.
@@ -248,7 +246,7 @@ pub(super) fn line(
         let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
         shared += if arg.sharing == Sharing::PerItem { 0 } else { arg.bytes };
         let bytes = match &arg.before {
-            Some(content) => sample::elements(content.ring(), random.bits(), 0, items)?,
+            Some(content) => sample::elements(content, random.bits(), 0, items)?,
             None => sample::bytes(random.bits(), arg.bytes, items)?,
         };
         first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());

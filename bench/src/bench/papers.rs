@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use ringforge::testkit::{Named, bytes};
-use ringforge::{Draws, Job, Op, Pipeline, Ring};
+use ringforge::{Draws, Job, Op, Pipeline, PolyType};
 use ringforge_sm2::{PrivateKey, plans_in_blocks};
 
 use super::Bench;
@@ -132,7 +132,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 
 /// A product in one kernel, and as two transforms, a product of values and a transform back.
 fn fusion(bench: &Bench, batch: usize) -> Result<Vec<Measurement>> {
-    let ring: Ring = "3457:x^768-x^384+1".parse()?;
+    let ring: PolyType = "3457:x^768-x^384+1".parse()?;
     let job = Job::new(&ring, Op::Mul);
     let p = Pipeline::new(format!("mul {ring}, not fused"), &bench.planner);
     let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring).forward());

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ringforge::split::Split;
-use ringforge::{Job, Modulus, Op, Order, Ring};
+use ringforge::{Job, Modulus, Op, Order, PolyType, Ring};
 
 use super::jobs::{Task, suiting_batch};
 use super::suites::{Case, Kind, Scope, Suite};
@@ -60,7 +60,7 @@ const BOUNDED: &[(&str, &str, [u64; 2], usize)] =
 const CHECKED_BYTES: [usize; 2] = [24 << 20, 64 << 20];
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
-    let batches_of = |of_gpu: &[usize], ring: &Ring| {
+    let batches_of = |of_gpu: &[usize], ring: &PolyType| {
         let mut batches = scope.batches(scope.either(of_gpu, &[0]));
         if scope.check {
             let most = CHECKED_BYTES[usize::from(scope.batches.is_empty())] / ring.bytes();
@@ -71,14 +71,14 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let is_wanted = |(_, _, batches, quick): &&Entry| scope.check || !batches.is_empty() && scope.wants(*quick);
     let mut cases = Vec::new();
     for &(name, text, batches, _) in CASES.iter().filter(is_wanted) {
-        let ring: Ring = text.parse()?;
+        let ring: PolyType = text.parse()?;
         let of_gpu = if batches.is_empty() { &[0] } else { batches };
         for job in jobs(&ring, scope.check)? {
             cases.push(Case { ring: text.into(), ..case(name, &job, batches_of(of_gpu, &ring)) });
         }
     }
     for &(name, text, [left, right], batch) in BOUNDED.iter().filter(|_| scope.check || scope.wants(false)) {
-        let ring: Ring = text.parse()?;
+        let ring: PolyType = text.parse()?;
         let job = Job::new(&ring, Op::Mul).bounds(left, right);
         cases.push(Case { ring: text.into(), ..case(name, &job, batches_of(&[batch], &ring)) });
     }
@@ -86,7 +86,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 }
 
 /// What is measured in a ring; or all that there is to check.
-fn jobs(ring: &Ring, all: bool) -> Result<Vec<Job>> {
+fn jobs(ring: &PolyType, all: bool) -> Result<Vec<Job>> {
     let job = |op| Job::new(ring, op);
     if Split::of(ring, None).is_err() {
         return Ok(vec![job(Op::Mul)]);
@@ -97,7 +97,7 @@ fn jobs(ring: &Ring, all: bool) -> Result<Vec<Job>> {
         jobs.extend([Op::Forward, Op::Inverse].map(|op| job(op).order(Order::Natural).in_place()));
     }
     if all && ring.basis().len() > 1 {
-        let other = Ring::new(&Modulus::ntt_primes(2, 62, 2)?, ring.quotient().clone())?;
+        let other = PolyType::from(Ring::new(&Modulus::ntt_primes(2, 62, 2)?, ring.ring().quotient().clone())?);
         jobs.extend([Op::Compose, Op::Decompose].map(job));
         jobs.extend([Op::Convert, Op::ConvertCentred, Op::ConvertFast].map(|op| job(op).to(&other)));
     }

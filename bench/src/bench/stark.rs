@@ -1,7 +1,7 @@
 //! Transforms of the small fields of STARK provers: columns of a trace one after another, or one column.
 
 use anyhow::Result;
-use ringforge::{Job, Modulus, Op, Order, Ring};
+use ringforge::{Job, Modulus, Op, Order, PolyType, Ring};
 
 use super::Bench;
 use super::jobs::Task;
@@ -75,7 +75,7 @@ const CPU_COLUMNS: usize = 4;
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for &(field, q, log_n, columns, _) in CASES.iter().filter(|case| scope.wants(case.4)) {
-        let ring = Ring::cyclic(1 << scope.log_n(log_n), Modulus::new(q)?)?;
+        let ring = PolyType::from(Ring::cyclic(1 << scope.log_n(log_n), Modulus::new(q)?)?);
         let shape = if columns == 1 { format!("one 2^{log_n}") } else { format!("2^{log_n} x {columns}") };
         let batches = match columns {
             1 => vec![1],

@@ -1,6 +1,6 @@
 //! The fewest multiplications of CKKS operations, by the textbook: tensor products, key switching in digits, quotients by primes.
 
-use ringforge::{Job, Limits, Op, Ring};
+use ringforge::{Job, Limits, Op, PolyType};
 
 use super::{Words, slots_per_item};
 
@@ -49,7 +49,7 @@ impl Multiplied {
     }
 
     /// In elements of this ring, on a device with these limits.
-    pub(crate) fn words(self, ring: &Ring, limits: &Limits) -> Words {
+    pub(crate) fn words(self, ring: &PolyType, limits: &Limits) -> Words {
         let row = slots_per_item(&Job::new(ring, Op::Forward), limits).unwrap_or(0.0) / ring.basis().len() as f64;
         let [products, remainders] = [self.products, self.remainders].map(|count| count * ring.degree());
         Words { products, remainders, slots: self.rows as f64 * row, ..Words::default() }

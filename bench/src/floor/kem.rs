@@ -1,7 +1,7 @@
 //! The floor of key encapsulation: what it hashes, and the transforms and products that it cannot do without.
 
 use anyhow::Result;
-use ringforge::{Job, Limits, Modulus, Op, Ring};
+use ringforge::{Job, Limits, Modulus, Op, PolyType, Ring};
 
 use super::{Floor, slots_per_item};
 use crate::bench::kems::{Operation, Parameters};
@@ -52,7 +52,7 @@ fn permutations(set: &Parameters, operation: Operation) -> Option<usize> {
 
 /// Slots of multiply-adds of an item; the inverse of f is left out.
 fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
-    let [keys, integers] = MODULI.map(|q| Ring::trinomial(n, Modulus::new(q)?));
+    let [keys, integers] = MODULI.map(|q| Ring::trinomial(n, Modulus::new(q)?).map(PolyType::from));
     let (keys, integers) = (keys?, integers?);
     let encrypted = [Op::Forward, Op::PointMul, Op::Inverse].map(|op| Job::new(&keys, op));
     let jobs = match operation {
@@ -66,7 +66,7 @@ fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>>
 /// The same over x^n − x − 1: products in a cyclic ring of nine layers by two, of which a prepared key saves a transform.
 fn prime_slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
     let length = (2 * n - 1).next_multiple_of(512);
-    let ring = Ring::cyclic(length, Modulus::new(33_550_337u32)?)?;
+    let ring = PolyType::from(Ring::cyclic(length, Modulus::new(33_550_337u32)?)?);
     let job = |op| Job::new(&ring, op).depth(9);
     let product = [Op::Forward, Op::Forward, Op::PointMul, Op::Inverse].map(job);
     let jobs = match operation {

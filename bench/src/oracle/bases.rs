@@ -3,14 +3,14 @@
 use anyhow::{Context, Result};
 use num_bigint::BigUint;
 use ringforge::testkit::{Random, naive};
-use ringforge::{Job, Op, Ring, U256};
+use ringforge::{Job, Op, PolyType, U256};
 
 /// Whether an item's integers or residues are right in this many random coefficients.
 pub(super) fn agree(job: &Job, from: &[u8], to: &[u8], count: usize, random: &mut Random) -> Result<bool> {
-    let n = job.ring.degree();
+    let n = job.poly.degree();
     let mut places = [0, n - 1].into_iter().chain((2..count).map(|_| random.below(n)));
     let (residues, integers) = if job.op == Op::Decompose { (to, from) } else { (from, to) };
-    let (moduli, rows) = (moduli(&job.ring), naive::to_plain(&job.ring, residues));
+    let (moduli, rows) = (moduli(&job.poly), naive::to_plain(&job.poly, residues));
     let product: BigUint = moduli.iter().product();
     // for each modulus the product of the others, and its inverse
     let weights = moduli.iter().map(|q| {
@@ -44,7 +44,7 @@ pub(super) fn agree(job: &Job, from: &[u8], to: &[u8], count: usize, random: &mu
 }
 
 /// The moduli of the rows of a ring.
-fn moduli(ring: &Ring) -> Vec<BigUint> {
+fn moduli(ring: &PolyType) -> Vec<BigUint> {
     ring.basis().iter().map(|q| integer(&q.value())).collect()
 }
 

@@ -28,7 +28,7 @@ type Thing = fn(Choice, &Job, &Limits) -> Vec<Choice>;
 /// What can be changed: first what weighs most. Each is tried with the best of those before it.
 const THINGS: [Thing; 5] = [
     |base, job, limits| {
-        let others = Arithmetic::all_of_device(&job.ring, limits).skip(1);
+        let others = Arithmetic::all_of_device(&job.poly, limits).skip(1);
         others.map(|arithmetic| with(base, |choice| choice.arithmetic = Some(arithmetic))).collect()
     },
     |base, _, _| (1..=MOST_KERNELS).map(|kernels| with(base, |choice| choice.kernels = Some(kernels))).collect(),
@@ -66,7 +66,7 @@ impl<'a> Contest<'a> {
         let Self { bench, job, batch, .. } = *self;
         let outcome = Runs::new(plan, batch, &slices(&self.inputs)).measure(bench, bench.effort)?;
         let line =
-            outcome.line(show::ring(&job.ring.to_string()), job.op, batch).in_ring(&job.ring).by(plan).varied(name);
+            outcome.line(show::ring(&job.poly.to_string()), job.op, batch).in_ring(&job.poly).by(plan).varied(name);
         let line = line.checked("all bytes with those of the usual plan", true);
         let Some((expected, seconds)) = &self.usual else {
             self.usual = Some((outcome.results, 1.0 / line.items_per_second));
@@ -151,14 +151,14 @@ pub(super) fn name(choice: Choice) -> String {
 #[cfg(test)]
 mod tests {
     use ringforge::testkit::Target;
-    use ringforge::{Op, Order, Ring};
+    use ringforge::{Op, Order, PolyType};
 
     use super::*;
 
     #[test]
     fn ways_on_a_cpu_differ_in_arithmetic_alone() -> Result<()> {
         for (text, ways) in [("3329:x^256+1", &["usual"][..]), ("562949953408001:x^64+1", &["usual", "Mod50"])] {
-            let job = Job::new(&text.parse()?, Op::Forward);
+            let job = Job::new(text.parse::<PolyType>()?, Op::Forward);
             let (_, found) = fastest(&job, Contest::new(&Bench::of_cpu(), &job, 2)?)?;
             assert_eq!(found.iter().map(|way| way.variant.as_str()).collect::<Vec<_>>(), ways);
         }
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_does_another_thing_is_refused() -> Result<()> {
-        let (ring, bench): (Ring, _) = ("3329:x^256+1".parse()?, Bench::of_cpu());
+        let (ring, bench): (PolyType, _) = ("3329:x^256+1".parse()?, Bench::of_cpu());
         let [forward, inverse] = [Op::Forward, Op::Inverse].map(|op| Job::new(&ring, op));
         let mut contest = Contest::new(&bench, &forward, 3)?;
         let plan = |job| Planner::default().plan(job);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn there_are_ways_on_a_gpu_and_all_leave_the_same() -> Result<()> {
         let names = |text: &str| -> Result<Vec<String>> {
-            let job = Job::new(&text.parse::<Ring>()?, Op::Forward);
+            let job = Job::new(&text.parse::<PolyType>()?, Op::Forward);
             Ok(ways_on_a_gpu(&job)?.into_iter().map(|(choice, _)| name(choice)).collect())
         };
         let doubles = names("562949953408001:x^512+1")?;
@@ -198,7 +198,7 @@ mod tests {
         }
         assert!(names("1073479681:x^1024+1")?.contains(&"shuffles".to_string()));
         for device in [Target::Emulator, Target::Cuda].into_iter().filter_map(Target::device) {
-            let job = Job::new(&"562949953408001:x^64+1".parse()?, Op::Inverse).order(Order::Natural);
+            let job = Job::new("562949953408001:x^64+1".parse::<PolyType>()?, Op::Inverse).order(Order::Natural);
             let bench = Bench { device, ..Bench::of_cpu() };
             let (_, found) = fastest(&job, Contest::new(&bench, &job, 2)?)?;
             assert!(found.len() > 5, "{found:?}");

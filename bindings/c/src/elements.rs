@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use ringforge::{Order, Ring};
+use ringforge::{Order, PolyType};
 use ringforge_bindings::{Evaluations, Operation};
 
 use crate::code::{Failure, RingforgeCode, guarded};
@@ -31,7 +31,7 @@ pub(crate) fn evaluations(order: i32, depth: i32) -> Result<Evaluations, Failure
     Ok(Evaluations { order, depth })
 }
 
-fn elements<'a>(ring: &Ring, name: &'a str, place: *const c_void, batch: usize) -> Memory<'a, u8> {
+fn elements<'a>(ring: &PolyType, name: &'a str, place: *const c_void, batch: usize) -> Memory<'a, u8> {
     Memory::new(name, place.cast(), batch, ring.bytes())
 }
 

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char};
 use std::ffi::CString;
 
-use ringforge::Ring;
+use ringforge::PolyType;
 use ringforge_bindings::depth;
 
 use crate::code::{RingforgeCode, guarded, text};
@@ -12,7 +12,7 @@ use crate::pointer::{self, give, take_back};
 /// A ring `Z_Q[x]/(f)`. Threads may share it.
 #[derive(Debug)]
 pub struct RingforgeRing {
-    pub(crate) ring: Ring,
+    pub(crate) ring: PolyType,
     text: CString,
 }
 
@@ -25,7 +25,7 @@ pub struct RingforgeRing {
 pub unsafe extern "C" fn ringforge_ring_new(text: *const c_char, ring: *mut *mut RingforgeRing) -> RingforgeCode {
     guarded(|| {
         give("ring", ring, || {
-            let ring: Ring = pointer::text("text", text)?.parse()?;
+            let ring: PolyType = pointer::text("text", text)?.parse()?;
             let text = self::text(format!("{ring:#}"));
             Ok(RingforgeRing { ring, text })
         })

@@ -19,7 +19,7 @@ use crate::tensor::Tensor;
 #[derive(Debug)]
 pub(crate) struct Ring {
     engine: ringforge::Engine,
-    ring: ringforge::Ring,
+    ring: ringforge::PolyType,
 }
 
 fn order_of(name: &str) -> PyResult<Order> {
@@ -150,7 +150,7 @@ impl Ring {
         let uploaded = py.detach(|| {
             may_work()?;
             let stream = self.engine.stream()?;
-            Ok((stream.upload_coefficients(&self.ring, from)?, stream.clone()))
+            Ok((stream.upload_elements(&self.ring, from)?, stream.clone()))
         });
         let (buffer, stream) = uploaded.map_err(|error| exception(&error))?;
         Ok(DeviceArray::new(buffer, stream, shape, self.ring.width()))

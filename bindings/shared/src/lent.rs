@@ -5,7 +5,7 @@
 use core::borrow::Borrow;
 use core::ffi::c_void;
 
-use ringforge::{Buffer, Device, Engine, Error, Result, Ring, Stream};
+use ringforge::{Buffer, Device, Engine, Error, PolyType, Result, Stream};
 
 use crate::operation::Operation;
 use crate::process::may_work;
@@ -92,7 +92,7 @@ impl Borrow<Buffer> for Ready<'_> {
 /// caller's stream is past this point.
 pub unsafe fn run_lent(
     engine: &Engine,
-    ring: &Ring,
+    ring: &PolyType,
     operation: Operation,
     handle: *mut c_void,
     inputs: &[Operand<'_>],
@@ -130,7 +130,7 @@ pub unsafe fn run_lent(
 /// As [`run_lent`].
 pub unsafe fn run_new(
     engine: &Engine,
-    ring: &Ring,
+    ring: &PolyType,
     operation: Operation,
     handle: Option<*mut c_void>,
     inputs: &[Operand<'_>],
@@ -159,7 +159,7 @@ unsafe fn in_order(stream: &Stream, handle: Option<*mut c_void>, work: impl FnOn
 /// Out of place, where the caller answers for lent memory.
 unsafe fn run(
     engine: &Engine,
-    ring: &Ring,
+    ring: &PolyType,
     operation: Operation,
     stream: &Stream,
     inputs: &[Operand<'_>],
@@ -198,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    fn ring() -> Ring {
+    fn ring() -> PolyType {
         "17 : x^4 + 1".parse().unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! Transforms and products of ring elements, as bytes.
 
 use ringforge::split::Split;
-use ringforge::{Engine, Error, Job, Op, Order, Program, Result, Ring};
+use ringforge::{Engine, Error, Job, Op, Order, PolyType, Program, Result};
 
 use crate::process::may_work;
 
@@ -44,7 +44,7 @@ impl Operation {
     }
 
     /// Refuses another number of inputs.
-    pub(crate) fn takes(self, ring: &Ring, count: usize) -> Result<()> {
+    pub(crate) fn takes(self, ring: &PolyType, count: usize) -> Result<()> {
         let right = self.inputs().len();
         if count == right {
             return Ok(());
@@ -62,7 +62,7 @@ impl Operation {
     }
 
     /// The program, made the first time; a transform's may overwrite its input, which is `data` then.
-    pub(crate) fn program(self, engine: &Engine, ring: &Ring, in_place: bool) -> Result<Program> {
+    pub(crate) fn program(self, engine: &Engine, ring: &PolyType, in_place: bool) -> Result<Program> {
         let (op, evaluations) = match self {
             Self::Forward(evaluations) => (Op::Forward, Some(evaluations)),
             Self::Inverse(evaluations) => (Op::Inverse, Some(evaluations)),
@@ -87,7 +87,7 @@ impl Operation {
     /// # Errors
     /// [`Error::Argument`] with the argument's name, as [`Engine::mul`]; as [`Engine::program`] and
     /// [`HostCall::run`](ringforge::run::HostCall::run); [`Error::Arguments`] for another number of inputs.
-    pub fn run(self, engine: &Engine, ring: &Ring, inputs: &[&[u8]], output: &mut [u8]) -> Result<()> {
+    pub fn run(self, engine: &Engine, ring: &PolyType, inputs: &[&[u8]], output: &mut [u8]) -> Result<()> {
         may_work()?;
         self.takes(ring, inputs.len())?;
         let named = || self.inputs().iter().zip(inputs);
@@ -104,7 +104,7 @@ impl Operation {
     ///
     /// # Errors
     /// As [`Operation::run`]; [`Error::Arguments`] for a product.
-    pub fn run_in_place(self, engine: &Engine, ring: &Ring, elements: &mut [u8]) -> Result<()> {
+    pub fn run_in_place(self, engine: &Engine, ring: &PolyType, elements: &mut [u8]) -> Result<()> {
         may_work()?;
         ring.check(elements).map_err(|error| Error::Argument { name: "elements", error: Box::new(error) })?;
         let program = self.program(engine, ring, true)?;
@@ -114,12 +114,12 @@ impl Operation {
 
 /// Layers of the deepest transform of a ring, if it has one.
 #[must_use]
-pub fn depth(ring: &Ring) -> Option<u32> {
+pub fn depth(ring: &PolyType) -> Option<u32> {
     Split::of(ring, None).map(|split| split.depth()).ok()
 }
 
 /// Refuses a ring whose transform ends at polynomials, which nobody should take for numbers.
-fn ends_at_numbers(ring: &Ring) -> Result<()> {
+fn ends_at_numbers(ring: &PolyType) -> Result<()> {
     let split = Split::of(ring, None)?;
     let (degree, depth) = (split.base() / ring.columns(), split.depth());
     if degree == 1 {
@@ -140,7 +140,7 @@ mod tests {
     fn polynomials_are_not_taken_for_numbers() {
         let engine = Engine::cpu();
         for (text, depth, degree) in [("11 : x^5 - 1", 0, 5), ("3329 : x^256 + 1", 7, 2)] {
-            let ring: Ring = text.parse().unwrap();
+            let ring: PolyType = text.parse().unwrap();
             assert_eq!(super::depth(&ring), Some(depth));
             let from: Vec<u8> = (0..ring.degree() as u16).flat_map(|i| (i % 11).to_ne_bytes()).collect();
             let mut to = vec![0; ring.bytes()];
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn products_by_both_ways_are_the_same() {
-        let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<Ring>().unwrap());
+        let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<PolyType>().unwrap());
         let a: Vec<u8> = [1u16, 2, 3, 4, 0, 0, 0, 16].iter().flat_map(|x| x.to_ne_bytes()).collect();
         let (mut product, mut values, mut squares) = (vec![0; 16], a.clone(), vec![0; 16]);
         Operation::Mul.run(&engine, &ring, &[&a, &a], &mut product).unwrap();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn bad_arguments_are_named() {
-        let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<Ring>().unwrap());
+        let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<PolyType>().unwrap());
         let refused = Operation::Mul.run(&engine, &ring, &[&[0; 8], &[17, 0, 0, 0, 0, 0, 0, 0]], &mut [0; 8]);
         assert_eq!(refused.unwrap_err().to_string(), "b: the value at index 0 is not below the modulus 17");
         for count in [1, 3] {

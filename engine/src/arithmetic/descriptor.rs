@@ -4,7 +4,7 @@ use crypto_bigint::{NonZero, U256};
 
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 
 /// A modulus type: each of the files beside this one describes one.
 pub(crate) struct Descriptor {
@@ -48,14 +48,14 @@ pub(super) struct Groups {
 pub(super) enum Serves {
     /// Those that no type before it in the registry serves, whatever they split into.
     Rings {
-        serves: fn(&Ring) -> bool,
+        serves: fn(&PolyType) -> bool,
         /// What a CPU computes with there.
-        on_cpu: fn(&Ring) -> &'static dyn ringforge_cpu::Arithmetic,
+        on_cpu: fn(&PolyType) -> &'static dyn ringforge_cpu::Arithmetic,
     },
     /// Those that split down to degree 1 by layers of two, in place of the type that serves them in general.
     Binary {
         /// Whether it is faster than that one on this device as far as is known without measuring, if it serves the ring.
-        is_faster: fn(&Ring, &Limits) -> Option<bool>,
+        is_faster: fn(&PolyType, &Limits) -> Option<bool>,
         /// A plain value below q as a known factor in a table.
         factor: fn(&Modulus, &U256) -> Vec<u8>,
     },
@@ -176,12 +176,12 @@ pub(super) fn none(_: &Modulus) -> Option<u32> {
 }
 
 /// Whether all moduli have at most so many bits.
-pub(super) fn up_to(ring: &Ring, bits: u32) -> bool {
+pub(super) fn up_to(ring: &PolyType, bits: u32) -> bool {
     ring.basis().iter().all(|q| q.bits() <= bits)
 }
 
 /// The same for rings whose residues are stored in no more bits than a word has.
-pub(super) fn up_to_in(width: Width, ring: &Ring, bits: u32) -> bool {
+pub(super) fn up_to_in(width: Width, ring: &PolyType, bits: u32) -> bool {
     ring.width() <= width && up_to(ring, bits)
 }
 

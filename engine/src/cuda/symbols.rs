@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::error::{Error, NoDevice};
-    use crate::{Device, Engine, Job, Limits, Op, Plan, Planner, Ring};
+    use crate::{Device, Engine, Job, Limits, Op, Plan, Planner, PolyType};
 
     /// Set in the child, which finds stubs in place of the libraries.
     const CHILD: &str = "RINGFORGE_TEST_STUBS";
@@ -131,7 +131,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(refused, expected, "{found:?}");
-        let ring: Ring = "17:x^4+1".parse().expect("a ring");
+        let ring: PolyType = "17:x^4+1".parse().expect("a ring");
         let product = Engine::best().mul(&ring, &[1u16, 2, 3, 4], &[1u16, 0, 0, 0]).expect("a product on the CPU");
         assert_eq!(product, [1, 2, 3, 4]);
         // nor is a compiler used that is none

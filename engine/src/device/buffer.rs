@@ -6,7 +6,7 @@ use core::ops::Range;
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
 use crate::memory::{ALIGNMENT, Read, Write};
-use crate::plan::Content;
+use crate::poly::PolyType;
 
 use super::Device;
 
@@ -17,7 +17,7 @@ pub struct Buffer {
     pub(crate) memory: Guarded,
     len: usize,
     pub(crate) written: bool,
-    pub(crate) content: Option<Content>,
+    pub(crate) content: Option<PolyType>,
 }
 
 impl Buffer {
@@ -39,7 +39,7 @@ impl Buffer {
 
     /// What the buffer holds, where that is known.
     #[must_use]
-    pub fn content(&self) -> Option<&Content> {
+    pub fn content(&self) -> Option<&PolyType> {
         self.content.as_ref()
     }
 
@@ -56,7 +56,7 @@ impl Buffer {
     /// # use ringforge::{Engine, Job, Op, Ring};
     /// # let (engine, ring) = (Engine::cpu(), "17:x^8+1".parse::<Ring>()?);
     /// let (program, stream) = (engine.program(&Job::new(&ring, Op::Mul))?, engine.stream()?);
-    /// let both = stream.upload_coefficients(&ring, &[[1u16, 2, 3, 4, 5, 6, 7, 8], [0, 1, 0, 0, 0, 0, 0, 0]])?;
+    /// let both = stream.upload_elements(&ring, &[[1u16, 2, 3, 4, 5, 6, 7, 8], [0, 1, 0, 0, 0, 0, 0, 0]])?;
     /// let mut product = engine.device().buffer(ring.bytes())?;
     /// let [a, x] = [both.slice(0..ring.bytes())?, both.slice(ring.bytes()..both.len())?];
     /// program.on(stream, 1).input("a", a).input("b", x).output("product", &mut product).run()?;
@@ -147,9 +147,9 @@ impl BufferSlice<'_> {
     }
 
     /// What the bytes hold, where they are whole elements of what the buffer is known to hold.
-    pub(crate) fn content(&self) -> Option<&Content> {
+    pub(crate) fn content(&self) -> Option<&PolyType> {
         self.buffer.content.as_ref().filter(|content| {
-            let element = content.ring().bytes();
+            let element = content.bytes();
             self.bytes.start.is_multiple_of(element) && self.bytes.end.is_multiple_of(element)
         })
     }
@@ -188,7 +188,7 @@ impl BufferSliceMut<'_> {
     }
 
     /// Notes what the bytes hold that were just written.
-    pub(crate) fn holds(&mut self, content: Option<&Content>) {
+    pub(crate) fn holds(&mut self, content: Option<&PolyType>) {
         // whole elements of the kind that is there leave it what it is
         if content.is_none() || self.as_read().content() != content {
             let whole = self.bytes.len() == self.buffer.len;

@@ -10,8 +10,7 @@ use crate::draws::Draws;
 use crate::error::{Error, Result, same_length};
 use crate::event::Event;
 use crate::guarded::Guarded;
-use crate::plan::Content;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 
 use super::{Buffer, BufferSlice, BufferSliceMut, Device};
 
@@ -29,8 +28,8 @@ impl Stream {
         &self.device
     }
 
-    /// A new buffer with these elements. What they are is not looked at: [`Stream::upload_coefficients`] and
-    /// [`Stream::upload_values`] see to it that residues are below their moduli.
+    /// A new buffer with these elements. What they are is not looked at: [`Stream::upload_elements`] sees
+    /// to it that residues are below their moduli.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Driver`].
@@ -71,36 +70,18 @@ impl Stream {
         Ok(buffer)
     }
 
-    /// A new buffer with coefficients of elements of a ring, in its [form](Ring::form), checked to be in [0, q) unless the
-    /// ring [accepts any word](Ring::accepts_any_word).
+    /// A new buffer with elements of this type, checked to be in [0, q) unless the type
+    /// [accepts any word](PolyType::accepts_any_word).
     ///
     /// # Errors
-    /// [`Error::Length`] unless the slice holds whole elements of the ring; [`Error::NotReduced`].
-    pub fn upload_coefficients<T: Pod>(&self, ring: &Ring, from: &[T]) -> Result<Buffer> {
-        self.upload_checked(ring, from, Content::Coefficients(ring.clone()))
-    }
-
-    /// A new buffer with values such as a transform leaves: checked like coefficients, and known by their ring, number
-    /// of layers and order.
-    ///
-    /// # Errors
-    /// As [`Stream::upload_coefficients`]; [`Error::Mismatch`] if `content` is not about values.
-    pub fn upload_values<T: Pod>(&self, content: &Content, from: &[T]) -> Result<Buffer> {
-        match content {
-            Content::Evaluations { ring, .. } => self.upload_checked(ring, from, content.clone()),
-            Content::Coefficients(_) => {
-                Err(Error::Mismatch { what: "content".into(), expected: "values".into(), got: content.to_string() })
-            }
-        }
-    }
-
-    fn upload_checked<T: Pod>(&self, ring: &Ring, from: &[T], content: Content) -> Result<Buffer> {
-        ring.check(from)?;
+    /// [`Error::Length`] unless the slice holds whole items; [`Error::NotReduced`].
+    pub fn upload_elements<T: Pod>(&self, poly: impl Into<PolyType>, from: &[T]) -> Result<Buffer> {
+        let poly = poly.into();
+        poly.check(from)?;
         let mut buffer = self.upload(from)?;
-        buffer.content = Some(content);
+        buffer.content = Some(poly);
         Ok(buffer)
     }
-
     /// Overwrites a buffer, or a [slice](Buffer::slice_mut) of one.
     ///
     /// # Errors

@@ -5,12 +5,11 @@ use crypto_bigint::U256;
 
 use crate::device::{Buffer, Stream};
 use crate::error::{Error, Result};
-use crate::job::{Job, Op, Order};
+use crate::job::{Job, Op};
 use crate::kernel::Role;
 use crate::pipeline::Pipeline;
-use crate::plan::Content;
+use crate::poly::{Order, PolyType};
 use crate::program::Program;
-use crate::ring::Ring;
 
 use super::{Engine, checked, elements_of, of};
 
@@ -24,7 +23,7 @@ pub struct Elements {
     engine: Engine,
     /// Of each device.
     buffers: Vec<Buffer>,
-    content: Content,
+    poly: PolyType,
     batch: usize,
 }
 
@@ -38,33 +37,26 @@ enum Operation {
 }
 
 impl Elements {
-    pub(super) fn upload<T: Pod>(engine: &Engine, ring: &Ring, coefficients: &[T]) -> Result<Self> {
-        let batch = checked(ring, "coefficients", coefficients)?;
-        let content = Content::Coefficients(ring.clone());
-        let (width, mut rest) = (ring.bytes() / ring.width().bytes(), coefficients);
+    pub(super) fn upload<T: Pod>(engine: &Engine, poly: PolyType, coefficients: &[T]) -> Result<Self> {
+        let batch = checked(&poly, "coefficients", coefficients)?;
+        let (width, mut rest) = (poly.bytes() / poly.width().bytes(), coefficients);
         let mut upload = |(stream, count): (&Stream, usize)| {
             let (own, behind) = rest.split_at(count * width);
             rest = behind;
             let mut buffer = stream.upload(own)?;
             // so that a program to which the buffer is given knows as well
-            buffer.content = Some(content.clone());
+            buffer.content = Some(poly.clone());
             Ok(buffer)
         };
         let streams = engine.streams()?;
         let buffers = streams.into_iter().zip(engine.cut(batch)).map(&mut upload).collect::<Result<_>>()?;
-        Ok(Self { engine: engine.clone(), buffers, content, batch })
+        Ok(Self { engine: engine.clone(), buffers, poly, batch })
     }
 
-    /// The ring.
+    /// What they are: elements of which ring, how they are stored, and whether they are coefficients or evaluations.
     #[must_use]
-    pub fn ring(&self) -> &Ring {
-        self.content.ring()
-    }
-
-    /// Whether they are coefficients or values, and in which order.
-    #[must_use]
-    pub fn content(&self) -> &Content {
-        &self.content
+    pub fn poly(&self) -> &PolyType {
+        &self.poly
     }
 
     /// How many elements they are.
@@ -93,7 +85,7 @@ impl Elements {
     /// # Errors
     /// As [`Elements::forward`].
     pub fn forward_to(&self, order: Order) -> Result<Self> {
-        self.run(&Job::new(self.ring(), Op::Forward).order(order), &[self])
+        self.run(&Job::new(&self.poly, Op::Forward).order(order), &[self])
     }
 
     /// The polynomials with these evaluations.
@@ -110,7 +102,7 @@ impl Elements {
     /// [`Error::Argument`]: [`Error::Mismatch`] for others than these are, [`Error::Length`] for another batch. As
     /// [`Elements::forward`].
     pub fn mul(&self, other: &Self) -> Result<Self> {
-        let op = if matches!(self.content, Content::Coefficients(_)) { Op::Mul } else { Op::PointMul };
+        let op = if self.poly.order().is_none() { Op::Mul } else { Op::PointMul };
         self.run(&self.job(op), &[self, other])
     }
 
@@ -151,7 +143,7 @@ impl Elements {
     /// # Errors
     /// [`Error::Argument`] for numbers of another width than the ring's residues; [`Error::Driver`].
     pub fn download<T: Pod>(&self) -> Result<Vec<T>> {
-        elements_of::<T>(self.ring(), "the vector", &[])?;
+        elements_of::<T>(&self.poly, "the vector", &[])?;
         let streams = self.engine.streams()?;
         let parts = self.buffers.iter().zip(streams).map(|(buffer, stream)| stream.download(buffer));
         Ok(parts.collect::<Result<Vec<Vec<T>>>>()?.concat())
@@ -159,11 +151,7 @@ impl Elements {
 
     /// An operation on elements such as these.
     fn job(&self, op: Op) -> Job {
-        let job = Job::new(self.ring(), op);
-        match &self.content {
-            Content::Coefficients(_) => job,
-            Content::Evaluations { order, .. } => job.order(*order),
-        }
+        Job::new(&self.poly, op).order(self.poly.order().unwrap_or_default())
     }
 
     fn run(&self, job: &Job, from: &[&Self]) -> Result<Self> {
@@ -171,7 +159,7 @@ impl Elements {
     }
 
     fn operate(&self, operation: Operation, from: &[&Self]) -> Result<Self> {
-        let program = self.engine.program_of(&(operation.clone(), self.content.clone()), |planner| {
+        let program = self.engine.program_of(&(operation.clone(), self.poly.clone()), |planner| {
             let title = match operation {
                 Operation::Add => "sum",
                 Operation::Sub => "difference",
@@ -179,7 +167,7 @@ impl Elements {
                 Operation::Automorphism(_) => "automorphism",
             };
             let p = Pipeline::new(title, planner);
-            let input = |name| p.elements(name, self.content.clone());
+            let input = |name| p.elements(name, self.poly.clone());
             let a = input("self");
             p.output(
                 "result",
@@ -199,9 +187,9 @@ impl Elements {
         let Self { engine, batch, .. } = self;
         let inputs = || program.plan().args().iter().zip(from);
         for ((arg, elements), name) in inputs().zip(["self", "other"]) {
-            if arg.before.as_ref() != Some(&elements.content) {
-                let expected = arg.before.as_ref().map_or_else(String::new, ToString::to_string);
-                let (what, got) = (program.plan().title().to_owned(), elements.content.to_string());
+            if arg.before.as_ref() != Some(&elements.poly) {
+                let expected = arg.before.as_ref().map_or_else(String::new, PolyType::described);
+                let (what, got) = (program.plan().title().to_owned(), elements.poly.described());
                 return Err(of(name, Error::Mismatch { what, expected, got }));
             }
             if elements.batch != *batch {
@@ -225,7 +213,7 @@ impl Elements {
             }
             buffers.push(buffer);
         }
-        let content = output.and_then(|arg| arg.after.clone()).unwrap_or_else(|| self.content.clone());
-        Ok(Self { engine: engine.clone(), buffers, content, batch: *batch })
+        let poly = output.and_then(|arg| arg.after.clone()).unwrap_or_else(|| self.poly.clone());
+        Ok(Self { engine: engine.clone(), buffers, poly, batch: *batch })
     }
 }

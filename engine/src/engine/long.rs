@@ -15,7 +15,7 @@ use ringforge_cpu::wipe::Wiped;
 
 use crate::error::{Error, Result, same_length};
 use crate::long::LongPlan;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::threads;
 
 use super::{Engine, checked, elements_of, of};
@@ -80,9 +80,9 @@ impl Engine {
     ///
     /// # Errors
     /// As [`LongPlan::new`] and [`LongNtt::of`].
-    pub fn long_ntt(&self, ring: &Ring) -> Result<LongNtt> {
+    pub fn long_ntt(&self, of: impl Into<PolyType>) -> Result<LongNtt> {
         let links = self.links()?;
-        LongNtt::of(self, &LongPlan::new(self.planner(), ring, links.ranks)?)
+        LongNtt::of(self, &LongPlan::new(self.planner(), of, links.ranks)?)
     }
 }
 
@@ -154,19 +154,19 @@ impl LongNtt {
     }
 
     fn upload_whole<T: Pod + Send + Sync>(&self, holds: Holds, name: &'static str, all: &[T]) -> Result<LongVector> {
-        checked(self.plan.ring(), name, all)?;
-        same_length("residues of one element", self.plan.ring().degree(), all.len())?;
+        checked(self.plan.poly(), name, all)?;
+        same_length("residues of one element", self.plan.poly().degree(), all.len())?;
         let (cut, own) = (Cut::of(&self.plan, holds, self.plan.rows()), self.plan.own_rows());
         self.upload_with(holds, |member, number| cut.part(all, self.links.members[member].rank * own + number))
     }
 
     fn upload_own<T: Pod + Send + Sync>(&self, holds: Holds, name: &'static str, own: &[T]) -> Result<LongVector> {
-        let ring = self.plan.ring();
+        let ring = self.plan.poly();
         elements_of::<T>(ring, name, &[])?;
         let share = ring.degree() / self.plan.devices();
         same_length("residues of these devices' parts", share * self.workers.len(), own.len())?;
         // whose elements are as long as a device's part
-        self.plan.column_ring()?.check(own).map_err(|error| of(name, error))?;
+        self.plan.column_type()?.check(own).map_err(|error| of(name, error))?;
         let cut = Cut::of(&self.plan, holds, self.plan.devices()).within(self.plan.own_rows());
         self.upload_with(holds, |member, number| cut.part(&own[member * share..][..share], number))
     }
@@ -213,9 +213,9 @@ impl LongNtt {
     /// # Errors
     /// As [`LongNtt::download`], but for other processes' parts.
     pub fn download_part<T: Pod + Send + Sync>(&self, vector: &LongVector) -> Result<Vec<T>> {
-        elements_of::<T>(self.plan.ring(), "the vector", &[])?;
+        elements_of::<T>(self.plan.poly(), "the vector", &[])?;
         let holds = self.check(vector, None)?;
-        let (share, own) = (self.plan.ring().degree() / self.plan.devices(), self.plan.own_rows());
+        let (share, own) = (self.plan.poly().degree() / self.plan.devices(), self.plan.own_rows());
         let cut = Cut::of(&self.plan, holds, self.plan.devices()).within(own);
         let mut all = vec![T::zeroed(); share * self.workers.len()];
         let places = vector.parts.iter().zip(all.chunks_exact_mut(share)).collect();

@@ -3,8 +3,8 @@
 use bytemuck::Pod;
 
 use crate::error::Result;
-use crate::job::{Job, Op, Order};
-use crate::ring::Ring;
+use crate::job::{Job, Op};
+use crate::poly::{Order, PolyType};
 use crate::ring::split::Split;
 
 use super::{Engine, checked, elements_of};
@@ -29,12 +29,12 @@ use super::{Engine, checked, elements_of};
 #[derive(Debug, Clone)]
 pub struct Ntt {
     engine: Engine,
-    ring: Ring,
+    ring: PolyType,
     order: Order,
 }
 
 impl Ntt {
-    pub(super) fn new(engine: &Engine, ring: &Ring) -> Result<Self> {
+    pub(super) fn new(engine: &Engine, ring: &PolyType) -> Result<Self> {
         // what cannot be is refused now; plans are made once, with their programs
         Split::of(ring, None)?;
         Ok(Self { engine: engine.clone(), ring: ring.clone(), order: Order::Natural })
@@ -48,7 +48,7 @@ impl Ntt {
 
     /// The ring.
     #[must_use]
-    pub fn ring(&self) -> &Ring {
+    pub fn poly(&self) -> &PolyType {
         &self.ring
     }
 
@@ -71,7 +71,7 @@ impl Ntt {
     }
 
     /// [`Ntt::forward`] for residues that are known to be below their moduli: else an element's result means nothing (unless
-    /// the ring [accepts any word](Ring::accepts_any_word)).
+    /// the ring [accepts any word](PolyType::accepts_any_word)).
     ///
     /// # Errors
     /// As [`Engine::mul_unchecked`].
@@ -80,7 +80,7 @@ impl Ntt {
     }
 
     /// [`Ntt::inverse`] for residues that are known to be below their moduli: else an element's result means nothing (unless
-    /// the ring [accepts any word](Ring::accepts_any_word)).
+    /// the ring [accepts any word](PolyType::accepts_any_word)).
     ///
     /// # Errors
     /// As [`Engine::mul_unchecked`].

@@ -81,10 +81,10 @@ mod tests {
     use crate::error::Error;
     use crate::job::{Job, Op};
     use crate::planner::Planner;
-    use crate::ring::Ring;
+    use crate::poly::PolyType;
 
     fn job(n: usize) -> Job {
-        Job::new(&format!("17:x^{n}+1").parse::<Ring>().unwrap(), Op::Mul)
+        Job::new(format!("17:x^{n}+1").parse::<PolyType>().unwrap(), Op::Mul)
     }
 
     fn made(job: &Job) -> Result<Program> {

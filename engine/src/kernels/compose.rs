@@ -16,7 +16,7 @@ use crate::kernels::crt::{Divisor, Stored, mul_hi, with_stored};
 use crate::kernels::rns;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::Source;
 use crate::table::Table;
 
@@ -25,7 +25,7 @@ use crate::table::Table;
 /// Ports: element in, constants ([`Compose::table`]), integers out.
 #[derive(Debug, Clone)]
 pub(crate) struct Compose {
-    ring: Ring,
+    ring: PolyType,
     parts: Vec<Part>,
     /// Q.
     product: Vec<u64>,
@@ -44,7 +44,7 @@ struct Part {
 impl Compose {
     /// # Errors
     /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
-    pub(crate) fn new(ring: &Ring) -> Result<Self> {
+    pub(crate) fn new(ring: &PolyType) -> Result<Self> {
         let moduli = rns::basis(Op::Compose, ring)?;
         let product = rns::product(moduli.iter().copied());
         let part = |(i, q): (usize, &Modulus)| {

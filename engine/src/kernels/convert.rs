@@ -21,7 +21,7 @@ use crate::kernels::fused::fused;
 use crate::kernels::rns::{self, Block};
 use crate::kernels::sums::{sum30::Row30, sum60::Row60};
 use crate::limits::Limits;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::Source;
 use crate::table::Table;
 
@@ -50,8 +50,8 @@ const MIN_COLUMNS: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct Convert {
     op: Op,
-    from: Ring,
-    to: Ring,
+    from: PolyType,
+    to: PolyType,
     sums: Sums,
     /// Neighbouring coefficients of a thread, of which vectors are moved.
     lanes: usize,
@@ -69,8 +69,8 @@ enum Sums {
 }
 
 /// Whether elements have as many rows, of one width.
-fn alike(from: &Ring, to: &Ring) -> bool {
-    let rows = |ring: &Ring| (ring.basis().len(), ring.width());
+fn alike(from: &PolyType, to: &PolyType) -> bool {
+    let rows = |ring: &PolyType| (ring.basis().len(), ring.width());
     rows(from) == rows(to)
 }
 
@@ -80,7 +80,7 @@ impl Convert {
     /// # Errors
     /// [`Error::Unsupported`] where moduli come again in one of the rings, for more than 64 of them or one of more than 64
     /// bits.
-    pub(crate) fn new(op: Op, from: &Ring, to: &Ring) -> Result<Self> {
+    pub(crate) fn new(op: Op, from: &PolyType, to: &PolyType) -> Result<Self> {
         let many = Many::new(op, from, to)?;
         let sums = match (Few::of(&many, from), Few::of(&many, from)) {
             (Some(short), _) => Sums::Short(short),

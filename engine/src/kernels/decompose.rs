@@ -10,7 +10,7 @@ use crate::kernels::crt::{Divisor, Stored, with_stored};
 use crate::kernels::rns::{self, Weighted};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, low_u64};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::Source;
 use crate::table::Table;
 
@@ -19,7 +19,7 @@ use crate::table::Table;
 /// Ports: integers in, constants ([`Decompose::table`]), element out.
 #[derive(Debug, Clone)]
 pub(crate) struct Decompose {
-    ring: Ring,
+    ring: PolyType,
     rows: Vec<Weighted>,
     limbs: usize,
     ports: [Port; 3],
@@ -28,7 +28,7 @@ pub(crate) struct Decompose {
 impl Decompose {
     /// # Errors
     /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
-    pub(crate) fn new(ring: &Ring) -> Result<Self> {
+    pub(crate) fn new(ring: &PolyType) -> Result<Self> {
         let moduli = rns::basis(Op::Decompose, ring)?;
         let limbs = rns::product(moduli.iter().copied()).len();
         let row = |(modulus, &q): (&Modulus, &u64)| {

@@ -14,7 +14,7 @@ use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width, low_u64};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::rows::lanes;
 use crate::source::{Built, Source};
 use crate::table::Table;
@@ -30,7 +30,7 @@ const THREADS: usize = 256;
 /// Ports: elements in, constants ([`Kernel::table`]), digits out.
 #[derive(Debug, Clone)]
 struct Digits<T: Row> {
-    from: Ring,
+    from: PolyType,
     /// w, and digits of a limb.
     bits: u32,
     count: usize,
@@ -62,8 +62,8 @@ struct ToLimb<T: Row> {
 /// # Errors
 /// [`Error::Unsupported`] for digits of 0 bits or of more than 63, for a modulus of more than 64 bits to be taken apart, and
 /// for digits modulo several of different lengths, one of them above 64 bits.
-pub(crate) fn digits(from: &Ring, bits: u32, to: &Ring) -> Result<(Arc<dyn Kernel>, usize)> {
-    let refuse = |ring: &Ring, why: &str| Err(Error::unsupported(format!("digits of {bits} bits"), ring, why));
+pub(crate) fn digits(from: &PolyType, bits: u32, to: &PolyType) -> Result<(Arc<dyn Kernel>, usize)> {
+    let refuse = |ring: &PolyType, why: &str| Err(Error::unsupported(format!("digits of {bits} bits"), ring, why));
     if !(1..=63).contains(&bits) {
         return refuse(from, "a digit has 1 to 63 bits");
     }
@@ -86,7 +86,7 @@ pub(crate) fn digits(from: &Ring, bits: u32, to: &Ring) -> Result<(Arc<dyn Kerne
 }
 
 impl FromLimb {
-    fn new(ring: &Ring, q: &Modulus) -> Self {
+    fn new(ring: &PolyType, q: &Modulus) -> Self {
         // R is a power of two, and 1 where q is even
         let factor = q.inverse(&ring.radix(q)).unwrap_or(U256::ONE);
         Self { q: Divisor::new(low_u64(&q.value())), factor: low_u64(&factor) }
@@ -105,7 +105,7 @@ impl FromLimb {
 }
 
 impl<T: Row> ToLimb<T> {
-    fn new(ring: &Ring, q: &Modulus) -> Self {
+    fn new(ring: &PolyType, q: &Modulus) -> Self {
         let radix = ring.radix(q);
         let offset = q.mul(&radix, &q.reduce_i64(i64::MIN));
         let (factor, offset) = (T::Target::factor(q, &radix), T::Target::residue(&offset));
@@ -126,7 +126,7 @@ impl<T: Row> ToLimb<T> {
 }
 
 impl<T: Row> Digits<T> {
-    fn new(from: &Ring, bits: u32, count: usize, to: &Ring) -> Self {
+    fn new(from: &PolyType, bits: u32, count: usize, to: &PolyType) -> Self {
         let sources: Vec<FromLimb> = from.basis().iter().map(|q| FromLimb::new(from, q)).collect();
         let targets: Vec<ToLimb<T>> = to.basis().iter().map(|q| ToLimb::new(to, q)).collect();
         let out = Port::output(sources.len() * count * to.bytes());

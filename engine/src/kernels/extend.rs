@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::spread;
 use crate::limits::Limits;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::{Built, Source};
 
 /// Threads of a block.
@@ -26,7 +26,7 @@ pub(crate) struct Extend {
 
 impl Extend {
     /// Between rings of the same moduli, stored alike.
-    pub(crate) fn new(from: &Ring, to: &Ring) -> Self {
+    pub(crate) fn new(from: &PolyType, to: &PolyType) -> Self {
         let [shorter, longer] = [from, to].map(|ring| ring.bytes() / ring.basis().len());
         Self { shorter, longer, firsts: 0, ports: [Port::input(from.bytes()), Port::output(to.bytes())] }
     }

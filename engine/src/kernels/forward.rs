@@ -1,10 +1,10 @@
 //! The kernel `forward`: coefficients to values.
 
 use crate::error::Result;
-use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;
 use crate::limits::Limits;
+use crate::poly::Order;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;

@@ -13,7 +13,7 @@ use crate::kernels::linear::{multiples, multiples_text};
 use crate::kernels::target::Row;
 use crate::limits::Limits;
 use crate::modulus::Width;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::Source;
 use crate::table::Table;
 
@@ -30,7 +30,7 @@ struct Fused<S: Row> {
     kernel: Arc<dyn Kernel>,
     /// The port at which it stores elements of the ring.
     output: usize,
-    ring: Ring,
+    ring: PolyType,
     stages: Vec<Stage>,
     ports: Vec<Port>,
     stored: PhantomData<S>,
@@ -49,7 +49,7 @@ struct Stage {
 pub(super) fn fused(
     kernel: Arc<dyn Kernel>,
     output: usize,
-    ring: &Ring,
+    ring: &PolyType,
     then: &Arc<dyn Kernel>,
     term: usize,
 ) -> Option<Arc<dyn Kernel>> {
@@ -62,7 +62,7 @@ pub(super) fn fused(
 }
 
 impl<S: Row> Fused<S> {
-    fn new(kernel: Arc<dyn Kernel>, output: usize, ring: &Ring) -> Self {
+    fn new(kernel: Arc<dyn Kernel>, output: usize, ring: &PolyType) -> Self {
         let mut ports = kernel.ports().to_vec();
         ports.push(Port::shared(0));
         Self { kernel, output, ring: ring.clone(), stages: Vec::new(), ports, stored: PhantomData }
@@ -70,7 +70,7 @@ impl<S: Row> Fused<S> {
 
     fn then(mut self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
         let (ring, combination) = then.combination()?;
-        let alike = |ring: &Ring| (ring.degree(), ring.width(), ring.accepts_any_word());
+        let alike = |ring: &PolyType| (ring.degree(), ring.width(), ring.accepts_any_word());
         if alike(ring) != alike(&self.ring) || ring.basis() != self.ring.basis() {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;
 use crate::kernels::spread;
 use crate::limits::Limits;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::ring::split::Split;
 use crate::rows::{Rows, lay_apart};
 use crate::source::Source;
@@ -40,12 +40,12 @@ impl InnerProduct {
     ///
     /// # Errors
     /// [`Error::Unsupported`] where leaves have a degree above 1, and where keys do not suit elements.
-    pub(crate) fn new(split: &Split, count: usize, keys: &Ring, sets: usize, limits: &Limits) -> Result<Self> {
+    pub(crate) fn new(split: &Split, count: usize, keys: &PolyType, sets: usize, limits: &Limits) -> Result<Self> {
         let times = keys.basis().len() / split.ring.basis().len();
-        let same = split.ring.side_by_side(times).ok().filter(|same| same == keys);
+        let same = split.ring.vector(times).ok().filter(|same| same == keys);
         let (of, all) = match same {
             Some(_) => (split.ring.clone(), times),
-            None => keys.of_side_by_side().unwrap_or_else(|| (keys.clone(), 1)),
+            None => keys.of_vector().unwrap_or_else(|| (keys.clone(), 1)),
         };
         let Some(own) = common_limbs(&split.ring, &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
         else {
@@ -74,7 +74,7 @@ impl InnerProduct {
 }
 
 /// How many of the ring's limbs are the first ones of another ring; its others are the last ones there.
-fn common_limbs(ring: &Ring, of: &Ring) -> Option<usize> {
+fn common_limbs(ring: &PolyType, of: &PolyType) -> Option<usize> {
     let (limbs, all) = (ring.basis().len(), of.basis().len());
     let same = ring.basis().iter().zip(of.basis()).take_while(|(q, other)| q == other).count();
     let agree = |limbs: Range<usize>, others: Range<usize>| {
@@ -127,7 +127,7 @@ impl Kernel for InnerProduct {
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
-        fused(Arc::new(self.clone()), 2, &self.rows.ring.side_by_side(self.keys.sets).ok()?, then, term)
+        fused(Arc::new(self.clone()), 2, &self.rows.ring.vector(self.keys.sets).ok()?, then, term)
     }
 
     fn describe(&self) -> String {

@@ -4,10 +4,10 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::fused::fused;
 use crate::limits::Limits;
+use crate::poly::Order;
 use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
 use crate::source::Source;

@@ -16,15 +16,15 @@ use crate::kernels::lift_store::LiftStore;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::ring::split::Split;
 
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
 #[derive(Debug, Clone)]
 pub(crate) struct LiftRow {
-    pub(super) ring: Ring,
+    pub(super) ring: PolyType,
     pub(super) row: usize,
-    pub(super) auxiliary: Ring,
+    pub(super) auxiliary: PolyType,
     /// Whether a product is stored as it comes, 2n − 1 coefficients, in memory of its own.
     unfolded: bool,
 }
@@ -55,7 +55,7 @@ macro_rules! with_row {
 
 impl LiftRow {
     /// The row of this number.
-    pub(crate) fn new(ring: &Ring, row: usize, auxiliary: &Ring) -> Self {
+    pub(crate) fn new(ring: &PolyType, row: usize, auxiliary: &PolyType) -> Self {
         Self { ring: ring.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
     }
 
@@ -131,7 +131,7 @@ impl LiftRow {
 
     /// c0 and c1 where x^n is c0 + c1·x, each of them −1, 0 or 1: products are folded among residues then, and are sums
     /// of up to three.
-    pub(crate) fn fold_of(ring: &Ring, row: usize) -> Option<[i8; 2]> {
+    pub(crate) fn fold_of(ring: &PolyType, row: usize) -> Option<[i8; 2]> {
         let q = &ring.basis()[row];
         let mut fold = [0; 2];
         for (k, c) in ring.quotient().tail(q).into_iter().filter(|&(_, c)| c != U256::ZERO) {
@@ -222,9 +222,8 @@ mod tests {
     use crate::kernel::Role;
     use crate::kernels::compose::Compose;
     use crate::pipeline::Pipeline;
-    use crate::plan::Content;
     use crate::planner::Planner;
-    use crate::ring::Quotient;
+    use crate::ring::{Quotient, Ring};
     use crate::testkit::{NamedPlan, check_plan, devices, seed};
 
     fn primes(bits: u32, count: usize) -> Vec<Modulus> {
@@ -234,7 +233,7 @@ mod tests {
         primes
     }
 
-    fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&Ring; 2], limits: &Limits) {
+    fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&PolyType; 2], limits: &Limits) {
         let about: Vec<String> =
             kernels.iter().map(|kernel| format!("{} {}", kernel.name(), kernel.describe())).collect();
         let p = Pipeline::new(about.join(", "), &Planner::new(limits.clone()));
@@ -245,7 +244,7 @@ mod tests {
             let inputs = [value].into_iter().chain(stored.then(|| p.coefficients("to", to)));
             value = *p.dynamic_step(kernel, &inputs.collect::<Vec<_>>()).last().unwrap();
         }
-        p.output("to", value.holding(Content::Coefficients(to.clone())));
+        p.output("to", value.holding(to.coefficients()));
         check_plan(&NamedPlan::new(about.join(", "), p.build().unwrap()), &devices(), seed());
     }
 
@@ -270,8 +269,8 @@ mod tests {
         let shared = Limits::of_capability(90);
         let none = Limits { block_shared_bytes: 0, ..shared.clone() };
         for (quotient, length, moduli, primes) in rings {
-            let ring = Ring::new(&moduli, quotient).unwrap();
-            let auxiliary = Ring::new(&primes, Quotient::Cyclic { n: length }).unwrap();
+            let ring = PolyType::from(Ring::new(&moduli, quotient).unwrap());
+            let auxiliary = PolyType::from(Ring::new(&primes, Quotient::Cyclic { n: length }).unwrap());
             for row in 0..moduli.len() {
                 let lift = LiftRow::new(&ring, row, &auxiliary);
                 check(vec![lift.load()], [&ring, &auxiliary], &shared);
@@ -289,7 +288,7 @@ mod tests {
     #[test]
     fn emulator_and_cpu_agree_on_small_integers() {
         let ring = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();
-        let compose = Compose::new(&ring).unwrap();
+        let compose = Compose::new(&ring.into()).unwrap();
         let p = Pipeline::new("compose", &Planner::default());
         let [integers] = p.step(compose, &[p.input("from")]);
         p.output("to", integers);

@@ -14,7 +14,7 @@ use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width, low_u64};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::rows::{lanes, lay_apart};
 use crate::source::{Built, Source};
 use crate::table::Table;
@@ -25,7 +25,7 @@ const THREADS: usize = 256;
 /// Threads that have some neighbouring residues each (`linear.cuh`), of elements whose combination they store.
 #[derive(Debug, Clone)]
 pub(super) struct Lanes<S: Row> {
-    ring: Ring,
+    ring: PolyType,
     combination: Combination,
     /// Residues of a thread.
     count: usize,
@@ -33,7 +33,7 @@ pub(super) struct Lanes<S: Row> {
 }
 
 impl<S: Row> Lanes<S> {
-    pub(super) fn new(ring: &Ring, combination: Combination) -> Self {
+    pub(super) fn new(ring: &PolyType, combination: Combination) -> Self {
         Self { ring: ring.clone(), combination, count: 1, stored: PhantomData }.within(ring.degree())
     }
 
@@ -52,7 +52,7 @@ impl<S: Row> Lanes<S> {
         all.is_multiple_of(width).then(|| self.clone().within(all / width))
     }
 
-    pub(super) fn ring(&self) -> &Ring {
+    pub(super) fn poly(&self) -> &PolyType {
         &self.ring
     }
 
@@ -127,7 +127,7 @@ impl<S: Row> Multiple<S> {
 }
 
 /// The table of `Multiples` (`multiples.cuh`) for the factors of these combinations.
-pub(super) fn multiples<S: Row>(ring: &Ring, combinations: &[&Combination]) -> Table {
+pub(super) fn multiples<S: Row>(ring: &PolyType, combinations: &[&Combination]) -> Table {
     let one = ring.accepts_any_word().then_some(U256::ONE);
     let row = |(row, q): (usize, &Modulus)| {
         let factors = combinations.iter().filter_map(|combination| Some(combination.factor.as_ref()?[row]));
@@ -149,12 +149,12 @@ pub(super) fn multiples<S: Row>(ring: &Ring, combinations: &[&Combination]) -> T
 }
 
 /// Whether products are by Shoup's method, whose remainders are below 2q.
-fn below_63_bits(ring: &Ring) -> bool {
+fn below_63_bits(ring: &PolyType) -> bool {
     ring.basis().iter().all(|q| q.bits() < 64)
 }
 
 /// What `Multiples` reads of a generated struct.
-pub(super) fn multiples_text<S: Row>(ring: &Ring, combinations: &[&Combination]) -> String {
+pub(super) fn multiples_text<S: Row>(ring: &PolyType, combinations: &[&Combination]) -> String {
     let factors: Vec<String> =
         combinations.iter().map(|combination| combination.factor.is_some().to_string()).collect();
     format!(
@@ -191,7 +191,7 @@ struct Linear<S: Row> {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for products by numbers modulo moduli of several lengths, one of them above 64 bits.
-pub(crate) fn linear(ring: &Ring, combination: Combination) -> Result<Arc<dyn Kernel>> {
+pub(crate) fn linear(ring: &PolyType, combination: Combination) -> Result<Arc<dyn Kernel>> {
     let bits: Vec<u32> = ring.basis().iter().map(Modulus::bits).collect();
     // words that need not be reduced are multiplied as well
     let multiplies = ring.accepts_any_word() || combination.factor.is_some();
@@ -208,7 +208,7 @@ pub(crate) fn linear(ring: &Ring, combination: Combination) -> Result<Arc<dyn Ke
 }
 
 impl<S: Row> Linear<S> {
-    fn new(ring: &Ring, combination: Combination) -> Self {
+    fn new(ring: &PolyType, combination: Combination) -> Self {
         let mut ports = vec![Port::input(ring.bytes()); combination.minus.len()];
         let lanes = Lanes::new(ring, combination);
         ports.extend([Port::shared(lanes.table().bytes()), Port::output(ring.bytes())]);
@@ -269,12 +269,12 @@ impl<S: Row> Kernel for Linear<S> {
         Ok(())
     }
 
-    fn combination(&self) -> Option<(&Ring, &Combination)> {
-        Some((self.lanes.ring(), &self.lanes.combination))
+    fn combination(&self) -> Option<(&PolyType, &Combination)> {
+        Some((self.lanes.poly(), &self.lanes.combination))
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
-        fused(Arc::new(self.clone()), self.terms() + 1, self.lanes.ring(), then, term)
+        fused(Arc::new(self.clone()), self.terms() + 1, self.lanes.poly(), then, term)
     }
 
     fn describe(&self) -> String {

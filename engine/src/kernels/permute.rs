@@ -12,7 +12,7 @@ use crate::kernels::linear::Lanes;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::Width;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::rows::lay_apart;
 use crate::source::Source;
 use crate::table::Table;
@@ -36,7 +36,7 @@ struct Permute<S: Row> {
 }
 
 /// The kernel for residues of the ring's width, and a [place] for each of a row.
-pub(crate) fn permute(ring: &Ring, places: Vec<u32>) -> Arc<dyn Kernel> {
+pub(crate) fn permute(ring: &PolyType, places: Vec<u32>) -> Arc<dyn Kernel> {
     match ring.width() {
         Width::W16 => Arc::new(Permute::<u16>::new(ring, places)),
         Width::W32 => Arc::new(Permute::<u32>::new(ring, places)),
@@ -46,7 +46,7 @@ pub(crate) fn permute(ring: &Ring, places: Vec<u32>) -> Arc<dyn Kernel> {
 }
 
 impl<S: Row> Permute<S> {
-    fn new(ring: &Ring, places: Vec<u32>) -> Self {
+    fn new(ring: &PolyType, places: Vec<u32>) -> Self {
         let lanes = Lanes::new(ring, Combination::of(&[false]));
         let tables = [size_of_val(&places[..]), lanes.table().bytes()].map(Port::shared);
         let ports = [Port::input(ring.bytes()), tables[0], tables[1], Port::output(ring.bytes())];
@@ -94,6 +94,6 @@ impl<S: Row> Kernel for Permute<S> {
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
-        fused(Arc::new(self.clone()), 3, self.lanes.ring(), then, term)
+        fused(Arc::new(self.clone()), 3, self.lanes.poly(), then, term)
     }
 }

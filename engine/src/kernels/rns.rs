@@ -7,7 +7,7 @@ use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::Modulus;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::{Built, Source};
 
 /// The most moduli of a basis, and the most digits of a sum; fixed-point estimates count on it.
@@ -20,8 +20,8 @@ const SHARED_BYTES: usize = 48 << 10;
 ///
 /// # Errors
 /// [`Error::Unsupported`] where a modulus comes again, for more than 64 moduli or one of more than 64 bits.
-pub(super) fn basis(op: Op, ring: &Ring) -> Result<Vec<u64>> {
-    if ring.is_mapped() {
+pub(super) fn basis(op: Op, ring: &PolyType) -> Result<Vec<u64>> {
+    if ring.repeats_moduli() {
         return Err(Error::unsupported(op, ring, "a modulus comes again, so its rows stand for no integers"));
     }
     let moduli: Option<Vec<u64>> = ring.basis().iter().map(Modulus::value_u64).collect();
@@ -48,7 +48,7 @@ pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
 }
 
 /// The distance of a view, where it is of whole residues of the ring.
-pub(super) fn distance(ring: &Ring, first: usize, distance: usize) -> Option<usize> {
+pub(super) fn distance(ring: &PolyType, first: usize, distance: usize) -> Option<usize> {
     (first | distance).is_multiple_of(ring.width().bytes()).then_some(distance)
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Block {
 ///
 /// # Errors
 /// [`Error::Unsupported`] where the words do not fit shared memory.
-pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, lines: &str, block: Block) -> Result<Built> {
+pub(super) fn build(limits: &Limits, op: Op, ring: &PolyType, lines: &str, block: Block) -> Result<Built> {
     let bytes = |threads: usize| 8 * (block.words * threads + block.more);
     let most = [256, 128, 64].map(|coefficients| coefficients / block.lanes);
     let threads = most.into_iter().find(|&threads| bytes(threads) <= SHARED_BYTES).unwrap_or(32);
@@ -88,7 +88,7 @@ pub(super) fn build(limits: &Limits, op: Op, ring: &Ring, lines: &str, block: Bl
 pub(super) fn integers(
     kernel: &dyn Kernel,
     text: &'static str,
-    (limits, op, ring): (&Limits, Op, &Ring),
+    (limits, op, ring): (&Limits, Op, &PolyType),
     (limbs, words, distance): (usize, usize, usize),
 ) -> Result<Source> {
     let (store, narrow) = (store_type(ring.width()), limbs == 1);

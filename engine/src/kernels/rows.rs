@@ -3,9 +3,9 @@
 use ringforge_cpu::{Factors, Kernels};
 
 use crate::error::{Error, Result};
-use crate::job::Order;
 use crate::kernel::{Args, Kernel, Port};
 use crate::limits::Limits;
+use crate::poly::Order;
 use crate::ring::split::Roots;
 use crate::rows::Rows;
 use crate::rows::block::Block;
@@ -112,7 +112,7 @@ impl Rows {
         }
         let general = arithmetic.on_cpu(ring);
         let modulus = |(modulus, roots): (usize, &Roots)| {
-            let row = ring.row_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
+            let row = ring.limb_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
             let own = || Prime::new(split, modulus, general).of_cpu(split, general, &self.scale);
             let given = |header| Factors::Given { header, table: tables.as_ref().map(|tables| tables[row]) };
             let factors = match (is_on_cpu, needs_tables) {
@@ -126,7 +126,7 @@ impl Rows {
             shape: split.shape(),
             layout,
             moduli: split.roots.iter().enumerate().map(modulus).collect(),
-            of_row: ring.row_moduli(),
+            of_row: ring.limb_moduli(),
             any_word: ring.accepts_any_word(),
             restore: self.restores(),
             natural: self.is_natural(),

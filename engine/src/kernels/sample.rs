@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Port};
 use crate::kernels::thresholds;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use small::Small;
 use uniform::Uniform;
 
@@ -70,7 +70,7 @@ impl fmt::Display for Distribution {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for parameters of the distribution that are out of range, and for more blocks than are counted.
-pub(crate) fn steps(ring: &Ring, distribution: Distribution, key: Port) -> Result<Vec<Arc<dyn Kernel>>> {
+pub(crate) fn steps(ring: &PolyType, distribution: Distribution, key: Port) -> Result<Vec<Arc<dyn Kernel>>> {
     let refuse = |why: &str| Err(Error::unsupported(format!("sampling ({distribution})"), ring, why));
     let small = |thresholds| -> Result<Vec<Arc<dyn Kernel>>> {
         Ok(vec![Arc::new(Small::new(ring, distribution, thresholds, key))])

@@ -1,18 +1,17 @@
 //! Automorphisms x → x^k: where residues go.
 
-use crate::job::Order;
 use crate::kernels::permute::place;
-use crate::plan::Content;
+use crate::poly::{Order, PolyType};
+use crate::ring::Quotient;
 use crate::ring::split::Split;
-use crate::ring::{Quotient, Ring};
 
 use super::graph::Refused;
 
 /// For each place of a row, that of the residue which comes there, and whether its sign changes.
 ///
 /// x^i goes to x^(ik), where x^n is 1 or −1. The evaluation at a root goes to what was that at the root's k-th power.
-pub(super) fn places(content: &Content, k: u64) -> Result<Vec<u32>, Refused> {
-    let ring = content.ring();
+pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
+    let ring = &content.coefficients();
     ring.check_single("an automorphism").map_err(|error| error.to_string())?;
     let n = ring.degree() as u64;
     let order = match ring.quotient() {
@@ -30,15 +29,15 @@ pub(super) fn places(content: &Content, k: u64) -> Result<Vec<u32>, Refused> {
     // below 2^32 each
     let times = |i: u64| i * k % order;
     let mut places = vec![0; n as usize];
-    match content {
-        Content::Coefficients(_) => {
+    match content.domain() {
+        None => {
             for i in 0..n {
                 let to = times(i);
                 places[(to % n) as usize] = place(i as usize, to >= n);
             }
         }
-        Content::Evaluations { depth, order: of_values, .. } => {
-            let split = split(ring, *depth)?;
+        Some((depth, of_values)) => {
+            let split = split(ring, depth)?;
             // the exponent at a natural place: i, or 2i + 1
             let from = |i: u64| if order == n { times(i) } else { times(2 * i + 1) / 2 };
             let natural = match of_values {
@@ -56,7 +55,7 @@ pub(super) fn places(content: &Content, k: u64) -> Result<Vec<u32>, Refused> {
 }
 
 /// A split down to degree 1.
-fn split(ring: &Ring, depth: u32) -> Result<Split, Refused> {
+fn split(ring: &PolyType, depth: u32) -> Result<Split, Refused> {
     let split = Split::of(ring, Some(depth)).map_err(|error| error.to_string())?;
     match split.base() {
         1 => Ok(split),

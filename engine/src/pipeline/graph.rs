@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::draws::Draws;
 use crate::kernel::{Kernel, Port, Role, Sharing};
-use crate::plan::Content;
+use crate::poly::PolyType;
 use crate::table::Table;
 
 pub(super) use views::meet;
@@ -48,7 +48,7 @@ pub(super) struct Node {
     /// An input's name, else that of the kernel that writes it.
     name: String,
     pub(super) kind: Option<Kind>,
-    pub(super) content: Option<Content>,
+    pub(super) content: Option<PolyType>,
     pub(super) origin: Origin,
     /// The value in whose memory it lies, if not in its own, and its first byte there.
     within: Option<(Id, usize)>,
@@ -106,11 +106,11 @@ impl Node {
 }
 
 impl Graph {
-    pub(super) fn input(&mut self, name: &str, content: Option<Content>) -> Result<Id, Refused> {
+    pub(super) fn input(&mut self, name: &str, content: Option<PolyType>) -> Result<Id, Refused> {
         if self.inputs.iter().any(|(other, _)| other == name) {
             return Err(format!("a second input has the name {name}"));
         }
-        let kind = content.as_ref().map(|content| Kind::of(&Port::input(content.ring().bytes())));
+        let kind = content.as_ref().map(|content| Kind::of(&Port::input(content.bytes())));
         let id = self.node(name, Origin::Input, kind, content);
         self.inputs.push((name.into(), id));
         Ok(id)
@@ -147,12 +147,13 @@ impl Graph {
         Ok(())
     }
 
-    pub(super) fn holding(&mut self, id: Id, content: Content) -> Result<Id, Refused> {
+    pub(super) fn holding(&mut self, id: Id, content: PolyType) -> Result<Id, Refused> {
         let name = self.name(id);
         let node = &mut self.nodes[id];
-        let bytes = content.ring().bytes();
+        let bytes = content.bytes();
         match &node.kind {
             Some(kind) if kind.bytes != bytes => {
+                let content = content.described();
                 return Err(format!("{name} has {} bytes, and {content} have {bytes}", kind.bytes));
             }
             Some(_) => {}
@@ -162,7 +163,7 @@ impl Graph {
         Ok(id)
     }
 
-    pub(super) fn content(&self, id: Id) -> Option<&Content> {
+    pub(super) fn content(&self, id: Id) -> Option<&PolyType> {
         self.nodes[id].content.as_ref()
     }
 
@@ -436,7 +437,7 @@ impl Graph {
         self.steps = steps.into_iter().map(|(_, step)| step).collect();
     }
 
-    fn node(&mut self, name: &str, origin: Origin, kind: Option<Kind>, content: Option<Content>) -> Id {
+    fn node(&mut self, name: &str, origin: Origin, kind: Option<Kind>, content: Option<PolyType>) -> Id {
         self.nodes.push(Node { name: name.into(), kind, content, origin, within: None });
         self.nodes.len() - 1
     }

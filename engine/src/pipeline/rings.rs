@@ -11,23 +11,22 @@ use crate::kernel::Combination;
 use crate::kernels::digits::digits;
 use crate::kernels::extend::Extend;
 use crate::modulus::Modulus;
-use crate::plan::Content;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 
 use super::Value;
 
 impl<'p> Value<'p> {
     /// The quotients by the product P of the last moduli of the basis, so many of them, rounded to the nearest integer, as
     /// elements of the remaining limbs: rescaling and modulus switching. Of coefficients, or of evaluations, which stay what
-    /// they are. For bases of distinct moduli of up to 64 bits; of elements [side by side](Ring::side_by_side) each is divided,
+    /// they are. For bases of distinct moduli of up to 64 bits; of elements in a [vector](PolyType::vector) each is divided,
     /// by the last moduli of its own basis.
     ///
     /// ```
-    /// # use ringforge::{Engine, Ring};
+    /// # use ringforge::{Engine, PolyType};
     /// # let engine = Engine::cpu();
-    /// let ring: Ring = "97,193:x^2+1".parse()?;
+    /// let poly: PolyType = "97,193:x^2+1".parse()?;
     /// let p = engine.pipeline("two quotients by 193");
-    /// p.output("b", p.coefficients("a", &ring.side_by_side(2)?).divide_round(1));
+    /// p.output("b", p.coefficients("a", poly.vector(2)?).divide_round(1));
     /// let mut b = [0u16; 4];
     /// let program = engine.compile(p)?;
     /// // 386 + 1000x, and 97
@@ -39,10 +38,10 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn divide_round(self, moduli: usize) -> Self {
         let Some(content) = self.content(&[self]) else { return self.nothing() };
-        let (one, count) = content.ring().of_side_by_side().unwrap_or_else(|| (content.ring().clone(), 1));
+        let (one, count) = content.of_vector().unwrap_or_else(|| (content.clone(), 1));
         let basis = one.basis();
-        if moduli == 0 || moduli >= basis.len() || one.is_mapped() {
-            let why = format!("{content} cannot be divided by {moduli} of {} moduli", basis.len());
+        if moduli == 0 || moduli >= basis.len() || one.repeats_moduli() {
+            let why = format!("{} cannot be divided by {moduli} of {} moduli", content.described(), basis.len());
             return self.pipeline.fail(self.pipeline.refused(why));
         }
         let left = basis.len() - moduli;
@@ -61,8 +60,8 @@ impl<'p> Value<'p> {
             let of = |limbs: Range<usize>| self.limbs(i * basis.len() + limbs.start..i * basis.len() + limbs.end);
             let [quotient, rest] = [0..left, left..basis.len()].map(of);
             let Some(to) = quotient.content(&[quotient]) else { return self.nothing() };
-            let rest = if matches!(content, Content::Evaluations { .. }) { rest.inverse() } else { rest };
-            let remainder = rest.job(|rest| Job::new(rest.ring(), Op::ConvertCentred).to(to.ring()), &[rest]);
+            let rest = if content.order().is_some() { rest.inverse() } else { rest };
+            let remainder = rest.job(|rest| Job::new(rest, Op::ConvertCentred).to(&to), &[rest]);
             quotient.linear(&[quotient, remainder.transformed_as(&content)], |_| Ok(divided.clone()))
         };
         self.side_by_side(&(0..count).map(divide).collect::<Vec<_>>())
@@ -88,20 +87,20 @@ impl<'p> Value<'p> {
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn raise(self, limbs: usize, to: &Ring) -> Self {
+    pub fn raise(self, limbs: usize, to: impl Into<PolyType>) -> Self {
         let Some(content) = self.content(&[self]) else { return self.nothing() };
-        let ring = content.ring();
+        let (ring, to) = (&content.coefficients(), to.into().coefficients());
         let (own, all) = (ring.basis().len(), to.basis().len());
-        if limbs == 0 || to.is_mapped() || to.limbs(0..own).as_ref() != Ok(ring) {
-            let why = format!("{content} have no groups of {limbs} limbs that can be raised to {to}");
+        if limbs == 0 || to.repeats_moduli() || to.limbs(0..own).as_ref() != Ok(ring) {
+            let why = format!("{} have no groups of {limbs} limbs that can be raised to {to}", content.described());
             return self.pipeline.fail(self.pipeline.refused(why));
         }
-        let coefficients = if matches!(content, Content::Evaluations { .. }) { self.inverse() } else { self };
+        let coefficients = if content.order().is_some() { self.inverse() } else { self };
         let raised = |from: Range<usize>, limbs: Range<usize>| -> Result<Self> {
-            let job = Job::new(&ring.limbs(from.clone())?, Op::ConvertFast).to(&to.limbs(limbs)?);
+            let job = Job::new(ring.limbs(from.clone())?, Op::ConvertFast).to(to.limbs(limbs)?);
             Ok(self.pipeline.job(&job, &[coefficients.limbs(from)]).transformed_as(&content))
         };
-        let parts = || -> Result<(Content, Vec<Self>)> {
+        let parts = || -> Result<(PolyType, Vec<Self>)> {
             let mut parts = Vec::new();
             for first in (0..own).step_by(limbs) {
                 let group = first..own.min(first.saturating_add(limbs));
@@ -113,7 +112,7 @@ impl<'p> Value<'p> {
                     parts.push(raised(group.clone(), group.end..all)?);
                 }
             }
-            Ok((in_ring(&content, to.side_by_side(own.div_ceil(limbs))?), parts))
+            Ok((to.vector(own.div_ceil(limbs))?.in_domain_of(&content), parts))
         };
         match parts() {
             Ok((whole, parts)) => self.pipeline.join(whole, &parts),
@@ -142,15 +141,16 @@ impl<'p> Value<'p> {
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn digits(self, bits: u32, to: &Ring) -> Self {
+    pub fn digits(self, bits: u32, to: impl Into<PolyType>) -> Self {
+        let to = to.into().coefficients();
         let Some(from) = self.coefficients() else { return self.nothing() };
         if (to.quotient(), to.columns()) != (from.quotient(), from.columns()) {
             let why = format!("digits of coefficients in {from} are none in {to}");
             return self.pipeline.fail(self.pipeline.refused(why));
         }
-        let made = digits(&from, bits, to).and_then(|(kernel, count)| {
-            let all = to.side_by_side(from.basis().len().saturating_mul(count))?;
-            Ok((kernel, Content::Coefficients(all)))
+        let made = digits(&from, bits, &to).and_then(|(kernel, count)| {
+            let all = to.vector(from.basis().len().saturating_mul(count))?;
+            Ok((kernel, all))
         });
         match made {
             Ok((kernel, content)) => self.one(kernel, &[self], content),
@@ -175,32 +175,34 @@ impl<'p> Value<'p> {
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn extend(self, to: &Ring) -> Self {
+    pub fn extend(self, to: impl Into<PolyType>) -> Self {
+        let to = to.into().coefficients();
         let Some(from) = self.coefficients() else { return self.nothing() };
-        let stored = |ring: &Ring| (ring.form(), ring.accepts_any_word(), ring.columns());
-        if to.basis() != from.basis() || stored(to) != stored(&from) || to.degree() < from.degree() {
+        let stored = |ring: &PolyType| (ring.form(), ring.accepts_any_word(), ring.columns());
+        if to.basis() != from.basis() || stored(&to) != stored(&from) || to.degree() < from.degree() {
             let why = format!("{from} has other moduli than {to}, stores residues in another way, or is longer");
             return self.pipeline.fail(self.pipeline.refused(why));
         }
-        self.one(Arc::new(Extend::new(&from, to)), &[self], Content::Coefficients(to.clone()))
+        self.one(Arc::new(Extend::new(&from, &to)), &[self], to)
     }
 
     /// The ring, if these are coefficients.
     #[track_caller]
-    fn coefficients(self) -> Option<Ring> {
-        match self.content(&[self])? {
-            Content::Coefficients(ring) => Some(ring),
-            content => self.pipeline.keep(Err(format!("{content} are no coefficients"))),
+    fn coefficients(self) -> Option<PolyType> {
+        let content = self.content(&[self])?;
+        match content.order() {
+            None => Some(content),
+            Some(_) => self.pipeline.keep(Err(format!("{} are no coefficients", content.described()))),
         }
     }
 
     /// Coefficients, transformed if elements like these are evaluations.
     #[track_caller]
-    fn transformed_as(self, content: &Content) -> Self {
-        match *content {
-            Content::Coefficients(_) => self,
-            Content::Evaluations { depth, order, .. } => {
-                self.job(|content| Job::new(content.ring(), Op::Forward).order(order).depth(depth), &[self])
+    fn transformed_as(self, content: &PolyType) -> Self {
+        match content.domain() {
+            None => self,
+            Some((depth, order)) => {
+                self.job(|content| Job::new(content, Op::Forward).order(order).depth(depth), &[self])
             }
         }
     }
@@ -209,18 +211,10 @@ impl<'p> Value<'p> {
     #[track_caller]
     fn side_by_side(self, elements: &[Self]) -> Self {
         let Some(content) = self.content(elements) else { return self.nothing() };
-        match (content.ring().side_by_side(elements.len()), elements) {
+        match (content.vector(elements.len()), elements) {
             (_, [one]) => *one,
-            (Ok(all), _) => self.pipeline.join(in_ring(&content, all), elements),
+            (Ok(all), _) => self.pipeline.join(all, elements),
             (Err(error), _) => self.pipeline.fail(error),
         }
-    }
-}
-
-/// Elements like these of another ring.
-fn in_ring(content: &Content, ring: Ring) -> Content {
-    match *content {
-        Content::Coefficients(_) => Content::Coefficients(ring),
-        Content::Evaluations { depth, order, .. } => Content::Evaluations { ring, depth, order },
     }
 }

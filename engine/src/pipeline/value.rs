@@ -6,15 +6,15 @@ use std::sync::Arc;
 use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
-use crate::job::{Job, Op, Order};
+use crate::job::{Job, Op};
 use crate::kernel::{Combination, Kernel};
 use crate::kernels::inner_product::InnerProduct;
 use crate::kernels::linear::linear;
 use crate::kernels::permute::permute;
 use crate::modulus::{Modulus, low_u64};
-use crate::plan::Content;
+use crate::poly::{Order, PolyType};
+use crate::ring::Quotient;
 use crate::ring::split::Split;
-use crate::ring::{Quotient, Ring};
 
 use super::graph::{Id, Refused};
 use super::{Value, automorphism};
@@ -24,9 +24,9 @@ impl<'p> Value<'p> {
     /// elements of one ring are to be taken for another's.
     #[must_use]
     #[track_caller]
-    pub fn holding(self, content: Content) -> Self {
+    pub fn holding(self, poly: impl Into<PolyType>) -> Self {
         let Some(id) = self.id else { return self };
-        let id = self.pipeline.graph.borrow_mut().holding(id, content);
+        let id = self.pipeline.graph.borrow_mut().holding(id, poly.into());
         self.pipeline.value(id)
     }
 
@@ -52,17 +52,17 @@ impl<'p> Value<'p> {
         self
     }
 
-    /// Some limbs of ring elements, which are elements of the [ring of these limbs](Ring::limbs): a view, not a copy, but for
+    /// Some limbs of ring elements, which are elements of the [type of these limbs](PolyType::limbs): a view, not a copy, but for
     /// steps whose kernels take no [views](crate::kernels::Kernel::on_views).
     ///
     /// ```
-    /// # use ringforge::{Content, Engine, Ring};
+    /// # use ringforge::{Engine, Ring};
     /// # let engine = Engine::cpu();
     /// let ring: Ring = "97,193:x^4+1".parse()?;
     /// let p = engine.pipeline("the second limb alone");
     /// let a = p.coefficients("a", &ring);
     /// let square = a.limbs(1..2) * a.limbs(1..2);
-    /// p.output("b", p.join(Content::Coefficients(ring), &[a.limbs(0..1), square]));
+    /// p.output("b", p.join(&ring, &[a.limbs(0..1), square]));
     /// let mut b = [0u16; 8];
     /// let program = engine.compile(p)?;
     /// program.on_host(1).input("a", &[1u16, 2, 3, 4, 0, 5, 0, 0]).output("b", &mut b).run()?;
@@ -75,7 +75,7 @@ impl<'p> Value<'p> {
         let Some(id) = self.id else { return self };
         let content = self.pipeline.graph.borrow().content(id).cloned();
         let Some(content) = content else { return self.without_elements(id) };
-        let limb = content.ring().bytes() / content.ring().basis().len();
+        let limb = content.bytes() / content.basis().len();
         match content.limbs(limbs.clone()) {
             Ok(content) => self.view(limbs.start * limb..limbs.end * limb, Some(content)),
             Err(error) => self.pipeline.fail(error),
@@ -90,7 +90,7 @@ impl<'p> Value<'p> {
     }
 
     #[track_caller]
-    fn view(self, bytes: Range<usize>, content: Option<Content>) -> Self {
+    fn view(self, bytes: Range<usize>, content: Option<PolyType>) -> Self {
         let Some(id) = self.id else { return self };
         let view = self.pipeline.graph.borrow_mut().view(id, bytes, content);
         self.pipeline.value(view)
@@ -107,7 +107,7 @@ impl<'p> Value<'p> {
     #[must_use]
     #[track_caller]
     pub fn forward_to(self, order: Order) -> Self {
-        self.job(|content| Job::new(content.ring(), Op::Forward).order(order), &[self])
+        self.job(|content| Job::new(content, Op::Forward).order(order), &[self])
     }
 
     /// The coefficients of evaluations.
@@ -175,7 +175,7 @@ impl<'p> Value<'p> {
     pub fn automorphism(self, k: u64) -> Self {
         let Some(content) = self.content(&[self]) else { return self.nothing() };
         match self.pipeline.keep(automorphism::places(&content, k)) {
-            Some(places) => self.one(permute(content.ring(), places), &[self], content),
+            Some(places) => self.one(permute(&content.coefficients(), places), &[self], content),
             None => self.nothing(),
         }
     }
@@ -186,12 +186,15 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn rotate(self, steps: i64) -> Self {
         let Some(content) = self.content(&[self]) else { return self.nothing() };
-        let n = content.ring().degree() as u64;
-        let has_slots = matches!(content.ring().quotient(), Quotient::Negacyclic { .. }) && n.is_power_of_two();
+        let n = content.degree() as u64;
+        let has_slots = matches!(content.quotient(), Quotient::Negacyclic { .. }) && n.is_power_of_two();
         let order = Modulus::new(2 * n).map_err(|error| error.to_string());
         let order = order.and_then(|order| match has_slots {
             true => Ok(order),
-            false => Err(format!("rotations are of slots modulo x^n + 1, n a power of two: {content} have none")),
+            false => Err(format!(
+                "rotations are of slots modulo x^n + 1, n a power of two: {} have none",
+                content.described()
+            )),
         });
         let Some(order) = self.pipeline.keep(order) else { return self.nothing() };
         // 5 has order n/2 modulo 2n
@@ -199,7 +202,7 @@ impl<'p> Value<'p> {
         self.automorphism(low_u64(&order.pow(&U256::from(5u32), &U256::from(steps))))
     }
 
-    /// Inner products with keys: these are evaluations of k elements of `ring` [side by side](Ring::side_by_side), the keys of
+    /// Inner products with keys: these are evaluations of k elements of `ring` in a [vector](PolyType::vector), the keys of
     /// k elements for each of so many sets, one set after another; what comes out are the sums of products for each set, side
     /// by side. The rings' leaves have degree 1. Keys may be what all items share, as in key switching.
     ///
@@ -207,22 +210,24 @@ impl<'p> Value<'p> {
     /// with more limbs, as long as those of `ring` are the first and the last of them (of Q·P, as many as are left of Q, and P).
     #[must_use]
     #[track_caller]
-    pub fn inner_product(self, ring: &Ring, keys: Self, sets: usize) -> Self {
+    pub fn inner_product(self, ring: impl Into<PolyType>, keys: Self, sets: usize) -> Self {
+        let ring = ring.into().coefficients();
         let (Some(a), Some(b)) = (self.content(&[self]), keys.content(&[keys])) else { return self.nothing() };
         let refused = |error: Error| error.to_string();
         let limbs = ring.basis().len();
-        let count = a.ring().basis().len() / limbs;
+        let count = a.basis().len() / limbs;
         let kernel = || {
-            let Content::Evaluations { depth, order, .. } = a else {
+            let Some((depth, _)) = a.domain() else {
                 return Err("inner products are of values".into());
             };
-            let whole = |count| Ok(Content::Evaluations { ring: ring.side_by_side(count)?, depth, order });
-            let keys = Content::Evaluations { ring: b.ring().clone(), depth, order };
-            if whole(count).map_err(refused)? != a || keys != b {
+            let whole = |count| Ok(ring.vector(count)?.in_domain_of(&a));
+            if whole(count).map_err(refused)? != a || b.domain() != a.domain() {
+                let (a, b) = (a.described(), b.described());
                 return Err(format!("{a} and {b} are no elements of {ring} side by side, and keys in their order"));
             }
-            let split = Split::of(ring, Some(depth)).map_err(refused)?;
-            let kernel = InnerProduct::new(&split, count, b.ring(), sets, self.pipeline.limits()).map_err(refused)?;
+            let split = Split::of(&ring, Some(depth)).map_err(refused)?;
+            let (keys, limits) = (b.coefficients(), self.pipeline.limits());
+            let kernel = InnerProduct::new(&split, count, &keys, sets, limits).map_err(refused)?;
             Ok((kernel, whole(sets).map_err(refused)?))
         };
         match self.pipeline.keep(kernel()) {
@@ -238,7 +243,7 @@ impl<'p> Value<'p> {
 
     /// What these values hold, if that is one kind of elements.
     #[track_caller]
-    pub(super) fn content(self, values: &[Self]) -> Option<Content> {
+    pub(super) fn content(self, values: &[Self]) -> Option<PolyType> {
         let ids = self.pipeline.ids(values)?;
         let graph = self.pipeline.graph.borrow();
         let content = graph.content(ids[0]).cloned();
@@ -249,25 +254,30 @@ impl<'p> Value<'p> {
             (None, _) => self.without_elements(ids[0]).id.and(None),
             (Some(content), None) => Some(content),
             (Some(content), Some((name, other, got))) => {
-                let got = got.map_or_else(|| "not known".into(), |got| got.to_string());
-                self.pipeline.keep(Err(format!("{name} are {content}, and {other} are {got}")))
+                let got = got.map_or_else(|| "not known".into(), |got| got.described());
+                self.pipeline.keep(Err(format!("{name} are {}, and {other} are {got}", content.described())))
             }
         }
     }
 
     /// The one output of a kernel's step, which holds this.
     #[track_caller]
-    pub(super) fn one(self, kernel: Arc<dyn Kernel>, inputs: &[Self], content: Content) -> Self {
+    pub(super) fn one(self, kernel: Arc<dyn Kernel>, inputs: &[Self], content: PolyType) -> Self {
         let outputs = self.pipeline.dynamic_step(kernel, inputs);
         outputs.first().map_or(self.nothing(), |output| output.holding(content))
     }
 
     /// A combination of elements of one kind.
     #[track_caller]
-    pub(super) fn linear(self, elements: &[Self], terms: impl FnOnce(&Ring) -> Result<Combination, Refused>) -> Self {
+    pub(super) fn linear(
+        self,
+        elements: &[Self],
+        terms: impl FnOnce(&PolyType) -> Result<Combination, Refused>,
+    ) -> Self {
         let Some(content) = self.content(elements) else { return self.nothing() };
-        let Some(terms) = self.pipeline.keep(terms(content.ring())) else { return self.nothing() };
-        match linear(content.ring(), terms) {
+        let of = content.coefficients();
+        let Some(terms) = self.pipeline.keep(terms(&of)) else { return self.nothing() };
+        match linear(&of, terms) {
             Ok(kernel) => self.one(kernel, elements, content),
             Err(error) => self.pipeline.fail(error),
         }
@@ -275,7 +285,7 @@ impl<'p> Value<'p> {
 
     /// A job of what the value holds.
     #[track_caller]
-    pub(super) fn job(self, job: impl FnOnce(&Content) -> Job, inputs: &[Self]) -> Self {
+    pub(super) fn job(self, job: impl FnOnce(&PolyType) -> Job, inputs: &[Self]) -> Self {
         let Some(id) = self.id else { return self };
         let content = self.pipeline.graph.borrow().content(id).cloned();
         match content {
@@ -299,10 +309,7 @@ impl Mul for Value<'_> {
 
     #[track_caller]
     fn mul(self, other: Self) -> Self {
-        let op = |content: &Content| match content {
-            Content::Coefficients(_) => Op::Mul,
-            Content::Evaluations { .. } => Op::PointMul,
-        };
+        let op = |content: &PolyType| if content.order().is_none() { Op::Mul } else { Op::PointMul };
         self.job(|content| of_elements(content, op(content)), &[self, other])
     }
 }
@@ -337,9 +344,9 @@ impl Neg for Value<'_> {
 }
 
 /// An operation on elements like these.
-fn of_elements(content: &Content, op: Op) -> Job {
-    match content {
-        Content::Coefficients(ring) => Job::new(ring, op),
-        Content::Evaluations { ring, depth, order } => Job::new(ring, op).order(*order).depth(*depth),
+fn of_elements(content: &PolyType, op: Op) -> Job {
+    match content.domain() {
+        None => Job::new(content, op),
+        Some((depth, order)) => Job::new(content, op).order(order).depth(depth),
     }
 }

@@ -7,9 +7,9 @@ use crate::job::{Bounds, Job, Op};
 use crate::kernels::lift::LiftRow;
 use crate::modulus::Modulus;
 use crate::pipeline::{Pipeline, Value};
-use crate::plan::{Content, Plan};
+use crate::plan::Plan;
 use crate::planner::{Planner, rns};
-use crate::residues::Form;
+use crate::poly::{Form, PolyType};
 use crate::ring::split::{MAX_BASE, Split};
 use crate::ring::{Quotient, Ring};
 
@@ -25,7 +25,7 @@ const LEAST_BITS: u32 = 17;
 /// [`Error::Unsupported`] where unfolded products are longer than rings can be, and what the planner says of the auxiliary
 /// product: it splits, so it never comes back here.
 pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
-    let ring = &job.ring;
+    let ring = &job.poly;
     let auxiliary = auxiliary_ring(ring, job.bounds)?;
     let split = Split::of(&auxiliary, None)?;
     let inner = Job::new(&auxiliary, Op::Mul).batch_hint(job.batch_hint);
@@ -48,14 +48,14 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
         product = values.pop();
     }
     if let Some(product) = product {
-        p.output("product", product.holding(Content::Coefficients(ring.clone())));
+        p.output("product", product.holding(ring.coefficients()));
     }
     p.build()
 }
 
 /// The cheapest ring through which products of elements within these bounds are exact: one with the same quotient if
 /// that splits, else a cyclic one of at least 2n − 1 coefficients.
-fn auxiliary_ring(ring: &Ring, bounds: Bounds) -> Result<Ring> {
+fn auxiliary_ring(ring: &PolyType, bounds: Bounds) -> Result<PolyType> {
     let half = ring.basis().iter().map(Modulus::value).max().unwrap_or(U256::ZERO).shr_vartime(1);
     let operand = |bound: Option<u64>| match bound {
         // the Montgomery form is lifted as it is stored, and knows no bounds
@@ -72,7 +72,7 @@ fn auxiliary_ring(ring: &Ring, bounds: Bounds) -> Result<Ring> {
         for shape in &shapes {
             let bound = term.wrapping_mul(&U768::from(shape.terms as u64));
             if let Some(primes) = small_primes(shape.order, bits, &bound) {
-                return Ring::new(&primes, shape.quotient.clone());
+                return Ring::new(&primes, shape.quotient.clone()).map(PolyType::from);
             }
         }
     }
@@ -98,7 +98,7 @@ struct Shape {
 }
 
 /// Quotients for products in this ring, cheapest first.
-fn shapes(ring: &Ring) -> Vec<Shape> {
+fn shapes(ring: &PolyType) -> Vec<Shape> {
     let n = ring.degree();
     let is = |quotient: &Quotient| ring.basis().iter().all(|q| quotient.tail(q) == ring.quotient().tail(q));
     let mut shapes = Vec::new();

@@ -10,10 +10,10 @@ use crate::kernels::crt::{MAX_PRIMES, product};
 use crate::kernels::decompose::Decompose;
 use crate::modulus::Modulus;
 use crate::pipeline::{Pipeline, Value};
-use crate::plan::{Content, Plan};
+use crate::plan::Plan;
 use crate::planner::Planner;
+use crate::poly::PolyType;
 use crate::primes;
-use crate::ring::Ring;
 
 /// The plan between RNS rows and integers, or between the rows of two bases.
 ///
@@ -21,9 +21,9 @@ use crate::ring::Ring;
 /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits, and for a
 /// conversion without a target; [`Error::Mismatch`] for a target with another quotient.
 pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
-    let ring = &job.ring;
+    let ring = &job.poly;
     let p = Pipeline::new(job.to_string(), planner);
-    let rows = |ring: &Ring| Content::Coefficients(ring.clone());
+    let rows = |ring: &PolyType| ring.coefficients();
     match job.op {
         Op::Compose => {
             let [integers] = p.step(Compose::new(ring)?, &[p.coefficients("from", ring)]);
@@ -41,13 +41,13 @@ pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
                 return Err(Error::Mismatch { what: "the quotient of the target ring".into(), expected, got });
             }
             let from = p.coefficients("from", ring);
-            let convert = |from: Value<'_>, ring: &Ring, target: &Ring| {
+            let convert = |from: Value<'_>, ring: &PolyType, target: &PolyType| {
                 let [converted] = p.step(Convert::new(op, ring, target)?, &[from]);
                 Ok(converted.holding(rows(target)))
             };
             p.output(
                 "to",
-                match (ring.of_side_by_side(), target.of_side_by_side()) {
+                match (ring.of_vector(), target.of_vector()) {
                     // one after another
                     (Some((one, count)), Some((to, same))) if count == same => {
                         let limbs = one.basis().len();

@@ -5,18 +5,16 @@ use core::str::FromStr;
 use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
-use crate::modulus::{Modulus, Width, low_u64};
+use crate::modulus::{Modulus, low_u64};
+use crate::poly::PolyType;
 use crate::ring::{Quotient, Ring};
 
 /// A ring from text such as `3457:x^768-x^384+1`.
 ///
-/// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; `#` and numbers behind them are the map of
-/// [`Ring::rows`]; the polynomial is monic in `x`, its terms in any order; `@` and numbers at the end, separated by commas,
-/// name the roots of [`Ring::with_roots`], a second `@` and numbers the steps of [`Ring::with_steps`]. A constant in brackets
-/// makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named. A second colon and a number of `bits`, `plain`
-/// or `montgomery`, `any word`, a number of `columns`, or more of them in this order with commas between them, say how residues
-/// are stored: [`Ring::with_width`], [`Ring::with_form`], [`Ring::accepting_any_word`], [`Ring::in_columns`]. Spaces have no
-/// meaning.
+/// Moduli are decimal or, with `0x`, hexadecimal, and separated by commas; the polynomial is monic in `x`, its terms in any order;
+/// `@` and numbers at the end, separated by commas, name the roots of [`Ring::with_roots`], a second `@` and numbers the steps of
+/// [`Ring::with_steps`]. A constant in brackets makes `x^n - (1)` a [`Quotient::Binomial`], whose root and step may be named.
+/// Spaces have no meaning.
 ///
 /// `{:#}` prints any ring in this form.
 ///
@@ -26,90 +24,48 @@ use crate::ring::{Quotient, Ring};
 /// assert_eq!(ring.to_string(), "Z_3329[x]/(x^256 + 1) with root 17");
 /// let ring: Ring = "0x3ffc0001,0x3fde0001:x^1024+1".parse()?;
 /// assert_eq!(ring.basis().len(), 2);
-/// let ring: Ring = "2013265921:x^8-1:montgomery, any word".parse()?;
-/// assert_eq!(ring.to_string(), "Z_2013265921[x]/(x^8 - 1) in Montgomery form, any word");
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Ring`] for text of another form; else as [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`],
-/// [`Ring::with_steps`] and [`Ring::with_form`].
+/// [`Error::Ring`] for text of another form, also where it says how elements are stored, as a [`PolyType`]'s may; else as
+/// [`Modulus::new`], [`Ring::new`], [`Ring::with_roots`] and [`Ring::with_steps`].
 impl FromStr for Ring {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        let Some((moduli, rest)) = text.split_once(':') else {
-            return refuse(format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1"));
-        };
-        let (rest, stored) = rest.split_once(':').map_or((rest, None), |(rest, stored)| (rest, Some(stored)));
+        let poly: PolyType = text.parse()?;
+        if PolyType::from(poly.ring()) != poly {
+            return refuse(format!(
+                "{text:?} says how elements are stored, which is no part of a ring: `PolyType` has it"
+            ));
+        }
+        Ok(poly.ring().clone())
+    }
+}
+
+impl Ring {
+    /// The ring of such text without spaces, split at the colon.
+    pub(crate) fn of_text(moduli: &str, rest: &str) -> Result<Self> {
         let numbers = |part: &str| part.split(',').map(number).collect::<Result<Vec<_>>>();
         let (polynomial, roots, steps) = match rest.split('@').collect::<Vec<_>>()[..] {
             [polynomial] => (polynomial, None, None),
             [polynomial, roots] => (polynomial, Some(numbers(roots)?), None),
             [polynomial, "", steps] => (polynomial, None, Some(numbers(steps)?)),
             [polynomial, roots, steps] => (polynomial, Some(numbers(roots)?), Some(numbers(steps)?)),
-            _ => return refuse(format!("{text:?} has more than roots and steps")),
+            _ => return refuse(format!("{rest:?} has more than roots and steps")),
         };
-        let (moduli, map) = moduli.split_once('#').map_or((moduli, None), |(moduli, map)| (moduli, Some(map)));
         let moduli = numbers(moduli)?.into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
-        let quotient = quotient(polynomial, &moduli)?;
-        let mut ring = match map {
-            Some(map) => Self::rows(&moduli, &map.split(',').map(index).collect::<Result<Vec<_>>>()?, quotient)?,
-            None => Self::new(&moduli, quotient)?,
-        };
+        let mut ring = Self::new(&moduli, quotient(polynomial, &moduli)?)?;
         if let Some(roots) = roots {
             ring = ring.with_roots(&roots)?;
         }
         if let Some(steps) = steps {
             ring = ring.with_steps(&steps)?;
         }
-        match stored {
-            Some(stored) => ring.stored_as(stored),
-            None => Ok(ring),
-        }
+        Ok(ring)
     }
 }
-
-impl Ring {
-    /// The same ring with residues as this text says.
-    fn stored_as(self, text: &str) -> Result<Self> {
-        let mut parts = text.split(',').peekable();
-        let width = parts.next_if(|part| part.ends_with(BITS));
-        let form = parts.next_if(|part| *part != ANY_WORD && !part.ends_with(COLUMNS));
-        let any_word = parts.next_if_eq(&ANY_WORD);
-        let columns = parts.next_if(|part| part.ends_with(COLUMNS));
-        if let Some(part) = parts.next() {
-            return refuse(format!("{part:?} comes too late, or has no meaning"));
-        }
-        let mut ring = match width.and_then(|bits| bits.strip_suffix(BITS)) {
-            None => self,
-            Some("16") => self.with_width(Width::W16)?,
-            Some("32") => self.with_width(Width::W32)?,
-            Some("64") => self.with_width(Width::W64)?,
-            Some("256") => self.with_width(Width::W256)?,
-            Some(bits) => return refuse(format!("residues are stored in 16, 32, 64 or 256 bits, not in {bits}")),
-        };
-        if let Some(form) = form {
-            ring = ring.with_form(form.parse()?)?;
-        }
-        if any_word.is_some() {
-            ring = ring.accepting_any_word();
-        }
-        match columns.and_then(|columns| columns.strip_suffix(COLUMNS)).map(str::parse) {
-            Some(Ok(columns)) => ring.in_columns(columns),
-            Some(Err(_)) => refuse(format!("{text:?} has no number of columns")),
-            None => Ok(ring),
-        }
-    }
-}
-
-/// `any word` without spaces.
-const ANY_WORD: &str = "anyword";
-/// What follows the number of bits.
-const BITS: &str = "bits";
-/// What follows the number of columns.
-const COLUMNS: &str = "columns";
 
 /// One term of a polynomial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,10 +148,6 @@ fn term(text: &str, negative: bool) -> Result<Term> {
     Ok(Term { power, negative, size, bracketed: false })
 }
 
-fn index(text: &str) -> Result<usize> {
-    text.parse().or_else(|_| refuse(format!("{text:?} is no number of a modulus")))
-}
-
 fn number(text: &str) -> Result<U256> {
     let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
     let number = U256::from_str_radix_vartime(digits, radix).ok();
@@ -234,24 +186,30 @@ mod tests {
         assert_eq!(parse("97:x^4").quotient(), &Quotient::Sparse { n: 4, terms: vec![] });
     }
 
+    fn stored(text: &str) -> PolyType {
+        text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
     #[test]
     fn what_is_printed_is_understood() {
-        let stored = "2013265921:x^8-1:montgomery|2013265921:x^8-1:any word|2013265921:x^8-1@0x78000000:montgomery,any word\
+        let texts = "2013265921:x^8-1:montgomery|2013265921:x^8-1:any word|2013265921:x^8-1@0x78000000:montgomery,any word\
             |3329,17:x^16+1:any word|18446744073709551629:x^2+1:plain|18446744073709551629:x^2+1:plain,any word\
             |18446744073709551629:x^2+1:any word|97,193#0,1,0:x^16+1@19,8:any word|12289,998244353#0,1,0:x^16+1:montgomery\
             |17:x^8-1:3 columns|17:x^8-1:64 bits|17:x^8-1:256 bits|17:x^8-1:32 bits,montgomery|17:x^8-1:256bits,plain,2columns|17:x^4-13@3@13:2columns|2013265921:x^8-1:montgomery,any word,31 columns|3329:x^4+1:any word,7 columns";
-        for text in stored.split('|') {
-            let ring = parse(text);
-            assert_eq!(parse(&format!("{ring:#}")), ring);
-            assert_ne!(parse(text.rsplit_once(':').unwrap().0), ring);
-            assert_ne!(ring.to_string(), parse(text.rsplit_once(':').unwrap().0).to_string());
+        for text in texts.split('|') {
+            let poly = stored(text);
+            assert_eq!(stored(&format!("{poly:#}")), poly);
+            let plain = stored(text.rsplit_once(':').unwrap().0);
+            assert_ne!(plain, poly);
+            assert_ne!(poly.to_string(), plain.to_string());
+            assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { why }) if why.contains("PolyType")), "{text}");
         }
         let same = [
             ("3329:x^256+1:plain", "3329:x^256+1"),
             ("18446744073709551629:x+1:montgomery", "18446744073709551629:x+1"),
         ];
         for (one, other) in same {
-            assert_eq!(parse(one), parse(other));
+            assert_eq!(stored(one), stored(other));
         }
         let texts = "17:x^8-1|3329:x^256+1|3457:x^768-x^384+1|4591:x^761-x-1|97:x^9-3x^4+2x+5|97:x^8-5";
         for text in texts.split('|') {
@@ -269,7 +227,8 @@ mod tests {
             |3329:x^2+1:any word,any word|17:x^2+1:columns|17:x^2+1:0 columns|17:x^2+1:-1 columns|17:x^2+1:2 columns,any word\
             |17:x^2+1:2 columns,2 columns|65537:x^2+1:16 bits|17:x^2+1:8 bits|17:x^2+1:bits|17:x^2+1:plain,64 bits|17:x^2+1:x columns|17:x^2+1:,2 columns|65536:x^2+1:montgomery|65538,65537:x^2+1:montgomery";
         for text in nonsense.split('|') {
-            assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());
+            let refused = text.parse::<PolyType>();
+            assert!(matches!(refused, Err(Error::Ring { .. })), "{text}: {refused:?}");
         }
         assert!(matches!("1:x+1".parse::<Ring>(), Err(Error::Modulus { .. })));
         assert!(matches!("17:x^536870912+1".parse::<Ring>(), Err(Error::TooLarge { .. })));

@@ -9,8 +9,9 @@ use ringforge_cpu::Shape;
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
 use crate::modulus::{Modulus, Width};
+use crate::poly::PolyType;
+use crate::ring::Quotient;
 use crate::ring::roots::{self, Constant};
-use crate::ring::{Quotient, Ring};
 
 #[doc(inline)]
 pub use ringforge_cpu::{Layer, MAX_BASE};
@@ -38,7 +39,7 @@ pub struct Roots {
 /// A ring in w columns splits as that of a column does, with x^w for x: a leaf has one of each column, side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Split {
-    pub(crate) ring: Ring,
+    pub(crate) ring: PolyType,
     pub(crate) n: usize,
     pub(crate) base: usize,
     pub(crate) layers: Vec<Layer>,
@@ -51,12 +52,14 @@ impl Split {
     /// # Errors
     /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] where the ring has no transform that ends at a
     /// degree of at most [`MAX_BASE`], or not so many layers; [`Error::Ring`] for a named root or step that does not split f.
-    pub fn of(ring: &Ring, depth: Option<u32>) -> Result<Self> {
+    pub fn of(ring: impl Into<PolyType>, depth: Option<u32>) -> Result<Self> {
+        let ring = &ring.into().coefficients();
         let top = Top::of(ring)?;
         let n = ring.degree();
         let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));
         let mut roots = Vec::with_capacity(ring.moduli().len());
-        let named = |i: usize| Named { root: ring.roots().get(i).copied(), step: ring.steps().get(i).copied() };
+        let named =
+            |i: usize| Named { root: ring.ring().roots().get(i).copied(), step: ring.ring().steps().get(i).copied() };
         for (i, q) in ring.moduli().iter().enumerate() {
             if !q.is_prime() {
                 return Err(Error::NotPrime { q: q.value() });
@@ -166,7 +169,7 @@ impl Split {
 
     /// The ring.
     #[must_use]
-    pub fn ring(&self) -> &Ring {
+    pub fn poly(&self) -> &PolyType {
         &self.ring
     }
 
@@ -182,7 +185,7 @@ impl Split {
         &self.layers
     }
 
-    /// The roots for each of the ring's [moduli](Ring::moduli).
+    /// The roots for each of the ring's [moduli](PolyType::moduli).
     #[must_use]
     pub fn roots(&self) -> &[Roots] {
         &self.roots
@@ -243,7 +246,7 @@ impl Split {
         exponent
     }
 
-    /// The constant β of a leaf x^d − β modulo this one of the ring's [moduli](Ring::moduli); none where there is no such
+    /// The constant β of a leaf x^d − β modulo this one of the ring's [moduli](PolyType::moduli); none where there is no such
     /// leaf or modulus.
     #[must_use]
     pub fn leaf_constant(&self, modulus: usize, leaf: usize) -> Option<U256> {
@@ -311,7 +314,7 @@ struct Top {
 }
 
 impl Top {
-    fn of(ring: &Ring) -> Result<Self> {
+    fn of(ring: &PolyType) -> Result<Self> {
         let top = |sixth, length, order_factor, constant| Ok(Self { sixth, length, order_factor, constant });
         match ring.quotient() {
             Quotient::Cyclic { n } => top(false, *n, 1, None),
@@ -326,7 +329,7 @@ impl Top {
     }
 
     /// How many layers of radix 2 and 3 this modulus (and what is named) allows, at most `twos` and `threes`.
-    fn allowed(&self, ring: &Ring, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
+    fn allowed(&self, ring: &PolyType, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
         let constant = self.constant.as_ref().and_then(|c| Constant::new(q, q.reduce(c)));
         let has_roots = |t: u64| match (&self.constant, named.root) {
             (None, root) => roots::leads_to_order(q, root, self.order_factor * t),
@@ -364,7 +367,7 @@ impl Top {
     }
 
     /// Why there are no roots for trees of t leaves.
-    fn refusal(&self, ring: &Ring, q: &Modulus, named: Named, t: u64) -> Error {
+    fn refusal(&self, ring: &PolyType, q: &Modulus, named: Named, t: u64) -> Error {
         let why = match (named.root, named.step) {
             (None, None) if self.constant.is_none() => {
                 return Error::NoRoot { q: q.value(), order: self.order_factor * t };

@@ -11,7 +11,7 @@ use crate::columns::Columns;
 use crate::kernel::Launch;
 use crate::limits::Limits;
 use crate::modulus::Width;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::ring::split::{Layer, Split};
 use crate::rows::Rows;
 use crate::tuning::Exchange;
@@ -523,7 +523,7 @@ fn span(split: &Split, passes: &[usize], pass: usize) -> usize {
 }
 
 /// Two bytes where residues of a forward transform stay below 2^16 through these layers without reduction, else a word.
-fn cell_bytes(arithmetic: Arithmetic, ring: &Ring, layers: &[Layer]) -> usize {
+fn cell_bytes(arithmetic: Arithmetic, ring: &PolyType, layers: &[Layer]) -> usize {
     let growth: u64 = layers.iter().map(|layer| if *layer == Layer::Two { 2 } else { 4 }).sum();
     let small = ring.basis().iter().all(|q| q.value_u64().is_some_and(|q| q < (1 << 16) / (growth + 2)));
     if ring.width() == Width::W16 && small { 2 } else { arithmetic.word_bytes() }

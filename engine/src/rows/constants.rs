@@ -28,7 +28,7 @@ impl Rows {
             bytes
         };
         let moduli: Vec<_> = (0..self.split.roots.len()).map(of_modulus).collect();
-        Table::Bytes(self.ring.row_moduli().iter().flat_map(|&modulus| &moduli[modulus]).copied().collect())
+        Table::Bytes(self.ring.limb_moduli().iter().flat_map(|&modulus| &moduli[modulus]).copied().collect())
     }
 
     /// The entries of a row of the basis, from the constants of all.

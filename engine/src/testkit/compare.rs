@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::kernel::{ResidueRange, Role};
 use crate::limits::Limits;
 use crate::plan::{Home, Plan, Slot};
+use crate::poly::PolyType;
 use crate::program::{Program, arg_bytes};
-use crate::ring::Ring;
 
 use super::emulator;
 use super::scheme::{Named, NamedPlan};
@@ -139,7 +139,7 @@ pub fn difference(plan: &Plan, expected: &Named, found: &Named) -> Option<String
             return Some(format!("{name} has {} bytes instead of {}", found.len(), expected.len()));
         }
         let byte = match (range_of(plan, name), &arg.after) {
-            (ResidueRange::Below(k), Some(content)) => modular_difference(content.ring(), k, expected, found)?,
+            (ResidueRange::Below(k), Some(content)) => modular_difference(content, k, expected, found)?,
             _ => expected.iter().zip(found).position(|(a, b)| a != b)?,
         };
         let (item, at) = (byte / arg.bytes.max(1), byte % arg.bytes.max(1));
@@ -158,7 +158,7 @@ fn range_of(plan: &Plan, name: &str) -> ResidueRange {
 }
 
 /// The first byte of the first residue that is not below k·q or differs modulo q.
-fn modular_difference(ring: &Ring, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
+fn modular_difference(ring: &PolyType, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
     let size = ring.width().bytes();
     let rows = ring.basis();
     let value = |bytes: &[u8]| {

@@ -5,15 +5,15 @@
 
 use crypto_bigint::U256;
 
-use crate::job::Order;
 use crate::modulus::{Modulus, Width};
-use crate::residues::Form;
+use crate::poly::{Form, Order, PolyType};
+use crate::ring::Quotient;
 use crate::ring::split::Split;
-use crate::ring::{Quotient, Ring};
 
 /// The plain values of stored elements; of words that are not reduced, where the ring accepts any, those of their residues.
 #[must_use]
-pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
+pub fn to_plain(ring: impl Into<PolyType>, bytes: &[u8]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
     let inverse = |q| radix(ring, q).and_then(|radix| q.inverse(&radix));
     let inverses: Vec<Option<U256>> = ring.basis().iter().map(inverse).collect();
     let residues = bytes.chunks_exact(ring.width().bytes()).enumerate().map(|(i, bytes)| {
@@ -28,7 +28,8 @@ pub fn to_plain(ring: &Ring, bytes: &[u8]) -> Vec<U256> {
 
 /// The stored bytes of elements given by plain values below their moduli.
 #[must_use]
-pub fn to_stored(ring: &Ring, values: &[U256]) -> Vec<u8> {
+pub fn to_stored(ring: impl Into<PolyType>, values: &[U256]) -> Vec<u8> {
+    let ring = &ring.into().coefficients();
     let width = ring.width();
     let radices: Vec<Option<U256>> = ring.basis().iter().map(|q| radix(ring, q)).collect();
     let bytes = values.iter().enumerate().flat_map(|(i, value)| {
@@ -39,7 +40,7 @@ pub fn to_stored(ring: &Ring, values: &[U256]) -> Vec<u8> {
 }
 
 /// R mod q, where residues are stored in Montgomery form: an odd q.
-fn radix(ring: &Ring, q: &Modulus) -> Option<U256> {
+fn radix(ring: &PolyType, q: &Modulus) -> Option<U256> {
     if ring.form() == Form::Plain || !q.is_odd() {
         return None;
     }
@@ -55,7 +56,8 @@ fn radix(ring: &Ring, q: &Modulus) -> Option<U256> {
 
 /// Products of elements: schoolbook, then x^n replaced by its residue modulo f, from the top.
 #[must_use]
-pub fn mul(ring: &Ring, a: &[U256], b: &[U256]) -> Vec<U256> {
+pub fn mul(ring: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
     let n = ring.degree();
     let rows = a.chunks_exact(n).zip(b.chunks_exact(n)).enumerate();
     rows.flat_map(|(row, (a, b))| {
@@ -82,20 +84,23 @@ pub fn mul(ring: &Ring, a: &[U256], b: &[U256]) -> Vec<U256> {
 
 /// Sums of elements.
 #[must_use]
-pub fn add(ring: &Ring, a: &[U256], b: &[U256]) -> Vec<U256> {
+pub fn add(ring: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
     a.iter().zip(b).enumerate().map(|(i, (a, b))| modulus(ring, i).add(a, b)).collect()
 }
 
 /// Elements times a number for each row.
 #[must_use]
-pub fn scale(ring: &Ring, a: &[U256], numbers: &[U256]) -> Vec<U256> {
+pub fn scale(ring: impl Into<PolyType>, a: &[U256], numbers: &[U256]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
     let number = |i| modulus(ring, i).reduce(&numbers[row(ring, i)]);
     a.iter().enumerate().map(|(i, a)| modulus(ring, i).mul(a, &number(i))).collect()
 }
 
 /// The images of elements of a ring modulo x^n − 1 or x^n + 1 under x → x^k.
 #[must_use]
-pub fn automorphism(ring: &Ring, k: usize, a: &[U256]) -> Vec<U256> {
+pub fn automorphism(ring: impl Into<PolyType>, k: usize, a: &[U256]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
     let n = ring.degree();
     let mut images = vec![U256::ZERO; a.len()];
     for (i, x) in a.iter().enumerate() {
@@ -109,14 +114,17 @@ pub fn automorphism(ring: &Ring, k: usize, a: &[U256]) -> Vec<U256> {
 
 /// Elements with the other sign.
 #[must_use]
-pub fn negate(ring: &Ring, a: &[U256]) -> Vec<U256> {
+pub fn negate(ring: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
     let minus_one: Vec<U256> = ring.basis().iter().map(|q| q.reduce_i64(-1)).collect();
     scale(ring, a, &minus_one)
 }
 
 /// The digits of so many bits, so many of each limb, of elements modulo up to 64 bits, modulo all moduli of `to`.
 #[must_use]
-pub fn digits(ring: &Ring, bits: u32, count: usize, to: &Ring, a: &[U256]) -> Vec<U256> {
+pub fn digits(ring: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
+    let to = &to.into().coefficients();
     let n = ring.degree();
     let rows = a.chunks_exact(n).enumerate();
     rows.flat_map(|(row, a)| {
@@ -143,7 +151,8 @@ pub fn digits(ring: &Ring, bits: u32, count: usize, to: &Ring, a: &[U256]) -> Ve
 
 /// The values of elements: their residues modulo each leaf x^d − β, by putting β for x^d.
 #[must_use]
-pub fn forward(ring: &Ring, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {
+pub fn forward(ring: impl Into<PolyType>, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
     let (n, d) = (split.n, split.base);
     let places = match order {
         Order::Natural => split.natural_places(),
@@ -153,7 +162,7 @@ pub fn forward(ring: &Ring, split: &Split, order: Order, a: &[U256]) -> Vec<U256
     for (row, (a, values)) in a.chunks_exact(n).zip(values.chunks_exact_mut(n)).enumerate() {
         let q = modulus(ring, row * n);
         for (leaf, place) in places.iter().enumerate() {
-            let beta = split.leaf_constant(ring.row_moduli()[row % ring.basis().len()], leaf).unwrap_or_default();
+            let beta = split.leaf_constant(ring.limb_moduli()[row % ring.basis().len()], leaf).unwrap_or_default();
             let residue = &mut values[place * d..][..d];
             for coefficients in a.chunks_exact(d).rev() {
                 for (r, c) in residue.iter_mut().zip(coefficients) {
@@ -167,7 +176,8 @@ pub fn forward(ring: &Ring, split: &Split, order: Order, a: &[U256]) -> Vec<U256
 
 /// Products of values: leaf by leaf, modulo x^d − β.
 #[must_use]
-pub fn point_mul(ring: &Ring, split: &Split, order: Order, a: &[U256], b: &[U256]) -> Vec<U256> {
+pub fn point_mul(ring: impl Into<PolyType>, split: &Split, order: Order, a: &[U256], b: &[U256]) -> Vec<U256> {
+    let ring = &ring.into().coefficients();
     let (n, d) = (split.n, split.base);
     let places = match order {
         Order::Natural => split.natural_places(),
@@ -177,7 +187,7 @@ pub fn point_mul(ring: &Ring, split: &Split, order: Order, a: &[U256], b: &[U256
     for row in 0..a.len() / n {
         let q = modulus(ring, row * n);
         for (leaf, place) in places.iter().enumerate() {
-            let beta = split.leaf_constant(ring.row_moduli()[row % ring.basis().len()], leaf).unwrap_or_default();
+            let beta = split.leaf_constant(ring.limb_moduli()[row % ring.basis().len()], leaf).unwrap_or_default();
             let first = row * n + place * d;
             for i in 0..d {
                 for j in 0..d {
@@ -195,11 +205,11 @@ pub fn point_mul(ring: &Ring, split: &Split, order: Order, a: &[U256], b: &[U256
 }
 
 /// The modulus of the residue with this number.
-fn modulus(ring: &Ring, residue: usize) -> &Modulus {
+fn modulus(ring: &PolyType, residue: usize) -> &Modulus {
     &ring.basis()[row(ring, residue)]
 }
 
 /// The row of the basis that a residue of elements lies in.
-fn row(ring: &Ring, residue: usize) -> usize {
+fn row(ring: &PolyType, residue: usize) -> usize {
     residue / ring.degree() % ring.basis().len()
 }

@@ -7,8 +7,7 @@ use std::sync::OnceLock;
 use crypto_bigint::U256;
 
 use crate::modulus::Modulus;
-use crate::residues::Form;
-use crate::ring::Ring;
+use crate::poly::{Form, PolyType};
 
 /// The seed of this process's samples: `RINGFORGE_SEED`, else drawn now; printed, so that a failure can be repeated.
 ///
@@ -78,12 +77,13 @@ pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
 /// largest residues throughout, edges alone, a single coefficient, and zero; then it starts again. Where the ring accepts any
 /// word, words take the place of residues.
 #[must_use]
-pub fn residues(ring: &Ring, seed: u64, batch: usize) -> Vec<u8> {
+pub fn residues(ring: impl Into<PolyType>, seed: u64, batch: usize) -> Vec<u8> {
+    let ring = &ring.into().coefficients();
     residues_from(0, ring, seed, batch)
 }
 
 /// The same, beginning with another kind.
-pub(super) fn residues_from(first: usize, ring: &Ring, seed: u64, batch: usize) -> Vec<u8> {
+pub(super) fn residues_from(first: usize, ring: &PolyType, seed: u64, batch: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let size = ring.width().bytes();
     let mut bytes = Vec::with_capacity(batch * ring.bytes());
@@ -112,7 +112,7 @@ pub(super) fn residues_from(first: usize, ring: &Ring, seed: u64, batch: usize) 
 
 /// Stored residues at which reductions change course; q − 1 comes second. Where the ring accepts any word, multiples of q
 /// with their neighbours too, and the largest word in place of q − 1.
-fn edges(q: &Modulus, ring: &Ring) -> Vec<U256> {
+fn edges(q: &Modulus, ring: &PolyType) -> Vec<U256> {
     let near = |x: U256| [-1, 0, 1].map(|by| q.add(&q.reduce(&x), &q.reduce_i64(by)));
     let mut edges = vec![U256::ZERO, q.reduce_i64(-1), q.reduce_i64(-2)];
     edges.extend(near(U256::ONE));

@@ -176,7 +176,7 @@ impl NamedPlan {
             let items = if arg.sharing == Sharing::PerItem { batch } else { 1 };
             let bytes = samples.remove(&arg.name).unwrap_or_else(|| match &arg.before {
                 // one kind after another: batches of 1, 2 and 3 have all five
-                Some(content) => samples::residues_from(batch * (batch - 1) / 2, content.ring(), random.bits(), items),
+                Some(content) => samples::residues_from(batch * (batch - 1) / 2, content, random.bits(), items),
                 None => samples::bytes(random.bits(), items * arg.bytes),
             });
             (arg.name.clone(), bytes)

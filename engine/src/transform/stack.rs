@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::rows::Rows;
     use crate::transform::{Transform, Word};
-    use crate::{Limits, Ring};
+    use crate::{Limits, PolyType};
 
     /// Bytes below a frame that are looked at.
     const DEEP: usize = if MORE > 1 { 512 << 10 } else { 128 << 10 };
@@ -79,7 +79,7 @@ mod tests {
     fn deepest<W: Word>(rings: &[String]) -> [usize; 3] {
         let mut most = [0; 3];
         for ring in rings {
-            let ring: Ring = ring.parse().expect("a ring");
+            let ring: PolyType = ring.parse().expect("a ring");
             let rows = Rows::of(&ring, &Limits::cpu()).expect("rows");
             let layers = rows.split().depth();
             for rows in (layers.saturating_sub(3)..=layers).filter_map(|layers| rows.clone().depth(layers).ok()) {

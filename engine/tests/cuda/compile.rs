@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use ringforge::cuda::{Bundle, BundleFault, compile_check};
 use ringforge::kernels::{Args, Built, Header, Kernel, Launch, Port, Source};
-use ringforge::{Device, Error, Job, Limits, Op, Pipeline, Plan, Planner, Result, Ring};
+use ringforge::{Device, Error, Job, Limits, Op, Pipeline, Plan, Planner, PolyType, Result};
 
 use super::support::{Affine, WORDS, expected, gpu, has_compiler, one_step, run, words};
 
@@ -31,7 +31,7 @@ fn compiles_for_every_architecture() {
 /// Plans with tables, for GPUs with these limits.
 fn transforms(limits: &Limits) -> Vec<Plan> {
     let bls12_381 = "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001:x^4096-1";
-    let job = |ring: &str, op| Job::new(&ring.parse::<Ring>().unwrap(), op);
+    let job = |ring: &str, op| Job::new(ring.parse::<PolyType>().unwrap(), op);
     let jobs = [job(bls12_381, Op::Forward), job("3329:x^256+1", Op::Forward), job("3329:x^256+1", Op::Mul)];
     jobs.iter().map(|job| Planner::new(limits.clone()).plan(job).unwrap()).collect()
 }

@@ -1,6 +1,6 @@
 //! Results and copies: buffers and host arrays of any size and kind, large items by slabs.
 
-use ringforge::{Device, Job, Modulus, Op, Order, PinnedBuffer, Planner, Program, Ring};
+use ringforge::{Device, Job, Modulus, Op, Order, PinnedBuffer, Planner, PolyType, Program, Ring};
 
 use super::support::{Affine, WORDS, expected, gpu, one_step, run, run_host, two_steps, words};
 
@@ -91,9 +91,11 @@ fn large_items_are_copied_by_slabs() {
     let r = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").unwrap();
     let primes = Modulus::ntt_primes(1 << 17, 60, 20).unwrap();
     let (natural, any) = (Order::Natural, Order::Tree);
-    for (ring, batch) in
-        [(Ring::cyclic(1 << 18, r), 1), (Ring::rns(1 << 16, &primes), 2), (Ring::cyclic(1 << 18, r), 7)]
-    {
+    for (ring, batch) in [
+        (Ring::cyclic(1 << 18, r).map(PolyType::from), 1),
+        (Ring::rns(1 << 16, &primes).map(PolyType::from), 2),
+        (Ring::cyclic(1 << 18, r).map(PolyType::from), 7),
+    ] {
         let ring = ring.unwrap();
         let job = |op, order| Job::new(&ring, op).order(order);
         for job in [

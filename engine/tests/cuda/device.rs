@@ -1,7 +1,7 @@
 //! The device itself: what is missing or too much, memory and streams of other code, time and occupancy.
 
 use ringforge::cuda::{compile_check, is_compiler_present};
-use ringforge::{Device, Error, Job, Limits, Op, Planner, Ring};
+use ringforge::{Device, Error, Job, Limits, Op, Planner, PolyType};
 
 use super::support::{Affine, BYTES, WORDS, expected, gpu, one_step, run, words};
 
@@ -100,7 +100,7 @@ fn too_much_is_an_error() {
 #[test]
 fn programs_are_made_on_any_thread() {
     let Some(device) = gpu() else { return };
-    let ring: Ring = "12289:x^1024+1".parse().unwrap();
+    let ring: PolyType = "12289:x^1024+1".parse().unwrap();
     let plan = Planner::new(device.limits().clone()).plan(&Job::new(&ring, Op::Forward)).unwrap();
     let program = std::sync::Mutex::new(None);
     for _ in 0..2 {

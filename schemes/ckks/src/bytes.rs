@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use bytemuck::Pod;
-use ringforge::{Buffer, Content};
+use ringforge::{Buffer, PolyType};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::programs::{Operation, bytes_of};
 use crate::scheme::Ckks;
-use crate::steps::values;
 use crate::types::{Ciphertext, GaloisKeys, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, is_automorphism};
 
 const MAGIC: [u8; 4] = *b"RFCK";
@@ -100,7 +99,7 @@ impl Ckks {
             return Err(kind.malformed("their scale does not fit their level"));
         }
         let items = pieces(kind, body, batch, self.parameters().ciphertext_bytes(level))?.len();
-        let buffer = self.upload_residues(kind, &self.level(level)?.content(), body)?;
+        let buffer = self.upload_residues(kind, self.level(level)?.ciphertext_type(), body)?;
         Ok(Ciphertext(self.items(buffer, level, scale, items)))
     }
 
@@ -122,7 +121,7 @@ impl Ckks {
     pub fn public_key_from_bytes(&self, bytes: &[u8]) -> Result<PublicKey> {
         let kind = Kind::PublicKey;
         let body = self.read_key_header(kind, bytes)?;
-        let half = values(self.level(self.parameters().top_level())?.ring());
+        let half = self.level(self.parameters().top_level())?.plaintext_type().clone();
         let (seed, buffer) = self.expanded(kind, Operation::ExpandPublicKey, &half, body)?;
         Ok(PublicKey { parameters: self.shared_parameters().clone(), seed, buffer })
     }
@@ -301,10 +300,10 @@ impl Ckks {
     }
 
     /// A key from its seed and its first half.
-    fn expanded(&self, kind: Kind, how: Operation, half: &Content, body: &[u8]) -> Result<([u8; SEED], Buffer)> {
+    fn expanded(&self, kind: Kind, how: Operation, half: &PolyType, body: &[u8]) -> Result<([u8; SEED], Buffer)> {
         let wrong = || kind.malformed("they are more or fewer than a key's");
         let (seed, residues) = body.split_first_chunk::<SEED>().ok_or_else(wrong)?;
-        if residues.len() != half.ring().bytes() {
+        if residues.len() != half.bytes() {
             return Err(wrong());
         }
         let (b, stream) = (self.upload_residues(kind, half, residues)?, self.stream()?);
@@ -315,16 +314,16 @@ impl Ckks {
     }
 
     /// Residues, which must be below their moduli.
-    fn upload_residues(&self, kind: Kind, content: &Content, body: &[u8]) -> Result<Buffer> {
+    fn upload_residues(&self, kind: Kind, content: &PolyType, body: &[u8]) -> Result<Buffer> {
         match self.parameters().word() {
             4 => self.upload_as::<u32>(kind, content, body),
             _ => self.upload_as::<u64>(kind, content, body),
         }
     }
 
-    fn upload_as<T: Pod>(&self, kind: Kind, content: &Content, body: &[u8]) -> Result<Buffer> {
+    fn upload_as<T: Pod>(&self, kind: Kind, content: &PolyType, body: &[u8]) -> Result<Buffer> {
         let words: Vec<T> = body.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
-        self.stream()?.upload_values(content, &words).map_err(|error| match error {
+        self.stream()?.upload_elements(content, &words).map_err(|error| match error {
             ringforge::Error::NotReduced { .. } => kind.malformed("a residue is not below its modulus"),
             error => error.into(),
         })

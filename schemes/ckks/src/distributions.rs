@@ -8,7 +8,7 @@ use crate::params::{Errors, Parameters};
 use crate::programs::{Operation, bytes_of};
 use crate::randomness::Randomness;
 use crate::scheme::Ckks;
-use crate::steps::{Level, Switch, inverse, values};
+use crate::steps::{Level, Switch, inverse};
 use crate::types::SecretKey;
 
 /// σ² of a rounded Gaussian of σ = 3.19, and of the centred binomial of 21.
@@ -134,7 +134,7 @@ fn switching_keys_have_errors() -> Result<()> {
             let key = ckks.switching_key(&secret, switch, &mut random)?;
             for j in 0..digits {
                 let e = coefficients(&ckks, prime(&ckks, limbs - 1), &secret, &[("key", &key.buffer)], |p| {
-                    let keys = p.elements("key", values(&level.keys));
+                    let keys = p.elements("key", &level.keys);
                     let part = |j: usize| keys.limbs(j * limbs + last.start..j * limbs + last.end);
                     let s = level.secret(p).limbs(last.clone());
                     let s = if switch == Switch::Square { s } else { s.automorphism(inverse(k, 2 * degree)) };

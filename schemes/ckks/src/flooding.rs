@@ -84,8 +84,9 @@ impl Level {
     /// Noise of these layers, as coefficients.
     pub(crate) fn flood<'p>(&self, p: &'p Pipeline, multipliers: &[u128], draws: Value<'p>) -> Option<Value<'p>> {
         let layer = |&multiplier: &u128| {
-            let integers = p.sample(self.ring(), Distribution::Gaussian { sigma: LAYER }, draws).secret();
-            let factors: Vec<U256> = self.ring().basis().iter().map(|q| q.reduce(&U256::from(multiplier))).collect();
+            let integers = p.sample(self.plaintext_type(), Distribution::Gaussian { sigma: LAYER }, draws).secret();
+            let factors: Vec<U256> =
+                self.plaintext_type().basis().iter().map(|q| q.reduce(&U256::from(multiplier))).collect();
             integers.scale(&factors)
         };
         multipliers.iter().map(layer).reduce(|sum, layer| sum + layer)

@@ -114,12 +114,12 @@ impl Ckks {
             Operation::SwitchingKey(switch) => steps.make_switching_key(p, switch, errors)?,
             Operation::ExpandSwitchingKey => steps.expand_switching_key(p)?,
             Operation::Encode => {
-                p.output("plaintext", p.coefficients("coefficients", steps.ring()).secret().forward());
+                p.output("plaintext", p.coefficients("coefficients", steps.plaintext_type()).secret().forward());
             }
             Operation::Encrypt => steps.encrypt(p, self.parameters())?,
             Operation::Decrypt(ref noise) => steps.decrypt(p, noise),
             Operation::Add | Operation::Sub => {
-                let [a, b] = ["a", "b"].map(|name| p.elements(name, steps.content()));
+                let [a, b] = ["a", "b"].map(|name| p.elements(name, steps.ciphertext_type()));
                 p.output("to", if *operation == Operation::Sub { a - b } else { a + b });
             }
             Operation::AddPlain { shared } => {
@@ -147,10 +147,10 @@ impl Ckks {
                     false => below.output(p, "to", steps.multiply(a, b, key)),
                 }
             }
-            Operation::Negate => p.output("to", -p.elements("a", steps.content())),
+            Operation::Negate => p.output("to", -p.elements("a", steps.ciphertext_type())),
             Operation::Rescale => below.output(p, "to", steps.rescaled(steps.ciphertext(p, "a"))),
             Operation::Drop { .. } => {
-                let limbs = below.ring().basis().len();
+                let limbs = below.plaintext_type().basis().len();
                 below.output(p, "to", steps.ciphertext(p, "a").map(|part| part.limbs(0..limbs)));
             }
             Operation::Automorphisms(ref powers) => {

@@ -174,7 +174,7 @@ impl Ckks {
     }
 
     fn plaintext(&self, items: &[Zeroizing<Vec<i128>>], level: usize, scale: f64) -> Result<Plaintext> {
-        let ring = self.level(level)?.ring();
+        let ring = self.level(level)?.plaintext_type();
         self.parameters().check_scale(scale, level)?;
         let most = (self.parameters().bits_left(level) - 1.0).exp2();
         if items.iter().flat_map(|item| item.iter()).any(|&x| x.unsigned_abs() as f64 >= most) {
@@ -245,7 +245,7 @@ impl Ckks {
         let (layers, draws) = noise.unzip();
         let program = self.program(Operation::Decrypt(layers.unwrap_or_default()), level, batch)?;
         let stream = self.stream()?;
-        let mut message = stream.secret_buffer(batch * steps.ring().bytes())?;
+        let mut message = stream.secret_buffer(batch * steps.plaintext_type().bytes())?;
         let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);
         let call = match &draws {
             Some(draws) => call.input("draws", draws),
@@ -255,7 +255,7 @@ impl Ckks {
         let words = self.download_words(&message)?;
         let item = words.len().checked_div(batch).unwrap_or(1).max(1);
         let decoded = words.chunks(item).map(|item| {
-            let coefficients = Zeroizing::new(integers(item, steps.ring().basis()));
+            let coefficients = Zeroizing::new(integers(item, steps.plaintext_type().basis()));
             self.0.encoding.decode(&coefficients, scale)
         });
         Ok(decoded.collect())

@@ -1,7 +1,7 @@
 //! The operations as steps of a pipeline.
 
 use ringforge::kernels::Distribution;
-use ringforge::{Content, Modulus, Order, Pipeline, Ring, U256, Value};
+use ringforge::{Modulus, Order, Pipeline, PolyType, Ring, U256, Value};
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
@@ -31,14 +31,15 @@ pub type Pair<'p> = [Value<'p>; 2];
 /// ```
 #[derive(Debug, Clone)]
 pub struct Level {
-    q: Ring,
-    /// Two elements of that side by side.
-    pair: Ring,
-    /// Q·P, the primes of P last.
-    qp: Ring,
-    /// That of the top level, which keys are of, and a switching key's elements side by side.
-    key: Ring,
-    pub(crate) keys: Ring,
+    /// Evaluations modulo Q, as all below are evaluations.
+    q: PolyType,
+    /// Two such elements.
+    pair: PolyType,
+    /// Modulo Q·P, the primes of P last.
+    qp: PolyType,
+    /// The same of the top level, which keys are of, and a switching key's elements.
+    key: PolyType,
+    pub(crate) keys: PolyType,
     /// Primes of P, and of a digit.
     special: usize,
     digits: usize,
@@ -54,10 +55,6 @@ pub(crate) enum Switch {
     Automorphism(u64),
 }
 
-pub(crate) fn values(ring: &Ring) -> Content {
-    Content::Evaluations { ring: ring.clone(), depth: ring.degree().ilog2(), order: Order::Tree }
-}
-
 impl Level {
     /// A level of these parameters.
     ///
@@ -67,52 +64,52 @@ impl Level {
         if level > parameters.top_level() {
             return Err(Error::NoLevel { from: parameters.top_level(), wanted: level as i64 });
         }
-        let qp = |limbs: usize| Ring::rns(parameters.degree(), &[&parameters.q()[..limbs], parameters.p()].concat());
-        let limbs = parameters.limbs(level);
-        let key = qp(parameters.q().len())?;
+        let basis = [parameters.q(), parameters.p()].concat();
+        let key = PolyType::from(Ring::rns(parameters.degree(), &basis)?).evaluations(Order::Tree)?;
         // residues are stored alike at all levels, whichever primes are left
-        let own = qp(limbs)?.with_width(key.width())?;
-        let q = own.limbs(0..limbs)?;
+        let limbs = parameters.limbs(level);
+        let qp = key.with_limbs(&(0..limbs).chain(parameters.q().len()..basis.len()).collect::<Vec<_>>())?;
+        let q = key.limbs(0..limbs)?;
         let (special, digits, drop) = (parameters.p().len(), parameters.digits(), parameters.dropped());
-        let (pair, keys) = (q.side_by_side(2)?, key.side_by_side(2 * digits)?);
-        Ok(Self { q, pair, qp: own, key, keys, special, digits, drop })
+        let (pair, keys) = (q.vector(2)?, key.vector(2 * digits)?);
+        Ok(Self { q, pair, qp, key, keys, special, digits, drop })
     }
 
-    /// What a ciphertext holds: evaluations of c_0 and of c_1 side by side, limb after limb.
+    /// What a ciphertext holds: evaluations of c_0 and of c_1, limb after limb.
     #[must_use]
-    pub fn content(&self) -> Content {
-        values(&self.pair)
+    pub fn ciphertext_type(&self) -> &PolyType {
+        &self.pair
     }
 
-    /// The ring of its plaintexts.
+    /// What a plaintext holds: evaluations modulo Q.
     #[must_use]
-    pub fn ring(&self) -> &Ring {
+    pub fn plaintext_type(&self) -> &PolyType {
         &self.q
     }
 
     /// An input of ciphertexts, one for each item.
     pub fn ciphertext<'p>(&self, p: &'p Pipeline, name: &str) -> Pair<'p> {
         let limbs = self.q.basis().len();
-        let all = p.elements(name, self.content());
+        let all = p.elements(name, self.ciphertext_type());
         [0..limbs, limbs..2 * limbs].map(|limbs| all.limbs(limbs))
     }
 
     /// An input of plaintexts, one for each item, or one that all items share.
     pub fn plaintext<'p>(&self, p: &'p Pipeline, name: &str, shared: bool) -> Value<'p> {
         match shared {
-            true => p.shared(name, self.q.bytes()).holding(values(&self.q)),
-            false => p.elements(name, values(&self.q)),
+            true => p.shared(name, self.q.bytes()).holding(&self.q),
+            false => p.elements(name, &self.q),
         }
     }
 
     /// An input of a switching key, which all items share.
     pub fn switching_key<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
-        p.shared(name, self.keys.bytes()).holding(values(&self.keys))
+        p.shared(name, self.keys.bytes()).holding(&self.keys)
     }
 
     /// Gives ciphertexts of this level out.
     pub fn output(&self, p: &Pipeline, name: &str, pair: Pair<'_>) {
-        p.output(name, p.join(self.content(), &pair));
+        p.output(name, p.join(self.ciphertext_type(), &pair));
     }
 
     /// The digits of an element, each raised to Q·P: what key switching begins with, and rotations of one ciphertext share.
@@ -155,7 +152,7 @@ impl Level {
         let special = self.product_of_special();
         let whole = |part: Value<'p>, key: Value<'p>| {
             let sum = part.scale(&special) + key.limbs(0..limbs);
-            let joined = p.join(values(&self.qp), &[sum, key.limbs(limbs..all)]);
+            let joined = p.join(&self.qp, &[sum, key.limbs(limbs..all)]);
             joined.divide_round(self.special + self.drop)
         };
         [whole(c0, k0), whole(c1, k1)]
@@ -190,7 +187,7 @@ impl Level {
 
     /// The coefficients of a secret key modulo q_0.
     pub(crate) fn secret_coefficients(&self, p: &Pipeline) {
-        let s = p.elements("s", values(&self.key)).secret();
+        let s = p.elements("s", &self.key).secret();
         p.output("coefficients", s.limbs(0..1).inverse());
     }
 
@@ -201,7 +198,7 @@ impl Level {
 
     /// An input of a secret key, which all items share.
     pub(crate) fn secret<'p>(&self, p: &'p Pipeline) -> Value<'p> {
-        p.shared("s", self.key.bytes()).holding(values(&self.key)).secret()
+        p.shared("s", self.key.bytes()).holding(&self.key).secret()
     }
 
     /// A public key at the top level: e − a·s, and a from a seed.
@@ -213,13 +210,13 @@ impl Level {
 
     /// A public key from its seed and what is not made from it.
     pub(crate) fn expand_public_key(&self, p: &Pipeline) {
-        self.output(p, "key", [p.elements("b", values(&self.q)), uniform(p, &self.q)]);
+        self.output(p, "key", [p.elements("b", &self.q), uniform(p, &self.q)]);
     }
 
     /// A switching key: for digit j, b_j = e_j − a_j·s + P·g_j·s', where g_j is 1 modulo the primes of that digit and 0 modulo the
     /// others; all b_j, then all a_j, which come from a seed.
     pub(crate) fn make_switching_key(&self, p: &Pipeline, switch: Switch, errors: Distribution) -> Result<()> {
-        let all = self.key.side_by_side(self.digits)?;
+        let all = self.key.vector(self.digits)?;
         let a = uniform(p, &all);
         let (draws, s, limbs) = (p.input("draws"), self.secret(p), self.key.basis().len());
         let (from, to) = match switch {
@@ -237,30 +234,30 @@ impl Level {
             e - of(j) * to + from.scale(&(0..limbs).map(number).collect::<Vec<_>>())
         });
         let parts: Vec<Value<'_>> = b.chain((0..self.digits).map(of)).collect();
-        p.output("key", p.join(values(&self.keys), &parts));
+        p.output("key", p.join(&self.keys, &parts));
         Ok(())
     }
 
     /// What of a switching key is not made from its seed: all b_j.
-    pub(crate) fn half_of_key(&self) -> Result<Content> {
-        Ok(values(&self.key.side_by_side(self.digits)?))
+    pub(crate) fn half_of_key(&self) -> Result<PolyType> {
+        Ok(self.key.vector(self.digits)?)
     }
 
     /// A switching key from its seed and what is not made from it.
     pub(crate) fn expand_switching_key(&self, p: &Pipeline) -> Result<()> {
-        let all = self.key.side_by_side(self.digits)?;
-        p.output("key", p.join(values(&self.keys), &[p.elements("b", values(&all)), uniform(p, &all)]));
+        let all = self.key.vector(self.digits)?;
+        p.output("key", p.join(&self.keys, &[p.elements("b", &all), uniform(p, &all)]));
         Ok(())
     }
 
     /// Encryptions of plaintexts under a public key of the top level.
     pub(crate) fn encrypt(&self, p: &Pipeline, parameters: &Parameters) -> Result<()> {
         let (limbs, top) = (self.q.basis().len(), self.key.limbs(0..parameters.q().len())?);
-        let key = p.shared("key", 2 * top.bytes()).holding(values(&top.side_by_side(2)?));
+        let key = p.shared("key", 2 * top.bytes()).holding(top.vector(2)?);
         let [b, a] = [0, top.basis().len()].map(|first| key.limbs(first..first + limbs));
         let (draws, errors) = (p.input("draws"), parameters.errors().distribution());
         let sample = |distribution| p.sample(&self.q, distribution, draws).secret().forward();
-        let (v, message) = (sample(Distribution::Ternary), p.elements("message", values(&self.q)).secret());
+        let (v, message) = (sample(Distribution::Ternary), p.elements("message", &self.q).secret());
         self.output(p, "ciphertext", [v * b + (sample(errors) + message), v * a + sample(errors)]);
         Ok(())
     }
@@ -276,8 +273,8 @@ impl Level {
 }
 
 /// Uniform elements from a seed, as evaluations: the public half of keys.
-fn uniform<'p>(p: &'p Pipeline, ring: &Ring) -> Value<'p> {
-    p.sample(ring, Distribution::Uniform, p.bytes("seed", 32)).holding(values(ring))
+fn uniform<'p>(p: &'p Pipeline, poly: &PolyType) -> Value<'p> {
+    p.sample(poly, Distribution::Uniform, p.bytes("seed", 32)).holding(poly)
 }
 
 /// k^-1 modulo a power of two.

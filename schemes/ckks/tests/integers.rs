@@ -66,10 +66,10 @@ fn rescaling_rounds_to_the_nearest_integer() -> Result<()> {
         let left = 5 - drop;
         let found = run(&engine, &[("a", &words)], 2 * left * N, |p| {
             // as coefficients on both sides
-            let all = p.coefficients("a", &level.ring().side_by_side(2).expect("a ring"));
+            let all = p.coefficients("a", level.plaintext_type().vector(2).expect("a ring"));
             let pair = [0..5, 5..10].map(|limbs| all.limbs(limbs).forward());
             let made = level.rescaled(pair).map(|part| part.inverse());
-            let whole = ringforge::Content::Coefficients(below.ring().side_by_side(2).expect("a ring"));
+            let whole = below.plaintext_type().vector(2).expect("a ring");
             p.output("to", p.join(whole, &made));
         })?;
         for (words, found) in words.chunks(5 * N).zip(found.chunks(left * N)) {

@@ -324,7 +324,7 @@ impl PrimeSteps {
         let mut built = match work {
             Work::Hash => Built::thread_per_item(HASH_THREADS, &set(0)),
             Work::Transform(rows) => {
-                let further = set(rows.ring().degree()) + "#include \"ctru_prime_transform.cuh\"\n";
+                let further = set(rows.poly().degree()) + "#include \"ctru_prime_transform.cuh\"\n";
                 rows.build(limits, &further)?
             }
             Work::Tensor(rows) => rows.build(&set(rows.cells())),

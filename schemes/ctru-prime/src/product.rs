@@ -123,7 +123,7 @@ pub(crate) struct Factors {
 impl Product {
     pub(crate) fn new(n: usize, bounds: Bounds) -> Result<Self> {
         let rows = integer_rows(n, bounds, &Limits::cpu())?;
-        let ring = rows.ring();
+        let ring = rows.poly();
         let prime = ring.moduli()[0].value_u64().unwrap_or_default() as u32;
         Ok(Self { transform: Transform::of(&rows, 0)?, prime, length: ring.degree() })
     }
@@ -173,11 +173,11 @@ mod tests {
         for set in SETS {
             let bounds = Bounds::of_encryption(set);
             let rows = integer_rows(set.n, bounds, &limits)?;
-            assert!(rows.ring().moduli()[0].value() > U256::from(2 * bounds.of_product(set.n)));
+            assert!(rows.poly().moduli()[0].value() > U256::from(2 * bounds.of_product(set.n)));
             assert_eq!(rows.split().leaves(), LEAVES);
             // the prime of the specification, a smaller one, and a length that wraps around
             let (spec, small) = (Modulus::new(33_550_337u32)?, Modulus::new(7681u32)?);
-            let length = rows.ring().degree();
+            let length = rows.poly().degree();
             assert!(is_exact(set.n, bounds, length, &spec));
             assert!(!is_exact(set.n, bounds, length, &small) && !is_exact(set.n, bounds, length - LEAVES, &spec));
             // no prime is large enough

@@ -186,7 +186,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
 fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<Rows>> {
     let wire = wire_rows(p, limits)?;
     // deeper than on the wire where that can be: leaves of degree 2 are inverted at once, those of degree 6 are not
-    let deep = || Ok::<_, Error>(Rows::of(wire.ring(), limits)?.holding(2));
+    let deep = || Ok::<_, Error>(Rows::of(wire.poly(), limits)?.holding(2));
     Ok(match stage {
         Stage::Expand | Stage::Encapsulate | Stage::Decapsulate | Stage::CheckPublic | Stage::CheckSecret => None,
         Stage::Decrypt => Some(integer_rows(p, limits)?.holding(2)),

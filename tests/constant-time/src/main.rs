@@ -12,7 +12,7 @@ use std::hint::black_box;
 use kem::{Decapsulate, Decapsulator, Encapsulate, Generate, KeyExport, TryKeyInit};
 use rand_core::TryRng;
 use ringforge::kernels::Distribution;
-use ringforge::{Draws, Engine, Ring};
+use ringforge::{Draws, Engine, PolyType};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
 use ringforge_ctru_prime::{CtruPrime761, check_secret_key, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;
@@ -20,7 +20,7 @@ use ringforge_sm2::PrivateKey;
 use secrets::{Bytes, opened};
 
 /// Elements of this ring, from draws that are secret.
-fn sample(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
+fn sample(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     let (weight, eta, sigma) = (5, 3, 3.2);
     let small = [Distribution::Ternary, Distribution::Binomial { eta }, Distribution::Gaussian { sigma }];
     for distribution in small.into_iter().chain([Distribution::Uniform, Distribution::FixedWeight { weight }]) {
@@ -37,8 +37,8 @@ fn sample(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
 }
 
 /// Digits of secret words.
-fn digits(ring: &Ring, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
-    let (engine, digits) = (Engine::cpu(), ring.side_by_side(2 * 9)?);
+fn digits(ring: &PolyType, rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
+    let (engine, digits) = (Engine::cpu(), ring.vector(2 * 9)?);
     let p = engine.pipeline("digits");
     p.output("digits", p.coefficients("a", ring).digits(7, ring));
     let program = engine.compile(p)?;
@@ -69,7 +69,7 @@ fn schemes(rng: &mut Bytes) -> Result<(), Box<dyn Error>> {
     for ring in ["2,1152921504606830593 : x^9 + 1", wide] {
         sample(&ring.parse()?, rng)?;
     }
-    digits(&"2,1152921504606830593 : x^9 + 1".parse::<Ring>()?.accepting_any_word(), rng)?;
+    digits(&"2,1152921504606830593 : x^9 + 1".parse::<PolyType>()?.accepting_any_word(), rng)?;
     ml_kem::exchange(rng)
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rand_core::TryRng;
 use ringforge::kernels::{Role, Rows};
 use ringforge::words::{Transform, Word};
-use ringforge::{Engine, Form, Job, Limits, Op, Order, Plan, Planner, Ring, U256};
+use ringforge::{Engine, Form, Job, Limits, Op, Order, Plan, Planner, PolyType, U256};
 use ringforge_cpu::level::{self, Level};
 
 use crate::secrets::{Bytes, Told, opened, tell};
@@ -87,12 +87,12 @@ pub(crate) fn choose(level: &str) -> Outcome {
     Ok(())
 }
 
-fn rings(texts: &[&str]) -> impl Iterator<Item = Result<Ring, Box<dyn Error>>> {
+fn rings(texts: &[&str]) -> impl Iterator<Item = Result<PolyType, Box<dyn Error>>> {
     texts.iter().map(|text| Ok(text.parse()?))
 }
 
 /// The transform of one row, and a row.
-fn row<W: Word>(ring: &Ring) -> Result<(Transform<W>, Vec<W>), Box<dyn Error>> {
+fn row<W: Word>(ring: &PolyType) -> Result<(Transform<W>, Vec<W>), Box<dyn Error>> {
     let transform = Transform::of(&Rows::of(ring, &Limits::cpu())?, 0)?;
     Ok((transform, vec![W::zeroed(); ring.degree()]))
 }
@@ -142,11 +142,11 @@ fn run(plan: &Plan, rng: &mut Bytes) -> Outcome {
 fn pipelines(rng: &mut Bytes) -> Outcome {
     for text in PIPELINES {
         let engine = Engine::cpu();
-        let ring: Ring = text.parse()?;
-        let two = ring.side_by_side(2)?;
+        let ring: PolyType = text.parse()?;
+        let two = ring.vector(2)?;
         let p = engine.pipeline("operations on secrets");
         let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
-        let keys = p.evaluations("keys", &ring.side_by_side(4)?, Order::Tree);
+        let keys = p.evaluations("keys", &ring.vector(4)?, Order::Tree);
         p.output("sum", a + b - a.scale(&[U256::from(5u32)]));
         p.output("turned", b.automorphism(3));
         p.output("turned values", b.forward().automorphism(5).inverse());
@@ -158,7 +158,7 @@ fn pipelines(rng: &mut Bytes) -> Outcome {
         p.output("product and sum", a.forward().mul_add(b.forward(), (a + b).forward()).inverse());
         run(&p.build()?, rng)?;
     }
-    let [short, long]: [Ring; 2] = ["2013265921:x^64-1".parse()?, "2013265921:x^128-1".parse()?];
+    let [short, long]: [PolyType; 2] = ["2013265921:x^64-1".parse()?, "2013265921:x^128-1".parse()?];
     let p = Engine::cpu().pipeline("an extension of a secret");
     p.output("values", p.coefficients("a", &short).extend(&long).forward_to(Order::Natural));
     run(&p.build()?, rng)
@@ -190,7 +190,7 @@ pub(crate) fn all(rng: &mut Bytes) -> Outcome {
         if Planner::new(Limits::cpu()).plan(&natural).is_ok() {
             job(&natural, rng)?;
         }
-        job(&Job::new(&ring.clone().accepting_any_word(), Op::Forward), rng)?;
+        job(&Job::new(ring.clone().accepting_any_word(), Op::Forward), rng)?;
         if let Ok(ring) = ring.with_form(Form::Montgomery) {
             job(&Job::new(&ring, Op::Mul), rng)?;
         }
@@ -212,7 +212,7 @@ pub(crate) fn all(rng: &mut Bytes) -> Outcome {
 }
 
 /// The median time of some transforms of zeros, and of random rows in between.
-fn medians<W: Word>(ring: &Ring) -> Result<[f64; 2], Box<dyn Error>> {
+fn medians<W: Word>(ring: &PolyType) -> Result<[f64; 2], Box<dyn Error>> {
     const RUNS: usize = 201;
     let (transform, zeros) = row::<W>(ring)?;
     let mut random = zeros.clone();

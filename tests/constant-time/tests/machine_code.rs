@@ -98,7 +98,8 @@ const OUTCOMES: &[(&str, &str)] = &[
 ];
 
 /// Sources that call by pointers, or jump by a table: to what is named, or as what is public says, such as a step's kind.
-const POINTERS: &[&str] = &["engine/src/transform.rs", "engine/cpu/src/simd/vectors.rs", "engine/cpu/src/simd/residues.rs"];
+const POINTERS: &[&str] =
+    &["engine/src/transform.rs", "engine/cpu/src/simd/vectors.rs", "engine/cpu/src/simd/residues.rs"];
 
 /// Functions beyond which nobody looks, by how names begin: panics, messages, threads.
 const ENDS: &[&str] = &[

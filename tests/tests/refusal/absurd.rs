@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use ringforge::kernels::{Arithmetic, Port, Rows};
 use ringforge::split::Split;
 use ringforge::words::Transform;
-use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, Result, Ring, U256};
+use ringforge::{Device, Error, Job, Limits, Modulus, Op, Planner, PolyType, Result, Ring, U256};
 use ringforge_tests::one_step;
 
 use super::kernels::Fake;
@@ -29,7 +29,7 @@ const OPS: [Op; 8] =
     [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul, Op::Compose, Op::Decompose, Op::ConvertCentred];
 
 /// Runs every operation of a ring on memory that holds these bytes, by plans for a CPU and for a GPU.
-fn run_all(ring: &Ring, contents: &[u8]) -> Result<()> {
+fn run_all(ring: &PolyType, contents: &[u8]) -> Result<()> {
     let device = Device::cpu();
     for op in OPS {
         let job = Job::new(ring, op);
@@ -54,7 +54,7 @@ fn run_all(ring: &Ring, contents: &[u8]) -> Result<()> {
 #[test]
 fn residues_that_are_not_reduced() -> Result<()> {
     for text in RINGS {
-        let ring: Ring = text.parse()?;
+        let ring: PolyType = text.parse()?;
         for contents in [&[0xff][..], &[0xff, 0xff, 0xff, 0x7f, 0x80], &[0, 0, 0, 0, 0, 0, 0, 0x80]] {
             run_all(&ring, contents)?;
         }
@@ -69,7 +69,7 @@ fn residues_that_are_not_reduced() -> Result<()> {
 #[test]
 fn rows_that_are_not_reduced() -> Result<()> {
     fn check<W: ringforge::words::Word + bytemuck::Pod>(text: &str) -> Result<()> {
-        let ring: Ring = text.parse()?;
+        let ring: PolyType = text.parse()?;
         let transform = Transform::<W>::of(&Rows::of(&ring, &Limits::cpu())?, 0)?;
         let mut row = vec![W::zeroed(); ring.degree()];
         bytemuck::cast_slice_mut(&mut row).fill(0xffu8);
@@ -93,7 +93,7 @@ fn rows_that_are_not_reduced() -> Result<()> {
 #[test]
 fn numbers_of_nothing() -> Result<()> {
     for text in ["3457:x^48-x^24+1", "97,193:x^16+1"] {
-        let split = Split::of(&text.parse()?, None)?;
+        let split = Split::of(text.parse::<PolyType>()?, None)?;
         let (depth, leaves, moduli) = (split.layers().len(), split.leaves(), split.roots().len());
         assert!(split.leaf_constant(moduli - 1, leaves - 1).is_some() && split.exponent(depth, leaves - 1).is_some());
         for (modulus, leaf) in [(9, 0), (moduli, 0), (0, leaves), (usize::MAX, usize::MAX)] {
@@ -103,14 +103,14 @@ fn numbers_of_nothing() -> Result<()> {
             assert_eq!(split.exponent(layer, node), None);
         }
         assert_eq!((split.nodes(0), split.nodes(99), split.nodes(usize::MAX)), (1, leaves, leaves));
-        refused!(Transform::<u32>::of(&Rows::of(split.ring(), &Limits::cpu())?, usize::MAX), Error::TooLarge { .. });
+        refused!(Transform::<u32>::of(&Rows::of(split.poly(), &Limits::cpu())?, usize::MAX), Error::TooLarge { .. });
     }
     Ok(())
 }
 
 #[test]
 fn sizes_beyond_all_memory() -> Result<()> {
-    let ring: Ring = "3329:x^256+1".parse()?;
+    let ring: PolyType = "3329:x^256+1".parse()?;
     for limits in [Limits::cpu(), Limits::h200()] {
         let rows = || Rows::of(&ring, &limits);
         for absurd in [usize::MAX, usize::MAX / 2 + 1, 1 << 40] {
@@ -135,11 +135,11 @@ fn sizes_beyond_all_memory() -> Result<()> {
 fn words_of_errors() -> Result<()> {
     let q = Modulus::new(3329u32)?;
     let words = |outcome: Result<()>| outcome.expect_err("refused").to_string();
-    let plan = |text: &str, op| Planner::default().plan(&Job::new(&text.parse()?, op)).map(drop);
+    let plan = |text: &str, op| Planner::default().plan(&Job::new(text.parse::<PolyType>()?, op)).map(drop);
     // a root of unity of another order is no missing root of order 1
     let root = words(Ring::cyclic(8, q)?.with_root(2u32).map(drop));
     assert_eq!(root, "no such ring: the root 2 does not split x^8 - 1 modulo 3329");
-    let both = words("17:x^4-13@3@1".parse::<Ring>().map(drop));
+    let both = words("17:x^4-13@3@1".parse::<PolyType>().map(drop));
     assert_eq!(both, "no such ring: the root 3 with the step 1 does not split x^4 - 13 modulo 17");
     // one even modulus shares its basis with none
     let even = words(plan("1099511627776:x^64+1", Op::Forward));
@@ -154,7 +154,7 @@ fn words_of_errors() -> Result<()> {
         "the buffer belongs to another engine or device than the one in use, though both are CPU: share one `Engine`"
     );
     // which argument
-    let program = one.compile(&Planner::default().plan(&Job::new(&"3329:x^4+1".parse()?, Op::Mul))?)?;
+    let program = one.compile(&Planner::default().plan(&Job::new("3329:x^4+1".parse::<PolyType>()?, Op::Mul))?)?;
     let mut out = [0u16; 4];
     let call = || program.on_host(1).input("a", &[0u16; 4]);
     let short = words(call().input("b", &[0u16; 3]).output("product", &mut out).run());
@@ -192,7 +192,7 @@ proptest! {
         for arithmetic in Arithmetic::ALL {
             prop_assert!(arithmetic.capacity(&q) > 0);
             _ = (arithmetic.initializer(&q), arithmetic.type_name(&q));
-            if let Ok(ring) = Ring::cyclic(1, q) {
+            if let Ok(ring) = Ring::cyclic(1, q).map(PolyType::from) {
                 _ = arithmetic.product_factor(&ring, &q);
             }
         }
@@ -201,7 +201,7 @@ proptest! {
     /// Rows of absurd sizes: what is built can be launched.
     #[test]
     fn rows_of_any_size(held in size(), per_item in size(), extra in size(), threads in any::<u32>(), shared in any::<u32>()) {
-        let ring: Ring = "7681:x^96+1".parse().expect("a ring");
+        let ring: PolyType = "7681:x^96+1".parse().expect("a ring");
         let mut limits = Limits::h200();
         (limits.block_threads, limits.block_shared_bytes) = (Some(threads), shared);
         let rows = Rows::of(&ring, &limits).expect("rows").holding(held).per_item(per_item).extra_shared(extra);

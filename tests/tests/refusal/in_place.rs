@@ -5,7 +5,7 @@ use ringforge::kernels::{Kernel, Port, Role};
 use ringforge::split::Split;
 use ringforge::testkit::inject::Altered;
 use ringforge::testkit::{bytes, devices, residues};
-use ringforge::{Content, Device, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, Result, Ring};
+use ringforge::{Device, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result};
 use ringforge_tests::one_step;
 
 use super::kernels::Fake;
@@ -36,7 +36,7 @@ fn run(device: &Device, plan: &Plan, output: &str, operands: &[Vec<u8>]) -> Resu
 }
 
 /// Every way in which the three operands can share memory gives what operands apart give.
-fn check(device: &Device, ring: &Ring, kernel: &(impl Kernel + Clone + 'static)) -> Result<()> {
+fn check(device: &Device, ring: &PolyType, kernel: &(impl Kernel + Clone + 'static)) -> Result<()> {
     let operands: Vec<Vec<u8>> = (0..3).map(|seed| residues(ring, seed, BATCH)).collect();
     let apart = sharing(kernel.clone(), [0, 1, 2])?;
     for args in [[0, 1, 0], [0, 1, 1], [0, 0, 0], [0, 0, 1]] {
@@ -50,7 +50,7 @@ fn check(device: &Device, ring: &Ring, kernel: &(impl Kernel + Clone + 'static))
 #[test]
 fn products() -> Result<()> {
     for text in ["3457:x^48-x^24+1", "12289,18433:x^16+1", "18446744069414584321:x^8-1"] {
-        let ring: Ring = text.parse()?;
+        let ring: PolyType = text.parse()?;
         let split = Split::of(&ring, None)?;
         for device in devices() {
             let point = |order| PointMul::new(&split, order, device.limits());
@@ -65,9 +65,9 @@ fn products() -> Result<()> {
 /// Rows of one basis take the place of those of another where there are as many, of one width.
 #[test]
 fn conversions() -> Result<()> {
-    let rings = ["12289,18433:x^16+1", "13313,15361:x^16+1", "12289:x^16+1"].map(str::parse::<Ring>);
+    let rings = ["12289,18433:x^16+1", "13313,15361:x^16+1", "12289:x^16+1"].map(str::parse::<PolyType>);
     let [from, to, short] = [rings[0].clone()?, rings[1].clone()?, rings[2].clone()?];
-    let plan = |to: &Ring, output| {
+    let plan = |to: &PolyType, output| {
         let p = Pipeline::new("conversion", &Planner::default());
         let converted = p.job(&Job::new(&from, Op::Convert).to(to), &[p.coefficients("a", &from)]);
         p.output(output, converted);
@@ -76,7 +76,7 @@ fn conversions() -> Result<()> {
     let operands = [residues(&from, 7, BATCH), residues(&from, 8, BATCH)];
     let wanted = run(&Device::cpu(), &plan(&to, "b")?, "b", &operands)?;
     let in_place = plan(&to, "a")?;
-    let contents = [&from, &to].map(|ring| Some(Content::Coefficients(ring.clone())));
+    let contents = [&from, &to].map(|poly| Some(poly.clone()));
     assert_eq!(in_place.arg("a").map(|arg| [arg.before.clone(), arg.after.clone()]), Some(contents));
     for device in devices() {
         assert_eq!(run(&device, &in_place, "a", &operands)?, wanted, "{device}");
@@ -106,7 +106,7 @@ fn what_a_kernel_does_not_say() -> Result<()> {
 /// Of some of the layers, those whose values move to natural order: other blocks have yet to read what one writes.
 #[test]
 fn values_that_move() -> Result<()> {
-    let ring: Ring = "18446744069414584321:x^65536-1".parse()?;
+    let ring: PolyType = "18446744069414584321:x^65536-1".parse()?;
     for op in [Op::Forward, Op::Inverse] {
         let refused = |order| {
             let plan = Planner::new(Limits::h200()).plan(&Job::new(&ring, op).order(order))?;
@@ -116,7 +116,7 @@ fn values_that_move() -> Result<()> {
         };
         assert_eq!((refused(Order::Natural)?, refused(Order::Tree)?), (1, 0), "{op}");
     }
-    let split = Split::of(&"3329:x^256+1".parse()?, None)?;
+    let split = Split::of("3329:x^256+1".parse::<PolyType>()?, None)?;
     one_step(Forward::new(&split, Order::Natural, &Limits::h200()), &["data", "data"])?;
     one_step(Inverse::new(&split, Order::Natural, &Limits::h200()), &["data", "data"])?;
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringforge::kernels::{Port, Sharing, Table};
 use ringforge::testkit::Target;
-use ringforge::{Content, Device, Draws, Error, Job, Op, Order, Pipeline, Planner, Result, Ring, Value};
+use ringforge::{Device, Draws, Error, Job, Op, Order, Pipeline, Planner, PolyType, Result, Value};
 use ringforge_tests::one_step;
 
 use super::kernels::{Fake, Lent, Misuse};
@@ -53,7 +53,7 @@ fn the_place_of_the_first_mistake_is_told() {
         let y = apply(p, &[OUT], &[x]);
         // what comes of a mistake is none of its own
         p.output("z", apply(p, &PAIR, &[y, y]));
-        p.output("z", y * y.forward().holding(Content::Coefficients("17:x^4+1".parse().expect("a ring"))));
+        p.output("z", y * y.forward().holding("17:x^4+1".parse::<PolyType>().expect("a ring")));
         p.output("x", x);
     });
     assert!(why.starts_with(&format!("fake takes 0 values, and got 1 (at {}:{line}:", file!())), "{why}");
@@ -121,7 +121,7 @@ fn other_numbers_of_values() {
         ("fake takes a, b, and got 1 values".into(), "fake takes a, b, and got 3 values".into())
     );
     assert_eq!(mistake(|p| _ = p.plan::<1>(&part, &["x", "y"].map(|name| p.input(name)))), "gives 2 values, not 1");
-    let ring: Ring = "17:x^4+1".parse().expect("a ring");
+    let ring: PolyType = "17:x^4+1".parse().expect("a ring");
     let job = Job::new(&ring, Op::Mul);
     let product = mistake(|p| _ = p.job(&job, &[p.coefficients("x", &ring)]));
     assert_eq!(product, format!("{job} takes a, b, and got 1 values"));
@@ -130,7 +130,7 @@ fn other_numbers_of_values() {
 #[test]
 fn values_of_another_pipeline() {
     let other = Pipeline::new("other", &Planner::default());
-    let ring: Ring = "17:x^4+1".parse().expect("a ring");
+    let ring: PolyType = "17:x^4+1".parse().expect("a ring");
     let (x, a) = (other.input("x"), other.coefficients("a", &ring));
     let words = "a value of another pipeline, other";
     assert_eq!(mistake(|p| _ = apply(p, &PAIR, &[x])), words);
@@ -228,7 +228,7 @@ fn values_that_lean_on_their_neighbours() {
 
 #[test]
 fn elements_of_other_kinds() -> Result<()> {
-    let [ring, rooted] = ["17:x^4+1", "17:x^4+1@9"].map(str::parse::<Ring>);
+    let [ring, rooted] = ["17:x^4+1", "17:x^4+1@9"].map(str::parse::<PolyType>);
     let (ring, rooted) = (ring?, rooted?);
     let coefficients = format!("coefficients in {ring}");
     let natural = format!("values in {ring} after 2 layers, {}", Order::Natural);
@@ -269,11 +269,11 @@ fn elements_of_other_kinds() -> Result<()> {
     // no elements at all
     let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).forward());
     assert_eq!(found, "what fake writes is not known to hold ring elements");
-    let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).holding(Content::Coefficients(ring.clone())));
+    let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).holding(&ring));
     assert_eq!(found, format!("what fake writes has 4 bytes, and {coefficients} have 8"));
     // what may not be planned
     let p = Pipeline::new("impossible", &Planner::default());
-    _ = p.coefficients("x", &"1024:x^4+1".parse()?).forward();
+    _ = p.coefficients("x", "1024:x^4+1".parse::<PolyType>()?).forward();
     refused!(p.build(), Error::NotPrime { .. });
     Ok(())
 }
@@ -433,8 +433,8 @@ fn views_that_overlap_or_are_not_there() {
 
 #[test]
 fn limbs_that_do_not_make_up_elements() {
-    let ring: Ring = "97,193:x^4+1".parse().expect("a ring");
-    let whole = Content::Coefficients(ring.clone());
+    let ring: PolyType = "97,193:x^4+1".parse().expect("a ring");
+    let whole = &ring;
     let join = |limbs: &[(usize, usize)]| {
         mistake(|p| {
             let x = p.coefficients("x", &ring);

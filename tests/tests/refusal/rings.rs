@@ -1,7 +1,7 @@
 //! Moduli, rings, splits and jobs that make no sense.
 
 use ringforge::split::Split;
-use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, Quotient, Result, Ring, U256};
+use ringforge::{Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
 
 use super::refused;
 
@@ -59,12 +59,14 @@ fn bases() {
     refused!(Ring::rns(8, &[]), Error::Ring { .. });
     refused!(Ring::rns(8, &[q(97), q(97)]), Error::Ring { .. });
     refused!(Ring::rns(8, &[q(15), q(97), q(21)]), Error::Ring { .. });
-    let rows = |moduli: &[Modulus], map: &[usize]| Ring::rows(moduli, map, Quotient::Negacyclic { n: 8 });
+    let rows = |moduli: &[Modulus], map: &[usize]| {
+        Ring::new(moduli, Quotient::Negacyclic { n: 8 }).and_then(|ring| PolyType::from(ring).with_limbs(map))
+    };
     refused!(rows(&[q(97)], &[]), Error::Ring { .. });
     refused!(rows(&[], &[0]), Error::Ring { .. });
     refused!(rows(&[q(97), q(193)], &[0, 2]), Error::Ring { .. });
     refused!(rows(&[q(15), q(21)], &[0, 0, 1]), Error::Ring { .. });
-    assert_eq!(rows(&[q(97), q(15), q(193)], &[2, 0]), Ring::rns(8, &[q(193), q(97)]));
+    assert_eq!(rows(&[q(97), q(15), q(193)], &[2, 0]), Ring::rns(8, &[q(193), q(97)]).map(PolyType::from));
 }
 
 #[test]
@@ -172,9 +174,9 @@ fn jobs() -> Result<()> {
     }
     // products that come unfolded would be longer than a ring can be
     refused!(plan(&Job::new(&Ring::prime_trinomial(1 << 28, q(4591))?, Op::Mul)), Error::Unsupported { .. });
-    let wide = Ring::cyclic(4, Modulus::new(U256::MAX)?)?;
-    let mapped = Ring::rows(&[q(97), q(193)], &[0, 1, 0], Quotient::Negacyclic { n: 8 })?;
-    let many = Ring::rns(8, &Modulus::ntt_primes(16, 40, 65)?)?;
+    let wide = PolyType::from(Ring::cyclic(4, Modulus::new(U256::MAX)?)?);
+    let mapped = PolyType::from(Ring::new(&[q(97), q(193)], Quotient::Negacyclic { n: 8 })?).with_limbs(&[0, 1, 0])?;
+    let many = PolyType::from(Ring::rns(8, &Modulus::ntt_primes(16, 40, 65)?)?);
     for none in [&wide, &mapped, &many] {
         refused!(plan(&Job::new(none, Op::Compose)), Error::Unsupported { .. });
         refused!(plan(&Job::new(none, Op::Decompose)), Error::Unsupported { .. });

@@ -7,7 +7,7 @@ use ringforge::kernels::Port;
 use ringforge::split::Split;
 use ringforge::testkit::Target;
 use ringforge::{
-    Buffer, Content, Device, Engine, Error, Job, Modulus, Op, Order, Planner, Program, Result, Ring, Stream,
+    Buffer, Device, Engine, Error, Job, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream,
 };
 use ringforge_tests::one_step;
 
@@ -17,8 +17,8 @@ use super::refused;
 const N: usize = 256;
 const BYTES: usize = 2 * N;
 
-fn ring() -> Result<Ring> {
-    Ring::negacyclic(N, Modulus::new(3329u32)?)
+fn ring() -> Result<PolyType> {
+    Ring::negacyclic(N, Modulus::new(3329u32)?).map(PolyType::from)
 }
 
 /// The CPU, and the GPU if there is one.
@@ -113,7 +113,7 @@ fn nothing_happens_to_a_batch_of_none() -> Result<()> {
         run_host(forward, 0, &[], &mut [])?;
         assert!(stream.download::<u16>(&b)?.is_empty());
         assert!(b.is_empty() && b.content().is_none());
-        stream.upload_coefficients::<u16>(&ring()?, &[])?;
+        stream.upload_elements::<u16>(&ring()?, &[])?;
         Ok(())
     })
 }
@@ -186,7 +186,7 @@ fn read_only_arguments_to_write() -> Result<()> {
 fn mismatched_rings_and_orders() -> Result<()> {
     each(|device, stream, forward| {
         let ring = ring()?;
-        let rooted = ring.clone().with_root(1584u32)?;
+        let rooted = PolyType::from(ring.ring().clone().with_root(1584u32)?);
         let inverse = program(device, &Job::new(&ring, Op::Inverse))?;
         let natural = program(device, &Job::new(&ring, Op::Forward).order(Order::Natural))?;
         let shallow = program(device, &Job::new(&ring, Op::Forward).depth(6))?;
@@ -195,8 +195,8 @@ fn mismatched_rings_and_orders() -> Result<()> {
             let mut out = device.buffer(BYTES)?;
             run(program, stream, 1, from, &mut out).map(|()| out)
         };
-        let coefficients = stream.upload_coefficients(&ring, &[1u16; N])?;
-        let others = stream.upload_coefficients(&rooted, &[1u16; N])?;
+        let coefficients = stream.upload_elements(&ring, &[1u16; N])?;
+        let others = stream.upload_elements(&rooted, &[1u16; N])?;
         let values = run(forward, &coefficients)?;
         run(&inverse, &values)?;
         // coefficients where values are wanted, and the other way round; another root; another order; another depth
@@ -222,24 +222,24 @@ fn values_that_are_not_reduced() -> Result<()> {
     each(|_, stream, _| {
         let ring = ring()?;
         let mut values = [3328u16; 2 * N];
-        stream.upload_coefficients(&ring, &values)?;
+        stream.upload_elements(&ring, &values)?;
         values[N + 5] = 3329;
         values[N + 6] = u16::MAX;
-        refused!(stream.upload_coefficients(&ring, &values), Error::NotReduced { index, q }
+        refused!(stream.upload_elements(&ring, &values), Error::NotReduced { index, q }
             if index == N + 5 && q == ringforge::U256::from(3329u32));
         let depth = Split::of(&ring, None)?.depth();
-        let content = Content::Evaluations { ring: ring.clone(), depth, order: Order::Tree };
-        refused!(stream.upload_values(&content, &values), Error::NotReduced { .. });
-        refused!(stream.upload_coefficients(&ring, &values[1..]), Error::Length { .. });
-        refused!(stream.upload_values(&Content::Coefficients(ring), &values[..N]), Error::Mismatch { .. });
+        let content = ring.evaluations_after(depth, Order::Tree);
+        refused!(stream.upload_elements(&content, &values), Error::NotReduced { .. });
+        refused!(stream.upload_elements(&ring, &values[1..]), Error::Length { .. });
+        refused!(stream.upload_elements(&ring, &values[..N]), Error::Mismatch { .. });
         // of several moduli, each row has its own bound; so has Montgomery form
-        let two = Ring::rns(4, &[Modulus::new(97u32)?, Modulus::new(193u32)?])?;
-        stream.upload_coefficients(&two, &[96u16, 96, 96, 96, 192, 192, 192, 192])?;
+        let two = PolyType::from(Ring::rns(4, &[Modulus::new(97u32)?, Modulus::new(193u32)?])?);
+        stream.upload_elements(&two, &[96u16, 96, 96, 96, 192, 192, 192, 192])?;
         let wrong = [96u16, 96, 96, 97, 192, 192, 192, 192];
-        refused!(stream.upload_coefficients(&two, &wrong), Error::NotReduced { index: 3, .. });
+        refused!(stream.upload_elements(&two, &wrong), Error::NotReduced { index: 3, .. });
         let q = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001")?;
-        let wide = Ring::cyclic(1, q)?;
-        refused!(stream.upload_coefficients(&wide, &[u64::MAX; 4]), Error::NotReduced { index: 0, .. });
+        let wide = PolyType::from(Ring::cyclic(1, q)?);
+        refused!(stream.upload_elements(&wide, &[u64::MAX; 4]), Error::NotReduced { index: 0, .. });
         Ok(())
     })
 }

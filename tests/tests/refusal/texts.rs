@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringforge::{Error, Modulus, Quotient, Result, Ring, U256};
+use ringforge::{Error, Modulus, PolyType, Quotient, Result, Ring, U256};
 
 /// Some coprime moduli of all widths.
 const MODULI: [&str; 7] = [
@@ -50,9 +50,9 @@ fn quotient() -> impl Strategy<Value = Quotient> {
     ]
 }
 
-fn same(ring: &Ring) -> Result<(), TestCaseError> {
+fn same(ring: &PolyType) -> Result<(), TestCaseError> {
     let text = format!("{ring:#}");
-    let parsed = text.parse::<Ring>();
+    let parsed = text.parse::<PolyType>();
     prop_assert_eq!(parsed.as_ref(), Ok(ring), "{}", text);
     Ok(())
 }
@@ -62,14 +62,14 @@ proptest! {
 
     #[test]
     fn any_ring((moduli, map) in moduli(), quotient in quotient()) {
-        let plain = Ring::new(&moduli, quotient.clone()).expect("a ring");
+        let plain = PolyType::from(Ring::new(&moduli, quotient.clone()).expect("a ring"));
         same(&plain)?;
         // as it was given, too
         let list: Vec<String> = moduli.iter().map(Modulus::to_string).collect();
         let text = format!("{}:{quotient}", list.join(","));
-        prop_assert_eq!(text.parse::<Ring>(), Ok(plain), "{}", text);
+        prop_assert_eq!(text.parse::<PolyType>(), Ok(plain), "{}", text);
         if !map.is_empty() {
-            same(&Ring::rows(&moduli, &map, quotient).expect("a ring"))?;
+            same(&Ring::new(&moduli, quotient).and_then(|ring| PolyType::from(ring).with_limbs(&map)).expect("a ring"))?;
         }
     }
 }
@@ -78,16 +78,18 @@ proptest! {
 fn rings_with_roots() -> Result<()> {
     let q = |q: u32| Modulus::new(q);
     let named = [
-        Ring::negacyclic(256, q(3329)?)?.with_root(17u32)?,
-        Ring::rns(16, &[q(97)?, q(193)?])?.with_roots(&[19u32, 8].map(U256::from))?,
-        Ring::coset(4, q(17)?, 3u32, 13u32)?,
-        Ring::coset(4, q(17)?, 1u32, 13u32)?, // x^4 - 1, and not cyclic
-        Ring::new(&[q(17)?], Quotient::Binomial { n: 4, c: 13u32.into() })?.with_steps(&[13u32.into()])?,
-        Ring::rows(&[q(97)?, q(193)?], &[1, 0, 1], Quotient::Negacyclic { n: 16 })?
-            .with_roots(&[8u32, 19].map(U256::from))?,
+        PolyType::from(Ring::negacyclic(256, q(3329)?)?.with_root(17u32)?),
+        PolyType::from(Ring::rns(16, &[q(97)?, q(193)?])?.with_roots(&[19u32, 8].map(U256::from))?),
+        PolyType::from(Ring::coset(4, q(17)?, 3u32, 13u32)?),
+        PolyType::from(Ring::coset(4, q(17)?, 1u32, 13u32)?), // x^4 - 1, and not cyclic
+        PolyType::from(
+            Ring::new(&[q(17)?], Quotient::Binomial { n: 4, c: 13u32.into() })?.with_steps(&[13u32.into()])?,
+        ),
+        PolyType::from(Ring::rns(16, &[q(97)?, q(193)?])?.with_roots(&[19u32, 8].map(U256::from))?)
+            .with_limbs(&[1, 0, 1])?,
     ];
     for ring in named {
-        assert_eq!(format!("{ring:#}").parse::<Ring>(), Ok(ring));
+        assert_eq!(format!("{ring:#}").parse::<PolyType>(), Ok(ring));
     }
     Ok(())
 }
@@ -96,7 +98,8 @@ fn rings_with_roots() -> Result<()> {
 fn a_sparse_quotient_has_the_name_that_it_deserves() -> Result<()> {
     let ring = |n, terms: &[(usize, i64)]| {
         Ring::new(&[Modulus::new(97u32)?], Quotient::Sparse { n, terms: terms.to_vec() })
-            .map(|ring| ring.quotient().clone())
+            .map(PolyType::from)
+            .map(|ring| ring.ring().quotient().clone())
     };
     assert_eq!(ring(8, &[(0, 1), (3, 0)])?, Quotient::Negacyclic { n: 8 });
     assert_eq!(ring(8, &[(0, -1)])?, Quotient::Cyclic { n: 8 });
@@ -122,6 +125,6 @@ fn texts_of_no_ring() {
         "17:x^4-13@@",
         "17:x^4-13@@13@",
     ] {
-        assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<Ring>());
+        assert!(matches!(text.parse::<PolyType>(), Err(Error::Ring { .. })), "{text}: {:?}", text.parse::<PolyType>());
     }
 }

@@ -19,7 +19,8 @@ use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::run::{LongNtt, LongPlan, Placement};
 use ringforge::testkit::{Target, naive};
 use ringforge::{
-    Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Planner, Program, Result, Ring, Stream, U256,
+    Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Program, Result, Ring, Stream,
+    U256,
 };
 use ringforge_sm2::{Mode, Signer};
 
@@ -325,12 +326,15 @@ fn work_on_rows_leaves_nothing() -> Result<()> {
             _ => Modulus::ntt_primes(2 * n, bits, 1)?,
         };
         let n = if bits < 17 { 64 } else { n as usize };
-        rings.extend([Ring::rns(n, &modulus)?, Ring::rns(n, &modulus)?.accepting_any_word()]);
+        rings.extend([
+            PolyType::from(Ring::rns(n, &modulus)?),
+            PolyType::from(Ring::rns(n, &modulus)?).accepting_any_word(),
+        ]);
     }
     // a product in a larger ring, and terms that are folded in rounds
     rings.extend(["1000003:x^64+1".parse()?, "65521:x^61-x^60+x^3-1".parse()?, "4294967291:x^61-x^60+1".parse()?]);
     for ring in rings {
-        let whole = ring.quotient().degree();
+        let whole = ring.ring().quotient().degree();
         let all = |value: u64| naive::to_stored(&ring, &vec![U256::from(value); whole]);
         let first = |value: u64| {
             let values = (0..whole).map(|i| U256::from(if i == 0 { value } else { 0 }));
@@ -391,7 +395,7 @@ fn long_transforms_leave_nothing() -> Result<()> {
 
 fn long_transforms_of<T: Pod + PartialEq + Send + Sync>(
     engine: &Engine,
-    ring: &Ring,
+    ring: &PolyType,
     placement: Placement,
 ) -> Result<()> {
     let sevens = naive::to_stored(ring, &vec![U256::from(SEVEN); ring.degree()]);
@@ -422,7 +426,7 @@ const SEVEN: u64 = 7 << 10 | 7;
 
 /// What neighbours that are all the same word may look like: as they are stored, in words of 32 and 64 bits, each with
 /// multiples of the modulus that work on them has left.
-fn neighbours(ring: &Ring, stored: &[u8]) -> Vec<[u64; 2]> {
+fn neighbours(ring: &PolyType, stored: &[u8]) -> Vec<[u64; 2]> {
     let q = &ring.basis()[0];
     let as_stored: [u64; 2] = bytemuck::pod_read_unaligned(&stored[..16]);
     let Some(q) = q.value_u64() else { return vec![as_stored] };

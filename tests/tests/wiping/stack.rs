@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use ringforge::kernels::Rows;
 use ringforge::testkit::Random;
 use ringforge::words::{Transform, Word};
-use ringforge::{Limits, Ring};
+use ringforge::{Limits, PolyType};
 use ringforge_ctru::{Ctru768, DecapsulationKey};
 use ringforge_ctru_prime::{CtruPrime761, decapsulate, encapsulate, generate};
 use ringforge_sm2::PrivateKey;
@@ -106,7 +106,7 @@ fn what_is_left_is_seen() {
 fn left_by_transforms<W: Word + Send>(rings: &[&str], word: fn(&mut Random) -> W) -> Vec<String> {
     let mut found = Vec::new();
     for ring in rings {
-        let ring: Ring = ring.parse().expect("a ring");
+        let ring: PolyType = ring.parse().expect("a ring");
         let rows = Rows::of(&ring, &Limits::cpu()).expect("rows");
         let layers = rows.split().depth();
         for rows in [layers, layers.saturating_sub(2)].into_iter().filter_map(|layers| rows.clone().depth(layers).ok())

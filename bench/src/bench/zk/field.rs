@@ -6,7 +6,7 @@ use ark_ff::{AdditiveGroup, BigInt, FftField, Field, PrimeField};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rayon::prelude::*;
 use ringforge::testkit::Random;
-use ringforge::{Modulus, Ring, U256};
+use ringforge::{Modulus, PolyType, Ring, U256};
 
 /// Up to this many points, values are compared with arkworks' own.
 const FEW: usize = 1 << 20;
@@ -14,11 +14,11 @@ const FEW: usize = 1 << 20;
 const SHARE: usize = 1 << 12;
 
 /// x^n − g^n with arkworks' root: values at g·w^i.
-pub(in crate::bench) fn coset(n: usize, offset: Fr) -> Result<Ring> {
+pub(in crate::bench) fn coset(n: usize, offset: Fr) -> Result<PolyType> {
     let (q, root) = (Modulus::new(plain(&Fr::MODULUS.0))?, plain(&root(n)?.into_bigint().0));
     Ok(match offset == Fr::ONE {
-        true => Ring::cyclic(n, q)?.with_root(root)?,
-        false => Ring::coset(n, q, plain(&offset.into_bigint().0), root)?,
+        true => PolyType::from(Ring::cyclic(n, q)?.with_root(root)?),
+        false => PolyType::from(Ring::coset(n, q, plain(&offset.into_bigint().0), root)?),
     })
 }
 

@@ -107,10 +107,11 @@ impl Bound<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::job::{Job, Op, Order};
+    use crate::job::{Job, Op};
     use crate::limits::Limits;
     use crate::modulus::Modulus;
     use crate::planner::Planner;
+    use crate::poly::Order;
     use crate::ring::Ring;
     use crate::source::Source;
 
@@ -147,7 +148,7 @@ mod tests {
             (Op::Forward, [coefficients, values], [coefficients, piece]),
             (Op::Inverse, [values, coefficients], [piece, coefficients]),
         ] {
-            for job in [Job::new(&zk(20), op), Job::new(&zk(20), op).in_place()] {
+            for job in [Job::new(zk(20), op), Job::new(zk(20), op).in_place()] {
                 let ends = |job: &Job| {
                     let Flow(steps) = flow(job).unwrap();
                     [summary(&steps[0]), summary(steps.last().unwrap())]
@@ -188,8 +189,8 @@ mod tests {
 
     #[test]
     fn what_is_small_or_in_one_kernel_stays_whole() {
-        assert_eq!(flow(&Job::new(&zk(16), Op::Forward)), None);
+        assert_eq!(flow(&Job::new(zk(16), Op::Forward)), None);
         let primes = Modulus::ntt_primes(1 << 13, 60, 200).unwrap();
-        assert_eq!(flow(&Job::new(&Ring::rns(1 << 12, &primes).unwrap(), Op::Forward)), None);
+        assert_eq!(flow(&Job::new(Ring::rns(1 << 12, &primes).unwrap(), Op::Forward)), None);
     }
 }

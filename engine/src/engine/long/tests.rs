@@ -17,12 +17,13 @@ use crate::launch::Launch;
 use crate::limits::Limits;
 use crate::long::Placement;
 use crate::memory::{Memory, Read, Write};
+use crate::poly::PolyType;
 
 /// A device that fails in the middle, before it sends or after, ends the others at once; the vector cannot be read, and
 /// the next transforms connect the devices anew.
 #[test]
 fn a_device_that_fails_ends_the_others() -> Result<()> {
-    let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+    let ring: PolyType = "998244353 : x^4096 - 1".parse()?;
     let engine = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu(), Device::cpu()])?;
     let coefficients: Vec<u32> = (0..4096).collect();
     let failure = || Error::OutOfMemory { bytes: 7 };
@@ -55,7 +56,7 @@ fn a_device_that_fails_ends_the_others() -> Result<()> {
 /// one, and the threads end.
 #[test]
 fn a_link_that_stalls_ends_the_transform_in_time() -> Result<()> {
-    let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+    let ring: PolyType = "998244353 : x^4096 - 1".parse()?;
     let timeout = Duration::from_millis(300);
     let engine = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu(), Device::cpu()])?;
     let engine = engine.with_timeout(timeout);
@@ -134,7 +135,7 @@ impl Backend for Tight {
 /// Wherever one device runs out of memory, all end with just that error, and nobody waits.
 #[test]
 fn a_device_without_memory_ends_the_others() -> Result<()> {
-    let ring: Ring = "998244353 : x^4096 - 1".parse()?;
+    let ring: PolyType = "998244353 : x^4096 - 1".parse()?;
     let coefficients: Vec<u32> = (0..4096).collect();
     let wanted = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
     let start = Instant::now();
@@ -162,7 +163,7 @@ fn a_device_without_memory_ends_the_others() -> Result<()> {
 /// Engines that have one rank each, as processes have, and only their own parts.
 #[test]
 fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
-    let ring: Ring = "998244353 : x^4096 + 1".parse()?;
+    let ring: PolyType = "998244353 : x^4096 + 1".parse()?;
     let coefficients: Vec<u32> = (0..4096).map(|i| i * 7919).collect();
     let values: Vec<u32> = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
     for (size, placement) in [(1, Placement::Native), (2, Placement::Native), (4, Placement::Blocks)] {
@@ -196,7 +197,7 @@ fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
 /// The CPU has nothing to send through.
 #[test]
 fn processes_want_gpus() -> Result<()> {
-    let ring: Ring = "998244353 : x^4096 + 1".parse()?;
+    let ring: PolyType = "998244353 : x^4096 + 1".parse()?;
     let alone = Engine::join(&Device::cpu(), Launch::new(0, 1, "")?);
     let ntt = alone.long_ntt(&ring)?;
     assert_eq!(ntt.download::<u32>(&ntt.upload(&[1u32; 4096])?)?, [1; 4096]);

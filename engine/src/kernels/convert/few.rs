@@ -4,7 +4,7 @@ use super::many::Many;
 use super::part::Part;
 use crate::kernels::crt::{Stored, sub_mod};
 use crate::kernels::sums::{LANES, Lanes, MOST, Row};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 
 /// Chunks of [`LANES`] columns that are taken through all rows together.
 const CHUNKS: usize = 4;
@@ -21,7 +21,7 @@ pub(super) struct Few<R> {
 
 impl<R: Row> Few<R> {
     /// The same conversion, where moduli, and words from rings of any word, are so small.
-    pub(super) fn of(many: &Many, from: &Ring) -> Option<Self> {
+    pub(super) fn of(many: &Many, from: &PolyType) -> Option<Self> {
         let moduli = many.sources.iter().map(|source| source.q).chain(many.targets.iter().map(|target| target.p));
         let any_word = from.accepts_any_word() && 1 << (8 * from.width().bytes()).min(127) > u128::from(R::END);
         if any_word || many.sources.len() > R::MOST || moduli.max() >= Some(R::END) {

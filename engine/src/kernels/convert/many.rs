@@ -3,12 +3,12 @@
 use super::part::Part;
 use crate::error::{Error, Result};
 use crate::job::Op;
+use crate::poly::PolyType;
 use ringforge_cpu::choice::mask;
 
 use crate::kernels::crt::{Divisor, Stored, sub_mod};
 use crate::kernels::rns::{self, MAX_MODULI, Weighted};
 use crate::modulus::{Modulus, low_u64};
-use crate::ring::Ring;
 use crypto_bigint::U256;
 
 /// Columns that are taken through all rows together.
@@ -48,7 +48,7 @@ impl Many {
     /// # Errors
     /// [`Error::Unsupported`] where moduli come again in one of the rings, for more than 64 of them or one of more than 64
     /// bits.
-    pub(super) fn new(op: Op, from: &Ring, to: &Ring) -> Result<Self> {
+    pub(super) fn new(op: Op, from: &PolyType, to: &PolyType) -> Result<Self> {
         let (moduli, target_moduli) = (rns::basis(op, from)?, rns::basis(op, to)?);
         let exact = op != Op::ConvertFast;
         // times R mod p

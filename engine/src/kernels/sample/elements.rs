@@ -11,7 +11,7 @@ use crate::kernels::divisor256::Divisor256;
 use crate::kernels::rns;
 use crate::kernels::spread::spread;
 use crate::modulus::{Modulus, Width, limbs, low_u64};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::rows::lanes;
 use crate::source::Built;
 use crate::table::Table;
@@ -28,7 +28,7 @@ const BIAS: u32 = 1 << 14;
 /// Elements of a ring whose coefficients are small integers.
 #[derive(Debug, Clone)]
 pub(super) struct Elements {
-    ring: Ring,
+    ring: PolyType,
     multiples: Vec<Multiple>,
     /// Residues that a thread of the text stores at once.
     each: usize,
@@ -42,7 +42,7 @@ enum Multiple {
 }
 
 impl Elements {
-    pub(super) fn new(ring: &Ring) -> Self {
+    pub(super) fn new(ring: &PolyType) -> Self {
         let multiple = |q: &Modulus| match q.value_u64().filter(|_| ring.width() != Width::W256) {
             Some(word) => Multiple::Word(Divisor::new(word), low_u64(&ring.radix(q))),
             None => Multiple::Wide(Divisor256::new(q), limbs(&ring.radix(q))),
@@ -51,7 +51,7 @@ impl Elements {
         Self { ring: ring.clone(), multiples, each: lanes(ring.degree() | CELL, ring) }
     }
 
-    pub(super) fn ring(&self) -> &Ring {
+    pub(super) fn poly(&self) -> &PolyType {
         &self.ring
     }
 

@@ -9,7 +9,7 @@ use crate::kernel::{Args, Kernel, Port};
 use crate::kernels::sample::elements::{CELL, Elements};
 use crate::kernels::sample::{Distribution, key};
 use crate::limits::Limits;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::Source;
 use crate::table::Table;
 
@@ -27,7 +27,7 @@ pub(super) struct Small {
 }
 
 impl Small {
-    pub(super) fn new(ring: &Ring, distribution: Distribution, thresholds: Vec<u128>, key: Port) -> Self {
+    pub(super) fn new(ring: &PolyType, distribution: Distribution, thresholds: Vec<u128>, key: Port) -> Self {
         let ports = [key.secret(), Port::shared(0), Port::output(ring.bytes()).secret()];
         let mut kernel = Self { distribution, elements: Elements::new(ring), thresholds, ports };
         kernel.ports[1].bytes = kernel.constants().bytes();
@@ -42,7 +42,7 @@ impl Small {
 
     #[inline(never)] // the test of its machine code names it
     fn element(&self, draws: &(Draws, u64), out: &mut [u8]) {
-        let n = self.elements.ring().degree();
+        let n = self.elements.poly().degree();
         for first in (0..n).step_by(CELL) {
             let block = key::block(&self.ports[0], draws, first / CELL);
             for (bits, i) in block.as_chunks().0.iter().zip(first..n) {
@@ -65,7 +65,7 @@ impl Kernel for Small {
 
     fn source(&self, _: &Limits) -> Result<Source> {
         let [key, _, out] = &self.ports;
-        let ring = self.elements.ring();
+        let ring = self.elements.poly();
         let lines = format!("    static constexpr bool seeds = {};\n", key::is_seeds(key));
         // 128 random bits, and the integer
         let built = self.elements.built(&lines, 16 + 4);
@@ -90,7 +90,7 @@ impl Kernel for Small {
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let (keys, out) = (args.input::<u8>(0)?, args.output::<u8>(2)?);
         let draws = key::of_items(&self.ports[0], items, keys);
-        for (draws, out) in draws.zip(out.chunks_exact_mut(self.elements.ring().bytes())) {
+        for (draws, out) in draws.zip(out.chunks_exact_mut(self.elements.poly().bytes())) {
             self.element(&draws?, out);
         }
         Ok(())

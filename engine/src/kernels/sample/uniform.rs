@@ -17,7 +17,7 @@ use crate::kernels::sample::key;
 use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width, limbs, low_u64};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::{Built, Source};
 use crate::table::Table;
 
@@ -28,7 +28,7 @@ use crate::table::Table;
 /// Ports: keys (in), constants ([`Uniform::table`]), elements (out).
 #[derive(Debug, Clone)]
 pub(super) struct Uniform {
-    ring: Ring,
+    ring: PolyType,
     /// Coefficients that a block is for.
     each: usize,
     /// Blocks of a row.
@@ -50,7 +50,7 @@ enum Limb {
 const DIGIT: u32 = 62;
 
 impl Uniform {
-    pub(super) fn new(ring: &Ring, key: Port) -> Self {
+    pub(super) fn new(ring: &PolyType, key: Port) -> Self {
         let limbs: Vec<Limb> = ring.basis().iter().map(|q| Limb::new(ring, q)).collect();
         let out = Port::output(ring.bytes());
         let ports = [key, Port::shared(constants(&limbs).bytes()), if key.secret { out.secret() } else { out }];
@@ -82,7 +82,7 @@ fn constants(limbs: &[Limb]) -> Table {
 }
 
 impl Limb {
-    fn new(ring: &Ring, q: &Modulus) -> Self {
+    fn new(ring: &PolyType, q: &Modulus) -> Self {
         let two = q.reduce(&U256::from(2u32));
         let weight = |bits: u32| q.mul(&ring.radix(q), &q.pow(&two, &U256::from(bits)));
         match q.value_u64().filter(|_| ring.width() != Width::W256) {

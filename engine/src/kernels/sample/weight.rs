@@ -14,12 +14,12 @@ use crate::kernels::crt::mul_hi;
 use crate::kernels::sample::elements::Elements;
 use crate::kernels::sample::key;
 use crate::limits::Limits;
-use crate::ring::Ring;
+use crate::poly::PolyType;
 use crate::source::{Built, Source};
 use crate::table::Table;
 
 /// The steps, each of which takes what the one before it writes.
-pub(super) fn steps(ring: &Ring, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
+pub(super) fn steps(ring: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
     let n = ring.degree();
     let of_zeros = weight > n / 2;
     let set = Set { n, count: if of_zeros { n - weight } else { weight } };
@@ -188,7 +188,7 @@ impl Kernel for Weight {
     }
 
     fn source(&self, _: &Limits) -> Result<Source> {
-        let ring = self.elements.ring();
+        let ring = self.elements.poly();
         let distance = self.ports[2].distance() / ring.width().bytes();
         let numbers = [ring.basis().len(), distance, self.set.count, usize::from(self.of_zeros)];
         let numbers = numbers.map(|number| number as u64).to_vec();

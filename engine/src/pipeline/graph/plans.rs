@@ -3,7 +3,8 @@
 use core::ops::Range;
 
 use crate::kernel::Role;
-use crate::plan::{Content, Plan, Slot};
+use crate::plan::{Plan, Slot};
+use crate::poly::PolyType;
 
 use super::{Graph, Id, Refused};
 
@@ -86,7 +87,7 @@ impl Graph {
     }
 
     /// Whether a value holds what an argument of a plan should.
-    fn fits(&mut self, plan: &Plan, arg: &str, wanted: Option<&Content>, id: Id) -> Result<(), Refused> {
+    fn fits(&mut self, plan: &Plan, arg: &str, wanted: Option<&PolyType>, id: Id) -> Result<(), Refused> {
         let (Some(wanted), Some(got)) = (wanted, self.content(id)) else {
             if let (Some(wanted), true) = (wanted, self.nodes[id].kind.is_none()) {
                 self.holding(id, wanted.clone())?;
@@ -94,6 +95,7 @@ impl Graph {
             return Ok(());
         };
         if wanted != got {
+            let (wanted, got) = (wanted.described(), got.described());
             return Err(format!("{arg} of {} is to be {wanted}, and {} are {got}", plan.title, self.name(id)));
         }
         Ok(())

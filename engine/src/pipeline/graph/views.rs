@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::kernel::{Kernel, Port, Role, Sharing};
 use crate::kernels::copy::Copy;
-use crate::plan::Content;
+use crate::poly::PolyType;
 
 use super::{Bound, Graph, Id, Kind, Origin, Refused, Step};
 
@@ -52,7 +52,7 @@ impl Graph {
         &mut self,
         id: Id,
         bytes: Range<usize>,
-        content: Option<Content>,
+        content: Option<PolyType>,
     ) -> Result<Id, Refused> {
         let name = self.name(id);
         let (of, first) = match self.nodes[id].origin {
@@ -71,7 +71,7 @@ impl Graph {
     }
 
     /// Values one after another, as one. Those that cannot lie there from the start are copied.
-    pub(in crate::pipeline) fn side_by_side(&mut self, parts: &[Id], content: Option<Content>) -> Result<Id, Refused> {
+    pub(in crate::pipeline) fn side_by_side(&mut self, parts: &[Id], content: Option<PolyType>) -> Result<Id, Refused> {
         let mut kind: Option<Kind> = None;
         for &part in parts {
             self.readable(part)?;

@@ -3,7 +3,7 @@
 use crypto_bigint::U256;
 
 use crate::modulus::Modulus;
-use crate::residues::Form;
+use crate::poly::Form;
 use crate::ring::split::Layer;
 use crate::rows::Rows;
 use crate::rows::block::Block;

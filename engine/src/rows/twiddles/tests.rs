@@ -5,7 +5,7 @@ use crypto_bigint::U256;
 use super::*;
 use crate::kernel::{Copies, Slice};
 use crate::modulus::low_u64;
-use crate::residues::Form;
+use crate::poly::{Form, PolyType};
 use crate::{Quotient, Ring};
 
 /// The factors of one row as plain values, from the definition.
@@ -87,28 +87,30 @@ fn entries_are_as_defined_in_every_range() {
     let q = |q: u64| Modulus::new(q).expect("a modulus");
     let bls = Modulus::from_hex("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").expect("a modulus");
     let rings = [
-        Ring::negacyclic(256, q(3329)),
-        Ring::trinomial(768, q(3457)),
-        Ring::trinomial(144, q(3457)),
-        Ring::cyclic(81, q(163)),
-        Ring::cyclic(7, q(17)),
-        Ring::negacyclic(48, q(0xffff_ffff_0000_0001)),
-        Ring::negacyclic(48, q(0xffff_ffff_ff00_0001)),
-        Ring::new(&[q(1_073_479_681), q(12289)], Quotient::Negacyclic { n: 64 }),
-        Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 }),
-        Ring::cyclic(96, bls),
-        Ring::negacyclic(48, q(0xffff_ffff_0000_0001)).and_then(|ring| ring.with_form(Form::Montgomery)),
-        Ring::negacyclic(48, q(0xffff_ffff_ff00_0001)).and_then(|ring| ring.with_form(Form::Montgomery)),
+        Ring::negacyclic(256, q(3329)).map(PolyType::from),
+        Ring::trinomial(768, q(3457)).map(PolyType::from),
+        Ring::trinomial(144, q(3457)).map(PolyType::from),
+        Ring::cyclic(81, q(163)).map(PolyType::from),
+        Ring::cyclic(7, q(17)).map(PolyType::from),
+        Ring::negacyclic(48, q(0xffff_ffff_0000_0001)).map(PolyType::from),
+        Ring::negacyclic(48, q(0xffff_ffff_ff00_0001)).map(PolyType::from),
+        Ring::new(&[q(1_073_479_681), q(12289)], Quotient::Negacyclic { n: 64 }).map(PolyType::from),
+        Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 }).map(PolyType::from),
+        Ring::cyclic(96, bls).map(PolyType::from),
+        Ring::negacyclic(48, q(0xffff_ffff_0000_0001))
+            .and_then(|ring| PolyType::from(ring).with_form(Form::Montgomery)),
+        Ring::negacyclic(48, q(0xffff_ffff_ff00_0001))
+            .and_then(|ring| PolyType::from(ring).with_form(Form::Montgomery)),
         Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 })
-            .and_then(|ring| ring.with_form(Form::Montgomery)),
-        Ring::cyclic(96, bls).and_then(|ring| ring.with_form(Form::Plain)),
+            .and_then(|ring| PolyType::from(ring).with_form(Form::Montgomery)),
+        Ring::cyclic(96, bls).and_then(|ring| PolyType::from(ring).with_form(Form::Plain)),
     ];
     let cases = rings.map(|ring| ring.map(|ring| (Arithmetic::of(&ring), ring)));
     let doubles = Ring::new(&[q(1_125_899_906_840_833), q(562_949_953_417_729)], Quotient::Negacyclic { n: 64 });
     for case in cases.into_iter().chain([
-        doubles.map(|ring| (Arithmetic::Mod50, ring)),
-        Ring::cyclic(64, bls).map(|ring| (Arithmetic::Mod255, ring)),
-        Ring::negacyclic(64, q(1_152_921_092_289_986_561)).map(|ring| (Arithmetic::Mod64Friendly, ring)),
+        doubles.map(|ring| (Arithmetic::Mod50, ring.into())),
+        Ring::cyclic(64, bls).map(|ring| (Arithmetic::Mod255, ring.into())),
+        Ring::negacyclic(64, q(1_152_921_092_289_986_561)).map(|ring| (Arithmetic::Mod64Friendly, ring.into())),
     ]) {
         let (arithmetic, ring) = case.expect("a ring");
         assert!(ring.moduli().iter().all(|q| 4 * arithmetic.constants(q).len() == arithmetic.bytes()));

@@ -9,28 +9,29 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::modulus::{Modulus, Width};
-use crate::ring::Ring;
+use crate::poly::PolyType;
 
-/// The form in which a ring's residues are stored, in inputs and outputs alike: [`Ring::with_form`].
+/// The form in which residues are stored, in inputs and outputs alike: [`PolyType::with_form`].
 ///
 /// ```
-/// # use ringforge::{Form, Modulus, Ring};
+/// # use ringforge::{Form, Modulus, PolyType, Ring};
 /// // BabyBear as Plonky3 stores it, x·2^32 mod q
-/// let ring = Ring::cyclic(8, Modulus::new(2013265921u32)?)?.with_form(Form::Montgomery)?;
-/// assert_eq!(ring.to_string(), "Z_2013265921[x]/(x^8 - 1) in Montgomery form");
-/// assert_eq!(ring, "2013265921 : x^8 - 1 : montgomery".parse()?);
+/// let ring = Ring::cyclic(8, Modulus::new(2013265921u32)?)?;
+/// let poly = PolyType::from(ring).with_form(Form::Montgomery)?;
+/// assert_eq!(poly.to_string(), "Z_2013265921[x]/(x^8 - 1) in Montgomery form");
+/// assert_eq!(poly, "2013265921 : x^8 - 1 : montgomery".parse()?);
 /// # Ok::<(), ringforge::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     /// x itself.
     Plain,
-    /// x·R mod q with R = 2^32, 2^64 or 2^256, as wide as a stored residue ([`Ring::width`]).
+    /// x·R mod q with R = 2^32, 2^64 or 2^256, as wide as a stored residue ([`PolyType::width`]).
     Montgomery,
 }
 
 impl Form {
-    /// That of rings which name none.
+    /// That of types which name none.
     pub(crate) fn default_of(width: Width) -> Self {
         if width == Width::W256 { Self::Montgomery } else { Self::Plain }
     }
@@ -55,7 +56,7 @@ impl FromStr for Form {
     }
 }
 
-impl Ring {
+impl PolyType {
     /// The bits of R in residues x·R mod q as they are stored: 0 where they are plain.
     pub(crate) fn radix_bits(&self) -> u32 {
         match self.form() {
@@ -64,21 +65,21 @@ impl Ring {
         }
     }
 
-    /// R mod q for one of the ring's moduli. An even one, which has no Montgomery form, has R = 1.
+    /// R mod q for one of the moduli. An even one, which has no Montgomery form, has R = 1.
     pub(crate) fn radix(&self, q: &Modulus) -> U256 {
         let bits = if q.is_odd() { self.radix_bits() } else { 0 };
         q.pow(&q.reduce(&U256::from(2u32)), &U256::from(bits))
     }
 
-    /// Whether these are whole elements of the ring, as they are stored, with every residue below its modulus unless the
-    /// ring [accepts any word](Ring::accepts_any_word): what programs take their operands to be. The time it takes tells
+    /// Whether these are whole items, with every residue below its modulus unless the
+    /// type [accepts any word](PolyType::accepts_any_word): what programs take their operands to be. The time it takes tells
     /// where the first other one is.
     ///
     /// ```
-    /// # use ringforge::{Error, Modulus, Ring};
-    /// let ring = Ring::negacyclic(2, Modulus::new(17u32)?)?;
-    /// ring.check(&[16u16, 0, 3, 5])?;
-    /// assert!(matches!(ring.check(&[16u16, 17]), Err(Error::NotReduced { index: 1, .. })));
+    /// # use ringforge::{Error, PolyType};
+    /// let poly: PolyType = "17 : x^2 + 1".parse()?;
+    /// poly.check(&[16u16, 0, 3, 5])?;
+    /// assert!(matches!(poly.check(&[16u16, 17]), Err(Error::NotReduced { index: 1, .. })));
     /// # Ok::<(), ringforge::Error>(())
     /// ```
     ///
