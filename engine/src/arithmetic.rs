@@ -79,10 +79,10 @@ modulus_types! {
 impl Arithmetic {
     /// The fastest that serves every modulus of the ring at the ring's width, whatever it splits into.
     #[must_use]
-    pub fn of(ring: impl Into<PolyType>) -> Self {
-        let ring = &ring.into().coefficients();
+    pub fn of(poly: impl Into<PolyType>) -> Self {
+        let poly = &poly.into().coefficients();
         let serves = |arithmetic: &Self| match arithmetic.descriptor().serves {
-            Serves::Rings { serves, .. } => serves(ring),
+            Serves::Rings { serves, .. } => serves(poly),
             Serves::Binary { .. } => false,
         };
         Self::ALL.iter().copied().find(serves).unwrap_or(Self::Mod256)
@@ -94,8 +94,8 @@ impl Arithmetic {
     }
 
     /// What it is on the CPU: one for GPUs alone gives way to what serves the ring in general.
-    pub(crate) fn on_cpu(self, ring: &PolyType) -> Self {
-        if self.is_on_cpu() { self } else { Self::of(ring) }
+    pub(crate) fn on_cpu(self, poly: &PolyType) -> Self {
+        if self.is_on_cpu() { self } else { Self::of(poly) }
     }
 
     /// The fastest for kernels that transform rows of the ring on a device with these limits. Tables, and what kernels
@@ -108,21 +108,21 @@ impl Arithmetic {
     /// It serves rings that split by layers of two down to degree 1. Rings that accept any word take no doubles, into which
     /// not every word of 64 bits fits.
     #[must_use]
-    pub fn of_device(ring: impl Into<PolyType>, limits: &Limits) -> Self {
-        let ring = &ring.into().coefficients();
-        Self::all_of_device(ring, limits).next().unwrap_or(Self::of(ring))
+    pub fn of_device(poly: impl Into<PolyType>, limits: &Limits) -> Self {
+        let poly = &poly.into().coefficients();
+        Self::all_of_device(poly, limits).next().unwrap_or(Self::of(poly))
     }
 
     /// All that serve such kernels on such a device, the fastest first as far as can be known without measuring.
-    pub fn all_of_device(ring: &PolyType, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
+    pub fn all_of_device(poly: &PolyType, limits: &Limits) -> impl Iterator<Item = Self> + use<> {
         let others = |faster: bool| {
             let serves = move |arithmetic: &Self| match arithmetic.descriptor().serves {
-                Serves::Binary { is_faster, .. } => is_faster(ring, limits) == Some(faster),
+                Serves::Binary { is_faster, .. } => is_faster(poly, limits) == Some(faster),
                 Serves::Rings { .. } => false,
             };
             Self::ALL.iter().copied().filter(serves).collect::<Vec<_>>()
         };
-        others(true).into_iter().chain([Self::of(ring)]).chain(others(false))
+        others(true).into_iter().chain([Self::of(poly)]).chain(others(false))
     }
 
     /// The type for a modulus in the headers: its name, and for [`Arithmetic::Mod255`] the pattern of the modulus.
@@ -178,8 +178,8 @@ impl Arithmetic {
     }
 
     /// Whether a kernel of some of the layers of this ring leaves residues as they are for the next one.
-    pub(crate) fn hands_on(self, ring: &PolyType) -> bool {
-        self.descriptor().hands_on && ring.width().bytes() == self.word_bytes()
+    pub(crate) fn hands_on(self, poly: &PolyType) -> bool {
+        self.descriptor().hands_on && poly.width().bytes() == self.word_bytes()
     }
 
     /// Whether kernels have the moduli as data of the launch, and not in their text, where the ring has several or not.
@@ -226,9 +226,9 @@ impl Arithmetic {
     }
 
     /// What a CPU computes with in the ring.
-    pub(crate) fn of_cpu(self, ring: &PolyType) -> &'static dyn ringforge_cpu::Arithmetic {
-        match self.on_cpu(ring).descriptor().serves {
-            Serves::Rings { on_cpu, .. } => on_cpu(ring),
+    pub(crate) fn of_cpu(self, poly: &PolyType) -> &'static dyn ringforge_cpu::Arithmetic {
+        match self.on_cpu(poly).descriptor().serves {
+            Serves::Rings { on_cpu, .. } => on_cpu(poly),
             Serves::Binary { .. } => ringforge_cpu::MOD256,
         }
     }
@@ -244,9 +244,9 @@ impl Arithmetic {
     }
 
     /// The bytes of known factors in a table, from the words of a CPU.
-    pub(crate) fn factors(self, ring: &PolyType, q: &Modulus, words: &[Limbs]) -> Vec<u8> {
+    pub(crate) fn factors(self, poly: &PolyType, q: &Modulus, words: &[Limbs]) -> Vec<u8> {
         let Serves::Binary { factor, .. } = self.descriptor().serves else {
-            return self.of_cpu(ring).factors(&self.modulus(q), words);
+            return self.of_cpu(poly).factors(&self.modulus(q), words);
         };
         let plain = |word: &Limbs| {
             let value = value(word);
@@ -264,17 +264,17 @@ impl Arithmetic {
     /// a plain value. The reduction divides by a power of two (Montgomery); a product of residues that are stored times R
     /// has one R too many.
     #[must_use]
-    pub fn product_factor(self, ring: impl Into<PolyType>, q: &Modulus) -> U256 {
-        let ring = &ring.into().coefficients();
+    pub fn product_factor(self, poly: impl Into<PolyType>, q: &Modulus) -> U256 {
+        let poly = &poly.into().coefficients();
         let divisor = descriptor::power_of_two(q, self.descriptor().product_bits);
         // R is a power of two where q is odd, and else 1
-        let inverse = q.inverse(&ring.radix(q)).unwrap_or(U256::ONE);
+        let inverse = q.inverse(&poly.radix(q)).unwrap_or(U256::ONE);
         q.mul(&divisor, &q.reduce(&inverse))
     }
 
     /// Whether that factor is not 1.
-    pub(crate) fn has_product_factor(self, ring: &PolyType) -> bool {
-        self.descriptor().product_bits != ring.radix_bits()
+    pub(crate) fn has_product_factor(self, poly: &PolyType) -> bool {
+        self.descriptor().product_bits != poly.radix_bits()
     }
 
     /// Bytes of the type's fields.

@@ -332,16 +332,16 @@ fn of(name: &'static str, error: Error) -> Error {
 }
 
 /// How many elements of a ring an argument has, all of whose words are such as the ring accepts.
-fn checked<T: Pod>(ring: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
-    let batch = elements_of(ring, name, numbers)?;
-    ring.check(numbers).map_err(|error| of(name, error)).map(|()| batch)
+fn checked<T: Pod>(poly: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
+    let batch = elements_of(poly, name, numbers)?;
+    poly.check(numbers).map_err(|error| of(name, error)).map(|()| batch)
 }
 
 /// How many elements of a ring an argument has.
-fn elements_of<T: Pod>(ring: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
-    let (width, size) = (ring.width().bytes(), ring.bytes());
+fn elements_of<T: Pod>(poly: &PolyType, name: &'static str, numbers: &[T]) -> Result<usize> {
+    let (width, size) = (poly.width().bytes(), poly.bytes());
     if size_of::<T>() != width {
-        let expected = format!("{width} bytes for {ring}");
+        let expected = format!("{width} bytes for {poly}");
         let got = format!("{} bytes", size_of::<T>());
         return Err(of(name, Error::Mismatch { what: "a residue".into(), expected, got }));
     }

@@ -330,10 +330,10 @@ fn searched(bundle: &Option<String>) -> String {
 impl Error {
     pub(crate) fn unsupported(
         op: impl core::fmt::Display,
-        ring: &dyn core::fmt::Display,
+        poly: &dyn core::fmt::Display,
         why: impl Into<String>,
     ) -> Self {
-        Self::Unsupported { job: format!("{op} in {ring}"), why: why.into() }
+        Self::Unsupported { job: format!("{op} in {poly}"), why: why.into() }
     }
 
     pub(crate) fn file(path: impl core::fmt::Display, why: impl core::fmt::Display) -> Self {

@@ -51,7 +51,7 @@ pub enum Placement {
 #[derive(Debug, Clone)]
 pub struct LongPlan {
     planner: Planner,
-    ring: PolyType,
+    poly: PolyType,
     split: Split,
     devices: usize,
     rows: usize,
@@ -69,23 +69,23 @@ impl LongPlan {
     /// than a power of two up to 16; where the ring is too short for so many, or does not split so far. As
     /// [`Split::of`].
     pub fn new(planner: &Planner, of: impl Into<PolyType>, devices: usize) -> Result<Self> {
-        let ring = of.into();
-        let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), &ring, why);
-        ring.check_single(format!("a transform over {devices} devices"))?;
-        if ring.basis().len() > 1 {
+        let poly = of.into();
+        let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), &poly, why);
+        poly.check_single(format!("a transform over {devices} devices"))?;
+        if poly.basis().len() > 1 {
             return Err(refused("it has several rows, of which each device can take some"));
         }
-        if !matches!(ring.quotient(), Quotient::Cyclic { .. } | Quotient::Negacyclic { .. } | Quotient::Binomial { .. })
+        if !matches!(poly.quotient(), Quotient::Cyclic { .. } | Quotient::Negacyclic { .. } | Quotient::Binomial { .. })
         {
             return Err(refused("only rings modulo x^n - c are cut into rows"));
         }
         if !devices.is_power_of_two() || devices > MOST_ROWS {
             return Err(refused("their number is no power of two up to 16"));
         }
-        let (planner, split) = (planner.clone(), Split::of(&ring, None)?);
+        let (planner, split) = (planner.clone(), Split::of(&poly, None)?);
         let (coefficients, values) = (Placement::Native, Placement::Native);
         let plans = [const { None }; 3];
-        let plan = Self { planner, ring, split, devices, rows: 1, coefficients, values, plans };
+        let plan = Self { planner, poly, split, devices, rows: 1, coefficients, values, plans };
         let mut plan = plan.rows_each(1)?;
         while plan.row_bytes() >= 2 * LONG_ROW_BYTES && plan.rows < 4 && 2 * plan.rows() <= MOST_ROWS {
             let Ok(more) = plan.clone().rows_each(2 * plan.rows) else { break };
@@ -115,9 +115,9 @@ impl LongPlan {
     }
 
     fn check(&self) -> Result<()> {
-        let (rows, n) = (self.devices.saturating_mul(self.rows), self.ring.degree());
+        let (rows, n) = (self.devices.saturating_mul(self.rows), self.poly.degree());
         let refused =
-            |why: String| Err(Error::unsupported(format!("{rows} rows on {} devices", self.devices), &self.ring, why));
+            |why: String| Err(Error::unsupported(format!("{rows} rows on {} devices", self.devices), &self.poly, why));
         if !self.rows.is_power_of_two() || rows > MOST_ROWS {
             return refused(format!("their number is a power of two up to {MOST_ROWS}"));
         }
@@ -126,7 +126,7 @@ impl LongPlan {
             return refused(format!("it splits by two {twos} times"));
         }
         let pieces = rows * rows;
-        let piece = self.ring.width().bytes() * n / pieces;
+        let piece = self.poly.width().bytes() * n / pieces;
         if !self.split.leaves().is_multiple_of(pieces) || !piece.is_multiple_of(ALIGNMENT) {
             return refused(format!("it is too short: devices exchange pieces of whole {ALIGNMENT} bytes"));
         }
@@ -136,7 +136,7 @@ impl LongPlan {
     /// The ring.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
-        &self.ring
+        &self.poly
     }
 
     /// The number of devices.
@@ -158,14 +158,14 @@ impl LongPlan {
 
     /// In a line, what decides how vectors lie and what they mean.
     pub(crate) fn describe(&self) -> String {
-        let Self { ring, devices, rows, coefficients, values, .. } = self;
-        format!("{ring} on {devices} devices, {rows} rows each, coefficients {coefficients:?}, values {values:?}")
+        let Self { poly, devices, rows, coefficients, values, .. } = self;
+        format!("{poly} on {devices} devices, {rows} rows each, coefficients {coefficients:?}, values {values:?}")
     }
 
     /// Whether vectors of both lie alike and mean the same.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let key = |plan: &Self| (plan.devices, plan.rows, plan.coefficients, plan.values);
-        self.ring == other.ring && key(self) == key(other)
+        self.poly == other.poly && key(self) == key(other)
     }
 
     /// How coefficients are placed.
@@ -188,26 +188,26 @@ impl LongPlan {
             return Err(Error::TooLarge { what: "the number of a row", limit, got: row });
         }
         let ([start, step], count) = (self.roots(), self.rows() as u64);
-        let q = &self.ring.moduli()[0];
+        let q = &self.poly.moduli()[0];
         let power = |x: &U256, e: u64| q.pow(x, &U256::from(e));
         let start = q.mul(&start, &power(&step, row as u64));
-        self.with(self.ring.degree() / self.rows(), start, power(&step, count))
+        self.with(self.poly.degree() / self.rows(), start, power(&step, count))
     }
 
     /// The ring of a part of a device's columns: of the first layers alone.
     pub(crate) fn column_type(&self) -> Result<PolyType> {
-        let ([start, step], q) = (self.roots(), &self.ring.moduli()[0]);
+        let ([start, step], q) = (self.roots(), &self.poly.moduli()[0]);
         let [start, step] = [start, step].map(|root| q.pow(&root, &U256::from(self.rows() as u64)));
-        self.with(self.ring.degree() / self.rows(), start, step)
+        self.with(self.poly.degree() / self.rows(), start, step)
     }
 
     /// The ring modulo x^degree − c whose leaves are x^d − start·step^e, its residues stored alike.
     fn with(&self, degree: usize, start: U256, step: U256) -> Result<PolyType> {
-        let q = self.ring.moduli()[0];
+        let q = self.poly.moduli()[0];
         let c = q.pow(&start, &U256::from((degree / self.split.base()) as u64));
-        let ring = Ring::new(&[q], Quotient::Binomial { n: degree, c })?.with_roots(&[start])?.with_steps(&[step])?;
-        let ring = PolyType::from(ring).with_form(self.ring.form())?;
-        Ok(if self.ring.accepts_any_word() { ring.accepting_any_word() } else { ring })
+        let poly = Ring::new(&[q], Quotient::Binomial { n: degree, c })?.with_roots(&[start])?.with_steps(&[step])?;
+        let poly = PolyType::from(poly).with_form(self.poly.form())?;
+        Ok(if self.poly.accepts_any_word() { poly.accepting_any_word() } else { poly })
     }
 
     fn roots(&self) -> [U256; 2] {
@@ -231,8 +231,8 @@ impl LongPlan {
 
     /// The job on columns, of which a single row has none.
     pub(crate) fn of_columns(&self, op: Op) -> Result<Option<Job>> {
-        let job = |ring| Job::new(&ring, op).depth(self.column_layers()).in_place();
-        if self.rows() == 1 { Ok(None) } else { self.column_type().map(|ring| Some(job(ring))) }
+        let job = |poly| Job::new(&poly, op).depth(self.column_layers()).in_place();
+        if self.rows() == 1 { Ok(None) } else { self.column_type().map(|poly| Some(job(poly))) }
     }
 
     /// The job on a row.
@@ -244,7 +244,7 @@ impl LongPlan {
     pub(crate) fn between_rows(&self, op: Op) -> Result<Plan> {
         let (is_block, title) =
             (op == Op::Forward, if op == Op::Forward { "rows to a block" } else { "a block to rows" });
-        let (p, value) = (Pipeline::new(title, &self.planner), self.base() * self.ring.width().bytes());
+        let (p, value) = (Pipeline::new(title, &self.planner), self.base() * self.poly.width().bytes());
         let kernel = Interleave::new(self.rows(), self.piece_bytes() / value, value, is_block);
         let [to] = p.step(kernel, &[p.bytes("from", self.row_bytes())]);
         p.output("to", to);
@@ -266,12 +266,12 @@ impl LongPlan {
     /// Bytes of a device's part of the vector; transforms take as many again.
     #[must_use]
     pub fn share_bytes(&self) -> usize {
-        self.ring.bytes() / self.devices
+        self.poly.bytes() / self.devices
     }
 
     /// Bytes of a row, of a part of a device's columns, and of a part of its block.
     pub(crate) fn row_bytes(&self) -> usize {
-        self.ring.bytes() / self.rows()
+        self.poly.bytes() / self.rows()
     }
 
     /// Bytes of what a row and a part of columns have in common: that is sent as one piece.
@@ -294,9 +294,9 @@ impl LongPlan {
 
 impl fmt::Display for LongPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ring, devices, rows, coefficients, values, .. } = self;
+        let Self { poly, devices, rows, coefficients, values, .. } = self;
         let exchange = self.exchange_bytes();
-        writeln!(f, "forward transform in {ring} over {devices} devices, each:")?;
+        writeln!(f, "forward transform in {poly} over {devices} devices, each:")?;
         if *coefficients == Placement::Blocks {
             writeln!(f, "exchange: {exchange} bytes leave, in {rows} parts, blocks become columns")?;
         }

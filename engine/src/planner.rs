@@ -151,9 +151,9 @@ impl Planner {
         let limbs = job.poly.basis().len();
         let whole = || core::iter::once(0..limbs).collect();
         let arithmetic = |limb: usize| {
-            let ring = job.poly.limbs(limb..limb + 1).ok()?;
-            let of_device = split.is_binary().then(|| Arithmetic::of_device(&ring, &self.limits));
-            Some(of_device.unwrap_or_else(|| Arithmetic::of(&ring)))
+            let poly = job.poly.limbs(limb..limb + 1).ok()?;
+            let of_device = split.is_binary().then(|| Arithmetic::of_device(&poly, &self.limits));
+            Some(of_device.unwrap_or_else(|| Arithmetic::of(&poly)))
         };
         let Some(all) = (0..limbs).map(arithmetic).collect::<Option<Vec<_>>>() else { return whole() };
         let mut ends: Vec<usize> = (1..limbs).filter(|&limb| all[limb] != all[limb - 1]).chain([limbs]).collect();

@@ -44,7 +44,7 @@ use twiddles::table;
 /// ```
 #[derive(Clone)]
 pub struct Rows {
-    pub(crate) ring: PolyType,
+    pub(crate) poly: PolyType,
     pub(crate) split: Split,
     /// The layers that the kernel does: all, or those down to the leaves where a row takes several kernels.
     pub(crate) part: Range<usize>,
@@ -89,22 +89,22 @@ impl Rows {
     /// # Errors
     /// As [`Split::of`]; [`Error::Unsupported`] for a ring [in columns](PolyType::in_columns).
     pub fn of(of: impl Into<PolyType>, limits: &Limits) -> Result<Self> {
-        let ring = &of.into().coefficients();
-        ring.check_single("a kernel on whole rows")?;
-        Ok(Self::with_split(&Split::of(ring, None)?, limits))
+        let poly = &of.into().coefficients();
+        poly.check_single("a kernel on whole rows")?;
+        Ok(Self::with_split(&Split::of(poly, None)?, limits))
     }
 
     pub(crate) fn with_split(split: &Split, limits: &Limits) -> Self {
-        let ring = &split.ring;
+        let poly = &split.poly;
         let rows = Self {
-            ring: ring.clone(),
+            poly: poly.clone(),
             split: split.clone(),
             part: 0..split.layers.len(),
             cluster: 1,
-            arithmetic: Arithmetic::of(ring),
+            arithmetic: Arithmetic::of(poly),
             order: Order::Tree,
             held: 1,
-            per_item: ring.basis().len(),
+            per_item: poly.basis().len(),
             extra: 0,
             choice: Choice::default(),
             scale: U256::ONE,
@@ -139,7 +139,7 @@ impl Rows {
     /// # Errors
     /// As [`Split::of`]; [`Error::Unsupported`] for leaves of a degree above [`MAX_BASE`](crate::split::MAX_BASE).
     pub fn depth(mut self, layers: u32) -> Result<Self> {
-        self.split = Split::of(&self.ring, Some(layers))?;
+        self.split = Split::of(&self.poly, Some(layers))?;
         self.split.check_leaves("a kernel on whole rows")?;
         Ok(self.laid_out())
     }
@@ -176,9 +176,9 @@ impl Rows {
     /// The same by a choice, as far as it can be.
     pub(crate) fn chosen(mut self, choice: Choice) -> Self {
         if self.split.is_binary() {
-            let mut all = Arithmetic::all_of_device(&self.ring, &self.limits);
+            let mut all = Arithmetic::all_of_device(&self.poly, &self.limits);
             let chosen = all.find(|arithmetic| choice.arithmetic == Some(*arithmetic));
-            self.arithmetic = chosen.unwrap_or_else(|| Arithmetic::of_device(&self.ring, &self.limits));
+            self.arithmetic = chosen.unwrap_or_else(|| Arithmetic::of_device(&self.poly, &self.limits));
         }
         self.choice = choice;
         self.laid_out()
@@ -200,15 +200,15 @@ impl Rows {
     /// The same with the moduli, and how many rows an item has, as data of the launch ([`Rows::numbers`]), so that rings of
     /// any number of moduli have one text; but those of a single modulus that is worth more in the text.
     pub(crate) fn by_launch(self) -> Self {
-        let by_launch = self.arithmetic.by_launch(self.ring.basis().len() > 1);
+        let by_launch = self.arithmetic.by_launch(self.poly.basis().len() > 1);
         Self { by_launch: self.by_launch || by_launch, ..self }
     }
 
     /// The multiple of q that lazy residues may reach for each modulus: what is not in the text is of few kinds, so that many
     /// moduli have one text.
     pub(crate) fn capacity(&self) -> u64 {
-        let capacity = self.ring.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
-        match self.by_launch && self.ring.width() != Width::W16 {
+        let capacity = self.poly.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
+        match self.by_launch && self.poly.width() != Width::W16 {
             true => (1 << capacity.ilog2()).min(MOST_CAPACITY),
             false => capacity,
         }
@@ -217,21 +217,21 @@ impl Rows {
     /// Numbers of the launch: the rows of an item, with the ring's columns above 32 bits if it is in columns, and how many
     /// residues it is from an item to the next at each port for elements, the tables' being the last two.
     pub(crate) fn numbers(&self, ports: &[Port]) -> Vec<u64> {
-        let distances = elements(ports).iter().map(|port| port.distance() / self.ring.width().bytes());
-        let columns = if self.in_columns() { self.ring.columns() } else { 0 };
+        let distances = elements(ports).iter().map(|port| port.distance() / self.poly.width().bytes());
+        let columns = if self.in_columns() { self.poly.columns() } else { 0 };
         let rows = self.per_item as u64 | (columns as u64) << 32;
         iter::once(rows).chain(distances.map(|distance| distance as u64)).collect()
     }
 
     /// Whether rows are columns of a matrix that is stored row by row.
     pub(crate) fn in_columns(&self) -> bool {
-        self.ring.columns() > 1
+        self.poly.columns() > 1
     }
 
     /// The same rows for elements that begin at these bytes and lie so many apart, as data of the launch; nothing where the text is for those that
     /// lie one after another.
     pub(crate) fn apart(&self, firsts: &[usize], distances: &[usize]) -> Option<Self> {
-        let row = self.split.n * self.ring.width().bytes();
+        let row = self.split.n * self.poly.width().bytes();
         let fits = firsts.iter().chain(distances).all(|bytes| bytes.is_multiple_of(row));
         (fits && self.arithmetic.can_be_by_launch()).then(|| Self { by_launch: true, ..self.clone() })
     }
@@ -239,7 +239,7 @@ impl Rows {
     /// The ring.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
-        &self.ring
+        &self.poly
     }
 
     /// How the ring splits.
@@ -251,7 +251,7 @@ impl Rows {
     /// Bytes of an item's rows.
     #[must_use]
     pub fn item_bytes(&self) -> usize {
-        self.per_item.saturating_mul(self.split.n * self.ring.width().bytes())
+        self.per_item.saturating_mul(self.split.n * self.poly.width().bytes())
     }
 
     /// The port for the factors, `const rf::Tables<Rq>*`: a table, `Rq::M::Twiddle`, for a ring of one modulus, else pointers to
@@ -259,7 +259,7 @@ impl Rows {
     #[must_use]
     pub fn table_port(&self) -> Port {
         let bytes = self.layout.len * self.arithmetic.twiddle_bytes();
-        if self.has_several() { Port::tables(self.ring.basis().len(), bytes) } else { Port::shared(bytes) }
+        if self.has_several() { Port::tables(self.poly.basis().len(), bytes) } else { Port::shared(bytes) }
     }
 
     /// What [`Rows::table_port`] reads.
@@ -268,8 +268,8 @@ impl Rows {
         let table = |modulus| table(self, modulus);
         match self.has_several() {
             true => {
-                let tables: Vec<Table> = (0..self.ring.moduli().len()).map(table).collect();
-                Table::List(self.ring.limb_moduli().iter().map(|&modulus| tables[modulus].clone()).collect())
+                let tables: Vec<Table> = (0..self.poly.moduli().len()).map(table).collect();
+                Table::List(self.poly.limb_moduli().iter().map(|&modulus| tables[modulus].clone()).collect())
             }
             false => table(0),
         }
@@ -279,7 +279,7 @@ impl Rows {
     /// modulus of up to 64 bits can do without.
     #[must_use]
     pub fn constants_port(&self) -> Port {
-        Port::shared(self.constants_bytes() * self.ring.basis().len())
+        Port::shared(self.constants_bytes() * self.poly.basis().len())
     }
 
     /// What [`Rows::constants_port`] reads.
@@ -290,7 +290,7 @@ impl Rows {
 
     /// Whether there may be several tables.
     pub(crate) fn has_several(&self) -> bool {
-        self.by_launch || self.ring.basis().len() > 1
+        self.by_launch || self.poly.basis().len() > 1
     }
 
     /// The kernel made concrete: these rows as `Rq`, then further lines of its own.
@@ -324,7 +324,7 @@ impl Rows {
 
     /// Neighbouring leaves that a thread of a kernel on leaves has: of degree 1, as many as it moves at once.
     pub(crate) fn leaf_lanes(&self) -> usize {
-        if self.split.base > 1 { 1 } else { lanes(self.split.n, &self.ring) }
+        if self.split.base > 1 { 1 } else { lanes(self.split.n, &self.poly) }
     }
 
     /// Threads of a block of a kernel on leaves: it has whole rows, or a row whole blocks.
@@ -405,13 +405,13 @@ impl Rows {
     }
 
     fn uncounted(&self) -> Error {
-        let job = format!("a kernel for {} rows an item of {}", self.per_item, self.ring);
+        let job = format!("a kernel for {} rows an item of {}", self.per_item, self.poly);
         Error::Unsupported { job, why: "blocks work on whole rows, and their number has 32 bits".into() }
     }
 
     fn too_long(&self, limits: &Limits) -> Error {
         Error::Unsupported {
-            job: format!("a transform in {}", self.ring),
+            job: format!("a transform in {}", self.poly),
             why: format!("a row does not fit a thread block of {}", limits.name),
         }
     }
@@ -433,8 +433,8 @@ pub(crate) fn lay_apart(ports: &mut [Port], distances: &[usize]) {
 }
 
 /// Neighbouring residues that a thread moves at once, where rows are or begin at multiples of so many.
-pub(crate) fn lanes(residues: usize, ring: &PolyType) -> usize {
-    1 << (residues | (LANE_BYTES / ring.width().bytes()).max(1)).trailing_zeros()
+pub(crate) fn lanes(residues: usize, poly: &PolyType) -> usize {
+    1 << (residues | (LANE_BYTES / poly.width().bytes()).max(1)).trailing_zeros()
 }
 
 impl fmt::Debug for Rows {

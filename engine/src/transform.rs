@@ -67,13 +67,13 @@ impl<W: Word> Transform<W> {
     /// [`Error::TooLarge`] where the ring has no such modulus, [`Error::Unsupported`] where the ring's words are not `W`:
     /// those of all its moduli are as wide as the widest modulus needs.
     pub fn of(rows: &Rows, modulus: usize) -> Result<Self> {
-        let limit = rows.ring.moduli().len() - 1;
+        let limit = rows.poly.moduli().len() - 1;
         if modulus > limit {
             return Err(Error::TooLarge { what: "the number of a modulus", limit, got: modulus });
         }
         let row = row(rows, modulus);
         if row.word_bytes() != size_of::<W>() {
-            let job = format!("a transform on words of {} bytes in {}", size_of::<W>(), rows.ring);
+            let job = format!("a transform on words of {} bytes in {}", size_of::<W>(), rows.poly);
             return Err(Error::Unsupported { job, why: "its residues have words of another size".into() });
         }
         Ok(Self { row, split: Arc::new(rows.split.clone()), words: PhantomData })
@@ -142,9 +142,9 @@ impl<W> fmt::Debug for Transform<W> {
 
 /// Makes the transform behind. Not generic, so that other crates, which have transforms on words, have none of it.
 fn row(rows: &Rows, modulus: usize) -> Arc<dyn ringforge_cpu::Transform> {
-    let Rows { ring, split, .. } = rows;
-    let (arithmetic, q) = (rows.arithmetic.on_cpu(ring), &split.roots[modulus].q);
+    let Rows { poly, split, .. } = rows;
+    let (arithmetic, q) = (rows.arithmetic.on_cpu(poly), &split.roots[modulus].q);
     let roots = Prime::new(split, modulus, arithmetic).of_cpu(split, arithmetic, &U256::ONE);
-    let unit = limbs(&ring.radix(q));
-    arithmetic.of_cpu(ring).transform(&arithmetic.modulus(q), &roots, split.shape(), &unit, rows.restores()).into()
+    let unit = limbs(&poly.radix(q));
+    arithmetic.of_cpu(poly).transform(&arithmetic.modulus(q), &roots, split.shape(), &unit, rows.restores()).into()
 }

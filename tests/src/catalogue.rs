@@ -326,13 +326,12 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
     ];
     let plan = |ring: PolyType| {
         let p = Pipeline::new(format!("inner products in {ring}"), &planner);
-        let depth = ring.degree().ilog2();
-        let values = |ring: PolyType| ring.evaluations_after(depth, Order::Tree);
-        let (digits, keys) = (ring.vector(13)?, ring.vector(26)?);
-        let keys = p.shared("keys", keys.bytes()).holding(values(keys));
-        p.output("sums", p.elements("digits", values(digits)).inner_product(&ring, keys, 2));
+        let values = ring.evaluations(Order::Tree)?;
+        let (digits, keys) = (values.vector(13)?, values.vector(26)?);
+        let keys = p.shared("keys", keys.bytes()).holding(keys);
+        p.output("sums", p.elements("digits", digits).inner_product(&ring, keys, 2));
         p.output("image", p.coefficients("a", &ring).automorphism(5));
-        p.output("image of values", p.elements("b", values(ring.clone())).automorphism(5));
+        p.output("image of values", p.elements("b", values).automorphism(5));
         Ok(NamedPlan::new(format!("inner products in {ring}"), p.build()?))
     };
     rings.into_iter().map(plan).collect()

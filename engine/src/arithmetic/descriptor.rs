@@ -176,13 +176,13 @@ pub(super) fn none(_: &Modulus) -> Option<u32> {
 }
 
 /// Whether all moduli have at most so many bits.
-pub(super) fn up_to(ring: &PolyType, bits: u32) -> bool {
-    ring.basis().iter().all(|q| q.bits() <= bits)
+pub(super) fn up_to(poly: &PolyType, bits: u32) -> bool {
+    poly.basis().iter().all(|q| q.bits() <= bits)
 }
 
 /// The same for rings whose residues are stored in no more bits than a word has.
-pub(super) fn up_to_in(width: Width, ring: &PolyType, bits: u32) -> bool {
-    ring.width() <= width && up_to(ring, bits)
+pub(super) fn up_to_in(width: Width, poly: &PolyType, bits: u32) -> bool {
+    poly.width() <= width && up_to(poly, bits)
 }
 
 /// floor(2^bits / q).

@@ -15,7 +15,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "goldilocks.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| ring.width() == Width::W64 && ring.moduli().iter().all(|q| q.value_u64() == Some(Q)),
+        serves: |poly| poly.width() == Width::W64 && poly.moduli().iter().all(|q| q.value_u64() == Some(Q)),
         on_cpu: |_| ringforge_cpu::GOLDILOCKS,
     },
     word: Word::U64,

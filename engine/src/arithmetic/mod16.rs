@@ -9,8 +9,8 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "mod16.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| ring.width() == Width::W16,
-        on_cpu: |ring| if up_to(ring, 14) { ringforge_cpu::MOD14 } else { ringforge_cpu::MOD16 },
+        serves: |poly| poly.width() == Width::W16,
+        on_cpu: |poly| if up_to(poly, 14) { ringforge_cpu::MOD14 } else { ringforge_cpu::MOD16 },
     },
     word: Word::U32,
     twiddle_bytes: 8,

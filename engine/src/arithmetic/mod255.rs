@@ -10,9 +10,9 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "mod255.cuh",
     template: |q| Some(digits::pattern(q)),
     serves: Serves::Binary {
-        is_faster: |ring, limits| {
-            let [q] = ring.moduli() else { return None };
-            let table = 2 * ring.degree() as u64 * TWIDDLE_BYTES as u64;
+        is_faster: |poly, limits| {
+            let [q] = poly.moduli() else { return None };
+            let table = 2 * poly.degree() as u64 * TWIDDLE_BYTES as u64;
             let serves = q.bits() > 64 && table <= limits.memory_bytes / 4 && digits::in_range(q);
             serves.then(|| !limits.is_cpu())
         },

@@ -10,7 +10,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     template: none,
     serves: Serves::Rings {
         serves: |_| true,
-        on_cpu: |ring| match ring.basis().iter().all(has_spare_bit) {
+        on_cpu: |poly| match poly.basis().iter().all(has_spare_bit) {
             true => ringforge_cpu::MOD256_SPARE,
             false => ringforge_cpu::MOD256,
         },

@@ -10,7 +10,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "mod31.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| up_to_in(Width::W32, ring, 31),
+        serves: |poly| up_to_in(Width::W32, poly, 31),
         on_cpu: |_| ringforge_cpu::MOD31,
     },
     word: Word::U32,

@@ -9,7 +9,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "mod32.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| up_to_in(Width::W32, ring, 30),
+        serves: |poly| up_to_in(Width::W32, poly, 30),
         on_cpu: |_| ringforge_cpu::MOD32,
     },
     word: Word::U32,

@@ -8,8 +8,8 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "mod50.cuh",
     template: none,
     serves: Serves::Binary {
-        is_faster: |ring, limits| {
-            let small = ring.width() == Width::W64 && up_to(ring, 50) && !ring.accepts_any_word();
+        is_faster: |poly, limits| {
+            let small = poly.width() == Width::W64 && up_to(poly, 50) && !poly.accepts_any_word();
             small.then(|| limits.has_fast_doubles())
         },
         // in (-q/2, q/2), with its quotient by q, rounded

@@ -8,8 +8,8 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod61",
     header: "mod61.cuh",
     serves: Serves::Binary {
-        is_faster: |ring, limits| {
-            (!limits.is_cpu() && ring.width() == Width::W64 && up_to(ring, 61)).then_some(true)
+        is_faster: |poly, limits| {
+            (!limits.is_cpu() && poly.width() == Width::W64 && up_to(poly, 61)).then_some(true)
         },
         factor: |q, w| {
             let (q, w) = (low_u64(&q.value()), low_u64(w));

@@ -9,8 +9,8 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "mod64.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| up_to_in(Width::W64, ring, 62),
-        on_cpu: |ring| match ring.width() {
+        serves: |poly| up_to_in(Width::W64, poly, 62),
+        on_cpu: |poly| match poly.width() {
             Width::W32 => ringforge_cpu::MOD64_IN_32,
             _ => ringforge_cpu::MOD64,
         },

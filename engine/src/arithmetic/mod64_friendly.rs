@@ -8,8 +8,8 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "Mod64Friendly",
     header: "mod64_friendly.cuh",
     serves: Serves::Binary {
-        is_faster: |ring, _| {
-            (ring.width() == Width::W64 && up_to(ring, 61) && ring.basis().iter().all(is_friendly)).then_some(true)
+        is_faster: |poly, _| {
+            (poly.width() == Width::W64 && up_to(poly, 61) && poly.basis().iter().all(is_friendly)).then_some(true)
         },
         // -v mod 2^64 and ceil(2^64 v / q) of v = q - w, or of 0
         factor: |q, w| {

@@ -10,7 +10,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     header: "mod64.cuh",
     template: none,
     serves: Serves::Rings {
-        serves: |ring| up_to_in(Width::W64, ring, 64),
+        serves: |poly| up_to_in(Width::W64, poly, 64),
         on_cpu: |_| ringforge_cpu::MOD64_FULL,
     },
     word: Word::U64,

@@ -131,12 +131,12 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(refused, expected, "{found:?}");
-        let ring: PolyType = "17:x^4+1".parse().expect("a ring");
-        let product = Engine::best().mul(&ring, &[1u16, 2, 3, 4], &[1u16, 0, 0, 0]).expect("a product on the CPU");
+        let poly: PolyType = "17:x^4+1".parse().expect("a ring");
+        let product = Engine::best().mul(&poly, &[1u16, 2, 3, 4], &[1u16, 0, 0, 0]).expect("a product on the CPU");
         assert_eq!(product, [1, 2, 3, 4]);
         // nor is a compiler used that is none
         let limits = Limits::h200();
-        let plan: Plan = Planner::new(limits.clone()).plan(&Job::new(&ring, Op::Mul)).expect("a plan");
+        let plan: Plan = Planner::new(limits.clone()).plan(&Job::new(&poly, Op::Mul)).expect("a plan");
         let compiled = crate::cuda::Bundle::default().compile(&[plan], &limits);
         assert!(matches!(compiled, Err(Error::NoCompiler { .. })), "{compiled:?}");
     }

@@ -161,9 +161,9 @@ impl LongNtt {
     }
 
     fn upload_own<T: Pod + Send + Sync>(&self, holds: Holds, name: &'static str, own: &[T]) -> Result<LongVector> {
-        let ring = self.plan.poly();
-        elements_of::<T>(ring, name, &[])?;
-        let share = ring.degree() / self.plan.devices();
+        let poly = self.plan.poly();
+        elements_of::<T>(poly, name, &[])?;
+        let share = poly.degree() / self.plan.devices();
         same_length("residues of these devices' parts", share * self.workers.len(), own.len())?;
         // whose elements are as long as a device's part
         self.plan.column_type()?.check(own).map_err(|error| of(name, error))?;

@@ -29,15 +29,15 @@ use super::{Engine, checked, elements_of};
 #[derive(Debug, Clone)]
 pub struct Ntt {
     engine: Engine,
-    ring: PolyType,
+    poly: PolyType,
     order: Order,
 }
 
 impl Ntt {
-    pub(super) fn new(engine: &Engine, ring: &PolyType) -> Result<Self> {
+    pub(super) fn new(engine: &Engine, poly: &PolyType) -> Result<Self> {
         // what cannot be is refused now; plans are made once, with their programs
-        Split::of(ring, None)?;
-        Ok(Self { engine: engine.clone(), ring: ring.clone(), order: Order::Natural })
+        Split::of(poly, None)?;
+        Ok(Self { engine: engine.clone(), poly: poly.clone(), order: Order::Natural })
     }
 
     /// With evaluations in this order; the order of the tree saves a pass over long rows.
@@ -49,7 +49,7 @@ impl Ntt {
     /// The ring.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
-        &self.ring
+        &self.poly
     }
 
     /// From coefficients to evaluations, in place.
@@ -57,7 +57,7 @@ impl Ntt {
     /// # Errors
     /// As [`Engine::mul`].
     pub fn forward<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
-        checked(&self.ring, "elements", elements)?;
+        checked(&self.poly, "elements", elements)?;
         self.forward_unchecked(elements)
     }
 
@@ -66,7 +66,7 @@ impl Ntt {
     /// # Errors
     /// As [`Engine::mul`].
     pub fn inverse<T: Pod>(&self, elements: &mut [T]) -> Result<()> {
-        checked(&self.ring, "elements", elements)?;
+        checked(&self.poly, "elements", elements)?;
         self.inverse_unchecked(elements)
     }
 
@@ -107,11 +107,11 @@ impl Ntt {
     }
 
     fn job(&self, op: Op) -> Job {
-        Job::new(&self.ring, op).order(self.order).in_place()
+        Job::new(&self.poly, op).order(self.order).in_place()
     }
 
     fn run<T: Pod>(&self, op: Op, elements: &mut [T]) -> Result<()> {
-        let batch = elements_of(&self.ring, "elements", elements)?;
+        let batch = elements_of(&self.poly, "elements", elements)?;
         self.engine.program(&self.job(op))?.on_host(batch).output("data", elements).run()
     }
 }

@@ -25,7 +25,7 @@ use crate::table::Table;
 /// Ports: element in, constants ([`Compose::table`]), integers out.
 #[derive(Debug, Clone)]
 pub(crate) struct Compose {
-    ring: PolyType,
+    poly: PolyType,
     parts: Vec<Part>,
     /// Q.
     product: Vec<u64>,
@@ -44,23 +44,23 @@ struct Part {
 impl Compose {
     /// # Errors
     /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
-    pub(crate) fn new(ring: &PolyType) -> Result<Self> {
-        let moduli = rns::basis(Op::Compose, ring)?;
+    pub(crate) fn new(poly: &PolyType) -> Result<Self> {
+        let moduli = rns::basis(Op::Compose, poly)?;
         let product = rns::product(moduli.iter().copied());
         let part = |(i, q): (usize, &Modulus)| {
             let others = || moduli.iter().enumerate().filter(move |&(j, _)| j != i).map(|(_, &other)| other);
             let mut weight = rns::product(others());
             weight.resize(product.len(), 0);
             let residue = others().fold(q.reduce(&U256::ONE), |r, other| q.mul(&r, &q.reduce(&U256::from(other))));
-            let residue = q.mul(&residue, &ring.radix(q));
-            let inverse = q.inverse(&residue).ok_or_else(|| Error::unsupported(Op::Compose, ring, "no inverse"))?;
+            let residue = q.mul(&residue, &poly.radix(q));
+            let inverse = q.inverse(&residue).ok_or_else(|| Error::unsupported(Op::Compose, poly, "no inverse"))?;
             Ok(Part { divisor: Divisor::new(moduli[i]), inverse: low_u64(&inverse), weight })
         };
-        let parts = ring.basis().iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
+        let parts = poly.basis().iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
         let words = 4 * parts.len() + product.len() * (1 + parts.len());
         let ports =
-            [Port::input(ring.bytes()), Port::shared(8 * words), Port::output(8 * product.len() * ring.degree())];
-        Ok(Self { ring: ring.clone(), parts, product, ports })
+            [Port::input(poly.bytes()), Port::shared(8 * words), Port::output(8 * product.len() * poly.degree())];
+        Ok(Self { poly: poly.clone(), parts, product, ports })
     }
 
     /// The constants for the second port: d, reciprocal, shift and (Q/q_i·R)^-1 of each modulus; the limbs of Q; for each
@@ -76,7 +76,7 @@ impl Compose {
     }
 
     fn run<S: Stored>(&self, from: &[S], to: &mut [u64]) {
-        let n = self.ring.degree();
+        let n = self.poly.degree();
         let limbs = self.product.len();
         let items = from.chunks_exact(self.parts.len() * n);
         for (from, to) in items.zip(to.chunks_exact_mut(n * limbs)) {
@@ -133,12 +133,12 @@ impl Kernel for Compose {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let limbs = self.product.len();
         let words = (limbs, self.parts.len() + limbs, self.ports[0].distance());
-        rns::integers(self, ringforge_kernels::COMPOSE, (limits, Op::Compose, &self.ring), words)
+        rns::integers(self, ringforge_kernels::COMPOSE, (limits, Op::Compose, &self.poly), words)
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports[0].apart = Some(rns::distance(&self.ring, firsts[0], distances[0])?);
+        kernel.ports[0].apart = Some(rns::distance(&self.poly, firsts[0], distances[0])?);
         (firsts[2] == 0 && distances[2] == self.ports[2].bytes).then(|| Arc::new(kernel) as _)
     }
 
@@ -147,7 +147,7 @@ impl Kernel for Compose {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        with_stored!(self, self.ring.width(), S => {
+        with_stored!(self, self.poly.width(), S => {
             self.run::<S>(args.input(0)?, args.output(2)?);
             Ok(())
         })

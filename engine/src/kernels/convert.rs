@@ -70,7 +70,7 @@ enum Sums {
 
 /// Whether elements have as many rows, of one width.
 fn alike(from: &PolyType, to: &PolyType) -> bool {
-    let rows = |ring: &PolyType| (ring.basis().len(), ring.width());
+    let rows = |poly: &PolyType| (poly.basis().len(), poly.width());
     rows(from) == rows(to)
 }
 
@@ -158,7 +158,7 @@ impl Kernel for Convert {
         let block = Block { lanes: self.lanes, parts: self.parts, words, more: 0 };
         let built = rns::build(limits, self.op, &self.from, &lines, block)?;
         let distances =
-            [(0, &self.from), (2, &self.to)].map(|(port, ring)| self.ports[port].distance() / ring.width().bytes());
+            [(0, &self.from), (2, &self.to)].map(|(port, poly)| self.ports[port].distance() / poly.width().bytes());
         let numbers = [sources, targets].into_iter().chain(distances).map(|number| number as u64).collect();
         Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::CONVERT, built) }.fusable())
     }
@@ -171,9 +171,9 @@ impl Kernel for Convert {
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        for (port, ring) in [(0, &self.from), (2, &self.to)] {
-            kernel.ports[port].apart = Some(rns::distance(ring, firsts[port], distances[port])?);
-            if !(firsts[port] | distances[port]).is_multiple_of(kernel.lanes * ring.width().bytes()) {
+        for (port, poly) in [(0, &self.from), (2, &self.to)] {
+            kernel.ports[port].apart = Some(rns::distance(poly, firsts[port], distances[port])?);
+            if !(firsts[port] | distances[port]).is_multiple_of(kernel.lanes * poly.width().bytes()) {
                 kernel.lanes = 1;
             }
         }

@@ -19,7 +19,7 @@ use crate::table::Table;
 /// Ports: integers in, constants ([`Decompose::table`]), element out.
 #[derive(Debug, Clone)]
 pub(crate) struct Decompose {
-    ring: PolyType,
+    poly: PolyType,
     rows: Vec<Weighted>,
     limbs: usize,
     ports: [Port; 3],
@@ -28,19 +28,19 @@ pub(crate) struct Decompose {
 impl Decompose {
     /// # Errors
     /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits.
-    pub(crate) fn new(ring: &PolyType) -> Result<Self> {
-        let moduli = rns::basis(Op::Decompose, ring)?;
+    pub(crate) fn new(poly: &PolyType) -> Result<Self> {
+        let moduli = rns::basis(Op::Decompose, poly)?;
         let limbs = rns::product(moduli.iter().copied()).len();
         let row = |(modulus, &q): (&Modulus, &u64)| {
             let divisor = Divisor::new(q);
-            let radix = low_u64(&ring.radix(modulus));
+            let radix = low_u64(&poly.radix(modulus));
             let weights = core::iter::successors(Some(radix), |&weight| Some(divisor.rem(u128::from(weight) << 64)));
             Weighted { divisor, weights: weights.take(limbs).collect() }
         };
-        let rows: Vec<Weighted> = ring.basis().iter().zip(&moduli).map(row).collect();
+        let rows: Vec<Weighted> = poly.basis().iter().zip(&moduli).map(row).collect();
         let words = rows.len() * (3 + limbs);
-        let ports = [Port::input(8 * limbs * ring.degree()), Port::shared(8 * words), Port::output(ring.bytes())];
-        Ok(Self { ring: ring.clone(), rows, limbs, ports })
+        let ports = [Port::input(8 * limbs * poly.degree()), Port::shared(8 * words), Port::output(poly.bytes())];
+        Ok(Self { poly: poly.clone(), rows, limbs, ports })
     }
 
     /// The constants for the second port: for each modulus d, reciprocal and shift, then the weights of the limbs.
@@ -50,7 +50,7 @@ impl Decompose {
     }
 
     fn run<S: Stored>(&self, from: &[u64], to: &mut [S]) {
-        let n = self.ring.degree();
+        let n = self.poly.degree();
         for (from, to) in from.chunks_exact(n * self.limbs).zip(to.chunks_exact_mut(n * self.rows.len())) {
             for (row, to) in self.rows.iter().zip(to.chunks_exact_mut(n)) {
                 let integers = from.chunks_exact(self.limbs);
@@ -70,13 +70,13 @@ impl Kernel for Decompose {
     }
 
     fn source(&self, limits: &Limits) -> Result<Source> {
-        let about = (limits, Op::Decompose, &self.ring);
+        let about = (limits, Op::Decompose, &self.poly);
         rns::integers(self, ringforge_kernels::DECOMPOSE, about, (self.limbs, self.limbs, self.ports[2].distance()))
     }
 
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
-        kernel.ports[2].apart = Some(rns::distance(&self.ring, firsts[2], distances[2])?);
+        kernel.ports[2].apart = Some(rns::distance(&self.poly, firsts[2], distances[2])?);
         (firsts[0] == 0 && distances[0] == self.ports[0].bytes).then(|| Arc::new(kernel) as _)
     }
 
@@ -85,7 +85,7 @@ impl Kernel for Decompose {
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
-        with_stored!(self, self.ring.width(), S => {
+        with_stored!(self, self.poly.width(), S => {
             self.run::<S>(args.input(0)?, args.output(2)?);
             Ok(())
         })

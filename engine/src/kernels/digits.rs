@@ -63,7 +63,7 @@ struct ToLimb<T: Row> {
 /// [`Error::Unsupported`] for digits of 0 bits or of more than 63, for a modulus of more than 64 bits to be taken apart, and
 /// for digits modulo several of different lengths, one of them above 64 bits.
 pub(crate) fn digits(from: &PolyType, bits: u32, to: &PolyType) -> Result<(Arc<dyn Kernel>, usize)> {
-    let refuse = |ring: &PolyType, why: &str| Err(Error::unsupported(format!("digits of {bits} bits"), ring, why));
+    let refuse = |poly: &PolyType, why: &str| Err(Error::unsupported(format!("digits of {bits} bits"), poly, why));
     if !(1..=63).contains(&bits) {
         return refuse(from, "a digit has 1 to 63 bits");
     }
@@ -86,9 +86,9 @@ pub(crate) fn digits(from: &PolyType, bits: u32, to: &PolyType) -> Result<(Arc<d
 }
 
 impl FromLimb {
-    fn new(ring: &PolyType, q: &Modulus) -> Self {
+    fn new(poly: &PolyType, q: &Modulus) -> Self {
         // R is a power of two, and 1 where q is even
-        let factor = q.inverse(&ring.radix(q)).unwrap_or(U256::ONE);
+        let factor = q.inverse(&poly.radix(q)).unwrap_or(U256::ONE);
         Self { q: Divisor::new(low_u64(&q.value())), factor: low_u64(&factor) }
     }
 
@@ -105,8 +105,8 @@ impl FromLimb {
 }
 
 impl<T: Row> ToLimb<T> {
-    fn new(ring: &PolyType, q: &Modulus) -> Self {
-        let radix = ring.radix(q);
+    fn new(poly: &PolyType, q: &Modulus) -> Self {
+        let radix = poly.radix(q);
         let offset = q.mul(&radix, &q.reduce_i64(i64::MIN));
         let (factor, offset) = (T::Target::factor(q, &radix), T::Target::residue(&offset));
         Self { q: T::Target::new(q), factor, offset }

@@ -27,7 +27,7 @@ pub(crate) struct Extend {
 impl Extend {
     /// Between rings of the same moduli, stored alike.
     pub(crate) fn new(from: &PolyType, to: &PolyType) -> Self {
-        let [shorter, longer] = [from, to].map(|ring| ring.bytes() / ring.basis().len());
+        let [shorter, longer] = [from, to].map(|poly| poly.bytes() / poly.basis().len());
         Self { shorter, longer, firsts: 0, ports: [Port::input(from.bytes()), Port::output(to.bytes())] }
     }
 }

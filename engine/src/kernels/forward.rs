@@ -85,7 +85,7 @@ impl Kernel for Forward {
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
         let kernel = self.rows.is_last().then(|| Arc::new(self.clone()))?;
-        fused(kernel, 1, &self.rows.ring, then, term)
+        fused(kernel, 1, &self.rows.poly, then, term)
     }
 
     fn describe(&self) -> String {

@@ -30,7 +30,7 @@ struct Fused<S: Row> {
     kernel: Arc<dyn Kernel>,
     /// The port at which it stores elements of the ring.
     output: usize,
-    ring: PolyType,
+    poly: PolyType,
     stages: Vec<Stage>,
     ports: Vec<Port>,
     stored: PhantomData<S>,
@@ -49,36 +49,36 @@ struct Stage {
 pub(super) fn fused(
     kernel: Arc<dyn Kernel>,
     output: usize,
-    ring: &PolyType,
+    poly: &PolyType,
     then: &Arc<dyn Kernel>,
     term: usize,
 ) -> Option<Arc<dyn Kernel>> {
-    match ring.width() {
-        Width::W16 => Fused::<u16>::new(kernel, output, ring).then(then, term),
-        Width::W32 => Fused::<u32>::new(kernel, output, ring).then(then, term),
-        Width::W64 => Fused::<u64>::new(kernel, output, ring).then(then, term),
-        Width::W256 => Fused::<Limbs>::new(kernel, output, ring).then(then, term),
+    match poly.width() {
+        Width::W16 => Fused::<u16>::new(kernel, output, poly).then(then, term),
+        Width::W32 => Fused::<u32>::new(kernel, output, poly).then(then, term),
+        Width::W64 => Fused::<u64>::new(kernel, output, poly).then(then, term),
+        Width::W256 => Fused::<Limbs>::new(kernel, output, poly).then(then, term),
     }
 }
 
 impl<S: Row> Fused<S> {
-    fn new(kernel: Arc<dyn Kernel>, output: usize, ring: &PolyType) -> Self {
+    fn new(kernel: Arc<dyn Kernel>, output: usize, poly: &PolyType) -> Self {
         let mut ports = kernel.ports().to_vec();
         ports.push(Port::shared(0));
-        Self { kernel, output, ring: ring.clone(), stages: Vec::new(), ports, stored: PhantomData }
+        Self { kernel, output, poly: poly.clone(), stages: Vec::new(), ports, stored: PhantomData }
     }
 
     fn then(mut self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
-        let (ring, combination) = then.combination()?;
-        let alike = |ring: &PolyType| (ring.degree(), ring.width(), ring.accepts_any_word());
-        if alike(ring) != alike(&self.ring) || ring.basis() != self.ring.basis() {
+        let (poly, combination) = then.combination()?;
+        let alike = |poly: &PolyType| (poly.degree(), poly.width(), poly.accepts_any_word());
+        if alike(poly) != alike(&self.poly) || poly.basis() != self.poly.basis() {
             return None;
         }
         let operands = combination.minus.len() - 1;
-        self.ports.extend(vec![Port::input(ring.bytes()); operands]);
+        self.ports.extend(vec![Port::input(poly.bytes()); operands]);
         self.stages.push(Stage { step: then.clone(), combination: combination.clone(), term });
         let table = self.table_port();
-        self.ports[table].bytes = multiples::<S>(&self.ring, &self.combinations()).bytes();
+        self.ports[table].bytes = multiples::<S>(&self.poly, &self.combinations()).bytes();
         let fits = self.operands() <= MOST_OPERANDS && self.stages.len() <= MOST_STAGES;
         fits.then(|| Arc::new(self) as Arc<dyn Kernel>)
     }
@@ -129,7 +129,7 @@ impl<S: Row> Fused<S> {
              \x20   RF_METHOD rf::Ending<Epilogue> of_row(rf::u32 row, Offset offset) const {{\n\
              \x20       return rf::Ending<Epilogue>(*this, row, offset);\n\
              \x20   }}\n}};\n",
-            multiples_text::<S>(&self.ring, &self.combinations()),
+            multiples_text::<S>(&self.poly, &self.combinations()),
             adds.join(", "),
             self.stages.len(),
             signs(0),
@@ -149,7 +149,7 @@ impl<S: Row> Kernel for Fused<S> {
 
     fn source(&self, limits: &Limits) -> Result<Source> {
         let distances = self.ports[self.table_port() + 1..].iter();
-        let distances = distances.map(|port| (port.distance() / self.ring.width().bytes()) as u64).collect();
+        let distances = distances.map(|port| (port.distance() / self.poly.width().bytes()) as u64).collect();
         Ok(self.kernel.source(limits)?.with_epilogue(self, &self.epilogue(), distances))
     }
 
@@ -167,7 +167,7 @@ impl<S: Row> Kernel for Fused<S> {
             kernel.kernel = self.kernel.on_views(&firsts[..own], &distances[..own])?;
         }
         kernel.ports[..own].copy_from_slice(kernel.kernel.ports());
-        let row = self.ring.degree() * self.ring.width().bytes();
+        let row = self.poly.degree() * self.poly.width().bytes();
         for (port, (first, distance)) in kernel.ports.iter_mut().zip(firsts.iter().zip(distances)).skip(own) {
             if port.sharing == Sharing::PerItem {
                 // vectors are read where a row's are written
@@ -182,7 +182,7 @@ impl<S: Row> Kernel for Fused<S> {
 
     fn table(&self, port: usize) -> Option<Table> {
         match port == self.table_port() {
-            true => Some(multiples::<S>(&self.ring, &self.combinations())),
+            true => Some(multiples::<S>(&self.poly, &self.combinations())),
             false => self.kernel.table(port),
         }
     }

@@ -41,31 +41,31 @@ impl InnerProduct {
     /// # Errors
     /// [`Error::Unsupported`] where leaves have a degree above 1, and where keys do not suit elements.
     pub(crate) fn new(split: &Split, count: usize, keys: &PolyType, sets: usize, limits: &Limits) -> Result<Self> {
-        let times = keys.basis().len() / split.ring.basis().len();
-        let same = split.ring.vector(times).ok().filter(|same| same == keys);
+        let times = keys.basis().len() / split.poly.basis().len();
+        let same = split.poly.vector(times).ok().filter(|same| same == keys);
         let (of, all) = match same {
-            Some(_) => (split.ring.clone(), times),
+            Some(_) => (split.poly.clone(), times),
             None => keys.of_vector().unwrap_or_else(|| (keys.clone(), 1)),
         };
-        let Some(own) = common_limbs(&split.ring, &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
+        let Some(own) = common_limbs(&split.poly, &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
         else {
-            let job = format!("inner products of {count} elements of {}", split.ring);
+            let job = format!("inner products of {count} elements of {}", split.poly);
             return Err(Error::Unsupported { job, why: format!("{sets} sets of keys of it are wanted, not {keys}") });
         };
         let keys = Keys { sets, count: all / sets, limbs: of.basis().len(), own };
         if split.base > 1 {
-            let job = format!("inner products in {}", split.ring);
+            let job = format!("inner products in {}", split.poly);
             return Err(Error::Unsupported { job, why: format!("its leaves have degree {}", split.base) });
         }
         let rows = Rows::with_split(split, limits).by_launch();
         let mut ports = rows.ports([Port::input, Port::input, Port::output]);
         // no factors where leaves have degree 1
         ports.remove(ELEMENTS);
-        let row = split.n * split.ring.width().bytes();
+        let row = split.n * split.poly.width().bytes();
         for (port, limbs) in ports.iter_mut().zip([
-            count * split.ring.basis().len(),
+            count * split.poly.basis().len(),
             all * of.basis().len(),
-            sets * split.ring.basis().len(),
+            sets * split.poly.basis().len(),
         ]) {
             port.bytes = limbs * row;
         }
@@ -74,11 +74,11 @@ impl InnerProduct {
 }
 
 /// How many of the ring's limbs are the first ones of another ring; its others are the last ones there.
-fn common_limbs(ring: &PolyType, of: &PolyType) -> Option<usize> {
-    let (limbs, all) = (ring.basis().len(), of.basis().len());
-    let same = ring.basis().iter().zip(of.basis()).take_while(|(q, other)| q == other).count();
+fn common_limbs(poly: &PolyType, of: &PolyType) -> Option<usize> {
+    let (limbs, all) = (poly.basis().len(), of.basis().len());
+    let same = poly.basis().iter().zip(of.basis()).take_while(|(q, other)| q == other).count();
     let agree = |limbs: Range<usize>, others: Range<usize>| {
-        limbs.is_empty() || ring.limbs(limbs).ok().is_some_and(|limbs| of.limbs(others) == Ok(limbs))
+        limbs.is_empty() || poly.limbs(limbs).ok().is_some_and(|limbs| of.limbs(others) == Ok(limbs))
     };
     (agree(0..same, 0..same) && limbs <= all && agree(same..limbs, all - (limbs - same)..all)).then_some(same)
 }
@@ -95,12 +95,12 @@ impl Kernel for InnerProduct {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let mut built = self.rows.build_part(limits, "")?;
         let (n, lanes) = (self.rows.split.n, self.rows.leaf_lanes());
-        built.launch = spread::launch(self.rows.ring.basis().len() * n / lanes, THREADS)?;
+        built.launch = spread::launch(self.rows.poly.basis().len() * n / lanes, THREADS)?;
         built.prelude += &format!(
             "struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS};\n}};\n",
             self.keys.sets
         );
-        let width = self.rows.ring.width().bytes();
+        let width = self.rows.poly.width().bytes();
         let distances = self.ports[..ELEMENTS].iter().map(|port| port.distance() / width);
         let numbers = iter::once(self.rows.per_item).chain(distances).chain([self.count]);
         let numbers = numbers.chain([self.keys.count, self.keys.limbs, self.keys.own]);
@@ -127,7 +127,7 @@ impl Kernel for InnerProduct {
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
-        fused(Arc::new(self.clone()), 2, &self.rows.ring.vector(self.keys.sets).ok()?, then, term)
+        fused(Arc::new(self.clone()), 2, &self.rows.poly.vector(self.keys.sets).ok()?, then, term)
     }
 
     fn describe(&self) -> String {

@@ -107,7 +107,7 @@ impl Kernel for Inverse {
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
         let kernel = self.rows.is_first().then(|| Arc::new(self.clone()))?;
-        fused(kernel, self.output(), &self.rows.ring, then, term)
+        fused(kernel, self.output(), &self.rows.poly, then, term)
     }
 
     fn taking_product(&self, of: (&Split, Order)) -> Option<Arc<dyn Kernel>> {

@@ -22,7 +22,7 @@ use crate::ring::split::Split;
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
 #[derive(Debug, Clone)]
 pub(crate) struct LiftRow {
-    pub(super) ring: PolyType,
+    pub(super) poly: PolyType,
     pub(super) row: usize,
     pub(super) auxiliary: PolyType,
     /// Whether a product is stored as it comes, 2n − 1 coefficients, in memory of its own.
@@ -55,14 +55,14 @@ macro_rules! with_row {
 
 impl LiftRow {
     /// The row of this number.
-    pub(crate) fn new(ring: &PolyType, row: usize, auxiliary: &PolyType) -> Self {
-        Self { ring: ring.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
+    pub(crate) fn new(poly: &PolyType, row: usize, auxiliary: &PolyType) -> Self {
+        Self { poly: poly.clone(), row, auxiliary: auxiliary.clone(), unfolded: false }
     }
 
     /// The kernel of a whole product, by this split of the auxiliary ring; nothing where folding takes rounds, the row
     /// does not fit a block, or a multiprocessor has no room for two such blocks.
     pub(crate) fn mul(&self, split: &Split, limits: &Limits) -> Result<Option<Arc<dyn Kernel>>> {
-        with_row!(self.ring.width(), S => {
+        with_row!(self.poly.width(), S => {
             let mul = LiftMul::<S>::new(self, split, limits)?.filter(|mul| mul.fits(limits));
             Ok(mul.map(|mul| Arc::new(mul) as Arc<dyn Kernel>))
         })
@@ -70,12 +70,12 @@ impl LiftRow {
 
     /// The kernel from ring elements to auxiliary ones.
     pub(crate) fn load(&self) -> Arc<dyn Kernel> {
-        with_row!(self.ring.width(), S => Arc::new(LiftLoad::<S>::new(self.clone())))
+        with_row!(self.poly.width(), S => Arc::new(LiftLoad::<S>::new(self.clone())))
     }
 
     /// The kernels from auxiliary products to ring elements, one behind the other.
     pub(crate) fn store(&self, limits: &Limits) -> Result<Vec<Arc<dyn Kernel>>> {
-        with_row!(self.ring.width(), S => {
+        with_row!(self.poly.width(), S => {
             if let Some(store) = LiftStore::<S>::new(self)? {
                 return Ok(vec![Arc::new(store)]);
             }
@@ -90,17 +90,17 @@ impl LiftRow {
 
     /// The row's modulus.
     pub(super) fn q(&self) -> &Modulus {
-        &self.ring.basis()[self.row]
+        &self.poly.basis()[self.row]
     }
 
     /// What products of stored residues are times, so that they are stored in the same way.
     pub(super) fn scale(&self) -> U256 {
-        self.q().inverse(&self.ring.radix(self.q())).unwrap_or(U256::ONE)
+        self.q().inverse(&self.poly.radix(self.q())).unwrap_or(U256::ONE)
     }
 
     /// Coefficients of a row of the ring.
     pub(super) fn n(&self) -> usize {
-        self.ring.degree()
+        self.poly.degree()
     }
 
     /// Coefficients of an auxiliary row.
@@ -110,7 +110,7 @@ impl LiftRow {
 
     /// Coefficients of the row as it is stored, and the number of rows there.
     pub(super) fn stored(&self) -> (usize, usize) {
-        if self.unfolded { (2 * self.n() - 1, 1) } else { (self.n(), self.ring.basis().len()) }
+        if self.unfolded { (2 * self.n() - 1, 1) } else { (self.n(), self.poly.basis().len()) }
     }
 
     /// Where the row begins among them.
@@ -126,15 +126,15 @@ impl LiftRow {
 
     /// By what a product is folded when the row is stored, if that is simple enough.
     pub(super) fn fold(&self) -> Option<[i8; 2]> {
-        if self.high() > 0 { Self::fold_of(&self.ring, self.row) } else { Some([0, 0]) }
+        if self.high() > 0 { Self::fold_of(&self.poly, self.row) } else { Some([0, 0]) }
     }
 
     /// c0 and c1 where x^n is c0 + c1·x, each of them −1, 0 or 1: products are folded among residues then, and are sums
     /// of up to three.
-    pub(crate) fn fold_of(ring: &PolyType, row: usize) -> Option<[i8; 2]> {
-        let q = &ring.basis()[row];
+    pub(crate) fn fold_of(poly: &PolyType, row: usize) -> Option<[i8; 2]> {
+        let q = &poly.basis()[row];
         let mut fold = [0; 2];
-        for (k, c) in ring.quotient().tail(q).into_iter().filter(|&(_, c)| c != U256::ZERO) {
+        for (k, c) in poly.quotient().tail(q).into_iter().filter(|&(_, c)| c != U256::ZERO) {
             let unit = [1, -1].into_iter().find(|&unit| q.reduce_i64(unit.into()) == c)?;
             *fold.get_mut(k)? = unit;
         }
@@ -149,7 +149,7 @@ impl LiftRow {
     /// The port that the row is stored to: rows stored before stay.
     pub(super) fn output(&self) -> Port {
         let (n, rows) = self.stored();
-        let bytes = n * rows * self.ring.width().bytes();
+        let bytes = n * rows * self.poly.width().bytes();
         if self.start() == 0 { Port::output(bytes) } else { Port::in_out(bytes) }
     }
 
@@ -177,7 +177,7 @@ impl LiftRow {
             text,
             "#include \"{header}\"\n\
              #include \"{target_header}\"\n\
-             // row {row} of {ring} through {auxiliary}\n\
+             // row {row} of {poly} through {auxiliary}\n\
              struct Lift {{\n\
              \x20   using Store = {store};\n\
              \x20   using Residue = {residue};\n\
@@ -189,7 +189,7 @@ impl LiftRow {
             header = arithmetic.header(),
             target_header = <S::Target as Target>::HEADER,
             row = self.row,
-            ring = self.ring,
+            poly = self.poly,
             auxiliary = self.auxiliary,
             store = S::NAME,
             residue = <S::Target as Target>::NAME,
@@ -204,7 +204,7 @@ impl LiftRow {
 
     /// For printed plans.
     pub(super) fn describe(&self) -> String {
-        let many = self.ring.basis().len() > 1;
+        let many = self.poly.basis().len() > 1;
         let row = if many { format!("row {} ", self.row) } else { String::new() };
         let primes = self.auxiliary.basis().len();
         format!(
@@ -269,16 +269,16 @@ mod tests {
         let shared = Limits::of_capability(90);
         let none = Limits { block_shared_bytes: 0, ..shared.clone() };
         for (quotient, length, moduli, primes) in rings {
-            let ring = PolyType::from(Ring::new(&moduli, quotient).unwrap());
+            let poly = PolyType::from(Ring::new(&moduli, quotient).unwrap());
             let auxiliary = PolyType::from(Ring::new(&primes, Quotient::Cyclic { n: length }).unwrap());
             for row in 0..moduli.len() {
-                let lift = LiftRow::new(&ring, row, &auxiliary);
-                check(vec![lift.load()], [&ring, &auxiliary], &shared);
+                let lift = LiftRow::new(&poly, row, &auxiliary);
+                check(vec![lift.load()], [&poly, &auxiliary], &shared);
                 let store = |limits| lift.store(limits).unwrap();
-                check(store(&shared), [&auxiliary, &ring], &shared);
+                check(store(&shared), [&auxiliary, &poly], &shared);
                 // in two steps, where it is folded
                 if store(&none).len() == 2 {
-                    check(store(&none), [&auxiliary, &ring], &none);
+                    check(store(&none), [&auxiliary, &poly], &none);
                 }
             }
         }
@@ -287,8 +287,8 @@ mod tests {
     /// Small integers, for which the estimate of the quotient by Q is too small.
     #[test]
     fn emulator_and_cpu_agree_on_small_integers() {
-        let ring = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();
-        let compose = Compose::new(&ring.into()).unwrap();
+        let poly = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();
+        let compose = Compose::new(&poly.into()).unwrap();
         let p = Pipeline::new("compose", &Planner::default());
         let [integers] = p.step(compose, &[p.input("from")]);
         p.output("to", integers);

@@ -41,10 +41,10 @@ struct Term<F> {
 
 impl<S: Row> LiftFold<S> {
     pub(super) fn new(lift: &LiftRow, limits: &Limits) -> Result<Self> {
-        let tail = lift.ring.quotient().tail(lift.q()).into_iter().filter(|&(_, c)| c != U256::ZERO);
+        let tail = lift.poly.quotient().tail(lift.q()).into_iter().filter(|&(_, c)| c != U256::ZERO);
         let tail = tail.map(|(k, c)| Term { k, c, factor: <S::Target as Target>::factor(lift.q(), &c) }).collect();
         let rebuild = Rebuild::new(lift.auxiliary.basis(), lift.q(), &lift.scale())?;
-        let row_bytes = (2 * lift.n() - 1) * lift.ring.width().bytes();
+        let row_bytes = (2 * lift.n() - 1) * lift.poly.width().bytes();
         let in_place = !limits.is_cpu() && row_bytes > limits.block_shared_bytes as usize;
         let input = if in_place { Port::in_out(row_bytes) } else { Port::input(lift.auxiliary.bytes()) };
         let fold = Self { lift: lift.clone(), rebuild, tail, in_place, ports: [input, Port::shared(0), lift.output()] };
@@ -86,7 +86,7 @@ impl<S: Row> LiftFold<S> {
         let n = lift.n();
         let mut product = Wiped::<<S::Target as Target>::Residue>::zeros(2 * n - 1);
         let items = from.chunks_exact(lift.auxiliary.basis().len() * lift.length());
-        for (from, to) in items.zip(to.chunks_exact_mut(lift.ring.basis().len() * n)) {
+        for (from, to) in items.zip(to.chunks_exact_mut(lift.poly.basis().len() * n)) {
             for (j, x) in product.iter_mut().enumerate() {
                 *x = rebuild.rebuild(|prime| from[lift.place(prime, j)].get());
             }
@@ -98,7 +98,7 @@ impl<S: Row> LiftFold<S> {
     fn run_in_place(&self, rows: &mut [S], to: &mut [S]) {
         let n = self.lift.n();
         let items = rows.chunks_exact_mut(2 * n - 1);
-        for (row, to) in items.zip(to.chunks_exact_mut(self.lift.ring.basis().len() * n)) {
+        for (row, to) in items.zip(to.chunks_exact_mut(self.lift.poly.basis().len() * n)) {
             self.fold(row, S::get, S::put);
             self.put(to, row.iter().copied());
         }
@@ -143,10 +143,10 @@ impl<S: Row> Kernel for LiftFold<S> {
     fn source(&self, limits: &Limits) -> Result<Source> {
         let n = self.lift.n();
         let threads = n.div_ceil(4).next_multiple_of(32).min(THREADS);
-        let shared_bytes = if self.in_place { 0 } else { (2 * n - 1) * self.lift.ring.width().bytes() };
+        let shared_bytes = if self.in_place { 0 } else { (2 * n - 1) * self.lift.poly.width().bytes() };
         if shared_bytes > limits.block_shared_bytes as usize {
             return Err(Error::Unsupported {
-                job: format!("the lift of {}", self.lift.ring),
+                job: format!("the lift of {}", self.lift.poly),
                 why: format!(
                     "it is planned to fold in {shared_bytes} bytes of shared memory, more than {} has",
                     limits.name

@@ -50,7 +50,7 @@ impl<S: Row> LiftLoad<S> {
         });
         let primes = primes.collect();
         let half = <S::Target as Target>::residue(&q.shr_vartime(1));
-        let ports = [Port::input(lift.ring.bytes()), Port::output(lift.auxiliary.bytes())];
+        let ports = [Port::input(lift.poly.bytes()), Port::output(lift.auxiliary.bytes())];
         let (target, one) = (S::Target::new(lift.q()), S::Target::factor(lift.q(), &U256::ONE));
         Self { lift, primes, half, target, one, ports }
     }
@@ -64,8 +64,8 @@ impl<S: Row> LiftLoad<S> {
             choice("rf::u64 minus_q(rf::u32 j)", "j", self.primes.iter().map(|prime| format!("{}ull", prime.minus_q)));
         let half = choice("Residue half()", "0", [<S::Target as Target>::literal(&self.half)]);
         let q = self.lift.q().value();
-        let below = self.lift.ring.width() != Width::W256 && self.primes.iter().all(|prime| q <= U256::from(prime.p));
-        let any_word = match self.lift.ring.accepts_any_word() {
+        let below = self.lift.poly.width() != Width::W256 && self.primes.iter().all(|prime| q <= U256::from(prime.p));
+        let any_word = match self.lift.poly.accepts_any_word() {
             true => ANY_WORD.to_string() + &choice("Factor one()", "0", [S::Target::factor_literal(&self.one)]),
             false => String::new(),
         };
@@ -74,13 +74,13 @@ impl<S: Row> LiftLoad<S> {
 
     pub(super) fn run<W: Stored>(&self, from: &[S], to: &mut [W]) {
         let lift = &self.lift;
-        let items = from.chunks_exact(lift.ring.basis().len() * lift.n());
+        let items = from.chunks_exact(lift.poly.basis().len() * lift.n());
         for (from, to) in items.zip(to.chunks_exact_mut(self.primes.len() * lift.length())) {
             let row = &from[lift.start()..][..lift.n()];
             for (prime, to) in self.primes.iter().zip(to.chunks_exact_mut(lift.length())) {
                 let (values, padding) = to.split_at_mut(lift.n());
                 for (to, x) in values.iter_mut().zip(row) {
-                    let x = match lift.ring.accepts_any_word() {
+                    let x = match lift.poly.accepts_any_word() {
                         true => self.target.mul_any(x.get(), &self.one),
                         false => x.get(),
                     };

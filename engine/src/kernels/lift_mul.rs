@@ -42,10 +42,10 @@ impl<S: Row> LiftMul<S> {
         let Some(store) = LiftStore::new(lift)? else { return Ok(None) };
         let rows = Rows::with_split(split, limits).holding(2).per_item(1);
         // the residues modulo all primes
-        let bytes = split.ring.basis().len() * split.n * rows.arithmetic.word_bytes();
+        let bytes = split.poly.basis().len() * split.n * rows.arithmetic.word_bytes();
         let rows = rows.extra_shared(bytes);
-        let mul = RingMul::on(Rows { per_item: split.ring.basis().len(), ..rows.clone() });
-        let element = Port::input(lift.ring.bytes());
+        let mul = RingMul::on(Rows { per_item: split.poly.basis().len(), ..rows.clone() });
+        let element = Port::input(lift.poly.bytes());
         let ports = [element, element, lift.output(), rows.table_port(), rows.constants_port()];
         Ok(Some(Self { lift: lift.clone(), load: LiftLoad::new(lift.clone()), mul, store, rows, ports }))
     }
@@ -58,7 +58,7 @@ impl<S: Row> LiftMul<S> {
     fn run<W: Stored>(&self, args: &mut Args<'_>) -> Result<()> {
         let (a, b) = (args.input::<S>(0)?, args.input::<S>(1)?);
         let out = args.output::<S>(2)?;
-        let element = self.lift.ring.basis().len() * self.lift.n();
+        let element = self.lift.poly.basis().len() * self.lift.n();
         let auxiliary = self.lift.auxiliary.basis().len() * self.lift.length();
         let items = (CHUNK_BYTES / (auxiliary * size_of::<W>())).clamp(1, (out.len() / element).max(1));
         let mut words = [(); 3].map(|()| Wiped::<W>::zeros(items * auxiliary));

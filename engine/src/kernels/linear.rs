@@ -25,7 +25,7 @@ const THREADS: usize = 256;
 /// Threads that have some neighbouring residues each (`linear.cuh`), of elements whose combination they store.
 #[derive(Debug, Clone)]
 pub(super) struct Lanes<S: Row> {
-    ring: PolyType,
+    poly: PolyType,
     combination: Combination,
     /// Residues of a thread.
     count: usize,
@@ -33,13 +33,13 @@ pub(super) struct Lanes<S: Row> {
 }
 
 impl<S: Row> Lanes<S> {
-    pub(super) fn new(ring: &PolyType, combination: Combination) -> Self {
-        Self { ring: ring.clone(), combination, count: 1, stored: PhantomData }.within(ring.degree())
+    pub(super) fn new(poly: &PolyType, combination: Combination) -> Self {
+        Self { poly: poly.clone(), combination, count: 1, stored: PhantomData }.within(poly.degree())
     }
 
     /// With the most residues for a thread to move at once, where all begin at a multiple of so many.
     fn within(mut self, residues: usize) -> Self {
-        self.count = lanes(self.ring.degree() | residues, &self.ring);
+        self.count = lanes(self.poly.degree() | residues, &self.poly);
         self
     }
 
@@ -48,55 +48,55 @@ impl<S: Row> Lanes<S> {
         let places = firsts.iter().zip(distances).map(|(first, distance)| first | distance);
         let own = places.zip(ports).filter(|(_, port)| port.sharing == Sharing::PerItem);
         let all = own.fold(0, |all, (place, _)| all | place);
-        let width = self.ring.width().bytes();
+        let width = self.poly.width().bytes();
         all.is_multiple_of(width).then(|| self.clone().within(all / width))
     }
 
     pub(super) fn poly(&self) -> &PolyType {
-        &self.ring
+        &self.poly
     }
 
     /// Residues of an element.
     pub(super) fn residues(&self) -> usize {
-        self.ring.basis().len() * self.ring.degree()
+        self.poly.basis().len() * self.poly.degree()
     }
 
     /// The moduli and factors.
     pub(super) fn table(&self) -> Table {
-        multiples::<S>(&self.ring, &[&self.combination])
+        multiples::<S>(&self.poly, &[&self.combination])
     }
 
     /// The source of a kernel whose text begins with such threads: its numbers are the units of an item, and the distances of
     /// all ports but shared ones.
     pub(super) fn source(&self, kernel: &dyn Kernel, text: &'static str) -> Result<Source> {
-        let Self { ring, combination, count, .. } = self;
+        let Self { poly, combination, count, .. } = self;
         let units = self.residues() / count;
         let minus = &combination.minus;
         let prelude = format!(
             "#pragma once\n#include \"linear.cuh\"\nstruct Linear {{\n{}\
              \x20   static constexpr rf::u32 n = {}, lanes = {count}, threads = {THREADS};\n\
              \x20   RF_CONST bool minus(rf::u32 i) {{ return i == 0 ? {} : {}; }}\n}};\n",
-            multiples_text::<S>(ring, &[combination]),
-            ring.degree(),
+            multiples_text::<S>(poly, &[combination]),
+            poly.degree(),
             minus[0],
             minus[minus.len() - 1],
         );
         let built = Built { prelude, launch: spread::launch(units, THREADS)? };
         let own = kernel.ports().iter().filter(|port| port.sharing == Sharing::PerItem);
-        let distances = own.map(|port| port.distance() / ring.width().bytes());
+        let distances = own.map(|port| port.distance() / poly.width().bytes());
         let numbers = core::iter::once(units).chain(distances).map(|number| number as u64).collect();
         Ok(Source { numbers, ..Source::of_engine(kernel, text, built) }.fusable())
     }
 
     /// Calls `run` with each row of an output, the first of its residues, and the arithmetic of the row.
     pub(super) fn each(&self, out: &mut [S], run: impl Fn(&mut [S], usize, Multiple<S>) + Sync) {
-        let (n, basis) = (self.ring.degree(), self.ring.basis());
+        let (n, basis) = (self.poly.degree(), self.poly.basis());
         ringforge_cpu::threads::rows(out, n, &|i, out| {
             let (row, q) = (i % basis.len(), &basis[i % basis.len()]);
             let factor = |number: &U256| <S::Target as Target>::factor(q, number);
             let multiple = Multiple {
                 q: <S::Target as Target>::new(q),
-                one: self.ring.accepts_any_word().then(|| factor(&U256::ONE)),
+                one: self.poly.accepts_any_word().then(|| factor(&U256::ONE)),
                 factor: self.combination.factor.as_ref().map(|numbers| factor(&numbers[row])),
             };
             run(out, i * n, multiple);
@@ -127,12 +127,12 @@ impl<S: Row> Multiple<S> {
 }
 
 /// The table of `Multiples` (`multiples.cuh`) for the factors of these combinations.
-pub(super) fn multiples<S: Row>(ring: &PolyType, combinations: &[&Combination]) -> Table {
-    let one = ring.accepts_any_word().then_some(U256::ONE);
+pub(super) fn multiples<S: Row>(poly: &PolyType, combinations: &[&Combination]) -> Table {
+    let one = poly.accepts_any_word().then_some(U256::ONE);
     let row = |(row, q): (usize, &Modulus)| {
         let factors = combinations.iter().filter_map(|combination| Some(combination.factor.as_ref()?[row]));
         let factors = one.into_iter().chain(factors);
-        match below_63_bits(ring).then(|| low_u64(&q.value())) {
+        match below_63_bits(poly).then(|| low_u64(&q.value())) {
             Some(q) => {
                 let factor = |c: u64| [c, ((u128::from(c) << 64) / u128::from(q)) as u64];
                 core::iter::once(q).chain(factors.flat_map(|number| factor(low_u64(&number)))).collect::<Vec<_>>()
@@ -144,17 +144,17 @@ pub(super) fn multiples<S: Row>(ring: &PolyType, combinations: &[&Combination]) 
             }
         }
     };
-    let words: Vec<u64> = ring.basis().iter().enumerate().flat_map(row).collect();
+    let words: Vec<u64> = poly.basis().iter().enumerate().flat_map(row).collect();
     Table::Bytes(Arc::from(bytemuck::cast_slice::<u64, u8>(&words)))
 }
 
 /// Whether products are by Shoup's method, whose remainders are below 2q.
-fn below_63_bits(ring: &PolyType) -> bool {
-    ring.basis().iter().all(|q| q.bits() < 64)
+fn below_63_bits(poly: &PolyType) -> bool {
+    poly.basis().iter().all(|q| q.bits() < 64)
 }
 
 /// What `Multiples` reads of a generated struct.
-pub(super) fn multiples_text<S: Row>(ring: &PolyType, combinations: &[&Combination]) -> String {
+pub(super) fn multiples_text<S: Row>(poly: &PolyType, combinations: &[&Combination]) -> String {
     let factors: Vec<String> =
         combinations.iter().map(|combination| combination.factor.is_some().to_string()).collect();
     format!(
@@ -167,13 +167,13 @@ pub(super) fn multiples_text<S: Row>(ring: &PolyType, combinations: &[&Combinati
          \x20       return is[i];\n\
          \x20   }}\n",
         S::NAME,
-        if below_63_bits(ring) {
+        if below_63_bits(poly) {
             "rf::Divisor63".into()
         } else {
-            <S::Target as Target>::new(&ring.basis()[0]).type_name()
+            <S::Target as Target>::new(&poly.basis()[0]).type_name()
         },
         combinations.len(),
-        ring.accepts_any_word(),
+        poly.accepts_any_word(),
         factors.join(", "),
     )
 }
@@ -191,27 +191,27 @@ struct Linear<S: Row> {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for products by numbers modulo moduli of several lengths, one of them above 64 bits.
-pub(crate) fn linear(ring: &PolyType, combination: Combination) -> Result<Arc<dyn Kernel>> {
-    let bits: Vec<u32> = ring.basis().iter().map(Modulus::bits).collect();
+pub(crate) fn linear(poly: &PolyType, combination: Combination) -> Result<Arc<dyn Kernel>> {
+    let bits: Vec<u32> = poly.basis().iter().map(Modulus::bits).collect();
     // words that need not be reduced are multiplied as well
-    let multiplies = ring.accepts_any_word() || combination.factor.is_some();
-    if ring.width() == Width::W256 && multiplies && bits.iter().any(|other| *other != bits[0]) {
+    let multiplies = poly.accepts_any_word() || combination.factor.is_some();
+    if poly.width() == Width::W256 && multiplies && bits.iter().any(|other| *other != bits[0]) {
         let why = "its moduli are of several lengths above 64 bits";
-        return Err(Error::Unsupported { job: format!("multiples in {ring}"), why: why.into() });
+        return Err(Error::Unsupported { job: format!("multiples in {poly}"), why: why.into() });
     }
-    Ok(match ring.width() {
-        Width::W16 => Arc::new(Linear::<u16>::new(ring, combination)),
-        Width::W32 => Arc::new(Linear::<u32>::new(ring, combination)),
-        Width::W64 => Arc::new(Linear::<u64>::new(ring, combination)),
-        Width::W256 => Arc::new(Linear::<Limbs>::new(ring, combination)),
+    Ok(match poly.width() {
+        Width::W16 => Arc::new(Linear::<u16>::new(poly, combination)),
+        Width::W32 => Arc::new(Linear::<u32>::new(poly, combination)),
+        Width::W64 => Arc::new(Linear::<u64>::new(poly, combination)),
+        Width::W256 => Arc::new(Linear::<Limbs>::new(poly, combination)),
     })
 }
 
 impl<S: Row> Linear<S> {
-    fn new(ring: &PolyType, combination: Combination) -> Self {
-        let mut ports = vec![Port::input(ring.bytes()); combination.minus.len()];
-        let lanes = Lanes::new(ring, combination);
-        ports.extend([Port::shared(lanes.table().bytes()), Port::output(ring.bytes())]);
+    fn new(poly: &PolyType, combination: Combination) -> Self {
+        let mut ports = vec![Port::input(poly.bytes()); combination.minus.len()];
+        let lanes = Lanes::new(poly, combination);
+        ports.extend([Port::shared(lanes.table().bytes()), Port::output(poly.bytes())]);
         Self { lanes, ports }
     }
 
@@ -278,7 +278,7 @@ impl<S: Row> Kernel for Linear<S> {
     }
 
     fn describe(&self) -> String {
-        let count = self.lanes.ring.basis().len();
+        let count = self.lanes.poly.basis().len();
         format!("{count} moduli, {}", self.lanes.combination)
     }
 }

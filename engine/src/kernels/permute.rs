@@ -36,20 +36,20 @@ struct Permute<S: Row> {
 }
 
 /// The kernel for residues of the ring's width, and a [place] for each of a row.
-pub(crate) fn permute(ring: &PolyType, places: Vec<u32>) -> Arc<dyn Kernel> {
-    match ring.width() {
-        Width::W16 => Arc::new(Permute::<u16>::new(ring, places)),
-        Width::W32 => Arc::new(Permute::<u32>::new(ring, places)),
-        Width::W64 => Arc::new(Permute::<u64>::new(ring, places)),
-        Width::W256 => Arc::new(Permute::<Limbs>::new(ring, places)),
+pub(crate) fn permute(poly: &PolyType, places: Vec<u32>) -> Arc<dyn Kernel> {
+    match poly.width() {
+        Width::W16 => Arc::new(Permute::<u16>::new(poly, places)),
+        Width::W32 => Arc::new(Permute::<u32>::new(poly, places)),
+        Width::W64 => Arc::new(Permute::<u64>::new(poly, places)),
+        Width::W256 => Arc::new(Permute::<Limbs>::new(poly, places)),
     }
 }
 
 impl<S: Row> Permute<S> {
-    fn new(ring: &PolyType, places: Vec<u32>) -> Self {
-        let lanes = Lanes::new(ring, Combination::of(&[false]));
+    fn new(poly: &PolyType, places: Vec<u32>) -> Self {
+        let lanes = Lanes::new(poly, Combination::of(&[false]));
         let tables = [size_of_val(&places[..]), lanes.table().bytes()].map(Port::shared);
-        let ports = [Port::input(ring.bytes()), tables[0], tables[1], Port::output(ring.bytes())];
+        let ports = [Port::input(poly.bytes()), tables[0], tables[1], Port::output(poly.bytes())];
         Self { lanes, places: Arc::from(places), ports }
     }
 }

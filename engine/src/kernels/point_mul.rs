@@ -101,7 +101,7 @@ impl Kernel for PointMul {
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
         let kernel = (!self.adds()).then(|| Arc::new(self.clone()))?;
-        fused(kernel, 2, &self.rows.ring, then, term)
+        fused(kernel, 2, &self.rows.poly, then, term)
     }
 
     fn describe(&self) -> String {

@@ -89,7 +89,7 @@ impl Kernel for RingMul {
     }
 
     fn with_epilogue(&self, then: &Arc<dyn Kernel>, term: usize) -> Option<Arc<dyn Kernel>> {
-        fused(Arc::new(self.clone()), 2, &self.rows.ring, then, term)
+        fused(Arc::new(self.clone()), 2, &self.rows.poly, then, term)
     }
 
     fn describe(&self) -> String {

@@ -20,14 +20,14 @@ const SHARED_BYTES: usize = 48 << 10;
 ///
 /// # Errors
 /// [`Error::Unsupported`] where a modulus comes again, for more than 64 moduli or one of more than 64 bits.
-pub(super) fn basis(op: Op, ring: &PolyType) -> Result<Vec<u64>> {
-    if ring.repeats_moduli() {
-        return Err(Error::unsupported(op, ring, "a modulus comes again, so its rows stand for no integers"));
+pub(super) fn basis(op: Op, poly: &PolyType) -> Result<Vec<u64>> {
+    if poly.repeats_moduli() {
+        return Err(Error::unsupported(op, poly, "a modulus comes again, so its rows stand for no integers"));
     }
-    let moduli: Option<Vec<u64>> = ring.basis().iter().map(Modulus::value_u64).collect();
+    let moduli: Option<Vec<u64>> = poly.basis().iter().map(Modulus::value_u64).collect();
     moduli
         .filter(|moduli| moduli.len() <= MAX_MODULI)
-        .ok_or_else(|| Error::unsupported(op, ring, "it is for up to 64 moduli of up to 64 bits"))
+        .ok_or_else(|| Error::unsupported(op, poly, "it is for up to 64 moduli of up to 64 bits"))
 }
 
 /// The product of words, as limbs, least significant first and none of them zero at the end.
@@ -48,8 +48,8 @@ pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
 }
 
 /// The distance of a view, where it is of whole residues of the ring.
-pub(super) fn distance(ring: &PolyType, first: usize, distance: usize) -> Option<usize> {
-    (first | distance).is_multiple_of(ring.width().bytes()).then_some(distance)
+pub(super) fn distance(poly: &PolyType, first: usize, distance: usize) -> Option<usize> {
+    (first | distance).is_multiple_of(poly.width().bytes()).then_some(distance)
 }
 
 /// What a block has to do and to keep.
@@ -70,14 +70,14 @@ pub(super) struct Block {
 ///
 /// # Errors
 /// [`Error::Unsupported`] where the words do not fit shared memory.
-pub(super) fn build(limits: &Limits, op: Op, ring: &PolyType, lines: &str, block: Block) -> Result<Built> {
+pub(super) fn build(limits: &Limits, op: Op, poly: &PolyType, lines: &str, block: Block) -> Result<Built> {
     let bytes = |threads: usize| 8 * (block.words * threads + block.more);
     let most = [256, 128, 64].map(|coefficients| coefficients / block.lanes);
     let threads = most.into_iter().find(|&threads| bytes(threads) <= SHARED_BYTES).unwrap_or(32);
-    let (cells, mut launch) = spread(ring.degree() / block.lanes * block.parts, threads);
+    let (cells, mut launch) = spread(poly.degree() / block.lanes * block.parts, threads);
     launch.shared_bytes = bytes(threads) as u32;
     if launch.shared_bytes > limits.block_shared_bytes {
-        return Err(Error::unsupported(op, ring, "its digits do not fit shared memory"));
+        return Err(Error::unsupported(op, poly, "its digits do not fit shared memory"));
     }
     let prelude = format!("#pragma once\n#include \"word.cuh\"\nstruct Rns {{\n{lines}}};\n{cells}");
     Ok(Built { prelude, launch })
@@ -88,13 +88,13 @@ pub(super) fn build(limits: &Limits, op: Op, ring: &PolyType, lines: &str, block
 pub(super) fn integers(
     kernel: &dyn Kernel,
     text: &'static str,
-    (limits, op, ring): (&Limits, Op, &PolyType),
+    (limits, op, poly): (&Limits, Op, &PolyType),
     (limbs, words, distance): (usize, usize, usize),
 ) -> Result<Source> {
-    let (store, narrow) = (store_type(ring.width()), limbs == 1);
+    let (store, narrow) = (store_type(poly.width()), limbs == 1);
     let lines = format!("    using Store = {store};\n    static constexpr bool narrow = {narrow};\n");
-    let built = build(limits, op, ring, &lines, Block { lanes: 1, parts: 1, words, more: words })?;
-    let numbers = [ring.basis().len(), limbs, distance / ring.width().bytes()].map(|number| number as u64).to_vec();
+    let built = build(limits, op, poly, &lines, Block { lanes: 1, parts: 1, words, more: words })?;
+    let numbers = [poly.basis().len(), limbs, distance / poly.width().bytes()].map(|number| number as u64).to_vec();
     Ok(Source { numbers, ..Source::of_engine(kernel, text, built) })
 }
 

@@ -82,8 +82,8 @@ impl Rows {
     /// The port of residues that pass from a kernel of some of the layers to the next one: as they are, where words are
     /// stored as they are.
     pub(crate) fn between(&self, port: Port) -> Port {
-        let capacity = self.ring.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
-        if self.arithmetic.hands_on(&self.ring) { port.below(capacity as u32) } else { port }
+        let capacity = self.poly.moduli().iter().map(|q| self.arithmetic.capacity(q)).min().unwrap_or(1);
+        if self.arithmetic.hands_on(&self.poly) { port.below(capacity as u32) } else { port }
     }
 
     /// What a kernel of such rows does on the CPU, by the tables and the constants at these ports. Products need no tables where
@@ -94,7 +94,7 @@ impl Rows {
         tables: Option<usize>,
         constants: usize,
     ) -> Result<Box<dyn Kernels + 'a>> {
-        let Self { ring, split, arithmetic, layout, .. } = self;
+        let Self { poly, split, arithmetic, layout, .. } = self;
         let broken = |why: &str| Error::Kernel { kernel: args.kernel.into(), why: why.into() };
         let (is_on_cpu, needs_tables) = (arithmetic.is_on_cpu(), tables.is_some());
         let tables: Option<Vec<&[u8]>> = match tables.filter(|_| is_on_cpu) {
@@ -110,24 +110,24 @@ impl Rows {
         if constants.len() != self.constants_port().bytes {
             return Err(broken("its constants have another size"));
         }
-        let general = arithmetic.on_cpu(ring);
+        let general = arithmetic.on_cpu(poly);
         let modulus = |(modulus, roots): (usize, &Roots)| {
-            let row = ring.limb_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
+            let row = poly.limb_moduli().iter().position(|&of_row| of_row == modulus).unwrap_or(0);
             let own = || Prime::new(split, modulus, general).of_cpu(split, general, &self.scale);
             let given = |header| Factors::Given { header, table: tables.as_ref().map(|tables| tables[row]) };
             let factors = match (is_on_cpu, needs_tables) {
                 (true, _) => given(self.header(constants, row).into()),
                 (false, true) => Factors::Made(own().into()),
-                (false, false) => given(general.factors(ring, &roots.q, &own().header).into()),
+                (false, false) => given(general.factors(poly, &roots.q, &own().header).into()),
             };
             (general.modulus(&roots.q), factors)
         };
-        Ok(general.of_cpu(ring).kernels(ringforge_cpu::Rows {
+        Ok(general.of_cpu(poly).kernels(ringforge_cpu::Rows {
             shape: split.shape(),
             layout,
             moduli: split.roots.iter().enumerate().map(modulus).collect(),
-            of_row: ring.limb_moduli(),
-            any_word: ring.accepts_any_word(),
+            of_row: poly.limb_moduli(),
+            any_word: poly.accepts_any_word(),
             restore: self.restores(),
             natural: self.is_natural(),
             part: self.part.clone(),
@@ -136,7 +136,7 @@ impl Rows {
 
     /// Whether reduced products on the CPU lack a factor.
     pub(crate) fn restores(&self) -> bool {
-        self.arithmetic.on_cpu(&self.ring).has_product_factor(&self.ring)
+        self.arithmetic.on_cpu(&self.poly).has_product_factor(&self.poly)
     }
 
     /// The first two inputs, as residues.
@@ -146,7 +146,7 @@ impl Rows {
 
     /// Refuses bytes that do not lie as residues have to.
     pub(crate) fn aligned<B: AsRef<[u8]>>(&self, bytes: B) -> Result<B> {
-        let needed = self.ring.width().bytes().min(align_of::<u64>());
+        let needed = self.poly.width().bytes().min(align_of::<u64>());
         match is_aligned(bytes.as_ref(), needed) {
             true => Ok(bytes),
             false => Err(Error::Alignment { what: "host memory of an argument", needed }),

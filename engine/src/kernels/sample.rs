@@ -70,21 +70,21 @@ impl fmt::Display for Distribution {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for parameters of the distribution that are out of range, and for more blocks than are counted.
-pub(crate) fn steps(ring: &PolyType, distribution: Distribution, key: Port) -> Result<Vec<Arc<dyn Kernel>>> {
-    let refuse = |why: &str| Err(Error::unsupported(format!("sampling ({distribution})"), ring, why));
+pub(crate) fn steps(poly: &PolyType, distribution: Distribution, key: Port) -> Result<Vec<Arc<dyn Kernel>>> {
+    let refuse = |why: &str| Err(Error::unsupported(format!("sampling ({distribution})"), poly, why));
     let small = |thresholds| -> Result<Vec<Arc<dyn Kernel>>> {
-        Ok(vec![Arc::new(Small::new(ring, distribution, thresholds, key))])
+        Ok(vec![Arc::new(Small::new(poly, distribution, thresholds, key))])
     };
     match distribution {
         Distribution::Uniform => {
-            let kernel = Uniform::new(ring, key);
+            let kernel = Uniform::new(poly, key);
             if kernel.blocks() > 1 << 32 {
                 return refuse("an item has at most 2^32 blocks of random bytes");
             }
             Ok(vec![Arc::new(kernel)])
         }
         Distribution::Ternary => small(thresholds::ternary()),
-        Distribution::FixedWeight { weight } if weight <= ring.degree() => Ok(weight::steps(ring, weight, key).into()),
+        Distribution::FixedWeight { weight } if weight <= poly.degree() => Ok(weight::steps(poly, weight, key).into()),
         Distribution::FixedWeight { .. } => refuse("there are fewer coefficients"),
         Distribution::Binomial { eta: eta @ 1..=32 } => small(thresholds::binomial(eta)),
         Distribution::Binomial { .. } => refuse("η is from 1 to 32"),

@@ -11,20 +11,20 @@ use super::graph::Refused;
 ///
 /// x^i goes to x^(ik), where x^n is 1 or −1. The evaluation at a root goes to what was that at the root's k-th power.
 pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
-    let ring = &content.coefficients();
-    ring.check_single("an automorphism").map_err(|error| error.to_string())?;
-    let n = ring.degree() as u64;
-    let order = match ring.quotient() {
+    let poly = &content.coefficients();
+    poly.check_single("an automorphism").map_err(|error| error.to_string())?;
+    let n = poly.degree() as u64;
+    let order = match poly.quotient() {
         Quotient::Cyclic { .. } => n,
         Quotient::Negacyclic { .. } => 2 * n,
-        _ => return Err(format!("automorphisms are of rings modulo x^n - 1 and x^n + 1, and {ring} is none")),
+        _ => return Err(format!("automorphisms are of rings modulo x^n - 1 and x^n + 1, and {poly} is none")),
     };
     if n >> 31 > 0 {
-        return Err(format!("automorphisms are of polynomials of a degree below 2^31, and {ring} has {n}"));
+        return Err(format!("automorphisms are of polynomials of a degree below 2^31, and {poly} has {n}"));
     }
     let k = k % order;
     if gcd(k, order) != 1 {
-        return Err(format!("x^{k} is no automorphism of {ring}: {k} and {order} have a common factor"));
+        return Err(format!("x^{k} is no automorphism of {poly}: {k} and {order} have a common factor"));
     }
     // below 2^32 each
     let times = |i: u64| i * k % order;
@@ -37,7 +37,7 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
             }
         }
         Some((depth, of_values)) => {
-            let split = split(ring, depth)?;
+            let split = split(poly, depth)?;
             // the exponent at a natural place: i, or 2i + 1
             let from = |i: u64| if order == n { times(i) } else { times(2 * i + 1) / 2 };
             let natural = match of_values {
@@ -55,12 +55,12 @@ pub(super) fn places(content: &PolyType, k: u64) -> Result<Vec<u32>, Refused> {
 }
 
 /// A split down to degree 1.
-fn split(ring: &PolyType, depth: u32) -> Result<Split, Refused> {
-    let split = Split::of(ring, Some(depth)).map_err(|error| error.to_string())?;
+fn split(poly: &PolyType, depth: u32) -> Result<Split, Refused> {
+    let split = Split::of(poly, Some(depth)).map_err(|error| error.to_string())?;
     match split.base() {
         1 => Ok(split),
         base => {
-            Err(format!("automorphisms are of coefficients, and of values of degree 1: those of {ring} have {base}"))
+            Err(format!("automorphisms are of coefficients, and of values of degree 1: those of {poly} have {base}"))
         }
     }
 }

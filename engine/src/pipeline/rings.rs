@@ -89,15 +89,15 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn raise(self, limbs: usize, to: impl Into<PolyType>) -> Self {
         let Some(content) = self.content(&[self]) else { return self.nothing() };
-        let (ring, to) = (&content.coefficients(), to.into().coefficients());
-        let (own, all) = (ring.basis().len(), to.basis().len());
-        if limbs == 0 || to.repeats_moduli() || to.limbs(0..own).as_ref() != Ok(ring) {
+        let (poly, to) = (&content.coefficients(), to.into().coefficients());
+        let (own, all) = (poly.basis().len(), to.basis().len());
+        if limbs == 0 || to.repeats_moduli() || to.limbs(0..own).as_ref() != Ok(poly) {
             let why = format!("{} have no groups of {limbs} limbs that can be raised to {to}", content.described());
             return self.pipeline.fail(self.pipeline.refused(why));
         }
         let coefficients = if content.order().is_some() { self.inverse() } else { self };
         let raised = |from: Range<usize>, limbs: Range<usize>| -> Result<Self> {
-            let job = Job::new(ring.limbs(from.clone())?, Op::ConvertFast).to(to.limbs(limbs)?);
+            let job = Job::new(poly.limbs(from.clone())?, Op::ConvertFast).to(to.limbs(limbs)?);
             Ok(self.pipeline.job(&job, &[coefficients.limbs(from)]).transformed_as(&content))
         };
         let parts = || -> Result<(PolyType, Vec<Self>)> {
@@ -178,7 +178,7 @@ impl<'p> Value<'p> {
     pub fn extend(self, to: impl Into<PolyType>) -> Self {
         let to = to.into().coefficients();
         let Some(from) = self.coefficients() else { return self.nothing() };
-        let stored = |ring: &PolyType| (ring.form(), ring.accepts_any_word(), ring.columns());
+        let stored = |poly: &PolyType| (poly.form(), poly.accepts_any_word(), poly.columns());
         if to.basis() != from.basis() || stored(&to) != stored(&from) || to.degree() < from.degree() {
             let why = format!("{from} has other moduli than {to}, stores residues in another way, or is longer");
             return self.pipeline.fail(self.pipeline.refused(why));

@@ -142,8 +142,8 @@ impl<'p> Value<'p> {
     #[must_use]
     #[track_caller]
     pub fn scale(self, numbers: &[U256]) -> Self {
-        self.linear(&[self], |ring| {
-            let basis = ring.basis();
+        self.linear(&[self], |poly| {
+            let basis = poly.basis();
             let number = |(i, q): (usize, &Modulus)| q.reduce(&numbers[if numbers.len() == 1 { 0 } else { i }]);
             match numbers.len() {
                 count if count == 1 || count == basis.len() => {
@@ -210,22 +210,22 @@ impl<'p> Value<'p> {
     /// with more limbs, as long as those of `ring` are the first and the last of them (of Q·P, as many as are left of Q, and P).
     #[must_use]
     #[track_caller]
-    pub fn inner_product(self, ring: impl Into<PolyType>, keys: Self, sets: usize) -> Self {
-        let ring = ring.into().coefficients();
+    pub fn inner_product(self, poly: impl Into<PolyType>, keys: Self, sets: usize) -> Self {
+        let poly = poly.into().coefficients();
         let (Some(a), Some(b)) = (self.content(&[self]), keys.content(&[keys])) else { return self.nothing() };
         let refused = |error: Error| error.to_string();
-        let limbs = ring.basis().len();
+        let limbs = poly.basis().len();
         let count = a.basis().len() / limbs;
         let kernel = || {
             let Some((depth, _)) = a.domain() else {
                 return Err("inner products are of values".into());
             };
-            let whole = |count| Ok(ring.vector(count)?.in_domain_of(&a));
+            let whole = |count| Ok(poly.vector(count)?.in_domain_of(&a));
             if whole(count).map_err(refused)? != a || b.domain() != a.domain() {
                 let (a, b) = (a.described(), b.described());
-                return Err(format!("{a} and {b} are no elements of {ring} side by side, and keys in their order"));
+                return Err(format!("{a} and {b} are no elements of {poly} side by side, and keys in their order"));
             }
-            let split = Split::of(&ring, Some(depth)).map_err(refused)?;
+            let split = Split::of(&poly, Some(depth)).map_err(refused)?;
             let (keys, limits) = (b.coefficients(), self.pipeline.limits());
             let kernel = InnerProduct::new(&split, count, &keys, sets, limits).map_err(refused)?;
             Ok((kernel, whole(sets).map_err(refused)?))

@@ -25,15 +25,15 @@ const LEAST_BITS: u32 = 17;
 /// [`Error::Unsupported`] where unfolded products are longer than rings can be, and what the planner says of the auxiliary
 /// product: it splits, so it never comes back here.
 pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
-    let ring = &job.poly;
-    let auxiliary = auxiliary_ring(ring, job.bounds)?;
+    let poly = &job.poly;
+    let auxiliary = auxiliary_ring(poly, job.bounds)?;
     let split = Split::of(&auxiliary, None)?;
     let inner = Job::new(&auxiliary, Op::Mul).batch_hint(job.batch_hint);
     let p = Pipeline::new(job.to_string(), &Planner::new(planner.limits().clone()));
-    let factors = ["a", "b"].map(|name| p.coefficients(name, ring));
+    let factors = ["a", "b"].map(|name| p.coefficients(name, poly));
     let mut product: Option<Value<'_>> = None;
-    for row in 0..ring.basis().len() {
-        let lift = LiftRow::new(ring, row, &auxiliary);
+    for row in 0..poly.basis().len() {
+        let lift = LiftRow::new(poly, row, &auxiliary);
         let load = |factor| p.dynamic_step(lift.load(), &[factor]).first().copied().unwrap_or(factor);
         let (mut values, kernels) = match lift.mul(&split, planner.limits())? {
             Some(kernel) => (factors.to_vec(), vec![kernel]),
@@ -48,25 +48,25 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
         product = values.pop();
     }
     if let Some(product) = product {
-        p.output("product", product.holding(ring.coefficients()));
+        p.output("product", product.holding(poly.coefficients()));
     }
     p.build()
 }
 
 /// The cheapest ring through which products of elements within these bounds are exact: one with the same quotient if
 /// that splits, else a cyclic one of at least 2n − 1 coefficients.
-fn auxiliary_ring(ring: &PolyType, bounds: Bounds) -> Result<PolyType> {
-    let half = ring.basis().iter().map(Modulus::value).max().unwrap_or(U256::ZERO).shr_vartime(1);
+fn auxiliary_ring(poly: &PolyType, bounds: Bounds) -> Result<PolyType> {
+    let half = poly.basis().iter().map(Modulus::value).max().unwrap_or(U256::ZERO).shr_vartime(1);
     let operand = |bound: Option<u64>| match bound {
         // the Montgomery form is lifted as it is stored, and knows no bounds
-        Some(bound) if ring.form() == Form::Plain => half.min(U256::from(bound)),
+        Some(bound) if poly.form() == Form::Plain => half.min(U256::from(bound)),
         _ => half,
     };
     let term = U768::from(&operand(bounds.left)).wrapping_mul(&operand(bounds.right));
-    let shapes = shapes(ring);
+    let shapes = shapes(poly);
     if shapes.is_empty() {
         let why = "products come unfolded, and have more coefficients than a ring can have";
-        return Err(Error::unsupported(Op::Mul, ring, why));
+        return Err(Error::unsupported(Op::Mul, poly, why));
     }
     for bits in PRIME_BITS {
         for shape in &shapes {
@@ -76,7 +76,7 @@ fn auxiliary_ring(ring: &PolyType, bounds: Bounds) -> Result<PolyType> {
             }
         }
     }
-    Err(Error::unsupported(Op::Mul, ring, "no length has enough auxiliary primes"))
+    Err(Error::unsupported(Op::Mul, poly, "no length has enough auxiliary primes"))
 }
 
 /// The primes of [`rns::primes`], of fewer bits where as many of these do: lazy residues have more room above them.
@@ -98,9 +98,9 @@ struct Shape {
 }
 
 /// Quotients for products in this ring, cheapest first.
-fn shapes(ring: &PolyType) -> Vec<Shape> {
-    let n = ring.degree();
-    let is = |quotient: &Quotient| ring.basis().iter().all(|q| quotient.tail(q) == ring.quotient().tail(q));
+fn shapes(poly: &PolyType) -> Vec<Shape> {
+    let n = poly.degree();
+    let is = |quotient: &Quotient| poly.basis().iter().all(|q| quotient.tail(q) == poly.quotient().tail(q));
     let mut shapes = Vec::new();
     for (twos, threes, base) in splits(n, n) {
         let length = smooth(twos, threes) * base;
@@ -121,12 +121,12 @@ fn shapes(ring: &PolyType) -> Vec<Shape> {
     }
     let least = 2 * n - 1;
     // with c_j of min(j + 1, 2n - 1 - j) products, those of c_i + c0 c_(n+i) + c1 c_(n+i-1), or of c_i alone
-    let terms = |row| match LiftRow::fold_of(ring, row) {
+    let terms = |row| match LiftRow::fold_of(poly, row) {
         None | Some([_, 0]) => n,
         Some([0, _]) => n + 1,
         Some(_) => 2 * n - 1,
     };
-    let terms = (0..ring.basis().len()).map(terms).max().unwrap_or(n);
+    let terms = (0..poly.basis().len()).map(terms).max().unwrap_or(n);
     let longer = splits(least, (2 * least).min(Ring::MAX_DEGREE)).map(|(twos, threes, base)| {
         let length = smooth(twos, threes) * base;
         Shape {

@@ -21,40 +21,40 @@ use crate::primes;
 /// [`Error::Unsupported`] where moduli come again, for more than 64 of them or one of more than 64 bits, and for a
 /// conversion without a target; [`Error::Mismatch`] for a target with another quotient.
 pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
-    let ring = &job.poly;
+    let poly = &job.poly;
     let p = Pipeline::new(job.to_string(), planner);
-    let rows = |ring: &PolyType| ring.coefficients();
+    let rows = |poly: &PolyType| poly.coefficients();
     match job.op {
         Op::Compose => {
-            let [integers] = p.step(Compose::new(ring)?, &[p.coefficients("from", ring)]);
+            let [integers] = p.step(Compose::new(poly)?, &[p.coefficients("from", poly)]);
             p.output("to", integers);
         }
         Op::Decompose => {
-            let [residues] = p.step(Decompose::new(ring)?, &[p.input("from")]);
-            p.output("to", residues.holding(rows(ring)));
+            let [residues] = p.step(Decompose::new(poly)?, &[p.input("from")]);
+            p.output("to", residues.holding(rows(poly)));
         }
         op => {
             let target = job.target.as_ref();
-            let target = target.ok_or_else(|| Error::unsupported(op, ring, "it wants a target ring (Job::to)"))?;
-            if (target.quotient(), target.columns()) != (ring.quotient(), ring.columns()) {
-                let (expected, got) = (ring.quotient().to_string(), target.quotient().to_string());
+            let target = target.ok_or_else(|| Error::unsupported(op, poly, "it wants a target ring (Job::to)"))?;
+            if (target.quotient(), target.columns()) != (poly.quotient(), poly.columns()) {
+                let (expected, got) = (poly.quotient().to_string(), target.quotient().to_string());
                 return Err(Error::Mismatch { what: "the quotient of the target ring".into(), expected, got });
             }
-            let from = p.coefficients("from", ring);
-            let convert = |from: Value<'_>, ring: &PolyType, target: &PolyType| {
-                let [converted] = p.step(Convert::new(op, ring, target)?, &[from]);
+            let from = p.coefficients("from", poly);
+            let convert = |from: Value<'_>, poly: &PolyType, target: &PolyType| {
+                let [converted] = p.step(Convert::new(op, poly, target)?, &[from]);
                 Ok(converted.holding(rows(target)))
             };
             p.output(
                 "to",
-                match (ring.of_vector(), target.of_vector()) {
+                match (poly.of_vector(), target.of_vector()) {
                     // one after another
                     (Some((one, count)), Some((to, same))) if count == same => {
                         let limbs = one.basis().len();
                         let part = |i: usize| convert(from.limbs(i * limbs..(i + 1) * limbs), &one, &to);
                         p.join(rows(target), &(0..count).map(part).collect::<Result<Vec<_>>>()?)
                     }
-                    _ => convert(from, ring, target)?,
+                    _ => convert(from, poly, target)?,
                 },
             );
         }

@@ -39,7 +39,7 @@ pub struct Roots {
 /// A ring in w columns splits as that of a column does, with x^w for x: a leaf has one of each column, side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Split {
-    pub(crate) ring: PolyType,
+    pub(crate) poly: PolyType,
     pub(crate) n: usize,
     pub(crate) base: usize,
     pub(crate) layers: Vec<Layer>,
@@ -52,24 +52,24 @@ impl Split {
     /// # Errors
     /// [`Error::NotPrime`], [`Error::NoRoot`] or [`Error::Unsupported`] where the ring has no transform that ends at a
     /// degree of at most [`MAX_BASE`], or not so many layers; [`Error::Ring`] for a named root or step that does not split f.
-    pub fn of(ring: impl Into<PolyType>, depth: Option<u32>) -> Result<Self> {
-        let ring = &ring.into().coefficients();
-        let top = Top::of(ring)?;
-        let n = ring.degree();
+    pub fn of(poly: impl Into<PolyType>, depth: Option<u32>) -> Result<Self> {
+        let poly = &poly.into().coefficients();
+        let top = Top::of(poly)?;
+        let n = poly.degree();
         let (mut twos, mut threes) = (multiplicity(top.length, 2), multiplicity(top.length, 3));
-        let mut roots = Vec::with_capacity(ring.moduli().len());
+        let mut roots = Vec::with_capacity(poly.moduli().len());
         let named =
-            |i: usize| Named { root: ring.ring().roots().get(i).copied(), step: ring.ring().steps().get(i).copied() };
-        for (i, q) in ring.moduli().iter().enumerate() {
+            |i: usize| Named { root: poly.ring().roots().get(i).copied(), step: poly.ring().steps().get(i).copied() };
+        for (i, q) in poly.moduli().iter().enumerate() {
             if !q.is_prime() {
                 return Err(Error::NotPrime { q: q.value() });
             }
-            let allowed = top.allowed(ring, q, named(i), twos, threes)?;
+            let allowed = top.allowed(poly, q, named(i), twos, threes)?;
             (twos, threes) = (twos.min(allowed.0), threes.min(allowed.1));
         }
-        if ring.width() != Width::W16 && ring.moduli().iter().any(|q| !q.is_odd()) {
+        if poly.width() != Width::W16 && poly.moduli().iter().any(|q| !q.is_odd()) {
             let why = "the modulus 2 shares its basis with one of more than 16 bits".into();
-            return Err(Error::Unsupported { job: format!("a transform in {ring}"), why });
+            return Err(Error::Unsupported { job: format!("a transform in {poly}"), why });
         }
         let mut layers = Vec::new();
         layers.extend(top.sixth.then_some(Layer::Sixth));
@@ -81,7 +81,7 @@ impl Split {
             let depth = depth as usize;
             if depth > available || (top.sixth && depth == 0) {
                 return Err(Error::Unsupported {
-                    job: format!("a transform of {depth} layers in {ring}"),
+                    job: format!("a transform of {depth} layers in {poly}"),
                     why: format!("the ring has {available}"),
                 });
             }
@@ -91,30 +91,30 @@ impl Split {
         // of a column; a leaf of the ring is one of all columns
         let base = top.length / t;
         if base > MAX_BASE && (depth.is_none() || layers.is_empty()) {
-            let q = ring.basis().first().map_or(U256::ZERO, Modulus::value);
+            let q = poly.basis().first().map_or(U256::ZERO, Modulus::value);
             let wanted = top.order_factor * (top.length / MAX_BASE).next_power_of_two() as u64;
-            return match ring.basis().iter().find(|q| !q.has_root(wanted)) {
+            return match poly.basis().iter().find(|q| !q.has_root(wanted)) {
                 Some(q) if depth.is_none() => Err(Error::NoRoot { q: q.value(), order: wanted }),
                 _ => Err(Error::Unsupported {
-                    job: format!("a transform in {ring} modulo {}", decimal(&q)),
+                    job: format!("a transform in {poly} modulo {}", decimal(&q)),
                     why: format!("it ends at degree {base}, more than {MAX_BASE}"),
                 }),
             };
         }
-        for (i, q) in ring.moduli().iter().enumerate() {
-            let refusal = || top.refusal(ring, q, named(i), full as u64);
+        for (i, q) in poly.moduli().iter().enumerate() {
+            let refusal = || top.refusal(poly, q, named(i), full as u64);
             let (start, step) = top.roots(q, named(i), full as u64).ok_or_else(refusal)?;
             let dropped = U256::from((full / t) as u64);
             roots.push(Roots { q: *q, start: q.pow(&start, &dropped), step: q.pow(&step, &dropped) });
         }
-        Ok(Self { ring: ring.clone(), n, base: base * ring.columns(), layers, roots })
+        Ok(Self { poly: poly.clone(), n, base: base * poly.columns(), layers, roots })
     }
 
     /// The same split of a column modulo one of the moduli alone.
     pub(crate) fn of_modulus(&self, i: usize) -> Self {
-        let Self { ref ring, n, ref layers, ref roots, .. } = *self;
-        let (n, base) = (n / ring.columns(), self.column_base());
-        Self { ring: ring.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
+        let Self { ref poly, n, ref layers, ref roots, .. } = *self;
+        let (n, base) = (n / poly.columns(), self.column_base());
+        Self { poly: poly.of_modulus(i), n, base, layers: layers.clone(), roots: vec![roots[i]] }
     }
 
     /// The tree.
@@ -124,12 +124,12 @@ impl Split {
 
     /// The tree of a column.
     pub(crate) fn column_shape(&self) -> Shape<'_> {
-        Shape { n: self.n / self.ring.columns(), base: self.column_base(), layers: &self.layers }
+        Shape { n: self.n / self.poly.columns(), base: self.column_base(), layers: &self.layers }
     }
 
     /// Degree of the leaves of a column.
     pub(crate) fn column_base(&self) -> usize {
-        self.base / self.ring.columns()
+        self.base / self.poly.columns()
     }
 
     /// Whether all layers are of two, down to degree 1, which any arithmetic can transform.
@@ -139,15 +139,15 @@ impl Split {
 
     /// The same split of the ring of some limbs, which alone might go deeper.
     pub(crate) fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
-        let ring = self.ring.limbs(limbs)?;
+        let poly = self.poly.limbs(limbs)?;
         let of = |q: &Modulus| self.roots.iter().find(|roots| roots.q == *q).copied();
-        let roots = ring.moduli().iter().filter_map(of).collect();
-        Ok(Self { ring, roots, ..self.clone() })
+        let roots = poly.moduli().iter().filter_map(of).collect();
+        Ok(Self { poly, roots, ..self.clone() })
     }
 
     /// Refuses an operation on values that end at too high a degree for it, or lie side by side.
     pub(crate) fn check_leaves(&self, operation: &str) -> Result<()> {
-        self.ring.check_single(operation)?;
+        self.poly.check_single(operation)?;
         self.check_degree(operation)
     }
 
@@ -156,7 +156,7 @@ impl Split {
         match self.column_base() {
             ..=MAX_BASE => Ok(()),
             base => Err(Error::Unsupported {
-                job: format!("{operation} in {}", self.ring),
+                job: format!("{operation} in {}", self.poly),
                 why: format!("its transform ends at degree {base}, more than {MAX_BASE}"),
             }),
         }
@@ -164,13 +164,13 @@ impl Split {
 
     /// Whether leaves have so high a degree, or so many columns, that all that can be done with them is to transform them back.
     pub(crate) fn ends_high(&self) -> bool {
-        self.base > MAX_BASE || self.ring.columns() > 1
+        self.base > MAX_BASE || self.poly.columns() > 1
     }
 
     /// The ring.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
-        &self.ring
+        &self.poly
     }
 
     /// Degree of the leaves; of a ring in columns, as many times more.
@@ -314,22 +314,22 @@ struct Top {
 }
 
 impl Top {
-    fn of(ring: &PolyType) -> Result<Self> {
+    fn of(poly: &PolyType) -> Result<Self> {
         let top = |sixth, length, order_factor, constant| Ok(Self { sixth, length, order_factor, constant });
-        match ring.quotient() {
+        match poly.quotient() {
             Quotient::Cyclic { n } => top(false, *n, 1, None),
             Quotient::Negacyclic { n } => top(false, *n, 2, None),
             Quotient::Binomial { n, c } => top(false, *n, 1, Some(*c)),
             Quotient::Trinomial { n } => top(true, n / 2, 6, None),
             Quotient::PrimeTrinomial { .. } | Quotient::Sparse { .. } => Err(Error::Unsupported {
-                job: format!("a transform in {ring}"),
+                job: format!("a transform in {poly}"),
                 why: "its quotient does not split by radices 2 and 3 (products go through the lift)".into(),
             }),
         }
     }
 
     /// How many layers of radix 2 and 3 this modulus (and what is named) allows, at most `twos` and `threes`.
-    fn allowed(&self, ring: &PolyType, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
+    fn allowed(&self, poly: &PolyType, q: &Modulus, named: Named, twos: u32, threes: u32) -> Result<(u32, u32)> {
         let constant = self.constant.as_ref().and_then(|c| Constant::new(q, q.reduce(c)));
         let has_roots = |t: u64| match (&self.constant, named.root) {
             (None, root) => roots::leads_to_order(q, root, self.order_factor * t),
@@ -342,7 +342,7 @@ impl Top {
         let shapes = (0..=twos).rev().flat_map(|twos| (0..=threes).rev().map(move |threes| (twos, threes)));
         shapes.clone().find(|shape| has_roots(leaves(shape))).ok_or_else(|| {
             let leads_to_c = |t: &u64| self.leads_to_constant(q, named, *t);
-            self.refusal(ring, q, named, shapes.map(|shape| leaves(&shape)).find(leads_to_c).unwrap_or(1))
+            self.refusal(poly, q, named, shapes.map(|shape| leaves(&shape)).find(leads_to_c).unwrap_or(1))
         })
     }
 
@@ -367,13 +367,13 @@ impl Top {
     }
 
     /// Why there are no roots for trees of t leaves.
-    fn refusal(&self, ring: &PolyType, q: &Modulus, named: Named, t: u64) -> Error {
+    fn refusal(&self, poly: &PolyType, q: &Modulus, named: Named, t: u64) -> Error {
         let why = match (named.root, named.step) {
             (None, None) if self.constant.is_none() => {
                 return Error::NoRoot { q: q.value(), order: self.order_factor * t };
             }
             (None, None) => {
-                let job = format!("a transform in {ring}");
+                let job = format!("a transform in {poly}");
                 return Error::Unsupported { job, why: format!("its constant is 0 modulo {q}") };
             }
             (Some(_), None) if self.leads_to_constant(q, named, t) => {
@@ -383,7 +383,7 @@ impl Top {
             (None, Some(step)) => format!("the step {}", decimal(&step)),
             (Some(root), Some(step)) => format!("the root {} with the step {}", decimal(&root), decimal(&step)),
         };
-        Error::Ring { why: format!("{why} does not split {} modulo {q}", ring.quotient()) }
+        Error::Ring { why: format!("{why} does not split {} modulo {q}", poly.quotient()) }
     }
 }
 

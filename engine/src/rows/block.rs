@@ -117,7 +117,7 @@ impl Block {
     /// The shape for a kernel on these rows, or `None` where one does not fit a block of the device. Blocks hold whole
     /// items, or items whole numbers of blocks, unless rows of an item are counted at the launch.
     pub(crate) fn of(rows: &Rows, limits: &Limits) -> Option<Self> {
-        let Rows { ring, split, part, arithmetic, held, extra, back, .. } = rows;
+        let Rows { poly, split, part, arithmetic, held, extra, back, .. } = rows;
         let arithmetic = *arithmetic;
         let most_threads = limits.block_threads? as usize;
         // kernels that share out a row of 256 bits wait for memory more than others, and want more threads
@@ -149,7 +149,7 @@ impl Block {
         let chosen = rows.choice.per_thread.filter(|per_thread| (1..=most).contains(per_thread));
         let (passes, threads, per_thread) = chosen.and_then(shape).or_else(usual).or_else(beyond)?;
 
-        let store = ring.width().bytes();
+        let store = poly.width().bytes();
         let first_span = span(split, &passes, 0);
         let near = length / first_span;
         let single = passes.len() <= 2;
@@ -173,12 +173,12 @@ impl Block {
         let own_nodes = heavy && is_leaf && !rows.is_natural();
         let own_factors = own_nodes && arithmetic.twiddle_bytes() > store && split.shape().ends_by_twos();
 
-        let cell_bytes = cell_bytes(arithmetic, ring, &split.layers[..passes[passes.len() - 2]]);
+        let cell_bytes = cell_bytes(arithmetic, poly, &split.layers[..passes[passes.len() - 2]]);
         let last_base = if is_leaf { split.base } else { 1 };
         let run = span(split, &passes, passes.len() - 2) * last_base;
         let mut block = Self {
             n: split.n,
-            columns: ring.columns(),
+            columns: poly.columns(),
             length,
             above,
             stride,
@@ -523,8 +523,8 @@ fn span(split: &Split, passes: &[usize], pass: usize) -> usize {
 }
 
 /// Two bytes where residues of a forward transform stay below 2^16 through these layers without reduction, else a word.
-fn cell_bytes(arithmetic: Arithmetic, ring: &PolyType, layers: &[Layer]) -> usize {
+fn cell_bytes(arithmetic: Arithmetic, poly: &PolyType, layers: &[Layer]) -> usize {
     let growth: u64 = layers.iter().map(|layer| if *layer == Layer::Two { 2 } else { 4 }).sum();
-    let small = ring.basis().iter().all(|q| q.value_u64().is_some_and(|q| q < (1 << 16) / (growth + 2)));
-    if ring.width() == Width::W16 && small { 2 } else { arithmetic.word_bytes() }
+    let small = poly.basis().iter().all(|q| q.value_u64().is_some_and(|q| q < (1 << 16) / (growth + 2)));
+    if poly.width() == Width::W16 && small { 2 } else { arithmetic.word_bytes() }
 }

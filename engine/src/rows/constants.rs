@@ -24,11 +24,11 @@ impl Rows {
             let constants = self.arithmetic.constants(q).into_iter().flat_map(u32::to_le_bytes);
             let mut bytes: Vec<u8> = constants.collect();
             bytes.resize(self.header_start(), 0);
-            bytes.extend_from_slice(&self.arithmetic.factors(&self.ring, q, &words));
+            bytes.extend_from_slice(&self.arithmetic.factors(&self.poly, q, &words));
             bytes
         };
         let moduli: Vec<_> = (0..self.split.roots.len()).map(of_modulus).collect();
-        Table::Bytes(self.ring.limb_moduli().iter().flat_map(|&modulus| &moduli[modulus]).copied().collect())
+        Table::Bytes(self.poly.limb_moduli().iter().flat_map(|&modulus| &moduli[modulus]).copied().collect())
     }
 
     /// The entries of a row of the basis, from the constants of all.

@@ -96,7 +96,7 @@ impl Prime {
             start_inverse: inverse(&start),
             step,
             scale: inverse(&q.reduce(&leaves)),
-            factor: arithmetic.product_factor(&split.ring, &q),
+            factor: arithmetic.product_factor(&split.poly, &q),
             half_sixth: if split.has_sixth() { inverse(&q.sub(&q.add(&sixth, &sixth), &one)) } else { one },
         }
     }
@@ -176,8 +176,8 @@ impl Kernel for Twiddles {
             });
         }
         let (modulus, roots) = (arithmetic.modulus(&prime.q), prime.of_cpu(split, *arithmetic, &U256::ONE));
-        let words = arithmetic.of_cpu(&split.ring).table(&modulus, &roots, split.shape(), layout, items);
-        args.output::<u8>(1)?.copy_from_slice(&arithmetic.factors(&split.ring, &prime.q, &words));
+        let words = arithmetic.of_cpu(&split.poly).table(&modulus, &roots, split.shape(), layout, items);
+        args.output::<u8>(1)?.copy_from_slice(&arithmetic.factors(&split.poly, &prime.q, &words));
         Ok(())
     }
 }

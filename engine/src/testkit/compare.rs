@@ -158,9 +158,9 @@ fn range_of(plan: &Plan, name: &str) -> ResidueRange {
 }
 
 /// The first byte of the first residue that is not below k·q or differs modulo q.
-fn modular_difference(ring: &PolyType, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
-    let size = ring.width().bytes();
-    let rows = ring.basis();
+fn modular_difference(poly: &PolyType, k: u32, expected: &[u8], found: &[u8]) -> Option<usize> {
+    let size = poly.width().bytes();
+    let rows = poly.basis();
     let value = |bytes: &[u8]| {
         let mut wide = [0; 32];
         wide[..bytes.len()].copy_from_slice(bytes);
@@ -168,7 +168,7 @@ fn modular_difference(ring: &PolyType, k: u32, expected: &[u8], found: &[u8]) ->
     };
     let residues = expected.chunks_exact(size).zip(found.chunks_exact(size)).enumerate();
     let wrong = |(i, (expected, found)): &(usize, (&[u8], &[u8]))| {
-        let q = &rows[i / ring.degree() % rows.len()];
+        let q = &rows[i / poly.degree() % rows.len()];
         let quotient = NonZero::new(q.value()).into_option().map(|q| value(found).div_rem_vartime(&q).0);
         let beyond = quotient.is_none_or(|quotient| quotient >= U256::from(k));
         beyond || q.reduce(&value(expected)) != q.reduce(&value(found))

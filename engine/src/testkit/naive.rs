@@ -12,63 +12,63 @@ use crate::ring::split::Split;
 
 /// The plain values of stored elements; of words that are not reduced, where the ring accepts any, those of their residues.
 #[must_use]
-pub fn to_plain(ring: impl Into<PolyType>, bytes: &[u8]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
-    let inverse = |q| radix(ring, q).and_then(|radix| q.inverse(&radix));
-    let inverses: Vec<Option<U256>> = ring.basis().iter().map(inverse).collect();
-    let residues = bytes.chunks_exact(ring.width().bytes()).enumerate().map(|(i, bytes)| {
+pub fn to_plain(poly: impl Into<PolyType>, bytes: &[u8]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
+    let inverse = |q| radix(poly, q).and_then(|radix| q.inverse(&radix));
+    let inverses: Vec<Option<U256>> = poly.basis().iter().map(inverse).collect();
+    let residues = bytes.chunks_exact(poly.width().bytes()).enumerate().map(|(i, bytes)| {
         let mut limbs = [0; 32];
         limbs[..bytes.len()].copy_from_slice(bytes);
-        let (value, q) = (U256::from_le_slice(&limbs), modulus(ring, i));
-        let value = if ring.accepts_any_word() { q.reduce(&value) } else { value };
-        inverses[row(ring, i)].map_or(value, |inverse| q.mul(&value, &inverse))
+        let (value, q) = (U256::from_le_slice(&limbs), modulus(poly, i));
+        let value = if poly.accepts_any_word() { q.reduce(&value) } else { value };
+        inverses[row(poly, i)].map_or(value, |inverse| q.mul(&value, &inverse))
     });
     residues.collect()
 }
 
 /// The stored bytes of elements given by plain values below their moduli.
 #[must_use]
-pub fn to_stored(ring: impl Into<PolyType>, values: &[U256]) -> Vec<u8> {
-    let ring = &ring.into().coefficients();
-    let width = ring.width();
-    let radices: Vec<Option<U256>> = ring.basis().iter().map(|q| radix(ring, q)).collect();
+pub fn to_stored(poly: impl Into<PolyType>, values: &[U256]) -> Vec<u8> {
+    let poly = &poly.into().coefficients();
+    let width = poly.width();
+    let radices: Vec<Option<U256>> = poly.basis().iter().map(|q| radix(poly, q)).collect();
     let bytes = values.iter().enumerate().flat_map(|(i, value)| {
-        let value = radices[row(ring, i)].map_or(*value, |radix| modulus(ring, i).mul(value, &radix));
+        let value = radices[row(poly, i)].map_or(*value, |radix| modulus(poly, i).mul(value, &radix));
         value.to_le_bytes().as_ref()[..width.bytes()].to_vec()
     });
     bytes.collect()
 }
 
 /// R mod q, where residues are stored in Montgomery form: an odd q.
-fn radix(ring: &PolyType, q: &Modulus) -> Option<U256> {
-    if ring.form() == Form::Plain || !q.is_odd() {
+fn radix(poly: &PolyType, q: &Modulus) -> Option<U256> {
+    if poly.form() == Form::Plain || !q.is_odd() {
         return None;
     }
-    let power = match ring.width() {
+    let power = match poly.width() {
         Width::W16 => return None,
         Width::W32 => U256::ONE.shl_vartime(32),
         Width::W64 => U256::ONE.shl_vartime(64),
         Width::W256 => U256::MAX, // 2^256 - 1
     };
-    let less = u32::from(ring.width() == Width::W256);
+    let less = u32::from(poly.width() == Width::W256);
     Some(q.add(&q.reduce(&power), &q.reduce(&U256::from(less))))
 }
 
 /// Products of elements: schoolbook, then x^n replaced by its residue modulo f, from the top.
 #[must_use]
-pub fn mul(ring: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
-    let n = ring.degree();
+pub fn mul(poly: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
+    let n = poly.degree();
     let rows = a.chunks_exact(n).zip(b.chunks_exact(n)).enumerate();
     rows.flat_map(|(row, (a, b))| {
-        let q = modulus(ring, row * n);
+        let q = modulus(poly, row * n);
         let mut product = vec![U256::ZERO; 2 * n - 1];
         for (i, a) in a.iter().enumerate() {
             for (j, b) in b.iter().enumerate() {
                 product[i + j] = q.add(&product[i + j], &q.mul(a, b));
             }
         }
-        let tail = ring.quotient().tail(q);
+        let tail = poly.quotient().tail(q);
         for k in (n..product.len()).rev() {
             let top = product[k];
             for (exponent, c) in &tail {
@@ -84,28 +84,28 @@ pub fn mul(ring: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
 
 /// Sums of elements.
 #[must_use]
-pub fn add(ring: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
-    a.iter().zip(b).enumerate().map(|(i, (a, b))| modulus(ring, i).add(a, b)).collect()
+pub fn add(poly: impl Into<PolyType>, a: &[U256], b: &[U256]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
+    a.iter().zip(b).enumerate().map(|(i, (a, b))| modulus(poly, i).add(a, b)).collect()
 }
 
 /// Elements times a number for each row.
 #[must_use]
-pub fn scale(ring: impl Into<PolyType>, a: &[U256], numbers: &[U256]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
-    let number = |i| modulus(ring, i).reduce(&numbers[row(ring, i)]);
-    a.iter().enumerate().map(|(i, a)| modulus(ring, i).mul(a, &number(i))).collect()
+pub fn scale(poly: impl Into<PolyType>, a: &[U256], numbers: &[U256]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
+    let number = |i| modulus(poly, i).reduce(&numbers[row(poly, i)]);
+    a.iter().enumerate().map(|(i, a)| modulus(poly, i).mul(a, &number(i))).collect()
 }
 
 /// The images of elements of a ring modulo x^n − 1 or x^n + 1 under x → x^k.
 #[must_use]
-pub fn automorphism(ring: impl Into<PolyType>, k: usize, a: &[U256]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
-    let n = ring.degree();
+pub fn automorphism(poly: impl Into<PolyType>, k: usize, a: &[U256]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
+    let n = poly.degree();
     let mut images = vec![U256::ZERO; a.len()];
     for (i, x) in a.iter().enumerate() {
-        let (q, row, power) = (modulus(ring, i), i / n * n, i % n * k);
-        let turns = power / n % 2 == 1 && matches!(ring.quotient(), Quotient::Negacyclic { .. });
+        let (q, row, power) = (modulus(poly, i), i / n * n, i % n * k);
+        let turns = power / n % 2 == 1 && matches!(poly.quotient(), Quotient::Negacyclic { .. });
         let x = if turns { q.mul(x, &q.reduce_i64(-1)) } else { *x };
         images[row + power % n] = x;
     }
@@ -114,21 +114,21 @@ pub fn automorphism(ring: impl Into<PolyType>, k: usize, a: &[U256]) -> Vec<U256
 
 /// Elements with the other sign.
 #[must_use]
-pub fn negate(ring: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
-    let minus_one: Vec<U256> = ring.basis().iter().map(|q| q.reduce_i64(-1)).collect();
-    scale(ring, a, &minus_one)
+pub fn negate(poly: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
+    let minus_one: Vec<U256> = poly.basis().iter().map(|q| q.reduce_i64(-1)).collect();
+    scale(poly, a, &minus_one)
 }
 
 /// The digits of so many bits, so many of each limb, of elements modulo up to 64 bits, modulo all moduli of `to`.
 #[must_use]
-pub fn digits(ring: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
+pub fn digits(poly: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<PolyType>, a: &[U256]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
     let to = &to.into().coefficients();
-    let n = ring.degree();
+    let n = poly.degree();
     let rows = a.chunks_exact(n).enumerate();
     rows.flat_map(|(row, a)| {
-        let q = i128::from(modulus(ring, row * n).value_u64().unwrap_or_default());
+        let q = i128::from(modulus(poly, row * n).value_u64().unwrap_or_default());
         let signed = |x: &U256| {
             let x = i128::from(crate::modulus::low_u64(x));
             if 2 * x > q { x - q } else { x }
@@ -151,8 +151,8 @@ pub fn digits(ring: impl Into<PolyType>, bits: u32, count: usize, to: impl Into<
 
 /// The values of elements: their residues modulo each leaf x^d − β, by putting β for x^d.
 #[must_use]
-pub fn forward(ring: impl Into<PolyType>, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
+pub fn forward(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
     let (n, d) = (split.n, split.base);
     let places = match order {
         Order::Natural => split.natural_places(),
@@ -160,9 +160,9 @@ pub fn forward(ring: impl Into<PolyType>, split: &Split, order: Order, a: &[U256
     };
     let mut values = vec![U256::ZERO; a.len()];
     for (row, (a, values)) in a.chunks_exact(n).zip(values.chunks_exact_mut(n)).enumerate() {
-        let q = modulus(ring, row * n);
+        let q = modulus(poly, row * n);
         for (leaf, place) in places.iter().enumerate() {
-            let beta = split.leaf_constant(ring.limb_moduli()[row % ring.basis().len()], leaf).unwrap_or_default();
+            let beta = split.leaf_constant(poly.limb_moduli()[row % poly.basis().len()], leaf).unwrap_or_default();
             let residue = &mut values[place * d..][..d];
             for coefficients in a.chunks_exact(d).rev() {
                 for (r, c) in residue.iter_mut().zip(coefficients) {
@@ -176,8 +176,8 @@ pub fn forward(ring: impl Into<PolyType>, split: &Split, order: Order, a: &[U256
 
 /// Products of values: leaf by leaf, modulo x^d − β.
 #[must_use]
-pub fn point_mul(ring: impl Into<PolyType>, split: &Split, order: Order, a: &[U256], b: &[U256]) -> Vec<U256> {
-    let ring = &ring.into().coefficients();
+pub fn point_mul(poly: impl Into<PolyType>, split: &Split, order: Order, a: &[U256], b: &[U256]) -> Vec<U256> {
+    let poly = &poly.into().coefficients();
     let (n, d) = (split.n, split.base);
     let places = match order {
         Order::Natural => split.natural_places(),
@@ -185,9 +185,9 @@ pub fn point_mul(ring: impl Into<PolyType>, split: &Split, order: Order, a: &[U2
     };
     let mut product = vec![U256::ZERO; a.len()];
     for row in 0..a.len() / n {
-        let q = modulus(ring, row * n);
+        let q = modulus(poly, row * n);
         for (leaf, place) in places.iter().enumerate() {
-            let beta = split.leaf_constant(ring.limb_moduli()[row % ring.basis().len()], leaf).unwrap_or_default();
+            let beta = split.leaf_constant(poly.limb_moduli()[row % poly.basis().len()], leaf).unwrap_or_default();
             let first = row * n + place * d;
             for i in 0..d {
                 for j in 0..d {
@@ -205,11 +205,11 @@ pub fn point_mul(ring: impl Into<PolyType>, split: &Split, order: Order, a: &[U2
 }
 
 /// The modulus of the residue with this number.
-fn modulus(ring: &PolyType, residue: usize) -> &Modulus {
-    &ring.basis()[row(ring, residue)]
+fn modulus(poly: &PolyType, residue: usize) -> &Modulus {
+    &poly.basis()[row(poly, residue)]
 }
 
 /// The row of the basis that a residue of elements lies in.
-fn row(ring: &PolyType, residue: usize) -> usize {
-    residue / ring.degree() % ring.basis().len()
+fn row(poly: &PolyType, residue: usize) -> usize {
+    residue / poly.degree() % poly.basis().len()
 }

@@ -77,24 +77,24 @@ pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
 /// largest residues throughout, edges alone, a single coefficient, and zero; then it starts again. Where the ring accepts any
 /// word, words take the place of residues.
 #[must_use]
-pub fn residues(ring: impl Into<PolyType>, seed: u64, batch: usize) -> Vec<u8> {
-    let ring = &ring.into().coefficients();
-    residues_from(0, ring, seed, batch)
+pub fn residues(poly: impl Into<PolyType>, seed: u64, batch: usize) -> Vec<u8> {
+    let poly = &poly.into().coefficients();
+    residues_from(0, poly, seed, batch)
 }
 
 /// The same, beginning with another kind.
-pub(super) fn residues_from(first: usize, ring: &PolyType, seed: u64, batch: usize) -> Vec<u8> {
+pub(super) fn residues_from(first: usize, poly: &PolyType, seed: u64, batch: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
-    let size = ring.width().bytes();
-    let mut bytes = Vec::with_capacity(batch * ring.bytes());
+    let size = poly.width().bytes();
+    let mut bytes = Vec::with_capacity(batch * poly.bytes());
     for item in first..first + batch {
-        for q in ring.basis() {
-            let edges = edges(q, ring);
-            let impulse = random.below(ring.degree());
-            for i in 0..ring.degree() {
+        for q in poly.basis() {
+            let edges = edges(q, poly);
+            let impulse = random.below(poly.degree());
+            for i in 0..poly.degree() {
                 let edge = edges[random.below(edges.len())];
                 let edge_is_due = item % 5 == 0 && random.below(4) == 0;
-                let mut any = || if ring.accepts_any_word() { random.words() } else { random.residue(q) };
+                let mut any = || if poly.accepts_any_word() { random.words() } else { random.residue(q) };
                 let value = match item % 5 {
                     0 if edge_is_due => edge,
                     0 => any(),
@@ -112,17 +112,17 @@ pub(super) fn residues_from(first: usize, ring: &PolyType, seed: u64, batch: usi
 
 /// Stored residues at which reductions change course; q − 1 comes second. Where the ring accepts any word, multiples of q
 /// with their neighbours too, and the largest word in place of q − 1.
-fn edges(q: &Modulus, ring: &PolyType) -> Vec<U256> {
+fn edges(q: &Modulus, poly: &PolyType) -> Vec<U256> {
     let near = |x: U256| [-1, 0, 1].map(|by| q.add(&q.reduce(&x), &q.reduce_i64(by)));
     let mut edges = vec![U256::ZERO, q.reduce_i64(-1), q.reduce_i64(-2)];
     edges.extend(near(U256::ONE));
     edges.extend(near(q.value().shr_vartime(1)));
     edges.extend([8u32, 16, 31, 32, 63, 64, 128, 255].into_iter().flat_map(|bit| near(U256::ONE.shl_vartime(bit))));
-    if ring.form() == Form::Montgomery {
-        edges.extend([1, -1].map(|x| q.mul(&ring.radix(q), &q.reduce_i64(x))));
+    if poly.form() == Form::Montgomery {
+        edges.extend([1, -1].map(|x| q.mul(&poly.radix(q), &q.reduce_i64(x))));
     }
-    if ring.accepts_any_word() {
-        let largest = U256::MAX.shr_vartime(256 - 8 * ring.width().bytes() as u32);
+    if poly.accepts_any_word() {
+        let largest = U256::MAX.shr_vartime(256 - 8 * poly.width().bytes() as u32);
         let last = largest.wrapping_sub(&q.reduce(&largest)); // the largest multiple of q
         let multiples = [q.value(), q.value().shl_vartime(1), last];
         let near = multiples.iter().flat_map(|x| [x.wrapping_sub(&U256::ONE), *x, x.wrapping_add(&U256::ONE)]);

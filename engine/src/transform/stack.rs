@@ -78,13 +78,13 @@ mod tests {
     /// The most that each step takes, on rows of all kinds: short, in tiles, in vectors, recursive, with large leaves.
     fn deepest<W: Word>(rings: &[String]) -> [usize; 3] {
         let mut most = [0; 3];
-        for ring in rings {
-            let ring: PolyType = ring.parse().expect("a ring");
-            let rows = Rows::of(&ring, &Limits::cpu()).expect("rows");
+        for poly in rings {
+            let poly: PolyType = poly.parse().expect("a ring");
+            let rows = Rows::of(&poly, &Limits::cpu()).expect("rows");
             let layers = rows.split().depth();
             for rows in (layers.saturating_sub(3)..=layers).filter_map(|layers| rows.clone().depth(layers).ok()) {
                 let transform = Transform::<W>::of(&rows, 0).expect("a transform");
-                let mut row = vec![W::zeroed(); ring.degree()];
+                let mut row = vec![W::zeroed(); poly.degree()];
                 let other = row.clone();
                 let forward = depth(&mut || transform.row.forward(cast_slice_mut(&mut row)));
                 let inverse = depth(&mut || transform.row.inverse(cast_slice_mut(&mut row)));

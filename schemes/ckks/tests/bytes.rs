@@ -9,6 +9,9 @@ const HEADER: usize = 40;
 /// What there are bytes of: ciphertexts first, then keys.
 const KINDS: usize = 5;
 
+/// FNV-1a of the bytes of each kind, for each of the schemes: all are made from one seed.
+const FROM_SEED: [[u64; KINDS]; 2] = [[0; KINDS]; 2];
+
 /// Bytes of each kind, after a life with what came back from them.
 fn bytes(ckks: &Ckks) -> Result<[Vec<u8>; KINDS]> {
     let mut random = Randomness::from_seed([1; 32]);
@@ -131,6 +134,17 @@ fn keys_from_bytes_are_the_keys_that_were_made() -> Result<()> {
         let again = ckks.relinearisation_key_from_bytes(&ckks.relinearisation_key_to_bytes(&key)?)?;
         let stream = ckks.engine().stream()?;
         assert!(stream.download::<u8>(key.buffer())? == stream.download::<u8>(again.buffer())?);
+    }
+    Ok(())
+}
+
+/// A key may be kept as its seed, so what a seed makes must stay the same from version to version.
+#[test]
+fn seeds_make_the_keys_that_they_made_before() -> Result<()> {
+    for (ckks, wanted) in schemes()?.iter().zip(FROM_SEED) {
+        let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let hash = |bytes: &Vec<u8>| bytes.iter().fold(0xcbf2_9ce4_8422_2325, fnv);
+        assert_eq!(bytes(ckks)?.each_ref().map(hash), wanted, "{}", ckks.parameters().degree());
     }
     Ok(())
 }

@@ -191,6 +191,12 @@ fn what_does_not_go_together_is_refused_by_name() -> Result<()> {
     assert!(c.encode(&large, 2).is_ok());
     assert_eq!(c.encode(&large, 0).unwrap_err(), Error::Number);
     assert_eq!(c.constant(-1e6, 0, f64::exp2(40.0)).unwrap_err(), Error::Number);
+    // half of the modulus is 2^54
+    assert!(c.constant(f64::exp2(13.9), 0, f64::exp2(40.0)).is_ok());
+    assert_eq!(c.constant(f64::exp2(14.1), 0, f64::exp2(40.0)).unwrap_err(), Error::Number);
+    // equal parameters are the same parameters
+    let again = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
+    assert!(again.ckks.decrypt(&again.ckks.negate(&a)?, &scheme.secret).is_ok());
     let other = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 41, 41], &[56])?)?;
     assert_eq!(other.ckks.negate(&a).unwrap_err(), Error::Foreign { what: "the ciphertext" });
     assert_eq!(c.decrypt(&a, &other.secret).unwrap_err(), Error::Foreign { what: "the secret key" });

@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn every_byte_is_copied_once() {
         let primes = Modulus::ntt_primes(1 << 17, 60, 40).unwrap();
-        for ring in [zk(18), zk(20), Ring::rns(1 << 16, &primes).unwrap(), Ring::rns(1 << 16, &primes[..9]).unwrap()] {
+        for poly in [zk(18), zk(20), Ring::rns(1 << 16, &primes).unwrap(), Ring::rns(1 << 16, &primes[..9]).unwrap()] {
             for op in [Op::Forward, Op::Inverse, Op::Mul] {
-                let Some(Flow(steps)) = flow(&Job::new(&ring, op)) else { panic!("{ring}") };
+                let Some(Flow(steps)) = flow(&Job::new(&poly, op)) else { panic!("{poly}") };
                 for (args, moved) in [
                     (
                         0..if op == Op::Mul { 2 } else { 1 },
@@ -179,7 +179,7 @@ mod tests {
                 ] {
                     for arg in args.clone() {
                         let shapes = moved.iter().filter(|moved| moved.arg == arg).map(|moved| moved.shape);
-                        assert_eq!(shapes.map(|shape| shape.bytes()).sum::<usize>(), ring.bytes(), "{op} {ring} {arg}");
+                        assert_eq!(shapes.map(|shape| shape.bytes()).sum::<usize>(), poly.bytes(), "{op} {poly} {arg}");
                     }
                     assert!(moved.iter().all(|moved| args.contains(&moved.arg)));
                 }

@@ -23,13 +23,13 @@ use crate::poly::PolyType;
 /// the next transforms connect the devices anew.
 #[test]
 fn a_device_that_fails_ends_the_others() -> Result<()> {
-    let ring: PolyType = "998244353 : x^4096 - 1".parse()?;
+    let poly: PolyType = "998244353 : x^4096 - 1".parse()?;
     let engine = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu(), Device::cpu()])?;
     let coefficients: Vec<u32> = (0..4096).collect();
     let failure = || Error::OutOfMemory { bytes: 7 };
     for after in [0, 1] {
         let (ntt, start) =
-            (LongNtt::of(&engine, &LongPlan::new(engine.planner(), &ring, 4)?.rows_each(2)?)?, Instant::now());
+            (LongNtt::of(&engine, &LongPlan::new(engine.planner(), &poly, 4)?.rows_each(2)?)?, Instant::now());
         let mut vector = ntt.upload(&coefficients)?;
         let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], false, |turn| {
             turn.all().try_for_each(|part| turn.work_on(Side::Columns, Op::Forward, part))?;
@@ -44,10 +44,10 @@ fn a_device_that_fails_ends_the_others() -> Result<()> {
         assert!(matches!(ntt.forward(&mut vector), Err(Error::Unwritten { .. })));
         let mut vector = ntt.upload(&coefficients)?;
         assert!(matches!(ntt.forward(&mut vector), Err(Error::Rank { .. })), "these connections are of no more use");
-        let ntt = engine.long_ntt(&ring)?;
+        let ntt = engine.long_ntt(&poly)?;
         let mut vector = ntt.upload(&coefficients)?;
         ntt.forward(&mut vector)?;
-        assert!(ntt.download::<u32>(&vector)? == engine.ntt(&ring)?.evaluate(&coefficients)?);
+        assert!(ntt.download::<u32>(&vector)? == engine.ntt(&poly)?.evaluate(&coefficients)?);
     }
     Ok(())
 }
@@ -56,11 +56,11 @@ fn a_device_that_fails_ends_the_others() -> Result<()> {
 /// one, and the threads end.
 #[test]
 fn a_link_that_stalls_ends_the_transform_in_time() -> Result<()> {
-    let ring: PolyType = "998244353 : x^4096 - 1".parse()?;
+    let poly: PolyType = "998244353 : x^4096 - 1".parse()?;
     let timeout = Duration::from_millis(300);
     let engine = Engine::group(&[Device::cpu(), Device::cpu(), Device::cpu(), Device::cpu()])?;
     let engine = engine.with_timeout(timeout);
-    let plan = LongPlan::new(engine.planner(), &ring, 4)?.rows_each(2)?;
+    let plan = LongPlan::new(engine.planner(), &poly, 4)?.rows_each(2)?;
     let (ntt, start) = (LongNtt::of(&engine, &plan)?, Instant::now());
     let mut vector = ntt.upload(&[1u32; 4096])?;
     let outcome = ntt.run(&mut vector, [Holds::Coefficients, Holds::Values], false, |turn| {
@@ -135,14 +135,14 @@ impl Backend for Tight {
 /// Wherever one device runs out of memory, all end with just that error, and nobody waits.
 #[test]
 fn a_device_without_memory_ends_the_others() -> Result<()> {
-    let ring: PolyType = "998244353 : x^4096 - 1".parse()?;
+    let poly: PolyType = "998244353 : x^4096 - 1".parse()?;
     let coefficients: Vec<u32> = (0..4096).collect();
-    let wanted = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
+    let wanted = Engine::cpu().ntt(&poly)?.evaluate(&coefficients)?;
     let start = Instant::now();
     for pieces in 0.. {
         let tight = Device::new(Tight(Cpu::default(), AtomicUsize::new(pieces)));
         let engine = Engine::group(&[Device::cpu(), tight])?;
-        let outcome = engine.long_ntt(&ring).and_then(|ntt| {
+        let outcome = engine.long_ntt(&poly).and_then(|ntt| {
             let mut vector = ntt.upload(&coefficients)?;
             let done = ntt.forward(&mut vector);
             assert_eq!(ntt.download::<u32>(&vector).is_ok(), done.is_ok());
@@ -163,11 +163,11 @@ fn a_device_without_memory_ends_the_others() -> Result<()> {
 /// Engines that have one rank each, as processes have, and only their own parts.
 #[test]
 fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
-    let ring: PolyType = "998244353 : x^4096 + 1".parse()?;
+    let poly: PolyType = "998244353 : x^4096 + 1".parse()?;
     let coefficients: Vec<u32> = (0..4096).map(|i| i * 7919).collect();
-    let values: Vec<u32> = Engine::cpu().ntt(&ring)?.evaluate(&coefficients)?;
+    let values: Vec<u32> = Engine::cpu().ntt(&poly)?.evaluate(&coefficients)?;
     for (size, placement) in [(1, Placement::Native), (2, Placement::Native), (4, Placement::Blocks)] {
-        let plan = LongPlan::new(Engine::cpu().planner(), &ring, size)?.rows_each(2)?.placed(placement, placement);
+        let plan = LongPlan::new(Engine::cpu().planner(), &poly, size)?.rows_each(2)?.placed(placement, placement);
         let run = |rank: usize, end: Loopback| -> Result<()> {
             let engine = Engine::join(&Device::cpu(), Launch::new(rank, size, "")?);
             let member = Member { engine: Engine::cpu(), rank, communicator: Some(Box::new(end)) };
@@ -197,11 +197,11 @@ fn ranks_with_their_own_parts_are_one_device() -> Result<()> {
 /// The CPU has nothing to send through.
 #[test]
 fn processes_want_gpus() -> Result<()> {
-    let ring: PolyType = "998244353 : x^4096 + 1".parse()?;
+    let poly: PolyType = "998244353 : x^4096 + 1".parse()?;
     let alone = Engine::join(&Device::cpu(), Launch::new(0, 1, "")?);
-    let ntt = alone.long_ntt(&ring)?;
+    let ntt = alone.long_ntt(&poly)?;
     assert_eq!(ntt.download::<u32>(&ntt.upload(&[1u32; 4096])?)?, [1; 4096]);
     let two = Engine::join(&Device::cpu(), Launch::new(0, 2, "127.0.0.1:1")?);
-    assert!(matches!(two.long_ntt(&ring), Err(Error::Unsupported { .. })));
+    assert!(matches!(two.long_ntt(&poly), Err(Error::Unsupported { .. })));
     Ok(())
 }

@@ -28,7 +28,7 @@ const BIAS: u32 = 1 << 14;
 /// Elements of a ring whose coefficients are small integers.
 #[derive(Debug, Clone)]
 pub(super) struct Elements {
-    ring: PolyType,
+    poly: PolyType,
     multiples: Vec<Multiple>,
     /// Residues that a thread of the text stores at once.
     each: usize,
@@ -42,41 +42,41 @@ enum Multiple {
 }
 
 impl Elements {
-    pub(super) fn new(ring: &PolyType) -> Self {
-        let multiple = |q: &Modulus| match q.value_u64().filter(|_| ring.width() != Width::W256) {
-            Some(word) => Multiple::Word(Divisor::new(word), low_u64(&ring.radix(q))),
-            None => Multiple::Wide(Divisor256::new(q), limbs(&ring.radix(q))),
+    pub(super) fn new(poly: &PolyType) -> Self {
+        let multiple = |q: &Modulus| match q.value_u64().filter(|_| poly.width() != Width::W256) {
+            Some(word) => Multiple::Word(Divisor::new(word), low_u64(&poly.radix(q))),
+            None => Multiple::Wide(Divisor256::new(q), limbs(&poly.radix(q))),
         };
-        let multiples = ring.basis().iter().map(multiple).collect();
-        Self { ring: ring.clone(), multiples, each: lanes(ring.degree() | CELL, ring) }
+        let multiples = poly.basis().iter().map(multiple).collect();
+        Self { poly: poly.clone(), multiples, each: lanes(poly.degree() | CELL, poly) }
     }
 
     pub(super) fn poly(&self) -> &PolyType {
-        &self.ring
+        &self.poly
     }
 
     /// The same for elements that begin at this byte and lie so many apart; nothing where these are no whole residues.
     pub(super) fn apart(&self, first: usize, distance: usize) -> Option<Self> {
-        rns::distance(&self.ring, first, distance)?;
-        let residues = (first | distance) / self.ring.width().bytes();
-        Some(Self { each: lanes(self.ring.degree() | residues | CELL, &self.ring), ..self.clone() })
+        rns::distance(&self.poly, first, distance)?;
+        let residues = (first | distance) / self.poly.width().bytes();
+        Some(Self { each: lanes(self.poly.degree() | residues | CELL, &self.poly), ..self.clone() })
     }
 
     /// The text's constants for all moduli, and these words.
     pub(super) fn table(&self, further: &[u32]) -> Table {
-        let moduli = self.ring.basis().iter().flat_map(|q| self.constants(q));
+        let moduli = self.poly.basis().iter().flat_map(|q| self.constants(q));
         let words: Vec<u32> = moduli.chain(further.iter().copied()).collect();
         Table::Bytes(Arc::from(bytemuck::cast_slice::<u32, u8>(&words)))
     }
 
     /// Words of a residue in the text's arithmetic.
     fn words(&self) -> usize {
-        self.ring.width().bytes().div_ceil(size_of::<u32>())
+        self.poly.width().bytes().div_ceil(size_of::<u32>())
     }
 
     /// What `SmallMultiples` reads for a modulus.
     fn constants(&self, q: &Modulus) -> Vec<u32> {
-        let radix = self.ring.radix(q);
+        let radix = self.poly.radix(q);
         let start = q.neg(&q.mul(&radix, &q.reduce(&U256::from(BIAS))));
         let fraction = |x: &U256| {
             let shifted: U512 = x.resize::<{ U512::LIMBS }>().shl_vartime(32);
@@ -93,9 +93,9 @@ impl Elements {
 
     /// The generated structs, with these lines more, and the launch, with so many bytes of shared memory for each thread.
     pub(super) fn built(&self, lines: &str, shared_bytes: usize) -> Built {
-        let Self { ring, each, .. } = self;
-        let (cells, launch) = spread(ring.degree().div_ceil(CELL), THREADS / CELL);
-        let store = if ring.width() == Width::W256 { "rf::u256" } else { store_type(ring.width()) };
+        let Self { poly, each, .. } = self;
+        let (cells, launch) = spread(poly.degree().div_ceil(CELL), THREADS / CELL);
+        let store = if poly.width() == Width::W256 { "rf::u256" } else { store_type(poly.width()) };
         let prelude = format!(
             "#pragma once\n\
              #include \"small.cuh\"\n\
@@ -103,7 +103,7 @@ impl Elements {
              \x20   using Store = {store};\n\
              \x20   static constexpr rf::u32 n = {}, limbs = {}, each = {each}, threads = {THREADS};\n\
              {lines}}};\n{cells}",
-            ring.degree(),
+            poly.degree(),
             self.words(),
         );
         let shared_bytes = (THREADS * shared_bytes) as u32;
@@ -112,7 +112,7 @@ impl Elements {
 
     /// Stores coefficient i of an element.
     pub(super) fn put(&self, i: usize, magnitude: u64, negative: u64, out: &mut [u8]) {
-        let (n, bytes) = (self.ring.degree(), self.ring.width().bytes());
+        let (n, bytes) = (self.poly.degree(), self.poly.width().bytes());
         for (multiple, row) in self.multiples.iter().zip(out.chunks_exact_mut(n * bytes)) {
             multiple.put(magnitude, negative, &mut row[i * bytes..][..bytes]);
         }

@@ -27,9 +27,9 @@ pub(super) struct Small {
 }
 
 impl Small {
-    pub(super) fn new(ring: &PolyType, distribution: Distribution, thresholds: Vec<u128>, key: Port) -> Self {
-        let ports = [key.secret(), Port::shared(0), Port::output(ring.bytes()).secret()];
-        let mut kernel = Self { distribution, elements: Elements::new(ring), thresholds, ports };
+    pub(super) fn new(poly: &PolyType, distribution: Distribution, thresholds: Vec<u128>, key: Port) -> Self {
+        let ports = [key.secret(), Port::shared(0), Port::output(poly.bytes()).secret()];
+        let mut kernel = Self { distribution, elements: Elements::new(poly), thresholds, ports };
         kernel.ports[1].bytes = kernel.constants().bytes();
         kernel
     }
@@ -65,12 +65,12 @@ impl Kernel for Small {
 
     fn source(&self, _: &Limits) -> Result<Source> {
         let [key, _, out] = &self.ports;
-        let ring = self.elements.poly();
+        let poly = self.elements.poly();
         let lines = format!("    static constexpr bool seeds = {};\n", key::is_seeds(key));
         // 128 random bits, and the integer
         let built = self.elements.built(&lines, 16 + 4);
         let [distance, series] = key::numbers(key);
-        let own = [ring.basis().len(), out.distance() / ring.width().bytes()].map(|number| number as u64);
+        let own = [poly.basis().len(), out.distance() / poly.width().bytes()].map(|number| number as u64);
         let numbers = [own[0], own[1], distance, series, self.thresholds.len() as u64].to_vec();
         Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_SMALL, built) })
     }

@@ -28,7 +28,7 @@ use crate::table::Table;
 /// Ports: keys (in), constants ([`Uniform::table`]), elements (out).
 #[derive(Debug, Clone)]
 pub(super) struct Uniform {
-    ring: PolyType,
+    poly: PolyType,
     /// Coefficients that a block is for.
     each: usize,
     /// Blocks of a row.
@@ -50,12 +50,12 @@ enum Limb {
 const DIGIT: u32 = 62;
 
 impl Uniform {
-    pub(super) fn new(ring: &PolyType, key: Port) -> Self {
-        let limbs: Vec<Limb> = ring.basis().iter().map(|q| Limb::new(ring, q)).collect();
-        let out = Port::output(ring.bytes());
+    pub(super) fn new(poly: &PolyType, key: Port) -> Self {
+        let limbs: Vec<Limb> = poly.basis().iter().map(|q| Limb::new(poly, q)).collect();
+        let out = Port::output(poly.bytes());
         let ports = [key, Port::shared(constants(&limbs).bytes()), if key.secret { out.secret() } else { out }];
-        let each = if ring.width() == Width::W256 { 1 } else { 2 };
-        Self { ring: ring.clone(), each, groups: ring.degree().div_ceil(each), limbs, ports }
+        let each = if poly.width() == Width::W256 { 1 } else { 2 };
+        Self { poly: poly.clone(), each, groups: poly.degree().div_ceil(each), limbs, ports }
     }
 
     /// Blocks of an item.
@@ -65,7 +65,7 @@ impl Uniform {
 
     #[inline(never)] // the test of its machine code names it
     fn row(&self, draws: &(Draws, u64), row: usize, out: &mut [u8]) {
-        let (limb, bytes) = (&self.limbs[row], self.ring.width().bytes());
+        let (limb, bytes) = (&self.limbs[row], self.poly.width().bytes());
         for (group, out) in out.chunks_mut(self.each * bytes).enumerate() {
             let block = key::block(&self.ports[0], draws, row * self.groups + group);
             for (out, j) in out.chunks_exact_mut(bytes).zip(0..) {
@@ -82,10 +82,10 @@ fn constants(limbs: &[Limb]) -> Table {
 }
 
 impl Limb {
-    fn new(ring: &PolyType, q: &Modulus) -> Self {
+    fn new(poly: &PolyType, q: &Modulus) -> Self {
         let two = q.reduce(&U256::from(2u32));
-        let weight = |bits: u32| q.mul(&ring.radix(q), &q.pow(&two, &U256::from(bits)));
-        match q.value_u64().filter(|_| ring.width() != Width::W256) {
+        let weight = |bits: u32| q.mul(&poly.radix(q), &q.pow(&two, &U256::from(bits)));
+        match q.value_u64().filter(|_| poly.width() != Width::W256) {
             Some(q) => {
                 let weights = (0..3).map(|i| low_u64(&weight(64 * i))).collect();
                 Self::Word(Weighted { divisor: Divisor::new(q), weights })
@@ -132,8 +132,8 @@ impl Kernel for Uniform {
     }
 
     fn source(&self, _: &Limits) -> Result<Source> {
-        let wide = self.ring.width() == Width::W256;
-        let (store, limb) = if wide { ("rf::u256", "Wide") } else { (store_type(self.ring.width()), "Word") };
+        let wide = self.poly.width() == Width::W256;
+        let (store, limb) = if wide { ("rf::u256", "Wide") } else { (store_type(self.poly.width()), "Word") };
         let (cells, launch) = spread(self.groups, 128);
         let [key, _, out] = &self.ports;
         let prelude = format!(
@@ -145,11 +145,11 @@ impl Kernel for Uniform {
              \x20   static constexpr rf::u32 n = {};\n\
              \x20   static constexpr bool seeds = {};\n\
              }};\n{cells}",
-            self.ring.degree(),
+            self.poly.degree(),
             key::is_seeds(key),
         );
         let [distance, series] = key::numbers(key);
-        let out = out.distance() / self.ring.width().bytes();
+        let out = out.distance() / self.poly.width().bytes();
         let numbers = vec![self.limbs.len() as u64, out as u64, distance, series];
         Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_UNIFORM, Built { prelude, launch }) })
     }
@@ -157,7 +157,7 @@ impl Kernel for Uniform {
     fn on_views(&self, firsts: &[usize], distances: &[usize]) -> Option<Arc<dyn Kernel>> {
         let mut kernel = self.clone();
         kernel.ports[0] = key::apart(kernel.ports[0], firsts[0], distances[0])?;
-        kernel.ports[2].apart = Some(rns::distance(&self.ring, firsts[2], distances[2])?);
+        kernel.ports[2].apart = Some(rns::distance(&self.poly, firsts[2], distances[2])?);
         Some(Arc::new(kernel))
     }
 
@@ -167,9 +167,9 @@ impl Kernel for Uniform {
 
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let (keys, out) = (args.input::<u8>(0)?, args.output::<u8>(2)?);
-        let row = self.ring.degree() * self.ring.width().bytes();
+        let row = self.poly.degree() * self.poly.width().bytes();
         let draws = key::of_items(&self.ports[0], items, keys);
-        for (draws, out) in draws.zip(out.chunks_exact_mut(self.ring.bytes())) {
+        for (draws, out) in draws.zip(out.chunks_exact_mut(self.poly.bytes())) {
             let draws = draws?;
             ringforge_cpu::threads::rows(out, row, &|row, out| self.row(&draws, row, out));
         }

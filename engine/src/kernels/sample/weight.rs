@@ -19,14 +19,14 @@ use crate::source::{Built, Source};
 use crate::table::Table;
 
 /// The steps, each of which takes what the one before it writes.
-pub(super) fn steps(ring: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
-    let n = ring.degree();
+pub(super) fn steps(poly: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {
+    let n = poly.degree();
     let of_zeros = weight > n / 2;
     let set = Set { n, count: if of_zeros { n - weight } else { weight } };
     let places = Places { set, ports: [key.secret(), Port::output(set.bytes()).secret()] };
-    let elements = Elements::new(ring);
+    let elements = Elements::new(poly);
     let constants = Port::shared(elements.table(&[]).bytes());
-    let ports = [Port::input(set.bytes()).secret(), constants, Port::output(ring.bytes()).secret()];
+    let ports = [Port::input(set.bytes()).secret(), constants, Port::output(poly.bytes()).secret()];
     [Arc::new(places), Arc::new(Weight { set, of_zeros, elements, ports })]
 }
 
@@ -188,9 +188,9 @@ impl Kernel for Weight {
     }
 
     fn source(&self, _: &Limits) -> Result<Source> {
-        let ring = self.elements.poly();
-        let distance = self.ports[2].distance() / ring.width().bytes();
-        let numbers = [ring.basis().len(), distance, self.set.count, usize::from(self.of_zeros)];
+        let poly = self.elements.poly();
+        let distance = self.ports[2].distance() / poly.width().bytes();
+        let numbers = [poly.basis().len(), distance, self.set.count, usize::from(self.of_zeros)];
         let numbers = numbers.map(|number| number as u64).to_vec();
         let built = self.elements.built("", size_of::<u32>());
         Ok(Source { numbers, ..Source::of_engine(self, ringforge_kernels::SAMPLE_WEIGHT, built) })

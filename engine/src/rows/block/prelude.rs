@@ -11,7 +11,7 @@ use crate::rows::block::Block;
 impl Block {
     /// `struct NAME`: the ring's shape and arithmetic, and how these rows lie in this block.
     pub(crate) fn prelude(&self, name: &str, rows: &Rows) -> String {
-        let Rows { ring, split, arithmetic, .. } = rows;
+        let Rows { poly, split, arithmetic, .. } = rows;
         let capacity = rows.capacity();
         let codes: Vec<String> = split
             .layers
@@ -31,13 +31,13 @@ impl Block {
             _ => "rf::u256",
         };
         let cell = if self.cell_bytes == 2 { "rf::u16" } else { arithmetic.word_type() };
-        let modulus = match ring.moduli() {
+        let modulus = match poly.moduli() {
             [q] if arithmetic.is_in_text() && !rows.by_launch => {
                 format!("(const rf::Constants<{name}>*, rf::u32) {{ return {}; }}", arithmetic.initializer(q))
             }
             _ => format!("(const rf::Constants<{name}>* rows, rf::u32 number) {{ return rows[number].m; }}"),
         };
-        let about = if rows.by_launch { String::new() } else { format!("// {}\n", ring.of_column()) };
+        let about = if rows.by_launch { String::new() } else { format!("// {}\n", poly.of_column()) };
         let of_text = usize::from(!rows.by_launch);
         let stored = stored(rows) + &groups(rows) + &self.in_turn();
         format!(
@@ -64,7 +64,7 @@ impl Block {
              \x20   static RF_METHOD M modulus{modulus}\n\
              {stored}}};\n",
             header = arithmetic.header(),
-            arithmetic = ring.moduli().first().map_or_else(String::new, |q| arithmetic.type_name(q)),
+            arithmetic = poly.moduli().first().map_or_else(String::new, |q| arithmetic.type_name(q)),
             n = self.n / self.columns,
             length = self.length,
             above = self.above,
@@ -72,7 +72,7 @@ impl Block {
             base = split.column_base(),
             layers = split.layers.len(),
             columns = rows.layout.columns,
-            rows = of_text * ring.basis().len(),
+            rows = of_text * poly.basis().len(),
             per_item = of_text * rows.per_item,
             leaf_threads = rows.leaf_threads(),
             leaf_lanes = rows.leaf_lanes(),
@@ -95,7 +95,7 @@ impl Block {
             together = self.together,
             by_roots = self.by_roots,
             cell_capacity = match self.cell_bytes {
-                2 => ring.basis().iter().filter_map(Modulus::value_u64).map(|q| 65535 / q).min().unwrap_or(1),
+                2 => poly.basis().iter().filter_map(Modulus::value_u64).map(|q| 65535 / q).min().unwrap_or(1),
                 _ => capacity,
             },
             whole_warps = self.whole_warps(),
@@ -117,13 +117,13 @@ pub(crate) const ANY_WORD: &str = "    static constexpr bool any_word = true;\n"
 /// Lines about how the ring's residues are stored, where that is not what the headers take for granted (`stored.cuh`). How many
 /// columns there are is no part of the text.
 fn stored(rows: &Rows) -> String {
-    let Rows { ring, arithmetic, .. } = rows;
+    let Rows { poly, arithmetic, .. } = rows;
     let mut lines = String::new();
-    if ring.form() != Form::default_of(ring.width()) {
-        let has_factor = arithmetic.has_product_factor(ring);
+    if poly.form() != Form::default_of(poly.width()) {
+        let has_factor = arithmetic.has_product_factor(poly);
         lines += &format!("    static constexpr bool product_factor = {has_factor};\n");
     }
-    if ring.accepts_any_word() {
+    if poly.accepts_any_word() {
         lines += ANY_WORD;
     }
     if rows.in_columns() {

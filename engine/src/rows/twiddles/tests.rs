@@ -16,7 +16,7 @@ fn defined(split: &Split, row: usize, arithmetic: Arithmetic) -> Vec<U256> {
     let one = q.reduce(&U256::ONE);
     let t = split.tree_leaves() as u64;
     let scale = inverse(q.reduce(&U256::from(t)));
-    let factor = arithmetic.product_factor(&split.ring, &q);
+    let factor = arithmetic.product_factor(&split.poly, &q);
     let first = usize::from(split.has_sixth());
     let z = |layer: usize, node: usize| {
         let above: u64 = split.layers[first.min(layer)..layer].iter().map(|layer| layer.radix() as u64).product();
@@ -98,30 +98,30 @@ fn entries_are_as_defined_in_every_range() {
         Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 }).map(PolyType::from),
         Ring::cyclic(96, bls).map(PolyType::from),
         Ring::negacyclic(48, q(0xffff_ffff_0000_0001))
-            .and_then(|ring| PolyType::from(ring).with_form(Form::Montgomery)),
+            .and_then(|poly| PolyType::from(poly).with_form(Form::Montgomery)),
         Ring::negacyclic(48, q(0xffff_ffff_ff00_0001))
-            .and_then(|ring| PolyType::from(ring).with_form(Form::Montgomery)),
+            .and_then(|poly| PolyType::from(poly).with_form(Form::Montgomery)),
         Ring::new(&[q(4_293_918_721), q(12289)], Quotient::Cyclic { n: 48 })
-            .and_then(|ring| PolyType::from(ring).with_form(Form::Montgomery)),
-        Ring::cyclic(96, bls).and_then(|ring| PolyType::from(ring).with_form(Form::Plain)),
+            .and_then(|poly| PolyType::from(poly).with_form(Form::Montgomery)),
+        Ring::cyclic(96, bls).and_then(|poly| PolyType::from(poly).with_form(Form::Plain)),
     ];
-    let cases = rings.map(|ring| ring.map(|ring| (Arithmetic::of(&ring), ring)));
+    let cases = rings.map(|poly| poly.map(|poly| (Arithmetic::of(&poly), poly)));
     let doubles = Ring::new(&[q(1_125_899_906_840_833), q(562_949_953_417_729)], Quotient::Negacyclic { n: 64 });
     for case in cases.into_iter().chain([
-        doubles.map(|ring| (Arithmetic::Mod50, ring.into())),
-        Ring::cyclic(64, bls).map(|ring| (Arithmetic::Mod255, ring.into())),
-        Ring::negacyclic(64, q(1_152_921_092_289_986_561)).map(|ring| (Arithmetic::Mod64Friendly, ring.into())),
+        doubles.map(|poly| (Arithmetic::Mod50, poly.into())),
+        Ring::cyclic(64, bls).map(|poly| (Arithmetic::Mod255, poly.into())),
+        Ring::negacyclic(64, q(1_152_921_092_289_986_561)).map(|poly| (Arithmetic::Mod64Friendly, poly.into())),
     ]) {
-        let (arithmetic, ring) = case.expect("a ring");
-        assert!(ring.moduli().iter().all(|q| 4 * arithmetic.constants(q).len() == arithmetic.bytes()));
-        let whole = Split::of(&ring, None).expect("a split");
-        (0..ring.moduli().len()).for_each(|modulus| check(&whole, modulus, arithmetic));
+        let (arithmetic, poly) = case.expect("a ring");
+        assert!(poly.moduli().iter().all(|q| 4 * arithmetic.constants(q).len() == arithmetic.bytes()));
+        let whole = Split::of(&poly, None).expect("a split");
+        (0..poly.moduli().len()).for_each(|modulus| check(&whole, modulus, arithmetic));
     }
 }
 
 /// The table of one of the moduli.
 fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
-    let (ring, q) = (&split.ring, &split.roots[modulus].q);
+    let (poly, q) = (&split.poly, &split.roots[modulus].q);
     let rows = Rows { arithmetic, ..Rows::with_split(split, &Limits::default()) };
     let of_columns = |columns| {
         let layout = Layout::of(split.shape(), columns);
@@ -152,19 +152,19 @@ fn check(split: &Split, modulus: usize, arithmetic: Arithmetic) {
             let v = if value == U256::ZERO { 0 } else { low_u64(&q.value()) - low_u64(&value) };
             wanted = v.wrapping_neg().to_le_bytes().to_vec();
         }
-        assert_eq!(table[i * each..][..wanted.len()], wanted, "{ring} entry {i}");
+        assert_eq!(table[i * each..][..wanted.len()], wanted, "{poly} entry {i}");
     }
     for start in (0..len).step_by(5) {
         for end in [start, start + 1, start + 2, start + 9, len] {
             let end = end.min(len);
-            assert_eq!(made(&kernel, start..end), table[start * each..end * each], "{ring} {start}..{end}");
+            assert_eq!(made(&kernel, start..end), table[start * each..end * each], "{poly} {start}..{end}");
         }
     }
     for columns in 0..split.layers.len() {
         let by_columns = of_columns(columns);
         let entries = made(&by_columns, 0..len);
         for (entry, place) in table.chunks_exact(each).zip(by_columns.layout.places(split.shape())) {
-            assert_eq!(entry, &entries[place * each..][..each], "{ring} columns {columns}");
+            assert_eq!(entry, &entries[place * each..][..each], "{poly} columns {columns}");
         }
         let middle = len / 3..len - 1;
         assert_eq!(made(&by_columns, middle.clone()), entries[middle.start * each..middle.end * each]);
