@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     };
     let ([a0, a1], [b0, b1]) = (encrypt("m", e, c), encrypt("m'", e2, c2));
     // (a0 + a1 s) (b0 + b1 s) = d0 + d1 s + d2 s², times T/Q and rounded: P has room for it; then back modulo Q
-    let left = wide.limbs(0..4)?;
+    let left = Ring::rns(N, &wide.basis()[..4])?;
     let scaled = |d: Value<'_>| to(&ring, Op::ConvertCentred, d.inverse().scale(&[t]).divide_round(3), &left);
     let [d0, d1, d2] = [scaled(a0 * b0), scaled(a0.mul_add(b1, a1 * b0)), scaled(a1 * b1)];
     // decryption: (d2 s + d1) s + d0 is Q/T m plus noise; times T/Q, rounded, modulo T

@@ -6,7 +6,6 @@ mod roots;
 pub mod split;
 
 use core::fmt;
-use core::ops::Range;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -191,28 +190,15 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The ring modulo some moduli of the basis alone.
-    ///
-    /// # Errors
-    /// [`Error::Ring`] for none of them or such as are not there.
-    pub fn limbs(&self, limbs: Range<usize>) -> Result<Self> {
-        match limbs.end <= self.basis().len() && !limbs.is_empty() {
-            true => Ok(self.of_moduli(&limbs.collect::<Vec<_>>())),
-            false => Err(Error::Ring { why: format!("the limbs {limbs:?} of {self} are not there") }),
-        }
-    }
-
     /// The ring modulo these moduli of the basis, by number, each once.
     pub(crate) fn of_moduli(&self, moduli: &[usize]) -> Self {
         let Parts { basis, quotient, roots, steps } = &*self.0;
         let named = |all: &[U256]| moduli.iter().filter_map(|&i| all.get(i).copied()).collect();
         let (roots, steps) = (named(roots), named(steps));
-        Self(Arc::new(Parts {
-            basis: moduli.iter().map(|&i| basis[i]).collect(),
-            quotient: quotient.clone(),
-            roots,
-            steps,
-        }))
+        let basis: Vec<Modulus> = moduli.iter().map(|&i| basis[i]).collect();
+        // modulo one alone, a quotient may have a name
+        let quotient = quotient.clone().named(&basis);
+        Self(Arc::new(Parts { basis, quotient, roots, steps }))
     }
 
     /// The moduli.

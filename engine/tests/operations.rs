@@ -534,8 +534,9 @@ fn digits_of_other_things_are_refused() {
 #[test]
 fn longer_elements_end_in_zeros() {
     let longer = |ring: &PolyType, n| {
-        let other = Ring::new(ring.basis(), Quotient::Cyclic { n }).map(PolyType::from);
-        let other = other.and_then(|other| other.with_form(ring.form())).expect("a ring");
+        let other = Ring::new(ring.moduli(), Quotient::Cyclic { n }).map(PolyType::from);
+        let other =
+            other.and_then(|other| other.with_limbs(ring.limb_moduli())?.with_form(ring.form())).expect("a type");
         if ring.accepts_any_word() { other.accepting_any_word() } else { other }
     };
     for ring in all_rings() {

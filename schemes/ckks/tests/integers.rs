@@ -69,7 +69,7 @@ fn rescaling_rounds_to_the_nearest_integer() -> Result<()> {
             let all = p.coefficients("a", level.plaintext_type().vector(2).expect("a ring"));
             let pair = [0..5, 5..10].map(|limbs| all.limbs(limbs).forward());
             let made = level.rescaled(pair).map(|part| part.inverse());
-            let whole = below.plaintext_type().vector(2).expect("a ring");
+            let whole = below.plaintext_type().vector(2).expect("a type").coefficients();
             p.output("to", p.join(whole, &made));
         })?;
         for (words, found) in words.chunks(5 * N).zip(found.chunks(left * N)) {
