@@ -195,7 +195,7 @@ fn what_does_not_go_together_is_refused_by_name() -> Result<()> {
     assert!(c.constant(f64::exp2(13.9), 0, f64::exp2(40.0)).is_ok());
     assert_eq!(c.constant(f64::exp2(14.1), 0, f64::exp2(40.0)).unwrap_err(), Error::Number);
     // equal parameters are the same parameters
-    let again = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
+    let again = Scheme::new(c.engine(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
     assert!(again.ckks.decrypt(&again.ckks.negate(&a)?, &scheme.secret).is_ok());
     let other = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 41, 41], &[56])?)?;
     assert_eq!(other.ckks.negate(&a).unwrap_err(), Error::Foreign { what: "the ciphertext" });
