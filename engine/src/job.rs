@@ -117,7 +117,7 @@ pub struct Bounds {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Job {
-    /// The ring.
+    /// The type of the operands, as coefficients.
     pub poly: PolyType,
     /// The operation.
     pub op: Op,

@@ -40,8 +40,7 @@
 //! # What stands behind it
 //!
 //! A [`Ring`] is `Z_Q[x]/(f)`: one [`Modulus`] or an RNS basis of them, and a [`Quotient`]. A [`PolyType`] says how its elements
-//! are stored. A [`Job`] is an operation on
-//! it. A [`Planner`] turns a job into a [`Plan`], which is data: it prints itself; a [`Pipeline`] makes one of operations and
+//! are stored. A [`Job`] is an operation on them. A [`Planner`] turns a job into a [`Plan`], which is data: it prints itself; a [`Pipeline`] makes one of operations and
 //! kernels of your own, joined by the values between them. A [`Device`] compiles a plan into a [`Program`], which runs on
 //! batches, on buffers of the device in the order of a [`Stream`] or on host memory. An [`Engine`] is a device with a
 //! planner, and keeps programs.

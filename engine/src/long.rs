@@ -69,7 +69,7 @@ impl LongPlan {
     /// than a power of two up to 16; where the ring is too short for so many, or does not split so far. As
     /// [`Split::of`].
     pub fn new(planner: &Planner, of: impl Into<PolyType>, devices: usize) -> Result<Self> {
-        let poly = of.into();
+        let poly = of.into().coefficients();
         let refused = |why: &str| Error::unsupported(format!("a transform over {devices} devices"), &poly, why);
         poly.check_single(format!("a transform over {devices} devices"))?;
         if poly.basis().len() > 1 {
@@ -133,7 +133,7 @@ impl LongPlan {
         Ok(())
     }
 
-    /// The ring.
+    /// The type of the vectors.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
         &self.poly

@@ -236,7 +236,7 @@ impl Rows {
         (fits && self.arithmetic.can_be_by_launch()).then(|| Self { by_launch: true, ..self.clone() })
     }
 
-    /// The ring.
+    /// The type of the elements.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
         &self.poly

@@ -28,8 +28,8 @@ impl Stream {
         &self.device
     }
 
-    /// A new buffer with these elements. What they are is not looked at: [`Stream::upload_elements`] sees
-    /// to it that residues are below their moduli.
+    /// A new buffer with these elements. What they are is not looked at: [`Stream::upload_elements`] checks
+    /// that residues are below their moduli.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Driver`].

@@ -46,7 +46,7 @@ impl Ntt {
         Self { order, ..self }
     }
 
-    /// The ring.
+    /// The type of the elements.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
         &self.poly

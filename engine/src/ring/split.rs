@@ -167,7 +167,7 @@ impl Split {
         self.base > MAX_BASE || self.poly.columns() > 1
     }
 
-    /// The ring.
+    /// The type of the elements.
     #[must_use]
     pub fn poly(&self) -> &PolyType {
         &self.poly

@@ -38,7 +38,9 @@ impl Ckks {
     /// # Errors
     /// [`Error::Parameters`], [`Error::Engine`] where no rings have these primes.
     pub fn new(engine: &Engine, parameters: Parameters) -> Result<Self> {
-        let levels = (0..=parameters.top_level()).map(|level| Level::new(&parameters, level)).collect::<Result<_>>()?;
+        let key = Level::key_type(&parameters)?;
+        let level = |level| Level::of_key(&key, &parameters, level);
+        let levels = (0..=parameters.top_level()).map(level).collect::<Result<_>>()?;
         let encoding = Encoding::new(parameters.degree());
         Ok(Self(Arc::new(Parts { engine: engine.clone(), parameters: Arc::new(parameters), levels, encoding })))
     }

@@ -61,18 +61,27 @@ impl Level {
     /// # Errors
     /// [`Error::NoLevel`]; [`Error::Engine`] where the rings cannot be.
     pub fn new(parameters: &Parameters, level: usize) -> Result<Self> {
+        Self::of_key(&Self::key_type(parameters)?, parameters, level)
+    }
+
+    /// What a key has one element of: evaluations modulo all primes. Finding their roots takes the most time of a level.
+    pub(crate) fn key_type(parameters: &Parameters) -> Result<PolyType> {
+        let basis = [parameters.q(), parameters.p()].concat();
+        Ok(PolyType::from(Ring::rns(parameters.degree(), &basis)?).evaluations(Order::Tree)?)
+    }
+
+    /// A level of these parameters, whose keys have elements of this type.
+    pub(crate) fn of_key(key: &PolyType, parameters: &Parameters, level: usize) -> Result<Self> {
         if level > parameters.top_level() {
             return Err(Error::NoLevel { from: parameters.top_level(), wanted: level as i64 });
         }
-        let basis = [parameters.q(), parameters.p()].concat();
-        let key = PolyType::from(Ring::rns(parameters.degree(), &basis)?).evaluations(Order::Tree)?;
         // residues are stored alike at all levels, whichever primes are left
         let limbs = parameters.limbs(level);
-        let qp = key.with_limbs(&(0..limbs).chain(parameters.q().len()..basis.len()).collect::<Vec<_>>())?;
+        let qp = key.with_limbs(&(0..limbs).chain(parameters.q().len()..key.basis().len()).collect::<Vec<_>>())?;
         let q = key.limbs(0..limbs)?;
         let (special, digits, drop) = (parameters.p().len(), parameters.digits(), parameters.dropped());
         let (pair, keys) = (q.vector(2)?, key.vector(2 * digits)?);
-        Ok(Self { q, pair, qp, key, keys, special, digits, drop })
+        Ok(Self { q, pair, qp, key: key.clone(), keys, special, digits, drop })
     }
 
     /// What a ciphertext holds: evaluations of c_0 and of c_1, limb after limb.
