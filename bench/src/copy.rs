@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use ringforge::kernels::{Built, CustomKernel, Port};
-use ringforge::{Device, Limits, Pipeline, Planner};
+use ringforge::{Device, Limits, Planner};
 
 use crate::measure::{self, Effort};
 use crate::work::Work;
@@ -27,7 +27,7 @@ extern "C" __global__ void copy(const rf::u32x4* in, rf::u32x4* out, rf::u64 fir
 
 /// Bytes read and written per second.
 pub(crate) fn bandwidth(device: &Device, effort: Effort) -> Result<f64> {
-    let p = Pipeline::new("copy", &Planner::new(device.limits().clone()));
+    let p = Planner::new(device.limits().clone()).pipeline("copy");
     let [copied] = p.step(copy(), &[p.input("from")]);
     p.output("to", copied);
     let work = Work::of_plan(device, &p.build()?)?;

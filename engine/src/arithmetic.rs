@@ -9,7 +9,7 @@ use ringforge_cpu::Limbs;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, limbs, value};
 use crate::poly::PolyType;
-use crate::ring::split::Split;
+use crate::split::Split;
 
 pub use descriptor::Cost;
 use descriptor::{Descriptor, Given, Serves};

@@ -1,12 +1,15 @@
 //! What a backend must do: hold memory, order work, run kernels. Operations are kernels, so this never grows.
 
+pub(crate) mod cpu;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+
+use core::any::Any;
 use core::fmt::Debug;
 use core::ops::Range;
 use std::sync::Arc;
 
 use crate::columns::{Shape, Shares};
-#[cfg(feature = "cuda")]
-use crate::communicator::Communicator;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Port};
 use crate::limits::Limits;
@@ -55,13 +58,6 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Makes kernels ready to run, in parallel where that helps.
     fn load(&self, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>>;
 
-    /// Takes compiled kernels from this bundle from now on.
-    #[cfg(feature = "cuda")]
-    fn use_bundle(&self, _bundle: &crate::cuda::Bundle) -> Result<()> {
-        let why = "only a GPU runs compiled kernels".into();
-        Err(Error::Unsupported { job: format!("a kernel bundle on {}", self.limits().name), why })
-    }
-
     /// Runs a kernel for a range of items, after earlier work on the queue.
     fn launch(&self, queue: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()>;
 
@@ -75,11 +71,10 @@ pub(crate) trait Backend: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// This device's end of the connections with others.
+    /// The GPU that it drives, where it drives one.
     #[cfg(feature = "cuda")]
-    fn connect(&self, _to: &crate::cuda::Connection) -> Result<Box<dyn Communicator>> {
-        let why = "devices of a group are all GPUs, or have all the host's memory".into();
-        Err(Error::Unsupported { job: format!("a connection from {} to others", self.limits().name), why })
+    fn gpu(&self) -> Option<&Arc<crate::cuda::Gpu>> {
+        None
     }
 
     /// Waits for all work on the queue.
@@ -133,7 +128,7 @@ impl Recording {
     pub(crate) fn replay(&mut self, queue: &Queue, memories: &[Read<'_>]) -> Result<()> {
         match *self {
             #[cfg(feature = "cuda")]
-            Self::Cuda(ref mut recording) => crate::cuda::replay(recording, queue, memories),
+            Self::Cuda(ref mut recording) => cuda::replay(recording, queue, memories),
         }
     }
 }
@@ -147,21 +142,9 @@ pub(crate) struct Loaded {
     /// How the blocks of an item share them out.
     #[cfg_attr(not(any(feature = "cuda", feature = "testkit")), allow(dead_code))]
     pub(crate) shares: Shares,
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-    pub(crate) code: Code,
-}
-
-/// What a backend runs for a kernel.
-#[derive(Debug, Clone)]
-pub(crate) enum Code {
-    /// [`Kernel::on_cpu`].
-    Cpu,
-    /// A function on a GPU.
-    #[cfg(feature = "cuda")]
-    Cuda(Arc<crate::cuda::CudaCode>),
-    /// A runner process that executes the kernel's own text.
-    #[cfg(feature = "testkit")]
-    Emulator(Arc<crate::testkit::emulator::process::Runner>),
+    /// What the backend made of it, which it alone looks into.
+    #[cfg_attr(not(any(feature = "cuda", feature = "testkit")), allow(dead_code))]
+    pub(crate) code: Arc<dyn Any + Send + Sync>,
 }
 
 /// What a port is bound to for one launch: its bytes of the first item that is there, and how many items are not.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::backend::{Queue, Recording};
-use crate::call::{Arg, Args};
 use crate::device::{Buffer, Stream};
 use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
 use crate::kernel::Role;
+use crate::program::call::{Arg, Args};
 use crate::program::{Place, Program, check_arg, mismatch};
 
 /// An argument that a [`Captured`] program keeps.
@@ -61,12 +61,12 @@ impl CapturedArg {
 /// [`Captured::buffer`], take all back by [`Captured::into_args`]. Temporaries live as long as it does.
 ///
 /// ```
-/// # use ringforge::{Device, Job, Modulus, Op, Planner, Ring};
+/// # use ringforge::{Device, Job, Op, Planner, PolyType};
 /// let device = Device::cpu();
-/// let ring = Ring::negacyclic(4, Modulus::new(17u32)?)?;
-/// let program = device.compile(&Planner::new(device.limits().clone()).plan(&Job::new(&ring, Op::Forward))?)?;
+/// let poly: PolyType = "17:x^4+1".parse()?;
+/// let program = device.compile(&Planner::new(device.limits().clone()).plan(&Job::new(&poly, Op::Forward))?)?;
 /// let stream = device.stream()?;
-/// let args = vec![("from", device.buffer(ring.bytes())?.into()), ("to", device.buffer(ring.bytes())?.into())];
+/// let args = vec![("from", device.buffer(poly.bytes())?.into()), ("to", device.buffer(poly.bytes())?.into())];
 /// let mut captured = program.capture(&stream, 1, args)?;
 /// for x in 0..3u16 {
 ///     captured.write("from", &[x, 0, 0, 0])?;

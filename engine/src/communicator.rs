@@ -3,6 +3,8 @@
 #[cfg(feature = "cuda")]
 mod control;
 mod loopback;
+#[cfg(feature = "cuda")]
+mod nccl;
 
 use core::fmt::Debug;
 use core::time::Duration;
@@ -15,6 +17,8 @@ use crate::memory::{Memory, Read, Write};
 #[cfg(feature = "cuda")]
 pub(crate) use control::Control;
 pub(crate) use loopback::Loopback;
+#[cfg(feature = "cuda")]
+pub(crate) use nccl::{Connection, Others, connect};
 
 /// One rank's end of the connections between the devices of a group. All ranks make the same calls in the same order; what
 /// fails on one ends them all with an error, after which the communicator is of no more use.

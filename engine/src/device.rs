@@ -1,20 +1,21 @@
 //! Devices: where programs run.
 
 mod buffer;
+#[cfg(feature = "cuda")]
+pub mod raw;
 mod stream;
 
 use core::fmt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Bound, Loaded, To};
-use crate::cpu::Cpu;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Table};
 use crate::limits::Limits;
 use crate::memory::{Memory, Read};
 use crate::pinned::PinnedBuffer;
-use crate::table::Table;
 
 pub use buffer::{Buffer, BufferSlice, BufferSliceMut};
 pub use stream::Stream;
@@ -28,13 +29,13 @@ pub struct Device {
 }
 
 struct Parts {
-    backend: Box<dyn Backend>,
+    backend: Arc<dyn Backend>,
     tables: Mutex<HashMap<String, Arc<MadeTable>>>,
 }
 
 impl Device {
     pub(crate) fn new(backend: impl Backend + 'static) -> Self {
-        Self { parts: Arc::new(Parts { backend: Box::new(backend), tables: Mutex::default() }), group: 1 }
+        Self { parts: Arc::new(Parts { backend: Arc::new(backend), tables: Mutex::default() }), group: 1 }
     }
 
     /// The CPU, with rayon's threads.
@@ -49,7 +50,7 @@ impl Device {
     /// [`Error::NoDevice`] where there is none; never a panic, also without a driver.
     pub fn cuda(ordinal: usize) -> Result<Self> {
         #[cfg(feature = "cuda")]
-        return Ok(Self::new(crate::cuda::Cuda::open(ordinal)?));
+        return Ok(Self::new(crate::backend::cuda::Cuda::open(ordinal)?));
         #[cfg(not(feature = "cuda"))]
         {
             let _ = ordinal;
@@ -65,7 +66,13 @@ impl Device {
     /// is of no use; [`Error::Unsupported`] on a CPU.
     #[cfg(feature = "cuda")]
     pub fn use_bundle(&self, bundle: &crate::cuda::Bundle) -> Result<()> {
-        self.parts.backend.use_bundle(bundle)
+        match self.backend().gpu() {
+            Some(gpu) => gpu.codes.use_bundle(bundle, gpu.limits.capability),
+            None => Err(Error::Unsupported {
+                job: format!("a kernel bundle on {self}"),
+                why: "only a GPU runs compiled kernels".into(),
+            }),
+        }
     }
 
     /// What the device can hold.
@@ -132,17 +139,17 @@ impl Device {
     }
 
     fn or_trimmed(&self, allocate: impl Fn(&dyn Backend) -> Result<Memory>) -> Result<Memory> {
-        match allocate(self.backend()) {
+        match allocate(&**self.backend()) {
             Err(Error::OutOfMemory { .. }) => {
                 self.trim();
-                allocate(self.backend())
+                allocate(&**self.backend())
             }
             memory => memory,
         }
     }
 
-    pub(crate) fn backend(&self) -> &dyn Backend {
-        &*self.parts.backend
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        &self.parts.backend
     }
 
     /// The same device, as the first of a group of so many.

@@ -243,7 +243,7 @@ impl Engine {
     /// An empty pipeline, planned for the engine's device and tuning.
     #[must_use]
     pub fn pipeline(&self, title: impl Into<String>) -> Pipeline {
-        Pipeline::new(title, self.planner())
+        self.planner().pipeline(title)
     }
 
     /// Transforms of a ring: between coefficients and evaluations.

@@ -1,9 +1,9 @@
 //! Memory that is wiped when it goes, if it holds secrets.
 
 use core::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
-use crate::backend::Queue;
-use crate::device::{Device, Stream};
+use crate::backend::{Backend, Queue};
 use crate::error::Result;
 use crate::memory::Memory;
 
@@ -13,16 +13,15 @@ use crate::memory::Memory;
 pub(crate) struct Guarded {
     memory: Memory,
     /// Of secret memory, who wipes it and in which order of work.
-    wiper: Option<(Device, Queue)>,
+    wiper: Option<(Arc<dyn Backend>, Queue)>,
     /// Whether it was written since it was wiped.
     dirty: bool,
 }
 
 impl Guarded {
-    /// Memory that a device has just given; wiped in the order of the stream if it is secret.
-    pub(crate) fn new(stream: &Stream, memory: Memory, secret: bool) -> Self {
-        let wiper = secret.then(|| (stream.device().clone(), stream.queue().clone()));
-        Self { memory, wiper, dirty: false }
+    /// Memory for secrets that a backend has just given; wiped in the order of the queue.
+    pub(crate) fn secret(memory: Memory, backend: &Arc<dyn Backend>, queue: &Queue) -> Self {
+        Self { memory, wiper: Some((backend.clone(), queue.clone())), dirty: false }
     }
 
     /// Whether it is for secrets.
@@ -32,8 +31,8 @@ impl Guarded {
 
     /// Overwrites secrets with zeros, after earlier work on the queue; on drop nothing is left to do then.
     pub(crate) fn wipe(&mut self, queue: &Queue) -> Result<()> {
-        if let Some((device, _)) = self.wiper.as_ref().filter(|_| self.dirty) {
-            device.backend().wipe(queue, self.memory.write())?;
+        if let Some((backend, _)) = self.wiper.as_ref().filter(|_| self.dirty) {
+            backend.wipe(queue, self.memory.write())?;
             self.dirty = false;
         }
         Ok(())

@@ -3,6 +3,8 @@
 mod combination;
 mod custom;
 mod each;
+mod source;
+mod table;
 
 use core::cell::OnceCell;
 use core::fmt::{self, Debug};
@@ -15,13 +17,14 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::poly::{Order, PolyType};
-use crate::ring::split::Split;
-use crate::source::Source;
-use crate::table::Table;
+use crate::split::Split;
 
 #[doc(hidden)]
 pub use combination::Combination;
 pub use custom::CustomKernel;
+pub(crate) use source::Epilogue;
+pub use source::{Built, Source};
+pub use table::Table;
 
 /// How a kernel uses a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

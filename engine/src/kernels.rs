@@ -38,10 +38,10 @@ pub use crate::cache::{Cache, Usage};
 pub use crate::columns::Columns;
 #[doc(hidden)]
 pub use crate::kernel::Combination;
+pub use crate::kernel::Table;
 pub use crate::kernel::{Args, CustomKernel, Kernel, Launch, Port, ResidueRange, Role, Sharing};
+pub use crate::kernel::{Built, Source};
 pub use crate::rows::Rows;
-pub use crate::source::{Built, Source};
-pub use crate::table::Table;
 pub use draw::Draw;
 pub use forward::Forward;
 pub use inverse::Inverse;

@@ -50,7 +50,7 @@
 //! | file | what it decides |
 //! | --- | --- |
 //! | `planner.rs` | which strategy does a job: the ring's own transform, or the lift through a longer product |
-//! | `ring/split.rs` | the tree by which f factors: layers, roots, leaves |
+//! | `ring/factors.rs` | the tree by which f factors: layers, roots, leaves |
 //! | `kernels/forward.rs` | a step: its ports, its meaning on the CPU |
 //! | `rows.rs`, `rows/block.rs` | how rows lie in thread blocks: what the generated `prelude.cuh` says |
 //! | `forward.cu`, `ntt.cuh` | the text that a GPU runs, in the crate `ringforge-kernels` |
@@ -69,11 +69,9 @@ mod arithmetic;
 mod backend;
 #[cfg(any(feature = "cuda", feature = "testkit"))]
 mod cache;
-mod call;
 mod captured;
 mod columns;
 mod communicator;
-mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod decimal;
@@ -100,8 +98,7 @@ mod primes;
 mod program;
 mod ring;
 mod rows;
-mod source;
-mod table;
+pub mod split;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod threads;
@@ -112,6 +109,8 @@ pub mod words;
 
 pub use crypto_bigint::U256;
 
+#[cfg(feature = "cuda")]
+pub use device::raw;
 pub use device::{Buffer, Device, Stream};
 pub use draws::Draws;
 pub use engine::{Elements, Engine};
@@ -126,17 +125,17 @@ pub use plan::Plan;
 pub use planner::Planner;
 pub use poly::{Form, Order, PolyType};
 pub use program::Program;
-pub use ring::{Quotient, Ring, split};
+pub use ring::{Quotient, Ring};
 
 /// Runs: what [`Program`] and [`Engine`] give out to be called.
 pub mod run {
-    pub use crate::call::{Call, HostCall};
     pub use crate::captured::{Captured, CapturedArg};
     pub use crate::device::{BufferSlice, BufferSliceMut};
     pub use crate::engine::{LongNtt, LongVector, Ntt, Span};
     pub use crate::launch::Launch;
     pub use crate::long::{LongPlan, Placement};
     pub use crate::plan::PlanArg;
+    pub use crate::program::call::{Call, HostCall};
 }
 
 /// The page's examples, as tests. (Those of `docs/` are tests of `ringforge-tests`, which is not packaged.)

@@ -8,12 +8,11 @@ use crate::error::{Error, Result};
 use crate::job::{Job, Op};
 use crate::kernels::interleave::Interleave;
 use crate::memory::ALIGNMENT;
-use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::planner::Planner;
 use crate::poly::{Order, PolyType};
-use crate::ring::split::{Layer, Split};
 use crate::ring::{Quotient, Ring};
+use crate::split::{Layer, Split};
 
 /// The most rows over which columns are combined: they stay in a thread's registers.
 const MOST_ROWS: usize = 16;
@@ -244,7 +243,7 @@ impl LongPlan {
     pub(crate) fn between_rows(&self, op: Op) -> Result<Plan> {
         let (is_block, title) =
             (op == Op::Forward, if op == Op::Forward { "rows to a block" } else { "a block to rows" });
-        let (p, value) = (Pipeline::new(title, &self.planner), self.base() * self.poly.width().bytes());
+        let (p, value) = (self.planner.pipeline(title), self.base() * self.poly.width().bytes());
         let kernel = Interleave::new(self.rows(), self.piece_bytes() / value, value, is_block);
         let [to] = p.step(kernel, &[p.bytes("from", self.row_bytes())]);
         p.output("to", to);

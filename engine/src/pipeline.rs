@@ -18,7 +18,6 @@ use crate::kernel::{Kernel, Port, Role};
 use crate::kernels::{Distribution, sample};
 use crate::limits::Limits;
 use crate::plan::Plan;
-use crate::planner::Planner;
 use crate::poly::{Order, PolyType};
 
 use graph::{Graph, Id, Refused};
@@ -55,9 +54,20 @@ use graph::{Graph, Id, Refused};
 /// afterwards, so that of an input it must be output under the same name.
 pub struct Pipeline {
     title: String,
-    planner: Planner,
+    target: Target,
     graph: RefCell<Graph>,
     error: Cell<Option<Error>>,
+}
+
+/// What a pipeline is planned for.
+pub(crate) struct Target {
+    pub(crate) limits: Limits,
+    /// Whether sums are part of the kernels that write their terms.
+    pub(crate) fuses: bool,
+    /// Items of a run, about.
+    pub(crate) items: usize,
+    /// Plans a job.
+    pub(crate) plan: Box<dyn Fn(&Job) -> Result<Plan> + Send + Sync>,
 }
 
 /// A value of a [`Pipeline`]: an input, or what a step writes.
@@ -72,11 +82,9 @@ pub struct Value<'p> {
 }
 
 impl Pipeline {
-    /// An empty pipeline for the planner's devices.
-    #[must_use]
-    pub fn new(title: impl Into<String>, planner: &Planner) -> Self {
-        let (graph, error) = (RefCell::default(), Cell::default());
-        Self { title: title.into(), planner: planner.clone(), graph, error }
+    /// An empty pipeline.
+    pub(crate) fn new(title: String, target: Target) -> Self {
+        Self { title, target, graph: RefCell::default(), error: Cell::default() }
     }
 
     /// What the plan will be called.
@@ -87,7 +95,7 @@ impl Pipeline {
     /// What the devices can hold that the plan is for.
     #[must_use]
     pub fn limits(&self) -> &Limits {
-        self.planner.limits()
+        &self.target.limits
     }
 
     /// An input of this name. The first step that takes it says what it is: its bytes, whether each item has its own or all
@@ -153,7 +161,7 @@ impl Pipeline {
     /// The steps of a job: `inputs` in the order of its operands.
     #[track_caller]
     pub fn job(&self, job: &Job, inputs: &[Value<'_>]) -> Value<'_> {
-        match self.planner.plan(job) {
+        match (self.target.plan)(job) {
             Ok(plan) => self.plan::<1>(&plan, inputs)[0],
             Err(error) => self.fail(error),
         }
@@ -259,9 +267,7 @@ impl Pipeline {
             Some(error) => Err(error),
             None => {
                 let graph = self.graph.into_inner();
-                // on a CPU each step would still take its own way over memory
-                let fuses = self.planner.tuning().fuses() && !self.planner.limits().is_cpu();
-                memory::plan(&self.title, graph, self.planner.limits(), fuses)
+                memory::plan(&self.title, graph, &self.target.limits, self.target.fuses)
                     .map_err(|why| Error::Plan { plan: self.title, why })
             }
         }

@@ -3,9 +3,8 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::kernel::{Kernel, Role, Sharing};
+use crate::kernel::{Kernel, Role, Sharing, Table};
 use crate::poly::PolyType;
-use crate::table::Table;
 
 /// What a kernel's port is bound to.
 #[derive(Debug, Clone)]

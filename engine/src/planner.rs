@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::job::{Job, Op};
 use crate::kernels::{Forward, Inverse, PointMul, RingMul};
 use crate::limits::Limits;
-use crate::pipeline::{Pipeline, Value};
+use crate::pipeline::{Pipeline, Target, Value};
 use crate::plan::Plan;
 use crate::poly::{Order, PolyType};
-use crate::ring::split::Split;
 use crate::rows::Rows;
+use crate::split::Split;
 use crate::tuning::Tuning;
 
 /// The most launches that a ring is worked on by where its limbs are fastest in different arithmetics.
@@ -51,11 +51,6 @@ impl Planner {
         Self { items, ..self }
     }
 
-    /// Items of a run of a pipeline.
-    pub(crate) fn items(&self) -> usize {
-        self.items
-    }
-
     /// The same with other choices where only speed depends on them.
     #[must_use]
     pub fn tuned(mut self, tuning: Tuning) -> Self {
@@ -72,6 +67,25 @@ impl Planner {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// An empty pipeline for the planner's devices.
+    #[must_use]
+    pub fn pipeline(&self, title: impl Into<String>) -> Pipeline {
+        let planner = self.clone();
+        self.empty(title.into(), Box::new(move |job| planner.plan(job)))
+    }
+
+    /// One for a strategy, which makes a plan of kernels and plans alone.
+    fn of_kernels(&self, job: &Job) -> Pipeline {
+        let refuse = |job: &Job| Err(Error::unsupported(job.op, &job.poly, "a strategy plans no job"));
+        self.empty(job.to_string(), Box::new(refuse))
+    }
+
+    fn empty(&self, title: String, plan: Box<dyn Fn(&Job) -> Result<Plan> + Send + Sync>) -> Pipeline {
+        // on a CPU each step would still take its own way over memory
+        let fuses = self.tuning.fuses() && !self.limits.is_cpu();
+        Pipeline::new(title, Target { limits: self.limits.clone(), fuses, items: self.items, plan })
     }
 
     /// The plan for a job, its arguments named as [`Op`] says: of the first strategy that applies.
@@ -110,7 +124,7 @@ impl Planner {
         if job.order == Order::Natural {
             split.check_degree("values in natural order")?;
         }
-        let p = Pipeline::new(job.to_string(), self);
+        let p = self.of_kernels(job);
         let (coefficients, values) = (job.poly.coefficients(), values(job, split));
         let [name, result] = if job.in_place { ["data"; 2] } else { ["from", "to"] };
         let (from, to, transform): (_, _, Transform) = match job.op {
@@ -167,7 +181,7 @@ impl Planner {
     /// Strategy: an operation on values, in one kernel.
     fn pointwise(&self, job: &Job, split: &Split) -> Result<Plan> {
         split.check_leaves("a product of values")?;
-        let p = Pipeline::new(job.to_string(), self);
+        let p = self.of_kernels(job);
         let values = values(job, split);
         let kernel = PointMul::new(split, job.order, &self.limits);
         let [a, b] = ["a", "b"].map(|name| p.elements(name, values.clone()));
@@ -182,7 +196,7 @@ impl Planner {
     /// Strategy: a product through the ring's own transform, in one kernel where a row fits a block.
     fn product(&self, job: &Job, split: &Split) -> Result<Plan> {
         split.check_leaves("a product")?;
-        let p = Pipeline::new(job.to_string(), self);
+        let p = self.of_kernels(job);
         let coefficients = job.poly.coefficients();
         let factors = ["a", "b"].map(|name| p.elements(name, coefficients.clone()));
         let product = self.by_arithmetic(&p, (job, split), &coefficients, factors, |split, factors| {

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::modulus::{Modulus, Width};
-use crate::ring::split::Split;
 use crate::ring::{Quotient, Ring};
 pub use order::Order;
 pub use residues::Form;
@@ -101,14 +100,6 @@ impl PolyType {
     #[must_use]
     pub fn coefficients(&self) -> Self {
         Self { stored: self.stored.clone(), domain: None }
-    }
-
-    /// The same elements as evaluations in this order, after all layers of the ring's transform.
-    ///
-    /// # Errors
-    /// As [`Split::of`] where the ring has no transform.
-    pub fn evaluations(&self, order: Order) -> Result<Self> {
-        Ok(self.evaluations_after(Split::of(self, None)?.depth(), order))
     }
 
     /// The same elements as residues modulo the leaves of a transform with this many layers, in this order.

@@ -1,17 +1,22 @@
 //! Programs: plans made ready on a device, and how they run.
 
+pub(crate) mod call;
+
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Bound, Loaded, To};
-use crate::call::{Arg, Call};
+#[cfg(feature = "cuda")]
+use crate::cuda::code::CudaCode;
 use crate::device::{Device, MadeTable, Stream};
 use crate::error::{Error, Result};
 use crate::guarded::Guarded;
 use crate::kernel::{Role, Sharing};
 use crate::memory::{Memory, Read, Write};
 use crate::plan::{Plan, PlanArg, Slot, Temp};
+
+use call::{Arg, Call};
 
 /// A plan made ready on a device: immutable, shareable between threads, cheap to clone.
 #[derive(Clone)]
@@ -271,7 +276,7 @@ impl Program {
             let mut memory = allocate(device, product(temp.bytes, items)?)?;
             // a step reads only what earlier steps of the run wrote, and statuses, which are set before the first step
             memory.skip_zeroing();
-            Ok(Guarded::new(stream, memory, temp.secret))
+            Ok(stream.guard(memory, temp.secret))
         };
         // the largest first, which fewer of the kept blocks suit
         let mut order: Vec<usize> = (0..plan.temps.len()).collect();
@@ -378,11 +383,8 @@ impl Program {
     /// [`Error::Driver`].
     #[cfg(feature = "cuda")]
     pub fn occupancy(&self) -> Result<Vec<crate::cuda::Occupancy>> {
-        let codes = self.0.steps.iter().filter_map(|step| match &step.loaded.code {
-            crate::backend::Code::Cuda(code) => Some(code.occupancy()),
-            _ => None,
-        });
-        codes.collect()
+        let codes = self.0.steps.iter().filter_map(|step| step.loaded.code.downcast_ref::<CudaCode>());
+        codes.map(CudaCode::occupancy).collect()
     }
 }
 

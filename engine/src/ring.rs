@@ -1,9 +1,9 @@
 //! Rings `Z_Q[x]/(f)`: moduli, a quotient polynomial and roots of unity.
 
-mod parse;
+mod factors;
+pub(crate) mod parse;
 mod quotient;
 mod roots;
-pub mod split;
 
 use core::fmt;
 use std::collections::HashMap;
@@ -14,13 +14,14 @@ use crypto_bigint::U256;
 use crate::decimal::decimal;
 use crate::error::{Error, Result};
 use crate::modulus::Modulus;
-use crate::poly::PolyType;
 
+pub(crate) use factors::Factors;
+pub use factors::Roots;
 pub use quotient::Quotient;
 
 /// A ring `Z_Q[x]/(f)`, Q the product of one or more moduli: its RNS basis.
 ///
-/// How elements are stored is no part of it: [`PolyType`] says that. The roots of unity that decide the meaning of a transform
+/// How elements are stored is no part of it: [`PolyType`](crate::PolyType) says that. The roots of unity that decide the meaning of a transform
 /// are: two rings that differ in them are different. Cloning is cheap.
 ///
 /// ```
@@ -186,7 +187,7 @@ impl Ring {
         let mut parts = (*self.0).clone();
         *place(&mut parts) = values.to_vec();
         let ring = Self(Arc::new(parts));
-        split::Split::of(&ring, None)?;
+        Factors::of(&ring, None)?;
         Ok(ring)
     }
 
@@ -230,12 +231,6 @@ impl Ring {
     #[must_use]
     pub fn degree(&self) -> usize {
         self.0.quotient.degree()
-    }
-
-    /// Bytes of an element as it is stored unless a [`PolyType`] says otherwise.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        PolyType::from(self).bytes()
     }
 
     /// The text that is parsed as this ring; after the moduli, what says which limb has which.

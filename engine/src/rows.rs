@@ -13,13 +13,11 @@ use ringforge_cpu::Layout;
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::kernel::{Launch, Port, Sharing};
+use crate::kernel::{Built, Launch, Port, Sharing, Source, Table};
 use crate::limits::Limits;
 use crate::modulus::Width;
 use crate::poly::{Order, PolyType};
-use crate::ring::split::Split;
-use crate::source::{Built, Source};
-use crate::table::Table;
+use crate::split::Split;
 use crate::tuning::Choice;
 
 use block::{Block, groups, parts};

@@ -1,13 +1,16 @@
 //! Running programs over host memory: where it lies on a CPU, else in chunks, copies overlapped with work.
 
+#[cfg(feature = "cuda")]
+mod chunks;
+
 use core::ops::Range;
 
 use crate::backend::Queue;
-use crate::call::{HostArg, HostCall, check_host};
 use crate::error::{Error, Result};
 use crate::kernel::{Role, Sharing};
 use crate::memory::{Read, Write};
 use crate::plan::{Plan, PlanArg};
+use crate::program::call::{HostArg, HostCall, check_host};
 use crate::program::{Place, Program};
 use crate::threads;
 
@@ -145,7 +148,7 @@ fn start(program: &Program, items: Range<usize>, args: &mut [HostArg<'_>]) -> Re
     let stream = program.device().stream()?;
     match stream.queue() {
         #[cfg(feature = "cuda")]
-        Queue::Cuda(_) => crate::cuda::chunks::run(program, stream, items, chunk, args),
+        Queue::Cuda(_) => chunks::run(program, stream, items, chunk, args),
         Queue::Immediate => Err(Error::Unsupported {
             job: program.plan().title().into(),
             why: format!("{} has memory of its own, and no way to copy to it in chunks", program.device()),

@@ -11,9 +11,9 @@ use crypto_bigint::U256;
 
 use crate::error::{Error, Result};
 use crate::modulus::limbs;
-use crate::ring::split::Split;
 use crate::rows::Rows;
 use crate::rows::twiddles::Prime;
+use crate::split::Split;
 
 use stack::Step;
 

@@ -101,7 +101,7 @@ impl Tuning {
     /// use ringforge::{Limits, Pipeline, Planner, Ring};
     /// let ring: Ring = "257:x^64+1".parse()?;
     /// let plan = |tuning| {
-    ///     let p = Pipeline::new("a b + c", &Planner::new(Limits::h200()).tuned(tuning));
+    ///     let p = Planner::new(Limits::h200()).tuned(tuning).pipeline("a b + c");
     ///     let [a, b, c] = ["a", "b", "c"].map(|name| p.coefficients(name, &ring));
     ///     p.output("d", a * b + c);
     ///     p.build()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringforge::kernels::Draw;
 use ringforge::run::{Captured, CapturedArg};
 use ringforge::testkit::{devices, residues};
-use ringforge::{Device, Draws, Error, Job, Modulus, Op, Pipeline, Planner, PolyType, Program, Ring};
+use ringforge::{Device, Draws, Error, Job, Modulus, Op, Planner, PolyType, Program, Ring};
 
 fn ring() -> PolyType {
     let q = Modulus::new(12289u32).expect("a modulus");
@@ -112,7 +112,7 @@ fn what_a_run_refuses_is_refused() {
 /// Each replay makes draws of its own; nobody gives it any.
 #[test]
 fn every_run_draws_anew() {
-    let p = Pipeline::new("draw", &Planner::default());
+    let p = Planner::default().pipeline("draw");
     let [blocks] = p.step(Draw::new(32, 0).expect("a kernel"), &[p.input("draws")]);
     p.output("blocks", blocks);
     let plan = p.build().expect("a plan");

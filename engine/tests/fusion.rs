@@ -245,7 +245,7 @@ const OTHERS: &[Rule] = &[
 
 fn plans(rule: &Rule, ring: &PolyType, limits: &Limits) -> Result<[Plan; 2]> {
     let plan = |tuning| {
-        let p = Pipeline::new(rule.0, &Planner::new(limits.clone()).tuned(tuning));
+        let p = Planner::new(limits.clone()).tuned(tuning).pipeline(rule.0);
         rule.1(&p, ring);
         p.build()
     };

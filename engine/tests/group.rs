@@ -4,7 +4,7 @@ use bytemuck::cast_slice;
 use rayon::prelude::*;
 use ringforge::kernels::Distribution;
 use ringforge::testkit::{bytes, devices, residues};
-use ringforge::{Device, Draws, Engine, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result};
+use ringforge::{Device, Draws, Engine, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, Result};
 
 /// Devices of this kind, other than the given one and one another: as many GPUs as there are, and any number of CPUs.
 fn groups() -> Vec<Engine> {
@@ -15,7 +15,7 @@ fn groups() -> Vec<Engine> {
 }
 
 fn samples(planner: &Planner, ring: &PolyType) -> Result<Plan> {
-    let p = Pipeline::new("samples and products", planner);
+    let p = planner.pipeline("samples and products");
     let sample = p.sample(ring, Distribution::Uniform, p.input("draws"));
     p.output("samples", sample);
     p.output("products", sample * p.coefficients("factors", ring));
@@ -100,7 +100,7 @@ fn what_is_no_group_is_refused() -> Result<()> {
     let refused = group.device().compile(&plan);
     assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("Engine::compile")), "{refused:?}");
     // a pipeline for other devices than the group's
-    let other = Pipeline::new("planned for a GPU", &Planner::new(Limits::h200()));
+    let other = Planner::new(Limits::h200()).pipeline("planned for a GPU");
     let refused = group.compile(other);
     assert!(matches!(&refused, Err(Error::Unsupported { why, .. }) if why.contains("program_of")), "{refused:?}");
     for device in group.devices().chain([&a, Engine::group(std::slice::from_ref(&a))?.device()]) {

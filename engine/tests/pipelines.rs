@@ -94,7 +94,7 @@ fn chained(steps: usize, x: u32) -> u32 {
 
 /// The plan of what is made in a pipeline for devices with these limits.
 fn plan(limits: Limits, make: impl FnOnce(&Pipeline)) -> Plan {
-    let p = Pipeline::new("plan", &Planner::new(limits));
+    let p = Planner::new(limits).pipeline("plan");
     make(&p);
     p.build().unwrap_or_else(|e| panic!("{e}"))
 }

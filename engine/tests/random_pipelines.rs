@@ -396,7 +396,7 @@ impl<'p> Maker<'p, '_> {
                 // a plan of its own, joined
                 let a = self.operand(is(What::Coefficients), What::Coefficients, false, picks[0], &[]);
                 let job = Job::new(ring, Op::Inverse).order(order).in_place();
-                let p = Pipeline::new("square", self.planner);
+                let p = self.planner.pipeline("square");
                 let x = p.coefficients("x", ring).forward_to(order);
                 p.output("square", p.job(&job, &[x * x]));
                 let plan = p.build().expect("a plan");
@@ -486,7 +486,7 @@ fn random(
     seed: u64,
 ) -> Result<(Plan, Named, Named)> {
     let (planner, split) = (Planner::new(limits.clone()), Split::of(ring, None)?);
-    let p = Pipeline::new("random", &planner);
+    let p = planner.pipeline("random");
     let mut maker = Maker {
         p: &p,
         ring,

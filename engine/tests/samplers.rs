@@ -29,7 +29,7 @@ fn rings() -> Result<Vec<PolyType>> {
 }
 
 fn plan(limits: &Limits, make: impl FnOnce(&Pipeline)) -> Result<Plan> {
-    let p = Pipeline::new("samples", &Planner::new(limits.clone()));
+    let p = Planner::new(limits.clone()).pipeline("samples");
     make(&p);
     p.build()
 }

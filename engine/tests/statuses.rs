@@ -60,7 +60,7 @@ impl Kernel for Check {
 }
 
 fn plan(device: &Device, statuses: impl FnOnce(&Pipeline) -> Value<'_>) -> Plan {
-    let p = Pipeline::new("statuses", &Planner::new(device.limits().clone()));
+    let p = Planner::new(device.limits().clone()).pipeline("statuses");
     p.output("statuses", statuses(&p));
     p.build().expect("a plan")
 }
@@ -150,7 +150,7 @@ fn chunks_have_statuses_of_their_own() {
 #[test]
 fn statuses_that_a_plan_reads_are_left_alone() {
     let both = Port { role: Role::InOut, ..Port::status() };
-    let p = Pipeline::new("statuses", &Planner::default());
+    let p = Planner::default().pipeline("statuses");
     let kernel = Check { ports: [Port::input(4), both], ..SKIPS };
     let [statuses] = p.step(kernel, &[p.input("words"), p.input("statuses")]);
     p.output("statuses", statuses);

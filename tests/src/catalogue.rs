@@ -4,7 +4,7 @@ use ringforge::kernels::{Distribution, Draw};
 use ringforge::run::{LongPlan, Placement};
 use ringforge::split::Split;
 use ringforge::testkit::{NamedPlan, Scheme};
-use ringforge::{Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Quotient, Result, Ring, U256};
+use ringforge::{Form, Job, Limits, Modulus, Op, Order, Planner, PolyType, Quotient, Result, Ring, U256};
 use ringforge_ctru::{Cntr512, Ctru768, ParameterSet};
 use ringforge_ctru_prime::{CtruPrime761, ParameterSet as _};
 use ringforge_e8::kernels::Components;
@@ -166,7 +166,7 @@ fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let planner = Planner::new(limits.clone());
     let mut plans = Vec::new();
     for (ring, from_seeds) in rings.iter().zip([false, true, false, true]) {
-        let p = Pipeline::new("samples", &planner);
+        let p = planner.pipeline("samples");
         let key = if from_seeds { p.bytes("seeds", 64).part(16..48) } else { p.input("draws") };
         let weight = Distribution::FixedWeight { weight: ring.degree() / 3 };
         let binomial = Distribution::Binomial { eta: 20 };
@@ -188,7 +188,7 @@ fn samplers(limits: &Limits) -> Result<Vec<NamedPlan>> {
 /// Every kernel that takes views on some, a copy for one that does not, and an operand that all items share.
 fn views(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
-    let p = Pipeline::new("views", &planner);
+    let p = planner.pipeline("views");
     let moduli = [12_289u32, 18_433, 40_961].into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
     let ring = PolyType::from(Ring::rns(64, &moduli)?);
     let (whole, left) = (&ring, ring.limbs(0..2)?);
@@ -220,7 +220,7 @@ fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
     let rings =
         [longest, few(&[256, 81], 7)?, few(&[12_289, 97], 16)?, few(&[u64::MAX, 7, 1 << 63], 2)?, any, wide, even];
     let plan = |ring: PolyType| {
-        let p = Pipeline::new(format!("sums in {ring}"), &planner);
+        let p = planner.pipeline(format!("sums in {ring}"));
         let (a, b) = (p.coefficients("a", &ring), p.coefficients("b", &ring));
         let shared = p.shared("shared", ring.bytes()).holding(&ring);
         p.output("sum", a + b);
@@ -237,7 +237,7 @@ fn sums(limits: &Limits) -> Result<Vec<NamedPlan>> {
 /// Automorphisms, quotients and inner products, of whole elements and on views.
 fn between_transforms(limits: &Limits) -> Result<NamedPlan> {
     let planner = Planner::new(limits.clone());
-    let p = Pipeline::new("between transforms", &planner);
+    let p = planner.pipeline("between transforms");
     let moduli = [12_289u32, 18_433, 40_961].into_iter().map(Modulus::new).collect::<Result<Vec<_>>>()?;
     let ring = PolyType::from(Ring::rns(64, &moduli)?);
     let values = |ring: PolyType| ring.evaluations_after(6, Order::Tree);
@@ -271,7 +271,7 @@ fn digits_and_extensions(limits: &Limits) -> Result<Vec<NamedPlan>> {
         (few(&[1_152_921_504_606_830_593, 12_289], 64)?, 63, &top),
     ];
     let plan = |(ring, bits, wide): (PolyType, u32, &PolyType)| {
-        let p = Pipeline::new(format!("digits in {ring}"), &planner);
+        let p = planner.pipeline(format!("digits in {ring}"));
         let (a, last) = (p.coefficients("a", &ring), ring.basis().len() - 1);
         let widest = ring.basis().iter().position(|q| q.width() == ring.width()).unwrap_or_default();
         let one = ring.limbs(widest..widest + 1)?;
@@ -325,7 +325,7 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
         PolyType::from(Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?),
     ];
     let plan = |ring: PolyType| {
-        let p = Pipeline::new(format!("inner products in {ring}"), &planner);
+        let p = planner.pipeline(format!("inner products in {ring}"));
         let values = ring.evaluations(Order::Tree)?;
         let (digits, keys) = (values.vector(13)?, values.vector(26)?);
         let keys = p.shared("keys", keys.bytes()).holding(keys);
@@ -353,7 +353,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
         PolyType::from(Ring::cyclic(8, Modulus::from_hex(TOP_BIT)?)?),
     ];
     let plan = |ring: PolyType| {
-        let p = Pipeline::new("fused", &planner);
+        let p = planner.pipeline("fused");
         let split = Split::of(&ring, None)?;
         let values = |order| ring.evaluations_after(split.depth(), order);
         let (a, b) = (p.coefficients("a", &ring), p.coefficients("b", &ring));
@@ -379,7 +379,7 @@ fn fused(limits: &Limits) -> Result<Vec<NamedPlan>> {
     // quotients of coefficients, by few small moduli and by others
     for bits in [60, 62] {
         let ring = PolyType::from(Ring::rns(32, &Modulus::ntt_primes(64, bits, 5)?)?);
-        let p = Pipeline::new("fused", &planner);
+        let p = planner.pipeline("fused");
         let left = p.coefficients("left", &ring.limbs(0..3)?);
         p.output("quotients", p.coefficients("a", &ring).divide_round(2) - left);
         plans.push(NamedPlan::new(format!("fused quotients in {ring}"), p.build()?));

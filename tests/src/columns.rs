@@ -4,9 +4,7 @@
 use ringforge::split::Split;
 use ringforge::testkit::{Named, NamedPlan, Random, Scheme, naive};
 use ringforge::tuning::{Choice, Tuning};
-use ringforge::{
-    Engine, Error, Form, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Result, Ring, U256,
-};
+use ringforge::{Engine, Error, Form, Job, Limits, Modulus, Op, Order, Planner, PolyType, Result, Ring, U256};
 
 /// Rings of a column, with their most columns here: leaves of degree 1 and beyond, layers of two, three and six, words of all sizes.
 const RINGS: [(&str, usize); 9] = [
@@ -103,7 +101,7 @@ fn extension(
     let [from, to] = [column, longer].map(|ring| ring.clone().in_columns(columns));
     let (from, to) = (from?, to?);
     let title = format!("extension in {from}, {order} {kernels:?}");
-    let p = Pipeline::new(title.clone(), &planner(&[&from, &to], kernels, limits));
+    let p = planner(&[&from, &to], kernels, limits).pipeline(title.clone());
     let extended = p.evaluations("from", &from, Order::Natural).inverse().extend(&to).forward_to(order);
     p.output("to", extended.scale(&[U256::from(5u32)]) + p.evaluations("others", &to, order));
     let (column, longer) = (column.clone(), longer.clone());

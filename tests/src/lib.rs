@@ -20,7 +20,7 @@ pub mod sponge;
 
 use ringforge::kernels::{Kernel, Role};
 use ringforge::testkit::{Compiled, NamedPlan};
-use ringforge::{Device, Job, Pipeline, Plan, Planner, Result};
+use ringforge::{Device, Job, Plan, Planner, Result};
 
 /// The plan of one kernel, with these names for the values at its ports, but for those of tables: an output under the name
 /// of an input takes its place. What depends on its neighbours is not output.
@@ -31,7 +31,7 @@ use ringforge::{Device, Job, Pipeline, Plan, Planner, Result};
 /// # Panics
 /// If the kernel has more than three outputs.
 pub fn one_step(kernel: impl Kernel + 'static, names: &[&str]) -> Result<Plan> {
-    let p = Pipeline::new(kernel.name(), &Planner::default());
+    let p = Planner::default().pipeline(kernel.name());
     let ports = (0..).zip(kernel.ports()).filter(|(i, _)| kernel.table(*i).is_none()).map(|(_, port)| *port);
     let bound: Vec<_> = ports.zip(names).collect();
     let inputs = bound.iter().filter(|(port, _)| port.role != Role::Out);

@@ -5,9 +5,7 @@ use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Named, NamedPlan, Scheme};
 use ringforge::tuning::{Choice, Tuning};
-use ringforge::{
-    Device, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Program, Quotient, Result, Ring,
-};
+use ringforge::{Device, Job, Limits, Modulus, Op, Order, Planner, PolyType, Program, Quotient, Result, Ring};
 
 /// A device whose blocks have so many threads and so much shared memory.
 fn tiny(threads: u32, shared_bytes: u32) -> Limits {
@@ -69,7 +67,7 @@ impl Shared {
     /// Values that a sum is fused to, and the product of two elements' values, turned back in the same kernel with another sum.
     fn fused(&self) -> Result<NamedPlan> {
         let name = format!("sums in {} in clusters", self.ring);
-        let p = Pipeline::new(name.clone(), &self.planner());
+        let p = self.planner().pipeline(name.clone());
         let [a, b] = ["a", "b"].map(|name| p.evaluations(name, &self.ring, Order::Tree));
         let c = p.coefficients("c", &self.ring);
         p.output("values", c.forward() + a);

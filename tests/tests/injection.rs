@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rayon::prelude::*;
 use ringforge::testkit::inject::{Injection, injections};
 use ringforge::testkit::{NamedPlan, Target, check_plan};
-use ringforge::{Device, Pipeline, Planner, Result};
+use ringforge::{Device, Planner, Result};
 use ringforge_tests::catalogue::catalogue;
 use ringforge_tests::mix::{self, Mix};
 
@@ -66,7 +66,7 @@ fn in_the_catalogue() -> Result<()> {
 #[test]
 fn a_mismatch_names_its_step_and_port() -> Result<()> {
     let Some(device) = Target::Emulator.device() else { return Ok(()) };
-    let p = Pipeline::new("three times", &Planner::new(device.limits().clone()));
+    let p = Planner::new(device.limits().clone()).pipeline("three times");
     let [once] = p.step(Mix, &[p.bytes("words", 4 * mix::N)]);
     let [twice] = p.step(mix::with("3 *", "5 *"), &[once]);
     let [mixed] = p.step(Mix, &[twice]);

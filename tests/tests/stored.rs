@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{Target, residues, seed};
-use ringforge::{Device, Engine, Error, Form, Job, Limits, Op, Order, Pipeline, Planner, PolyType, Result};
+use ringforge::{Device, Engine, Error, Form, Job, Limits, Op, Order, Planner, PolyType, Result};
 use ringforge_tests::run;
 
 /// The scalar field of BLS12-381, and the largest prime below 2^256 that is 1 modulo 64.
@@ -184,7 +184,7 @@ fn what_is_stored_otherwise_is_refused_by_name() -> Result<()> {
         ["2013265921:x^8-1".parse()?, "2013265921:x^8-1:montgomery".parse()?, "2013265921:x^8-1:any word".parse()?];
     let engine = Engine::cpu();
     let elements = rings.iter().map(|ring| engine.upload(ring, &[1u32; 8])).collect::<Result<Vec<_>>>()?;
-    let p = Pipeline::new("mixed", &Planner::default());
+    let p = Planner::default().pipeline("mixed");
     for (i, ring) in rings.iter().enumerate() {
         for (j, other) in rings.iter().enumerate().filter(|(j, _)| *j != i) {
             let why = elements[i].mul(&elements[j]).expect_err("another ring").to_string();

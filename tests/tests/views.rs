@@ -8,9 +8,7 @@ use ringforge::kernels::{Args, Built, Distribution, Kernel, Launch, Port, Source
 use ringforge::split::Split;
 use ringforge::testkit::naive;
 use ringforge::testkit::{NamedPlan, Target, check_plan, devices, residues, seed};
-use ringforge::{
-    Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Plan, Planner, PolyType, Result, Ring,
-};
+use ringforge::{Device, Engine, Error, Job, Limits, Modulus, Op, Order, Plan, Planner, PolyType, Result, Ring};
 
 /// 60-bit primes among primes of 50 bits.
 fn mixed(n: usize) -> Result<PolyType> {
@@ -169,7 +167,7 @@ impl Kernel for AddOne {
 
 /// The second byte of three, plus one.
 fn second(limits: &Limits, kernel: AddOne) -> Result<Plan> {
-    let p = Pipeline::new("second", &Planner::new(limits.clone()));
+    let p = Planner::new(limits.clone()).pipeline("second");
     let [sum] = p.step(kernel, &[p.bytes("bytes", 3).part(1..2)]);
     p.output("sum", sum);
     p.build()
@@ -195,7 +193,7 @@ fn kernels_that_take_no_views_are_given_copies() -> Result<()> {
 /// A step that comes after the copy says that it is secret.
 #[test]
 fn copies_of_secrets_are_secret() -> Result<()> {
-    let p = Pipeline::new("secrets", &Planner::default());
+    let p = Planner::default().pipeline("secrets");
     let bytes = p.bytes("bytes", 3);
     let [sum] = p.step(AddOne::new(false, true), &[bytes.part(1..2)]);
     let mut secret = AddOne::new(false, true);
@@ -215,7 +213,7 @@ fn copies_of_secrets_are_secret() -> Result<()> {
 #[test]
 fn views_of_secrets_are_secret() -> Result<()> {
     for (takes_views, by_port, first) in (0..8).map(|i| (i & 1 == 1, i & 2 == 2, i & 4 == 4)) {
-        let p = Pipeline::new("secrets", &Planner::default());
+        let p = Planner::default().pipeline("secrets");
         let keys = p.bytes("secret keys", 192);
         let part = keys.part(32..160).part(32..96);
         let kernel = |is_secret| {
@@ -243,7 +241,7 @@ fn views_of_secrets_are_secret() -> Result<()> {
 fn plans_in_pipelines_keep_their_secrets() -> Result<()> {
     let step = |ports| AddOne { ports, ..AddOne::new(false, true) };
     for by_port in [false, true] {
-        let p = Pipeline::new("inner", &Planner::default());
+        let p = Planner::default().pipeline("inner");
         let key = p.bytes("key", 64);
         let [middle] = match by_port {
             true => p.step(step([Port::input(64).secret(), Port::output(48).secret()]), &[key]),
@@ -252,7 +250,7 @@ fn plans_in_pipelines_keep_their_secrets() -> Result<()> {
         let [sum] = p.step(step([Port::input(48), Port::output(32)]), &[middle]);
         p.output("sum", sum);
         let inner = p.build()?;
-        let p = Pipeline::new("outer", &Planner::default());
+        let p = Planner::default().pipeline("outer");
         let [sum] = p.plan(&inner, &[p.bytes("keys", 128).part(64..128)]);
         let [other] = p.step(step([Port::input(32), Port::output(16)]), &[sum]);
         p.output("other", other);
@@ -269,7 +267,7 @@ fn plans_in_pipelines_keep_their_secrets() -> Result<()> {
 fn draws_from_secret_keys_are_secret() -> Result<()> {
     let ring: PolyType = "97:x^4+1".parse()?;
     for first in [false, true] {
-        let p = Pipeline::new("draws", &Planner::default());
+        let p = Planner::default().pipeline("draws");
         let seeds = p.bytes("seeds", 64);
         let uniform = || p.sample(&ring, Distribution::Uniform, seeds.part(0..32));
         let before = first.then(uniform);
@@ -287,7 +285,7 @@ fn draws_from_secret_keys_are_secret() -> Result<()> {
 fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^8+1".parse()?;
     for of_copy in [false, true] {
-        let p = Pipeline::new("draws", &Planner::default());
+        let p = Planner::default().pipeline("draws");
         let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
         let joined = p.join(&ring, &[a.limbs(0..1), b.limbs(1..2)]);
         let (key, read) = if of_copy { (joined, a) } else { (a, joined) };
@@ -306,7 +304,7 @@ fn draws_from_copies_of_secret_keys_are_secret() -> Result<()> {
 #[test]
 fn what_is_made_of_parts_of_secret_joins_is_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^8+1".parse()?;
-    let p = Pipeline::new("parts", &Planner::default());
+    let p = Planner::default().pipeline("parts");
     let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
     let doubled = a + a;
     let parts = [doubled.limbs(0..1), b.limbs(1..2)];
@@ -324,7 +322,7 @@ fn what_is_made_of_parts_of_secret_joins_is_secret() -> Result<()> {
 #[test]
 fn what_secret_copies_are_of_is_secret() -> Result<()> {
     let ring: PolyType = "97,193:x^4+1".parse()?;
-    let p = Pipeline::new("secrets", &Planner::default());
+    let p = Planner::default().pipeline("secrets");
     let whole = &ring;
     let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring));
     let joined = p.join(whole, &[a.limbs(0..1), b.limbs(1..2)]);
@@ -363,7 +361,7 @@ fn kernels_do_not_change_on_views() {
     }
 
     let why = |port: Port| {
-        let p = Pipeline::new("changes", &Planner::default());
+        let p = Planner::default().pipeline("changes");
         let [sum] = p.step(Changes(AddOne::new(true, true), port), &[p.bytes("bytes", 3).part(1..2)]);
         p.output("sum", sum);
         p.build().map(|plan| plan.to_string())

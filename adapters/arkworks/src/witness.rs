@@ -3,7 +3,7 @@
 use core::any::TypeId;
 use core::fmt;
 
-use ringforge::{Buffer, Engine, Job, Op, Order, Pipeline, Plan, Planner, Program, Result, Ring, Stream};
+use ringforge::{Buffer, Engine, Job, Op, Order, Plan, Planner, Program, Result, Ring, Stream};
 
 use crate::backend::Backend;
 use crate::field::{EngineField, coset, integer, root};
@@ -129,7 +129,7 @@ impl Part {
         };
         let scale = integer(vanishing.inverse().unwrap_or_default());
         let job = |ring: &Ring, op, order| Job::new(ring, op).order(order).batch_hint(1);
-        let p = Pipeline::new(format!("{reduction:?}: {self:?}"), planner);
+        let p = planner.pipeline(format!("{reduction:?}: {self:?}"));
         match self {
             Self::Product => return planner.plan(&job(&from, Op::PointMul, Order::Natural)),
             Self::ToCoset => {

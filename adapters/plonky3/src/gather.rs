@@ -1,7 +1,7 @@
 //! Some rows of a matrix on the device.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Launch, Port};
-use ringforge::{Buffer, Engine, Pipeline, Plan, Planner, Result, Stream};
+use ringforge::{Buffer, Engine, Plan, Planner, Result, Stream};
 
 use crate::field::{EngineField, elements};
 use crate::layout::Layout;
@@ -60,7 +60,7 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, layout: Layout, rows: usiz
         let numbers = [rows, columns, to_row, to_column].map(|number| number as u64);
         CustomKernel::new(text, ports, build, on_cpu).with_numbers(numbers)
     };
-    let p = Pipeline::new(format!("rows of a matrix of {rows} by {columns}"), planner);
+    let p = planner.pipeline(format!("rows of a matrix of {rows} by {columns}"));
     let inputs = [p.input("from"), p.input("numbers")];
     let [to] = p.step(kernel.described(format!("{rows} by {columns} words of {word} bytes, {layout:?}")), &inputs);
     p.output("to", to);

@@ -4,7 +4,7 @@ use core::fmt;
 
 use p3_poseidon2::ExternalLayerConstants;
 use ringforge::kernels::{Args, Built, CustomKernel, Port, Table};
-use ringforge::{Pipeline, Plan, Planner, Result};
+use ringforge::{Plan, Planner, Result};
 
 use crate::field::{EngineField, elements, elements_mut};
 use crate::hash::HashField;
@@ -231,7 +231,7 @@ fn plan<F: EngineField>(
     kernel: CustomKernel,
     permutation: &Permutation<F>,
 ) -> Result<Plan> {
-    let p = Pipeline::new(title, planner);
+    let p = planner.pipeline(title);
     let kernel = kernel.with_tables([Table::Bytes(permutation.constants())]);
     let inputs: Vec<_> = inputs.iter().map(|input| p.input(input)).collect();
     let about = format!("modulo {}, width {}", F::ORDER_U64, permutation.width());

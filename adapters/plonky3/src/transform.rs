@@ -4,7 +4,7 @@ use core::any::TypeId;
 
 use p3_matrix::Matrix as _;
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::{Engine, Error, Order, Pipeline, Plan, Planner, PolyType, Program, Result};
+use ringforge::{Engine, Error, Order, Plan, Planner, PolyType, Program, Result};
 
 use crate::field::{EngineField, coset, words, words_mut};
 use crate::layout::Layout;
@@ -84,7 +84,7 @@ impl<F: EngineField> Transform<F> {
     }
 
     fn plan(self, planner: &Planner, bits: usize, layout: Layout, columns: usize) -> Result<Plan> {
-        let p = Pipeline::new(format!("{self:?} of 2^{bits}"), planner);
+        let p = planner.pipeline(format!("{self:?} of 2^{bits}"));
         let poly = |bits, shift| coset(bits, shift)?.in_columns(columns);
         let from = |content: PolyType| match layout {
             Layout::Columns { apart } if apart > 1 << bits => {

@@ -1,7 +1,7 @@
 //! Transposing on the device.
 
 use ringforge::kernels::{Args, Built, CustomKernel, Launch, Port};
-use ringforge::{Buffer, Engine, Pipeline, Plan, Planner, Result, Stream};
+use ringforge::{Buffer, Engine, Plan, Planner, Result, Stream};
 
 use crate::field::EngineField;
 
@@ -60,7 +60,7 @@ pub(crate) fn plan<F: EngineField>(planner: &Planner, rows: usize, columns: usiz
         let numbers = [rows, columns, blocks_per_item].map(|number| number as u64);
         CustomKernel::new(text, ports, build, on_cpu).with_numbers(numbers)
     };
-    let p = Pipeline::new(format!("transpose of {rows} by {columns}"), planner);
+    let p = planner.pipeline(format!("transpose of {rows} by {columns}"));
     let from = p.input("from");
     let [to] = p.step(kernel.described(format!("{rows} by {columns} words of {word} bytes")), &[from]);
     p.output("to", to);

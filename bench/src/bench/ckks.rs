@@ -125,7 +125,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
                     let [level, below] = [0, 1].map(|down| Level::new(&parameters, parameters.top_level() - down));
                     let (level, below) = (level?, below?);
                     let plan = |planner: &Planner| {
-                        let p = Pipeline::new(format!("CKKS: {operation}"), planner);
+                        let p = planner.pipeline(format!("CKKS: {operation}"));
                         make(&p, &level, &below);
                         Ok(p.build()?)
                     };

@@ -218,7 +218,7 @@ impl Operation {
 
     fn plan(&self, chain: &Chain, planner: &Planner, unfused: bool) -> Result<Plan> {
         let planner = if unfused { planner.clone().tuned(Tuning::default().unfused()) } else { planner.clone() };
-        let p = Pipeline::new(self.name, &planner);
+        let p = planner.pipeline(self.name);
         (self.make)(&p, chain)?.into_iter().zip(OUTPUTS).for_each(|(value, name)| p.output(name, value));
         Ok(p.build()?)
     }

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use ringforge::testkit::{Named, bytes};
-use ringforge::{Draws, Job, Op, Pipeline, PolyType};
+use ringforge::{Draws, Job, Op, PolyType};
 use ringforge_sm2::{PrivateKey, plans_in_blocks};
 
 use super::Bench;
@@ -134,7 +134,7 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
 fn fusion(bench: &Bench, batch: usize) -> Result<Vec<Measurement>> {
     let ring: PolyType = "3457:x^768-x^384+1".parse()?;
     let job = Job::new(&ring, Op::Mul);
-    let p = Pipeline::new(format!("mul {ring}, not fused"), &bench.planner);
+    let p = bench.planner.pipeline(format!("mul {ring}, not fused"));
     let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &ring).forward());
     p.output("product", (a * b).inverse());
     let ways = [("one kernel", None), ("four kernels", Some(p.build()?))];

@@ -5,7 +5,7 @@
 use anyhow::Result;
 use ringforge::kernels::{Built, CustomKernel, Port};
 use ringforge::testkit::Random;
-use ringforge::{Device, Error, Pipeline, Plan, Planner};
+use ringforge::{Device, Error, Plan, Planner};
 
 use super::Bench;
 use super::suites::{Case, Kind, Scope, Suite};
@@ -90,7 +90,7 @@ impl Operation {
     }
 
     fn plan(&self) -> Result<Plan> {
-        let p = Pipeline::new(format!("chains of {}", self.name), &Planner::default());
+        let p = Planner::default().pipeline(format!("chains of {}", self.name));
         let [ends] = p.step(self.kernel(), &[p.input("seeds")]);
         p.output("ends", ends);
         Ok(p.build()?)

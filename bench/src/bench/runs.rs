@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use ringforge::kernels::Role;
 use ringforge::run::{Captured, CapturedArg};
 use ringforge::testkit::Named;
-use ringforge::{Buffer, Device, Job, Pipeline, Plan, Planner};
+use ringforge::{Buffer, Device, Job, Plan, Planner};
 
 use super::Bench;
 use crate::measure::{self, Effort, Times};
@@ -160,7 +160,7 @@ impl Set {
 pub(crate) fn repeatable(planner: &Planner, job: &Job) -> Result<Plan> {
     let plan = planner.plan(job)?;
     let Some(content) = plan.arg("data").and_then(|arg| arg.before.clone()) else { return Ok(plan) };
-    let p = Pipeline::new(plan.title(), planner);
+    let p = planner.pipeline(plan.title());
     let [left] = p.plan(&plan, &[p.elements("data", content.clone())]);
     p.output("data", left.holding(content));
     Ok(p.build()?)

@@ -8,8 +8,8 @@ use std::time::Instant;
 use zeroize::Zeroizing;
 
 use crate::backend::Queue;
+use crate::backend::cpu::{host_read, host_write};
 use crate::communicator::{Communicator, after, differs};
-use crate::cpu::{host_read, host_write};
 use crate::error::{Error, Result, same_length};
 use crate::memory::{Memory, Read, Write};
 

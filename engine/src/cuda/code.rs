@@ -10,8 +10,8 @@ use cudarc::driver::sys::CUfunction_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaFunction, sys};
 use cudarc::nvrtc::Ptx;
 
-use crate::backend::{Code, Loaded};
 use crate::cache::Cache;
+use crate::columns::Shares;
 use crate::cuda::bundle::Bundle;
 use crate::cuda::cache::{self, Entry};
 use crate::cuda::driver::{Gpu, failed};
@@ -19,8 +19,7 @@ use crate::cuda::nvrtc;
 use crate::cuda::queue::CudaQueue;
 use crate::cuda::text::{Key, Unit};
 use crate::error::{Error, Result};
-use crate::kernel::{Grid, Kernel, Launch, Port};
-use crate::source::Epilogue;
+use crate::kernel::{Epilogue, Grid, Kernel, Launch, Port};
 
 /// Dynamic shared memory that a block gets without asking.
 const FREE_SHARED_BYTES: u32 = 48 << 10;
@@ -130,8 +129,9 @@ impl Codes {
     }
 }
 
-/// Makes kernels ready, each distinct one once, on several threads.
-pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Loaded>> {
+/// Makes kernels ready, each distinct one once, on several threads: for each the ports that its source was made for, how blocks
+/// share them out, and its code.
+pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<(Vec<Port>, Shares, CudaCode)>> {
     let mut units: Vec<(Unit, Arc<Slot>, Key)> = Vec::new();
     let mut of_kernel = Vec::with_capacity(kernels.len());
     for kernel in kernels {
@@ -181,8 +181,7 @@ pub(crate) fn load(gpu: &Arc<Gpu>, kernels: &[Arc<dyn Kernel>]) -> Result<Vec<Lo
             if follows {
                 code.follows = Some(code.occupancy()?.blocks_per_multiprocessor * gpu.limits.multiprocessors);
             }
-            let code = Code::Cuda(Arc::new(code));
-            Ok(Loaded { kernel: kernel.clone(), ports, shares, code })
+            Ok((ports, shares, code))
         })
         .collect()
 }
@@ -324,6 +323,11 @@ impl CudaCode {
         unsafe { sys::cuLaunchKernelEx(&raw const config, function, parameters.as_mut_ptr(), core::ptr::null_mut()) }
             .result()
             .map_err(failed("cuLaunchKernelEx"))
+    }
+
+    /// The kernel's name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.function.name
     }
 
     /// What the kernel takes of a multiprocessor.

@@ -2,14 +2,12 @@
 
 use core::ops::Range;
 
-use crate::backend::{Bound, Code, Loaded, To};
 use crate::cuda::code::CudaCode;
 use crate::cuda::graph::Bytes;
 use crate::cuda::memory::{Access, CudaMemory, Part};
 use crate::cuda::queue::CudaQueue;
 use crate::error::{Error, Result};
 use crate::kernel::{Port, Role, Sharing};
-use crate::memory::{Read, Write};
 
 /// What a port is bound to: its bytes of the first item that is there, and how many items are not.
 #[derive(Clone, Copy)]
@@ -29,29 +27,27 @@ pub(crate) enum Which<'a> {
 }
 
 impl<'a> Target<'a> {
-    pub(crate) fn of(bound: Bound<'a>) -> Result<Self> {
-        let to = match bound.to {
-            To::Read(Read::Cuda(memory)) | To::List(Read::Cuda(memory), _) => Which::Read(memory),
-            To::Write(Write::Cuda(memory)) => Which::Write(memory),
-            To::SameAs(port) => Which::SameAs(port),
-            To::Read(Read::Host(_)) | To::Write(Write::Host(_)) | To::List(Read::Host(_), _) => {
-                return Err(Error::ForeignDevice {
-                    what: "memory".into(),
-                    expected: "a GPU".into(),
-                    got: "CPU".into(),
-                });
-            }
-        };
-        Ok(Self { to, first: bound.first, skipped: bound.skipped })
+    /// The memory, unless that is another port's.
+    pub(crate) fn part(&self) -> Option<Part<'a>> {
+        match self.to {
+            Which::Read(part) | Which::Write(part) => Some(part),
+            Which::SameAs(_) => None,
+        }
     }
 }
 
 /// Starts a kernel on a range of items, after all work that it must wait for.
-pub(crate) fn launch(queue: &CudaQueue, kernel: &Loaded, items: Range<usize>, targets: &[Target<'_>]) -> Result<()> {
+pub(crate) fn launch(
+    queue: &CudaQueue,
+    code: &CudaCode,
+    ports: &[Port],
+    items: Range<usize>,
+    targets: &[Target<'_>],
+) -> Result<()> {
     if items.is_empty() {
         return Ok(());
     }
-    let work = Work::new(kernel, items, targets)?;
+    let work = Work::new(code, ports, items, targets)?;
     work.before(queue)?;
     // SAFETY: the queue waits for all earlier users.
     let outcome = queue.add(|| work.bytes(), |early| unsafe { work.start(queue, None, early) });
@@ -71,10 +67,13 @@ pub(crate) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub(crate) fn new(kernel: &'a Loaded, items: Range<usize>, targets: &[Target<'a>]) -> Result<Self> {
-        let broken = |why: &str| Error::Kernel { kernel: kernel.kernel.name().into(), why: why.into() };
-        let ports = &kernel.ports;
-        let Code::Cuda(code) = &kernel.code else { return Err(broken("was loaded for another device")) };
+    pub(crate) fn new(
+        code: &'a CudaCode,
+        ports: &'a [Port],
+        items: Range<usize>,
+        targets: &[Target<'a>],
+    ) -> Result<Self> {
+        let broken = |why: &str| Error::Kernel { kernel: code.name().into(), why: why.into() };
         if ports.len() != targets.len() {
             return Err(broken("has another number of ports than are bound"));
         }

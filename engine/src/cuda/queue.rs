@@ -12,6 +12,8 @@ use crate::cuda::graph::{Bytes, CudaRecording, Recorder};
 use crate::cuda::memory::{Access, CudaMemory};
 use crate::error::{Error, Result};
 
+/// The first version of CUDA whose drivers record an event of all that a context does.
+pub(crate) const CONTEXT_EVENTS: i32 = 12_050;
 /// The driver that lets a capture choose what comes behind what.
 pub(super) const CHOOSES_DEPENDENCIES: i32 = 12_030;
 /// The first driver with the call by which cudarc tells the time between events.

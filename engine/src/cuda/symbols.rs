@@ -62,7 +62,7 @@ const LATER: [(i32, &str); 5] = [
     (super::queue::CHOOSES_DEPENDENCIES, "cuStreamGetCaptureInfo_v3"),
     (super::queue::CHOOSES_DEPENDENCIES, "cuStreamUpdateCaptureDependencies_v2"),
     (super::code::TELLS_PARAMETERS, "cuFuncGetParamInfo"),
-    (super::raw::CONTEXT_EVENTS, "cuCtxRecordEvent"),
+    (super::queue::CONTEXT_EVENTS, "cuCtxRecordEvent"),
     (super::queue::TELLS_TIME, "cuEventElapsedTime_v2"),
 ];
 

@@ -7,9 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::columns::Shares;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Launch, Port};
+use crate::kernel::{Epilogue, Kernel, Launch, Port, Source};
 use crate::limits::Limits;
-use crate::source::{Epilogue, Source};
 
 /// What changes whenever the same text and options would have to be compiled anew.
 const KEY_VERSION: &str = "ringforge kernel 1";

@@ -53,12 +53,12 @@ impl Buffer {
     /// [copies](super::Stream::copy).
     ///
     /// ```
-    /// # use ringforge::{Engine, Job, Op, Ring};
-    /// # let (engine, ring) = (Engine::cpu(), "17:x^8+1".parse::<Ring>()?);
-    /// let (program, stream) = (engine.program(&Job::new(&ring, Op::Mul))?, engine.stream()?);
-    /// let both = stream.upload_elements(&ring, &[[1u16, 2, 3, 4, 5, 6, 7, 8], [0, 1, 0, 0, 0, 0, 0, 0]])?;
-    /// let mut product = engine.device().buffer(ring.bytes())?;
-    /// let [a, x] = [both.slice(0..ring.bytes())?, both.slice(ring.bytes()..both.len())?];
+    /// # use ringforge::{Engine, Job, Op, PolyType};
+    /// # let (engine, poly) = (Engine::cpu(), "17:x^8+1".parse::<PolyType>()?);
+    /// let (program, stream) = (engine.program(&Job::new(&poly, Op::Mul))?, engine.stream()?);
+    /// let both = stream.upload_elements(&poly, &[[1u16, 2, 3, 4, 5, 6, 7, 8], [0, 1, 0, 0, 0, 0, 0, 0]])?;
+    /// let mut product = engine.device().buffer(poly.bytes())?;
+    /// let [a, x] = [both.slice(0..poly.bytes())?, both.slice(poly.bytes()..both.len())?];
     /// program.on(stream, 1).input("a", a).input("b", x).output("product", &mut product).run()?;
     /// assert_eq!(stream.download::<u16>(&product)?, [9, 1, 2, 3, 4, 5, 6, 7]); // x^8 = -1
     /// # Ok::<(), ringforge::Error>(())

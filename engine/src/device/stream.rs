@@ -10,6 +10,7 @@ use crate::draws::Draws;
 use crate::error::{Error, Result, same_length};
 use crate::event::Event;
 use crate::guarded::Guarded;
+use crate::memory::Memory;
 use crate::poly::PolyType;
 
 use super::{Buffer, BufferSlice, BufferSliceMut, Device};
@@ -56,7 +57,7 @@ impl Stream {
     /// # Errors
     /// As [`Device::buffer`].
     pub fn secret_buffer(&self, bytes: usize) -> Result<Buffer> {
-        let memory = Guarded::new(self, self.device.allocate(bytes)?, true);
+        let memory = self.guard(self.device.allocate(bytes)?, true);
         Ok(Buffer::new(&self.device, memory, bytes))
     }
 
@@ -218,6 +219,11 @@ impl Stream {
     /// [`Error::Driver`].
     pub fn mark(&self) -> Result<Event> {
         Event::new(&self.queue)
+    }
+
+    /// Memory that the device has just given; wiped in this stream's order if it is secret.
+    pub(crate) fn guard(&self, memory: Memory, secret: bool) -> Guarded {
+        if secret { Guarded::secret(memory, self.device.backend(), &self.queue) } else { memory.into() }
     }
 
     pub(crate) fn on(device: &Device, queue: Queue) -> Self {

@@ -7,7 +7,6 @@ use crate::device::{Buffer, Stream};
 use crate::error::{Error, Result};
 use crate::job::{Job, Op};
 use crate::kernel::Role;
-use crate::pipeline::Pipeline;
 use crate::poly::{Order, PolyType};
 use crate::program::Program;
 
@@ -166,7 +165,7 @@ impl Elements {
                 Operation::Scale(_) => "multiple",
                 Operation::Automorphism(_) => "automorphism",
             };
-            let p = Pipeline::new(title, planner);
+            let p = planner.pipeline(title);
             let input = |name| p.elements(name, self.poly.clone());
             let a = input("self");
             p.output(

@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use crate::error::Result;
 use crate::job::{Job, Op};
 use crate::poly::{Order, PolyType};
-use crate::ring::split::Split;
+use crate::split::Split;
 
 use super::{Engine, checked, elements_of};
 

@@ -6,9 +6,8 @@ use core::ops::Range;
 use ringforge_kernels::Header;
 
 use crate::error::Result;
+use crate::kernel::{Built, Source, Table};
 use crate::limits::Limits;
-use crate::source::{Built, Source};
-use crate::table::Table;
 
 use super::{Args, Kernel, Port};
 

@@ -15,15 +15,13 @@ use ringforge_cpu::wide;
 
 use crate::error::Result;
 use crate::job::Op;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::crt::{Stored, store_type, with_stored};
 use crate::kernels::fused::fused;
 use crate::kernels::rns::{self, Block};
 use crate::kernels::sums::{sum30::Row30, sum60::Row60};
 use crate::limits::Limits;
 use crate::poly::PolyType;
-use crate::source::Source;
-use crate::table::Table;
 
 /// Threads that share out the target's moduli where an element has fewer coefficients than [`WIDE`], too few to fill a large GPU:
 /// an RNS-CKKS product of one ciphertext took 6 % less time on an H200 at 2^14, 3 % at 2^15, eight of them 1 % less and more.

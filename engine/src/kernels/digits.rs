@@ -8,7 +8,7 @@ use ringforge_cpu::Limbs;
 use ringforge_cpu::choice::mask;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Built, Kernel, Port, Source, Table};
 use crate::kernels::crt::{Divisor, Stored, store_type, with_stored};
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
@@ -16,8 +16,6 @@ use crate::limits::Limits;
 use crate::modulus::{Modulus, Width, low_u64};
 use crate::poly::PolyType;
 use crate::rows::lanes;
-use crate::source::{Built, Source};
-use crate::table::Table;
 
 /// Threads of a block.
 const THREADS: usize = 256;

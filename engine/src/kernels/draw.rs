@@ -5,9 +5,8 @@ use zeroize::Zeroizing;
 
 use crate::draws::Draws;
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Launch, Port};
+use crate::kernel::{Args, Built, Kernel, Launch, Port, Source};
 use crate::limits::Limits;
-use crate::source::{Built, Source};
 
 const THREADS: u32 = 128;
 

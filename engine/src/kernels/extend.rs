@@ -4,11 +4,10 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Built, Kernel, Port, Source};
 use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::poly::PolyType;
-use crate::source::{Built, Source};
 
 /// Threads of a block.
 const THREADS: usize = 256;

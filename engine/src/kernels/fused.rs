@@ -8,14 +8,12 @@ use std::sync::Arc;
 use ringforge_cpu::Limbs;
 
 use crate::error::Result;
-use crate::kernel::{Args, Combination, Copies, Kernel, Port, Sharing, Slice};
+use crate::kernel::{Args, Combination, Copies, Kernel, Port, Sharing, Slice, Source, Table};
 use crate::kernels::linear::{multiples, multiples_text};
 use crate::kernels::target::Row;
 use crate::limits::Limits;
 use crate::modulus::Width;
 use crate::poly::PolyType;
-use crate::source::Source;
-use crate::table::Table;
 
 /// The most operands of an epilogue, and the most steps: what the kernels have registers for.
 const MOST_OPERANDS: usize = 2;

@@ -7,15 +7,13 @@ use std::sync::Arc;
 use ringforge_cpu::Keys;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
 use crate::kernels::spread;
 use crate::limits::Limits;
 use crate::poly::PolyType;
-use crate::ring::split::Split;
 use crate::rows::{Rows, lay_apart};
-use crate::source::Source;
-use crate::table::Table;
+use crate::split::Split;
 
 /// Ports of elements.
 const ELEMENTS: usize = 3;

@@ -3,10 +3,9 @@
 use core::ops::Range;
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Built, Kernel, Port, Source};
 use crate::kernels::spread;
 use crate::limits::Limits;
-use crate::source::{Built, Source};
 
 /// Threads of a block.
 const THREADS: usize = 256;

@@ -4,14 +4,12 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
 use crate::limits::Limits;
 use crate::poly::Order;
-use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
-use crate::source::Source;
-use crate::table::Table;
+use crate::split::Split;
 
 /// The inverse transform of elements of a ring; it undoes [`Forward`](super::Forward), scale included.
 ///

@@ -17,7 +17,7 @@ use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width};
 use crate::poly::PolyType;
-use crate::ring::split::Split;
+use crate::split::Split;
 
 /// One row of a ring, and an auxiliary ring: same or longer polynomials modulo primes in ascending order.
 #[derive(Debug, Clone)]
@@ -221,7 +221,6 @@ mod tests {
     use super::*;
     use crate::kernel::Role;
     use crate::kernels::compose::Compose;
-    use crate::pipeline::Pipeline;
     use crate::planner::Planner;
     use crate::ring::{Quotient, Ring};
     use crate::testkit::{NamedPlan, check_plan, devices, seed};
@@ -236,7 +235,7 @@ mod tests {
     fn check(kernels: Vec<Arc<dyn Kernel>>, [from, to]: [&PolyType; 2], limits: &Limits) {
         let about: Vec<String> =
             kernels.iter().map(|kernel| format!("{} {}", kernel.name(), kernel.describe())).collect();
-        let p = Pipeline::new(about.join(", "), &Planner::new(limits.clone()));
+        let p = Planner::new(limits.clone()).pipeline(about.join(", "));
         let mut value = p.coefficients("from", from);
         for kernel in kernels {
             // rows stored before stay
@@ -289,7 +288,7 @@ mod tests {
     fn emulator_and_cpu_agree_on_small_integers() {
         let poly = Ring::new(&primes(64, 5), Quotient::Cyclic { n: 4 }).unwrap();
         let compose = Compose::new(&poly.into()).unwrap();
-        let p = Pipeline::new("compose", &Planner::default());
+        let p = Planner::default().pipeline("compose");
         let [integers] = p.step(compose, &[p.input("from")]);
         p.output("to", integers);
         let integers = |batch| (0..batch).flat_map(|item| (0..20u64).map(move |i| i % 4 + item as u64));

@@ -7,14 +7,12 @@ use crypto_bigint::U256;
 use ringforge_cpu::wipe::Wiped;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Launch, Port};
+use crate::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use crate::kernels::crt::{Stored, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::rebuild::Rebuild;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
-use crate::source::{Built, Source};
-use crate::table::Table;
 
 /// Most threads of a block.
 const THREADS: usize = 512;

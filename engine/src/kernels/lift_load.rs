@@ -6,7 +6,7 @@ use crypto_bigint::U256;
 use ringforge_cpu::choice::{mask, sub_once};
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Built, Kernel, Port, Source};
 use crate::kernels::crt::{Stored, choice, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::spread::spread;
@@ -14,7 +14,6 @@ use crate::kernels::target::{Remainder, Row, Target};
 use crate::limits::Limits;
 use crate::modulus::{Width, low_u64};
 use crate::rows::block::ANY_WORD;
-use crate::source::{Built, Source};
 
 /// Threads of a block.
 const THREADS: usize = 256;

@@ -5,7 +5,7 @@ use core::ops::Range;
 use ringforge_cpu::wipe::Wiped;
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port, Slice};
+use crate::kernel::{Args, Kernel, Port, Slice, Source, Table};
 use crate::kernels::crt::{Stored, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::lift_load::LiftLoad;
@@ -13,10 +13,8 @@ use crate::kernels::lift_store::LiftStore;
 use crate::kernels::ring_mul::RingMul;
 use crate::kernels::target::Row;
 use crate::limits::Limits;
-use crate::ring::split::Split;
 use crate::rows::Rows;
-use crate::source::Source;
-use crate::table::Table;
+use crate::split::Split;
 
 /// Bytes of auxiliary elements that the CPU has at a time.
 const CHUNK_BYTES: usize = 64 << 10;

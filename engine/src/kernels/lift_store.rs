@@ -5,7 +5,7 @@ use core::ops::Range;
 use crypto_bigint::U256;
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Built, Kernel, Port, Source};
 use crate::kernels::crt::{Stored, add_mod, sub_mod, with_stored};
 use crate::kernels::lift::LiftRow;
 use crate::kernels::rebuild::Rebuild;
@@ -13,7 +13,6 @@ use crate::kernels::spread::spread;
 use crate::kernels::target::{Row, Target};
 use crate::limits::Limits;
 use crate::modulus::low_u64;
-use crate::source::{Built, Source};
 
 /// Threads of a block.
 const THREADS: usize = 256;

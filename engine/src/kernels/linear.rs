@@ -8,7 +8,7 @@ use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Combination, Kernel, Port, Sharing};
+use crate::kernel::{Args, Built, Combination, Kernel, Port, Sharing, Source, Table};
 use crate::kernels::fused::fused;
 use crate::kernels::spread;
 use crate::kernels::target::{Row, Target};
@@ -16,8 +16,6 @@ use crate::limits::Limits;
 use crate::modulus::{Modulus, Width, low_u64};
 use crate::poly::PolyType;
 use crate::rows::{lanes, lay_apart};
-use crate::source::{Built, Source};
-use crate::table::Table;
 
 /// Threads of a block.
 const THREADS: usize = 256;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringforge_cpu::Limbs;
 
 use crate::error::Result;
-use crate::kernel::{Args, Combination, Kernel, Port};
+use crate::kernel::{Args, Combination, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
 use crate::kernels::linear::Lanes;
 use crate::kernels::target::{Row, Target};
@@ -14,8 +14,6 @@ use crate::limits::Limits;
 use crate::modulus::Width;
 use crate::poly::PolyType;
 use crate::rows::lay_apart;
-use crate::source::Source;
-use crate::table::Table;
 
 /// The bit of a place that says that the residue changes its sign.
 const NEGATED: u32 = 1 << 31;

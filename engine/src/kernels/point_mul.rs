@@ -1,14 +1,12 @@
 //! The kernels `point_mul` and `mul_add`: the product of values, alone or added to a third one.
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port, Role};
+use crate::kernel::{Args, Kernel, Port, Role, Source, Table};
 use crate::kernels::fused::fused;
 use crate::limits::Limits;
 use crate::poly::Order;
-use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
-use crate::source::Source;
-use crate::table::Table;
+use crate::split::Split;
 use core::ops::Range;
 use std::sync::Arc;
 

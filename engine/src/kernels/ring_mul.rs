@@ -4,13 +4,11 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::fused::fused;
 use crate::limits::Limits;
-use crate::ring::split::Split;
 use crate::rows::{Rows, elements, lay_apart};
-use crate::source::Source;
-use crate::table::Table;
+use crate::split::Split;
 use crate::tuning::Choice;
 
 /// The product of two elements of a ring.

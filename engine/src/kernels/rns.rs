@@ -2,13 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::job::Op;
-use crate::kernel::Kernel;
+use crate::kernel::{Built, Kernel, Source};
 use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::Modulus;
 use crate::poly::PolyType;
-use crate::source::{Built, Source};
 
 /// The most moduli of a basis, and the most digits of a sum; fixed-point estimates count on it.
 pub(super) const MAX_MODULI: usize = 64;

@@ -3,15 +3,13 @@
 use ringforge_cpu::{Factors, Kernels};
 
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::limits::Limits;
 use crate::poly::Order;
-use crate::ring::split::Roots;
 use crate::rows::Rows;
 use crate::rows::block::Block;
 use crate::rows::twiddles::Prime;
-use crate::source::Source;
-use crate::table::Table;
+use crate::split::Roots;
 
 impl Rows {
     /// These ports, then the tables of factors and the constants.

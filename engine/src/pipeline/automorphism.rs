@@ -3,7 +3,7 @@
 use crate::kernels::permute::place;
 use crate::poly::{Order, PolyType};
 use crate::ring::Quotient;
-use crate::ring::split::Split;
+use crate::split::Split;
 
 use super::graph::Refused;
 

@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::draws::Draws;
-use crate::kernel::{Kernel, Port, Role, Sharing};
+use crate::kernel::{Kernel, Port, Role, Sharing, Table};
 use crate::poly::PolyType;
-use crate::table::Table;
 
 pub(super) use views::meet;
 

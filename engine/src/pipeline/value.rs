@@ -14,7 +14,7 @@ use crate::kernels::permute::permute;
 use crate::modulus::{Modulus, low_u64};
 use crate::poly::{Order, PolyType};
 use crate::ring::Quotient;
-use crate::ring::split::Split;
+use crate::split::Split;
 
 use super::graph::{Id, Refused};
 use super::{Value, automorphism};
@@ -290,7 +290,7 @@ impl<'p> Value<'p> {
         let content = self.pipeline.graph.borrow().content(id).cloned();
         match content {
             Some(content) => {
-                let job = job(&content).batch_hint(self.pipeline.planner.items());
+                let job = job(&content).batch_hint(self.pipeline.target.items);
                 self.pipeline.job(&job, inputs)
             }
             None => self.without_elements(id),

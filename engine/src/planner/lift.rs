@@ -6,12 +6,12 @@ use crate::error::{Error, Result};
 use crate::job::{Bounds, Job, Op};
 use crate::kernels::lift::LiftRow;
 use crate::modulus::Modulus;
-use crate::pipeline::{Pipeline, Value};
+use crate::pipeline::Value;
 use crate::plan::Plan;
 use crate::planner::{Planner, rns};
 use crate::poly::{Form, PolyType};
-use crate::ring::split::{MAX_BASE, Split};
 use crate::ring::{Quotient, Ring};
+use crate::split::{MAX_BASE, Split};
 
 /// Bits below which auxiliary primes are looked for: those of 32-bit arithmetic, and where there are too few, of 64-bit.
 const PRIME_BITS: [u32; 2] = [30, 62];
@@ -29,7 +29,8 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
     let auxiliary = auxiliary_ring(poly, job.bounds)?;
     let split = Split::of(&auxiliary, None)?;
     let inner = Job::new(&auxiliary, Op::Mul).batch_hint(job.batch_hint);
-    let p = Pipeline::new(job.to_string(), &Planner::new(planner.limits().clone()));
+    let untuned = Planner::new(planner.limits().clone());
+    let p = untuned.of_kernels(job);
     let factors = ["a", "b"].map(|name| p.coefficients(name, poly));
     let mut product: Option<Value<'_>> = None;
     for row in 0..poly.basis().len() {
@@ -37,7 +38,10 @@ pub(super) fn mul(planner: &Planner, job: &Job) -> Result<Plan> {
         let load = |factor| p.dynamic_step(lift.load(), &[factor]).first().copied().unwrap_or(factor);
         let (mut values, kernels) = match lift.mul(&split, planner.limits())? {
             Some(kernel) => (factors.to_vec(), vec![kernel]),
-            None => (vec![p.job(&inner, &factors.map(load))], lift.store(planner.limits())?),
+            None => {
+                let [product] = p.plan(&untuned.plan(&inner)?, &factors.map(load));
+                (vec![product], lift.store(planner.limits())?)
+            }
         };
         let last = kernels.len().saturating_sub(1);
         for (i, kernel) in kernels.into_iter().enumerate() {

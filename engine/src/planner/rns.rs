@@ -9,7 +9,7 @@ use crate::kernels::convert::Convert;
 use crate::kernels::crt::{MAX_PRIMES, product};
 use crate::kernels::decompose::Decompose;
 use crate::modulus::Modulus;
-use crate::pipeline::{Pipeline, Value};
+use crate::pipeline::Value;
 use crate::plan::Plan;
 use crate::planner::Planner;
 use crate::poly::PolyType;
@@ -22,7 +22,7 @@ use crate::primes;
 /// conversion without a target; [`Error::Mismatch`] for a target with another quotient.
 pub(super) fn plan(planner: &Planner, job: &Job) -> Result<Plan> {
     let poly = &job.poly;
-    let p = Pipeline::new(job.to_string(), planner);
+    let p = planner.of_kernels(job);
     let rows = |poly: &PolyType| poly.coefficients();
     match job.op {
         Op::Compose => {

@@ -5,7 +5,7 @@ use core::str::FromStr;
 use crate::error::{Error, Result};
 use crate::modulus::Width;
 use crate::poly::PolyType;
-use crate::ring::Ring;
+use crate::ring::{Ring, parse::halves};
 
 /// A type from the text of a [`Ring`], such as `3457:x^768-x^384+1`.
 ///
@@ -28,9 +28,7 @@ impl FromStr for PolyType {
 
     fn from_str(text: &str) -> Result<Self> {
         let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        let Some((moduli, rest)) = text.split_once(':') else {
-            return refuse(format!("{text:?} has no colon between moduli and polynomial, as in 3329:x^256+1"));
-        };
+        let (moduli, rest) = halves(&text)?;
         let (rest, stored) = rest.split_once(':').map_or((rest, None), |(rest, stored)| (rest, Some(stored)));
         let (moduli, map) = moduli.split_once('#').map_or((moduli, None), |(moduli, map)| (moduli, Some(map)));
         let mut poly = Self::from(Ring::of_text(moduli, rest)?);
@@ -88,4 +86,54 @@ fn index(text: &str) -> Result<usize> {
 
 fn refuse<T>(why: String) -> Result<T> {
     Err(Error::Ring { why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(text: &str) -> PolyType {
+        text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn what_is_printed_is_understood() {
+        let texts = "2013265921:x^8-1:montgomery|2013265921:x^8-1:any word|2013265921:x^8-1@0x78000000:montgomery,any word\
+            |3329,17:x^16+1:any word|18446744073709551629:x^2+1:plain|18446744073709551629:x^2+1:plain,any word\
+            |18446744073709551629:x^2+1:any word|97,193#0,1,0:x^16+1@19,8:any word|12289,998244353#0,1,0:x^16+1:montgomery\
+            |17:x^8-1:3 columns|17:x^8-1:64 bits|17:x^8-1:256 bits|17:x^8-1:32 bits,montgomery|17:x^8-1:256bits,plain,2columns|17:x^4-13@3@13:2columns|2013265921:x^8-1:montgomery,any word,31 columns|3329:x^4+1:any word,7 columns";
+        for text in texts.split('|') {
+            let poly = stored(text);
+            assert_eq!(stored(&format!("{poly:#}")), poly);
+            let plain = stored(text.rsplit_once(':').unwrap().0);
+            assert_ne!(plain, poly);
+            assert_ne!(poly.to_string(), plain.to_string());
+            assert!(matches!(text.parse::<Ring>(), Err(Error::Ring { why }) if why.contains("PolyType")), "{text}");
+        }
+        let same = [
+            ("3329:x^256+1:plain", "3329:x^256+1"),
+            ("18446744073709551629:x+1:montgomery", "18446744073709551629:x+1"),
+        ];
+        for (one, other) in same {
+            assert_eq!(stored(one), stored(other));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let nonsense = "|:|3329|3329:|:x^2+1|3329:1|3329:2x^2+1|3329:-x^2+1|3329:x^2++1|3329:x^2+y|3329:x^2+1@\
+            |3329:x^2+x+x|97,193:x^16+1@19|97,97:x^16+1|3329:x^-2+1|33 29k:x+1|3329,:x+1|0x:x+1|3329:x^2+0x|1_0:x+1|2,4:x+1|3329:x^256+1@3329\
+            |17:x^4-13@3@|17:x^4-13@3@13@1|17:x^4+1@2@4|3329:x^99999999999999999999+1|3329:x^2+99999999999999999999x\
+            |3329:x^2+1:|3329:x^2+1:montgomery|3329:x^2+1:any|3329:x^2+1:any word,plain|3329:x^2+1:plain,plain|3329:x^2+1:plain:plain\
+            |3329:x^2+1:any word,any word|17:x^2+1:columns|17:x^2+1:0 columns|17:x^2+1:-1 columns|17:x^2+1:2 columns,any word\
+            |17:x^2+1:2 columns,2 columns|65537:x^2+1:16 bits|17:x^2+1:8 bits|17:x^2+1:bits|17:x^2+1:plain,64 bits|17:x^2+1:x columns|17:x^2+1:,2 columns|65536:x^2+1:montgomery|65538,65537:x^2+1:montgomery";
+        for text in nonsense.split('|') {
+            let refused = text.parse::<PolyType>();
+            assert!(matches!(refused, Err(Error::Ring { .. })), "{text}: {refused:?}");
+            let refused = text.parse::<Ring>();
+            assert!(matches!(refused, Err(Error::Ring { .. })), "{text}: {refused:?}");
+        }
+        assert!(matches!("1:x+1".parse::<PolyType>(), Err(Error::Modulus { .. })));
+        assert!(matches!("17:x^536870912+1".parse::<PolyType>(), Err(Error::TooLarge { .. })));
+    }
 }

@@ -12,8 +12,8 @@ use crate::kernel::Launch;
 use crate::limits::Limits;
 use crate::modulus::Width;
 use crate::poly::PolyType;
-use crate::ring::split::{Layer, Split};
 use crate::rows::Rows;
+use crate::split::{Layer, Split};
 use crate::tuning::Exchange;
 
 /// Threads that a block has, about.

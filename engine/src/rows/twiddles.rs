@@ -8,13 +8,11 @@ use ringforge_cpu::{HEADER, Layout};
 
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Launch, Port};
+use crate::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use crate::limits::Limits;
 use crate::modulus::Modulus;
-use crate::ring::split::{Layer, Roots, Split};
 use crate::rows::Rows;
-use crate::source::{Built, Source};
-use crate::table::Table;
+use crate::split::{Layer, Roots, Split};
 
 /// Threads of a block that makes a table.
 const THREADS: u32 = 128;

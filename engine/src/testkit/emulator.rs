@@ -14,16 +14,15 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::backend::{Backend, Bound, Code, Loaded, Queue};
+use crate::backend::cpu;
+use crate::backend::{Backend, Bound, Loaded, Queue};
 use crate::cache::{Cache, TEXT};
 use crate::columns::Shape;
-use crate::cpu;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Source};
 use crate::limits::Limits;
 use crate::memory::{HostMemory, Memory, Read, Write};
-use crate::source::Source;
 
 use compiler::Compiler;
 use process::Runner;
@@ -96,7 +95,7 @@ impl Emulator {
         let program = move || compiler.program(&source);
         program()?;
         let runner = Runner::new(kernel.name(), program, (launch, numbers), self.options.timeout);
-        Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Code::Emulator(Arc::new(runner)) })
+        Ok(Loaded { kernel: kernel.clone(), ports, shares, code: Arc::new(runner) })
     }
 }
 
@@ -135,14 +134,12 @@ impl Backend for Emulator {
     }
 
     fn launch(&self, _: &Queue, kernel: &Loaded, items: Range<usize>, ports: Vec<Bound<'_>>) -> Result<()> {
-        match &kernel.code {
-            Code::Emulator(runner) => launch::run(runner, kernel, &self.options.schedules, items, ports),
-            _ => Err(Error::ForeignDevice {
-                what: format!("kernel {}", kernel.kernel.name()),
-                expected: self.options.limits.name.clone(),
-                got: "another backend".into(),
-            }),
-        }
+        let runner = kernel.code.downcast_ref::<Runner>().ok_or_else(|| Error::ForeignDevice {
+            what: format!("kernel {}", kernel.kernel.name()),
+            expected: self.options.limits.name.clone(),
+            got: "another backend".into(),
+        })?;
+        launch::run(runner, kernel, &self.options.schedules, items, ports)
     }
 
     fn synchronize(&self, _: &Queue) -> Result<()> {

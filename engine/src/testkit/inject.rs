@@ -9,11 +9,9 @@ use ringforge_kernels::{HEADERS, Header};
 
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::limits::Limits;
 use crate::plan::{Plan, Slot, Step};
-use crate::source::Source;
-use crate::table::Table;
 
 use super::compare::{Compiled, difference};
 use super::emulator::is_emulator;

@@ -8,7 +8,7 @@ use crypto_bigint::U256;
 use crate::modulus::{Modulus, Width};
 use crate::poly::{Form, Order, PolyType};
 use crate::ring::Quotient;
-use crate::ring::split::Split;
+use crate::split::Split;
 
 /// The plain values of stored elements; of words that are not reduced, where the ring accepts any, those of their residues.
 #[must_use]

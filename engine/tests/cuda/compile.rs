@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use ringforge::cuda::{Bundle, BundleFault, compile_check};
 use ringforge::kernels::{Args, Built, Header, Kernel, Launch, Port, Source};
-use ringforge::{Device, Error, Job, Limits, Op, Pipeline, Plan, Planner, PolyType, Result};
+use ringforge::{Device, Error, Job, Limits, Op, Plan, Planner, PolyType, Result};
 
 use super::support::{Affine, WORDS, expected, gpu, has_compiler, one_step, run, words};
 
@@ -150,7 +150,7 @@ fn broken_text_is_an_error() {
 fn parameters_are_compared_with_ports() {
     let Some(device) = gpu() else { return };
     let load = |text| {
-        let p = Pipeline::new("text", &Planner::default());
+        let p = Planner::default().pipeline("text");
         let [] = p.step(Text(text, &[]), &[]);
         device.compile(&p.build().unwrap()).map(|_| ())
     };

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use ringforge::cuda::is_compiler_present;
 use ringforge::kernels::{Args, Built, Header, Kernel, Launch, Port, Source};
-use ringforge::{Device, Limits, Pipeline, Plan, Planner, Program, Result};
+use ringforge::{Device, Limits, Plan, Planner, Program, Result};
 
 pub(crate) const WORDS: usize = 256;
 pub(crate) const BYTES: usize = 4 * WORDS;
@@ -82,7 +82,7 @@ impl Kernel for Affine {
 /// Steps from `x` to `out` with one `key`, a temporary between each and the next.
 pub(crate) fn steps<const N: usize>(title: &str, kernels: [Affine; N]) -> Plan {
     // planned for a CPU, so that none works in place
-    let p = Pipeline::new(title, &Planner::default());
+    let p = Planner::default().pipeline(title);
     let key = p.input("key");
     let out = kernels.into_iter().fold(p.input("x"), |x, kernel| {
         let [out] = p.step(kernel, &[x, key]);
@@ -98,7 +98,7 @@ pub(crate) fn two_steps() -> Plan {
 
 /// From `x` to `out`, or to `x` in place.
 pub(crate) fn one_step(kernel: Affine, in_place: bool) -> Plan {
-    let p = Pipeline::new("one step", &Planner::default());
+    let p = Planner::default().pipeline("one step");
     let [out] = p.step(kernel, &[p.input("x"), p.input("key")]);
     p.output(if in_place { "x" } else { "out" }, out);
     p.build().unwrap()

@@ -36,14 +36,14 @@ pub(crate) const STATUSES: &str = "statuses";
 #[cfg(test)]
 mod tests {
     use ringforge::kernels::Draw;
-    use ringforge::{Device, Pipeline, Planner};
+    use ringforge::{Device, Planner};
 
     use super::*;
     use crate::status::tests::OwnError;
 
     #[test]
     fn a_run_that_fails_leaves_nothing() {
-        let p = Pipeline::new("draw", &Planner::default());
+        let p = Planner::default().pipeline("draw");
         let [bytes] = p.step(Draw::new(32, 0).unwrap(), &[p.input("draws")]);
         p.output("bytes", bytes);
         let program = Device::cpu().compile(&p.build().unwrap()).unwrap();

@@ -92,7 +92,7 @@ impl Operation {
     /// # Errors
     /// What makes planning fail.
     pub fn plan(self, name: &str, steps: &impl Steps, checked: bool, planner: &Planner) -> Result<Option<Plan>> {
-        let p = Pipeline::new(format!("{name} {self:?}{}", if checked { ", checked" } else { "" }), planner);
+        let p = planner.pipeline(format!("{name} {self:?}{}", if checked { ", checked" } else { "" }));
         let statuses = match self {
             Self::Generate(from) => {
                 let (seeds, draws) = from.seeds(&p, KEY_SEED)?;

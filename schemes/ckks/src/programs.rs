@@ -97,7 +97,7 @@ impl Ckks {
 
     /// Its plan, which takes no memory of the device.
     pub(crate) fn plan(&self, operation: &Operation, level: usize, planner: &Planner) -> Result<Plan> {
-        let p = Pipeline::new(format!("CKKS {operation:?} at level {level}"), planner);
+        let p = planner.pipeline(format!("CKKS {operation:?} at level {level}"));
         self.build(operation, level, &p)?;
         Ok(p.build()?)
     }

@@ -101,7 +101,7 @@ impl PrimeSteps {
     }
 
     fn pipeline(&self, what: &str, planner: &Planner) -> Pipeline {
-        Pipeline::new(format!("{} {what}", self.parameters().name), planner)
+        planner.pipeline(format!("{} {what}", self.parameters().name))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The plans of all parameter sets with samples, for the engine's tests.
 
 use ringforge::testkit::{NamedPlan, Scheme, bytes};
-use ringforge::{Limits, Pipeline, Plan, Planner, Result};
+use ringforge::{Limits, Plan, Planner, Result};
 use ringforge_batch::{FINE, Operation, Randomness, SchemeError};
 use ringforge_e8::oracle::{self, Oracle};
 use shake::{ExtendableOutput, Shake256, Update};
@@ -72,7 +72,7 @@ pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
 
 /// The step behind key generation alone.
 fn retry(set: &Parameters, planner: &Planner) -> Result<Plan> {
-    let p = Pipeline::new(format!("{} retry", set.name), planner);
+    let p = planner.pipeline(format!("{} retry", set.name));
     let names = ["draws", "seeds", "public keys", "secret keys", "statuses"];
     let made: [_; 3] = set.step(Stage::Retry, &p, &names.map(|name| p.input(name)))?;
     names[2..].iter().zip(made).for_each(|(name, value)| p.output(name, value));

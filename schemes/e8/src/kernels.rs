@@ -3,7 +3,7 @@
 
 use ringforge::kernels::{Args, Built, CustomKernel, Port};
 use ringforge::testkit::{NamedPlan, Random, Scheme};
-use ringforge::{Limits, Pipeline, Planner, Result};
+use ringforge::{Limits, Planner, Result};
 
 use crate::{E8, PACK, SAMPLE, oracle};
 
@@ -26,7 +26,7 @@ macro_rules! component {
         // SAFETY: a thread of each text reads its own item, of the bytes of the port, and writes it.
         #[allow(unsafe_code)]
         let kernel = unsafe { CustomKernel::new(text, ports, built, on_cpu) };
-        let p = Pipeline::new(what.clone(), &Planner::default());
+        let p = Planner::default().pipeline(what.clone());
         let [to] = p.step(kernel.described(what.clone()), &[p.input("from")]);
         p.output("to", to);
         NamedPlan::new(what, p.build()?).expecting(move |_, inputs| vec![("to", $oracle(&inputs["from"]))])

@@ -165,7 +165,7 @@ fn plan<const I: usize, const O: usize>(
     outputs: [&str; O],
     steps: impl for<'p> FnOnce(&'p Pipeline, [Value<'p>; I]) -> [Value<'p>; O],
 ) -> Result<Plan> {
-    let p = Pipeline::new(format!("SM2 {title}"), planner);
+    let p = planner.pipeline(format!("SM2 {title}"));
     let values = steps(&p, inputs.map(|name| p.input(name)));
     zip(outputs, values).for_each(|(name, value)| p.output(name, value));
     p.build()

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Source};
 use ringforge::testkit::{NamedPlan, Random, Scheme};
-use ringforge::{Limits, Modulus, Pipeline, Planner, Result, U256};
+use ringforge::{Limits, Modulus, Planner, Result, U256};
 
 const P: &str = "fffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffff";
 const N: &str = "fffffffeffffffffffffffffffffffff7203df6b21c6052b53bbf40939d54123";
@@ -116,7 +116,7 @@ impl Scheme for Fields {
         let plan = |name: &str, digits| {
             let q = Modulus::from_hex(digits)?;
             let ports = [Port::input(32), Port::input(32), Port::output(320)];
-            let p = Pipeline::new(name, &Planner::new(limits.clone()));
+            let p = Planner::new(limits.clone()).pipeline(name);
             let [results] = p.step(Field { q, ports }, &["a", "b"].map(|name| p.input(name)));
             p.output("results", results);
             Ok(NamedPlan::new(name, p.build()?).sampled(move |seed, batch| sample(&q, seed, batch)))

@@ -5,7 +5,7 @@ use ringforge::kernels::{Kernel, Port, Role};
 use ringforge::split::Split;
 use ringforge::testkit::inject::Altered;
 use ringforge::testkit::{bytes, devices, residues};
-use ringforge::{Device, Error, Job, Limits, Op, Order, Pipeline, Plan, Planner, PolyType, Result};
+use ringforge::{Device, Error, Job, Limits, Op, Order, Plan, Planner, PolyType, Result};
 use ringforge_tests::one_step;
 
 use super::kernels::Fake;
@@ -18,7 +18,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// The plan of a kernel on these of the operands: two that it reads and, under the name of the last one, what it writes.
 fn sharing(kernel: impl Kernel + 'static, args: [usize; 3]) -> Result<Plan> {
-    let p = Pipeline::new("sharing", &Planner::default());
+    let p = Planner::default().pipeline("sharing");
     let read = &args[..if kernel.ports()[2].role == Role::InOut { 3 } else { 2 }];
     let values = [0, 1, 2].map(|i| read.contains(&i).then(|| p.input(NAMES[i])));
     let [value] = p.step(kernel, &read.iter().filter_map(|&i| values[i]).collect::<Vec<_>>());
@@ -68,7 +68,7 @@ fn conversions() -> Result<()> {
     let rings = ["12289,18433:x^16+1", "13313,15361:x^16+1", "12289:x^16+1"].map(str::parse::<PolyType>);
     let [from, to, short] = [rings[0].clone()?, rings[1].clone()?, rings[2].clone()?];
     let plan = |to: &PolyType, output| {
-        let p = Pipeline::new("conversion", &Planner::default());
+        let p = Planner::default().pipeline("conversion");
         let converted = p.job(&Job::new(&from, Op::Convert).to(to), &[p.coefficients("a", &from)]);
         p.output(output, converted);
         p.build()

@@ -18,7 +18,7 @@ const IN_OUT: Port = Port::in_out(4);
 /// What is wrong with a pipeline.
 #[track_caller]
 fn refusal(make: impl FnOnce(&Pipeline)) -> String {
-    let p = Pipeline::new("plan", &Planner::default());
+    let p = Planner::default().pipeline("plan");
     make(&p);
     match p.build() {
         Err(Error::Plan { plan, why }) if plan == "plan" => why,
@@ -78,7 +78,7 @@ fn values_of_another_size() {
     let part = one_step(Fake::new(&[Port::input(8), OUT]), &["a", "b"]).expect("a plan");
     let joined = mistake(|p| _ = p.plan::<1>(&part, &[apply(p, &PAIR, &[p.input("x")])]));
     assert_eq!(joined, "fake wants 8 bytes an item, and what fake writes has 4 bytes an item");
-    let same = Pipeline::new("same", &Planner::default());
+    let same = Planner::default().pipeline("same");
     let x = same.input("x");
     same.output("y", apply(&same, &PAIR, &[x]));
     same.output("z", apply(&same, &PAIR, &[x]));
@@ -129,7 +129,7 @@ fn other_numbers_of_values() {
 
 #[test]
 fn values_of_another_pipeline() {
-    let other = Pipeline::new("other", &Planner::default());
+    let other = Planner::default().pipeline("other");
     let ring: PolyType = "17:x^4+1".parse().expect("a ring");
     let (x, a) = (other.input("x"), other.coefficients("a", &ring));
     let words = "a value of another pipeline, other";
@@ -220,7 +220,7 @@ fn names_that_come_again() {
 fn values_that_lean_on_their_neighbours() {
     let words = mistake(|p| p.output("y", apply(p, &[IN, OUT.joint()], &[p.input("x")])));
     assert_eq!(words, "what fake writes depends on its neighbours, so it cannot be output as y");
-    let read = Pipeline::new("read", &Planner::default());
+    let read = Planner::default().pipeline("read");
     let joint = apply(&read, &[IN, OUT.joint()], &[read.input("x")]);
     read.output("y", apply(&read, &[IN.joint(), OUT], &[joint]));
     assert!(read.build().is_ok());
@@ -272,7 +272,7 @@ fn elements_of_other_kinds() -> Result<()> {
     let found = mistake(|p| _ = apply(p, &PAIR, &[p.input("x")]).holding(&ring));
     assert_eq!(found, format!("what fake writes has 4 bytes, and {coefficients} have 8"));
     // what may not be planned
-    let p = Pipeline::new("impossible", &Planner::default());
+    let p = Planner::default().pipeline("impossible");
     _ = p.coefficients("x", "1024:x^4+1".parse::<PolyType>()?).forward();
     refused!(p.build(), Error::NotPrime { .. });
     Ok(())
@@ -417,7 +417,7 @@ fn views_that_overlap_or_are_not_there() {
         }
     };
     assert_eq!(mistake(gone(1..3)), "what fake writes[1..3] is gone: fake wrote over it");
-    let p = Pipeline::new("apart", &Planner::default());
+    let p = Planner::default().pipeline("apart");
     gone(2..4)(&p);
     assert!(p.build().is_ok());
 

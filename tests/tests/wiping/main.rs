@@ -19,8 +19,7 @@ use ringforge::kernels::{Args, Built, Kernel, Launch, Port, Role, Source};
 use ringforge::run::{LongNtt, LongPlan, Placement};
 use ringforge::testkit::{Target, naive};
 use ringforge::{
-    Device, Engine, Error, Job, Limits, Modulus, Op, Order, Pipeline, Planner, PolyType, Program, Result, Ring, Stream,
-    U256,
+    Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream, U256,
 };
 use ringforge_sm2::{Mode, Signer};
 
@@ -164,7 +163,7 @@ impl Kernel for Stage {
 
 /// From `words` to `sums`: many of each word, the first and 1, many of that, and so on, for as many ports as there are.
 fn program(device: &Device, many: &[Port], ends: Ends) -> Program {
-    let p = Pipeline::new("secrets", &Planner::default());
+    let p = Planner::default().pipeline("secrets");
     let sums = many.iter().fold(p.input("words"), |word, port| {
         let [many] = p.step(Stage(Ends::Writing, [Port::input(8), *port]), &[word]);
         let [sum] = p.step(Stage(ends, [Port { role: Role::In, ..*port }, Port::output(8)]), &[many]);

@@ -9,16 +9,16 @@ use libloading::Library;
 use crate::error::{Error, Result};
 
 /// A communicator of the library's.
-pub(super) type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 
 /// What a call returns.
-pub(super) type Code = c_int;
+pub(crate) type Code = c_int;
 
-pub(super) const SUCCESS: Code = 0;
-pub(super) const IN_PROGRESS: Code = 7;
+pub(crate) const SUCCESS: Code = 0;
+pub(crate) const IN_PROGRESS: Code = 7;
 
 /// Bytes, as elements that are sent.
-pub(super) const BYTE: c_int = 1;
+pub(crate) const BYTE: c_int = 1;
 
 /// By which ranks find one another.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) struct UniqueId(pub(crate) [u8; 128]);
 
 /// What a communicator is to be like: the fields of version 2.19, which any later library takes.
 #[repr(C)]
-pub(super) struct Config {
+pub(crate) struct Config {
     size: usize,
     magic: u32,
     version: u32,
@@ -42,7 +42,7 @@ pub(super) struct Config {
 
 impl Config {
     /// With calls that return when they are done, or before, so that a deadline can be kept; all else as the library likes.
-    pub(super) const fn new(blocking: bool) -> Self {
+    pub(crate) const fn new(blocking: bool) -> Self {
         let (size, magic, version) = (size_of::<Self>(), 0xcafe_beef, OLDEST as u32);
         let (blocking, any) = (blocking as c_int, c_int::MIN);
         let (net, share) = (core::ptr::null(), any);
@@ -56,8 +56,8 @@ const OLDEST: c_int = 21_900;
 macro_rules! functions {
     ($($field:ident = $name:literal ($($arg:ty),*);)*) => {
         /// The functions in use.
-        pub(super) struct Nccl {
-            $(pub(super) $field: unsafe extern "C" fn($($arg),*) -> Code,)*
+        pub(crate) struct Nccl {
+            $(pub(crate) $field: unsafe extern "C" fn($($arg),*) -> Code,)*
             words: unsafe extern "C" fn(Code) -> *const c_char,
             /// Keeps them where they are.
             _library: Library,
@@ -97,7 +97,7 @@ functions! {
 
 impl Nccl {
     /// The library, loaded the first time: the one that `RINGFORGE_NCCL` names, else `libnccl.so.2`, else `libnccl.so`.
-    pub(super) fn get() -> Result<&'static Self> {
+    pub(crate) fn get() -> Result<&'static Self> {
         static LIBRARY: OnceLock<Result<Nccl>> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| match std::env::var("RINGFORGE_NCCL") {
             Ok(path) if !path.is_empty() => Self::load(&[&path]),
@@ -130,7 +130,7 @@ impl Nccl {
     }
 
     /// A call's code as a result; what is under way is none of a failure.
-    pub(super) fn check(&self, call: &'static str, code: Code) -> Result<()> {
+    pub(crate) fn check(&self, call: &'static str, code: Code) -> Result<()> {
         if code == SUCCESS || code == IN_PROGRESS {
             return Ok(());
         }

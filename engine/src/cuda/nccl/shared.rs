@@ -31,7 +31,7 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     /// Memory for a connection. Either all ranks have such or none: the library wants both ends of a message registered.
-    pub(super) fn new(
+    pub(crate) fn new(
         nccl: &'static Nccl,
         gpu: &Arc<Gpu>,
         connection: &Arc<Mutex<Option<Raw>>>,

@@ -3,11 +3,11 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::communicator::{self, Communicator, Loopback};
 #[cfg(feature = "cuda")]
-use crate::communicator::Control;
-use crate::communicator::{Communicator, Loopback};
+use crate::communicator::{Connection, Control, Others};
 #[cfg(feature = "cuda")]
-use crate::cuda::{Connection, Others, UniqueId};
+use crate::cuda::nccl::UniqueId;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::launch::Launch;
@@ -72,7 +72,8 @@ fn connect_gpus(devices: &[&Device], timeout: Duration) -> Result<Vec<End>> {
     let (id, others, size) = (UniqueId::new()?, Arc::<Others>::default(), devices.len());
     let connection = |rank| Connection { id, rank, size, timeout, others: Arc::clone(&others) };
     let ends = devices.iter().enumerate().map(|(rank, device)| (device, connection(rank)));
-    let tasks = ends.map(|(device, connection)| move || device.backend().connect(&connection).map(Some));
+    let tasks =
+        ends.map(|(device, connection)| move || communicator::connect(&**device.backend(), &connection).map(Some));
     threads::each_on_its_own(tasks.collect())?.into_iter().collect()
 }
 
@@ -90,7 +91,8 @@ fn join(device: &Device, launch: &Launch) -> Result<End> {
     let control = Control::join(launch)?;
     let mut id = if rank == 0 { UniqueId::new()? } else { UniqueId([0; 128]) };
     control.share(&mut id.0)?;
-    device.backend().connect(&Connection { id, rank, size, timeout, others: Arc::new(Others::of(control)) }).map(Some)
+    let to = Connection { id, rank, size, timeout, others: Arc::new(Others::of(control)) };
+    communicator::connect(&**device.backend(), &to).map(Some)
 }
 
 #[cfg(not(feature = "cuda"))]

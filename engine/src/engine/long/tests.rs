@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use super::turn::{Side, To};
 use super::*;
+use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Bound, Loaded, Queue};
 use crate::columns::Shape;
 use crate::communicator::Loopback;
-use crate::cpu::Cpu;
 use crate::device::Device;
 use crate::job::Op;
 use crate::kernel::Kernel;

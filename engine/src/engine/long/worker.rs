@@ -2,7 +2,6 @@
 
 use crate::device::{Buffer, Stream};
 use crate::error::Result;
-use crate::guarded::Guarded;
 use crate::job::{Job, Op};
 use crate::long::{LongPlan, Placement};
 use crate::memory::{Read, Write};
@@ -88,7 +87,7 @@ impl Part {
     pub(super) fn new(member: &Member, worker: &Worker, plan: &LongPlan) -> Result<Self> {
         let bytes = plan.row_bytes();
         let buffer = || match member.communicator.as_ref().map_or(Ok(None), |to_others| to_others.memory(bytes))? {
-            Some(memory) => Ok(Buffer::new(member.engine.device(), Guarded::new(&worker.work, memory, true), bytes)),
+            Some(memory) => Ok(Buffer::new(member.engine.device(), worker.work.guard(memory, true), bytes)),
             None => worker.work.secret_buffer(bytes),
         };
         let buffers = || {

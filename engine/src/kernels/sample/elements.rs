@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crypto_bigint::{NonZero, U256, U512};
 use ringforge_cpu::Limbs;
 
-use crate::kernel::Launch;
+use crate::kernel::{Built, Launch, Table};
 use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::divisor256::Divisor256;
 use crate::kernels::rns;
@@ -13,8 +13,6 @@ use crate::kernels::spread::spread;
 use crate::modulus::{Modulus, Width, limbs, low_u64};
 use crate::poly::PolyType;
 use crate::rows::lanes;
-use crate::source::Built;
-use crate::table::Table;
 
 /// Threads of a block, and coefficients that it has.
 pub(super) const THREADS: usize = 256;

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use crate::draws::Draws;
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Kernel, Port, Source, Table};
 use crate::kernels::sample::elements::{CELL, Elements};
 use crate::kernels::sample::{Distribution, key};
 use crate::limits::Limits;
 use crate::poly::PolyType;
-use crate::source::Source;
-use crate::table::Table;
 
 /// Small integers of a symmetric distribution.
 ///

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::draws::Draws;
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Port};
+use crate::kernel::{Args, Built, Kernel, Port, Source, Table};
 use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::divisor256::{Divisor256, bits_from};
 use crate::kernels::rns::{self, Weighted};
@@ -18,8 +18,6 @@ use crate::kernels::spread::spread;
 use crate::limits::Limits;
 use crate::modulus::{Modulus, Width, limbs, low_u64};
 use crate::poly::PolyType;
-use crate::source::{Built, Source};
-use crate::table::Table;
 
 /// Uniform residues.
 ///

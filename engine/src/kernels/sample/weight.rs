@@ -9,14 +9,12 @@ use zeroize::Zeroizing;
 
 use crate::draws::Draws;
 use crate::error::Result;
-use crate::kernel::{Args, Kernel, Launch, Port};
+use crate::kernel::{Args, Built, Kernel, Launch, Port, Source, Table};
 use crate::kernels::crt::mul_hi;
 use crate::kernels::sample::elements::Elements;
 use crate::kernels::sample::key;
 use crate::limits::Limits;
 use crate::poly::PolyType;
-use crate::source::{Built, Source};
-use crate::table::Table;
 
 /// The steps, each of which takes what the one before it writes.
 pub(super) fn steps(poly: &PolyType, weight: usize, key: Port) -> [Arc<dyn Kernel>; 2] {

@@ -4,9 +4,9 @@ use crypto_bigint::U256;
 
 use crate::modulus::Modulus;
 use crate::poly::Form;
-use crate::ring::split::Layer;
 use crate::rows::Rows;
 use crate::rows::block::Block;
+use crate::split::Layer;
 
 impl Block {
     /// `struct NAME`: the ring's shape and arithmetic, and how these rows lie in this block.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::source::Source;
+use crate::kernel::Source;
 
 const FLAGS: &[&str] = &["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-I."];
 /// What the compiler's result is called at first.

@@ -5,9 +5,9 @@
 
 use core::ops::Range;
 
+use crate::backend::cpu::{host_read, host_write};
 use crate::backend::{Bound, Loaded, To};
 use crate::columns::{Shape, Shares};
-use crate::cpu::{host_read, host_write};
 use crate::error::Result;
 use crate::kernel::{Port, ResidueRange, Role, Sharing};
 

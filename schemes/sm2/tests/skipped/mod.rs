@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringforge::kernels::{Args, Built, Kernel, Port, Source, Table};
 use ringforge::testkit::inject::unseen_steps;
 use ringforge::testkit::{Named, NamedPlan, Scheme, devices};
-use ringforge::{Device, Limits, Pipeline, Planner, Result};
+use ringforge::{Device, Limits, Planner, Result};
 use ringforge_batch::{BatchStatus, ErrorKind, FINE};
 use ringforge_sm2::{Sm2, Sm2Error};
 
@@ -61,7 +61,7 @@ fn verification(device: &Device) -> NamedPlan {
 fn told(device: &Device, inputs: &Named, owners: &str, skipped: Option<usize>) -> Vec<Option<ErrorKind<Sm2Error>>> {
     let sound = verification(device).plan;
     let kernel = |step: usize, item| Skips { inner: sound.kernels().nth(step).expect("two steps").clone(), item };
-    let p = Pipeline::new("SM2 verify, altered", &Planner::new(device.limits().clone()));
+    let p = Planner::new(device.limits().clone()).pipeline("SM2 verify, altered");
     let [keys, digests, signatures] = ["public keys", "digests", "signatures"].map(|name| p.input(name));
     let owners = if owners == "public keys" { keys } else { p.input(owners) };
     let [tables] = p.step(kernel(0, None), &[owners]);

@@ -5,7 +5,7 @@ mod views;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{Backend, Bound, Code, Loaded, Queue, To};
+use crate::backend::{Backend, Bound, Loaded, Queue, To};
 use crate::columns::{Shape, Shares};
 use crate::error::{Error, Result};
 use crate::kernel::{Args, Copies, Kernel, Port, Sharing, Slice};
@@ -56,7 +56,7 @@ impl Backend for Cpu {
             kernel: kernel.clone(),
             ports: kernel.ports().to_vec(),
             shares: Shares::default(),
-            code: Code::Cpu,
+            code: Arc::new(()),
         };
         Ok(kernels.iter().map(load).collect())
     }

@@ -11,6 +11,8 @@
 //!   and no thread waits;
 //! - a buffer may be dropped when no other code uses it any more, and foreign memory freed when no stream does.
 
+#![allow(unsafe_code)]
+
 use core::ffi::c_void;
 
 use cudarc::driver::sys::{self, CUevent_wait_flags, CUstream};
@@ -19,13 +21,10 @@ use cudarc::driver::{CudaEvent, result};
 use crate::backend::Queue;
 use crate::cuda::driver::failed;
 use crate::cuda::memory::CudaMemory;
-use crate::cuda::queue::{CudaQueue, while_nothing_records};
+use crate::cuda::queue::{CONTEXT_EVENTS, CudaQueue, while_nothing_records};
 use crate::device::{Buffer, Device, Stream};
 use crate::error::{Error, Result};
 use crate::memory::{ALIGNMENT, Memory};
-
-/// The first version of CUDA whose drivers record an event of all that a context does.
-pub(super) const CONTEXT_EVENTS: i32 = 12_050;
 
 impl Buffer {
     /// The address of the memory on its GPU, for as long as the buffer lives; none on a CPU, and for a buffer of no bytes.

@@ -1,5 +1,7 @@
 //! Programs over arrays in host memory: chunks of items on several lanes, so that copies and work overlap.
 
+#![allow(unsafe_code)]
+
 mod flow;
 mod slabs;
 
@@ -7,7 +9,6 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::Queue;
-use crate::call::HostArg;
 use crate::cuda::CudaMemory;
 use crate::cuda::copy::{copy, start_download, start_upload};
 use crate::cuda::memory::Access;
@@ -20,6 +21,7 @@ use crate::guarded::Guarded;
 use crate::kernel::{Role, Sharing};
 use crate::memory::Memory;
 use crate::plan::PlanArg;
+use crate::program::call::HostArg;
 use crate::program::{Place, Program};
 
 use flow::Flow;
@@ -110,7 +112,7 @@ impl Shared {
         let mut memories = Vec::new();
         for (arg, host) in program.plan().args().iter().zip(args) {
             memories.push(if arg.sharing == Sharing::Shared {
-                let mut memory = Guarded::new(&stream, program.device().allocate(arg.bytes)?, arg.secret);
+                let mut memory = stream.guard(program.device().allocate(arg.bytes)?, arg.secret);
                 if arg.role != Role::Out {
                     backend.upload(stream.queue(), host.bytes(), memory.write())?;
                 }
@@ -172,7 +174,7 @@ impl<'f> Lane<'f> {
                 return Ok(None);
             }
             let bytes = arg.bytes * chunk;
-            let memory = Guarded::new(&stream, program.device().allocate(bytes)?, arg.secret);
+            let memory = stream.guard(program.device().allocate(bytes)?, arg.secret);
             let direct = bytes == 0 || pinned::is_pinned(host.bytes());
             let staged = !direct && flow.is_none();
             let staged = if staged { Some(Staged::new(&gpu, bytes, arg.secret)?) } else { None };

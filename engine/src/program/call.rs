@@ -13,11 +13,11 @@ use crate::program::{Place, Program, check_size, mismatch};
 /// A run of a [`Program`] on buffers of its device, made by [`Program::on`].
 ///
 /// ```
-/// # use ringforge::{Engine, Job, Op, Ring};
-/// # let (engine, ring) = (Engine::cpu(), "17:x^4+1".parse::<Ring>()?);
-/// let (program, stream) = (engine.program(&Job::new(&ring, Op::Mul))?, engine.stream()?);
-/// let a = stream.upload_elements(&ring, &[1u16, 2, 3, 4])?;
-/// let mut square = engine.device().buffer(ring.bytes())?;
+/// # use ringforge::{Engine, Job, Op, PolyType};
+/// # let (engine, poly) = (Engine::cpu(), "17:x^4+1".parse::<PolyType>()?);
+/// let (program, stream) = (engine.program(&Job::new(&poly, Op::Mul))?, engine.stream()?);
+/// let a = stream.upload_elements(&poly, &[1u16, 2, 3, 4])?;
+/// let mut square = engine.device().buffer(poly.bytes())?;
 /// program.on(stream, 1).input("a", &a).input("b", &a).output("product", &mut square).run()?;
 /// # assert_eq!(stream.download::<u16>(&square)?, [10, 14, 11, 3]);
 /// # Ok::<(), ringforge::Error>(())

@@ -3,9 +3,7 @@
 use core::ops::Range;
 use std::collections::VecDeque;
 
-use crate::call::HostArg;
-use crate::cuda::chunks::flow::{Flow, Moved, Slab};
-use crate::cuda::chunks::{Lane, LaneArg, Shared, bytes_of, cuda_memory, cuda_queue, places};
+use crate::backend::cuda::{code, target};
 use crate::cuda::copy::{gather, scatter, start_download_shape, start_upload_shape};
 use crate::cuda::launch::{Target, Work, part_of};
 use crate::cuda::memory::{Access, CudaMemory};
@@ -14,6 +12,9 @@ use crate::cuda::staging::Staged;
 use crate::device::Stream;
 use crate::error::{Error, Result};
 use crate::program::Program;
+use crate::program::call::HostArg;
+use crate::transfer::chunks::flow::{Flow, Moved, Slab};
+use crate::transfer::chunks::{Lane, LaneArg, Shared, bytes_of, cuda_memory, cuda_queue, places};
 
 /// Bytes that go through staging memory at a time.
 const PIECE: usize = 8 << 20;
@@ -72,12 +73,12 @@ impl Lane<'_> {
         program.clear_statuses(stream, items.start, once, &mut places)?;
         for (number, slabs) in steps.iter().enumerate() {
             let (kernel, ports) = program.step(number, &mut places)?;
-            let targets = ports.into_iter().map(Target::of).collect::<Result<Vec<_>>>()?;
+            let targets = ports.into_iter().map(target).collect::<Result<Vec<_>>>()?;
             let step_items = program.items_of(number, items, once);
             if step_items.is_empty() {
                 continue;
             }
-            let work = Work::new(kernel, step_items, &targets)?;
+            let work = Work::new(code(kernel)?, &kernel.ports, step_items, &targets)?;
             let mut step = StepRun {
                 program,
                 queue: cuda_queue(stream)?,
