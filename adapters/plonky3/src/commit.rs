@@ -8,7 +8,8 @@ use ringforge::{Engine, Error, Result};
 
 use crate::field::words;
 use crate::hash::HashField;
-use crate::merkle::{Layers, MerkleTree};
+use crate::layers::Layers;
+use crate::merkle::MerkleTree;
 use crate::poseidon2::Poseidon2;
 use crate::resident::{self, Matrix, Trace};
 use crate::sponge::Sponges;

@@ -4,10 +4,12 @@ use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_matrix::Matrix;
 use p3_matrix::bitrev::{BitReversedMatrixView, BitReversibleMatrix};
 use p3_matrix::dense::RowMajorMatrix;
-use ringforge::Engine;
+use ringforge::{Engine, Error, Result};
 
 use crate::engine::{MOST, or_stock, shared};
-use crate::field::EngineField;
+use crate::field::{EngineField, words, words_mut};
+use crate::layout::Layout;
+use crate::resident;
 use crate::transform::Transform;
 
 /// Plonky3's transforms with the engine behind them: the values of [`Radix2DitParallel`], as it stores them.
@@ -38,7 +40,37 @@ impl<F: EngineField> Dft<F> {
     /// A transform of the columns, unless it is Plonky3's to do.
     fn run(&self, transform: Transform<F>, mat: &RowMajorMatrix<F>) -> Option<RowMajorMatrix<F>> {
         let engine = self.engine.as_ref().filter(|_| mat.width() > 0 && transform.serves(mat.height()))?;
-        or_stock(format_args!("a transform of {}", mat.dimensions()), transform.run(engine, mat))
+        or_stock(format_args!("a transform of {}", mat.dimensions()), transform.on_engine(engine, mat))
+    }
+}
+
+impl<F: EngineField> Transform<F> {
+    /// Does it. A GPU takes matrices as they lie, if it has room for them whole.
+    fn on_engine(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
+        if engine.device().limits().is_cpu() || engine.devices().count() > 1 {
+            return self.on_host(engine, mat);
+        }
+        match self.on_device(engine, mat) {
+            Err(Error::OutOfMemory { .. }) => self.on_host(engine, mat),
+            outcome => outcome,
+        }
+    }
+
+    fn on_device(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
+        let stream = engine.device().stream()?;
+        resident::Matrix::upload(engine, &stream, mat)?.transformed(&stream, self)?.download(&stream)
+    }
+
+    fn on_host(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
+        let (height, width) = (mat.height(), mat.width());
+        let program = self.program(engine, height.ilog2() as usize, Layout::Columns { apart: height }, 1)?;
+        // vectors of a CPU are of neighbours in a column, and copies to several devices of whole
+        // ones: the engine has polynomials one after another
+        let columns = mat.transpose();
+        let mut out = F::zero_vec(columns.values.len() << self.added_bits());
+        program.on_host(width).input("from", words(&columns.values)).output("to", words_mut(&mut out)).run()?;
+        drop(columns);
+        Ok(RowMajorMatrix::new(out, height << self.added_bits()).transpose())
     }
 }
 

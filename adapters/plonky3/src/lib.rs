@@ -30,6 +30,7 @@ mod engine;
 mod field;
 mod gather;
 mod hash;
+mod layers;
 mod layout;
 mod merkle;
 mod mmcs;
@@ -37,6 +38,7 @@ mod pcs;
 mod permutation;
 mod poseidon2;
 pub mod resident;
+mod rows;
 mod sponge;
 mod stock;
 #[cfg(feature = "testkit")]

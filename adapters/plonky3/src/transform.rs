@@ -2,13 +2,10 @@
 
 use core::any::TypeId;
 
-use p3_matrix::Matrix as _;
-use p3_matrix::dense::RowMajorMatrix;
 use ringforge::{Engine, Error, Order, Plan, Planner, PolyType, Program, Result};
 
-use crate::field::{EngineField, coset, words, words_mut};
+use crate::field::{EngineField, coset};
 use crate::layout::Layout;
-use crate::resident::Matrix;
 
 /// Something to do with each column of a matrix. Values on a coset go in in natural order and come out in bit-reversed order.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,34 +23,6 @@ impl<F: EngineField> Transform<F> {
     pub(crate) fn serves(self, height: usize) -> bool {
         let room = F::TWO_ADICITY.checked_sub(self.added_bits());
         height > 1 && height.is_power_of_two() && room.is_some_and(|bits| height.ilog2() as usize <= bits)
-    }
-
-    /// Does it. A GPU takes matrices as they lie, if it has room for them whole.
-    pub(crate) fn run(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
-        if engine.device().limits().is_cpu() || engine.devices().count() > 1 {
-            return self.on_host(engine, mat);
-        }
-        match self.on_device(engine, mat) {
-            Err(Error::OutOfMemory { .. }) => self.on_host(engine, mat),
-            outcome => outcome,
-        }
-    }
-
-    fn on_device(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
-        let stream = engine.device().stream()?;
-        Matrix::upload(engine, &stream, mat)?.transformed(&stream, self)?.download(&stream)
-    }
-
-    fn on_host(self, engine: &Engine, mat: &RowMajorMatrix<F>) -> Result<RowMajorMatrix<F>> {
-        let (height, width) = (mat.height(), mat.width());
-        let program = self.program(engine, height.ilog2() as usize, Layout::Columns { apart: height }, 1)?;
-        // vectors of a CPU are of neighbours in a column, and copies to several devices of whole
-        // ones: the engine has polynomials one after another
-        let columns = mat.transpose();
-        let mut out = F::zero_vec(columns.values.len() << self.added_bits());
-        program.on_host(width).input("from", words(&columns.values)).output("to", words_mut(&mut out)).run()?;
-        drop(columns);
-        Ok(RowMajorMatrix::new(out, height << self.added_bits()).transpose())
     }
 
     /// Refuses what it does not [serve](Self::serves).

@@ -84,7 +84,7 @@ def test_wrong_arguments_are_told():
         kem.encapsulate(np.zeros(kem.sizes.public_key, np.int64))
     with pytest.raises(ArgumentError, match="ciphertexts"):
         kem.decapsulate(bytes(2 * kem.sizes.secret_key), bytes(kem.sizes.ciphertext))
-    with pytest.raises(pyringforge.UnsupportedError, match="CTRU-768R"):
+    with pytest.raises(pyringforge.UnsupportedError, match="CNTR-1024"):
         Kem("RSA", CPU)
 
 

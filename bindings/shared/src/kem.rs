@@ -4,7 +4,7 @@ use core::fmt;
 
 use ringforge::{Engine, Error, Result};
 use ringforge_batch::{Batch, KemScheme, Sizes, batch_of};
-use ringforge_ctru::{self as ctru, Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024};
+use ringforge_ctru::{self as ctru, Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
 use ringforge_ctru_prime::{self as ctru_prime, CtruPrime653, CtruPrime761, CtruPrime1277};
 
 use crate::fault::Fault;
@@ -64,12 +64,11 @@ impl Entry {
     }
 }
 
-fn entries() -> [Entry; 10] {
+fn entries() -> [Entry; 9] {
     [
         Entry::ctru::<Ctru512>(),
         Entry::ctru::<Ctru768>(),
         Entry::ctru::<Ctru1024>(),
-        Entry::ctru::<Ctru768R>(),
         Entry::ctru::<Cntr512>(),
         Entry::ctru::<Cntr768>(),
         Entry::ctru::<Cntr1024>(),

@@ -28,7 +28,8 @@
 //! | `params.rs` | degree, primes, scale; the bound of 128-bit security |
 //! | `encoding.rs` | numbers as polynomials, and back |
 //! | `steps.rs` | the operations as steps of a pipeline: [`Level`] |
-//! | `scheme.rs`, `operations.rs` | [`Ckks`]: keys, encryption; what is done to ciphertexts |
+//! | `scheme.rs` | [`Ckks`]: an engine, parameters, levels |
+//! | `keys.rs`, `messages.rs`, `operations.rs` | keys; encoding, encryption, decryption; what is done to ciphertexts |
 //! | `programs.rs` | each of these as a plan and a program |
 //! | `flooding.rs` | noise for decrypted numbers that others will see |
 //! | `memory.rs` | what all that takes of a device's memory |
@@ -48,8 +49,10 @@ mod distributions;
 mod encoding;
 mod error;
 mod flooding;
+mod keys;
 mod linear;
 mod memory;
+mod messages;
 mod operations;
 mod params;
 mod programs;

@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn inverses_invert() {
         let mut random = Random::new(seed());
-        for set in SETS {
+        for set in &SETS {
             let (n, q) = (set.n, set.q);
             for kind in 0..6 {
                 let mut f: Vec<u32> = match kind {

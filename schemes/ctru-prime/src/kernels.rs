@@ -10,9 +10,8 @@ use ringforge_batch::{FINE, HALFWAY, PENDING};
 use ringforge_e8::{ID_BYTES, Seed, choose, xof};
 use zeroize::Zeroizing;
 
-use crate::kem::Memory;
+use crate::kem::{Kem, Memory, kem};
 use crate::params::{Parameters, SEED_BYTES};
-use crate::plans::PrimeSteps;
 use crate::product::{Bounds, Way, integer_length, integer_rows};
 use on_cpu::{go_on, padded};
 use tensor::TensorRows;
@@ -137,7 +136,20 @@ impl Way {
     }
 }
 
+/// The steps of a parameter set: with a stage, what decides a kernel's results.
+#[derive(Clone, Copy)]
+pub(crate) struct PrimeSteps {
+    pub(crate) kem: &'static Kem,
+    pub(crate) keys: Keys,
+    pub(crate) way: Way,
+}
+
 impl PrimeSteps {
+    /// Steps that take a key for each item, and multiply in the way that is fastest on devices with some limits.
+    pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Result<Self> {
+        Ok(Self { kem: kem(parameters)?, keys: Keys::Plain, way: Way::fastest(limits) })
+    }
+
     pub(crate) fn parameters(&self) -> &'static Parameters {
         &self.kem.pke.parameters
     }

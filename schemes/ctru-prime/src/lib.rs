@@ -31,12 +31,14 @@ mod product;
 mod radix;
 #[cfg(feature = "testkit")]
 mod scheme;
+mod sets;
 mod single;
 
 pub use one_key::{OneKey, PreparedPublicKey, PreparedSecretKey};
-pub use params::{CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet, Parameters};
+pub use params::Parameters;
 pub use ringforge_batch::Batch;
 pub use ringforge_e8::{EncryptionSizes, KeyError};
 #[cfg(feature = "testkit")]
-pub use scheme::{CtruPrime, plans as named_plans};
+pub use scheme::{CtruPrime, named_plans};
+pub use sets::{CtruPrime653, CtruPrime761, CtruPrime1277, ParameterSet};
 pub use single::{check_secret_key, decapsulate, encapsulate, generate, is_canonical};

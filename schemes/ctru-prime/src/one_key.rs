@@ -7,9 +7,10 @@ use ringforge::{Buffer, Engine, Program, Result, Stream};
 use ringforge_batch::{Ciphertexts, Randomness, SharedKeys};
 use ringforge_e8::KeyError;
 
-use crate::params::ParameterSet;
-use crate::plans::{Prepared, PrimeSteps};
+use crate::kernels::PrimeSteps;
+use crate::plans::Prepared;
 use crate::product::Way;
+use crate::sets::ParameterSet;
 use crate::single::{check_secret_key, length};
 
 /// A parameter set made ready on a device for one key that serves many items: the same bytes as a

@@ -1,10 +1,6 @@
 //! The parameter sets, and every size that follows from one.
 
-use ringforge::{Limits, Result};
-use ringforge_batch::{KemScheme, Sizes, Steps};
-use ringforge_e8::{EncryptionSizes, KeyError};
-
-use crate::plans::PrimeSteps;
+use ringforge_e8::EncryptionSizes;
 
 /// Bytes of a seed, of z, and of a shared key.
 pub(crate) const SEED_BYTES: usize = 32;
@@ -53,60 +49,9 @@ impl Parameters {
     }
 }
 
-/// One of the parameter sets of this crate, as a type.
-pub trait ParameterSet: sealed::Sealed + KemScheme<Error = KeyError> + Send + Sync {
-    /// Its numbers.
-    const PARAMETERS: Parameters;
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! sets {
-    ($($(#[$doc:meta])* $set:ident {
-        $name:literal, n: $n:literal, q: $q:literal, q2_bits: $q2_bits:literal, eta: $eta:literal,
-        sizes: $public_key:literal, $secret_key:literal, $ciphertext:literal
-    })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            pub struct $set;
-
-            impl sealed::Sealed for $set {}
-
-            impl ParameterSet for $set {
-                const PARAMETERS: Parameters =
-                    Parameters { name: $name, n: $n, q: $q, q2_bits: $q2_bits, eta: $eta };
-            }
-
-            impl KemScheme for $set {
-                const NAME: &'static str = $name;
-                const SIZES: Sizes = Self::PARAMETERS.sizes().kem();
-                type Error = KeyError;
-
-                fn steps(limits: &Limits) -> Result<impl Steps> {
-                    PrimeSteps::new(&Self::PARAMETERS, limits)
-                }
-            }
-
-            const _: () = {
-                assert!($set::SIZES.public_key == $public_key);
-                assert!($set::SIZES.secret_key == $secret_key);
-                assert!($set::SIZES.ciphertext == $ciphertext);
-            };
-        )*
-
-        /// All sets.
-        pub(crate) const SETS: &[Parameters] = &[$($set::PARAMETERS),*];
-    };
-}
-
-sets! {
-    /// CTRU-Prime-653: public keys of 994 bytes, secret keys of 1353, ciphertexts of 898.
-    CtruPrime653 { "CTRU-Prime-653", n: 653, q: 4621, q2_bits: 11, eta: 3, sizes: 994, 1353, 898 }
-    /// CTRU-Prime-761: public keys of 1158 bytes, secret keys of 1571, ciphertexts of 952.
-    CtruPrime761 { "CTRU-Prime-761", n: 761, q: 4591, q2_bits: 10, eta: 2, sizes: 1158, 1571, 952 }
-    /// CTRU-Prime-1277: public keys of 2067 bytes, secret keys of 2738, ciphertexts of 1597.
-    CtruPrime1277 { "CTRU-Prime-1277", n: 1277, q: 7879, q2_bits: 10, eta: 2, sizes: 2067, 2738, 1597 }
-}
+/// All sets, in the order of the types that stand for them.
+pub(crate) const SETS: [Parameters; 3] = [
+    Parameters { name: "CTRU-Prime-653", n: 653, q: 4621, q2_bits: 11, eta: 3 },
+    Parameters { name: "CTRU-Prime-761", n: 761, q: 4591, q2_bits: 10, eta: 2 },
+    Parameters { name: "CTRU-Prime-1277", n: 1277, q: 7879, q2_bits: 10, eta: 2 },
+];

@@ -1,12 +1,9 @@
 //! The stages of a parameter set put together: the steps of its operations, and the plans with keys that are prepared.
 
-use ringforge::{Limits, Pipeline, Plan, Planner, Result, Value};
+use ringforge::{Pipeline, Plan, Planner, Result, Value};
 use ringforge_batch::{ENCAPSULATION_SEED, Made, Randomness, Steps};
 
-use crate::kem::{Kem, kem};
-use crate::kernels::{Keys, Stage};
-use crate::params::Parameters;
-use crate::product::Way;
+use crate::kernels::{Keys, PrimeSteps, Stage};
 
 /// What is done with keys that are prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,20 +19,7 @@ pub(crate) enum Prepared {
     DecapsulateWithOne,
 }
 
-/// The steps of a parameter set: with a stage, what decides a kernel's results.
-#[derive(Clone, Copy)]
-pub(crate) struct PrimeSteps {
-    pub(crate) kem: &'static Kem,
-    pub(crate) keys: Keys,
-    pub(crate) way: Way,
-}
-
 impl PrimeSteps {
-    /// Steps that take a key for each item, and multiply in the way that is fastest on devices with some limits.
-    pub(crate) fn new(parameters: &Parameters, limits: &Limits) -> Result<Self> {
-        Ok(Self { kem: kem(parameters)?, keys: Keys::Plain, way: Way::fastest(limits) })
-    }
-
     /// The same with keys taken, or given, like this.
     const fn keys(self, keys: Keys) -> Self {
         Self { keys, ..self }

@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_cannot_be_proven_is_refused() -> Result<()> {
         let limits = Limits::cpu();
-        for set in SETS {
+        for set in &SETS {
             let bounds = Bounds::of_encryption(set);
             let rows = integer_rows(set.n, bounds, &limits)?;
             assert!(rows.poly().moduli()[0].value() > U256::from(2 * bounds.of_product(set.n)));
@@ -195,7 +195,7 @@ mod tests {
     /// The largest coefficients of one sign: all sums are as large as they can be.
     #[test]
     fn extreme_products_are_exact() -> Result<()> {
-        for set in SETS {
+        for set in &SETS {
             for bounds in [Bounds::of_encryption(set), Bounds::of_decryption(set), Bounds::of_limbs(set)] {
                 let product = Product::new(set.n, bounds)?;
                 for sign in [1, -1] {

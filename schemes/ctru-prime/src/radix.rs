@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn digits_come_back() {
         let mut random = Random::new(seed());
-        for set in SETS {
+        for set in &SETS {
             let mut packed = vec![0; set.sizes().public_key];
             for kind in 0..100 {
                 let digit = |_| match kind {
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn decoding_is_total() {
         let mut random = Random::new(seed());
-        for set in SETS {
+        for set in &SETS {
             let size = set.sizes().public_key;
             let mut canonical = 0;
             for kind in 0..1000 {

@@ -8,10 +8,10 @@ use ringforge_e8::Seed;
 use ringforge_e8::oracle::{self, Oracle};
 
 use crate::kem::kem;
-use crate::kernels::Keys;
+use crate::kernels::{Keys, PrimeSteps};
 use crate::naive::Naive;
 use crate::params::{Parameters, SEED_BYTES, SETS};
-use crate::plans::{Prepared, PrimeSteps};
+use crate::plans::Prepared;
 use crate::product::Way;
 
 use Operation::{CheckSecretKeys, Decapsulate, Encapsulate, Generate};
@@ -25,7 +25,7 @@ impl Scheme for CtruPrime {
     const NAME: &'static str = "CTRU-Prime";
 
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
-        SETS.iter().map(|set| plans(set, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
+        SETS.iter().map(|set| named_plans(set, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
     }
 }
 
@@ -33,7 +33,7 @@ impl Scheme for CtruPrime {
 ///
 /// # Errors
 /// What makes planning fail.
-pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
+pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     Way::on(limits).map(|way| plans_in(set, way, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
 }
 

@@ -6,7 +6,8 @@ use ringforge_e8::{KeyError, STACK, Seed};
 use zeroize::{Zeroizing, zeroize_stack};
 
 use crate::kem::kem;
-use crate::params::{ParameterSet, SEED_BYTES};
+use crate::params::SEED_BYTES;
+use crate::sets::ParameterSet;
 
 /// A key pair: public key and secret key, which is wiped when dropped.
 ///

@@ -18,5 +18,5 @@ pub(crate) type Memory = ringforge_e8::Memory<Polynomials>;
 /// As [`Kem::of`].
 pub(crate) fn kem(parameters: &Parameters) -> Result<&'static Kem> {
     static ALL: [OnceLock<Kem>; SETS.len()] = [const { OnceLock::new() }; SETS.len()];
-    Kem::of(parameters, SETS, &ALL, Pke::new)
+    Kem::of(parameters, &SETS, &ALL, Pke::new)
 }

@@ -10,7 +10,6 @@ use zeroize::Zeroizing;
 use crate::kem::{self, Kem, Memory};
 use crate::params::{Parameters, Q, SEED_BYTES};
 use crate::pke::{Polynomials, integer_rows, wire_rows};
-use crate::symmetric::Profile;
 
 /// Threads of a block that hashes or checks, one item each.
 const ITEM_THREADS: u32 = 128;
@@ -85,7 +84,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         Stage::Expand => {
             stage!("expand", [seeds, key_coins.written(), status], _memory => |_, (seeds, coins, status)| {
                 let [d, _]: &[Seed; 2] = seeds;
-                kem.pke.xof(d, coins);
+                ringforge_e8::xof(d, [coins]);
                 set_to(status, PENDING)
             })
         }
@@ -106,7 +105,7 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
                         break;
                     }
                     let block = Zeroizing::new(Draws::from_bytes(draws)?.block(item as u64, attempt));
-                    kem.pke.xof(&block.as_chunks().0[0], coins);
+                    ringforge_e8::xof(&block.as_chunks().0[0], [&mut coins[..]]);
                     *status = key_pair(kem, coins, seeds, public_key, secret_key, polynomials)?;
                 }
                 Ok(())
@@ -199,12 +198,6 @@ fn rows(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Option<Rows>> {
 
 /// What the text assumes on devices with some limits.
 fn build(p: &Parameters, rows: Option<&Rows>, limits: &Limits) -> Result<Built> {
-    if p.profile != Profile::S {
-        return Err(Error::Unsupported {
-            job: format!("{} with AES and SHA-2", p.name),
-            why: format!("these hash functions have no text for {}", limits.name),
-        });
-    }
     rows.map_or_else(|| Ok(Built::thread_per_item(ITEM_THREADS, &set(p))), |rows| rows.build(limits, &set(p)))
 }
 

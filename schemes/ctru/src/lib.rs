@@ -36,7 +36,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `params.rs` | the numbers of each set, and all sizes that follow |
-//! | `symmetric.rs`, `pke.rs`, `kem.rs` | hashing, arithmetic, and the encapsulation of `ringforge_e8` around them, one item on the CPU |
+//! | `pke.rs`, `kem.rs` | arithmetic, and the encapsulation of `ringforge_e8` around them, one item on the CPU |
 //! | `rustcrypto.rs` | the traits of the crate `kem` |
 //! | `kernels.rs`, `kernels/` | the same in stages for batches: ports, what they mean on the CPU, CUDA text |
 //! | `plans.rs` | stages put together, of which `Batch` makes plans |
@@ -58,12 +58,12 @@ mod plans;
 mod rustcrypto;
 #[cfg(feature = "testkit")]
 mod scheme;
-mod symmetric;
+mod sets;
 
-pub use params::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru768R, Ctru1024, ParameterSet, Parameters};
+pub use params::Parameters;
 pub use ringforge_batch::Batch;
 pub use ringforge_e8::{EncryptionSizes, KeyError};
 pub use rustcrypto::{DecapsulationKey, EncapsulationKey};
 #[cfg(feature = "testkit")]
-pub use scheme::{Ctru, plans as named_plans};
-pub use symmetric::Profile;
+pub use scheme::{Ctru, named_plans};
+pub use sets::{Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024, ParameterSet};

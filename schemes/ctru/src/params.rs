@@ -1,14 +1,6 @@
 //! The parameter sets, and every size that follows from one.
 
-use hybrid_array::ArraySize;
-use hybrid_array::sizes::{U32, U640, U768, U960, U1056, U1120, U1152, U1280, U1408, U1536, U1568, U2080};
-
-use ringforge::{Limits, Result};
-use ringforge_batch::{KemScheme, Sizes, Steps};
-use ringforge_e8::{EncryptionSizes, KeyError};
-
-use crate::rustcrypto::{DecapsulationKey, EncapsulationKey};
-use crate::symmetric::Profile;
+use ringforge_e8::EncryptionSizes;
 
 /// The modulus of the ring, in every set.
 pub(crate) const Q: u32 = 3457;
@@ -30,8 +22,6 @@ pub struct Parameters {
     pub eta: u32,
     /// Whether encryption adds an error polynomial of its own (CTRU), or leaves the error to rounding (CNTR).
     pub noise: bool,
-    /// The hash functions.
-    pub profile: Profile,
 }
 
 impl Parameters {
@@ -69,86 +59,12 @@ impl Parameters {
     }
 }
 
-/// One of the parameter sets of this crate, as a type.
-pub trait ParameterSet: sealed::Sealed
-    + KemScheme<Error = KeyError>
-    + kem::Kem<EncapsulationKey = EncapsulationKey<Self>, DecapsulationKey = DecapsulationKey<Self>, SharedKeySize = U32>
-{
-    /// Its numbers.
-    const PARAMETERS: Parameters;
-    /// Bytes of a public key, as a type.
-    type PublicKeySize: ArraySize;
-    /// Bytes of a secret key, as a type.
-    type SecretKeySize: ArraySize;
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! sets {
-    ($($(#[$doc:meta])* $set:ident {
-        $name:literal, n: $n:literal, q2_bits: $q2_bits:literal, eta: $eta:literal, noise: $noise:literal, $profile:ident,
-        $public_key:ident, $secret_key:ident, $ciphertext:ident
-    })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            pub struct $set;
-
-            impl sealed::Sealed for $set {}
-
-            impl ParameterSet for $set {
-                const PARAMETERS: Parameters = Parameters {
-                    name: $name, n: $n, q2_bits: $q2_bits, eta: $eta, noise: $noise, profile: Profile::$profile,
-                };
-                type PublicKeySize = $public_key;
-                type SecretKeySize = $secret_key;
-            }
-
-            impl KemScheme for $set {
-                const NAME: &'static str = $name;
-                const SIZES: Sizes = Self::PARAMETERS.sizes().kem();
-                type Error = KeyError;
-
-                fn steps(_: &Limits) -> Result<impl Steps> {
-                    Ok(Self::PARAMETERS)
-                }
-            }
-
-            impl kem::Kem for $set {
-                type EncapsulationKey = EncapsulationKey<Self>;
-                type DecapsulationKey = DecapsulationKey<Self>;
-                type SharedKeySize = U32;
-                type CiphertextSize = $ciphertext;
-            }
-
-            const _: () = {
-                use hybrid_array::typenum::Unsigned;
-                assert!($set::SIZES.public_key == $public_key::USIZE);
-                assert!($set::SIZES.secret_key == $secret_key::USIZE);
-                assert!($set::SIZES.ciphertext == $ciphertext::USIZE);
-            };
-        )*
-
-        /// All sets.
-        pub(crate) const SETS: &[Parameters] = &[$($set::PARAMETERS),*];
-    };
-}
-
-sets! {
-    /// CTRU-512: public keys of 768 bytes, secret keys of 1056, ciphertexts of 640.
-    Ctru512 { "CTRU-512", n: 512, q2_bits: 10, eta: 3, noise: true, S, U768, U1056, U640 }
-    /// CTRU-768: public keys of 1152 bytes, secret keys of 1568, ciphertexts of 960.
-    Ctru768 { "CTRU-768", n: 768, q2_bits: 10, eta: 2, noise: true, S, U1152, U1568, U960 }
-    /// CTRU-1024: public keys of 1536 bytes, secret keys of 2080, ciphertexts of 1408.
-    Ctru1024 { "CTRU-1024", n: 1024, q2_bits: 11, eta: 2, noise: true, S, U1536, U2080, U1408 }
-    /// CNTR-512: public keys of 768 bytes, secret keys of 1120, ciphertexts of 640.
-    Cntr512 { "CNTR-512", n: 512, q2_bits: 10, eta: 5, noise: false, S, U768, U1120, U640 }
-    /// CNTR-768: public keys of 1152 bytes, secret keys of 1568, ciphertexts of 960.
-    Cntr768 { "CNTR-768", n: 768, q2_bits: 10, eta: 3, noise: false, S, U1152, U1568, U960 }
-    /// CNTR-1024: public keys of 1536 bytes, secret keys of 2080, ciphertexts of 1280.
-    Cntr1024 { "CNTR-1024", n: 1024, q2_bits: 10, eta: 2, noise: false, S, U1536, U2080, U1280 }
-    /// CTRU-768 with the hash functions of the public C code of 2022, and its bytes wherever nothing is rejected.
-    Ctru768R { "CTRU-768R", n: 768, q2_bits: 10, eta: 2, noise: true, R, U1152, U1568, U960 }
-}
+/// All sets, in the order of the types that stand for them.
+pub(crate) const SETS: [Parameters; 6] = [
+    Parameters { name: "CTRU-512", n: 512, q2_bits: 10, eta: 3, noise: true },
+    Parameters { name: "CTRU-768", n: 768, q2_bits: 10, eta: 2, noise: true },
+    Parameters { name: "CTRU-1024", n: 1024, q2_bits: 11, eta: 2, noise: true },
+    Parameters { name: "CNTR-512", n: 512, q2_bits: 10, eta: 5, noise: false },
+    Parameters { name: "CNTR-768", n: 768, q2_bits: 10, eta: 3, noise: false },
+    Parameters { name: "CNTR-1024", n: 1024, q2_bits: 10, eta: 2, noise: false },
+];

@@ -7,10 +7,10 @@ use ringforge::kernels::Rows;
 use ringforge::words::{Divisor, Transform, centred, residues};
 use ringforge::{Limits, Modulus, Result, Ring};
 use ringforge_e8::{
-    Encryption, EncryptionSizes, Seed, centred_binomial, compress, decompress, first_nonzero, pack, sample_key, unpack,
+    Encryption, EncryptionSizes, centred_binomial, compress, decompress, first_nonzero, pack, sample_key, unpack,
     unpack_centred, unpack_key,
 };
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::params::{Parameters, Q};
 
@@ -132,14 +132,6 @@ impl Encryption for Pke {
 
     fn polynomials(&self) -> Polynomials {
         Polynomials::new(self.parameters.n)
-    }
-
-    fn xof(&self, seed: &Seed, out: &mut [u8]) {
-        self.parameters.profile.xof(seed, out);
-    }
-
-    fn hash(&self, parts: &[&[u8]]) -> Zeroizing<[Seed; 2]> {
-        self.parameters.profile.hash(parts)
     }
 
     /// `false` where f has no inverse.

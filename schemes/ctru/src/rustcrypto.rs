@@ -14,7 +14,8 @@ use ringforge_e8::{KeyError, STACK, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, zeroize_stack};
 
 use crate::kem::{self as one, Kem};
-use crate::params::{ParameterSet, SEED_BYTES};
+use crate::params::SEED_BYTES;
+use crate::sets::ParameterSet;
 
 /// Why nothing fails once keys are checked.
 const FIXED: &str = "rings and lengths are those of the parameter set";

@@ -9,7 +9,8 @@ use shake::{ExtendableOutput, Shake256, Update};
 use crate::kem;
 use crate::kernels::Stage;
 use crate::naive::Naive;
-use crate::params::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet, Parameters, SEED_BYTES};
+use crate::params::{Parameters, SEED_BYTES};
+use crate::sets::{Cntr512, Cntr768, Ctru768, Ctru1024, ParameterSet};
 
 use Operation::{CheckPublicKeys, CheckSecretKeys, Decapsulate, Encapsulate, Generate};
 use Randomness::{Draws, Seeds};
@@ -28,7 +29,7 @@ impl Scheme for Ctru {
     fn plans(limits: &Limits) -> Result<Vec<NamedPlan>> {
         // every degree, η, width of a packing, and kind of rounding; the vectors run all sets
         let sets = [Ctru768::PARAMETERS, Ctru1024::PARAMETERS, Cntr512::PARAMETERS, Cntr768::PARAMETERS];
-        sets.iter().map(|set| plans(set, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
+        sets.iter().map(|set| named_plans(set, limits)).collect::<Result<Vec<_>>>().map(|plans| plans.concat())
     }
 }
 
@@ -36,7 +37,7 @@ impl Scheme for Ctru {
 ///
 /// # Errors
 /// What makes planning fail.
-pub fn plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
+pub fn named_plans(set: &Parameters, limits: &Limits) -> Result<Vec<NamedPlan>> {
     let (set, planner) = (*set, Planner::new(limits.clone()));
     // each with the inputs that are not just random bytes
     let operations: [(_, &[&str]); _] = [

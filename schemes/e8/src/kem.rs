@@ -69,16 +69,6 @@ pub trait Encryption {
     /// Room for an item's polynomials.
     fn polynomials(&self) -> Self::Polynomials;
 
-    /// Stretches a seed over `out`.
-    fn xof(&self, seed: &Seed, out: &mut [u8]) {
-        xof(seed, [out]);
-    }
-
-    /// The hash of these parts, one after another, in two halves.
-    fn hash(&self, parts: &[&[u8]]) -> Zeroizing<[Seed; 2]> {
-        digest::<Sha3_512>(parts)
-    }
-
     /// A key pair from the coins of f and of g; `false` where they give none, and then the keys are useless.
     ///
     /// # Errors
@@ -188,7 +178,7 @@ impl<E: Encryption> Kem<E> {
         memory: &mut Memory<E::Polynomials>,
     ) -> Result<bool> {
         let Memory { polynomials, coins, .. } = memory;
-        self.pke.xof(seed, coins);
+        xof(seed, [&mut coins[..]]);
         self.key_pair_from(
             coins.split_at(self.pke.sizes().polynomial_coins).into(),
             public_key,
@@ -257,7 +247,7 @@ impl<E: Encryption> Kem<E> {
 
     /// From the seed of an encapsulation to its message, shared key and coins. `id`: at least the public key's beginning.
     pub fn hash_seed(&self, id: &[u8], seed: &Seed, message: &mut [u8], shared_key: &mut Seed, coins: &mut [u8]) {
-        self.pke.xof(seed, message);
+        xof(seed, [&mut *message]);
         self.derive(id, message, shared_key, coins);
     }
 
@@ -272,13 +262,13 @@ impl<E: Encryption> Kem<E> {
         coins: &mut [u8],
     ) {
         self.derive(id, message, agreed, coins);
-        *rejected = self.pke.hash(&[&[&id[..ID_BYTES]], rest].concat())[0];
+        *rejected = digest::<Sha3_512>(&[&[&id[..ID_BYTES]], rest].concat())[0];
     }
 
     fn derive(&self, id: &[u8], message: &[u8], shared_key: &mut Seed, coins: &mut [u8]) {
-        let hash = self.pke.hash(&[&id[..ID_BYTES], message]);
+        let hash = digest::<Sha3_512>(&[&id[..ID_BYTES], message]);
         *shared_key = hash[0];
-        self.pke.xof(&hash[1], coins);
+        xof(&hash[1], [coins]);
     }
 }
 

@@ -7,8 +7,8 @@ use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use crate::field::words;
 use crate::hash::HashField;
+use crate::layers::Layers;
 use crate::layout::Layout;
-use crate::merkle::Layers;
 use crate::poseidon2::Poseidon2;
 use crate::resident::matrix::extended_bytes;
 use crate::resident::{Matrix, MerkleTree};

@@ -5,8 +5,8 @@ use ringforge_batch::{FINE, PENDING, status as status_of};
 
 use super::Keys;
 use super::tensor::TensorRows;
+use crate::kernels::PrimeSteps;
 use crate::pke::Polynomials;
-use crate::plans::PrimeSteps;
 use crate::product::Way;
 use ringforge_e8::KeyError;
 

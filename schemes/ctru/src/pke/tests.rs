@@ -6,7 +6,6 @@ use ringforge_e8::encode;
 
 use super::*;
 use crate::params::SETS;
-use crate::symmetric::Profile;
 
 #[derive(Deserialize)]
 struct File {
@@ -39,11 +38,10 @@ struct Trace {
     cf_mod_q2: Vec<u16>,
 }
 
-fn file(parameters: &Parameters) -> File {
-    let profile = if parameters.profile == Profile::R { "ref2022" } else { "sha3" };
-    let name = format!("{}-{profile}.json", parameters.name.trim_end_matches('R').to_lowercase());
+fn record(name: &str) -> Record {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kat").join(name);
-    serde_json::from_slice(&std::fs::read(path).expect("the file is there")).expect("it is as expected")
+    let file: File = serde_json::from_slice(&std::fs::read(path).expect("the file is there")).expect("as expected");
+    file.records.into_iter().next().expect("a record")
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -52,7 +50,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 fn sample(parameters: &Parameters, seed: &str, skip: usize) -> Vec<i16> {
     let mut coins = vec![0; 2 * parameters.sizes().polynomial_coins];
-    parameters.profile.xof(bytes(seed)[..].try_into().unwrap(), &mut coins);
+    ringforge_e8::xof(bytes(seed)[..].try_into().unwrap(), [&mut coins[..]]);
     let mut small = vec![0; parameters.n];
     let part = coins.chunks(parameters.sizes().polynomial_coins).nth(skip).unwrap();
     centred_binomial(parameters.eta, part, &mut small).unwrap();
@@ -61,43 +59,52 @@ fn sample(parameters: &Parameters, seed: &str, skip: usize) -> Vec<i16> {
 
 #[test]
 fn intermediate_values_are_those_of_the_vectors() {
-    for parameters in SETS {
-        let pke = Pke::new(parameters).unwrap();
-        let mut memory = Polynomials::new(parameters.n);
-        let File { records } = file(parameters);
-        let Record { keygen_seed, enc_coin_seed, pk, sk, ct, m, trace } = &records[0];
+    for parameters in &SETS {
+        let record = record(&format!("{}-sha3.json", parameters.name.to_lowercase()));
+        let Record { keygen_seed, enc_coin_seed, trace, .. } = &record;
         let trace = trace.as_ref().expect("record 0 has a trace");
-
         assert_eq!(sample(parameters, keygen_seed, 0), trace.f_prime);
         assert_eq!(sample(parameters, keygen_seed, 1), trace.g);
         assert_eq!(sample(parameters, enc_coin_seed, 0), trace.r);
         trace.e.iter().for_each(|e| assert_eq!(sample(parameters, enc_coin_seed, 1), *e));
         assert_eq!(trace.e.is_some(), parameters.noise);
 
-        let mut row = vec![0; parameters.n];
-        residues(&trace.f, Q, &mut row);
-        pke.wire.forward(&mut row).unwrap();
-        assert_eq!(row, trace.ntt7_f);
-        unpack(WIRE_WIDTH, &bytes(pk), &mut memory.fields).unwrap();
-        let h = memory.fields.iter().map(|&h| u32::from(h) * UNWIRE % Q);
-        assert_eq!(h.collect::<Vec<_>>(), trace.h_ntt7_plain);
-
-        let mut c = vec![0; parameters.n];
-        pke.compress(&bytes(m), &trace.sigma, &mut c);
-        assert_eq!(c, trace.c);
-        let bits = bytes(m).into_iter().flat_map(|byte| [byte & 15, byte >> 4]).map(encode);
-        let bits = bits.flat_map(|codeword| (0..8).map(move |j| codeword >> j & 1));
-        assert_eq!(bits.collect::<Vec<_>>(), trace.codeword_bits);
-
-        let sk = bytes(sk);
-        pke.multiply_by_key(parameters.sizes().parts(&sk)[0], &bytes(ct), &mut memory).unwrap();
-        assert_eq!(memory.fields, trace.cf_mod_q2);
+        has_the_arithmetic_of(&record, parameters);
     }
 }
 
 #[test]
+fn arithmetic_is_that_of_the_public_c_code() {
+    has_the_arithmetic_of(&record("ctru-768-ref2022.json"), &SETS[1]);
+}
+
+/// What follows from the small polynomials of a record.
+fn has_the_arithmetic_of(Record { pk, sk, ct, m, trace, .. }: &Record, parameters: &Parameters) {
+    let (pke, mut memory) = (Pke::new(parameters).unwrap(), Polynomials::new(parameters.n));
+    let trace = trace.as_ref().expect("record 0 has a trace");
+    let mut row = vec![0; parameters.n];
+    residues(&trace.f, Q, &mut row);
+    pke.wire.forward(&mut row).unwrap();
+    assert_eq!(row, trace.ntt7_f);
+    unpack(WIRE_WIDTH, &bytes(pk), &mut memory.fields).unwrap();
+    let h = memory.fields.iter().map(|&h| u32::from(h) * UNWIRE % Q);
+    assert_eq!(h.collect::<Vec<_>>(), trace.h_ntt7_plain);
+
+    let mut c = vec![0; parameters.n];
+    pke.compress(&bytes(m), &trace.sigma, &mut c);
+    assert_eq!(c, trace.c);
+    let bits = bytes(m).into_iter().flat_map(|byte| [byte & 15, byte >> 4]).map(encode);
+    let bits = bits.flat_map(|codeword| (0..8).map(move |j| codeword >> j & 1));
+    assert_eq!(bits.collect::<Vec<_>>(), trace.codeword_bits);
+
+    let sk = bytes(sk);
+    pke.multiply_by_key(parameters.sizes().parts(&sk)[0], &bytes(ct), &mut memory).unwrap();
+    assert_eq!(memory.fields, trace.cf_mod_q2);
+}
+
+#[test]
 fn products_with_the_key_are_exact_at_their_bounds() {
-    for parameters in SETS {
+    for parameters in &SETS {
         let pke = Pke::new(parameters).unwrap();
         let n = parameters.n;
         let mut memory = Polynomials::new(n);

@@ -36,10 +36,8 @@ impl File {
 }
 
 /// What a record draws from, in the order in which the scheme does.
-pub(crate) fn randomness(profile: &str, set: &str, record: usize) -> Shake256Reader {
-    // a profile comes beside the name of a set there, not in it
-    let set = set.trim_end_matches('R');
-    Shake256::default().chain(format!("CTRU-KAT-v1|{profile}|{set}|{record}")).finalize_xof()
+pub(crate) fn randomness(set: &str, record: usize) -> Shake256Reader {
+    Shake256::default().chain(format!("CTRU-KAT-v1|S|{set}|{record}")).finalize_xof()
 }
 
 pub(crate) fn from_hex(digits: &str) -> Vec<u8> {

@@ -1,0 +1,88 @@
+//! Keys: secret, public, and those that switch from one secret to another.
+
+use ringforge::{Buffer, Draws, Program};
+
+use crate::error::Result;
+use crate::programs::{Operation, bytes_of};
+use crate::randomness::Randomness;
+use crate::scheme::Ckks;
+use crate::steps::Switch;
+use crate::types::{GaloisKeys, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, automorphisms};
+
+impl Ckks {
+    /// A new secret key: uniform ternary.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    pub fn secret_key(&self, randomness: &mut Randomness) -> Result<SecretKey> {
+        let program = self.program(Operation::SecretKey, self.top_level(), 1)?;
+        let draws = self.draws(randomness)?;
+        let mut buffer = self.stream()?.secret_buffer(bytes_of(&program, "s"))?;
+        program.on(self.stream()?, 1).input("draws", &draws).output("s", &mut buffer).run()?;
+        Ok(SecretKey { parameters: self.shared_parameters().clone(), buffer })
+    }
+
+    /// A public key for a secret one.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`]; [`Error::Engine`].
+    pub fn public_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<PublicKey> {
+        let program = self.program(Operation::PublicKey, self.top_level(), 1)?;
+        let (seed, buffer) = self.key_from(&program, secret, randomness)?;
+        Ok(PublicKey { parameters: self.shared_parameters().clone(), seed, buffer })
+    }
+
+    /// A key for products of ciphertexts.
+    ///
+    /// # Errors
+    /// As [`Ckks::public_key`].
+    pub fn relinearisation_key(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<RelinearisationKey> {
+        self.switching_key(secret, Switch::Square, randomness).map(RelinearisationKey)
+    }
+
+    /// Keys for rotations by these steps, to the left (to the right where negative), and for conjugation if that is wanted.
+    ///
+    /// # Errors
+    /// As [`Ckks::public_key`].
+    pub fn galois_keys(
+        &self,
+        secret: &SecretKey,
+        steps: &[i64],
+        conjugates: bool,
+        randomness: &mut Randomness,
+    ) -> Result<GaloisKeys> {
+        let parameters = self.shared_parameters();
+        let key = |k| Ok((k, self.switching_key(secret, Switch::Automorphism(k), randomness)?));
+        let keys = automorphisms(parameters, steps, conjugates).into_iter().map(key).collect::<Result<_>>()?;
+        Ok(GaloisKeys { parameters: parameters.clone(), keys })
+    }
+
+    pub(crate) fn switching_key(
+        &self,
+        secret: &SecretKey,
+        switch: Switch,
+        randomness: &mut Randomness,
+    ) -> Result<SwitchingKey> {
+        let program = self.program(Operation::SwitchingKey(switch), self.top_level(), 1)?;
+        let (seed, buffer) = self.key_from(&program, secret, randomness)?;
+        Ok(SwitchingKey { parameters: self.shared_parameters().clone(), seed, buffer })
+    }
+
+    /// What a program makes of a secret key, a seed for what is public, and draws; with that seed.
+    fn key_from(
+        &self,
+        program: &Program,
+        secret: &SecretKey,
+        randomness: &mut Randomness,
+    ) -> Result<([u8; 32], Buffer)> {
+        self.own(&secret.parameters, "the secret key")?;
+        let mut seed = [0; Draws::BYTES];
+        seed.copy_from_slice(randomness.draws()?.as_bytes());
+        let uploaded = self.stream()?.upload(&seed)?;
+        let draws = self.draws(randomness)?;
+        let mut key = self.engine().device().buffer(bytes_of(program, "key"))?;
+        let call = program.on(self.stream()?, 1).input("s", &secret.buffer).input("seed", &uploaded);
+        call.input("draws", &draws).output("key", &mut key).run()?;
+        Ok((seed, key))
+    }
+}

@@ -1,0 +1,132 @@
+//! Between numbers and ciphertexts: encoding, encryption, decryption.
+
+use ringforge::Buffer;
+use rustfft::num_complex::Complex64;
+use zeroize::Zeroizing;
+
+use crate::encoding::{integer, integers, residues};
+use crate::error::{Error, Result};
+use crate::flooding::Flooding;
+use crate::programs::Operation;
+use crate::randomness::Randomness;
+use crate::scheme::Ckks;
+use crate::types::{Ciphertext, Items, Plaintext, PublicKey, SecretKey};
+
+impl Ckks {
+    /// Plaintexts of these numbers at the parameters' scale, one for each item of the batch; slots that an item leaves out are 0.
+    ///
+    /// # Errors
+    /// As [`Ckks::encode_at`].
+    pub fn encode<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize) -> Result<Plaintext> {
+        self.encode_at(items, level, self.parameters().scale())
+    }
+
+    /// The same at another scale. Encoding takes doubles: its error is a rounded coefficient's, and some 2^-50 of the largest
+    /// number. Its time is not independent of the numbers.
+    ///
+    /// # Errors
+    /// [`Error::Slots`]; [`Error::Number`] for what is not finite, and where a coefficient is beyond 2^120 or half of the modulus
+    /// that is left; [`Error::Scale`]; [`Error::NoLevel`]; [`Error::Engine`].
+    pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
+        let encoded = items.iter().map(|item| self.encoding().encode(item.as_ref(), scale));
+        self.plaintext(&encoded.collect::<Result<Vec<_>>>()?, level, scale)
+    }
+
+    /// A plaintext with this number in every slot.
+    ///
+    /// # Errors
+    /// As [`Ckks::encode_at`].
+    pub fn constant(&self, number: f64, level: usize, scale: f64) -> Result<Plaintext> {
+        let mut coefficients = vec![0; self.parameters().degree()];
+        coefficients[0] = integer(number * scale)?;
+        self.plaintext(&[Zeroizing::new(coefficients)], level, scale)
+    }
+
+    fn plaintext(&self, items: &[Zeroizing<Vec<i128>>], level: usize, scale: f64) -> Result<Plaintext> {
+        let ring = self.level(level)?.plaintext_type();
+        self.parameters().check_scale(scale, level)?;
+        let most = (self.parameters().bits_left(level) - 1.0).exp2();
+        if items.iter().flat_map(|item| item.iter()).any(|&x| x.unsigned_abs() as f64 >= most) {
+            return Err(Error::Number);
+        }
+        let words = residues(items, ring.basis());
+        let program = self.program(Operation::Encode, level, items.len())?;
+        let stream = self.stream()?;
+        let coefficients = self.upload_words(&words)?;
+        let mut buffer = stream.secret_buffer(items.len() * ring.bytes())?;
+        let call = program.on(stream, items.len()).input("coefficients", &coefficients);
+        call.output("plaintext", &mut buffer).run()?;
+        Ok(Plaintext(self.items(buffer, level, scale, items.len())))
+    }
+
+    /// Encryptions of plaintexts, at their level and scale.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`]; [`Error::Engine`].
+    pub fn encrypt(&self, plaintext: &Plaintext, key: &PublicKey, randomness: &mut Randomness) -> Result<Ciphertext> {
+        self.own(&plaintext.0.parameters, "the plaintext")?;
+        self.own(&key.parameters, "the public key")?;
+        let Items { level, scale, batch, .. } = plaintext.0;
+        let program = self.program(Operation::Encrypt, level, batch)?;
+        let draws = self.draws(randomness)?;
+        self.ciphertext(level, scale, batch, |buffer| {
+            let call = program.on(self.stream()?, batch).input("key", &key.buffer).input("draws", &draws);
+            Ok(call.input("message", &plaintext.0.buffer).output("ciphertext", buffer).run()?)
+        })
+    }
+
+    /// The numbers in all slots of each ciphertext. Who sees results learns about their noise, and so about the key: CKKS promises
+    /// nothing of the key once decrypted numbers are shown to others (IND-CPA^D; see the crate's page), but for
+    /// [`Ckks::decrypt_flooded`].
+    ///
+    /// # Errors
+    /// [`Error::Foreign`]; [`Error::Engine`].
+    pub fn decrypt(&self, ciphertext: &Ciphertext, key: &SecretKey) -> Result<Vec<Vec<Complex64>>> {
+        self.decrypt_with(ciphertext, key, None)
+    }
+
+    /// The same with noise, for results that others will see. The randomness must never have served before: of two decryptions
+    /// with the same noise the difference has none.
+    ///
+    /// # Errors
+    /// [`Error::Flooding`] where the noise would fill what is left of the modulus; as [`Ckks::decrypt`].
+    pub fn decrypt_flooded(
+        &self,
+        ciphertext: &Ciphertext,
+        key: &SecretKey,
+        flooding: &Flooding,
+        randomness: &mut Randomness,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let layers = flooding.multipliers(self.parameters(), ciphertext.scale(), ciphertext.level())?;
+        self.decrypt_with(ciphertext, key, Some((layers, self.draws(randomness)?)))
+    }
+
+    fn decrypt_with(
+        &self,
+        ciphertext: &Ciphertext,
+        key: &SecretKey,
+        noise: Option<(Vec<u128>, Buffer)>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        self.own(&ciphertext.0.parameters, "the ciphertext")?;
+        self.own(&key.parameters, "the secret key")?;
+        let Items { level, scale, batch, .. } = ciphertext.0;
+        let steps = self.level(level)?;
+        let (layers, draws) = noise.unzip();
+        let program = self.program(Operation::Decrypt(layers.unwrap_or_default()), level, batch)?;
+        let stream = self.stream()?;
+        let mut message = stream.secret_buffer(batch * steps.plaintext_type().bytes())?;
+        let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);
+        let call = match &draws {
+            Some(draws) => call.input("draws", draws),
+            None => call,
+        };
+        call.output("message", &mut message).run()?;
+        let words = self.download_words(&message)?;
+        let item = words.len().checked_div(batch).unwrap_or(1).max(1);
+        let decoded = words.chunks(item).map(|item| {
+            let coefficients = Zeroizing::new(integers(item, steps.plaintext_type().basis()));
+            self.encoding().decode(&coefficients, scale)
+        });
+        Ok(decoded.collect())
+    }
+}
