@@ -34,17 +34,17 @@ build() {
         esac
         cp "$path" "$bundle/tests/$name"
     done <<<"$list"
-    cp "$release/ringforge" "$release/examples/groth16" "$bundle/"
+    cp "$release/ringforge-bench" "$release/examples/groth16" "$bundle/"
     cp "$release/examples/ml-kem-rates" "$bundle/bench-ml-kem"
     # the Python package with its tests' needs, and the C library
     python3 -m pip install --quiet --target "$bundle/site" pytest
     cp -r bindings/python/package/pyringforge "$bundle/site/"
     cp "$release/libringforge_python.so" "$bundle/site/pyringforge/_native.abi3.so"
     cp "$release/libringforge_capi.so" "$bundle/libringforge.so.0.1"
-    strip "$bundle"/{ringforge,groth16,bench-ml-kem} "$bundle"/tests/*
+    strip "$bundle"/{ringforge-bench,groth16,bench-ml-kem} "$bundle"/tests/*
     pwd >"$bundle/root"
     # the programs have most of their code in common: a window that spans several of them
-    tar -C "$bundle" -c --remove-files ringforge groth16 bench-ml-kem tests site libringforge.so.0.1 | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
+    tar -C "$bundle" -c --remove-files ringforge-bench groth16 bench-ml-kem tests site libringforge.so.0.1 | xz -T1 --lzma2=preset=1,dict=192MiB >"$bundle/programs.tar.xz"
     local bytes
     bytes=$(du -sb "$bundle" | cut -f1)
     tar -tvJf "$bundle/programs.tar.xz"
@@ -67,7 +67,7 @@ try() {
 }
 
 correctness() {
-    try check "$bundle/ringforge" check --all --device cuda
+    try check "$bundle/ringforge-bench" check --all --device cuda
     tail -n 1 "$out/check.log"
     local program
     for program in "$bundle"/tests/*; do
@@ -106,27 +106,27 @@ sanitize() {
         # the driver says by an error where a kernel's parameters end, which memcheck would count
         local options=(--tool "$tool" --error-exitcode 9)
         [ "$tool" != memcheck ] || options+=(--report-api-errors no)
-        try "sanitize-$tool" "$sanitizer" "${options[@]}" "$bundle/ringforge" check --device cuda
+        try "sanitize-$tool" "$sanitizer" "${options[@]}" "$bundle/ringforge-bench" check --device cuda
         grep "SUMMARY" "$out/sanitize-$tool.log" || true
     done
 }
 
 bench() {
-    try rates "$bundle/ringforge" bench rates --device cuda --out "$out/rates.json"
+    try rates "$bundle/ringforge-bench" bench rates --device cuda --out "$out/rates.json"
     cat "$out/rates.log"
-    try bench "$bundle/ringforge" bench --device cuda --out "$out/bench.json"
+    try bench "$bundle/ringforge-bench" bench --device cuda --out "$out/bench.json"
     cat "$out/bench.log"
     try bench-ml-kem "$bundle/bench-ml-kem"
     cat "$out/bench-ml-kem.log"
 }
 
 papers() {
-    try papers "$bundle/ringforge" bench papers --device cuda --out "$out/papers.json"
+    try papers "$bundle/ringforge-bench" bench papers --device cuda --out "$out/papers.json"
     cat "$out/papers.log"
 }
 
 tune() {
-    try tune "$bundle/ringforge" tune --device cuda --out "$out/tuning.toml"
+    try tune "$bundle/ringforge-bench" tune --device cuda --out "$out/tuning.toml"
     cat "$out/tune.log"
 }
 

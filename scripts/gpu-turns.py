@@ -3,7 +3,7 @@
 
     scripts/gpu-turns.py OLD NEW [--turns 3] [--out FILE] FILTER ...
 
-OLD and NEW are folders with `ringforge` and, for the filter `ml-kem`, `bench-ml-kem`. A FILTER is one of `ringforge bench`,
+OLD and NEW are folders with `ringforge-bench` and, for the filter `ml-kem`, `bench-ml-kem`. A FILTER is one of its command `bench`,
 with its other options behind it if need be ("'SM2 sign' --quick"). A line's time is the median of its turns' medians.
 Exits with 1 if a line of NEW takes more than 2 % longer than OLD's, or if nothing can be compared.
 """
@@ -42,7 +42,7 @@ def measure(folder, wanted):
     name, *more = shlex.split(wanted)
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "bench.json"
-        command = [folder / "ringforge", "bench", "--device", "cuda", "--filter", name, *more, "--out", out]
+        command = [folder / "ringforge-bench", "bench", "--device", "cuda", "--filter", name, *more, "--out", out]
         subprocess.run(command, check=True, capture_output=True)
         return dict(records(json.loads(out.read_text())))
 

@@ -1,4 +1,4 @@
-//! `ringforge report`: pages made from records: one of plots and tables that needs no network, or one in Markdown.
+//! `ringforge-bench report`: pages made from records: one of plots and tables that needs no network, or one in Markdown.
 
 mod areas;
 mod chart;
@@ -12,12 +12,12 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::bench::table;
-use crate::record::{self, Record};
-use crate::show;
 use areas::{Area, Part};
+use ringforge_cli::record::{self, Record};
+use ringforge_cli::show;
+use ringforge_cli::table;
 
-/// Options of `ringforge report`.
+/// Options of `ringforge-bench report`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Records to begin with, as `ringforge bench --out` writes them.
@@ -43,7 +43,7 @@ const WIDTH: u16 = 200;
 /// A record and its file's name.
 pub(crate) type Named = (String, Record);
 
-/// `ringforge report`.
+/// `ringforge-bench report`.
 pub(crate) fn main(options: &Options) -> Result<()> {
     let read = |path: &PathBuf| Ok((record::name(path), Record::read(path)?));
     let own = options.records.iter().map(read).collect::<Result<Vec<_>>>()?;
@@ -107,9 +107,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::bench::suites::{Kind, SUITES};
-    use crate::measure::Times;
-    use crate::record::{Measurement, tests::full};
+    use crate::suites::SUITES;
+    use ringforge_cli::measure::Times;
+    use ringforge_cli::record::Measurement;
+    use ringforge_cli::session::Bench;
+    use ringforge_cli::suite::Kind;
 
     fn recorded() -> Result<Vec<Named>> {
         Record::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results"))
@@ -152,7 +154,7 @@ mod tests {
 
     /// A record of one suite's lines.
     fn of(lines: Vec<Measurement>) -> Vec<Named> {
-        vec![("mine.json".into(), Record { measurements: lines, ..full() })]
+        vec![("mine.json".into(), Record { measurements: lines, ..Bench::of_cpu().record(None) })]
     }
 
     fn line(batch: usize, seconds: f64) -> Measurement {

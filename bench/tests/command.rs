@@ -1,74 +1,64 @@
-//! The command from outside: tuning files are written, read, and refused for another device; rates need a GPU; what makes no
-//! sense is refused; caches are shown and cleared.
+//! What this command has beyond `ringforge`: the papers' experiments, the pipes' rates, the report of a record.
 
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ringforge"));
-    command.args(args);
-    command
-}
-
-fn ringforge(args: &[&str]) -> Result<Output> {
-    command(args).output().context("starting the command")
+fn ringforge(arguments: &[&str], folder: &Path) -> Result<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ringforge-bench"));
+    command.args(arguments).current_dir(folder).output().context("starting the command")
 }
 
 /// What it prints where it succeeds.
-fn printed(args: &[&str]) -> Result<String> {
-    let output = ringforge(args)?;
-    ensure!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+fn run(arguments: &[&str]) -> Result<String> {
+    let output = ringforge(arguments, Path::new("."))?;
+    ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
 /// What it complains about where it fails.
-fn refused(args: &[&str]) -> Result<String> {
-    let output = ringforge(args)?;
-    ensure!(output.status.code() == Some(2), "{args:?} was not refused");
+fn refused(arguments: &[&str]) -> Result<String> {
+    let output = ringforge(arguments, Path::new("."))?;
+    ensure!(output.status.code() == Some(2), "{arguments:?} was not refused");
     Ok(String::from_utf8(output.stderr)?)
 }
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap_or_default()
-}
-
 #[test]
-fn tuning_goes_through_a_file() -> Result<()> {
+fn a_record_has_its_fields_and_makes_a_page() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("tuning.toml");
-    let file = text(&path);
-    // one job has two ways on a CPU, the other one has no other
-    let quick = ["--quick", "--device", "cpu", "--filter"];
-    let tuned = printed(&[&["tune", "--out", file][..], &quick, &["x^256 + 1"]].concat())?;
-    assert!(tuned.contains("usual") && tuned.contains("are in one way only on this device"), "{tuned}");
-    let record = printed(&[&["tune", "--out", file, "--json"][..], &quick, &["x^65536 - 1"]].concat())?;
-    let record: serde_json::Value = serde_json::from_str(&record)?;
-    let ways = record["measurements"].as_array().context("ways")?;
-    let named = |way: &str| ways.iter().filter(|line| line["variant"] == way).count();
-    assert!(named("usual") == 2 && named("Mod255") == 2 && ways.iter().all(|line| line["right"] == true), "{record}");
+    let path = folder.path().join("papers.json");
+    let cpu = ["--quick", "--device", "cpu", "--batch", "4"];
+    let out = path.to_string_lossy();
+    let bench = [&["bench", "papers"][..], &cpu, &["--filter", "CTRU paper, table 3", "--out", &out]].concat();
+    assert!(run(&bench)?.contains("registers"));
+    let record: Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
+    for field in ["device", "cpu", "date", "version", "copy_bytes_per_second"] {
+        assert!(!record[field].is_null(), "{field} in {record}");
+    }
+    let lines = record["measurements"].as_array().context("measurements")?;
+    assert_eq!(lines.len(), 6);
+    for line in lines {
+        assert!(line["right"] == true && line["batch"] == 4 && line["suite"] == "papers", "{line}");
+        assert!(line["checked"].as_str().is_some_and(|checked| checked.contains("both ends")), "{line}");
+        for field in ["median_seconds", "p95_seconds", "items_per_second", "percent_of_floor"] {
+            assert!(line[field].as_f64() > Some(0.0), "{field} in {line}");
+        }
+        let kernels = line["steps"].as_array().context("kernels")?;
+        assert!(!kernels.is_empty() && kernels.iter().all(|step| step["median_seconds"].as_f64() > Some(0.0)));
+    }
 
-    let written = std::fs::read_to_string(&path)?;
-    assert!(written.contains("device = \"CPU\""), "{written}");
-    printed(&["check", "--device", "cpu", "--filter", "ML-KEM", "--tuning", file])?;
-    printed(&["bench", "--quick", "--device", "cpu", "--filter", "ML-KEM 3329:x^256+1 forward", "--tuning", file])?;
-
-    // a choice of one's own changes a plan
-    let ring = "562949950537729:x^65536+1";
-    let h200 = ["plan", ring, "forward", "--target", "h200"];
-    let choice = "\n[[choice]]\nop = \"forward\"\nbits = 50\nn = 65536\nkernels = 3\n";
-    let own = folder.path().join("own.toml");
-    std::fs::write(&own, format!("device = \"NVIDIA H200\"\n{choice}"))?;
-    let with = printed(&[&h200[..], &["--tuning", text(&own)]].concat())?;
-    assert!(with.matches("layers").count() == 3 && printed(&h200)?.matches("layers").count() == 2, "{with}");
-
-    // that of another device, and one that says nonsense, are refused
-    let foreign = refused(&[&h200[..], &["--tuning", file]].concat())?;
-    assert!(foreign.contains("expected NVIDIA H200, got CPU"), "{foreign}");
-    std::fs::write(&own, "device = \"NVIDIA H200\"\nspeed = 9\n")?;
-    let nonsense = refused(&[&h200[..], &["--tuning", text(&own)]].concat())?;
-    assert!(nonsense.contains("own.toml") && nonsense.contains("unknown field `speed`"), "{nonsense}");
+    let (empty, page) = (folder.path().join("results"), folder.path().join("page.html"));
+    fs::create_dir(&empty)?;
+    let [record, empty, to] = [&path, &empty, &page].map(|path| path.to_string_lossy().into_owned());
+    run(&["report", &record, "--results", &empty, "--out", &to])?;
+    let page = fs::read_to_string(page)?;
+    for expected in ["Experiments of the papers", "CTRU paper, table 3: CNTR-768", "ctru_decrypt"] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    assert!(run(&[&["bench", "papers", "--filter", "no such suite"][..], &cpu].concat()).is_err());
     Ok(())
 }
 
@@ -80,24 +70,13 @@ fn rates_need_a_gpu() -> Result<()> {
 }
 
 #[test]
-fn a_device_is_no_option_of_what_uses_none() -> Result<()> {
-    for command in ["devices", "report", "cache"] {
-        let why = refused(&[command, "--device", "cuda"])?;
-        assert!(why.contains("unexpected argument '--device'"), "{command}: {why}");
-    }
-    assert!(printed(&["devices", "--json"])?.contains("\"cpu\""));
-    Ok(())
-}
-
-#[test]
 fn batches_beyond_memory_are_refused() -> Result<()> {
-    let usual = ["ML-KEM 3329:x^256+1 forward", "FHE 2^16", "CTRU-768 KeyGen", "zk host stream", "SM2 verify"];
-    let lines = usual.map(|filter| vec!["bench", "--filter", filter]);
+    let usual = ["FHE 2^16", "zk host stream"].map(|filter| vec!["bench", "--filter", filter]);
     let suites = ["CTRU paper, 4.3.2", "CTRU paper, table 4", "CTRU-Prime paper, table 4", "SM2 paper, table 4"]
         .map(|filter| vec!["bench", "papers", "--filter", filter]);
     // what is too much, and what is more than there are numbers for
     let batches = ["100000000000", "18446744073709551615"].into_iter().cycle();
-    for (line, batch) in lines.iter().chain(&suites).zip(batches) {
+    for (line, batch) in usual.iter().chain(&suites).zip(batches) {
         let why = refused(&[&line[..], &["--quick", "--device", "cpu", "--batch", batch]].concat())?;
         assert!(why.contains("the memory for a batch is too large"), "{line:?}: {why}");
     }
@@ -107,128 +86,13 @@ fn batches_beyond_memory_are_refused() -> Result<()> {
 #[test]
 fn a_page_needs_no_checkout() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let report = |args: &[&str]| command(&[&["report"], args].concat()).current_dir(folder.path()).output();
-    let none = report(&[])?;
-    assert_eq!(none.status.code(), Some(2));
+    assert_eq!(ringforge(&["report"], folder.path())?.status.code(), Some(2));
     let mine = folder.path().join("mine.json");
-    let ring = ["bench", "998244353:x^64-1", "forward", "--order", "natural", "--in-place"];
-    let line = printed(&[&ring[..], &["--quick", "--device", "cpu", "--batch", "8", "--out", text(&mine)]].concat())?;
-    assert!(line.contains("yes") && line.contains("% (memory)") && line.contains("natural order, in place"), "{line}");
-    let own = report(&["mine.json"])?;
+    let ring = ["bench", "998244353:x^64-1", "forward", "--quick", "--device", "cpu", "--batch", "8", "--out"];
+    run(&[&ring[..], &[&mine.to_string_lossy()]].concat())?;
+    let own = ringforge(&["report", "mine.json"], folder.path())?;
     assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
     assert!(String::from_utf8(own.stdout)?.starts_with("1 records, none of a checkout"));
-    assert!(std::fs::read_to_string(folder.path().join("ringforge-report.html"))?.contains("998244353:x^64-1"));
-    assert!(refused(&["bench", "998244353:x^64-1"])?.contains("wants an operation"));
-    assert!(refused(&["bench", "998244353", "forward"])?.contains("is no ring"));
-    Ok(())
-}
-
-#[test]
-fn kernels_are_profiled() -> Result<()> {
-    let cpu = ["--device", "cpu", "--batch", "8"];
-    let jobs = [["3329:x^256+1", "mul"], ["1152921504606584833:x^4096+1", "forward"], ["ctru-768", "encaps"]];
-    for (job, kernel) in jobs.into_iter().zip(["ring_mul", "forward", "ctru_encrypt"]) {
-        let profile = printed(&[&["profile"][..], &job, &cpu].concat())?;
-        assert!(profile.contains(kernel) && profile.contains("yes"), "{profile}");
-        let record: serde_json::Value =
-            serde_json::from_str(&printed(&[&["profile", "--json"][..], &job, &cpu].concat())?)?;
-        let steps = record["measurements"][0]["steps"].as_array().context("kernels")?;
-        for step in steps {
-            assert!(step["median_seconds"].as_f64() > Some(0.0) && step["bytes"].as_u64() > Some(0), "{step}");
-            assert!(step["limited_by"].as_str().is_some_and(|words| !words.is_empty()), "{step}");
-        }
-    }
-    assert!(refused(&[&["profile", "ctru-768", "sign"][..], &cpu].concat())?.contains("no suite has a case"));
-    Ok(())
-}
-
-#[test]
-fn a_closed_pipe_ends_quietly() -> Result<()> {
-    let mut child = command(&["devices"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    drop(child.stdout.take());
-    let output = child.wait_with_output()?;
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
-}
-
-#[test]
-fn caches_are_shown_and_cleared() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let entry = folder.path().join("text/0123.ringforge");
-    std::fs::create_dir(folder.path().join("text"))?;
-    std::fs::write(&entry, [0; 1000])?;
-    let cache = |args: &[&str]| {
-        let mut command = command(&[&["cache"], args].concat());
-        command.env("RINGFORGE_CACHE_DIR", folder.path()).env("RINGFORGE_CACHE_MIB", "much").output()
-    };
-    let text = |args: &[&str]| -> Result<serde_json::Value> {
-        let shown: serde_json::Value = serde_json::from_slice(&cache(args)?.stdout)?;
-        let text = shown["caches"].as_array().and_then(|caches| caches.iter().find(|cache| cache["name"] == "text"));
-        text.cloned().context("there is a cache of texts")
-    };
-    let shown = text(&["--json"])?;
-    assert_eq!([&shown["entries"], &shown["bytes"], &shown["most_bytes"]], [1, 1000, 1 << 30]);
-    let shown = cache(&[])?;
-    assert!(String::from_utf8(shown.stdout)?.contains("1.00 kB"));
-    // what the engine warns of is seen
-    assert!(String::from_utf8(shown.stderr)?.contains("warn: RINGFORGE_CACHE_MIB=much is no number"));
-    assert_eq!(text(&["--json", "clear"])?["entries"], 0);
-    assert!(!entry.exists());
-    Ok(())
-}
-
-#[cfg(unix)]
-#[test]
-fn a_cache_that_others_write_to_is_refused() -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-
-    let folder = tempfile::tempdir()?;
-    std::fs::create_dir(folder.path().join("text"))?;
-    std::fs::set_permissions(folder.path().join("text"), std::fs::Permissions::from_mode(0o777))?;
-    let output = command(&["cache"]).env("RINGFORGE_CACHE_DIR", folder.path()).output()?;
-    let why = String::from_utf8(output.stderr)?;
-    assert!(output.status.code() == Some(2) && why.contains("text can be written by others"), "{why}");
-    Ok(())
-}
-
-#[cfg(feature = "cuda")]
-#[test]
-fn kernels_are_bundled() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let (file, list) = (folder.path().join("kernels.bundle"), folder.path().join("wanted"));
-    std::fs::write(&list, "# of ML-KEM\n\n3329:x^256+1 mul\n3329 : x^256 + 1 forward natural in_place\n")?;
-    let bundle = ["bundle", "--arch", "sm_80,sm_90", "--out", text(&file), "--json", "--for"];
-    for (wanted, why) in [("3329:x^256+1 divide", "no scheme, and no ring"), ("", "no scheme, and no ring")] {
-        let complaint = refused(&[&bundle[..], &[wanted]].concat())?;
-        assert!(complaint.contains(why), "{complaint}");
-    }
-    assert!(refused(&["bundle", "--arch", "90x", "--out", text(&file), "--for", "SM2"])?.contains("such as sm_90"));
-    let with = [&bundle[..], &[text(&list)]].concat();
-    if !ringforge::cuda::is_compiler_present() {
-        ensure!(std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_none_or(|value| value != "1"), "NVRTC is required");
-        let why = refused(&with)?;
-        assert!(why.contains("NVRTC is not on this machine") && !file.exists(), "{why}");
-        return Ok(());
-    }
-    let written: serde_json::Value = serde_json::from_str(&printed(&with)?)?;
-    let architectures = written["architectures"].as_array().context("architectures")?;
-    assert_eq!(architectures.len(), 2);
-    for architecture in architectures {
-        let kernels = architecture["kernels"].as_array().context("kernels")?;
-        assert!(["forward", "ring_mul"].iter().all(|name| kernels.iter().any(|kernel| kernel == name)), "{written}");
-    }
-    let loaded = ringforge::cuda::Bundle::load(&file)?;
-    assert_eq!(loaded.architectures().collect::<Vec<_>>(), [80, 90]);
-    Ok(())
-}
-
-#[test]
-fn a_start_is_timed() -> Result<()> {
-    let start = ["start", "3329:x^256+1", "forward", "--device", "cpu"];
-    assert!(printed(&start)?.contains("the result is that of the CPU"));
-    let told: serde_json::Value = serde_json::from_str(&printed(&[&start[..], &["--json", "--batch", "3"]].concat())?)?;
-    let at = |what: &str| told["seconds_to"][what].as_f64().unwrap_or_default();
-    assert!(at("first result in host memory") > at("device open") && told["right"] == true, "{told}");
-    assert!(refused(&[&start[..], &["--batch", "0"]].concat())?.contains("a batch of nothing"));
+    assert!(fs::read_to_string(folder.path().join("ringforge-report.html"))?.contains("998244353:x^64-1"));
     Ok(())
 }

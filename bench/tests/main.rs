@@ -1,4 +1,3 @@
 //! The command, as a user runs it.
 
 mod command;
-mod papers;

@@ -22,6 +22,7 @@ use crate::split::Split;
 #[doc(hidden)]
 pub use combination::Combination;
 pub use custom::CustomKernel;
+#[cfg(feature = "cuda")]
 pub(crate) use source::Epilogue;
 pub use source::{Built, Source};
 pub use table::Table;

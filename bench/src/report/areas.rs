@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringforge::Limits;
 
-use crate::bench::suites::{Kind, SUITES, Suite};
-use crate::measure::ROTATED_BYTES;
-use crate::record::{Measurement, Memory, Peer, Record};
+use ringforge_cli::measure::ROTATED_BYTES;
+use ringforge_cli::record::{Measurement, Memory, Peer, Record};
+use ringforge_cli::suite::{Kind, Suite};
 
 use super::Named;
+use crate::suites::SUITES;
 
 /// A suite and what is recorded of it.
 pub(super) struct Area<'a> {

@@ -1,14 +1,14 @@
 //! The page of all areas in Markdown.
 
-use crate::bench::suites::{Kind, Suite};
-use crate::record::Measurement;
+use ringforge_cli::record::Measurement;
+use ringforge_cli::suite::{Kind, Suite};
 
 use super::Named;
 use super::areas::{Area, Part};
 
 const ABOUT: &str = "# Performance
 
-This page is made by `ringforge report --markdown` from the records in [`bench/results`](../bench/results), and a test \
+This page is made by `ringforge-bench report --markdown` from the records in [`bench/results`](../bench/results), and a test \
 compares it with them. Every line was checked in the run that measured it; the records say with what. Figures are medians, \
 by the device's own clock on a GPU and by the wall's where data lies in host memory. In brackets is the share of the floor's \
 speed: the least time that bytes in and out, multiplications or logic allow, by the job's own formula, whatever the kernels do. \

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
-use crate::bench::suites::{Figure, Suite};
-use crate::record::{Measurement, Memory};
+use ringforge_cli::record::{Measurement, Memory};
+use ringforge_cli::suite::{Figure, Suite};
 
 /// Whose curve it is, as the class of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

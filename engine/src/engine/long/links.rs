@@ -3,9 +3,9 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::communicator::{self, Communicator, Loopback};
 #[cfg(feature = "cuda")]
-use crate::communicator::{Connection, Control, Others};
+use crate::communicator::{self, Connection, Control, Others};
+use crate::communicator::{Communicator, Loopback};
 #[cfg(feature = "cuda")]
 use crate::cuda::nccl::UniqueId;
 use crate::device::Device;

@@ -1,0 +1,151 @@
+//! Operations of RNS-CKKS, as others that compute on encrypted data have them.
+
+mod floor;
+
+use anyhow::Result;
+use ringforge::{Pipeline, Planner, Value};
+use ringforge_ckks::{Level, Parameters};
+
+use crate::operations;
+use ringforge_cli::record::Measurement;
+use ringforge_cli::session::Bench;
+use ringforge_cli::suite::{Case, Figure, Quoted, Scope, Suite};
+
+use floor::{Multiplied, Primes};
+
+pub(crate) static SUITE: Suite = Suite {
+    name: "CKKS",
+    title: "Homomorphic arithmetic: RNS-CKKS",
+    about: "Operations on ciphertexts at the top level, keys and ciphertexts on the device: one ciphertext, its launches recorded \
+            once and replayed, of which the L2 cache holds a part; or eight, all different, launched kernel by kernel. A case \
+            names the degree, the primes of Q with their bits, and those of P, of which a digit of key switching has as many. \
+            Shapes marked as insecure have more bits than 128-bit security allows: peers measure them. The floor moves \
+            ciphertexts and keys once, or multiplies what transforms, conversions and products multiply, whichever takes longer; \
+            what lies between launches is left out.",
+    figure: Figure::Item,
+    headline: Some(("2^16, 24 x 50 bits, 6", "multiply, relinearise")),
+    quoted: QUOTED,
+    cases,
+    ..Suite::NONE
+};
+
+/// A name, log2 N, how many primes of Q of how many bits behind the first one, its bits, those of P, the primes that
+/// rescaling drops, and the operations.
+type Shape = (&'static str, u32, (usize, u32), u32, (usize, u32), usize, &'static [Operation]);
+
+const SHAPES: &[Shape] = &[
+    ("2^16, 24 x 50 bits, 6", 16, (24, 50), 50, (6, 50), 1, &OPERATIONS),
+    ("2^15, 16 x 50 bits, 4, insecure", 15, (16, 50), 50, (4, 50), 1, &[MULTIPLY, RESCALE, ROTATE]),
+    ("2^15, 13 x 50 bits, 4", 15, (13, 50), 50, (4, 50), 1, &[MULTIPLY]),
+    ("2^16, 40 x 30 bits, 10", 16, (40, 30), 30, (10, 30), 2, &[MULTIPLY, RESCALE, ROTATE]),
+    ("2^14, 8 x 45-60 bits, 2, insecure", 14, (8, 45), 60, (2, 60), 1, &[MULTIPLY]),
+    ("2^14, 6 x 45-60 bits, 2", 14, (6, 45), 60, (2, 60), 1, &[MULTIPLY]),
+];
+
+/// An operation: its name, and what it gives out in a pipeline, of its own level or the one below.
+type Operation = (&'static str, Make);
+type Make = for<'p> fn(&'p Pipeline, &Level, &Level);
+
+const MULTIPLY: Operation = ("multiply, relinearise", |p, level, _| {
+    let [a, b] = ["a", "b"].map(|name| level.ciphertext(p, name));
+    level.output(p, "to", level.multiply(a, b, level.switching_key(p, "key")));
+});
+const RESCALE: Operation = ("rescale", |p, level, below| {
+    below.output(p, "to", level.rescaled(level.ciphertext(p, "a")));
+});
+const ROTATE: Operation = ("rotate", |p, level, _| rotations(p, level, &[5]));
+const OPERATIONS: [Operation; 6] = [
+    MULTIPLY,
+    ("multiply, relinearise, rescale", |p, level, below| {
+        let [a, b] = ["a", "b"].map(|name| level.ciphertext(p, name));
+        below.output(p, "to", level.multiply_rescaled(p, a, b, level.switching_key(p, "key")));
+    }),
+    ROTATE,
+    RESCALE,
+    ("add", |p, level, _| {
+        let [a, b] = ["a", "b"].map(|name| p.elements(name, level.ciphertext_type()));
+        p.output("to", a + b);
+    }),
+    // 5, 5^2, … modulo 2^17
+    ("eight rotations", |p, level, _| rotations(p, level, &[5, 25, 125, 625, 3125, 15_625, 78_125, 128_481])),
+];
+
+fn rotations(p: &Pipeline, level: &Level, powers: &[u64]) {
+    let [c0, c1] = level.ciphertext(p, "a");
+    let digits: Value<'_> = level.raised(c1);
+    for (i, &k) in powers.iter().enumerate() {
+        let key = level.switching_key(p, &format!("key{i}"));
+        level.output(p, &format!("to{i}"), level.automorphism(k, c0, digits, key));
+    }
+}
+
+const SOURCE: &str = "rebuilt and run by us on an H200, driver 580.159.04, 2026-11-22; results decrypted and checked";
+
+const fn quoted(case: &'static str, peer: &'static str, seconds: &'static [(&'static str, f64)]) -> Quoted {
+    Quoted { case, peer, source: SOURCE, device: Some("H200"), seconds }
+}
+
+/// The best of their modes, one after another or several threads at once.
+const QUOTED: &[Quoted] = &[
+    quoted(
+        "2^16, 24 x 50 bits, 6",
+        "Cheddar",
+        &[
+            (MULTIPLY.0, 524e-6),
+            ("multiply, relinearise, rescale", 535e-6),
+            (ROTATE.0, 503e-6),
+            (RESCALE.0, 115e-6),
+            ("add", 19e-6),
+        ],
+    ),
+    quoted(
+        "2^15, 16 x 50 bits, 4, insecure",
+        "Cheddar",
+        &[(MULTIPLY.0, 277e-6), (RESCALE.0, 72e-6), (ROTATE.0, 271e-6)],
+    ),
+    quoted("2^16, 40 x 30 bits, 10", "Cheddar", &[(MULTIPLY.0, 270e-6), (RESCALE.0, 52e-6), (ROTATE.0, 258e-6)]),
+    quoted("2^14, 8 x 45-60 bits, 2, insecure", "Phantom, one thread", &[(MULTIPLY.0, 121e-6)]),
+    quoted("2^14, 8 x 45-60 bits, 2, insecure", "Phantom, eight threads", &[(MULTIPLY.0, 95e-6)]),
+];
+
+/// Ciphertexts of a batch.
+const BATCH: usize = 8;
+
+fn cases(scope: &Scope) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for &(name, log_n, (count, bits), first, (special, special_bits), drop, operations) in SHAPES {
+        // a CPU measures the smaller ones
+        if scope.cpu && log_n > 14 && scope.most_log_n.is_none() {
+            continue;
+        }
+        let q: Vec<u32> = core::iter::once(first).chain(core::iter::repeat_n(bits, count - 1)).collect();
+        let (log_n, p) = (scope.log_n(log_n), vec![special_bits; special]);
+        for &(operation, make) in operations {
+            for captured in [true, false] {
+                let batches = if captured { vec![1] } else { scope.batches(&[BATCH]) };
+                let (q, p) = (q.clone(), p.clone());
+                let run = move |bench: &Bench, batch: usize| -> Result<Measurement> {
+                    let parameters = Parameters::insecure(log_n, &q, &p)?.rescaling_by(drop)?;
+                    let [level, below] = [0, 1].map(|down| Level::new(&parameters, parameters.top_level() - down));
+                    let (level, below) = (level?, below?);
+                    let plan = |planner: &Planner| {
+                        let p = planner.pipeline(format!("CKKS: {operation}"));
+                        make(&p, &level, &below);
+                        Ok(p.build()?)
+                    };
+                    let primes = Primes { q: level.plaintext_type().basis().len(), p: special, dropped: drop };
+                    let words = Multiplied::of(operation, primes).words(level.plaintext_type(), bench.device.limits());
+                    let (line, floor) = operations::line(bench, &plan, &words, captured, batch)?;
+                    let line = Measurement {
+                        case: name.into(),
+                        operation: operation.into(),
+                        ..line.in_ring(level.plaintext_type())
+                    };
+                    Ok(line.above(floor).varied(if captured { "captured" } else { "" }))
+                };
+                cases.push(Case::of_batches(name, operation, batches, run));
+            }
+        }
+    }
+    Ok(cases)
+}

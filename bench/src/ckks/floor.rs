@@ -1,0 +1,110 @@
+//! The fewest multiplications of CKKS operations, by the textbook: tensor products, key switching in digits, quotients by primes.
+
+use ringforge::{Job, Limits, Op, PolyType};
+
+use ringforge_cli::floor::{Words, slots_per_item};
+
+/// Primes of Q at a level, those of P, of which a digit has as many, and those that rescaling drops.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Primes {
+    pub(crate) q: usize,
+    pub(crate) p: usize,
+    pub(crate) dropped: usize,
+}
+
+/// Rows of transforms, and for each coefficient products and remainders.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Multiplied {
+    rows: usize,
+    products: usize,
+    remainders: usize,
+}
+
+impl core::ops::Add for Multiplied {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let (rows, products) = (self.rows + other.rows, self.products + other.products);
+        Self { rows, products, remainders: self.remainders + other.remainders }
+    }
+}
+
+impl Multiplied {
+    /// By an operation of this name on a ciphertext.
+    pub(crate) fn of(operation: &str, primes: Primes) -> Self {
+        let Primes { q, p, dropped } = primes;
+        let switched = Self::times_key(primes) + Self::quotient(q, p).times(2);
+        match operation {
+            "multiply, relinearise" => Self::products(4 * q) + Self::raised(primes) + switched,
+            "multiply, relinearise, rescale" => {
+                let quotients = Self::quotient(q - dropped, p + dropped).times(2);
+                Self::products(6 * q) + Self::raised(primes) + Self::times_key(primes) + quotients
+            }
+            "rotate" => Self::raised(primes) + switched,
+            "eight rotations" => Self::raised(primes) + switched.times(8),
+            "rescale" => Self::quotient(q - dropped, dropped).times(2),
+            // sums
+            _ => Self::default(),
+        }
+    }
+
+    /// In elements of this ring, on a device with these limits.
+    pub(crate) fn words(self, ring: &PolyType, limits: &Limits) -> Words {
+        let row = slots_per_item(&Job::new(ring, Op::Forward), limits).unwrap_or(0.0) / ring.basis().len() as f64;
+        let [products, remainders] = [self.products, self.remainders].map(|count| count * ring.degree());
+        Words { products, remainders, slots: self.rows as f64 * row, ..Words::default() }
+    }
+
+    fn times(self, count: usize) -> Self {
+        Self { rows: count * self.rows, products: count * self.products, remainders: count * self.remainders }
+    }
+
+    fn products(products: usize) -> Self {
+        Self { products, ..Self::default() }
+    }
+
+    fn rows(rows: usize) -> Self {
+        Self { rows, ..Self::default() }
+    }
+
+    /// A conversion from one basis to another. An exact one makes each digit from those before it.
+    fn conversion(from: usize, to: usize, exact: bool) -> Self {
+        let of_digits = if exact { from * (from + 1) / 2 } else { from };
+        Self { rows: 0, products: of_digits + from * to, remainders: from + to }
+    }
+
+    /// The quotient by the last primes (ModDown).
+    fn quotient(left: usize, dropped: usize) -> Self {
+        Self::rows(dropped + left) + Self::conversion(dropped, left, true) + Self::products(left)
+    }
+
+    /// Digits, each raised to all primes (ModUp).
+    fn raised(Primes { q, p, .. }: Primes) -> Self {
+        let digits = (0..q).step_by(p).map(|first| p.min(q - first));
+        let raise = |own: usize| Self::rows(q + p - own) + Self::conversion(own, q + p - own, false);
+        digits.fold(Self::rows(q), |sum, own| sum + raise(own))
+    }
+
+    /// Raised digits times a key.
+    fn times_key(Primes { q, p, .. }: Primes) -> Self {
+        Self::products(2 * q.div_ceil(p) * (q + p))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_by_hand() {
+        let primes = Primes { q: 4, p: 2, dropped: 1 };
+        // two digits of two primes, each raised to the four others
+        let raised = Multiplied { rows: 4 + 8, products: 2 * (2 + 8), remainders: 2 * 6 };
+        assert_eq!(Multiplied::raised(primes), raised);
+        let rescale = Multiplied { rows: 2 * 4, products: 2 * (1 + 3 + 3), remainders: 2 * 4 };
+        assert_eq!(Multiplied::of("rescale", primes), rescale);
+        let quotient = Multiplied { rows: 6, products: 3 + 8 + 4, remainders: 6 };
+        assert_eq!(Multiplied::of("rotate", primes), raised + Multiplied::products(24) + quotient.times(2));
+        assert_eq!(Multiplied::of("add", primes), Multiplied::default());
+    }
+}

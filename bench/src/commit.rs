@@ -1,0 +1,229 @@
+//! What STARK provers commit with: extensions of traces, hashes, and both with the tree over the rows.
+
+use anyhow::{Context, Result};
+use p3_baby_bear::BabyBear;
+use p3_commit::Mmcs as _;
+use p3_field::Field;
+use p3_koala_bear::KoalaBear;
+use p3_matrix::{Dimensions, Matrix as _};
+use rayon::prelude::*;
+use ringforge::testkit::{Random, Scheme};
+use ringforge::{Device, Engine};
+use ringforge_plonky3::resident::{Committed, Matrix, Pinned, Trace, commit};
+use ringforge_plonky3::{HashField, Mmcs, testkit};
+
+use ringforge_cli::floor::Floor;
+use ringforge_cli::measure;
+use ringforge_cli::record::{Measurement, Memory};
+use ringforge_cli::runs::Runs;
+use ringforge_cli::session::Bench;
+use ringforge_cli::suite::{Case, Figure, Scope, Suite};
+use ringforge_cli::work::{Work, slices};
+
+pub(crate) static SUITE: Suite = Suite {
+    name: "commit",
+    title: "Commitments to traces",
+    about: "What a STARK prover begins with: columns extended to a coset of twice the length, between buffers of columns or of \
+            rows on the device; Poseidon2 of pairs of digests, of width 16, over Goldilocks of width 8; and whole commitments, \
+            extensions and tree on the device, from a trace that is there or comes from page-locked host memory, until the root \
+            is on the host, by the wall's clock; and the way of the extension to new rows on the host, where Plonky3's own \
+            provers want it. Floors count bytes once and multiplications, and leave out sums.",
+    figure: Figure::Item,
+    headline: Some(("commitment, KoalaBear 2^20 x 256", "on the device")),
+    cases,
+    ..Suite::NONE
+};
+
+/// A field and the slots of a permutation's products: of the S-boxes of 8 external rounds, one for each element, of that of each
+/// internal round, and of its elements by the diagonal.
+const HASHES: [(&str, usize); 3] = [
+    ("KoalaBear", SLOTS * (8 * 16 * 2 + 20 * (2 + 16))),
+    ("BabyBear", SLOTS * (8 * 16 * 4 + 13 * (4 + 16))),
+    ("Goldilocks", SLOTS_OF_64_BITS * (8 * 8 * 4 + 22 * (4 + 8))),
+];
+/// Slots of a product modulo a prime of 31 bits: a wide one, a low one, and a high or another low one.
+const SLOTS: usize = 3;
+/// Slots of a product over Goldilocks: four wide ones, and one by 2^32 - 1.
+const SLOTS_OF_64_BITS: usize = 5;
+/// Internal rounds of KoalaBear.
+const INTERNAL: usize = 20;
+/// Bits that a trace grows by.
+const ADDED_BITS: usize = 1;
+
+fn cases(scope: &Scope) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for (field, slots) in HASHES {
+        let pairs = scope.batches(&[scope.either(1 << 22, 1 << 10)]);
+        let name = format!("Poseidon2, {field}");
+        cases.push(Case::of_batches(name.clone(), "pairs", pairs, move |bench, batch| {
+            hashes(bench, &name, field, slots, batch)
+        }));
+    }
+    let (log_n, columns) = (scope.log_n(scope.either(20, 12)), scope.either(64, 4));
+    let name = format!("extension, BabyBear 2^{log_n} x {columns}");
+    let run = move |bench: &Bench, case: &str| extensions(bench, case, log_n, columns);
+    cases.push(Case::new(name.clone(), &["columns", "rows"], move |bench, _| run(bench, &name)));
+    let columns = scope.either(256, 20);
+    let operations = ["on the device", "from columns", "from rows", "extension to host"];
+    let name = format!("commitment, KoalaBear 2^{log_n} x {columns}");
+    let run = move |bench: &Bench, case: &str| commitments(bench, case, log_n, columns);
+    cases.push(Case::new(name.clone(), &operations, move |bench, _| run(bench, &name)));
+    Ok(cases)
+}
+
+/// Permutations, each of a pair of digests.
+fn hashes(bench: &Bench, case: &str, field: &str, slots: usize, batch: usize) -> Result<Measurement> {
+    let plans = testkit::Hashes::plans(bench.device.limits())?;
+    let named = plans.iter().find(|named| named.name == format!("{field} pairs")).context("a plan")?;
+    let sample = named.sample(bench.seed, batch);
+    let inputs = slices(&sample);
+    let outcome = Runs::new(&named.plan, batch, &inputs).measure(bench, bench.effort)?;
+    let digests = outcome.results.values().next().context("digests")?;
+    let few = batch.min(1 << 12);
+    let first: Vec<_> = inputs.iter().map(|(name, bytes)| (*name, &bytes[..bytes.len() / batch * few])).collect();
+    let wanted = Work::of_plan(&Device::cpu(), &named.plan)?.run(few, &first)?;
+    let right = outcome.alike && digests[..wanted.len()] == wanted[..];
+    let floor = Floor::new(Some(slots as f64), None, 96, &bench.ceilings);
+    Ok(outcome
+        .line(case, "pairs", batch)
+        .by(&named.plan)
+        .above(floor)
+        .checked("the first digests are Plonky3's", right))
+}
+
+/// Random elements in page-locked memory.
+fn elements<F: HashField>(bench: &Bench, len: usize) -> Result<Pinned<F>> {
+    let mut values = Pinned::new(&bench.device, len)?;
+    values.par_chunks_mut(1 << 16).enumerate().for_each(|(i, values)| {
+        let mut random = Random::new(bench.seed.wrapping_add(i as u64));
+        values.iter_mut().for_each(|value| *value = F::from_u64(random.bits()));
+    });
+    Ok(values)
+}
+
+/// A matrix of these columns on an engine's device, row by row.
+fn on_device<F: HashField>(engine: &Engine, columns: &[F], height: usize) -> Result<Matrix<F>> {
+    let stream = engine.device().stream()?;
+    let rows = p3_matrix::dense::RowMajorMatrix::new(columns.to_vec(), height).transpose();
+    Ok(Matrix::upload(engine, &stream, &rows)?)
+}
+
+fn extensions(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<Vec<Measurement>> {
+    let (n, shift) = (1 << log_n, BabyBear::GENERATOR);
+    let (engine, cpu) = (Engine::on(bench.device.clone()), Engine::cpu());
+    let stream = engine.device().stream()?;
+    let values = elements::<BabyBear>(bench, n * columns)?;
+    let last = &values[n * (columns - 1)..];
+    let wanted = {
+        let stream = cpu.device().stream()?;
+        on_device(&cpu, last, n)?.extended(&stream, ADDED_BITS, shift)?.download(&stream)?
+    };
+    let rows = on_device(&engine, &values, n)?;
+    let trace = on_device(&engine, &values, n)?.into_columns(&stream)?;
+
+    let mut made = [None];
+    let of_columns = measure::runs(&stream, &mut made, bench.effort, |made| {
+        *made = Some(trace.extended(&stream, ADDED_BITS, shift)?);
+        Ok(())
+    })?;
+    let [made] = made;
+    let made = made.context("an extension")?.download(&stream)?;
+    let is_last = |row: &[BabyBear], wanted: &BabyBear| row.last() == Some(wanted);
+    let all_last = |values: &[BabyBear]| {
+        values.chunks_exact(columns).zip(&wanted.values).all(|(row, wanted)| is_last(row, wanted))
+    };
+    let right = all_last(&made.values);
+
+    let mut made_of_rows = [None];
+    let of_rows = measure::runs(&stream, &mut made_of_rows, bench.effort, |made| {
+        *made = Some(rows.extended(&stream, ADDED_BITS, shift)?);
+        Ok(())
+    })?;
+    let [made_of_rows] = made_of_rows;
+    let same = made_of_rows.context("rows")?.download(&stream)?.values == made.values;
+
+    let floor = || Floor::new(None, None, 3 * n * size_of::<BabyBear>(), &bench.ceilings);
+    let line = |operation, times, right| {
+        let line = Measurement::new(case, operation, columns, times).above(floor());
+        line.checked("the last column is the CPU's, and rows are the columns'", right)
+    };
+    Ok(vec![line("columns", of_columns, right), line("rows", of_rows, right && same)])
+}
+
+fn commitments(bench: &Bench, case: &str, log_n: u32, columns: usize) -> Result<Vec<Measurement>> {
+    type F = KoalaBear;
+    let (n, shift) = (1usize << log_n, F::GENERATOR);
+    let engine = Engine::on(bench.device.clone());
+    let stream = engine.device().stream()?;
+    let hash = testkit::random::<F, 16>(&mut Random::new(bench.seed), INTERNAL)?;
+    let values = elements::<F>(bench, n * columns)?;
+    let trace = on_device(&engine, &values, n)?.into_columns(&stream)?;
+    let rows = {
+        let mut rows = Pinned::<F>::new(&bench.device, n * columns)?;
+        rows.copy_from_slice(&trace.download(&stream)?.values);
+        rows
+    };
+    let root = |committed: &Committed<F>| committed.tree.cap(&stream, 0);
+    let make = |trace: Trace<'_, F>| commit(&engine, &stream, &hash, &[trace], ADDED_BITS);
+
+    // rows and paths that Plonky3's verifier takes, of the CPU's extension
+    let committed = make(Trace::resident(&trace, shift))?;
+    let cap = root(&committed)?;
+    let leaves = [0, 1, n, 2 * n - 1, n / 3];
+    let (opened, paths) = committed.open(&stream, &leaves, 0)?;
+    let dimensions = [Dimensions { width: columns, height: n << ADDED_BITS }];
+    let verified = Mmcs::new(&hash, 0).verify_multi_batch(&cap, &dimensions, &leaves, &opened, &paths).is_ok();
+    let cpu = Engine::cpu();
+    let of_column = |column: usize| {
+        let stream = cpu.device().stream()?;
+        let column = on_device(&cpu, &values[n * column..n * (column + 1)], n)?;
+        anyhow::Ok(column.extended(&stream, ADDED_BITS, shift)?.download(&stream)?.values)
+    };
+    let (first, last) = (of_column(0)?, of_column(columns - 1)?);
+    let extended = leaves
+        .iter()
+        .zip(&opened)
+        .all(|(&leaf, rows)| rows[0].first() == first.get(leaf) && rows[0].last() == last.get(leaf));
+    let right = verified && extended;
+    drop(committed);
+
+    let mut lines = Vec::new();
+    let mut line = |operation: &str, memory: Memory, trace: Trace<'_, F>| {
+        let mut same = true;
+        let times = measure::wall(bench.effort, || {
+            same &= root(&make(trace)?)? == cap;
+            Ok(())
+        })?;
+        let bytes = n * columns * size_of::<F>();
+        let permutations = (n << ADDED_BITS) * (columns.div_ceil(8) + 1);
+        let floor = Floor::new(Some((permutations * HASHES[0].1) as f64), None, 3 * bytes, &bench.ceilings);
+        let line = Measurement::new(case, operation, 1, times).above(floor);
+        let line = line.checked("roots are equal, and Plonky3 verifies rows of the CPU's extension", right && same);
+        lines.push(Measurement { memory, ..line });
+        anyhow::Ok(())
+    };
+    line("on the device", Memory::Device, Trace::resident(&trace, shift))?;
+    line("from columns", Memory::Pinned, Trace::columns(&values, n, shift))?;
+    line("from rows", Memory::Pinned, Trace::rows(&rows, columns, shift))?;
+    let committed = make(Trace::resident(&trace, shift))?;
+    let mut same = true;
+    let download = measure::wall(bench.effort, || {
+        let extension = committed.matrices[0].download(&stream)?;
+        same &= leaves.iter().zip(&opened).all(|(&leaf, rows)| extension.row_slice(leaf).as_deref() == Some(&rows[0]));
+        Ok(())
+    })?;
+    let line = Measurement::new(case, "extension to host", 1, download);
+    lines.push(line.checked("rows are those that were opened", same));
+    let bytes = bench.device.pinned(n * columns * size_of::<F>())?;
+    let copy = measure::wall(bench.effort, || {
+        stream.upload(&bytes[..])?;
+        Ok(stream.synchronize()?)
+    })?;
+    Ok(lines
+        .into_iter()
+        .map(|line| match line.memory {
+            Memory::Device => line,
+            _ => line.beside("the copy alone", copy.median_seconds),
+        })
+        .collect())
+}

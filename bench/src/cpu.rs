@@ -1,0 +1,184 @@
+//! This machine's CPU: what the engine and the schemes take beside other crates, on the same inputs, in the same run, with as
+//! many threads.
+
+#[cfg(feature = "pqclean")]
+mod pqclean;
+
+use std::hint::black_box;
+
+use anyhow::{Context, Result};
+use ark_bls12_381::Fr;
+use ark_ff::Field;
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use ringforge::testkit::bytes;
+use ringforge::{Device, Job, Modulus, Op, Order, Planner, PolyType, Ring};
+use ringforge_sm2::PrivateKey;
+use sm2::dsa::Signature;
+use sm2::dsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
+
+use crate::zk;
+use ringforge_cli::environment;
+use ringforge_cli::floor::Floor;
+use ringforge_cli::jobs::Task;
+use ringforge_cli::measure::{self, Effort, Times};
+use ringforge_cli::record::Measurement;
+use ringforge_cli::sample;
+use ringforge_cli::session::Bench;
+use ringforge_cli::suite::{Case, Figure, Scope, Suite};
+
+pub(crate) static SUITE: Suite = Suite {
+    name: "CPU",
+    title: "A CPU beside its peers",
+    about: "What the same plans and schemes take without a GPU, beside crates that do the same, on the same inputs and as many \
+            threads, in place. CTRU-768 stands beside ML-KEM-768, another scheme of the same strength, since no other crate \
+            has CTRU: one by one on a CPU it is slower than PQClean's, which is written for AVX2 by hand.",
+    figure: Figure::Item,
+    headline: Some(("BLS12-381 Fr 2^20", "forward")),
+    cases,
+    ..Suite::NONE
+};
+
+/// What is compared.
+#[derive(Debug, Clone, Copy)]
+enum Against {
+    /// A transform of BLS12-381's scalar field of so many points, as a power of two, with all threads.
+    ArkPoly(u32),
+    /// One of x^n + 1 modulo a prime of so many bits, 31 or more; n as a power of two.
+    TfheNtt(u32, u32),
+    Sm2,
+    #[cfg(feature = "pqclean")]
+    MlKem,
+}
+
+/// A case, what it is compared with, its operations, and whether it is measured with `--quick` too.
+type Entry = (&'static str, Against, &'static [&'static str], bool);
+
+const CASES: &[Entry] = &[
+    ("BLS12-381 Fr 2^16", Against::ArkPoly(16), &["forward", "inverse"], true),
+    ("BLS12-381 Fr 2^18", Against::ArkPoly(18), &["forward", "inverse"], false),
+    ("BLS12-381 Fr 2^20", Against::ArkPoly(20), &["forward", "inverse"], false),
+    ("x^n + 1, 31 bits, 2^12", Against::TfheNtt(31, 12), &["forward", "inverse"], false),
+    ("x^n + 1, 31 bits, 2^16", Against::TfheNtt(31, 16), &["forward", "inverse"], false),
+    ("x^n + 1, 50 bits, 2^12", Against::TfheNtt(50, 12), &["forward", "inverse"], false),
+    ("x^n + 1, 50 bits, 2^14", Against::TfheNtt(50, 14), &["forward", "inverse"], false),
+    ("x^n + 1, 50 bits, 2^16", Against::TfheNtt(50, 16), &["forward", "inverse"], false),
+    ("x^n + 1, 60 bits, 2^12", Against::TfheNtt(60, 12), &["forward", "inverse"], true),
+    ("x^n + 1, 60 bits, 2^14", Against::TfheNtt(60, 14), &["forward", "inverse"], false),
+    ("x^n + 1, 60 bits, 2^16", Against::TfheNtt(60, 16), &["forward", "inverse"], false),
+    ("SM2", Against::Sm2, &["sign", "verify"], true),
+    #[cfg(feature = "pqclean")]
+    ("CTRU-768", Against::MlKem, &["KeyGen", "Encaps", "Decaps"], true),
+];
+
+/// Calls that are timed together where one takes microseconds.
+const CALLS: usize = 64;
+
+fn cases(scope: &Scope) -> Result<Vec<Case>> {
+    let case = |&(name, against, operations, _): &Entry| {
+        let scope = scope.clone();
+        Case::new(name, operations, move |bench, _| {
+            let all = matches!(against, Against::ArkPoly(_));
+            let threads = if all { environment::threads() } else { 1 };
+            let lines = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(|| match against {
+                Against::ArkPoly(log_n) => ark_poly(scope.log_n(log_n), bench),
+                Against::TfheNtt(bits, log_n) => tfhe_ntt(bits, scope.log_n(log_n), bench),
+                Against::Sm2 => sm2(bench.effort),
+                #[cfg(feature = "pqclean")]
+                Against::MlKem => pqclean::ml_kem(bench.effort),
+            });
+            let named = |line| Measurement { case: name.into(), threads: Some(threads), ..line };
+            Ok(lines?.into_iter().map(named).collect())
+        })
+    };
+    Ok(CASES.iter().filter(|(.., quick)| scope.wants(*quick)).map(case).collect())
+}
+
+/// An operation on both sides.
+fn line(operation: &str, times: Times, (peer, peer_times): (&str, Times), checked: (&str, bool)) -> Measurement {
+    Measurement::new("", operation, 1, times).beside(peer, peer_times.median_seconds).checked(checked.0, checked.1)
+}
+
+/// A transform of ours over the same buffer again and again, beside the peer's.
+fn transform(bench: &Bench, task: &Task<'_>, peer: &str, mut theirs: impl FnMut()) -> Result<Measurement> {
+    let cpu = Device::cpu();
+    let planner = Planner::new(cpu.limits().clone());
+    let line = task.line(&Bench { device: cpu, planner, ..bench.clone() }, "", bench.effort)?;
+    let times = measure::wall(bench.effort, || {
+        theirs();
+        Ok(())
+    })?;
+    // the floor is of the bench's device
+    Ok(line.beside(peer, times.median_seconds).above(Floor::default()))
+}
+
+/// In place, in natural order, with all threads.
+fn ark_poly(log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
+    let domain = Radix2EvaluationDomain::<Fr>::new(1 << log_n).context("no domain of this size")?;
+    let ring = zk::coset(1 << log_n, Fr::ONE)?;
+    let inputs = sample::elements(&ring, 1, 0, 1)?;
+    let mut data = inputs.chunks_exact(32).map(zk::element).collect::<Vec<Fr>>();
+    let mut line = |op| {
+        let peer = || match op {
+            Op::Forward => domain.fft_in_place(&mut data),
+            _ => domain.ifft_in_place(&mut data),
+        };
+        let job = Job::new(&ring, op).order(Order::Natural).in_place();
+        let definition = zk::definition(op, Fr::ONE);
+        let task = Task { sets: Some(1), definition: Some((zk::CHECKED, &definition)), ..Task::new(&job, 1) };
+        transform(bench, &task, "ark-poly 0.6, parallel", peer)
+    };
+    Ok(vec![line(Op::Forward)?, line(Op::Inverse)?])
+}
+
+/// In place, values in the order that either side likes. The peer's way back leaves out the factor 1/n, ours has it.
+fn tfhe_ntt(bits: u32, log_n: u32, bench: &Bench) -> Result<Vec<Measurement>> {
+    let n = 1 << log_n;
+    let ring = PolyType::from(Ring::rns(n, &Modulus::ntt_primes(2 * n as u64, bits, 1)?)?);
+    let q = ring.moduli()[0].value_u64().context("a prime of at most 64 bits")?;
+    let inputs = sample::elements(&ring, 2, 0, 1)?;
+    let words = inputs.chunks_exact(ring.width().bytes());
+    let mut data: Vec<u64> = words.map(|word| word.iter().rev().fold(0, |x, &byte| x << 8 | u64::from(byte))).collect();
+    let mut short = data.iter().map(|&word| word.try_into().unwrap_or_default()).collect::<Vec<u32>>();
+    let mut peer: Box<dyn FnMut(Op)> = match u32::try_from(q) {
+        Ok(q) => {
+            let plan = tfhe_ntt::prime32::Plan::try_new(n, q).context("no plan for this prime")?;
+            Box::new(move |op| if op == Op::Forward { plan.fwd(&mut short) } else { plan.inv(&mut short) })
+        }
+        Err(_) => {
+            let plan = tfhe_ntt::prime64::Plan::try_new(n, q).context("no plan for this prime")?;
+            Box::new(move |op| if op == Op::Forward { plan.fwd(&mut data) } else { plan.inv(&mut data) })
+        }
+    };
+    let mut line = |op| {
+        let job = Job::new(&ring, op).in_place();
+        transform(bench, &Task { sets: Some(1), ..Task::new(&job, 1) }, "tfhe-ntt 0.7", || peer(op))
+    };
+    Ok(vec![line(Op::Forward)?, line(Op::Inverse)?])
+}
+
+/// With the nonces of RFC 6979, so that signatures are the same.
+fn sm2(effort: Effort) -> Result<Vec<Measurement>> {
+    const PEER: &str = "sm2 0.14";
+    let digests =
+        (0..CALLS).map(|i| Ok(bytes(i as u64, 32).as_slice().try_into()?)).collect::<Result<Vec<[u8; 32]>>>()?;
+    let ours = PrivateKey::from_bytes(&[0x42; 32])?;
+    let theirs = sm2::dsa::SigningKey::new("1234567812345678", &sm2::SecretKey::from_slice(&[0x42; 32])?)?;
+    let (own, others) = (ours.public_key(), theirs.verifying_key());
+    let signatures: Vec<_> = digests.iter().map(|digest| ours.sign_digest(digest)).collect();
+    let peers = digests.iter().map(|digest| theirs.sign_prehash(digest)).collect::<Result<Vec<Signature>, _>>()?;
+    let same = peers.iter().zip(&signatures).all(|(a, b)| a.to_bytes()[..] == b.to_bytes());
+    let sign = each(effort, |i| Ok(ours.sign_digest(&digests[i])))?;
+    let peer_sign = each(effort, |i| Ok(theirs.sign_prehash(&digests[i]).map(|signature: Signature| signature)?))?;
+    let verify = each(effort, |i| Ok(own.verify_digest(&digests[i], &signatures[i])?))?;
+    let peer_verify = each(effort, |i| Ok(others.verify_prehash(&digests[i], &peers[i])?))?;
+    let checked = ("signatures are the peer's, and both sides verify them", same);
+    Ok(vec![line("sign", sign, (PEER, peer_sign), checked), line("verify", verify, (PEER, peer_verify), checked)])
+}
+
+/// A call, many of which are timed together.
+fn each<T>(effort: Effort, mut call: impl FnMut(usize) -> Result<T>) -> Result<Times> {
+    let calls = || (0..CALLS).try_for_each(|i| call(i).map(|made| drop(black_box(made))));
+    let times = measure::wall(effort, calls)?;
+    let [median_seconds, p95_seconds] = [times.median_seconds, times.p95_seconds].map(|all| all / CALLS as f64);
+    Ok(Times { median_seconds, p95_seconds, runs_per_sample: CALLS, ..times })
+}

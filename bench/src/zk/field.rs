@@ -1,0 +1,95 @@
+//! BLS12-381's scalar field by arkworks, beside the bytes of the engine.
+
+use anyhow::{Context, Result};
+use ark_bls12_381::Fr;
+use ark_ff::{AdditiveGroup, BigInt, FftField, Field, PrimeField};
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use rayon::prelude::*;
+use ringforge::testkit::Random;
+use ringforge::{Modulus, PolyType, Ring, U256};
+
+/// Up to this many points, values are compared with arkworks' own.
+const FEW: usize = 1 << 20;
+/// Elements that a thread takes at a time.
+const SHARE: usize = 1 << 12;
+
+/// x^n − g^n with arkworks' root: values at g·w^i.
+pub(crate) fn coset(n: usize, offset: Fr) -> Result<PolyType> {
+    let (q, root) = (Modulus::new(plain(&Fr::MODULUS.0))?, plain(&root(n)?.into_bigint().0));
+    Ok(match offset == Fr::ONE {
+        true => PolyType::from(Ring::cyclic(n, q)?.with_root(root)?),
+        false => PolyType::from(Ring::coset(n, q, plain(&offset.into_bigint().0), root)?),
+    })
+}
+
+/// Whether values on a coset are those of the inputs: up to a length by arkworks' transform, beyond by
+/// [`are_of_one_polynomial`].
+pub(crate) fn values_agree(values: &[u8], inputs: &[u8], offset: Fr, random: &mut Random) -> Result<bool> {
+    let n = inputs.len() / 32;
+    if n <= FEW {
+        let domain = Radix2EvaluationDomain::<Fr>::new(n).and_then(|domain| domain.get_coset(offset));
+        let domain = domain.context("arkworks has such a domain")?;
+        let all = domain.fft(&inputs.par_chunks_exact(32).map(element).collect::<Vec<_>>());
+        return Ok(all.par_iter().zip(values.par_chunks_exact(32)).all(|(x, value)| bytes(x).as_flattened() == value));
+    }
+    are_of_one_polynomial(values, inputs, offset, random)
+}
+
+/// Whether these are all values on a coset of the polynomial with these coefficients, each reduced: both are evaluated at a
+/// random point z, the values as (z^n − g^n)/(n·g^n)·Σ v·x/(z − x) over all points x. Where a single value is another, the two
+/// differ at all but n of 2^254 points.
+pub(crate) fn are_of_one_polynomial(
+    values: &[u8],
+    coefficients: &[u8],
+    offset: Fr,
+    random: &mut Random,
+) -> Result<bool> {
+    let (n, root) = (coefficients.len() / 32, root(coefficients.len() / 32)?);
+    let z = Fr::from_le_bytes_mod_order([(); 4].map(|()| random.bits().to_le_bytes()).as_flattened());
+    let of_share = |(share, values): (usize, &[u8])| {
+        let first = offset * root.pow([(share * SHARE) as u64]);
+        let points: Vec<Fr> = core::iter::successors(Some(first), |x| Some(root * x)).take(values.len() / 32).collect();
+        let mut inverses: Vec<Fr> = points.iter().map(|x| z - x).collect();
+        ark_ff::batch_inversion(&mut inverses);
+        let values = values.chunks_exact(32).map(element);
+        values.zip(points).zip(inverses).map(|((value, x), inverse)| value * x * inverse).sum::<Fr>()
+    };
+    let sum: Fr = values.par_chunks(32 * SHARE).enumerate().map(of_share).sum();
+    let power = offset.pow([n as u64]);
+    let alike = evaluate(coefficients, z) * Fr::from(n as u64) * power == (z.pow([n as u64]) - power) * sum;
+    let are_reduced = values.par_chunks_exact(32).all(|value| element(value).0 < Fr::MODULUS);
+    Ok(values.len() == coefficients.len() && alike && are_reduced)
+}
+
+/// The value at x of the polynomial with these coefficients.
+pub(super) fn evaluate(coefficients: &[u8], x: Fr) -> Fr {
+    let of_share = |(share, coefficients): (usize, &[u8])| {
+        let value = coefficients.rchunks_exact(32).fold(Fr::ZERO, |sum, coefficient| sum * x + element(coefficient));
+        value * x.pow([(share * SHARE) as u64])
+    };
+    coefficients.par_chunks(32 * SHARE).enumerate().map(of_share).sum()
+}
+
+/// arkworks' n-th root of unity.
+fn root(n: usize) -> Result<Fr> {
+    Fr::get_root_of_unity(n as u64).with_context(|| format!("no root of order {n}"))
+}
+
+/// An element as it is stored: four limbs in Montgomery form.
+pub(crate) fn bytes(x: &Fr) -> [[u8; 8]; 4] {
+    x.0.0.map(u64::to_le_bytes)
+}
+
+/// The element that is stored so.
+pub(crate) fn element(bytes: &[u8]) -> Fr {
+    let mut limbs = [0; 4];
+    for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(8)) {
+        *limb = bytes.iter().rev().fold(0, |limb, &byte| limb << 8 | u64::from(byte));
+    }
+    Fr::new_unchecked(BigInt(limbs))
+}
+
+/// A plain value by its limbs.
+fn plain(limbs: &[u64; 4]) -> U256 {
+    U256::from_le_slice(limbs.map(u64::to_le_bytes).as_flattened())
+}

@@ -1,0 +1,114 @@
+//! `ringforge bench`: throughput for each ring or scheme, operation and batch, with floors and peers beside it.
+
+mod against;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail, ensure};
+use clap::Args;
+use ringforge::Op;
+
+use crate::devices::Choice;
+use crate::job::Shape;
+use crate::measure::Effort;
+use crate::selected::Selected;
+use crate::session::{Bench, Common};
+use crate::show;
+use crate::suite::{Kind, Suites};
+use crate::table;
+
+/// Options of `ringforge bench`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// A ring, such as 3457:x^768-x^384+1, with an operation. All suites, if not given; of `ringforge-bench` also `papers`, the
+    /// experiments of the papers that the engine came from, or `rates`, what a GPU's pipes do at best.
+    #[arg(value_name = "RING")]
+    what: Option<String>,
+    /// The operation on the ring, as `ringforge plan` has it.
+    op: Option<Op>,
+    #[command(flatten)]
+    shape: Shape,
+    /// Only lines whose "suite case operation" contains this.
+    #[arg(long, default_value = "")]
+    filter: String,
+    /// Fewer lines and shorter measurements.
+    #[arg(long)]
+    quick: bool,
+    /// Time the kernels too, or what several devices do, as `ringforge profile` does.
+    #[arg(long)]
+    steps: bool,
+    /// Measure the lines of this record again, or of several with commas between, and print ratios to it instead of the figures.
+    #[arg(long, value_name = "RECORD", value_delimiter = ',', conflicts_with_all = ["what", "steps", "out"])]
+    against: Vec<PathBuf>,
+    /// Write JSON to this file too.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// `ringforge bench`: whether every result is right.
+pub(crate) fn main(options: &Options, choice: Choice, json: bool, suites: Suites) -> Result<bool> {
+    let Options { what, op, quick, steps, common, filter, .. } = options;
+    let device = common.device(choice)?;
+    let scope = common.scope(&device, *quick, suites);
+    let records = against::read(&options.against, &device.to_string())?;
+    let of = |kind: Kind| Selected::of(move |suite| (suite.kind == kind).then_some(0), &scope, filter);
+    let selected = match (what.as_deref(), op) {
+        _ if !records.is_empty() => against::selected(&records, options, &scope)?,
+        (Some(ring), Some(op)) => vec![Selected::own(ring, *op, &options.shape, &common.batch)?],
+        (None, _) => of(Kind::Area)?,
+        (Some(what @ ("papers" | "rates")), _) => {
+            let kind = if what == "papers" { Kind::Papers } else { Kind::Rates };
+            ensure!(suites.iter().any(|suite| suite.kind == kind), "{what} are suites of the command ringforge-bench");
+            of(kind)?
+        }
+        (Some(what), None) => bail!("{what:?} is neither papers nor rates; a ring wants an operation, such as forward"),
+    };
+    let (samples, total_seconds) = match (what.as_deref() == Some("papers"), quick) {
+        (true, _) => (30, 0.1),
+        (false, true) => (15, 0.15),
+        (false, false) => (60, 1.0),
+    };
+    let effort = Effort { samples, sample_seconds: 0.002, total_seconds };
+    let bench = Bench { steps: *steps, ..Bench::open(common, device, effort)? };
+    match &records[..] {
+        [] => run(&bench, &selected, common.tuning.name(), options.out.as_deref(), json, suites),
+        records => against::run(&bench, records, &selected, json),
+    }
+}
+
+/// Measures what is selected, writes it into a file, and prints it: whether every result is right.
+pub(crate) fn run(
+    bench: &Bench,
+    selected: &[Selected],
+    tuning: Option<String>,
+    out: Option<&Path>,
+    json: bool,
+    suites: Suites,
+) -> Result<bool> {
+    let mut record = bench.record(tuning);
+    let out = out.filter(|_| bench.is_first());
+    let bar = show::progress(selected.len());
+    for selected in selected {
+        // what is done stays, whatever happens to the rest
+        out.map_or(Ok(()), |path| record.write(path))?;
+        bar.set_message(selected.title());
+        selected.measure(bench, &mut record)?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if bench.steps && selected.len() == 1 {
+        // what is not made of kernels cannot be told kernel by kernel
+        record.measurements.retain(|line| !line.steps.is_empty());
+    }
+    let none = record.measurements.is_empty() && selected.len() == 1;
+    ensure!(!none, "there is nothing to be timed: {}", record.unsupported.join("\n"));
+    out.map_or(Ok(()), |path| record.write(path))?;
+    match (bench.is_first(), json) {
+        (false, _) => {}
+        (true, true) => show::print_json(&record)?,
+        (true, false) => table::print(&record, suites)?,
+    }
+    Ok(record.measurements.iter().all(|line| line.right))
+}

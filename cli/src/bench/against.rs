@@ -1,0 +1,218 @@
+//! `ringforge bench --against`: the lines of records again, with ratios to them and how far those are noise.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+
+use super::Options;
+use crate::record::{Measurement, Memory, Record};
+use crate::selected::Selected;
+use crate::session::Bench;
+use crate::show;
+use crate::suite::{Kind, Scope};
+use crate::suites::rings;
+
+/// How often each line is measured again. The records' lines take turns, so that a drift of the clock reaches all of them.
+const ROUNDS: usize = 5;
+
+/// What makes two lines the same measurement.
+type Key = (String, String, String, String, Memory, Option<usize>, usize);
+
+fn key(line: &Measurement) -> Key {
+    let Measurement { suite, case, operation, variant, memory, threads, batch, .. } = line.clone();
+    (suite, case, operation, variant, memory, threads, batch)
+}
+
+/// A line of the records, and the same now.
+#[derive(Debug, Serialize)]
+pub(super) struct Compared {
+    suite: String,
+    /// Case, operation, variant and batch.
+    line: String,
+    /// Seconds of a run by the records; the median, if there are several.
+    before_seconds: f64,
+    /// Median seconds of a run now.
+    now_seconds: f64,
+    /// Now by before: above 1 where the line is slower now.
+    ratio: f64,
+    /// The least and the largest ratio of any run now to any record.
+    noise: [f64; 2],
+    right: bool,
+}
+
+impl Compared {
+    fn new(lines: &[&Measurement], before: Vec<f64>, now: Vec<f64>) -> Self {
+        let sorted = |mut seconds: Vec<f64>| {
+            seconds.sort_by(f64::total_cmp);
+            seconds
+        };
+        let (before, now) = (sorted(before), sorted(now));
+        let median = |seconds: &[f64]| seconds[seconds.len() / 2];
+        let [(least, most), (least_now, most_now)] = [&before, &now].map(|all| (all[0], all[all.len() - 1]));
+        Self {
+            suite: lines[0].suite.clone(),
+            line: lines[0].title(),
+            before_seconds: median(&before),
+            now_seconds: median(&now),
+            ratio: median(&now) / median(&before),
+            noise: [least_now / most, most_now / least],
+            right: lines.iter().all(|line| line.right),
+        }
+    }
+
+    /// What the ratio says, given the noise.
+    fn verdict(&self) -> &'static str {
+        match self.noise {
+            [least, _] if least > 1.0 => "slower",
+            [_, most] if most < 1.0 => "faster",
+            _ => "the same",
+        }
+    }
+}
+
+/// The records of these files, which must be of one device, this one.
+pub(super) fn read(paths: &[PathBuf], device: &str) -> Result<Vec<Record>> {
+    let read = |path: &Path| {
+        let record = Record::read(path)?;
+        let of = &record.environment.device;
+        ensure!(of == device, "{} is of {of}, and this is {device}: no ratio compares the two", path.display());
+        Ok(record)
+    };
+    paths.iter().map(|path| read(path)).collect()
+}
+
+/// The cases and operations that the records have.
+pub(super) fn selected(records: &[Record], options: &Options, scope: &Scope) -> Result<Vec<Selected>> {
+    let lines = || records.iter().flat_map(|record| &record.measurements);
+    let has = |suite: &str, case: &str, operation: &str| {
+        lines().any(|line| (&*line.suite, &*line.case, &*line.operation) == (suite, case, operation))
+    };
+    let is_in = |name: &str| lines().any(|line| line.suite == name);
+    let mut selected = Vec::new();
+    let mut own: Vec<_> = lines().filter(|line| line.suite == rings::OWN.name).map(key).collect();
+    own.sort();
+    own.dedup();
+    for (_, ring, operation, .., batch) in own {
+        selected.push(Selected::own(&ring, operation.parse()?, &options.shape, &[batch])?);
+    }
+    if lines().any(|line| line.suite != rings::OWN.name) {
+        let suites =
+            Selected::of(|suite| (suite.kind != Kind::Own && is_in(suite.name)).then_some(0), scope, &options.filter);
+        for mut found in suites.context("no line of the records is measured by this program with these options")? {
+            let (suite, case) = (found.suite.name, &found.case.name);
+            found.wanted.0.retain(|operation| has(suite, case, operation));
+            selected.extend((!found.wanted.0.is_empty()).then_some(found));
+        }
+    }
+    Ok(selected)
+}
+
+/// Measures the lines in rounds and prints what became of each: whether every result is right.
+pub(super) fn run(bench: &Bench, records: &[Record], selected: &[Selected], json: bool) -> Result<bool> {
+    let mut now = bench.record(None);
+    let bar = show::progress(ROUNDS * selected.len());
+    for _ in 0..ROUNDS {
+        for selected in selected {
+            bar.set_message(selected.title());
+            selected.measure(bench, &mut now)?;
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    let (compared, missing) = compare(records, &now.measurements);
+    ensure!(!compared.is_empty(), "no line of the records was measured again: {}", missing.join("; "));
+    if json {
+        show::print_json(&compared)?;
+    } else {
+        print(&compared, &missing)?;
+    }
+    Ok(compared.iter().all(|line| line.right))
+}
+
+/// The records' lines that were measured again, in the first one's order, and the titles of those that were not.
+fn compare(records: &[Record], now: &[Measurement]) -> (Vec<Compared>, Vec<String>) {
+    let seconds = |lines: &[&Measurement]| lines.iter().map(|line| line.times.median_seconds).collect::<Vec<_>>();
+    let (mut compared, mut missing, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    for line in records.iter().flat_map(|record| &record.measurements) {
+        let key_of = key(line);
+        if seen.contains(&key_of) {
+            continue;
+        }
+        let same = |other: &&Measurement| key(other) == key_of;
+        let before: Vec<_> = records.iter().flat_map(|record| &record.measurements).filter(same).collect();
+        let again: Vec<_> = now.iter().filter(same).collect();
+        if again.is_empty() {
+            missing.push(line.title());
+        } else {
+            compared.push(Compared::new(&again, seconds(&before), seconds(&again)));
+        }
+        seen.push(key_of);
+    }
+    (compared, missing)
+}
+
+fn print(compared: &[Compared], missing: &[String]) -> Result<()> {
+    let mut table =
+        show::table(&["suite", "line", "before", "now", "now / before", "noise", "is", "right"], &[2, 3, 4, 5]);
+    for line in compared {
+        let [least, most] = line.noise;
+        table.add_row([
+            line.suite.clone(),
+            line.line.clone(),
+            show::time(line.before_seconds),
+            show::time(line.now_seconds),
+            format!("{:.3}", line.ratio),
+            format!("{least:.3} to {most:.3}"),
+            line.verdict().into(),
+            show::yes_or_no(line.right),
+        ]);
+    }
+    show::print(&table.to_string())?;
+    missing.iter().try_for_each(|line| show::print(&format!("not measured again: {line}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use ringforge::Device;
+
+    use super::*;
+    use crate::environment::Environment;
+    use crate::measure::Times;
+
+    fn record(lines: &[(&str, f64)]) -> Record {
+        let line = |&(case, seconds): &(&str, f64)| {
+            Measurement::new(case, "forward", 8, Times::of(vec![seconds], 1, 1)).checked("nothing", true)
+        };
+        Record {
+            environment: Environment::of(&Device::cpu()),
+            tuning: None,
+            copy_bytes_per_second: 1e9,
+            measurements: lines.iter().map(line).collect(),
+            unsupported: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn ratios_have_the_noise_of_all_runs() {
+        let before = [record(&[("a", 1.0), ("b", 1.0), ("gone", 1.0)]), record(&[("a", 1.1), ("b", 1.0)])];
+        let now = record(&[("a", 1.05), ("b", 1.3), ("a", 0.95), ("b", 1.2), ("new", 1.0), ("b", 1.1)]);
+        let (compared, missing) = compare(&before, &now.measurements);
+        let [a, b] = &compared[..] else { panic!("{compared:?}") };
+        assert_eq!(
+            (a.verdict(), b.verdict(), &missing[..]),
+            ("the same", "slower", &["gone forward, batch 8".into()][..])
+        );
+        assert_eq!((b.ratio, b.noise, b.line.as_str()), (1.2, [1.1, 1.3], "b forward, batch 8"));
+        assert_eq!(a.noise, [0.95 / 1.1, 1.05]);
+    }
+
+    #[test]
+    fn records_of_other_devices_are_refused() -> Result<()> {
+        let file = tempfile::NamedTempFile::new()?;
+        record(&[("a", 1.0)]).write(file.path())?;
+        let path = [file.path().to_path_buf()];
+        assert!(read(&path, &Device::cpu().to_string()).is_ok() && read(&path, "an H200").is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! `ringforge bundle`: writes compiled kernels into a file, for machines without NVRTC, or that should not wait for it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use ringforge::cuda::Bundle;
+use ringforge::{Error, Job, Limits, Op, Order, Plan, Planner, PolyType};
+use serde_json::json;
+
+use crate::show;
+use crate::suites;
+
+/// Operations of a ring of which only the ring is said.
+const USUAL: [Op; 5] = [Op::Forward, Op::Inverse, Op::PointMul, Op::MulAdd, Op::Mul];
+
+/// Options of `ringforge bundle`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Architectures, such as sm_80,sm_90,sm_120.
+    #[arg(long, value_delimiter = ',', required = true, value_name = "ARCH", value_parser = capability)]
+    arch: Vec<u32>,
+    /// What for: a ring with an operation, such as "3329:x^256+1 mul", and behind it natural or in_place if so; a ring, for
+    /// its usual operations in both orders, in place too; a scheme, such as CTRU-768 or SM2, or schemes for all; or a file
+    /// with a line for each. May be given several times.
+    #[arg(long = "for", required = true, value_name = "WHAT")]
+    wanted: Vec<String>,
+    /// The file to write.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+fn capability(text: &str) -> Result<u32, String> {
+    match text.trim().strip_prefix("sm_").map(str::parse) {
+        Some(Ok(capability @ 50..200)) => Ok(capability),
+        _ => Err("compute capabilities such as sm_90 are wanted".into()),
+    }
+}
+
+/// Whose kernels are wanted.
+#[derive(Debug, PartialEq)]
+enum Wanted {
+    Job(Job),
+    PolyType(PolyType),
+    Schemes(Vec<&'static str>),
+}
+
+impl Wanted {
+    fn parse(text: &str) -> Result<Self> {
+        let all = suites::schemes();
+        if text.eq_ignore_ascii_case("schemes") {
+            return Ok(Self::Schemes(all));
+        }
+        if let Some(scheme) = all.into_iter().find(|name| name.eq_ignore_ascii_case(text)) {
+            return Ok(Self::Schemes(vec![scheme]));
+        }
+        // a ring may have spaces
+        let (mut rest, mut order, mut in_place) = (text, Order::Tree, false);
+        while let Some((before, last)) = rest.trim_end().rsplit_once(char::is_whitespace) {
+            match last {
+                "natural" => order = Order::Natural,
+                "in_place" => in_place = true,
+                _ => {
+                    let Ok(op) = last.parse() else { break };
+                    let job = Job::new(before.parse::<PolyType>()?, op).order(order);
+                    return Ok(Self::Job(if in_place { job.in_place() } else { job }));
+                }
+            }
+            rest = before;
+        }
+        let wanted = "no scheme, and no ring with an operation";
+        let ring = text.parse().with_context(|| format!("{text:?} is {wanted}"))?;
+        Ok(Self::PolyType(ring))
+    }
+
+    fn plans(&self, limits: &Limits) -> Result<Vec<Plan>> {
+        let planner = Planner::new(limits.clone());
+        match self {
+            Self::Job(job) => Ok(vec![planner.plan(job)?]),
+            Self::PolyType(ring) => {
+                let mut plans = Vec::new();
+                for op in USUAL {
+                    for order in [Order::Tree, Order::Natural] {
+                        let job = Job::new(ring, op).order(order);
+                        for job in [job.clone(), job.in_place()] {
+                            match planner.plan(&job) {
+                                Ok(plan) => plans.push(plan),
+                                // a ring without a transform of its own has products all the same
+                                Err(Error::Unsupported { .. } | Error::NotPrime { .. } | Error::NoRoot { .. }) => {}
+                                Err(error) => return Err(error.into()),
+                            }
+                        }
+                    }
+                }
+                ensure!(!plans.is_empty(), "no operation of {ring} can be planned for {}", limits.name);
+                Ok(plans)
+            }
+            Self::Schemes(names) => {
+                Ok(names.iter().map(|name| suites::plans(name, limits)).collect::<Result<Vec<_>>>()?.concat())
+            }
+        }
+    }
+}
+
+/// What is wanted, files read line by line.
+fn wanted(texts: &[String]) -> Result<Vec<Wanted>> {
+    let mut all = Vec::new();
+    for text in texts {
+        if !std::path::Path::new(text).is_file() {
+            all.push(Wanted::parse(text.trim())?);
+            continue;
+        }
+        let lines = fs::read_to_string(text).with_context(|| text.clone())?;
+        for (number, line) in lines.lines().map(str::trim).enumerate() {
+            if !line.is_empty() && !line.starts_with('#') {
+                all.push(Wanted::parse(line).with_context(|| format!("{text}, line {}", number + 1))?);
+            }
+        }
+    }
+    if all.is_empty() {
+        bail!("nothing is wanted");
+    }
+    Ok(all)
+}
+
+/// `ringforge bundle`.
+pub(crate) fn main(options: &Options) -> Result<()> {
+    let (wanted, mut bundle) = (wanted(&options.wanted)?, Bundle::default());
+    for &capability in &options.arch {
+        let limits = Limits::of_capability(capability);
+        let plans = wanted.iter().map(|wanted| wanted.plans(&limits)).collect::<Result<Vec<_>>>()?.concat();
+        bundle.compile(&plans, &limits)?;
+    }
+    bundle.save(&options.out)?;
+    let bytes = fs::metadata(&options.out)?.len();
+    if options.json {
+        let of =
+            |capability| json!({ "architecture": format!("sm_{capability}"), "kernels": bundle.kernels(capability) });
+        let architectures: Vec<_> = bundle.architectures().map(of).collect();
+        return show::print_json(&json!({ "file": options.out, "bytes": bytes, "architectures": architectures }));
+    }
+    for capability in bundle.architectures() {
+        show::print(&format!("sm_{capability}: {} kernels", bundle.kernels(capability).len()))?;
+    }
+    show::print(&format!("{}: {}B", options.out.display(), show::short(bytes as f64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_is_read() -> Result<()> {
+        let ring: PolyType = "3457 : x^768 - x^384 + 1".parse()?;
+        let job = |op| Job::new(&ring, op);
+        let cases = [
+            ("3457 : x^768 - x^384 + 1", Wanted::PolyType(ring.clone())),
+            ("3457 : x^768 - x^384 + 1 mul", Wanted::Job(job(Op::Mul))),
+            ("3457:x^768-x^384+1 forward natural", Wanted::Job(job(Op::Forward).order(Order::Natural))),
+            ("3457:x^768-x^384+1 inverse in_place", Wanted::Job(job(Op::Inverse).in_place())),
+            ("ctru-768", Wanted::Schemes(vec!["CTRU-768"])),
+            ("sm2", Wanted::Schemes(vec!["SM2"])),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Wanted::parse(text)?, expected, "{text}");
+        }
+        for text in ["", "mul", "3457:x^768-x^384+1 divide", "3457:x^768-x^384+1 natural"] {
+            assert!(Wanted::parse(text).is_err(), "{text}");
+        }
+        Ok(())
+    }
+}

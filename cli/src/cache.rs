@@ -1,0 +1,53 @@
+//! `ringforge cache`: where compiled code is kept, and how much of it there is.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use ringforge::kernels::Cache;
+use serde_json::json;
+
+use crate::show;
+
+/// Options of `ringforge cache`.
+#[derive(Debug, Args)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Remove all that was compiled; it is compiled again when it is needed.
+    Clear,
+}
+
+/// `ringforge cache`: what there is, once it is cleared if that was asked for.
+pub(crate) fn main(options: &Options) -> Result<()> {
+    let caches = Cache::all()?;
+    if let Some(Action::Clear) = options.action {
+        caches.iter().try_for_each(Cache::clear)?;
+    }
+    let used = caches.iter().map(|cache| Ok((cache, cache.usage()?))).collect::<Result<Vec<_>>>()?;
+    if options.json {
+        let lines = used.iter().map(|(cache, usage)| {
+            json!({
+                "name": cache.name(), "folder": cache.folder().to_string_lossy(), "entries": usage.entries, "bytes": usage.bytes,
+                "most_bytes": cache.most_bytes(),
+            })
+        });
+        return show::print_json(&json!({ "caches": lines.collect::<Vec<_>>() }));
+    }
+    let mut table = show::table(&["cache", "folder", "entries", "bytes", "at most"], &[2, 3, 4]);
+    for (cache, usage) in used {
+        table.add_row([
+            cache.name().into(),
+            cache.folder().display().to_string(),
+            usage.entries.to_string(),
+            show::short(usage.bytes as f64) + "B",
+            format!("{} MiB", cache.most_bytes() >> 20),
+        ]);
+    }
+    show::print(&table.to_string())
+}

@@ -1,0 +1,113 @@
+//! Devices: which one to use, and what this machine has.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use ringforge::{Device, Engine, Limits};
+
+use crate::environment;
+use crate::show;
+
+/// Options of `ringforge devices`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A device as the user names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    Best,
+    Cpu,
+    Cuda(usize),
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "best" => Ok(Self::Best),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => match text.strip_prefix("cuda:").map(str::parse) {
+                Some(Ok(ordinal)) => Ok(Self::Cuda(ordinal)),
+                _ => Err("best, cpu, cuda or cuda:N is wanted".into()),
+            },
+        }
+    }
+}
+
+/// A device in use.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) device: Device,
+    /// Why this one.
+    pub(crate) reason: String,
+}
+
+impl Choice {
+    /// The device.
+    pub(crate) fn open(self) -> Result<Chosen> {
+        let chosen = |device, reason: String| Chosen { device, reason };
+        Ok(match self {
+            Self::Best => {
+                let engine = Engine::best();
+                let reason = engine.no_gpu().map_or("a CUDA GPU is usable".into(), ToString::to_string);
+                chosen(engine.device().clone(), reason)
+            }
+            Self::Cpu => chosen(Device::cpu(), "asked for".into()),
+            Self::Cuda(ordinal) => {
+                let device = Device::cuda(ordinal).with_context(|| format!("--device cuda:{ordinal}"))?;
+                chosen(device, "asked for".into())
+            }
+        })
+    }
+}
+
+/// What there is to know of a device, by heading.
+fn facts(choice: String, limits: &Limits) -> [(&'static str, Option<String>); 7] {
+    let of_gpu = |text: String| (!limits.is_cpu()).then_some(text);
+    let (name, multiprocessors) = match limits.is_cpu() {
+        true => (environment::cpu_name(), environment::threads()),
+        false => (limits.name.clone(), limits.multiprocessors as usize),
+    };
+    [
+        ("device", Some(choice)),
+        ("name", Some(name)),
+        ("capability", of_gpu(format!("{}.{}", limits.capability / 10, limits.capability % 10))),
+        ("multiprocessors", Some(multiprocessors.to_string())),
+        ("threads/block", limits.block_threads.map(|threads| threads.to_string())),
+        ("shared/block", of_gpu(format!("{} KiB", limits.block_shared_bytes >> 10))),
+        ("memory", of_gpu(format!("{} GiB", limits.memory_bytes >> 30))),
+    ]
+}
+
+/// `ringforge devices`.
+pub(crate) fn main(options: &Options) -> Result<()> {
+    let mut found = vec![facts("cpu".into(), Device::cpu().limits())];
+    let mut reason = None;
+    for ordinal in 0.. {
+        match Device::cuda(ordinal) {
+            Ok(device) => found.push(facts(format!("cuda:{ordinal}"), device.limits())),
+            Err(error) => {
+                reason = (ordinal == 0).then(|| error.to_string());
+                break;
+            }
+        }
+    }
+    if options.json {
+        let devices: Vec<BTreeMap<_, _>> = found.into_iter().map(BTreeMap::from).collect();
+        return show::print_json(&serde_json::json!({ "devices": devices, "no_gpu_because": reason }));
+    }
+    let mut table = show::table(&found[0].each_ref().map(|(heading, _)| *heading), &[2, 3, 4, 5, 6]);
+    for facts in found {
+        table.add_row(facts.map(|(_, fact)| fact.unwrap_or_else(|| "–".into())));
+    }
+    show::print(&table.to_string())?;
+    reason.map_or(Ok(()), |reason| show::print(&reason))
+}

@@ -1,0 +1,127 @@
+//! The `ringforge` command as a library: its subcommands, and what suites measure with, for a command with further suites.
+#![allow(missing_debug_implementations, reason = "nobody prints these")]
+
+mod bench;
+#[cfg(feature = "cuda")]
+mod bundle;
+mod cache;
+pub mod ceilings;
+mod check;
+pub mod copy;
+mod devices;
+pub mod environment;
+pub mod figure;
+pub mod floor;
+mod job;
+pub mod jobs;
+pub mod measure;
+pub mod memory;
+mod oracle;
+mod plan;
+mod profile;
+pub mod record;
+pub mod runs;
+pub mod sample;
+mod selected;
+pub mod session;
+pub mod show;
+mod start;
+mod steps;
+pub mod suite;
+pub mod suites;
+pub mod table;
+mod tune;
+mod tuning_file;
+pub mod work;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use env_logger::Env;
+
+use devices::Choice;
+use suite::Suites;
+
+/// What the command does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Multiply random polynomials in rings of every kind, encapsulate keys, and compare with slow, obvious arithmetic.
+    Check(On<check::Options>),
+    /// List the devices of this machine, or why there is none.
+    Devices(devices::Options),
+    /// Print the plan for an operation on a ring.
+    Plan(On<plan::Options>),
+    /// Measure throughput: of all suites, of one ring and operation, of the papers' experiments.
+    Bench(On<bench::Options>),
+    /// Time each kernel of an operation, and say what limits it.
+    Profile(On<profile::Options>),
+    /// Time the way from the start of the process to the first result of an operation.
+    Start(On<start::Options>),
+    /// Measure the planner's alternatives on this device and write the choices into a file.
+    Tune(On<tune::Options>),
+    /// Write the compiled kernels of rings and schemes into a file, for machines without NVRTC.
+    #[cfg(feature = "cuda")]
+    Bundle(bundle::Options),
+    /// Show where compiled kernels are kept and how much they take, or clear them.
+    Cache(cache::Options),
+}
+
+/// Options of what runs on a device.
+#[derive(Debug, Args)]
+pub struct On<O: Args> {
+    #[command(flatten)]
+    options: O,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Where to run: best, cpu, cuda or cuda:N.
+    #[arg(long, default_value = "best", value_name = "DEVICE")]
+    device: Choice,
+}
+
+impl Command {
+    /// Does it with these suites: whether every result is right.
+    ///
+    /// # Errors
+    /// What went wrong, as people read it.
+    pub fn run(&self, suites: Suites, began: Instant) -> Result<bool> {
+        match self {
+            Self::Check(on) => check::main(&on.options, on.device, on.json, suites),
+            Self::Devices(options) => devices::main(options).map(|()| true),
+            Self::Plan(on) => plan::main(&on.options, on.device, on.json).map(|()| true),
+            Self::Bench(on) => bench::main(&on.options, on.device, on.json, suites),
+            Self::Profile(on) => profile::main(&on.options, on.device, on.json, suites),
+            Self::Start(on) => start::main(&on.options, on.device, on.json, began),
+            Self::Tune(on) => tune::main(&on.options, on.device, on.json).map(|()| true),
+            #[cfg(feature = "cuda")]
+            Self::Bundle(options) => bundle::main(options).map(|()| true),
+            Self::Cache(options) => cache::main(options).map(|()| true),
+        }
+    }
+}
+
+/// Prints to the error output what the engine says, such as that its cache cannot be used.
+pub fn log() {
+    let level = |record: &log::Record<'_>| record.level().as_str().to_lowercase();
+    env_logger::Builder::from_env(Env::default().default_filter_or("warn"))
+        .format(move |to, record| writeln!(to, "{}: {}", level(record), record.args()))
+        .init();
+}
+
+/// How the process ends: 0 where every result is right, 1 where one is wrong, 2 after an error, which is printed.
+pub fn exit(outcome: &Result<bool>) -> ExitCode {
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        // a reader that went away has read enough
+        Err(error) if show::is_closed_pipe(error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // there may be nobody to tell
+            drop(writeln!(std::io::stderr(), "error: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}

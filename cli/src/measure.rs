@@ -1,0 +1,153 @@
+//! Timing: many runs over rotating buffers by the device's own clock, or whole calls by the wall's.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use ringforge::testkit::Named;
+use ringforge::{Buffer, Stream};
+use serde::{Deserialize, Serialize};
+
+use crate::work::{Work, bytes, slices};
+
+/// Memory that the buffers of one measurement take together on a GPU: more than its caches hold.
+pub const ROTATED_BYTES: usize = 256 << 20;
+/// The same on a CPU.
+const ROTATED_BYTES_CPU: usize = 64 << 20;
+
+/// Least number of samples.
+const LEAST_SAMPLES: usize = 5;
+/// Items of a run that tells about what an item takes.
+const FEW: usize = 16;
+
+/// How long to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Timed samples, if they do not take too long together.
+    pub samples: usize,
+    /// Seconds of a sample, about: a sample has as many runs as that takes.
+    pub sample_seconds: f64,
+    /// Seconds of all samples, about.
+    pub total_seconds: f64,
+}
+
+impl Effort {
+    /// One run, for what it leaves.
+    pub const NONE: Self = Self { samples: 0, sample_seconds: 0.0, total_seconds: 0.0 };
+
+    /// Timed samples of runs that take so many seconds.
+    fn samples(self, seconds: f64) -> usize {
+        let most = self.samples;
+        ((self.total_seconds / seconds) as usize).clamp(LEAST_SAMPLES.min(most), most)
+    }
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The median of the samples.
+    pub median_seconds: f64,
+    /// This and all below are 0 where they are not known.
+    #[serde(default)]
+    pub p95_seconds: f64,
+    /// Samples that were taken.
+    #[serde(default)]
+    pub samples: usize,
+    /// Runs of a sample.
+    #[serde(default)]
+    pub runs_per_sample: usize,
+    /// Sets of buffers that runs took turns with.
+    #[serde(default)]
+    pub buffer_sets: usize,
+    /// Of all sets together, among which runs rotate.
+    #[serde(default)]
+    pub buffer_bytes: usize,
+}
+
+impl Times {
+    /// From the seconds of a run in each sample.
+    pub fn of(mut seconds: Vec<f64>, runs_per_sample: usize, buffer_sets: usize) -> Self {
+        seconds.sort_by(f64::total_cmp);
+        let at = |share: f64| seconds[((seconds.len() - 1) as f64 * share).round() as usize];
+        let (median_seconds, p95_seconds, samples) = (at(0.5), at(0.95), seconds.len());
+        Self { median_seconds, p95_seconds, samples, runs_per_sample, buffer_sets, buffer_bytes: 0 }
+    }
+}
+
+/// Sets of buffers that a measurement of this work rotates among; one that is large enough alone needs no other.
+pub fn sets(work: &Work, batch: usize) -> usize {
+    let rotated = if work.device().limits().is_cpu() { ROTATED_BYTES_CPU } else { ROTATED_BYTES };
+    rotated.div_ceil(work.bytes(batch).max(1)).clamp(1, 64)
+}
+
+/// Seconds of an item, about, in a run of a few that are all zero.
+pub fn estimate_item(work: &Work) -> Result<f64> {
+    let args = work.program.plan().args().iter();
+    let zeros: Named = args.map(|arg| (arg.name.clone(), vec![0; bytes(arg, FEW)])).collect();
+    let mut buffers = work.buffers(FEW, &slices(&zeros))?;
+    // the first one warms up
+    work.start(FEW, &mut buffers)?;
+    Ok(timed(&work.stream, || work.start(FEW, &mut buffers))? / FEW as f64)
+}
+
+/// Measures runs over these sets of buffers, one set after another.
+pub fn measure(work: &Work, batch: usize, sets: &mut [Vec<Buffer>], effort: Effort) -> Result<Times> {
+    runs(&work.stream, sets, effort, |buffers| work.start(batch, buffers))
+}
+
+/// Measures runs that `start` starts on a stream, one of `sets` after another.
+pub fn runs<S>(
+    stream: &Stream,
+    sets: &mut [S],
+    effort: Effort,
+    mut start: impl FnMut(&mut S) -> Result<()>,
+) -> Result<Times> {
+    let mut once = 0.0;
+    for set in sets.iter_mut() {
+        if effort.samples > 0 {
+            start(set)?;
+        }
+        once = timed(stream, || start(set))?;
+    }
+    if effort.samples == 0 {
+        return Ok(Times::of(vec![once], 1, sets.len()));
+    }
+    let runs = ((effort.sample_seconds / once).ceil() as usize).clamp(1, 10_000);
+    let samples = effort.samples(once * runs as f64);
+    let mut marks = vec![stream.mark()?];
+    let mut turn = 0;
+    for _ in 0..samples {
+        for _ in 0..runs {
+            let set = turn % sets.len();
+            start(&mut sets[set])?;
+            turn += 1;
+        }
+        marks.push(stream.mark()?);
+    }
+    stream.synchronize()?;
+    let mut seconds = Vec::with_capacity(samples);
+    for pair in marks.windows(2) {
+        seconds.push(pair[1].seconds_since(&pair[0])? / runs as f64);
+    }
+    Ok(Times::of(seconds, runs, sets.len()))
+}
+
+/// Seconds of what is started.
+fn timed(stream: &Stream, start: impl FnOnce() -> Result<()>) -> Result<f64> {
+    let before = stream.mark()?;
+    start()?;
+    Ok(stream.mark()?.seconds_since(&before)?.max(1e-7))
+}
+
+/// Measures calls that are done when they return, by the wall's clock; a first one warms up.
+pub fn wall(effort: Effort, mut call: impl FnMut() -> Result<()>) -> Result<Times> {
+    let mut once = || {
+        let before = Instant::now();
+        call()?;
+        anyhow::Ok(before.elapsed().as_secs_f64())
+    };
+    let mut seconds = vec![once()?];
+    if effort.samples > 0 {
+        seconds = (0..effort.samples(once()?)).map(|_| once()).collect::<Result<_>>()?;
+    }
+    Ok(Times::of(seconds, 1, 1))
+}

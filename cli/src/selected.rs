@@ -1,0 +1,98 @@
+//! What is measured: cases of suites, and the operations of them that are wanted.
+
+use anyhow::{Context, Result, bail, ensure};
+use ringforge::{Error, Op, PolyType};
+
+use crate::job::Shape;
+use crate::record::Record;
+use crate::session::Bench;
+use crate::suite::{Case, Kind, Scope, Suite, Wanted};
+use crate::suites::rings;
+
+/// A case of a suite, and the operations of it that are wanted.
+pub(crate) struct Selected {
+    pub(crate) suite: &'static Suite,
+    pub(crate) case: Case,
+    pub(crate) wanted: Wanted,
+}
+
+impl Selected {
+    /// An operation on a ring that the user names, for these batches or one that suits the device.
+    pub(crate) fn own(text: &str, op: Op, shape: &Shape, batches: &[usize]) -> Result<Self> {
+        let ring: PolyType = text.parse().with_context(|| format!("{text:?} is no ring"))?;
+        let batches = if batches.is_empty() { vec![0] } else { batches.to_vec() };
+        let case = rings::case(text, &shape.job(&ring, op), batches);
+        Ok(Self { suite: &rings::OWN, wanted: Wanted(case.operations.clone()), case })
+    }
+
+    /// All of the suites that have a rank, by that, whose titles contain this.
+    pub(crate) fn of(rank: impl Fn(&Suite) -> Option<usize>, scope: &Scope, filter: &str) -> Result<Vec<Self>> {
+        let mut suites: Vec<_> = scope.suites.iter().filter_map(|suite| Some((rank(suite)?, *suite))).collect();
+        suites.sort_by_key(|(rank, _)| *rank);
+        let mut selected = Vec::new();
+        for (_, suite) in suites {
+            if scope.ranks && !suite.by_ranks {
+                continue;
+            }
+            for case in (suite.cases)(scope)? {
+                let wanted = case.wanted(suite, filter);
+                if !wanted.0.is_empty() {
+                    selected.push(Self { suite, case, wanted });
+                }
+            }
+        }
+        ensure!(!selected.is_empty(), "no line contains {filter:?}");
+        Ok(selected)
+    }
+
+    /// The operation of a case by their names, in the first suite that times kernels and has it; papers' cases go by what
+    /// they are of.
+    pub(crate) fn named(scope: &Scope, name: &str, operation: &str) -> Result<Self> {
+        let is_timed =
+            |suite: &Suite| (suite.kind != Kind::Rates && !["CPU", "SM2"].contains(&suite.name)).then_some(0);
+        for Self { suite, case, .. } in Self::of(is_timed, scope, "")? {
+            let of = case.name.rsplit(": ").next().unwrap_or_default();
+            if of.eq_ignore_ascii_case(name)
+                && let Some(found) = case.operations.iter().find(|found| found.eq_ignore_ascii_case(operation))
+            {
+                return Ok(Self { suite, wanted: Wanted(vec![found.clone()]), case });
+            }
+        }
+        bail!("{name:?} is no ring, and no suite has a case of this name with the operation {operation:?}")
+    }
+
+    /// What is shown while it runs.
+    pub(crate) fn title(&self) -> String {
+        let (suite, case) = (self.suite.name, &self.case.name);
+        if case.starts_with(suite) { case.clone() } else { format!("{suite} {case}") }
+    }
+
+    /// Measures it into a record: what the device does not support is told there.
+    pub(crate) fn measure(&self, bench: &Bench, record: &mut Record) -> Result<()> {
+        match self.suite.measure(&self.case, &self.wanted, bench) {
+            Ok(lines) => record.measurements.extend(lines),
+            Err(error) => match error.downcast_ref::<Error>() {
+                Some(Error::Unsupported { .. }) => record.unsupported.push(format!("{}: {error}", self.title())),
+                _ => return Err(error.context(self.title())),
+            },
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, feature = "schemes"))]
+mod tests {
+    use super::*;
+    use crate::suites::SUITES;
+
+    #[test]
+    fn cases_are_found_by_name() -> Result<()> {
+        let scope = Scope { suites: SUITES, cpu: true, ..Scope::default() };
+        for (name, operation, suite) in [("ctru-768", "encaps", "CTRU"), ("ml-kem", "MUL", "rings")] {
+            let found = Selected::named(&scope, name, operation)?;
+            assert_eq!((found.suite.name, found.wanted.0.len()), (suite, 1), "{name}");
+        }
+        assert!(Selected::named(&scope, "ctru-768", "sign").is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! What suites measure with: a device, and what the user says of it.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use ringforge::run::Launch;
+use ringforge::{Device, Job, Limits, Planner};
+
+use crate::ceilings::{Ceilings, Pipes};
+use crate::copy;
+use crate::devices::Choice;
+use crate::environment::Environment;
+use crate::measure::Effort;
+use crate::record::Record;
+use crate::suite::{Scope, Suites};
+use crate::tuning_file::TuningFile;
+use crate::work::Work;
+
+/// Options of `bench` and `profile`.
+#[derive(Debug, Default, Args)]
+pub struct Common {
+    /// Items of a run, instead of what each line says: a number, or several with commas between for a line each.
+    #[arg(long, value_delimiter = ',', value_parser = batch)]
+    pub batch: Vec<usize>,
+    /// Floors by the ceilings in this file, as `ringforge-bench bench rates --out` writes it for the device, in place of those
+    /// of an H200.
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
+    /// As one of the processes that torchrun, srun or mpirun started together, each with its GPU: transforms of one vector
+    /// on all of them. The first process prints and records.
+    #[arg(long)]
+    ranks: bool,
+    /// The choices of the planner.
+    #[command(flatten)]
+    pub tuning: TuningFile,
+}
+
+impl Common {
+    /// This process among those that were started together, if it is one.
+    pub fn launch(&self) -> Result<Option<Launch>> {
+        Ok(self.ranks.then(Launch::from_env).transpose()?)
+    }
+
+    /// The device that was chosen, else this process' own.
+    pub fn device(&self, choice: Choice) -> Result<Device> {
+        let choice = match (choice, self.launch()?) {
+            (Choice::Best, Some(launch)) => Choice::Cuda(launch.local_rank()),
+            _ => choice,
+        };
+        Ok(choice.open()?.device)
+    }
+
+    /// What is measured on the device.
+    pub fn scope(&self, device: &Device, quick: bool, suites: Suites) -> Scope {
+        Scope { ranks: self.ranks, ..Scope::new(device, quick, &self.batch, suites) }
+    }
+}
+
+/// A number of items that is not zero.
+fn batch(text: &str) -> Result<usize, String> {
+    text.parse::<NonZeroUsize>().map(NonZeroUsize::get).map_err(|error| error.to_string())
+}
+
+/// What lines are measured with.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// Where it is measured.
+    pub device: Device,
+    /// Plans jobs for the device.
+    pub planner: Planner,
+    /// What the device can do at best.
+    pub ceilings: Ceilings,
+    /// How long each line is measured.
+    pub effort: Effort,
+    /// Whether every kernel is timed as well.
+    pub steps: bool,
+    /// Of random operands.
+    pub seed: u64,
+    /// This process among those that measure together.
+    pub launch: Option<Launch>,
+}
+
+impl Bench {
+    /// The device with what the user says of it.
+    pub fn open(common: &Common, device: Device, effort: Effort) -> Result<Self> {
+        let pipes = match &common.rates {
+            Some(path) => Some(read_pipes(path, device.limits())?),
+            None => Pipes::of(device.limits()),
+        };
+        let copy = copy::bandwidth(&device, effort).context("copying memory")?;
+        let launch = common.launch()?;
+        // processes that measure together have the same operands
+        let seed = if launch.is_some() { 1 } else { std::process::id().into() };
+        let bench = Self::for_results(&device, &common.tuning, seed)?;
+        Ok(Self { ceilings: Ceilings { copy, pipes }, effort, launch, ..bench })
+    }
+
+    /// One run of each case, for what it leaves, without floors.
+    pub fn for_results(device: &Device, tuning: &TuningFile, seed: u64) -> Result<Self> {
+        let ceilings = Ceilings { copy: f64::INFINITY, pipes: None };
+        let planner = tuning.planner(device.limits())?;
+        Ok(Self { device: device.clone(), planner, ceilings, effort: Effort::NONE, steps: false, seed, launch: None })
+    }
+
+    /// Whether this process prints and records.
+    pub fn is_first(&self) -> bool {
+        self.launch.as_ref().is_none_or(|launch| launch.rank() == 0)
+    }
+
+    /// The job on the device, as its planner plans it.
+    pub fn work(&self, job: &Job) -> Result<Work> {
+        Work::of_plan(&self.device, &self.planner.plan(job)?)
+    }
+
+    /// A record without measurements.
+    pub fn record(&self, tuning: Option<String>) -> Record {
+        Record {
+            environment: Environment::of(&self.device),
+            tuning,
+            copy_bytes_per_second: self.ceilings.copy,
+            measurements: Vec::new(),
+            unsupported: Vec::new(),
+        }
+    }
+
+    /// The CPU, measured as little as possible, for tests.
+    #[must_use]
+    pub fn of_cpu() -> Self {
+        let (device, ceilings) = (Device::cpu(), Ceilings { copy: 1e9, pipes: None });
+        Self {
+            device,
+            planner: Planner::default(),
+            ceilings,
+            effort: Effort::NONE,
+            steps: false,
+            seed: 1,
+            launch: None,
+        }
+    }
+}
+
+/// The pipes' rates that `ringforge-bench bench rates --out` wrote into a file about this device.
+fn read_pipes(path: &Path, limits: &Limits) -> Result<Pipes> {
+    let record = Record::read(path)?;
+    let read = || {
+        let device = &record.environment.device;
+        ensure!(*device == limits.name, "it is about {device}, not about {}", limits.name);
+        let rate = |name: &str| {
+            let line = record.measurements.iter().find(|line| line.suite == "rates" && line.case == name);
+            line.map(|line| line.items_per_second).with_context(|| format!("it has no rate of {name}"))
+        };
+        Ok(Pipes { multiply: rate("multiply")?, logic: rate("logic")? })
+    };
+    read().with_context(|| format!("reading {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Times;
+    use crate::record::{Measurement, tests::full};
+
+    #[test]
+    fn rates_come_from_a_file_about_the_device() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let (path, h200, mut record) = (folder.path().join("rates.json"), Limits::h200(), full());
+        let error = |limits: &Limits| read_pipes(&path, limits).map_err(|error| format!("{error:#}"));
+        record.environment.device = "NVIDIA H200".into();
+        record.measurements = [("multiply", 2), ("logic", 3)]
+            .map(|(name, rate)| Measurement {
+                suite: "rates".into(),
+                ..Measurement::new(name, "", rate, Times::of(vec![1.0], 1, 1))
+            })
+            .into();
+        record.write(&path)?;
+        assert_eq!(read_pipes(&path, &h200)?, Pipes { multiply: 2.0, logic: 3.0 });
+        let foreign = error(&Limits::of_capability(90));
+        assert!(foreign.is_err_and(|why| why.contains("it is about NVIDIA H200, not about sm_90")));
+        record.measurements.pop();
+        record.write(&path)?;
+        assert!(error(&h200).is_err_and(|why| why.contains("no rate of logic")));
+        Ok(())
+    }
+}

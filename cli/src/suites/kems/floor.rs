@@ -1,0 +1,111 @@
+//! The floor of key encapsulation: what it hashes, and the transforms and products that it cannot do without.
+
+use anyhow::Result;
+use ringforge::{Job, Limits, Modulus, Op, PolyType, Ring};
+
+use super::{Operation, Parameters};
+use crate::ceilings::Ceilings;
+use crate::floor::{Floor, slots_per_item};
+
+/// Instructions of a Keccak permutation: 24 rounds, each with 80 for the column parities, 48 for the rotations, 50 for
+/// the rows and 2 for the constant, on halves of 64-bit lanes.
+const PERMUTATION: usize = 24 * 180;
+/// Bytes that a permutation gives or takes.
+const SHAKE_256: usize = 136;
+const SHA3_512: usize = 72;
+
+/// The modulus of the ring of keys, and a prime for products over the integers.
+const MODULI: [u32; 2] = [3457, 25_178_113];
+
+impl Floor {
+    /// The floor of an operation that moves so many bytes for an item; unknown of a stranger's scheme.
+    pub(crate) fn of_kem(
+        set: &Parameters,
+        operation: Operation,
+        bytes_per_item: usize,
+        ceilings: &Ceilings,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let slots = match set {
+            Parameters::Ctru(set) => slots(set.n, operation, limits)?,
+            Parameters::Prime(set) => prime_slots(set.n, operation, limits)?,
+            Parameters::MlKem(_) => return Ok(Self::default()),
+        };
+        let logic = permutations(set, operation).map(|count| (count * PERMUTATION) as f64);
+        Ok(Self::new(slots, logic, bytes_per_item, ceilings))
+    }
+}
+
+/// Keccak permutations of an item.
+fn permutations(set: &Parameters, operation: Operation) -> Option<usize> {
+    let sizes = set.encryption()?;
+    let expanded = |bytes: usize| bytes.div_ceil(SHAKE_256);
+    // the padding takes a byte at least
+    let hashed = |bytes: usize| bytes / SHA3_512 + 1;
+    let encrypted = hashed(33 + sizes.message) + expanded(sizes.encryption_coins);
+    Some(match operation {
+        Operation::KeyGen => expanded(2 * sizes.polynomial_coins),
+        Operation::Encaps | Operation::EncapsOne => expanded(sizes.message) + encrypted,
+        Operation::Decaps | Operation::DecapsOne => encrypted + hashed(33 + 32 + sizes.ciphertext),
+    })
+}
+
+/// Slots of multiply-adds of an item; the inverse of f is left out.
+fn slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
+    let [keys, integers] = MODULI.map(|q| Ring::trinomial(n, Modulus::new(q)?).map(PolyType::from));
+    let (keys, integers) = (keys?, integers?);
+    let encrypted = [Op::Forward, Op::PointMul, Op::Inverse].map(|op| Job::new(&keys, op));
+    let jobs = match operation {
+        Operation::KeyGen => [Op::Forward, Op::Forward, Op::PointMul].map(|op| Job::new(&keys, op)).to_vec(),
+        Operation::Encaps | Operation::EncapsOne => encrypted.to_vec(),
+        Operation::Decaps | Operation::DecapsOne => [&encrypted[..], &[Job::new(&integers, Op::Mul)]].concat(),
+    };
+    Ok(jobs.iter().map(|job| slots_per_item(job, limits)).sum())
+}
+
+/// The same over x^n − x − 1: products in a cyclic ring of nine layers by two, of which a prepared key saves a transform.
+fn prime_slots(n: usize, operation: Operation, limits: &Limits) -> Result<Option<f64>> {
+    let length = (2 * n - 1).next_multiple_of(512);
+    let ring = PolyType::from(Ring::cyclic(length, Modulus::new(33_550_337u32)?)?);
+    let job = |op| Job::new(&ring, op).depth(9);
+    let product = [Op::Forward, Op::Forward, Op::PointMul, Op::Inverse].map(job);
+    let jobs = match operation {
+        Operation::KeyGen | Operation::Encaps => product.to_vec(),
+        Operation::Decaps => [&product[..], &product].concat(),
+        Operation::EncapsOne => product[1..].to_vec(),
+        Operation::DecapsOne => [&product[1..], &product[1..]].concat(),
+    };
+    Ok(jobs.iter().map(|job| slots_per_item(job, limits)).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ceilings::Pipes;
+    use crate::suites::kems::Set;
+
+    #[test]
+    fn what_is_hashed() -> Result<()> {
+        // CTRU-768: coins of 768 bytes; 48 of message, 81 to hash, 768 of coins; 1025 to hash
+        // CTRU-Prime-761: coins of 762 bytes; 47 of message, 80 to hash, 381 of coins; 1017 to hash
+        for (name, counts) in [("CTRU-768", [6, 9, 23]), ("CTRU-Prime-761", [6, 6, 20])] {
+            let set = &Set::named(name)?.parameters;
+            let found = [Operation::KeyGen, Operation::Encaps, Operation::Decaps].map(|op| permutations(set, op));
+            assert_eq!(found, counts.map(Some), "{name}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_largest_floor_limits() -> Result<()> {
+        let limits = Limits::h200();
+        let ceilings = Ceilings { copy: 4e12, pipes: Pipes::of(&limits) };
+        let set = &Set::named("CTRU-768")?.parameters;
+        let floor = Floor::of_kem(set, Operation::Encaps, 1152 + 960, &ceilings, &limits)?;
+        let limit = floor.limit().filter(|(_, by)| *by == "logic").map(|(seconds, _)| seconds);
+        assert!(limit.is_some_and(|seconds| (seconds * 16.4e12 / (9.0 * 24.0 * 180.0) - 1.0).abs() < 1e-9));
+        let multiply = floor.0.iter().find(|bound| bound.by == "multiply").and_then(|bound| bound.seconds);
+        assert!(multiply.is_some_and(|multiply| multiply > 0.0 && Some(multiply) < limit));
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! A job or a plan made ready on a device, with host memory in and out.
+
+use anyhow::{Context, Result, ensure};
+use ringforge::kernels::{Role, Sharing};
+use ringforge::run::{Call, PlanArg};
+use ringforge::testkit::Named;
+use ringforge::{Buffer, Device, Job, Plan, Planner, Program, Stream};
+
+use crate::memory;
+
+/// What a plan reads, by the names of its arguments.
+pub type Inputs<'a> = [(&'a str, &'a [u8])];
+
+/// The same of what is kept.
+pub fn slices(named: &Named) -> Vec<(&str, &[u8])> {
+    named.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect()
+}
+
+/// Bytes of an argument for this many items.
+pub fn bytes(arg: &PlanArg, batch: usize) -> usize {
+    if arg.sharing == Sharing::PerItem { arg.bytes.saturating_mul(batch) } else { arg.bytes }
+}
+
+/// A plan made ready on a device.
+#[derive(Debug)]
+pub struct Work {
+    /// The plan, made ready.
+    pub program: Program,
+    /// The order of its work.
+    pub stream: Stream,
+}
+
+impl Work {
+    /// The job on exactly this device.
+    pub fn new(device: &Device, job: &Job) -> Result<Self> {
+        Self::of_plan(device, &Planner::new(device.limits().clone()).plan(job)?)
+    }
+
+    /// The plan, made for this device.
+    pub fn of_plan(device: &Device, plan: &Plan) -> Result<Self> {
+        Ok(Self { program: device.compile(plan)?, stream: device.stream()? })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        self.program.device()
+    }
+
+    /// Bytes of all arguments for this many items.
+    pub fn bytes(&self, batch: usize) -> usize {
+        self.program.plan().args().iter().map(|arg| bytes(arg, batch)).fold(0, usize::saturating_add)
+    }
+
+    /// Buffers for one run, in the order of the plan's arguments: what is read is uploaded, the others are new.
+    pub fn buffers(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<Buffer>> {
+        // a GPU has memory of its own, and says itself when there is no more
+        if self.device().limits().is_cpu() {
+            memory::fits(1, self.bytes(batch))?;
+        }
+        let buffers = self.program.plan().args().iter().map(|arg| {
+            if arg.role == Role::Out {
+                return Ok(self.device().buffer(bytes(arg, batch))?);
+            }
+            let input = inputs.iter().find(|(name, _)| *name == arg.name);
+            let (_, bytes) = input.with_context(|| format!("{} is not among the inputs", arg.name))?;
+            Ok(self.stream.upload(bytes)?)
+        });
+        buffers.collect()
+    }
+
+    /// Starts one run.
+    pub fn start(&self, batch: usize, buffers: &mut [Buffer]) -> Result<()> {
+        Ok(self.call(batch, buffers).run()?)
+    }
+
+    /// Seconds of each step of one run.
+    pub fn steps(&self, batch: usize, buffers: &mut [Buffer]) -> Result<Vec<f64>> {
+        Ok(self.call(batch, buffers).run_timed()?)
+    }
+
+    fn call<'a>(&'a self, batch: usize, buffers: &'a mut [Buffer]) -> Call<'a> {
+        let args = self.program.plan().args().iter().zip(buffers);
+        args.fold(self.program.on(&self.stream, batch), |call, (arg, buffer)| match arg.role {
+            Role::In => call.input(&arg.name, buffer),
+            Role::Out | Role::InOut => call.output(&arg.name, buffer),
+        })
+    }
+
+    /// What a run left in each argument that it writes.
+    pub fn results(&self, buffers: &[Buffer]) -> Result<Named> {
+        let written = self.program.plan().args().iter().zip(buffers).filter(|(arg, _)| arg.role != Role::In);
+        written.map(|(arg, buffer)| Ok((arg.name.clone(), self.stream.download(buffer)?))).collect()
+    }
+
+    /// What a run left in the only argument that it writes.
+    pub fn result(&self, buffers: &[Buffer]) -> Result<Vec<u8>> {
+        self.only(self.results(buffers)?)
+    }
+
+    fn only(&self, results: Named) -> Result<Vec<u8>> {
+        ensure!(results.len() == 1, "{} does not write one argument alone", self.program.plan().title());
+        results.into_values().next().context("one argument")
+    }
+
+    /// One run from host memory to host memory.
+    pub fn run_all(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Named> {
+        let mut buffers = self.buffers(batch, inputs)?;
+        self.start(batch, &mut buffers)?;
+        self.results(&buffers)
+    }
+
+    /// The same of a plan that writes one argument.
+    pub fn run(&self, batch: usize, inputs: &Inputs<'_>) -> Result<Vec<u8>> {
+        self.only(self.run_all(batch, inputs)?)
+    }
+}
