@@ -23,4 +23,5 @@ mod sponge;
 mod stored;
 mod suite;
 mod support;
+mod threads;
 mod views;

@@ -88,6 +88,7 @@ impl<K: EngineField> R1CSToQAP for Circom<K> {
     ) -> Result<Vec<F>> {
         let domain = D::new(2 * (max_power + 1)).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
         let lagrange = domain.evaluate_all_lagrange_coefficients(t);
+        ringforge_cpu::threads::start();
         Ok(lagrange.into_par_iter().skip(1).step_by(2).map(|value| value * delta_inverse).collect())
     }
 }
@@ -124,6 +125,7 @@ impl<F: PrimeField> System<'_, F> {
         if !backend.serves(n) {
             return Ok(None);
         }
+        ringforge_cpu::threads::start();
         let outcome = backend.witness_map::<K>(reduction, n).and_then(|map| {
             map.run_host(
                 backend,
@@ -147,6 +149,7 @@ impl<F: PrimeField> System<'_, F> {
     fn evaluate<T: Send>(&self, i: usize, values: &mut [T], map: impl Fn(F) -> T + Sync) {
         let rows = &self.matrices[i];
         let inputs = if i == 0 { &self.assignment[..self.num_inputs] } else { &[] };
+        ringforge_cpu::threads::start();
         values.par_iter_mut().enumerate().for_each(|(i, value)| {
             let x = match i.checked_sub(self.num_constraints) {
                 None => rows.get(i).map(|terms| evaluate_constraint(terms, self.assignment)),
@@ -173,6 +176,7 @@ impl<F: PrimeField> System<'_, F> {
             odd.fft_in_place(x);
         }
         let mut h = odd.mul_polynomials_in_evaluation_domain(&a, &b);
+        ringforge_cpu::threads::start();
         h.par_iter_mut().zip(c).for_each(|(h, c)| *h -= c);
         Ok(h)
     }

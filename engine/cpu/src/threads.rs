@@ -14,20 +14,15 @@ use rayon::{ThreadBuilder, ThreadPoolBuilder};
 pub const TASK_BYTES: usize = 64 << 10;
 
 /// Runs both, side by side where another thread is free.
-pub fn join(left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
-    let (mut left, mut right) = (Some(left), Some(right));
-    fork(&mut || once(&mut left), &mut || once(&mut right));
+pub fn join<A: Send, B: Send>(left: impl FnOnce() -> A + Send, right: impl FnOnce() -> B + Send) -> (A, B) {
+    let (mut left, mut right, mut outcomes) = (Some(left), Some(right), (None, None));
+    fork(&mut || outcomes.0 = left.take().map(|run| run()), &mut || outcomes.1 = right.take().map(|run| run()));
+    outcomes.0.zip(outcomes.1).expect("both were run")
 }
 
 fn fork(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
     start();
     rayon::join(left, right);
-}
-
-fn once(run: &mut Option<impl FnOnce()>) {
-    if let Some(run) = run.take() {
-        run();
-    }
 }
 
 /// Calls `run` with the number and the words of each row of n words, rows side by side.

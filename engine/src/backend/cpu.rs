@@ -159,7 +159,7 @@ fn run_items(loaded: &Loaded, items: Range<usize>, slices: Vec<Slice<'_>>, item_
     }
     let middle = items.start + count / 2;
     let (left, right) = split(ports, slices, count / 2);
-    let (left, right) = rayon::join(
+    let (left, right) = ringforge_cpu::threads::join(
         || run_items(loaded, items.start..middle, left, item_bytes),
         || run_items(loaded, middle..items.end, right, item_bytes),
     );

@@ -124,6 +124,7 @@ fn first_not_reduced(width: Width, q: &Modulus, row: &[u8]) -> Option<usize> {
     if row.len() <= SHARE * bytes {
         return first(row);
     }
+    ringforge_cpu::threads::start();
     let shares = row.par_chunks(SHARE * bytes).enumerate();
     shares.find_map_first(|(share, residues)| first(residues).map(|index| share * SHARE + index))
 }

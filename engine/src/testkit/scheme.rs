@@ -213,6 +213,7 @@ pub fn check_scheme<S: Scheme>(target: Target) {
     let Some(device) = target.device() else { return };
     let plans = S::plans(device.limits()).unwrap_or_else(|e| panic!("{}: {e}", S::NAME));
     let seed = samples::seed();
+    ringforge_cpu::threads::start();
     plans.par_iter().for_each(|named| {
         named.check_secrets();
         if target == Target::Cpu {

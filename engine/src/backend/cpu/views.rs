@@ -78,7 +78,7 @@ fn run_items(loaded: &Loaded, items: Range<usize>, strips: Vec<Strip<'_>>, views
     let run_right = || run_items(loaded, middle..items.end, right, views);
     let item_bytes: usize = loaded.ports.iter().map(|port| port.bytes).sum();
     let (left, right) = match items.len() * item_bytes > GRAIN_BYTES {
-        true => rayon::join(run_left, run_right),
+        true => ringforge_cpu::threads::join(run_left, run_right),
         false => (run_left(), run_right()),
     };
     left.and(right)

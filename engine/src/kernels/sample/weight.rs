@@ -208,6 +208,7 @@ impl Kernel for Weight {
     fn on_cpu(&self, items: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         args.each(items, |_, (set, _, out): (&[u32], &[u8], &mut [u8])| {
             let (places, signs) = set.split_at(4 * self.set.groups());
+            ringforge_cpu::threads::start();
             let all = (0..self.set.n).into_par_iter();
             let magnitudes: Zeroizing<Vec<u8>> = Zeroizing::new(all.map(|i| self.magnitude(places, i)).collect());
             self.store(&magnitudes, signs, out);
